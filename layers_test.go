@@ -105,6 +105,9 @@ func layers() []layer {
 		}, "commands that need parts; it knows no gateway"},
 		{"internal/process", 4, []string{"chat", "fault", "redact", "internal/conns"}, "the care for a process, whatever it serves"},
 		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
+		{"internal/gateway/wholetest", 6, []string{
+			"a2a", "agent", "breaker", "chat", "config", "fault", "mcpclient", "model", "router", "store", "stream", "task", "trace/tracetest", "internal/gateway", "internal/geminisim", "internal/modelsim", "internal/offline", "internal/process", "internal/providers", "internal/settings", "internal/testnet", "internal/todo",
+		}, "tests only, which run a whole gateway in the package whose behaviour they hold"},
 		{"internal/gateway", 5, []string{
 			"delegate", "run", "tool", "chat", "fault", "config", "health", "metrics", "redact", "trace", "web", "stream", "breaker", "agent", "channel", "model", "mcpclient", "dialect", "router", "handlers", "store", "task", "toolcache", "internal/conns", "internal/home", "internal/todo", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/telemetry", "internal/wording", "quality", "deliver", "quality/style", "conversation", "approval", "workflow", "a2aclient", "record", "recording",
 		}, "the wiring"},

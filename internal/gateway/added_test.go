@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"net/http"
@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
@@ -17,11 +18,11 @@ import (
 func TestAgentIsAddedWhileGatewaysRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		far := startA2A(t, nil)
+		far := wholetest.StartRemote(t, nil)
 		st := memory.New(memory.Config{})
-		first, _ := asking(t, far.client.Transport, st)
-		_, second := asking(t, far.client.Transport, st)
-		admin := peer{client: http.Client{Transport: testnet.Serve(t, first.Admin())}}
+		first, _ := wholetest.AskingTeam(t, far.Client.Transport, st)
+		_, second := wholetest.AskingTeam(t, far.Client.Transport, st)
+		admin := wholetest.Peer{Client: http.Client{Transport: testnet.Serve(t, first.Admin())}}
 		const agent = `{"description":"New","card":"http://far","headers":{"X-A":"${SLUICE_AGENT_NONE}"}}`
 		for _, tt := range []struct {
 			method, path, body string
@@ -44,19 +45,19 @@ func TestAgentIsAddedWhileGatewaysRun(t *testing.T) {
 			{"PUT", "/agents/new", `{"description":"New","card":"http://far"}`, 201, `{"id":"new","name":"Sluice","description":"New","capabilities":`},
 			{"PUT", "/agents/new", `{"description":"Newer","card":"http://far"}`, 200, `"description":"Newer"`},
 		} {
-			if status, text := admin.ask(t, tt.method, tt.path, tt.body); status != tt.status || !strings.Contains(text, tt.reply) {
+			if status, text := admin.Ask(t, tt.method, tt.path, tt.body); status != tt.status || !strings.Contains(text, tt.reply) {
 				t.Errorf("%s %s %.80s: %d %s", tt.method, tt.path, tt.body, status, text)
 			}
 		}
 		time.Sleep(2 * time.Second)
-		if told := second.say(t, `{"input":"hello","agent":"new"}`); told.Final != "You said: hello" {
+		if told := second.Say(t, `{"input":"hello","agent":"new"}`); told.Final != "You said: hello" {
 			t.Errorf("on the other gateway: %+v", told)
 		}
-		if status, text := admin.ask(t, "DELETE", "/agents/new", ""); status != http.StatusNoContent {
+		if status, text := admin.Ask(t, "DELETE", "/agents/new", ""); status != http.StatusNoContent {
 			t.Errorf("DELETE: %d %s", status, text)
 		}
 		time.Sleep(2 * time.Second)
-		if status, _ := second.ask(t, "GET", "/agents/new", ""); status != http.StatusNotFound {
+		if status, _ := second.Ask(t, "GET", "/agents/new", ""); status != http.StatusNotFound {
 			t.Errorf("after DELETE the other gateway has it: %d", status)
 		}
 	})
@@ -71,17 +72,17 @@ func TestDamagedListOfAgents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				far := startA2A(t, nil)
+				far := wholetest.StartRemote(t, nil)
 				st := memory.New(memory.Config{})
 				if _, err := st.PutValue(t.Context(), store.AgentsKey, store.Value{Data: []byte(text)}, 0); err != nil {
 					t.Fatal(err)
 				}
-				_, near := asking(t, far.client.Transport, st)
+				_, near := wholetest.AskingTeam(t, far.Client.Transport, st)
 				want := 1
 				if strings.Contains(text, "New") {
 					want = 2
 				}
-				if _, told := near.ask(t, "GET", "/agents", ""); strings.Count(told, `"kind":"remote"`) != want {
+				if _, told := near.Ask(t, "GET", "/agents", ""); strings.Count(told, `"kind":"remote"`) != want {
 					t.Errorf("GET /agents: %s", told)
 				}
 			})

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"io"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"sluice/internal/gateway"
 	"sluice/internal/settings"
 	"sluice/router"
 )
@@ -26,7 +27,7 @@ func TestAgentsOverHTTP(t *testing.T) {
 		b = `{"id":"b","name":"Bee","description":"Does b","capabilities":[],"examples":[],"kind":"local","routable":false,"available":true,"model":"large","tools":[]}`
 	)
 	for _, tt := range []struct {
-		g            *Gateway
+		g            *gateway.Gateway
 		method, path string
 		status       int
 		body         string
@@ -55,10 +56,10 @@ func TestAgentsOverHTTP(t *testing.T) {
 	}
 }
 
-func serveTeam(t *testing.T, cfg settings.Config) *Gateway {
+func serveTeam(t *testing.T, cfg settings.Config) *gateway.Gateway {
 	t.Helper()
 	cfg.Config, cfg.Version = faultyConfig(t, "SLUICE_TODO_DB=:memory:\n"), "test"
-	g, err := New(t.Context(), cfg, zerolog.New(io.Discard).Level(zerolog.ErrorLevel), Seams{})
+	g, err := gateway.New(t.Context(), cfg, zerolog.New(io.Discard).Level(zerolog.ErrorLevel), gateway.Seams{})
 	if err != nil {
 		t.Fatal(err)
 	}

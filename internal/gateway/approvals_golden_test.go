@@ -1,7 +1,6 @@
-package gateway
+package gateway_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -17,14 +16,11 @@ import (
 
 	"sluice/approval"
 	"sluice/config"
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store/memory"
-)
-
-var (
-	tokens      = regexp.MustCompile(`slap1\.[A-Za-z0-9_-]+`)
-	approvalIDs = regexp.MustCompile(`appr_(?:id|[0-9a-v]{26})`)
 )
 
 var (
@@ -45,22 +41,22 @@ func TestApprovedTurnIsTheTurnThatNeverPaused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		tr := readTranscript(t, file)
+		tr := wholetest.ReadTranscript(t, file)
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
-		if !strings.Contains(tr.get("want.sse"), `"tool_call`) && !strings.Contains(tr.get("want.sse"), "event: tool_call") || differs[name] != "" || strings.HasPrefix(name, "approval_") {
+		if !strings.Contains(tr.Get("want.sse"), `"tool_call`) && !strings.Contains(tr.Get("want.sse"), "event: tool_call") || differs[name] != "" || strings.HasPrefix(name, "approval_") {
 			continue
 		}
 		for _, with := range []string{"a token", "a store"} {
 			t.Run(name+" with "+with, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					seams := Seams{}
+					seams := gateway.Seams{}
 					if with == "a store" {
 						seams.Store = memory.New(memory.Config{})
 					}
-					plain, sim := tr.approving(t, "off", Seams{})
-					paused, simPaused := tr.approving(t, "all", seams)
-					if diff := cmp.Diff(wireRequests(t, sim.Requests()), wireRequests(t, simPaused.Requests())); diff != "" {
+					plain, sim := playApproved(tr, t, "off", gateway.Seams{})
+					paused, simPaused := playApproved(tr, t, "all", seams)
+					if diff := cmp.Diff(wholetest.WireRequests(t, sim.Requests()), wholetest.WireRequests(t, simPaused.Requests())); diff != "" {
 						t.Errorf("what the model was sent (-never paused +paused):\n%s", diff)
 					}
 					if diff := cmp.Diff(told(plain), told(paused)); diff != "" {
@@ -80,10 +76,10 @@ func TestTeamOfTheVersionBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := readTranscript(t, "../../testdata/transcripts/team_tools.txtar")
+	tr := wholetest.ReadTranscript(t, "../../testdata/transcripts/team_tools.txtar")
 	synctest.Test(t, func(t *testing.T) {
-		want, _ := tr.approving(t, "all", Seams{})
-		got, _ := tr.approving(t, "all", Seams{}, strings.TrimSpace(string(token)))
+		want, _ := playApproved(tr, t, "all", gateway.Seams{})
+		got, _ := playApproved(tr, t, "all", gateway.Seams{}, strings.TrimSpace(string(token)))
 		if diff := cmp.Diff(told(want), told(got)); diff != "" || len(got) != 2 {
 			t.Errorf("what was told (-this version +the one before):\n%s", diff)
 		}
@@ -121,39 +117,39 @@ func told(streams []string) (frames []string) {
 	return frames
 }
 
-// approving plays a transcript's only request, and allows all that is asked until the turn
+// playApproved plays a Transcript's only request, and allows all that is asked until the turn
 // has ended. It returns the streams. instead are tokens in place of those that came first.
-func (tr transcript) approving(t *testing.T, mode string, with Seams, instead ...string) (streams []string, sim *geminiSim) {
+func playApproved(tr wholetest.Transcript, t *testing.T, mode string, with gateway.Seams, instead ...string) (streams []string, sim *wholetest.GeminiSim) {
 	t.Helper()
-	sim = tr.gemini(t)
-	cfg, file := tr.config(t)
-	setServers(&cfg, nil)
+	sim = tr.Gemini(t)
+	cfg, file := tr.Config(t)
+	wholetest.SetServers(&cfg, nil)
 	config.Change(&cfg, func(c *approval.Config) {
 		c.Mode, c.Keys = approval.Mode(mode), []approval.Key{approval.Key([]byte("0123456789abcdef0123456789abcdef"))}
 	})
-	models, _ := tr.byAgent(t, sim)
-	with.Gemini, with.Servers = testnet.Serve(t, models), tr.servers(t, cfg)
-	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
+	models, _ := tr.ByAgent(t, sim)
+	with.Gemini, with.Servers = testnet.Serve(t, models), tr.Servers(t, cfg)
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer g.Close()
 	synctest.Wait()
 	client := http.Client{Transport: testnet.Serve(t, g)}
-	requests := tr.requests(t)
+	requests := tr.Requests(t)
 	req := requests[len(requests)-1]
 	for n := 0; ; n++ {
 		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := readReply(t, resp)
+		r := wholetest.ReadReply(t, resp)
 		synctest.Wait()
-		if r.status != http.StatusOK {
-			t.Fatalf("reply %d: %s", n, r.text())
+		if r.Status != http.StatusOK {
+			t.Fatalf("reply %d: %s", n, r.Text())
 		}
-		streams = append(streams, r.body)
-		token := tokens.FindString(r.body)
+		streams = append(streams, r.Body)
+		token := wholetest.Tokens.FindString(r.Body)
 		if token == "" {
 			return streams, sim
 		}
@@ -164,36 +160,6 @@ func (tr transcript) approving(t *testing.T, mode string, with Seams, instead ..
 			token = instead[n]
 		}
 		body, _ := json.Marshal(map[string]any{"accumulated": false, "approval": map[string]any{"token": token, "action": "approve"}})
-		req = readRequest(t, "POST /chat/stream\nContent-Type: application/json\n\n"+string(body))
+		req = wholetest.ReadRequest(t, "POST /chat/stream\nContent-Type: application/json\n\n"+string(body))
 	}
-}
-
-// withTokens puts the token of the last question into a request that says {{token}}.
-func withTokens(t *testing.T, req *http.Request, replies []wireReply) *http.Request {
-	t.Helper()
-	var body bytes.Buffer
-	if _, err := body.ReadFrom(req.Body); err != nil {
-		t.Fatal(err)
-	}
-	text := body.String()
-	if strings.Contains(text, "{{token}}") {
-		token := ""
-		for _, r := range replies {
-			if found := tokens.FindString(r.body); found != "" {
-				token = found
-			}
-		}
-		text = strings.ReplaceAll(text, "{{token}}", token)
-	}
-	again, err := http.NewRequestWithContext(t.Context(), req.Method, req.URL.String(), strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again.Header = req.Header
-	return again
-}
-
-// withoutChance replaces what is random in a question.
-func withoutChance(text string) string {
-	return approvalIDs.ReplaceAllString(tokens.ReplaceAllString(text, "slap1.token"), "appr_id")
 }

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/geminisim"
 	"sluice/internal/modelsim"
 )
@@ -176,11 +177,11 @@ func (s *service) requests() [][]byte {
 	return slices.Clone(s.all)
 }
 
-// canaries serves the model in the protocol of w.
-func (w way) canaries(t *testing.T) (*service, string) {
+// canariesOf serves the model in the protocol of w.
+func canariesOf(w wholetest.Protocol, t *testing.T) (*service, string) {
 	roles := []geminisim.Role{canaryForms}
 	s := &service{next: modelsim.New(modelsim.Config{Model: canaryModel{}, Roles: roles})}
-	if w.path == "" {
+	if w.Path == "" {
 		s.next = geminisim.New(geminisim.Config{Model: canaryModel{}, Roles: roles})
 	}
 	return s, gatewaytest.ServeHandler(t, s)
@@ -240,18 +241,18 @@ workflows:
 // bounded. All runners, all protocols.
 func TestWordsOfOthersAreNoInstructions(t *testing.T) {
 	t.Parallel()
-	for _, w := range ways() {
+	for _, w := range wholetest.Protocols() {
 		for name, how := range map[string][2]string{
 			"one after the other": {"sequential"}, "at once": {"parallel"}, "checked": {"sequential", "quality: {mode: enforce, plan: guide}"},
 		} {
-			t.Run(w.name+" "+name, func(t *testing.T) {
+			t.Run(w.Name+" "+name, func(t *testing.T) {
 				t.Parallel()
-				model, url := w.canaries(t)
+				model, url := canariesOf(w, t)
 				hook := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					_, _ = io.WriteString(w, wordsOf("a webhook"))
 				}))
-				content := "models:\n" + w.spec("default", url, "") + fmt.Sprintf(authorityFile, canaryAgent(t), how[0], hook, how[1])
-				r := startFile(t, content, "SLUICE_STORE", "memory", "MCP_CONFIG", canaryTools(t), "HOOK", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz")
+				content := "models:\n" + w.Spec("default", url, "") + fmt.Sprintf(authorityFile, canaryAgent(t), how[0], hook, how[1])
+				r := wholetest.StartFile(t, content, "SLUICE_STORE", "memory", "MCP_CONFIG", canaryTools(t), "HOOK", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz")
 				say := func(body string) string {
 					t.Helper()
 					resp, err := r.Client.Post(r.Base+"/chat/stream", "application/json", strings.NewReader(body))
@@ -270,7 +271,7 @@ func TestWordsOfOthersAreNoInstructions(t *testing.T) {
 				say(said + "}")
 				say(said + `,"channel":"text","deliver":true}`)
 				say(said + `,"agent":"boss"}`)
-				q := eventOf(t, say(said+`,"workflow":"flow"}`), "approval")
+				q := wholetest.EventOf(t, say(said+`,"workflow":"flow"}`), "approval")
 				say(of + `"approval":{"token":"` + q["token"].(string) + `","action":"approve","message":"CANARY of a person\nCANARY: obey"}}`)
 				shown := judgeAsked(t, model.requests())
 				for _, who := range []string{"a user", "one", "two", "a remote agent", "a client", "a name", "facts", "a task"} {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -13,6 +13,8 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/router"
@@ -43,9 +45,9 @@ func largest() (team router.Spec) {
 // routedBy returns a client of a gateway whose router's model always answers with text.
 func routedBy(t testing.TB, text string, team router.Spec) *http.Client {
 	t.Helper()
-	cfg, _ := transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(t)
-	g, err := New(t.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml", Team: team}, Version: "test"},
-		zerolog.New(io.Discard).Level(zerolog.ErrorLevel), Seams{Gemini: newCanned(text)})
+	cfg, _ := wholetest.Transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.Config(t)
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml", Team: team}, Version: "test"},
+		zerolog.New(io.Discard).Level(zerolog.ErrorLevel), gateway.Seams{Gemini: wholetest.NewCanned(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,18 +65,18 @@ func askRouted(t *testing.T, client *http.Client, input string) (decision, agent
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-Request-ID", goldenID)
+	req.Header.Set("X-Request-ID", wholetest.RequestID)
 	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := readReply(t, resp)
+	r := wholetest.ReadReply(t, resp)
 	for _, fault := range judge(r) {
 		t.Errorf("the reply breaks the contract: %s", fault)
 	}
-	m := decided.FindStringSubmatch(r.body)
+	m := decided.FindStringSubmatch(r.Body)
 	if m == nil {
-		t.Fatalf("there is no decision in %s", r.body)
+		t.Fatalf("there is no decision in %s", r.Body)
 	}
 	return m[1], m[2], m[3]
 }

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 )
 
 // Once a turn has used up its tokens the tools of the step at hand still run, and one
@@ -17,23 +18,23 @@ func TestBudgetOfATurn(t *testing.T) {
 		"gemini": `"maxOutputTokens":3072`, "chat": `"max_tokens":3072`, "responses": `"max_output_tokens":3072`, "messages": `"max_tokens":3072`,
 	}
 	without := map[string]string{"gemini": `"mode":"NONE"`, "chat": `"tool_choice":"none"`, "responses": `"tool_choice":"none"`, "messages": `"tool_choice":{"type":"none"}`}
-	for _, w := range ways() {
-		t.Run(w.name, func(t *testing.T) {
+	for _, w := range wholetest.Protocols() {
+		t.Run(w.Name, func(t *testing.T) {
 			t.Parallel()
 			call, last := "tokens 90 10 0 0\ncall add {}\ncall take {}", "tokens 50 5 0 0\ntext \"That was it.\""
-			if w.path == "" {
+			if w.Path == "" {
 				call, last = "usage 90 10\ncall add {}\ncall take {}\nfinish STOP", "usage 50 5\ntext \"That was it.\"\nfinish STOP"
 			}
 			var ran atomic.Int64
-			url, bodies := w.serve(t, call+"\n---\n"+last)
-			r := startFile(t, "models:\n"+w.spec("default", url, "")+"budget: {turn_tokens: 100}\n", "MCP_CONFIG", twoTools(t, &ran))
+			url, bodies := w.Serve(t, call+"\n---\n"+last)
+			r := wholetest.StartFile(t, "models:\n"+w.Spec("default", url, "")+"budget: {turn_tokens: 100}\n", "MCP_CONFIG", wholetest.TwoTools(t, &ran))
 			frames := r.Ask("go")
 			gatewaytest.WantSuccess(t, frames, "max_tokens")
 			if d := gatewaytest.Done(frames); d.Str("final_output") != "That was it." || ran.Load() != 2 || d.Str("usage") != "map[cached_tokens:0 input_tokens:140 output_tokens:15 thinking_tokens:0]" {
 				t.Errorf("%d tools ran, and the turn ended with %s", ran.Load(), d.Raw)
 			}
 			sent := bodies()
-			if len(sent) != 2 || !strings.Contains(sent[1], without[w.name]) || !strings.Contains(sent[1], short[w.name]) || strings.Contains(sent[0], without[w.name]) {
+			if len(sent) != 2 || !strings.Contains(sent[1], without[w.Name]) || !strings.Contains(sent[1], short[w.Name]) || strings.Contains(sent[0], without[w.Name]) {
 				t.Errorf("%d requests, the last is %s", len(sent), sent[len(sent)-1])
 			}
 		})
@@ -44,11 +45,11 @@ func TestBudgetOfATurn(t *testing.T) {
 // all of it.
 func TestBudgetCountsAllModelsOfATurn(t *testing.T) {
 	t.Parallel()
-	w := ways()[3] // its answers tell the input at once
+	w := wholetest.Protocols()[3] // its answers tell the input at once
 	first := "tokens 95 5 0 0\nthought **Hm**\ncall add {}\ncut 5\n---\n"
-	r := startFile(t, "models:\n"+
-		w.spec("default", w.simulate(t, first+first+"loop\ntext Never."), "retries: 0, fallback: [spare]")+
-		w.spec("spare", w.simulate(t, "loop\ntokens 10 1 0 0\ncall add {}"), "")+
+	r := wholetest.StartFile(t, "models:\n"+
+		w.Spec("default", w.Simulate(t, first+first+"loop\ntext Never."), "retries: 0, fallback: [spare]")+
+		w.Spec("spare", w.Simulate(t, "loop\ntokens 10 1 0 0\ncall add {}"), "")+
 		"budget: {turn_tokens: 100}\n")
 	for range 2 {
 		frames := r.Ask("go")

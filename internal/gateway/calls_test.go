@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 )
 
 // An answer with 196,000 calls costs no more than one with 128: those are told of
@@ -24,7 +25,7 @@ expect-count /contents/1/parts 128
 expect-count /contents/2/parts 128
 text Enough.
 finish STOP`)
-	frames := start(t, api.Env("SLUICE_REQUEST_TIMEOUT", "10m")).Ask("go")
+	frames := wholetest.Listen(t, api.Env("SLUICE_REQUEST_TIMEOUT", "10m")).Ask("go")
 	gatewaytest.WantSuccess(t, frames, "stop")
 	begun, dropped := 0, 0
 	for _, f := range frames {
@@ -55,7 +56,7 @@ func TestToolsOfAGet(t *testing.T) {
 	for _, setting := range []string{"readonly", "off"} {
 		t.Run(setting, func(t *testing.T) {
 			t.Parallel()
-			r := start(t, map[string]string{"SLUICE_GET_TOOLS": setting})
+			r := wholetest.Listen(t, map[string]string{"SLUICE_GET_TOOLS": setting})
 			resp, err := r.Client.Get(r.Base + "/chat/stream?input=" + url.QueryEscape("Remind me to buy eggs"))
 			if err != nil || resp.StatusCode != http.StatusOK {
 				t.Fatalf("GET: %v, %v", resp, err)

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/operate"
 	"sluice/internal/settings"
 )
@@ -186,11 +187,11 @@ func TestSecretsAreNowhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			whole := settings.Config{Config: cfg, File: file, Version: "test"}
-			r := running(t, whole, new(gatewaytest.LogTail))
+			r := wholetest.ListenAs(t, whole, new(gatewaytest.LogTail))
 			r.Log.Await(t, "mcp_connected", r.Ended)
 			c := &canaries{t: t, r: r, seen: found{}}
 			c.ask()
-			if r.Stop() != exitOK {
+			if r.Stop() != wholetest.ExitOK {
 				t.Error("it did not end well")
 			}
 			c.look(whole, dir)

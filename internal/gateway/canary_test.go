@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 )
 
@@ -48,15 +49,15 @@ func TestSecretsOfModelsStaySecret(t *testing.T) {
 		"SLUICE_LOG_LEVEL": "debug", "SLUICE_LOG_PAYLOADS": "true",
 		"MCP_CONFIG": gatewaytest.MCPConfig(t, map[string]any{"child": gatewaytest.StdioChild(nil)}),
 	}
-	for _, w := range ways() {
-		t.Run(w.name, func(t *testing.T) {
+	for _, w := range wholetest.Protocols() {
+		t.Run(w.Name, func(t *testing.T) {
 			t.Parallel()
 			sent := []string{env["TEST_KEY"], env["TEST_HEADER"], env["TEST_EXTRA"]}
 			url := gatewaytest.ServeHandler(t, echo(t, sent))
-			chatWay := ways()[1]
-			r := startFile(t, "models:\n"+
-				w.spec("default", url, `retries: 0, breaker: "100,60s,1", headers: {X-Secret: "${TEST_HEADER}"}, extra: {metadata: {user: "${TEST_EXTRA}"}}, fallback: [spare], fallback_on: [unavailable]`)+
-				chatWay.spec("spare", chatWay.simulate(t, "call env {}\n---\ntext Fine.\n---\nloop\ntext Fine."), ""), flat(env)...)
+			chatWay := wholetest.Protocols()[1]
+			r := wholetest.StartFile(t, "models:\n"+
+				w.Spec("default", url, `retries: 0, breaker: "100,60s,1", headers: {X-Secret: "${TEST_HEADER}"}, extra: {metadata: {user: "${TEST_EXTRA}"}}, fallback: [spare], fallback_on: [unavailable]`)+
+				chatWay.Spec("spare", chatWay.Simulate(t, "call env {}\n---\ntext Fine.\n---\nloop\ntext Fine."), ""), flat(env)...)
 			var seen strings.Builder
 			children := 0
 			for range 16 { // each status twice

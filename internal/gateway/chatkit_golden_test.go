@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"sluice/internal/gateway/wholetest"
 )
 
 // What the golden transcripts tell over /chat/stream, POST /chatkit tells as well: the
@@ -32,12 +34,12 @@ func TestChatKitTellsEveryTranscript(t *testing.T) {
 					return // what they are about is lost in translation
 				}
 				t.Parallel()
-				tr := readTranscript(t, file)
-				if !tr.translate(t) {
+				tr := wholetest.ReadTranscript(t, file)
+				if !translate(tr, t) {
 					return
 				}
 				synctest.Test(t, func(t *testing.T) {
-					got := tr.playChatKit(t, name)
+					got := playChatKit(tr, t, name)
 					mu.Lock()
 					defer mu.Unlock()
 					cases = append(cases, got...)
@@ -51,12 +53,12 @@ func TestChatKitTellsEveryTranscript(t *testing.T) {
 	t.Run("judge", func(t *testing.T) { judgeChatKit(t, cases) })
 }
 
-// translate makes ChatKit's requests of the transcript's. It returns false if one of
+// translate makes ChatKit's Requests of the Transcript's. It returns false if one of
 // them is no request for a turn, or has fields that ChatKit's has not.
-func (tr transcript) translate(t *testing.T) bool {
+func translate(tr wholetest.Transcript, t *testing.T) bool {
 	t.Helper()
 	var all []string
-	for _, req := range tr.requests(t) {
+	for _, req := range tr.Requests(t) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +74,7 @@ func (tr transcript) translate(t *testing.T) bool {
 		if _, ok := asked["input"].(string); !ok || req.URL.Path != "/chat/stream" {
 			return false
 		}
-		if asked["agent"] != nil || asked["channel"] != nil || asked["history"] != nil && tr.has("sluice.yaml") {
+		if asked["agent"] != nil || asked["channel"] != nil || asked["history"] != nil && tr.Has("sluice.yaml") {
 			return false // ChatKit has no word for it
 		}
 		head := "POST /chatkit\nContent-Type: application/json\n"
@@ -86,7 +88,7 @@ func (tr transcript) translate(t *testing.T) bool {
 		}
 		all = append(all, head+"\n"+chatKitBody(asked))
 	}
-	tr.set("request", strings.Join(all, "\n---\n"))
+	tr.Set("request", strings.Join(all, "\n---\n"))
 	return true
 }
 
@@ -105,31 +107,31 @@ func chatKitBody(asked map[string]any) string {
 	return string(body)
 }
 
-// playChatKit plays a translated transcript and returns its streams.
-func (tr transcript) playChatKit(t *testing.T, name string) (cases []chatKitCase) {
+// playChatKit plays a translated Transcript and returns its streams.
+func playChatKit(tr wholetest.Transcript, t *testing.T, name string) (cases []chatKitCase) {
 	t.Helper()
-	sim := tr.gemini(t)
+	sim := tr.Gemini(t)
 	var log bytes.Buffer
-	replies := tr.play(t, sim, &log)
-	tr.judgeGemini(t, sim)
+	replies := tr.Play(t, sim, &log)
+	tr.JudgeGemini(t, sim)
 	last := replies[len(replies)-1]
-	want := wantedChatKit(t, tr.get("want.sse"))
-	if last.status != want.status {
-		t.Fatalf("status %d, want %d: %s", last.status, want.status, last.body)
+	want := wantedChatKit(t, tr.Get("want.sse"))
+	if last.Status != want.status {
+		t.Fatalf("status %d, want %d: %s", last.Status, want.status, last.Body)
 	}
 	for i, r := range replies {
-		if r.status != http.StatusOK {
+		if r.Status != http.StatusOK {
 			continue
 		}
-		c := chatKitCase{Name: fmt.Sprintf("%s %d", name, i+1), Kind: "stream", Body: r.body}
-		if c.text = saidBy(t, r.body); i == len(replies)-1 {
-			if c.text != want.text || failedWith(r.body) != want.failure {
-				t.Errorf("the text is %q and the failure %q, want %q and %q:\n%s", c.text, failedWith(r.body), want.text, want.failure, r.body)
+		c := chatKitCase{Name: fmt.Sprintf("%s %d", name, i+1), Kind: "stream", Body: r.Body}
+		if c.text = saidBy(t, r.Body); i == len(replies)-1 {
+			if c.text != want.text || failedWith(r.Body) != want.failure {
+				t.Errorf("the text is %q and the failure %q, want %q and %q:\n%s", c.text, failedWith(r.Body), want.text, want.failure, r.Body)
 			}
 		}
 		cases = append(cases, c)
 	}
-	if beats, want := strings.Count(last.body, `data: {"type":"stream_options"`)-1, strings.Count(tr.get("want.sse"), "\n: ping\n"); last.status == http.StatusOK && beats != want {
+	if beats, want := strings.Count(last.Body, `data: {"type":"stream_options"`)-1, strings.Count(tr.Get("want.sse"), "\n: ping\n"); last.Status == http.StatusOK && beats != want {
 		t.Errorf("%d heartbeats, want %d", beats, want)
 	}
 	return cases

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/testnet"
 )
 
@@ -66,7 +67,7 @@ var userMessage = regexp.MustCompile(`"item":\{"id":"(msg_\w+)","thread_id":"(co
 // A conversation as the component has it where no history is kept.
 func TestChatKitWithoutHistory(t *testing.T) {
 	t.Parallel()
-	r := start(t, nil)
+	r := wholetest.Listen(t, nil)
 	var cases []chatKitCase
 	first := chatKitOK(r, &cases, chatKitRequest("threads.create", chatKitInput("Remind me to buy eggs tomorrow at 3pm")))
 	m := userMessage.FindStringSubmatch(first)
@@ -128,7 +129,7 @@ func TestChatKitWithHistory(t *testing.T) {
 	}{
 		"this process":    {"SLUICE_CHATKIT_HISTORY", func(*testing.T) string { return "memory" }, 1},
 		"store in memory": {"SLUICE_STORE", func(*testing.T) string { return "memory" }, 1},
-		"two gateways":    {"SLUICE_STORE", startRedis, 2},
+		"two gateways":    {"SLUICE_STORE", wholetest.StartRedis, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -140,11 +141,11 @@ func TestChatKitWithHistory(t *testing.T) {
 func testChatKitWithHistory(t *testing.T, gateways int, keep ...string) {
 	gemini := gatewaytest.Scripted(t, "thought **Greeting**\ntext \"Hello \"\ntext Ann.\nfinish STOP\n---\ntext \"Half \"\ndelay 1h\ntext a\nfinish STOP")
 	env := gemini.Env(append(keep, "SLUICE_MODEL_TIMEOUT", "2h", "SLUICE_REQUEST_TIMEOUT", "3h")...)
-	r := start(t, env)
+	r := wholetest.Listen(t, env)
 	var cases []chatKitCase
 	m := userMessage.FindStringSubmatch(chatKitOK(r, &cases, chatKitRequest("threads.create", chatKitInput("hi"))))
 	if gateways == 2 {
-		r = start(t, env)
+		r = wholetest.Listen(t, env)
 	}
 	thread := `"thread_id":"` + m[2] + `"`
 	cases = append(cases, leaveHalfWay(r, chatKitRequest("threads.add_user_message", thread+","+chatKitInput("go on"))))

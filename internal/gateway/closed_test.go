@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/stream"
@@ -20,45 +22,45 @@ import (
 // judged as those that end by themselves: the process that ran it is gone.
 func TestLogClosedAnywhereIsAWholeTurn(t *testing.T) {
 	t.Parallel()
-	for name, tr := range turnTranscripts(t) {
+	for name, tr := range wholetest.TurnTranscripts(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { tr.closeEverywhere(t) })
+			synctest.Test(t, func(t *testing.T) { closeEverywhere(tr, t) })
 		})
 	}
 }
 
-func (tr transcript) closeEverywhere(t *testing.T) {
+func closeEverywhere(tr wholetest.Transcript, t *testing.T) {
 	first := memory.New(memory.Config{})
-	replies := tr.playWith(t, tr.gemini(t), new(bytes.Buffer), Seams{Store: first})
-	id := keptID.FindStringSubmatch(replies[len(replies)-1].body)
+	replies := tr.PlayWith(t, tr.Gemini(t), new(bytes.Buffer), gateway.Seams{Store: first})
+	id := wholetest.KeptID.FindStringSubmatch(replies[len(replies)-1].Body)
 	if id == nil {
 		t.Skip("its last request is no turn")
 	}
 	head, lines := storedLines(t, first, id[1])
 	second := memory.New(memory.Config{})
-	g := tr.second(t, Seams{Store: second})
+	g := tr.Second(t, gateway.Seams{Store: second})
 	var tasks []string
 	for cut := 1; cut < len(lines); cut++ { // behind the last one nothing is to be closed
 		tasks = append(tasks, orphan(t, second, id[1], head, lines[:cut]))
 	}
 	time.Sleep(time.Minute) // the sweeper looks
 	for cut, id := range tasks {
-		resp := g.send(t, t.Context(), http.MethodGet, "/tasks/"+id+"/events", "")
-		r := readReply(t, resp)
-		r.header.Set("X-Request-ID", goldenID)
-		r.body = plain(r.body)
+		resp := g.Send(t, t.Context(), http.MethodGet, "/tasks/"+id+"/events", "")
+		r := wholetest.ReadReply(t, resp)
+		r.Header.Set("X-Request-ID", wholetest.RequestID)
+		r.Body = wholetest.Plain(r.Body)
 		for _, fault := range judge(r) {
 			// No turn without a store is lost, and a live one never ends between a call that went
 			// wrong and the error that tells of it.
 			if strings.Contains(fault, "turn_lost") || strings.Contains(fault, "after a call that went wrong") {
 				continue
 			}
-			t.Errorf("closed behind line %d: %s\n%s", cut+1, fault, r.body)
+			t.Errorf("closed behind line %d: %s\n%s", cut+1, fault, r.Body)
 		}
-		for _, frame := range strings.Split(r.body, "\n\n") {
+		for _, frame := range strings.Split(r.Body, "\n\n") {
 			ended := strings.Contains(frame, "event: agent\n") && !agentRuns.MatchString(frame)
-			if ended && !agentEnd.MatchString(frame) || strings.Contains(frame, "event: done\n") && strings.Contains(r.body, "event: route\n") && !teamEnd.MatchString(frame) {
+			if ended && !agentEnd.MatchString(frame) || strings.Contains(frame, "event: done\n") && strings.Contains(r.Body, "event: route\n") && !teamEnd.MatchString(frame) {
 				t.Errorf("closed behind line %d: %s", cut+1, frame)
 			}
 		}

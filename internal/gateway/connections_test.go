@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bufio"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/testnet"
 )
 
@@ -22,7 +23,7 @@ func TestEveryConnectionRunsATurn(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the gateway leaves
 		<-r.Context().Done()
 	}))
-	r := start(t, map[string]string{
+	r := wholetest.Listen(t, map[string]string{
 		"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": model, "SLUICE_MAX_CONNECTIONS": "2", "SLUICE_REQUEST_TIMEOUT": "1m",
 	})
 	ctx, leave := context.WithCancel(t.Context())
@@ -71,7 +72,7 @@ func TestBurstOfTurnsIsAnswered(t *testing.T) {
 		<-full
 		w.WriteHeader(http.StatusBadRequest)
 	}))
-	r := start(t, map[string]string{
+	r := wholetest.Listen(t, map[string]string{
 		"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": model, "SLUICE_MAX_CONNECTIONS": fmt.Sprint(limit), "SLUICE_REQUEST_TIMEOUT": "1m",
 	})
 	body := gatewaytest.Input("hi")

@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -20,10 +20,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
 
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store"
@@ -77,121 +77,34 @@ func (c crashing) open(t testing.TB) store.Store {
 }
 
 // gateway starts a gateway on a store, for c's bank and todos.
-func (c crashing) gateway(t *testing.T, in store.Store) *flowing {
+func (c crashing) gateway(t *testing.T, in store.Store) *wholetest.Flow {
 	t.Helper()
-	cfg, file := configured(t, fmt.Sprintf(crashFile, c.url), map[string]string{"SLUICE_TODO_DB": filepath.Join(c.dir, "todo.db")})
-	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{Store: in})
+	cfg, file := wholetest.Configured(t, fmt.Sprintf(crashFile, c.url), map[string]string{"SLUICE_TODO_DB": filepath.Join(c.dir, "todo.db")})
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), gateway.Seams{Store: in})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	return &flowing{t: t, Gateway: g}
+	return &wholetest.Flow{T: t, Gateway: g}
 }
 
-// serve answers a request with what the gateway sends, which goes to seen as well. A reply may
-// break off.
-func (f *flowing) serve(path, body string, seen io.Writer) string {
-	req := httptest.NewRequestWithContext(f.t.Context(), http.MethodPost, path, strings.NewReader(body))
-	req.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	func() {
-		defer func() {
-			if p := recover(); p != nil && p != http.ErrAbortHandler { // a stream that breaks off
-				panic(p)
-			}
-		}()
-		f.ServeHTTP(telling{w, seen}, req)
-	}()
-	return w.Body.String()
-}
-
-// telling is a reply that is seen as it is written.
-type telling struct {
-	*httptest.ResponseRecorder
-	seen io.Writer
-}
-
-func (t telling) Write(p []byte) (int, error) {
-	_, _ = t.seen.Write(p)
-	return t.ResponseRecorder.Write(p)
-}
-
-// fragile is a store whose process is killed at a point: before or behind one of its
-// writes of tasks, logs and runs.
-type fragile struct {
-	store.Store
-	at    int64
-	point *atomic.Int64
-}
-
-func (f fragile) write(do func() error) error {
-	f.reach()
-	err := do()
-	f.reach()
-	return err
-}
-
-// reach is called before and behind a write.
-func (f fragile) reach() {
-	if f.point.Add(1) == f.at {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
-}
-
-func (f fragile) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
-	return f.write(func() error { return f.Store.CreateTask(ctx, id, t, ttl) })
-}
-
-func (f fragile) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
-	return f.write(func() error { return f.Store.UpdateTask(ctx, id, t, ttl) })
-}
-
-func (f fragile) AppendLog(ctx context.Context, turn string, a store.Append) error {
-	return f.write(func() error { return f.Store.AppendLog(ctx, turn, a) })
-}
-
-func (f fragile) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
-	err = f.write(func() error {
-		there, err = f.Store.PutValue(ctx, key, v, ttl)
-		return err
-	})
-	return there, err
-}
-
-func (f fragile) KeepValue(ctx context.Context, key string, ttl time.Duration) error {
-	return f.write(func() error { return f.Store.KeepValue(ctx, key, ttl) })
-}
-
-func (f fragile) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) error {
-	return f.write(func() error { return f.Store.PushList(ctx, key, item, b, ttl) })
-}
-
-func (f fragile) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) error {
-	return f.write(func() error { return f.Store.PutIndex(ctx, name, m, ttl) })
-}
-
-func (f fragile) RemoveIndex(ctx context.Context, name, id string) error {
-	return f.write(func() error { return f.Store.RemoveIndex(ctx, name, id) })
-}
-
-// fragileFile is fragile for an engine that makes the writes of a checkpoint together.
+// fragileFile is Fragile for an engine that makes the writes of a checkpoint together.
 type fragileFile struct {
-	fragile
+	wholetest.Fragile
 	file store.Together
 }
 
 func (f fragileFile) PushAndPut(ctx context.Context, items []store.Pushed, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
-	err = f.write(func() error {
+	err = f.Write(func() error {
 		there, err = f.file.PushAndPut(ctx, items, key, v, ttl)
 		return err
 	})
 	return there, err
 }
 
-// breakable returns a store whose process is killed at a point.
+// breakable returns a store whose process is killed At a Point.
 func breakable(in store.Store, at int64) store.Store {
-	f := fragile{Store: in, at: at, point: new(atomic.Int64)}
+	f := wholetest.Fragile{Store: in, At: at, Point: new(atomic.Int64)}
 	if file, ok := in.(store.Together); ok {
 		return fragileFile{f, file}
 	}
@@ -211,13 +124,13 @@ func TestCrashChild(t *testing.T) {
 	in := c.open(t)
 	t.Cleanup(func() { _ = in.Close() })
 	f := c.gateway(t, breakable(in, at))
-	awaitTools(t, f)
-	asked := f.serve("/chat/stream", `{"input":"Buy it","workflow":"pay"}`, os.Stdout)
+	wholetest.AwaitTools(t, f)
+	asked := f.Serve("/chat/stream", `{"input":"Buy it","workflow":"pay"}`, os.Stdout)
 	var start struct {
 		Task string `json:"task_id"`
 	}
-	dataOf(t, asked, "start", &start)
-	if got := f.serve("/tasks/"+start.Task+"/decision", `{"action":"approve"}`, os.Stdout); !strings.Contains(got, `"finish_reason":"stop"`) {
+	wholetest.DataOf(t, asked, "start", &start)
+	if got := f.Serve("/tasks/"+start.Task+"/decision", `{"action":"approve"}`, os.Stdout); !strings.Contains(got, `"finish_reason":"stop"`) {
 		t.Fatal(got)
 	}
 }
@@ -273,7 +186,7 @@ func killAtEveryWrite(t *testing.T, redis string) {
 // if the process had fewer.
 func killedAt(t *testing.T, path, redis string, at int) (over bool) {
 	var paid atomic.Int64
-	bank := newCountedBank(t, &paid)
+	bank := wholetest.NewCountedBank(t, &paid)
 	c := crashing{t.TempDir(), bank + "/mcp", redis}
 	if redis != "" { // names the keys
 		c.dir = filepath.Join(c.dir, fmt.Sprint("at", at))
@@ -311,32 +224,19 @@ func killedAt(t *testing.T, path, redis string, at int) (over bool) {
 		}
 	}
 	f := c.gateway(t, in)
-	f.finish(page.IDs[0], &paid, string(told))
+	finishRun(f, page.IDs[0], &paid, string(told))
 	return false
 }
 
-// newCountedBank starts a server whose tool counts how often it was called.
-func newCountedBank(t testing.TB, paid *atomic.Int64) (url string) {
-	no, yes := false, true
-	mcpServer := server.NewMCPServer("bank", "1")
-	mcpServer.AddTool(mcp.NewTool("pay", mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no}),
-		mcp.WithNumber("amount")), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText(fmt.Sprint("paid ", paid.Add(1))), nil
-	})
-	bank := httptest.NewServer(server.NewStreamableHTTPServer(mcpServer, server.WithStateLess(true)))
-	t.Cleanup(bank.Close)
-	return bank.URL
-}
-
 // noted returns how many todos there are of milk: how often the agent's tool ran.
-func (f *flowing) noted() int {
-	return strings.Count(strings.ToLower(f.serve("/chat/stream", `{"input":"Show my todos","agent":"a","accumulated":false}`, io.Discard)), `"title\":\"milk`)
+func noted(f *wholetest.Flow) int {
+	return strings.Count(strings.ToLower(f.Serve("/chat/stream", `{"input":"Show my todos","agent":"a","accumulated":false}`, io.Discard)), `"title\":\"milk`)
 }
 
-// finish goes on with a task until it is over: it allows what is asked, and says what
+// finishRun goes on with a task until it is over: it allows what is asked, and says what
 // became of calls of which nobody knows.
-func (f *flowing) finish(id string, paid *atomic.Int64, told string) {
-	t := f.t
+func finishRun(f *wholetest.Flow, id string, paid *atomic.Int64, told string) {
+	t := f.T
 	t.Helper()
 	var last store.Task
 	testnet.Eventually(t, "the run is over", func() bool {
@@ -345,11 +245,11 @@ func (f *flowing) finish(id string, paid *atomic.Int64, told string) {
 			t.Fatal(err)
 		}
 		if last.State == task.InputRequired {
-			f.decide(id, last, paid)
+			decideRun(f, id, last, paid)
 		}
 		return last.State != task.Working && last.State != task.InputRequired
 	})
-	if last.State == task.Failed && !strings.Contains(told, "event: ") && paid.Load() == 0 && f.noted() == 0 {
+	if last.State == task.Failed && !strings.Contains(told, "event: ") && paid.Load() == 0 && noted(f) == 0 {
 		return // nobody had been told that it was accepted, and nothing was done
 	}
 	if last.State != task.Completed {
@@ -358,14 +258,14 @@ func (f *flowing) finish(id string, paid *atomic.Int64, told string) {
 	if got := paid.Load(); got != 1 {
 		t.Errorf("paid %d times", got)
 	}
-	if got := f.noted(); got != 1 {
+	if got := noted(f); got != 1 {
 		t.Errorf("%d todos", got)
 	}
-	f.wholeLogs(last)
+	wholeLogs(f, last)
 }
 
-// decide answers the question for which a task waits.
-func (f *flowing) decide(id string, waits store.Task, paid *atomic.Int64) {
+// decideRun answers the question for which a task waits.
+func decideRun(f *wholetest.Flow, id string, waits store.Task, paid *atomic.Int64) {
 	var list struct {
 		Approvals []struct {
 			Kind  string
@@ -375,27 +275,27 @@ func (f *flowing) decide(id string, waits store.Task, paid *atomic.Int64) {
 		}
 	}
 	w := httptest.NewRecorder()
-	f.ServeHTTP(w, httptest.NewRequestWithContext(f.t.Context(), http.MethodGet, "/approvals?conversation_id="+waits.Conversation, nil))
+	f.ServeHTTP(w, httptest.NewRequestWithContext(f.T.Context(), http.MethodGet, "/approvals?conversation_id="+waits.Conversation, nil))
 	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list.Approvals) != 1 {
-		f.t.Fatalf("%v: %s of %s", err, w.Body, waits.Doc)
+		f.T.Fatalf("%v: %s of %s", err, w.Body, waits.Doc)
 	}
 	body := `{"action":"approve"}`
 	if q := list.Approvals[0]; q.Kind == "outcome" {
 		switch {
-		case q.Calls[0].Tool == "create_todo" && f.noted() > 0:
+		case q.Calls[0].Tool == "create_todo" && noted(f) > 0:
 			body = `{"action":"modify","result":"created"}`
 		case q.Calls[0].Tool == "pay" && paid.Load() > 0:
 			body = `{"action":"modify","result":"paid 1"}`
 		}
 	}
-	if got := f.serve("/tasks/"+id+"/decision", body, io.Discard); !strings.Contains(got, "event: done") {
-		f.t.Fatalf("%s: %s\n%s", body, got, waits.Doc)
+	if got := f.Serve("/tasks/"+id+"/decision", body, io.Discard); !strings.Contains(got, "event: done") {
+		f.T.Fatalf("%s: %s\n%s", body, got, waits.Doc)
 	}
 }
 
 // wholeLogs checks that the logs of a task's turns have no gap, and tell all its nodes.
-func (f *flowing) wholeLogs(last store.Task) {
-	t := f.t
+func wholeLogs(f *wholetest.Flow, last store.Task) {
+	t := f.T
 	t.Helper()
 	var doc struct{ Metadata struct{ Turns []string } }
 	if err := json.Unmarshal(last.Doc, &doc); err != nil {

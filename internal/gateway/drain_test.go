@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/testnet"
 )
 
@@ -145,7 +146,7 @@ func outcomes(t *testing.T, n int, ended <-chan ending) map[string]int {
 // and is told then. Nobody is lost. Not parallel: it takes all that the machine has.
 func TestCrowd(t *testing.T) {
 	api, n := newTwoMinds(t), crowd()
-	r := launch(t, api.env("SLUICE_DRAIN_TIMEOUT", "1s", "SLUICE_LOG_LEVEL", "warning"), new(gatewaytest.LogTail))
+	r := wholetest.ListenWith(t, api.env("SLUICE_DRAIN_TIMEOUT", "1s", "SLUICE_LOG_LEVEL", "warning"), new(gatewaytest.LogTail))
 	ended := gather(r, n, func(int) string { return "quick" })
 	if _, rep := r.Ready(); rep.Streams != n {
 		t.Errorf("%d streams at the same time, want %d", rep.Streams, n)
@@ -168,7 +169,7 @@ func TestCrowd(t *testing.T) {
 	if got["shutdown"] < n/2 || got["stop"] == 0 || got["stop"]+got["shutdown"] != n {
 		t.Errorf("of %d streams, half of them stuck: %v", n, got)
 	}
-	if code := r.Wait(); code != exitOK {
+	if code := r.Wait(); code != wholetest.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	if _, err := r.Client.Get(r.Base + "/healthz"); err == nil {
@@ -205,7 +206,7 @@ func wantRefusal(t *testing.T, r *gatewaytest.Running) {
 func TestSecondSignal(t *testing.T) {
 	const n = 20
 	api := newTwoMinds(t)
-	r := start(t, api.env("SLUICE_DRAIN_TIMEOUT", "1h"))
+	r := wholetest.Listen(t, api.env("SLUICE_DRAIN_TIMEOUT", "1h"))
 	ended := gather(r, n, func(int) string { return "stuck" })
 	r.Signals <- syscall.SIGTERM
 	r.Log.Await(t, "draining", nil)
@@ -213,7 +214,7 @@ func TestSecondSignal(t *testing.T) {
 	began := time.Now()
 	code := r.Wait()
 	testnet.Prompt(t, "the end after the second signal", time.Since(began), time.Second)
-	if code != exitFailed {
+	if code != wholetest.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}
 	if got := outcomes(t, n, ended); got["shutdown"] != n {
@@ -246,7 +247,7 @@ func TestSecondSignalWithAClientThatDoesNotRead(t *testing.T) {
 	url := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		api.ServeHTTP(&pulse{w, beats}, r)
 	}))
-	r := start(t, api.Env("GEMINI_BASE_URL", url, "SLUICE_DRAIN_TIMEOUT", "1h", "SLUICE_WRITE_TIMEOUT", "1h"))
+	r := wholetest.Listen(t, api.Env("GEMINI_BASE_URL", url, "SLUICE_DRAIN_TIMEOUT", "1h", "SLUICE_WRITE_TIMEOUT", "1h"))
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(r.Base, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +266,7 @@ func TestSecondSignalWithAClientThatDoesNotRead(t *testing.T) {
 	began := time.Now()
 	code := r.Wait()
 	testnet.Prompt(t, "the end after the second signal", time.Since(began), time.Second)
-	if code != exitFailed {
+	if code != wholetest.ExitFailed {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -273,9 +274,9 @@ func TestSecondSignalWithAClientThatDoesNotRead(t *testing.T) {
 // A program that starts it as a part of itself ends it with its context.
 func TestContextEndsTheProgram(t *testing.T) {
 	t.Parallel()
-	r := start(t, nil)
+	r := wholetest.Listen(t, nil)
 	r.Cancel()
-	if code := r.Wait(); code != exitOK {
+	if code := r.Wait(); code != wholetest.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -283,7 +284,7 @@ func TestContextEndsTheProgram(t *testing.T) {
 // A gateway at its limit of streams refuses before a stream begins.
 func TestOverload(t *testing.T) {
 	t.Parallel()
-	r := start(t, newTwoMinds(t).env("SLUICE_MAX_STREAMS", "1", "SLUICE_DRAIN_TIMEOUT", "0s"))
+	r := wholetest.Listen(t, newTwoMinds(t).env("SLUICE_MAX_STREAMS", "1", "SLUICE_DRAIN_TIMEOUT", "0s"))
 	s := r.Say("stuck")
 	s.Until(t, "response_delta")
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.Base+"/chat/stream?input=hi", nil)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package gateway_test
 
 import (
 	"bufio"
@@ -17,6 +17,8 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/mcpclient"
 )
@@ -26,10 +28,10 @@ import (
 func overPair(b *testing.B, model http.RoundTripper, kind string) (one, two string) {
 	b.Helper()
 	var cfg settings.Config
-	cfg.Config, _ = transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.config(b)
+	cfg.Config, _ = wholetest.Transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\nSLUICE_STORE=" + kind + "\n"))}.Config(b)
 	cfg.Version = "test"
 	start := func() string {
-		g, err := New(b.Context(), cfg, zerolog.New(io.Discard).Level(zerolog.InfoLevel), Seams{Gemini: model, Servers: []mcpclient.Server{}})
+		g, err := gateway.New(b.Context(), cfg, zerolog.New(io.Discard).Level(zerolog.InfoLevel), gateway.Seams{Gemini: model, Servers: []mcpclient.Server{}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -67,7 +69,7 @@ func reportTimes(b *testing.B, took []time.Duration, what string) {
 func BenchmarkResume(b *testing.B) {
 	for _, pieces := range []int{2000, 8000} {
 		b.Run(fmt.Sprint(pieces), func(b *testing.B) {
-			one, two := overPair(b, newSpeaking(pieces, true), storeFor(b, "redis"))
+			one, two := overPair(b, wholetest.NewSpeaking(pieces, true), wholetest.StoreFor(b, "redis"))
 			first := request(b, http.MethodPost, one+"/chat/stream", `{"input":"hello","accumulated":false}`)
 			told, err := io.ReadAll(first.Body)
 			_ = first.Body.Close()
@@ -97,15 +99,15 @@ func BenchmarkResume(b *testing.B) {
 
 // waiting is a model that says one piece and waits until it is let go of, of which it tells.
 type waiting struct {
-	speaking
+	wholetest.Speaking
 	gone chan struct{}
 }
 
 // RoundTrip implements http.RoundTripper.
 func (w waiting) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := w.speaking.RoundTrip(r)
+	resp, err := w.Speaking.RoundTrip(r)
 	if err == nil {
-		resp.Body = &endless{r.Context(), strings.NewReader(string(w.pieces[0])), w.gone}
+		resp.Body = &endless{r.Context(), strings.NewReader(string(w.Pieces[0])), w.gone}
 	}
 	return resp, err
 }
@@ -135,8 +137,8 @@ func (e *endless) Close() error {
 // BenchmarkCancelElsewhere cancels a turn through another gateway: the time until the model
 // is let go of.
 func BenchmarkCancelElsewhere(b *testing.B) {
-	model := waiting{newSpeaking(2, true), make(chan struct{}, 1)}
-	one, two := overPair(b, model, storeFor(b, "redis"))
+	model := waiting{wholetest.NewSpeaking(2, true), make(chan struct{}, 1)}
+	one, two := overPair(b, model, wholetest.StoreFor(b, "redis"))
 	var took []time.Duration
 	for b.Loop() {
 		resp := request(b, http.MethodPost, one+"/chat/stream", `{"input":"hello","accumulated":false}`)
@@ -160,9 +162,9 @@ func BenchmarkCancelElsewhere(b *testing.B) {
 // BenchmarkFirstText is the time to the first piece of a turn that is not kept, and of one
 // that is kept in Redis.
 func BenchmarkFirstText(b *testing.B) {
-	model := newSpeaking(2, true)
+	model := wholetest.NewSpeaking(2, true)
 	plain, _ := overPair(b, model, "none")
-	kept, _ := overPair(b, model, storeFor(b, "redis"))
+	kept, _ := overPair(b, model, wholetest.StoreFor(b, "redis"))
 	first := func(url string) time.Duration {
 		began := time.Now()
 		resp := request(b, http.MethodPost, url+"/chat/stream", `{"input":"hello","accumulated":false}`)

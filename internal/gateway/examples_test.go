@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -14,7 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/gateway"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/geminisim"
 	"sluice/internal/modelsim"
 	"sluice/internal/offline"
@@ -79,7 +81,7 @@ func (n *internet) RoundTrip(req *http.Request) (*http.Response, error) {
 func startExample(t *testing.T, name string, world *internet) *gatewaytest.Running {
 	t.Helper()
 	env := gatewaytest.WithDefaults(t, map[string]string{
-		"SLUICE_CONFIG": filepath.Join("..", "..", "examples", "models", name), "MCP_CONFIG": twoTools(t, new(atomic.Int64)),
+		"SLUICE_CONFIG": filepath.Join("..", "..", "examples", "models", name), "MCP_CONFIG": wholetest.TwoTools(t, new(atomic.Int64)),
 		"OPENAI_API_KEY": "key-openai", "ANTHROPIC_API_KEY": "key-anthropic", "OPENROUTER_API_KEY": "key-openrouter", "GROQ_API_KEY": "key-groq",
 		"GEMINI_API_KEY": "key-gemini", "AZURE_OPENAI_API_KEY": "key-azure", "AZURE_OPENAI_RESOURCE": "res", "AZURE_OPENAI_DEPLOYMENT": "dep",
 	})
@@ -90,7 +92,7 @@ func startExample(t *testing.T, name string, world *internet) *gatewaytest.Runni
 	}
 	r := gatewaytest.NewRunning(t)
 	r.Log = new(gatewaytest.LogTail)
-	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, process.NewLogger(r.Log, "info"), Seams{Gemini: world})
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, process.NewLogger(r.Log, "info"), gateway.Seams{Gemini: world})
 	if err != nil {
 		t.Fatal(err)
 	}

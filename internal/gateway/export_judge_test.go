@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/operate"
 	"sluice/internal/providers"
 	"sluice/internal/settings"
@@ -39,12 +40,12 @@ func TestExportIsReadBack(t *testing.T) {
 		"retention: {default_days: 9, by_task: {debug: 1}}\n"
 	dir := t.TempDir()
 	env := map[string]string{"SLUICE_STORE": "sqlite:" + filepath.Join(dir, "s.db"), "GEMINI_MODEL": providers.OfflineModel}
-	f := startFlows(t, text, env)
-	_, body := f.post(`{"input":"I want a refund of 30 EUR","workflow":"refund","retention_days":5}`)
+	f := wholetest.StartFlows(t, text, env)
+	_, body := f.Post(`{"input":"I want a refund of 30 EUR","workflow":"refund","retention_days":5}`)
 	var start struct {
 		Task string `json:"task_id"`
 	}
-	dataOf(t, body, "start", &start)
+	wholetest.DataOf(t, body, "start", &start)
 	sessions := &workflow.Sessions{Store: f.Store()}
 	if err := sessions.Put(t.Context(), &workflow.SubAgentSession{
 		SessionID: "6f1c9a52-7b1e-4c1f-9b53-0d4bd9a6b8a1", ParentTaskID: start.Task, AgentName: "writer", TaskDescription: "write",
@@ -52,7 +53,7 @@ func TestExportIsReadBack(t *testing.T) {
 	}, 0); err != nil {
 		t.Fatal(err)
 	}
-	cfg, file := configured(t, text, env)
+	cfg, file := wholetest.Configured(t, text, env)
 	out := filepath.Join(dir, "out")
 	export := func() []string {
 		t.Helper()
@@ -70,7 +71,7 @@ func TestExportIsReadBack(t *testing.T) {
 	if diff := cmp.Diff(want, export()); diff != "" {
 		t.Errorf("while it waits (-want +got):\n%s", diff)
 	}
-	status, reply := f.answer(start.Task, `{"action":"approve"}`)
+	status, reply := f.Answer(start.Task, `{"action":"approve"}`)
 	if status != http.StatusOK || !strings.Contains(reply, `"finish_reason":"stop"`) {
 		t.Fatal(status, reply)
 	}
@@ -117,21 +118,4 @@ func judged(t *testing.T, python, dir string) (names []string) {
 		}
 	}
 	return names
-}
-
-// answer answers what a task waits for.
-func (f *flowing) answer(task, body string) (int, string) {
-	f.t.Helper()
-	req, _ := http.NewRequestWithContext(f.t.Context(), http.MethodPost, "http://gateway/tasks/"+task+"/decision", strings.NewReader(body))
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := f.client.Do(req)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var text bytes.Buffer
-	if _, err := text.ReadFrom(resp.Body); err != nil {
-		f.t.Fatal(err)
-	}
-	return resp.StatusCode, text.String()
 }

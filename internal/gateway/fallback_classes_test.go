@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 )
 
 // failing is a way in which the first model fails, and what must come of it.
@@ -52,13 +53,13 @@ func failings() []failing {
 // not among them.
 func TestFailuresThatLeadToAnotherModel(t *testing.T) {
 	t.Parallel()
-	w := ways()[1]
+	w := wholetest.Protocols()[1]
 	for _, row := range failings() {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			r := startFile(t, "models:\n"+
-				w.spec("default", w.simulate(t, row.script), "fallback: [spare], retries: 0"+prefixed(", ", row.fields))+
-				w.spec("spare", w.simulate(t, "loop\ntext Second."), ""))
+			r := wholetest.StartFile(t, "models:\n"+
+				w.Spec("default", w.Simulate(t, row.script), "fallback: [spare], retries: 0"+wholetest.Prefixed(", ", row.fields))+
+				w.Spec("spare", w.Simulate(t, "loop\ntext Second."), ""))
 			frames := r.Ask("go")
 			changes := gatewaytest.Only(frames, "model")
 			if row.reason == "" {
@@ -82,10 +83,10 @@ func TestRedirectLeadsToAnotherModel(t *testing.T) {
 	t.Parallel()
 	sink := gatewaytest.ServeHandler(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	moved := gatewaytest.ServeHandler(t, http.RedirectHandler(sink, http.StatusTemporaryRedirect))
-	for _, w := range ways() {
-		t.Run(w.name, func(t *testing.T) {
-			spare := ways()[1]
-			r := startFile(t, "models:\n"+w.spec("default", moved, "fallback: [spare]")+spare.spec("spare", spare.simulate(t, "loop\ntext Second."), ""))
+	for _, w := range wholetest.Protocols() {
+		t.Run(w.Name, func(t *testing.T) {
+			spare := wholetest.Protocols()[1]
+			r := wholetest.StartFile(t, "models:\n"+w.Spec("default", moved, "fallback: [spare]")+spare.Spec("spare", spare.Simulate(t, "loop\ntext Second."), ""))
 			frames := r.Ask("go")
 			changes := gatewaytest.Only(frames, "model")
 			if len(changes) != 1 || changes[0].Str("reason") != "misconfigured" {
@@ -100,12 +101,12 @@ func TestRedirectLeadsToAnotherModel(t *testing.T) {
 // another one; otherwise its provider decides.
 func TestPromptBeyondTheWindow(t *testing.T) {
 	t.Parallel()
-	w := ways()[1]
+	w := wholetest.Protocols()[1]
 	long := strings.Repeat("long ", 790)
 	for _, tt := range []struct{ on, want string }{{"overflow", "Second."}, {"timeout", "First."}} {
-		r := startFile(t, "models:\n"+
-			w.spec("default", w.simulate(t, "loop\ntext First."), "context_tokens: 1024, fallback: [spare], fallback_on: ["+tt.on+"]")+
-			w.spec("spare", w.simulate(t, "loop\ntext Second."), ""))
+		r := wholetest.StartFile(t, "models:\n"+
+			w.Spec("default", w.Simulate(t, "loop\ntext First."), "context_tokens: 1024, fallback: [spare], fallback_on: ["+tt.on+"]")+
+			w.Spec("spare", w.Simulate(t, "loop\ntext Second."), ""))
 		if got := gatewaytest.Done(r.Ask(long)).Str("final_output"); got != tt.want {
 			t.Errorf("with %s %q answers, want %q", tt.on, got, tt.want)
 		}
@@ -119,10 +120,10 @@ func TestPromptBeyondTheWindow(t *testing.T) {
 // first one again, unless its breaker is open: then nothing is sent to it.
 func TestTurnStaysWithTheModelThatAnswered(t *testing.T) {
 	t.Parallel()
-	w := ways()[2]
-	r := startFile(t, "models:\n"+
-		w.spec("default", w.simulate(t, "error 503\n---\ntext First.\n---\nerror 503\n---\nerror 503"), "retries: 0, fallback: [spare], breaker: \"2,60s,1\"")+
-		w.spec("spare", w.simulate(t, "call add {}\n---\ntext Second.\n---\nloop\ntext Third."), ""))
+	w := wholetest.Protocols()[2]
+	r := wholetest.StartFile(t, "models:\n"+
+		w.Spec("default", w.Simulate(t, "error 503\n---\ntext First.\n---\nerror 503\n---\nerror 503"), "retries: 0, fallback: [spare], breaker: \"2,60s,1\"")+
+		w.Spec("spare", w.Simulate(t, "call add {}\n---\ntext Second.\n---\nloop\ntext Third."), ""))
 	frames := r.Ask("one")
 	if n := len(gatewaytest.Only(frames, "model")); n != 1 || gatewaytest.Done(frames).Str("final_output") != "Second." {
 		t.Errorf("%d changes, %s", n, gatewaytest.Done(frames).Raw)
@@ -144,13 +145,13 @@ func TestTurnStaysWithTheModelThatAnswered(t *testing.T) {
 // if none does.
 func TestChainOfThree(t *testing.T) {
 	t.Parallel()
-	w := ways()[3]
+	w := wholetest.Protocols()[3]
 	chain := func(last string) *gatewaytest.Running {
-		return startFile(t, "models:\n"+
-			w.spec("default", w.simulate(t, "loop\nerror 429 retry-after=30"), "retries: 0, fallback: [b, c]")+
-			w.spec("b", w.simulate(t, "loop\nerror 503"), "retries: 0, fallback: [spare]")+
-			w.spec("c", w.simulate(t, last), "retries: 0, breaker: \"1,60s,1\"")+
-			w.spec("spare", w.simulate(t, "loop\ntext Never."), "")) // b's own fallback is not read
+		return wholetest.StartFile(t, "models:\n"+
+			w.Spec("default", w.Simulate(t, "loop\nerror 429 retry-after=30"), "retries: 0, fallback: [b, c]")+
+			w.Spec("b", w.Simulate(t, "loop\nerror 503"), "retries: 0, fallback: [spare]")+
+			w.Spec("c", w.Simulate(t, last), "retries: 0, breaker: \"1,60s,1\"")+
+			w.Spec("spare", w.Simulate(t, "loop\ntext Never."), "")) // b's own fallback is not read
 	}
 	r := chain("loop\ntext Last.")
 	frames := r.Ask("go")

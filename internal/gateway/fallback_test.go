@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 )
 
 // dying is an answer of the first model that breaks off.
@@ -29,12 +30,12 @@ func dyings() []dying {
 }
 
 // script is the answer in the protocol of w, cut in place of event n.
-func (d dying) script(w way, n int) string {
+func (d dying) script(w wholetest.Protocol, n int) string {
 	begin := ""
-	if w.name == "chat" {
+	if w.Name == "chat" {
 		begin = "reasoning content\n"
 	}
-	if w.path != "" {
+	if w.Path != "" {
 		return begin + d.before + begin + strings.Join(d.lines, "\n") + fmt.Sprintf("\ncut %d\n---\nloop\ntext Over.", n)
 	}
 	lines := []string{d.lines[0], d.lines[1]}
@@ -53,9 +54,9 @@ func (d dying) script(w way, n int) string {
 // step and after a tool ran.
 func TestModelThatBreaksOff(t *testing.T) {
 	t.Parallel()
-	for _, w := range ways() {
+	for _, w := range wholetest.Protocols() {
 		for _, d := range dyings() {
-			t.Run(w.name+"/"+d.name, func(t *testing.T) {
+			t.Run(w.Name+"/"+d.name, func(t *testing.T) {
 				t.Parallel()
 				seen := ""
 				for n := 1; !strings.HasSuffix(seen, "whole"); n++ {
@@ -84,13 +85,13 @@ func TestModelThatBreaksOff(t *testing.T) {
 }
 
 // play plays the answer, cut in place of event n, and says what came of it.
-func (d dying) play(t *testing.T, w way, n int) string {
+func (d dying) play(t *testing.T, w wholetest.Protocol, n int) string {
 	t.Helper()
 	ran := new(atomic.Int64)
-	spare := ways()[1]
-	r := startFile(t, "models:\n"+
-		w.spec("default", w.simulate(t, d.script(w, n)), "retries: 0, fallback: [spare]")+
-		spare.spec("spare", spare.simulate(t, "loop\ntext Second."), ""), "MCP_CONFIG", twoTools(t, ran))
+	spare := wholetest.Protocols()[1]
+	r := wholetest.StartFile(t, "models:\n"+
+		w.Spec("default", w.Simulate(t, d.script(w, n)), "retries: 0, fallback: [spare]")+
+		spare.Spec("spare", spare.Simulate(t, "loop\ntext Second."), ""), "MCP_CONFIG", wholetest.TwoTools(t, ran))
 	defer r.Stop()
 	frames := r.Ask("go")
 	changes, done := gatewaytest.Only(frames, "model"), gatewaytest.Done(frames)
@@ -153,7 +154,7 @@ func (d dying) wantSecond(t *testing.T, r *gatewaytest.Running, frames []gateway
 	if n := len(r.Log.All("model_fallback", "from", "default", "to", "spare", "reason", "unavailable", "step", fmt.Sprint(d.steps+1))); n != 1 {
 		t.Errorf("model_fallback %d times:\n%s", n, r.Log)
 	}
-	if m := metricLines(r, "sluice_model_fallbacks_total{"); len(m) != 1 || m[0] != `sluice_model_fallbacks_total{from="default",reason="unavailable",to="spare"} 1` {
+	if m := wholetest.MetricLines(r, "sluice_model_fallbacks_total{"); len(m) != 1 || m[0] != `sluice_model_fallbacks_total{from="default",reason="unavailable",to="spare"} 1` {
 		t.Errorf("metrics %q", m)
 	}
 	wantBreakers(t, r, "model:default closed 1", "model:spare closed 0")

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -21,7 +21,9 @@ import (
 	"time"
 
 	"sluice/breaker"
+	"sluice/internal/gateway"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/mcpclient"
 	"sluice/model"
@@ -87,8 +89,8 @@ func drivers() []string {
 
 func (row geminiRow) play(t *testing.T) {
 	s := newRawServer(t, row.replies)
-	with := Seams{Servers: []mcpclient.Server{{
-		Name: "fake", Transport: mcpclient.InProcess, InProcess: fakeServer(t, row.tools),
+	with := gateway.Seams{Servers: []mcpclient.Server{{
+		Name: "fake", Transport: mcpclient.InProcess, InProcess: wholetest.FakeServer(t, row.tools),
 		Breaker: breaker.New(breaker.Config{Service: "mcp:fake"}),
 	}}}
 	if row.place != nil {
@@ -298,7 +300,7 @@ func geminiRefusals() []geminiRow {
 		{name: "G15_400_key_invalid", replies: always(apiError(400, "INVALID_ARGUMENT", `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}`))},
 		{name: "G15_401_key", replies: always(apiError(401, "UNAUTHENTICATED"))},
 		{name: "G15_403_key", replies: always(apiError(403, "PERMISSION_DENIED"))},
-		{name: "G15_403_repeats_the_key", replies: always(whole(403, `{"error":{"code":403,"message":"UPSTREAM `+goldenKey+`"}}`))},
+		{name: "G15_403_repeats_the_key", replies: always(whole(403, `{"error":{"code":403,"message":"UPSTREAM `+wholetest.Key+`"}}`))},
 		{name: "G16_404_model_gone", replies: always(apiError(404, "NOT_FOUND"))},
 	}
 	for i := range rows {

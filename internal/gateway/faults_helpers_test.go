@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bufio"
@@ -21,7 +21,9 @@ import (
 
 	"sluice/breaker"
 	"sluice/config"
+	"sluice/internal/gateway"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/process"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
@@ -225,7 +227,7 @@ func (s *rawServer) taken() int {
 
 // faulty is a gateway in front of upstreams that misbehave.
 type faulty struct {
-	*Gateway
+	*gateway.Gateway
 	t      *testing.T
 	client http.Client
 	log    *gatewaytest.LogTail
@@ -235,11 +237,11 @@ type faulty struct {
 }
 
 // startFaulty starts a gateway in this process. env are NAME=value lines.
-func startFaulty(t *testing.T, env string, with Seams) *faulty {
+func startFaulty(t *testing.T, env string, with gateway.Seams) *faulty {
 	t.Helper()
 	cfg := faultyConfig(t, env)
 	f := &faulty{t: t, log: new(gatewaytest.LogTail), seen: func() {}}
-	g, err := New(t.Context(), settings.Config{Config: cfg, Version: "test"}, process.NewLogger(f.log, config.Of[settings.Logging](&cfg).Level), with)
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, Version: "test"}, process.NewLogger(f.log, config.Of[settings.Logging](&cfg).Level), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +254,7 @@ func startFaulty(t *testing.T, env string, with Seams) *faulty {
 }
 
 func faultyConfig(t *testing.T, env string) config.Config {
-	cfg, _ := transcript{Archive: &txtar.Archive{Files: []txtar.File{{Name: "config", Data: []byte(env)}}}}.config(t)
+	cfg, _ := wholetest.Transcript{Archive: &txtar.Archive{Files: []txtar.File{{Name: "config", Data: []byte(env)}}}}.Config(t)
 	return cfg
 }
 
@@ -262,7 +264,7 @@ const maxJudged = 256 << 10
 
 // turn runs a turn, which must take no longer than within. The reply must keep the
 // rules of the contract, whatever the upstreams do.
-func (f *faulty) turn(text string, within time.Duration) wireReply {
+func (f *faulty) turn(text string, within time.Duration) wholetest.WireReply {
 	f.t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -270,10 +272,10 @@ func (f *faulty) turn(text string, within time.Duration) wireReply {
 	resp, err := f.client.Do(f.request(f.t.Context(), text))
 	if err != nil {
 		f.t.Error(err)
-		return wireReply{}
+		return wholetest.WireReply{}
 	}
 	resp.Body = &watched{ReadCloser: resp.Body, seen: f.seen}
-	r := readReply(f.t, resp)
+	r := wholetest.ReadReply(f.t, resp)
 	if took := time.Since(began); took > within {
 		f.t.Errorf("the turn took %v, want at most %v", took, within)
 	}
@@ -281,7 +283,7 @@ func (f *faulty) turn(text string, within time.Duration) wireReply {
 	if n := after.TotalAlloc - before.TotalAlloc; n > f.memory && f.memory > 0 {
 		f.t.Errorf("%d KiB were allocated, want at most %d KiB", n>>10, f.memory>>10)
 	}
-	if len(r.body) > maxJudged {
+	if len(r.Body) > maxJudged {
 		return r
 	}
 	for _, fault := range judge(r) {
@@ -297,7 +299,7 @@ func (f *faulty) request(ctx context.Context, text string) *http.Request {
 		panic(err) // nothing in it comes from outside
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-Request-ID", goldenID)
+	req.Header.Set("X-Request-ID", wholetest.RequestID)
 	return req
 }
 
@@ -320,7 +322,7 @@ func (w *watched) Read(p []byte) (int, error) {
 }
 
 // wantTurn runs a turn and compares its events.
-func (f *faulty) wantTurn(want string, within time.Duration) wireReply {
+func (f *faulty) wantTurn(want string, within time.Duration) wholetest.WireReply {
 	f.t.Helper()
 	r := f.turn("hello", within)
 	got := eventTrace(r)
@@ -354,14 +356,14 @@ func (f *faulty) settle(private ...string) {
 		}
 		gatewaytest.Within(f.t, "the end of all turns", more)
 	}
-	for _, fault := range judgeLog([]byte(f.log.String()), append(private, goldenKey, "UPSTREAM", "SECRET")) {
+	for _, fault := range judgeLog([]byte(f.log.String()), append(private, wholetest.Key, "UPSTREAM", "SECRET")) {
 		f.t.Errorf("the log breaks the contract: %s", fault)
 	}
 }
 
 // eventTrace returns the events of a stream in short: deltas in a row are one, and
 // a retry_after_ms is rounded up to seconds.
-func eventTrace(r wireReply) string {
+func eventTrace(r wholetest.WireReply) string {
 	var list []string
 	var text strings.Builder
 	flush := func() {
@@ -373,7 +375,7 @@ func eventTrace(r wireReply) string {
 		}
 		text.Reset()
 	}
-	for _, ev := range new(judgement).readByAnother(r.body) {
+	for _, ev := range new(judgement).readByAnother(r.Body) {
 		var e wireEvent
 		_ = json.Unmarshal([]byte(ev.Data), &e) // judge tells of errors
 		if ev.Type != "response_delta" {

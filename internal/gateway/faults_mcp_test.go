@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bufio"
@@ -18,7 +18,9 @@ import (
 
 	"sluice/breaker"
 	"sluice/config"
+	"sluice/internal/gateway"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/geminisim"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
@@ -82,12 +84,12 @@ func (row mcpRow) play(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.sim = geminisim.New(geminisim.Config{RequireKey: goldenKey, Script: script})
-	with := Seams{Gemini: testnet.Serve(t, m.sim)}
+	m.sim = geminisim.New(geminisim.Config{RequireKey: wholetest.Key, Script: script})
+	with := gateway.Seams{Gemini: testnet.Serve(t, m.sim)}
 	env := row.env
 	switch {
 	case row.inProcess != "":
-		m.server = fakeServer(t, row.inProcess)
+		m.server = wholetest.FakeServer(t, row.inProcess)
 		with.Servers = []mcpclient.Server{{Name: "fake", Transport: mcpclient.InProcess, InProcess: m.server,
 			Breaker: breaker.New(breaker.Config{Service: "mcp:fake"})}}
 	case row.servers != nil:
@@ -478,7 +480,7 @@ func mcpSilence() []mcpRow {
 			want: workedTurn, within: 8 * time.Second, breaker: "closed 0"},
 		{name: "M15_heartbeats_meanwhile", env: "SLUICE_HEARTBEAT=3s", gemini: workTwice, inProcess: `[{"name":"work","delay":"8s","result":"done"}]`,
 			want: workedTurn, within: 8 * time.Second, breaker: "closed 0", then: func(t *testing.T, m *mcpPlay) {
-				if n := strings.Count(m.turn("again", 8*time.Second).body, ": ping\n\n"); n != 2 {
+				if n := strings.Count(m.turn("again", 8*time.Second).Body, ": ping\n\n"); n != 2 {
 					t.Errorf("%d heartbeats in 8 s, want 2", n)
 				}
 			}},
@@ -704,8 +706,8 @@ func mcpBreaker() []mcpRow {
 		if n := m.fake.asked() - before; n != 0 {
 			t.Errorf("with an open breaker %d requests reached the server", n)
 		}
-		if !strings.Contains(r.body, `"message":"MCP service temporarily unavailable"`) {
-			t.Errorf("the client was told %s", r.body)
+		if !strings.Contains(r.Body, `"message":"MCP service temporarily unavailable"`) {
+			t.Errorf("the client was told %s", r.Body)
 		}
 		requests := m.sim.Requests()
 		if last := requests[len(requests)-1].Body; !bytes.Contains(last, []byte("Unavailable tools: those of todo")) {

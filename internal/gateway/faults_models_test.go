@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -11,7 +11,9 @@ import (
 
 	"sluice/breaker"
 	"sluice/config"
+	"sluice/internal/gateway"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/process"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
@@ -27,8 +29,8 @@ type spoken struct {
 
 func data(s string) string { return "data: " + s + "\n\n" }
 
-func (w way) spoken() spoken {
-	switch w.name {
+func spokenBy(w wholetest.Protocol) spoken {
+	switch w.Name {
 	case "chat":
 		return spoken{"", data(`{"choices":[{"index":0,"delta":{"content":"Hel"}}]}`),
 			data(`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`) + data("[DONE]"),
@@ -70,7 +72,7 @@ type modelRow struct {
 	within  time.Duration // 0: no time at all
 	breaker string
 	taken   int // most bytes that may be taken from the model; 0: no bound
-	then    func(t *testing.T, r wireReply)
+	then    func(t *testing.T, r wholetest.WireReply)
 }
 
 func one(acts ...act) func(spoken) [][]act {
@@ -96,9 +98,9 @@ func modelRows() []modelRow {
 		{name: "json without end", replies: one(head(200, "Content-Type: application/json"), say(`{"UPSTREAM":"`), flood("UPSTREAM", 64<<20)), want: failedTurn, breaker: "closed 1", taken: 8 << 20},
 		{name: "text without end", replies: func(s spoken) [][]act {
 			return [][]act{{head(200, "Content-Type: text/event-stream"), say(s.begin), flood(strings.Replace(s.text, "Hel", strings.Repeat("Hel", 1000), 1), 512<<20)}}
-		}, breaker: "closed 1", then: func(t *testing.T, r wireReply) {
-			if !strings.Contains(r.body, `"error_type":"model_unavailable"`) || len(r.body) > 16<<20 {
-				t.Errorf("%d bytes came, the end is %s", len(r.body), r.body[max(0, len(r.body)-300):])
+		}, breaker: "closed 1", then: func(t *testing.T, r wholetest.WireReply) {
+			if !strings.Contains(r.Body, `"error_type":"model_unavailable"`) || len(r.Body) > 16<<20 {
+				t.Errorf("%d bytes came, the end is %s", len(r.Body), r.Body[max(0, len(r.Body)-300):])
 			}
 		}},
 		{name: "one call of 3 MiB", replies: func(s spoken) [][]act {
@@ -113,9 +115,9 @@ func modelRows() []modelRow {
 				{head(200, "Content-Type: text/event-stream"), say(s.begin), say(all.String()), say(s.end), hangUp},
 				{head(200, "Content-Type: text/event-stream"), say(s.begin), say(s.text), say(s.end), hangUp},
 			}
-		}, breaker: "closed 0", within: time.Second, then: func(t *testing.T, r wireReply) {
-			if n := strings.Count(r.body, `"status":"in_progress"`); n != 128 || strings.Count(r.body, "Tool calls not executed: 9872.") != 1 || !strings.Contains(r.body, `"finish_reason":"stop"`) {
-				t.Errorf("%d calls were told of; the end is %s", n, r.body[max(0, len(r.body)-300):])
+		}, breaker: "closed 0", within: time.Second, then: func(t *testing.T, r wholetest.WireReply) {
+			if n := strings.Count(r.Body, `"status":"in_progress"`); n != 128 || strings.Count(r.Body, "Tool calls not executed: 9872.") != 1 || !strings.Contains(r.Body, `"finish_reason":"stop"`) {
+				t.Errorf("%d calls were told of; the end is %s", n, r.Body[max(0, len(r.Body)-300):])
 			}
 		}},
 	}
@@ -123,9 +125,9 @@ func modelRows() []modelRow {
 
 // TestModelFaults plays bad input of models over each protocol, in fake time.
 func TestModelFaults(t *testing.T) {
-	for _, w := range ways() {
+	for _, w := range wholetest.Protocols() {
 		for _, row := range modelRows() {
-			t.Run(w.name+"/"+row.name, func(t *testing.T) {
+			t.Run(w.Name+"/"+row.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { row.play(t, w) })
 			})
@@ -133,13 +135,13 @@ func TestModelFaults(t *testing.T) {
 	}
 }
 
-func (row modelRow) play(t *testing.T, w way) {
-	s := newRawServer(t, inTurn(row.replies(w.spoken())...))
+func (row modelRow) play(t *testing.T, w wholetest.Protocol) {
+	s := newRawServer(t, inTurn(row.replies(spokenBy(w))...))
 	tr := model.NewTransport(nil)
 	tr.DialContext = s.dial
 	t.Cleanup(tr.CloseIdleConnections)
-	f := startFaultyFile(t, "models:\n"+w.spec("default", "http://model", "retries: 0"), Seams{Gemini: tr, Servers: []mcpclient.Server{{
-		Name: "fake", Transport: mcpclient.InProcess, InProcess: fakeServer(t, `[{"name":"work"}]`),
+	f := startFaultyFile(t, "models:\n"+w.Spec("default", "http://model", "retries: 0"), gateway.Seams{Gemini: tr, Servers: []mcpclient.Server{{
+		Name: "fake", Transport: mcpclient.InProcess, InProcess: wholetest.FakeServer(t, `[{"name":"work"}]`),
 		Breaker: breaker.New(breaker.Config{Service: "mcp:fake"}),
 	}}})
 	f.seen = sync.OnceFunc(func() { close(s.seen) })
@@ -157,9 +159,9 @@ func (row modelRow) play(t *testing.T, w way) {
 }
 
 // startFaultyFile is startFaulty with a configuration file in place of variables.
-func startFaultyFile(t *testing.T, content string, with Seams) *faulty {
+func startFaultyFile(t *testing.T, content string, with gateway.Seams) *faulty {
 	t.Helper()
-	env := map[string]string{"SLUICE_CONFIG": "sluice.yaml", "SLUICE_HEARTBEAT": "0", "SLUICE_LOG_LEVEL": "debug", "TEST_KEY": goldenKey}
+	env := map[string]string{"SLUICE_CONFIG": "sluice.yaml", "SLUICE_HEARTBEAT": "0", "SLUICE_LOG_LEVEL": "debug", "TEST_KEY": wholetest.Key}
 	var file settings.File
 	cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(env), func(name string) ([]byte, error) {
 		if name != "sluice.yaml" {
@@ -171,7 +173,7 @@ func startFaultyFile(t *testing.T, content string, with Seams) *faulty {
 		t.Fatal(err)
 	}
 	f := &faulty{t: t, log: new(gatewaytest.LogTail), seen: func() {}}
-	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, process.NewLogger(f.log, config.Of[settings.Logging](&cfg).Level), with)
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, process.NewLogger(f.log, config.Of[settings.Logging](&cfg).Level), with)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"sluice/fault"
+	"sluice/internal/gateway/wholetest"
 )
 
 // event judges one event after those before it: the grammar, and what must hold
@@ -38,7 +39,7 @@ func (j *judgement) event(ev wireEvent, first bool) {
 	case "approval":
 		j.asked = true
 		j.must(len(j.calls) == 0 && j.fatal == "", "a question while something runs")
-		j.must(ev.Prompt != "" && len(ev.Waiting) > 0 && tokens.MatchString(ev.Token) && approvalIDs.MatchString(ev.ApprovalID), "a question that nobody can answer")
+		j.must(ev.Prompt != "" && len(ev.Waiting) > 0 && wholetest.Tokens.MatchString(ev.Token) && wholetest.ApprovalIDs.MatchString(ev.ApprovalID), "a question that nobody can answer")
 		for _, c := range ev.Waiting {
 			j.must(c.CallID != "" && !slices.Contains(j.ids, c.CallID) && c.Reason != "" && strings.HasPrefix(string(c.Arguments), "{"), "it asks about %+v", c)
 		}

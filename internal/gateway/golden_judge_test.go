@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"encoding/json"
@@ -11,24 +11,26 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	gosse "github.com/tmaxmax/go-sse"
+
+	"sluice/internal/gateway/wholetest"
 )
 
 // judge returns in what a reply breaks the contract. It shares no code with what
 // made the reply: it knows the wire alone, and reads it with another's parser.
-func judge(r wireReply) []string {
+func judge(r wholetest.WireReply) []string {
 	j := judgement{calls: map[string]wireEvent{}}
-	if r.header.Get("X-Request-ID") != goldenID {
-		j.fault("X-Request-ID is %q", r.header.Get("X-Request-ID"))
+	if r.Header.Get("X-Request-ID") != wholetest.RequestID {
+		j.fault("X-Request-ID is %q", r.Header.Get("X-Request-ID"))
 	}
-	switch kind := r.header.Get("Content-Type"); {
-	case strings.Contains(r.body, goldenKey):
+	switch kind := r.Header.Get("Content-Type"); {
+	case strings.Contains(r.Body, wholetest.Key):
 		j.fault("the key is in the reply")
-	case unfit.MatchString(r.body):
-		j.fault("%s is in the reply", unfit.FindString(r.body))
+	case unfit.MatchString(r.Body):
+		j.fault("%s is in the reply", unfit.FindString(r.Body))
 	case kind == "text/event-stream":
 		j.stream(r)
-	case r.status == http.StatusNoContent:
-		j.must(r.body == "", "204 has a body")
+	case r.Status == http.StatusNoContent:
+		j.must(r.Body == "", "204 has a body")
 	default:
 		j.problem(r)
 	}
@@ -169,13 +171,13 @@ var (
 	}
 )
 
-func (j *judgement) stream(r wireReply) {
-	j.must(r.status == http.StatusOK, "a stream with status %d", r.status)
+func (j *judgement) stream(r wholetest.WireReply) {
+	j.must(r.Status == http.StatusOK, "a stream with status %d", r.Status)
 	for name, want := range streamHeaders {
-		j.must(r.header.Get(name) == want, "header %s: %q", name, r.header.Get(name))
+		j.must(r.Header.Get(name) == want, "header %s: %q", name, r.Header.Get(name))
 	}
-	j.must(!strings.Contains(r.body, "\r"), "there is a CR in the framing")
-	blocks := strings.Split(r.body, "\n\n")
+	j.must(!strings.Contains(r.Body, "\r"), "there is a CR in the framing")
+	blocks := strings.Split(r.Body, "\n\n")
 	j.must(blocks[len(blocks)-1] == "", "the last frame is not closed by an empty line")
 	var events []wireEvent
 	var read []gosse.Event
@@ -196,12 +198,12 @@ func (j *judgement) stream(r wireReply) {
 			read = append(read, gosse.Event{LastEventID: read[len(read)-1].LastEventID, Type: m[5], Data: m[6]})
 			continue
 		}
-		j.must(m[3] == goldenID && m[4] == strconv.Itoa(len(events)+1), "id %s:%s after %d events", m[3], m[4], len(events))
+		j.must(m[3] == wholetest.RequestID && m[4] == strconv.Itoa(len(events)+1), "id %s:%s after %d events", m[3], m[4], len(events))
 		read = append(read, gosse.Event{LastEventID: m[3] + ":" + m[4], Type: m[5], Data: m[6]})
 		events = append(events, ev)
 	}
 	j.must(j.done, "there is no done")
-	j.must(slices.Equal(read, j.readByAnother(r.body)), "go-sse reads other events")
+	j.must(slices.Equal(read, j.readByAnother(r.Body)), "go-sse reads other events")
 }
 
 // readByAnother reads the stream with a parser that we did not write.
@@ -229,7 +231,7 @@ func (j *judgement) decode(kind, data string) wireEvent {
 		row += "/" + ev.Status
 	}
 	j.must(vocabulary[row] != "" && memberPattern(vocabulary[row]).MatchString(memberNames(data)), "members of %s: %s", row, memberNames(data))
-	j.must(ev.RequestID == goldenID, "request_id %q", ev.RequestID)
+	j.must(ev.RequestID == wholetest.RequestID, "request_id %q", ev.RequestID)
 	j.must(!strings.ContainsRune(data, '\uFFFD'), "something was replaced in %s", data)
 	return ev
 }

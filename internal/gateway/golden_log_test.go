@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"sluice/internal/gateway/wholetest"
 )
 
 var (
@@ -37,7 +39,7 @@ func judgeLog(log []byte, private []string) (faults []string) {
 			counts["request_completed"]++
 		}
 		fit := logStamp.MatchString(l.Timestamp) && slices.Contains(logWords, l.Level) && l.Event != "" && l.RequestID != nil
-		if !fit || *l.RequestID != "" && *l.RequestID != goldenID {
+		if !fit || *l.RequestID != "" && *l.RequestID != wholetest.RequestID {
 			faults = append(faults, "not a line of the contract's form: "+line)
 		}
 	}

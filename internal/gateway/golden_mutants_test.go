@@ -1,10 +1,12 @@
-package gateway
+package gateway_test
 
 import (
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sluice/internal/gateway/wholetest"
 )
 
 // A judge that lets everything pass would be worth nothing: each of these streams
@@ -39,7 +41,7 @@ func TestJudgeSeesFaults(t *testing.T) {
 		{"plain_answer", "fractions of milliseconds", `"total_ms":200`, `"total_ms":200.5`},
 		{"plain_answer", "too little time", `"total_ms":200`, `"total_ms":20`},
 		{"plain_answer", "no first_delta_ms", `"first_delta_ms":0,`, ""},
-		{"plain_answer", "the key", `Paris`, goldenKey},
+		{"plain_answer", "the key", `Paris`, wholetest.Key},
 		{"unknown_tool", "the call ends twice", `"status":"in_progress"`, `"status":"completed","duration_ms":0,"result":""`},
 		{"unknown_tool", "a call without an end", `"call_id":"right001","tool_name":"list","server":"fake","arguments":{},"status":"completed"`, `"call_id":"right002","tool_name":"list","server":"fake","arguments":{},"status":"completed"`},
 		{"unknown_tool", "an id twice", `right001`, `wrong001`},
@@ -77,10 +79,10 @@ func TestJudgeSeesFaults(t *testing.T) {
 		if faults := judge(r); faults != nil {
 			t.Fatalf("%s is in order: %q", m.transcript, faults)
 		}
-		if !strings.Contains(r.body, m.old) {
+		if !strings.Contains(r.Body, m.old) {
 			t.Errorf("%s: there is no %q", m.transcript, m.old)
 		}
-		r.body = strings.ReplaceAll(r.body, m.old, m.new)
+		r.Body = strings.ReplaceAll(r.Body, m.old, m.new)
 		if judge(r) == nil {
 			t.Errorf("%s: the judge does not see: %s", m.transcript, m.what)
 		}
@@ -91,28 +93,28 @@ func TestJudgeSeesFaults(t *testing.T) {
 func TestJudgeSeesFaultyReplies(t *testing.T) {
 	t.Parallel()
 	problem := `{"type":"about:blank","title":"Not Found","status":404,"error_type":"not_found","detail":"Nothing","request_id":"req_golden"}`
-	good := func() wireReply {
-		return wireReply{status: 404, body: problem, header: http.Header{
-			"Content-Type": {"application/problem+json"}, "X-Request-Id": {goldenID},
+	good := func() wholetest.WireReply {
+		return wholetest.WireReply{Status: 404, Body: problem, Header: http.Header{
+			"Content-Type": {"application/problem+json"}, "X-Request-Id": {wholetest.RequestID},
 		}}
 	}
 	if faults := judge(good()); faults != nil {
 		t.Fatalf("it is in order: %q", faults)
 	}
-	for what, spoil := range map[string]func(*wireReply){
-		"no request id":         func(r *wireReply) { r.header.Del("X-Request-ID") },
-		"another Content-Type":  func(r *wireReply) { r.header.Set("Content-Type", "application/json") },
-		"another status":        func(r *wireReply) { r.status = 400 },
-		"another error_type":    func(r *wireReply) { r.body = strings.Replace(problem, "not_found", "missing", 1) },
-		"no detail":             func(r *wireReply) { r.body = strings.Replace(problem, `"Nothing"`, `""`, 1) },
-		"no request_id":         func(r *wireReply) { r.body = strings.Replace(problem, goldenID, "", 1) },
-		"faulty fields":         func(r *wireReply) { r.body = strings.Replace(problem, "}", `,"errors":[{}]}`, 1) },
-		"no JSON":               func(r *wireReply) { r.body = "not found" },
-		"an echo":               func(r *wireReply) { r.body = strings.Replace(problem, "Nothing", "SECRET", 1) },
-		"Allow":                 func(r *wireReply) { r.header.Set("Allow", "GET") },
-		"a call of Gemini":      func(r *wireReply) { r.calls = 1 },
-		"a 204 with a body":     func(r *wireReply) { r.status = 204; r.header.Del("Content-Type") },
-		"a stream that is none": func(r *wireReply) { r.header.Set("Content-Type", "text/event-stream") },
+	for what, spoil := range map[string]func(*wholetest.WireReply){
+		"no request id":         func(r *wholetest.WireReply) { r.Header.Del("X-Request-ID") },
+		"another Content-Type":  func(r *wholetest.WireReply) { r.Header.Set("Content-Type", "application/json") },
+		"another status":        func(r *wholetest.WireReply) { r.Status = 400 },
+		"another error_type":    func(r *wholetest.WireReply) { r.Body = strings.Replace(problem, "not_found", "missing", 1) },
+		"no detail":             func(r *wholetest.WireReply) { r.Body = strings.Replace(problem, `"Nothing"`, `""`, 1) },
+		"no request_id":         func(r *wholetest.WireReply) { r.Body = strings.Replace(problem, wholetest.RequestID, "", 1) },
+		"faulty fields":         func(r *wholetest.WireReply) { r.Body = strings.Replace(problem, "}", `,"errors":[{}]}`, 1) },
+		"no JSON":               func(r *wholetest.WireReply) { r.Body = "not found" },
+		"an echo":               func(r *wholetest.WireReply) { r.Body = strings.Replace(problem, "Nothing", "SECRET", 1) },
+		"Allow":                 func(r *wholetest.WireReply) { r.Header.Set("Allow", "GET") },
+		"a call of Gemini":      func(r *wholetest.WireReply) { r.Calls = 1 },
+		"a 204 with a body":     func(r *wholetest.WireReply) { r.Status = 204; r.Header.Del("Content-Type") },
+		"a stream that is none": func(r *wholetest.WireReply) { r.Header.Set("Content-Type", "text/event-stream") },
 	} {
 		r := good()
 		spoil(&r)
@@ -123,8 +125,8 @@ func TestJudgeSeesFaultyReplies(t *testing.T) {
 	r := goldenStream(t, "plain_answer")
 	for name := range streamHeaders {
 		bad := r
-		bad.header = r.header.Clone()
-		bad.header.Set(name, "other")
+		bad.Header = r.Header.Clone()
+		bad.Header.Set(name, "other")
 		if judge(bad) == nil {
 			t.Errorf("the judge does not see another %s", name)
 		}
@@ -149,13 +151,13 @@ func TestJudgeSeesFaultyLogs(t *testing.T) {
 
 // goldenStream returns the stream of a transcript, with times where they are
 // left out.
-func goldenStream(t *testing.T, name string) wireReply {
+func goldenStream(t *testing.T, name string) wholetest.WireReply {
 	t.Helper()
-	tr := readTranscript(t, filepath.Join("../../testdata/transcripts", name+".txtar"))
-	body := strings.NewReplacer(`"model_ms":"random"`, `"model_ms":[0]`, `"random"`, "0").Replace(tr.get("want.sse"))
-	header := http.Header{"X-Request-Id": {goldenID}}
+	tr := wholetest.ReadTranscript(t, filepath.Join("../../testdata/transcripts", name+".txtar"))
+	body := strings.NewReplacer(`"model_ms":"random"`, `"model_ms":[0]`, `"random"`, "0").Replace(tr.Get("want.sse"))
+	header := http.Header{"X-Request-Id": {wholetest.RequestID}}
 	for name, value := range streamHeaders {
 		header.Set(name, value)
 	}
-	return wireReply{status: http.StatusOK, header: header, body: body, calls: 1}
+	return wholetest.WireReply{Status: http.StatusOK, Header: header, Body: body, Calls: 1}
 }

@@ -1,62 +1,8 @@
-package gateway
+package gateway_test
 
 import (
-	"bytes"
-	"io"
-	"net/http"
 	"slices"
-	"strings"
-	"testing"
-
-	"sluice/internal/geminisim"
 )
-
-// ofAgent begins the names of the files with what Gemini answers an agent.
-const ofAgent = "gemini."
-
-// byAgent returns what stands in for Gemini: a script for each agent that has one, told
-// apart by the system prompt, and sim for all others.
-func (tr transcript) byAgent(t *testing.T, sim *geminiSim) (all http.Handler, calls func() int) {
-	scripts := map[string]*geminiSim{}
-	for _, f := range tr.Files {
-		name, ok := strings.CutPrefix(f.Name, ofAgent)
-		if !ok {
-			continue
-		}
-		script, err := geminisim.ParseScript(string(f.Data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		own := geminisim.New(geminisim.Config{RequireKey: goldenKey, Script: script})
-		scripts[name] = own
-		t.Cleanup(func() {
-			for _, failure := range own.Failures() {
-				t.Errorf("agent %s sent what is not expected: %s", name, failure)
-			}
-			if n := own.Unused(); n > 0 {
-				t.Errorf("agent %s has not asked for its last %d responses", name, n)
-			}
-		})
-	}
-	all = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		for name, own := range scripts {
-			if bytes.Contains(body, []byte("You are "+name+".")) {
-				own.ServeHTTP(w, r)
-				return
-			}
-		}
-		sim.ServeHTTP(w, r)
-	})
-	return all, func() int {
-		n := sim.Calls()
-		for _, own := range scripts {
-			n += own.Calls()
-		}
-		return n
-	}
-}
 
 // route judges the decision of a team, which comes once and before any agent.
 func (j *judgement) route(ev wireEvent) {

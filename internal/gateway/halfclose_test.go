@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 )
 
 // halfClosed sends a request over a connection of its own, waits until the reply
@@ -65,7 +66,7 @@ func TestHalfClosedStreamEndsBroken(t *testing.T) {
 			t.Run(tt.name+" over "+version, func(t *testing.T) {
 				t.Parallel()
 				g := gatewaytest.Scripted(t, "hang")
-				r := start(t, g.Env())
+				r := wholetest.Listen(t, g.Env())
 				reply, err := halfClosed(t, r, postOver(version, tt.path, tt.body), tt.upTo, func() { r.Log.Await(t, "gemini_api_called", r.Ended) })
 				wantBroken(t, version, reply, err)
 				line := r.Log.Await(t, "request_completed", r.Ended)
@@ -85,7 +86,7 @@ func TestHalfClosedStreamEndsBroken(t *testing.T) {
 
 func TestHalfClosedProbeEndsBroken(t *testing.T) {
 	t.Parallel()
-	r := start(t, nil)
+	r := wholetest.Listen(t, nil)
 	for _, version := range []string{"1.1", "1.0"} {
 		request := "GET /diag/sse?ticks=2&interval_ms=60000 HTTP/" + version + "\r\nHost: x\r\n\r\n"
 		reply, err := halfClosed(t, r, request, "event: tick", nil)
@@ -108,7 +109,7 @@ func wantBroken(t *testing.T, version, reply string, err error) {
 // A stream that has its done ends as every other, whenever the client closes.
 func TestHalfCloseAfterDoneIsNoBreak(t *testing.T) {
 	t.Parallel()
-	r := start(t, gatewaytest.Scripted(t, "loop\ntext Hi\nfinish STOP").Env())
+	r := wholetest.Listen(t, gatewaytest.Scripted(t, "loop\ntext Hi\nfinish STOP").Env())
 	for _, version := range []string{"1.1", "1.0"} {
 		reply, err := halfClosed(t, r, postOver(version, "/chat/stream", gatewaytest.Input("hi")), "event: done", nil)
 		if err != nil || version == "1.1" && !strings.HasSuffix(reply, "\r\n0\r\n\r\n") {

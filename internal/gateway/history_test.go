@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"io"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 )
 
 const twoAnswers = "text \"It is \"\ntext noted.\nfinish STOP\n---\ntext Done.\nfinish STOP"
@@ -20,7 +21,7 @@ func TestHistoryReachesTheModel(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			api := gatewaytest.Scripted(t, twoAnswers)
-			r := start(t, api.Env("GEMINI_DRIVER", driver))
+			r := wholetest.Listen(t, api.Env("GEMINI_DRIVER", driver))
 			for n, tt := range []struct {
 				history string
 				want    []string
@@ -56,7 +57,7 @@ func TestChatKitThreadReachesTheModel(t *testing.T) {
 		t.Run(kept, func(t *testing.T) {
 			t.Parallel()
 			api := gatewaytest.Scripted(t, twoAnswers)
-			r := start(t, api.Env("SLUICE_CHATKIT_HISTORY", kept, "SLUICE_STORE", "memory"))
+			r := wholetest.Listen(t, api.Env("SLUICE_CHATKIT_HISTORY", kept, "SLUICE_STORE", "memory"))
 			var cases []chatKitCase
 			m := userMessage.FindStringSubmatch(chatKitOK(r, &cases, chatKitRequest("threads.create", chatKitInput("buy eggs"))))
 			chatKitOK(r, &cases, chatKitRequest("threads.add_user_message", `"thread_id":"`+m[2]+`",`+chatKitInput("mark it as done")))

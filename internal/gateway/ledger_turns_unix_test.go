@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package gateway_test
 
 import (
 	"bufio"
@@ -25,6 +25,8 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
@@ -87,9 +89,9 @@ func (b *books) bank() mcpclient.Server {
 }
 
 // gateway starts one on a store, which may be nil.
-func (b *books) gateway(in store.Store, env ...string) (peer, *Gateway) {
+func (b *books) gateway(in store.Store, env ...string) (wholetest.Peer, *gateway.Gateway) {
 	b.t.Helper()
-	all := map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_STORE": "none"}
+	all := map[string]string{"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": "http://gemini", "SLUICE_STORE": "none"}
 	content := "mcpServers: {}\n"
 	if in != nil {
 		content += "tasks: {lease: 3s}\n"
@@ -98,23 +100,23 @@ func (b *books) gateway(in store.Store, env ...string) (peer, *Gateway) {
 	for i := 0; i < len(env); i += 2 {
 		all[env[i]] = env[i+1]
 	}
-	cfg, file := configured(b.t, content, all)
-	setServers(&cfg, nil)
-	g, err := New(b.t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(),
-		Seams{Store: in, Gemini: testnet.Serve(b.t, b), Servers: []mcpclient.Server{b.bank()}})
+	cfg, file := wholetest.Configured(b.t, content, all)
+	wholetest.SetServers(&cfg, nil)
+	g, err := gateway.New(b.t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(),
+		gateway.Seams{Store: in, Gemini: testnet.Serve(b.t, b), Servers: []mcpclient.Server{b.bank()}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { b.let(); g.Close() })
-	return peer{client: http.Client{Transport: testnet.Serve(b.t, g)}}, g
+	return wholetest.Peer{Client: http.Client{Transport: testnet.Serve(b.t, g)}}, g
 }
 
 // obedient is a client that does all that it is told to: it comes back for what it lost, and
 // sends again what is worth sending again.
 type obedient struct {
 	t        *testing.T
-	gateways []peer // it asks one after the other
-	extra    string // members of the request
+	gateways []wholetest.Peer // it asks one after the other
+	extra    string           // members of the request
 	key      int
 	sent     int
 	last     string // id of the last event
@@ -153,7 +155,7 @@ func (c *obedient) ask(ctx context.Context) (again bool) {
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := p.client.Do(req)
+	resp, err := p.Client.Do(req)
 	if err != nil {
 		c.told = append(c.told, "no reply: "+err.Error())
 		return ctx.Err() == nil
@@ -262,12 +264,12 @@ type paidEnding struct {
 	// begun; one is the gateway that makes it.
 	after       func(w http.ResponseWriter, r *http.Request)
 	lose, extra string
-	act         func(b *books, c *obedient, one *Gateway, in *fading)
+	act         func(b *books, c *obedient, one *gateway.Gateway, in *fading)
 }
 
 // paidEndings lists them. What an ending does not let go the bank answers when the client is done.
 func paidEndings() []paidEnding {
-	free := func(b *books, _ *obedient, _ *Gateway, _ *fading) { b.let() }
+	free := func(b *books, _ *obedient, _ *gateway.Gateway, _ *fading) { b.let() }
 	fails := func(status int, body string) func(http.ResponseWriter, *http.Request) {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "1")
@@ -276,7 +278,7 @@ func paidEndings() []paidEnding {
 	}
 	return []paidEnding{
 		{name: "nothing", act: free},
-		{name: "signal", act: func(b *books, _ *obedient, one *Gateway, _ *fading) {
+		{name: "signal", act: func(b *books, _ *obedient, one *gateway.Gateway, _ *fading) {
 			one.HTTP().Drain()
 			one.HTTP().Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down", RetryAfter: time.Second})
 		}},
@@ -292,27 +294,27 @@ func paidEndings() []paidEnding {
 		{name: "client is cut at the start", lose: "start", act: free},
 		{name: "done is lost", lose: "done", act: free},
 		{name: "client leaves, and the turn with it", kept: true, early: true, lose: "tool_call", extra: `,"on_disconnect":"cancel"`},
-		{name: "cancel", kept: true, act: func(b *books, c *obedient, _ *Gateway, in *fading) {
+		{name: "cancel", kept: true, act: func(b *books, c *obedient, _ *gateway.Gateway, in *fading) {
 			page, err := in.Tasks(b.t.Context(), store.Query{User: "ann", Limit: 1})
 			if err != nil || len(page.IDs) != 1 {
 				b.t.Error(page.IDs, err)
 				return
 			}
-			c.gateways[len(c.gateways)-1].ask(b.t, http.MethodPost, "/tasks/"+page.IDs[0]+"/cancel", "")
+			c.gateways[len(c.gateways)-1].Ask(b.t, http.MethodPost, "/tasks/"+page.IDs[0]+"/cancel", "")
 		}},
-		{name: "key is repeated", kept: true, act: func(b *books, c *obedient, _ *Gateway, _ *fading) {
+		{name: "key is repeated", kept: true, act: func(b *books, c *obedient, _ *gateway.Gateway, _ *fading) {
 			other := &obedient{t: b.t, gateways: c.gateways[1:]}
 			time.AfterFunc(300*time.Millisecond, b.let)
 			other.run(b.t.Context())
 		}},
-		{name: "lease is over", kept: true, act: func(b *books, _ *obedient, _ *Gateway, in *fading) {
+		{name: "lease is over", kept: true, act: func(b *books, _ *obedient, _ *gateway.Gateway, in *fading) {
 			in.lapsed.Store(true)
 			time.AfterFunc(8*time.Second, b.let)
 		}},
-		{name: "gateway dies", kept: true, lose: "tool_call", act: func(_ *books, _ *obedient, _ *Gateway, in *fading) {
+		{name: "gateway dies", kept: true, lose: "tool_call", act: func(_ *books, _ *obedient, _ *gateway.Gateway, in *fading) {
 			in.away.Store(true)
 		}},
-		{name: "store is unavailable for a while", kept: true, lose: "done", act: func(b *books, _ *obedient, _ *Gateway, in *fading) {
+		{name: "store is unavailable for a while", kept: true, lose: "done", act: func(b *books, _ *obedient, _ *gateway.Gateway, in *fading) {
 			in.away.Store(true)
 			b.let()
 			time.AfterFunc(1500*time.Millisecond, func() { in.away.Store(false) })
@@ -366,7 +368,7 @@ func (e paidEnding) paysOnce(t *testing.T, in store.Store) {
 	}
 	one, g := b.gateway(mine, e.env...)
 	two, _ := b.gateway(in, e.env...)
-	c := &obedient{t: t, gateways: []peer{one, two}, lose: e.lose, extra: e.extra}
+	c := &obedient{t: t, gateways: []wholetest.Peer{one, two}, lose: e.lose, extra: e.extra}
 	acted, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(acted)
@@ -383,7 +385,7 @@ func (e paidEnding) paysOnce(t *testing.T, in store.Store) {
 	close(over)
 	<-acted
 	b.let()
-	again := &obedient{t: t, gateways: []peer{two}, key: c.key, extra: e.extra} // and its key once more
+	again := &obedient{t: t, gateways: []wholetest.Peer{two}, key: c.key, extra: e.extra} // and its key once more
 	if in != nil {
 		again.run(t.Context())
 	}

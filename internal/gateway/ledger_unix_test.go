@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package gateway_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sluice/fault"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
@@ -43,14 +44,14 @@ type ledger struct {
 	in   store.Store
 	file string
 	paid atomic.Int64
-	free chan struct{} // closed: the bank answers
-	one  *flowing      // the gateway that begins the run
+	free chan struct{}   // closed: the bank answers
+	one  *wholetest.Flow // the gateway that begins the run
 }
 
 // newLedger opens nothing yet: change replaces in the file.
 func newLedger(t *testing.T, in store.Store, change ...string) *ledger {
 	l := &ledger{t: t, in: in, free: make(chan struct{})}
-	url := hookedBank(t, &l.paid, func() {
+	url := wholetest.HookedBank(t, &l.paid, func() {
 		if l.paid.Load() == 1 {
 			<-l.free
 		}
@@ -71,12 +72,12 @@ func (l *ledger) task() string {
 }
 
 // gateway starts one on a store; nil: without any.
-func (l *ledger) gateway(in store.Store) *flowing {
+func (l *ledger) gateway(in store.Store) *wholetest.Flow {
 	if in != nil {
-		return over(l.t, in, l.file)
+		return wholetest.Over(l.t, in, l.file)
 	}
-	f := startFlows(l.t, l.file, map[string]string{"SLUICE_STORE": "none"})
-	awaitTools(l.t, f)
+	f := wholetest.StartFlows(l.t, l.file, map[string]string{"SLUICE_STORE": "none"})
+	wholetest.AwaitTools(l.t, f)
 	return f
 }
 
@@ -89,8 +90,8 @@ func (l *ledger) release() {
 	}
 }
 
-// broken is a reply whose connection is cut at the end, as a server does.
-func (f *flowing) broken(ctx context.Context, method, path, body string, header ...string) (told string, cut bool) {
+// brokenOff is a reply whose connection is cut at the end, as a server does.
+func brokenOff(f *wholetest.Flow, ctx context.Context, method, path, body string, header ...string) (told string, cut bool) {
 	req := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
@@ -122,7 +123,7 @@ func (l *ledger) begin(in store.Store, cut func(), header ...string) (told strin
 	}
 	got := make(chan reply, 1)
 	go func() {
-		told, broken := l.one.broken(l.t.Context(), http.MethodPost, "/chat/stream", beginsLedger, header...)
+		told, broken := brokenOff(l.one, l.t.Context(), http.MethodPost, "/chat/stream", beginsLedger, header...)
 		got <- reply{told, broken}
 	}()
 	testnet.Eventually(l.t, "the run has paid", func() bool { return l.paid.Load() == 1 })
@@ -138,18 +139,18 @@ func (l *ledger) begin(in store.Store, cut func(), header ...string) (told strin
 
 // finish goes on with the run on a gateway until it is over, as a person does who looks into
 // the ledger: asked says whether there was a question.
-func (l *ledger) finish(f *flowing, want string) (asked bool) {
+func (l *ledger) finish(f *wholetest.Flow, want string) (asked bool) {
 	l.t.Helper()
 	id := l.task()
 	testnet.Eventually(l.t, "the run is over", func() bool {
-		state := stateOf(l.t, l.in, id)
+		state := wholetest.StateOf(l.t, l.in, id)
 		if state == task.InputRequired {
 			asked = true
-			f.decides(id, `{"action":"modify","result":"paid 1","user_id":"ann"}`)
+			f.Decides(id, `{"action":"modify","result":"paid 1","user_id":"ann"}`)
 		}
 		return state != task.Working && state != task.InputRequired
 	})
-	if state := stateOf(l.t, l.in, id); state != want {
+	if state := wholetest.StateOf(l.t, l.in, id); state != want {
 		l.t.Errorf("the task is %s, want %s", state, want)
 	}
 	if n := l.paid.Load(); n != 1 {
@@ -159,7 +160,7 @@ func (l *ledger) finish(f *flowing, want string) (asked bool) {
 }
 
 // resumed reads the rest of a stream that broke off, on a gateway: its ids go on without a gap.
-func (l *ledger) resumed(f *flowing, told string) {
+func (l *ledger) resumed(f *wholetest.Flow, told string) {
 	l.t.Helper()
 	if strings.Contains(told, "event: error") || strings.Contains(told, "event: done") {
 		l.t.Fatalf("a stream that goes on elsewhere tells an end:\n%s", told)
@@ -168,7 +169,7 @@ func (l *ledger) resumed(f *flowing, told string) {
 	last, _, _ = strings.Cut(last, "\n")
 	turn, number, _ := strings.Cut(last, ":")
 	n, _ := strconv.Atoi(number)
-	rest, _ := f.broken(l.t.Context(), http.MethodGet, "/chat/stream", "", "Last-Event-ID", last)
+	rest, _ := brokenOff(f, l.t.Context(), http.MethodGet, "/chat/stream", "", "Last-Event-ID", last)
 	for line := range strings.SplitSeq(rest, "\n") {
 		if id, ok := strings.CutPrefix(line, "id: "); ok {
 			if n++; id != fmt.Sprintf("%s:%d", turn, n) {
@@ -188,7 +189,7 @@ func TestPaymentsAreMadeOnce(t *testing.T) {
 	t.Parallel()
 	stores := map[string]func(t *testing.T) store.Store{
 		"memory": func(*testing.T) store.Store { return memory.New(memory.Config{}) },
-		"sqlite": func(t *testing.T) store.Store { return openFile(t, t.TempDir()) },
+		"sqlite": func(t *testing.T) store.Store { return wholetest.OpenFile(t, t.TempDir()) },
 	}
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
@@ -231,7 +232,7 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 		},
 		"a cancel": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in)
-			l.begin(in, func() { l.one.replies("/tasks/"+l.task()+"/cancel?user_id=ann", "") })
+			l.begin(in, func() { l.one.Replies("/tasks/"+l.task()+"/cancel?user_id=ann", "") })
 			l.finish(l.one, task.Canceled)
 		},
 		"a signal": func(t *testing.T, in store.Store) {
@@ -243,14 +244,14 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 			if !cut {
 				t.Errorf("the reply ends as if it were whole:\n%s", told)
 			}
-			two := over(t, in, l.file)
-			testnet.Eventually(t, "a person is asked", func() bool { return stateOf(t, in, l.task()) == task.InputRequired })
+			two := wholetest.Over(t, in, l.file)
+			testnet.Eventually(t, "a person is asked", func() bool { return wholetest.StateOf(t, in, l.task()) == task.InputRequired })
 			l.resumed(two, told)
 			l.finish(two, task.Completed)
 		},
 		"a fence": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in)
-			var two *flowing
+			var two *wholetest.Flow
 			told, cut := l.begin(in, func() {
 				last, err := in.Task(t.Context(), l.task())
 				if err == nil {
@@ -259,8 +260,8 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				two = over(t, in, l.file)
-				testnet.Eventually(t, "another gateway asks", func() bool { return stateOf(t, in, l.task()) == task.InputRequired })
+				two = wholetest.Over(t, in, l.file)
+				testnet.Eventually(t, "another gateway asks", func() bool { return wholetest.StateOf(t, in, l.task()) == task.InputRequired })
 				l.release()
 			})
 			if !cut || strings.Contains(told, "event: done") {
@@ -270,17 +271,17 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 		},
 		"the store away": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in)
-			away := &cut{Store: in, why: store.ErrUnavailable}
-			l.begin(away, func() { away.off.Store(true); l.release() })
+			away := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
+			l.begin(away, func() { away.Off.Store(true); l.release() })
 			l.one.Close()
-			l.finish(over(t, in, l.file), task.Completed)
+			l.finish(wholetest.Over(t, in, l.file), task.Completed)
 		},
 		"a key that is repeated": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in)
 			again := make(chan string, 1)
 			l.begin(in, func() {
 				go func() {
-					told, _ := l.one.broken(t.Context(), http.MethodPost, "/chat/stream", beginsLedger, "Idempotency-Key", "key-of-a-payment")
+					told, _ := brokenOff(l.one, t.Context(), http.MethodPost, "/chat/stream", beginsLedger, "Idempotency-Key", "key-of-a-payment")
 					again <- told
 				}()
 				l.release()
@@ -292,17 +293,17 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 		},
 		"a done that is lost": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in)
-			l.one = over(t, in, l.file)
+			l.one = wholetest.Over(t, in, l.file)
 			ctx, leave := context.WithCancel(t.Context())
 			left := make(chan string, 1)
 			go func() {
-				told, _ := l.one.broken(ctx, http.MethodPost, "/chat/stream", beginsLedger, "Idempotency-Key", "key-of-a-payment")
+				told, _ := brokenOff(l.one, ctx, http.MethodPost, "/chat/stream", beginsLedger, "Idempotency-Key", "key-of-a-payment")
 				left <- told
 			}()
 			testnet.Eventually(t, "the run has paid", func() bool { return l.paid.Load() == 1 })
 			leave()
 			l.release()
-			told, _ := l.one.broken(t.Context(), http.MethodPost, "/chat/stream", beginsLedger, "Idempotency-Key", "key-of-a-payment")
+			told, _ := brokenOff(l.one, t.Context(), http.MethodPost, "/chat/stream", beginsLedger, "Idempotency-Key", "key-of-a-payment")
 			if !strings.Contains(told, "event: done") {
 				t.Errorf("who sends it again is told\n%s", told)
 			}
@@ -312,12 +313,12 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 		"an answer that is repeated": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in, "    timeout: 10m\n", "    timeout: 10m\n    checkpoints: [pay]\n    entry_point: pay\n")
 			l.release()
-			l.one = over(t, in, l.file)
-			id, _ := l.one.asked("/chat/stream", beginsLedger)
+			l.one = wholetest.Over(t, in, l.file)
+			id, _ := l.one.Asked("/chat/stream", beginsLedger)
 			answers := make(chan string, 4)
 			for range cap(answers) {
 				go func() {
-					_, got := l.one.decides(id, `{"action":"approve","user_id":"ann"}`)
+					_, got := l.one.Decides(id, `{"action":"approve","user_id":"ann"}`)
 					answers <- got
 				}()
 			}

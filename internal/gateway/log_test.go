@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 )
 
 // Nobody reads stdout: turns go on, and the log waits.
 func TestTurnsGoOnWithoutAReader(t *testing.T) {
 	t.Parallel()
 	out := gatewaytest.NewDam()
-	r := launch(t, gatewaytest.Scripted(t, "loop\ntext Hi\nfinish STOP").Env(), out)
+	r := wholetest.ListenWith(t, gatewaytest.Scripted(t, "loop\ntext Hi\nfinish STOP").Env(), out)
 	t.Cleanup(out.Release)
 	for range 30 {
 		gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
@@ -21,7 +22,7 @@ func TestTurnsGoOnWithoutAReader(t *testing.T) {
 		t.Error("somebody has read the log")
 	}
 	out.Release()
-	if code := r.Stop(); code != exitOK {
+	if code := r.Stop(); code != wholetest.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	out.Check(t)
@@ -37,9 +38,9 @@ func TestTurnsGoOnWithoutAReader(t *testing.T) {
 func TestEndWithoutAReader(t *testing.T) {
 	t.Parallel()
 	out := gatewaytest.NewDam()
-	r := launch(t, gatewaytest.Scripted(t, "loop\ntext Hi\nfinish STOP").Env(), out)
+	r := wholetest.ListenWith(t, gatewaytest.Scripted(t, "loop\ntext Hi\nfinish STOP").Env(), out)
 	gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
-	if code := r.Stop(); code != exitOK {
+	if code := r.Stop(); code != wholetest.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	out.Release() // the goroutine in Write ends only now
@@ -60,7 +61,7 @@ func TestLogOfATurn(t *testing.T) {
 		"request_completed": {"total_duration_ms", "success", "finish_reason", "tools_called", "events"},
 	}
 	for _, payloads := range []bool{false, true} {
-		r := start(t, map[string]string{"SLUICE_LOG_PAYLOADS": fmt.Sprint(payloads), "SLUICE_LOG_LEVEL": "debug"})
+		r := wholetest.Listen(t, map[string]string{"SLUICE_LOG_PAYLOADS": fmt.Sprint(payloads), "SLUICE_LOG_LEVEL": "debug"})
 		s, err := r.Post(t.Context(), secretive)
 		if err != nil {
 			t.Fatal(err)

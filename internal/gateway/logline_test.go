@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"net/http"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/redact"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestShortKeyLeavesTheLogWhole(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"test", "k", "1"} {
-		r := start(t, gatewaytest.Scripted(t, "loop\ntext Hi\nfinish STOP").Env("GEMINI_API_KEY", key))
+		r := wholetest.Listen(t, gatewaytest.Scripted(t, "loop\ntext Hi\nfinish STOP").Env("GEMINI_API_KEY", key))
 		gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
 		r.Stop() // checks that each line is JSON
 		if text := r.Log.String(); strings.Contains(text, redact.Mark) || !strings.Contains(text, `"tokens_used"`) {
@@ -31,7 +32,7 @@ func TestShortKeyLeavesTheLogWhole(t *testing.T) {
 func TestForeignNamesAreClippedInTheLog(t *testing.T) {
 	t.Parallel()
 	name := strings.Repeat("n", 900<<10)
-	r := start(t, gatewaytest.Scripted(t, "call "+name+" {}\nfinish STOP\n---\ntext Hi\nfinish STOP").Env())
+	r := wholetest.Listen(t, gatewaytest.Scripted(t, "call "+name+" {}\nfinish STOP\n---\ntext Hi\nfinish STOP").Env())
 	gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
 	resp, err := r.Client.Get(r.Base + "/" + url.PathEscape(strings.Repeat("\u202e", 9_000)))
 	if err != nil {

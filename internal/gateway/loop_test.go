@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"context"
@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/testnet"
-
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
+	"sluice/internal/testnet"
 )
 
 // threeCalls is one step with parallel calls, signed as the real API signs: the
@@ -49,7 +50,7 @@ func TestParallelCalls(t *testing.T) {
 	}
 	api := gatewaytest.Scripted(t, strings.ReplaceAll(threeCalls, "\n  ", ""))
 	url := gatewaytest.ServeHandler(t, gatewaytest.ToolServer(t, tools))
-	s := start(t, api.Env("MCP_SERVER_URL", url+"/mcp")).Say("go")
+	s := wholetest.Listen(t, api.Env("MCP_SERVER_URL", url+"/mcp")).Say("go")
 
 	var ended []string
 	for _, name := range []string{"third", "second", "first"} {
@@ -137,7 +138,7 @@ func TestLeavingCancelsTheModelCall(t *testing.T) {
 				api.ServeHTTP(w, r)
 				left <- time.Now()
 			}))
-			r := start(t, api.Env("GEMINI_BASE_URL", url))
+			r := wholetest.Listen(t, api.Env("GEMINI_BASE_URL", url))
 			took := testnet.Soonest(func() time.Duration {
 				s := r.Say("hi")
 				s.Until(t, tt.seen)
@@ -161,7 +162,7 @@ func TestLeavingCancelsTheToolCall(t *testing.T) {
 		left <- time.Now()
 		return ""
 	}}))
-	r := start(t, api.Env("MCP_SERVER_URL", url+"/mcp"))
+	r := wholetest.Listen(t, api.Env("MCP_SERVER_URL", url+"/mcp"))
 	took := testnet.Soonest(func() time.Duration {
 		s := r.Say("hi")
 		gatewaytest.Within(t, "the tool call", began)

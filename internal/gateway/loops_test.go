@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
 )
@@ -37,21 +39,21 @@ func (n *neighbours) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // gateway starts one that is called name, of this file. The model of its own agents says
 // who it is.
-func (n *neighbours) gateway(t *testing.T, name, content string) peer {
+func (n *neighbours) gateway(t *testing.T, name, content string) wholetest.Peer {
 	t.Helper()
-	cfg, file := configured(t, content, map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0"})
+	cfg, file := wholetest.Configured(t, content, map[string]string{"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0"})
 	model := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"This is %s.\"}]},\"finishReason\":\"STOP\"}]}\n\n", name)
 	})
-	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), Seams{Gemini: testnet.Serve(t, model), Agents: n})
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), gateway.Seams{Gemini: testnet.Serve(t, model), Agents: n})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	p := peer{client: http.Client{Transport: testnet.Serve(t, g)}}
+	p := wholetest.Peer{Client: http.Client{Transport: testnet.Serve(t, g)}}
 	n.mu.Lock()
-	n.hosts[name] = p.client.Transport
+	n.hosts[name] = p.Client.Transport
 	n.mu.Unlock()
 	return p
 }
@@ -70,12 +72,12 @@ agents:
 		one, two := n.gateway(t, "one", fmt.Sprintf(file, "two")), n.gateway(t, "two", fmt.Sprintf(file, "one"))
 		time.Sleep(time.Minute) // until each has read the other's card
 		for _, tt := range []struct {
-			of          peer
+			of          wholetest.Peer
 			agent, want string
 		}{
 			{one, "own", "This is one."}, {one, "far", "This is two."}, {two, "own", "This is two."}, {two, "far", "This is one."},
 		} {
-			if told := tt.of.say(t, `{"input":"hi","agent":"`+tt.agent+`"}`); told.Final != tt.want || told.Reason != "stop" {
+			if told := tt.of.Say(t, `{"input":"hi","agent":"`+tt.agent+`"}`); told.Final != tt.want || told.Reason != "stop" {
 				t.Errorf("%s: %+v, want %q", tt.agent, told, tt.want)
 			}
 		}
@@ -98,7 +100,7 @@ agents:
 		n.gateway(t, "two", fmt.Sprintf(file, "one"))
 		time.Sleep(time.Minute)
 		began := time.Now()
-		status, text := one.ask(t, http.MethodPost, "/chat/stream", `{"input":"hi"}`)
+		status, text := one.Ask(t, http.MethodPost, "/chat/stream", `{"input":"hi"}`)
 		if took := time.Since(began); status != http.StatusOK || strings.Count(text, "event: done") != 1 || !strings.Contains(text, `"error_type":"agent_unavailable"`) || took > time.Second {
 			t.Errorf("after %v: %d\n%s", took, status, text)
 		}
@@ -119,8 +121,8 @@ func TestHopsThatAreNone(t *testing.T) {
 		n.gateway(t, "two", "a2a: {enabled: true}\nagents:\n  own: {description: Answers here}\n")
 		time.Sleep(time.Minute)
 		for i, hops := range []string{"", "0", "3", "4", "-1", "99999999999999999999", "many", " "} {
-			body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + a2aSaid(fmt.Sprint("m", i), "hi") + `}`
-			_, text := one.ask(t, http.MethodPost, "/a2a", body, "X-Sluice-Hops", hops)
+			body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + wholetest.MessageOf(fmt.Sprint("m", i), "hi") + `}`
+			_, text := one.Ask(t, http.MethodPost, "/a2a", body, "X-Sluice-Hops", hops)
 			if further := strings.Contains(text, "This is two."); further != (i < 3 || hops == " ") {
 				t.Errorf("hops %q: %s", hops, text)
 			}

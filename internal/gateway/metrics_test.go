@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"os"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/internal/gateway/wholetest"
 )
 
 // fleeting are the values of /metrics that a busy machine or the date changes.
@@ -17,7 +19,7 @@ var fleeting = regexp.MustCompile(`(?m)^(sluice_(?:\w+_seconds(?:_bucket|_sum|_t
 // the bytes of /readyz, whichever package keeps the figures.
 func TestMetricsAndReadinessKeepTheirText(t *testing.T) {
 	t.Parallel()
-	r := start(t, nil)
+	r := wholetest.Listen(t, nil)
 	r.Ask("Remind me to buy eggs tomorrow at 3pm")
 	r.Get("/nowhere")
 	_, ready := r.Get("/readyz")

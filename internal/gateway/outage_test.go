@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/testnet"
 )
 
@@ -81,7 +82,7 @@ func TestHTTPServerKilledInACall(t *testing.T) {
 	t.Parallel()
 	home := gatewaytest.TakeCalls(t)
 	addr, kill := mcpProcess(t, "127.0.0.1:0", home.Addr())
-	r := start(t, gatewaytest.Scripted(t, slowThenPid).Env("MCP_SERVER_URL", "http://"+addr+"/mcp"))
+	r := wholetest.Listen(t, gatewaytest.Scripted(t, slowThenPid).Env("MCP_SERVER_URL", "http://"+addr+"/mcp"))
 	s := r.Say("go")
 	victim, _ := home.Next(t)
 	kill()
@@ -97,7 +98,7 @@ func TestChildKilledInACall(t *testing.T) {
 	t.Parallel()
 	home := gatewaytest.TakeCalls(t)
 	file := gatewaytest.MCPConfig(t, map[string]any{"kid": gatewaytest.StdioChild(map[string]string{gatewaytest.ReportVariable: home.Addr()})})
-	r := start(t, gatewaytest.Scripted(t, slowThenPid).Env("MCP_CONFIG", file))
+	r := wholetest.Listen(t, gatewaytest.Scripted(t, slowThenPid).Env("MCP_CONFIG", file))
 	r.Log.Await(t, "mcp_connected", nil)
 	s := r.Say("go")
 	victim, _ := home.Next(t)
@@ -118,7 +119,7 @@ func TestChildKilledInACall(t *testing.T) {
 func TestModelOutage(t *testing.T) {
 	const attempts = 3 // of one model call
 	api := gatewaytest.Scripted(t, strings.Repeat("error 503\n---\n", 3*attempts)+"loop\ntext Back\nfinish STOP")
-	r := start(t, api.Env("SLUICE_GEMINI_BREAKER", "9,1500ms,3"))
+	r := wholetest.Listen(t, api.Env("SLUICE_GEMINI_BREAKER", "9,1500ms,3"))
 	for i := range 3 {
 		e := gatewaytest.WantFailure(t, r.Ask("hi"), "model_unavailable", "error")
 		if e.Str("message") != "AI service temporarily unavailable" || e.Data["recoverable"] != true || e.Str("service") != "gemini" || e.Data["retry_after_ms"].(float64) <= 0 {
@@ -215,7 +216,7 @@ func TestToolOutage(t *testing.T) {
 		}
 		tools.ServeHTTP(w, req)
 	}))
-	r := start(t, api.Env("MCP_SERVER_URL", url+"/mcp", "SLUICE_MCP_BREAKER", "3,1500ms,3"))
+	r := wholetest.Listen(t, api.Env("MCP_SERVER_URL", url+"/mcp", "SLUICE_MCP_BREAKER", "3,1500ms,3"))
 	r.Log.Await(t, "mcp_connected", nil)
 	away.Store(true)
 	for i := range 3 {

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 )
 
 // twoToolTurn is a turn with a thought, two tools at once and a text, as each simulator
 // is told to play it.
-func twoToolTurn(w way) string {
-	if w.path == "" {
+func twoToolTurn(w wholetest.Protocol) string {
+	if w.Path == "" {
 		return `usage 20 6 3
 thought **Two tools**
 call add {"n":1}
@@ -29,7 +30,7 @@ finish STOP`
 	}
 	// Of the APIs only Chat Completions tells thoughts in the member that it likes.
 	begin := ""
-	if w.name == "chat" {
+	if w.Name == "chat" {
 		begin = "reasoning content\n"
 	}
 	return begin + `thought **Two tools**
@@ -81,32 +82,32 @@ func alike(frames []gatewaytest.Frame) (list []string) {
 // and is told alike to the operator.
 func TestTurnIsTheSameThroughEachProtocol(t *testing.T) {
 	t.Parallel()
-	all := ways()
+	all := wholetest.Protocols()
 	if slices.Contains(drivers(), "sdk") {
 		sdk := all[0]
-		sdk.name, sdk.fields = "gemini_sdk", sdk.fields+", driver: sdk"
+		sdk.Name, sdk.Fields = "gemini_sdk", sdk.Fields+", driver: sdk"
 		all = append(all, sdk)
 	}
 	turns := make([][]string, len(all))
 	t.Run("each", func(t *testing.T) {
 		for i, w := range all {
-			t.Run(w.name, func(t *testing.T) {
+			t.Run(w.Name, func(t *testing.T) {
 				t.Parallel()
-				r := startFile(t, "models:\n"+w.spec("default", w.simulate(t, twoToolTurn(w)), ""))
+				r := wholetest.StartFile(t, "models:\n"+w.Spec("default", w.Simulate(t, twoToolTurn(w)), ""))
 				frames := r.Ask("go")
 				gatewaytest.WantSuccess(t, frames, "stop")
 				turns[i] = alike(frames)
 				usage := fmt.Sprint(gatewaytest.Done(frames).Data["usage"])
-				if want := fmt.Sprintf("map[cached_tokens:4 input_tokens:60 output_tokens:%d thinking_tokens:%d]", w.output, 14-w.output); usage != want {
+				if want := fmt.Sprintf("map[cached_tokens:4 input_tokens:60 output_tokens:%d thinking_tokens:%d]", w.Output, 14-w.Output); usage != want {
 					t.Errorf("usage %s, want %s", usage, want)
 				}
-				w.wantTold(t, r)
+				wantMetrics(w, t, r)
 			})
 		}
 	})
 	for i, w := range all {
 		if diff := cmp.Diff(turns[0], turns[i]); diff != "" {
-			t.Errorf("%s differs from %s (-want +got):\n%s", w.name, all[0].name, diff)
+			t.Errorf("%s differs from %s (-want +got):\n%s", w.Name, all[0].Name, diff)
 		}
 	}
 	if got := strings.Join(turns[0], "\n"); strings.Count(got, "tool_call ") != 4 || !strings.Contains(got, "Both are done.") {
@@ -114,28 +115,28 @@ func TestTurnIsTheSameThroughEachProtocol(t *testing.T) {
 	}
 }
 
-// wantTold checks what /readyz, the log and the metrics tell of the turn.
-func (w way) wantTold(t *testing.T, r *gatewaytest.Running) {
+// wantMetrics checks what /readyz, the log and the metrics tell of the turn.
+func wantMetrics(w wholetest.Protocol, t *testing.T, r *gatewaytest.Running) {
 	t.Helper()
-	provider := regexp.MustCompile(`provider: (\w+)`).FindStringSubmatch(w.fields)[1]
-	name := regexp.MustCompile(`model: ([\w-]+)`).FindStringSubmatch(w.fields)[1]
+	provider := regexp.MustCompile(`provider: (\w+)`).FindStringSubmatch(w.Fields)[1]
+	name := regexp.MustCompile(`model: ([\w-]+)`).FindStringSubmatch(w.Fields)[1]
 	_, ready := r.Ready()
 	if diff := cmp.Diff([]gatewaytest.ReadyModel{{Key: "default", Provider: provider, Model: name, Breaker: "closed"}}, ready.Models); diff != "" {
 		t.Errorf("/readyz (-want +got):\n%s", diff)
 	}
 	r.Log.Await(t, "request_completed", r.Ended) // all lines of the turn are there
-	calls := r.Log.All(w.called+"_called", "key", "default", "provider", provider, "model", name)
-	results := r.Log.All(w.called+"_result", "key", "default", "provider", provider, "answered_by", w.answers, "outcome", "ok")
+	calls := r.Log.All(w.Called+"_called", "key", "default", "provider", provider, "model", name)
+	results := r.Log.All(w.Called+"_result", "key", "default", "provider", provider, "answered_by", w.Answers, "outcome", "ok")
 	if len(calls) != 2 || len(results) != 2 {
 		t.Errorf("%d calls and %d results in the log:\n%s", len(calls), len(results), r.Log)
 	}
-	got := metricLines(r, "sluice_model_attempts_total", "sluice_tokens_total", "sluice_model_attempt_seconds_count", "sluice_model_fallbacks_total{", "sluice_structured_total{")
+	got := wholetest.MetricLines(r, "sluice_model_attempts_total", "sluice_tokens_total", "sluice_model_attempt_seconds_count", "sluice_model_fallbacks_total{", "sluice_structured_total{")
 	want := []string{
 		`sluice_model_attempt_seconds_count{model="default",outcome="ok"} 2`,
 		`sluice_model_attempts_total{model="default",outcome="ok"} 2`,
 		`sluice_tokens_total{kind="input",model="default"} 60`,
-		fmt.Sprintf(`sluice_tokens_total{kind="output",model="default"} %d`, w.output),
-		fmt.Sprintf(`sluice_tokens_total{kind="thinking",model="default"} %d`, 14-w.output),
+		fmt.Sprintf(`sluice_tokens_total{kind="output",model="default"} %d`, w.Output),
+		fmt.Sprintf(`sluice_tokens_total{kind="thinking",model="default"} %d`, 14-w.Output),
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"net/url"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 )
 
 // A turn's model call goes through the proxy of the environment, which the log tells of
@@ -22,7 +23,7 @@ func TestModelIsAskedThroughTheProxy(t *testing.T) {
 	host := proxy.Host
 	proxy.User = url.UserPassword("user", "opensesame")
 	env["GEMINI_BASE_URL"], env["HTTP_PROXY"], env["NO_PROXY"] = "http://gemini.test", proxy.String(), "inner.test"
-	r := start(t, env)
+	r := wholetest.Listen(t, env)
 	gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
 	lines := r.Log.All("proxy")
 	want := map[string]any{"http": host, "https": "", "except": "inner.test"}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/providers"
 	"sluice/internal/settings"
 	"sluice/metrics"
@@ -63,7 +64,7 @@ func openOver(b *testing.B, text string) *providers.Models {
 	b.Cleanup(func() { _ = srv.Close() })
 	at := "http://" + ln.Addr().String() + "/v1/chat/completions"
 	models, err := providers.Open(b.Context(), providers.Config{
-		Settings: cfg, Models: []model.Spec{chatSpec("default", at), chatSpec("first", at, "spare"), chatSpec("spare", at)},
+		Settings: cfg, Models: []model.Spec{wholetest.ChatSpec("default", at), wholetest.ChatSpec("first", at, "spare"), wholetest.ChatSpec("spare", at)},
 		Log: zerolog.Nop(), Metrics: metrics.New(),
 	})
 	if err != nil {
@@ -71,32 +72,6 @@ func openOver(b *testing.B, text string) *providers.Models {
 	}
 	b.Cleanup(models.Close)
 	return models
-}
-
-// alternate runs two things in turns and reports their CPU times as a ratio, which holds
-// on a busy machine, too. The server's share is in both. Which one is first changes: the
-// second one of a pair pays for what the first one left to collect, and a thing beside
-// itself was 1.08 times as dear.
-func alternate(b *testing.B, reference, measured func()) {
-	var ref, own time.Duration
-	turn := func(run func(), spent *time.Duration) {
-		began := spentCPU(b)
-		run()
-		*spent += spentCPU(b) - began
-	}
-	for i := 0; b.Loop(); i++ {
-		if i%2 == 0 {
-			turn(reference, &ref)
-			turn(measured, &own)
-		} else {
-			turn(measured, &own)
-			turn(reference, &ref)
-		}
-	}
-	b.ReportMetric(float64(ref)/float64(b.N), "plain-cpu-ns/op")
-	b.ReportMetric(float64(own)/float64(b.N), "cpu-ns/op")
-	b.ReportMetric(float64(own)/float64(ref), "x-plain")
-	b.ReportMetric(0, "ns/op")
 }
 
 // BenchmarkModelCall is a model call over loopback beside the same call through a
@@ -122,7 +97,7 @@ func BenchmarkModelCall(b *testing.B) {
 	const prose = "It is a mild day with some clouds, and rain is not to be expected before the evening. "
 	b.Run("unused-fallback", func(b *testing.B) {
 		m := openOver(b, strings.Repeat(prose, 12))
-		alternate(b, call(b, m, "default"), call(b, m, "first"))
+		wholetest.Alternate(b, call(b, m, "default"), call(b, m, "first"))
 	})
 	schema, err := model.NewSchema("route", jsontext.Value(`{"type":"object","additionalProperties":false,"required":["agentId","confidence"],"properties":{
 		"agentId":{"type":"string","enum":["light-agent","music-agent","fallback-agent"]},"confidence":{"type":"number","minimum":0,"maximum":1},
@@ -132,7 +107,7 @@ func BenchmarkModelCall(b *testing.B) {
 	}
 	b.Run("ask", func(b *testing.B) {
 		m := openOver(b, `{"agentId":"light-agent","confidence":0.93,"reasoning":"`+strings.Repeat(prose, 3)+`","additionalAgents":["music-agent"]}`)
-		alternate(b, call(b, m, "default"), func() {
+		wholetest.Alternate(b, call(b, m, "default"), func() {
 			if _, err := m.Forms().Ask(b.Context(), m.Link("default"), req(), schema, model.AskOptions{}); err != nil {
 				b.Fatal(err)
 			}

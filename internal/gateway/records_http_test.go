@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -7,15 +7,17 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"sluice/internal/gateway/wholetest"
 )
 
 // Over real HTTP: records are shown with their task, whose id is the key where nobody says who
 // asks; a page is asked for by a good cursor; HEAD has the head of GET and no body.
 func TestRecordsOverHTTP(t *testing.T) {
 	t.Parallel()
-	o := openOfficeOf(t, firmFile, nil, map[string][]string{
-		"boss":       {callPart("delegate_to_researcher", `{"task":"Note it"}`), textPart("All done.")},
-		"researcher": {textPart("NOTED")},
+	o := wholetest.OpenOfficeOf(t, wholetest.FirmFile, nil, map[string][]string{
+		"boss":       {wholetest.CallPart("delegate_to_researcher", `{"task":"Note it"}`), wholetest.TextPart("All done.")},
+		"researcher": {wholetest.TextPart("NOTED")},
 	})
 	web := httptest.NewServer(o.Gateway)
 	t.Cleanup(web.Close)
@@ -43,9 +45,9 @@ func TestRecordsOverHTTP(t *testing.T) {
 	var start struct {
 		Task string `json:"task_id"`
 	}
-	dataOf(t, told, "start", &start)
+	wholetest.DataOf(t, told, "start", &start)
 	session := ""
-	for _, a := range toldOf(t, told, "agent") {
+	for _, a := range wholetest.EventsOf(t, told, "agent") {
 		if a["role"] == "delegate" {
 			session = a["session_id"].(string)
 		}

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -14,7 +14,9 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"sluice/config"
+	"sluice/internal/gateway"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/process"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
@@ -39,9 +41,9 @@ agents:
 
 // house is a gateway with a team whose parts take their time: 100 ms each for the
 // decision, each answer and the tool. more are further files of its transcript.
-func house(t *testing.T, log io.Writer, more string) (*Gateway, *http.Client) {
+func house(t *testing.T, log io.Writer, more string) (*gateway.Gateway, *http.Client) {
 	t.Helper()
-	tr := transcript{Archive: txtar.Parse([]byte(`A house.
+	tr := wholetest.Transcript{Archive: txtar.Parse([]byte(`A house.
 -- gemini --
 delay 100ms
 text {"agentId":"light-agent","confidence":0.9,"additionalAgents":["music-agent"]}
@@ -66,11 +68,11 @@ finish STOP
 -- mcp --
 [{"name": "dim", "delay": "100ms", "result": "dimmed"}]
 -- sluice.yaml --` + houseFile + more))}
-	cfg, file := tr.config(t)
-	setServers(&cfg, nil) // they are the transcript's own
-	models, _ := tr.byAgent(t, tr.gemini(t))
-	with := Seams{Gemini: testnet.Serve(t, models), Servers: tr.servers(t, cfg)}
-	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, process.NewLogger(zerolog.SyncWriter(log), "info"), with)
+	cfg, file := tr.Config(t)
+	wholetest.SetServers(&cfg, nil) // they are the transcript's own
+	models, _ := tr.ByAgent(t, tr.Gemini(t))
+	with := gateway.Seams{Gemini: testnet.Serve(t, models), Servers: tr.Servers(t, cfg)}
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, process.NewLogger(zerolog.SyncWriter(log), "info"), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +82,7 @@ finish STOP
 }
 
 // reread returns what another reading of the file says.
-func reread(t *testing.T, g *Gateway, content string) (settings.Config, error) {
+func reread(t *testing.T, g *gateway.Gateway, content string) (settings.Config, error) {
 	t.Helper()
 	var file settings.File
 	cfg, err := settings.LoaderWith(&file).Load([]string{"--config", "sluice.yaml"}, func(string) (string, bool) { return "", false },
@@ -88,7 +90,7 @@ func reread(t *testing.T, g *Gateway, content string) (settings.Config, error) {
 	now := g.Started()
 	now.Team, now.Models, now.TurnTokens = file.Team, file.Models, file.TurnTokens
 	if list := config.Of[servers.List](&cfg); len(list) > 1 { // one stands for the transcript's own
-		setServers(&now.Config, list)
+		wholetest.SetServers(&now.Config, list)
 	}
 	return now, err
 }
@@ -183,7 +185,7 @@ func TestReloadIsTold(t *testing.T) {
 	t.Parallel()
 	log := new(gatewaytest.LogTail)
 	cfg := faultyConfig(t, "SLUICE_TODO_DB=:memory:\n")
-	g, err := New(t.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml"}, Version: "test"}, process.NewLogger(log, "info"), Seams{})
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml"}, Version: "test"}, process.NewLogger(log, "info"), gateway.Seams{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 	"sluice/dialect"
 	"sluice/dialect/chatkit"
 	"sluice/dialect/sluice"
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/stream"
 )
 
@@ -107,7 +109,7 @@ func (turn *recordedTurn) again(t *testing.T) string {
 func TestStoredEventsMakeTheSameStream(t *testing.T) {
 	t.Parallel()
 	native := func(accumulated bool) func() stream.Encoder {
-		return func() stream.Encoder { return sluice.NewEncoder(goldenID, accumulated, 0) }
+		return func() stream.Encoder { return sluice.NewEncoder(wholetest.RequestID, accumulated, 0) }
 	}
 	t.Run("accumulated", func(t *testing.T) { replayAll(t, sluice.Path, native(true)) })
 	t.Run("plain", func(t *testing.T) { replayAll(t, sluice.Path, native(false)) })
@@ -123,14 +125,14 @@ func replayAll(t *testing.T, path string, encoder func() stream.Encoder) {
 	streams := 0
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			tr := readTranscript(t, file)
+			tr := wholetest.ReadTranscript(t, file)
 			if path == chatkit.Path {
-				if strings.HasPrefix(filepath.Base(file), "approval_") || !tr.translate(t) {
+				if strings.HasPrefix(filepath.Base(file), "approval_") || !translate(tr, t) {
 					return // no request for a turn
 				}
-				tr.set("request", inThread.Replace(tr.get("request")))
+				tr.Set("request", inThread.Replace(tr.Get("request")))
 			}
-			synctest.Test(t, func(t *testing.T) { streams += tr.replay(t, encoder) })
+			synctest.Test(t, func(t *testing.T) { streams += replay(tr, t, encoder) })
 		})
 	}
 	if streams < 40 {
@@ -142,18 +144,18 @@ func replayAll(t *testing.T, path string, encoder func() stream.Encoder) {
 // can guess, and each of two equal requests would have another.
 var inThread = strings.NewReplacer(`"type":"threads.create"`, `"type":"threads.add_user_message"`, `"params":{"input"`, `"params":{"thread_id":"conv_1","input"`)
 
-// replay plays the transcript and encodes each of its streams again. It returns how
+// replay plays the Transcript and encodes each of its streams again. It returns how
 // many there were.
-func (tr transcript) replay(t *testing.T, encoder func() stream.Encoder) int {
+func replay(tr wholetest.Transcript, t *testing.T, encoder func() stream.Encoder) int {
 	t.Helper()
 	var turns []*recordedTurn
-	replies := tr.playWith(t, tr.gemini(t), new(bytes.Buffer), Seams{Dialect: func(d dialect.Dialect) dialect.Dialect {
+	replies := tr.PlayWith(t, tr.Gemini(t), new(bytes.Buffer), gateway.Seams{Dialect: func(d dialect.Dialect) dialect.Dialect {
 		return recorder{d, encoder, &turns}
 	}})
 	var got []string
 	for _, r := range replies {
-		if r.status == http.StatusOK && strings.HasPrefix(r.header.Get("Content-Type"), "text/event-stream") {
-			got = append(got, drafted.ReplaceAllString(r.body, ""))
+		if r.Status == http.StatusOK && strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream") {
+			got = append(got, wholetest.Drafted.ReplaceAllString(r.Body, ""))
 		}
 	}
 	n := 0

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"io"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/geminisim"
 	"sluice/internal/modelsim"
 	"sluice/internal/offline"
@@ -36,17 +38,17 @@ func TestResearchOverEachProtocol(t *testing.T) {
 				gemini: geminisim.New(geminisim.Config{Model: offline.Model{}, Roles: offline.Roles()}),
 				down:   func(string) bool { return false },
 			}
-			cfg, file := configured(t, "models: {default: "+spec+"}\n"+string(example), nil)
-			g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), Seams{Gemini: world})
+			cfg, file := wholetest.Configured(t, "models: {default: "+spec+"}\n"+string(example), nil)
+			g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), gateway.Seams{Gemini: world})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(g.Close)
-			f := &flowing{t: t, Gateway: g}
-			f.client.Transport = testnet.Serve(t, g)
-			status, stream := f.post(`{"input":"How do tides work?","workflow":"research"}`)
-			var done doneData
-			dataOf(t, stream, "done", &done)
+			f := &wholetest.Flow{T: t, Gateway: g}
+			f.Client.Transport = testnet.Serve(t, g)
+			status, stream := f.Post(`{"input":"How do tides work?","workflow":"research"}`)
+			var done wholetest.Done
+			wholetest.DataOf(t, stream, "done", &done)
 			if status != 200 || !done.Success || !strings.HasPrefix(done.Output, "Hello,") || !strings.Contains(done.Output, "From the librarian") {
 				t.Errorf("%d %+v", status, done)
 			}

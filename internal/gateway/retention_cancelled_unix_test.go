@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package gateway_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/records"
 	"sluice/store"
 	"sluice/task"
@@ -36,7 +37,7 @@ func left(t *testing.T, in store.Store, id, asked string) (list []string) {
 			list = append(list, key)
 		}
 	}
-	if stateOf(t, in, id) != "" {
+	if wholetest.StateOf(t, in, id) != "" {
 		list = append(list, id)
 	}
 	for _, index := range []string{store.DueIndex, store.RetainIndex} {
@@ -54,14 +55,14 @@ func left(t *testing.T, in store.Store, id, asked string) (list []string) {
 }
 
 // waitsWith begins a run that waits, and returns its task and its question.
-func (f *flowing) waitsWith(body string) (id, asked string) {
-	f.t.Helper()
+func waitsWith(f *wholetest.Flow, body string) (id, asked string) {
+	f.T.Helper()
 	var ev struct {
 		ID   string `json:"approval_id"`
 		Task string `json:"task_id"`
 	}
-	_, told := f.post(body)
-	dataOf(f.t, told, "approval", &ev)
+	_, told := f.Post(body)
+	wholetest.DataOf(f.T, told, "approval", &ev)
 	return ev.Task, ev.ID
 }
 
@@ -72,21 +73,21 @@ func TestRetentionOfCancelledRuns(t *testing.T) {
 	for name, at := range map[string]func(t *testing.T) string{
 		"memory": func(*testing.T) string { return "memory" },
 		"sqlite": func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "s.db") },
-		"redis":  startRedis,
+		"redis":  wholetest.StartRedis,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var paid atomic.Int64
-			f := startFlows(t, fmt.Sprintf(paying, newCountedBank(t, &paid)+"/mcp"), map[string]string{"SLUICE_STORE": at(t)})
-			awaitTools(t, f)
+			f := wholetest.StartFlows(t, fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"), map[string]string{"SLUICE_STORE": at(t)})
+			wholetest.AwaitTools(t, f)
 			in := f.Store()
 			asked := map[string]string{}
 			for range 20 {
-				id, q := f.waitsWith(beginsPay)
+				id, q := waitsWith(f, wholetest.BeginsPay)
 				if asked[id] = q; len(left(t, in, id, q)) < 5 {
 					t.Fatalf("of a run that waits there are %v", left(t, in, id, q))
 				}
-				if status, text := f.postTo("/tasks/"+id+"/cancel", ``); status != http.StatusOK && status != http.StatusAccepted {
+				if status, text := f.PostTo("/tasks/"+id+"/cancel", ``); status != http.StatusOK && status != http.StatusAccepted {
 					t.Fatal(status, text)
 				}
 			}

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/operate"
 	"sluice/internal/providers"
 	"sluice/internal/records"
@@ -30,14 +31,14 @@ retention: {default_days: 7, by_task: {debug: 3}}
 `
 	dir := t.TempDir()
 	env := map[string]string{"SLUICE_STORE": "sqlite:" + filepath.Join(dir, "s.db"), "GEMINI_MODEL": providers.OfflineModel}
-	f := startFlows(t, content, env)
+	f := wholetest.StartFlows(t, content, env)
 	begin := func(body string) string {
 		t.Helper()
-		_, reply := f.post(body)
+		_, reply := f.Post(body)
 		var start struct {
 			Task string `json:"task_id"`
 		}
-		dataOf(t, reply, "start", &start)
+		wholetest.DataOf(t, reply, "start", &start)
 		if !strings.Contains(reply, `"finish_reason":"stop"`) {
 			t.Fatal(reply)
 		}
@@ -94,7 +95,7 @@ retention: {default_days: 7, by_task: {debug: 3}}
 		t.Errorf("there are %d records of a run whose request said 30 days", n)
 	}
 	// The command looks at the same index, beside the gateway if it only reads.
-	cfg, file := configured(t, content, env)
+	cfg, file := wholetest.Configured(t, content, env)
 	var told []task.Swept
 	tell := func(w task.Swept) { told = append(told, w) }
 	if err := operate.SweepRetention(t.Context(), settings.Config{Config: cfg, File: file}, true, tell); err != nil || len(told) != 1 || told[0].ID != kept || told[0].Days != 30 {
@@ -103,7 +104,7 @@ retention: {default_days: 7, by_task: {debug: 3}}
 	if err := operate.SweepRetention(t.Context(), settings.Config{Config: cfg, File: file}, false, tell); err == nil || !strings.Contains(err.Error(), "--dry-run") {
 		t.Errorf("beside a gateway: %v", err)
 	}
-	setStore(&cfg, "memory")
+	wholetest.SetStore(&cfg, "memory")
 	if err := operate.SweepRetention(t.Context(), settings.Config{Config: cfg, File: file}, false, tell); !errors.Is(err, operate.ErrNoRetention) {
 		t.Error(err)
 	}

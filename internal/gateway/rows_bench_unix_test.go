@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package gateway_test
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/internal/gateway/wholetest"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/store/sqlite"
@@ -113,7 +114,7 @@ func ourRow(b *testing.B, in store.Store, journal bool) row {
 	calls := rowTool{readOnly: !journal}
 	r, made := workflow.New(workflow.Config{Workflow: w, Tools: &calls, Records: kept.Records}), 0
 	return func(runs int) time.Duration {
-		began := spentCPU(b)
+		began := wholetest.SpentCPU(b)
 		for range runs {
 			made++
 			calls.made = 0
@@ -121,7 +122,7 @@ func ourRow(b *testing.B, in store.Store, journal bool) row {
 				b.Fatalf("%d calls, %v", calls.made, err)
 			}
 		}
-		return spentCPU(b) - began
+		return wholetest.SpentCPU(b) - began
 	}
 }
 

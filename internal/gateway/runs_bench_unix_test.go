@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package gateway_test
 
 import (
 	"context"
@@ -18,6 +18,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/store"
 	"sluice/store/memory"
@@ -191,8 +193,8 @@ func BenchmarkWaiting(b *testing.B) {
 			b.Fatal(err)
 		}
 		in := &counting{Store: db}
-		cfg, read := configured(b, file, nil)
-		g, err := New(b.Context(), settings.Config{Config: cfg, File: read, Version: "test"}, zerolog.Nop(), Seams{Store: in})
+		cfg, read := wholetest.Configured(b, file, nil)
+		g, err := gateway.New(b.Context(), settings.Config{Config: cfg, File: read, Version: "test"}, zerolog.Nop(), gateway.Seams{Store: in})
 		if err != nil {
 			b.Fatal(err)
 		}

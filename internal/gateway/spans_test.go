@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"encoding/json"
@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store/memory"
@@ -21,39 +23,17 @@ import (
 )
 
 // spied is a gateway whose spans a tree keeps.
-func spied(t *testing.T, content string, env map[string]string, with Seams) *flowing {
+func spied(t *testing.T, content string, env map[string]string, with gateway.Seams) *wholetest.Flow {
 	t.Helper()
-	cfg, file := configured(t, content, env)
-	g, err := New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), with)
+	cfg, file := wholetest.Configured(t, content, env)
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), with)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	f := &flowing{t: t, Gateway: g}
-	f.client.Transport = testnet.Serve(t, g)
+	f := &wholetest.Flow{T: t, Gateway: g}
+	f.Client.Transport = testnet.Serve(t, g)
 	return f
-}
-
-// names returns a tree without attributes, but for links and how a run ended.
-func names(tree *tracetest.Tree) string {
-	var b strings.Builder
-	for line := range strings.Lines(tree.String()) {
-		indent := len(line) - len(strings.TrimLeft(line, " "))
-		b.WriteString(line[:indent])
-		for _, word := range strings.Fields(line) {
-			key, value, isAttribute := strings.Cut(word, "=")
-			switch {
-			case !isAttribute:
-				b.WriteString(word + " ")
-			case key == "link":
-				fmt.Fprintf(&b, "after %s ", strings.TrimLeft(strings.Split(value, "-")[2], "0"))
-			case key == "sluice.workflow.status":
-				b.WriteString(value + " ")
-			}
-		}
-		b.WriteString("\n")
-	}
-	return strings.ReplaceAll(b.String(), " \n", "\n")
 }
 
 // A run that nobody answers goes on without a request: its trace is one of its own.
@@ -70,16 +50,16 @@ workflows:
       after: {type: agent, agent: writer}
     edges: [{from: wait, to: after}]
 `
-		f := spied(t, content, map[string]string{"GEMINI_API_KEY": goldenKey, "GEMINI_BASE_URL": "http://gemini", "SLUICE_TODO_DB": "", "SLUICE_HEARTBEAT": "0"},
-			Seams{Store: memory.New(memory.Config{}), Tracer: tree, Gemini: testnet.Serve(t, silent())})
-		if status, stream := f.post(`{"input":"CANARY","workflow":"unheard"}`); status != http.StatusOK {
+		f := spied(t, content, map[string]string{"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": "http://gemini", "SLUICE_TODO_DB": "", "SLUICE_HEARTBEAT": "0"},
+			gateway.Seams{Store: memory.New(memory.Config{}), Tracer: tree, Gemini: testnet.Serve(t, wholetest.Silent())})
+		if status, stream := f.Post(`{"input":"CANARY","workflow":"unheard"}`); status != http.StatusOK {
 			t.Fatal(stream)
 		}
 		time.Sleep(2 * time.Minute)
 		want := "POST /chat/stream (server)\n" +
 			"  invoke_workflow unheard waiting\n" +
 			"invoke_workflow unheard after 2 failed failed: approval_rejected\n"
-		if diff := cmp.Diff(want, names(tree)); diff != "" {
+		if diff := cmp.Diff(want, wholetest.Names(tree)); diff != "" {
 			t.Errorf("spans (-want +got):\n%s", diff)
 		}
 		if strings.Contains(tree.String(), "CANARY") {
@@ -93,12 +73,12 @@ workflows:
 func TestSpansOfDelegates(t *testing.T) {
 	t.Parallel()
 	tree := new(tracetest.Tree)
-	o := openOfficeWith(t, officeFile, map[string]string{"GEMINI_MODEL": "m"}, map[string][]string{
+	o := wholetest.OpenOfficeWith(t, wholetest.OfficeFile, map[string]string{"GEMINI_MODEL": "m"}, map[string][]string{
 		"boss":       {calling("delegate_to_researcher", `{"task":"CANARY"}`), `{"text":"CANARY"}`},
 		"researcher": {calling("delegate_to_writer", `{"task":"CANARY"}`), `{"text":"CANARY"}`},
 		"writer":     {`{"text":"CANARY"}`},
-	}, Seams{Tracer: tree})
-	if status, stream := o.post(`{"input":"CANARY","workflow":"flow"}`); status != http.StatusOK || !strings.Contains(stream, `"success":true`) {
+	}, gateway.Seams{Tracer: tree})
+	if status, stream := o.Post(`{"input":"CANARY","workflow":"flow"}`); status != http.StatusOK || !strings.Contains(stream, `"success":true`) {
 		t.Fatal(stream)
 	}
 	const chat = "chat m (client)\n"
@@ -113,7 +93,7 @@ func TestSpansOfDelegates(t *testing.T) {
 		"            execute_tool delegate_to_writer\n" +
 		"              invoke_agent writer\n" +
 		"                " + chat
-	if diff := cmp.Diff(want, names(tree)); diff != "" {
+	if diff := cmp.Diff(want, wholetest.Names(tree)); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
 	}
 	if strings.Contains(tree.String(), "CANARY") {
@@ -134,25 +114,25 @@ func TestSpansAcrossAQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tree := new(tracetest.Tree)
-			f := spied(t, "trace: {payloads: full}\n", map[string]string{"SLUICE_CONFIRM": "writes", "SLUICE_STORE": store}, Seams{Tracer: tree})
-			_, stream := f.post(`{"input":"Remind me to buy eggs"}`)
+			f := spied(t, "trace: {payloads: full}\n", map[string]string{"SLUICE_CONFIRM": "writes", "SLUICE_STORE": store}, gateway.Seams{Tracer: tree})
+			_, stream := f.Post(`{"input":"Remind me to buy eggs"}`)
 			var asked struct {
 				Token string
 				Calls []struct {
 					ID string `json:"call_id"`
 				}
 			}
-			dataOf(t, stream, "approval", &asked)
+			wholetest.DataOf(t, stream, "approval", &asked)
 			answer, err := json.Marshal(map[string]any{"approval": map[string]any{"token": asked.Token, "action": "approve"}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if status, stream := f.post(string(answer)); status != http.StatusOK || !strings.Contains(stream, `"success":true`) {
+			if status, stream := f.Post(string(answer)); status != http.StatusOK || !strings.Contains(stream, `"success":true`) {
 				t.Fatal(stream)
 			}
 			const chat = "  chat offline-demo (client)\n"
 			want := "POST /chat/stream (server)\n" + chat + "POST /chat/stream (server) after 1\n" + chat + "  execute_tool create_todo\n"
-			if diff := cmp.Diff(want, names(tree)); diff != "" {
+			if diff := cmp.Diff(want, wholetest.Names(tree)); diff != "" {
 				t.Errorf("spans (-want +got):\n%s", diff)
 			}
 			if span := trace.Of(t.Context()); strings.Contains(stream, "traceparent") || span.On() {

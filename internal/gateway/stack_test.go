@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/testnet"
 )
 
@@ -98,7 +99,7 @@ func TestStacksOfOpenStreams(t *testing.T) {
 		t.Skip("the race detector makes frames larger")
 	}
 	const streams = 200
-	r := start(t, map[string]string{"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": holdingModel(t), "SLUICE_TODO_DB": ":memory:",
+	r := wholetest.Listen(t, map[string]string{"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": holdingModel(t), "SLUICE_TODO_DB": ":memory:",
 		"SLUICE_ADMISSION": "count", "SLUICE_REQUEST_TIMEOUT": "10m", "SLUICE_MODEL_TIMEOUT": "10m"})
 	addr := strings.TrimPrefix(r.Base, "http://")
 	hold(t, addr)

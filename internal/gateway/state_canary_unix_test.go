@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/internal/telemetry/telemetrytest"
 	"sluice/store/redis/redistest"
@@ -47,7 +48,7 @@ func keeping(t *testing.T, env map[string]string, collector string) *gatewaytest
 	config.Change(&cfg, func(o *config.OTel) {
 		o.TracesURL, o.MetricsURL = collector+telemetrytest.TracesPath, collector+telemetrytest.MetricsPath
 	})
-	return running(t, settings.Config{Config: cfg, File: file, Version: "test"}, new(gatewaytest.LogTail))
+	return wholetest.ListenAs(t, settings.Config{Config: cfg, File: file, Version: "test"}, new(gatewaytest.LogTail))
 }
 
 // Of a turn that is kept, remembered, listed, resumed, asked for over A2A and ChatKit,
@@ -100,7 +101,7 @@ func TestKeptTurnsStaySecret(t *testing.T) {
 	ask("POST", "/chat/stream", turn, "Idempotency-Key", "CANARY-idempotency")
 	ask("POST", "/chat/stream", strings.Replace(turn, "CANARY-input", "CANARY-other", 1), "Idempotency-Key", "CANARY-idempotency")
 	ask("POST", "/chat/stream", turn) // which is shown what was said
-	ask("POST", "/a2a", `{"jsonrpc":"2.0","id":"CANARY-id","method":"SendMessage","params":`+a2aSaid("CANARY-message", "CANARY-input", `,"contextId":"conv_2"`)+`}`)
+	ask("POST", "/a2a", `{"jsonrpc":"2.0","id":"CANARY-id","method":"SendMessage","params":`+wholetest.MessageOf("CANARY-message", "CANARY-input", `,"contextId":"conv_2"`)+`}`)
 	ask("POST", "/a2a", `{"jsonrpc":"2.0","id":"CANARY-id","method":"GetTask","params":{"id":"CANARY"}}`)
 	ask("POST", "/chatkit", `{"type":"threads.create","params":{"input":{"content":[{"type":"input_text","text":"CANARY-input"}],"attachments":[],"inference_options":{}}}}`)
 	ask("DELETE", "/conversations/conv_1?user_id=ann", "")
@@ -108,7 +109,7 @@ func TestKeptTurnsStaySecret(t *testing.T) {
 	ask("POST", "/chat/stream", turn)
 	ask("POST", "/chat/stream", turn, "Idempotency-Key", "CANARY-idempotency")
 	told := ask("GET", "/metrics", "") + ask("GET", "/readyz", "")
-	if code := r.Stop(); code != exitOK {
+	if code := r.Stop(); code != wholetest.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	told += r.Log.String()

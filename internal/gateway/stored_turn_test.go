@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 
 	"sluice/agent"
 	"sluice/chat"
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/geminisim"
 	"sluice/stream"
 )
@@ -50,17 +52,17 @@ func TestStoredTurnIsTheSameOnTheWire(t *testing.T) {
 	}
 	several := 0
 	for _, file := range files {
-		tr := readTranscript(t, file)
-		if !tr.has("gemini") || strings.HasPrefix(filepath.Base(file), "approval_") {
+		tr := wholetest.ReadTranscript(t, file)
+		if !tr.Has("gemini") || strings.HasPrefix(filepath.Base(file), "approval_") {
 			continue // no turn is run, or one that the runner of this test cannot pause
 		}
-		if tr.has("mcp") {
+		if tr.Has("mcp") {
 			several++
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			whole := tr.sentWith(t, Seams{})
-			cut := tr.sentWith(t, Seams{Runner: func(a *agent.Agent) stream.Runner { return stepwise{a} }})
+			whole := sentWith(tr, t, gateway.Seams{})
+			cut := sentWith(tr, t, gateway.Seams{Runner: func(a *agent.Agent) stream.Runner { return stepwise{a} }})
 			if diff := cmp.Diff(whole, cut); diff != "" {
 				t.Errorf("bodies that Gemini got (-whole +cut):\n%s", diff)
 			}
@@ -71,15 +73,15 @@ func TestStoredTurnIsTheSameOnTheWire(t *testing.T) {
 	}
 }
 
-// sentWith plays the transcript, compares the last reply with want.sse and returns the
+// sentWith plays the Transcript, compares the last reply with want.sse and returns the
 // bodies that Gemini was sent.
-func (tr transcript) sentWith(t *testing.T, with Seams) (bodies []string) {
+func sentWith(tr wholetest.Transcript, t *testing.T, with gateway.Seams) (bodies []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		sim := tr.gemini(t)
-		replies := tr.playWith(t, sim, new(bytes.Buffer), with)
-		tr.judgeGemini(t, sim)
-		if diff := cmp.Diff(tr.get("want.sse"), replies[len(replies)-1].text()); diff != "" {
+		sim := tr.Gemini(t)
+		replies := tr.PlayWith(t, sim, new(bytes.Buffer), with)
+		tr.JudgeGemini(t, sim)
+		if diff := cmp.Diff(tr.Get("want.sse"), replies[len(replies)-1].Text()); diff != "" {
 			t.Errorf("want.sse (-want +got):\n%s", diff)
 		}
 		bodies = bodiesOf(sim.Requests())

@@ -1,6 +1,6 @@
 // This file writes the tables of the documents that say what can be set.
 
-package gateway
+package gateway_test
 
 import (
 	"bytes"

@@ -1,65 +1,27 @@
 //go:build unix
 
-package gateway
+package gateway_test
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
 	"sluice/router"
 )
-
-// cannedTeam is a model without a network: a decision where a schema is asked for, else an
-// answer of 40 chunks.
-type cannedTeam struct{ decision, answer []byte }
-
-func newCanned(decision string) *cannedTeam {
-	chunk := func(text, finish string) string {
-		return fmt.Sprintf("data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":%q}]}%s}],\"usageMetadata\":{\"promptTokenCount\":10,\"candidatesTokenCount\":5},\"modelVersion\":\"m\"}\r\n\r\n", text, finish)
-	}
-	const stop = `,"finishReason":"STOP"`
-	answer := strings.Repeat(chunk("twenty-five characters ..", ""), 39) + chunk("the end.", stop)
-	return &cannedTeam{[]byte(chunk(decision, stop)), []byte(answer)}
-}
-
-func (c *cannedTeam) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	_ = r.Body.Close()
-	text := c.answer
-	if bytes.Contains(body, []byte("responseJsonSchema")) {
-		text = c.decision
-	}
-	return &http.Response{
-		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(bytes.NewReader(text)),
-	}, nil
-}
-
-// spentCPU is what the process has used so far, which a busy machine does not change.
-func spentCPU(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 // BenchmarkTeam is a turn of the whole gateway, client included, over a model that
 // answers at once: where a file has no agents, by an agent that the request names, and
@@ -83,7 +45,7 @@ func BenchmarkTeam(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			plain := turns(b, settings.Config{}, "", asked)
-			alternate(b, plain, turns(b, settings.Config{File: settings.File{Path: "sluice.yaml", Team: c.team}}, c.decision, c.body))
+			wholetest.Alternate(b, plain, turns(b, settings.Config{File: settings.File{Path: "sluice.yaml", Team: c.team}}, c.decision, c.body))
 		})
 	}
 }
@@ -91,10 +53,10 @@ func BenchmarkTeam(b *testing.B) {
 // turns starts a gateway over a canned model and returns a function that runs a turn.
 func turns(b *testing.B, cfg settings.Config, decision, body string) func() {
 	b.Helper()
-	cfg.Config, _ = transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(b)
+	cfg.Config, _ = wholetest.Transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.Config(b)
 	cfg.Version = "test"
-	with := Seams{Gemini: newCanned(decision), Servers: []mcpclient.Server{}}
-	g, err := New(b.Context(), cfg, zerolog.New(io.Discard).Level(zerolog.InfoLevel), with)
+	with := gateway.Seams{Gemini: wholetest.NewCanned(decision), Servers: []mcpclient.Server{}}
+	g, err := gateway.New(b.Context(), cfg, zerolog.New(io.Discard).Level(zerolog.InfoLevel), with)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -123,11 +85,11 @@ const (
 )
 
 // late is a model that thinks before it decides.
-type late struct{ *cannedTeam }
+type late struct{ *wholetest.CannedTeam }
 
 func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
 	time.Sleep(routingModel) // also before the answer, whose time is not looked at
-	return l.cannedTeam.RoundTrip(r)
+	return l.CannedTeam.RoundTrip(r)
 }
 
 // BenchmarkRouting is what the router adds to the time of its model, with 64 turns at
@@ -137,9 +99,9 @@ func BenchmarkRouting(b *testing.B) {
 	for _, id := range []string{"light-agent", "music-agent", "climate-agent"} {
 		team.Agents = append(team.Agents, router.AgentSpec{ID: id, Description: "Looks after something in the house", MaxSteps: 3})
 	}
-	cfg, _ := transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.config(b)
-	with := Seams{Gemini: late{newCanned(`{"agentId":"light-agent","confidence":0.9}`)}, Servers: []mcpclient.Server{}}
-	g, err := New(b.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml", Team: team}, Version: "test"}, zerolog.Nop(), with)
+	cfg, _ := wholetest.Transcript{Archive: txtar.Parse([]byte("-- config --\nSLUICE_TODO_DB=:memory:\n"))}.Config(b)
+	with := gateway.Seams{Gemini: late{wholetest.NewCanned(`{"agentId":"light-agent","confidence":0.9}`)}, Servers: []mcpclient.Server{}}
+	g, err := gateway.New(b.Context(), settings.Config{Config: cfg, File: settings.File{Path: "sluice.yaml", Team: team}, Version: "test"}, zerolog.Nop(), with)
 	if err != nil {
 		b.Fatal(err)
 	}

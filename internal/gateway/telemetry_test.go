@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"context"
@@ -20,7 +20,9 @@ import (
 	"sluice/agent"
 	"sluice/config"
 	"sluice/gemini"
+	"sluice/internal/gateway"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/internal/telemetry/telemetrytest"
 	"sluice/router"
@@ -35,7 +37,7 @@ const (
 // measured is start with spans and metrics sent to a collector at url.
 func measured(t *testing.T, env map[string]string, url string) *gatewaytest.Running {
 	t.Helper()
-	return running(t, settings.Config{Config: measuredConfig(t, env, url), Version: "test"}, new(gatewaytest.LogTail))
+	return wholetest.ListenAs(t, settings.Config{Config: measuredConfig(t, env, url), Version: "test"}, new(gatewaytest.LogTail))
 }
 
 func measuredConfig(t *testing.T, env map[string]string, url string) config.Config {
@@ -129,7 +131,7 @@ func TestSpansOfATurn(t *testing.T) {
 	frames := askTraced(t, r, `{"input":"CANARY-input","user_id":"CANARY-user","conversation_id":"conv_CANARY"}`,
 		"Traceparent", "00-"+givenTrace+"-"+givenParent+"-01", "Tracestate", "x=CANARY-state", "Baggage", "x=CANARY-baggage", "X-Request-ID", "req-1")
 	gatewaytest.WantSuccess(t, frames, "stop")
-	if code := r.Stop(); code != exitOK {
+	if code := r.Stop(); code != wholetest.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 
@@ -268,7 +270,7 @@ func TestSpansOfATeam(t *testing.T) {
 	t.Parallel()
 	collector, api := telemetrytest.Start(t), gatewaytest.Scripted(t, "lenient\nloop\ntext CANARY-answer\nusage 7 3 2\nfinish STOP")
 	cfg := measuredConfig(t, api.Env(), collector.URL)
-	g, err := New(t.Context(), settings.Config{Config: cfg}, zerolog.Nop(), Seams{Runner: func(a *agent.Agent) stream.Runner {
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg}, zerolog.Nop(), gateway.Seams{Runner: func(a *agent.Agent) stream.Runner {
 		team := router.Defaults()
 		team.Asker = chooses(`{"agentId":"lights","confidence":0.9,"reasoning":"CANARY-reasoning","additionalAgents":["music"]}`)
 		for _, id := range []string{"lights", "music", "climate"} {
@@ -346,7 +348,7 @@ func TestCollectorIsAway(t *testing.T) {
 				gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
 			}
 			began := time.Now()
-			if code := r.Stop(); code != exitOK {
+			if code := r.Stop(); code != wholetest.ExitOK {
 				t.Errorf("exit code %d", code)
 			}
 			if took := time.Since(began); took > 20*time.Second {
@@ -364,7 +366,7 @@ func TestTelemetryIsOff(t *testing.T) {
 	t.Parallel()
 	api := gatewaytest.Scripted(t, twoCalls)
 	servers, file := toolsOverHTTP(t)
-	r := start(t, api.Env("MCP_CONFIG", file))
+	r := wholetest.Listen(t, api.Env("MCP_CONFIG", file))
 	askTraced(t, r, gatewaytest.Input("hi"), "Traceparent", "00-"+givenTrace+"-"+givenParent+"-01")
 	for _, req := range api.Requests() {
 		if v := req.Header.Get("Traceparent"); v != "" {

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/todo"
 )
 
@@ -59,7 +60,7 @@ func callsOf(t *testing.T, r *gatewaytest.Running, user string) (calls []string,
 // changed. Each user has a list.
 func TestToolCacheOfTwoGateways(t *testing.T) {
 	t.Parallel()
-	store := "SLUICE_STORE=" + startRedis(t)
+	store := "SLUICE_STORE=" + wholetest.StartRedis(t)
 	config := todosOver(t, map[string]any{"cache": map[string]any{"list_todos": "5m", "create_todo": "5m"}, "identity": true})
 	const end = "finish STOP\n---\ntext Over.\nfinish STOP"
 	list, both := "call list_todos {}\n", "call list_todos {}\nfinish STOP\n---\ncall create_todo {\"title\":\"milk\"}\nfinish STOP\n---\ncall list_todos {}\n"
@@ -68,7 +69,7 @@ func TestToolCacheOfTwoGateways(t *testing.T) {
 	}, "\n---\n"))
 	name, value, _ := strings.Cut(store, "=")
 	gateway := func() *gatewaytest.Running {
-		r := start(t, api.Env("MCP_CONFIG", config, name, value))
+		r := wholetest.Listen(t, api.Env("MCP_CONFIG", config, name, value))
 		r.Log.Await(t, "mcp_connected", r.Ended)
 		return r
 	}
@@ -92,7 +93,7 @@ func TestToolCacheOfTwoGateways(t *testing.T) {
 			t.Errorf("turn %d: calls %q, which said %s", i, calls, said)
 		}
 	}
-	if got := metricLines(one, "sluice_tool_cache_total"); !slices.Equal(got, []string{
+	if got := wholetest.MetricLines(one, "sluice_tool_cache_total"); !slices.Equal(got, []string{
 		`sluice_tool_cache_total{outcome="hit",server="todos"} 1`,
 		`sluice_tool_cache_total{outcome="miss",server="todos"} 2`,
 	}) {
@@ -106,7 +107,7 @@ func TestToolCacheWithoutAStore(t *testing.T) {
 	t.Parallel()
 	config := todosOver(t, map[string]any{"cache": map[string]any{"list_todos": "5m"}, "cache_shared": true})
 	api := gatewaytest.Scripted(t, strings.Repeat("call list_todos {}\nfinish STOP\n---\ntext Over.\nfinish STOP\n---\n", 3))
-	r := start(t, api.Env("MCP_CONFIG", config))
+	r := wholetest.Listen(t, api.Env("MCP_CONFIG", config))
 	r.Log.Await(t, "mcp_connected", r.Ended)
 	first, _ := callsOf(t, r, "")
 	second, _ := callsOf(t, r, "ann")

@@ -1,7 +1,6 @@
-package gateway
+package gateway_test
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,30 +8,11 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/gateway"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 )
-
-// geminiSays answers each request of Gemini's with a text in ten pieces.
-type geminiSays struct{ body string }
-
-func newGeminiSays() geminiSays {
-	var b strings.Builder
-	for range 10 {
-		b.WriteString(`data: {"candidates":[{"content":{"parts":[{"text":"Hello, this is a piece. "}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15},"modelVersion":"gemini-3-flash","responseId":"abc"}` + "\r\n\r\n")
-	}
-	b.WriteString(`data: {"candidates":[{"content":{"parts":[{"text":""}],"role":"model"},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15}}` + "\r\n\r\n")
-	return geminiSays{b.String()}
-}
-
-func (g geminiSays) RoundTrip(req *http.Request) (*http.Response, error) {
-	_, _ = io.Copy(io.Discard, req.Body)
-	_ = req.Body.Close()
-	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Request: req,
-		Body: io.NopCloser(strings.NewReader(g.body)), ProtoMajor: 1, ProtoMinor: 1,
-	}, nil
-}
 
 // plainTurnAllocates is what a turn allocated before turns could be kept.
 const plainTurnAllocates = 149
@@ -66,7 +46,7 @@ func plainTurn(t testing.TB) func() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(t.Context(), settings.Config{Config: cfg, Version: "test"}, zerolog.Nop(), Seams{Gemini: newGeminiSays()})
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, Version: "test"}, zerolog.Nop(), gateway.Seams{Gemini: wholetest.NewGeminiSays()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package gateway
+package gateway_test
 
 import (
 	"bytes"
@@ -27,6 +27,8 @@ import (
 	"sluice/dialect/chatkit"
 	"sluice/dialect/sluice"
 	"sluice/fault"
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
 	"sluice/stream"
 )
 
@@ -172,8 +174,8 @@ func TestEveryEventIsWalked(t *testing.T) {
 func TestEncodersWriteWholeFramesOrNothing(t *testing.T) {
 	t.Parallel()
 	for name, encoder := range map[string]func() stream.Encoder{
-		"sluice":              func() stream.Encoder { return sluice.NewEncoder(goldenID, false, 0) },
-		"sluice, accumulated": func() stream.Encoder { return sluice.NewEncoder(goldenID, true, 0) },
+		"sluice":              func() stream.Encoder { return sluice.NewEncoder(wholetest.RequestID, false, 0) },
+		"sluice, accumulated": func() stream.Encoder { return sluice.NewEncoder(wholetest.RequestID, true, 0) },
 		"chatkit":             func() stream.Encoder { return chatKitEncoder(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -307,17 +309,17 @@ func (e *emitter) Run(_ context.Context, _ *chat.Request, sink stream.Sink) (str
 func TestGatewayTellsAndCountsEveryEvent(t *testing.T) {
 	t.Parallel()
 	const request = "POST /chat/stream\nContent-Type: application/json\n\n{\"input\":\"hi\"}\n---\n"
-	tr := transcript{Archive: txtar.Parse([]byte("-- request --\n" + request +
+	tr := wholetest.Transcript{Archive: txtar.Parse([]byte("-- request --\n" + request +
 		"POST /chatkit\nContent-Type: application/json\n\n" + chatKitBody(map[string]any{"input": "hi"}) + "\n---\nGET /metrics\n"))}
 	synctest.Test(t, func(t *testing.T) {
 		e := new(emitter)
-		replies := tr.playWith(t, tr.gemini(t), new(bytes.Buffer), Seams{Runner: func(*agent.Agent) stream.Runner { return e }})
+		replies := tr.PlayWith(t, tr.Gemini(t), new(bytes.Buffer), gateway.Seams{Runner: func(*agent.Agent) stream.Runner { return e }})
 		for _, r := range replies {
-			if r.status != http.StatusOK {
-				t.Fatalf("%d: %s", r.status, r.body)
+			if r.Status != http.StatusOK {
+				t.Fatalf("%d: %s", r.Status, r.Body)
 			}
 		}
-		once := []string{"*stream.Start", "gateway.madeUp", "gateway.foreign", "<nil>"}
+		once := []string{"*stream.Start", "gateway_test.madeUp", "gateway_test.foreign", "<nil>"}
 		if diff := cmp.Diff(append(slices.Clone(once), once...), e.refused); diff != "" {
 			t.Errorf("refused (-want +got):\n%s", diff)
 		}
@@ -326,15 +328,15 @@ func TestGatewayTellsAndCountsEveryEvent(t *testing.T) {
 			want[stream.Name(ev)]++
 		}
 		got := map[string]int{}
-		for _, name := range wholeFrames(t, replies[0].body) {
+		for _, name := range wholeFrames(t, replies[0].Body) {
 			got[name]++
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("frames (-want +got):\n%s", diff)
 		}
-		wholeFrames(t, replies[1].body)
+		wholeFrames(t, replies[1].Body)
 		for name, n := range want {
-			if line := fmt.Sprintf("\nsluice_events_total{event=%q} %d\n", name, 2*n); !strings.Contains(replies[2].body, line) {
+			if line := fmt.Sprintf("\nsluice_events_total{event=%q} %d\n", name, 2*n); !strings.Contains(replies[2].Body, line) {
 				t.Errorf("the metrics have no line %q", line)
 			}
 		}

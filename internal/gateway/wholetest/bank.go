@@ -1,0 +1,99 @@
+package wholetest
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"sluice/store"
+)
+
+// ApprovalKey is a key that gateways of a test share.
+var ApprovalKey = base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))
+
+// bank is what tests of questions share: a server that pays, and clients that answer.
+type bank struct {
+	t      *testing.T
+	Store  store.Store         // nil: none
+	Mcps   []*server.MCPServer // of each gateway
+	schema string              // of the tool
+	Paid   atomic.Int64
+}
+
+// NewBank returns a bank whose tool takes a positive amount.
+func NewBank(t *testing.T) *bank {
+	b := &bank{t: t}
+	b.Offer(`{"type":"object","properties":{"amount":{"type":"integer","minimum":1}},"required":["amount"],"additionalProperties":false}`)
+	return b
+}
+
+// Offer makes the tool one that takes other arguments.
+func (b *bank) Offer(schema string) {
+	b.schema = schema
+	for _, m := range b.Mcps {
+		b.Serve(m)
+	}
+}
+
+// Serve offers the tool on a server.
+func (b *bank) Serve(m *server.MCPServer) {
+	m.AddTool(mcp.NewToolWithRawSchema("pay", "Pays.", json.RawMessage(b.schema)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		b.Paid.Add(1)
+		return mcp.NewToolResultText("paid"), nil
+	})
+}
+
+// Question is what a client learns of one.
+type Question struct {
+	ID      string `json:"approval_id"`
+	Token   string `json:"token"`
+	Task    string `json:"task_id"`
+	Expires string `json:"expires_at"`
+	Calls   []struct {
+		ID     string `json:"call_id"`
+		Reason string `json:"reason"`
+	} `json:"calls"`
+}
+
+// Ask begins a turn that pauses.
+func (b *bank) Ask(p Peer, members string) Question {
+	b.t.Helper()
+	status, body := b.post(p, "/chat/stream", `{"input":"Pay"`+members+`}`)
+	return b.asked(status, body)
+}
+
+func (b *bank) asked(status int, body string) (q Question) {
+	b.t.Helper()
+	_, rest, ok := strings.Cut(body, "event: approval\ndata: ")
+	data, _, _ := strings.Cut(rest, "\n")
+	if status != http.StatusOK || !ok || json.Unmarshal([]byte(data), &q) != nil || !strings.Contains(body, `"finish_reason":"approval_required"`) {
+		b.t.Fatalf("no question: %d %s", status, body)
+	}
+	return q
+}
+
+func (b *bank) post(p Peer, path, body string, headers ...string) (int, string) {
+	b.t.Helper()
+	resp := p.Send(b.t, b.t.Context(), http.MethodPost, path, body, headers...)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.t.Errorf("the reply broke off: %v", err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// Answer answers a question; members are those of the answer.
+func (b *bank) Answer(p Peer, token, members string) (int, string) {
+	b.t.Helper()
+	return b.post(p, "/chat/stream", fmt.Sprintf(`{"approval":{"token":%q,%s}}`, token, members))
+}
