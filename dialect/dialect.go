@@ -105,8 +105,7 @@ type Exchange struct {
 	// Attach says that a repeated Key is answered by the turn that it was used for, told
 	// once more by Encoder, where Route.Resume is nil.
 	Attach bool
-	// Form says how what Encoder writes is sent.
-	Form Form
+	Form   Form // of what Encoder writes
 	// Refuse words a refusal of this request in place of Route.Refuse. nil: that.
 	Refuse func(Refusal) Reply
 	// Begun is called when the turn is admitted, with what ends it. May be nil.

@@ -31,7 +31,6 @@ type document struct {
 // Write adds what the encoder makes of ev.
 func (d *document) Write(s stream.Stamp, ev stream.Event) error {
 	d.text = d.turn.Encoder.Encode(d.text, s, ev)
-	d.Only = stream.Ends
 	d.Add(ev)
 	return nil
 }

@@ -84,6 +84,14 @@ func (f *Fold) Fatal() *Error {
 	return nil
 }
 
+// Failure returns the message of the error that ends the turn; empty: none has.
+func (f *Fold) Failure() string {
+	if e := f.Fatal(); e != nil {
+		return e.Message
+	}
+	return ""
+}
+
 // Reason returns why the turn ended; empty: it has not.
 func (f *Fold) Reason() FinishReason {
 	if f.Done == nil {
@@ -146,15 +154,9 @@ func (c *Calls) add(ev Event, payloads bool) {
 	}
 }
 
-// Index returns the place of the call with an id, or -1. The last call is looked at first: it
-// is mostly the one that is asked for.
+// Index returns the place of the call with an id, or -1.
 func (c Calls) Index(id string) int {
-	for i := len(c) - 1; i >= 0; i-- {
-		if c[i].ID == id {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(c, func(s CallState) bool { return s.ID == id })
 }
 
 // CallOutcome says how a tool call ended.

@@ -34,14 +34,6 @@ func (a *answer) note(ev stream.Event) {
 	a.Add(ev)
 }
 
-// failure is the message of the fatal error; empty: there is none.
-func (a *answer) failure() string {
-	if e := a.Fatal(); e != nil {
-		return e.Message
-	}
-	return ""
-}
-
 // asked returns the ids of the questions that wait for a person, and what the first one says.
 func (a *answer) asked() (ids []string, prompt string) {
 	for _, q := range a.Questions {

@@ -271,7 +271,7 @@ func (d *Document) resumed(turn, answered string, now time.Time) {
 func (d *Document) ended(state string, said *answer, turn string, now time.Time, most int) {
 	d.Status = statusOf(state, now)
 	d.Metadata.PendingQuestion = d.question(said)
-	if failure := said.failure(); failure != "" {
+	if failure := said.Failure(); failure != "" {
 		d.Status.Message = &Message{Role: "assistant", Content: failure}
 	}
 	if text := string(said.text); text != "" {

@@ -52,10 +52,7 @@ func (t *turn) info() sdk.TaskInfo {
 func (t *turn) status(state sdk.TaskState, at time.Duration) sdk.TaskStatus {
 	when := t.began.Add(at).UTC().Truncate(time.Millisecond)
 	status := sdk.TaskStatus{State: state, Timestamp: &when}
-	text := ""
-	if e := t.Fatal(); e != nil {
-		text = e.Message
-	}
+	text := t.Failure()
 	switch state {
 	case sdk.TaskStateSubmitted:
 		text = chat.TaskSubmitted
