@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -301,7 +302,9 @@ func TestWait(t *testing.T) {
 		g, _, stop := serveInBubble(handlers.Config{Runner: slow(20 * time.Second)})
 		defer stop()
 		began := time.Now()
-		go g.chat(t)
+		var asked sync.WaitGroup // its client reads to the end before the server stops
+		asked.Go(func() { g.chat(t) })
+		defer asked.Wait()
 		synctest.Wait()
 		g.Drain()
 		if err := g.Wait(t.Context()); err != nil || time.Since(began) != 20*time.Second {
