@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -24,14 +23,6 @@ type listener struct {
 func (l *listener) Emit(ev stream.Event) error {
 	l.Add(ev)
 	return l.note(l.Sink.Emit(ev))
-}
-
-type toldKey struct{}
-
-// WithTold returns a context for a turn whose first part was told by a process that is
-// gone: what it remembers begins with that.
-func WithTold(ctx context.Context, told []stream.Event) context.Context {
-	return context.WithValue(ctx, toldKey{}, told)
 }
 
 // leaves says that a turn is a run of a workflow with which another process, or this one

@@ -52,7 +52,11 @@ func New(cfg Config) *Memory {
 }
 
 // Around returns a runner that shows next what was said before, and remembers what it says.
-func (m *Memory) Around(next stream.Runner) stream.Runner { return runner{m, next} }
+// before are the events of the turn's first part where another process, which is gone, has
+// emitted them: what is remembered begins with that.
+func (m *Memory) Around(next stream.Runner, before ...stream.Event) stream.Runner {
+	return runner{m, next, before}
+}
 
 // Forget forgets a conversation of an owner: chat.Request.Owner.
 func (m *Memory) Forget(ctx context.Context, tenant, owner, conversation string) error {
@@ -133,6 +137,7 @@ const maxBytes = 256 << 10
 type runner struct {
 	memory *Memory
 	next   stream.Runner
+	before []stream.Event
 }
 
 // Run implements stream.Runner.
@@ -151,8 +156,7 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	own := *req
 	own.History, own.Record = history, !m.cfg.OmitCalls
 	said := &listener{Sink: sink, Fold: stream.Fold{Only: stream.Answer | stream.Tools, Max: m.cfg.MaxTokens * tokenBytes}}
-	told, _ := ctx.Value(toldKey{}).([]stream.Event)
-	for _, ev := range told {
+	for _, ev := range r.before {
 		said.Add(ev)
 	}
 	result, err := r.next.Run(ctx, &own, said)

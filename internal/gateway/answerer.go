@@ -29,14 +29,25 @@ type answerer struct {
 	kind    string        // of a workflow's runs, and how long they are kept
 	days    *int
 
-	remembering, asking func(stream.Runner) stream.Runner
+	// Of a workflow: what carries its runs out, and the events of the turn of the one that is
+	// gone on with, which another process has emitted.
+	work   workRunner
+	before []stream.Event
+
+	memory *state // nil: nothing is remembered
+	asking func(stream.Runner) stream.Runner
 }
 
 // answering makes an answerer of r; asking puts questions to people around it.
 func (g *Gateway) answering(r stream.Runner, asking func(stream.Runner) stream.Runner) *answerer {
-	a := &answerer{bare: g.recorded(g.identified(r)), remembering: g.state.remembering, asking: asking}
-	a.whole = asking(a.remembering(a.bare))
+	a := &answerer{bare: g.recorded(g.identified(r)), memory: g.state, asking: asking}
+	a.whole = a.around(a.bare)
 	return a
+}
+
+// around puts questions to people and the memory of conversations around a runner.
+func (a *answerer) around(r stream.Runner) stream.Runner {
+	return a.asking(a.memory.remembering(r, a.before))
 }
 
 // forRequest returns what answers a request, and within which time; agent is who does, if that
@@ -52,7 +63,7 @@ func (a *answerer) forRequest(r *registry, req *chat.Request, agent string) (str
 	if !r.quality.Applies(req, agent) {
 		return a.whole, timeout, nil
 	}
-	return a.asking(a.remembering(r.checked(a.bare, agent))), timeout, nil
+	return a.around(r.checked(a.bare, agent)), timeout, nil
 }
 
 // choose returns what answers a request, and within which time.

@@ -17,7 +17,6 @@ import (
 
 	"sluice/approval"
 	"sluice/chat"
-	"sluice/conversation"
 	"sluice/fault"
 	"sluice/health"
 	"sluice/internal/settings"
@@ -201,26 +200,11 @@ func (o *openRun) Frame(ctx context.Context, id, turn string) (*stream.Frame, *c
 	if err != nil {
 		return brokenRun{err}.Frame(ctx, id, turn)
 	}
-	runner, _, err := flow.forRequest(o.g.registry.Load(), req, "")
+	runner, _, err := o.g.goingOn(flow, o.run, o.told).forRequest(o.g.registry.Load(), req, "")
 	if err != nil {
 		return brokenRun{err}.Frame(ctx, id, turn)
 	}
-	return &stream.Frame{Runner: takenRunner{runner, o}, Model: o.g.Model()}, req
-}
-
-// takenKey is the key of the *workflow.Run that a takenRunner goes on with.
-type takenKey struct{}
-
-// takenRunner has the runner of a workflow go on with a run in place of beginning one.
-type takenRunner struct {
-	stream.Runner
-	of *openRun
-}
-
-// Run implements stream.Runner.
-func (r takenRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	ctx = context.WithValue(conversation.WithTold(ctx, r.of.told), takenKey{}, r.of.run)
-	return r.Runner.Run(ctx, req, sink)
+	return &stream.Frame{Runner: runner, Model: o.g.Model()}, req
 }
 
 // brokenRun is a run that nobody can go on with.

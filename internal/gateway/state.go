@@ -91,12 +91,13 @@ func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *
 	return s, nil
 }
 
-// remembering puts the memory of conversations around a runner, if there is one.
-func (s *state) remembering(r stream.Runner) stream.Runner {
+// remembering puts the memory of conversations around a runner, if there is one; before is
+// what was emitted of its turn already.
+func (s *state) remembering(r stream.Runner, before []stream.Event) stream.Runner {
 	if s == nil || s.memory == nil {
 		return r
 	}
-	return s.memory.Around(r)
+	return s.memory.Around(r, before...)
 }
 
 // forgetters returns what forgets a conversation, beside its tasks.

@@ -62,12 +62,29 @@ func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpe
 
 // newFlow makes an answerer of a workflow and its agents.
 func (g *Gateway) newFlow(w *workflow.Workflow, agents *workAgents) *answerer {
-	inner := model.Budgeted{Runner: workRunner{run: g.flowRunner(w, agents), keyed: len(g.cfg.Models) > 0, delegates: agents.delegates}, Tokens: g.cfg.TurnTokens}
-	_, sum := w.Stored()
-	f := g.answering(inner, g.waiting)
+	f := g.working(workRunner{run: g.flowRunner(w, agents), keyed: len(g.cfg.Models) > 0, delegates: agents.delegates})
+	_, f.sum = w.Stored()
 	d := w.Definition()
-	f.timeout, f.sum, f.kind, f.days = d.Timeout, sum, d.Kind, d.RetentionDays
+	f.timeout, f.kind, f.days = d.Timeout, d.Kind, d.RetentionDays
 	return f
+}
+
+// working makes an answerer of what carries runs out.
+func (g *Gateway) working(w workRunner) *answerer {
+	f := g.answering(model.Budgeted{Runner: w, Tokens: g.cfg.TurnTokens}, g.waiting)
+	f.work = w
+	return f
+}
+
+// goingOn returns the answerer of a workflow that goes on with a run in place of beginning
+// one; before are the events of its turn so far.
+func (g *Gateway) goingOn(f *answerer, run *workflow.Run, before []stream.Event) *answerer {
+	work := f.work
+	work.taken = run
+	own := g.working(work)
+	own.before, own.timeout = before, f.timeout
+	own.whole = own.around(own.bare)
+	return own
 }
 
 // flowRunner makes the Runner. Without a store nothing keeps its runs.
@@ -143,6 +160,7 @@ type workRunner struct {
 	run       *workflow.Runner
 	keyed     bool // models are configured by key
 	delegates *delegate.Agents
+	taken     *workflow.Run // that is gone on with; nil: the request says which, or begins one
 }
 
 // Run implements stream.Runner.
@@ -152,8 +170,8 @@ func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 		return stream.Result{}, err
 	}
 	var result stream.Result
-	if taken, ok := ctx.Value(takenKey{}).(*workflow.Run); ok {
-		result, err = r.run.Continue(ctx, taken, sink)
+	if r.taken != nil {
+		result, err = r.run.Continue(ctx, r.taken, sink)
 	} else {
 		result, err = r.run.Run(ctx, req, sink)
 	}
