@@ -88,16 +88,15 @@ type Config struct {
 	Keyed bool
 	// LogPayloads puts tool arguments and results into the log.
 	LogPayloads bool
-	// Inner says that tools may tell events of their own: see InnerOf.
-	Inner bool
 	// Hold says that a call must wait for an answer from outside before it runs; nil
-	// means that none must. Run ends with them as Result.Paused if it can (stream.Pause).
+	// means that none must. Run ends with them as Result.Paused if it can (chat.Facts.Pause).
 	Hold func(call tool.Call, spec *tool.Spec) bool
 }
 
 // Agent runs turns. It is safe for concurrent use.
 type Agent struct {
 	cfg      Config
+	callees  Callees                     // nil: no tool is an agent
 	prompt   atomic.Pointer[datedPrompt] // the last one made
 	narrowed atomic.Pointer[narrowed]    // the last one made
 }
@@ -116,7 +115,8 @@ func New(cfg Config) *Agent {
 	if cfg.MaxSteps == 0 {
 		cfg.MaxSteps = DefaultMaxSteps
 	}
-	return &Agent{cfg: cfg}
+	callees, _ := cfg.Tools.(Callees)
+	return &Agent{cfg: cfg, callees: callees}
 }
 
 // Run answers a request: it is Loop from the first State, or from the one that was
@@ -163,7 +163,7 @@ func (a *Agent) Waits(ctx context.Context, s State) (*chat.Question, error) {
 		return nil, nil
 	}
 	t := a.turn(ctx, nil)
-	t.state, t.tools = s, nil
+	t.goOn(s)
 	t.tools = t.available()
 	p, err := t.paused()
 	if err != nil {
@@ -195,11 +195,11 @@ func (a *Agent) Loop(ctx context.Context, s State, sink stream.Sink) (State, err
 	return t.state, err
 }
 
-// turn begins a turn: its state is still empty. What ctx carries (logger,
-// budget, what other agents of the team lost) is looked up once.
+// turn begins a turn: its state is still empty. What ctx carries (logger, budget) is
+// looked up once.
 func (a *Agent) turn(ctx context.Context, sink stream.Sink) *turn {
 	return &turn{
 		agent: a, ctx: ctx, sink: run.Out{Sink: sink}, log: zerolog.Ctx(ctx),
-		budget: chat.TurnOf(ctx).Budget, shared: sharedOf(ctx),
+		budget: chat.TurnOf(ctx).Budget,
 	}
 }

@@ -19,11 +19,11 @@ func TestBudgetEndsTheTurn(t *testing.T) {
 		calls   int
 		reason  string
 	}{
-		"reached by a call":       {50, []answer{cost(60, reads("1", "", "")), cost(60, chat.Part{Text: "so"})}, 1, "max_tokens"},
-		"reached by the answer":   {50, []answer{cost(20, reads("1", "", "")), cost(60, chat.Part{Text: "so"})}, 1, "stop"},
-		"not reached":             {0, []answer{cost(20, reads("1", "", "")), cost(20, chat.Part{Text: "so"})}, 1, "stop"},
-		"reached before":          {100, []answer{cost(1, chat.Part{Text: "so"})}, 0, "max_tokens"},
-		"calls in the last":       {50, []answer{cost(60, reads("1", "", "")), cost(60, chat.Part{Text: "so"}, reads("2", "", ""))}, 1, "max_tokens"},
+		"reached by a call":     {50, []answer{cost(60, reads("1", "", "")), cost(60, chat.Part{Text: "so"})}, 1, "max_tokens"},
+		"reached by the answer": {50, []answer{cost(20, reads("1", "", "")), cost(60, chat.Part{Text: "so"})}, 1, "stop"},
+		"not reached":           {0, []answer{cost(20, reads("1", "", "")), cost(20, chat.Part{Text: "so"})}, 1, "stop"},
+		"reached before":        {100, []answer{cost(1, chat.Part{Text: "so"})}, 0, "max_tokens"},
+		"calls in the last":     {50, []answer{cost(60, reads("1", "", "")), cost(60, chat.Part{Text: "so"}, reads("2", "", ""))}, 1, "max_tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,7 +35,7 @@ type scene struct {
 	onEmit, onFlush func(n int) error
 	timeout         time.Duration // of the turn; 0: 30 s
 	turn            chat.Turn
-	cut             bool          // the turn is stored and continued between steps
+	cut             bool // the turn is stored and continued between steps
 	decide          func(*agent.State)
 	wrap            func(*agent.Agent) stream.Runner // what runs the agent; nil: it does so itself
 }

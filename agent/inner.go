@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"context"
-
 	"sluice/chat"
 	"sluice/stream"
 )
@@ -14,25 +12,17 @@ type Inner struct {
 	CallID string
 	// Continued is how a call goes on that was Suspended; nil: it begins.
 	Continued *Continued
+	// Request is that of the caller's turn. It is not to be changed.
+	Request *chat.Request
 
 	events chan<- stream.Event
 	over   <-chan struct{} // nobody reads events any more
 	usage  chat.Usage
 }
 
-// innerKey is the key of an Inner in the context of a call.
-type innerKey struct{}
-
 // maxInner is how many events of calls may wait for the client. Beyond it those who tell
 // them wait as well.
 const maxInner = 64
-
-// InnerOf returns that of the call that ctx belongs to; nil: the agent has not asked for
-// such tools (Config.Inner).
-func InnerOf(ctx context.Context) *Inner {
-	i, _ := ctx.Value(innerKey{}).(*Inner)
-	return i
-}
 
 // Emit tells an event, which may be kept: it is emitted by the goroutine of the turn.
 func (i *Inner) Emit(ev stream.Event) {

@@ -45,7 +45,7 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	c.ctx, c.cancel = context.WithCancelCause(t.ctx)
 	defer c.wg.Wait()
 	defer c.cancel(nil) // before the wait, so that a panic here does not wait for hours
-	if t.agent.cfg.Inner {
+	if t.agent.callees != nil {
 		c.inner, c.over = make(chan stream.Event, maxInner), make(chan struct{})
 		defer close(c.over)
 	}
@@ -80,12 +80,10 @@ func (c *parallel) start(j *job) {
 	c.working = append(c.working, j)
 	c.wg.Go(func() {
 		stack.Reserve()
-		ctx := c.ctx
 		if c.inner != nil {
-			j.inner = &Inner{CallID: j.event.ID, Continued: j.continued, events: c.inner, over: c.over}
-			ctx = context.WithValue(ctx, innerKey{}, j.inner)
+			j.inner = &Inner{CallID: j.event.ID, Continued: j.continued, Request: c.turn.req, events: c.inner, over: c.over}
 		}
-		j.run(ctx, c.turn.agent.cfg.Tools, c.wake)
+		j.run(c.ctx, c.turn, c.wake)
 		c.ended <- j
 	})
 }

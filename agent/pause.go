@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,13 +9,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/stream"
 	"sluice/tool"
 )
 
 // enter makes the first State of a request's turn, or goes on with the one that was
 // paused.
 func (t *turn) enter(req *chat.Request) error {
+	t.req, t.state.request = req, req
 	if req.Resumed == nil {
 		return t.begin(req)
 	}
@@ -27,6 +26,7 @@ func (t *turn) enter(req *chat.Request) error {
 	if err := s.decide(req.Resumed.Decisions); err != nil {
 		return err
 	}
+	s.request = req
 	t.state = s
 	if err := t.over(); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (t *turn) put() (*chat.Paused, error) {
 	if err != nil {
 		return nil, err
 	}
-	refusal := stream.Pause(t.ctx, p)
+	refusal := t.req.Facts.Pause(p)
 	if refusal == "" {
 		return p, nil
 	}
@@ -133,7 +133,7 @@ func (t *turn) recheck(j *job, c *OpenCall) error {
 // outlawed returns why nobody in the turn may make a call: its outcome is unknown, or a
 // person has not allowed it.
 func (t *turn) outlawed(c tool.Call) error {
-	if err := t.shared.refusal(c); err != nil {
+	if err := t.refusal(c); err != nil {
 		return err
 	}
 	return t.state.calls.refusal(c, callKey(c))
@@ -146,23 +146,7 @@ func (t *turn) forbid(c *OpenCall) {
 		key = callKey(c.Call)
 	}
 	t.state.calls.find(key).rejected = true
-	t.shared.note(key, rejected)
-}
-
-// SharedState returns what the agents of the turn in ctx know of one another's calls, as
-// WithShared takes it; nil: nothing.
-func SharedState(ctx context.Context) []byte {
-	s := sharedOf(ctx)
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.keys) == 0 {
-		return nil
-	}
-	text, _ := json.Marshal(s.keys) // of strings and numbers
-	return text
+	t.note(key, chat.CallRejected)
 }
 
 // modified returns the result of a call whose arguments a person has changed: the model

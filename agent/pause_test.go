@@ -26,9 +26,7 @@ type asking struct {
 }
 
 func (a asking) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	if a.put != nil {
-		ctx = stream.WithPauses(ctx, a.put)
-	}
+	req.Facts.Ask = a.put
 	for n := 0; ; n++ {
 		result, err := a.Agent.Run(ctx, req, sink)
 		if err != nil || result.Paused == nil {
@@ -90,7 +88,7 @@ func TestPausedTurns(t *testing.T) {
 			[]answer{wants(call("a", "add", `{"n":1}`)), says("done")}, nil,
 			[]string{"Not executed: the tool is not the one that was asked about any more. Call it again if it is still needed."}, nil},
 		"nobody to ask": {nil, nil, []answer{wants(call("a", "add", `{"n":1}`), call("b", "read", `{}`)), says("done")}, nil,
-			[]string{"Not executed: " + stream.NobodyToAsk, "ok"}, []string{"read {}"}},
+			[]string{"Not executed: " + chat.NobodyToAsk, "ok"}, []string{"read {}"}},
 		"refused by who asks": {func(*chat.Paused) string { return "No." }, nil,
 			[]answer{wants(call("a", "add", `{"n":1}`)), says("done")}, nil, []string{"Not executed: No."}, nil},
 		"made into one whose outcome is unknown": {may, func(n int, p *chat.Paused) []chat.Decision {

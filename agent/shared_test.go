@@ -45,22 +45,21 @@ func (nobody) Flush() error            { return nil }
 func TestLostCallOfAnotherAgent(t *testing.T) {
 	t.Parallel()
 	tools := new(losing)
-	turn := func(ctx context.Context, args string) {
+	turn := func(of *chat.Verdicts, args string) {
 		t.Helper()
 		a := agent.New(agent.Config{Model: caller{tool.Call{Name: "add", Arguments: []byte(args)}}, Tools: tools})
-		if _, err := a.Run(ctx, &chat.Request{Input: "x"}, nobody{}); err != nil {
+		if _, err := a.Run(t.Context(), &chat.Request{Input: "x", Facts: chat.Facts{Verdicts: of}}, nobody{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	ctx, _ := agent.WithShared(t.Context(), nil)
-	turn(ctx, `{"a":1,"b":2}`)
-	turn(ctx, `{ "b": 2, "a": 1 }`)
+	one := new(chat.Verdicts)
+	turn(one, `{"a":1,"b":2}`)
+	turn(one, `{ "b": 2, "a": 1 }`)
 	if tools.ran != 1 {
 		t.Errorf("the call ran %d times in one turn", tools.ran)
 	}
-	turn(ctx, `{"a":2}`)
-	again, _ := agent.WithShared(t.Context(), nil)
-	turn(again, `{"a":1,"b":2}`)
+	turn(one, `{"a":2}`)
+	turn(new(chat.Verdicts), `{"a":1,"b":2}`)
 	if tools.ran != 3 {
 		t.Errorf("%d calls ran, want one more of other arguments and one more of another turn", tools.ran)
 	}

@@ -52,8 +52,9 @@ type State struct {
 	// the first one alone that answers.
 	Models []string
 
-	kept  int // bytes in Messages that go back to their makers
-	calls ledger
+	kept    int // bytes in Messages that go back to their makers
+	calls   ledger
+	request *chat.Request // whose turn it is; nil: the State was stored, and belongs to none yet
 }
 
 // OpenCall is a call of a step that could not be closed.

@@ -125,7 +125,7 @@ func (t *turn) admit(j *job, running int) (key string, err error) {
 // admitCall is ledger.admit, which also refuses what another agent of the turn has lost, or
 // was not allowed.
 func (t *turn) admitCall(c tool.Call, running int) (key string, err error) {
-	if err := t.shared.refusal(c); err != nil {
+	if err := t.refusal(c); err != nil {
 		return "", err
 	}
 	return t.state.calls.admit(c, running)
@@ -134,7 +134,7 @@ func (t *turn) admitCall(c tool.Call, running int) (key string, err error) {
 // lose notes that the outcome of a call is unknown, for all agents of the turn.
 func (t *turn) lose(key string) {
 	t.state.calls.lose(key)
-	t.shared.note(key, lostOnce)
+	t.note(key, chat.CallLost)
 }
 
 // newJob gives the call an id that is unique in the turn, because models repeat
@@ -163,7 +163,7 @@ func (t *turn) emitDropped() {
 }
 
 // run runs the tool. A panic is an error of this call's turn, not of the process.
-func (j *job) run(ctx context.Context, tools Tools, wake func()) {
+func (j *job) run(ctx context.Context, t *turn, wake func()) {
 	began := time.Now()
 	ctx, span := j.span(ctx)
 	defer func() {
@@ -178,9 +178,32 @@ func (j *job) run(ctx context.Context, tools Tools, wake func()) {
 	if j.sent != "" {
 		ctx = tool.WithKey(ctx, j.sent)
 	}
-	if j.result, j.err = tools.Call(ctx, j.call); j.err != nil {
+	if j.result, j.err = t.call(ctx, j); j.err != nil {
 		j.suspend()
 	}
+}
+
+// call has a call made, past what must know of it. It runs on the goroutine of the call.
+func (t *turn) call(ctx context.Context, j *job) (tool.Result, error) {
+	g := t.req.Facts.Guard
+	if g == nil {
+		return t.make(ctx, j.call, j.inner)
+	}
+	spec := j.spec
+	if spec == nil { // it may be there by now
+		spec = t.agent.cfg.Tools.Tools(ctx).Lookup(j.call.Name)
+	}
+	return g.Call(ctx, spec, j.call, func(ctx context.Context, c tool.Call) (tool.Result, error) {
+		return t.make(ctx, c, j.inner)
+	})
+}
+
+// make makes a call; inner is that of a tool that may be an agent.
+func (t *turn) make(ctx context.Context, c tool.Call, inner *Inner) (tool.Result, error) {
+	if inner == nil {
+		return t.agent.cfg.Tools.Call(ctx, c)
+	}
+	return t.agent.callees.CallWithin(ctx, c, inner)
 }
 
 // close tells how a call ended.

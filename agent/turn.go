@@ -25,7 +25,7 @@ type turn struct {
 	log   *zerolog.Logger
 
 	budget *chat.TokenBudget // nil: none
-	shared *shared           // nil: no other agent takes part
+	req    *chat.Request     // whose turn it is
 
 	state State
 	asked int // of the messages those that were there when the turn began
@@ -81,9 +81,17 @@ func offered(tools *tool.Set, server string) bool {
 	return slices.ContainsFunc(tools.Specs, func(s tool.Spec) bool { return s.Server == server })
 }
 
+// goOn takes a State of before over, with the request that it belongs to. One that was stored
+// belongs to none.
+func (t *turn) goOn(s State) {
+	if t.state, t.req = s, s.request; t.req == nil {
+		t.req = new(chat.Request)
+	}
+}
+
 // resume prepares a turn that goes on with s, a State of before.
 func (t *turn) resume(s State) error {
-	t.state = s
+	t.goOn(s)
 	if err := t.over(); err != nil {
 		return err
 	}

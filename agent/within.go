@@ -14,7 +14,7 @@ import (
 	"sluice/tool"
 )
 
-// A tool may be an agent itself (Config.Inner). When that agent must wait for a person, the
+// A tool may be an agent itself (Callees). When that agent must wait for a person, the
 // call waits with it: the step's other calls run to their ends, then the turn pauses with
 // one question for all of them. The State of the caller holds that of the agent within, to
 // any depth, so there is still one value from which everything goes on.
@@ -44,9 +44,11 @@ type Within struct {
 	Decided []chat.Decision
 }
 
-// Callees is implemented by Tools whose calls can be suspended. A turn that was saved asks
-// it for the tools of the agents within, which may have changed meanwhile.
+// Callees is implemented by Tools that may be agents. Their calls can be suspended. A turn
+// that was saved asks it for the tools of the agents within, which may have changed meanwhile.
 type Callees interface {
+	// CallWithin is Call, for a tool that may be an agent: in is how it tells what happens.
+	CallWithin(ctx context.Context, call tool.Call, in *Inner) (tool.Result, error)
 	// Spec returns a tool of the agent of that id; nil: it has none of that name now.
 	Spec(ctx context.Context, agent, name string) *tool.Spec
 }
@@ -72,7 +74,7 @@ func (t *turn) asksOf(c *OpenCall) []chat.PendingCall {
 		return []chat.PendingCall{call}
 	}
 	asks := slices.Clone(c.Within.Asks)
-	of, _ := t.agent.cfg.Tools.(Callees)
+	of := t.agent.callees
 	for i := range asks {
 		asks[i].Within = c.ID
 		if asks[i].Spec == nil && of != nil { // it was read back

@@ -25,7 +25,9 @@ type Runner struct {
 // Run implements stream.Runner.
 func (r Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	a := asking{service: r.Service, ctx: ctx, req: req}
-	result, err := r.Runner.Run(stream.WithPauses(ctx, a.put), req, sink)
+	own := *req
+	own.Facts.Ask = a.put
+	result, err := r.Runner.Run(ctx, &own, sink)
 	if err != nil || result.Paused == nil {
 		return result, err
 	}
@@ -60,7 +62,7 @@ type asking struct {
 // asked.
 func (a *asking) put(p *chat.Paused) (refusal string) {
 	if a.req.Mute {
-		return stream.NobodyToAsk
+		return chat.NobodyToAsk
 	}
 	a.events, a.records, a.again = nil, nil, nil
 	for i := range p.Questions {
@@ -70,7 +72,7 @@ func (a *asking) put(p *chat.Paused) (refusal string) {
 		}
 		r, err := newRecord(a.req, p, q, time.Now().Add(a.service.cfg.TTL))
 		if err != nil {
-			return stream.NobodyToAsk
+			return chat.NobodyToAsk
 		}
 		r.Trace = trace.Of(a.ctx).Name()
 		token, again, err := a.service.token(a.ctx, r, q.Key)

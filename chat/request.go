@@ -83,6 +83,8 @@ type Request struct {
 	// Resumed goes on with a turn that was paused; nil: the request begins one. The rest of
 	// the request is then as it was, but for its History.
 	Resumed *Resumed
+	// Facts are those of the turn that the request is part of. No client sets them.
+	Facts Facts
 }
 
 // ReplyForm says in which form, and for whom, an answer is wanted. Its zero value is the

@@ -100,7 +100,7 @@ func (d *Agents) Add(id string, cfg agent.Config) *agent.Agent {
 	short.Tools, short.MaxSteps = noTools{}, 1
 	d.short[id] = agent.New(short)
 	if callees := d.specs[id].Delegates; len(callees) > 0 {
-		cfg.Tools, cfg.Inner = &tools{own: cfg.Tools, all: d, caller: id, callees: callees}, true
+		cfg.Tools = &tools{own: cfg.Tools, all: d, caller: id, callees: callees}
 	}
 	a := agent.New(cfg)
 	d.agents[id], d.tools[id] = a, cfg.Tools
@@ -116,44 +116,30 @@ func (noTools) Call(_ context.Context, call tool.Call) (tool.Result, error) {
 	return tool.Result{}, notDone(call.Name, "there is no such tool")
 }
 
-// turn is what the sessions of a turn have in common.
-//
-// Its counters are shared by all agents of the turn, which run at the same time.
-type turn struct {
-	req     *chat.Request
-	begun   atomic.Int64
-	running atomic.Int64
-}
-
-type (
-	turnKey  struct{}
-	chainKey struct{}
-)
-
-// Within returns a context for a turn whose agents may call others.
-//
-// begun is how many sessions the turn had begun before it was paused (Begun), so that a pause
-// gives no new ones.
-func (d *Agents) Within(ctx context.Context, req *chat.Request, begun int64) context.Context {
+// Sessions returns what counts the sessions of a turn whose agents may call others; begun is
+// how many it had begun before it was paused, so that a pause gives no new ones. It works on
+// nil, and returns nil.
+func (d *Agents) Sessions(begun int64) *chat.Sessions {
 	if d == nil {
-		return ctx
+		return nil
 	}
-	t := &turn{req: req}
-	t.begun.Store(begun)
-	return context.WithValue(ctx, turnKey{}, t)
+	s := new(chat.Sessions)
+	s.Begun.Store(begun)
+	return s
 }
 
-// Begun returns how many sessions the turn of ctx has begun, those before a pause included.
-func Begun(ctx context.Context) int64 {
-	if t, ok := ctx.Value(turnKey{}).(*turn); ok {
-		return min(t.begun.Load(), maxSessions)
+// Begun returns how many sessions the turn of a request has begun, those before a pause
+// included.
+func Begun(req *chat.Request) int64 {
+	if s := req.Facts.Sessions; s != nil {
+		return min(s.Begun.Load(), maxSessions)
 	}
 	return 0
 }
 
-// Finish says that the turn of ctx, which answers req, has ended or waits.
+// Finish says that the turn of a request has ended or waits.
 func (d *Agents) Finish(ctx context.Context, req *chat.Request, waits bool) {
-	if d != nil && !waits && Begun(ctx) > 0 {
+	if d != nil && !waits && Begun(req) > 0 {
 		d.cfg.Records.Finish(ctx, req.Task)
 	}
 }
@@ -219,12 +205,23 @@ func (t *tools) callee(name string) string {
 	return ""
 }
 
-// Call implements agent.Tools.
+// errOutside is that of a call which the wiring rules out.
+var errOutside = errors.New("an agent is called outside of a turn")
+
+// Call implements agent.Tools, for the agent's own tools.
+func (t *tools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	if t.callee(call.Name) != "" {
+		return tool.Result{}, errOutside
+	}
+	return t.own.Call(ctx, call)
+}
+
+// CallWithin implements agent.Callees.
 //
 // Any other name is one of the agent's own tools. A circle (an agent that waits for this
 // very task) is refused, as it could never end. A session that goes on after a pause does
 // not count again.
-func (t *tools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+func (t *tools) CallWithin(ctx context.Context, call tool.Call, inner *agent.Inner) (tool.Result, error) {
 	id := t.callee(call.Name)
 	if id == "" {
 		return t.own.Call(ctx, call)
@@ -233,31 +230,28 @@ func (t *tools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	inner := agent.InnerOf(ctx)
-	turn, _ := ctx.Value(turnKey{}).(*turn)
-	if inner == nil || turn == nil { // the wiring gives both
-		return tool.Result{}, errors.New("an agent is called outside of a turn")
+	of := &inner.Request.Facts
+	if of.Sessions == nil {
+		return tool.Result{}, errOutside
 	}
-	chain, _ := ctx.Value(chainKey{}).([]string)
-	callers := append(slices.Clip(chain), t.caller)
+	callers := append(slices.Clip(of.Callers), t.caller)
 	switch {
 	case slices.Contains(callers, id):
 		return tool.Result{}, notDone(call.Name, "this agent waits for the answer itself: it is among those who gave you the task")
 	case len(callers) > maxDepth:
 		return tool.Result{}, notDone(call.Name, fmt.Sprintf("tasks are handed on at most %d times", maxDepth))
 	}
-	defer turn.running.Add(-1)
-	if turn.running.Add(1) > maxRunning {
+	defer of.Sessions.Running.Add(-1)
+	if of.Sessions.Running.Add(1) > maxRunning {
 		return tool.Result{}, notDone(call.Name, fmt.Sprintf("%d agents work on tasks of this turn already", maxRunning))
 	}
-	if inner.Continued == nil && turn.begun.Add(1) > maxSessions {
+	if inner.Continued == nil && of.Sessions.Begun.Add(1) > maxSessions {
 		return tool.Result{}, notDone(call.Name, fmt.Sprintf("%d tasks were given to other agents in this turn, and no more are", maxSessions))
 	}
-	s, err := t.all.newSession(turn.req, id, asked, inner)
+	s, err := t.all.newSession(id, asked, callers, inner)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	ctx = context.WithValue(ctx, chainKey{}, callers)
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(t.all.specs[id].Timeout, t.all.cfg.Timeout), &fault.Error{
 		Type: fault.Timeout, Message: "The agent took too long and was stopped",
 	})

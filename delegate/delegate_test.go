@@ -100,7 +100,7 @@ type office struct {
 	result  stream.Result
 	err     error
 	paused  *chat.Paused
-	ctx     context.Context // of the last turn
+	req     *chat.Request // of the last turn
 }
 
 // shelf is Records in memory.
@@ -168,12 +168,13 @@ func newOffice(answers map[string][]any) *office {
 // turn is a turn of the boss; it can pause if people is set.
 func (o *office) turn(ctx context.Context, req *chat.Request, people bool, begun int64) *office {
 	o.events, o.paused = nil, nil
-	o.ctx = o.Within(ctx, req, begun)
+	o.req = req
+	req.Facts = chat.Facts{Sessions: o.Sessions(begun)}
 	if people {
-		o.ctx = stream.WithPauses(o.ctx, func(p *chat.Paused) string { o.paused = p; return "" })
+		req.Facts.Ask = func(p *chat.Paused) string { o.paused = p; return "" }
 	}
-	o.result, o.err = o.boss.Run(o.ctx, req, o)
-	o.Finish(o.ctx, req, o.paused != nil)
+	o.result, o.err = o.boss.Run(ctx, req, o)
+	o.Finish(ctx, req, o.paused != nil)
 	return o
 }
 
@@ -323,8 +324,8 @@ func TestBoundsOfATurn(t *testing.T) {
 	writer := slices.Repeat([]any{"W"}, 30)
 	o := newOffice(map[string][]any{"boss": {to("writer", "1", "2", "3", "4", "5"), "ok"}, "writer": writer})
 	o.turn(t.Context(), &chat.Request{Input: "x"}, false, 17)
-	if refused := strings.Count(strings.Join(o.results(), "\n"), "20 tasks were given"); refused != 2 || Begun(o.ctx) != 20 {
-		t.Errorf("%d of 5 are refused behind 17, and %d begun:\n%q", refused, Begun(o.ctx), o.results())
+	if refused := strings.Count(strings.Join(o.results(), "\n"), "20 tasks were given"); refused != 2 || Begun(o.req) != 20 {
+		t.Errorf("%d of 5 are refused behind 17, and %d begun:\n%q", refused, Begun(o.req), o.results())
 	}
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(ctx context.Context) error {
@@ -333,13 +334,11 @@ func TestBoundsOfATurn(t *testing.T) {
 		}
 		o := newOffice(map[string][]any{"boss": {append(to("writer", "1", "2", "3", "4"), to("researcher", "5", "6", "7", "8")...), "ok"},
 			"writer": slices.Repeat([]any{slow}, 8), "researcher": slices.Repeat([]any{slow}, 8)})
-		busy := new(turn)
-		busy.req = new(chat.Request)
-		busy.running.Store(5)
-		ctx := context.WithValue(t.Context(), turnKey{}, busy)
-		o.result, o.err = o.boss.Run(ctx, &chat.Request{Input: "x"}, o)
-		if refused := strings.Count(strings.Join(o.results(), "\n"), "8 agents work on tasks"); refused != 5 || busy.running.Load() != 5 {
-			t.Errorf("%d of 8 are refused beside 5, and %d run:\n%q", refused, busy.running.Load(), o.results())
+		busy := new(chat.Sessions)
+		busy.Running.Store(5)
+		o.result, o.err = o.boss.Run(t.Context(), &chat.Request{Input: "x", Facts: chat.Facts{Sessions: busy}}, o)
+		if refused := strings.Count(strings.Join(o.results(), "\n"), "8 agents work on tasks"); refused != 5 || busy.Running.Load() != 5 {
+			t.Errorf("%d of 8 are refused beside 5, and %d run:\n%q", refused, busy.Running.Load(), o.results())
 		}
 	})
 }
@@ -450,9 +449,9 @@ func TestSessionsPause(t *testing.T) {
 	}
 	again := *req
 	again.Resumed = &chat.Resumed{By: chat.PausedAgent, State: o.paused.State, Decisions: decisions}
-	o.turn(t.Context(), &again, true, Begun(o.ctx))
-	if o.err != nil || o.paused != nil || Begun(o.ctx) != 3 {
-		t.Fatalf("%v, paused %+v, %d begun", o.err, o.paused, Begun(o.ctx))
+	o.turn(t.Context(), &again, true, Begun(o.req))
+	if o.err != nil || o.paused != nil || Begun(o.req) != 3 {
+		t.Fatalf("%v, paused %+v, %d begun", o.err, o.paused, Begun(o.req))
 	}
 	for _, ev := range o.events {
 		if run, ok := ev.(*stream.AgentRun); ok && !began[run.SessionID] {
@@ -525,7 +524,7 @@ func TestNoDelegates(t *testing.T) {
 	t.Parallel()
 	none := New(Config{Agents: []Spec{{ID: "a"}}})
 	req := &chat.Request{Input: "x", Task: "t"}
-	if ctx := none.Within(t.Context(), req, 3); none != nil || ctx != t.Context() || Begun(ctx) != 0 {
+	if none != nil || none.Sessions(3) != nil || Begun(req) != 0 {
 		t.Errorf("%+v", none)
 	}
 	none.Finish(t.Context(), req, false)
@@ -536,9 +535,10 @@ func TestNoDelegates(t *testing.T) {
 	bare := New(Config{Prefix: "to_", Timeout: time.Minute, Agents: []Spec{{ID: "a", Delegates: []string{"b"}}, {ID: "b"}}})
 	bare.Add("b", agent.Config{Model: &actor{answers: []any{"B"}}, Tools: noTools{}})
 	boss := bare.Add("a", agent.Config{Model: &actor{answers: []any{to("b", "x"), "A"}}, Tools: noTools{}})
-	sink, ctx := new(office), bare.Within(t.Context(), req, 0)
-	if _, err := boss.Run(ctx, req, sink); err != nil || !slices.Contains(sink.lines(), "b says B") {
+	sink := new(office)
+	req.Facts.Sessions = bare.Sessions(0)
+	if _, err := boss.Run(t.Context(), req, sink); err != nil || !slices.Contains(sink.lines(), "b says B") {
 		t.Errorf("%v: %q", err, sink.lines())
 	}
-	bare.Finish(ctx, req, false)
+	bare.Finish(t.Context(), req, false)
 }

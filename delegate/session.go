@@ -39,14 +39,18 @@ type session struct {
 	record Record
 }
 
-// newSession returns the session of a call; one that was suspended goes on.
-func (d *Agents) newSession(of *chat.Request, id string, asked task, inner *agent.Inner) (*session, error) {
+// newSession returns the session of a call; one that was suspended goes on. callers wait for its
+// answer.
+func (d *Agents) newSession(id string, asked task, callers []string, inner *agent.Inner) (*session, error) {
+	of := inner.Request
 	s := &session{
 		all: d, id: id, inner: inner, session: newSessionID(), asked: asked.whole, record: d.cfg.Records.Record(of.Task),
 		req: &chat.Request{
 			Input: asked.input, Data: asked.data, UserID: of.UserID, Principal: of.Principal, Location: of.Location, Tools: of.Tools, Hops: of.Hops,
+			Task: of.Task, Facts: of.Facts,
 		},
 	}
+	s.req.Facts.Callers = callers
 	if inner.Continued != nil {
 		if err := s.resume(inner.Continued); err != nil {
 			return nil, err
@@ -105,10 +109,10 @@ func (s *session) work(ctx context.Context) (summary string, usage chat.Usage, e
 		switch {
 		case asked == nil:
 			state, err = a.Step(ctx, state, s)
-		case stream.CanPause(ctx):
+		case s.req.Facts.Ask != nil:
 			err = s.suspend(asked, state)
 		default:
-			state.RefuseAll(stream.NobodyToAsk)
+			state.RefuseAll(chat.NobodyToAsk)
 		}
 	}
 	if err == nil && !state.Reason.Success() {

@@ -1,7 +1,6 @@
 package quality
 
 import (
-	"context"
 	"encoding/json"
 	"sync"
 
@@ -55,15 +54,14 @@ func (e *evidence) restore(r *chat.Resumed) {
 	}
 }
 
-// keep returns a context in which a turn that waits for a person keeps its evidence.
-func (e *evidence) keep(ctx context.Context) context.Context {
-	if !stream.CanPause(ctx) {
-		return ctx
+// keep has a turn that waits for a person keep its evidence.
+func (e *evidence) keep(f *chat.Facts) {
+	if ask := f.Ask; ask != nil {
+		f.Ask = func(p *chat.Paused) string {
+			p.Evidence = e.stored()
+			return ask(p)
+		}
 	}
-	return stream.WithPauses(ctx, func(p *chat.Paused) string {
-		p.Evidence = e.stored()
-		return stream.Pause(ctx, p)
-	})
 }
 
 // stored returns the evidence as restore takes it; nil: there is none.

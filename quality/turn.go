@@ -104,12 +104,13 @@ func (t *turn) run(inner stream.Runner) error {
 	}
 	var err error
 	t.begun = true
-	ctx, began := stream.WithHeld(t.ctx, t.holds), time.Now()
+	own, began := t.instructed(), time.Now()
+	own.Facts.Held = t.holds
 	if t.watched || !t.settled {
 		t.evidence.restore(t.req.Resumed)
-		ctx = t.evidence.keep(ctx)
+		t.evidence.keep(&own.Facts)
 	}
-	t.out, err = inner.Run(ctx, t.instructed(), t)
+	t.out, err = inner.Run(t.ctx, own, t)
 	t.logAnswer(began, err)
 	defer t.keep("") // unless something was sent
 	t.settle()
@@ -192,14 +193,9 @@ func (t *turn) instructed() *chat.Request {
 	if t.cfg.Style != nil {
 		parts = append(parts, t.cfg.Style.Instruction(t.req, t.channel))
 	}
-	text := strings.Trim(strings.Join(parts, "\n\n"), "\n")
-	guided := t.plan != nil && t.set.Plan == Guide && len(t.plan.steps) > 0
-	if text == t.req.Instruction && !guided {
-		return t.req
-	}
 	own := *t.req
-	own.Instruction = text
-	if guided {
+	own.Instruction = strings.Trim(strings.Join(parts, "\n\n"), "\n")
+	if t.plan != nil && t.set.Plan == Guide && len(t.plan.steps) > 0 {
 		own.Data = append(slices.Clip(own.Data), t.plan.guide())
 	}
 	return &own

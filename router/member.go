@@ -64,8 +64,10 @@ func (r *turn) start(m *member) {
 	m.ctx, m.cancel = context.WithTimeoutCause(m.beginSpan(r.ctx), timeout, &fault.Error{
 		Type: fault.Timeout, Message: "The agent took too long and was stopped",
 	})
-	if stream.CanPause(r.ctx) {
-		m.ctx = stream.WithPauses(m.ctx, func(*chat.Paused) string { return "" }) // it is for the team to ask
+	if r.facts.Ask != nil {
+		own := *m.req
+		own.Facts.Ask = func(*chat.Paused) string { return "" } // it is for the team to ask
+		m.req = &own
 	}
 	if m.again {
 		m.again = false

@@ -84,7 +84,7 @@ func (r *turn) pause() (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	refusal := stream.Pause(r.ctx, p)
+	refusal := r.facts.Pause(p)
 	if refusal != "" {
 		for _, m := range r.planned {
 			m.refuse(refusal)
@@ -246,7 +246,7 @@ func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) 
 	if err != nil {
 		return stream.Result{}, err
 	}
-	r := newTurn(t, ctx, sink)
+	r := newTurn(t, ctx, req, sink)
 	r.route, r.clarify, r.several, r.chosen, r.ids.Known = s.Route, s.Clarify, s.Several, s.Chosen, s.IDs
 	r.voice.Speaker, r.voice.Said = s.Speaker, s.Said
 	r.result = stream.Result{Usage: s.Usage, Models: s.Models, Reason: s.Reason, Asker: s.Asker, Agents: []stream.AgentOutcome{}}

@@ -46,7 +46,7 @@ func (w *worker) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (
 		sink.Emit(&stream.Delta{Text: fmt.Sprintf("%s%d.", w.id, w.round)}),
 		sink.Emit(&stream.ToolStarted{Call: call, Repeatable: true}), sink.Emit(&stream.ToolCompleted{Call: call, Result: "r"}))
 	result := stream.Result{Reason: stream.Stop, Usage: chat.Usage{InputTokens: 1}}
-	if w.round <= w.waits && stream.CanPause(ctx) {
+	if w.round <= w.waits && req.Facts.Ask != nil {
 		result.Reason = stream.ApprovalRequired
 		result.Paused = &chat.Paused{By: chat.PausedAgent, State: roundOf(w.round), Usage: chat.Usage{InputTokens: 7},
 			Questions: []chat.Question{{Kind: chat.AskTools, Calls: []chat.PendingCall{{ID: "call_1", Tool: "t"}}}}}
@@ -64,8 +64,9 @@ func roundOf(n int) []byte {
 func pausing(t *testing.T, cfg router.Config, req *chat.Request, refusal string) (lines []string, paused *chat.Paused) {
 	t.Helper()
 	sink := new(record)
-	ctx := stream.WithPauses(t.Context(), func(*chat.Paused) string { return refusal })
-	result, err := router.New(cfg).Run(ctx, req, sink)
+	own := *req
+	own.Facts.Ask = func(*chat.Paused) string { return refusal }
+	result, err := router.New(cfg).Run(t.Context(), &own, sink)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (st
 	began := time.Now()
 	d := t.route(ctx, req)
 	d.took = time.Since(began)
-	r := newTurn(t, ctx, sink)
+	r := newTurn(t, ctx, req, sink)
 	r.result = stream.Result{Usage: d.reply.Usage, Route: max(d.took, 1), Agents: []stream.AgentOutcome{}}
 	if err := fault.Cause(ctx); err != nil {
 		return r.result, err
@@ -67,6 +67,7 @@ func (t *Team) Decide(ctx context.Context, req *chat.Request) Decided {
 type turn struct {
 	team   *Team
 	ctx    context.Context
+	facts  *chat.Facts
 	out    run.Out
 	result stream.Result
 
@@ -80,8 +81,8 @@ type turn struct {
 	ids     run.IDs   // by member, attempt and the agent's own
 }
 
-func newTurn(t *Team, ctx context.Context, sink stream.Sink) *turn {
-	r := &turn{team: t, ctx: ctx, out: run.Out{Sink: sink}}
+func newTurn(t *Team, ctx context.Context, req *chat.Request, sink stream.Sink) *turn {
+	r := &turn{team: t, ctx: ctx, facts: &req.Facts, out: run.Out{Sink: sink}}
 	r.voice = run.Voice{Out: &r.out, Natural: t.cfg.Aggregate.NaturalJoining}
 	return r
 }

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"errors"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -58,28 +57,3 @@ func (a *Approval) Allow(*Turn) error {
 	}
 	return nil
 }
-
-type pausesKey struct{}
-
-// WithPauses returns a context in which a turn may pause. put is told of what would
-// wait; it returns why it cannot be asked, as the model is told then, or nothing.
-func WithPauses(ctx context.Context, put func(*chat.Paused) (refusal string)) context.Context {
-	return context.WithValue(ctx, pausesKey{}, put)
-}
-
-// Pause is called by a Runner that is about to end with p in its Result. It returns an
-// empty text if it may. Else nobody can be asked: the calls are refused with the text,
-// and the turn goes on.
-func Pause(ctx context.Context, p *chat.Paused) (refusal string) {
-	put, ok := ctx.Value(pausesKey{}).(func(*chat.Paused) string)
-	if !ok {
-		return NobodyToAsk
-	}
-	return put(p)
-}
-
-// CanPause says whether Pause can succeed in ctx.
-func CanPause(ctx context.Context) bool { return ctx.Value(pausesKey{}) != nil }
-
-// NobodyToAsk is the refusal where no person can be reached.
-const NobodyToAsk = "A person must confirm this call, and this client cannot ask for that. Do not call it again; tell the user so."

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/chat"
 	"sluice/fault"
 	"sluice/run"
 	"sluice/stream"
@@ -37,6 +38,7 @@ const maxParallel = 8
 // all of them with a cause.
 type execution struct {
 	runner  *Runner
+	of      *chat.Request // of this stream; not of the run, whose own is in its Header
 	w       *Workflow
 	state   *Run
 	records Records // nil: there are none
@@ -66,13 +68,13 @@ type execution struct {
 
 // run belongs to the execution from here on. The caller must call stop in the end, or the
 // context leaks.
-func newExecution(ctx context.Context, r *Runner, state *Run, sink stream.Sink) *execution {
-	x := &execution{runner: r, w: r.cfg.Workflow, state: state, out: run.Out{Sink: sink}, caller: ctx, began: time.Now(), before: state.Progress.Elapsed}
+func newExecution(ctx context.Context, r *Runner, of *chat.Request, state *Run, sink stream.Sink) *execution {
+	x := &execution{runner: r, of: of, w: r.cfg.Workflow, state: state, out: run.Out{Sink: sink}, caller: ctx, began: time.Now(), before: state.Progress.Elapsed}
 	x.ctx, x.stop = context.WithCancelCause(ctx)
 	x.count.Store(int64(state.Progress.Iterations))
 	x.acted.Store(state.Progress.Acted)
 	x.unknown = unknownOf(state)
-	x.held = stream.Held(ctx)
+	x.held = of.Facts.Held != nil && of.Facts.Held()
 	x.voice.init(x)
 	if state.Progress.Sequence > 0 {
 		x.kept = counts{len(state.Ended), len(state.Messages)}

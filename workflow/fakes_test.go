@@ -22,7 +22,10 @@ type agents struct {
 	answer func(agent string, req *chat.Request) string
 	pace   func(agent string) time.Duration // before each word; nil: none
 	calls  tool.Call                        // made in a first step, if it has a name
-	tools  workflow.Caller
+	tools  interface {
+		Tools(context.Context) *tool.Set
+		Call(context.Context, tool.Call) (tool.Result, error)
+	}
 
 	mu    sync.Mutex // guards the field below
 	asked []chat.Request
@@ -60,7 +63,7 @@ func (s *session) Step(ctx context.Context, sink stream.Sink) error {
 		if err := sink.Emit(&stream.ToolStarted{Call: c}); err != nil {
 			return err
 		}
-		result, err := workflow.Recorded(ctx, s.of.tools, s.of.calls)
+		result, err := s.req.Facts.Guard.Call(ctx, s.of.tools.Tools(ctx).Lookup(s.of.calls.Name), s.of.calls, s.of.tools.Call)
 		if err != nil {
 			return err
 		}

@@ -140,7 +140,7 @@ func (x *execution) pause() bool {
 		err = x.wait()
 	}
 	if err == nil {
-		if refusal := stream.Pause(x.ctx, p); refusal != "" {
+		if refusal := x.of.Facts.Pause(p); refusal != "" {
 			x.refuse(refusal)
 			return false
 		}

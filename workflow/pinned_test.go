@@ -13,7 +13,6 @@ import (
 	"sluice/chat"
 	"sluice/store"
 	"sluice/store/memory"
-	"sluice/stream"
 	"sluice/tool"
 	"sluice/workflow"
 )
@@ -36,8 +35,7 @@ func TestDefinitionGoesWithItsLastRun(t *testing.T) {
 				begins := func(id string) {
 					t.Helper()
 					r := workflow.New(workflow.Config{Workflow: w, Tools: echoTools(), Records: here.Records, Load: here.Load})
-					ctx := stream.WithPauses(t.Context(), func(*chat.Paused) string { return "" })
-					if _, err := r.Run(ctx, &chat.Request{Input: "hello", Task: id}, discard{}); err != nil {
+					if _, err := r.Run(t.Context(), &chat.Request{Input: "hello", Task: id, Facts: askable()}, discard{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -123,8 +121,7 @@ func TestDefinitionStaysForWhoBeginsMeanwhile(t *testing.T) {
 		here := runStore(s)
 		begins := func(id string) {
 			r := workflow.New(workflow.Config{Workflow: w, Tools: echoTools(), Records: here.Records, Load: here.Load})
-			ctx := stream.WithPauses(t.Context(), func(*chat.Paused) string { return "" })
-			if _, err := r.Run(ctx, &chat.Request{Input: "hello", Task: id}, discard{}); err != nil {
+			if _, err := r.Run(t.Context(), &chat.Request{Input: "hello", Task: id, Facts: askable()}, discard{}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -1,6 +1,6 @@
 // This file is the guard around every call of a run that must not be made twice: those of
-// tool nodes, and those of agents in nodes, which come through Recorded with the node's
-// recorder in their context.
+// tool nodes, and those of agents in nodes, whose requests have the
+// node's recorder as their chat.Guard.
 //
 // Its rule: before such a call its intent is in the store, and after it the result. Nobody
 // knows what became of a call without a result, whether a process has died behind the intent
@@ -25,9 +25,6 @@ import (
 	"sluice/fault"
 	"sluice/tool"
 )
-
-// recorderKey is the key of the *recorder in a node's context.
-type recorderKey struct{}
 
 // recorder keeps the calls of one execution of a node.
 //
@@ -111,10 +108,7 @@ func outcomeUnknown(ctx context.Context, err error) bool {
 //
 // It is asked after each step and call. The error is a *waiting, or one that ends the run.
 func (k *worker) asksOutcome() error {
-	r, ok := k.ctx.Value(recorderKey{}).(*recorder)
-	if !ok {
-		return nil
-	}
+	r := &k.recorder
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lost != nil {
@@ -132,10 +126,7 @@ func (k *worker) asksOutcome() error {
 
 // made returns how often each call was made in the round.
 func (k *worker) made() map[string]int {
-	r, ok := k.ctx.Value(recorderKey{}).(*recorder)
-	if !ok {
-		return nil
-	}
+	r := &k.recorder
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.made)
@@ -146,7 +137,7 @@ func (k *worker) made() map[string]int {
 // Without that the second of two equal calls would get the key of the first, and its
 // result.
 func (k *worker) remade(made map[string]int) {
-	if r, ok := k.ctx.Value(recorderKey{}).(*recorder); ok && made != nil {
+	if r := &k.recorder; made != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.made = maps.Clone(made)
@@ -205,36 +196,14 @@ func (k *worker) outcomeOf(key string) *Outcome {
 	return nil
 }
 
-// withRecorder returns the context of a node's calls.
-func withRecorder(ctx context.Context, k *worker) context.Context {
-	return context.WithValue(ctx, recorderKey{}, &recorder{worker: k, made: map[string]int{}})
-}
-
-// Recorded makes the calls of an agent's tools known to the Records of the run in whose
-// node the agent works. Elsewhere it changes nothing. Agents gives its agents tools that
-// are wrapped so.
-func Recorded(ctx context.Context, tools Caller, call tool.Call) (tool.Result, error) {
-	if ctx.Value(recorderKey{}) == nil {
-		return tools.Call(ctx, call)
-	}
-	return recorded(ctx, tools.Tools(ctx).Lookup(call.Name), call, tools.Call)
-}
-
-// Caller is agent.Tools.
-type Caller interface {
-	Tools(ctx context.Context) *tool.Set
-	Call(ctx context.Context, call tool.Call) (tool.Result, error)
-}
-
-// recorded makes a call. Before one that is not safe to repeat its intent is kept, and
+// Call implements chat.Guard. Before one that is not safe to repeat its intent is kept, and
 // its result after it: no intent, no call.
 //
 // What a person has said of the call comes before what the store knows, and both before what
 // is not known of equal calls. While the run itself is being ended nobody is asked: who goes
 // on with it finds the intent.
-func recorded(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
-	r, ok := ctx.Value(recorderKey{}).(*recorder)
-	if !ok || spec == nil || spec.Annotations.Repeatable() {
+func (r *recorder) Call(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
+	if spec == nil || spec.Annotations.Repeatable() {
 		return run(ctx, call)
 	}
 	intent := r.intent(spec, call)
@@ -312,10 +281,7 @@ func (r *recorder) act() {
 
 // hasActed says whether a call of the node's round took effect, or may have.
 func (k *worker) hasActed() bool {
-	r, ok := k.ctx.Value(recorderKey{}).(*recorder)
-	if !ok {
-		return false
-	}
+	r := &k.recorder
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.acted

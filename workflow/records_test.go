@@ -102,17 +102,20 @@ func runStore(s store.Store) *workflow.RunStore {
 
 const runID = "task_1"
 
+// askable are the facts of a turn in which a person can be asked.
+func askable() chat.Facts { return chat.Facts{Ask: func(*chat.Paused) string { return "" }} }
+
 // runPair begins a run, or goes on with one that was read.
 func runPair(t *testing.T, rs *workflow.RunStore, w *workflow.Workflow, run *workflow.Run) stream.Result {
 	t.Helper()
 	r := workflow.New(workflow.Config{Workflow: w, Tools: echoTools(), Records: rs.Records, Load: rs.Load})
-	ctx := stream.WithPauses(t.Context(), func(*chat.Paused) string { return "" })
+	req := &chat.Request{Input: "hello", Task: runID, Facts: askable()}
 	var got stream.Result
 	var err error
 	if run == nil {
-		got, err = r.Run(ctx, &chat.Request{Input: "hello", Task: runID}, discard{})
+		got, err = r.Run(t.Context(), req, discard{})
 	} else {
-		got, err = r.Continue(ctx, run, discard{})
+		got, err = r.Continue(t.Context(), req, run, discard{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +282,7 @@ func waitsInIndex(t *testing.T, s store.Store) {
 	run := load(t, rs)
 	run.TimeOut(time.Now().Add(2 * time.Hour))
 	r := workflow.New(workflow.Config{Workflow: w, Tools: echoTools(), Records: rs.Records, Load: rs.Load})
-	if _, err := r.Continue(ctx, run, discard{}); fault.From(err).Type != fault.ApprovalRejected {
+	if _, err := r.Continue(ctx, new(chat.Request), run, discard{}); fault.From(err).Type != fault.ApprovalRejected {
 		t.Errorf("nobody answered: %v", err)
 	}
 	if got := due(time.Now().Add(61 * time.Minute)); got != "null" {

@@ -76,9 +76,9 @@ func (r *Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (
 		if err != nil {
 			return stream.Result{}, err
 		}
-		return r.Continue(ctx, state, sink)
+		return r.Continue(ctx, req, state, sink)
 	}
-	return r.Continue(ctx, begin(r.cfg.Workflow, headerOf(req)), sink)
+	return r.Continue(ctx, req, begin(r.cfg.Workflow, headerOf(req)), sink)
 }
 
 // handle is what is asked with in place of a Run that is kept, and what is read of any.
@@ -141,13 +141,14 @@ func (r *Runner) restore(ctx context.Context, state []byte) (*Run, error) {
 	return Restore(r.cfg.Workflow, p)
 }
 
-// Continue goes on with a run until it is over or waits for people. It takes run over.
+// Continue goes on with a run until it is over or waits for people. It takes run over. req
+// says what the stream is for: its task, and the facts of its turn.
 //
 // The caller must not use run afterwards. Records is asked for before anything begins: if
 // another process has the run, its error is returned and nothing was emitted.
-func (r *Runner) Continue(ctx context.Context, run *Run, sink stream.Sink) (result stream.Result, err error) {
+func (r *Runner) Continue(ctx context.Context, req *chat.Request, run *Run, sink stream.Sink) (result stream.Result, err error) {
 	ctx, span := r.span(ctx, run)
-	x := newExecution(ctx, r, run, sink)
+	x := newExecution(ctx, r, req, run, sink)
 	defer x.stop(nil)
 	defer func() { x.endSpan(span, err) }()
 	if r.cfg.Records != nil {

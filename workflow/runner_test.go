@@ -277,10 +277,10 @@ func TestPersonDecides(t *testing.T) {
 `
 	r := runOf(t, content, workflow.Config{Agents: &agents{answer: echo}})
 	var paused *chat.Paused
-	ctx := stream.WithPauses(t.Context(), func(p *chat.Paused) string { paused = p; return "" })
 	run := func(req *chat.Request) []string {
 		l := new(log)
-		if _, err := r.Run(ctx, req, l); err != nil {
+		req.Facts.Ask = func(p *chat.Paused) string { paused = p; return "" }
+		if _, err := r.Run(t.Context(), req, l); err != nil {
 			t.Fatal(err)
 		}
 		return l.lines()
@@ -311,11 +311,11 @@ func TestPersonDecides(t *testing.T) {
 	if diff := cmp.Diff([]string{"h started", "h completed", "b skipped", "c started", "c waiting"}, lines); diff != "" {
 		t.Error(diff)
 	}
-	_, err := r.Run(ctx, &chat.Request{Resumed: &chat.Resumed{State: paused.State, Decisions: []chat.Decision{{CallID: "c", Action: chat.Reject}}}}, new(log))
+	_, err := r.Run(t.Context(), &chat.Request{Resumed: &chat.Resumed{State: paused.State, Decisions: []chat.Decision{{CallID: "c", Action: chat.Reject}}}}, new(log))
 	if f := fault.From(err); f == nil || f.Type != fault.ApprovalRejected {
 		t.Errorf("a rejection that no edge takes: %v", err)
 	}
-	if _, err := r.Run(ctx, &chat.Request{Resumed: &chat.Resumed{State: before, Decisions: []chat.Decision{{CallID: "a", Action: chat.Reject}}}}, new(log)); err == nil {
+	if _, err := r.Run(t.Context(), &chat.Request{Resumed: &chat.Resumed{State: before, Decisions: []chat.Decision{{CallID: "a", Action: chat.Reject}}}}, new(log)); err == nil {
 		t.Error("a decision is taken for what does not wait")
 	}
 }
@@ -343,7 +343,7 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := new(log)
-	if _, err := r.Continue(t.Context(), run, l); err != nil {
+	if _, err := r.Continue(t.Context(), new(chat.Request), run, l); err != nil {
 		t.Fatal(err)
 	}
 	wantLines(t, l, "x started attempt 2", `x says "writer:"`, "x completed attempt 2")

@@ -116,15 +116,14 @@ func TestWordsBeforeAQuestion(t *testing.T) {
 			r := runOf(t, tt.content, workflow.Config{Agents: &careful{waits}, Tools: lockedTools{echoTools()},
 				Records: func(context.Context, *workflow.Run) (workflow.Records, error) { return kept, nil },
 				Load:    func(context.Context, string) (*workflow.Run, error) { return nil, errors.New("not here") }})
-			ctx := stream.WithHeld(t.Context(), func() bool { return tt.held })
-			ctx = stream.WithPauses(ctx, func(*chat.Paused) string {
+			facts := chat.Facts{Held: func() bool { return tt.held }, Ask: func(*chat.Paused) string {
 				if tt.held && strings.Contains(kept.all, "CANARY") {
 					t.Errorf("kept before it is sure that it is sent: %s", kept.all)
 				}
 				return tt.refusal
-			})
+			}}
 			l := new(log)
-			result, err := r.Run(ctx, &chat.Request{Input: "hi"}, l)
+			result, err := r.Run(t.Context(), &chat.Request{Input: "hi", Facts: facts}, l)
 			if (err != nil) != strings.Contains(name, "fails") || (result.Paused != nil) != tt.asked {
 				t.Fatalf("%v, %+v", err, result)
 			}

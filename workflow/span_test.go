@@ -7,7 +7,6 @@ import (
 
 	"sluice/chat"
 	core "sluice/run"
-	"sluice/stream"
 	"sluice/tool"
 	"sluice/trace/tracetest"
 	"sluice/workflow"
@@ -35,7 +34,7 @@ func TestSpans(t *testing.T) {
 	r := runOf(t, content, workflow.Config{Agents: &agents{answer: echo}, Tools: ts, Asker: &critic{scores: []float64{3, 9}}, Tracer: tree})
 	ctx, end := tree.Context(t.Context())
 	var paused *chat.Paused
-	if _, err := r.Run(stream.WithPauses(ctx, func(p *chat.Paused) string { paused = p; return "" }), &chat.Request{Input: "CANARY"}, new(log)); err != nil {
+	if _, err := r.Run(ctx, &chat.Request{Input: "CANARY", Facts: chat.Facts{Ask: func(p *chat.Paused) string { paused = p; return "" }}}, new(log)); err != nil {
 		t.Fatal(err)
 	}
 	end()
@@ -54,7 +53,7 @@ func TestSpans(t *testing.T) {
 	}
 	end()
 	run.TimeOut(run.Progress.Frontier[0].Asks.Expires.AddDate(1, 0, 0)) // nobody has answered, and there is no request
-	if _, err := r.Continue(t.Context(), run, new(log)); err == nil {
+	if _, err := r.Continue(t.Context(), new(chat.Request), run, new(log)); err == nil {
 		t.Error("a rejection that no edge takes went on")
 	}
 	const (
@@ -86,7 +85,7 @@ func TestSpansOfNodesThatDoNotComplete(t *testing.T) {
 	ctx, end := tree.Context(t.Context())
 	hold := func(tool.Call, *tool.Spec) bool { return true }
 	r := runOf(t, "  w: {nodes: {x: {type: tool, tool: s/echo, arguments: {}}}}\n", workflow.Config{Tools: echoTools(), Hold: hold})
-	if _, err := r.Run(stream.WithPauses(ctx, func(*chat.Paused) string { return "" }), &chat.Request{Input: "hi"}, new(log)); err != nil {
+	if _, err := r.Run(ctx, &chat.Request{Input: "hi", Facts: askable()}, new(log)); err != nil {
 		t.Fatal(err)
 	}
 	r = runOf(t, "  v: {nodes: {y: {type: agent, agent: writer, input: 'fail: CANARY'}}}\n", workflow.Config{Agents: &agents{answer: func(_ string, req *chat.Request) string { return req.Input }}})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/chat"
 	"sluice/stream"
 )
 
@@ -120,7 +121,7 @@ func TestSilentStepsAreNotTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	runner := &Runner{cfg: Config{Workflow: w}}
-	x := newExecution(t.Context(), runner, r, nil)
+	x := newExecution(t.Context(), runner, new(chat.Request), r, nil)
 	defer x.stop(nil)
 	if got := x.voice.Lines[x.voice.line[w.byID["b"]]].Pending; len(got) != 1 || got[0] != "B." {
 		t.Errorf("%q wait to be told", got)

@@ -232,7 +232,7 @@ func (k *worker) call(spec *tool.Spec, args jsontext.Value, instead string) (too
 	_ = k.Flush()
 	began := time.Now()
 	ctx, span := k.callSpan(spec.Name)
-	result, err := recorded(ctx, spec, tool.Call{ID: c.ID, Name: spec.Name, Arguments: args}, k.x.runner.cfg.Tools.Call)
+	result, err := k.recorder.Call(ctx, spec, tool.Call{ID: c.ID, Name: spec.Name, Arguments: args}, k.x.runner.cfg.Tools.Call)
 	took := time.Since(began)
 	endCall(span, &result, err)
 	k.took.Tools = append(k.took.Tools, stream.ToolTiming{Tool: spec.Name, Duration: took})

@@ -117,7 +117,8 @@ func (a *asking) run(req *chat.Request) ([]string, error) {
 	a.t.Helper()
 	a.paused = nil
 	l := new(log)
-	_, err := a.runner.Run(stream.WithPauses(a.t.Context(), func(p *chat.Paused) string { a.paused = p; return "" }), req, l)
+	req.Facts.Ask = func(p *chat.Paused) string { a.paused = p; return "" }
+	_, err := a.runner.Run(a.t.Context(), req, l)
 	return l.lines(), err
 }
 
@@ -223,7 +224,7 @@ func TestUnknownIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := new(log)
-		_, err = r.Continue(t.Context(), run, l)
+		_, err = r.Continue(t.Context(), new(chat.Request), run, l)
 		if f := fault.From(err); f == nil || f.Type != fault.WorkflowNodeFailed || f.Recoverable() || len(p.paid) != 1 || a.asked[0].Input != "true" {
 			t.Errorf("paid %d times, %q, %v", len(p.paid), l.lines(), err)
 		}

@@ -51,6 +51,7 @@ type worker struct {
 	repeatable bool                // a round that failed may be made again
 	span       trace.Span
 	took       stream.Result
+	recorder   recorder
 }
 
 // waiting is the error of a node whose calls wait for a person.
@@ -89,7 +90,7 @@ func newWorker(x *execution, n *node, o Open) *worker {
 	} else {
 		k.ctx, k.cancel = context.WithCancel(ctx)
 	}
-	k.ctx = withRecorder(k.ctx, k)
+	k.recorder.worker, k.recorder.made = k, map[string]int{}
 	return k
 }
 

@@ -71,7 +71,7 @@ func (g *Gateway) newWorkAgents(team []router.AgentSpec, timeout time.Duration) 
 		if a.Remote != nil {
 			continue // it has no steps that could be kept
 		}
-		agents.agents[a.ID], agents.specs[a.ID] = agents.delegates.Add(a.ID, g.workerConfig(a)), a
+		agents.agents[a.ID], agents.specs[a.ID] = agents.delegates.Add(a.ID, g.memberConfig(a)), a
 	}
 	return agents
 }

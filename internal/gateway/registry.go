@@ -101,12 +101,12 @@ type teamRunner struct {
 
 // Run implements stream.Runner.
 func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	ctx, err := resuming(ctx, r.delegates, req)
+	own, err := teamRequest(req, r.delegates)
 	if err != nil {
 		return stream.Result{}, err
 	}
-	result, err := r.team.Run(ctx, req, sink)
-	r.delegates.Finish(ctx, req, result.Paused != nil)
+	result, err := r.team.Run(ctx, own, sink)
+	r.delegates.Finish(ctx, own, result.Paused != nil)
 	result.Keyed = r.keyed
 	return result, err
 }

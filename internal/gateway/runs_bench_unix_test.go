@@ -201,9 +201,9 @@ func BenchmarkWaiting(b *testing.B) {
 		flow := g.BareFlow("ask")
 		began, routines := held(), runtime.NumGoroutine()
 		for i := range waiting {
-			ctx := stream.WithPauses(b.Context(), func(*chat.Paused) string { return "" })
 			req := &chat.Request{Input: "x", Task: chat.TaskPrefix + strconv.Itoa(i), UserID: strconv.Itoa(i)}
-			if _, err := flow.Run(ctx, req, new(gaps)); err != nil {
+			req.Facts.Ask = func(*chat.Paused) string { return "" }
+			if _, err := flow.Run(b.Context(), req, new(gaps)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -122,13 +122,6 @@ func (t workTools) Named(ctx context.Context, server, name string) string {
 	return t.gateway.named(ctx, server, name)
 }
 
-// workerConfig returns an agent as nodes run it: what its tools do is recorded.
-func (g *Gateway) workerConfig(a router.AgentSpec) agent.Config {
-	cfg := g.memberConfig(a)
-	cfg.Tools = recordedTools{cfg.Tools}
-	return cfg
-}
-
 // mayWait says whether runs of workflows can wait for people.
 func (g *Gateway) mayWait() bool { return g.state != nil && g.cfg.HasFile() }
 
@@ -165,15 +158,15 @@ type workRunner struct {
 
 // Run implements stream.Runner.
 func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	ctx, err := resuming(ctx, r.delegates, req)
+	own, err := teamRequest(req, r.delegates)
 	if err != nil {
 		return stream.Result{}, err
 	}
 	var result stream.Result
 	if r.taken != nil {
-		result, err = r.run.Continue(ctx, r.taken, sink)
+		result, err = r.run.Continue(ctx, own, r.taken, sink)
 	} else {
-		result, err = r.run.Run(ctx, req, sink)
+		result, err = r.run.Run(ctx, own, sink)
 	}
 	result.Keyed = r.keyed
 	return result, err
@@ -292,15 +285,4 @@ func (s *session) Silent() (jsontext.Value, error) {
 func (s *session) Result() stream.Result {
 	return stream.Result{Reason: s.state.Reason, Usage: s.state.Usage.Since(s.before), Model: s.state.Model[s.calls:], Tools: s.state.Tools[s.tools:],
 		Models: slices.Clone(s.state.Models)}
-}
-
-// recordedTools are an agent's tools whose calls the records of a run know of.
-type recordedTools struct{ of agent.Tools }
-
-// Tools implements agent.Tools.
-func (r recordedTools) Tools(ctx context.Context) *tool.Set { return r.of.Tools(ctx) }
-
-// Call implements agent.Tools.
-func (r recordedTools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	return workflow.Recorded(ctx, r.of, call)
 }

@@ -1,0 +1,132 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+
+	"sluice/tool"
+)
+
+// Facts are what the parts of one turn have in common, beside what was asked. They travel in
+// the Request, from what stands around a runner to what runs within it: a part that changes
+// one of them for those within gives these a copy of the request. A request that one part
+// makes for another takes over the Facts of its own. Where no request reaches see Turn.
+//
+// The zero value is a turn by itself: nobody can be asked, and nothing is shared.
+type Facts struct {
+	// Ask is given what would wait for a person, by a Runner that is about to end with it in
+	// its Result. It returns an empty text if it may, else why nobody can be asked: then the
+	// calls are refused with the text, and the turn goes on. Set by approval; what stands
+	// further inside adds its part of the state. nil: nobody can be asked. See Facts.Pause.
+	Ask func(*Paused) (refusal string)
+	// Held says whether the answer is held back until it has been checked: then nothing of it
+	// may be stored before that. It is asked by the goroutine of the turn, before the first
+	// text. Set by quality, read by workflow, which returns stream.Result.Settle. nil: it is
+	// not.
+	Held func() bool
+	// Verdicts are about calls that no agent of the turn may make. Set where several agents
+	// take part, used by agent; nil: there is one agent, whose ledger says it all.
+	Verdicts *Verdicts
+	// Guard stands around each call of a tool. Set by a workflow for the agents of its nodes,
+	// used by agent; nil: calls are made as they come.
+	Guard Guard
+	// Sessions counts the tasks that agents give each other. Set by the gateway for a turn of
+	// a team, used by delegate; nil: no agent calls another.
+	Sessions *Sessions
+	// Callers are the agents that wait for the answer to this request, the first one first.
+	// Set and read by delegate.
+	Callers []string
+}
+
+// NobodyToAsk is the refusal where no person can be reached.
+const NobodyToAsk = "A person must confirm this call, and this client cannot ask for that. Do not call it again; tell the user so."
+
+// Pause is Ask, where anybody can be asked.
+func (f *Facts) Pause(p *Paused) (refusal string) {
+	if f.Ask == nil {
+		return NobodyToAsk
+	}
+	return f.Ask(p)
+}
+
+// Guard makes the calls of an agent's tools known to something that must know of them.
+type Guard interface {
+	// Call makes a call with run, or says what it came to without making it. spec is nil for a
+	// tool that is not known.
+	Call(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error)
+}
+
+// Sessions counts the tasks that the agents of a turn have given each other. They run at the
+// same time.
+type Sessions struct {
+	Begun   atomic.Int64 // also before the turn was paused
+	Running atomic.Int64
+}
+
+// Verdict says why a call may not be made. Its numbers are stored.
+type Verdict int
+
+// Verdicts on a call.
+const (
+	CallLost     Verdict = iota + 1 // its outcome is unknown
+	CallRejected                    // a person has not allowed it
+)
+
+// Verdicts are what the agents of one turn know of one another's calls: those that nobody may
+// make any more, by a key that is equal for equal calls. It is safe for concurrent use; a nil
+// one knows nothing.
+type Verdicts struct {
+	mu    sync.Mutex // guards the field below
+	byKey map[string]Verdict
+}
+
+// Note adds a verdict; an empty key is none.
+func (s *Verdicts) Note(key string, v Verdict) {
+	if s == nil || key == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byKey == nil {
+		s.byKey = map[string]Verdict{}
+	}
+	s.byKey[key] = v
+}
+
+// Of returns the verdict on a call, 0 if there is none. key is asked only if there are any.
+func (s *Verdicts) Of(key func() string) Verdict {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.byKey) == 0 {
+		return 0
+	}
+	return s.byKey[key()]
+}
+
+// State returns the verdicts as ReadVerdicts takes them; nil: there are none.
+func (s *Verdicts) State() []byte {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.byKey) == 0 {
+		return nil
+	}
+	text, _ := json.Marshal(s.byKey) // of strings and numbers
+	return text
+}
+
+// ReadVerdicts returns the verdicts of a turn that goes on: state is that of State.
+func ReadVerdicts(state []byte) (*Verdicts, error) {
+	s := new(Verdicts)
+	if len(state) == 0 {
+		return s, nil
+	}
+	return s, json.Unmarshal(state, &s.byKey)
+}

@@ -1,0 +1,48 @@
+package sluice_test
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A context carries what cannot travel as a field or a parameter: docs/adr/0033 says why for
+// each of these.
+func TestContextsCarryFewThings(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		"a2aclient/http.go exchangeKey", "chat/turn.go turnKey", "dialect/a2a/open.go callKey", "gemini/sdk.go sdkCallKey",
+		"handlers/conn.go connKey", "mcpclient/internal/wire/exchange.go exchangeKey", "recording/serve.go turnKey",
+		"tool/attempt.go attemptKey", "trace/trace.go key",
+	}
+	set := regexp.MustCompile(`context\.WithValue\([^\n]*?, (\w+)\{\}`)
+	got := map[string]bool{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		calls := strings.Count(string(text), "context.WithValue(")
+		found := set.FindAllStringSubmatch(string(text), -1)
+		if len(found) != calls {
+			t.Errorf("%s: %d of %d keys are of a form that is not read", name, calls-len(found), calls)
+		}
+		for _, m := range found {
+			got[filepath.ToSlash(name)+" "+m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
+		t.Errorf("keys of contexts (-want +got):\n%s", diff)
+	}
+}
