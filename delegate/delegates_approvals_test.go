@@ -37,13 +37,14 @@ func places(t *testing.T, test func(t *testing.T, env map[string]string, who str
 	}
 }
 
-// A call of a delegate's that a person must allow Pauses the whole turn. When it is
+// A call of a delegate's that a person must allow pauses the whole turn. When it is
 // allowed everything goes on from there: nobody is asked, or runs, a second time, and all
 // models are sent what they would have been sent without the pause.
 func TestDelegatePausesTheTurn(t *testing.T) {
 	places(t, func(t *testing.T, env map[string]string, who string) {
 		scripts := map[string][]string{
-			"boss":       {wholetest.CallPart("list_todos", `{}`) + "," + wholetest.CallPart("delegate_to_researcher", `{"task":"Note it"}`), wholetest.TextPart("All done.")},
+			// What boss reads is the same whether its researcher has noted yet or not.
+			"boss":       {wholetest.CallPart("list_todos", `{"status":"completed"}`) + "," + wholetest.CallPart("delegate_to_researcher", `{"task":"Note it"}`), wholetest.TextPart("All done.")},
 			"researcher": {wholetest.TextPart("First I look.") + "," + wholetest.CallPart("list_todos", `{}`), wholetest.CallPart("create_todo", `{"title":"eggs"}`), wholetest.TextPart("NOTED")},
 		}
 		o := wholetest.OpenOfficeOf(t, wholetest.FirmFile, env, scripts)
