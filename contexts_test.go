@@ -18,9 +18,9 @@ import (
 func TestContextsCarryFewThings(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"a2aclient/http.go exchangeKey", "chat/turn.go turnKey", "dialect/a2a/open.go callKey", "gemini/sdk.go sdkCallKey",
-		"handlers/conn.go connKey", "mcpclient/internal/wire/exchange.go exchangeKey", "recording/serve.go turnKey",
-		"tool/attempt.go attemptKey", "trace/trace.go key",
+		"agent/remote/http.go exchangeKey", "chat/turn.go turnKey", "dialect/a2a/open.go callKey", "model/gemini/sdk.go sdkCallKey",
+		"handlers/conn.go connKey", "mcpclient/internal/wire/exchange.go exchangeKey", "task/recording/serve.go turnKey",
+		"tool/attempt.go attemptKey", "telemetry/trace/trace.go key",
 	}
 	set := regexp.MustCompile(`context\.WithValue\([^\n]*?, (\w+)\{\}`)
 	got := map[string]bool{}

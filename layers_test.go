@@ -92,8 +92,8 @@ func layers() []layer {
 		{"handlers", 3, []string{"tool", "chat", "stream", "fault", "config", "health", "metrics", "trace", "dialect", "store", "task", "approval"}, "of what answers it knows one method, and of protocols their routes"},
 		{"loadtest", 3, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"doctor", 3, []string{"stream"}, "a client that judges the way to a gateway"},
-		{"internal/telemetry", 4, []string{"trace"}, "the one place that knows how spans and metrics leave the process"},
-		{"internal/providers", 3, []string{"chat", "config", "health", "metrics", "breaker", "model", "record", "router", "quality", "gemini", "openai", "anthropic", "internal/geminisim", "internal/offline"}, "the models of a configuration, for all that ask them"},
+		{"telemetry/otlp", 4, []string{"trace"}, "the one place that knows how spans and metrics leave the process"},
+		{"internal/providers", 3, []string{"chat", "config", "health", "metrics", "breaker", "model", "record", "router", "quality", "gemini", "openai", "anthropic", "sim/geminisim", "sim/offline"}, "the models of a configuration, for all that ask them"},
 		{"internal/wording", 3, []string{"channel", "chat", "deliver", "quality", "quality/style", "stream"}, "what gives quality the packages that it may not import"},
 		{"internal/roster", 3, []string{"a2aclient", "breaker", "chat", "config", "fault", "health", "router", "store"}, "who is in a team, for what answers"},
 		{"internal/records", 3, []string{"fault", "run", "store", "workflow"}, "what a store has of a task, for who shows it and who removes it"},
@@ -104,34 +104,34 @@ func layers() []layer {
 			"chat", "config", "mcpclient", "metrics", "model", "quality/style", "record", "recording", "redact", "router", "store", "stream", "task", "tool", "workflow", "internal/providers", "internal/records", "internal/settings",
 		}, "commands that need parts; it knows no gateway"},
 		{"internal/process", 4, []string{"chat", "fault", "redact", "internal/conns"}, "the care for a process, whatever it serves"},
-		{"internal/gateway/gatewaytest", 3, []string{"internal/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
+		{"internal/gateway/gatewaytest", 3, []string{"sim/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway/wholetest", 6, []string{
-			"a2a", "agent", "breaker", "chat", "config", "fault", "mcpclient", "model", "router", "store", "stream", "task", "trace/tracetest", "internal/gateway", "internal/geminisim", "internal/modelsim", "internal/offline", "internal/process", "internal/providers", "internal/settings", "internal/testnet", "internal/todo",
+			"a2a", "agent", "breaker", "chat", "config", "fault", "mcpclient", "model", "router", "store", "stream", "task", "telemetry/trace/tracetest", "internal/gateway", "sim/geminisim", "sim/modelsim", "sim/offline", "internal/process", "internal/providers", "internal/settings", "internal/testnet", "sim/todo",
 		}, "tests only, which run a whole gateway in the package whose behaviour they hold"},
 		{"internal/gateway", 5, []string{
-			"delegate", "run", "tool", "chat", "fault", "config", "health", "metrics", "redact", "trace", "web", "stream", "breaker", "agent", "channel", "model", "mcpclient", "dialect", "router", "handlers", "store", "task", "toolcache", "internal/conns", "internal/home", "internal/todo", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/telemetry", "internal/wording", "quality", "deliver", "quality/style", "conversation", "approval", "workflow", "a2aclient", "record", "recording",
+			"delegate", "run", "tool", "chat", "fault", "config", "health", "metrics", "redact", "trace", "web", "stream", "breaker", "agent", "channel", "model", "mcpclient", "dialect", "router", "handlers", "store", "task", "toolcache", "internal/conns", "sim/home", "sim/todo", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "telemetry/otlp", "internal/wording", "quality", "deliver", "quality/style", "conversation", "approval", "workflow", "a2aclient", "record", "recording",
 		}, "the wiring"},
-		{"cmd", 6, []string{"config", "channel", "stream", "loadtest", "doctor", "internal/gateway", "internal/operate", "internal/process", "internal/providers", "internal/settings", "internal/todo", "internal/geminisim", "internal/modelsim", "internal/offline", "quality/style", "recording", "store", "task", "workflow"}, "main, signals and commands; nobody imports it"},
+		{"cmd", 6, []string{"config", "channel", "stream", "loadtest", "doctor", "internal/gateway", "internal/operate", "internal/process", "internal/providers", "internal/settings", "sim/todo", "sim/geminisim", "sim/modelsim", "sim/offline", "quality/style", "recording", "store", "task", "workflow"}, "main, signals and commands; nobody imports it"},
 		{"internal/markdown", 0, nil, "one way to read Markdown, for what words it and what checks it"},
 		{"internal/conns", 0, nil, "it knows connections and nothing of what runs on them"},
-		{"internal/home", 0, nil, "servers of their own, which could live elsewhere"},
-		{"internal/todo", 0, nil, "a server of its own, which could live elsewhere"},
-		{"internal/modelsim", 1, []string{"internal/geminisim"}, "it speaks other protocols for the same plans, and judges us like it"},
-		{"internal/geminisim/simtest", 0, nil, "tests only: requests to the simulator"},
-		{"internal/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
-		{"internal/scenario", -1, nil, "the frame of what judges a gateway: with our types it would share our mistakes"},
-		{"internal/attack", 1, []string{"internal/scenario", "internal/markdown/markdowntest"}, "it judges any build of the gateway: with our types it would share our mistakes"},
-		{"internal/failover", 0, []string{"internal/scenario"}, "it judges any build of the gateway, as internal/attack does"},
+		{"sim/home", 0, nil, "servers of their own, which could live elsewhere"},
+		{"sim/todo", 0, nil, "a server of its own, which could live elsewhere"},
+		{"sim/modelsim", 1, []string{"sim/geminisim"}, "it speaks other protocols for the same plans, and judges us like it"},
+		{"sim/geminisim/simtest", 0, nil, "tests only: requests to the simulator"},
+		{"sim/geminisim", 0, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
+		{"e2e/scenario", -1, nil, "the frame of what judges a gateway: with our types it would share our mistakes"},
+		{"e2e/attack", 1, []string{"e2e/scenario", "internal/markdown/markdowntest"}, "it judges any build of the gateway: with our types it would share our mistakes"},
+		{"e2e/failover", 0, []string{"e2e/scenario"}, "it judges any build of the gateway, as e2e/attack does"},
 		{"internal/ratio", 0, nil, "a command that counts lines; nobody imports it"},
 		{"internal/skipped", 0, nil, "a command for the gate; nobody imports it"},
 		{"internal/testnet", 0, nil, "tests only, of any package"},
-		{"internal/offline/english", 0, nil, "words, patterns and dates; it knows neither todos nor models"},
-		{"internal/offline/roles", 1, []string{"internal/geminisim", "internal/offline/english"}, "what a gateway asks of a model; it knows no phrases of visitors"},
-		{"internal/offline", 1.5, []string{"internal/geminisim", "internal/offline/english", "internal/offline/roles"}, "a model behind the simulator, which sees what a language model would see: questions, no gateway"},
-		{"internal/peers", 2, []string{"internal/geminisim", "internal/offline", "internal/todo"}, "tests only, which see the gateway from outside"},
-		{"internal/replay", 3, []string{"tool", "chat", "fault", "config", "model", "openai", "anthropic"}, "tests only, which set other people's readers beside ours"},
-		{"internal/protocols", 5, nil, "tests only, which put the four protocols side by side"},
-		{"internal/browser", 2, []string{"internal/geminisim", "stream"}, "tests only, which use the gateway with other people's clients"},
+		{"sim/offline/english", 0, nil, "words, patterns and dates; it knows neither todos nor models"},
+		{"sim/offline/roles", 1, []string{"sim/geminisim", "sim/offline/english"}, "what a gateway asks of a model; it knows no phrases of visitors"},
+		{"sim/offline", 1.5, []string{"sim/geminisim", "sim/offline/english", "sim/offline/roles"}, "a model behind the simulator, which sees what a language model would see: questions, no gateway"},
+		{"e2e/peers", 2, []string{"sim/geminisim", "sim/offline", "sim/todo"}, "tests only, which see the gateway from outside"},
+		{"e2e/replay", 3, []string{"tool", "chat", "fault", "config", "model", "openai", "anthropic"}, "tests only, which set other people's readers beside ours"},
+		{"e2e/protocols", 5, nil, "tests only, which put the four protocols side by side"},
+		{"e2e/browser", 2, []string{"sim/geminisim", "stream"}, "tests only, which use the gateway with other people's clients"},
 		{"examples", 0, nil, "clients, which know the wire only"},
 	}
 }
@@ -322,7 +322,7 @@ func strayEcho(tr *tree) (broken []string) {
 func strayEnvironment(tr *tree) (broken []string) {
 	readers := []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir"}
 	for _, s := range tr.production() {
-		if inTrees(s.pkg, "config", "cmd", "examples", "internal/gateway/gatewaytest", "internal/failover") {
+		if inTrees(s.pkg, "config", "cmd", "examples", "internal/gateway/gatewaytest", "e2e/failover") {
 			continue
 		}
 		named := map[string]bool{}
@@ -530,7 +530,7 @@ func TestRulesCanFail(t *testing.T) {
 		rule, name, code string
 		want             string // in the only report; empty: none
 	}{
-		{"imports", "agent/x.go", `package agent; import _ "sluice/gemini"`, "agent must not import gemini"},
+		{"imports", "agent/x.go", `package agent; import _ "sluice/model/gemini"`, "agent must not import gemini"},
 		{"imports", "gemini/rest/x.go", `package rest; import _ "sluice/mcpclient"`, "must not import mcpclient"},
 		{"imports", "handlers/x.go", `package handlers; import _ "sluice/cmd/sluice"`, "must not import cmd/sluice"},
 		{"imports", "cmd/sluice/x.go", `package main; import _ "sluice/agent"`, "must not import agent"},
@@ -539,7 +539,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"imports", "util/x.go", `package util`, "has no row"},
 		{"imports", "x.go", `package sluice`, "has no row"},
 		{"imports", "stream/sse/x.go", `package sse; import (_ "sluice/stream"; _ "sluice/fault"; _ "io")`, ""},
-		{"imports", "agent/x_test.go", `package agent_test; import _ "sluice/internal/geminisim"`, ""},
+		{"imports", "agent/x_test.go", `package agent_test; import _ "sluice/sim/geminisim"`, ""},
 		{"dialects", "dialect/chatkit/x.go", `package chatkit; import (_ "sluice/dialect"; _ "sluice/dialect/sluice")`, "only the wiring may import dialect/sluice"},
 		{"dialects", "dialect/x.go", `package dialect; import _ "sluice/dialect/sluice"`, "only the wiring may import dialect/sluice"},
 		{"dialects", "handlers/x.go", `package handlers; import _ "sluice/dialect/chatkit"`, "only the wiring may import dialect/chatkit"},

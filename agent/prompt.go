@@ -23,7 +23,7 @@ const prunedNote = "\n\nThe conversation is longer than what you are shown: its 
 
 // dateLine tells the model the visitor's time: weekday, date and hour, the time
 // zone, and its offset from UTC. The offline model reads the line by this form
-// (dateMark in internal/offline), so the two must change together.
+// (dateMark in sim/offline), so the two must change together.
 const dateLine = "\n\nNow it is %s in the time zone %s (UTC%s)."
 
 // datedPrompt is the instruction as it is for one minute in one time zone. Turns

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"sluice/fault"
-	"sluice/trace"
+	"sluice/telemetry/trace"
 )
 
 // span begins the span of a tool call. A tool that does not exist has no name in it:

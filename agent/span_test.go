@@ -9,9 +9,9 @@ import (
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/telemetry/trace"
+	"sluice/telemetry/trace/tracetest"
 	"sluice/tool"
-	"sluice/trace"
-	"sluice/trace/tracetest"
 )
 
 // callsOnce is a model that makes some calls, and then answers.

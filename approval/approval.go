@@ -18,10 +18,10 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/metrics"
 	"sluice/run"
 	"sluice/store"
 	"sluice/stream"
+	"sluice/telemetry/metrics"
 	"sluice/tool"
 )
 

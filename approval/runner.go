@@ -10,7 +10,7 @@ import (
 	"sluice/chat"
 	"sluice/store"
 	"sluice/stream"
-	"sluice/trace"
+	"sluice/telemetry/trace"
 )
 
 // tooLong is what the model is told of calls in a turn that no token has room for.

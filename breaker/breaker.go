@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/sony/gobreaker/v2"
 
-	"sluice/health"
+	"sluice/telemetry/health"
 )
 
 // State is a breaker's state, spelt as in the log and in /readyz.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
-	"sluice/health"
+	"sluice/telemetry/health"
 )
 
 var errDown = errors.New("503")

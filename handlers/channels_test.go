@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"sluice/channel"
 	"sluice/dialect/channels"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/quality/channel"
 	"sluice/quality/style"
 )
 

@@ -18,7 +18,7 @@ import (
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/task"
-	"sluice/trace"
+	"sluice/telemetry/trace"
 )
 
 // turn is a request that has passed validation.

@@ -9,9 +9,9 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/metrics"
 	"sluice/stream"
 	"sluice/stream/sse"
+	"sluice/telemetry/metrics"
 )
 
 // instruments are what the HTTP face counts and measures. Everything about a turn is

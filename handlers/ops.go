@@ -14,7 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"sluice/dialect"
-	"sluice/health"
+	"sluice/telemetry/health"
 	"sluice/tool"
 )
 

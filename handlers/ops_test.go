@@ -14,9 +14,9 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
-	"sluice/health"
-	"sluice/metrics"
 	"sluice/stream"
+	"sluice/telemetry/health"
+	"sluice/telemetry/metrics"
 	"sluice/tool"
 )
 

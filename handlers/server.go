@@ -30,12 +30,12 @@ import (
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/dialect"
-	"sluice/health"
-	"sluice/metrics"
 	"sluice/stream"
 	"sluice/task"
+	"sluice/telemetry/health"
+	"sluice/telemetry/metrics"
+	"sluice/telemetry/trace"
 	"sluice/tool"
-	"sluice/trace"
 )
 
 // Config describes a Server. Runner is required; everything else may be zero.

@@ -6,7 +6,7 @@ import (
 
 	"sluice/chat"
 	"sluice/stream"
-	"sluice/trace"
+	"sluice/telemetry/trace"
 )
 
 // span begins the span of a turn. One that goes on with what waited links to where that

@@ -11,8 +11,8 @@ import (
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/stream"
-	"sluice/trace"
-	"sluice/trace/tracetest"
+	"sluice/telemetry/trace"
+	"sluice/telemetry/trace/tracetest"
 )
 
 // Each turn has a span of the name of its route; a request that is refused has none.

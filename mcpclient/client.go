@@ -31,8 +31,8 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/health"
 	"sluice/mcpclient/internal/wire"
+	"sluice/telemetry/health"
 	"sluice/tool"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
-	"sluice/health"
+	"sluice/telemetry/health"
 	"sluice/tool"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
-	"sluice/health"
 	"sluice/mcpclient/internal/wire"
+	"sluice/telemetry/health"
 	"sluice/tool"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice/chat"
-	"sluice/metrics"
+	"sluice/telemetry/metrics"
 )
 
 // Mode is how a model is asked for a structured answer.

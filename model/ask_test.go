@@ -14,8 +14,8 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/metrics"
 	"sluice/model"
+	"sluice/telemetry/metrics"
 )
 
 const personSchema = `{

@@ -11,7 +11,7 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/trace"
+	"sluice/telemetry/trace"
 )
 
 // The wait before a further attempt (docs/design.md, "How a turn ends").

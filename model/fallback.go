@@ -10,7 +10,7 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/metrics"
+	"sluice/telemetry/metrics"
 )
 
 // Link is a model that a Chain, or Forms, can ask: a Model, or a Chain itself.

@@ -17,9 +17,9 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/metrics"
 	"sluice/model"
 	"sluice/stream"
+	"sluice/telemetry/metrics"
 	"sluice/tool"
 )
 

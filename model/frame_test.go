@@ -17,9 +17,9 @@ import (
 
 	"sluice/chat"
 	"sluice/config"
-	"sluice/metrics"
 	"sluice/model"
 	"sluice/model/modeltest"
+	"sluice/telemetry/metrics"
 )
 
 // open makes a model that talks to a service with these replies.

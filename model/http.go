@@ -15,7 +15,7 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/h2pool"
-	"sluice/trace"
+	"sluice/telemetry/trace"
 )
 
 // keepBuffer is the largest buffer that is kept for the next answer.

@@ -13,9 +13,9 @@ import (
 
 	"sluice/breaker"
 	"sluice/chat"
-	"sluice/metrics"
 	"sluice/redact"
-	"sluice/trace"
+	"sluice/telemetry/metrics"
+	"sluice/telemetry/trace"
 )
 
 // What the metrics tell of an attempt.

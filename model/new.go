@@ -11,7 +11,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/internal/check"
-	"sluice/metrics"
+	"sluice/telemetry/metrics"
 )
 
 // Wire is what the requests of a protocol have in common.

@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/anthropic"
 	"sluice/breaker"
 	"sluice/config"
 	"sluice/config/configtest"
 	"sluice/config/file"
-	"sluice/gemini"
 	"sluice/model"
-	"sluice/openai"
+	"sluice/model/anthropic"
+	"sluice/model/gemini"
+	"sluice/model/openai"
 )
 
 // configured reads a file with a section models.

@@ -9,7 +9,7 @@ import (
 
 	"sluice/model"
 	"sluice/model/modeltest"
-	"sluice/trace/tracetest"
+	"sluice/telemetry/trace/tracetest"
 )
 
 // A call has one span, whatever it took; the service learns of it.

@@ -3,7 +3,7 @@ package quality
 import (
 	"time"
 
-	"sluice/metrics"
+	"sluice/telemetry/metrics"
 )
 
 // instruments count what becomes of answers. Ids of criteria are those of the

@@ -9,8 +9,8 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/markdown"
-	"sluice/metrics"
 	"sluice/stream"
+	"sluice/telemetry/metrics"
 )
 
 // Web is the channel that needs no formatter: Markdown as it was written.

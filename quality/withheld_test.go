@@ -17,7 +17,7 @@ import (
 	"sluice/internal/gateway/wholetest"
 	"sluice/internal/operate"
 	"sluice/store/sqlite"
-	"sluice/trace/tracetest"
+	"sluice/telemetry/trace/tracetest"
 )
 
 // withheldRounds is a workflow whose answer a critic sees first.

@@ -19,7 +19,7 @@ import (
 	"sluice/fault"
 	"sluice/run"
 	"sluice/stream"
-	"sluice/trace"
+	"sluice/telemetry/trace"
 )
 
 // answer has the chosen agents answer.

@@ -28,8 +28,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/metrics"
 	"sluice/stream"
+	"sluice/telemetry/metrics"
 )
 
 // Agent is a member of a team. It never changes.

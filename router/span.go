@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"sluice/chat"
-	"sluice/trace"
+	"sluice/telemetry/trace"
 )
 
 // route is decide within a span. The attributes' names are those of the contract.

@@ -12,8 +12,8 @@ import (
 	"sluice/fault"
 	"sluice/router"
 	"sluice/stream"
-	"sluice/trace"
-	"sluice/trace/tracetest"
+	"sluice/telemetry/trace"
+	"sluice/telemetry/trace/tracetest"
 )
 
 // asked is an Asker that notes in the span at hand that it was asked.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs nginx and HAProxy, behind which the tests in internal/peers put gateways,
+# Installs nginx and HAProxy, behind which the tests in e2e/peers put gateways,
 # and OpenBSD's netcat and socat, which close their side of a connection early, from
 # Debian, if this is Debian and we are root. None is started, and what is there
 # already is left alone. The exit code tells whether all are there.

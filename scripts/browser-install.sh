@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what the tests in internal/browser use the gateway with: a browser, what
+# Installs what the tests in e2e/browser use the gateway with: a browser, what
 # the example clients need, and from npm the engines that read event streams and the
 # judges of the page. What is there already is left alone, so it may be called again
 # and again. It needs the network when something is missing:
 #
 #   chromium, curl, jq         from Debian, if this is Debian and we are root
-#   internal/browser/npm/      node_modules, at the versions of its lock file; needs
+#   e2e/browser/npm/      node_modules, at the versions of its lock file; needs
 #                              Node 20 or newer with npm. Playwright comes without
 #                              its own browsers
 #
@@ -35,7 +35,7 @@ programs() {
 }
 
 packages() {
-	cd internal/browser/npm || { failed=1; return; }
+	cd e2e/browser/npm || { failed=1; return; }
 	# npm writes this file when it has installed everything.
 	[[ node_modules/.package-lock.json -nt package-lock.json ]] && return
 	command -v npm >/dev/null || { fail "npm is missing"; return; }

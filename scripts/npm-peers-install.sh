@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the MCP servers and the conformance tests from npm that internal/peers
-# runs the gateway against: into internal/peers/npm/node_modules, at the versions of
+# Installs the MCP servers and the conformance tests from npm that e2e/peers
+# runs the gateway against: into e2e/peers/npm/node_modules, at the versions of
 # its lock file. Does nothing if they are there. Needs Node 20 or newer with npm; a
 # newer Node, which the conformance tests need, comes with the packages (for Linux
 # on x64; elsewhere Node 22 or newer must be installed).

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the MCP servers and the database that the tests in internal/peers run
-# the gateway against, and what those in internal/browser drive it with. What is
+# Installs the MCP servers and the database that the tests in e2e/peers run
+# the gateway against, and what those in e2e/browser drive it with. What is
 # there already is left alone, so it may be called again and again. It needs the
 # network when something is missing:
 #
@@ -13,12 +13,12 @@
 #   .venv/models/                 LiteLLM's proxy and llmock, from PyPI
 #   .venv/llamacpp/               llama.cpp's server and a small model for it, from PyPI
 #   .venv/graphs/                 networkx, from PyPI
-#   Go's module cache             the libraries that internal/judges sets beside our codecs
+#   Go's module cache             the libraries that e2e/judges sets beside our codecs
 #   .venv/channel/                a counter of SMS segments, from PyPI
-#   internal/peers/npm/           see npm-peers-install.sh
+#   e2e/peers/npm/           see npm-peers-install.sh
 #   nginx, HAProxy, nc and socat  see balancers-install.sh
 #   Redis, for store/redis        see redis-install.sh
-#   internal/browser/npm/         see browser-install.sh, which also installs Chromium
+#   e2e/browser/npm/         see browser-install.sh, which also installs Chromium
 #
 # Tests whose peer could not be installed are skipped, or fail with
 # SLUICE_REQUIRE_PEERS=1; the exit code tells whether everything is there.
@@ -74,7 +74,7 @@ uvx_cache() {
 # chatkit installs the judge of POST /chatkit. It has a place of its own, as its
 # versions are not those of the others.
 chatkit() {
-	local want=internal/peers/testdata/chatkit-requirements.txt venv=.venv/chatkit
+	local want=e2e/peers/testdata/chatkit-requirements.txt venv=.venv/chatkit
 	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
 	has_venv || { fail "python3 of 3.11 or later with venv is missing"; return; }
 	say "installing $want into $venv"
@@ -85,7 +85,7 @@ chatkit() {
 
 # otlp installs the judge of spans and metrics.
 otlp() {
-	local want=internal/peers/testdata/otlp-requirements.txt venv=.venv/otlp
+	local want=e2e/peers/testdata/otlp-requirements.txt venv=.venv/otlp
 	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
 	has_venv || { fail "python3 of 3.11 or later with venv is missing"; return; }
 	say "installing $want into $venv"
@@ -96,7 +96,7 @@ otlp() {
 
 # channel installs the second counter of SMS segments.
 channel() {
-	local want=internal/peers/testdata/channel-requirements.txt venv=.venv/channel
+	local want=e2e/peers/testdata/channel-requirements.txt venv=.venv/channel
 	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
 	has_venv || { fail "python3 of 3.11 or later with venv is missing"; return; }
 	say "installing $want into $venv"
@@ -107,7 +107,7 @@ channel() {
 
 # a2a installs the SDK that uses the gateway as another agent would.
 a2a() {
-	local want=internal/peers/testdata/a2a-requirements.txt venv=.venv/a2a
+	local want=e2e/peers/testdata/a2a-requirements.txt venv=.venv/a2a
 	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
 	has_venv || { fail "python3 of 3.11 or later with venv is missing"; return; }
 	say "installing $want into $venv"
@@ -118,7 +118,7 @@ a2a() {
 
 # graphs installs the judge of workflows' graphs.
 graphs() {
-	local want=internal/peers/testdata/graphs-requirements.txt venv=.venv/graphs
+	local want=e2e/peers/testdata/graphs-requirements.txt venv=.venv/graphs
 	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
 	has_venv || { fail "python3 of 3.11 or later with venv is missing"; return; }
 	say "installing $want into $venv"
@@ -130,7 +130,7 @@ graphs() {
 # models installs what speaks the protocols of language models. uv is used as pip
 # would take a minute.
 models() {
-	local want=internal/peers/testdata/models-requirements.txt venv=.venv/models
+	local want=e2e/peers/testdata/models-requirements.txt venv=.venv/models
 	[[ -x .venv/bin/uv ]] || return
 	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
 	say "installing $want into $venv"
@@ -142,7 +142,7 @@ models() {
 # llamacpp installs llama.cpp's server and weights that packages bring along in four
 # pieces, 300 MB in all.
 llamacpp() {
-	local want=internal/peers/testdata/llamacpp-requirements.txt venv=.venv/llamacpp
+	local want=e2e/peers/testdata/llamacpp-requirements.txt venv=.venv/llamacpp
 	[[ $(uname -sm) == "Linux x86_64" && -x .venv/bin/uv ]] || return
 	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
 	say "installing $want into $venv"
@@ -153,11 +153,11 @@ llamacpp() {
 		sum "$want" >"$venv/.peers" || fail "llama.cpp's server and its model could not be installed"
 }
 
-# judges downloads the modules of internal/judges and compiles them, which takes
+# judges downloads the modules of e2e/judges and compiles them, which takes
 # minutes where it is done for the first time: a test should not.
 judges() {
-	cd internal/judges && bounded go list -deps -test ./... >/dev/null && bounded go test -run '^$' ./... >/dev/null && return
-	fail "the libraries of internal/judges could not be downloaded and compiled"
+	cd e2e/judges && bounded go list -deps -test ./... >/dev/null && bounded go test -run '^$' ./... >/dev/null && return
+	fail "the libraries of e2e/judges could not be downloaded and compiled"
 	return 1
 }
 

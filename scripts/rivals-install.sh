@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Installs what BenchmarkRow of internal/gateway runs beside our workflows, see
-# internal/rivals: LangGraph from PyPI into .venv/langgraph, and a program over ADK for Go,
+# e2e/rivals: LangGraph from PyPI into .venv/langgraph, and a program over ADK for Go,
 # whose modules come from the Go proxy, into dist. No test needs them. What is there already
 # is left alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-want=internal/rivals/langgraph/requirements.txt venv=.venv/langgraph
+want=e2e/rivals/langgraph/requirements.txt venv=.venv/langgraph
 if [[ ! -f $venv/.rivals || $(<"$venv/.rivals") != "$(cksum <"$want")" ]]; then
 	printf 'rivals-install: installing %s into %s\n' "$want" "$venv"
 	rm -f "$venv/.rivals"
@@ -16,4 +16,4 @@ if [[ ! -f $venv/.rivals || $(<"$venv/.rivals") != "$(cksum <"$want")" ]]; then
 fi
 printf 'rivals-install: building dist/rival-adk\n'
 mkdir -p dist
-(cd internal/rivals/adk && go build -o ../../../dist/rival-adk .)
+(cd e2e/rivals/adk && go build -o ../../../dist/rival-adk .)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/metrics"
+	"sluice/telemetry/metrics"
 )
 
 const (

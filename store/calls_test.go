@@ -15,9 +15,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/health"
-	"sluice/metrics"
 	"sluice/store"
+	"sluice/telemetry/health"
+	"sluice/telemetry/metrics"
 )
 
 func TestCalls(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/record"
 	"sluice/store"
+	"sluice/task/record"
 )
 
 // Request says what is to be kept of a turn.

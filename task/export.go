@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 
-	"sluice/record"
 	"sluice/store"
+	"sluice/task/record"
 )
 
 // Record is a task as it is exported.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"sluice/internal/gateway/wholetest"
-	"sluice/internal/geminisim"
-	"sluice/internal/offline"
+	"sluice/sim/geminisim"
+	"sluice/sim/offline"
 	"sluice/store"
 	"sluice/store/sqlite"
 )

@@ -17,11 +17,11 @@ import (
 	"sluice/chat"
 	"sluice/config"
 	"sluice/config/file"
-	"sluice/metrics"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/store/sqlite"
 	"sluice/stream"
+	"sluice/telemetry/metrics"
 )
 
 func TestRetentionSection(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/record"
 	"sluice/store"
 	"sluice/stream"
+	"sluice/task/record"
 )
 
 // A turn that is a run of a workflow is not lost with its process: another one claims its

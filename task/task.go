@@ -33,9 +33,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/fault"
-	"sluice/metrics"
-	"sluice/record"
 	"sluice/store"
+	"sluice/task/record"
+	"sluice/telemetry/metrics"
 )
 
 // Store is what this package needs of a store.

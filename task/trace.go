@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"sluice/record"
 	"sluice/store"
 	"sluice/stream"
+	"sluice/task/record"
 )
 
 // traceBounds say how much of a task's trace is kept, as long as the task is there: the

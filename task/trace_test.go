@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/record"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/stream"
+	"sluice/task/record"
 )
 
 // traced returns the trace of a task.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"sluice/chat"
-	"sluice/record"
 	"sluice/store"
 	"sluice/stream"
+	"sluice/task/record"
 )
 
 const (

@@ -148,7 +148,7 @@ func askNetworkX(t *testing.T, in *bytes.Buffer) (list []verdict) {
 		t.Skipf("needs networkx, which scripts/peers-install.sh installs: %v", err)
 	}
 	var out, errOut bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), python, filepath.FromSlash("../internal/peers/testdata/graphs_judge.py"))
+	cmd := exec.CommandContext(t.Context(), python, filepath.FromSlash("../e2e/peers/testdata/graphs_judge.py"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &errOut
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("the judge: %v\n%s", err, &errOut)

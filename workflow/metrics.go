@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/metrics"
+	"sluice/telemetry/metrics"
 )
 
 // instruments count runs and nodes. Of an absent registry they do nothing.

@@ -15,11 +15,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/metrics"
 	"sluice/run"
 	"sluice/stream"
+	"sluice/telemetry/metrics"
+	"sluice/telemetry/trace"
 	"sluice/tool"
-	"sluice/trace"
 )
 
 // Config describes a Runner. Workflow is required, and of Agents, Tools and Asker what

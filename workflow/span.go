@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"sluice/fault"
+	"sluice/telemetry/trace"
 	"sluice/tool"
-	"sluice/trace"
 )
 
 // What a run tells of itself as spans: one for each stream of the run, below it one for

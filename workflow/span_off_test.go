@@ -3,8 +3,8 @@ package workflow
 import (
 	"testing"
 
+	"sluice/telemetry/trace"
 	"sluice/tool"
-	"sluice/trace"
 )
 
 // Where nobody keeps spans, a run allocates nothing for them and keeps no name of one.

@@ -7,8 +7,8 @@ import (
 
 	"sluice/chat"
 	core "sluice/run"
+	"sluice/telemetry/trace/tracetest"
 	"sluice/tool"
-	"sluice/trace/tracetest"
 	"sluice/workflow"
 )
 

@@ -24,9 +24,9 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/metrics"
 	"sluice/run"
 	"sluice/store"
+	"sluice/telemetry/metrics"
 	"sluice/tool"
 )
 

@@ -21,7 +21,7 @@ import (
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/task"
-	"sluice/trace/tracetest"
+	"sluice/telemetry/trace/tracetest"
 )
 
 // judging starts a gateway whose model writes what its judge never lets pass at first.

@@ -17,7 +17,7 @@ import (
 	"sluice/fault"
 	"sluice/run"
 	"sluice/stream"
-	"sluice/trace"
+	"sluice/telemetry/trace"
 )
 
 // worker is one execution of a node that takes time. All of it belongs to the

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/modelsim"
+	"sluice/sim/modelsim"
 )
 
 // written returns the path of a new file.

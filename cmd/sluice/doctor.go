@@ -14,8 +14,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"sluice/clients/doctor"
 	"sluice/config"
-	"sluice/doctor"
 	"sluice/internal/settings"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/doctor"
+	"sluice/clients/doctor"
 	"sluice/internal/operate"
 	"sluice/internal/providers"
 	"sluice/internal/settings"

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/geminisim"
-	"sluice/internal/modelsim"
+	"sluice/sim/geminisim"
+	"sluice/sim/modelsim"
 )
 
 // obliging calls its first tool if it is asked to, and else says a word.

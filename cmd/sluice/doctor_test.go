@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/doctor"
+	"sluice/clients/doctor"
 	"sluice/internal/gateway/gatewaytest"
 )
 

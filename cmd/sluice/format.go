@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"sluice/channel"
 	"sluice/internal/operate"
 	"sluice/internal/settings"
+	"sluice/quality/channel"
 	guide "sluice/quality/style"
 )
 

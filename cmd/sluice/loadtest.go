@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/loadtest"
+	"sluice/clients/loadtest"
 )
 
 // loadtest makes load on a gateway and audits every stream. Exit code 0 only when

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"sluice/clients/loadtest"
 	"sluice/config"
 	"sluice/internal/settings"
-	"sluice/loadtest"
 )
 
 // loadFlags are the flags of loadtest.

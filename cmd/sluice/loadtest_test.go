@@ -203,7 +203,7 @@ func findK6(t *testing.T) string {
 func TestK6(t *testing.T) {
 	t.Parallel()
 	k6 := findK6(t)
-	script, err := filepath.Abs("../../loadtest/k6.js")
+	script, err := filepath.Abs("../../clients/loadtest/k6.js")
 	if err != nil {
 		t.Fatal(err)
 	}

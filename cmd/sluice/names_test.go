@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"sluice/doctor"
+	"sluice/clients/doctor"
 	"sluice/internal/gateway/gatewaytest"
 )
 

@@ -12,8 +12,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/geminisim"
-	"sluice/internal/modelsim"
+	"sluice/sim/geminisim"
+	"sluice/sim/modelsim"
 )
 
 // clerk is a model that uses two tools at once and then tells what they said.

@@ -19,8 +19,8 @@ import (
 	"sluice/internal/operate"
 	"sluice/internal/process"
 	"sluice/internal/settings"
-	"sluice/recording"
 	"sluice/store"
+	"sluice/task/recording"
 )
 
 // replay prints what the client of a recorded turn got, or runs the turn again with what was

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/geminisim"
+	"sluice/sim/geminisim"
 )
 
 // The canaries. None looks like a key, so that only who knows them can hide them.

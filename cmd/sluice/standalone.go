@@ -14,12 +14,12 @@ import (
 
 	"sluice/config"
 	"sluice/internal/gateway"
-	"sluice/internal/geminisim"
-	"sluice/internal/modelsim"
-	"sluice/internal/offline"
 	"sluice/internal/providers"
 	"sluice/internal/settings"
-	"sluice/internal/todo"
+	"sluice/sim/geminisim"
+	"sluice/sim/modelsim"
+	"sluice/sim/offline"
+	"sluice/sim/todo"
 )
 
 // lastBytes is how long replies may take to leave when a server stops.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/a2a"
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/internal/gateway"
@@ -49,7 +48,7 @@ func BenchmarkA2ADelta(b *testing.B) {
 	const message = `{"message":{"messageId":"m%d","role":"ROLE_USER","parts":[{"text":"hello"}]}}`
 	asked := 0
 	for _, n := range []int{200, 2000} {
-		g, err := gateway.New(b.Context(), settings.Config{Config: cfg, File: settings.File{A2A: a2a.Spec{Enabled: true}}, Version: "test"}, zerolog.Nop(), gateway.Seams{
+		g, err := gateway.New(b.Context(), settings.Config{Config: cfg, File: settings.File{A2A: settings.A2A{Enabled: true}}, Version: "test"}, zerolog.Nop(), gateway.Seams{
 			Gemini: testnet.Serve(b, http.NotFoundHandler()), Runner: func(*agent.Agent) stream.Runner { return pieces(n) },
 		})
 		if err != nil {

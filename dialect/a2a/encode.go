@@ -6,7 +6,7 @@ import (
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
-	"sluice/jsonline"
+	"sluice/dialect/jsonline"
 	"sluice/stream"
 	"sluice/stream/sse"
 )

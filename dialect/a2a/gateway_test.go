@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/a2a"
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/config"
@@ -126,7 +125,7 @@ func startA2A(t *testing.T, st store.Store, change func(*settings.Config)) *agen
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := settings.Config{Config: cfg, File: settings.File{A2A: a2a.Spec{Enabled: true}}, Version: "1.2.3"}
+	whole := settings.Config{Config: cfg, File: settings.File{A2A: settings.A2A{Enabled: true}}, Version: "1.2.3"}
 	if change != nil {
 		change(&whole)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2apb/v0/pbjson"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/jsonline"
+	"sluice/dialect/jsonline"
 )
 
 // wire is a binding of the protocol in one of its versions.

@@ -14,10 +14,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/channel"
 	"sluice/chat"
 	"sluice/dialect"
 	"sluice/fault"
+	"sluice/quality/channel"
 	"sluice/quality/style"
 )
 

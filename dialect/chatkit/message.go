@@ -3,7 +3,7 @@ package chatkit
 import (
 	"bytes"
 
-	"sluice/jsonline"
+	"sluice/dialect/jsonline"
 )
 
 // message is an answer of the model, as long as it is written.

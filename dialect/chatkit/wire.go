@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/jsonline"
+	"sluice/dialect/jsonline"
 )
 
 // The objects of the protocol, as the Python package writes them: what is not set is

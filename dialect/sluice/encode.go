@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/jsonline"
+	"sluice/dialect/jsonline"
 	"sluice/stream"
 	"sluice/stream/sse"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/a2aclient"
+	"sluice/agent/remote"
 	"sluice/handlers"
 	"sluice/internal/roster"
 	"sluice/internal/settings"
@@ -17,7 +17,7 @@ import (
 // openRoster makes the first registry.
 func (g *Gateway) openRoster(file settings.Config) {
 	cfg := roster.Config{
-		Transport: g.with.Agents, Foreign: g.with.Agents, Breaker: settings.Of[a2aclient.Common](&g.cfg).Breaker, Log: g.log,
+		Transport: g.with.Agents, Foreign: g.with.Agents, Breaker: settings.Of[remote.Common](&g.cfg).Breaker, Log: g.log,
 		Changed: func(t roster.Team, listed bool) {
 			before, now := g.remake(t)
 			if listed {
@@ -26,7 +26,7 @@ func (g *Gateway) openRoster(file settings.Config) {
 		},
 	}
 	if g.with.Agents == nil {
-		cfg.Transport, cfg.Foreign = a2aclient.NewTransport(), a2aclient.NewForeignTransport()
+		cfg.Transport, cfg.Foreign = remote.NewTransport(), remote.NewForeignTransport()
 	}
 	const tape = "an agent that is somewhere else"
 	cfg.Transport, cfg.Foreign = g.with.taped(cfg.Transport, nil, tape), g.with.taped(cfg.Foreign, nil, tape)

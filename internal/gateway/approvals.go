@@ -13,10 +13,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"sluice/agent/delegate"
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/config"
-	"sluice/delegate"
 	"sluice/internal/settings"
 	"sluice/mcpclient/servers"
 	"sluice/router"

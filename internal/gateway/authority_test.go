@@ -18,8 +18,8 @@ import (
 
 	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/gateway/wholetest"
-	"sluice/internal/geminisim"
-	"sluice/internal/modelsim"
+	"sluice/sim/geminisim"
+	"sluice/sim/modelsim"
 )
 
 // wordsOf is what a speaker says: a canary is in all that anybody but the operator says in these tests. Each speaker's has a

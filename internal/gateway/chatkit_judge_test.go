@@ -25,7 +25,7 @@ type chatKitCase struct {
 // fails with SLUICE_REQUIRE_PEERS=1.
 func judgeChatKit(t *testing.T, cases []chatKitCase) {
 	t.Helper()
-	const peers = "../../internal/peers/"
+	const peers = "../../e2e/peers/"
 	python := filepath.FromSlash("../../.venv/chatkit/bin/python")
 	if _, err := os.Stat(python); err != nil {
 		if os.Getenv("SLUICE_REQUIRE_PEERS") == "1" {

@@ -3,7 +3,7 @@ package gateway
 import (
 	"time"
 
-	"sluice/delegate"
+	"sluice/agent/delegate"
 	"sluice/router"
 	"sluice/workflow"
 )

@@ -17,11 +17,11 @@ import (
 	"sluice/internal/gateway"
 	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/gateway/wholetest"
-	"sluice/internal/geminisim"
-	"sluice/internal/modelsim"
-	"sluice/internal/offline"
 	"sluice/internal/process"
 	"sluice/internal/settings"
+	"sluice/sim/geminisim"
+	"sluice/sim/modelsim"
+	"sluice/sim/offline"
 )
 
 // taker calls the tools add and take, then answers.

@@ -99,7 +99,7 @@ func TestExportIsReadBack(t *testing.T) {
 func judged(t *testing.T, python, dir string) (names []string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), python, "../../internal/peers/testdata/export_judge.py", dir)
+	cmd := exec.CommandContext(t.Context(), python, "../../e2e/peers/testdata/export_judge.py", dir)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("the judge: %v\n%s", err, &errOut)

@@ -10,8 +10,8 @@ import (
 	"sluice/internal/gateway/wholetest"
 	"sluice/internal/providers"
 	"sluice/internal/settings"
-	"sluice/metrics"
 	"sluice/model"
+	"sluice/telemetry/metrics"
 )
 
 // BenchmarkOpenBreaker is a model call whose first model has an open breaker, and one

@@ -28,21 +28,21 @@ import (
 	"sluice/dialect"
 	"sluice/dialect/channels"
 	"sluice/handlers"
-	"sluice/health"
 	"sluice/internal/process"
 	"sluice/internal/providers"
 	"sluice/internal/roster"
 	"sluice/internal/settings"
-	"sluice/internal/telemetry"
-	"sluice/internal/todo"
 	"sluice/mcpclient"
-	"sluice/metrics"
 	"sluice/model"
-	"sluice/recording"
+	"sluice/sim/todo"
 	"sluice/store"
 	"sluice/stream"
-	"sluice/toolcache"
-	"sluice/trace"
+	"sluice/task/recording"
+	"sluice/telemetry/health"
+	"sluice/telemetry/metrics"
+	"sluice/telemetry/otlp"
+	"sluice/telemetry/trace"
+	"sluice/tool/toolcache"
 	"sluice/web"
 )
 
@@ -76,7 +76,7 @@ type Gateway struct {
 	serve     http.Handler
 	with      Seams
 
-	telemetry *telemetry.Telemetry // nil unless spans or metrics are sent
+	telemetry *otlp.Telemetry // nil unless spans or metrics are sent
 }
 
 // Seams are where a test, which cannot wait on sockets in fake time, puts its own

@@ -5,8 +5,8 @@
 package gateway
 
 import (
-	"sluice/health"
 	"sluice/internal/conns"
+	"sluice/telemetry/health"
 )
 
 // watch makes health of the parts behind the server, and metrics of their health.

@@ -10,15 +10,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/agent"
-	"sluice/channel"
 	"sluice/chat"
-	"sluice/deliver"
 	"sluice/dialect/channels"
 	"sluice/internal/providers"
 	"sluice/internal/settings"
 	"sluice/internal/wording"
 	"sluice/model"
 	"sluice/quality"
+	"sluice/quality/channel"
+	"sluice/quality/deliver"
 	"sluice/stream"
 )
 

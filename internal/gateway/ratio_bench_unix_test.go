@@ -21,8 +21,8 @@ import (
 	"sluice/internal/gateway/wholetest"
 	"sluice/internal/providers"
 	"sluice/internal/settings"
-	"sluice/metrics"
 	"sluice/model"
+	"sluice/telemetry/metrics"
 )
 
 // phrased answers every call with a text in deltas of about twelve bytes, framed as Chat

@@ -12,10 +12,10 @@ import (
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/internal/settings"
-	"sluice/recording"
 	"sluice/redact"
 	"sluice/stream"
-	"sluice/toolcache"
+	"sluice/task/recording"
+	"sluice/tool/toolcache"
 )
 
 // Tape stands between the gateway and what it asks during a turn: a recording.Recorder

@@ -13,10 +13,10 @@ import (
 	"slices"
 	"time"
 
-	"sluice/a2aclient"
 	"sluice/agent"
+	"sluice/agent/delegate"
+	"sluice/agent/remote"
 	"sluice/chat"
-	"sluice/delegate"
 	"sluice/handlers"
 	"sluice/internal/providers"
 	"sluice/internal/roster"
@@ -36,7 +36,7 @@ type registry struct {
 	told   *handlers.Team
 	single time.Duration // of a turn of one agent by itself
 	// remotes are the agents that are somewhere else, by id.
-	remotes map[string]*a2aclient.Agent
+	remotes map[string]*remote.Agent
 
 	flows   workflows
 	quality *quality.Checker

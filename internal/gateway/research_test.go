@@ -10,11 +10,11 @@ import (
 
 	"sluice/internal/gateway"
 	"sluice/internal/gateway/wholetest"
-	"sluice/internal/geminisim"
-	"sluice/internal/modelsim"
-	"sluice/internal/offline"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
+	"sluice/sim/geminisim"
+	"sluice/sim/modelsim"
+	"sluice/sim/offline"
 )
 
 // The example's agents, its critic and the agent that calls another one are played over

@@ -42,7 +42,7 @@ type row func(runs int) time.Duration
 // of runs in one or the other. Every tool is a function in the process that calls it. No
 // model, no network, no HTTP; starting up, compiling the graph and making the store are
 // left out for all. Of ours, "journal" is with a tool that is not safe to repeat, whose
-// call is kept before and after it is made. See internal/rivals; make rivals runs it.
+// call is kept before and after it is made. See e2e/rivals; make rivals runs it.
 func BenchmarkRow(b *testing.B) {
 	adk := func(b *testing.B) row { return rival(b, filepath.Join("dist", "rival-adk"), rowText) }
 	langgraph := func(durability string) func(*testing.B) row {
@@ -150,7 +150,7 @@ func (unseen) Emit(stream.Event) error { return nil }
 
 func (unseen) Flush() error { return nil }
 
-// rival starts a program of internal/rivals, which reads a number of runs from each line
+// rival starts a program of e2e/rivals, which reads a number of runs from each line
 // and answers with the CPU seconds that they took it. It skips the benchmark, if the
 // program is not there; its path is one in the repository.
 func rival(b *testing.B, program string, args ...string) row {

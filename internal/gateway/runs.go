@@ -18,13 +18,13 @@ import (
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/health"
 	"sluice/internal/settings"
-	"sluice/metrics"
 	"sluice/run"
 	"sluice/store"
 	"sluice/stream"
 	"sluice/task"
+	"sluice/telemetry/health"
+	"sluice/telemetry/metrics"
 	"sluice/workflow"
 )
 

@@ -18,8 +18,8 @@ import (
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/store/memory"
-	"sluice/trace"
-	"sluice/trace/tracetest"
+	"sluice/telemetry/trace"
+	"sluice/telemetry/trace/tracetest"
 )
 
 // spied is a gateway whose spans a tree keeps.

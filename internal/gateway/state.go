@@ -15,16 +15,16 @@ import (
 
 	"sluice/breaker"
 	"sluice/config"
-	"sluice/conversation"
 	"sluice/handlers"
-	"sluice/health"
 	"sluice/internal/records"
 	"sluice/internal/settings"
-	"sluice/metrics"
 	"sluice/store"
 	"sluice/store/engines"
 	"sluice/stream"
 	"sluice/task"
+	"sluice/task/conversation"
+	"sluice/telemetry/health"
+	"sluice/telemetry/metrics"
 )
 
 // state is the store, and what keeps turns in it. nil: there is none.

@@ -15,8 +15,8 @@ import (
 	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
-	"sluice/internal/telemetry/telemetrytest"
 	"sluice/store/redis/redistest"
+	"sluice/telemetry/otlp/otlptest"
 )
 
 // canaryTurn is a turn with everything in it that somebody writes.
@@ -46,7 +46,7 @@ func keeping(t *testing.T, env map[string]string, collector string) *gatewaytest
 		t.Fatal(err)
 	}
 	config.Change(&cfg, func(o *config.OTel) {
-		o.TracesURL, o.MetricsURL = collector+telemetrytest.TracesPath, collector+telemetrytest.MetricsPath
+		o.TracesURL, o.MetricsURL = collector+otlptest.TracesPath, collector+otlptest.MetricsPath
 	})
 	return wholetest.ListenAs(t, settings.Config{Config: cfg, File: file, Version: "test"}, new(gatewaytest.LogTail))
 }
@@ -57,7 +57,7 @@ func keeping(t *testing.T, env map[string]string, collector string) *gatewaytest
 func TestKeptTurnsStaySecret(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "", "--requirepass", "CANARY-password")
-	collector, api := telemetrytest.Start(t), gatewaytest.Scripted(t, strings.Repeat(canaryTurn, 6)+"error 400")
+	collector, api := otlptest.Start(t), gatewaytest.Scripted(t, strings.Repeat(canaryTurn, 6)+"error 400")
 	_, tools := toolsOverHTTP(t)
 	r := keeping(t, api.Env("MCP_CONFIG", tools, "GEMINI_API_KEY", "CANARY-key-0123456789", "SLUICE_STORE", "unix://:CANARY-password@"+server.Socket), collector.URL)
 	r.Log.Await(t, "mcp_connected", r.Ended)
@@ -113,7 +113,7 @@ func TestKeptTurnsStaySecret(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	told += r.Log.String()
-	for _, path := range []string{telemetrytest.TracesPath, telemetrytest.MetricsPath} {
+	for _, path := range []string{otlptest.TracesPath, otlptest.MetricsPath} {
 		bodies := collector.Bodies(path)
 		if len(bodies) == 0 {
 			t.Errorf("the collector got nothing at %s", path)

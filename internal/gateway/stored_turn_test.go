@@ -15,7 +15,7 @@ import (
 	"sluice/chat"
 	"sluice/internal/gateway"
 	"sluice/internal/gateway/wholetest"
-	"sluice/internal/geminisim"
+	"sluice/sim/geminisim"
 	"sluice/stream"
 )
 

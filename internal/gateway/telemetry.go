@@ -10,8 +10,8 @@ import (
 
 	"sluice/config"
 	"sluice/internal/settings"
-	"sluice/internal/telemetry"
-	"sluice/trace"
+	"sluice/telemetry/otlp"
+	"sluice/telemetry/trace"
 )
 
 // startTelemetry begins to send spans and metrics, if that is asked for.
@@ -20,7 +20,7 @@ func (g *Gateway) startTelemetry() (err error) {
 	if !o.Traces && !o.Metrics {
 		return nil
 	}
-	g.telemetry, err = telemetry.New(telemetry.Config{
+	g.telemetry, err = otlp.New(otlp.Config{
 		Traces: o.Traces, Metrics: o.Metrics,
 		TracesURL: o.TracesURL, MetricsURL: o.MetricsURL,
 		Version:  g.cfg.Version,

@@ -19,14 +19,14 @@ import (
 
 	"sluice/agent"
 	"sluice/config"
-	"sluice/gemini"
 	"sluice/internal/gateway"
 	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
-	"sluice/internal/telemetry/telemetrytest"
+	"sluice/model/gemini"
 	"sluice/router"
 	"sluice/stream"
+	"sluice/telemetry/otlp/otlptest"
 )
 
 const (
@@ -48,7 +48,7 @@ func measuredConfig(t *testing.T, env map[string]string, url string) config.Conf
 		t.Fatal(err)
 	}
 	config.Change(&cfg, func(o *config.OTel) {
-		o.TracesURL, o.MetricsURL = url+telemetrytest.TracesPath, url+telemetrytest.MetricsPath
+		o.TracesURL, o.MetricsURL = url+otlptest.TracesPath, url+otlptest.MetricsPath
 	})
 	return cfg
 }
@@ -125,7 +125,7 @@ finish STOP`
 // at the model and at the MCP server; and it tells nothing that anyone wrote.
 func TestSpansOfATurn(t *testing.T) {
 	t.Parallel()
-	collector, api := telemetrytest.Start(t), gatewaytest.Scripted(t, twoCalls)
+	collector, api := otlptest.Start(t), gatewaytest.Scripted(t, twoCalls)
 	servers, file := toolsOverHTTP(t)
 	r := measured(t, api.Env("MCP_CONFIG", file, "GEMINI_API_KEY", "CANARY-key-0123456789", "GEMINI_MODEL", "gemini-2.5-flash"), collector.URL)
 	frames := askTraced(t, r, `{"input":"CANARY-input","user_id":"CANARY-user","conversation_id":"conv_CANARY"}`,
@@ -144,10 +144,10 @@ func TestSpansOfATurn(t *testing.T) {
   execute_tool play internal
 `
 	want = strings.Replace(want, "execute_tool error", "execute_tool internal error", 1)
-	if diff := cmp.Diff(want, telemetrytest.Tree(spans)); diff != "" {
+	if diff := cmp.Diff(want, otlptest.Tree(spans)); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
 	}
-	byID, byName := map[string]telemetrytest.Span{}, map[string]telemetrytest.Span{}
+	byID, byName := map[string]otlptest.Span{}, map[string]otlptest.Span{}
 	for _, s := range spans {
 		byID[s.ID], byName[s.Name] = s, s
 		if s.Trace != givenTrace {
@@ -188,7 +188,7 @@ func parentIn(t *testing.T, header string) string {
 	return parts[2]
 }
 
-func wantAttributes(t *testing.T, byName map[string]telemetrytest.Span) {
+func wantAttributes(t *testing.T, byName map[string]otlptest.Span) {
 	t.Helper()
 	got := map[string]map[string]string{}
 	for name, s := range byName {
@@ -214,9 +214,9 @@ func wantAttributes(t *testing.T, byName map[string]telemetrytest.Span) {
 }
 
 // wantNoCanary looks for what users, models and tools wrote, and for secrets.
-func wantNoCanary(t *testing.T, c *telemetrytest.Collector, log string) {
+func wantNoCanary(t *testing.T, c *otlptest.Collector, log string) {
 	t.Helper()
-	for _, path := range []string{telemetrytest.TracesPath, telemetrytest.MetricsPath} {
+	for _, path := range []string{otlptest.TracesPath, otlptest.MetricsPath} {
 		if len(c.Bodies(path)) == 0 {
 			t.Errorf("nothing came to %s", path)
 		}
@@ -236,7 +236,7 @@ func wantNoCanary(t *testing.T, c *telemetrytest.Collector, log string) {
 // The metrics that are sent are those that GET /metrics tells.
 func TestMetricsAreBridged(t *testing.T) {
 	t.Parallel()
-	collector := telemetrytest.Start(t)
+	collector := otlptest.Start(t)
 	r := measured(t, gatewaytest.Scripted(t, "text Hello.\nfinish STOP").Env(), collector.URL)
 	gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
 	_, told := r.Get("/metrics")
@@ -268,7 +268,7 @@ func (c chooses) Ask(context.Context, *router.Question) (router.Reply, error) {
 // A team's turn shows the decision, each agent with its model calls, and the joining.
 func TestSpansOfATeam(t *testing.T) {
 	t.Parallel()
-	collector, api := telemetrytest.Start(t), gatewaytest.Scripted(t, "lenient\nloop\ntext CANARY-answer\nusage 7 3 2\nfinish STOP")
+	collector, api := otlptest.Start(t), gatewaytest.Scripted(t, "lenient\nloop\ntext CANARY-answer\nusage 7 3 2\nfinish STOP")
 	cfg := measuredConfig(t, api.Env(), collector.URL)
 	g, err := gateway.New(t.Context(), settings.Config{Config: cfg}, zerolog.Nop(), gateway.Seams{Runner: func(a *agent.Agent) stream.Runner {
 		team := router.Defaults()
@@ -302,7 +302,7 @@ func TestSpansOfATeam(t *testing.T) {
   invoke_agent music internal
     chat %[1]s client
 `, config.Of[gemini.Config](&cfg).Model)
-	if diff := cmp.Diff(want, telemetrytest.Tree(spans)); diff != "" {
+	if diff := cmp.Diff(want, otlptest.Tree(spans)); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
 	}
 	attributes := map[string]map[string]string{}

@@ -7,7 +7,7 @@ import (
 	"sluice/agent"
 	"sluice/config"
 	"sluice/internal/settings"
-	"sluice/internal/todo"
+	"sluice/sim/todo"
 )
 
 // InMemory is the place of todos that end with the process.

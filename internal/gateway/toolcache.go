@@ -12,7 +12,7 @@ import (
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
 	"sluice/stream"
-	"sluice/toolcache"
+	"sluice/tool/toolcache"
 )
 
 // openCache makes the cache of tools' results, if a server has tools whose results are

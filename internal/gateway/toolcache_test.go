@@ -8,7 +8,7 @@ import (
 
 	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/gateway/wholetest"
-	"sluice/internal/todo"
+	"sluice/sim/todo"
 )
 
 // todosOver returns what configures a todo server that several gateways share, with more

@@ -15,13 +15,13 @@ import (
 
 	"sluice/breaker"
 	"sluice/config"
-	"sluice/internal/home"
 	"sluice/internal/settings"
-	"sluice/internal/todo"
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
-	"sluice/recording"
+	"sluice/sim/home"
+	"sluice/sim/todo"
 	"sluice/store"
+	"sluice/task/recording"
 )
 
 // builtinTodo names the built-in todo server.

@@ -10,8 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/geminisim"
-	"sluice/internal/modelsim"
+	"sluice/sim/geminisim"
+	"sluice/sim/modelsim"
 )
 
 // obliging calls its first tool if it has one, and else says a word.

@@ -24,11 +24,11 @@ import (
 	"sluice/internal/settings"
 	"sluice/mcpclient/servers"
 	"sluice/model"
-	"sluice/record"
 	"sluice/redact"
 	"sluice/router"
 	"sluice/store"
 	"sluice/task"
+	"sluice/task/record"
 	"sluice/workflow"
 )
 

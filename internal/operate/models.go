@@ -7,7 +7,7 @@ import (
 
 	"sluice/internal/providers"
 	"sluice/internal/settings"
-	"sluice/metrics"
+	"sluice/telemetry/metrics"
 )
 
 // openModels opens the models of a configuration for a moment. Nobody sees their metrics.

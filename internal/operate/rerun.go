@@ -6,9 +6,9 @@ import (
 
 	"sluice/config"
 	"sluice/internal/settings"
-	"sluice/recording"
 	"sluice/store"
 	"sluice/store/memory"
+	"sluice/task/recording"
 )
 
 // Gateway is one that answers the request of a recording.

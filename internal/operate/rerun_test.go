@@ -16,8 +16,8 @@ import (
 
 	"sluice/config"
 	"sluice/internal/settings"
-	"sluice/recording"
 	"sluice/store"
+	"sluice/task/recording"
 )
 
 // asking is a gateway whose turns ask one upstream and answer what it says.

@@ -9,7 +9,7 @@ import (
 	"sluice/chat"
 	"sluice/model"
 	"sluice/quality"
-	"sluice/record"
+	"sluice/task/record"
 )
 
 // checkAttempts is how often planner and judge are asked at most.

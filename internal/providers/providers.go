@@ -18,16 +18,16 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/anthropic"
 	"sluice/breaker"
 	"sluice/config"
-	"sluice/gemini"
-	"sluice/health"
-	"sluice/internal/geminisim"
-	"sluice/internal/offline"
-	"sluice/metrics"
 	"sluice/model"
-	"sluice/openai"
+	"sluice/model/anthropic"
+	"sluice/model/gemini"
+	"sluice/model/openai"
+	"sluice/sim/geminisim"
+	"sluice/sim/offline"
+	"sluice/telemetry/health"
+	"sluice/telemetry/metrics"
 )
 
 // The offline model, which needs no key.

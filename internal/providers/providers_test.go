@@ -13,10 +13,10 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/config"
-	"sluice/gemini"
-	"sluice/health"
-	"sluice/metrics"
 	"sluice/model"
+	"sluice/model/gemini"
+	"sluice/telemetry/health"
+	"sluice/telemetry/metrics"
 )
 
 // opened opens models, of a configuration that has a key of Gemini unless offline is set.

@@ -16,12 +16,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/a2aclient"
+	"sluice/agent/remote"
 	"sluice/breaker"
-	"sluice/health"
 	"sluice/router"
 	"sluice/store"
 	"sluice/store/memory"
+	"sluice/telemetry/health"
 )
 
 // settleTime is how long the start, and a change, wait for cards, so that the first request
@@ -33,7 +33,7 @@ type Team struct {
 	// Written are the agents as they were written: those of the file, then those that were
 	// added. Agents are the same with what the cards of remote ones add.
 	Written, Agents []router.AgentSpec
-	Remotes         map[string]*a2aclient.Agent // by id
+	Remotes         map[string]*remote.Agent // by id
 }
 
 // Config is what a Roster is made of.
@@ -61,7 +61,7 @@ type Roster struct {
 	making   sync.Mutex // guards what follows
 	begun    bool       // a team was used
 	file     []router.AgentSpec
-	agents   map[string]*remote
+	agents   map[string]*remoteAgent
 	breakers map[string]*breaker.Breaker // they outlive what they guard
 	extra    []router.AgentSpec          // that were added
 	closed   bool
@@ -72,8 +72,8 @@ type Roster struct {
 }
 
 // remote is an agent, and what it was made of.
-type remote struct {
-	*a2aclient.Agent
+type remoteAgent struct {
+	*remote.Agent
 	spec router.Remote
 }
 
@@ -82,7 +82,7 @@ type remote struct {
 // A shared list of added agents is read once before that, so that they are there when the
 // gateway starts to answer, and followed from then on.
 func New(cfg Config) *Roster {
-	r := &Roster{cfg: cfg, agents: map[string]*remote{}, breakers: map[string]*breaker.Breaker{}}
+	r := &Roster{cfg: cfg, agents: map[string]*remoteAgent{}, breakers: map[string]*breaker.Breaker{}}
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(context.Background())
 	r.added.busy = make(chan struct{}, 1)
@@ -151,8 +151,8 @@ func (r *Roster) whole() []router.AgentSpec {
 
 // of returns specs with what the cards of remote agents add, and the agents. The caller
 // holds the lock.
-func (r *Roster) of(specs []router.AgentSpec) ([]router.AgentSpec, map[string]*a2aclient.Agent) {
-	var agents map[string]*a2aclient.Agent
+func (r *Roster) of(specs []router.AgentSpec) ([]router.AgentSpec, map[string]*remote.Agent) {
+	var agents map[string]*remote.Agent
 	all := append([]router.AgentSpec(nil), specs...)
 	for i := range all {
 		a := &all[i]
@@ -160,7 +160,7 @@ func (r *Roster) of(specs []router.AgentSpec) ([]router.AgentSpec, map[string]*a
 			continue
 		}
 		if agents == nil {
-			agents = map[string]*a2aclient.Agent{}
+			agents = map[string]*remote.Agent{}
 		}
 		agents[a.ID] = r.agent(a)
 		texts := agents[a.ID].Texts()
@@ -180,7 +180,7 @@ func (r *Roster) of(specs []router.AgentSpec) ([]router.AgentSpec, map[string]*a
 // agent returns the agent of a spec: the existing one, if its spec did not change.
 //
 // A breaker stays with the id, so that a changed header does not close an open one.
-func (r *Roster) agent(spec *router.AgentSpec) *a2aclient.Agent {
+func (r *Roster) agent(spec *router.AgentSpec) *remote.Agent {
 	if a := r.agents[spec.ID]; a != nil {
 		if reflect.DeepEqual(a.spec, *spec.Remote) {
 			return a.Agent
@@ -189,14 +189,14 @@ func (r *Roster) agent(spec *router.AgentSpec) *a2aclient.Agent {
 	}
 	guard := r.breakers[spec.ID]
 	if guard == nil {
-		guard = breaker.Of(a2aclient.Service(spec.ID), r.cfg.Breaker, r.cfg.Log)
+		guard = breaker.Of(remote.Service(spec.ID), r.cfg.Breaker, r.cfg.Log)
 		r.breakers[spec.ID] = guard
 	}
-	a := a2aclient.New(a2aclient.Config{
+	a := remote.New(remote.Config{
 		ID: spec.ID, Card: spec.Remote.Card, Header: spec.Remote.Header(), NoStreaming: spec.Remote.NoStreaming, Refresh: spec.Remote.Refresh,
 		Interfaces: spec.Remote.Interfaces, Transport: r.cfg.Transport, Foreign: r.cfg.Foreign, Breaker: guard, Log: r.cfg.Log, Changed: r.changed,
 	})
-	r.agents[spec.ID] = &remote{Agent: a, spec: *spec.Remote}
+	r.agents[spec.ID] = &remoteAgent{Agent: a, spec: *spec.Remote}
 	return a
 }
 

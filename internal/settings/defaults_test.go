@@ -15,11 +15,11 @@ import (
 	"sluice/chat"
 	"sluice/config"
 	"sluice/config/configtest"
-	"sluice/conversation"
-	"sluice/deliver"
 	"sluice/mcpclient/servers"
+	"sluice/quality/deliver"
 	"sluice/quality/style"
 	"sluice/task"
+	"sluice/task/conversation"
 )
 
 // schemaDefault is a default that the schema of the configuration file tells.

@@ -7,24 +7,23 @@ package settings
 import (
 	"time"
 
-	"sluice/a2a"
-	"sluice/channel"
 	"sluice/config"
 	"sluice/config/file"
-	"sluice/conversation"
-	"sluice/deliver"
-	"sluice/gemini"
 	"sluice/handlers"
 	"sluice/internal/providers"
 	"sluice/mcpclient/servers"
 	"sluice/model"
+	"sluice/model/gemini"
 	"sluice/quality"
+	"sluice/quality/channel"
+	"sluice/quality/deliver"
 	"sluice/quality/style"
-	"sluice/record"
 	"sluice/redact"
 	"sluice/router"
 	"sluice/store"
 	"sluice/task"
+	"sluice/task/conversation"
+	"sluice/task/record"
 	"sluice/workflow"
 )
 
@@ -62,7 +61,7 @@ type File struct {
 	Tasks      task.Spec
 	Trace      record.Spec
 	Retention  task.Retention
-	A2A        a2a.Spec
+	A2A        A2A
 	Quality    quality.Spec
 	Style      *style.Guide // nil: there is none
 	Webhooks   []deliver.Config
@@ -119,7 +118,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 		task.Section(&f.Tasks),
 		record.Section(&f.Trace),
 		task.RetentionSection(&f.Retention),
-		a2a.Section(&f.A2A),
+		a2aSection(&f.A2A),
 		conversation.Section(&f.Memory, stored),
 		workflow.Section(&f.Workflows, c),
 	}

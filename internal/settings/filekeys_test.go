@@ -8,18 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/a2a"
-	"sluice/channel"
 	"sluice/config"
-	"sluice/conversation"
-	"sluice/deliver"
 	"sluice/mcpclient/servers"
 	"sluice/model"
 	"sluice/quality"
+	"sluice/quality/channel"
+	"sluice/quality/deliver"
 	"sluice/quality/style"
-	"sluice/record"
 	"sluice/router"
 	"sluice/task"
+	"sluice/task/conversation"
+	"sluice/task/record"
 	"sluice/workflow"
 )
 
@@ -30,7 +29,7 @@ func TestKeysAreFields(t *testing.T) {
 	fields := map[string]bool{}
 	for _, of := range []any{
 		model.Spec{}, servers.Server{}, quality.Settings{}, quality.Criterion{}, router.Spec{}, router.AgentSpec{}, router.Remote{}, router.Config{}, router.Rule{},
-		router.Dispatch{}, router.Aggregate{}, channel.Spec{}, deliver.Config{}, style.Guide{}, style.Texts{}, task.Spec{}, task.Retention{}, record.Spec{}, a2a.Spec{},
+		router.Dispatch{}, router.Aggregate{}, channel.Spec{}, deliver.Config{}, style.Guide{}, style.Texts{}, task.Spec{}, task.Retention{}, record.Spec{}, A2A{},
 		conversation.Spec{}, workflow.Definition{}, workflow.Node{}, workflow.Repeat{}, workflow.Edge{},
 	} {
 		keysOfFields(reflect.TypeOf(of), fields)

@@ -9,15 +9,15 @@ package settings
 import (
 	"time"
 
-	"sluice/a2aclient"
 	"sluice/agent"
+	"sluice/agent/remote"
 	"sluice/approval"
 	"sluice/config"
-	"sluice/gemini"
 	"sluice/handlers"
 	"sluice/mcpclient/servers"
-	"sluice/recording"
+	"sluice/model/gemini"
 	"sluice/store"
+	"sluice/task/recording"
 )
 
 // Sections returns the table of what can be set, bound to c and f.
@@ -28,7 +28,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		gemini.Settings(c),
 		agent.Settings(c),
 		servers.Settings(c),
-		a2aclient.Settings(c),
+		remote.Settings(c),
 		todoServerSection(c),
 		handlers.Settings(c),
 		store.Settings(c),

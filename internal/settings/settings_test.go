@@ -12,18 +12,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/a2aclient"
 	"sluice/agent"
+	"sluice/agent/remote"
 	"sluice/approval"
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/config"
 	"sluice/config/configtest"
-	"sluice/gemini"
 	"sluice/handlers"
 	"sluice/mcpclient/servers"
-	"sluice/recording"
+	"sluice/model/gemini"
 	"sluice/store"
+	"sluice/task/recording"
 )
 
 // load reads the settings of a machine.
@@ -67,7 +67,7 @@ func TestDefaults(t *testing.T) {
 		},
 		"agent":     agent.Config{Location: time.UTC, MaxSteps: 8},
 		"servers":   servers.Common{Timeout: 10 * time.Second, Breaker: five},
-		"remote":    a2aclient.Common{Breaker: five},
+		"remote":    remote.Common{Breaker: five},
 		"todo":      Todos{DB: filepath.Join(home, "sluice", "todo.db"), IsDefault: true},
 		"streams":   handlers.Config{Timeout: 30 * time.Second, Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second, MaxStreams: 10000},
 		"policy":    handlers.Policy{Admission: "adaptive", GetTools: chat.ToolsAll},
@@ -80,7 +80,7 @@ func TestDefaults(t *testing.T) {
 	}
 	parts := map[string]any{
 		"process": config.Of[Process](&got), "gemini": config.Of[gemini.Config](&got), "agent": config.Of[agent.Config](&got),
-		"servers": config.Of[servers.Common](&got), "remote": config.Of[a2aclient.Common](&got), "todo": config.Of[Todos](&got),
+		"servers": config.Of[servers.Common](&got), "remote": config.Of[remote.Common](&got), "todo": config.Of[Todos](&got),
 		"streams": config.Of[handlers.Config](&got), "policy": config.Of[handlers.Policy](&got), "store": config.Of[store.Config](&got),
 		"approval": config.Of[approval.Config](&got), "chatkit": config.Of[ChatKit](&got), "log": config.Of[Logging](&got),
 		"telemetry": config.Of[config.OTel](&got), "recording": config.Of[recording.Config](&got),
@@ -159,7 +159,7 @@ func TestGoodValues(t *testing.T) {
 		}, true},
 		{"SLUICE_LOG_PAYLOADS", "1", func(c config.Config) any { return config.Of[Logging](&c).Payloads }, true},
 		{"SLUICE_STRICT", "true", func(c config.Config) any { return c.Strict }, true},
-		{"SLUICE_A2A_BREAKER", "2, 1m, 4", func(c config.Config) any { return config.Of[a2aclient.Common](&c).Breaker }, breaker.Config{Failures: 2, Recovery: time.Minute, HalfOpenCalls: 4}},
+		{"SLUICE_A2A_BREAKER", "2, 1m, 4", func(c config.Config) any { return config.Of[remote.Common](&c).Breaker }, breaker.Config{Failures: 2, Recovery: time.Minute, HalfOpenCalls: 4}},
 		{"SLUICE_MCP_BREAKER", "1, 2m, 9", func(c config.Config) any { return config.Of[servers.Common](&c).Breaker }, breaker.Config{Failures: 1, Recovery: 2 * time.Minute, HalfOpenCalls: 9}},
 		{"SLUICE_GEMINI_BREAKER", "1000,1ms,1", func(c config.Config) any { return config.Of[gemini.Config](&c).Breaker }, breaker.Config{Failures: 1000, Recovery: time.Millisecond, HalfOpenCalls: 1}},
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/channel"
 	"sluice/chat"
-	"sluice/deliver"
 	"sluice/quality"
+	"sluice/quality/channel"
+	"sluice/quality/deliver"
 	"sluice/quality/style"
 	"sluice/stream"
 )

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/channel"
 	"sluice/chat"
-	"sluice/deliver"
 	"sluice/quality"
+	"sluice/quality/channel"
+	"sluice/quality/deliver"
 	"sluice/quality/style"
 	"sluice/stream"
 )

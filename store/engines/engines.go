@@ -6,11 +6,11 @@ import (
 	"context"
 	"fmt"
 
-	"sluice/health"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/store/redis"
 	"sluice/store/sqlite"
+	"sluice/telemetry/health"
 )
 
 // Engine is a store that reports how it is.

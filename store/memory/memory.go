@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"sluice/health"
 	"sluice/store"
+	"sluice/telemetry/health"
 )
 
 // Defaults of Config.

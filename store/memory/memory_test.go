@@ -6,10 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/health"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/store/storetest"
+	"sluice/telemetry/health"
 )
 
 func TestStore(t *testing.T) {

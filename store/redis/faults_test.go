@@ -17,11 +17,11 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"sluice/breaker"
-	"sluice/health"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/redis"
 	"sluice/store/redis/redistest"
+	"sluice/telemetry/health"
 )
 
 // open returns a store for a machine that is busy with other tests.

@@ -23,8 +23,8 @@ import (
 	"modernc.org/sqlite" // also registers the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"sluice/health"
 	"sluice/store"
+	"sluice/telemetry/health"
 )
 
 // purgeEvery is the time between two searches for what has expired.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/health"
 	"sluice/store"
 	"sluice/store/sqlite"
 	"sluice/store/storetest"
+	"sluice/telemetry/health"
 )
 
 // patience bounds a command here.

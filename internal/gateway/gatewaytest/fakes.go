@@ -15,7 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"sluice/internal/geminisim"
+	"sluice/sim/geminisim"
 )
 
 // FakeGemini is a scripted Gemini API.

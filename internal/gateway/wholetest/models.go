@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/modelsim"
+	"sluice/sim/modelsim"
 )
 
 // Protocol is one of the protocols that a model can be reached by.

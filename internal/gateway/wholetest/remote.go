@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/a2a"
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/config"
@@ -58,7 +57,7 @@ func StartRemote(t *testing.T, st store.Store) *Remote {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := settings.Config{Config: cfg, File: settings.File{A2A: a2a.Spec{Enabled: true}}, Version: "1.2.3"}
+	whole := settings.Config{Config: cfg, File: settings.File{A2A: settings.A2A{Enabled: true}}, Version: "1.2.3"}
 	a := new(Remote)
 	g, err := gateway.New(t.Context(), whole, zerolog.Nop(), gateway.Seams{
 		Store: st, Gemini: testnet.Serve(t, Silent()),

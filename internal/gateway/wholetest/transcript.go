@@ -26,14 +26,14 @@ import (
 	"sluice/breaker"
 	"sluice/config"
 	"sluice/internal/gateway"
-	"sluice/internal/geminisim"
-	"sluice/internal/offline"
 	"sluice/internal/process"
 	"sluice/internal/providers"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
+	"sluice/sim/geminisim"
+	"sluice/sim/offline"
 )
 
 var (

@@ -17,7 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"sluice/chat"
-	"sluice/trace"
+	"sluice/telemetry/trace"
 )
 
 const (

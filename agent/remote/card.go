@@ -1,0 +1,277 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	sdkclient "github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
+
+	"sluice/chat"
+)
+
+// Bounds of a card.
+const (
+	maxCard      = 256 << 10
+	cardTime     = 10 * time.Second
+	maxName      = 64 // bytes, as those below
+	maxSkill     = 80
+	maxSkills    = 16
+	maxExample   = 160
+	maxExamples  = 10
+	maxInterface = 2048
+)
+
+// Texts are what a card says for people and for routers: one line each, without control
+// characters, and of bounded length. They are data of the other side's.
+type Texts struct {
+	Name         string
+	Capabilities []string // names and tags of skills
+	Examples     []string
+}
+
+// equal says whether both say the same.
+func (t Texts) equal(o Texts) bool {
+	return t.Name == o.Name && slices.Equal(t.Capabilities, o.Capabilities) && slices.Equal(t.Examples, o.Examples)
+}
+
+// card is what we need of an agent's card.
+type card struct {
+	texts     Texts
+	transport sdkclient.Transport
+	version   string // of the protocol: 1.0 or 0.3
+	tenant    string
+	streaming bool
+}
+
+// document is a card as it is written, in 1.0 or 0.3.
+type document struct {
+	Name         string
+	Capabilities struct {
+		Streaming  bool
+		Extensions []struct {
+			URI      string
+			Required bool
+		}
+	}
+	Skills []struct {
+		Name           string
+		Tags, Examples []string
+	}
+	SupportedInterfaces []endpoint
+	// Of 0.3.
+	ProtocolVersion      string
+	URL                  string
+	PreferredTransport   string
+	AdditionalInterfaces []struct{ URL, Transport string }
+}
+
+// endpoint is where an agent can be reached, and how.
+type endpoint struct {
+	URL, ProtocolBinding, ProtocolVersion, Tenant string
+}
+
+// fetch reads the card.
+func (a *Agent) fetch(ctx context.Context) (*card, error) {
+	ctx, cancel := context.WithTimeout(ctx, cardTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.cfg.Card, nil)
+	if err != nil {
+		return nil, errors.New("the card's URL cannot be used")
+	}
+	req.Header.Set("Accept", "application/json")
+	near := false
+	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+		near = isNear(c.Conn.RemoteAddr())
+	}}))
+	resp, err := a.client(a.cfg.Transport).Do(req)
+	if err != nil {
+		return nil, plain(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the card's status is %d", resp.StatusCode)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxCard+1))
+	if err != nil {
+		return nil, fmt.Errorf("the card could not be read: %w", plain(err))
+	}
+	if len(text) > maxCard {
+		return nil, errors.New("the card has more than 256 KiB")
+	}
+	return a.parse(text, near)
+}
+
+// plain returns err without the URL, which may hold a secret.
+func plain(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// parse reads a card that is there; near says that it came from an address that is not
+// public. Its errors hold no text of the card.
+func (a *Agent) parse(text []byte, near bool) (*card, error) {
+	var d document
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, errors.New("the card is not the JSON of a card")
+	}
+	for _, e := range d.Capabilities.Extensions {
+		if e.Required {
+			return nil, errors.New("the card requires an extension, and none is supported")
+		}
+	}
+	c := &card{texts: d.texts(), streaming: d.Capabilities.Streaming && !a.cfg.NoStreaming}
+	for _, e := range d.endpoints() { // the order is the agent's wish
+		version := versionOf(e.ProtocolVersion)
+		if version != "1.0" && version != "0.3" || !a.trusts(e.URL) {
+			continue
+		}
+		via := a.cfg.Transport
+		if !near && originOf(e.URL) != a.origin {
+			via = a.cfg.Foreign
+		}
+		if t := transport(version, e, a.client(via)); t != nil {
+			c.transport, c.version, c.tenant = t, version, e.Tenant
+			return c, nil
+		}
+	}
+	return nil, a.unusable(&d)
+}
+
+// unusable says why a card has no endpoint for us.
+func (a *Agent) unusable(d *document) error {
+	for _, e := range d.endpoints() {
+		if v := versionOf(e.ProtocolVersion); (v == "1.0" || v == "0.3") && !a.trusts(e.URL) {
+			return errors.New("the card's interface is on another origin, which interfaces does not name")
+		}
+	}
+	return errors.New("the card has no interface of A2A 1.0 or 0.3 over JSON-RPC or HTTP+JSON")
+}
+
+// endpoints lists where the agent can be reached, in the card's order.
+func (d *document) endpoints() []endpoint {
+	if len(d.SupportedInterfaces) > 0 {
+		return d.SupportedInterfaces
+	}
+	version := d.ProtocolVersion
+	list := []endpoint{{URL: d.URL, ProtocolBinding: d.PreferredTransport, ProtocolVersion: version}}
+	if d.PreferredTransport == "" { // 0.3: JSON-RPC
+		list[0].ProtocolBinding = string(sdk.TransportProtocolJSONRPC)
+	}
+	for _, i := range d.AdditionalInterfaces {
+		list = append(list, endpoint{URL: i.URL, ProtocolBinding: i.Transport, ProtocolVersion: version})
+	}
+	return list
+}
+
+// versionOf returns the first two numbers of a version, or nothing.
+func versionOf(s string) string {
+	parts := strings.SplitN(s, ".", 3)
+	if len(parts) < 2 {
+		return ""
+	}
+	for _, p := range parts[:2] {
+		if _, err := strconv.ParseUint(p, 10, 8); err != nil {
+			return ""
+		}
+	}
+	return parts[0] + "." + parts[1]
+}
+
+// trusts says whether requests may go to an endpoint: to the card's origin, and to those
+// that the operator has named. A card could name a service of our own network otherwise.
+func (a *Agent) trusts(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil || len(endpoint) > maxInterface || u.Host == "" || u.User != nil || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	at := originOf(endpoint)
+	return at == a.origin || slices.ContainsFunc(a.cfg.Interfaces, func(named string) bool { return originOf(named) == at })
+}
+
+// originOf returns scheme, host and port of a URL; empty: it is none.
+func originOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return origin(u)
+}
+
+func origin(u *url.URL) string {
+	scheme, port := strings.ToLower(u.Scheme), u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
+// transport speaks a version and binding at an endpoint; nil: we do not.
+func transport(version string, e endpoint, client *http.Client) sdkclient.Transport {
+	rpc := strings.EqualFold(e.ProtocolBinding, string(sdk.TransportProtocolJSONRPC))
+	if !rpc && !strings.EqualFold(e.ProtocolBinding, string(sdk.TransportProtocolHTTPJSON)) {
+		return nil
+	}
+	switch {
+	case rpc && version == "1.0":
+		return sdkclient.NewJSONRPCTransport(e.URL, client)
+	case rpc:
+		return a2av0.NewJSONRPCTransport(a2av0.JSONRPCTransportConfig{URL: e.URL, Client: client})
+	case version == "1.0":
+		u, _ := url.Parse(e.URL) // as trusts has
+		return sdkclient.NewRESTTransport(u, client)
+	}
+	t, err := a2av0.NewRESTTransport(a2av0.RESTTransportConfig{URL: e.URL, Client: client})
+	if err != nil {
+		return nil
+	}
+	return t
+}
+
+// texts returns what the card says for people.
+func (d *document) texts() (t Texts) {
+	t.Name = line(d.Name, maxName)
+	for _, s := range d.Skills {
+		for _, name := range append([]string{s.Name}, s.Tags...) {
+			name = line(name, maxSkill)
+			if name != "" && len(t.Capabilities) < maxSkills && !slices.Contains(t.Capabilities, name) {
+				t.Capabilities = append(t.Capabilities, name)
+			}
+		}
+		for _, e := range s.Examples {
+			if e := line(e, maxExample); e != "" && len(t.Examples) < maxExamples {
+				t.Examples = append(t.Examples, e)
+			}
+		}
+	}
+	return t
+}
+
+// line makes one line of what a card says. It stands in the prompt of the router, where
+// nothing may look like a line more, nor hide from the person who reads the prompt.
+func line(s string, limit int) string {
+	head, _ := chat.Truncate(s, 4*limit) // the rest need not be looked at
+	return chat.Line(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case chat.Hidden(r):
+			return -1
+		}
+		return r
+	}, head), limit)
+}

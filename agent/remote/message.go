@@ -1,0 +1,74 @@
+package remote
+
+import (
+	"cmp"
+	"strings"
+	"unicode/utf8"
+
+	"sluice/chat"
+)
+
+// maxMessage is how many code points a message has, unless the request itself is longer. A
+// gateway like this one takes 5,000.
+const maxMessage = 4800
+
+// messageOf returns what the agent is told: the request, and before it what belongs to the
+// turn. Agents elsewhere know neither the conversation nor its other agents. What does not
+// fit is left out: of what was said before the oldest.
+func messageOf(req *chat.Request) string {
+	request := req.Whole()
+	room := maxMessage - utf8.RuneCountInString(request) - len("The request:\n")
+	var parts []string
+	add := func(text string) {
+		if n := utf8.RuneCountInString(text) + 2; text != "" && n <= room {
+			room -= n
+			parts = append(parts, text)
+		}
+	}
+	add(req.Note)
+	add(req.Instruction)
+	for _, q := range req.Quotes() {
+		if q.Limit = min(cmp.Or(q.Limit, chat.MaxQuote), room-2); q.Limit > minQuote {
+			add(strings.TrimSuffix(q.Shown(), "\n"))
+		}
+	}
+	if said := earlier(chat.Portable(req.Before(), "", nobody), room-2); said != "" {
+		parts = append([]string{said}, parts...)
+	}
+	if len(parts) == 0 {
+		return request
+	}
+	return strings.Join(append(parts, "The request:\n"+request), "\n\n")
+}
+
+// nobody offers no tool: an agent elsewhere makes none of the calls of the turns before.
+func nobody(string) bool { return false }
+
+// minQuote is the least room in which a quote says anything, in bytes.
+const minQuote = 256
+
+// earlier tells what was said before, as much of its end as there is room for.
+func earlier(messages []chat.Message, room int) string {
+	const title = "Earlier in the conversation:"
+	room -= len(title)
+	var lines []string
+	for i := len(messages) - 1; i >= 0; i-- {
+		m := &messages[i]
+		text := strings.TrimSpace(m.Text())
+		if text == "" { // calls, or their results
+			continue
+		}
+		who := "Assistant: "
+		if m.Role == chat.RoleUser {
+			who = "User: "
+		}
+		if room -= utf8.RuneCountInString(text) + len(who) + 1; room < 0 {
+			break
+		}
+		lines = append([]string{who + text}, lines...)
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return title + "\n" + strings.Join(lines, "\n")
+}

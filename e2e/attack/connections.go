@@ -1,0 +1,225 @@
+// This file has the attacks on connections: bodies that never come, connections that are
+// half closed, methods and paths that monitors use. They write bytes and do not use an HTTP
+// client, since a client would not send what an attacker sends.
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/e2e/scenario"
+)
+
+// link is a connection on which a scenario writes what it likes.
+//
+// Its deadline is that of the scenario.
+type link struct {
+	*net.TCPConn
+	in *bufio.Reader
+}
+
+// dial connects. The connection is closed when the scenario ends, and all reads and
+// writes fail then.
+func (r *run) dial(g *gateway) *link {
+	var d net.Dialer
+	conn, err := d.DialContext(r.Ctx, "tcp", g.addr)
+	r.Must(plainly(err))
+	r.AtEnd(func() { _ = conn.Close() })
+	deadline, _ := r.Ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	return &link{conn.(*net.TCPConn), bufio.NewReaderSize(conn, 1<<10)}
+}
+
+// exchange sends a whole request and reads a whole reply.
+//
+// closing says that the connection cannot be used again.
+func (l *link) exchange(request string) (got reply, closing bool) {
+	if _, err := io.WriteString(l, request); err != nil {
+		return reply{err: plainly(err)}, true
+	}
+	resp, err := http.ReadResponse(l.in, nil)
+	if err != nil {
+		return reply{err: plainly(err)}, true
+	}
+	body, err := io.ReadAll(resp.Body)
+	return reply{status: resp.StatusCode, body: string(body), err: plainly(err)}, resp.Close
+}
+
+// status sends a request and returns the status of a reply whose body may last, 0 if
+// there is none.
+func (l *link) status(request string) int {
+	_, _ = io.WriteString(l, request)
+	resp, err := http.ReadResponse(l.in, nil)
+	if err != nil {
+		return 0
+	}
+	return resp.StatusCode
+}
+
+// post is a turn as bytes on the wire.
+func post(input string) string {
+	body := fmt.Sprintf(`{"input":%q,"accumulated":false}`, input)
+	return fmt.Sprintf("POST /chat/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+}
+
+// gather opens n connections that send what request says, and nothing more. open is
+// how many the gateway has not closed.
+//
+// The readers end when the connections are closed, at the end of the scenario.
+func (r *run) gather(g *gateway, n int, request func(i int) string) (open *atomic.Int64) {
+	open = new(atomic.Int64)
+	var readers sync.WaitGroup
+	r.AtEnd(readers.Wait)
+	for i := range n {
+		l := r.dial(g)
+		_, _ = io.WriteString(l, request(i)) // it may be closed already, as it should be
+		open.Add(1)
+		readers.Go(func() {
+			_, _ = l.in.WriteTo(io.Discard)
+			open.Add(-1)
+		})
+	}
+	return open
+}
+
+// announced are requests that announce a body which never comes. All but the last
+// get a reply without it.
+//
+// The last one is a turn, whose body the gateway waits for.
+func announced() (all []string) {
+	const turn = "POST /chat/stream|Content-Type: application/json"
+	for _, line := range []string{
+		"GET /healthz", "GET /metrics", "GET /", "GET /tools", "GET /nowhere", "DELETE /chat/stream", "OPTIONS /chat/stream|Origin: http://evil.test",
+		"POST /chat/stream|Content-Type: text/plain", turn + "|Origin: http://evil.test", turn + "|Last-Event-ID: a:1", turn,
+	} {
+		line = strings.Replace(line+"|", "|", " HTTP/1.1|Host: x|Content-Length: 10|", 1)
+		all = append(all, strings.ReplaceAll(line, "|", "\r\n")+"\r\n")
+	}
+	return all
+}
+
+// unreadBody announces bodies and does not send them.
+func unreadBody(r *run) {
+	const crowded, many, gone = 1500, 9000, 15 * time.Second
+	requests := announced()
+	each := func(i int) string { return requests[i%len(requests)] }
+	small := r.mustStart(options{files: 1024})
+	r.gather(small, crowded, each)
+	r.health("/healthz beside 1,500 at 1,024 descriptors", small)
+	r.turn("a turn beside them", small.ask("hi", 5*time.Second), 2*time.Second, "stop")
+	if !r.descriptors(many + crowded + 500) {
+		return
+	}
+	large := r.mustStart(options{})
+	var slowest time.Duration
+	for _, request := range requests[:len(requests)-1] {
+		slowest = max(slowest, r.untilClosed(large, request))
+	}
+	r.within("from such a reply to the close, slowest", slowest, 2*time.Second)
+	open := r.gather(large, many, each)
+	r.Pause(gone)
+	r.Exactly("left of 9,000 after 15 s", int(open.Load()), 0)
+}
+
+// untilClosed returns how long a connection stays open after its reply, at most 3 s.
+func (r *run) untilClosed(g *gateway, request string) time.Duration {
+	l := r.dial(g)
+	got, _ := l.exchange(request)
+	r.Must(got.err)
+	begin := time.Now()
+	_ = l.SetReadDeadline(begin.Add(3 * time.Second))
+	if b, err := l.in.ReadByte(); err == nil {
+		r.Must(fmt.Errorf("byte %q after the reply to %q", b, request))
+	}
+	return time.Since(begin)
+}
+
+// halfBodies sends bodies without their end, which must not pile up in memory.
+func halfBodies(r *run) {
+	const crowded, announced, sent = 4000, 131_072, 131_009
+	if !r.descriptors(crowded + 500) {
+		return
+	}
+	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=10"}})
+	half := fmt.Sprintf("POST /chat/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", announced) +
+		`{"input":"` + strings.Repeat("a", sent-len(`{"input":"`))
+	r.gather(g, crowded, func(int) string { return half })
+	r.turn("a turn beside 4,000 of them", g.ask("hi", 10*time.Second), 5*time.Second, "stop")
+	r.Pause(2 * time.Second)
+	r.cost(g, usage{}, 0, 150)
+}
+
+// halfClose leaves as nc -N and some load balancers do: it sends no more, but reads.
+func halfClose(r *run) {
+	asked, left := make(chan struct{}, 2), make(chan time.Time, 2)
+	g := r.mustStart(options{model: func(q question, say func(string)) {
+		say(part(`[{"text":"Fi"}]`))
+		asked <- struct{}{}
+		_ = scenario.Pause(q.Context(), 3*time.Second)
+		left <- time.Now()
+		say(text("ne."))
+	}})
+	for _, version := range []string{"HTTP/1.1", "HTTP/1.0"} {
+		l := r.dial(g)
+		_, err := io.WriteString(l, strings.Replace(post("hi"), "HTTP/1.1", version, 1))
+		r.Must(err)
+		select {
+		case <-asked:
+		case <-r.Ctx.Done():
+			r.Must(errors.New("the model was not asked"))
+		}
+		begin := time.Now()
+		r.Must(l.CloseWrite())
+		got, err := io.ReadAll(l.in)
+		end := "broken off"
+		switch {
+		case strings.Contains(string(got), "event: done"):
+			end = "done"
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			end = "none"
+		case err == nil && (version == "HTTP/1.0" || strings.HasSuffix(string(got), "0\r\n\r\n")):
+			end = "clean, without done"
+		}
+		r.Note("the end over "+version, end == "broken off" || end == "done", "broken off or done", "%s", end)
+		r.within("until the model is left", (<-left).Sub(begin), 500*time.Millisecond)
+	}
+}
+
+// head asks as monitors do.
+func head(r *run) {
+	g := r.mustStart(options{})
+	paths := []string{"/healthz", "/readyz", "/metrics", "/tools", "/openapi.yaml", "/"}
+	answered := 0
+	for _, path := range paths {
+		if got := g.fetch(5*time.Second, http.MethodHead, path, ""); got.err == nil && got.status == http.StatusOK {
+			answered++
+		}
+	}
+	r.Exactly("HEAD answered where GET has no effect", answered, len(paths))
+	r.Exactly("status of HEAD /chat/stream", g.fetch(5*time.Second, http.MethodHead, "/chat/stream", "").status, http.StatusMethodNotAllowed)
+}
+
+// diag holds /diag/sse to what holds for a turn.
+func diag(r *run) {
+	const long = "GET /diag/sse?ticks=2&interval_ms=300000 HTTP/1.1\r\nHost: x\r\n"
+	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=1", "SLUICE_DRAIN_TIMEOUT=6s"}})
+	foreign := r.dial(g)
+	r.Exactly("status for a foreign page", foreign.status(long+"Origin: http://evil.test\r\nSec-Fetch-Site: cross-site\r\n\r\n"), http.StatusForbidden)
+	_ = foreign.Close()
+	r.Pause(200 * time.Millisecond) // until its place is free again, if it had one
+	r.Exactly("status for curl", r.dial(g).status(long+"\r\n"), http.StatusOK)
+	r.turn("a turn beside it, SLUICE_MAX_STREAMS=1", g.ask("hi", 5*time.Second), 2*time.Second, "stop")
+	begin := time.Now()
+	r.Must(g.terminate())
+	r.within("from SIGTERM to the end beside it", time.Since(begin), 3*time.Second)
+}

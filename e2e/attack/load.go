@@ -1,0 +1,263 @@
+// This file has the attacks by number: idle connections, turns beyond all limits, readers
+// that do not read. Limits of time are wide, because the generator runs on the same
+// machine; what they tell apart is a gateway that copes from one that does not.
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice/e2e/scenario"
+)
+
+// ownShortage takes the gateway's descriptors away, first with idle connections, then
+// with turns. Neither is the model's fault.
+//
+// Its own lack of descriptors must not open the breaker of the model, which would refuse
+// turns when there is room again.
+func ownShortage(r *run) {
+	g := r.mustStart(options{files: 64})
+	idle := r.fill(g, 100)
+	got, _ := idle[len(idle)-1].exchange(post("hi"))
+	r.turn(fmt.Sprintf("a turn after %d idle ones, 64 descriptors", len(idle)), newTurn(got), time.Second, "stop", "overloaded")
+	for _, l := range idle {
+		_ = l.Close()
+	}
+	r.Pause(300 * time.Millisecond)
+	r.breaker(g)
+	r.turn("a turn when they are gone", g.ask("hi", 5*time.Second), 2*time.Second, "stop")
+
+	const turns = 300
+	g = r.mustStart(options{files: 256, model: func(q question, say func(string)) {
+		_ = scenario.Pause(q.Context(), 2*time.Second)
+		say(text("Fine."))
+	}})
+	var mu sync.Mutex // guards ends
+	ends := map[string]int{}
+	var wg sync.WaitGroup
+	for range turns {
+		wg.Go(func() {
+			end := g.ask("hi", 20*time.Second).end()
+			mu.Lock()
+			defer mu.Unlock()
+			ends[end]++
+		})
+	}
+	time.Sleep(time.Second)
+	r.health("/healthz beside 300 turns, 256 descriptors", g)
+	wg.Wait()
+	r.Note("the turns", ends["stop"]+ends["overloaded"] == turns && ends["stop"] > 0, "stop or overloaded", "%s", strings.Trim(strings.TrimPrefix(fmt.Sprint(ends), "map"), "[]"))
+	r.breaker(g)
+}
+
+// fill opens up to n idle connections, until one gets no answer, and returns those
+// that are kept behind it. There is at least one, and the last is open.
+func (r *run) fill(g *gateway, n int) (idle []*link) {
+	for range n {
+		l := r.dial(g)
+		_ = l.SetDeadline(time.Now().Add(500 * time.Millisecond))
+		got, closing := l.exchange("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+		if closing {
+			_ = l.Close()
+		}
+		if got.err != nil {
+			break
+		}
+		if closing {
+			continue
+		}
+		_ = l.SetDeadline(time.Now().Add(5 * time.Second))
+		idle = append(idle, l)
+	}
+	if len(idle) == 0 {
+		r.Must(errors.New("no connection gets an answer"))
+	}
+	return idle
+}
+
+// refusals asks for more than there are places, on connections that stay.
+//
+// A refusal must be cheap, keep its connection and not fill the log: it is what a gateway
+// does most when it is full.
+func refusals(r *run) {
+	const n = 4000
+	g := r.full()
+	lines, begin := len(g.lines()), time.Now()
+	refused, dials, each := r.refused(g, n)
+	took := time.Since(begin)
+	_, _, least := r.refused(r.floor(), n)
+	r.Pause(1200 * time.Millisecond) // a summary may come a second later
+	r.Exactly("refused of 4,000", refused, n)
+	r.Exactly("connections for them", dials, 1)
+	if each == 0 || least == 0 {
+		r.Skip("CPU each", "no /proc here")
+	} else {
+		const most = 3
+		r.Note("CPU each, beside the least there is", each < most*least, fmt.Sprintf("< %d times", most), "%s of %s", each.Round(time.Microsecond), least.Round(time.Microsecond))
+	}
+	r.atMost("log lines", len(g.lines())-lines, 15*int(took/time.Second+2))
+}
+
+// full starts a gateway that has one place, and a turn in it.
+func (r *run) full() *gateway {
+	g := r.mustStart(options{env: []string{"SLUICE_MAX_STREAMS=1"}, model: func(q question, _ func(string)) { <-q.Context().Done() }})
+	if status := r.dial(g).status(post("hold")); status != http.StatusOK {
+		r.Must(fmt.Errorf("the first turn: status %d", status))
+	}
+	return g
+}
+
+// refused asks n times, and returns how many refusals came, on how many connections, and the
+// CPU time of each; 0: that is not known.
+func (r *run) refused(g *gateway, n int) (refused, dials int, each time.Duration) {
+	before, _ := g.usage()
+	l, dials := r.dial(g), 1
+	for range n {
+		got, closing := l.exchange(post("hi"))
+		if got.status == http.StatusServiceUnavailable {
+			refused++
+		}
+		if closing {
+			_ = l.Close()
+			l = r.dial(g)
+			dials++
+		}
+	}
+	if after, err := g.usage(); err == nil {
+		each = (after.cpu - before.cpu) / time.Duration(n)
+	}
+	return refused, dials, each
+}
+
+// slowReaders ask for a long answer and do not read it.
+//
+// Memory for a reader must be bounded, however long the answer is.
+func slowReaders(r *run) {
+	const readers = 500
+	chunk := part(`[{"text":"` + strings.Repeat("a", 2<<10) + `"}]`)
+	g := r.mustStart(options{model: func(q question, say func(string)) {
+		for i := 0; i < 600 && q.about("long"); i++ {
+			say(chunk)
+			if scenario.Pause(q.Context(), 5*time.Millisecond) != nil {
+				return
+			}
+		}
+		say(text("Fine."))
+	}})
+	before, err := g.usage()
+	for range readers {
+		l := r.dial(g)
+		_ = l.SetReadBuffer(4 << 10)
+		_, err := io.WriteString(l, post("long"))
+		r.Must(err)
+	}
+	r.Pause(3 * time.Second)
+	r.turn("a turn beside 500 who do not read", g.ask("hi", 10*time.Second), 2*time.Second, "stop")
+	if err != nil {
+		r.Skip("memory each", "no /proc here")
+		return
+	}
+	after, err := g.usage()
+	r.Must(err)
+	each := (after.peak - before.peak) / readers >> 10
+	r.Note("memory each", each < 256, "< 256 KiB", "%d KiB", each)
+}
+
+// overload begins five times as many turns as the gateway has shown to carry, and
+// measures from 5 s after that. The generator takes its share of the machine and
+// others take theirs, so the peak is measured before and after, the lower one counts, and
+// what is answered is compared by the CPU time that the gateway got for it, without that of
+// its refusals: they are measured at the same rate, and bounded by the least there is.
+func overload(r *run) {
+	if !r.descriptors(15_000) {
+		return
+	}
+	g := r.mustStart(options{model: func(_ question, say func(string)) {
+		for range 40 {
+			say(part(`[{"text":"Some words of an answer. "}]`))
+		}
+		say(text("Fine."))
+	}})
+	peak, perCPU := r.paced(g, 0, "--clients=64", "--duration=5s")
+	flood := []string{fmt.Sprintf("--rate=%.0f", 5*peak.answered()), "--max-in-flight=7000"}
+	refusal, least := r.refusal(r.full(), flood...), r.refusal(r.floor(), flood...)
+	r.Note("CPU of a refusal at that rate, beside the least", refusal < 3*least || least == 0, "< 3 times", "%s of %s", refusal.Round(time.Microsecond), least.Round(time.Microsecond))
+	over, overCPU := r.paced(g, refusal, append(flood, "--duration=10s")...)
+	again, _ := r.paced(g, 0, "--clients=64", "--duration=5s")
+	r.slow = max(r.slow, slowness())
+	r.within("p99 to the first text, 5 times the peak", time.Duration(over.FirstText.P99*float64(time.Millisecond)), 2*time.Second)
+	lower := min(peak.answered(), again.answered())
+	share := 100 * over.answered() / lower
+	if perCPU > 0 {
+		share = max(share, 100*overCPU/perCPU)
+	}
+	r.Note("turns answered, of the peak", share >= 60, ">= 60%", "%.0f%% of %.0f/s; a CPU second %.0f and %.0f", share, lower, overCPU, perCPU)
+	r.health("/healthz afterwards", g)
+}
+
+// loadReport is what matters here of the report of loadtest.
+type loadReport struct {
+	Seconds float64 `json:"measured_seconds"`
+	Streams struct {
+		Refused int64 `json:"refused"`
+	} `json:"streams"`
+	FirstText struct {
+		Count float64
+		P99   float64 `json:"p99_ms"`
+	} `json:"first_text"`
+}
+
+// answered is how many turns a second got a text.
+func (l loadReport) answered() float64 { return l.FirstText.Count / l.Seconds }
+
+// paced is load, and how many turns were answered for each second of the gateway's CPU time
+// but what refusals must cost; 0: that is not known.
+func (r *run) paced(g *gateway, refusal time.Duration, flags ...string) (loadReport, float64) {
+	before, _ := g.usage()
+	report := r.load(g, flags...)
+	after, err := g.usage()
+	spent := after.cpu - before.cpu - time.Duration(report.Streams.Refused)*refusal
+	if err != nil || spent <= 0 {
+		return report, 0
+	}
+	return report, report.FirstText.Count / spent.Seconds()
+}
+
+// refusal is the CPU time of a refusal by a server that is full, under a load: one request
+// after the other costs a server less than thousands at once; 0: that is not known.
+func (r *run) refusal(g *gateway, flags ...string) time.Duration {
+	before, _ := g.usage()
+	report := r.reported(g, append(flags, "--duration=3s")...)
+	after, err := g.usage()
+	if err != nil || report.Streams.Refused == 0 {
+		return 0
+	}
+	return (after.cpu - before.cpu) / time.Duration(report.Streams.Refused)
+}
+
+// load is the report of a load in which turns are answered.
+func (r *run) load(g *gateway, flags ...string) loadReport {
+	report := r.reported(g, flags...)
+	if report.FirstText.Count == 0 {
+		r.Must(errors.New("no turn was answered"))
+	}
+	return report
+}
+
+// reported runs the binary's own load generator.
+func (r *run) reported(g *gateway, flags ...string) (report loadReport) {
+	flags = append([]string{"loadtest", "--url=http://" + g.addr, "--timeout=20s", "--json=-"}, flags...)
+	out, _ := exec.CommandContext(r.Ctx, r.Binary, flags...).Output() // it fails if a turn is refused
+	if err := json.Unmarshal(out, &report); err != nil {
+		r.Must(fmt.Errorf("loadtest: %w", err))
+	}
+	return report
+}

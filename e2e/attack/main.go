@@ -1,0 +1,105 @@
+// Attack starts a built gateway as a process, does to it what has once broken it,
+// and prints what it measured as a table. scripts/attack.sh builds and runs it.
+//
+//	attack BINARY [ROW...]
+//
+// The exit code is 0 if every row is ok, 1 if one is broken, 2 if it was called
+// wrongly. What this machine cannot show is printed as skipped. It imports nothing of
+// the gateway and knows its wire only, so that it can judge any build of it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"sluice/e2e/scenario"
+)
+
+// patience bounds a scenario: a gateway that hangs is killed, and its row is broken.
+const patience = 120 * time.Second
+
+// named is one attack, named after what it is about.
+type named = scenario.Named[*run]
+
+// scenarios are all rows, in the order in which they run.
+func scenarios() []named {
+	return []named{
+		{Name: "unread body", Do: unreadBody},
+		{Name: "half bodies", Do: halfBodies},
+		{Name: "own shortage", Do: ownShortage},
+		{Name: "half-close", Do: halfClose},
+		{Name: "refusals", Do: refusals},
+		{Name: "slow readers", Do: slowReaders},
+		{Name: "overload", Do: overload},
+		{Name: "diag", Do: diag},
+		{Name: "head", Do: head},
+		{Name: "foreign page", Do: foreignPage},
+		{Name: "markdown", Do: markdownBombs},
+		{Name: "markdown in a turn", Do: markdownInATurn},
+		{Name: "foreign text", Do: foreignText},
+		{Name: "pattern bomb", Do: patternBomb},
+		{Name: "slow pattern", Do: slowPattern},
+		{Name: "tools surplus", Do: toolsSurplus},
+		{Name: "many calls", Do: manyCalls},
+		{Name: "odd usage", Do: oddUsage},
+		{Name: "goaway", Do: goAway},
+		{Name: "log reader gone", Do: logReaderGone},
+		{Name: "long log lines", Do: longLogLines},
+		{Name: "bidi", Do: bidi},
+		{Name: "short key", Do: shortKey},
+		{Name: "no home", Do: noHome},
+	}
+}
+
+// main stops what runs when it is interrupted.
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == floorFlag {
+		serveFloor()
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(attack(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// attack runs the scenarios that args name, all if they name none.
+func attack(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	wanted, err := choose(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "attack: %v\nusage: attack BINARY [ROW...]\n", err)
+		return 2
+	}
+	binary, err := filepath.Abs(args[0])
+	if err != nil {
+		fmt.Fprintln(stderr, "attack:", err)
+		return 2
+	}
+	return scenario.Table(ctx, stdout, wanted, func(ctx context.Context, s named) scenario.Row { return perform(ctx, binary, s) })
+}
+
+// choose reads the command line: a binary, and the names of rows.
+func choose(args []string) ([]named, error) {
+	if len(args) == 0 {
+		return nil, fmt.Errorf("which binary?")
+	}
+	return scenario.Choose(scenarios(), args[1:])
+}
+
+// perform runs one scenario and ends whatever it has started.
+//
+// What a scenario has started is ended also if it panics with something else than failure,
+// before the panic goes on.
+func perform(ctx context.Context, binary string, s named) scenario.Row {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.Name}}, slow: slowness()}
+	defer r.End()
+	r.Try(func() { s.Do(r) })
+	return r.Row
+}

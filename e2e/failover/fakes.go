@@ -1,0 +1,199 @@
+// This file has the fakes that the judge believes: a model that does what the request's
+// text orders, and a tool server that counts. They run in the judge's process, so that
+// killing gateways and Redis does not touch what is known of the truth.
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice/e2e/scenario"
+)
+
+// order is what a request's text asks of the fake model: so many calls of a tool, one
+// after the other, and then so many words. So each turn carries its own script, and the
+// fake needs none.
+//
+// It travels as text through gateways, stores and take-overs, and must come out the same.
+type order struct {
+	id    string // no other turn of the scenario has it; without spaces and colons
+	calls int    // each in a step of its own
+	words int    // at least 1, a chunk each
+	every time.Duration
+}
+
+// String is the text of a request.
+func (o order) String() string {
+	return fmt.Sprintf("order %s: calls %d, words %d, every %dms", o.id, o.calls, o.words, o.every.Milliseconds())
+}
+
+// readOrder finds it in what the model is asked.
+//
+// A request without an order gets one word.
+func readOrder(re *regexp.Regexp, body string) (o order) {
+	m := re.FindStringSubmatch(body)
+	if m == nil {
+		return order{id: "none", words: 1}
+	}
+	o.id = m[1]
+	o.calls, _ = strconv.Atoi(m[2])
+	o.words, _ = strconv.Atoi(m[3])
+	ms, _ := strconv.Atoi(m[4])
+	o.every = time.Duration(ms) * time.Millisecond
+	return o
+}
+
+// model is a simulator of the Gemini API: of its streaming call, as far as a gateway needs
+// it. It stands in the process of the judge, so that its clock is the judge's.
+type model struct {
+	once  sync.Once
+	order *regexp.Regexp
+	// closed is when the gateway closed the request of an order before its end, a time.Time by
+	// the order's id. A cancel that does not come so far costs money.
+	closed sync.Map
+}
+
+// ServeHTTP answers as the order in the request says.
+func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.once.Do(func() { m.order = regexp.MustCompile(`order (\S+): calls (\d+), words (\d+), every (\d+)ms`) })
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	o := readOrder(m.order, string(body))
+	w.Header().Set("Content-Type", "text/event-stream")
+	say := func(parts, end string) {
+		fmt.Fprintf(w, `data: {"candidates":[{"content":{"role":"model","parts":[%s]},"index":0%s}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCount":5}}`+"\n\n", parts, end)
+		_ = http.NewResponseController(w).Flush()
+	}
+	// The results in the request say how far the order has come.
+	if made := strings.Count(string(body), `"functionResponse"`); made < o.calls {
+		say(fmt.Sprintf(`{"functionCall":{"name":"count","args":{"order":"%s.%d"}}}`, o.id, made+1), `,"finishReason":"STOP"`)
+		return
+	}
+	for n := 1; n < o.words; n++ {
+		say(fmt.Sprintf(`{"text":"word%d "}`, n), "")
+		if o.every > 0 && scenario.Pause(r.Context(), o.every) != nil {
+			m.closed.Store(o.id, time.Now())
+			return
+		}
+	}
+	say(`{"text":"end."}`, `,"finishReason":"STOP"`)
+}
+
+// tools is an MCP server over HTTP without sessions. Its tools change something, must not
+// run twice, and count their calls: count by "order", refund by "amount". It is what the
+// judge believes, whatever gateways say.
+type tools struct {
+	// hold is from when a call comes to its answer. It counts in the middle, so that a kill
+	// finds calls that have not counted yet, and calls whose answer is lost.
+	hold time.Duration
+
+	mu    sync.Mutex     // guards the fields below
+	calls map[string]int // by order or amount
+	lasts map[string]calling
+}
+
+// calling is one call: when it came, and when its answer went out, or would have.
+type calling struct{ came, answered time.Time }
+
+// last returns the last call of something that was called.
+func (t *tools) last(key string) calling {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lasts[key]
+}
+
+// ran returns how often something was called.
+//
+// 0: never.
+func (t *tools) ran(key string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.calls[key]
+}
+
+// sum returns how many calls there were, and how many there were of what was called most.
+func (t *tools) sum() (all, most int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, n := range t.calls {
+		all, most = all+n, max(most, n)
+	}
+	return all, most
+}
+
+// ServeHTTP answers the few methods that a client needs.
+func (t *tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var req struct {
+		ID     json.RawMessage
+		Method string
+		Params struct {
+			ProtocolVersion, Name string
+			Arguments             struct {
+				Order  string
+				Amount float64
+			}
+		}
+	}
+	switch {
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	case json.NewDecoder(r.Body).Decode(&req) != nil:
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	case req.ID == nil:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	// What a gateway asks besides it can do without.
+	reply := `"error":{"code":-32601,"message":"no such method"}`
+	switch req.Method {
+	case "initialize":
+		reply = fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"failover","version":"1"}}`, req.Params.ProtocolVersion)
+	case "tools/list":
+		reply = `"result":{"tools":[` + writing("count", "order", "string") + "," + writing("refund", "amount", "number") + `]}`
+	case "tools/call":
+		key := req.Params.Arguments.Order
+		if req.Params.Name == "refund" {
+			key = strconv.FormatFloat(req.Params.Arguments.Amount, 'f', -1, 64)
+		}
+		reply = fmt.Sprintf(`"result":{"content":[{"type":"text","text":"done, number %d"}]}`, t.call(r, key))
+	case "ping":
+		reply = `"result":{}`
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, req.ID, reply)
+}
+
+// writing describes a tool that must not run twice: it says so itself, and no gateway may
+// be more careless with it than its annotations are.
+func writing(name, argument, kind string) string {
+	return fmt.Sprintf(`{"name":%q,"description":"Counts its calls.","inputSchema":{"type":"object","properties":{%q:{"type":%q}},"required":[%q]},`+
+		`"annotations":{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":false}}`, name, argument, kind, argument)
+}
+
+// call counts one, whether or not its caller is still there: what was asked for is done.
+func (t *tools) call(r *http.Request, key string) int {
+	came := time.Now()
+	time.Sleep(t.hold / 2)
+	t.mu.Lock()
+	if t.calls == nil {
+		t.calls, t.lasts = map[string]int{}, map[string]calling{}
+	}
+	t.calls[key]++
+	n := t.calls[key]
+	t.lasts[key] = calling{came, came.Add(t.hold)} // whether or not anybody waits for the answer
+	t.mu.Unlock()
+	_ = scenario.Pause(r.Context(), t.hold/2)
+	return n
+}

@@ -1,0 +1,120 @@
+// Failover starts two built gateways with one Redis, as processes of their own, kills
+// them and the Redis while they work, and checks that nothing is lost and nothing runs
+// twice. scripts/failover.sh builds and runs it.
+//
+//	failover [flags] BINARY [ROW...]
+//
+// The exit code is 0 if every row is ok, 1 if one is broken, 2 if it was called wrongly.
+// What this machine has no program for is printed as skipped. Redis and HAProxy are real
+// ones; the model is a simulator, the tools count their calls. It imports nothing of the
+// gateway and knows its wire only, so that it can judge any build of it.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"sluice/e2e/scenario"
+)
+
+// sizes say how much of everything there is.
+type sizes struct {
+	turns   int // of a gateway that is killed
+	load    int // turns that are reconciled
+	clients int // at the same time, of those
+	runs    int // of a workflow
+	kills   int // of each gateway, while they run
+	redis   int // kills of Redis, while they run
+	// least is between two kills of a gateway.
+	least   time.Duration
+	readers int // of another gateway's turns, for their connections to Redis
+	tries   int // of what is timed
+	// haproxy is the configuration file whose backend has gateways at ports 8081 to 8083.
+	haproxy string
+	// refund is the file of the workflow, with a payment server of its own.
+	refund string
+	// lease is how long a gateway counts as alive that is not.
+	lease time.Duration
+	// patience bounds a row.
+	patience time.Duration
+	keep     bool // the logs of what was started
+}
+
+// named is one row, named after what it is about.
+type named = scenario.Named[*run]
+
+// scenarios are all rows, in the order in which they run.
+func scenarios() []named {
+	return []named{
+		{Name: "killed in turns", Do: killedInTurns},
+		{Name: "killed in runs", Do: killedInRuns},
+		{Name: "shared key", Do: sharedKey},
+		{Name: "times", Do: times},
+		{Name: "reconciled", Do: reconciled},
+	}
+}
+
+// main stops what runs when it is interrupted.
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(failover(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// failover runs the scenarios that args name, all if they name none.
+func failover(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	s, binary, wanted, err := choose(args, stderr)
+	if err != nil {
+		fmt.Fprintf(stderr, "failover: %v\nusage: failover [flags] BINARY [ROW...]\n", err)
+		return 2
+	}
+	return scenario.Table(ctx, stdout, wanted, func(ctx context.Context, row named) scenario.Row { return perform(ctx, binary, s, row, stderr) })
+}
+
+// choose reads the command line.
+func choose(args []string, stderr io.Writer) (s sizes, binary string, wanted []named, err error) {
+	f := flag.NewFlagSet("failover", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.IntVar(&s.turns, "turns", 200, "turns of a gateway that is killed")
+	f.IntVar(&s.load, "load", 2000, "turns that are reconciled")
+	f.IntVar(&s.clients, "clients", 48, "clients of those")
+	f.IntVar(&s.runs, "runs", 200, "runs of a workflow")
+	f.IntVar(&s.kills, "kills", 10, "kills of each gateway during those")
+	f.IntVar(&s.redis, "redis", 2, "kills of Redis during those")
+	f.DurationVar(&s.least, "least", 3*time.Second, "least time between two kills of a gateway; the most is three times that")
+	f.IntVar(&s.readers, "readers", 1000, "readers of another gateway's turns")
+	f.IntVar(&s.tries, "tries", 200, "how often something is timed")
+	f.StringVar(&s.haproxy, "haproxy", "deploy/haproxy.cfg", "configuration of HAProxy")
+	f.StringVar(&s.refund, "refund", "examples/workflows/refund.yaml", "configuration with the workflow refund")
+	f.DurationVar(&s.patience, "patience", 30*time.Minute, "longest time of a row")
+	f.DurationVar(&s.lease, "lease", 15*time.Second, "tasks.lease of the gateways")
+	f.BoolVar(&s.keep, "keep", false, "keep the logs, and say where they are")
+	if err := f.Parse(args); err != nil {
+		return s, "", nil, err
+	}
+	if f.NArg() == 0 {
+		return s, "", nil, fmt.Errorf("which binary?")
+	}
+	if binary, err = filepath.Abs(f.Arg(0)); err != nil {
+		return s, "", nil, err
+	}
+	wanted, err = scenario.Choose(scenarios(), f.Args()[1:])
+	return s, binary, wanted, err
+}
+
+// perform runs one scenario and ends all that it has started.
+func perform(ctx context.Context, binary string, size sizes, s named, progress io.Writer) scenario.Row {
+	ctx, cancel := context.WithTimeout(ctx, size.patience)
+	defer cancel()
+	r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.Name}}, sizes: size, progress: progress}
+	defer r.End()
+	r.Try(func() { s.Do(r) })
+	return r.Row
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"time"
+
+	"sluice/e2e/scenario"
+)
+
+// run is one scenario at work: what it has started, and what it has measured. As with
+// testing.T, a scenario ends where it cannot go on; see must.
+type run struct {
+	scenario.Run
+	sizes    sizes
+	progress io.Writer // for who waits; not the result
+}
+
+// need ends the scenario, as skipped, on a machine without a program.
+func (r *run) need(programs ...string) {
+	for _, p := range programs {
+		if _, err := find(p); err != nil {
+			r.Lack(p)
+		}
+	}
+}
+
+// find returns the path of a program. Debian has servers where only root looks.
+func find(program string) (string, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		path, err = exec.LookPath("/usr/sbin/" + program)
+	}
+	return path, err
+}
+
+// say prints progress for the person who waits.
+func (r *run) say(format string, args ...any) {
+	fmt.Fprintf(r.progress, time.Now().Format("15:04:05 ")+format+"\n", args...)
+}
+
+// eventually waits until something holds.
+func (r *run) eventually(what string, limit time.Duration, holds func() bool) {
+	for deadline := time.Now().Add(limit); !holds(); r.Pause(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.Must(fmt.Errorf("%s: not within %s", what, limit))
+		}
+	}
+}
+
+// folder is removed when the scenario ends, unless its logs are wanted.
+func (r *run) folder() string {
+	dir, err := os.MkdirTemp("", "sluice-failover-")
+	r.Must(err)
+	if r.sizes.keep {
+		r.say("logs are in %s", dir)
+		return dir
+	}
+	r.AtEnd(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// port returns a port of this host that is free now. What listens there later must have
+// the same one after it was killed.
+func (r *run) port() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	r.Must(err)
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	r.Must(err)
+	return port
+}

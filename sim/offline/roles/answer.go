@@ -1,0 +1,30 @@
+// Package roles is what the demo's model does for a gateway itself: it routes, plans, judges,
+// criticises and refines answers, and it plays the agents of the example workflows. A visitor asks for none of
+// it; their phrases are in package offline. How well it does says nothing of a language model.
+package roles
+
+import "sluice/sim/geminisim"
+
+// Structured returns the roles that answer by a schema: a router, a planner, a judge and a critic.
+func Structured() []geminisim.Role { return []geminisim.Role{Route, Plan, Judge, Critic} }
+
+// Answer returns the answer to a request that is no visitor's: one to write an answer again, or one to an agent of
+// the example workflows. ok is false for all others.
+func Answer(q geminisim.Question) (a geminisim.Answer, ok bool) {
+	if again, ok := rewritten(q); ok {
+		return text(again), true
+	}
+	return role(q)
+}
+
+// LastRequest returns the place of the user's last message that is more than results of calls; -1: there is none.
+func LastRequest(messages []geminisim.Message) int {
+	i := len(messages) - 1
+	for i >= 0 && (messages[i].Model || len(messages[i].Results) > 0) {
+		i--
+	}
+	return i
+}
+
+// text is an answer without thoughts and calls.
+func text(s string) geminisim.Answer { return geminisim.Answer{Text: s} }

@@ -1,0 +1,240 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"sluice/stream"
+	"sluice/telemetry/trace"
+)
+
+// modelCalls are the calls of models in one turn, each from its request to its last byte.
+// Events say what came of them; they say neither how long a model was waited for nor that
+// one was asked of which the client hears nothing. It is safe for concurrent use.
+type modelCalls struct {
+	mu    sync.Mutex // guards the fields below
+	began time.Time  // of the turn, on the line of time of its events
+	list  []*modelCall
+}
+
+// modelCall is one of them. The mutex of modelCalls guards it.
+type modelCall struct {
+	who     stream.Attribution
+	purpose string // of a question of the gateway's own; empty: an agent works
+	model   string
+	began   time.Duration
+	took    time.Duration // once it is over
+	over    bool
+	failed  bool
+	usage   Usage
+	step    int // of the part that shows it; -1: none yet
+}
+
+// Context returns a context in which the calls of models are noted for the trace. began is
+// when the events of the turn count from.
+func (r *Recorder) Context(ctx context.Context, began time.Time) context.Context {
+	r.models.mu.Lock()
+	r.models.began = began
+	r.models.mu.Unlock()
+	return trace.Within(ctx, func(below trace.Recorder) trace.Recorder { return &noter{below: below, calls: &r.models} })
+}
+
+// speaks returns when the model was asked that now speaks for who, and notes that step shows
+// it. Without such a call it returns at.
+func (m *modelCalls) speaks(who *stream.Attribution, step int, at time.Duration) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.list {
+		if c.step < 0 && c.purpose == "" && c.speaksFor(who) {
+			c.step = step
+			return min(c.began, at)
+		}
+	}
+	return at
+}
+
+// speaksFor says whether the call is of who: sessions have unique ids, others a name within
+// their node.
+func (c *modelCall) speaksFor(who *stream.Attribution) bool {
+	if c.who.SessionID != "" || who.SessionID != "" {
+		return c.who.SessionID == who.SessionID
+	}
+	return c.who.AgentID == who.AgentID && c.who.NodeID == who.NodeID
+}
+
+// addModelCalls gives the steps of a turn that is over what is known of their models, and
+// those calls steps of their own that nobody heard of.
+func (r *Recorder) addModelCalls() {
+	r.models.mu.Lock()
+	defer r.models.mu.Unlock()
+	for _, c := range r.models.list {
+		if c.step < 0 {
+			name := c.purpose
+			if name == "" {
+				name = Speak
+			}
+			i := r.begin(Step{Name: name, ParentID: r.above(c), Agent: c.who.AgentID, NodeID: c.who.NodeID, SessionID: c.who.SessionID}, "", c.began)
+			if i < 0 {
+				return
+			}
+			c.step = r.open[i].step
+			r.end(i, max(c.took, 0))
+		}
+		s := &r.part.Steps[c.step]
+		s.Model = c.model
+		if c.usage != (Usage{}) {
+			s.Usage = &Usage{c.usage.Input, c.usage.Output, c.usage.Thinking}
+		}
+		if c.failed {
+			s.Status = Warning
+		}
+		if c.over {
+			ms := c.took.Milliseconds()
+			s.Millis = &ms
+		}
+	}
+	slices.SortStableFunc(r.part.Steps[1:], func(a, b Step) int { // the turn stays first
+		switch {
+		case a.Timestamp < b.Timestamp:
+			return -1
+		case a.Timestamp > b.Timestamp:
+			return 1
+		}
+		return 0
+	})
+}
+
+// above returns the step that a call is a part of, which nobody heard of.
+func (r *Recorder) above(c *modelCall) string {
+	if c.purpose == Router {
+		for _, s := range r.part.Steps {
+			if s.Name == Route {
+				return s.ID
+			}
+		}
+	}
+	return cmp.Or(r.parent(c.who), r.part.Steps[0].ID)
+}
+
+// For returns a context in which models are asked for a purpose of the gateway's own, which
+// becomes the name of the step. Where no trace is recorded it changes nothing.
+func For(ctx context.Context, purpose string) context.Context {
+	return trace.Within(ctx, func(at trace.Recorder) trace.Recorder {
+		if n, ok := at.(*noter); ok {
+			return &noter{below: n.below, calls: n.calls, who: n.who, purpose: purpose}
+		}
+		return at
+	})
+}
+
+// noter is a span that notes which models are asked below it, and hands everything on to
+// the span that telemetry has.
+type noter struct {
+	below   trace.Recorder // nil: there is none
+	calls   *modelCalls
+	who     stream.Attribution
+	purpose string
+	call    *modelCall // of the span of a model call
+}
+
+// Names of spans that say who asks a model, and for what; others belong to the span above.
+const (
+	spanNode  = "node"
+	spanRoute = "RouterExecutor.Route"
+	// SpanSession is the attribute of a sub-agent's session.
+	SpanSession = "sluice.session.id"
+)
+
+// Begin implements trace.Recorder.
+func (n *noter) Begin(kind trace.Kind, operation, subject string) trace.Recorder {
+	next := &noter{calls: n.calls, who: n.who, purpose: n.purpose}
+	if n.below != nil {
+		next.below = n.below.Begin(kind, operation, subject)
+	}
+	switch operation {
+	case trace.InvokeAgent:
+		next.who.AgentID = subject
+	case spanNode:
+		next.who.NodeID = subject
+	case spanRoute:
+		next.purpose = Router
+	case trace.Chat:
+		next.call = n.calls.add(n.who, n.purpose, subject)
+	}
+	return next
+}
+
+func (m *modelCalls) add(who stream.Attribution, purpose, model string) *modelCall {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &modelCall{who: who, purpose: purpose, model: model, began: time.Since(m.began), step: -1}
+	if len(m.list) < maxSteps {
+		m.list = append(m.list, c)
+	}
+	return c
+}
+
+// String implements trace.Recorder.
+func (n *noter) String(key, value string) {
+	if key == SpanSession {
+		n.who.SessionID = value // before anything begins below it
+	}
+	if n.below != nil {
+		n.below.String(key, value)
+	}
+}
+
+// Int implements trace.Recorder.
+func (n *noter) Int(key string, value int) {
+	if n.call != nil {
+		n.calls.mu.Lock()
+		switch key {
+		case trace.InputTokens:
+			n.call.usage.Input = value
+		case trace.OutputTokens:
+			n.call.usage.Output = value
+		}
+		n.calls.mu.Unlock()
+	}
+	if n.below != nil {
+		n.below.Int(key, value)
+	}
+}
+
+// Float implements trace.Recorder.
+func (n *noter) Float(key string, value float64) {
+	if n.below != nil {
+		n.below.Float(key, value)
+	}
+}
+
+// Propagate implements trace.Recorder.
+func (n *noter) Propagate(header http.Header) {
+	if n.below != nil {
+		n.below.Propagate(header)
+	}
+}
+
+// Link implements trace.Recorder.
+func (n *noter) Link(name string) {
+	if n.below != nil {
+		n.below.Link(name)
+	}
+}
+
+// End implements trace.Recorder.
+func (n *noter) End(failure string) {
+	if n.call != nil {
+		n.calls.mu.Lock()
+		n.call.over, n.call.failed = true, failure != ""
+		n.call.took = time.Since(n.calls.began) - n.call.began
+		n.calls.mu.Unlock()
+	}
+	if n.below != nil {
+		n.below.End(failure)
+	}
+}

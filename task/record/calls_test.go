@@ -1,0 +1,150 @@
+package record_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/chat"
+	"sluice/stream"
+	"sluice/task/record"
+	"sluice/telemetry/trace"
+)
+
+// step is what these tests look at of a step.
+type step struct {
+	Name, Agent, Node, Session, Model string
+	Started, Millis                   int64
+	Usage                             record.Usage
+	Status                            record.Status
+}
+
+func stepsOf(r *record.Recorder) (all []step) {
+	part, err := record.Read(r.Part(true).Encode())
+	if err != nil {
+		panic(err)
+	}
+	for i, s := range record.Join("task_1", []*record.Part{part}).Steps {
+		if i > 0 && s.ParentID == "" {
+			s.Name += " of no turn"
+		}
+		seen := step{Name: s.Name, Agent: s.Agent, Node: s.NodeID, Session: s.SessionID, Model: s.Model, Started: s.Started, Status: s.Status}
+		if s.Millis != nil {
+			seen.Millis = *s.Millis
+		}
+		if s.Usage != nil {
+			seen.Usage = *s.Usage
+		}
+		all = append(all, seen)
+	}
+	return all
+}
+
+// ask asks a model that takes a while.
+func ask(ctx context.Context, model string, while time.Duration, err error) {
+	_, span := trace.Start(ctx, trace.Client, trace.Chat, model)
+	time.Sleep(while)
+	span.Usage(3, 2, 1)
+	span.End(err)
+}
+
+// A model that is silent for three seconds is drawn as three seconds, with what it used; so is
+// the planner, of whom no event says anything.
+func TestModelCallsLastFromTheRequestToTheLastByte(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		r := record.New(record.Spec{}, "turn_1", began)
+		ctx := r.Context(t.Context(), began)
+		hear := func(ev stream.Event) { r.Hear(time.Since(began), ev) }
+		hear(&stream.Start{})
+		ask(record.For(ctx, record.Planner), "planner-model", time.Second, nil)
+		ask(ctx, "m", 3*time.Second, nil)
+		hear(&stream.ToolStarted{Call: call("c1", "", `{}`)})
+		time.Sleep(time.Second)
+		hear(&stream.ToolCompleted{Call: call("c1", "", ""), Duration: time.Second, Result: "one"})
+		ask(ctx, "m", 2*time.Second, nil)
+		hear(&stream.Delta{Text: "Done."})
+		time.Sleep(time.Second)
+		hear(&stream.Done{Reason: stream.Stop, Usage: chat.Usage{InputTokens: 9, OutputTokens: 9}})
+		used := record.Usage{Input: 3, Output: 3}
+		want := []step{
+			{Name: record.Turn, Millis: 8000, Usage: record.Usage{Input: 9, Output: 9}, Status: record.Info},
+			{Name: record.Planner, Model: "planner-model", Millis: 1000, Usage: used, Status: record.Info},
+			{Name: record.Speak, Model: "m", Started: 1000, Millis: 3000, Usage: used, Status: record.Info},
+			{Name: record.Speak, Model: "m", Started: 5000, Millis: 2000, Usage: used, Status: record.Info},
+		}
+		if diff := cmp.Diff(want, stepsOf(r)); diff != "" {
+			t.Errorf("the steps (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Branches overlap as they did, each with its own calls; what failed says so.
+func TestModelCallsOfBranches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		r := record.New(record.Spec{}, "turn_1", began)
+		ctx := r.Context(t.Context(), began)
+		ended := make(chan struct{})
+		branch := func(node, agent string, while time.Duration, err error) {
+			in, n := trace.Start(ctx, trace.Internal, "node", node)
+			in, a := trace.Start(in, trace.Internal, trace.InvokeAgent, agent)
+			ask(in, "m", while, err)
+			a.End(err)
+			n.End(err)
+			ended <- struct{}{}
+		}
+		go branch("left", "one", 2*time.Second, nil)
+		go branch("right", "one", 3*time.Second, context.DeadlineExceeded)
+		<-ended
+		r.Hear(time.Since(began), &stream.InnerDelta{Delta: "left", Attribution: stream.Attribution{NodeID: "left", AgentID: "one"}})
+		<-ended
+		r.Hear(time.Since(began), &stream.Done{Reason: stream.Stop})
+		want := []step{
+			{Name: record.Turn, Millis: 3000, Status: record.Info},
+			{Name: record.Speak, Agent: "one", Node: "left", Model: "m", Millis: 2000, Usage: record.Usage{Input: 3, Output: 3}, Status: record.Info},
+			{Name: record.Speak, Agent: "one", Node: "right", Model: "m", Millis: 3000, Usage: record.Usage{Input: 3, Output: 3}, Status: record.Warning},
+		}
+		if diff := cmp.Diff(want, stepsOf(r)); diff != "" {
+			t.Errorf("the steps (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// spans counts what reaches telemetry.
+type spans struct{ began, ended, attributes int }
+
+func (s *spans) Begin(trace.Kind, string, string) trace.Recorder { s.began++; return s }
+func (s *spans) String(string, string)                           { s.attributes++ }
+func (s *spans) Int(string, int)                                 { s.attributes++ }
+func (s *spans) Float(string, float64)                           { s.attributes++ }
+func (s *spans) Propagate(h http.Header)                         { h.Set("Traceparent", "here") }
+func (s *spans) Link(string)                                     { s.attributes++ }
+func (s *spans) End(string)                                      { s.ended++ }
+
+// Telemetry sees the same spans as without a trace.
+func TestTelemetryIsPassedOn(t *testing.T) {
+	t.Parallel()
+	r := record.New(record.Spec{}, "turn_1", time.Now())
+	below := new(spans)
+	ctx := trace.Within(t.Context(), func(trace.Recorder) trace.Recorder { return below })
+	ctx = r.Context(ctx, time.Now())
+	_, span := trace.Start(ctx, trace.Client, trace.Chat, "m")
+	span.String("a", "b")
+	span.Int("c", 1)
+	span.Float("d", 1)
+	span.Link("e")
+	if span.Name() != "here" {
+		t.Errorf("the span's name is %q", span.Name())
+	}
+	span.End(nil)
+	if diff := cmp.Diff(spans{began: 1, ended: 1, attributes: 4}, *below, cmp.AllowUnexported(spans{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

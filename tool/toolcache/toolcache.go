@@ -1,0 +1,205 @@
+// Package toolcache keeps results of tools that change nothing, so that a call which was
+// made a moment ago need not be made again.
+//
+// What is kept belongs to a user, unless the operator says that all may share it, and to
+// a generation of its server. Any call that may change something begins a new generation,
+// before it runs and after: what was read before, or meanwhile, is not found any more.
+//
+// A cache that cannot be reached is as good as an empty one: the tool runs.
+// Nothing is kept of a call that failed, and nothing larger than a bound.
+package toolcache
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/store"
+	"sluice/telemetry/metrics"
+	"sluice/tool"
+)
+
+const (
+	// maxResult is the longest text that is kept.
+	maxResult = 32 << 10
+	// generationLives is how long a generation is remembered, from its beginning. One that
+	// is forgotten is followed by a new one.
+	generationLives = time.Hour
+	// maxRaise bounds the steps from one generation to the next. They are drawn by lot, so
+	// that a generation which was forgotten is not met again.
+	maxRaise = 1 << 20
+)
+
+// Outcomes of a lookup, in the metric.
+const (
+	hit    = "hit"
+	miss   = "miss"
+	failed = "error" // the keeper could not be asked
+)
+
+// Source runs the tools.
+type Source interface {
+	// Tools returns what can be called now.
+	Tools(ctx context.Context) *tool.Set
+	// Call runs one tool.
+	Call(ctx context.Context, call tool.Call) (tool.Result, error)
+	// Known returns the tool that a model knows by name; nil: there is none. It waits for
+	// nothing.
+	Known(name string) *tool.Known
+}
+
+// Keeper keeps results as values, and a counter of generations for each server; see
+// package store for what the methods mean.
+type Keeper interface {
+	Value(ctx context.Context, key string) (store.Value, error)
+	PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (store.Value, error)
+	AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (int64, error)
+	Counter(ctx context.Context, key string) (int64, error)
+}
+
+// Cache is what all sources of a process share. It is safe for concurrent use. Use New.
+type Cache struct {
+	keeper  Keeper
+	lookups metrics.Counter
+
+	mu sync.Mutex // guards the field below
+	// unsettled are servers whose generation could not be raised. Nothing is looked up of
+	// them until that has succeeded.
+	unsettled map[string]bool
+}
+
+// New returns a Cache. keeper is nil if there is none but this process; m may be nil.
+func New(keeper Keeper, m *metrics.Registry) *Cache {
+	if keeper == nil {
+		keeper = newLocal()
+	}
+	return &Cache{
+		keeper:    keeper,
+		lookups:   m.Counter("tool_cache_total", "Calls of tools whose results are kept, by what became of the lookup.", "server", "outcome"),
+		unsettled: map[string]bool{},
+	}
+}
+
+// Tools are those of a Source, some of them with their results kept.
+type Tools struct {
+	Source
+	cache *Cache
+}
+
+// Around returns the tools of a source.
+func (c *Cache) Around(s Source) *Tools { return &Tools{s, c} }
+
+// Call returns what a tool that changes nothing said a moment ago, marked as Cached, or
+// else runs the tool. A keeper that is unavailable costs no call its result.
+func (t *Tools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	known := t.Known(call.Name)
+	if known == nil || len(known.Policy.Cache) == 0 {
+		return t.Source.Call(ctx, call)
+	}
+	if !known.Annotations.ReadOnly {
+		return t.change(ctx, known.Server, call)
+	}
+	ttl := known.Policy.Cache[known.Name]
+	e, may := entryOf(ctx, known, call)
+	if ttl == 0 || !may {
+		return t.Source.Call(ctx, call)
+	}
+	return t.read(ctx, e, ttl, call)
+}
+
+// change runs a tool that may change something.
+func (t *Tools) change(ctx context.Context, server string, call tool.Call) (tool.Result, error) {
+	kept := context.WithoutCancel(ctx) // the keeper has a time limit of its own
+	t.cache.raise(kept, server)
+	defer t.cache.raise(kept, server)
+	return t.Source.Call(ctx, call)
+}
+
+// read returns what was kept of a call, or runs the tool and keeps what it says.
+func (t *Tools) read(ctx context.Context, e entry, ttl time.Duration, call tool.Call) (tool.Result, error) {
+	c := t.cache
+	generation, err := c.generation(ctx, e.server)
+	if err != nil {
+		c.lookups.Inc(e.server, failed)
+		return t.Source.Call(ctx, call)
+	}
+	key := e.key(generation)
+	v, err := c.keeper.Value(ctx, key)
+	if err == nil {
+		c.lookups.Inc(e.server, hit)
+		return tool.Result{ID: call.ID, Name: call.Name, Text: string(v.Data), Cached: true}, nil
+	}
+	outcome := failed
+	if errors.Is(err, store.ErrNotFound) {
+		outcome = miss
+	}
+	c.lookups.Inc(e.server, outcome)
+	result, err := t.Source.Call(ctx, call)
+	if err == nil && outcome == miss && !result.IsError && len(result.Text) <= maxResult {
+		// Somebody else may have kept the same meanwhile, or nothing can be kept now: in
+		// either case the next call finds out.
+		_, _ = c.keeper.PutValue(ctx, key, store.Value{Data: []byte(result.Text)}, ttl)
+	}
+	return result, err
+}
+
+// generation returns a server's generation, which is never 0.
+func (c *Cache) generation(ctx context.Context, server string) (int64, error) {
+	c.mu.Lock()
+	unsettled := c.unsettled[server]
+	c.mu.Unlock()
+	if unsettled {
+		return c.raise(ctx, server)
+	}
+	n, err := c.keeper.Counter(ctx, store.GenerationKey(server))
+	if err != nil || n != 0 {
+		return n, err
+	}
+	return c.raise(ctx, server)
+}
+
+// raise begins a new generation of a server.
+func (c *Cache) raise(ctx context.Context, server string) (int64, error) {
+	n, err := c.keeper.AddCounter(ctx, store.GenerationKey(server), 1+rand.Int64N(maxRaise), generationLives)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.unsettled[server] = true
+	} else {
+		delete(c.unsettled, server)
+	}
+	return n, err
+}
+
+// entry names what is kept of a call, whichever generation it is of.
+type entry struct{ tenant, user, server, tool, arguments string }
+
+// key is where a result is kept. It has everything that a result may depend on;
+// the generation grows when a server's results may have changed.
+func (e entry) key(generation int64) string {
+	return store.CacheKey(e.tenant, e.user, e.server, e.tool, e.arguments, generation)
+}
+
+// entryOf returns the entry of a call. Without a user there is none, unless all share what
+// is kept; nor is there one for arguments that are no JSON. Integers stay as they are
+// written: as floating-point numbers, ids beyond 2^53 would become equal.
+func entryOf(ctx context.Context, known *tool.Known, call tool.Call) (e entry, may bool) {
+	who := chat.TurnOf(ctx).Caller
+	e = entry{tenant: who.Tenant, user: who.Key, server: known.Server, tool: known.Name}
+	if known.Policy.CacheShared {
+		e.user = ""
+	} else if e.user == "" {
+		return entry{}, false
+	}
+	arguments := call.Arguments.Clone()
+	if arguments.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
+		return entry{}, false
+	}
+	e.arguments = string(arguments)
+	return e, true
+}
