@@ -18,9 +18,15 @@ import (
 func TestContextsCarryFewThings(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"agent/remote/http.go exchangeKey", "chat/turn.go turnKey", "dialect/a2a/open.go callKey", "model/gemini/sdk.go sdkCallKey",
-		"handlers/conn.go connKey", "mcpclient/internal/wire/exchange.go exchangeKey", "task/recording/serve.go turnKey",
-		"tool/attempt.go attemptKey", "telemetry/trace/trace.go key",
+		"agent/remote/http.go exchangeKey",
+		"chat/turn.go turnKey",
+		"dialect/a2a/open.go callKey",
+		"handlers/conn.go connKey",
+		"mcpclient/internal/wire/exchange.go exchangeKey",
+		"model/gemini/sdk.go sdkCallKey",
+		"task/recording/serve.go turnKey",
+		"telemetry/trace/trace.go key",
+		"tool/attempt.go attemptKey",
 	}
 	set := regexp.MustCompile(`context\.WithValue\([^\n]*?, (\w+)\{\}`)
 	got := map[string]bool{}

@@ -141,7 +141,7 @@ func TestConcurrencyPageNamesWhatStartsGoroutines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := regexp.MustCompile(`^(cmd|doctor|examples|loadtest)/|^internal/(attack|failover|peers|browser|judges|protocols|rivals|scenario|skipped|testnet|todo|geminisim|modelsim|offline|home)/|/(gatewaytest|wholetest|storetest)/|_test\.go$`)
+	elsewhere := regexp.MustCompile(`^(cmd|clients|e2e|examples|sim)/|^internal/(skipped|testnet)/|/(gatewaytest|wholetest|storetest)/|_test\.go$`)
 	found := 0
 	for _, file := range goFiles(t, elsewhere) {
 		if !startsGoroutine(t, file) {
@@ -166,7 +166,7 @@ func TestOperationsPageNamesTheMetrics(t *testing.T) {
 	}
 	registers := regexp.MustCompile(`\.(?:Counter|CounterFunc|GaugeFunc|GaugesFunc|Histogram|Fractions)\("([a-z_]+)"`)
 	found := 0
-	for _, file := range goFiles(t, regexp.MustCompile(`_test\.go$|^internal/(attack|failover|peers)/`)) {
+	for _, file := range goFiles(t, regexp.MustCompile(`_test\.go$|^e2e/`)) {
 		text, err := os.ReadFile(filepath.FromSlash(file))
 		if err != nil {
 			t.Fatal(err)

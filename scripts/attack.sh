@@ -14,5 +14,5 @@ if [[ $# -eq 0 ]]; then
 	go build -C "$root" -o "$work/sluice" ./cmd/sluice
 	set -- "$work/sluice"
 fi
-go build -C "$root" -o "$work/attack" ./e2e/attack
+go build -C "$root/e2e" -o "$work/attack" ./attack
 "$work/attack" "$@"

@@ -16,7 +16,7 @@ if [[ -z ${SLUICE:-} ]]; then
 	SLUICE=$work/sluice
 	go build -o "$SLUICE" ./cmd/sluice
 fi
-go build -o "$work/failover" ./e2e/failover
+go build -C e2e -o "$work/failover" ./failover
 flags=()
 while [[ ${1:-} == -* ]]; do # a flag and its value
 	flags+=("$1")

@@ -13,7 +13,7 @@
 #   .venv/models/                 LiteLLM's proxy and llmock, from PyPI
 #   .venv/llamacpp/               llama.cpp's server and a small model for it, from PyPI
 #   .venv/graphs/                 networkx, from PyPI
-#   Go's module cache             the libraries that e2e/judges sets beside our codecs
+#   Go's module cache             what e2e, a module of its own, needs beside the gateway's
 #   .venv/channel/                a counter of SMS segments, from PyPI
 #   e2e/peers/npm/           see npm-peers-install.sh
 #   nginx, HAProxy, nc and socat  see balancers-install.sh
@@ -153,11 +153,11 @@ llamacpp() {
 		sum "$want" >"$venv/.peers" || fail "llama.cpp's server and its model could not be installed"
 }
 
-# judges downloads the modules of e2e/judges and compiles them, which takes
+# judges downloads the modules of e2e and compiles its tests, which takes
 # minutes where it is done for the first time: a test should not.
 judges() {
-	cd e2e/judges && bounded go list -deps -test ./... >/dev/null && bounded go test -run '^$' ./... >/dev/null && return
-	fail "the libraries of e2e/judges could not be downloaded and compiled"
+	cd e2e && bounded go list -deps -test ./... >/dev/null && bounded go test -run '^$' ./... >/dev/null && return
+	fail "the modules of e2e could not be downloaded and compiled"
 	return 1
 }
 
