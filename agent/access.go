@@ -31,7 +31,7 @@ func readOnlyOf(whole *tool.Set) *tool.Set {
 			continue
 		}
 		spec.Fallback, spec.More = readOnlyFallbacks(whole, &spec)
-		if spec.Fallback != "" || !away(whole, spec.Server) {
+		if spec.Fallback != "" || !unavailable(whole, spec.Server) {
 			part.Specs = append(part.Specs, spec)
 		}
 	}
@@ -56,7 +56,7 @@ func readOnlyFallbacks(whole *tool.Set, spec *tool.Spec) (first string, more []s
 	return first, more
 }
 
-// away says whether a server of the set cannot be called.
-func away(tools *tool.Set, server string) bool {
+// unavailable says whether a server of the set cannot be called.
+func unavailable(tools *tool.Set, server string) bool {
 	return slices.ContainsFunc(tools.Unavailable, func(u tool.UnavailableServer) bool { return u.Server == server })
 }

@@ -93,11 +93,11 @@ func TestToolsOffAsksNobody(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
 		request: chat.Request{Input: "hi", Tools: chat.ToolsOff}, answers: []answer{says("x")}, listing: time.Second,
-		tools: &tool.Set{Unavailable: []tool.UnavailableServer{{Server: "todo", Err: away(true)}}},
+		tools: &tool.Set{Unavailable: []tool.UnavailableServer{{Server: "todo", Err: unavailable(true)}}},
 	})
 	got.want(t, "start m", "delta x", "done stop")
-	if got.took != 0 {
-		t.Errorf("the turn took %v", got.took)
+	if got.elapsed != 0 {
+		t.Errorf("the turn took %v", got.elapsed)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestFallbackOfAReadOnlyTurn(t *testing.T) {
 			{Name: "lookup", Server: "two", Annotations: lookup},
 		}}
 		for _, name := range servers {
-			s.Unavailable = append(s.Unavailable, tool.UnavailableServer{Server: name, Err: away(true)})
+			s.Unavailable = append(s.Unavailable, tool.UnavailableServer{Server: name, Err: unavailable(true)})
 		}
 		return s
 	}
@@ -129,7 +129,7 @@ func TestFallbackOfAReadOnlyTurn(t *testing.T) {
 			t.Parallel()
 			got := play(t, scene{
 				request: chat.Request{Input: "hi", Tools: chat.ToolsReadOnly}, tools: tt.tools,
-				answers: []answer{wants(call("a", "search", "{}")), says("x")}, call: failing(map[string]error{"search": away(true)}),
+				answers: []answer{wants(call("a", "search", "{}")), says("x")}, call: failing(map[string]error{"search": unavailable(true)}),
 			})
 			var ran []string
 			for _, c := range got.calls {

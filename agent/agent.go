@@ -84,7 +84,7 @@ type Config struct {
 	// origin alone; see chat.Portable.
 	Origin string
 	// Keyed says that models are configured by key, so that all figures of the usage
-	// are told.
+	// are reported.
 	Keyed bool
 	// LogPayloads puts tool arguments and results into the log.
 	LogPayloads bool
@@ -121,7 +121,7 @@ func New(cfg Config) *Agent {
 
 // Run answers a request: it is Loop from the first State, or from the one that was
 // paused, to the last, or until calls must wait. See stream.Runner for what it returns.
-// The Usage of a turn that goes on holds what it has spent before; times are its own.
+// The Usage of a turn that continues holds what it has spent before; times are its own.
 func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (result stream.Result, err error) {
 	t := a.turn(ctx, sink)
 	err = t.enter(req)
@@ -135,7 +135,7 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (r
 }
 
 // conclude fills in the result of a turn, which was paused with p unless that is nil. It
-// is no part of Run, whose frame would else hold a second Result while the turn runs: see
+// is not part of Run, whose frame would else hold a second Result while the turn runs: see
 // docs/performance.md about the stack of an open stream.
 func (t *turn) conclude(result *stream.Result, p *chat.Paused, made bool) {
 	*result = t.state.result()
@@ -150,7 +150,7 @@ func (t *turn) conclude(result *stream.Result, p *chat.Paused, made bool) {
 }
 
 // Begin returns the State of a turn that has not asked the model yet, or of the one that
-// req.Resumed goes on with. It emits which tools cannot be used.
+// req.Resumed continues with. It emits which tools cannot be used.
 func (a *Agent) Begin(ctx context.Context, req *chat.Request, sink stream.Sink) (State, error) {
 	t := a.turn(ctx, sink)
 	err := t.enter(req)
@@ -174,8 +174,8 @@ func (a *Agent) Waits(ctx context.Context, s State) (*chat.Question, error) {
 
 // Step continues a turn by one model call and the tools that it asks for; or, if
 // calls have been waiting, by those. It takes over s and returns the State after
-// it, which is over, waits for answers, or goes on. With an error the State counts
-// for its figures alone.
+// it, which is over, waits for answers, or continues. With an error the State counts for its
+// figures alone.
 func (a *Agent) Step(ctx context.Context, s State, sink stream.Sink) (State, error) {
 	t := a.turn(ctx, sink)
 	err := t.resume(s)

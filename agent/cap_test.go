@@ -35,8 +35,8 @@ func count(events []string, prefix string) (n int) {
 	return n
 }
 
-// Of one answer 128 calls are taken. The rest are neither told of nor sent back;
-// their number is told once, to the client and to the model.
+// Of one answer 128 calls are taken. The rest are neither reported nor sent back; their number
+// is reported once, to the client and to the model.
 func TestCallsBeyondTheCap(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -16,7 +16,7 @@ import (
 	"sluice/tool"
 )
 
-const tookTooLong = "error fatal timeout The request took too long and was stopped"
+const requestTimedOut = "error fatal timeout The request took too long and was stopped"
 
 // stalls waits for the end of its context and fails as give says.
 func stalls(give func(context.Context) error) answer {
@@ -26,7 +26,7 @@ func stalls(give func(context.Context) error) answer {
 	}
 }
 
-// asErrors are the ways in which a Model or a Tools may tell that ctx ended.
+// asErrors are the ways in which a Model or a Tools may say that ctx ended.
 func asErrors() map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"the context's error": context.Context.Err,
@@ -43,9 +43,9 @@ func TestTurnTimeoutWhileTheModelStreams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := play(t, scene{answers: []answer{then(chunks(text("a")), stalls(give))}})
-			got.want(t, "start m", "delta a", tookTooLong, "done timeout")
-			if got.took != 30*time.Second || !got.faults[0].Recoverable {
-				t.Errorf("took %v (want 30s), fault %+v", got.took, got.faults[0])
+			got.want(t, "start m", "delta a", requestTimedOut, "done timeout")
+			if got.elapsed != 30*time.Second || !got.faults[0].Recoverable {
+				t.Errorf("took %v (want 30s), fault %+v", got.elapsed, got.faults[0])
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func TestTurnTimeoutWhileToolsRun(t *testing.T) {
 				}
 				s.timeout = 5 * time.Second
 				got := play(t, s)
-				got.want(t, "start m", "call a "+name+"@todo {}", want, tookTooLong, "done timeout")
+				got.want(t, "start m", "call a "+name+"@todo {}", want, requestTimedOut, "done timeout")
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestToolEndsAfterTheTurn(t *testing.T) {
 					return result(c, "ok"), tt.err
 				},
 			})
-			got.want(t, "start m", "call a add@todo {}", tt.want, tookTooLong, "done timeout")
+			got.want(t, "start m", "call a add@todo {}", tt.want, requestTimedOut, "done timeout")
 		})
 	}
 }
@@ -114,7 +114,7 @@ func TestNoToolStartsAfterTheEnd(t *testing.T) {
 		time.Sleep(time.Minute)
 		return nil
 	})}})
-	got.want(t, "start m", tookTooLong, "done timeout")
+	got.want(t, "start m", requestTimedOut, "done timeout")
 	if len(got.calls) > 0 {
 		t.Errorf("%d calls ran after the turn's end", len(got.calls))
 	}
@@ -125,7 +125,7 @@ func TestTurnEndsBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	down := tool.UnavailableServer{Server: "todo", Err: &fault.Error{Type: fault.MCPUnavailable, Message: "down"}}
 	got := play(t, scene{listing: time.Minute, tools: &tool.Set{Unavailable: []tool.UnavailableServer{down}}})
-	got.want(t, "start m", tookTooLong, "done timeout")
+	got.want(t, "start m", requestTimedOut, "done timeout")
 }
 
 func TestShutdown(t *testing.T) {
@@ -142,8 +142,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// Nobody hears an end when the client is gone. A call that is cut is still closed,
-// for anyone who counts calls.
+// Nobody receives an end when the client is gone. A call that is cut is still closed, for
+// anyone who counts calls.
 func TestClientGone(t *testing.T) {
 	t.Parallel()
 	for name, cause := range map[string]error{
@@ -176,8 +176,8 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-// A panic is told as what it is, whatever else ended the turn meanwhile: its text
-// must not get lost.
+// A panic is reported as what it is, whatever else ended the turn meanwhile: its text must not
+// get lost.
 func TestPanicAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	const bug = "error fatal internal_error Something went wrong on our side"
@@ -221,8 +221,8 @@ func rich() scene {
 	}
 }
 
-// Wherever the sink fails, nothing is told after it, nothing is begun any more,
-// and what runs is cut. The fakes complain about the first two.
+// Wherever the sink fails, nothing is reported after it, nothing is begun any more, and what
+// runs is cut. The fakes complain about the first two.
 func TestSinkFails(t *testing.T) {
 	t.Parallel()
 	s := rich()
@@ -256,8 +256,8 @@ func TestSinkFails(t *testing.T) {
 				if diff := cmp.Diff(whole.events[:len(got.events)], append([]string{}, got.events...)); diff != "" {
 					t.Errorf("events before the failure (-want +got):\n%s", diff)
 				}
-				if len(got.events) < slices.Index(whole.events, lateEnd) && got.took > time.Millisecond {
-					t.Errorf("took %v after the sink failed", got.took)
+				if len(got.events) < slices.Index(whole.events, lateEnd) && got.elapsed > time.Millisecond {
+					t.Errorf("took %v after the sink failed", got.elapsed)
 				}
 			})
 		}
@@ -275,7 +275,7 @@ func TestSinkPanicsWhileToolsRun(t *testing.T) {
 		return nil
 	}
 	got := play(t, s)
-	if got.took > time.Millisecond || !strings.Contains(got.log, "a bug in the sink") {
-		t.Errorf("took %v, want 1ms: read is cut; log:\n%s", got.took, got.log)
+	if got.elapsed > time.Millisecond || !strings.Contains(got.log, "a bug in the sink") {
+		t.Errorf("took %v, want 1ms: read is cut; log:\n%s", got.elapsed, got.log)
 	}
 }

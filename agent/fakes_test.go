@@ -56,7 +56,7 @@ type outcome struct {
 	calls    []tool.Call // as they began
 	flushed  []int       // events in each Flush that had any
 	log      string
-	took     time.Duration
+	elapsed  time.Duration
 	err      error
 }
 
@@ -100,7 +100,7 @@ func play(t *testing.T, s scene) (got outcome) {
 			frame.Timeout = 30 * time.Second
 		}
 		got.err = frame.Run(ctx, &s.request, rec)
-		got.took, got.log = time.Since(began), log.String()
+		got.elapsed, got.log = time.Since(began), log.String()
 		if errors.Is(got.err, stream.ErrGrammar) {
 			t.Errorf("the grammar is broken: %v", got.err)
 		}

@@ -17,7 +17,7 @@ var searchAndLookup = &tool.Set{Specs: []tool.Spec{
 	{Name: "lookup", Server: "two", Fallback: "search"},
 }}
 
-func away(noEffect bool) error {
+func unavailable(noEffect bool) error {
 	return &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage, NoEffect: noEffect, Unknown: !noEffect}
 }
 
@@ -33,8 +33,8 @@ func failing(errs map[string]error) func(context.Context, tool.Call) (tool.Resul
 }
 
 const (
-	searchFailed = "failed a 1s MCP service temporarily unavailable"
-	searchAway   = "error mcp_unavailable MCP service temporarily unavailable"
+	searchFailed      = "failed a 1s MCP service temporarily unavailable"
+	searchUnavailable = "error mcp_unavailable MCP service temporarily unavailable"
 )
 
 func TestSubstitute(t *testing.T) {
@@ -45,20 +45,20 @@ func TestSubstitute(t *testing.T) {
 		events []string // of the step
 		result string
 	}{
-		"answers": {map[string]error{"search": away(true)},
-			[]string{"call a search@one {\"q\":1}", searchFailed, searchAway, "call call_1 lookup@two {\"q\":1}", "completed call_1 1s lookup {\"q\":1}"},
+		"answers": {map[string]error{"search": unavailable(true)},
+			[]string{"call a search@one {\"q\":1}", searchFailed, searchUnavailable, "call call_1 lookup@two {\"q\":1}", "completed call_1 1s lookup {\"q\":1}"},
 			"lookup {\"q\":1}\n[search was unavailable; lookup answered in its place with the same arguments]"},
-		"is unavailable itself, and nobody stands in for it": {map[string]error{"search": away(true), "lookup": away(true)},
-			[]string{"call a search@one {\"q\":1}", searchFailed, searchAway, "call call_1 lookup@two {\"q\":1}", "failed call_1 1s MCP service temporarily unavailable", searchAway},
+		"is unavailable itself, and nobody stands in for it": {map[string]error{"search": unavailable(true), "lookup": unavailable(true)},
+			[]string{"call a search@one {\"q\":1}", searchFailed, searchUnavailable, "call call_1 lookup@two {\"q\":1}", "failed call_1 1s MCP service temporarily unavailable", searchUnavailable},
 			"! MCP service temporarily unavailable\n[search was unavailable; lookup was called in its place with the same arguments]"},
-		"is lost": {map[string]error{"search": away(true), "lookup": unknown},
-			[]string{"call a search@one {\"q\":1}", searchFailed, searchAway, "call call_1 lookup@two {\"q\":1}", "unknown call_1 1s lost", "error tool_execution_failed lost"},
+		"is lost": {map[string]error{"search": unavailable(true), "lookup": unknown},
+			[]string{"call a search@one {\"q\":1}", searchFailed, searchUnavailable, "call call_1 lookup@two {\"q\":1}", "unknown call_1 1s lost", "error tool_execution_failed lost"},
 			"! lost. The call was sent, but whether it took effect is not known. Do not call it again; tell the user that the outcome is unknown.\n[search was unavailable; lookup was called in its place with the same arguments]"},
-		"not after an unknown outcome": {map[string]error{"search": away(false)},
-			[]string{"call a search@one {\"q\":1}", "unknown a 1s MCP service temporarily unavailable", searchAway},
+		"not after an unknown outcome": {map[string]error{"search": unavailable(false)},
+			[]string{"call a search@one {\"q\":1}", "unknown a 1s MCP service temporarily unavailable", searchUnavailable},
 			"! MCP service temporarily unavailable. The call was sent, but whether it took effect is not known. Do not call it again; tell the user that the outcome is unknown."},
 		"not when it may have had an effect": {map[string]error{"search": &fault.Error{Type: fault.MCPUnavailable, Message: fault.MCPUnavailableMessage}},
-			[]string{"call a search@one {\"q\":1}", searchFailed, searchAway}, "! MCP service temporarily unavailable"},
+			[]string{"call a search@one {\"q\":1}", searchFailed, searchUnavailable}, "! MCP service temporarily unavailable"},
 		"not for the tool's own error": {map[string]error{"search": &fault.Error{Type: fault.ToolFailed, Message: "no", NoEffect: true}},
 			[]string{"call a search@one {\"q\":1}", "failed a 1s no", "error tool_execution_failed no"}, "! no"},
 	} {
@@ -86,15 +86,15 @@ func TestNothingRunsAfterALostSubstitute(t *testing.T) {
 	lost := &fault.Error{Type: fault.ToolFailed, Message: "lost", Unknown: true}
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "search", "{}")), wants(call("b", "search", "{}"), call("c", "lookup", "{ }")), says("x")},
-		tools:   searchAndLookup, call: failing(map[string]error{"search": away(true), "lookup": lost}),
+		tools:   searchAndLookup, call: failing(map[string]error{"search": unavailable(true), "lookup": lost}),
 	})
 	if len(got.calls) != 2 {
 		t.Errorf("%d calls ran, want 2: %v", len(got.calls), got.calls)
 	}
 }
 
-// The results keep the order of the calls, and a substitute runs beside the others.
-func TestSubstituteBesideOtherCalls(t *testing.T) {
+// The results keep the order of the calls, and a substitute runs alongside the others.
+func TestSubstituteNextToOtherCalls(t *testing.T) {
 	t.Parallel()
 	tools := &tool.Set{Specs: append([]tool.Spec{{Name: "slow", Server: "two"}}, searchAndLookup.Specs...)}
 	got := play(t, scene{
@@ -103,10 +103,10 @@ func TestSubstituteBesideOtherCalls(t *testing.T) {
 			if c.Name == "slow" {
 				time.Sleep(1500 * time.Millisecond)
 			}
-			return failing(map[string]error{"search": away(true)})(ctx, c)
+			return failing(map[string]error{"search": unavailable(true)})(ctx, c)
 		},
 	})
-	got.want(t, "start m", "call a search@one {}", "call b slow@two {}", searchFailed, searchAway, "call call_1 lookup@two {}",
+	got.want(t, "start m", "call a search@one {}", "call b slow@two {}", searchFailed, searchUnavailable, "call call_1 lookup@two {}",
 		"completed call_1 1s lookup {}", "completed b 2.5s slow {}", "delta x", "done stop")
 	want := []string{"lookup {}\n[search was unavailable; lookup answered in its place with the same arguments]", "slow {}"}
 	if diff := cmp.Diff(want, got.results(2)); diff != "" {
@@ -119,16 +119,16 @@ func TestSubstituteThatIsNotOffered(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "search", "{}")), says("x")},
-		tools:   &tool.Set{Specs: searchAndLookup.Specs[:1]}, call: failing(map[string]error{"search": away(true)}),
+		tools:   &tool.Set{Specs: searchAndLookup.Specs[:1]}, call: failing(map[string]error{"search": unavailable(true)}),
 	})
-	got.want(t, "start m", "call a search@one {}", searchFailed, searchAway, "delta x", "done stop")
+	got.want(t, "start m", "call a search@one {}", searchFailed, searchUnavailable, "delta x", "done stop")
 }
 
 func TestNoSubstituteWhenTheTurnIsOver(t *testing.T) {
 	t.Parallel()
 	s := scene{
 		answers: []answer{wants(call("a", "search", "{}")), says("x")},
-		tools:   searchAndLookup, call: failing(map[string]error{"search": away(true)}),
+		tools:   searchAndLookup, call: failing(map[string]error{"search": unavailable(true)}),
 	}
 	s.timeout = 900 * time.Millisecond
 	if got := play(t, s); len(got.calls) != 1 || got.done.Reason != "timeout" {

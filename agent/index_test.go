@@ -25,7 +25,7 @@ func TestIndex(t *testing.T) {
 			}
 		}
 	}
-	if took := time.Since(began); took > bound {
-		t.Errorf("%d keys took %v, want at most %v", keys, took, bound)
+	if elapsed := time.Since(began); elapsed > bound {
+		t.Errorf("%d keys took %v, want at most %v", keys, elapsed, bound)
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"sluice/stream"
 )
 
-// Inner is for a tool that is an agent itself: it tells what happens within a call, in
-// the stream of the turn that made the call. The call's own goroutine uses it.
+// Inner is for a tool that is an agent itself: it says what happens within a call, in the
+// stream of the turn that made the call. The call's own goroutine uses it.
 type Inner struct {
 	// CallID is the id that events of the call carry.
 	CallID string
-	// Continued is how a call goes on that was Suspended; nil: it begins.
+	// Continued is how a call continues that was Suspended; nil: it begins.
 	Continued *Continued
 	// Request is that of the caller's turn. It is not to be changed.
 	Request *chat.Request
@@ -20,11 +20,11 @@ type Inner struct {
 	usage  chat.Usage
 }
 
-// maxInner is how many events of calls may wait for the client. Beyond it those who tell
-// them wait as well.
+// maxInner is how many events of calls may wait for the client. Beyond it those who report them
+// wait as well.
 const maxInner = 64
 
-// Emit tells an event, which may be kept: it is emitted by the goroutine of the turn.
+// Emit emits an event, which may be kept: it is emitted by the goroutine of the turn.
 func (i *Inner) Emit(ev stream.Event) {
 	select {
 	case i.events <- ev:
@@ -35,7 +35,7 @@ func (i *Inner) Emit(ev stream.Event) {
 // Spend adds what models took within the call to what the turn takes.
 func (i *Inner) Spend(u chat.Usage) { i.usage.Add(u) }
 
-// emitInner emits what calls have told so far.
+// emitInner emits what calls have reported so far.
 func (c *parallel) emitInner() {
 	for {
 		select {

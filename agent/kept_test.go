@@ -12,7 +12,7 @@ import (
 	"sluice/tool"
 )
 
-// reads is a call for part of a message, with what goes back beside it.
+// reads is a call for part of a message, with what goes back alongside it.
 func reads(id, signature, kept string) chat.Part {
 	return chat.Part{Call: &tool.Call{ID: id, Name: "read", Arguments: []byte(`{}`)}, Signature: signature, Kept: kept}
 }
@@ -128,7 +128,7 @@ func TestAnotherModelAnswers(t *testing.T) {
 	}
 }
 
-// A model that gave nothing is not told as one that answered.
+// A model that gave nothing is not reported as one that answered.
 func TestModelsThatAnswered(t *testing.T) {
 	t.Parallel()
 	to := func(key, previous string) chat.Chunk {

@@ -55,7 +55,7 @@ func (t *turn) logResult(j *job) {
 		head, _ = chat.Truncate(redact.AllKinds.Payload(head), maxPreview)
 		d.Str("result_preview", head)
 	}
-	e.Int64("duration_ms", j.took.Milliseconds()).Dict("details", d).Msg("mcp_tool_result")
+	e.Int64("duration_ms", j.elapsed.Milliseconds()).Dict("details", d).Msg("mcp_tool_result")
 }
 
 // loggedArguments returns arguments as an object for the log, without what looks personal or

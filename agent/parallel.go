@@ -12,7 +12,7 @@ import (
 )
 
 // parallel runs tool calls at the same time. The calls have goroutines of their own;
-// everything else here belongs to the turn's, which alone tells what happens.
+// everything else here belongs to the turn's, which alone says what happens.
 type parallel struct {
 	turn  *turn
 	tools *tool.Set
@@ -26,15 +26,15 @@ type parallel struct {
 	ended   chan *job // has room for all, so that nobody waits for the client
 	// news has room for one: that some mailbox has something, not which.
 	news  chan struct{}
-	inner chan stream.Event // of calls that tell events of their own; nil: none does
+	inner chan stream.Event // of calls that emit events of their own; nil: none does
 	over  chan struct{}     // closed when inner is not read any more
 	due   *time.Timer       // for news that came too soon after the last
 	fatal error             // of the first call that ended the turn
 }
 
-// runAll runs the jobs at the same time, tells of their progress, and closes each
-// as it ends. A bug in one of them, a shortage of our own, or a client that is gone,
-// cuts the others, which are waited for.
+// runAll runs the jobs at the same time, reports their progress, and closes each as it ends. A
+// bug in one of them, a shortage of our own, or a client that is gone, cuts the others, which
+// are waited for.
 func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 	if len(jobs) == 0 {
 		return t.over()

@@ -12,8 +12,7 @@ import (
 	"sluice/tool"
 )
 
-// enter makes the first State of a request's turn, or goes on with the one that was
-// paused.
+// enter makes the first State of a request's turn, or continues with the one that was paused.
 func (t *turn) enter(req *chat.Request) error {
 	t.req, t.state.request = req, req
 	if req.Resumed == nil {
@@ -70,7 +69,7 @@ func (s *State) decide(decisions []chat.Decision) error {
 }
 
 // answer runs the loop until the turn is over or paused. Calls that nobody can be asked
-// about are refused, and the model goes on without them.
+// about are refused, and the model continues without them.
 func (t *turn) answer() (*chat.Paused, error) {
 	for {
 		if err := t.loop(); err != nil || t.state.Over() {
@@ -150,7 +149,7 @@ func (t *turn) forbid(c *OpenCall) {
 }
 
 // modified returns the result of a call whose arguments a person has changed: the model
-// is told, behind the result, with which ones it ran.
+// is informed, behind the result, with which ones it ran.
 func modified(r *tool.Result, args jsontext.Value) *tool.Result {
 	return remarked(r, fmt.Sprintf("The user changed the arguments; the call was made with %s", args))
 }

@@ -18,7 +18,7 @@ import (
 // held asks about every call of add.
 var held = agent.Config{Hold: func(c tool.Call, spec *tool.Spec) bool { return c.Name == "add" && spec != nil }}
 
-// asking runs an agent and answers what it asks: put is told of it, and decides.
+// asking runs an agent and answers what it asks: put is informed of it, and decides.
 type asking struct {
 	*agent.Agent
 	put    func(*chat.Paused) string
@@ -127,8 +127,8 @@ func TestPausedTurns(t *testing.T) {
 	}
 }
 
-// A turn that another model has taken over pauses, and goes on with that one: the state
-// names who made each message.
+// A turn that another model has taken over pauses, and continues with that one: the state names
+// who made each message.
 func TestPauseAfterAFallbackToAnotherModel(t *testing.T) {
 	t.Parallel()
 	var state string

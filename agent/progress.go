@@ -12,7 +12,7 @@ import (
 // second are enough for any bar, and a tool may report each byte.
 const progressEvery = 200 * time.Millisecond
 
-// mailbox holds the latest report of a call. A report that is not told in time is
+// mailbox holds the latest report of a call. A report that is not reported in time is
 // overwritten, so a slow client neither blocks the tool nor makes it pile up.
 type mailbox struct {
 	mu     sync.Mutex // guards the fields below
@@ -35,8 +35,8 @@ func (m *mailbox) holds() bool {
 	return m.full
 }
 
-// take empties the mailbox; ok is false if it was empty.
-func (m *mailbox) take() (p tool.Progress, ok bool) {
+// drain empties the mailbox; ok is false if it was empty.
+func (m *mailbox) drain() (p tool.Progress, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p, ok = m.latest, m.full
@@ -44,7 +44,7 @@ func (m *mailbox) take() (p tool.Progress, ok bool) {
 	return p, ok
 }
 
-// wake tells the turn's goroutine that there is news. It does not block.
+// wake informs the turn's goroutine that there is news. It does not block.
 func (c *parallel) wake() {
 	select {
 	case c.news <- struct{}{}:
@@ -73,7 +73,7 @@ func (c *parallel) emitProgressOf(j *job, now time.Time) {
 	if now.Before(j.nextAt) {
 		return
 	}
-	p, ok := j.news.take()
+	p, ok := j.news.drain()
 	if !ok {
 		return
 	}

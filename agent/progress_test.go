@@ -33,7 +33,7 @@ func (o *outcome) progress() (events []string) {
 	return events
 }
 
-// The first report is told at once, then the latest of each 200 ms.
+// The first report is reported at once, then the latest of each 200 ms.
 func TestProgressIsThrottled(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
@@ -49,7 +49,7 @@ func TestProgressIsThrottled(t *testing.T) {
 	}
 }
 
-func TestProgressThatIsNotTooFastIsToldAtOnce(t *testing.T) {
+func TestProgressThatIsNotTooFastIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
 		answers: []answer{wants(call("a", "add", "{}")), says("x")},
@@ -96,7 +96,7 @@ func TestSlowClientDoesNotBlockATool(t *testing.T) {
 	}
 }
 
-// Whatever the tool does after its call has ended, nothing is told.
+// Whatever the tool does after its call has ended, nothing is reported.
 func TestNoProgressAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
@@ -138,7 +138,7 @@ func TestClientLeavesWhileAToolReports(t *testing.T) {
 			return nil
 		},
 	})
-	if got.err != gone || got.took > time.Second {
-		t.Errorf("err %v after %v", got.err, got.took)
+	if got.err != gone || got.elapsed > time.Second {
+		t.Errorf("err %v after %v", got.err, got.elapsed)
 	}
 }

@@ -21,9 +21,9 @@ const lastStepNote = "\n\nYou have used all the tool calls of this turn. Answer 
 
 const prunedNote = "\n\nThe conversation is longer than what you are shown: its earlier messages are left out."
 
-// dateLine tells the model the visitor's time: weekday, date and hour, the time
-// zone, and its offset from UTC. The offline model reads the line by this form
-// (dateMark in sim/offline), so the two must change together.
+// dateLine gives the model the visitor's time: weekday, date and hour, the time zone, and its
+// offset from UTC. The offline model reads the line by this form (dateMark in sim/offline), so
+// the two must change together.
 const dateLine = "\n\nNow it is %s in the time zone %s (UTC%s)."
 
 // datedPrompt is the instruction as it is for one minute in one time zone. Turns
@@ -69,7 +69,7 @@ func (a *Agent) systemPrompt(req *chat.Request, tools *tool.Set) string {
 	return text
 }
 
-// unavailableNote tells which servers are unavailable.
+// unavailableNote says which servers are unavailable.
 func unavailableNote(tools *tool.Set) string {
 	var b strings.Builder
 	b.WriteString("\n\nUnavailable tools: those of ")
@@ -89,7 +89,7 @@ func unavailableNote(tools *tool.Set) string {
 // withFallback names the tools whose server is unavailable and that have a fallback.
 func withFallback(tools *tool.Set) (names []string) {
 	for i := range tools.Specs {
-		if tools.Specs[i].Fallback != "" && away(tools, tools.Specs[i].Server) {
+		if tools.Specs[i].Fallback != "" && unavailable(tools, tools.Specs[i].Server) {
 			names = append(names, tools.Specs[i].Name)
 		}
 	}

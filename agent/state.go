@@ -14,12 +14,12 @@ import (
 	"sluice/tool"
 )
 
-// State is a turn between two model calls: all that the loop needs to go on with
-// it, here or in another process, later or at once. The model is then sent the same
-// bytes as if the turn had never paused, as long as the same tools are on offer.
+// State is a turn between two model calls: all that the loop needs to continue with it, here or
+// in another process, later or at once. The model is then sent the same bytes as if the turn
+// had never paused, as long as the same tools are on offer.
 //
 // A State is a value of its own: Step and Loop take it over, so a caller who wants
-// to go on twice from one point must store it (MarshalJSON) and read it back.
+// to continue twice from one point must store it (MarshalJSON) and read it back.
 type State struct {
 	// System is the instruction, with the date and the unavailable tools of the moment
 	// at which the turn began.
@@ -44,7 +44,7 @@ type State struct {
 	Reason stream.FinishReason
 	// Tail is the last byte of the text shown so far; 0: there is none.
 	Tail byte
-	// Missing names the services that were told to be unavailable.
+	// Missing names the services that were reported to be unavailable.
 	Missing []string
 	// Answered is the key of the model that the turn stays with; empty: the first one.
 	Answered string
@@ -64,7 +64,7 @@ type OpenCall struct {
 	Call tool.Call
 	// Answer says what becomes of a call that has not run; Waiting until Decide.
 	Answer Answer
-	// Note is what the model is told of a call that was rejected or refused, or with the
+	// Note is what the model receives of a call that was rejected or refused, or with the
 	// result of one that was approved.
 	Note string
 	// Changed are the arguments with which an approved call runs in place of its own; nil:
@@ -88,10 +88,10 @@ const (
 	Waiting  Answer = ""
 	Ran      Answer = "ran"      // it did not wait: Result is what came of it
 	Approved Answer = "approved" // it may run
-	Rejected Answer = "rejected" // a person has not allowed it; Note tells the model why
-	Refused  Answer = "refused"  // nobody could be asked; Note tells the model so
+	Rejected Answer = "rejected" // a person has not allowed it; Note informs the model why
+	Refused  Answer = "refused"  // nobody could be asked; Note informs the model
 	Supplied Answer = "supplied" // somebody else ran it: Result is what came of it
-	Decided  Answer = "decided"  // about all that waits within it, so it goes on
+	Decided  Answer = "decided"  // about all that waits within it, so it continues
 )
 
 // Over says whether the turn has ended well: there is nothing to continue.
@@ -107,11 +107,11 @@ func (s *State) Waiting() (calls []OpenCall) {
 	return calls
 }
 
-// Silent returns the State without what its agent has said in this turn beside its calls:
+// Silent returns the State without what its agent has said in this turn alongside its calls:
 // for who must not keep an answer before it was checked. It shares its memory with s.
 //
-// Who goes on from it gives the model its calls, their signatures and their results, but
-// not those words. A message keeps its calls, and so none is left empty. A part with words
+// Anyone who continues from it gives the model its calls, their signatures and their results,
+// but not those words. A message keeps its calls, and so none is left empty. A part with words
 // goes as a whole: a signature is good only on the very part that it came with.
 func (s *State) Silent() State {
 	silent := *s
@@ -258,7 +258,7 @@ func (t *turn) runAnswered() error {
 	return nil
 }
 
-// approved tells of a call that was allowed to run, and closes one that may not any more.
+// approved reports a call that was allowed to run, and closes one that may not any more.
 func (t *turn) approved(c *OpenCall) *job {
 	call := c.Call
 	if c.Changed != nil {
@@ -274,7 +274,7 @@ func (t *turn) approved(c *OpenCall) *job {
 	return j
 }
 
-// rejected tells of a call that a person has not allowed: a client that was asked about it
+// rejected reports a call that a person has not allowed: a client that was asked about it
 // learns that nothing will come of it.
 func (t *turn) rejected(c *OpenCall) {
 	j := newJob(c.ID, c.Call, t.tools.Lookup(c.Call.Name))
@@ -284,7 +284,7 @@ func (t *turn) rejected(c *OpenCall) {
 		Message: "The call of " + shown(c.Call.Name) + " was not executed: the user has not allowed it"})
 }
 
-// result returns what the model is told of an approved call.
+// result returns what the model receives of an approved call.
 func (c *OpenCall) result(j *job) *tool.Result {
 	r := j.forModel()
 	if c.Changed != nil {

@@ -28,8 +28,7 @@ type stateBody struct {
 	Tools    []stream.ToolTiming `json:"tools,omitempty"`
 	Reason   stream.FinishReason `json:"reason,omitempty"`
 	// Tail is the last byte of the answer so far: whether the next text needs
-	// a line end in front. Missing are servers that were told to be
-	// unavailable.
+	// a line end in front. Missing are servers that were reported to be unavailable.
 	Tail     byte     `json:"tail,omitempty"`
 	Missing  []string `json:"missing,omitempty"`
 	Answered string   `json:"answered,omitempty"`
@@ -50,7 +49,7 @@ type storedMessage struct {
 }
 
 // storedPart is a chat.Part as it is saved. Signatures and what a provider
-// wants back are kept to the byte: without them the conversation cannot go on.
+// wants back are kept to the byte: without them the conversation cannot continue.
 type storedPart struct {
 	Text      string       `json:"text,omitempty"`
 	Thought   bool         `json:"thought,omitempty"`
@@ -190,7 +189,7 @@ func ReadState(p *run.Paused) (State, error) {
 	return s, nil
 }
 
-// check refuses what the loop could not go on with.
+// check refuses what the loop could not continue with.
 func (b *stateBody) check() error {
 	switch {
 	case len(b.Messages) == 0:

@@ -104,8 +104,8 @@ func oneByOne(ctx context.Context, c tool.Call) (tool.Result, error) {
 
 func sameSet(a, b *tool.Set) bool { return (a == nil) == (b == nil) }
 
-// Calls that must wait are neither told nor run. The others of their step are. With
-// the answers the model is sent the results in the order of its calls.
+// Calls that must wait are neither reported nor run. The others of their step are. With the
+// answers the model is sent the results in the order of its calls.
 func TestCallsThatWait(t *testing.T) {
 	t.Parallel()
 	got := play(t, scene{
@@ -141,7 +141,7 @@ func TestCallsThatWait(t *testing.T) {
 	}
 }
 
-// Without an answer a turn does not go on step by step.
+// Without an answer a turn does not continue step by step.
 func TestTurnThatWaitsIsNotContinued(t *testing.T) {
 	t.Parallel()
 	hold := agent.Config{Hold: func(tool.Call, *tool.Spec) bool { return true }}
@@ -194,8 +194,8 @@ func TestStoredStateThatCannotBeContinued(t *testing.T) {
 }
 
 // A silent State has no words of its own turn: the calls, their signatures, what goes back
-// to the model beside them, and all that was said before the turn stay. The State that it
-// is made of stays as it is, and the text after it begins without a gap.
+// to the model alongside them, and all that was said before the turn stay. The State that it is
+// made of stays as it is, and the text after it begins without a gap.
 func TestSilentState(t *testing.T) {
 	t.Parallel()
 	call := func(id string) chat.Part {

@@ -51,8 +51,8 @@ func (s *step) made(maker string) {
 	}
 }
 
-// admit counts what p brings to go back, and takes that away if it is too much: from p,
-// and from all that came before it.
+// admit counts what p brings to go back, and removes that if it is too much: from p, and from
+// all that came before it.
 func (s *step) admit(p *chat.Part) {
 	if s.maker == "" && s.spare >= 0 {
 		return

@@ -13,7 +13,7 @@ import (
 	"sluice/tool"
 )
 
-// resuming goes on with a turn, whatever the request is.
+// resuming continues with a turn, whatever the request is.
 type resuming struct {
 	*agent.Agent
 	from *chat.Resumed
@@ -25,7 +25,7 @@ func (r resuming) Run(ctx context.Context, req *chat.Request, sink stream.Sink) 
 	return r.Agent.Run(ctx, &again, sink)
 }
 
-// A turn that waits goes on from what the version before the tree has stored of it.
+// A turn that waits continues from what the version before the tree has stored of it.
 func TestTurnOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	state, err := os.ReadFile("../run/testdata/agent-1.json")

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxParallel is how many tools run in one step; the model is told that the
-	// rest were not executed.
+	// maxParallel is how many tools run in one step; the model is informed that the rest were
+	// not executed.
 	maxParallel = 8
 	// maxForModel is how many bytes of a result the model is given.
 	maxForModel = 32 << 10
@@ -24,24 +24,24 @@ const (
 
 // job is one tool call of a step.
 type job struct {
-	// call is the model's own, event what clients are told of it: with our id
-	// and the server. spec is nil for a tool that is not offered.
-	call   tool.Call
-	event  stream.Call
-	spec   *tool.Spec
-	key    string // empty: refused
-	sent   string // what its server tells equal tries by: tool.WithKey; empty: nothing
-	waits  bool   // for an answer from outside
-	took   time.Duration
-	result tool.Result
-	err    error
+	// call is the model's own, event what clients receive of it: with our id and the server.
+	// spec is nil for a tool that is not offered.
+	call    tool.Call
+	event   stream.Call
+	spec    *tool.Spec
+	key     string // empty: refused
+	sent    string // by what its server recognizes equal tries: tool.WithKey; empty: nothing
+	waits   bool   // for an answer from outside
+	elapsed time.Duration
+	result  tool.Result
+	err     error
 
 	news   mailbox   // what the tool reports of its progress
-	nextAt time.Time // when the next report may be told; the turn's goroutine alone uses it
+	nextAt time.Time // when the next report may be reported; the turn's goroutine alone uses it
 
-	inner *Inner // what it tells of itself; nil: nothing
-	// within is what waits in it for a person; nil: nothing. continued is how it goes on
-	// that has waited; nil: it begins.
+	inner *Inner // what it says about itself; nil: nothing
+	// within is what waits in it for a person; nil: nothing. continued is how it continues that
+	// has waited; nil: it begins.
 	within    *Within
 	continued *Continued
 
@@ -53,10 +53,9 @@ type job struct {
 	fallbackOf *job
 }
 
-// runTools runs the calls of the step at hand and tells of each as it ends. Calls
-// that must wait are left open; else the calls and their results, in the order of
-// the calls, become part of the conversation. It returns an error if the turn
-// cannot go on.
+// runTools runs the calls of the step at hand and reports each as it ends. Calls that must wait
+// are left open; else the calls and their results, in the order of the calls, become part of
+// the conversation. It returns an error if the turn cannot continue.
 func (t *turn) runTools() error {
 	if err := t.over(); err != nil {
 		return err
@@ -82,8 +81,8 @@ func (t *turn) runTools() error {
 	return nil
 }
 
-// openJobs tells of the calls of the step at hand and decides which of them run. It
-// stops where the turn does: the calls after that were never told of.
+// openJobs reports the calls of the step at hand and decides which of them run. It stops where
+// the turn does: the calls after that were never reported.
 func (t *turn) openJobs() (jobs, admitted []*job) {
 	running := 0
 	for _, c := range t.step.calls {
@@ -104,7 +103,7 @@ func (t *turn) openJobs() (jobs, admitted []*job) {
 	return jobs, admitted
 }
 
-// start tells of a call that runs now, or was refused.
+// start reports a call that runs now, or was refused.
 func (t *turn) start(j *job) {
 	harmless := j.err != nil || j.spec == nil || j.spec.Annotations.Repeatable()
 	t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: harmless})
@@ -167,7 +166,7 @@ func (j *job) run(ctx context.Context, t *turn, wake func()) {
 	began := time.Now()
 	ctx, span := j.span(ctx)
 	defer func() {
-		j.took = time.Since(began)
+		j.elapsed = time.Since(began)
 		j.endSpan(span)
 	}()
 	defer run.Recover(&j.err)
@@ -206,21 +205,21 @@ func (t *turn) make(ctx context.Context, c tool.Call, inner *Inner) (tool.Result
 	return t.agent.callees.CallWithin(ctx, c, inner)
 }
 
-// close tells how a call ended.
+// close says how a call ended.
 func (t *turn) close(j *job) {
-	t.state.Tools = append(t.state.Tools, stream.ToolTiming{Tool: j.call.Name, Duration: j.took})
+	t.state.Tools = append(t.state.Tools, stream.ToolTiming{Tool: j.call.Name, Duration: j.elapsed})
 	if j.key != "" { // it was admitted
 		t.logResult(j)
 	}
 	switch f := j.failure(t.ctx); {
 	case f == nil:
-		t.sink.Emit(&stream.ToolCompleted{Call: j.event, Duration: j.took, Result: j.result.Text, Cached: j.result.Cached, Warning: j.result.Warning})
+		t.sink.Emit(&stream.ToolCompleted{Call: j.event, Duration: j.elapsed, Result: j.result.Text, Cached: j.result.Cached, Warning: j.result.Warning})
 	case f.Unknown:
 		t.loseCall(j, f)
-		t.sink.Emit(&stream.ToolUnknown{Call: j.event, Duration: j.took, Message: f.Message})
+		t.sink.Emit(&stream.ToolUnknown{Call: j.event, Duration: j.elapsed, Message: f.Message})
 		t.failCall(f)
 	default:
-		t.sink.Emit(&stream.ToolFailed{Call: j.event, Duration: j.took, Message: f.Message})
+		t.sink.Emit(&stream.ToolFailed{Call: j.event, Duration: j.elapsed, Message: f.Message})
 		t.failCall(f)
 	}
 }
@@ -237,7 +236,7 @@ func (t *turn) loseCall(j *job, f *fault.Error) {
 	}
 }
 
-// failCall tells of a failed call, unless the turn ends anyway and says why.
+// failCall reports a failed call, unless the turn ends anyway and says why.
 func (t *turn) failCall(f *fault.Error) {
 	if t.ctx.Err() == nil && !endsTurn(f) {
 		t.fail(f)
@@ -297,8 +296,8 @@ func (j *job) forModel() *tool.Result {
 	return r
 }
 
-// capResult cuts what the model gets to maxForModel bytes, and tells it so: it
-// can ask for less, which a silent cut would not suggest.
+// capResult cuts what the model gets to maxForModel bytes, and informs it: it can ask for less,
+// which a silent cut would not suggest.
 func capResult(s string) string {
 	head, cut := chat.Truncate(s, maxForModel)
 	if !cut {

@@ -15,7 +15,7 @@ import (
 	"sluice/tool"
 )
 
-// results returns what the model was told of its calls in its n-th request.
+// results returns what the model received of its calls in its n-th request.
 func (o *outcome) results(n int) (texts []string) {
 	msgs := o.requests[n-1].Messages
 	for _, p := range msgs[len(msgs)-1].Parts {
@@ -43,15 +43,15 @@ func TestCallsOfAStepRunAtTheSameTime(t *testing.T) {
 	})
 	got.want(t, "start m", "call a 3s@s {}", "call b 1s@s {}", "call c 2s@s {}",
 		"completed b 1s after 1s", "completed c 2s after 2s", "completed a 3s after 3s", "delta x", "done stop")
-	if got.took != 3*time.Second {
-		t.Errorf("the turn took %v, want 3s: the longest call", got.took)
+	if got.elapsed != 3*time.Second {
+		t.Errorf("the turn took %v, want 3s: the longest call", got.elapsed)
 	}
 	if diff := cmp.Diff([]string{"after 3s", "after 1s", "after 2s"}, got.results(2)); diff != "" {
 		t.Errorf("results must have the order of the calls (-want +got):\n%s", diff)
 	}
 }
 
-// A call's time is the tool's, not that of telling what was called.
+// A call's time is the tool's, not that of reporting what was called.
 func TestDurationIsTheTools(t *testing.T) {
 	t.Parallel()
 	set := &tool.Set{Specs: []tool.Spec{{Name: "1s", Server: "s"}}}
@@ -66,7 +66,7 @@ type refused struct {
 	name    string
 	answers []answer
 	want    []string // events between start and the final delta
-	results []string // as told in the last request
+	results []string // as reported in the last request
 	calls   int      // that ran
 }
 
@@ -192,7 +192,7 @@ func TestToolFaults(t *testing.T) {
 		call         func(context.Context, tool.Call) (tool.Result, error)
 		tool         string
 		want         []string // events of the first call
-		first, other string   // what the model is told of it, and when it calls again
+		first, other string   // what the model receives of it, and when it calls again
 		runs         int
 	}{
 		{"failed", broken, "add", []string{"call a add@todo {}", "failed a 0s The tool refused", "error tool_execution_failed The tool refused"},
@@ -259,7 +259,7 @@ func TestPromptNamesToolsThatStillWork(t *testing.T) {
 	t.Parallel()
 	set := &tool.Set{
 		Specs:       []tool.Spec{{Name: "search", Server: "one", Fallback: "lookup"}, {Name: "lookup", Server: "two"}},
-		Unavailable: []tool.UnavailableServer{{Server: "one", Err: away(true)}},
+		Unavailable: []tool.UnavailableServer{{Server: "one", Err: unavailable(true)}},
 	}
 	got := play(t, scene{answers: []answer{says("x")}, tools: set})
 	if want := "These still work, as another tool is run in their place: search."; !strings.Contains(got.requests[0].System, want) {
@@ -294,8 +294,8 @@ func TestCallIDs(t *testing.T) {
 	}
 }
 
-// 32 KiB reach the model, cut between two code points, and it is told; the event
-// has the whole text, which the encoder shortens.
+// 32 KiB reach the model, cut between two code points, and it is reported; the event has the
+// whole text, which the encoder shortens.
 func TestResultIsCapped(t *testing.T) {
 	t.Parallel()
 	const limit = 32 << 10
@@ -332,7 +332,7 @@ func TestResultIsCapped(t *testing.T) {
 }
 
 // A tool that panics or fails without a place in the contract ends the turn. What
-// ran beside it is cut and waited for, and nobody knows what became of it.
+// ran alongside it is cut and waited for, and nobody knows what became of it.
 func TestToolBug(t *testing.T) {
 	t.Parallel()
 	for name, bug := range map[string]func() error{
@@ -365,8 +365,8 @@ func TestToolBug(t *testing.T) {
 					t.Errorf("events lack %q:\n%s", want, all)
 				}
 			}
-			if got.took != time.Second || strings.Contains(all, "SECRET") || !strings.Contains(got.log, "SECRET") {
-				t.Errorf("took %v (want 1s: cut calls are waited for); the cause belongs into the log and not into events:\n%s\n%s", got.took, all, got.log)
+			if got.elapsed != time.Second || strings.Contains(all, "SECRET") || !strings.Contains(got.log, "SECRET") {
+				t.Errorf("took %v (want 1s: cut calls are waited for); the cause belongs into the log and not into events:\n%s\n%s", got.elapsed, all, got.log)
 			}
 		})
 	}

@@ -29,7 +29,7 @@ type turn struct {
 
 	state State
 	asked int // of the messages those that were there when the turn began
-	// before is how many times the state held when the turn began: those were told.
+	// before is how many times the state held when the turn began: those were reported.
 	before struct{ model, tools int }
 	// tools is the set of this step. It may be another one in the next:
 	// servers come and go.
@@ -51,9 +51,9 @@ func (t *turn) begin(req *chat.Request) error {
 	return t.over()
 }
 
-// list learns what can be called in this turn, and tells which servers cannot be
-// used. One whose tools can still be called, through their fallbacks, is told when
-// they are: only then is it known whether the turn misses it.
+// list learns what can be called in this turn, and says which servers cannot be used. One whose
+// tools can still be called, through their fallbacks, is informed when they are: only then is
+// it known whether the turn misses it.
 func (t *turn) list() {
 	t.tools = t.available()
 	for _, u := range t.tools.Unavailable {
@@ -89,7 +89,7 @@ func (t *turn) goOn(s State) {
 	}
 }
 
-// resume prepares a turn that goes on with s, a State of before.
+// resume prepares a turn that continues with s, a State of before.
 func (t *turn) resume(s State) error {
 	t.goOn(s)
 	if err := t.over(); err != nil {
@@ -102,8 +102,8 @@ func (t *turn) resume(s State) error {
 	return t.over()
 }
 
-// loop goes on until the turn is over or a call waits for an answer from
-// outside. Every step leaves a state that can be saved and continued.
+// loop continues until the turn is over or a call waits for an answer from outside. Every step
+// leaves a state that can be saved and continued.
 func (t *turn) loop() error {
 	for !t.state.Over() && !t.state.waits() {
 		if err := t.advance(); err != nil {
@@ -244,7 +244,7 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 	return finish, err
 }
 
-// restart forgets an answer that failed, and tells of another model that answers now.
+// restart forgets an answer that failed, and reports another model that answers now.
 func (t *turn) restart(to *chat.Switch) {
 	t.step.reset(t.state.kept)
 	if to == nil {
@@ -316,8 +316,8 @@ func (t *turn) say(text string, first bool) {
 // space says whether c is white space of ASCII. Others belong to the text.
 func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// fail logs err and emits it: the turn goes on without what failed. That a server
-// cannot be used is told once.
+// fail logs err and emits it: the turn continues without what failed. That a server cannot be
+// used is reported once.
 func (t *turn) fail(err error) {
 	f := fault.From(err)
 	if f.Type == fault.MCPUnavailable && f.Service != "" {

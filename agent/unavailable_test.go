@@ -8,9 +8,9 @@ import (
 	"sluice/tool"
 )
 
-// That a server cannot be used is told once a turn, whatever shows it: the start of the
-// turn, or calls, in one step or in several. Of another server it is told as well.
-func TestUnavailableServerIsToldOnce(t *testing.T) {
+// That a server cannot be used is reported once a turn, whatever shows it: the start of the
+// turn, or calls, in one step or in several. Of another server it is reported as well.
+func TestUnavailableServerIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	down := func(server string) *fault.Error {
 		return &fault.Error{Type: fault.MCPUnavailable, Message: "down", Service: "mcp:" + server}

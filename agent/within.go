@@ -17,12 +17,12 @@ import (
 // A tool may be an agent itself (Callees). When that agent must wait for a person, the
 // call waits with it: the step's other calls run to their ends, then the turn pauses with
 // one question for all of them. The State of the caller holds that of the agent within, to
-// any depth, so there is still one value from which everything goes on.
+// any depth, so there is still one value from which everything continues.
 
-// Suspended is the error of a call within which somebody waits for a person. It is no
+// Suspended is the error of a call within which somebody waits for a person. It is not a
 // failure: the same call is made again, with Inner.Continued, when they have decided.
 type Suspended struct {
-	// State is all that the call needs to go on in this process or another.
+	// State is all that the call needs to continue in this process or another.
 	State *run.Paused
 	// Calls are what is asked, by the ids of their events, each with its AgentID.
 	Calls []chat.PendingCall
@@ -30,7 +30,7 @@ type Suspended struct {
 
 func (*Suspended) Error() string { return "a person is asked within the call" }
 
-// Continued is how a suspended call goes on.
+// Continued is how a suspended call continues.
 type Continued struct {
 	State     *run.Paused // that of Suspended
 	Decisions []chat.Decision
@@ -47,14 +47,14 @@ type Within struct {
 // Callees is implemented by Tools that may be agents. Their calls can be suspended. A turn
 // that was saved asks it for the tools of the agents within, which may have changed meanwhile.
 type Callees interface {
-	// CallWithin is Call, for a tool that may be an agent: in is how it tells what happens.
+	// CallWithin is Call, for a tool that may be an agent: in is how it says what happens.
 	CallWithin(ctx context.Context, call tool.Call, in *Inner) (tool.Result, error)
 	// Spec returns a tool of the agent of that id; nil: it has none of that name now.
 	Spec(ctx context.Context, agent, name string) *tool.Spec
 }
 
-// suspendedText is what clients are told of a call that is suspended. Its stream ends, and
-// there every call must have ended: it begins again, with its id, in the one that goes on.
+// suspendedText is what clients receive of a call that is suspended. Its stream ends, and there
+// every call must have ended: it begins again, with its id, in the one that continues.
 const suspendedText = "Waits for a person to decide."
 
 // suspend takes a suspended call out of the errors: to the step it is one that waits.
@@ -120,7 +120,7 @@ func (c *OpenCall) decide(d chat.Decision) error {
 }
 
 // RefuseAll closes all calls that wait because nobody can be asked about them, also those
-// within suspended ones: these go on and are told so.
+// within suspended ones: these continue and are informed.
 func (s *State) RefuseAll(why string) {
 	for i := range s.Open {
 		c := &s.Open[i]
@@ -137,9 +137,9 @@ func (s *State) RefuseAll(why string) {
 	}
 }
 
-// continued tells that a suspended call goes on: in another stream with the id that it
-// had there. Where nobody could be asked the stream is the same one, in which no id begins
-// twice, and it gets another.
+// continued says that a suspended call continues: in another stream with the id that it had
+// there. Where nobody could be asked the stream is the same one, in which no id begins twice,
+// and it gets another.
 func (t *turn) continued(c *OpenCall) *job {
 	id := c.ID
 	if c.Within.Decided[0].Action == chat.Refuse {
@@ -220,7 +220,7 @@ func (stored *storedWithin) within() *Within {
 	return w
 }
 
-// check refuses what could not go on. An answer that this version does not know would leave
+// check refuses what could not continue. An answer that this version does not know would leave
 // the call without a result.
 func (stored *storedWithin) check(answer Answer) error {
 	switch {

@@ -60,7 +60,7 @@ func TestSuspendedCallIsStored(t *testing.T) {
 	}
 }
 
-// A suspended call goes on when each of those within it is decided, once.
+// A suspended call continues when each of those within it is decided, once.
 func TestDecisionsWithinACall(t *testing.T) {
 	t.Parallel()
 	s := suspended()
@@ -79,7 +79,7 @@ func TestDecisionsWithinACall(t *testing.T) {
 	}
 }
 
-// Where nobody can be asked all that waits is refused, and the agent within is told so: of
+// Where nobody can be asked all that waits is refused, and the agent within is informed: of
 // earlier decisions nothing is left.
 func TestAllWithinIsRefused(t *testing.T) {
 	t.Parallel()

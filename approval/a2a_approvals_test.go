@@ -82,7 +82,8 @@ func sendA2A(f *wholetest.Flow, version, id, members, parts string) (task a2aAsk
 }
 
 // A client of A2A is asked by a data part of its task, and answers with one, or with a word.
-// What is no answer is refused and uses nothing up; the answer, sent again, gets what it got.
+// What is not an answer is refused and uses nothing up; the answer, sent again, gets what it
+// got.
 func TestA2AApprovals(t *testing.T) {
 	t.Parallel()
 	const file = "a2a: {enabled: true}\n"
@@ -163,7 +164,7 @@ func TestA2AApprovalWithoutAStore(t *testing.T) {
 	}
 }
 
-// The task of a user is not decided by a client that is nobody in particular, nor is it told
+// The task of a user is not decided by a client that is nobody in particular, nor is it said
 // what is asked.
 func TestA2ADoesNotDecideForOthers(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 
 // Accepted is a good answer. Nothing is used up until Take.
 type Accepted struct {
-	// Request goes on with the turn.
+	// Request continues with the turn.
 	Request chat.Request
 
 	service   *Service
@@ -139,7 +139,7 @@ func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat
 }
 
 // callKey returns the key of a call that is answered. A gateway that did not see the first
-// use of a token makes the call again: by its key the server can tell.
+// use of a token makes the call again: by its key the server can know.
 func (r *record) callKey(call string) string {
 	sum := sha256.Sum256([]byte(r.ID + "\x00" + call))
 	return hex.EncodeToString(sum[:16])
@@ -176,26 +176,26 @@ func (s *Service) changed(ctx context.Context, r *record, decisions []chat.Decis
 // ID is that of the question.
 func (a *Accepted) ID() string { return a.record.ID }
 
-// Kept says whether the turn that waits is that of a kept task: then taking up the task
+// Stored says whether the turn that waits is that of a kept task: then taking up the task
 // is what uses the answer up, and Take does nothing.
-func (a *Accepted) Kept() bool { return a.record.Task != "" }
+func (a *Accepted) Stored() bool { return a.record.Task != "" }
 
-// Take uses the token up. Of several answers one succeeds, as far as this process and,
-// if there is one, the store can tell.
-func (a *Accepted) Take(ctx context.Context) error {
-	if a.Kept() {
+// Claim uses the token up. Of several answers one succeeds, as far as this process and,
+// if there is one, the store can know.
+func (a *Accepted) Claim(ctx context.Context) error {
+	if a.Stored() {
 		return nil
 	}
-	if err := a.service.take(ctx, a.record); err != nil {
+	if err := a.service.claim(ctx, a.record); err != nil {
 		return a.service.refuse(ctx, a.record, err)
 	}
 	a.Decided(ctx)
 	return nil
 }
 
-// take marks a record as used. Of several answers at the same time one gets nil and the others Used. With a
+// claim marks a record as used. Of several answers at the same time one gets nil and the others Used. With a
 // store that holds for all processes which share it, otherwise for this one.
-func (s *Service) take(ctx context.Context, r *record) error {
+func (s *Service) claim(ctx context.Context, r *record) error {
 	if s.cfg.Store != nil {
 		data, _ := json.Marshal(stored{Used: true})
 		_, err := s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data}, time.Until(r.expiry())+grace)

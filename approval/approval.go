@@ -2,8 +2,8 @@
 //
 // A Runner around what answers turns the state of a turn that waits into a question: a
 // stream.Approval with a token, which holds the state or, with a store, names it. Check
-// reads an answer to one and makes of it the request with which the turn goes on.
-// All that waits for people (chat.Paused.By says what it is) goes this way.
+// reads an answer to one and makes of it the request with which the turn continues. All that
+// waits for people (chat.Paused.By says what it is) goes this way.
 package approval
 
 import (
@@ -35,7 +35,7 @@ const (
 )
 
 // grace is how long a record stays in the store when nobody can answer any more: an
-// answer that comes too late is told so.
+// answer that comes too late is informed.
 const grace = 24 * time.Hour
 
 // maxStored is how many bytes a record in the store may have.
@@ -57,7 +57,7 @@ type Config struct {
 	Problems func(ctx context.Context, name string, args jsontext.Value) []tool.Problem
 	// Valid says what is wrong with a value by a JSON Schema. nil: nothing is.
 	Valid func(schema, value jsontext.Value) []tool.Problem
-	// Readable says why a turn that waits cannot go on; nil: all can.
+	// Readable says why a turn that waits cannot continue; nil: all can.
 	Readable func(*run.Paused) error
 	Metrics  *metrics.Registry
 }
@@ -68,7 +68,7 @@ type Store interface {
 	store.Indexes
 }
 
-// Service asks and hears answers. It is safe for concurrent use.
+// Service asks and receives answers. It is safe for concurrent use.
 type Service struct {
 	cfg    Config
 	sealer sealer
@@ -139,8 +139,8 @@ func (c Caller) named(r *record) bool {
 	return slices.Contains(r.Approvers, anyone) || c.name() != "" && c.name() != owner && slices.Contains(r.Approvers, c.name())
 }
 
-// invalid is a fault that tells the caller no reason, which could help to forge a token; err is for the
-// log.
+// invalid is a fault that gives the caller no reason, which could help to forge a token; err is
+// for the log.
 func invalid(err error) error {
 	return &fault.Error{Type: fault.ApprovalInvalid, Message: "This approval is not valid", Err: err}
 }
@@ -219,7 +219,7 @@ func (s *Service) keep(ctx context.Context, r *record, token string, version int
 	return err
 }
 
-// Shown returns what waits of some questions, without tokens, as it may be told to c: those
+// Shown returns what waits of some questions, without tokens, as it may be reported to c: those
 // that nobody has answered, that can still be, and that c may answer without a token.
 func (s *Service) Shown(ctx context.Context, c Caller, ids []string) ([]*stream.Approval, error) {
 	list := []*stream.Approval{}

@@ -25,7 +25,7 @@ import (
 	"sluice/store/memory"
 )
 
-// balanced is a model that asks for a balance, then wants to pay, and then tells of both.
+// balanced is a model that asks for a balance, then wants to pay, and then reports both.
 func balanced(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	part := `{"functionCall":{"id":"call_1","name":"balance","args":{}},"thoughtSignature":"c2ln"}`
@@ -72,7 +72,7 @@ func balanceGateway(t *testing.T, yaml string, kept store.Store) wholetest.Peer 
 	return wholetest.Peer{Client: http.Client{Transport: testnet.Serve(t, g)}}
 }
 
-// What a tool told before a person was asked is evidence for what is said afterwards: the
+// What a tool reported before a person was asked is evidence for what is said afterwards: the
 // answer of a turn is one, however often it waits.
 func TestEvidenceOutlivesAQuestion(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ func waitingFor(f *wholetest.Flow, members string) wholetest.Question {
 	return q
 }
 
-// listedBy returns what a caller is told that waits, page by page.
+// listedBy returns what a caller receives that waits, page by page.
 func listedBy(f *wholetest.Flow, query string) []string {
 	f.T.Helper()
 	ids := []string{}
@@ -129,8 +129,8 @@ func TestApprovalsAreListedToThoseWhoMayDecide(t *testing.T) {
 	}
 }
 
-// Who is nobody in particular must name a conversation, so that nobody is told what waits
-// for all who are nobody in particular.
+// Anyone who is nobody in particular must name a conversation, so that nobody is informed what
+// waits for all who are nobody in particular.
 func TestNobodyListsByConversation(t *testing.T) {
 	t.Parallel()
 	f := deciding(t, "owner")
@@ -149,7 +149,7 @@ func TestNobodyListsByConversation(t *testing.T) {
 	}
 }
 
-// A list goes on behind its page, in each of its parts.
+// A list continues behind its page, in each of its parts.
 func TestApprovalsArePaged(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ approvers, query string }{{"[boss]", "user_id=boss"}, {"any", "user_id=boss"}, {"owner", "user_id=ann"}} {
@@ -200,8 +200,8 @@ workflows:
 	}
 }
 
-// A call of a tool node that a person rejects is told, in the stream that answers.
-func TestRejectedCallOfANodeIsTold(t *testing.T) {
+// A call of a tool node that a person rejects is reported, in the stream that answers.
+func TestRejectedCallOfANodeIsReported(t *testing.T) {
 	t.Parallel()
 	f := wholetest.StartFlows(t, `
 workflows:

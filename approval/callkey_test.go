@@ -27,8 +27,8 @@ func (b *bank) noteKey(req *mcp.CallToolRequest) {
 }
 
 // A token that two gateways take, each of which did not see the other's use, pays twice: by
-// the key of the call the server can tell. Another call has another key.
-func TestServersCanTellRepeatedCalls(t *testing.T) {
+// the key of the call the server can know. Another call has another key.
+func TestServersCanRecognizeRepeatedCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBank(t)

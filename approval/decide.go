@@ -61,7 +61,7 @@ func (d *deciding) forAll(a *chat.Answer) {
 	}
 	for i := range d.record.Calls {
 		c := &d.record.Calls[i]
-		d.take(c, a.At, chat.CallAnswer{CallID: c.ID, Action: a.Action, Arguments: a.Arguments, Message: a.Message, Result: a.Result})
+		d.accept(c, a.At, chat.CallAnswer{CallID: c.ID, Action: a.Action, Arguments: a.Arguments, Message: a.Message, Result: a.Result})
 	}
 }
 
@@ -79,7 +79,7 @@ func (d *deciding) oneByOne(a *chat.Answer) {
 			d.fault(at+"/tool_name", chat.CodeNotAllowed, "is not the tool that was asked about, which cannot be changed")
 		default:
 			d.seen[given.CallID] = true
-			d.take(call, at, given)
+			d.accept(call, at, given)
 		}
 	}
 	if missing := len(d.record.Calls) - len(d.seen); missing > 0 {
@@ -87,8 +87,8 @@ func (d *deciding) oneByOne(a *chat.Answer) {
 	}
 }
 
-// take takes the decision about a call, whose members stand at a place of the answer.
-func (d *deciding) take(call *recordedCall, at string, given chat.CallAnswer) {
+// accept takes the decision about a call, whose members stand at a place of the answer.
+func (d *deciding) accept(call *recordedCall, at string, given chat.CallAnswer) {
 	switch {
 	case given.Action != chat.Modify:
 	case d.outcome():

@@ -151,19 +151,19 @@ func TestAnswerCountsOnce(t *testing.T) {
 		if kept != nil {
 			all = append(all, New(Config{Store: kept, Tools: all[0].cfg.Tools}))
 		}
-		r, taken := waits(chat.AskTools, "a", "b"), 0
+		r, accepted := waits(chat.AskTools, "a", "b"), 0
 		r.Calls[1].Tool = "gone"
 		for range 2 {
 			for _, s := range all {
-				if err := s.take(t.Context(), r); err == nil {
-					taken++
+				if err := s.claim(t.Context(), r); err == nil {
+					accepted++
 				} else if fault.From(err).Type != fault.ApprovalUsed {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
 		}
-		if taken != 1 {
-			t.Errorf("%s: %d answers count", name, taken)
+		if accepted != 1 {
+			t.Errorf("%s: %d answers count", name, accepted)
 		}
 		for action, want := range map[chat.Action]string{chat.Approve: "[a]", chat.Reject: "[]"} {
 			changed := all[0].changed(t.Context(), r, []chat.Decision{{CallID: "a", Action: action, Fingerprint: "asked about a"}, {CallID: "b", Action: action}})

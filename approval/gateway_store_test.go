@@ -199,7 +199,7 @@ func TestRepeatedAnswerWithoutAStream(t *testing.T) {
 
 // A task that was cancelled while it waited runs nothing any more. Its question is not
 // listed, and nothing is left of what it held.
-func TestCancelledTaskTakesNoAnswer(t *testing.T) {
+func TestCancelledTaskAcceptsNoAnswer(t *testing.T) {
 	inVault(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)
 		q := b.ask(p, `,"conversation_id":"conv_a"`)

@@ -274,18 +274,18 @@ func TestTokenOfTheVersionBefore(t *testing.T) {
 }
 
 // Of many answers at once one is taken.
-func TestOneOfManyAnswersIsTaken(t *testing.T) {
+func TestOneOfManyAnswersIsAccepted(t *testing.T) {
 	inBank(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)
 		q := b.ask(p, "")
-		var taken, used atomic.Int64
+		var accepted, used atomic.Int64
 		var all sync.WaitGroup
 		for i := range 16 {
 			all.Go(func() {
 				action := []string{"approve", "reject"}[i%2]
 				switch status, body := b.answer(p, q.Token, fmt.Sprintf(`"action":%q`, action)); {
 				case status == http.StatusOK:
-					taken.Add(1)
+					accepted.Add(1)
 				case status == http.StatusConflict && strings.Contains(body, "approval_used"):
 					used.Add(1)
 				default:
@@ -294,8 +294,8 @@ func TestOneOfManyAnswersIsTaken(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if taken.Load() != 1 || used.Load() != 15 || b.paid.Load() > 1 {
-			t.Errorf("%d were taken, %d refused, paid %d times", taken.Load(), used.Load(), b.paid.Load())
+		if accepted.Load() != 1 || used.Load() != 15 || b.paid.Load() > 1 {
+			t.Errorf("%d were taken, %d refused, paid %d times", accepted.Load(), used.Load(), b.paid.Load())
 		}
 	})
 }
@@ -397,7 +397,7 @@ func TestChangedToolIsAskedAboutAgain(t *testing.T) {
 	})
 }
 
-// A tool that is gone does not run, and the model is told so.
+// A tool that is gone does not run, and is informed.
 func TestToolThatIsGoneDoesNotRun(t *testing.T) {
 	inBank(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// Who beside named ones may answer a question.
+	// Anyone who, next to named ones may answer a question.
 	anyone = "any"
 	owner  = "owner"
 

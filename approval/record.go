@@ -46,7 +46,7 @@ type record struct {
 	// Of a node of a workflow that asks.
 	Node string          `json:"node,omitempty"`
 	Fill json.RawMessage `json:"fill,omitempty"` // the schema of what a person may fill in
-	// Approvers may answer, beside the owner; none are said: the owner alone.
+	// Approvers may answer, alongside the owner; none are said: the owner alone.
 	Approvers []string   `json:"approvers,omitempty"`
 	Usage     chat.Usage `json:"usage"`
 	// The turn, in the form before the tree.
@@ -54,7 +54,7 @@ type record struct {
 	State json.RawMessage `json:"state,omitempty"`
 	// Trace is the span of the turn that waits; empty: nobody keeps spans.
 	Trace string `json:"trace,omitempty"`
-	// Evidence is what the rest of the answer is checked by, beside what comes.
+	// Evidence is what the rest of the answer is checked by, alongside what comes.
 	Evidence json.RawMessage `json:"evidence,omitempty"`
 
 	waiting *run.Paused // the turn
@@ -165,7 +165,7 @@ func (r *record) question() *stream.Approval {
 	return ev
 }
 
-// object returns arguments as an object, whatever the model wrote. What is no object is
+// object returns arguments as an object, whatever the model wrote. What is not an object is
 // refused when the call is made, so nobody allows more than is shown here.
 func object(args string) jsontext.Value {
 	if v := jsontext.Value(args); v.Kind() == '{' && v.IsValid() {
@@ -174,7 +174,7 @@ func object(args string) jsontext.Value {
 	return jsontext.Value("{}")
 }
 
-// request returns the request of the turn that goes on. It is still that of who asked it,
+// request returns the request of the turn that continues. It is still that of who asked it,
 // also if another one has answered.
 func (r *record) request(now chat.Request) chat.Request {
 	req := chat.Request{

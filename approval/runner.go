@@ -13,7 +13,7 @@ import (
 	"sluice/telemetry/trace"
 )
 
-// tooLong is what the model is told of calls in a turn that no token has room for.
+// tooLong is what the model receives of calls in a turn that no token has room for.
 const tooLong = "A person must confirm this call, and this conversation has become too long to wait for that. Do not call it again; tell the user so."
 
 // Runner asks for what the Runner in it leaves open.

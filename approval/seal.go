@@ -35,7 +35,7 @@ const (
 	handleSize = 32
 
 	// MaxToken is how many bytes a token may have: a request has room for it, with an
-	// answer beside it.
+	// answer alongside it.
 	MaxToken = 64 << 10
 
 	// How a record is packed.

@@ -26,7 +26,7 @@ func TestManyCallers(t *testing.T) {
 		cfg.Log = log.logger()
 		b := breaker.New(cfg)
 		var down atomic.Bool
-		var passed, turnedAway atomic.Int64
+		var passed, rejected atomic.Int64
 		var wg sync.WaitGroup
 		for i := range 100 {
 			wg.Go(func() {
@@ -34,7 +34,7 @@ func TestManyCallers(t *testing.T) {
 				for range 100 {
 					report, err := b.Allow(context.Background())
 					if err != nil {
-						turnedAway.Add(1)
+						rejected.Add(1)
 						time.Sleep(100 * time.Millisecond)
 						continue
 					}
@@ -59,13 +59,13 @@ func TestManyCallers(t *testing.T) {
 			}
 		})
 		wg.Wait()
-		if passed.Load() == 0 || turnedAway.Load() == 0 {
-			t.Errorf("%d calls passed and %d did not: the test proves nothing", passed.Load(), turnedAway.Load())
+		if passed.Load() == 0 || rejected.Load() == 0 {
+			t.Errorf("%d calls passed and %d did not: the test proves nothing", passed.Load(), rejected.Load())
 		}
 		time.Sleep(time.Minute)
 		calls(t, b, "sss")
 		state(t, b, breaker.Closed)
-		checkChain(t, only(log.take(t), "circuit_breaker_state_change"))
+		checkChain(t, only(log.drain(t), "circuit_breaker_state_change"))
 	})
 }
 

@@ -19,8 +19,8 @@ type lines struct{ buf bytes.Buffer }
 
 func (l *lines) logger() zerolog.Logger { return zerolog.New(&l.buf) }
 
-// take returns the lines since the last time.
-func (l *lines) take(t *testing.T) []string {
+// drain returns the lines since the last time.
+func (l *lines) drain(t *testing.T) []string {
 	t.Helper()
 	text := strings.TrimSuffix(l.buf.String(), "\n")
 	l.buf.Reset()
@@ -32,7 +32,7 @@ func (l *lines) take(t *testing.T) []string {
 
 func (l *lines) check(t *testing.T, when string, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, l.take(t)); diff != "" {
+	if diff := cmp.Diff(want, l.drain(t)); diff != "" {
 		t.Errorf("log %s (-want +got):\n%s", when, diff)
 	}
 }
@@ -91,8 +91,8 @@ func TestRequestsLoggerIsUsed(t *testing.T) {
 		}
 		allow(t, b) // another call in between
 		report(breaker.Failure, errDown)
-		got := request.take(t)
-		if len(got) != 2 || len(own.take(t)) != 0 {
+		got := request.drain(t)
+		if len(got) != 2 || len(own.drain(t)) != 0 {
 			t.Fatalf("the request's log got %q", got)
 		}
 		for _, line := range got {
@@ -102,7 +102,7 @@ func TestRequestsLoggerIsUsed(t *testing.T) {
 		}
 		time.Sleep(30*time.Second + 1)
 		allow(t, b)
-		if got := own.take(t); len(got) != 1 || len(request.take(t)) != 0 {
+		if got := own.drain(t); len(got) != 1 || len(request.drain(t)) != 0 {
 			t.Errorf("a change that another call caused: the breaker's log got %q", got)
 		}
 	})

@@ -1,11 +1,11 @@
 package chat
 
-// Caller is whom a turn is run for, as what its tools are told of it.
+// Caller is whom a turn is run for, as what its tools receive of it.
 type Caller struct {
 	Tenant string // empty: there is only one
 	// User is the request's user; empty: nobody in particular.
 	User string
-	// Key tells users apart whom the gateway knows by more than their name; empty iff the
+	// Key distinguishes users whom the gateway knows by more than their name; empty iff the
 	// user is nobody in particular.
 	Key string
 }

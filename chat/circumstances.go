@@ -27,7 +27,7 @@ func isName(s string, most int, marks string) bool {
 
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
-// UnknownAgent is the fault of a request for an agent that there is not.
+// UnknownAgent is the fault of a request for an agent that does not exist.
 func UnknownAgent() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no agent; GET /agents lists them"}
 }
@@ -68,7 +68,7 @@ func readContext(object jsontext.Value, e *ValidationError) (entries []ContextEn
 	return entries
 }
 
-// isReserved says whether a name is a member of a task's metadata, beside which the context
+// isReserved says whether a name is a member of a task's metadata, alongside which the context
 // stands.
 func isReserved(name string) bool {
 	switch name {

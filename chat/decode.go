@@ -18,7 +18,7 @@ import (
 // any depth, a wrong type, invalid UTF-8, a lone surrogate, broken JSON and
 // trailing data are faults; unknown fields are not. An error is a
 // *ValidationError that lists every faulty field, unless the JSON is broken:
-// then nothing behind that place can be read. Beside an error NamesHistory alone is set.
+// then nothing behind that place can be read. With an error NamesHistory alone is set.
 func DecodeRequest(body []byte) (*Asked, error) {
 	d := new(decoder)
 	d.document(body, d.member)
@@ -149,9 +149,9 @@ func Members(body []byte, fields []string, faults *ValidationError) (values map[
 	return values, !d.broken
 }
 
-// document reads the body's object by member, which is called at the name of each. It goes
-// on after a fault of a value, so that all are reported at once, and stops where the JSON
-// itself is broken.
+// document reads the body's object by member, which is called at the name of each. It continues
+// after a fault of a value, so that all are reported at once, and stops where the JSON itself
+// is broken.
 func (d *decoder) document(body []byte, member func(*jsontext.Decoder) error) {
 	dec := lenient(body)
 	if k := dec.PeekKind(); k != '{' {
@@ -213,7 +213,7 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 		d.duplicate(i, name)
 	default:
 		d.see(i, name)
-		d.take(i, name, value)
+		d.decodeField(i, name, value)
 	}
 	return nil
 }
@@ -253,8 +253,8 @@ func (d *decoder) duplicate(i int, name string) {
 	}
 }
 
-// take keeps the value of a known field that is no list.
-func (d *decoder) take(i int, name string, value jsontext.Value) {
+// decodeField keeps the value of a known field that is not a list.
+func (d *decoder) decodeField(i int, name string, value jsontext.Value) {
 	if wrong := CheckJSON(value); wrong != nil {
 		if i < 0 {
 			d.faults.addOne(pointerTo(name), wrong.Code, wrong.Message)
@@ -266,13 +266,13 @@ func (d *decoder) take(i int, name string, value jsontext.Value) {
 	switch {
 	case i < 0:
 	case fields[i].text != nil:
-		d.takeString(i, value)
+		d.decodeString(i, value)
 	case fields[i].flag != nil:
-		d.takeBool(i, value)
+		d.decodeBool(i, value)
 	case value.Kind() == 'n':
 		d.noHistory = d.noHistory || fields[i].list != nil
 	case fields[i].number != nil:
-		d.takeNumber(i, value)
+		d.decodeNumber(i, value)
 	case fields[i].object == nil:
 		d.faults.add("/"+name, CodeWrongType, "must be an array")
 	case value.Kind() != '{':
@@ -282,8 +282,8 @@ func (d *decoder) take(i int, name string, value jsontext.Value) {
 	}
 }
 
-// takeString keeps a string. null is absence, but for a required field.
-func (d *decoder) takeString(i int, value jsontext.Value) {
+// decodeString keeps a string. null is absence, but for a required field.
+func (d *decoder) decodeString(i int, value jsontext.Value) {
 	switch kind := value.Kind(); {
 	case kind == '"':
 		s, _ := unquote(value) // CheckJSON has seen to it that this works
@@ -293,7 +293,7 @@ func (d *decoder) takeString(i int, value jsontext.Value) {
 	}
 }
 
-func (d *decoder) takeNumber(i int, value jsontext.Value) {
+func (d *decoder) decodeNumber(i int, value jsontext.Value) {
 	if value.Kind() != '0' {
 		d.faults.add("/"+fields[i].name, CodeWrongType, "must be a number")
 		return
@@ -301,9 +301,9 @@ func (d *decoder) takeNumber(i int, value jsontext.Value) {
 	d.values.of[i] = raw{given: true, text: string(value)}
 }
 
-// takeBool reads a flag. null is as if it were not given; "true" in quotes is a
+// decodeBool reads a flag. null is as if it were not given; "true" in quotes is a
 // fault.
-func (d *decoder) takeBool(i int, value jsontext.Value) {
+func (d *decoder) decodeBool(i int, value jsontext.Value) {
 	switch value.Kind() {
 	case 'n':
 	case 't', 'f':

@@ -172,7 +172,7 @@ func TestDecodeRequestRejects(t *testing.T) {
 
 // A body full of faults must cost little and become neither a long reply nor a
 // long log line: before there was a bound, 120 KiB took over a second to decode
-// and tell of.
+// and report.
 func TestDecodeRequestBoundsTheFaults(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

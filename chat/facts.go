@@ -9,16 +9,16 @@ import (
 	"sluice/tool"
 )
 
-// Facts are what the parts of one turn have in common, beside what was asked. They travel in
-// the Request, from what stands around a runner to what runs within it: a part that changes
-// one of them for those within gives these a copy of the request. A request that one part
-// makes for another takes over the Facts of its own. Where no request reaches see Turn.
+// Facts are what the parts of one turn have in common, alongside what was asked. They travel in
+// the Request, from what stands around a runner to what runs within it: a part that changes one
+// of them for those within gives these a copy of the request. A request that one part makes for
+// another takes over the Facts of its own. Where no request reaches see Turn.
 //
 // The zero value is a turn by itself: nobody can be asked, and nothing is shared.
 type Facts struct {
 	// Ask is given what would wait for a person, by a Runner that is about to end with it in
 	// its Result. It returns an empty text if it may, else why nobody can be asked: then the
-	// calls are refused with the text, and the turn goes on. Set by approval; what stands
+	// calls are refused with the text, and the turn continues. Set by approval; what stands
 	// further inside adds its part of the state. nil: nobody can be asked. See Facts.Pause.
 	Ask func(*Paused) (refusal string)
 	// Held says whether the answer is held back until it has been checked: then nothing of it
@@ -122,7 +122,7 @@ func (s *Verdicts) State() []byte {
 	return text
 }
 
-// ReadVerdicts returns the verdicts of a turn that goes on: state is that of State.
+// ReadVerdicts returns the verdicts of a turn that continues: state is that of State.
 func ReadVerdicts(state []byte) (*Verdicts, error) {
 	s := new(Verdicts)
 	if len(state) == 0 {

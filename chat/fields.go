@@ -100,15 +100,15 @@ const (
 )
 
 // field is one entry of the table. Exactly one of text, number, flag, object and list is
-// set; beside list also said.
+// set; alongside list also said.
 type field struct {
 	name     string
 	required bool // and then null is a fault, not absence
 	query    bool // it may also stand in the query of a GET
 
 	// The functions set the field of what is Asked. That lies on the heap, and is handed
-	// around by its address: copies of it would fill the stack of the goroutine that goes
-	// on with the turn (docs/performance.md).
+	// around by its address: copies of it would fill the stack of the goroutine that continues
+	// with the turn (docs/performance.md).
 	text   func(*Asked, string) *FieldError
 	number func(*Asked, float64) *FieldError
 	flag   func(*Asked, bool)

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// UnknownChannel is the fault of a request for a channel that there is not.
+// UnknownChannel is the fault of a request for a channel that does not exist.
 func UnknownChannel() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no channel; GET /channels lists them"}
 }

@@ -16,14 +16,14 @@ const (
 // cutMark ends a message that was cut.
 const cutMark = " […]"
 
-// Said is one message of a history, as a client tells it.
+// Said is one message of a history, as a client reports it.
 type Said struct {
 	Role Role
 	Text string
 }
 
-// Pruning tells what became of a history. Messages are counted after joining. Its zero
-// value is that of a request without a history.
+// Pruning says what became of a history. Messages are counted after joining. Its zero value is
+// that of a request without a history.
 type Pruning struct {
 	Kept    int // messages that the model is shown
 	Dropped int // messages that went with their exchange, oldest first; 0: none was left out

@@ -31,7 +31,7 @@ func sized(name string, i, size int) string {
 	return text + strings.Repeat("ж", max(size-len(text), 0))
 }
 
-// texts is a conversation as it was told; it panics at what is no text.
+// texts is a conversation as it was reported; it panics at what is not text.
 func texts(messages []chat.Message) (list []chat.Said) {
 	for _, m := range messages {
 		if len(m.Parts) != 1 || m.Parts[0].Call != nil || m.Parts[0].Result != nil || m.Parts[0].Thought {

@@ -9,12 +9,12 @@ import "strconv"
 // reaches no further remote agent.
 const MaxHops = 4
 
-// HopsHeader tells another gateway how many a request has come through. Agents that are not
+// HopsHeader informs another gateway how many a request has come through. Agents that are not
 // gateways do not hand it on: what they pass round ends with the time of the turn.
 const HopsHeader = "X-Sluice-Hops"
 
-// ParseHops reads the value of HopsHeader. What is no such number counts as MaxHops, unless
-// it is empty: who sends nonsense there gets no further.
+// ParseHops reads the value of HopsHeader. Anything else counts as MaxHops, unless it is empty:
+// a sender of nonsense gets no further.
 func ParseHops(value string) int {
 	if value == "" {
 		return 0

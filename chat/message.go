@@ -152,7 +152,7 @@ type Chunk struct {
 	Switch *Switch
 }
 
-// Switch tells that another model answers.
+// Switch says that another model answers.
 type Switch struct {
 	Key      string // of the model that answers
 	Model    string // its name

@@ -8,10 +8,10 @@ import (
 	"sluice/tool"
 )
 
-// Paused is a turn that cannot go on before somebody has answered: what runs it knows
-// no more, and State is all that it needs to go on, in this process or another.
+// Paused is a turn that cannot continue before somebody has answered: what runs it knows no
+// more, and State is all that it needs to continue, in this process or another.
 type Paused struct {
-	// By names what can go on with State: PausedAgent, PausedTeam, or another runner's own
+	// By names what can continue with State: PausedAgent, PausedTeam, or another runner's own
 	// name.
 	By    string
 	State []byte // one JSON value
@@ -25,7 +25,7 @@ type Paused struct {
 	Evidence []byte
 }
 
-// What can go on with a State.
+// What can continue with a State.
 const (
 	PausedAgent = "agent"
 	PausedTeam  = "team"
@@ -80,7 +80,7 @@ type PendingCall struct {
 	Spec *tool.Spec `json:"-"`
 }
 
-// Resumed is how a turn goes on that was paused.
+// Resumed is how a turn continues that was paused.
 type Resumed struct {
 	By    string
 	State []byte

@@ -56,7 +56,7 @@ func (r *Request) Words() string {
 }
 
 // Before returns the history without the exchange that belongs to the request, if the
-// input answers a question and the history tells of it.
+// input answers a question and the history reports it.
 func (r *Request) Before() []Message {
 	if !r.historyAsks() {
 		return r.History

@@ -80,13 +80,13 @@ func calls(m *Message) bool {
 	return false
 }
 
-// Bounds of a line that tells of a call, in bytes.
+// Bounds of a line that reports a call, in bytes.
 const (
 	maxLineArguments = 300
 	maxLineResult    = 500
 )
 
-// callLines tells of calls and their results, which are in the same order.
+// callLines reports calls and their results, which are in the same order.
 func callLines(parts, results []Part) (lines []string) {
 	n := 0
 	for i := range parts {
@@ -104,7 +104,7 @@ func callLines(parts, results []Part) (lines []string) {
 	return lines
 }
 
-// CallLine tells of a call of a turn before, in one line. The result may be nil.
+// CallLine reports a call of a turn before, in one line. The result may be nil.
 func CallLine(c *tool.Call, r *tool.Result) string {
 	line := "[Earlier call: " + Line(c.Name, maxLineArguments) + " " + clipLine(string(c.Arguments), maxLineArguments)
 	if r != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Limits of a Request (web/openapi.yaml tells clients of them).
+// Limits of a Request (web/openapi.yaml has them for clients).
 const (
 	MaxInput          = 5000 // code points, after control characters are stripped
 	MaxUserID         = 256  // code points, after control characters are stripped
@@ -28,7 +28,7 @@ type Request struct {
 	// the client's word, for the model to read: neither limits nor permissions look at
 	// it.
 	History []Message
-	// Pruning tells what of the history was left out.
+	// Pruning says what of the history was left out.
 	Pruning Pruning
 	// HasHistory says that the request brings its history along, whatever that holds, or
 	// that its dialect keeps it: nothing else that was said before belongs to the turn. A
@@ -51,8 +51,8 @@ type Request struct {
 	// Context is what the client says of the circumstances: data for agents to read, by
 	// name, in the order in which it came.
 	Context []ContextEntry
-	// Note is what the gateway tells the agent of the turn, beside its instructions. It has
-	// no word of others: those are Data.
+	// Note is what the gateway says to the agent about the turn, next to its instructions. It
+	// has no word of others: those are Data.
 	Note string
 	// Data is what others have said, for the agent to read; see WithQuotes.
 	Data []Quote
@@ -80,7 +80,7 @@ type Request struct {
 	// Hops counts the gateways that the request has come through, each as a remote agent of
 	// the one before; 0: a client has sent it here. See MaxHops.
 	Hops int
-	// Resumed goes on with a turn that was paused; nil: the request begins one. The rest of
+	// Resumed continues with a turn that was paused; nil: the request begins one. The rest of
 	// the request is then as it was, but for its History.
 	Resumed *Resumed
 	// Facts are those of the turn that the request is part of. No client sets them.
@@ -112,7 +112,7 @@ const (
 )
 
 // Asked is what a body or a query of our own protocol asks for: a turn, and how it is
-// to be told.
+// to be reported.
 type Asked struct {
 	Request
 	// Accumulated says that each response_delta repeats the text so far.
@@ -120,7 +120,7 @@ type Asked struct {
 	// TaskID is the task that waits for this input; empty: the turn begins one.
 	TaskID string
 	// NamesHistory says that there is a history at the top level, be it null or at fault: the
-	// body may then be longer. It counts beside an error too.
+	// body may then be longer. It counts alongside an error too.
 	NamesHistory bool
 	// OnDisconnect is OnDisconnectContinue, OnDisconnectCancel, or empty: the gateway
 	// decides.
@@ -158,9 +158,8 @@ func (r *Request) Messages() []Message {
 	return appendSaid(messages, Said{RoleUser, r.Input})
 }
 
-// ToolAccess says which tools a turn may call. Of the others its model is told
-// nothing, and none of them runs, a fallback neither. Values that are not listed
-// here allow none.
+// ToolAccess says which tools a turn may call. Of the others its model receives nothing, and
+// none of them runs, a fallback neither. Values that are not listed here allow none.
 type ToolAccess int
 
 // What a turn may call.

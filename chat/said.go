@@ -111,12 +111,12 @@ func saidRole(v jsontext.Value, at place, e *ValidationError) Role {
 	case "assistant":
 		return RoleModel
 	}
-	e.addOne(at.of("role"), CodeUnsupported, "must be user or assistant") // but for a fault that is told already
+	e.addOne(at.of("role"), CodeUnsupported, "must be user or assistant") // but for a fault that is reported already
 	return ""
 }
 
 // saidText reads a member that must be text. The part that is valid is returned
-// beside the fault.
+// alongside the fault.
 func saidText(v jsontext.Value, member string, at place, e *ValidationError) string {
 	if v.Kind() != '"' {
 		e.addOne(at.of(member), CodeWrongType, "must be a string")

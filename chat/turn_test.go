@@ -20,8 +20,8 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// What changes for a turn within another one does not change the outer one, and takes
-// nothing away.
+// What changes for a turn within another one does not change the outer one, and removes
+// nothing.
 func TestTurnWithinATurn(t *testing.T) {
 	t.Parallel()
 	outer := chat.WithRequestID(t.Context(), "req_1")

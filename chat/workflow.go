@@ -12,7 +12,7 @@ const (
 	maxRetentionDays = 3650
 )
 
-// UnknownWorkflow is the fault of a request for a workflow that there is not.
+// UnknownWorkflow is the fault of a request for a workflow that does not exist.
 func UnknownWorkflow() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no workflow; GET /workflows lists them"}
 }

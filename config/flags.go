@@ -11,7 +11,7 @@ type commandLine struct {
 	args  []operand
 }
 
-// operand is an argument that is no flag, with its place, counted from 1.
+// operand is an argument that is not a flag, with its place, counted from 1.
 type operand struct {
 	text string
 	at   int
@@ -33,7 +33,7 @@ func (r *reader) parse(args []string, settings []Setting) (commandLine, error) {
 		case name == "h" || name == "help":
 			return line, flag.ErrHelp
 		default:
-			i += r.takeFlag(line.flags, settings, name, args, i)
+			i += r.readFlag(line.flags, settings, name, args, i)
 		}
 	}
 	return line, nil
@@ -48,9 +48,9 @@ func dashed(arg string) (rest string, isFlag bool) {
 	return strings.TrimPrefix(arg[1:], "-"), true
 }
 
-// takeFlag puts the flag at args[i] into flags and returns how many further
+// readFlag puts the flag at args[i] into flags and returns how many further
 // arguments it used up.
-func (r *reader) takeFlag(flags map[string][]string, settings []Setting, rest string, args []string, i int) (used int) {
+func (r *reader) readFlag(flags map[string][]string, settings []Setting, rest string, args []string, i int) (used int) {
 	name, value, hasValue := strings.Cut(rest, "=")
 	s, known := find(settings, name)
 	if !known {

@@ -14,7 +14,7 @@ import (
 // Loader reads the configuration for one command, which may have flags and
 // arguments of its own. Its zero value knows those only.
 type Loader struct {
-	// MaxArgs is how many arguments that are no flags the command takes.
+	// MaxArgs is how many arguments that are not flags the command takes.
 	MaxArgs int
 	// Environ is the environment as os.Environ returns it. A variable in it whose name
 	// begins with SLUICE_ and that sets nothing gets a warning, with Config.Strict a
@@ -120,7 +120,7 @@ func (l *Loader) Header(name, meaning string) http.Header {
 // add panics, like package flag, at a name that is taken: that is a bug.
 func (l *Loader) add(flag string, s Setting) {
 	s.flag = flag
-	if _, taken := find(append(l.common(), l.own...), s.flag); taken || s.flag == "h" || s.flag == "help" {
+	if _, accepted := find(append(l.common(), l.own...), s.flag); accepted || s.flag == "h" || s.flag == "help" {
 		panic("config: flag redefined: " + s.flag)
 	}
 	l.own = append(l.own, s)

@@ -75,7 +75,7 @@ func TestLoaderFaults(t *testing.T) {
 	}
 }
 
-func TestLoaderRefusesTakenNames(t *testing.T) {
+func TestLoaderRefusesNamesInUse(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"addr", "gemini-api-key", "mine", "help"} {
 		func() {

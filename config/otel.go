@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// OTel is where spans and metrics are sent, beside GET /metrics. Its zero value sends
+// OTel is where spans and metrics are sent, alongside GET /metrics. Its zero value sends
 // nothing. The OTEL_* variables that are not here the SDK of OpenTelemetry reads itself.
 type OTel struct {
 	// Traces and Metrics say which of them are sent.
@@ -20,7 +20,7 @@ const (
 	OTelOTLP = "otlp"
 )
 
-// localCollector is where a collector listens unless it is told otherwise (OpenTelemetry
+// localCollector is where a collector listens unless it is set otherwise (OpenTelemetry
 // Protocol Exporter). The SDK would ask it for TLS.
 const localCollector = "http://localhost:4318"
 

@@ -9,7 +9,7 @@ import (
 const redacted = "[REDACTED]"
 
 // Secret is a value that no log, error or dump may show. Only Reveal, or a
-// conversion to string, gives it away.
+// conversion to string, reveals it.
 //
 // fmt cannot call methods of what it reaches through an unexported field: do not
 // print a struct that keeps a Secret in one. Nor does it call them for %p.

@@ -10,7 +10,8 @@ import (
 	"sluice/config/configtest"
 )
 
-// What a package holds in secret is hidden in the log like the key, and is told if it is too short for that.
+// What a package holds in secret is hidden in the log like the key, and is reported if it is
+// too short for that.
 func TestSecretsOfPartsAreHiddenToo(t *testing.T) {
 	t.Parallel()
 	c := mustLoad(t, configtest.World{Env: map[string]string{"GEMINI_API_KEY": "key"}})

@@ -21,7 +21,7 @@ type Setting struct {
 	Variable string
 	// Default is read like any given value. Empty: the field stays as it is.
 	Default string
-	// Values tells which values are accepted, in a few words.
+	// Values says which values are accepted, in a few words.
 	Values string
 	// Meaning is one line. It may hold code in backticks and links, as in Markdown,
 	// which Usage leaves out.
@@ -46,7 +46,7 @@ type Setting struct {
 	parseSecond func(value string) error
 }
 
-// As tells people shown in place of the default.
+// As reports people shown in place of the default.
 func (s Setting) As(shown string) Setting {
 	s.Shown = shown
 	return s

@@ -3,8 +3,8 @@
 // folder of its own below this one and is registered by one line.
 //
 // An encoder is a function of the request and the stamped events, without
-// clock, randomness and store. So a stream can be told a second time from its
-// log, to the byte.
+// clock, randomness and store. So a stream can be reported a second time from its log, to the
+// byte.
 package dialect
 
 import (
@@ -20,7 +20,7 @@ import (
 // room for the rest.
 const MaxBody = 128 << 10
 
-// A Dialect is one protocol in which turns are asked for and told.
+// A Dialect is one protocol in which turns are asked for and answered.
 type Dialect interface {
 	// Routes is called once. No two routes of a server may take the same method at the
 	// same path.
@@ -41,7 +41,7 @@ type Route struct {
 	// ContentType is what the body must be; empty means application/json, and */* any,
 	// which Open looks at.
 	ContentType string
-	// Mixed says that a request may also ask for what is no turn: so it is not refused
+	// Mixed says that a request may also ask for what is not a turn: so it is not refused
 	// before its body is read for want of a place, and neither while the gateway drains.
 	Mixed bool
 	// NoBody says that the request is complete without a body. One that comes all the
@@ -53,16 +53,16 @@ type Route struct {
 	// EventSource does: a repeated idempotency key gets 204, which stops them, and not a
 	// refusal.
 	Reconnects bool
-	// Open reads a request. Its error is told by Refuse: a *chat.ValidationError, a
-	// *fault.Error, or a bug. It is called when all else that can be decided about the
-	// request is decided, except whether a turn is admitted. r has the values of the
-	// path (PathValue), the query and the headers; its context, with the request's
-	// logger and id, ends with the reply. It may be called concurrently.
+	// Open reads a request. Its error is reported by Refuse: a *chat.ValidationError, a
+	// *fault.Error, or a bug. It is called when all else that can be decided about the request
+	// is decided, except whether a turn is admitted. r has the values of the path (PathValue),
+	// the query and the headers; its context, with the request's logger and id, ends with the
+	// reply. It may be called concurrently.
 	Open func(r *http.Request, body []byte) (*Exchange, error)
 	// Resume returns the encoder of a turn that is kept: for its own client, and for each
 	// that comes back with an id of its events or repeats its idempotency key. nil: a
-	// turn of this route is told once.
-	Resume func(Kept) stream.Encoder
+	// turn of this route is reported once.
+	Resume func(StoredTurn) stream.Encoder
 	// Refuse words a refusal; nil means Problem. It also words what is decided before a
 	// request gets here, as for a method that the path does not take.
 	Refuse func(Refusal) Reply
@@ -73,11 +73,11 @@ type Route struct {
 type Exchange struct {
 	// Reply answers at once. nil: Follow does, or Request is run as a turn.
 	Reply *Reply
-	// Follow tells of what is no turn of its own, as a stream, with heartbeats and
-	// deadlines like any other; Encoder is asked for heartbeats alone. It returns true if
-	// that was all there is to tell. ctx ends with the client. nil: Request is run.
+	// Follow reports what is not a turn of its own, as a stream, with heartbeats and deadlines
+	// like any other; Encoder is asked for heartbeats alone. It returns true if that was all
+	// there is to report. ctx ends with the client. nil: Request is run.
 	Follow func(ctx context.Context, out Frames) bool
-	// Followed is the kept turn that Follow tells of; empty: it is none.
+	// Followed is the kept turn that Follow reports; empty: it is none.
 	Followed string
 
 	Request chat.Request
@@ -92,7 +92,7 @@ type Exchange struct {
 	// no name for it.
 	MessageID string
 	// Approval answers a question: Request then says who answers, and the turn that was
-	// paused goes on. nil: Request asks for a turn.
+	// paused continues. nil: Request asks for a turn.
 	Approval *chat.Answer
 	// Decides is the task whose question Approval answers; empty: it has a token.
 	Decides string
@@ -102,7 +102,7 @@ type Exchange struct {
 	Mode Mode
 	// Keyed is what Key must not come with in another form; nil: path, query and body.
 	Keyed []byte
-	// Attach says that a repeated Key is answered by the turn that it was used for, told
+	// Attach says that a repeated Key is answered by the turn that it was used for, reported
 	// once more by Encoder, where Route.Resume is nil.
 	Attach bool
 	Form   Form // of what Encoder writes
@@ -136,13 +136,13 @@ type Mode int
 const (
 	// Attached: the turn ends with its client.
 	Attached Mode = iota
-	// Detached: it goes on when its client leaves, if it is kept.
+	// Detached: it continues when its client leaves, if it is kept.
 	Detached
 	// Early is Detached, and the document is sent at the first event. A turn that cannot be
 	// kept is refused.
 	Early
-	// Unheard is Detached, and its client gets the task at once, and no stream, if it is kept.
-	Unheard
+	// Unattended is Detached, and its client gets the task at once, and no stream, if it is kept.
+	Unattended
 )
 
 // Frames is where Exchange.Follow writes. An error means that the client is gone.
@@ -151,17 +151,17 @@ type Frames interface {
 	Flush() error
 }
 
-// Kept says how a turn that is kept was asked for.
-type Kept struct {
+// StoredTurn says how a turn that is kept was asked for.
+type StoredTurn struct {
 	TurnID, RequestID string
 	Accumulated       bool
 }
 
-// Skipper is an Encoder that can be told of events whose frames are not wanted, at less
+// Skipper is an Encoder that can be informed of events whose frames are not wanted, at less
 // cost than that of encoding them.
 type Skipper interface{ Skip(stream.Event) }
 
-// Reply is an HTTP response that is no stream.
+// Reply is an HTTP response that is not a stream.
 type Reply struct {
 	Status      int         // 0 means 200
 	ContentType string      // empty means application/json

@@ -1,12 +1,11 @@
-// Package fault holds the errors that clients are told (docs/events.md, "Errors").
+// Package fault holds the errors that clients receive (docs/events.md, "Errors").
 //
 // An Error keeps apart what a program acts on (Type), what a person may read
-// (Message), what the model is told (Hint) and what only the operator sees (Err).
+// (Message), what the model receives (Hint) and what only the operator sees (Err).
 //
-// An error that is no Error is a bug or a surprise: clients are told
-// internal_error, and the log has the rest. So nothing that an upstream wrote
-// reaches a client unless some code has decided that it may. Causes of
-// cancelled contexts are Errors, too: who cancels says why.
+// An error that is not an Error is a bug or a surprise: clients receive internal_error, and the
+// log has the rest. So nothing that an upstream wrote reaches a client unless some code has
+// decided that it may. Causes of cancelled contexts are Errors, too: who cancels says why.
 package fault
 
 import (
@@ -41,7 +40,7 @@ const (
 	WorkflowExpression Type = "workflow_expression"
 	WorkflowNoBranch   Type = "workflow_no_branch"
 	WorkflowNodeFailed Type = "workflow_node_failed"
-	WorkflowRecovery   Type = "workflow_recovery" // what a run needs to go on is gone
+	WorkflowRecovery   Type = "workflow_recovery" // what a run needs to continue is gone
 	ApprovalRejected   Type = "approval_rejected" // the answer was no, and nothing follows it
 	// Of turns that are kept.
 	Cancelled        Type = "cancelled" // somebody cancelled the task
@@ -108,7 +107,7 @@ const (
 )
 
 // ErrClientGone is the cause of a context whose client closed its connection, or
-// was too slow to be kept. Nobody is left to tell.
+// was too slow to be kept. Nobody is left to report.
 var ErrClientGone = errors.New("client gone")
 
 // Error is a failure with a place in the contract.
@@ -116,12 +115,12 @@ type Error struct {
 	Type Type
 	// Message is fit for a person: no upstream text, path, address or secret.
 	Message string
-	// Hint is what the model is told in place of Message, when knowing more helps
-	// it to do better (which argument, which rule). Empty means Message.
+	// Hint is what the model receives in place of Message, when knowing more helps it to do
+	// better (which argument, which rule). Empty means Message.
 	Hint string
 	// Service names the upstream: "gemini" or "mcp:<name>". Empty means none.
 	Service string
-	// RetryAfter tells when another try makes sense; 0 means not known.
+	// RetryAfter says when another try makes sense; 0 means not known.
 	RetryAfter time.Duration
 	// Unknown marks a tool call that was sent, whose outcome was lost, and that
 	// must not be sent again.
@@ -148,7 +147,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ForModel returns what the model is told.
+// ForModel returns what the model receives.
 func (e *Error) ForModel() string {
 	if e.Hint != "" {
 		return e.Hint

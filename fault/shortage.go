@@ -27,14 +27,14 @@ func Shortage(err error) bool {
 		return isShortage(errno)
 	}
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
-		return tellsOfShortage(lookup.Err)
+		return mentionsShortage(lookup.Err)
 	}
 	return false
 }
 
-// tellsOfShortage looks for the words of a shortage in an error that does not
+// mentionsShortage looks for the words of a shortage in an error that does not
 // wrap its cause, as some libraries make them.
-func tellsOfShortage(text string) bool {
+func mentionsShortage(text string) bool {
 	for _, errno := range shortages() {
 		if strings.Contains(text, errno.Error()) {
 			return true

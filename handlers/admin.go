@@ -16,7 +16,7 @@ const maxAgentBody = 128 << 10
 type Agents interface {
 	// PutAgent adds an agent, or replaces one that was added. What is wrong with body
 	// is a *chat.ValidationError.
-	PutAgent(ctx context.Context, id string, body []byte) (told TeamAgent, isNew bool, err error)
+	PutAgent(ctx context.Context, id string, body []byte) (described TeamAgent, isNew bool, err error)
 	// DeleteAgent takes out an agent that was added.
 	DeleteAgent(ctx context.Context, id string) error
 }
@@ -28,7 +28,7 @@ func (s *Server) Admin(agents Agents) http.Handler {
 		r = s.identified(w, r)
 		tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 		defer s.caught(tw)
-		if !s.turnedAway(tw, r) {
+		if !s.refusedHost(tw, r) {
 			if err := s.admin(tw, r, agents); err != nil {
 				s.reply(tw, r, err)
 			}
@@ -71,7 +71,7 @@ func (s *Server) putAgent(w http.ResponseWriter, r *http.Request, agents Agents,
 	if err != nil {
 		return err
 	}
-	told, isNew, err := agents.PutAgent(r.Context(), id, body)
+	described, isNew, err := agents.PutAgent(r.Context(), id, body)
 	s.buffers.put(body)
 	if err != nil {
 		return err
@@ -81,5 +81,5 @@ func (s *Server) putAgent(w http.ResponseWriter, r *http.Request, agents Agents,
 		status = http.StatusCreated
 		w.Header().Set("Location", "/agents/"+id)
 	}
-	return writeJSON(w, status, told)
+	return writeJSON(w, status, described)
 }

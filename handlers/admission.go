@@ -85,7 +85,7 @@ func (l *law) raise(k look) {
 	}
 }
 
-// admits says whether one more stream may run beside those that are active.
+// admits says whether one more stream may run alongside those that are active.
 func (l *law) admits(active int) bool { return l.limit == 0 || float64(active) < l.limit }
 
 // admission applies the law to a gate, whose lock guards it. Arrivals drive it: it

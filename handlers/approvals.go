@@ -31,9 +31,9 @@ type approvalList struct {
 	Next      string             `json:"next_cursor,omitempty"`
 }
 
-// listApprovals tells what the caller may decide: first of its own tasks, then of those of
-// others. Nobody in particular must name a conversation, as for tasks, and sees what waits
-// in it for nobody in particular. Without a store nobody knows.
+// listApprovals says what the caller may decide: first of its own tasks, then of those of
+// others. Nobody in particular must name a conversation, as for tasks, and sees what waits in
+// it for nobody in particular. Without a store nobody knows.
 func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	c, query, err := s.caller(r)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Server) fillApprovals(ctx context.Context, list *approvalList, c task.C
 	return err
 }
 
-// goOn makes of an answer the turn with which the paused one goes on. A key that was used is
+// goOn makes of an answer the turn with which the paused one continues. A key that was used is
 // looked at first: what it has answered may not wait any more, and what waits now it must not
 // answer.
 func (s *Server) goOn(r *http.Request, t *turn) error {
@@ -146,19 +146,19 @@ func (s *Server) askedOf(ctx context.Context, t *turn) ([]string, error) {
 	return ids, err
 }
 
-// take uses the answer up, if the turn has one.
-func (t *turn) take(ctx context.Context) error {
+// claim uses the answer up, if the turn has one.
+func (t *turn) claim(ctx context.Context) error {
 	if t.accepted == nil {
 		return nil
 	}
-	return t.accepted.Take(ctx)
+	return t.accepted.Claim(ctx)
 }
 
 // reattach answers a repeated idempotency key whose answer was used, by the turn that
 // used it; who wants no stream gets the task as it is now.
 func (s *Server) reattach(w http.ResponseWriter, r *http.Request, t *turn, replay *task.Replay) error {
 	switch t.Mode {
-	case dialect.Unheard:
+	case dialect.Unattended:
 		return s.again(r.Context(), w, t)
 	case dialect.Early:
 		return s.sendFirst(w, r, t, func() error { return s.attach(nil, r, t, replay) })
@@ -179,9 +179,9 @@ func (s *Server) again(ctx context.Context, w http.ResponseWriter, t *turn) erro
 	return err
 }
 
-// unheard runs a kept turn of which nobody hears, and answers with its task.
-func (s *Server) unheard(in slot, w http.ResponseWriter, r *http.Request, t *turn) error {
-	doc, err := s.cfg.Tasks.Show(in.ctx, task.Caller{Principal: t.Request.Principal, UserID: t.Request.UserID}, t.kept.Task())
+// unattended runs a kept turn without a reader, and answers with its task.
+func (s *Server) unattended(in slot, w http.ResponseWriter, r *http.Request, t *turn) error {
+	doc, err := s.cfg.Tasks.Show(in.ctx, task.Caller{Principal: t.Request.Principal, UserID: t.Request.UserID}, t.stored.Task())
 	go func() { // the gate waits for it
 		defer survive(in.ctx)
 		s.finish(in, nil, r, t)

@@ -120,14 +120,14 @@ func (b *lastWords) Read(p []byte) (int, error) {
 
 func (*lastWords) Close() error { return nil }
 
-// noted is a place that notes what it is told.
+// noted is a place that notes what it receives.
 type noted struct {
 	anyPlace
-	told []string
+	notes []string
 }
 
-func (p *noted) Waiting() { p.told = append(p.told, "waiting") }
-func (p *noted) Busy()    { p.told = append(p.told, "busy") }
+func (p *noted) Waiting() { p.notes = append(p.notes, "waiting") }
+func (p *noted) Busy()    { p.notes = append(p.notes, "busy") }
 
 // A body is waited for until all of it is there. One that was given up is refused even if
 // the last of it has just come, as its connection has lost its deadline.
@@ -137,7 +137,7 @@ func TestReadBody(t *testing.T) {
 		name    string
 		other   int // bytes of another body, which come last
 		wantErr bool
-		told    []string
+		notes   []string
 	}{
 		{"there is room", 2, false, []string{"waiting", "busy"}},
 		{"given up at its end", 3, true, []string{"waiting"}},
@@ -156,7 +156,7 @@ func TestReadBody(t *testing.T) {
 		if (err != nil) != tt.wantErr || ok && f.Type != fault.RequestTimeout || unread(r) != tt.wantErr || reply.cut != tt.wantErr || err == nil && string(body) != "12345678" {
 			t.Errorf("%s: %q, %v, unread %v, cut %v", tt.name, body, err, unread(r), reply.cut)
 		}
-		if diff := cmp.Diff(tt.told, place.told); diff != "" {
+		if diff := cmp.Diff(tt.notes, place.notes); diff != "" {
 			t.Errorf("%s: the place is told (-want +got):\n%s", tt.name, diff)
 		}
 	}

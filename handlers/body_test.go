@@ -121,8 +121,8 @@ func TestReplyBeforeTheBodyEnds(t *testing.T) {
 				began := time.Now()
 				write(conn, tt.head, tt.body)
 				got := readReply(t, conn)
-				if took := time.Since(began); took != tt.after {
-					t.Errorf("the reply came after %v, want %v", took, tt.after)
+				if elapsed := time.Since(began); elapsed != tt.after {
+					t.Errorf("the reply came after %v, want %v", elapsed, tt.after)
 				}
 				if got.status != tt.status || !strings.Contains(got.body, `"error_type":"`+tt.errorType+`"`) || !got.closes {
 					t.Errorf("status %d, closes %v: %s", got.status, got.closes, got.body)

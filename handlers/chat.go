@@ -27,14 +27,14 @@ type turn struct {
 	route *dialect.Route
 	began time.Time
 	frame stream.Frame
-	// noRoom is true from when the store has no room for the turn until its client is told;
+	// noRoom is true from when the store has no room for the turn until its client is informed;
 	// nil: that cannot be.
 	noRoom *atomic.Bool
 	// Of a turn that is kept.
-	kept  *task.Turn
-	sum   *[32]byte   // of what came with Key; nil without one
-	early *firstReply // what its client gets while it runs; nil: the client waits
-	// Of a turn that goes on because a person has answered.
+	stored *task.Turn
+	sum    *[32]byte   // of what came with Key; nil without one
+	early  *firstReply // what its client gets while it runs; nil: the client waits
+	// Of a turn that continues because a person has answered.
 	accepted *approval.Accepted
 	sender   *string // who has answered, as an owner of keys; nil: the turn begins
 	asked    string  // the kept turn that waited; empty: it was not kept
@@ -48,12 +48,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	defer in.leave()
-	release, err := s.keys.take(t.Request.Principal, t.Request.UserID, t.Key)
+	release, err := s.keys.reserve(t.Request.Principal, t.Request.UserID, t.Key)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := t.take(in.ctx); err != nil {
+	if err := t.claim(in.ctx); err != nil {
 		return err
 	}
 	s.run(in, w, r, t)
@@ -73,17 +73,17 @@ func (s *Server) run(in slot, w http.ResponseWriter, r *http.Request, t *turn) {
 	}
 	ctx, o := s.begin(in, w, r, t)
 	within := ctx
-	if t.kept != nil {
-		within = t.kept.Context(ctx)
+	if t.stored != nil {
+		within = t.stored.Context(ctx)
 	}
 	err := t.frame.Run(within, &t.Request, &o.seen)
-	if s.account(ctx, o, err) && t.Mode != dialect.Unheard {
+	if s.account(ctx, o, err) && t.Mode != dialect.Unattended {
 		abort(r)
 	}
 }
 
-// told is what a turn has told, and the parts that know of it.
-type told struct {
+// emission is what a turn has reported, and the parts that know of it.
+type emission struct {
 	turn    *turn
 	out     writer
 	stamper *stream.Stamper
@@ -91,31 +91,31 @@ type told struct {
 	span    trace.Span
 }
 
-// begin logs that a turn begins, and puts together what it tells its events to. It and
+// begin logs that a turn begins, and puts together what it reports its events to. It and
 // account are no parts of run, whose frame lies on the stack while the turn runs.
-func (s *Server) begin(in slot, w http.ResponseWriter, r *http.Request, t *turn) (context.Context, *told) {
-	o := &told{turn: t}
+func (s *Server) begin(in slot, w http.ResponseWriter, r *http.Request, t *turn) (context.Context, *emission) {
+	o := &emission{turn: t}
 	ctx, span := s.span(withLogger(in.ctx, t), r, t)
 	o.span = span
 	log := zerolog.Ctx(ctx)
 	logReceived(log, r, utf8.RuneCountInString(t.Request.Input))
 	announce(t.header(w), log, t)
 	o.out = s.writer(w, r, t, in.cancel)
-	if t.kept != nil {
-		t.kept.OnBreak(o.out.Discard)
+	if t.stored != nil {
+		t.stored.OnBreak(o.out.Discard)
 	}
 	o.stamper = stream.NewStamper(t.behind(o.out), t.began)
 	o.seen.Only, o.seen.next, o.seen.noRoom = stream.Tools, o.stamper, t.noRoom
 	return ctx, o
 }
 
-// account closes the reply of a turn that is over, and tells metrics, log and traces of
-// it. broken says that the client did not get the whole.
+// account closes the reply of a turn that is over, and informs metrics, log and traces of it.
+// broken says that the client did not get the whole.
 //
 // err is why the turn ended without an answer; nil if it had one.
-func (s *Server) account(ctx context.Context, o *told, err error) (broken bool) {
-	if o.turn.kept != nil {
-		o.turn.kept.Rest() // the reply is this goroutine's again
+func (s *Server) account(ctx context.Context, o *emission, err error) (broken bool) {
+	if o.turn.stored != nil {
+		o.turn.stored.Rest() // the reply is this goroutine's again
 	}
 	closeErr := o.out.Close()
 	s.metrics.turn(&o.seen, o.stamper, o.out.Stats(), time.Since(o.turn.began), spentBefore(o.turn))
@@ -124,7 +124,7 @@ func (s *Server) account(ctx context.Context, o *told, err error) (broken bool) 
 	return closeErr != nil || o.seen.Done == nil
 }
 
-// spentBefore returns what a turn that goes on had spent, and told, before it was paused.
+// spentBefore returns what a turn that continues had spent, and reported, before it was paused.
 func spentBefore(t *turn) chat.Usage {
 	if t.Request.Resumed == nil {
 		return chat.Usage{}
@@ -138,13 +138,13 @@ func (t *turn) behind(out stream.Output) stream.Output {
 	if t.Output != nil {
 		out = t.Output(out)
 	}
-	if t.kept != nil {
-		return t.kept.Before(out)
+	if t.stored != nil {
+		return t.stored.Before(out)
 	}
 	return out
 }
 
-// header is that of the reply. That of a turn nobody hears goes nowhere.
+// header is that of the reply. That of a turn without a reader goes nowhere.
 func (t *turn) header(w http.ResponseWriter) http.Header {
 	switch {
 	case t.early != nil:
@@ -189,7 +189,7 @@ type writer interface {
 
 // writer returns what writes the reply. That of a stream commits it.
 func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel context.CancelCauseFunc) writer {
-	if t.Mode == dialect.Unheard {
+	if t.Mode == dialect.Unattended {
 		return nobody{}
 	}
 	if t.Form != dialect.Streamed {
@@ -202,8 +202,8 @@ func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel 
 		HTTP1:        r.ProtoMajor == 1,
 		OnFail:       cancel,
 	}
-	if t.kept != nil {
-		keptWriter(&cfg, t)
+	if t.stored != nil {
+		storedWriter(&cfg, t)
 	}
 	return sse.NewWriter(w, cfg)
 }

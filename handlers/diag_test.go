@@ -24,8 +24,8 @@ func TestTicks(t *testing.T) {
 		defer stop()
 		began := time.Now()
 		got := g.do(t, "GET", "/diag/sse?ticks=3&padding=4", "", "X-Request-ID: r-1")
-		if took := time.Since(began); took != 400*time.Millisecond {
-			t.Errorf("it took %v, want 400ms", took)
+		if elapsed := time.Since(began); elapsed != 400*time.Millisecond {
+			t.Errorf("it took %v, want 400ms", elapsed)
 		}
 		want := `retry: 86400000
 id: r-1:1
@@ -180,8 +180,8 @@ func TestTicksDoNotHoldUpADrain(t *testing.T) {
 		if err != nil || !strings.HasSuffix(string(body), "\"ticks\":1}\n\n") || strings.Count(string(body), "event: done") != 1 {
 			t.Errorf("ended by a drain: %v:\n%s", err, body)
 		}
-		if took := time.Since(began); took != 0 {
-			t.Errorf("the drain took %v", took)
+		if elapsed := time.Since(began); elapsed != 0 {
+			t.Errorf("the drain took %v", elapsed)
 		}
 		if got := g.do(t, "GET", "/diag/sse", ""); got.status != 503 || !strings.Contains(got.body, "shutting_down") {
 			t.Errorf("while draining: status %d: %s", got.status, got.body)

@@ -126,7 +126,7 @@ func TestPanicOfATurnWithoutAClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tasks := task.New(task.Config{Store: memory.New(memory.Config{})})
 		defer tasks.Close()
-		g, _, stop := serveInBubble(handlers.Config{Tasks: tasks, Dialects: []dialect.Dialect{absent{dialect.Unheard, breaks}}})
+		g, _, stop := serveInBubble(handlers.Config{Tasks: tasks, Dialects: []dialect.Dialect{absent{dialect.Unattended, breaks}}})
 		defer stop()
 		if got := g.do(t, "POST", "/absent", "x"); got.status != http.StatusAccepted {
 			t.Errorf("%d %s", got.status, got.body)

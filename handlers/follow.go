@@ -14,7 +14,7 @@ import (
 	"sluice/fault"
 )
 
-// follow streams what is no turn of its own.
+// follow streams what is not a turn of its own.
 func (s *Server) follow(w http.ResponseWriter, r *http.Request, t *turn) error {
 	enter := s.gate.enter
 	if t.Followed != "" {
@@ -38,7 +38,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, t *turn) error {
 }
 
 // sendFirst sends the reply of a client that does not wait for its turn: what the turn says
-// first. The turn goes on in a goroutine of its own, for which a drain waits as for any other
+// first. The turn continues in a goroutine of its own, for which a drain waits as for any other
 // stream. An error of run, or of a turn that ends before, means that nothing was sent.
 func (s *Server) sendFirst(w http.ResponseWriter, r *http.Request, t *turn, run func() error) error {
 	first := &firstReply{header: http.Header{}, sent: make(chan struct{})}

@@ -13,8 +13,8 @@ const readersOfTurn = 4
 
 // gate admits streams, counts them, and ends them when the process must stop.
 //
-// Who reads a turn that is kept costs little, and the turn has its place: so readers have
-// places beside those of turns, up to a bound, and beyond it are like turns.
+// Anyone who reads a turn that is kept costs little, and the turn has its place: so readers
+// have places alongside those of turns, up to a bound, and beyond it are like turns.
 type gate struct {
 	max, maxReaders int
 
@@ -129,7 +129,7 @@ func (g *gate) signal() {
 	}
 }
 
-// drain refuses new streams from now on. Those that run go on. It may be called again.
+// drain refuses new streams from now on. Those that run continue. It may be called again.
 func (g *gate) drain() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Readers of turns have places beside those of turns: four of each turn, a tenth of all. Those
-// beyond them are like turns.
+// Readers of turns have places alongside those of turns: four of each turn, a tenth of all.
+// Those beyond them are like turns.
 func TestReadersHavePlacesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	g := newGate(100, nil)

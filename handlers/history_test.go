@@ -11,7 +11,7 @@ import (
 
 // Of a history that was too long the reply and the log say how much is left; of one
 // that was not they say nothing.
-func TestPrunedHistoryIsTold(t *testing.T) {
+func TestPrunedHistoryIsReported(t *testing.T) {
 	t.Parallel()
 	exchange := `{"role":"user","content":"question"},{"role":"assistant","content":"answer"},`
 	for _, tt := range []struct {

@@ -18,10 +18,10 @@ import (
 	"sluice/fault"
 )
 
-// take takes a key, which must be free or not as want says.
-func take(t testing.TB, k *keyring, key string, want bool) (release func()) {
+// reserve takes a key, which must be free or not as want says.
+func reserve(t testing.TB, k *keyring, key string, want bool) (release func()) {
 	t.Helper()
-	release, err := k.take(chat.Principal{}, "ann", key)
+	release, err := k.reserve(chat.Principal{}, "ann", key)
 	if (err == nil) != want {
 		t.Errorf("take(%q): %v, want it free: %v", key, err, want)
 	}
@@ -37,20 +37,20 @@ func TestKeyringIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 100
 		k := newKeyring(limit)
-		running := take(t, k, "running", true)
+		running := reserve(t, k, "running", true)
 		for i := range 10 * limit {
-			take(t, k, fmt.Sprint("key", i), true)()
+			reserve(t, k, fmt.Sprint("key", i), true)()
 			if len(k.held) > limit || len(k.ended)-k.head > limit || len(k.ended) > 2*limit+1 {
 				t.Fatalf("after %d keys: %d held, %d ended in a slice of %d", i+1, len(k.held), len(k.ended)-k.head, len(k.ended))
 			}
 		}
-		take(t, k, "running", false)
-		take(t, k, fmt.Sprint("key", 10*limit-1), false)
-		take(t, k, "key0", true)()
+		reserve(t, k, "running", false)
+		reserve(t, k, fmt.Sprint("key", 10*limit-1), false)
+		reserve(t, k, "key0", true)()
 		running()
-		take(t, k, "running", false)
+		reserve(t, k, "running", false)
 		time.Sleep(keyMemory)
-		take(t, k, "another", true)
+		reserve(t, k, "another", true)
 		if len(k.held) != 1 || len(k.ended) != 0 {
 			t.Errorf("%d keys are held and %d remembered after their time, want 1 and 0", len(k.held), len(k.ended))
 		}
@@ -60,8 +60,8 @@ func TestKeyringIsBounded(t *testing.T) {
 func TestNoKey(t *testing.T) {
 	t.Parallel()
 	k := newKeyring(1)
-	take(t, k, "", true)
-	take(t, k, "", true)()
+	reserve(t, k, "", true)
+	reserve(t, k, "", true)()
 	if len(k.held) != 0 || len(k.ended) != 0 {
 		t.Error("an absent key is remembered")
 	}
@@ -135,11 +135,11 @@ func BenchmarkKeyring(b *testing.B) {
 		b.Run(fmt.Sprint("full=", full), func(b *testing.B) {
 			k := newKeyring(minKeys)
 			for i := 0; full && i < minKeys; i++ {
-				take(b, k, fmt.Sprint("before", i), true)()
+				reserve(b, k, fmt.Sprint("before", i), true)()
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				take(b, k, fmt.Sprint("key", i), true)()
+				reserve(b, k, fmt.Sprint("key", i), true)()
 			}
 		})
 	}

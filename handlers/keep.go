@@ -43,8 +43,8 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	switch {
-	case t.Mode == dialect.Unheard && t.kept != nil:
-		return s.unheard(in, w, r, t)
+	case t.Mode == dialect.Unattended && t.stored != nil:
+		return s.unattended(in, w, r, t)
 	case t.Mode == dialect.Early:
 		return s.sendFirst(w, r, t, func() error { s.finish(in, nil, r, t); return nil })
 	}
@@ -79,13 +79,13 @@ func (s *Server) start(r *http.Request, t *turn) (slot, error) {
 // commit uses up what the turn may use once, and has the store keep it. Without a store that
 // answers, the turn is not kept.
 func (s *Server) commit(in slot, r *http.Request, t *turn) error {
-	if err := t.take(in.ctx); err != nil {
+	if err := t.claim(in.ctx); err != nil {
 		return err
 	}
 	request := s.kept(r, t)
 	request.Cancel = in.cancel
 	var err error
-	t.kept, err = s.cfg.Tasks.Begin(in.ctx, request)
+	t.stored, err = s.cfg.Tasks.Begin(in.ctx, request)
 	if errors.Is(err, task.ErrNoRoom) {
 		t.noRoom, err = new(atomic.Bool), nil
 		t.noRoom.Store(true)
@@ -93,32 +93,32 @@ func (s *Server) commit(in slot, r *http.Request, t *turn) error {
 	switch {
 	case err != nil:
 		return err
-	case t.kept == nil && t.Mode == dialect.Early:
+	case t.stored == nil && t.Mode == dialect.Early:
 		return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment"}
-	case t.kept == nil:
+	case t.stored == nil:
 		return nil
 	}
-	t.noRoom = t.kept.NoRoom()
+	t.noRoom = t.stored.NoRoom()
 	if t.asked != "" {
 		t.accepted.Decided(in.ctx)
 	}
-	t.Request.Task, t.Request.Turn = t.kept.Task(), t.kept.ID()
+	t.Request.Task, t.Request.Turn = t.stored.Task(), t.stored.ID()
 	return nil
 }
 
 // finish runs a turn that start has admitted, and gives its slot back.
 func (s *Server) finish(in slot, w http.ResponseWriter, r *http.Request, t *turn) {
 	defer in.leave()
-	if t.kept == nil { // the store is unavailable: the turn ends with its connection
+	if t.stored == nil { // the store is unavailable: the turn ends with its connection
 		defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
 		s.run(in, w, r, t)
 		return
 	}
-	defer t.kept.End()
-	if t.Mode != dialect.Unheard {
-		defer context.AfterFunc(r.Context(), t.kept.Left)()
+	defer t.stored.End()
+	if t.Mode != dialect.Unattended {
+		defer context.AfterFunc(r.Context(), t.stored.Left)()
 		if t.route.Resume != nil {
-			t.Encoder = t.route.Resume(dialect.Kept{TurnID: t.kept.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated})
+			t.Encoder = t.route.Resume(dialect.StoredTurn{TurnID: t.stored.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated})
 		}
 	}
 	s.run(in, w, r, t)
@@ -138,10 +138,10 @@ func durable(req *chat.Request) bool {
 	return req.Workflow != "" || req.Resumed != nil && req.Resumed.By == chat.PausedWorkflow
 }
 
-// keptWriter has nothing written that the log does not have. A client that leaves does not
-// end a turn that goes on without it.
-func keptWriter(cfg *sse.Config, t *turn) {
-	cfg.Spill = t.kept.Spill
+// storedWriter has nothing written that the log does not have. A client that leaves does not
+// end a turn that continues without it.
+func storedWriter(cfg *sse.Config, t *turn) {
+	cfg.Spill = t.stored.Spill
 	if t.Mode != dialect.Attached {
 		cfg.OnFail = nil
 	}
@@ -151,7 +151,7 @@ func keptWriter(cfg *sse.Config, t *turn) {
 // sends requests again by itself has its stream while the turn begins, for it would take
 // anything else for the end.
 func (s *Server) attach(w http.ResponseWriter, r *http.Request, t *turn, replay *task.Replay) error {
-	enc := t.retelling()
+	enc := t.replayEncoder()
 	if enc == nil {
 		return &fault.Error{Type: fault.DuplicateRequest, Message: "A turn with this idempotency key runs or has run; it is not run again"}
 	}
@@ -179,15 +179,15 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, t *turn, replay 
 		return s.notAttached(r, out, err)
 	}
 	s.cfg.Tasks.Resumed("attached")
-	if late.Encoder = enc(keptAs(log)); out == nil {
+	if late.Encoder = enc(storedAs(log)); out == nil {
 		begin(late.Encoder)
 	}
-	s.retell(in, r, log, out, 0)
+	s.replay(in, r, log, out, 0)
 	return nil
 }
 
-// notAttached answers a repeated key whose turn cannot be told, or not yet. A stream that has
-// begun breaks off, so that its client comes back.
+// notAttached answers a repeated key whose turn cannot be reported, or not yet. A stream that
+// has begun breaks off, so that its client comes back.
 func (s *Server) notAttached(r *http.Request, out writer, err error) error {
 	outcome := "failed"
 	if errors.Is(err, task.ErrGone) {
@@ -208,22 +208,21 @@ type awaited struct{ stream.Encoder }
 // Heartbeat returns a comment, also before there is an Encoder.
 func (*awaited) Heartbeat() []byte { return sse.Ping() }
 
-// retelling returns what makes the encoder of a turn that is told again; nil: nothing
-// does.
-func (t *turn) retelling() func(dialect.Kept) stream.Encoder {
+// replayEncoder returns what makes the encoder of a turn that is reported again; nil: nothing does.
+func (t *turn) replayEncoder() func(dialect.StoredTurn) stream.Encoder {
 	switch {
 	case t.Attach:
-		return func(dialect.Kept) stream.Encoder { return t.Encoder }
+		return func(dialect.StoredTurn) stream.Encoder { return t.Encoder }
 	case t.Form != dialect.Streamed:
 		return nil
 	}
 	return t.route.Resume
 }
 
-// keptAs is what an encoder must know of a turn that is read from its log, so
+// storedAs is what an encoder must know of a turn that is read from its log, so
 // that a reader gets the same bytes as the first one.
-func keptAs(l *task.Log) dialect.Kept {
-	return dialect.Kept{TurnID: l.Turn, RequestID: l.RequestID, Accumulated: l.Accumulated}
+func storedAs(l *task.Log) dialect.StoredTurn {
+	return dialect.StoredTurn{TurnID: l.Turn, RequestID: l.RequestID, Accumulated: l.Accumulated}
 }
 
 // lost says whether the client had this stream before and lost it. A turn is never run
@@ -278,7 +277,7 @@ type sought struct {
 }
 
 // resume sends the rest of a turn.
-func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dialect.Kept) stream.Encoder, want sought) error {
+func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dialect.StoredTurn) stream.Encoder, want sought) error {
 	in, err := s.gate.read(r.Context(), want.turn)
 	if err != nil {
 		return err
@@ -295,7 +294,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		s.cfg.Tasks.Resumed("failed")
 		return err
 	}
-	enc := encoder(keptAs(log))
+	enc := encoder(storedAs(log))
 	more, err := log.Skip(in.ctx, want.after, func(ev stream.Event) { enc.(dialect.Skipper).Skip(ev) })
 	if err != nil && !errors.Is(err, task.ErrGone) { // the store has become unavailable
 		s.cfg.Tasks.Resumed("failed")
@@ -305,7 +304,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return s.nothing(w, "gone")
 	}
 	s.cfg.Tasks.Resumed("resumed")
-	s.retell(in, r, log, s.reader(w, r, enc, in.cancel), want.after)
+	s.replay(in, r, log, s.reader(w, r, enc, in.cancel), want.after)
 	return nil
 }
 
@@ -324,11 +323,11 @@ func (s *Server) reader(w http.ResponseWriter, r *http.Request, enc stream.Encod
 	})
 }
 
-// retell sends what is left of a log, as it comes. A reply that ends without Done is
+// replay sends what is left of a log, as it comes. A reply that ends without Done is
 // aborted, as in run.
-func (s *Server) retell(in slot, r *http.Request, log *task.Log, out writer, from int) {
+func (s *Server) replay(in slot, r *http.Request, log *task.Log, out writer, from int) {
 	defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
-	told, done := 0, false
+	sent, done := 0, false
 	_ = out.Flush()
 	for events, err := range log.Events(in.ctx) {
 		if err != nil {
@@ -338,13 +337,13 @@ func (s *Server) retell(in slot, r *http.Request, log *task.Log, out writer, fro
 			_ = out.Write(e.Stamp, e.Event) // its error is that of Flush
 			_, done = e.Event.(*stream.Done)
 		}
-		told += len(events)
+		sent += len(events)
 		if out.Flush() != nil {
 			break
 		}
 	}
 	err := out.Close()
-	zerolog.Ctx(r.Context()).Info().Dict("details", zerolog.Dict().Int("from", from).Int("events", told)).Msg("turn_resumed")
+	zerolog.Ctx(r.Context()).Info().Dict("details", zerolog.Dict().Int("from", from).Int("events", sent)).Msg("turn_resumed")
 	if err != nil || !done {
 		abort(r)
 	}

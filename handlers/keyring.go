@@ -36,9 +36,9 @@ type endedKey struct {
 // run are never forgotten, so that they may be more.
 func newKeyring(limit int) *keyring { return &keyring{max: limit, held: map[string]bool{}} }
 
-// take reserves the key of a principal's user. release must be called when the turn has
+// reserve reserves the key of a principal's user. release must be called when the turn has
 // ended. An empty key is free for everybody.
-func (k *keyring) take(who chat.Principal, userID, key string) (release func(), err error) {
+func (k *keyring) reserve(who chat.Principal, userID, key string) (release func(), err error) {
 	if key == "" {
 		return func() {}, nil
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // machine is what the law is for: turns that share the CPU, and wait for it ten times
-// before they end. Beside them run idle streams, which need none.
+// before they end. Alongside them run idle streams, which need none.
 type machine struct {
 	law      law
 	capacity int // turns that it can end between two looks

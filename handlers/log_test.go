@@ -52,7 +52,7 @@ func TestLog(t *testing.T) {
 			{"info", "request_received", "r-2", "", "", 0, received("POST")},
 			{"info", "from_the_runner", "r-2", "", "", 0, nil},
 			{"info", "request_completed", "r-2", "", "", 1500, completed},
-			{"info", "request_received", "r-3", "", "", 0, map[string]any{"method": "POST", "path": "/chat/stream", "input_length": 0.0}}, // it is no text
+			{"info", "request_received", "r-3", "", "", 0, map[string]any{"method": "POST", "path": "/chat/stream", "input_length": 0.0}}, // it is not text
 			{"info", "error_occurred", "r-3", "", "", 0, refused("POST", "validation_error: The request has 2 faults: /input must be a string: "+
 				"invalid request; /input: must be a string; /conversation_id: must be a UUID, or conv_ and 1 to 64 of A-Z a-z 0-9 _ -")},
 			{"info", "request_received", "r-4", "", "", 0, received("GET")},

@@ -61,9 +61,9 @@ func (m *instruments) rejected(t fault.Type) { m.rejections.Inc(string(t)) }
 
 // turn adds up a turn that has ended. before is what it had spent, and was counted, before
 // it was paused.
-func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, took time.Duration, before chat.Usage) {
+func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, elapsed time.Duration, before chat.Usage) {
 	m.streams.Inc(string(seen.ending()))
-	m.turnTime.Observe(took.Seconds())
+	m.turnTime.Observe(elapsed.Seconds())
 	for _, c := range seen.counts {
 		m.events.Add(float64(c.n), c.name)
 	}

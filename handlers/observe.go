@@ -20,13 +20,13 @@ type observer struct {
 	stream.Fold
 	next stream.Sink
 	// noRoom, if not nil, is true from when the store had no room for the turn until the
-	// client is told.
+	// client is informed.
 	noRoom *atomic.Bool
 	counts []count  // in the order of their first
 	room   [6]count // for those of a turn without extensions
 }
 
-// Emit counts ev and passes it on. Before it the client hears that the store is full.
+// Emit counts ev and passes it on. Before it the client learns that the store is full.
 func (o *observer) Emit(ev stream.Event) error {
 	if o.noRoom != nil {
 		if err := o.warn(ev); err != nil {
@@ -36,8 +36,8 @@ func (o *observer) Emit(ev stream.Event) error {
 	return o.pass(ev)
 }
 
-// warn tells the client that the store is full, if it is, unless ev is the first event or
-// one of the last, which nothing may separate.
+// warn informs the client that the store is full, if it is, unless ev is the first event or one
+// of the last, which nothing may separate.
 func (o *observer) warn(ev stream.Event) error {
 	switch ev := ev.(type) {
 	case *stream.Start:
@@ -55,7 +55,7 @@ func (o *observer) warn(ev stream.Event) error {
 	return o.pass(storeFull())
 }
 
-// storeFull is told to the client of a turn that nobody can resume.
+// storeFull is reported to the client of a turn that nobody can resume.
 func storeFull() *stream.Error {
 	return stream.NewError(&fault.Error{Type: fault.StoreUnavailable, Message: "The store is full: this turn is not kept", Service: "store"}, false)
 }

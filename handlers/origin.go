@@ -17,8 +17,8 @@ type originPolicy struct {
 	headers []string // that it may set
 }
 
-// newOriginPolicy returns the policy that allows these origins beside the gateway's own;
-// "*" allows all of them, without credentials.
+// newOriginPolicy returns the policy that allows these origins alongside the gateway's own; "*"
+// allows all of them, without credentials.
 func newOriginPolicy(origins []string) originPolicy {
 	p := originPolicy{allowed: map[string]bool{}, methods: []string{http.MethodGet, http.MethodPost}, headers: corsHeaders()}
 	for _, o := range origins {
@@ -28,15 +28,15 @@ func newOriginPolicy(origins []string) originPolicy {
 	return p
 }
 
-// take adds a method that some path takes.
-func (p *originPolicy) take(method string) {
+// allowMethod adds a method that some path takes.
+func (p *originPolicy) allowMethod(method string) {
 	if !slices.Contains(p.methods, method) {
 		p.methods = append(p.methods, method)
 	}
 }
 
-// takeHeaders adds request headers that some path knows.
-func (p *originPolicy) takeHeaders(names []string) {
+// allowHeaders adds request headers that some path knows.
+func (p *originPolicy) allowHeaders(names []string) {
 	for _, name := range names {
 		if !slices.Contains(p.headers, name) {
 			p.headers = append(p.headers, name)

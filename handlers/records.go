@@ -12,8 +12,8 @@ import (
 	"sluice/fault"
 )
 
-// Records tells what is kept of a task besides its document. Whose the task is has been
-// made sure of before. Its errors are *fault.Error. It is safe for concurrent use.
+// Records says what is kept of a task besides its document. The caller has checked before to
+// whom the task belongs. Its errors are *fault.Error. It is safe for concurrent use.
 type Records interface {
 	// Checkpoints returns those of a run from number from on, at least one and at most
 	// limit, and whether others follow; none if the task is no run, or has none of those

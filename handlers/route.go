@@ -64,9 +64,9 @@ func (s *Server) serve(e *echo.Echo, d dialect.Dialect) {
 			s.shapes = append(s.shapes, rt)
 		}
 		for _, method := range rt.Methods {
-			s.origins.take(method)
+			s.origins.allowMethod(method)
 		}
-		s.origins.takeHeaders(rt.Headers)
+		s.origins.allowHeaders(rt.Headers)
 		if s.native == nil {
 			s.native = rt.Resume
 		}

@@ -10,8 +10,8 @@
 // requests share.
 //
 // From the first byte of a stream on the status is 200, and whatever happens is
-// told in-band. Refusals before that are replies in the dialect's own words;
-// which status a fault has stands in one ordered table.
+// reported in-band. Refusals before that are replies in the dialect's own words; which status a
+// fault has stands in one ordered table.
 //
 // A Server is safe for concurrent use. A turn runs on the goroutine of its
 // request. At the end Drain refuses new streams, Wait waits for those that run,
@@ -66,11 +66,11 @@ type Config struct {
 	TokensByModel bool
 	// Tasks keeps turns beyond their connections; nil: they end with them.
 	Tasks *task.Service
-	// Records tells what else is kept of tasks; nil: nothing is.
+	// Records says what else is kept of tasks; nil: nothing is.
 	Records Records
 	// Forget is what forgets a conversation, after its tasks are gone.
 	Forget []Forget
-	// Approvals asks people about tool calls, and hears their answers; nil: nobody is asked.
+	// Approvals asks people about tool calls, and receives their answers; nil: nobody is asked.
 	Approvals *approval.Service
 	// StoreRequired fails readiness while the store is unavailable.
 	StoreRequired bool
@@ -100,7 +100,7 @@ type Config struct {
 	// Origins are the foreign origins that may use the API; "*" allows all.
 	Origins []string
 	// Hosts are the names and addresses, without a port, that a request's Host may be
-	// beside those of loopback. Empty allows all.
+	// alongside those of loopback. Empty allows all.
 	Hosts []string
 
 	Log zerolog.Logger
@@ -122,8 +122,8 @@ type Server struct {
 	keys      *keyring
 	metrics   *instruments
 	refusals  *refusals
-	native    func(dialect.Kept) stream.Encoder // of the first route that can resume
-	shapes    []*routed                         // of the routes that have refusals of their own
+	native    func(dialect.StoredTurn) stream.Encoder // of the first route that can resume
+	shapes    []*routed                               // of the routes that have refusals of their own
 	routes    http.Handler
 }
 
@@ -194,12 +194,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answered says whether the request had its answer before it is routed.
 func (s *Server) answered(w *trackedWriter, r *http.Request) bool {
 	placeOf(r).Busy()
-	return s.turnedAway(w, r) || s.origins.preflight(w, r) || s.crowdedOut(w, r)
+	return s.refusedHost(w, r) || s.origins.preflight(w, r) || s.crowdedOut(w, r)
 }
 
-// turnedAway says whether the request names a host that is not served, which it has
+// refusedHost says whether the request names a host that is not served, which it has
 // then answered.
-func (s *Server) turnedAway(w http.ResponseWriter, r *http.Request) bool {
+func (s *Server) refusedHost(w http.ResponseWriter, r *http.Request) bool {
 	err := s.hosts.check(r)
 	if err != nil {
 		s.reply(w, r, err)
@@ -207,8 +207,8 @@ func (s *Server) turnedAway(w http.ResponseWriter, r *http.Request) bool {
 	return err != nil
 }
 
-// Drain makes readiness fail and refuses new streams. Running ones go on, but for
-// those of GET /diag/sse, which end at once.
+// Drain makes readiness fail and refuses new streams. Running ones continue, but for those of
+// GET /diag/sse, which end at once.
 func (s *Server) Drain() {
 	s.gate.drain()
 	s.probes.drain()

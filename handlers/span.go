@@ -9,8 +9,8 @@ import (
 	"sluice/telemetry/trace"
 )
 
-// span begins the span of a turn. One that goes on with what waited links to where that
-// began to wait.
+// span begins the span of a turn. One that continues with what waited links to where that began
+// to wait.
 func (s *Server) span(ctx context.Context, r *http.Request, t *turn) (context.Context, trace.Span) {
 	path := t.route.Path
 	ctx, span := trace.Request(ctx, s.cfg.Tracer, r.Header, r.Method, path)

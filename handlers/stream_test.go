@@ -196,9 +196,9 @@ func TestSlowReaderIsCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = <-causes
-		took := when.Sub(began) // over HTTP/1 up to a sixteenth more
-		if !errors.Is(err, fault.ErrClientGone) || took < 5*time.Second || took > 5*time.Second*17/16 {
-			t.Errorf("cut after %v by %v, want 5s and ErrClientGone", took, err)
+		elapsed := when.Sub(began) // over HTTP/1 up to a sixteenth more
+		if !errors.Is(err, fault.ErrClientGone) || elapsed < 5*time.Second || elapsed > 5*time.Second*17/16 {
+			t.Errorf("cut after %v by %v, want 5s and ErrClientGone", elapsed, err)
 		}
 		synctest.Wait() // the handler counts after its runner has ended
 		if metrics := g.do(t, "GET", "/metrics", "").body; !strings.Contains(metrics, "sluice_write_stalls_total 1\n") {
@@ -415,7 +415,7 @@ func TestHTTP2(t *testing.T) {
 	})
 }
 
-// Streams beside each other do not mix.
+// Streams alongside each other do not mix.
 func TestStreamsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	echo := runner(func(ctx context.Context, req chat.Request, sink stream.Sink) error {

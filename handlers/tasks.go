@@ -20,8 +20,8 @@ func (s *Server) serveTasks(e *echo.Echo) {
 	if s.cfg.Tasks == nil {
 		return
 	}
-	s.origins.take(http.MethodPost)
-	s.origins.take(http.MethodDelete)
+	s.origins.allowMethod(http.MethodPost)
+	s.origins.allowMethod(http.MethodDelete)
 	readable(e, "/tasks", raw(s.listTasks))
 	readable(e, "/tasks/:id", named("id", s.showTask))
 	readable(e, "/tasks/:id/trace", named("id", s.showTrace))
@@ -119,8 +119,8 @@ func (s *Server) showTrace(w http.ResponseWriter, r *http.Request) error {
 	return showOf(s, w, r, s.cfg.Tasks.Trace)
 }
 
-// showOf replies with what get tells of a task. One of somebody else's is as if it were
-// not there.
+// showOf replies with what get says about a task. One of somebody else's is as if it were not
+// there.
 func showOf(s *Server, w http.ResponseWriter, r *http.Request, get func(context.Context, task.Caller, string) ([]byte, error)) error {
 	c, _, err := s.caller(r)
 	if err != nil {
@@ -200,8 +200,8 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) (task.Caller, e
 	return c, err
 }
 
-// taskEvents tells a turn of a task in our own protocol, whatever protocol began it: from
-// the first event, or behind the one that Last-Event-ID or after names.
+// taskEvents reports a turn of a task in our own protocol, whatever protocol began it: from the
+// first event, or behind the one that Last-Event-ID or after names.
 func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request) error {
 	if err := s.origins.check(r); err != nil {
 		return err

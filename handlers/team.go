@@ -8,7 +8,7 @@ import (
 	"sluice/stream"
 )
 
-// Team is what GET /agents tells.
+// Team is what GET /agents reports.
 type Team struct {
 	Agents []TeamAgent `json:"agents"` // in the order of the catalogue; never null
 	Router *TeamRouter `json:"router,omitempty"`
@@ -62,7 +62,7 @@ func (s *Server) agent(w http.ResponseWriter, id string) error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is no such agent; GET /agents lists them"}
 }
 
-// Workflow is what GET /workflows tells of one.
+// Workflow is what GET /workflows says about one.
 type Workflow struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description,omitempty"`
@@ -99,7 +99,7 @@ func (s *Server) workflows(w http.ResponseWriter, _ *http.Request) error {
 	}{list})
 }
 
-// UnknownWorkflow is the refusal of a request for a workflow that there is not.
+// UnknownWorkflow is the refusal of a request for a workflow that does not exist.
 func UnknownWorkflow() error {
 	v := new(chat.ValidationError)
 	v.Add("/workflow", chat.UnknownWorkflow())
@@ -130,7 +130,7 @@ func (s *Server) frameOf(req *chat.Request) (stream.Frame, error) {
 	return frame, err
 }
 
-// UnknownAgent is the refusal of a request for an agent that there is not.
+// UnknownAgent is the refusal of a request for an agent that does not exist.
 func UnknownAgent() error {
 	v := new(chat.ValidationError)
 	v.Add("/agent", chat.UnknownAgent())

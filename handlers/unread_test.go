@@ -46,8 +46,8 @@ func wantClosed(t *testing.T, c net.Conn) {
 	if _, err := io.Copy(io.Discard, c); err != nil {
 		t.Errorf("reading to the end of the connection: %v", err)
 	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("the connection was closed %v after the reply", took)
+	if elapsed := time.Since(began); elapsed > time.Second {
+		t.Errorf("the connection was closed %v after the reply", elapsed)
 	}
 }
 
@@ -94,8 +94,8 @@ func TestUnreadBodyIsNotWaitedFor(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, _ = io.Copy(io.Discard, resp.Body)
-				if took := time.Since(began); took < after || took > after+10*time.Millisecond {
-					t.Errorf("the reply came after %v, want %v", took, after)
+				if elapsed := time.Since(began); elapsed < after || elapsed > after+10*time.Millisecond {
+					t.Errorf("the reply came after %v, want %v", elapsed, after)
 				}
 				if got := fmt.Sprint(resp.StatusCode); got != name[:3] || !resp.Close {
 					t.Errorf("status %s, closes %v", got, resp.Close)
@@ -114,7 +114,7 @@ func TestUnreadBodyIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A client that goes on sending does not hold its connection either.
+// A client that continues sending does not hold its connection either.
 func TestUnreadBodyThatKeepsComing(t *testing.T) {
 	t.Parallel()
 	for name, head := range map[string]string{
@@ -295,8 +295,8 @@ func TestDecidedBeforeTheBody(t *testing.T) {
 				began := time.Now()
 				write(c, tt.head+body, nil)
 				got := readReply(t, c)
-				if took := time.Since(began); got.status != tt.status || took > 10*time.Millisecond {
-					t.Errorf("status %d after %v, want %d at once", got.status, took, tt.status)
+				if elapsed := time.Since(began); got.status != tt.status || elapsed > 10*time.Millisecond {
+					t.Errorf("status %d after %v, want %d at once", got.status, elapsed, tt.status)
 				}
 				wantClosed(t, c)
 			})
@@ -339,8 +339,8 @@ func bodiesShareABound(t *testing.T, length, all int, text string) {
 		for i, c := range conns[:all-fit] {
 			began := time.Now()
 			got := readReply(t, c)
-			if took := time.Since(began); got.status != 408 || !strings.Contains(got.body, "request_timeout") || !got.closes || took > 0 {
-				t.Errorf("body %d: status %d after %v: %s", i, got.status, took, got.body)
+			if elapsed := time.Since(began); got.status != 408 || !strings.Contains(got.body, "request_timeout") || !got.closes || elapsed > 0 {
+				t.Errorf("body %d: status %d after %v: %s", i, got.status, elapsed, got.body)
 			}
 			wantClosed(t, c)
 		}

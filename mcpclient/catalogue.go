@@ -238,7 +238,7 @@ func headersFault(raw []byte) error {
 }
 
 // spec returns the tool as the model sees it, except that its name may have to
-// change beside other servers' tools.
+// change alongside other servers' tools.
 func (t *wireTool) spec(server string) tool.Spec {
 	title := t.Annotations.Title
 	if title == "" {

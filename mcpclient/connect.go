@@ -100,16 +100,16 @@ func (u *upstream) connectVerdict(f *connecting, err error) breaker.Verdict {
 }
 
 // announce follows up an attempt.
-func (u *upstream) announce(s *session, err error, took time.Duration) {
+func (u *upstream) announce(s *session, err error, elapsed time.Duration) {
 	if err != nil {
 		u.event(u.log.Warn(), "mcp_connect_failed", func(d *zerolog.Event) {
-			d.AnErr("reason", err).Int64("duration_ms", took.Milliseconds())
+			d.AnErr("reason", err).Int64("duration_ms", elapsed.Milliseconds())
 		})
 		return
 	}
 	u.event(u.log.Info(), "mcp_connected", func(d *zerolog.Event) {
 		d.Str("transport", string(u.Transport)).Str("protocol", s.protocol).
-			Int("tools", len(u.catalogue.Load().offers)).Int64("duration_ms", took.Milliseconds())
+			Int("tools", len(u.catalogue.Load().offers)).Int64("duration_ms", elapsed.Milliseconds())
 	})
 	if !u.group.Run(func() { u.awaitClose(s) }) {
 		u.drop(s, wire.ErrClosed)

@@ -101,7 +101,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 
 // Tools that are dropped take room too, or a list of them would be compiled for
 // minutes.
-func TestDroppedToolsTakeRoom(t *testing.T) {
+func TestDroppedToolsUseRoom(t *testing.T) {
 	t.Parallel()
 	bad := definition("bad", properties(`"p":{"enum":[`+members(7500, `"%d"`)+`]},"x":{"$ref":"#/nowhere"}`))
 	var tools []string

@@ -21,7 +21,7 @@ import (
 
 type callHandler = func(w http.ResponseWriter, r *http.Request, req fakeRequest)
 
-// hijack takes the connection away from net/http's server.
+// hijack removes the connection from net/http's server.
 func hijack(w http.ResponseWriter) net.Conn {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
@@ -277,7 +277,7 @@ func TestUnauthorized(t *testing.T) {
 	}
 }
 
-// Where a server is told for whom it works, its refusal is that user's own: nobody else's
+// Where a server is informed for whom it works, its refusal is that user's own: nobody else's
 // calls, session or breaker change by it.
 func TestRefusalOfAUser(t *testing.T) {
 	t.Parallel()

@@ -15,31 +15,31 @@ import (
 	"sluice/tool"
 )
 
-// told is what a server is told of whom a call is for.
-type told struct {
+// received is what a server receives of whom a call is for.
+type received struct {
 	Meta         map[string]any
 	Tenant, User []string // headers
 }
 
-// A server is told for whom a tool is called, if it is to be told, and only then.
+// A server is informed for whom a tool is called, if it is to be reported, and only then.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	ann := chat.Caller{Tenant: "acme", User: "Änn 100%", Key: "x"}
 	for name, tt := range map[string]struct {
 		identity bool
 		who      chat.Caller
-		want     told
+		want     received
 	}{
-		"told": {true, ann, told{map[string]any{"sluice/tenant": "acme", "sluice/user": "Änn 100%"},
+		"told": {true, ann, received{map[string]any{"sluice/tenant": "acme", "sluice/user": "Änn 100%"},
 			[]string{"acme"}, []string{"%C3%84nn%20100%25"}}},
-		"a user without tenant": {true, chat.Caller{User: "ann"}, told{map[string]any{"sluice/user": "ann"}, nil, []string{"ann"}}},
-		"nobody":                {true, chat.Caller{}, told{}},
-		"not told":              {false, ann, told{nil, nil, []string{"configured"}}},
+		"a user without tenant": {true, chat.Caller{User: "ann"}, received{map[string]any{"sluice/user": "ann"}, nil, []string{"ann"}}},
+		"nobody":                {true, chat.Caller{}, received{}},
+		"not told":              {false, ann, received{nil, nil, []string{"configured"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake()
-			var got told
+			var got received
 			f.onAny = func(_ http.ResponseWriter, r *http.Request, req fakeRequest) bool {
 				if req.Method != "tools/call" {
 					if tt.identity && r.Header.Get("X-Sluice-User") != "configured" {
@@ -47,7 +47,7 @@ func TestIdentity(t *testing.T) {
 					}
 					return false
 				}
-				got = told{nil, r.Header["X-Sluice-Tenant"], r.Header["X-Sluice-User"]}
+				got = received{nil, r.Header["X-Sluice-Tenant"], r.Header["X-Sluice-User"]}
 				return false
 			}
 			server := serve(t, f)

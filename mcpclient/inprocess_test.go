@@ -137,8 +137,8 @@ func TestInProcessHandlerThatIgnoresItsContext(t *testing.T) {
 		began := time.Now()
 		_, f := call(ctx, c, "tool")
 		wantFault(t, f, fault.Timeout, true)
-		if took := time.Since(began); took != time.Second {
-			t.Errorf("the call took %v, want 1s", took)
+		if elapsed := time.Since(began); elapsed != time.Second {
+			t.Errorf("the call took %v, want 1s", elapsed)
 		}
 	})
 }
@@ -165,8 +165,8 @@ func TestCloseDoesNotWaitForEver(t *testing.T) {
 		if c.Close() == nil {
 			t.Error("Close says that all is well")
 		}
-		if took := time.Since(began); took != closeTimeout {
-			t.Errorf("Close took %v, want %v", took, closeTimeout)
+		if elapsed := time.Since(began); elapsed != closeTimeout {
+			t.Errorf("Close took %v, want %v", elapsed, closeTimeout)
 		}
 		wantFault(t, <-done, fault.ToolFailed, true)
 		time.Sleep(2 * time.Hour)

@@ -92,8 +92,8 @@ func TestLegacySSEConnectionLost(t *testing.T) {
 	}
 }
 
-// A server that is only partly there does not keep the others away.
-func TestOneServerOfTwoIsAway(t *testing.T) {
+// A server that is only partly there does not exclude the others.
+func TestOneServerOfTwoIsUnavailable(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	dead := httptest.NewServer(nil)
@@ -108,8 +108,8 @@ func TestOneServerOfTwoIsAway(t *testing.T) {
 	}
 }
 
-// A tool whose server went away meanwhile is not unknown.
-func TestToolOfAServerThatIsAway(t *testing.T) {
+// A tool whose server became unavailable meanwhile is not unknown.
+func TestToolOfAServerThatIsUnavailable(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(newFake())
 	c := newClient(t, over(srv.URL))

@@ -57,7 +57,7 @@ func assignNames(offers []named) []string {
 		}
 		servers[name][n.server] = true
 	}
-	taken := map[string]bool{}
+	used := map[string]bool{}
 	names := make([]string, len(offers))
 	assign := func(shared bool) {
 		for i, n := range offers {
@@ -68,8 +68,8 @@ func assignNames(offers []named) []string {
 			if shared {
 				name = safeName(n.server + "_" + n.offer.name)
 			}
-			names[i] = free(name, taken)
-			taken[names[i]] = true
+			names[i] = free(name, used)
+			used[names[i]] = true
 		}
 	}
 	assign(false) // a name of one server is kept, whatever the others become
@@ -78,9 +78,9 @@ func assignNames(offers []named) []string {
 }
 
 // free returns name, or name with the first number that is not taken.
-func free(name string, taken map[string]bool) string {
+func free(name string, used map[string]bool) string {
 	candidate := name
-	for n := 2; taken[candidate]; n++ {
+	for n := 2; used[candidate]; n++ {
 		tail := "_" + strconv.Itoa(n)
 		candidate = name[:min(len(name), maxName-len(tail))] + tail
 	}

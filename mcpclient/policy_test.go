@@ -109,19 +109,19 @@ func withTools(names ...string) *server.MCPServer {
 }
 
 // A tool whose server is unavailable is offered only while its fallback can be called.
-func TestToolOfAServerThatIsAwayWithAFallback(t *testing.T) {
+func TestToolOfAServerThatIsUnavailableWithAFallback(t *testing.T) {
 	t.Parallel()
 	f := newFake()
-	away := httptest.NewServer(f)
+	down := httptest.NewServer(f)
 	c := newClient(t, Config{ConnectWait: connectTimeout, Servers: []Server{
-		{Name: "s", Transport: HTTP, URL: away.URL, Policy: tool.Policy{Fallback: map[string][]string{"read": {"a"}}}},
+		{Name: "s", Transport: HTTP, URL: down.URL, Policy: tool.Policy{Fallback: map[string][]string{"read": {"a"}}}},
 		{Name: "spare", Transport: InProcess, InProcess: withTools("a")},
 	}})
 	if diff := cmp.Diff([]string{"write", "read", "a"}, names(c.Tools(t.Context()))); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	away.CloseClientConnections()
-	away.Close()
+	down.CloseClientConnections()
+	down.Close()
 	_, err := call(t.Context(), c, "read")
 	wantFault(t, err, fault.MCPUnavailable, false)
 	if want := "MCP service temporarily unavailable; read was not executed"; err.ForModel() != want || !err.NoEffect {
@@ -289,7 +289,7 @@ func TestListOfFallbacks(t *testing.T) {
 	}
 }
 
-// Of what is not selected nobody is told, none of it runs, and it is no fallback.
+// Of what is not selected nobody is informed, none of it runs, and it is not a fallback.
 func TestSelection(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, Config{ConnectWait: connectTimeout, Servers: []Server{

@@ -11,7 +11,7 @@ import (
 )
 
 // A result that breaks the schema which its server declares has taken effect: it counts, and
-// log and trace are told what is wrong, without the values.
+// log and trace are informed what is wrong, without the values.
 func TestResultAgainstItsSchema(t *testing.T) {
 	t.Parallel()
 	const declared = `{"name":"read","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}}`
@@ -37,10 +37,10 @@ func TestResultAgainstItsSchema(t *testing.T) {
 			if err != nil || r.Text != "t" {
 				t.Fatalf("got %+v, %v", r, err)
 			}
-			if told := r.Warning != ""; told != (tt.want != "") || !strings.Contains(r.Warning, tt.want) || strings.Contains(r.Warning+log.String(), "canary") {
+			if reported := r.Warning != ""; reported != (tt.want != "") || !strings.Contains(r.Warning, tt.want) || strings.Contains(r.Warning+log.String(), "canary") {
 				t.Errorf("the trace is told %q, want %q", r.Warning, tt.want)
 			}
-			if told := strings.Contains(log.String(), "mcp_result_against_schema"); told != (tt.want != "") {
+			if reported := strings.Contains(log.String(), "mcp_result_against_schema"); reported != (tt.want != "") {
 				t.Errorf("the log is %s", log.String())
 			}
 			if ignored := strings.Contains(log.String(), "mcp_output_schema_ignored"); ignored != (name == "unusable schema") {

@@ -41,9 +41,9 @@ func (u *upstream) listener(ctx context.Context) *listener {
 	return &listener{report: report, hide: u.hide, last: math.Inf(-1)}
 }
 
-// hear takes a report. Late ones and those that do not grow are dropped; the same
+// observe takes a report. Late ones and those that do not grow are dropped; the same
 // one may come twice, as replies are read ahead of mcp-go.
-func (l *listener) hear(p tool.Progress) {
+func (l *listener) observe(p tool.Progress) {
 	if math.IsNaN(p.Progress) || math.IsInf(p.Progress, 0) {
 		return
 	}
@@ -98,13 +98,13 @@ func (s *listeners) remove(token string) {
 	delete(s.byToken, token)
 }
 
-// hear passes a report on to the call with this token, if it is still under way.
-func (s *listeners) hear(token string, p tool.Progress) {
+// dispatch passes a report on to the call with this token, if it is still under way.
+func (s *listeners) dispatch(token string, p tool.Progress) {
 	s.mu.Lock()
 	l := s.byToken[token]
 	s.mu.Unlock()
 	if l != nil {
-		l.hear(p)
+		l.observe(p)
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *listeners) onMessage(message []byte) {
 		return
 	}
 	if token, ok := n.Params.Token.(string); ok && n.Params.Progress != nil {
-		s.hear(token, tool.Progress{Progress: *n.Params.Progress, Total: n.Params.Total, Message: n.Params.Message})
+		s.dispatch(token, tool.Progress{Progress: *n.Params.Progress, Total: n.Params.Total, Message: n.Params.Message})
 	}
 }
 
@@ -147,7 +147,7 @@ func (s *listeners) notified(n mcp.JSONRPCNotification) {
 	}
 	total, _ := number(about["total"])
 	message, _ := about["message"].(string)
-	s.hear(token, tool.Progress{Progress: progress, Total: total, Message: message})
+	s.dispatch(token, tool.Progress{Progress: progress, Total: total, Message: message})
 }
 
 // number returns a number that was read from JSON, or that a server in this

@@ -22,7 +22,7 @@ import (
 func addSlow(s *server.MCPServer) {
 	released := make(chan struct{}, 1)
 	s.AddTool(mcp.NewTool("slow"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if err := tellProgress(ctx, req, 1); err != nil {
+		if err := sendProgress(ctx, req, 1); err != nil {
 			return mcp.NewToolResultError(err.Error()), nil
 		}
 		select {
@@ -30,7 +30,7 @@ func addSlow(s *server.MCPServer) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if err := tellProgress(ctx, req, 2); err != nil {
+		if err := sendProgress(ctx, req, 2); err != nil {
 			return mcp.NewToolResultError(err.Error()), nil
 		}
 		return mcp.NewToolResultText("ok"), nil
@@ -41,7 +41,7 @@ func addSlow(s *server.MCPServer) {
 	})
 }
 
-func tellProgress(ctx context.Context, req mcp.CallToolRequest, n int) error {
+func sendProgress(ctx context.Context, req mcp.CallToolRequest, n int) error {
 	if req.Params.Meta == nil {
 		return fmt.Errorf("no _meta")
 	}
@@ -56,8 +56,8 @@ func slowServer() *server.MCPServer {
 	return s
 }
 
-// The tool waits for us to have heard of its progress, so that a report which is
-// held back until the answer is there never comes.
+// The tool waits for us to have learned of its progress, so that a report which is held back
+// until the answer is there never comes.
 func TestProgressComesWhileTheToolRuns(t *testing.T) {
 	for name, servers := range map[string]func(t *testing.T) Server{
 		"streamable HTTP, sessions": func(t *testing.T) Server {
@@ -214,7 +214,7 @@ func TestListenerThatHasEnded(t *testing.T) {
 	l := &listener{report: func(tool.Progress) { t.Error("a late report") }, hide: redact.New(nil)}
 	token := all.add(l)
 	l.end()
-	all.hear(token, tool.Progress{Progress: 1})
+	all.dispatch(token, tool.Progress{Progress: 1})
 	all.remove(token)
 	all.onMessage(json.RawMessage(`{"method":"notifications/progress","params":{"progressToken":"` + token + `","progress":2}}`))
 }

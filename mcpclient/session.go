@@ -139,8 +139,8 @@ func (s *session) list(ctx context.Context) (*wire.List, error) {
 
 // call runs a tool and returns the exchange, also with an error: it says whether
 // anything was sent. progress gets the reports of the tool; with nil the server is not
-// asked for any. With identity it is told for whom the tool runs; the call's key (tool.WithKey)
-// it is told in any case.
+// asked for any. With identity it is reported for whom the tool runs; the call's key
+// (tool.WithKey) it is reported in any case.
 func (s *session) call(ctx context.Context, name string, args json.RawMessage, progress *listener, identity bool) (*wire.Exchange, error) {
 	x := wire.NewCall()
 	req := mcp.CallToolRequest{}

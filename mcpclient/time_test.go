@@ -46,8 +46,8 @@ func TestServerDeadAtStart(t *testing.T) {
 		}
 		f, _ := errors.AsType[*fault.Error](set.Unavailable[0].Err)
 		wantFault(t, f, fault.MCPUnavailable, false)
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("it took %v", took)
+		if elapsed := time.Since(began); elapsed > time.Second {
+			t.Errorf("it took %v", elapsed)
 		}
 		if again := c.Tools(t.Context()); again != set {
 			t.Error("nothing changed, but the set did")
@@ -74,8 +74,8 @@ func TestFirstTurnAfterTheServerStarts(t *testing.T) {
 		b.start(f)
 		began := time.Now()
 		mustCall(t, c, "write", "ok")
-		if took := time.Since(began); took != 0 {
-			t.Errorf("it took %v", took)
+		if elapsed := time.Since(began); elapsed != 0 {
+			t.Errorf("it took %v", elapsed)
 		}
 	})
 }
@@ -178,8 +178,8 @@ func TestConnectThatHangsHoldsNobodyUp(t *testing.T) {
 		if set := c.Tools(t.Context()); len(set.Unavailable) != 1 {
 			t.Error("a server that is not connected has tools")
 		}
-		if took := time.Since(began); took != time.Second {
-			t.Errorf("Tools took %v, want ConnectWait", took)
+		if elapsed := time.Since(began); elapsed != time.Second {
+			t.Errorf("Tools took %v, want ConnectWait", elapsed)
 		}
 		time.Sleep(connectTimeout)
 		if n := failures(c); n != 1 {
@@ -202,8 +202,8 @@ func TestCallTimeout(t *testing.T) {
 					began := time.Now()
 					_, err := call(t.Context(), c, called)
 					wantFault(t, err, fault.Timeout, unknown)
-					if took := time.Since(began); took != 10*time.Second {
-						t.Errorf("it took %v, want 10s", took)
+					if elapsed := time.Since(began); elapsed != 10*time.Second {
+						t.Errorf("it took %v, want 10s", elapsed)
 					}
 					if n := f.counts("tools/call"); n != 1 {
 						t.Errorf("the server got %d calls, want 1", n)
@@ -259,8 +259,8 @@ func TestAnswerInAStreamThatStaysOpen(t *testing.T) {
 		c.Tools(t.Context())
 		began := time.Now()
 		mustCall(t, c, "write", "ok")
-		if took := time.Since(began); took != wire.TailWait {
-			t.Errorf("it took %v, want %v", took, wire.TailWait)
+		if elapsed := time.Since(began); elapsed != wire.TailWait {
+			t.Errorf("it took %v, want %v", elapsed, wire.TailWait)
 		}
 	})
 }
@@ -370,8 +370,8 @@ func TestTurnEnds(t *testing.T) {
 				if !errors.Is(err, tt.cause) {
 					t.Errorf("%v does not wrap the cause", err)
 				}
-				if took := time.Since(began); took != time.Second {
-					t.Errorf("Call came back after %v, want at once after 1s", took)
+				if elapsed := time.Since(began); elapsed != time.Second {
+					t.Errorf("Call came back after %v, want at once after 1s", elapsed)
 				}
 				if n := failures(c); n != 0 {
 					t.Errorf("the breaker counts %d failures, want 0", n)

@@ -45,8 +45,8 @@ type Answered struct {
 type Invalid struct {
 	Key, Mode string
 	Attempts  int
-	// Pointer and Rule tell what is wrong with the last answer. An empty Pointer is the
-	// whole answer.
+	// Pointer and Rule say what is wrong with the last answer. An empty Pointer is the whole
+	// answer.
 	Pointer, Rule string
 }
 
@@ -89,7 +89,7 @@ func (f *Forms) Ask(ctx context.Context, m Link, req *chat.ModelRequest, schema 
 			return a.out, nil
 		case err != nil && !a.forgives(err):
 			return a.out, err
-		case err != nil && a.fault == nil: // another form: that is no attempt
+		case err != nil && a.fault == nil: // another form: that is not an attempt
 			n--
 		case n >= opts.Attempts || chat.TurnOf(ctx).Budget.Reached(chat.Usage{}):
 			return a.out, a.invalid(ctx, n)
@@ -132,7 +132,7 @@ func (a *asking) attempt(ctx context.Context) error {
 	req := a.request()
 	r := reply{out: &a.out}
 	a.out.Key, a.out.Model = a.model.Key(), a.model.Name()
-	err := a.model.Stream(ctx, req, r.take)
+	err := a.model.Stream(ctx, req, r.add)
 	a.usage, a.fault = r.usage, nil
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (a *asking) note(wrong *flaw) {
 	}
 }
 
-// learn tells what this question has shown of the models that were asked.
+// learn says what this question has shown of the models that were asked.
 func (a *asking) learn() {
 	for _, t := range a.tries {
 		if fitted := a.out.JSON != nil && t.of == (habitOf{a.out.Key, a.mode}); !t.json && !fitted {
@@ -244,8 +244,8 @@ func refusesForm(err error) bool {
 	return ok && refusal.badRequest() && isForm(refusal.Member)
 }
 
-// invalid ends the question without an answer. Only the first problem is told: the
-// others often follow from it.
+// invalid ends the question without an answer. Only the first problem is reported: the others
+// often follow from it.
 func (a *asking) invalid(ctx context.Context, attempts int) error {
 	e := &Invalid{Key: a.out.Key, Mode: string(a.mode), Attempts: attempts, Pointer: a.fault.problems[0].Pointer, Rule: a.fault.problems[0].Rule}
 	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().
@@ -281,17 +281,17 @@ func (a *asking) request() *chat.ModelRequest {
 
 // corrected returns the conversation with the last answer and what is wrong with it.
 func (a *asking) corrected(messages []chat.Message) []chat.Message {
-	told := chat.Part{Text: "Your answer cannot be used. What is wrong: " + a.fault.text() + ". Answer once more, whole."}
+	correction := chat.Part{Text: "Your answer cannot be used. What is wrong: " + a.fault.text() + ". Answer once more, whole."}
 	messages = slices.Clone(messages)
 	if a.said != "" {
 		return append(messages, chat.Message{Role: chat.RoleModel, Parts: []chat.Part{{Text: a.said}}},
-			chat.Message{Role: chat.RoleUser, Parts: []chat.Part{told}})
+			chat.Message{Role: chat.RoleUser, Parts: []chat.Part{correction}})
 	}
 	if last := len(messages) - 1; last >= 0 && messages[last].Role == chat.RoleUser {
-		messages[last].Parts = append(slices.Clone(messages[last].Parts), told)
+		messages[last].Parts = append(slices.Clone(messages[last].Parts), correction)
 		return messages
 	}
-	return append(messages, chat.Message{Role: chat.RoleUser, Parts: []chat.Part{told}})
+	return append(messages, chat.Message{Role: chat.RoleUser, Parts: []chat.Part{correction}})
 }
 
 // reply collects an answer that nobody is shown.
@@ -305,10 +305,10 @@ type reply struct {
 	finish chat.Finish
 }
 
-// take adds a chunk. What a failed answer said before another one began, and what
+// add adds a chunk. What a failed answer said before another one began, and what
 // another model said before a switch, does not count: a value is read from one answer
 // alone.
-func (r *reply) take(c *chat.Chunk) error {
+func (r *reply) add(c *chat.Chunk) error {
 	if c.Again || c.Switch != nil {
 		r.text.Reset()
 		r.call, r.calls, r.finish = "", 0, chat.FinishNone

@@ -69,7 +69,7 @@ type habit struct {
 	withoutAt time.Time
 }
 
-// fingerprint tells requests apart.
+// fingerprint distinguishes requests.
 type fingerprint [sha256.Size]byte
 
 // fingerprintOf returns that of what was said last. A question that is put again is the

@@ -50,8 +50,8 @@ func ask(t *testing.T, f *model.Forms, schema *model.Schema, opts model.AskOptio
 	return got, l.asked, err
 }
 
-// What stands around exactly one value is cut away; anything else is no answer. wrong is
-// what the model is told.
+// What stands around exactly one value is removed; anything else is no answer. wrong is what
+// the model receives.
 func TestAnswersThatAreRead(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf(t, personSchema)
@@ -107,16 +107,16 @@ func TestAnswersThatAreRead(t *testing.T) {
 			t.Fatalf("%.80q: asked %d times, got %.80s", tt.text, len(asked), got.JSON)
 		}
 		messages := asked[1].Messages
-		told := messages[len(messages)-1]
-		last := told.Parts[len(told.Parts)-1].Text
-		if told.Role != chat.RoleUser || !strings.Contains(last, tt.wrong+". Answer") {
+		reply := messages[len(messages)-1]
+		last := reply.Parts[len(reply.Parts)-1].Text
+		if reply.Role != chat.RoleUser || !strings.Contains(last, tt.wrong+". Answer") {
 			t.Errorf("%.80q: told %q, want %q", tt.text, last, tt.wrong)
 		}
 	}
 }
 
-// A model is told in few words what is wrong, and not its own values.
-func TestWhatIsToldIsShort(t *testing.T) {
+// A model is informed in few words what is wrong, and not its own values.
+func TestWhatIsReportedIsShort(t *testing.T) {
 	t.Parallel()
 	var properties, members []string
 	for i := range 40 {
@@ -126,9 +126,9 @@ func TestWhatIsToldIsShort(t *testing.T) {
 	}
 	schema := schemaOf(t, `{"properties":{`+strings.Join(properties, ",")+`}}`)
 	_, asked, err := ask(t, nil, schema, model.AskOptions{Attempts: 2}, says("{"+strings.Join(members, ",")+"}"))
-	told := asked[1].Messages[2].Parts[0].Text
-	if len(told) > 600 || strings.Contains(told, "secret") {
-		t.Errorf("told %q", told)
+	got := asked[1].Messages[2].Parts[0].Text
+	if len(got) > 600 || strings.Contains(got, "secret") {
+		t.Errorf("told %q", got)
 	}
 	invalid, ok := errors.AsType[*model.Invalid](err)
 	if !ok || invalid.Attempts != 2 || len(invalid.Pointer) > 200 || strings.Contains(err.Error(), "secret") {
@@ -156,7 +156,7 @@ func TestLenientAnswers(t *testing.T) {
 	_, _, _ = ask(t, nil, schemaOf(t, forked), model.AskOptions{Lenient: true}, says(strings.Repeat(`{"x":`, 60)+"{}"+strings.Repeat(`}`, 60)))
 }
 
-// The caller judges members that are open; the model is told their values all the same.
+// The caller judges members that are open; the model receives their values all the same.
 func TestOpenMembers(t *testing.T) {
 	t.Parallel()
 	const text = `{"name":"Ada","age":1,"agentId":"c"}`
@@ -295,8 +295,8 @@ func TestLimitOfAnAnswerIsDoubled(t *testing.T) {
 		for i, r := range l.asked {
 			limits = append(limits, r.MaxTokens)
 			if i > 0 {
-				told := r.Messages[len(r.Messages)-1].Parts
-				shorter = append(shorter, strings.Contains(told[len(told)-1].Text, "be shorter"))
+				correction := r.Messages[len(r.Messages)-1].Parts
+				shorter = append(shorter, strings.Contains(correction[len(correction)-1].Text, "be shorter"))
 			}
 		}
 		if diff := cmp.Diff(tt.want, limits) + cmp.Diff(tt.shorter, shorter); diff != "" {
@@ -387,7 +387,7 @@ func TestStructuredAnswersHaveTheTurnsBudget(t *testing.T) {
 	}
 }
 
-// BenchmarkAsk is a structured answer beside the plain call, without the model's time.
+// BenchmarkAsk is a structured answer alongside the plain call, without the model's time.
 func BenchmarkAsk(b *testing.B) {
 	text := `{"name":"Ada","age":36,"friends":[` + strings.TrimSuffix(strings.Repeat(ada+",", 20), ",") + `]}`
 	f, schema, req := model.NewForms(model.FormsConfig{}), schemaOf(b, personSchema), question

@@ -13,7 +13,7 @@ import (
 	"sluice/tool"
 )
 
-// maxFlaw is how long the text may be that tells a model what is wrong.
+// maxFlaw is how long the text may be that informs a model what is wrong.
 const maxFlaw = 500
 
 // flaw says why an answer is not a value of its schema. It does not repeat the answer,
@@ -34,7 +34,7 @@ func noJSON(rule string) *flaw {
 	return f
 }
 
-// text returns what the model is told.
+// text returns what the model receives.
 func (f *flaw) text() string {
 	var list []string
 	for _, p := range f.problems {
@@ -97,7 +97,7 @@ func (s *Schema) repeated(value map[string]any) bool {
 }
 
 // onlyObject returns the one JSON object in a text: <think>, one Markdown fence and text
-// around it are cut away.
+// around it are removed.
 func onlyObject(text string) (jsontext.Value, *flaw) {
 	text = strings.TrimSpace(text)
 	if after, ok := strings.CutPrefix(text, "<think>"); ok {

@@ -18,7 +18,7 @@ type Body struct {
 }
 
 // free gives the body up. Its memory is used again if nobody can be reading it: a
-// transport may go on reading the body of a request that has failed.
+// transport may continue reading the body of a request that has failed.
 func (b *Body) free() {
 	if b.readers.Load() == 1 && b.sent.Load() && cap(b.data) <= keepBuffer {
 		b.data = b.data[:0]

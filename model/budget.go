@@ -8,7 +8,7 @@ import (
 )
 
 // Budgeted is a Runner whose turns have a budget each, unless they run within a turn that
-// has one: they share that. A turn that goes on has spent what it had spent before.
+// has one: they share that. A turn that continues has spent what it had spent before.
 type Budgeted struct {
 	stream.Runner
 	Tokens int // 0: none

@@ -119,18 +119,18 @@ func (c *call) sent(member string) bool {
 	return !bytes.Equal(without, c.body.data)
 }
 
-// attempt makes one attempt and tells everyone how it ended.
+// attempt makes one attempt and informs everyone how it ended.
 func (c *call) attempt(n int, done func(breaker.Verdict, error)) {
 	start := time.Now()
 	c.said = tally{}
 	c.end = ending{}
 	c.end.verdict, c.end.outcome = breaker.Neutral, OutcomeCancelled // if yield panics
 	defer func() {
-		took := time.Since(start)
+		elapsed := time.Since(start)
 		done(c.end.verdict, brief(c.end.cause))
-		c.logResult(n, took)
+		c.logResult(n, elapsed)
 		c.measure(n)
-		c.m.count(c.end.outcome, c.said.usage, took)
+		c.m.count(c.end.outcome, c.said.usage, elapsed)
 	}()
 	c.logCall(n)
 	c.conclude(c.run())
@@ -142,12 +142,12 @@ func (c *call) attempt(n int, done func(breaker.Verdict, error)) {
 //go:noinline
 func (c *call) conclude(err error) {
 	c.end = c.judge(err)
-	if c.said.told && !c.said.paid {
+	if c.said.reported && !c.said.paid {
 		c.end.owed = c.said.usage
 	}
 }
 
-// measure tells the call's span of its last attempt.
+// measure reports the call's span of its last attempt.
 func (c *call) measure(n int) {
 	if span := trace.Of(c.parent); span.On() {
 		said := &c.said
@@ -169,7 +169,7 @@ func (c *call) run() error {
 	if s, ok := ans.(interface{ Listen(Pinged) }); ok && patient {
 		s.Listen(&c.watchdog)
 	}
-	told := false // how the answer ends
+	reported := false // how the answer ends
 	for first := true; ; first = false {
 		promised := c.chunk.More
 		c.clear()
@@ -177,21 +177,21 @@ func (c *call) run() error {
 		if err == io.EOF && first {
 			return errEmpty
 		}
-		if err == io.EOF || told && c.brokeOff(err) {
+		if err == io.EOF || reported && c.brokeOff(err) {
 			return c.last(ans)
 		}
 		if err := c.handOn(ans, promised, err); err != nil {
 			return err
 		}
-		if patient && !told && ans.Told() {
-			told = true
+		if patient && !reported && ans.Finished() {
+			reported = true
 			c.watchdog.linger()
 		}
 	}
 }
 
-// brokeOff says whether err is that nothing more comes. After the end was told that is no
-// failure: only figures can be missing.
+// brokeOff says whether err is that nothing more comes. After the end was informed that is not
+// a failure: only figures can be missing.
 func (c *call) brokeOff(err error) bool {
 	_, broken := errors.AsType[*transportError](err)
 	return broken && c.parent.Err() == nil
@@ -210,7 +210,7 @@ func (c *call) last(ans Stream) error {
 		c.said.split()
 		c.chunk.Usage = &c.said.usage
 	}
-	if !c.said.told && c.chunk.Usage == nil && c.m.cfg.Policy != PolicyGemini {
+	if !c.said.reported && c.chunk.Usage == nil && c.m.cfg.Policy != PolicyGemini {
 		c.said.estimate(ans)
 		c.chunk.Usage = &c.said.usage
 	}
@@ -218,7 +218,7 @@ func (c *call) last(ans Stream) error {
 	return c.hand()
 }
 
-// pay hands on the usage of the last answer, if that failed before it was told: what was
+// pay hands on the usage of the last answer, if that failed before it was reported: what was
 // used counts. The GEMINI_* model never did so.
 func (c *call) pay() {
 	end := &c.end
@@ -282,7 +282,7 @@ func (c *call) hand() error {
 	return c.yieldErr
 }
 
-// judge tells how an attempt ended that returned err.
+// judge says how an attempt ended that returned err.
 func (c *call) judge(err error) ending {
 	if err == nil {
 		return ending{verdict: breaker.Success, outcome: OutcomeOK}
@@ -305,8 +305,8 @@ func (c *call) judge(err error) ending {
 	return c.m.endingOf(err)
 }
 
-// complete makes a refusal fit to be told, and takes the wait from its message if that
-// is longer than what is known.
+// complete makes a refusal fit to be reported, and takes the wait from its message if that is
+// longer than what is known.
 func (m *Model) complete(r *Refusal) {
 	if m.cfg.Policy != PolicyGemini {
 		r.RetryAfter = max(r.RetryAfter, WaitIn(r.Message))
@@ -319,7 +319,7 @@ func (c *call) backoff(n int) time.Duration {
 	return c.m.cfg.Jitter(min(backoffBase<<(n-1), backoffCap))
 }
 
-// sleep waits, and says whether there is a point in going on after it.
+// sleep waits, and says whether there is a point in continuing after it.
 func (c *call) sleep(d time.Duration) bool {
 	if deadline, ok := c.parent.Deadline(); ok && time.Until(deadline) <= d {
 		return false

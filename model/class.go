@@ -83,8 +83,7 @@ func (e *Refusal) class() string {
 	return ClassUnavailable
 }
 
-// malformed asks for a method, so that a Source that is no codec of ours can say it
-// too.
+// malformed asks for a method, so that a Source that is not a codec of ours can say it too.
 func malformed(err error) bool {
 	var m interface{ MalformedCall() bool }
 	return errors.As(err, &m) && m.MalformedCall()

@@ -14,7 +14,7 @@
 //     attempt if none comes in time.
 //   - How the attempt ended is judged in one place (ending.go): the
 //     breaker's verdict, the error type, whether and when to try again.
-//   - Log and metrics are told of each attempt; metrics count a call once.
+//   - Each attempt is logged and measured; metrics count a call once.
 //
 // On top of that stand a Chain, which answers with another model when one
 // fails, and Forms, which ask for JSON that keeps to a schema. Both are Links,
@@ -37,49 +37,49 @@ import (
 // concurrent use.
 type Codec interface {
 	// Render appends the body of a request to b. It is valid JSON whatever req holds.
-	// Members in omit stay away, or give way to their twins.
+	// Members in omit are left out, or give way to their twins.
 	Render(b []byte, req *chat.ModelRequest, omit Omit) []byte
 	// NewAnswer returns a reader of answers, of one at a time.
 	NewAnswer() Answer
 	// Refuse reads the body of a reply whose status is not 2xx. The result is never
-	// nil; the frame fills in a RetryAfter that only the header tells.
+	// nil; the frame fills in a RetryAfter that only the header reports.
 	Refuse(status int, header http.Header, body []byte) *Refusal
 }
 
 // Answer reads one answer, event by event, and keeps what spans them.
 type Answer interface {
-	// Take reads an event of the stream and appends what it holds to c.Parts, calls
+	// Decode reads an event of the stream and appends what it holds to c.Parts, calls
 	// only when they are whole; c.Usage points to the latest figures, if the event had
 	// some. name is empty if the event has none, and data is valid until Take returns.
 	// Errors are *Refusal, *Blocked or *Malformed, or wrap ErrUnreadable or ErrTooLarge;
 	// they hold no word of the model's.
-	Take(name string, data []byte, c *chat.Chunk) error
-	// Over says that the protocol told the end: nothing after it is read.
+	Decode(name string, data []byte, c *chat.Chunk) error
+	// Over says that the protocol reported the end: nothing after it is read.
 	Over() bool
-	// Told says that the protocol told how the answer ends, as with a finish reason. Usage
-	// or an error may follow, and nothing need.
-	Told() bool
+	// Finished says that the protocol said how the answer ends, as with a finish reason. Usage or
+	// an error may follow, and nothing need.
+	Finished() bool
 	// End completes the answer at the end of the stream: it appends the calls that were
 	// held back, sets c.Finish and c.Usage, or says why the answer is no good, with
 	// ErrCut, ErrNoText or an error as of Take.
 	End(c *chat.Chunk) error
 	// Whole reads a reply that is one JSON document in place of a stream; End follows.
 	Whole(body []byte, c *chat.Chunk) error
-	// Note returns what the log tells of the answer, so far.
+	// Note returns what the log says about the answer, so far.
 	Note() Note
 	// Reset makes the Answer ready for another one.
 	Reset()
 }
 
-// Asker is an Answer that is told the request before its first event.
+// Asker is an Answer that is reported the request before its first event.
 type Asker interface{ Asked(req *chat.ModelRequest) }
 
 // PassingOver is a Codec of a protocol whose events may hold more than anybody reads. It
-// takes that away in place, from a line of the stream of which the end may be missing, and
-// returns how much is left; the same line may come again with more behind it.
+// removes that in place, from a line of the stream of which the end may be missing, and returns
+// how much is left; the same line may come again with more behind it.
 type PassingOver interface{ PassOver(line []byte) int }
 
-// Note is what the log tells of an answer.
+// Note is what the log says about an answer.
 type Note struct {
 	TextLength int    // bytes of text, without thoughts
 	Finish     string // the provider's word for the ending; empty: none yet
@@ -89,7 +89,7 @@ type Note struct {
 	Size int
 	// Pings is how many events said that the service lives, and nothing else.
 	Pings int
-	// Usage is the latest that is known; nil: what the chunks told.
+	// Usage is the latest that is known; nil: what the chunks reported.
 	Usage *chat.Usage
 }
 

@@ -21,7 +21,7 @@ const (
 	timeoutMessage       = "AI service timed out"
 )
 
-// unavailableRetry is the RetryAfter of a failure that tells of none.
+// unavailableRetry is the RetryAfter of a failure that reports none.
 const unavailableRetry = 5 * time.Second
 
 // maxWaitInCall is the longest delay asked for by the service that is
@@ -37,7 +37,7 @@ type ending struct {
 	// retry says that another attempt may do better, after wait at least.
 	retry bool
 	wait  time.Duration
-	owed  chat.Usage // what was told of it and not handed on
+	owed  chat.Usage // what was reported of it and not handed on
 }
 
 // endingOf puts err, as an attempt returned it, into the words of docs/events.md.
@@ -68,7 +68,7 @@ func (m *Model) endingOf(err error) ending {
 	return end
 }
 
-// refusedEnding judges what the service has told.
+// refusedEnding judges what the service has reported.
 func (m *Model) refusedEnding(r *Refusal) ending {
 	end := m.refusedAs(m.cfg.Policy.kindOf(r), r)
 	end.retry = end.retry && !r.NoRetry
@@ -123,12 +123,12 @@ func (m *Model) refusedAs(kind Kind, r *Refusal) ending {
 	return end
 }
 
-// limitedFor returns when another try makes sense after a 429 that told told.
-func (m *Model) limitedFor(told time.Duration) time.Duration {
-	if told == 0 && m.cfg.Policy != PolicyGemini {
+// limitedFor returns when another try makes sense after a 429 that reported reported.
+func (m *Model) limitedFor(given time.Duration) time.Duration {
+	if given == 0 && m.cfg.Policy != PolicyGemini {
 		return unavailableRetry
 	}
-	return told
+	return given
 }
 
 // worthAsking says whether a service that failed with r may do better a moment later.
@@ -144,7 +144,7 @@ func (p Policy) worthAsking(r *Refusal) bool {
 }
 
 // shortageEnding judges an attempt that a shortage of our own ended. It is not made
-// again: more calls make a shortage worse, and the client is told when to come back.
+// again: more calls make a shortage worse, and the client is informed when to come back.
 func (m *Model) shortageEnding(err error) ending {
 	return ending{err: fault.NewOverloaded(m.cfg.Service, err), cause: err, verdict: breaker.Neutral, outcome: OutcomeOverloaded}
 }
@@ -160,8 +160,8 @@ func (m *Model) failed(v breaker.Verdict, outcome string, t fault.Type, message 
 	}
 }
 
-// unavailable is the ending of a service that does not work. The client is told to
-// come back after retryAfter, or after unavailableRetry if the service named no time.
+// unavailable is the ending of a service that does not work. The client is asked to come back
+// after retryAfter, or after unavailableRetry if the service named no time.
 func (m *Model) unavailable(cause error, retryAfter time.Duration) ending {
 	end := m.failed(breaker.Failure, OutcomeError, fault.ModelUnavailable, fault.ModelUnavailableMessage, cause)
 	if retryAfter == 0 {

@@ -23,9 +23,9 @@ var (
 // ErrOurRequest is wrapped by the error of an answer that our request is to blame for.
 var ErrOurRequest = errors.New("our request is at fault")
 
-// ErrMalformedCall is wrapped by the error of an answer that is no usable tool
-// call: asking once more often helps. Anyone who cannot import this package finds it
-// with errors.As and an interface of the method MalformedCall() bool.
+// ErrMalformedCall is wrapped by the error of an answer that is not a usable tool call: asking
+// once more often helps. Anyone who cannot import this package finds it with errors.As and an
+// interface of the method MalformedCall() bool.
 var ErrMalformedCall = errors.New("malformed function call")
 
 // Malformed is the error of an answer whose call cannot be read. Reason holds no word
@@ -50,7 +50,7 @@ func (e *Blocked) Error() string { return fmt.Sprintf("blocked: %q", e.Reason) }
 // Kind says what a Refusal means, where its status does not.
 type Kind int
 
-// Kinds of refusals. What becomes of each is told in docs/models.md.
+// Kinds of refusals. What becomes of each is reported in docs/models.md.
 const (
 	KindStatus        Kind = iota // as the status says; without one, a fault of the server's
 	KindServer                    // the service failed
@@ -65,7 +65,7 @@ const (
 	kindRedirect // somewhere else; never followed
 )
 
-// Refusal is an error that the provider told, as an HTTP status or in the stream.
+// Refusal is an error that the provider reported, as an HTTP status or in the stream.
 type Refusal struct {
 	Status     int    // HTTP's, or the error's own code; 0: not known
 	Kind       Kind   // what the codec knows beyond the status
@@ -77,7 +77,7 @@ type Refusal struct {
 	// frame, which knows the request, decides whether it counts.
 	Guessed    bool
 	Message    string        // the provider's text, which may quote the request: never logged
-	RetryAfter time.Duration // 0: not told
+	RetryAfter time.Duration // 0: not reported
 	NoRetry    bool          // the provider asked not to be asked again
 }
 

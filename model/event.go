@@ -20,9 +20,9 @@ var (
 )
 
 // eventReader reads server-sent events: lines end in LF or CRLF, and only data and the
-// event's name count; of comments it is told that they came. Some habits of services go beyond the format: a last event without
-// the blank line after it, and an error as bare JSON, in place of the stream or
-// behind some of it.
+// event's name count; of comments it is informed that they came. Some habits of services go
+// beyond the format: a last event without the blank line after it, and an error as bare JSON,
+// in place of the stream or behind some of it.
 type eventReader struct {
 	in    window
 	name  string // of the event under way
@@ -32,7 +32,7 @@ type eventReader struct {
 	broad bool   // bare JSON may be an answer, and an error may be a field of its own
 	begun bool   // a line was read
 	names names
-	// pinged is told of comments; nil: nobody is.
+	// pinged is informed of comments; nil: nobody is.
 	pinged Pinged
 }
 
@@ -99,7 +99,8 @@ func (r *eventReader) begin(line []byte) (name string, data []byte, err error) {
 	return r.name, r.data, nil
 }
 
-// other reads a line that is no data. ok says that it is an error, which is an event by itself.
+// other reads a line that is not a data. ok says that it is an error, which is an event by
+// itself.
 func (r *eventReader) other(line []byte) (failure []byte, ok bool) {
 	if value, ok := fieldOf(line, "event"); ok {
 		r.name = r.names.of(value)
@@ -110,9 +111,8 @@ func (r *eventReader) other(line []byte) (failure []byte, ok bool) {
 	return failure, ok && r.broad && !r.some
 }
 
-// maxBare bounds a body that is no event stream. A service that may answer with one
-// document for a whole answer needs the room of a chunk; for others it can only be an
-// error.
+// maxBare bounds a body that is not an event stream. A service that may answer with one
+// document for a whole answer needs the room of a chunk; for others it can only be an error.
 func (r *eventReader) maxBare() int {
 	if r.broad {
 		return maxChunk

@@ -67,7 +67,7 @@ type fakeAnswer struct {
 	pending string
 }
 
-func (a *fakeAnswer) Take(_ string, data []byte, c *chat.Chunk) error {
+func (a *fakeAnswer) Decode(_ string, data []byte, c *chat.Chunk) error {
 	var e fakeEvent
 	if err := json.Unmarshal(data, &e); err != nil {
 		return model.ErrUnreadable
@@ -98,7 +98,7 @@ func (a *fakeAnswer) Take(_ string, data []byte, c *chat.Chunk) error {
 
 func (a *fakeAnswer) Over() bool { return a.note.Finish == "over" }
 
-func (a *fakeAnswer) Told() bool { return a.note.Finish != "" }
+func (a *fakeAnswer) Finished() bool { return a.note.Finish != "" }
 
 func (a *fakeAnswer) End(c *chat.Chunk) error {
 	switch {
@@ -119,7 +119,7 @@ func (a *fakeAnswer) Whole(body []byte, c *chat.Chunk) error {
 	if json.Unmarshal(body, &e) != nil || e.Text == "" {
 		return model.ErrUnreadable
 	}
-	return a.Take("", body, c)
+	return a.Decode("", body, c)
 }
 
 func (a *fakeAnswer) Note() model.Note {
@@ -156,7 +156,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	modeltest.Run(t, modeltest.Protocol{
 		New: newFake, Text: text, Finish: end, Unreadable: event("{"),
-		Idle: []string{event("{}"), "event: ping\ndata: {}\n\n", event(`{"tokens":5}`)}, Told: event(`{"finish":"stop"}`),
+		Idle: []string{event("{}"), "event: ping\ndata: {}\n\n", event(`{"tokens":5}`)}, FinishEvents: event(`{"finish":"stop"}`),
 		Error:      fakeError,
 		ErrorEvent: func(kind model.Kind, message string) string { return event(fakeError(kind, message)) },
 		Member:     "b", Unknown: strings.Replace(fakeError(model.KindRejected, "unknown member"), "{", `{"member":"b",`, 1),

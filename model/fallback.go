@@ -72,7 +72,7 @@ func (c *Chain) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 	if i := slices.IndexFunc(links, func(l Link) bool { return l.Key() == req.Answered }); i > 0 {
 		links = links[i:]
 	}
-	r := relay{ctx: ctx, req: req, yield: yield, told: links[0]}
+	r := relay{ctx: ctx, req: req, yield: yield, announced: links[0]}
 	var first error
 	for i := 0; ; i++ {
 		l := links[i]
@@ -90,15 +90,15 @@ func (c *Chain) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 		if i == len(links)-1 || !slices.Contains(c.cfg.On, reason) {
 			return final(first, err)
 		}
-		if err := r.takeBack(l, reason); err != nil {
+		if err := r.retract(l, reason); err != nil {
 			return err
 		}
-		c.tell(ctx, l, links[i+1], reason, req.Step)
+		c.report(ctx, l, links[i+1], reason, req.Step)
 	}
 }
 
 // overflows returns the error of a request that is too long for a model. If that is
-// none to go on after, or nobody is left to go on with, the provider decides.
+// none to continue after, or nobody is left to continue with, the provider decides.
 func (c *Chain) overflows(l Link, req *chat.ModelRequest, last bool) error {
 	window := c.cfg.Windows[l.Key()]
 	if window == 0 || last || !slices.Contains(c.cfg.On, ClassOverflow) || requestBytes(req)/bytesPerToken <= window {
@@ -135,9 +135,9 @@ func requestBytes(req *chat.ModelRequest) int {
 	return n
 }
 
-// tell counts and logs that another model is asked. reason is a class, so that no
+// report counts and logs that another model is asked. reason is a class, so that no
 // text of a provider's becomes a label.
-func (c *Chain) tell(ctx context.Context, from, to Link, reason string, step int) {
+func (c *Chain) report(ctx context.Context, from, to Link, reason string, step int) {
 	c.fallbacks.Inc(from.Key(), to.Key(), reason)
 	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().
 		Str("from", from.Key()).Str("to", to.Key()).Str("reason", reason).Int("step", step)).Msg("model_fallback")
@@ -170,9 +170,9 @@ type relay struct {
 	// yield is the caller's, who sees one answer whichever model it is of.
 	yield func(*chat.Chunk) error
 
-	told   Link   // the model that the caller takes the answer to be of
-	reason string // the class of its failure; empty: it has not failed
-	link   Link   // the model that is asked
+	announced Link   // the model that the caller takes the answer to be of
+	reason    string // the class of its failure; empty: it has not failed
+	link      Link   // the model that is asked
 
 	handed bool  // a chunk of this answer was handed on
 	text   bool  // text was: nothing can be taken back
@@ -185,22 +185,22 @@ type relay struct {
 // ask asks a model, and once more if it wrote a call that cannot be read.
 func (r *relay) ask(l Link) error {
 	r.link = l
-	err := l.Stream(r.ctx, r.req, r.take)
+	err := l.Stream(r.ctx, r.req, r.forward)
 	if !malformed(err) || !r.mayGoOn() {
 		return err
 	}
 	if err := r.void(); err != nil {
 		return err
 	}
-	return l.Stream(r.ctx, r.req, r.take)
+	return l.Stream(r.ctx, r.req, r.forward)
 }
 
-// take hands on a chunk of the answer.
-func (r *relay) take(c *chat.Chunk) error {
+// forward hands on a chunk of the answer.
+func (r *relay) forward(c *chat.Chunk) error {
 	if r.text && c.Usage == nil { // nearly all of them
 		return r.yield(c)
 	}
-	if r.link != r.told && len(c.Parts) > 0 {
+	if r.link != r.announced && len(c.Parts) > 0 {
 		if err := r.change(); err != nil {
 			return err
 		}
@@ -227,10 +227,10 @@ func shows(p chat.Part) bool {
 	return p.Text != "" && !p.Thought && p.Call == nil && p.Result == nil
 }
 
-// change tells that the model at hand answers.
+// change says that the model at hand answers.
 func (r *relay) change() error {
-	to := chat.Switch{Key: r.link.Key(), Model: r.link.Name(), Previous: r.told.Key(), Reason: r.reason}
-	r.told, r.reason = r.link, ""
+	to := chat.Switch{Key: r.link.Key(), Model: r.link.Name(), Previous: r.announced.Key(), Reason: r.reason}
+	r.announced, r.reason = r.link, ""
 	return r.pass(&chat.Chunk{Switch: &to, More: true})
 }
 
@@ -247,9 +247,9 @@ func (r *relay) pass(c *chat.Chunk) error {
 // mayGoOn says whether the call can still become an answer of another model.
 func (r *relay) mayGoOn() bool { return !r.text && r.gone == nil && r.ctx.Err() == nil }
 
-// takeBack ends the answer of a model that failed.
-func (r *relay) takeBack(l Link, reason string) error {
-	if r.told == l {
+// retract ends the answer of a model that failed.
+func (r *relay) retract(l Link, reason string) error {
+	if r.announced == l {
 		r.reason = reason
 	}
 	return r.void()

@@ -101,8 +101,8 @@ func chain(t testing.TB, on []string, links ...model.Link) *model.Chain {
 	return c
 }
 
-// heard notes what a call hands on, in words.
-func heard(t *testing.T, c *model.Chain, req *chat.ModelRequest) ([]string, error) {
+// observed notes what a call hands on, in words.
+func observed(t *testing.T, c *model.Chain, req *chat.ModelRequest) ([]string, error) {
 	t.Helper()
 	var got []string
 	err := c.Stream(t.Context(), req, func(c *chat.Chunk) error {
@@ -185,7 +185,7 @@ func TestChain(t *testing.T) {
 			if tt.on == nil {
 				tt.on = on
 			}
-			got, err := heard(t, chain(t, tt.on, tt.links...), &tt.req)
+			got, err := observed(t, chain(t, tt.on, tt.links...), &tt.req)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("handed on (-want +got):\n%s", diff)
 			}
@@ -220,7 +220,7 @@ func TestChainKnowsWindows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := heard(t, c, req)
+		got, err := observed(t, c, req)
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 			t.Errorf("%v, %v, error %v (-want +got):\n%s", tt.on, tt.windows, err, diff)
 		}
@@ -342,20 +342,20 @@ func (s *story) Emit(ev stream.Event) error {
 		s.model = ev.Key
 	case *stream.Delta:
 		if s.spoke = true; ev.Text != "\n\n" {
-			s.heard(ev.Text)
+			s.observe(ev.Text)
 		}
 	case *stream.ToolCompleted:
 		s.spoke = false
 	case *stream.Thinking:
-		s.heard(ev.Content)
+		s.observe(ev.Content)
 	case *stream.ToolStarted:
-		s.heard(strings.Split(string(ev.Arguments), `"`)[3])
+		s.observe(strings.Split(string(ev.Arguments), `"`)[3])
 	}
 	s.events = append(s.events, stream.Name(ev))
 	return nil
 }
 
-func (s *story) heard(text string) {
+func (s *story) observe(text string) {
 	if !strings.HasPrefix(text, s.model+"/") {
 		s.faults = append(s.faults, text+" is told to be of "+s.model)
 	}

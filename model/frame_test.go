@@ -54,11 +54,11 @@ func TestLearnedMembersAreBounded(t *testing.T) {
 	var log bytes.Buffer
 	m, s := open(t, model.Spec{}, refused("a"), refused("b"), refused("c"), refused("d"), whole(text("hello")))
 	ctx := zerolog.New(&log).WithContext(t.Context())
-	if told := modeltest.Ask(ctx, m); told.Err == nil {
+	if got := modeltest.Ask(ctx, m); got.Err == nil {
 		t.Error("a fourth member was left out")
 	}
-	if told := modeltest.Ask(ctx, m); told.Text != "hello" {
-		t.Errorf("told %+v", told)
+	if got := modeltest.Ask(ctx, m); got.Text != "hello" {
+		t.Errorf("told %+v", got)
 	}
 	if diff := cmp.Diff(model.Omit{"a", "b", "c"}, m.Learned().Omit()); diff != "" {
 		t.Errorf("learned (-want +got):\n%s", diff)
@@ -77,8 +77,8 @@ func TestMembersThatAreNotOurs(t *testing.T) {
 	t.Parallel()
 	for name, spec := range map[string]model.Spec{"not sent": {}, "of extra": {Extra: []byte(`{"z":1}`)}} {
 		m, s := open(t, spec, refused("z"))
-		if told := modeltest.Ask(t.Context(), m); told.Err == nil || len(s.Requests()) != 1 || len(m.Learned().Omit()) != 0 {
-			t.Errorf("%s: %v after %d requests, learned %v", name, told.Err, len(s.Requests()), m.Learned().Omit())
+		if got := modeltest.Ask(t.Context(), m); got.Err == nil || len(s.Requests()) != 1 || len(m.Learned().Omit()) != 0 {
+			t.Errorf("%s: %v after %d requests, learned %v", name, got.Err, len(s.Requests()), m.Learned().Omit())
 		}
 	}
 }
@@ -151,8 +151,8 @@ func TestMetricsNameTheModel(t *testing.T) {
 	}
 }
 
-// A prompt of which the provider has read a fraction is told of once an hour.
-func TestTruncatedPromptsAreTold(t *testing.T) {
+// A prompt of which the provider has read a fraction is reported once an hour.
+func TestTruncatedPromptsAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -172,29 +172,29 @@ func TestTruncatedPromptsAreTold(t *testing.T) {
 	})
 }
 
-// Usage that nobody tells is guessed, that of a cut answer is told all the same.
+// Usage that nobody reports is guessed, that of a cut answer is reported all the same.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	m, s := open(t, model.Spec{}, modeltest.Reply{Pieces: []string{text("hello hello"), event(`{"finish":"stop"}`)}})
-	told := modeltest.Ask(t.Context(), m)
+	got := modeltest.Ask(t.Context(), m)
 	want := chat.Usage{InputTokens: model.Estimate(len(s.Requests()[0].Body)), OutputTokens: 3, Estimated: true}
-	if told.Err != nil || told.Usage != want {
-		t.Errorf("usage %+v, want %+v (%v)", told.Usage, want, told.Err)
+	if got.Err != nil || got.Usage != want {
+		t.Errorf("usage %+v, want %+v (%v)", got.Usage, want, got.Err)
 	}
 	m, _ = open(t, model.Spec{}, modeltest.Reply{Pieces: []string{text("hello"), event(`{"tokens":9}`)}})
-	if told := modeltest.Ask(t.Context(), m); told.Err == nil || told.Usage.InputTokens != 9 {
-		t.Errorf("of a cut answer: %+v", told)
+	if outcome := modeltest.Ask(t.Context(), m); outcome.Err == nil || outcome.Usage.InputTokens != 9 {
+		t.Errorf("of a cut answer: %+v", outcome)
 	}
 }
 
-// The pieces of a call show nothing, and yet the answer goes on.
+// The pieces of a call show nothing, and yet the answer continues.
 func TestPiecesOfACallAreSignsOfLife(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pieces := slices.Repeat([]string{event(`{"piece":"x"}`)}, 20)
 		m, _ := open(t, model.Spec{}, modeltest.Reply{Pieces: append(pieces, end), Pause: 10 * time.Second})
-		if told := modeltest.Ask(t.Context(), m); told.Err != nil || told.Took != 210*time.Second {
-			t.Errorf("told %+v", told)
+		if got := modeltest.Ask(t.Context(), m); got.Err != nil || got.Elapsed != 210*time.Second {
+			t.Errorf("told %+v", got)
 		}
 	})
 }
@@ -204,16 +204,16 @@ func TestAnswerInOnePiece(t *testing.T) {
 	t.Parallel()
 	document := []string{"{\"text\":\"hello\",\n", `"finish":"stop"}`}
 	m, _ := open(t, model.Spec{}, modeltest.Reply{Header: map[string]string{"Content-Type": "application/json; charset=utf-8"}, Pieces: document})
-	if told := modeltest.Ask(t.Context(), m); told.Err != nil || told.Text != "hello" {
-		t.Errorf("told %+v", told)
+	if got := modeltest.Ask(t.Context(), m); got.Err != nil || got.Text != "hello" {
+		t.Errorf("told %+v", got)
 	}
 	m, _ = open(t, model.Spec{}, modeltest.Reply{Pieces: document})
-	if told := modeltest.Ask(t.Context(), m); told.Err == nil || told.Text != "" {
-		t.Errorf("of an event stream: %+v", told)
+	if got := modeltest.Ask(t.Context(), m); got.Err == nil || got.Text != "" {
+		t.Errorf("of an event stream: %+v", got)
 	}
 	m, _ = open(t, model.Spec{}, modeltest.Reply{Header: map[string]string{"Content-Type": "application/json"}, Pieces: []string{fakeError(model.KindBlocked, "no")}})
-	if told := modeltest.Ask(t.Context(), m); told.Err == nil || !strings.Contains(told.Err.Error(), "model_blocked") {
-		t.Errorf("an error: %+v", told)
+	if got := modeltest.Ask(t.Context(), m); got.Err == nil || !strings.Contains(got.Err.Error(), "model_blocked") {
+		t.Errorf("an error: %+v", got)
 	}
 }
 
@@ -222,8 +222,8 @@ func TestNothingIsReadAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := open(t, model.Spec{}, modeltest.Reply{Pieces: []string{text("hello"), event(`{"finish":"over"}`)}, End: modeltest.ErrHang})
-		if told := modeltest.Ask(t.Context(), m); told.Err != nil || told.Took != 0 {
-			t.Errorf("told %+v", told)
+		if got := modeltest.Ask(t.Context(), m); got.Err != nil || got.Elapsed != 0 {
+			t.Errorf("told %+v", got)
 		}
 	})
 }
@@ -231,19 +231,19 @@ func TestNothingIsReadAfterTheEnd(t *testing.T) {
 func TestErrorAsAField(t *testing.T) {
 	t.Parallel()
 	m, _ := open(t, model.Spec{}, modeltest.Reply{Pieces: []string{text("hello"), "error: " + fakeError(model.KindBlocked, "no") + "\n\n"}})
-	if told := modeltest.Ask(t.Context(), m); told.Err == nil || !strings.Contains(told.Err.Error(), "model_blocked") {
-		t.Errorf("told %+v", told)
+	if got := modeltest.Ask(t.Context(), m); got.Err == nil || !strings.Contains(got.Err.Error(), "model_blocked") {
+		t.Errorf("told %+v", got)
 	}
 }
 
-// A malformed call is told as one, so that the caller asks once more.
-func TestMalformedCallIsTold(t *testing.T) {
+// A malformed call is reported as one, so that the caller asks once more.
+func TestMalformedCallIsReported(t *testing.T) {
 	t.Parallel()
 	m, _ := open(t, model.Spec{}, modeltest.Reply{Status: 400, Pieces: []string{fakeError(model.KindMalformed, "tool_use_failed")}})
-	told := modeltest.Ask(t.Context(), m)
+	got := modeltest.Ask(t.Context(), m)
 	var malformed interface{ MalformedCall() bool }
-	if !errors.As(told.Err, &malformed) || !malformed.MalformedCall() {
-		t.Errorf("error = %v", told.Err)
+	if !errors.As(got.Err, &malformed) || !malformed.MalformedCall() {
+		t.Errorf("error = %v", got.Err)
 	}
 }
 

@@ -26,11 +26,11 @@ const maxID = 256
 // newID returns an id of nine letters and digits, which fits every protocol.
 func newID() string { return rand.Text()[:idLength] }
 
-// IDs tells the calls of one answer apart, from each other and from those of the
+// IDs distinguishes the calls of one answer, from each other and from those of the
 // conversation. Its zero value is ready.
 type IDs struct {
 	before []chat.Message // of the request; not looked through before there is a call
-	taken  map[string]bool
+	used   map[string]bool
 	calls  map[calledAs]bool
 }
 
@@ -46,10 +46,10 @@ func (s *IDs) Asked(messages []chat.Message) {
 	s.before = messages
 }
 
-// Take returns id, or one of ours if it is missing, too long, or taken by another call.
+// Claim returns id, or one of ours if it is missing, too long, or taken by another call.
 // again says that this is no other call: id, name and arguments are those of one that was
-// taken, which a service has sent twice. It must not run twice.
-func (s *IDs) Take(id, name string, args jsontext.Value) (taken string, again bool) {
+// used, which a service has sent twice. It must not run twice.
+func (s *IDs) Claim(id, name string, args jsontext.Value) (used string, again bool) {
 	s.begin()
 	if id != "" {
 		as := calledAs{id, sumOf(name, args)}
@@ -58,10 +58,10 @@ func (s *IDs) Take(id, name string, args jsontext.Value) (taken string, again bo
 		}
 		s.calls[as] = true
 	}
-	for id == "" || len(id) > maxID || s.taken[id] {
+	for id == "" || len(id) > maxID || s.used[id] {
 		id = newID()
 	}
-	s.taken[id] = true
+	s.used[id] = true
 	return id, false
 }
 
@@ -70,11 +70,11 @@ func (s *IDs) begin() {
 	if s.calls != nil {
 		return
 	}
-	s.taken, s.calls = map[string]bool{}, map[calledAs]bool{}
+	s.used, s.calls = map[string]bool{}, map[calledAs]bool{}
 	for i := range s.before {
 		for _, p := range s.before[i].Parts {
 			if p.Call != nil && p.Call.ID != "" {
-				s.taken[p.Call.ID] = true
+				s.used[p.Call.ID] = true
 			}
 		}
 	}

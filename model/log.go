@@ -36,7 +36,7 @@ func (m *Model) named(details *zerolog.Event) *zerolog.Event {
 
 // logResult logs how an attempt ended. Counts stand in place of texts; the error is
 // cut and has no key (brief).
-func (c *call) logResult(attempt int, took time.Duration) {
+func (c *call) logResult(attempt int, elapsed time.Duration) {
 	said, end := &c.said, &c.end
 	c.warnTruncated(said, end)
 	level := zerolog.InfoLevel
@@ -61,7 +61,7 @@ func (c *call) logResult(attempt int, took time.Duration) {
 	if end.cause != nil {
 		details.AnErr("cause", brief(end.cause))
 	}
-	e.Int64("duration_ms", took.Milliseconds()).Dict("details", details).Msg(c.m.cfg.Event + "_result")
+	e.Int64("duration_ms", elapsed.Milliseconds()).Dict("details", details).Msg(c.m.cfg.Event + "_result")
 }
 
 // finishFor returns how the answer ended: our word for a good ending, the provider's
@@ -92,7 +92,7 @@ func printable(name string) string {
 	return name
 }
 
-// logDropped tells, once a member, that requests go without it from now on.
+// logDropped reports, once a member, that requests go without it from now on.
 func (c *call) logDropped(member string) {
 	zerolog.Ctx(c.parent).Warn().Dict("details", zerolog.Dict().
 		Str("key", c.m.cfg.Key).
@@ -107,9 +107,8 @@ const (
 	truncatedEvery = time.Hour
 )
 
-// warnTruncated tells, once an hour, that the provider counted far fewer tokens than
-// the request has: some cut a prompt to the context that they were started with, and
-// do not say so.
+// warnTruncated reports, once an hour, that the provider counted far fewer tokens than the
+// request has: some cut a prompt to the context that they were started with, and do not say so.
 func (c *call) warnTruncated(said *tally, end *ending) {
 	m := c.m
 	if m.cfg.Key == "" || end.outcome != OutcomeOK || said.prompt <= longPrompt || said.usage.Estimated ||

@@ -18,7 +18,7 @@ import (
 	"sluice/telemetry/trace"
 )
 
-// What the metrics tell of an attempt.
+// What the metrics report an attempt.
 const (
 	OutcomeOK          = "ok"
 	OutcomeError       = "error"        // the service failed
@@ -155,8 +155,8 @@ func (m *Model) Close() { m.src.Close() }
 // The chunk, its slices and its Usage belong to the Model and are valid until
 // yield returns; strings, and the ToolCalls that parts point to, may be kept.
 // Chunk.Finish comes with the end of the stream: a provider may say that it is done
-// and go on. A chunk without parts also comes after one that promised More, when that
-// turned out to hold nothing to show.
+// and continue. A chunk without parts also comes after one that promised More, when that turned
+// out to hold nothing to show.
 //
 // An error of yield ends the call and is returned as it is. When ctx ends, the
 // connection is closed at once and the cause of ctx is returned (fault.Cause).
@@ -190,15 +190,15 @@ func (m *Model) render(b []byte, req *chat.ModelRequest, omit Omit) []byte {
 	return append(b[:start], merged...)
 }
 
-// count tells the metrics how an attempt ended.
-func (m *Model) count(outcome string, used chat.Usage, took time.Duration) {
+// count informs the metrics how an attempt ended.
+func (m *Model) count(outcome string, used chat.Usage, elapsed time.Duration) {
 	if m.cfg.Key == "" {
 		m.attempts.Inc(outcome)
-		m.attemptTime.Observe(took.Seconds(), outcome)
+		m.attemptTime.Observe(elapsed.Seconds(), outcome)
 		return
 	}
 	m.attempts.Inc(outcome, m.cfg.Key)
-	m.attemptTime.Observe(took.Seconds(), outcome, m.cfg.Key)
+	m.attemptTime.Observe(elapsed.Seconds(), outcome, m.cfg.Key)
 	m.tokens.Add(float64(used.InputTokens), "input", m.cfg.Key)
 	m.tokens.Add(float64(used.OutputTokens), "output", m.cfg.Key)
 	m.tokens.Add(float64(used.ThinkingTokens), "thinking", m.cfg.Key)

@@ -40,8 +40,8 @@ type Member struct {
 	Value jsontext.Value
 }
 
-// Members returns the members of v, none if it is no object; if v is no valid JSON,
-// those before the fault. Their values are parts of v.
+// Members returns the members of v, none if it is not an object; if v is no valid JSON, those
+// before the fault. Their values are parts of v.
 func Members(v jsontext.Value) (o Object) {
 	if v.Kind() != '{' {
 		return nil
@@ -63,8 +63,8 @@ func Members(v jsontext.Value) (o Object) {
 	return o
 }
 
-// Elements returns the elements of v, none if it is no array; if v is no valid JSON,
-// those before the fault. They are parts of v.
+// Elements returns the elements of v, none if it is not an array; if v is no valid JSON, those
+// before the fault. They are parts of v.
 func Elements(v jsontext.Value) (list []jsontext.Value) {
 	if v.Kind() != '[' {
 		return nil
@@ -107,7 +107,7 @@ func Strings(v jsontext.Value) (list []string) {
 }
 
 // AppendString appends s as a JSON string. What is not UTF-8 gets replacement
-// characters: of nothing else could AppendQuote's error tell.
+// characters: of nothing else could AppendQuote's error report.
 func AppendString[Bytes ~[]byte | ~string](b []byte, s Bytes) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b

@@ -22,14 +22,14 @@ func checkFallbacks(models *file.Node) {
 			}
 		}
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for m := range models.Members() {
-		if told[m.Name()] {
+		if reported[m.Name()] {
 			continue
 		}
 		if cycle := way(next, m.Name(), m.Name(), map[string]bool{}); cycle != nil {
 			for _, key := range cycle {
-				told[key] = true
+				reported[key] = true
 			}
 			m.FaultKey("its fallbacks lead back to it: " + strings.Join(append(cycle, m.Name()), " → "))
 		}

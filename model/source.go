@@ -25,13 +25,13 @@ type Source interface {
 // Stream is one streamed answer of a model.
 type Stream interface {
 	// Next waits for the next event and appends what it holds to c, which is empty, as
-	// Answer.Take does. It returns io.EOF when the answer is over.
+	// Answer.Decode does. It returns io.EOF when the answer is over.
 	Next(c *chat.Chunk) error
 	// End is called after that, as Answer.End.
 	End(c *chat.Chunk) error
-	// Told says that the end was told, as Answer.Told does.
-	Told() bool
-	// Note returns what the log tells of the answer, so far.
+	// Finished says that the end was reported, as Answer.Finished does.
+	Finished() bool
+	// Note returns what the log says about the answer, so far.
 	Note() Note
 	// Buffered says whether Next is sure to return without waiting.
 	Buffered() bool
@@ -39,8 +39,8 @@ type Stream interface {
 	Close()
 }
 
-// Pinged is told of signs of life that are no events: comments in the stream. A Stream
-// that can tell of them has a method Listen.
+// Pinged is informed of signs of life that are not events: comments in the stream. A Stream
+// that can report them has a method Listen.
 type Pinged interface{ Ping() }
 
 // httpSource is the default Source.
@@ -98,7 +98,7 @@ func (a *httpStream) Next(c *chat.Chunk) error {
 	if err != nil {
 		return err
 	}
-	return a.answer.Take(name, data, c)
+	return a.answer.Decode(name, data, c)
 }
 
 // document reads an answer in one piece, or an error that came like one.
@@ -117,17 +117,17 @@ func (a *httpStream) document(data []byte, c *chat.Chunk) error {
 // follows.
 func (a *httpStream) End(c *chat.Chunk) error { return a.answer.End(c) }
 
-// Told is the codec's to say.
-func (a *httpStream) Told() bool { return a.answer.Told() }
+// Finished is the codec's to say.
+func (a *httpStream) Finished() bool { return a.answer.Finished() }
 
-// Listen has p told of comments.
+// Listen has p informed of comments.
 func (a *httpStream) Listen(p Pinged) { a.events.Listen(p) }
 
-// Note is what the log is told, valid also after an error.
+// Note is what the log receives, valid also after an error.
 func (a *httpStream) Note() Note { return a.answer.Note() }
 
-// Buffered says whether Next can go on without waiting for the network. Then a
-// flush towards the client can wait.
+// Buffered says whether Next can continue without waiting for the network. Then a flush towards
+// the client can wait.
 func (a *httpStream) Buffered() bool { return !a.answer.Over() && a.events.Buffered() }
 
 // Close must be called once, and a must not be used afterwards: another call

@@ -67,8 +67,8 @@ func (t Thinking) For(level string) Thinking {
 // seen of it, because providers count thoughts as well.
 const thinkingRoom = 2048
 
-// Room returns the limit to send for a request that may tell the model not to think: silent
-// says that it does.
+// Room returns the limit to send for a request that may ask the model not to think: silent says
+// that it does.
 func (t Thinking) Room(visible int, silent bool) int {
 	if silent {
 		return visible

@@ -4,21 +4,21 @@ import "sluice/chat"
 
 // tally is what an attempt has brought, for its limits and for the log.
 type tally struct {
-	Budget            // of the parts
-	prompt int        // bytes of the request
-	usage  chat.Usage // the latest that a chunk told
-	told   bool       // there was one
-	paid   bool       // it was handed on
-	hidden int        // Note.Size beyond the parts, when it was last looked at
-	pings  int        // Note.Pings then
-	finish chat.Finish
-	note   Note
+	Budget              // of the parts
+	prompt   int        // bytes of the request
+	usage    chat.Usage // the latest that a chunk reported
+	reported bool       // there was one
+	paid     bool       // it was handed on
+	hidden   int        // Note.Size beyond the parts, when it was last looked at
+	pings    int        // Note.Pings then
+	finish   chat.Finish
+	note     Note
 }
 
 // add counts what is in c.
 func (t *tally) add(c *chat.Chunk) error {
 	if c.Usage != nil {
-		t.usage, t.told, t.paid = *c.Usage, true, false
+		t.usage, t.reported, t.paid = *c.Usage, true, false
 	}
 	n := 0
 	for i := range c.Parts {
@@ -40,13 +40,13 @@ func (t *tally) grown(ans Stream) (grown, pinged bool) {
 	return t.hidden > hidden, t.pings > pings
 }
 
-// estimate guesses the usage of an answer whose provider did not tell it.
+// estimate guesses the usage of an answer whose provider did not report it.
 func (t *tally) estimate(ans Stream) {
 	size := max(t.Size, ans.Note().Size)
 	t.usage = chat.Usage{InputTokens: Estimate(t.prompt), OutputTokens: Estimate(size), Estimated: true}
 }
 
-// split guesses how much of a total that was told is the request's.
+// split guesses how much of a total that was reported is the request's.
 func (t *tally) split() {
 	input := min(Estimate(t.prompt), t.usage.OutputTokens)
 	t.usage.InputTokens, t.usage.OutputTokens = input, t.usage.OutputTokens-input

@@ -21,11 +21,11 @@ const maxRendered = 4
 type Tools struct {
 	// Append appends one tool as JSON, under the name that fits and with the schema that
 	// ToolSchema made. omitted says that the members which a protocol may be learned not
-	// to take in tools stay away.
+	// to remove in tools stay.
 	Append func(b []byte, name, description string, schema jsontext.Value, omitted bool) []byte
-	// LeftOut is told of a tool that is not offered, because its schema allows no
-	// arguments as an object: it would fail every request. It may be called by several
-	// goroutines, and again for a set that is rendered again. Nil: nobody is told.
+	// LeftOut is informed of a tool that is not offered, because its schema allows no arguments
+	// as an object: it would fail every request. It may be called by several goroutines, and
+	// again for a set that is rendered again. Nil: nobody is informed.
 	LeftOut func(name, reason string)
 
 	recent atomic.Pointer[[]*RenderedTools] // the newest first; never changed in place
@@ -83,8 +83,7 @@ func (t *Tools) Names(set *tool.Set) *ToolNames {
 }
 
 // render renders the tools of a set, without the array's brackets. A tool whose
-// schema cannot be sent is left out and reported; the turn goes on with the
-// others.
+// schema cannot be sent is left out and reported; the turn continues with the others.
 func (t *Tools) render(specs []tool.Spec, names *ToolNames, omitted bool) (b []byte) {
 	for i := range specs {
 		spec := &specs[i]
@@ -122,10 +121,10 @@ const maxName = 64
 // with another gets a number.
 func FitNames(specs []tool.Spec) *ToolNames {
 	var n *ToolNames
-	taken := map[string]bool{}
+	used := map[string]bool{}
 	for i := range specs {
 		if name := specs[i].Name; WordOf(name, maxName) {
-			taken[name] = true
+			used[name] = true
 		}
 	}
 	for i := range specs {
@@ -134,12 +133,12 @@ func FitNames(specs []tool.Spec) *ToolNames {
 			continue
 		}
 		fit := FitName(name)
-		for number := 2; taken[fit]; number++ {
+		for number := 2; used[fit]; number++ {
 			suffix := "_" + strconv.Itoa(number)
 			fit = FitName(name)
 			fit = fit[:min(len(fit), maxName-len(suffix))] + suffix
 		}
-		taken[fit] = true
+		used[fit] = true
 		if n == nil {
 			n = &ToolNames{map[string]string{}, map[string]string{}}
 		}

@@ -174,13 +174,13 @@ func TestIDs(t *testing.T) {
 		t.Error("a call was taken before there was one")
 	}
 	for i, id := range []string{"", "a", "a", "before", strings.Repeat("x", 257)} {
-		got, again := ids.Take(id, "f", jsontext.Value(fmt.Sprint(i)))
+		got, again := ids.Claim(id, "f", jsontext.Value(fmt.Sprint(i)))
 		if fresh := model.NineLetters(got); again || fresh == (i == 1) || fresh && got == id {
 			t.Errorf("%.9q became %q, again: %v", id, got, again)
 		}
 	}
 	ids.Reset()
-	if got, _ := ids.Take("a", "f", nil); got != "a" {
+	if got, _ := ids.Claim("a", "f", nil); got != "a" {
 		t.Error("Reset keeps ids")
 	}
 }
@@ -207,7 +207,7 @@ func TestCallsThatComeTwice(t *testing.T) {
 		{"c", "f", `{"x":1,"x":2}`, false},
 		{"c", "f", `{"x":1,"x":2}`, true},
 	} {
-		if _, again := ids.Take(tt.id, tt.name, jsontext.Value(tt.args)); again != tt.again {
+		if _, again := ids.Claim(tt.id, tt.name, jsontext.Value(tt.args)); again != tt.again {
 			t.Errorf("%.9s %s %s: again %v", tt.id, tt.name, tt.args, again)
 		}
 	}
@@ -215,7 +215,7 @@ func TestCallsThatComeTwice(t *testing.T) {
 
 func TestToolsCache(t *testing.T) {
 	t.Parallel()
-	var rendered, told []string
+	var rendered, got []string
 	tools := model.Tools{
 		Append: func(b []byte, name, _ string, _ jsontext.Value, omitted bool) []byte {
 			rendered = append(rendered, name)
@@ -224,7 +224,7 @@ func TestToolsCache(t *testing.T) {
 			}
 			return model.AppendString(b, name)
 		},
-		LeftOut: func(name, reason string) { told = append(told, name+": "+reason) },
+		LeftOut: func(name, reason string) { got = append(got, name+": "+reason) },
 	}
 	set := &tool.Set{Specs: []tool.Spec{{Name: "a"}, {Name: "bad", InputSchema: jsontext.Value(`[]`)}, {Name: "b.c"}}}
 	for range 2 {
@@ -235,8 +235,8 @@ func TestToolsCache(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	if len(rendered) != 4 || len(told) != 2 || told[0] != "bad: its schema allows no object" {
-		t.Errorf("rendered %q, told %q", rendered, told)
+	if len(rendered) != 4 || len(got) != 2 || got[0] != "bad: its schema allows no object" {
+		t.Errorf("rendered %q, told %q", rendered, got)
 	}
 	if got := tools.Names(set).Ours("b_c"); got != "b.c" {
 		t.Error(got)

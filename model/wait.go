@@ -24,7 +24,7 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// retryAfterMS reads the header that OpenAI and Azure send beside Retry-After.
+// retryAfterMS reads the header that OpenAI and Azure send alongside Retry-After.
 func retryAfterMS(h http.Header) time.Duration {
 	ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64)
 	if err != nil {
@@ -33,7 +33,7 @@ func retryAfterMS(h http.Header) time.Duration {
 	return believed(ms * float64(time.Millisecond))
 }
 
-// believed returns ns as a duration; what is no number of nanoseconds is 0.
+// believed returns ns as a duration; what is not a number of nanoseconds is 0.
 func believed(ns float64) time.Duration {
 	if !(ns > 0) {
 		return 0
@@ -45,8 +45,8 @@ func believed(ns float64) time.Duration {
 // "Please retry in 48.9s."
 var tryAgain = regexp.MustCompile(`(?i)(?:try again|retry) in ([0-9hms.]*[hms])`)
 
-// WaitIn returns the wait that a provider's message tells in words; 0: none. Providers
-// ask for it where no header says it: OpenAI's own limits, Groq and Gemini do.
+// WaitIn returns the wait that a provider's message reports in words; 0: none. Providers ask
+// for it where no header says it: OpenAI's own limits, Groq and Gemini do.
 func WaitIn(message string) time.Duration {
 	m := tryAgain.FindStringSubmatch(message)
 	if m == nil {

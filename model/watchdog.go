@@ -2,8 +2,7 @@ package model
 
 import "time"
 
-// lingering is how long a service that has told how its answer ends may still tell what
-// it cost.
+// lingering is how long a service that has said how its answer ends may still say what it cost.
 const lingering = 2 * time.Second
 
 // watchdog ends a call that is silent for too long.
@@ -25,7 +24,7 @@ func (w *watchdog) start(first, idle time.Duration, exact bool, bark func()) {
 	w.timer = time.AfterFunc(first, bark)
 }
 
-// pause stops the clock, and returns what resume is to be told.
+// pause stops the clock, and returns what resume must receive.
 func (w *watchdog) pause(life bool) (left time.Duration) {
 	w.timer.Stop()
 	if life {
@@ -43,7 +42,7 @@ func (w *watchdog) resume(left time.Duration) {
 	}
 }
 
-// Ping is told of what shows that the service lives, and is no part of an answer. A model
+// Ping is informed of what shows that the service lives, and is no part of an answer. A model
 // that thinks for long before its first word is not silent.
 func (w *watchdog) Ping() {
 	if w.exact && !w.begun {

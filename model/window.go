@@ -64,14 +64,14 @@ func (b *window) line(limit int) ([]byte, error) {
 		}
 		i := bytes.IndexByte(b.buf[b.r+seen:b.w], '\n')
 		if i >= 0 && seen+i <= limit {
-			return b.take(seen + i + 1), nil
+			return b.next(seen + i + 1), nil
 		}
 		seen = b.w - b.r
 		if i >= 0 || seen > limit {
 			return nil, ErrTooLarge
 		}
 		if b.err != nil {
-			return b.take(seen), b.err
+			return b.next(seen), b.err
 		}
 		b.fill()
 	}
@@ -92,8 +92,8 @@ func (b *window) shorten() int {
 	return n + copy(line[n:], line[end:])
 }
 
-// take hands out the next n bytes, which are valid until the next read.
-func (b *window) take(n int) []byte {
+// next hands out the next n bytes, which are valid until the next read.
+func (b *window) next(n int) []byte {
 	b.r += n
 	return b.buf[b.r-n : b.r]
 }
@@ -116,7 +116,7 @@ func (b *window) skipBlank() bool {
 // Read makes window an io.Reader of what is left.
 func (b *window) Read(p []byte) (int, error) {
 	if b.r < b.w {
-		return copy(p, b.take(min(len(p), b.w-b.r))), nil
+		return copy(p, b.next(min(len(p), b.w-b.r))), nil
 	}
 	if b.err != nil {
 		return 0, b.err

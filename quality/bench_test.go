@@ -26,7 +26,7 @@ func (nowhere) Emit(stream.Event) error { return nil }
 func (nowhere) Flush() error            { return nil }
 
 // BenchmarkHeld is what it costs to hold an answer of 2 KB back, check it by code and send
-// it, beside letting it pass.
+// it, alongside letting it pass.
 func BenchmarkHeld(b *testing.B) {
 	for name, yaml := range map[string]string{"off": "", "observe": "quality: {mode: observe, plan: none}", "enforce": "quality: {mode: enforce, plan: none}"} {
 		b.Run(name, func(b *testing.B) {

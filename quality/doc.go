@@ -7,12 +7,11 @@
 // can check, code checks, and the judge, a model, gets the rest. A refinement is one call
 // of a model without tools: what a tool did, it does not do again.
 //
-// Nothing of a text that was withheld is kept. docs/quality.md tells the rules.
+// Nothing of a text that was withheld is kept. docs/quality.md reports the rules.
 //
 // What is checked is the answer as users will see it, in the form of its
 // channel. Checks by code come first, for they are exact and cost nothing; what
 // they cannot judge is for a model, which is asked once for all criteria. An
 // answer that fails may be refined, and the best attempt counts.
-// What checking itself fails at is never the answer's fault: it is told as not
-// judged.
+// What checking itself fails at is never the answer's fault: it is reported as not judged.
 package quality

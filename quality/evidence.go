@@ -9,16 +9,16 @@ import (
 	"sluice/stream"
 )
 
-// evidence is what the tools of a turn have told, also before it waited for a person: an
-// answer may speak of that. A question to a person is put by whatever goroutine runs the
-// agent that asks, so the list is locked.
+// evidence is what the tools of a turn have reported, also before it waited for a person: an
+// answer may speak of that. A question to a person is put by whatever goroutine runs the agent
+// that asks, so the list is locked.
 type evidence struct {
 	mu   sync.Mutex
 	list []check.Evidence // in the order of the events
 }
 
 // storedEvidence is one piece of evidence as a turn that waits keeps it. A result that is
-// no JSON is kept as well, so it is a string.
+// not JSON is kept as well, so it is a string.
 type storedEvidence struct {
 	Tool      string `json:"tool"`
 	Arguments string `json:"arguments,omitempty"`
@@ -39,8 +39,8 @@ func (e *evidence) all() []check.Evidence {
 	return e.list[:len(e.list):len(e.list)]
 }
 
-// restore takes what a turn had that goes on. What cannot be read is no evidence: the
-// checks are stricter then, and the turn goes on.
+// restore takes what a turn had that continues. What cannot be read is no evidence: the checks
+// are stricter then, and the turn continues.
 func (e *evidence) restore(r *chat.Resumed) {
 	if r == nil || len(r.Evidence) == 0 {
 		return

@@ -25,15 +25,15 @@ func (hanging) Send(ctx context.Context, _ *quality.Message) stream.Delivery {
 }
 
 // A receiver that takes the rest of the turn's time costs it no more than that: the answer
-// was sent, so the turn ends well, and tells what became of the message.
-func TestReceiverTakesTheTime(t *testing.T) {
+// was sent, so the turn ends well, and says what became of the message.
+func TestReceiverUsesTheTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		got := turn{yaml: enforce, inner: says("Hi."), sender: hanging{}, timeout: 5 * time.Second,
 			req: chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms", Deliver: true}}}.run(t)
-		if took := time.Since(began); took != 5*time.Second {
-			t.Errorf("it took %s", took)
+		if elapsed := time.Since(began); elapsed != 5*time.Second {
+			t.Errorf("it took %s", elapsed)
 		}
 		if got.done == nil || got.done.Reason != stream.Stop || got.done.Quality.Outcome != stream.Passed || got.done.Channel.Delivery.Status != "failed" ||
 			got.text != "HI." || !slices.Contains(got.lines, "error delivery_failed false") {
@@ -54,8 +54,8 @@ func TestPlannerOfAGuideHangs(t *testing.T) {
 				return quality.Reply{}, context.Cause(ctx)
 			}
 			got := turn{yaml: "quality: {mode: enforce, plan: guide}", inner: says("32."), asker: &asker{plan: hang}, timeout: all}.run(t)
-			if took := time.Since(began); took != want {
-				t.Errorf("it took %s, want %s", took, want)
+			if elapsed := time.Since(began); elapsed != want {
+				t.Errorf("it took %s, want %s", elapsed, want)
 			}
 			if q := got.done.Quality; q == nil || q.Outcome != stream.Passed || q.Millis.Plan != want.Milliseconds() || q.Plan.Steps != 3 || !slices.Contains(got.lines, "error quality_unavailable false") {
 				t.Errorf("%q %+v", got.lines, q)
@@ -64,9 +64,9 @@ func TestPlannerOfAGuideHangs(t *testing.T) {
 	}
 }
 
-// What a task keeps of its checks tells the truth where nobody judged, where the failure text
-// was sent, and where a refinement began and did not come.
-func TestStateTellsTheTruth(t *testing.T) {
+// What a task keeps of its checks is true where nobody judged, where the failure text was sent,
+// and where a refinement began and did not come.
+func TestStateIsTrue(t *testing.T) {
 	t.Parallel()
 	refuses := &asker{judge: func(context.Context, *quality.Question) (quality.Reply, error) {
 		return quality.Reply{}, errors.New("refused")
@@ -113,7 +113,7 @@ func TestStateTellsTheTruth(t *testing.T) {
 }
 
 // A question that ends a turn is delivered like an answer. Only where answers are checked
-// the receiver is told that this one was not.
+// the receiver is informed that this one was not.
 func TestQuestionIsDelivered(t *testing.T) {
 	t.Parallel()
 	for yaml, want := range map[string]stream.Outcome{"": "", enforce: stream.NotEvaluated} {

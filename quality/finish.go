@@ -65,7 +65,7 @@ func (a *attempt) format(t *turn, source *markdown.Source) (err error) {
 			RequestID: chat.RequestID(t.ctx), Markdown: a.text, Before: a.before, After: a.after, Subject: t.req.Subject,
 			Locale: t.locale, At: time.Now().Truncate(time.Millisecond), Source: source,
 		})
-		t.told.ms.Format += time.Since(began).Milliseconds()
+		t.costs.ms.Format += time.Since(began).Milliseconds()
 		t.counts().step("format", began)
 	}
 	if err != nil {
@@ -78,13 +78,13 @@ func (a *attempt) format(t *turn, source *markdown.Source) (err error) {
 func (t *turn) finish() error {
 	a := t.first()
 	if !t.watched {
-		t.tell(stream.Formatting)
+		t.report(stream.Formatting)
 		return t.send(a, stream.Sending, nil)
 	}
 	if t.drafts {
 		t.show(a.after, stream.Attribution{})
 	}
-	t.takePlan()
+	t.awaitPlan()
 	t.card = t.scorecard()
 	t.validate(a)
 	if t.sink.Err == nil && t.refines(a) {
@@ -101,18 +101,18 @@ func (t *turn) finish() error {
 	return t.conclude(best)
 }
 
-// takePlan waits for the planner.
-func (t *turn) takePlan() {
+// awaitPlan waits for the planner.
+func (t *turn) awaitPlan() {
 	if t.planning == nil || t.plan != nil {
 		return
 	}
 	t.sink.Flush()
 	p := t.planning.wait()
 	t.plan = p
-	t.told.ms.Plan = p.took.Milliseconds()
-	t.spend(p.usage, p.took)
-	t.counts().observe("plan", p.took)
-	t.logInteraction("planner", "plan", p.took, p.err, map[string]int{"question": len(t.req.Input)},
+	t.costs.ms.Plan = p.elapsed.Milliseconds()
+	t.spend(p.usage, p.elapsed)
+	t.counts().observe("plan", p.elapsed)
+	t.logInteraction("planner", "plan", p.elapsed, p.err, map[string]int{"question": len(t.req.Input)},
 		map[string]int{"steps": len(p.steps), "criteria": len(p.criteria), "dropped": p.dropped})
 	if p.err != nil && t.set.Mode == Enforce && t.ctx.Err() == nil {
 		t.warn(fault.QualityUnavailable, unavailableMessage)
@@ -120,10 +120,10 @@ func (t *turn) takePlan() {
 }
 
 // spend counts a call of a model.
-func (t *turn) spend(u chat.Usage, took time.Duration) {
-	t.told.usage.Add(u)
+func (t *turn) spend(u chat.Usage, elapsed time.Duration) {
+	t.costs.usage.Add(u)
 	t.out.Usage.Add(u)
-	t.out.Model = append(t.out.Model, took)
+	t.out.Model = append(t.out.Model, elapsed)
 }
 
 // working returns a context for calls of models, which leaves time for sending.
@@ -146,7 +146,7 @@ func (t *turn) asking() (context.Context, context.CancelFunc) {
 // meanwhile leaves it unfinished.
 func (t *turn) validate(a *attempt) {
 	t.attempts = append(t.attempts, a)
-	t.tell(stream.Formatting)
+	t.report(stream.Formatting)
 	styled := a.styled()
 	watch := markdown.NewWatch(t.ctx)
 	source := t.own.markdown.Source(watch, styled)
@@ -163,7 +163,7 @@ func (t *turn) validate(a *attempt) {
 	if strings.TrimSpace(a.text) == "" {
 		in.Text, in.Source = "", ""
 	}
-	t.tell(stream.Validating)
+	t.report(stream.Validating)
 	began := time.Now()
 	a.card = t.card
 	a.verdicts = make([]verdict, len(a.card))
@@ -173,7 +173,7 @@ func (t *turn) validate(a *attempt) {
 			a.verdicts[i] = verdict{given: true, passed: o.Passed, notApplicable: o.NotApplicable, feedback: o.Feedback}
 		}
 	}
-	t.told.ms.Check += time.Since(began).Milliseconds()
+	t.costs.ms.Check += time.Since(began).Milliseconds()
 	t.counts().step("check", began)
 	if !a.failedMust() && watch.Err() == nil {
 		t.judge(a, in.Text)
@@ -289,7 +289,7 @@ func (t *turn) conclude(a *attempt) error {
 	switch {
 	case t.outcome == stream.GracefulFailure, t.outcome == stream.SentFailed && a.failedMust():
 		err = &fault.Error{Type: fault.QualityFailed, Message: failedMessage}
-	case t.outcome == stream.Unjudged && (t.plan == nil || t.plan.err == nil): // else it was told
+	case t.outcome == stream.Unjudged && (t.plan == nil || t.plan.err == nil): // else it was reported
 		err = &fault.Error{Type: fault.QualityUnavailable, Message: unavailableMessage}
 	}
 	switch {

@@ -130,8 +130,7 @@ func TestWithheldDraftIsNowhere(t *testing.T) {
 }
 
 // Planner, judge and refinement may refuse, hang, be cut, be limited or answer rubbish, over
-// the wire: the turn ends with one done that tells the truth, in its time, and the tool ran
-// once.
+// the wire: the turn ends with one done that is true, in its time, and the tool ran once.
 func TestFaultsOfChecks(t *testing.T) {
 	t.Parallel()
 	marks := map[string]string{"planner": "You plan how", "judge": "You check an answer", "refinement": "You rewrite an answer"}

@@ -36,14 +36,14 @@ func sectionsOf(t testing.TB, yaml string) (s quality.Spec) {
 	return s
 }
 
-// told is what a client was told, an event a line.
-type told struct {
+// clientView is what a client received, an event a line.
+type clientView struct {
 	lines []string
 	done  *stream.Done
 	text  string
 }
 
-func (s *told) Emit(ev stream.Event) error {
+func (s *clientView) Emit(ev stream.Event) error {
 	switch ev := ev.(type) {
 	case *stream.Delta:
 		s.text += ev.Text
@@ -75,9 +75,9 @@ func (s *told) Emit(ev stream.Event) error {
 	return nil
 }
 
-func (s *told) Flush() error { return nil }
+func (s *clientView) Flush() error { return nil }
 
-// inner is a runner that does what it is told.
+// inner is a runner that does what was asked of it.
 type inner func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error)
 
 func (f inner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
@@ -196,7 +196,7 @@ type turn struct {
 }
 
 // run runs it through a Frame, whose Guard judges the grammar.
-func (tt turn) run(t testing.TB) *told {
+func (tt turn) run(t testing.TB) *clientView {
 	t.Helper()
 	turn := chat.Turn{RequestID: requestID}
 	if tt.spent {
@@ -206,7 +206,7 @@ func (tt turn) run(t testing.TB) *told {
 	return tt.runIn(t, chat.WithTurn(t.Context(), turn))
 }
 
-func (tt turn) runIn(t testing.TB, ctx context.Context) *told {
+func (tt turn) runIn(t testing.TB, ctx context.Context) *clientView {
 	t.Helper()
 	if !tt.unkept {
 		tt.req.Task = "task_1"
@@ -230,7 +230,7 @@ func (tt turn) runIn(t testing.TB, ctx context.Context) *told {
 	if tt.req.Input == "" {
 		tt.req.Input = "How many hours?"
 	}
-	sink := new(told)
+	sink := new(clientView)
 	run := tt.inner
 	if c.Applies(&tt.req, tt.agent) {
 		run = c.Around(run, tt.agent)

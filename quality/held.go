@@ -37,13 +37,13 @@ func (h *holding) add(text string, who stream.Attribution) {
 }
 
 // each gives take the pieces as they came.
-func (h *holding) each(take func(text string, who stream.Attribution)) {
+func (h *holding) each(use func(text string, who stream.Attribution)) {
 	text, from, at := string(h.text), h.from, int32(0)
 	for i, end := range h.ends {
 		if len(from) > 1 && from[1].first == int32(i) {
 			from = from[1:]
 		}
-		take(text[at:end], from[0].who)
+		use(text[at:end], from[0].who)
 		at = end
 	}
 }

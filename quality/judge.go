@@ -87,19 +87,19 @@ func (t *turn) judge(a *attempt, text string) {
 		t.sink.Flush()
 		reply, err = t.cfg.Asker.Ask(ctx, &Question{Name: "verdicts", Model: t.set.Judge, System: judgeSystem, User: string(user), Schema: jsontext.Value(judgeSchema)})
 	}
-	took := max(time.Since(began), 1)
-	t.told.ms.Judge += took.Milliseconds()
-	t.spend(reply.Usage, took)
-	t.counts().observe("judge", took)
+	elapsed := max(time.Since(began), 1)
+	t.costs.ms.Judge += elapsed.Milliseconds()
+	t.spend(reply.Usage, elapsed)
+	t.counts().observe("judge", elapsed)
 	if err == nil {
-		err = a.hear(reply.JSON)
+		err = a.accept(reply.JSON)
 	}
-	t.logInteraction("quality", "judge", took, err, map[string]int{"criteria": len(asked), "answer": len(text)}, map[string]int{"open": a.open()})
+	t.logInteraction("quality", "judge", elapsed, err, map[string]int{"criteria": len(asked), "answer": len(text)}, map[string]int{"open": a.open()})
 }
 
-// hear takes the verdicts over. The first one on a criterion counts, and those on what was
+// accept takes the verdicts over. The first one on a criterion counts, and those on what was
 // not asked do not.
-func (a *attempt) hear(text jsontext.Value) error {
+func (a *attempt) accept(text jsontext.Value) error {
 	var said struct {
 		Verdicts []struct {
 			ID       string

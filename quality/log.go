@@ -22,8 +22,8 @@ const maxLogged = 8 << 10
 // log is the logger of the request.
 func (t *turn) log() *zerolog.Logger { return zerolog.Ctx(t.ctx) }
 
-// logInteraction tells what one of those that take part did: counts, no text.
-func (t *turn) logInteraction(agent, action string, took time.Duration, err error, in, out map[string]int) {
+// logInteraction says what one of those that take part did: counts, no text.
+func (t *turn) logInteraction(agent, action string, elapsed time.Duration, err error, in, out map[string]int) {
 	line := t.log().Debug()
 	if err != nil {
 		line = t.log().Warn()
@@ -36,23 +36,23 @@ func (t *turn) logInteraction(agent, action string, took time.Duration, err erro
 	if err != nil {
 		details.AnErr("error", errors.New(fault.LogText(err, t.cfg.LogPayloads)))
 	}
-	line.Int64("duration_ms", took.Milliseconds()).Dict("details", details).Msg("agent_interaction")
+	line.Int64("duration_ms", elapsed.Milliseconds()).Dict("details", details).Msg("agent_interaction")
 }
 
 // logAgent logs an agent's part in the answer.
 func (t *turn) logAgent(ev *stream.AgentRun) {
-	var took time.Duration
+	var elapsed time.Duration
 	if ev.Millis != nil {
-		took = time.Duration(*ev.Millis) * time.Millisecond
+		elapsed = time.Duration(*ev.Millis) * time.Millisecond
 	}
 	var err error
 	if !*ev.Success {
 		err = errors.New(string(ev.ErrorType))
 	}
-	t.logInteraction(ev.AgentID, "answer", took, err, map[string]int{"question": len(t.req.Input), "attempt": ev.Attempt}, nil)
+	t.logInteraction(ev.AgentID, "answer", elapsed, err, map[string]int{"question": len(t.req.Input), "attempt": ev.Attempt}, nil)
 }
 
-// logAnswer logs what the inner runner did: the agent's part, if no event has told it, and
+// logAnswer logs what the inner runner did: the agent's part, if no event has reported it, and
 // that of who made one text of the parts.
 func (t *turn) logAnswer(began time.Time, err error) {
 	out := map[string]int{"answer": len(t.pieces.text)}
@@ -92,7 +92,7 @@ func (t *turn) logChecked(a *attempt, began time.Time) {
 
 // logChannel logs the form that an answer got.
 func (t *turn) logChannel(a *attempt, f *Formatted) {
-	t.logInteraction("channel", "format_for_channel", time.Duration(t.told.ms.Format)*time.Millisecond, nil, map[string]int{"answer": len(a.styled())},
+	t.logInteraction("channel", "format_for_channel", time.Duration(t.costs.ms.Format)*time.Millisecond, nil, map[string]int{"answer": len(a.styled())},
 		map[string]int{"content": len(f.Content), "parts": len(f.Messages)})
 }
 
@@ -107,7 +107,7 @@ func (t *turn) logDelivered(d *stream.Delivery, f *Formatted, began time.Time) {
 		Int("parts", len(f.Messages)).Int("segments", f.Segments)).Msg("message_delivered")
 }
 
-// logValidation tells of an answer that did not pass, at first or at all.
+// logValidation reports an answer that did not pass, at first or at all.
 func (t *turn) logValidation(best *attempt) {
 	first := t.attempts[0]
 	if first.failures() == 0 && t.passed {

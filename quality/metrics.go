@@ -29,8 +29,8 @@ func newInstruments(r *metrics.Registry) *instruments {
 func (in *instruments) step(name string, began time.Time) { in.observe(name, time.Since(began)) }
 
 // observe observes how long a step took.
-func (in *instruments) observe(name string, took time.Duration) {
-	in.seconds.Observe(took.Seconds(), name)
+func (in *instruments) observe(name string, elapsed time.Duration) {
+	in.seconds.Observe(elapsed.Seconds(), name)
 }
 
 // plannedID stands for the ids of planned criteria.

@@ -28,7 +28,7 @@ type Formatter interface {
 type Text struct {
 	RequestID string
 	Markdown  string
-	// Before and After are what the style adds; they are no part of a subject.
+	// Before and After are what the style adds; they are not part of a subject.
 	Before, After string
 	Subject       string // of an e-mail; empty: made of the text
 	Locale        string

@@ -20,15 +20,15 @@ import (
 	"sluice/internal/testnet"
 )
 
-// told answers a call of the model with one text.
-func toldByModel(w http.ResponseWriter, text string) {
+// modelReplies answers a call of the model with one text.
+func modelReplies(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	quoted, _ := json.Marshal(text)
 	fmt.Fprintf(w, `data: {"candidates":[{"content":{"parts":[{"text":%s}],"role":"model"},"finishReason":"STOP","index":0}]}`+"\r\n\r\n", quoted)
 }
 
 // Planner and judge may answer what nobody asked for: what can be used of it is, the rest
-// is nowhere, and the receipt tells the truth.
+// is nowhere, and the receipt is true.
 func TestOddAnswersToChecks(t *testing.T) {
 	t.Parallel()
 	const (
@@ -69,11 +69,11 @@ func TestOddAnswersToChecks(t *testing.T) {
 						r.Body = io.NopCloser(bytes.NewReader(body))
 						switch {
 						case bytes.Contains(body, []byte(tt.who)):
-							toldByModel(w, tt.answer)
+							modelReplies(w, tt.answer)
 						case bytes.Contains(body, []byte(judge)):
-							toldByModel(w, `{"verdicts":[]}`)
+							modelReplies(w, `{"verdicts":[]}`)
 						case bytes.Contains(body, []byte(planner)):
-							toldByModel(w, `{"criteria":[],"steps":[]}`)
+							modelReplies(w, `{"criteria":[],"steps":[]}`)
 						default:
 							sim.ServeHTTP(w, r)
 						}
@@ -106,8 +106,8 @@ func TestOddAnswersToChecks(t *testing.T) {
 }
 
 // A webhook may refuse, hang, be cut, be limited, move, or answer more than anyone reads:
-// the turn ends with one done in its time, and it tells what became of the message. Nothing
-// that the receiver writes is shown or logged.
+// the turn ends with one done in its time, and it says what became of the message. Nothing that
+// the receiver writes is shown or logged.
 func TestFaultsOfWebhooks(t *testing.T) {
 	t.Parallel()
 	var written, moved atomic.Int64

@@ -33,7 +33,7 @@ func TestWhatIsOffIsNotThere(t *testing.T) {
 	}
 }
 
-// What a client is told, in its order.
+// What a client is informed, in its order.
 func TestOrderOfATurn(t *testing.T) {
 	t.Parallel()
 	tool := []string{"tool_call", "tool_call"}
@@ -139,7 +139,7 @@ func breaks(text string, err error) inner {
 	}
 }
 
-// Each outcome, with what is sent and told of it.
+// Each outcome, with what is sent and reported of it.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	soft := "\n  criteria: [{id: kind, description: The answer is kind to the user., must: false}]"
@@ -196,7 +196,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 // Whatever goes wrong with planner, judge or refinement: the turn ends with one done, in
-// its time, and the receipt tells the truth.
+// its time, and the receipt is true.
 func TestFaultsOfTheModels(t *testing.T) {
 	t.Parallel()
 	refuse := func(context.Context, *quality.Question) (quality.Reply, error) {
@@ -254,8 +254,8 @@ func TestFaultsOfTheModels(t *testing.T) {
 					yaml:  "quality:\n  mode: enforce\n  criteria: [{id: kind, description: The answer is kind to the user.}, {id: numbers_backed, description: Numbers are told by tools., check: numbers_backed}]",
 					inner: says(tt.text), asker: &asker{plan: tt.plan, judge: tt.judge}, writer: tt.writer, timeout: 30 * time.Second,
 				}.run(t)
-				if took := time.Since(began); took != tt.within {
-					t.Errorf("it took %s, want %s", took, tt.within)
+				if elapsed := time.Since(began); elapsed != tt.within {
+					t.Errorf("it took %s, want %s", elapsed, tt.within)
 				}
 				if got.done == nil || got.done.Reason != stream.Stop || got.done.Quality.Outcome != tt.outcome || got.text == "" {
 					t.Fatalf("%q: %+v", got.lines, got.done)
@@ -328,8 +328,8 @@ func TestWordingEndsWithTheTurn(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			got := turn{yaml: yaml, inner: says("32 forever."), req: form("sms"), timeout: 3 * time.Second}.run(t)
-			if took := time.Since(began); took != 3*time.Second {
-				t.Errorf("%s: a turn of three seconds took %v", name, took)
+			if elapsed := time.Since(began); elapsed != 3*time.Second {
+				t.Errorf("%s: a turn of three seconds took %v", name, elapsed)
 			}
 			if got.text != "" || got.done == nil || got.done.Reason != stream.TimedOut {
 				t.Errorf("%s: %q, %q", name, got.text, got.lines)
@@ -340,15 +340,15 @@ func TestWordingEndsWithTheTurn(t *testing.T) {
 			time.AfterFunc(time.Second, leave)
 			began := time.Now()
 			turn{yaml: yaml, inner: says("32 forever."), req: form("sms"), timeout: time.Minute}.runIn(t, ctx)
-			if took := time.Since(began); took != time.Second {
-				t.Errorf("%s: a turn whose client leaves after a second took %v", name, took)
+			if elapsed := time.Since(began); elapsed != time.Second {
+				t.Errorf("%s: a turn whose client leaves after a second took %v", name, elapsed)
 			}
 		})
 	}
 }
 
-// While a text is composed a client hears of it, once a second.
-func TestComposingIsTold(t *testing.T) {
+// While a text is composed a client learns of it, once a second.
+func TestComposingIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slow := inner(func(_ context.Context, _ *chat.Request, sink stream.Sink) (stream.Result, error) {

@@ -27,7 +27,7 @@ import (
 	"sluice/internal/settings"
 )
 
-// timesheetModel calls a tool and then tells what it said in forty chunks, 1 KB together. To a
+// timesheetModel calls a tool and then says what it said in forty chunks, 1 KB together. To a
 // planner and a judge it says what they are asked for.
 func timesheetModel(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
@@ -225,10 +225,10 @@ func BenchmarkHeldStreams(b *testing.B) {
 				b.Fatal("the model was not asked")
 			}
 		}
-		took := inUse() - before
+		elapsed := inUse() - before
 		leave()
 		ended.Wait()
-		return took / streams
+		return elapsed / streams
 	}
 	var plain, held uint64
 	for b.Loop() {

@@ -12,7 +12,7 @@ import (
 	"sluice/stream"
 )
 
-// close adds to the turn's result what is told and kept of the checks.
+// close adds to the turn's result what is reported and kept of the checks.
 func (t *turn) close(err error) {
 	if t.outcome == "" {
 		t.outcome = stream.NotEvaluated
@@ -20,9 +20,9 @@ func (t *turn) close(err error) {
 	if t.planning != nil && t.plan == nil { // the turn ended before the plan was needed
 		t.planning.cancel()
 		p := t.planning.wait()
-		t.spend(p.usage, p.took)
+		t.spend(p.usage, p.elapsed)
 	}
-	if t.form != nil && t.checks.Channel == nil { // nothing was sent: the client is told that
+	if t.form != nil && t.checks.Channel == nil { // nothing was sent: the client is informed that
 		t.checks.Channel = &stream.Formatted{Channel: t.channel}
 		if none, err := t.form.Format(context.WithoutCancel(t.ctx), Text{RequestID: chat.RequestID(t.ctx), At: time.Now()}); err == nil {
 			t.checks.Channel.Metadata = none.Metadata
@@ -52,12 +52,12 @@ func (t *turn) counted() *attempt {
 	return t.best()
 }
 
-// receipt is what the client is told of the checks, at the end.
+// receipt is what the client receives of the checks, at the end.
 func (t *turn) receipt(a *attempt) *stream.Receipt {
 	r := &stream.Receipt{
 		Passed: t.passed, Outcome: t.outcome, Refined: len(t.attempts) > 1, ScorecardID: t.scorecardID(),
-		Criteria: make([]stream.CriterionCheck, 0, len(a.verdicts)), Millis: t.told.ms,
-		Usage: stream.TokenUsage{Input: t.told.usage.InputTokens, Output: t.told.usage.OutputTokens, Thinking: t.told.usage.ThinkingTokens},
+		Criteria: make([]stream.CriterionCheck, 0, len(a.verdicts)), Millis: t.costs.ms,
+		Usage: stream.TokenUsage{Input: t.costs.usage.InputTokens, Output: t.costs.usage.OutputTokens, Thinking: t.costs.usage.ThinkingTokens},
 		Plan:  stream.ReceiptPlan{Steps: t.steps(), Ran: t.stepsRun()},
 	}
 	if t.cfg.Style != nil {

@@ -27,7 +27,7 @@ You get JSON objects: first the request and the results of the tools that were r
 // the first attempt stays.
 func (t *turn) refine(a *attempt) *attempt {
 	t.attempt = 2
-	t.tell(stream.Refining)
+	t.report(stream.Refining)
 	t.sink.Flush()
 	ctx, cancel := t.working()
 	defer cancel()
@@ -48,11 +48,11 @@ func (t *turn) refine(a *attempt) *attempt {
 		t.chars += utf8.RuneCountInString(text)
 		return t.sink.Err
 	})
-	took := max(time.Since(began), 1)
-	t.told.ms.Refine = took.Milliseconds()
-	t.spend(written.Usage, took)
-	t.counts().observe("refine", took)
-	t.logInteraction("composer", "refine", took, err, map[string]int{"answer": len(a.text), "failed": a.failures()}, map[string]int{"answer": b.Len()})
+	elapsed := max(time.Since(began), 1)
+	t.costs.ms.Refine = elapsed.Milliseconds()
+	t.spend(written.Usage, elapsed)
+	t.counts().observe("refine", elapsed)
+	t.logInteraction("composer", "refine", elapsed, err, map[string]int{"answer": len(a.text), "failed": a.failures()}, map[string]int{"answer": b.Len()})
 	if err != nil {
 		return nil
 	}

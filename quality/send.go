@@ -28,13 +28,13 @@ func (t *turn) piece(d *stream.Delta) {
 	t.sink.Emit(d)
 }
 
-// send sends an attempt. err, if not nil, is told before the text. The result is why the
+// send sends an attempt. err, if not nil, is reported before the text. The result is why the
 // turn has ended, if it did so before the text had its form.
 func (t *turn) send(a *attempt, phase stream.Phase, err *fault.Error) error {
 	if err := a.format(t, nil); err != nil {
 		return err
 	}
-	t.tell(phase)
+	t.report(phase)
 	if err != nil {
 		t.sink.Emit(stream.NewError(err, false))
 	}
@@ -50,7 +50,7 @@ func (t *turn) send(a *attempt, phase stream.Phase, err *fault.Error) error {
 	}
 	if !t.firstText.IsZero() && !t.sentAt.IsZero() {
 		held := t.sentAt.Sub(t.firstText)
-		t.told.ms.Held = held.Milliseconds()
+		t.costs.ms.Held = held.Milliseconds()
 		t.counts().held.Observe(held.Seconds())
 	}
 	return nil
@@ -103,7 +103,7 @@ func (t *turn) messages(a *attempt) {
 func (t *turn) deliver(f *Formatted) {
 	began := time.Now()
 	m := Message{Request: t.req, RequestID: chat.RequestID(t.ctx), Response: f.Response(), Segments: f.Segments, Parts: len(f.Messages)}
-	if t.watched { // else a question has an outcome, and no receipt that tells it
+	if t.watched { // else a question has an outcome, and no receipt that reports it
 		m.Passed, m.Outcome = t.passed, t.outcome
 	}
 	d := t.cfg.Senders[t.channel].Send(t.ctx, &m)
@@ -114,7 +114,7 @@ func (t *turn) deliver(f *Formatted) {
 	}
 }
 
-// undelivered tells a client who asked for a delivery that there is nothing to deliver.
+// undelivered informs a client who asked for a delivery that there is nothing to deliver.
 func (t *turn) undelivered() {
 	if t.req.Deliver {
 		t.checks.Channel.Delivery = &stream.Delivery{Status: "failed"}
@@ -123,7 +123,7 @@ func (t *turn) undelivered() {
 }
 
 // release sends what is held back of a turn that ends with a question: as it is, since it
-// is no answer that could be checked.
+// is not an answer that could be checked.
 func (t *turn) release() {
 	if t.released {
 		return
@@ -136,7 +136,7 @@ func (t *turn) release() {
 	if a.text == "" {
 		return
 	}
-	t.tell(stream.Formatting)
+	t.report(stream.Formatting)
 	if err := t.send(a, stream.Sending, nil); err != nil && t.sink.Err == nil {
 		t.sink.Err = err
 	}

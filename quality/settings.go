@@ -25,7 +25,7 @@ type Planning string
 // Ways to plan.
 const (
 	NoPlan    Planning = "none"
-	Scorecard Planning = "scorecard" // beside the inner runner
+	Scorecard Planning = "scorecard" // alongside the inner runner
 	Guide     Planning = "guide"     // before it
 )
 

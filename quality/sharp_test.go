@@ -17,7 +17,7 @@ import (
 )
 
 // criteriaOf lists the criteria of a receipt: id, and whether it was planned.
-func criteriaOf(got *told) (ids []string) {
+func criteriaOf(got *clientView) (ids []string) {
 	for _, c := range got.done.Quality.Criteria {
 		ids = append(ids, strings.TrimSuffix(fmt.Sprintf("%s %v", c.ID, c.Planned), " false"))
 	}
@@ -26,7 +26,7 @@ func criteriaOf(got *told) (ids []string) {
 
 // A planner cannot take the place of the criteria that are there by themselves, on any
 // channel, nor have a step without an action. What it cannot have is counted.
-func TestPlannerTakesNoStandard(t *testing.T) {
+func TestPlannerAcceptsNoStandard(t *testing.T) {
 	t.Parallel()
 	plan := `{"criteria":[{"id":"plain_text","description":"It is plain text.","expected":""},{"id":"not_empty","description":"It is not empty.","expected":""},{"id":"kind","description":"It is kind.","expected":""}],` +
 		`"steps":[{"agent":"assistant","action":""},{"agent":"nobody","action":"get_hours"},{"agent":"assistant","action":"look"}]}`
@@ -108,7 +108,7 @@ func (e early) Send(context.Context, *quality.Message) stream.Delivery {
 // The client has its text before somebody waits for the receiver.
 func TestTextBeforeDelivery(t *testing.T) {
 	t.Parallel()
-	out := &flushing{told: new(told)}
+	out := &flushing{clientView: new(clientView)}
 	flushed := ""
 	c := quality.New(quality.Config{Formatters: map[string]quality.Formatter{"sms": phone{}}, Senders: map[string]quality.Sender{"sms": early{func() { flushed = out.flushed }}}})
 	req := &chat.Request{Input: "hi", ReplyForm: chat.ReplyForm{Channel: "sms", Deliver: true}}
@@ -118,9 +118,9 @@ func TestTextBeforeDelivery(t *testing.T) {
 	}
 }
 
-// flushing is told that notes what was flushed.
+// flushing is a clientView that notes what was flushed.
 type flushing struct {
-	*told
+	*clientView
 	flushed string
 }
 
@@ -134,9 +134,9 @@ func unavailable(context.Context, *quality.Question) (quality.Reply, error) {
 	return quality.Reply{}, errors.New("refused")
 }
 
-// That planner and judge cannot be reached is told once; of a text that is only observed
-// the receipt tells it.
-func TestUnavailableIsToldOnce(t *testing.T) {
+// That planner and judge cannot be reached is reported once; of a text that is only observed
+// the receipt reports it.
+func TestUnavailableIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]int{"enforce": 1, "observe": 0} {
 		got := turn{yaml: "quality:\n  mode: " + mode + judged, inner: says("Hi."), asker: &asker{plan: unavailable, judge: unavailable}}.run(t)

@@ -17,8 +17,8 @@ import (
 // maxHeld bounds a text that is held back, in bytes.
 const maxHeld = 2 << 20
 
-// tellEvery is how often a client hears how long a text has become.
-const tellEvery = time.Second
+// reportEvery is how often a client learns how long a text has become.
+const reportEvery = time.Second
 
 // turn is one turn. All of it belongs to the goroutine that called Run, but for the
 // planner's question. It is the branch of the inner runner.
@@ -44,13 +44,13 @@ type turn struct {
 	held    bool // and, or, held back
 	drafts  bool
 
-	pieces    holding // of the first attempt
-	chars     int
-	firstText time.Time
-	lastTold  time.Time
-	draft     stream.InnerDelta // reused for each event
-	released  bool              // the text is out: the turn ends with a question
-	sentAt    time.Time
+	pieces     holding // of the first attempt
+	chars      int
+	firstText  time.Time
+	lastReport time.Time
+	draft      stream.InnerDelta // reused for each event
+	released   bool              // the text is out: the turn ends with a question
+	sentAt     time.Time
 
 	evidence evidence
 	ended    map[string]bool // agents, and whether they did their part
@@ -62,14 +62,14 @@ type turn struct {
 	outcome  stream.Outcome
 	passed   bool
 	final    *attempt // that was sent, or the graceful text's; nil: none
-	told     told
+	costs    costs
 
 	out    stream.Result
 	checks stream.Checks
 }
 
-// told is what the receipt tells of times and tokens.
-type told struct {
+// costs is what the receipt says about times and tokens.
+type costs struct {
 	ms    stream.ReceiptMillis
 	usage chat.Usage
 }
@@ -173,14 +173,14 @@ func (t *turn) settle() {
 		return
 	}
 	if t.set.Plan != NoPlan {
-		t.tell(stream.Planning)
+		t.report(stream.Planning)
 		t.planning = t.askPlanner()
 		if t.set.Plan == Guide && !t.begun {
-			t.takePlan()
+			t.awaitPlan()
 			t.sink.Emit(t.phase(stream.Planning, func(q *stream.Quality) { q.Plan = t.executionPlan(planCreated) }))
 		}
 	}
-	t.tell(stream.Extracting)
+	t.report(stream.Extracting)
 }
 
 // instructed returns the request as the inner runner gets it. How to write is an
@@ -201,7 +201,7 @@ func (t *turn) instructed() *chat.Request {
 	return &own
 }
 
-// CallID implements run.Owner: whose a call is has been said further inside.
+// CallID implements run.Owner: the owner of a call was set further inside.
 func (t *turn) CallID(own string, _ bool) string { return own }
 
 // Pass implements run.Owner. What is not text passes.
@@ -280,8 +280,8 @@ func (t *turn) Say(ev *stream.Delta) error {
 	return t.sink.Err
 }
 
-// show tells a piece of the draft of the attempt under way. Pieces joined are what is
-// checked: with what the style adds.
+// show emits a piece of the draft of the attempt under way. Pieces joined are what is checked:
+// with what the style adds.
 func (t *turn) show(text string, who stream.Attribution) {
 	if text == "" {
 		return
@@ -290,24 +290,24 @@ func (t *turn) show(text string, who stream.Attribution) {
 	t.sink.Emit(&t.draft)
 }
 
-// composing tells that there is text, and once a second how much.
+// composing says that there is text, and once a second how much.
 func (t *turn) composing(chars int) {
 	t.chars += chars
 	now := time.Now()
 	first := t.firstText.IsZero()
-	if !first && now.Sub(t.lastTold) < tellEvery {
+	if !first && now.Sub(t.lastReport) < reportEvery {
 		return
 	}
-	t.lastTold = now
+	t.lastReport = now
 	if first {
 		t.firstText = now
-		t.tell(stream.Composing)
+		t.report(stream.Composing)
 		return
 	}
 	t.sink.Emit(t.phase(stream.Composing, func(q *stream.Quality) { q.Chars = t.chars }))
 }
 
-// pauses says whether the turn ends with a question to somebody: that is no answer.
+// pauses says whether the turn ends with a question to somebody: that is not an answer.
 func (t *turn) pauses() bool {
 	switch t.out.Reason {
 	case stream.Stop, stream.MaxTokens, stream.MaxSteps:
@@ -320,7 +320,7 @@ func (t *turn) pauses() bool {
 func (t *turn) fail(err error) error {
 	t.outcome, t.pieces = stream.NotEvaluated, holding{}
 	if t.watched && !t.released {
-		t.tell(stream.Failing)
+		t.report(stream.Failing)
 	}
 	return err
 }
@@ -334,16 +334,16 @@ func (t *turn) phase(p stream.Phase, fill func(*stream.Quality)) *stream.Quality
 	return q
 }
 
-// tell tells a phase, if it is one of this turn's. Who waits for something in a phase
-// flushes before: phases of code alone are over before a client would have read of them.
-func (t *turn) tell(p stream.Phase) {
+// report reports a phase, if it is one of this turn's. Who waits for something in a phase flushes
+// before: phases of code alone are over before a client would have read of them.
+func (t *turn) report(p stream.Phase) {
 	if !t.watched && p != stream.Composing && p != stream.Formatting && p != stream.Sending {
 		return
 	}
 	t.sink.Emit(t.phase(p, nil))
 }
 
-// warn tells of what went wrong without ending the turn.
+// warn reports what went wrong without ending the turn.
 func (t *turn) warn(kind fault.Type, message string) {
 	t.sink.Emit(stream.NewError(&fault.Error{Type: kind, Message: message}, false))
 }

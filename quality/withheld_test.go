@@ -69,7 +69,7 @@ func TestWithheldTextIsNowhere(t *testing.T) {
 					}
 					wholetest.WantNone(t, "GET "+path, []byte(body))
 				}
-				time.Sleep(5 * time.Minute) // a run that is kept as one that goes on would be taken over
+				time.Sleep(5 * time.Minute) // a run that is kept as one that continues would be taken over
 				if status, doc := fetched(t, client, "/tasks/"+task); status != http.StatusOK || !strings.Contains(doc, `"state":"completed"`) || !strings.Contains(doc, wholetest.EventOf(t, text, "done")["final_output"].(string)) {
 					t.Errorf("afterwards: %d %s", status, doc)
 				}

@@ -197,7 +197,7 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// A turn whose answer has no text, or which has no answer, tells that nothing came of its
+// A turn whose answer has no text, or which has no answer, says that nothing came of its
 // channel, and who asked for a delivery that there was none.
 func TestChannelWithoutAText(t *testing.T) {
 	t.Parallel()
@@ -220,8 +220,8 @@ func TestChannelWithoutAText(t *testing.T) {
 			if diff := cmp.Diff(want, got.done.Channel); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if told := slices.Contains(got.lines, "error delivery_failed false"); told != (tt.delivery != nil) || sender.got != nil {
-				t.Errorf("told %t, delivered %+v: %q", told, sender.got, got.lines)
+			if reported := slices.Contains(got.lines, "error delivery_failed false"); reported != (tt.delivery != nil) || sender.got != nil {
+				t.Errorf("told %t, delivered %+v: %q", reported, sender.got, got.lines)
 			}
 			if r := got.done.Quality; r != nil && r.Plan.Ran == r.Plan.Steps {
 				t.Errorf("all of %d steps have run", r.Plan.Steps)

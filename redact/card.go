@@ -20,7 +20,7 @@ type cardDigits struct {
 // card returns the end of a card's number that begins at at, or at. Its digits are those of
 // ASCII or full width, and up to three of spaces, hyphens, points, asterisks, line ends and
 // characters of format may stand between two of them, as in text that somebody has marked
-// up. Where a number goes on behind a card's, the longest card counts.
+// up. Where a number continues behind a card's, the longest card counts.
 func card(text string, at int) int {
 	var d cardDigits
 	d.read(text, at)

@@ -31,8 +31,8 @@ func TestTimeIsInProportion(t *testing.T) {
 			s.Text(text)
 			s.JSON([]byte(plain(text)))
 			s.JSON([]byte("[" + strings.Repeat(plain(unit)+",", size/16/len(unit)) + "0]"))
-			if took := time.Since(begin); took > 30*time.Second {
-				t.Errorf("%v", took)
+			if elapsed := time.Since(begin); elapsed > 30*time.Second {
+				t.Errorf("%v", elapsed)
 			}
 		})
 	}

@@ -52,7 +52,7 @@ type digits struct {
 	groups [maxDigits + 1]uint8 // digits of each
 	n      int                  // groups
 	seps   uint16               // what separates them
-	cut    bool                 // it goes on as something else
+	cut    bool                 // it continues as something else
 }
 
 // Separators.
@@ -136,8 +136,8 @@ func goesOn(text string) bool {
 	return text != "" && (classes[text[0]] == isDigit || separator(text[0])&(byParen|bySpace|byDash) != 0)
 }
 
-// isCut says whether text goes on in a way that what stands before it is a part of a
-// word, an address, a share, a time or a longer number. An x begins an extension.
+// isCut says whether text continues in a way that what stands before it is a part of a word, an
+// address, a share, a time or a longer number. An x begins an extension.
 func isCut(text string) bool {
 	if text == "" {
 		return false
@@ -158,7 +158,7 @@ func isCut(text string) bool {
 }
 
 // isIPv4 says whether the number is an address, and sets its end, because an
-// address may go on where a number does not. What is called a version is none.
+// address may continue where a number does not. What is called a version is none.
 func (d *digits) isIPv4(text string, at int) bool {
 	if d.n < 4 || d.seps&byDot == 0 {
 		return false

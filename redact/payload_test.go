@@ -94,8 +94,8 @@ func TestTimeOfPayloadsIsInProportion(t *testing.T) {
 			t.Parallel()
 			begin := time.Now()
 			redact.AllKinds.Payload(strings.Repeat(unit, size/len(unit)))
-			if took := time.Since(begin); took > 30*time.Second {
-				t.Errorf("%v", took)
+			if elapsed := time.Since(begin); elapsed > 30*time.Second {
+				t.Errorf("%v", elapsed)
 			}
 		})
 	}

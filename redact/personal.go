@@ -6,7 +6,7 @@ import (
 )
 
 // Kinds are kinds of personal data and secrets that are known by their form, without a
-// configuration. Names and addresses of people are none: no form tells them.
+// configuration. Names and addresses of people are none: no form reports them.
 type Kinds uint8
 
 // What is hidden, and the mark in its place.
@@ -181,7 +181,7 @@ func (w *finder) hide(start, end int, mark string) {
 	w.copied = end
 }
 
-// word looks at the word between start and end, and returns where to go on: behind it, or
+// word looks at the word between start and end, and returns where to continue: behind it, or
 // behind a number that begins in it.
 func (w *finder) word(start, end int, class uint16) int {
 	if class&isColon != 0 && w.kinds&(Token|Email|IP) != 0 {

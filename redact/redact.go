@@ -84,8 +84,8 @@ func headOf(needle string) string {
 // beginning of a secret in front of that is hidden as well, from MinLength bytes on.
 func (s *Scrubber) Text(text string) string {
 	// A secret that begins or ends as a Mark does may be made up by a Mark and what is
-	// left around it, hence the loop. Each round leaves less that is no Mark; for any
-	// other secret the second one finds nothing.
+	// left around it, hence the loop. Each round leaves less that is not a Mark; for any other
+	// secret the second one finds nothing.
 	for {
 		spans := s.find(text)
 		if len(spans) == 0 {

@@ -40,7 +40,7 @@ const (
 	reasonUnreadable = "No readable answer."
 )
 
-// maxReasoning is how many code points of a model's reasoning are told.
+// maxReasoning is how many code points of a model's reasoning are reported.
 const maxReasoning = 500
 
 // patience is how long a request waits for its turn to be routed.
@@ -59,8 +59,8 @@ type decision struct {
 	method     string
 	// reply is the model's, if one was asked; took is how long all of it
 	// lasted.
-	reply Reply
-	took  time.Duration
+	reply   Reply
+	elapsed time.Duration
 	// err is why routing failed; nil: it did not.
 	err *fault.Error
 }
@@ -258,7 +258,7 @@ func (t *Team) failed(ctx context.Context, err error, reply Reply) decision {
 
 // choice is what the model says.
 type choice struct {
-	// AgentID may name what is no agent: a question, or nobody.
+	// AgentID may name what is not an agent: a question, or nobody.
 	AgentID    string   `json:"agentId"`
 	Confidence float64  `json:"confidence"`
 	Reasoning  string   `json:"reasoning"`
@@ -321,13 +321,13 @@ func find(agents []*Agent, id string) *Agent {
 	return nil
 }
 
-// event returns what is told of a decision.
+// event returns what is said about a decision.
 //
 // Additional is never nil, as it is a list in JSON.
 func (t *Team) event(d *decision) *stream.Route {
 	ev := &stream.Route{
 		Decision: d.kind, Additional: []string{}, Confidence: d.confidence, Reasoning: d.reasoning,
-		Method: d.method, Attempts: d.reply.Attempts, Millis: d.took.Milliseconds(), Model: d.reply.Model,
+		Method: d.method, Attempts: d.reply.Attempts, Millis: d.elapsed.Milliseconds(), Model: d.reply.Model,
 	}
 	switch d.kind {
 	case stream.Routed:

@@ -3,7 +3,7 @@
 // goroutine, and several at once, each with a goroutine that hands its events over a queue.
 // In each way one goroutine alone emits.
 //
-// An agent that fails is tried again under the rules of member.again; the others go on. The
+// An agent that fails is tried again under the rules of member.again; the others continue. The
 // turn fails only if all of them did.
 
 package router
@@ -45,7 +45,7 @@ func (r *turn) answer(agents []*Agent, req *chat.Request) error {
 // or wait for a person.
 //
 // It comes back to the members that waited if nobody can be asked: their calls were refused
-// and they go on.
+// and they continue.
 func (r *turn) dispatch() error {
 	for {
 		switch {
@@ -108,7 +108,7 @@ func (r *turn) attempts(m *member) {
 	}
 }
 
-// wait lets d pass, and says whether there is still somebody to go on for.
+// wait lets d pass, and says whether there is still somebody to continue for.
 func wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -133,7 +133,7 @@ func (r *turn) inTurn(members []*member) {
 			continue
 		}
 		for _, before := range members[:i] {
-			if m.attempt > 0 { // it goes on, and has read that
+			if m.attempt > 0 { // it continues, and has read that
 				break
 			}
 			if text := strings.Join(before.text, ""); text != "" {
@@ -273,7 +273,7 @@ func (r *turn) aggregate(span trace.Span) error {
 	return r.out.Err // Done follows at once, and takes along what is not flushed yet
 }
 
-// inOrder puts those that began in the order of the answers: of a team that goes on, those
+// inOrder puts those that began in the order of the answers: of a team that continues, those
 // that have ended were there first.
 func (r *turn) inOrder() {
 	slices.SortStableFunc(r.members, func(a, b *member) int { return a.index - b.index })

@@ -47,8 +47,8 @@ type member struct {
 	err     *fault.Error   // why it failed; nil: it did not
 	paused  *chat.Paused   // it waits for a person; nil: it does not
 	result  *stream.Result // of one that waits, so far
-	again   bool           // it goes on in the stream in which it has begun
-	// outcome is what Done tells of it.
+	again   bool           // it continues in the stream in which it has begun
+	// outcome is what Done says about it.
 	outcome stream.AgentOutcome
 	made    []chat.Made // by its last attempt
 }
@@ -197,7 +197,7 @@ func (r *turn) retry(m *member) {
 // end closes the member's part, unless it waits for a person.
 //
 // For a member that waits it is called twice: when it begins to, and when that is over. A
-// member of several that failed is told as an error that does not end the stream.
+// member of several that failed is reported as an error that does not end the stream.
 func (r *turn) end(m *member, result stream.Result, err error) {
 	if err == nil && result.Paused != nil {
 		m.paused, m.result = result.Paused, &result
@@ -206,9 +206,9 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 		return
 	}
 	lasted := time.Since(m.began)
-	took := lasted.Milliseconds()
+	elapsed := lasted.Milliseconds()
 	m.ended = true
-	ev := &stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentCompleted, Remote: m.agent.Remote, Millis: &took}
+	ev := &stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentCompleted, Remote: m.agent.Remote, Millis: &elapsed}
 	ok := err == nil
 	ev.Success = &ok
 	if !ok {
@@ -236,7 +236,7 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 	if ok && result.Reason == stream.InputRequired && m.role != stream.RoleClarification {
 		r.result.Asker = m.agent.ID
 	}
-	m.outcome = stream.AgentOutcome{AgentID: m.agent.ID, Success: ok, Millis: took, ErrorMessage: ev.ErrorMessage}
+	m.outcome = stream.AgentOutcome{AgentID: m.agent.ID, Success: ok, Millis: elapsed, ErrorMessage: ev.ErrorMessage}
 	if m.err != nil && r.several && r.ctx.Err() == nil {
 		r.out.Emit(&stream.Error{Attribution: stream.Attribution{AgentID: m.agent.ID}, Type: fault.AgentFailed,
 			Message: m.err.Message, Recoverable: fault.AgentFailed.Recoverable(), Service: m.err.Service})

@@ -33,16 +33,16 @@ func newInstruments(r *metrics.Registry) instruments {
 // always certain.
 func (in *instruments) decided(d *decision, ev *stream.Route) {
 	in.decisions.Inc(ev.AgentID, bucketOf(d.confidence), d.method)
-	in.routeTime.Observe(d.took.Seconds(), ev.AgentID)
+	in.routeTime.Observe(d.elapsed.Seconds(), ev.AgentID)
 	if d.method == methodModel && d.err == nil {
 		in.confidence.Observe(d.confidence, ev.AgentID)
 	}
 }
 
 // ended counts an agent's part in a turn.
-func (in *instruments) ended(ev *stream.AgentRun, took time.Duration) {
+func (in *instruments) ended(ev *stream.AgentRun, elapsed time.Duration) {
 	in.runs.Inc(ev.AgentID, string(ev.Status))
-	in.agentTime.Observe(took.Seconds(), ev.AgentID)
+	in.agentTime.Observe(elapsed.Seconds(), ev.AgentID)
 }
 
 // bucketOf sorts confidences into few labels.

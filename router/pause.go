@@ -14,8 +14,8 @@ import (
 )
 
 // A team pauses when each of its agents has ended or waits for a person, and then asks
-// once for all of them. What it has told is not told again: the text of an agent that
-// waits follows, in its place, in the stream in which the team goes on.
+// once for all of them. What it has reported is not reported again: the text of an agent that
+// waits follows, in its place, in the stream in which the team continues.
 
 // saved is a team that waits, but for those of its agents that do.
 type saved struct {
@@ -76,7 +76,7 @@ func (r *turn) waiting() bool {
 }
 
 // pause ends a turn some of whose agents wait. It returns false if nobody can be asked:
-// then their calls were refused, and they go on.
+// then their calls were refused, and they continue.
 //
 // true: the turn is over, with a question or an error.
 func (r *turn) pause() (bool, error) {
@@ -119,7 +119,7 @@ func (r *turn) abandon() {
 // question returns what is asked for all agents that wait.
 //
 // It gives calls their ids before the ids are saved, so that they are the same when the
-// team goes on.
+// team continues.
 func (r *turn) question() (*chat.Paused, error) {
 	q := chat.Question{Kind: chat.AskTools}
 	usage := r.result.Usage
@@ -178,7 +178,7 @@ func (m *member) save(line *run.Line) savedMember {
 	return s
 }
 
-// refuse has a member that waits go on without its calls.
+// refuse has a member that waits continue without its calls.
 func (m *member) refuse(why string) {
 	if m.paused == nil {
 		return
@@ -193,8 +193,8 @@ func (m *member) refuse(why string) {
 	m.req, m.paused, m.again, m.changed = &again, nil, true, true
 }
 
-// Readable says why a team that waits cannot go on; nil: it can. agent says the same of one of
-// its agents.
+// Readable says why a team that waits cannot continue; nil: it can. agent says the same of one
+// of its agents.
 func Readable(team *run.Paused, agent func(*run.Paused) error) error {
 	s, err := readSaved(team)
 	if err != nil {
@@ -233,10 +233,10 @@ func readSaved(p *run.Paused) (*saved, error) {
 	return s, nil
 }
 
-// resume goes on with a team that was paused.
+// resume continues with a team that was paused.
 //
-// The decision is told again as it was and is not made again. Usage and reasons go on from
-// what was saved.
+// The decision is reported again as it was and is not made again. Usage and reasons continue
+// from what was saved.
 func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	p, err := run.ReadPaused(chat.PausedTeam, req.Resumed.State)
 	if err != nil {
@@ -270,7 +270,7 @@ func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) 
 	return r.result, err
 }
 
-// introduce tells members that have not begun of the others; those that have know of them.
+// introduce reports members that have not begun of the others; those that have know of them.
 func (r *turn) introduce() {
 	if !r.several {
 		return
@@ -286,10 +286,10 @@ func (r *turn) introduce() {
 	}
 }
 
-// restore returns a member as it was saved. What waited goes on with the decisions about
-// its calls.
+// restore returns a member as it was saved. What waited continues with the decisions about its
+// calls.
 //
-// An agent that is gone by now is replaced by one that fails, so that the others can go on.
+// An agent that is gone by now is replaced by one that fails, so that the others can continue.
 func (t *Team) restore(s *savedMember, index int, req *chat.Request, history []chat.Message) *member {
 	m := &member{
 		agent: t.byID[s.ID], role: s.Role, index: index, attempt: s.Attempt, text: s.Text, Branch: run.Branch{Size: s.Size},

@@ -19,7 +19,7 @@ import (
 )
 
 // worker is an agent that says its words, calls call_1, and waits for a person before it does
-// so again; it goes on with what was decided.
+// so again; it continues with what was decided.
 type worker struct {
 	id    string
 	waits int // how often it waits
@@ -95,7 +95,7 @@ func pausedState(t *testing.T) []byte {
 	return text
 }
 
-// A team whose agent waits is stored, and another process goes on from what was stored: what
+// A team whose agent waits is stored, and another process continues from what was stored: what
 // was emitted is not emitted again, ids stay, and who comes later begins then.
 func TestTeamPauses(t *testing.T) {
 	t.Parallel()
@@ -161,7 +161,7 @@ func TestParallelTeamPauses(t *testing.T) {
 	}
 }
 
-// Where nobody can be asked the calls are refused, and the team goes on in the same stream.
+// Where nobody can be asked the calls are refused, and the team continues in the same stream.
 func TestTeamCannotAsk(t *testing.T) {
 	t.Parallel()
 	cfg, list := three(true)
@@ -174,7 +174,7 @@ func TestTeamCannotAsk(t *testing.T) {
 	}
 }
 
-// An agent that is gone when its team goes on fails alone.
+// An agent that is gone when its team continues fails alone.
 func TestPausedAgentIsGone(t *testing.T) {
 	t.Parallel()
 	cfg, _ := three(true)
@@ -187,7 +187,7 @@ func TestPausedAgentIsGone(t *testing.T) {
 	}
 }
 
-// A stored team that was damaged is refused before anything goes on.
+// A stored team that was damaged is refused before anything continues.
 func TestUnreadableTeams(t *testing.T) {
 	t.Parallel()
 	readable := func(text []byte, agent func(*core.Paused) error) error {
@@ -223,7 +223,7 @@ func TestUnreadableTeams(t *testing.T) {
 	}
 }
 
-// An agent whose text has no end is stopped and not tried again; the others go on.
+// An agent whose text has no end is stopped and not tried again; the others continue.
 func TestEndlessText(t *testing.T) {
 	t.Parallel()
 	piece := strings.Repeat("x", 1<<20)

@@ -30,7 +30,7 @@ dispatch: {mode: %s}
 `
 
 // A team that waits has a remote agent in it: what that one has said is kept with the
-// question and told in its place, and it is asked once; one that comes after who waits is
+// question and reported in its place, and it is asked once; one that comes after who waits is
 // asked when that one has ended; and what it asks back is the turn's question afterwards.
 func TestPausedTeamWithARemoteAgent(t *testing.T) {
 	t.Parallel()
@@ -38,7 +38,7 @@ func TestPausedTeamWithARemoteAgent(t *testing.T) {
 		name, agents, mode, input string
 		kept                      bool
 		before, after             []string // what far is asked by then
-		told                      []string // in both streams, in this order
+		reported                  []string // in both streams, in this order
 		reason                    string
 	}{
 		{"side by side", "near, far", "parallel", "hello", false, []string{"hello"}, []string{"hello"}, []string{"Noted.", "You said: ", "hello"}, "stop"},
@@ -75,12 +75,12 @@ func TestPausedTeamWithARemoteAgent(t *testing.T) {
 					t.Errorf("asked %+v; far was asked %q", q, far.Inputs)
 				}
 				done, second := o.Answers(q, `"action":"approve"`)
-				told := textsOf(t, first) + textsOf(t, second)
-				rest := told
-				for _, piece := range tt.told {
+				got := textsOf(t, first) + textsOf(t, second)
+				rest := got
+				for _, piece := range tt.reported {
 					_, after, ok := strings.Cut(rest, piece)
 					if rest = after; !ok {
-						t.Errorf("told %q, which lacks %q there", told, piece)
+						t.Errorf("told %q, which lacks %q there", got, piece)
 					}
 				}
 				if done.Reason != tt.reason {

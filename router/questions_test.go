@@ -10,7 +10,7 @@ import (
 )
 
 // A question makes its Task wait. The next Input of the conversation answers it, through
-// any gateway: it is routed with the request and the question, and the task goes on.
+// any gateway: it is routed with the request and the question, and the task continues.
 func TestQuestionIsAnsweredByTheNextInput(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		sim := f.House("")
@@ -109,16 +109,16 @@ func TestQuestionsInARow(t *testing.T) {
 			f.House(most + "\n")
 			one := f.Gateway(nil)
 			for i, decision := range want {
-				told := one.Say(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
-				if told.Decision != decision || (decision == "fallback") != (told.Reason == "stop") {
-					t.Errorf("%d: %+v, want %s", i, told, decision)
+				got := one.Say(t, wholetest.Input("Make it cozy", wholetest.OfAnn))
+				if got.Decision != decision || (decision == "fallback") != (got.Reason == "stop") {
+					t.Errorf("%d: %+v, want %s", i, got, decision)
 				}
 			}
 		})
 	}
 }
 
-// The router is told who answered last; with hold it is not asked.
+// The router is informed who answered last; with hold it is not asked.
 func TestStickyConversation(t *testing.T) {
 	for sticky, want := range map[string]struct{ method, agent, hint string }{
 		"off":  {"model", "music-agent", ""},
@@ -131,9 +131,9 @@ func TestStickyConversation(t *testing.T) {
 			one.Say(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
 			one.Say(t, wholetest.Input("Make it cozy", wholetest.OfAnn)) // one that was asked back, has not answered
 			asked := len(sim.All())
-			told := two.Say(t, wholetest.Input("Play some jazz music", wholetest.OfAnn))
-			if told.Method != want.method || told.Agent != want.agent {
-				t.Errorf("%+v", told)
+			got := two.Say(t, wholetest.Input("Play some jazz music", wholetest.OfAnn))
+			if got.Method != want.method || got.Agent != want.agent {
+				t.Errorf("%+v", got)
 			}
 			if routing := sim.All()[asked]; want.hint != "" && !strings.Contains(routing, want.hint) || want.hint == "" && strings.Contains(routing, "answered last") {
 				t.Errorf("the model got\n%s", routing)

@@ -23,16 +23,16 @@ func TestRemoteGateway(t *testing.T) {
 		if status, text := near.Ask(t, "GET", "/agents/far", ""); status != 200 || !strings.Contains(text, `"kind":"remote","routable":true,"available":true,"tools":[]`) {
 			t.Errorf("GET /agents/far: %d %s", status, text)
 		}
-		told := near.Say(t, `{"input":"hello","conversation_id":"conv_1"}`)
-		if told.Final != "You said: hello" || told.Reason != "stop" || told.Method != "only_agent" {
-			t.Errorf("got %+v", told)
+		got := near.Say(t, `{"input":"hello","conversation_id":"conv_1"}`)
+		if got.Final != "You said: hello" || got.Reason != "stop" || got.Method != "only_agent" {
+			t.Errorf("got %+v", got)
 		}
-		if told = near.Say(t, `{"input":"ask me","conversation_id":"conv_1"}`); told.Final != "Which one?" || told.Reason != "input_required" {
-			t.Errorf("a question: %+v", told)
+		if got = near.Say(t, `{"input":"ask me","conversation_id":"conv_1"}`); got.Final != "Which one?" || got.Reason != "input_required" {
+			t.Errorf("a question: %+v", got)
 		}
-		told = near.Say(t, `{"input":"The red one","conversation_id":"conv_1"}`)
-		if told.Method != "sticky" || told.Agent != "far" || told.Reason != "input_required" || !slices.Contains(far.Inputs, "ask me\n\nThe assistant asked: Which one?\n\nThe user answered: The red one") {
-			t.Errorf("an answer: %+v; it got %q", told, far.Inputs)
+		got = near.Say(t, `{"input":"The red one","conversation_id":"conv_1"}`)
+		if got.Method != "sticky" || got.Agent != "far" || got.Reason != "input_required" || !slices.Contains(far.Inputs, "ask me\n\nThe assistant asked: Which one?\n\nThe user answered: The red one") {
+			t.Errorf("an answer: %+v; it got %q", got, far.Inputs)
 		}
 		status, text := near.Ask(t, "POST", "/chat/stream", `{"input":"fail"}`)
 		if status != 200 || !strings.Contains(text, `"remote":true`) || !strings.Contains(text, `"error_type":"agent_unavailable"`) {
@@ -47,17 +47,17 @@ func TestUnavailableRemoteAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		far := wholetest.StartRemote(t, nil)
-		away := &switched{next: far.Client.Transport}
-		away.off.Store(true)
-		_, near := wholetest.AskingTeam(t, away, nil)
-		told := near.Say(t, `{"input":"hello"}`)
-		if told.Method != "none" || !slices.Contains(told.Errors, "agent_unavailable") {
-			t.Errorf("away: %+v", told)
+		unreachable := &switched{next: far.Client.Transport}
+		unreachable.off.Store(true)
+		_, near := wholetest.AskingTeam(t, unreachable, nil)
+		got := near.Say(t, `{"input":"hello"}`)
+		if got.Method != "none" || !slices.Contains(got.Errors, "agent_unavailable") {
+			t.Errorf("away: %+v", got)
 		}
-		away.off.Store(false)
+		unreachable.off.Store(false)
 		time.Sleep(time.Minute)
-		if told = near.Say(t, `{"input":"hello"}`); told.Final != "You said: hello" {
-			t.Errorf("back: %+v", told)
+		if got = near.Say(t, `{"input":"hello"}`); got.Final != "You said: hello" {
+			t.Errorf("back: %+v", got)
 		}
 	})
 }

@@ -47,7 +47,7 @@ type Agent struct {
 	// Runner answers for the agent. It is run once an attempt, and never twice at the
 	// same time in one turn.
 	Runner stream.Runner
-	// Remote says that the agent runs somewhere else. Its runs are told so.
+	// Remote says that the agent runs somewhere else. Its runs are informed.
 	Remote bool
 	// Available says whether the agent can be chosen now; nil: always.
 	Available func() bool
@@ -69,7 +69,7 @@ func (a *Agent) name() string {
 type Asker interface {
 	// Ask returns a value that q.Schema allows, but for the members named in it as open.
 	// Its errors are *fault.Error when the model could not be asked, and wrap
-	// ErrUnreadable when no answer was readable. The Reply counts beside an error too.
+	// ErrUnreadable when no answer was readable. The Reply counts alongside an error too.
 	Ask(ctx context.Context, q *Question) (Reply, error)
 }
 
@@ -139,7 +139,7 @@ type Config struct {
 	// not clear gets the fallback. Where no questions are kept it is never reached, unless
 	// it is 0.
 	MaxClarifications int `key:"max_clarifications"`
-	// Sticky says whether the agent that answered last goes on.
+	// Sticky says whether the agent that answered last continues.
 	Sticky Sticky `key:"sticky"`
 
 	HistoryTurns int `key:"history_turns"` // how many turns before are shown to the model that decides
@@ -162,7 +162,7 @@ type Sticky string
 // Ways to be sticky.
 const (
 	StickyOff  Sticky = "off"
-	StickyHint Sticky = "hint" // the model that decides is told who answered last
+	StickyHint Sticky = "hint" // the model that decides is informed who answered last
 	StickyHold Sticky = "hold" // the conversation keeps its agent
 )
 

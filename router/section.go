@@ -1,6 +1,6 @@
 // This file reads the sections agents, router, dispatch and aggregate of the configuration
 // file. All of them fill one Spec, in whichever order they come. Bounds that a JSON Schema
-// can say are in the schemas beside this file; here is what it cannot: references to other
+// can say are in the schemas alongside this file; here is what it cannot: references to other
 // sections, durations, files.
 
 package router
@@ -125,7 +125,7 @@ func AgentsSection(s *Spec, c *config.Config) file.Section {
 
 // agentReader reads one agent of the file.
 //
-// A fault is reported at its node and reading goes on.
+// A fault is reported at its node and reading continues.
 type agentReader struct {
 	node *file.Node
 	cfg  *config.Config
@@ -159,7 +159,7 @@ func (r *agentReader) prompt() {
 }
 
 // tool checks one entry of the tools, and adds it to servers if it is a whole one. Which
-// tools a server has, it tells only when it runs.
+// tools a server has, it reports only when it runs.
 func (r *agentReader) tool(item *file.Node, servers []string) []string {
 	text, ok := item.Text()
 	if !ok {

@@ -1,4 +1,4 @@
-// This file is the frame of a turn: decide, tell the decision, carry it out. What is said
+// This file is the frame of a turn: decide, report the decision, carry it out. What is said
 // where no agent is to answer (a question back, a fallback) is a template, or the task of a
 // special agent.
 
@@ -23,9 +23,9 @@ func (t *Team) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (st
 	}
 	began := time.Now()
 	d := t.route(ctx, req)
-	d.took = time.Since(began)
+	d.elapsed = time.Since(began)
 	r := newTurn(t, ctx, req, sink)
-	r.result = stream.Result{Usage: d.reply.Usage, Route: max(d.took, 1), Agents: []stream.AgentOutcome{}}
+	r.result = stream.Result{Usage: d.reply.Usage, Route: max(d.elapsed, 1), Agents: []stream.AgentOutcome{}}
 	if err := fault.Cause(ctx); err != nil {
 		return r.result, err
 	}
@@ -46,7 +46,7 @@ type Decided struct {
 	Route      *stream.Route
 	Usage      chat.Usage
 	Unreadable int           // answers of models that could not be read
-	Took       time.Duration // at least 1
+	Elapsed    time.Duration // at least 1
 	Err        error         // why routing failed; nil: it did not
 }
 
@@ -55,8 +55,8 @@ type Decided struct {
 func (t *Team) Decide(ctx context.Context, req *chat.Request) Decided {
 	began := time.Now()
 	d := t.decide(ctx, req)
-	d.took = time.Since(began)
-	out := Decided{Route: t.event(&d), Usage: d.reply.Usage, Unreadable: d.reply.Unreadable, Took: max(d.took, 1)}
+	d.elapsed = time.Since(began)
+	out := Decided{Route: t.event(&d), Usage: d.reply.Usage, Unreadable: d.reply.Unreadable, Elapsed: max(d.elapsed, 1)}
 	if d.err != nil {
 		out.Err = d.err
 	}
@@ -117,7 +117,7 @@ func (r *turn) carryOut(d *decision, req *chat.Request) error {
 // instead has a special agent carry out text as its task or, if there is none of that
 // id, shows text itself.
 //
-// A template's text belongs to no agent, and no agent is told of.
+// A template's text belongs to no agent, and no agent is reported.
 func (r *turn) instead(id string, role stream.Role, text string, req *chat.Request) error {
 	if a := r.team.byID[id]; a != nil && a.available() {
 		task := *req

@@ -18,7 +18,7 @@ import (
 	"sluice/stream"
 )
 
-// script is an agent that does what it is told, one function an attempt.
+// script is an agent that does what was asked of it, one function an attempt.
 type script []func(ctx context.Context, req *chat.Request, sink stream.Sink) error
 
 type scripted struct {

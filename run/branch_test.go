@@ -43,7 +43,7 @@ func newBranch(limit int) (*run.Branch, *owner) {
 
 // An event says whose it is and has an id that is unique; what its sender has is not changed,
 // and what comes from further inside keeps what it says.
-func TestBranchSaysWhoseItIs(t *testing.T) {
+func TestBranchNamesItsOwner(t *testing.T) {
 	t.Parallel()
 	b, o := newBranch(100)
 	call := &stream.ToolStarted{Call: stream.Call{ID: "c1"}}
@@ -170,7 +170,7 @@ func suffixed(own string) func(n int) string {
 	}
 }
 
-// A call has one id, and no two calls have the same; also in a turn that goes on.
+// A call has one id, and no two calls have the same; also in a turn that continues.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	var ids run.IDs

@@ -27,7 +27,7 @@ func CallID(before, own, behind string) string {
 // IDs are the ids of the calls of several runs, or of one, where they depend on what was
 // given before. The zero value is empty. Many goroutines may use it.
 type IDs struct {
-	// Known are the ids by what names the call. It is read and stored while no run goes on.
+	// Known are the ids by what names the call. It is read and stored while no run continues.
 	Known map[string]string
 
 	mu   sync.Mutex // guards the field below, and Known
@@ -60,7 +60,7 @@ func (i *IDs) Of(key string, form func(n int) string) string {
 }
 
 // Leave returns the calls of a step without those within which somebody waits: they are emitted
-// again when they go on. of gives calls the ids of their events. A nil q: nobody waits.
+// again when they continue. of gives calls the ids of their events. A nil q: nobody waits.
 func Leave(calls stream.Calls, q *chat.Question, of Owner) stream.Calls {
 	if q == nil {
 		return calls

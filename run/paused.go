@@ -9,7 +9,7 @@ import (
 	"fmt"
 )
 
-// Version is that of all that is stored of a run which is to go on later: of a tree, and of
+// Version is that of all that is stored of a run which is to continue later: of a tree, and of
 // the record of a workflow's run, which has trees in it. 1 and 2 are those of the forms that
 // were before the tree.
 const Version = 3
@@ -23,8 +23,8 @@ const (
 // ErrVersion is wrapped by the error of what another version of the program has stored.
 var ErrVersion = errors.New("another version of this program wrote it")
 
-// ErrPaused is wrapped by the error of a stored run that cannot go on: it is too long, was cut
-// or altered, or contradicts itself. Also an error that wraps ErrVersion wraps it.
+// ErrPaused is wrapped by the error of a stored run that cannot continue: it is too long, was
+// cut or altered, or contradicts itself. Also an error that wraps ErrVersion wraps it.
 var ErrPaused = errors.New("the stored run cannot go on")
 
 // Kinds of Paused. Those of a run are also what chat.Paused.By says.
@@ -34,7 +34,7 @@ const (
 )
 
 // Paused is a run that waits for a person, as a tree: a question, the run that asks it, and
-// the runs within that. It is all that is needed to go on, in this process or another.
+// the runs within that. It is all that is needed to continue, in this process or another.
 type Paused struct {
 	Kind  string          `json:"kind"`
 	Name  string          `json:"name,omitempty"` // by which the run that it is within knows it
@@ -46,8 +46,8 @@ type Paused struct {
 	Within []*Paused       `json:"within,omitempty"`
 }
 
-// tree is the root of a tree as it is stored, or a form that was before the tree. Sum tells
-// damage from bugs; it is no seal against somebody who wants to forge a tree.
+// tree is the root of a tree as it is stored, or a form that was before the tree. Sum
+// distinguishes damage from bugs; it is not a seal against somebody who wants to forge a tree.
 type tree struct {
 	Version int             `json:"schema"`
 	Sum     string          `json:"sum,omitempty"`

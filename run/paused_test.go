@@ -103,7 +103,7 @@ func TestOtherVersionsRefuse(t *testing.T) {
 }
 
 // Each of the forms before the tree is read; testdata has one of each. The packages of the runs
-// go on with them to their ends.
+// continue with them to their ends.
 func TestFormsBeforeTheTree(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{"agent-1": "agent", "agent-2": "agent", "team-1": "team", "workflow-1": "workflow", "question-1": run.KindQuestion} {

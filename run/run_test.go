@@ -175,7 +175,7 @@ func TestVoiceKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// What waits behind a speaker that waits for a person is said, and that speaker goes on
+// What waits behind a speaker that waits for a person is said, and that speaker continues
 // behind it.
 func TestVoiceSaysWhatHasEnded(t *testing.T) {
 	t.Parallel()
@@ -197,7 +197,7 @@ func TestVoiceSaysWhatHasEnded(t *testing.T) {
 	}
 }
 
-// A voice goes on from what was stored of it.
+// A voice continues from what was stored of it.
 func TestVoiceGoesOn(t *testing.T) {
 	t.Parallel()
 	c := new(client)
@@ -252,7 +252,8 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// Who waits for room goes on when its context has ended, or when nobody receives any more.
+// Anyone who waits for room continues when its context has ended, or when nobody receives any
+// more.
 func TestQueueLetsGo(t *testing.T) {
 	t.Parallel()
 	full := run.Item[int]{Text: strings.Repeat("x", 2<<20)}

@@ -56,7 +56,7 @@ func (v *Voice) speak(line int, text string) {
 	_ = v.Out.Emit(&v.delta)
 }
 
-// Say emits a text that is no speaker's own.
+// Say emits a text that is not a speaker's own.
 func (v *Voice) Say(text string) {
 	if text != "" {
 		v.Said.Add(text)

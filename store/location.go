@@ -38,7 +38,7 @@ type Location struct {
 // Shared says whether other processes can open the store.
 func (l Location) Shared() bool { return l.Kind == SQLite || l.Kind == Redis }
 
-// Faults of locations. They tell the rule and do not repeat the value, which may hold a
+// Faults of locations. They report the rule and do not repeat the value, which may hold a
 // password.
 var (
 	errScheme   = errors.New("must be none, memory, sqlite:PATH, redis://, rediss://, unix:// or redis+sentinel://")
@@ -149,7 +149,7 @@ func (l Location) sentinel(hosts, path string) (Location, error) {
 	return checked(l, err)
 }
 
-// checked returns no half of a location beside an error.
+// checked returns no half of a location alongside an error.
 func checked(l Location, err error) (Location, error) {
 	if err != nil {
 		return Location{}, err

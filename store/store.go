@@ -108,17 +108,16 @@ type Append struct {
 	Holder Holder
 }
 
-// EndError tells where a log ends, as it does not end where it ought to. It wraps
-// ErrConflict.
+// EndError says where a log ends, as it does not end where it ought to. It wraps ErrConflict.
 type EndError struct{ End int }
 
-// It says where the log ends. A writer goes on from there or gives up.
+// It says where the log ends. A writer continues from there or gives up.
 func (e *EndError) Error() string { return fmt.Sprintf("the log ends at event %d", e.End) }
 
 // Unwrap returns ErrConflict.
 func (*EndError) Unwrap() error { return ErrConflict }
 
-// Holder is a process that runs turns. Epoch tells its life from earlier ones under the
+// Holder is a process that runs turns. Epoch distinguishes its life from earlier ones under the
 // same name: a later one has a greater epoch, such as the time of its start.
 type Holder struct {
 	Owner string // without a colon; empty: nobody

@@ -9,12 +9,12 @@ import (
 )
 
 // Approval asks a person. It comes right before Done, once for each question, and the
-// turn ends with ApprovalRequired: an answer goes on with it in another stream.
+// turn ends with ApprovalRequired: an answer continues with it in another stream.
 type Approval struct {
 	ID     string            `json:"approval_id"`
 	Kind   chat.QuestionKind `json:"kind"`
 	Prompt string            `json:"prompt"`
-	// Calls are those that wait. They have not been told as tool calls.
+	// Calls are those that wait. They have not been reported as tool calls.
 	Calls []ApprovalCall `json:"calls,omitempty"`
 	// Schema is the JSON Schema of what a person may fill in; nil: nothing.
 	Schema jsontext.Value `json:"schema,omitempty"`

@@ -45,16 +45,16 @@ func attributed[T any, P interface {
 	return P(&c)
 }
 
-// fill sets an origin unless the event has one: what is told from within a team
-// keeps the innermost.
+// fill sets an origin unless the event has one: what is reported from within a team keeps the
+// innermost.
 func (own *Attribution) fill(a Attribution) {
 	if *own == (Attribution{}) {
 		*own = a
 	}
 }
 
-// CallIDOf returns the id of the call that ev tells of, to be changed in place: its own, or
-// that of the call that opened a delegate's session; nil if it tells of none.
+// CallIDOf returns the id of the call that ev reports, to be changed in place: its own, or that
+// of the call that opened a delegate's session; nil if it reports none.
 func CallIDOf(ev Event) *string {
 	if c := CallOf(ev); c != nil {
 		return &c.ID
@@ -65,8 +65,8 @@ func CallIDOf(ev Event) *string {
 	return nil
 }
 
-// Inner says whether ev tells of what happens in a delegate's session, or of the session
-// itself, rather than of the agent that called it.
+// Inner says whether ev reports what happens in a delegate's session, or of the session itself,
+// rather than of the agent that called it.
 func Inner(ev Event) bool {
 	switch ev := ev.(type) {
 	case *InnerDelta:
@@ -78,8 +78,7 @@ func Inner(ev Event) bool {
 	return c != nil && c.SessionID != ""
 }
 
-// CallOf returns the call that ev tells of, to be changed in place; nil if it tells
-// of none.
+// CallOf returns the call that ev reports, to be changed in place; nil if it reports none.
 func CallOf(ev Event) *Call {
 	if c, ok := ev.(interface{ itself() *Call }); ok {
 		return c.itself()

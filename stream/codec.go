@@ -195,7 +195,7 @@ func (c *Call) stored() storedCall {
 	return storedCall{Attribution: c.Attribution, ID: c.ID, Tool: c.Tool, Server: c.Server, Arguments: string(c.Arguments)}
 }
 
-// call returns the call as it was told.
+// call returns the call as it was reported.
 func (c *storedCall) call() Call {
 	call := Call{Attribution: c.Attribution, ID: c.ID, Tool: c.Tool, Server: c.Server}
 	if c.Arguments != "" {

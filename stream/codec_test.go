@@ -60,7 +60,7 @@ func everyEvent() []stream.Event {
 	}
 }
 
-// What was stored is read back whole, so that an encoder cannot tell the difference.
+// What was stored is read back whole, so that an encoder cannot see a difference.
 func TestStoredEventsAreReadBackWhole(t *testing.T) {
 	t.Parallel()
 	for i, ev := range everyEvent() {

@@ -95,7 +95,7 @@ type Delta struct {
 	Text string `json:"text"`
 }
 
-// Call names a tool call in the events that tell of it.
+// Call names a tool call in the events that report it.
 type Call struct {
 	Attribution
 	// ID is unique in the turn. It is the model's own id if that is usable, else one of ours.
@@ -114,7 +114,7 @@ type ToolStarted struct {
 	Repeatable bool
 }
 
-// ToolProgress tells how far a call that is under way has come.
+// ToolProgress says how far a call that is under way has come.
 type ToolProgress struct {
 	Call
 	Progress float64
@@ -122,7 +122,7 @@ type ToolProgress struct {
 	Message  string  // as the tool wrote it; empty: left out. An encoder may shorten it
 }
 
-// ToolCompleted tells that the tool did its work.
+// ToolCompleted says that the tool did its work.
 type ToolCompleted struct {
 	Call
 	Duration  time.Duration
@@ -132,7 +132,7 @@ type ToolCompleted struct {
 	Warning   string // what is wrong with a result that counts; for the trace alone
 }
 
-// ToolFailed tells that the tool was not run, or answered with an error.
+// ToolFailed says that the tool was not run, or answered with an error.
 type ToolFailed struct {
 	Call
 	Duration  time.Duration
@@ -140,15 +140,15 @@ type ToolFailed struct {
 	ErrorType fault.Type // fault.ApprovalRejected: a person has not allowed the call; else empty
 }
 
-// ToolUnknown tells that the call was sent, that its outcome was lost, and that
-// it must not be sent again.
+// ToolUnknown says that the call was sent, that its outcome was lost, and that it must not be
+// sent again.
 type ToolUnknown struct {
 	Call
 	Duration time.Duration
 	Message  string // fit for a person
 }
 
-// Error tells of a failure. A fatal one comes right before Done.
+// Error reports a failure. A fatal one comes right before Done.
 type Error struct {
 	Attribution
 	// Type is for programs and Message for people: fit to be shown, and
@@ -163,7 +163,7 @@ type Error struct {
 	Service     string        `json:"service,omitempty"`     // empty: left out
 }
 
-// NewError returns the event that tells of err.
+// NewError returns the event that reports err.
 func NewError(err error, fatal bool) *Error {
 	f := fault.From(err)
 	return &Error{
@@ -190,7 +190,7 @@ const (
 	Shutdown  FinishReason = "shutdown"
 	// InputRequired: the answer is a question to the user.
 	InputRequired FinishReason = "input_required"
-	// ApprovalRequired: a person must answer before the turn goes on.
+	// ApprovalRequired: a person must answer before the turn continues.
 	ApprovalRequired FinishReason = "approval_required"
 )
 
@@ -211,10 +211,10 @@ type Done struct {
 	// that closed them.
 	Tools []ToolTiming `json:"tools,omitempty"`
 	// Models lists the keys of the models that gave a part of the answer, in order; a
-	// client is told if there are several.
+	// client is informed if there are several.
 	Models []string `json:"models,omitempty"`
-	// Keyed says that models are configured by key: a client is then told all figures
-	// of Usage.
+	// Keyed says that models are configured by key: a client then receives all figures of
+	// Usage.
 	Keyed bool `json:"keyed,omitempty"`
 	// Agents holds how each agent of a team did, in the order of their answers; nil:
 	// there is no team.
@@ -228,8 +228,8 @@ type Done struct {
 	Quality *Receipt `json:"quality,omitempty"`
 	// Channel is the form of the answer; nil: that of a page, which is none of its own.
 	Channel *Formatted `json:"channel,omitempty"`
-	// Checked is what is kept of the checks beside the receipt, as JSON. It is for who
-	// keeps turns; no encoder writes it, and no log has it.
+	// Checked is what is kept of the checks alongside the receipt, as JSON. It is for who keeps
+	// turns; no encoder writes it, and no log has it.
 	Checked jsontext.Value `json:"-"`
 	// Timings are the Stamper's: a sender leaves them zero.
 	Timings Timings `json:"timings"`

@@ -1,9 +1,9 @@
 package stream
 
-// Extension is an event beside the ten core events. Its type lies in this package,
-// in a file of its own that holds all there is to say of it: its name, its members
-// (as a struct with JSON tags, Attribution embedded where several may speak), and
-// its rule of grammar. A new one also needs its row in newExtension.
+// Extension is an event alongside the ten core events. Its type lies in this package, in a file
+// of its own that holds all there is to say of it: its name, its members (as a struct with JSON
+// tags, Attribution embedded where several may speak), and its rule of grammar. A new one also
+// needs its row in newExtension.
 //
 // The native encoder writes every extension, the log and the metrics count it under
 // its name, and the encoders of other protocols skip those that they have no words
@@ -86,7 +86,7 @@ func (t *Turn) Close(key string) bool {
 	return ok
 }
 
-// count notes that an extension was told. Rules ask how often.
+// count notes that an extension was reported. Rules ask how often.
 func (t *Turn) count(name string) {
 	if t.seen == nil {
 		t.seen = map[string]int{}

@@ -25,7 +25,7 @@ type Runner interface {
 	Run(ctx context.Context, req *chat.Request, sink Sink) (Result, error)
 }
 
-// Result is how a Runner ended: what Done says beside what the events have said.
+// Result is how a Runner ended: what Done says alongside what the events have said.
 type Result struct {
 	Reason FinishReason
 	Usage  chat.Usage
@@ -39,9 +39,9 @@ type Result struct {
 	Made   []chat.Made     // what agents did, in their order, if the request asked for it
 	// Paused is what waits, if Reason is ApprovalRequired.
 	Paused *chat.Paused
-	// Settle is set by a Runner that was told that its answer is held back (Held), and that
-	// keeps it. It is called once, before the answer is sent, with what will be; empty:
-	// nothing of it.
+	// Settle is set by a Runner that was informed that its answer is held back (Held), and that
+	// keeps it. It is called once, before the answer is sent, with what will be; empty: nothing
+	// of it.
 	Settle  func(sent string) error
 	*Checks // of an answer that was checked or formatted; nil: it was not
 }
@@ -52,7 +52,7 @@ type Checks struct {
 	Channel *Formatted     // as in Done
 	Checked jsontext.Value // as in Done
 	// Said is the answer as its author wrote it, in Markdown, where that is not what the
-	// events have told: they tell the form of its channel. Empty where nothing was sent
+	// events have reported: they report the form of its channel. Empty where nothing was sent
 	// of it.
 	Said string
 }
@@ -62,21 +62,20 @@ type Checks struct {
 // Runner inside another has none of its own.
 type Frame struct {
 	Runner Runner
-	// Model is the name that Start tells.
+	// Model is the name that Start reports.
 	Model string
 	// Timeout bounds the turn; 0 means no bound.
 	Timeout time.Duration
-	// OnError is told, before the client, of the error that ends a turn. May be nil.
+	// OnError is reported, before the client, of the error that ends a turn. May be nil.
 	OnError func(context.Context, error)
 	// Late sends Start together with what follows it: the Runner first keeps what another
-	// process needs to go on with the turn, and nobody learns of the turn before that.
+	// process needs to continue with the turn, and nobody learns of the turn before that.
 	Late bool
 }
 
-// Run runs one turn and tells it to sink, through a Guard. Whatever happens inside,
-// a panic included, the turn gets its Done, unless its client is gone. The error is
-// what kept the client from hearing it all: sink's, or the one of the context of a
-// client that left.
+// Run runs one turn and emits it to sink, through a Guard. Whatever happens inside, a panic
+// included, the turn gets its Done, unless its client is gone. The error is what kept the
+// client from hearing it all: sink's, or the one of the context of a client that left.
 func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 	ctx, cancel := f.limited(ctx)
 	defer cancel()
@@ -87,8 +86,8 @@ func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 	return f.run(ctx, req, guard)
 }
 
-// GoOn runs the rest of a turn that another process began: guard has heard of what was
-// told, Start among it.
+// GoOn runs the rest of a turn that another process began: guard has observed what was
+// reported, Start among it.
 func (f *Frame) GoOn(ctx context.Context, req *chat.Request, guard *Guard) error {
 	ctx, cancel := f.limited(ctx)
 	defer cancel()
@@ -105,9 +104,9 @@ func (f *Frame) limited(ctx context.Context) (context.Context, context.CancelFun
 	})
 }
 
-// begin tells the Start. Little in a turn needs more stack than net/http when it sends
-// the head of a reply, which happens below: so the Result, which is large, is not in a
-// frame of ours, and handed around by its address (docs/performance.md).
+// begin emits the Start. Little in a turn needs more stack than net/http when it sends the head
+// of a reply, which happens below: so the Result, which is large, is not in a frame of ours,
+// and handed around by its address (docs/performance.md).
 func (f *Frame) begin(req *chat.Request, guard *Guard) error {
 	err := guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
 	if f.Late {
@@ -116,14 +115,14 @@ func (f *Frame) begin(req *chat.Request, guard *Guard) error {
 	return guard.Flush()
 }
 
-// run asks the Runner and tells how it ended.
+// run asks the Runner and says how it ended.
 func (f *Frame) run(ctx context.Context, req *chat.Request, guard *Guard) error {
 	err := f.recovered(ctx, req, guard, &guard.result)
 	return f.end(ctx, guard, &guard.result, err)
 }
 
-// end tells the last events: what keeps the turn from being complete, if
-// anything, and Done. A sink that fails gets nothing more.
+// end emits the last events: what keeps the turn from being complete, if anything, and Done. A
+// sink that fails gets nothing more.
 func (f *Frame) end(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if guard.err != nil {
 		return guard.err
@@ -185,7 +184,7 @@ func (f *Frame) recovered(ctx context.Context, req *chat.Request, sink Sink, res
 	return err
 }
 
-// Panic is the error that a panic becomes: a bug, whatever else goes on.
+// Panic is the error that a panic becomes: a bug, whatever else continues.
 type Panic struct {
 	value any
 	stack []byte

@@ -28,7 +28,7 @@ func says(text string) answers {
 	}
 }
 
-// A runner within a runner tells no Start and no Done of its own.
+// A runner within a runner emits no Start and no Done of its own.
 func TestRunnersNest(t *testing.T) {
 	t.Parallel()
 	outer := answers(func(ctx context.Context, sink stream.Sink) (stream.Result, error) {
@@ -56,7 +56,7 @@ func TestRunnersNest(t *testing.T) {
 }
 
 // However a runner ends, the turn has one Done, which holds the figures that there
-// are, and the operator hears of a failure once.
+// are, and the operator learns of a failure once.
 func TestFrameEndsEveryTurn(t *testing.T) {
 	t.Parallel()
 	figures := stream.Result{Usage: chat.Usage{InputTokens: 7}, Model: []time.Duration{1}}
@@ -121,7 +121,7 @@ func TestFrameEndsEveryTurn(t *testing.T) {
 	}
 }
 
-// A client that left is told nothing; a runner that only says so is a bug.
+// A client that left is reported nothing; a runner that only says so is a bug.
 func TestFrameOfAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	gone := answers(func(context.Context, stream.Sink) (stream.Result, error) { return stream.Result{}, fault.ErrClientGone })
@@ -177,7 +177,7 @@ func TestFrameThatBeginsLate(t *testing.T) {
 }
 
 // Done says all that a Result has in common with it, however the turn ends.
-func TestDoneTellsTheWholeResult(t *testing.T) {
+func TestDoneHoldsTheWholeResult(t *testing.T) {
 	t.Parallel()
 	result := stream.Result{
 		Usage: chat.Usage{InputTokens: 1}, Model: []time.Duration{1}, Tools: []stream.ToolTiming{{Tool: "add"}}, Models: []string{"fast", "spare"}, Keyed: true,

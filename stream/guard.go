@@ -16,11 +16,10 @@ import (
 // A tool call is one ToolStarted, then exactly one of ToolCompleted, ToolFailed
 // and ToolUnknown with the same id, with any number of ToolProgress between them.
 // A fatal Error is followed by Done, and Done
-// after a fatal Error, and only then, has a reason that is no success. Nothing
-// follows Done, and nothing follows a sink that failed. An extension has a rule of
-// its own (Extension.Allow), and what it opened must be closed before Done. Of the
-// extensions an Approval is followed by others and Done alone, whose reason is
-// ApprovalRequired then and only then.
+// after a fatal Error, and only then, has a reason that is not a success. Nothing follows Done,
+// and nothing follows a sink that failed. An extension has a rule of its own (Extension.Allow),
+// and what it opened must be closed before Done. Of the extensions an Approval is followed by
+// others and Done alone, whose reason is ApprovalRequired then and only then.
 //
 // An event out of place is refused with an error and does not reach the sink, so
 // whatever runs behind a Guard, a client sees a well-formed stream.
@@ -111,9 +110,9 @@ func (g *Guard) Lose() {
 
 // Fail ends a turn whose sender gave up without Done: it closes the open tool
 // calls as unknown and adds what the grammar still asks for, with err as the
-// fatal error. A nil err is a sender's bug, and told as one. After Done Fail does
-// nothing; nor when the client is gone, as nobody is left to tell and the
-// contract has no error_type for it: then it returns err.
+// fatal error. A nil err is a sender's bug, and reported as one. After Done Fail does nothing;
+// nor when the client is gone, as nobody is left to report and the contract has no error_type
+// for it: then it returns err.
 func (g *Guard) Fail(err error) error { return g.fail(err, new(Result)) }
 
 // fail is Fail, with the figures of what ran before.
@@ -145,7 +144,7 @@ func (g *Guard) fail(err error, so *Result) error {
 	return g.Flush()
 }
 
-// fatal returns the event of what ends the turn. Nobody is told to send a request again that
+// fatal returns the event of what ends the turn. Nobody is asked to send a request again that
 // has had calls made which must not be made twice.
 func (g *Guard) fatal(err error) *Error {
 	ev := NewError(err, true)

@@ -41,7 +41,7 @@ func TestFailCompletesAnyTurn(t *testing.T) {
 	}
 }
 
-func TestFailTellsWhy(t *testing.T) {
+func TestFailSaysWhy(t *testing.T) {
 	t.Parallel()
 	call := func(id string) stream.Call { return stream.Call{ID: id, Tool: "t", Server: "s"} }
 	lost := func(id string) stream.Event {
@@ -90,7 +90,7 @@ func TestFailTellsWhy(t *testing.T) {
 	}
 }
 
-// A client that left is told nothing, and is no internal_error of ours.
+// A client that left is reported nothing, and is no internal_error of ours.
 func TestFailWhenTheClientIsGone(t *testing.T) {
 	t.Parallel()
 	sink := &recorder{}

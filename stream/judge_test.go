@@ -17,7 +17,7 @@ var (
 // letters writes events as letters: S start, T thinking, D delta, M another model, e and E errors
 // that are not and are fatal, + and - a tool call that begins and ends, p its
 // progress, A a question to a person and Q the done that follows it, X and x a done that
-// is another success and that is none, ? what is no event of a turn.
+// is another success and that is none, ? what is not an event of a turn.
 func letters(events []stream.Event) string {
 	b := make([]byte, len(events))
 	for i, ev := range events {
@@ -118,7 +118,7 @@ func callID(ev stream.Event) string {
 	return ""
 }
 
-// recorder keeps what it gets and fails when told to.
+// recorder keeps what it gets and fails when asked to.
 type recorder struct {
 	events  []stream.Event
 	flushes int

@@ -2,8 +2,8 @@ package stream
 
 import "errors"
 
-// ModelChanged tells that another model answers than the one that was asked. It comes
-// before the first part of the new answer; what was shown of earlier calls stays.
+// ModelChanged says that another model answers than the one that was asked. It comes before the
+// first part of the new answer; what was shown of earlier calls stays.
 type ModelChanged struct {
 	Step     int    `json:"step"`     // the model call, from 1
 	Key      string `json:"key"`      // of the model that answers
@@ -19,7 +19,7 @@ const nameModel = "model"
 func (*ModelChanged) Name() string { return nameModel }
 
 // Allow refuses a change that is none. Others may come at any time: between the parts
-// of two answers there is nothing that the grammar could tell apart.
+// of two answers there is nothing that the grammar could distinguish.
 func (m *ModelChanged) Allow(*Turn) error {
 	switch {
 	case m.Step < 1:

@@ -54,7 +54,7 @@ const (
 	lastAttempt = 2
 )
 
-// Quality tells how far a turn has come whose answer is held back, or watched.
+// Quality says how far a turn has come whose answer is held back, or watched.
 type Quality struct {
 	// Phase begins with this event, and Millis is the time since the turn's
 	// start.
@@ -83,7 +83,7 @@ func (q *Quality) begins() bool {
 }
 
 // Allow keeps the phases in their order. Of a workflow they may begin a second time: another process
-// goes on with the run, and makes the answer that was held back again.
+// continues with the run, and makes the answer that was held back again.
 func (q *Quality) Allow(t *Turn) error {
 	rank := q.Phase.rank()
 	if q.begins() && t.Count(nodeName) > 0 {
@@ -170,7 +170,7 @@ const (
 	NotEvaluated    Outcome = "not_evaluated"    // there was no answer to check
 )
 
-// Receipt is what Done tells of the checks.
+// Receipt is what Done says about the checks.
 type Receipt struct {
 	// Passed is what Outcome means to a program that needs yes or no.
 	Passed       bool             `json:"passed"`
@@ -213,7 +213,7 @@ type ReceiptPlan struct {
 	Ran   int `json:"ran"`
 }
 
-// Formatted is what Done tells of a channel.
+// Formatted is what Done says about a channel.
 type Formatted struct {
 	Channel  string         `json:"channel"`
 	IsSplit  bool           `json:"is_split"`

@@ -34,7 +34,7 @@ func phaseLetter(q *stream.Quality) string {
 // checkedIsLegal judges a turn that is checked or formatted, by the rules of the contract
 // and not by those of the Guard.
 func checkedIsLegal(events []stream.Event) bool {
-	told, attempt, messages, total, answered := "", 0, 0, 0, false
+	got, attempt, messages, total, answered := "", 0, 0, 0, false
 	for _, ev := range events {
 		switch ev := ev.(type) {
 		case *stream.Delta:
@@ -43,7 +43,7 @@ func checkedIsLegal(events []stream.Event) bool {
 			}
 			answered = true
 		case *stream.Quality:
-			if told += phaseLetter(ev); ev.Attempt < attempt {
+			if got += phaseLetter(ev); ev.Attempt < attempt {
 				return false
 			}
 			attempt = ev.Attempt
@@ -63,7 +63,7 @@ func checkedIsLegal(events []stream.Event) bool {
 			}
 		}
 	}
-	return phases.MatchString(told)
+	return phases.MatchString(got)
 }
 
 func anyChecked(r *rand.Rand) stream.Event {

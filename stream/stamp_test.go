@@ -10,7 +10,7 @@ import (
 	"sluice/stream"
 )
 
-// stamps keeps the stamps of what it is told.
+// stamps keeps the stamps of what it receives.
 type stamps []stream.Stamp
 
 func (s *stamps) Write(at stream.Stamp, _ stream.Event) error { *s = append(*s, at); return nil }

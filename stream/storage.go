@@ -7,8 +7,8 @@ import (
 )
 
 // Storage writes the events of a turn as lines, which ReadStoredLine takes back. What is
-// told of a long answer is mostly envelopes, so pieces that came together share one. Its
-// zero value is ready; one goroutine uses it.
+// sent of a long answer is mostly envelopes, so pieces that came together share one. Its zero
+// value is ready; one goroutine uses it.
 type Storage struct {
 	// last is the stamp of the piece at the end of the line that can grow, and who that of
 	// who said it. n is 0 if no line can.

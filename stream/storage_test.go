@@ -67,7 +67,7 @@ func TestPiecesShareALine(t *testing.T) {
 	}
 }
 
-// A line that was sent does not grow any more, and text that is no UTF-8 has its own.
+// A line that was sent does not grow any more, and text that is not UTF-8 has its own.
 func TestLinesThatDoNotGrow(t *testing.T) {
 	t.Parallel()
 	var s stream.Storage

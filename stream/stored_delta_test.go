@@ -11,7 +11,7 @@ import (
 )
 
 // Pieces of the answer are stored by a way of their own, which must not show: also not in
-// who speaks, nor in text that is no UTF-8, which takes the other way.
+// who speaks, nor in text that is not UTF-8, which takes the other way.
 func TestStoredDeltaIsPlainJSON(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"a", "\"\\\n\x00\u2028<&>", "ä€😀", "cut\xff"} {

@@ -19,8 +19,8 @@ const (
 	FellBack  Decision = "fallback" // none of the agents fits, or routing failed
 )
 
-// Route tells who is to answer and why. With a router it comes exactly once, before
-// any event of an agent.
+// Route says who is to answer and why. With a router it comes exactly once, before any event of
+// an agent.
 type Route struct {
 	// Decision says what AgentID is: who answers, or what the question or the
 	// fallback is called.
@@ -51,7 +51,7 @@ func (*Route) Allow(t *Turn) error {
 	return nil
 }
 
-// AgentStatus is what an AgentRun tells.
+// AgentStatus is what an AgentRun reports.
 type AgentStatus string
 
 // Statuses. Started opens a run, and one of Completed, Failed and Stopped closes it;
@@ -76,9 +76,8 @@ const (
 	RoleDelegate      Role = "delegate" // another agent called it
 )
 
-// AgentRun tells of an agent's part in a turn: that it began, is tried again, or
-// ended. Deltas of an agent may come after its end, as its text waits for that of the
-// agents before it.
+// AgentRun reports an agent's part in a turn: that it began, is tried again, or ended. Deltas
+// of an agent may come after its end, as its text waits for that of the agents before it.
 type AgentRun struct {
 	// AgentID and Attempt name the run; an agent may have several.
 	AgentID string      `json:"agent_id"`
@@ -148,7 +147,7 @@ func (r *AgentRun) Allow(t *Turn) error {
 	return nil
 }
 
-// AgentOutcome is what Done tells of an agent's part in the turn.
+// AgentOutcome is what Done says about an agent's part in the turn.
 type AgentOutcome struct {
 	// AgentID is who ran. Success is that of its last attempt.
 	AgentID      string `json:"agent_id"`

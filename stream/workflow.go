@@ -10,7 +10,7 @@ import (
 
 // What a workflow adds to the vocabulary.
 
-// NodeStatus is what a NodeRun tells.
+// NodeStatus is what a NodeRun reports.
 type NodeStatus string
 
 // Statuses. NodeStarted opens an attempt, and one of NodeCompleted, NodeFailed and
@@ -23,8 +23,8 @@ const (
 	NodeSkipped   NodeStatus = "skipped" // no way led to it
 )
 
-// NodeRun tells of a node of a workflow. Deltas of an end node may come after its end,
-// as its text waits for that of the nodes before it.
+// NodeRun reports a node of a workflow. Deltas of an end node may come after its end, as its
+// text waits for that of the nodes before it.
 type NodeRun struct {
 	NodeID  string     `json:"node_id"`
 	Type    string     `json:"type"` // agent, tool, condition or human

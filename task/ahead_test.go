@@ -12,8 +12,8 @@ import (
 	"sluice/stream"
 )
 
-// Who was told events while the store was unavailable, and lost the connection, is ahead of
-// the log, or there is none yet. Another gateway waits for what comes behind them.
+// Anyone who received events while the store was unavailable, and lost the connection, is ahead
+// of the log, or there is none yet. Another gateway waits for what comes behind them.
 func TestReaderAheadOfTheLog(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]int{"the log has the first event": 1, "there is no log yet": 0} {
@@ -21,25 +21,25 @@ func TestReaderAheadOfTheLog(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				shared := &failing{Store: memory.New(memory.Config{})}
-				shared.away.Store(before == 0)
+				shared.down.Store(before == 0)
 				owner, other := New(Config{Store: shared}), New(Config{Store: shared})
 				defer owner.Close()
 				defer other.Close()
 				turn := begin(t, owner, nil, &stream.Start{Model: "m"})
-				tell := func(n int, ev stream.Event) {
+				report := func(n int, ev stream.Event) {
 					if err := errors.Join(turn.Write(stream.Stamp{N: n}, ev), turn.Flush()); err != nil {
 						t.Fatal(err)
 					}
 				}
-				shared.away.Store(true)
-				tell(2, &stream.Delta{Text: "a"})
-				tell(3, &stream.Delta{Text: "b"})
+				shared.down.Store(true)
+				report(2, &stream.Delta{Text: "a"})
+				report(3, &stream.Delta{Text: "b"})
 				got := make(chan []string)
 				go func() { got <- readFrom(t, other, turn, 3) }()
 				time.Sleep(2 * time.Second)
-				shared.away.Store(false)
-				tell(4, &stream.Delta{Text: "c"})
-				tell(5, &stream.Done{Reason: stream.Stop})
+				shared.down.Store(false)
+				report(4, &stream.Delta{Text: "c"})
+				report(5, &stream.Done{Reason: stream.Stop})
 				turn.End()
 				if diff := cmp.Diff([]string{"skipped start", "skipped response_delta", "skipped response_delta", "response_delta", "done"}, <-got); diff != "" {
 					t.Errorf("a reader who has three events (-want +got):\n%s", diff)
@@ -76,7 +76,7 @@ func TestNoLogToWaitFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		shared := &failing{Store: memory.New(memory.Config{})}
-		shared.away.Store(true)
+		shared.down.Store(true)
 		s := New(Config{Store: shared})
 		defer s.Close()
 		turn := begin(t, s, nil, &stream.Start{Model: "m"})

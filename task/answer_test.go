@@ -8,7 +8,7 @@ import (
 	"sluice/stream"
 )
 
-// answerOf returns what events have told.
+// answerOf returns what events have reported.
 func answerOf(events ...stream.Event) *answer {
 	a := new(answer)
 	for _, ev := range events {

@@ -1,4 +1,4 @@
-// This file lets a task go on whose turn has asked a person. The answer makes a new turn of
+// This file lets a task continue whose turn has asked a person. The answer makes a new turn of
 // the same task. Two answers at once meet at the task's version: one of them gets
 // approval_used.
 
@@ -19,7 +19,7 @@ import (
 // succeeds, because the task changes with it.
 
 // How long, and how often, an answer waits for the end of the turn that asked: its client
-// can be faster than the store. And how long it waits for a turn that goes on with the answer
+// can be faster than the store. And how long it waits for a turn that continues with the answer
 // to another question of the same run.
 const (
 	settleWait  = 3 * time.Second
@@ -65,7 +65,7 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 	}
 }
 
-// settled returns the task when the turn that asked is over, and no turn goes on with the
+// settled returns the task when the turn that asked is over, and no turn continues with the
 // answer to another question.
 //
 // After its patience it returns the task as it is, and goOn judges its state.

@@ -85,8 +85,8 @@ func (s *Service) LastTurn(ctx context.Context, c Caller, id string) (string, er
 	return t.Turn, err
 }
 
-// Told returns the document of a task, and the turn of its log.
-func (s *Service) Told(ctx context.Context, c Caller, id string) (doc []byte, turn string, err error) {
+// Recorded returns the document of a task, and the turn of its log.
+func (s *Service) Recorded(ctx context.Context, c Caller, id string) (doc []byte, turn string, err error) {
 	t, err := s.task(ctx, c, id)
 	if err != nil {
 		return nil, "", err
@@ -304,7 +304,7 @@ func (s *Service) Erase(ctx context.Context) error {
 
 // each does something to all tasks of a list.
 //
-// do may change what is listed: the cursor goes on behind the last task that was seen.
+// do may change what is listed: the cursor continues behind the last task that was seen.
 func (s *Service) each(ctx context.Context, q store.Query, do func(context.Context, string, store.Task) error) error {
 	for {
 		page, err := s.cfg.Store.Tasks(ctx, q)

@@ -34,12 +34,12 @@ type Request struct {
 	// log, whose frames must be the same.
 	RequestID   string
 	Accumulated bool
-	Detached    bool // the turn goes on when its client leaves
+	Detached    bool // the turn continues when its client leaves
 	Durable     bool // and when its process does: it is a run of Config.Runs
 	// Key is the client's idempotency key; empty: none.
 	Key  string
 	Body *[32]byte // SHA-256 of what came with Key; nil without one
-	// Sender is whose Key is, if the request goes on with a turn of somebody else; nil: it is
+	// Sender is whose Key is, if the request continues with a turn of somebody else; nil: it is
 	// Chat's owner.
 	Sender *string
 	// Cancel ends the turn.
@@ -143,17 +143,17 @@ func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 //
 // The head of the log waits in pending and is written with the first flush.
 func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
-	taken := false
+	continued := false
 	var err error
 	switch {
 	case req.Asked != "":
-		taken, err = true, s.goOn(ctx, t, req)
+		continued, err = true, s.goOn(ctx, t, req)
 	case req.TaskID != "":
-		taken, err = true, s.takeUp(ctx, t, req)
+		continued, err = true, s.resumeTask(ctx, t, req)
 	case req.Recall && req.Chat.ConversationID != "":
-		taken, err = s.recall(ctx, t, req)
+		continued, err = s.recall(ctx, t, req)
 	}
-	if err == nil && !taken {
+	if err == nil && !continued {
 		err = s.create(ctx, t, req)
 	}
 	t.borrow()

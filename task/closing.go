@@ -1,6 +1,6 @@
 // This file ends the log of a turn in place of the process that ran it. What it adds goes through
 // the guard of every turn and is stored like all else, so that each reader's encoder writes it
-// as any other end. Figures are what the log tells.
+// as any other end. Figures are what the log reports.
 
 package task
 
@@ -16,12 +16,12 @@ import (
 // close returns what a log still needs so that its turn is whole: the ends of what is
 // under way, err, and Done; and the number of the last event. It returns 0 if the turn is
 // whole already. Each event that is added goes to said.
-func (k kept) close(err error, at time.Duration, said *answer) (data []byte, n int) {
+func (k stored) close(err error, at time.Duration, said *answer) (data []byte, n int) {
 	c := &closing{n: k.last, at: at, said: said}
 	guard := stream.NewGuard(c)
-	for _, told := range k.told {
-		c.has(told)
-		_ = guard.Emit(told.Event)
+	for _, logged := range k.logged {
+		c.has(logged)
+		_ = guard.Emit(logged.Event)
 	}
 	if guard.Ended() {
 		return nil, 0
@@ -43,14 +43,14 @@ func (k kept) close(err error, at time.Duration, said *answer) (data []byte, n i
 
 // endOf returns the event that ends an agent's part of a turn because of err.
 func endOf(run stream.Run, err *fault.Error, at time.Duration) *stream.AgentRun {
-	ev, ok, took := *run.AgentRun, false, max(0, at-run.Began).Milliseconds()
-	ev.Status, ev.Success, ev.Millis, ev.ErrorType, ev.ErrorMessage = stream.AgentStopped, &ok, &took, err.Type, err.Message
+	ev, ok, elapsed := *run.AgentRun, false, max(0, at-run.Began).Milliseconds()
+	ev.Status, ev.Success, ev.Millis, ev.ErrorType, ev.ErrorMessage = stream.AgentStopped, &ok, &elapsed, err.Type, err.Message
 	return &ev
 }
 
 // closing is the sink that stores what is added to a turn.
 type closing struct {
-	stream.Fold      // of what the log has told, and of what is added
+	stream.Fold      // of what the log has reported, and of what is added
 	open        bool // before, nothing is stored: it is in the log
 	// n and at are those of the last event, and data is what is appended to
 	// end the log.
@@ -63,14 +63,14 @@ type closing struct {
 }
 
 // has notes an event of the log.
-func (c *closing) has(told Told) {
-	c.at = max(c.at, told.At)
+func (c *closing) has(logged Logged) {
+	c.at = max(c.at, logged.At)
 	if c.first.FirstEvent == 0 {
-		c.first.FirstEvent = told.At
+		c.first.FirstEvent = logged.At
 	}
-	c.fold(told.Event, told.At)
+	c.fold(logged.Event, logged.At)
 	if c.Size > 0 && c.first.FirstDelta == 0 {
-		c.first.FirstDelta = told.At
+		c.first.FirstDelta = logged.At
 	}
 }
 

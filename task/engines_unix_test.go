@@ -72,8 +72,8 @@ func wholeTurn() []stream.Event {
 	}
 }
 
-// tell tells a turn's events; between is called at each flush.
-func tell(t *testing.T, turn *Turn, out stream.Output, events []stream.Event, between func(n int)) {
+// emitAll reports a turn's events; between is called at each flush.
+func emitAll(t *testing.T, turn *Turn, out stream.Output, events []stream.Event, between func(n int)) {
 	t.Helper()
 	s := stream.NewStamper(turn.Before(out), time.Now())
 	for i, ev := range events {
@@ -113,7 +113,7 @@ func TestLogIsTheTurn(t *testing.T) {
 		turn, own := beginAt(t, one), new(client)
 		var live []string
 		var reading sync.WaitGroup
-		tell(t, turn, own, wholeTurn(), func(n int) {
+		emitAll(t, turn, own, wholeTurn(), func(n int) {
 			if n == 4 { // the log has begun
 				reading.Go(func() {
 					var err error
@@ -164,7 +164,7 @@ func TestEventsAreWrittenBeforeTheyAreDelivered(t *testing.T) {
 			seen++
 			return nil
 		}
-		tell(t, turn, own, wholeTurn(), nil)
+		emitAll(t, turn, own, wholeTurn(), nil)
 		turn.End()
 		if seen < 5 { // a piece may wait for what comes behind it
 			t.Errorf("%d flushes were looked at, want 5 or 6", seen)
@@ -188,7 +188,7 @@ func TestOneOfManyCloses(t *testing.T) {
 	onEngines(t, func(t *testing.T, here, there Store) {
 		dead := New(Config{Store: here})
 		turn := beginAt(t, dead)
-		tell(t, turn, nowhere{}, wholeTurn()[:9], nil)
+		emitAll(t, turn, nowhere{}, wholeTurn()[:9], nil)
 		dead.Close()
 		one, two := New(Config{Store: here}), New(Config{Store: there})
 		defer one.Close()

@@ -53,7 +53,7 @@ func (b *buffered) discard() { b.held = nil }
 
 // The client of a process that was stopped past its lease gets nothing that the log does not
 // have, neither what was waiting to be sent nor an end that the log has otherwise.
-func TestFencedOwnerTellsNothing(t *testing.T) {
+func TestFencedOwnerEmitsNothing(t *testing.T) {
 	t.Parallel()
 	for name, waits := range map[string]time.Duration{"at once": time.Second, "with pieces that wait": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestFencedOwnerTellsNothing(t *testing.T) {
 				turn.OnBreak(client.discard)
 				mine.stopped.Store(true)
 				time.Sleep(40 * time.Second)
-				if got := told(t, other, turn.ID()); len(got) != 4 {
+				if got := logLines(t, other, turn.ID()); len(got) != 4 {
 					t.Fatalf("the log has %q", got)
 				}
 				late := errors.Join(turn.Write(stream.Stamp{N: 3}, &stream.Delta{Text: "b"}), turn.Flush())

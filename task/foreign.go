@@ -19,7 +19,7 @@ func lenient() json.Options {
 	return json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// readForeign reads a document member by member. One that is no JSON object, or was cut, has
+// readForeign reads a document member by member. One that is not a JSON object, or was cut, has
 // none: its state is unknown.
 func readForeign(text []byte) *Document {
 	d := &Document{foreign: true}

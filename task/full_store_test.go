@@ -25,9 +25,9 @@ func (c *crammed) AppendLog(ctx context.Context, turn string, a store.Append) er
 	return c.Store.AppendLog(ctx, turn, a)
 }
 
-// The client of a turn for which the Store has no room is told so once, and gets its whole
+// The client of a turn for which the Store has no room is informed once, and gets its whole
 // answer: whether there was none from the beginning, or in the middle.
-func TestFullStoreIsToldInTheStream(t *testing.T) {
+func TestFullStoreIsReportedInTheStream(t *testing.T) {
 	const full = `"error_type":"store_unavailable"`
 	for name, tt := range map[string]struct {
 		store store.Store

@@ -71,7 +71,7 @@ func TestQuestionAndMemoryOverRedis(t *testing.T) {
 	})
 }
 
-// The same request at two gateways at once runs once, and both replies tell its turn.
+// The same request at two gateways at once runs once, and both replies report its turn.
 func TestRepeatedKeyOverRedis(t *testing.T) {
 	onRedis(t, func(t *testing.T, f *wholetest.Fleet, gateway func() wholetest.Peer) {
 		f.Gemini, f.File = wholetest.InPieces{Speaking: wholetest.NewSpeaking(3, true)}, overA2A
@@ -85,9 +85,9 @@ func TestRepeatedKeyOverRedis(t *testing.T) {
 				for _, p := range gateways {
 					wg.Go(func() {
 						resp := p.Send(t, t.Context(), again.method, path, body, "Idempotency-Key", key)
-						told, err := io.ReadAll(resp.Body)
-						if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(told), "twelve bytes") {
-							t.Errorf("%s: %d %v %s", again.name, resp.StatusCode, err, told)
+						got, err := io.ReadAll(resp.Body)
+						if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(got), "twelve bytes") {
+							t.Errorf("%s: %d %v %s", again.name, resp.StatusCode, err, got)
 						}
 						if resp.Header.Get("X-Sluice-Replayed") == "true" {
 							replayed.Add(1)

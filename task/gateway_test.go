@@ -17,7 +17,7 @@ import (
 	"sluice/store"
 )
 
-// A turn goes on when its client leaves, and another Gateway tells the whole of it.
+// A turn continues when its client leaves, and another Gateway reports the whole of it.
 func TestTurnOutlivesItsClient(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		one, two := f.Gateway(nil), f.Gateway(nil)
@@ -97,8 +97,8 @@ func TestCancelFromElsewhere(t *testing.T) {
 			t.Errorf("%d %s", status, doc)
 		}
 		rest, err := io.ReadAll(resp.Body)
-		if took := time.Since(began); err != nil || took > time.Second {
-			t.Errorf("ended after %v with %v", took, err)
+		if elapsed := time.Since(began); err != nil || elapsed > time.Second {
+			t.Errorf("ended after %v with %v", elapsed, err)
 		}
 		if got := string(rest); !strings.Contains(got, `"error_type":"cancelled"`) || !strings.Contains(got, `"finish_reason":"cancelled"`) {
 			t.Errorf("got\n%s", got)
@@ -308,8 +308,9 @@ func (l lapsing) RenewLease(ctx context.Context, h store.Holder, ttl time.Durati
 	return l.Store.RenewLease(ctx, h, ttl)
 }
 
-// A Gateway that was stopped past its lease and comes back tells its Client nothing that the log
-// does not have: the stream breaks off, and goes on from the log as another gateway closed it.
+// A Gateway that was stopped past its lease and comes back reports its Client nothing that the
+// log does not have: the stream breaks off, and continues from the log as another gateway
+// closed it.
 func TestStreamOfAFencedGateway(t *testing.T) {
 	t.Parallel()
 	for _, again := range repetitions[:4] {

@@ -30,8 +30,8 @@ type gathering struct {
 	armed  bool // the timer
 }
 
-// told notes an event that the turn sends. It needs mu.
-func (g *gathering) told(ev stream.Event) {
+// sent notes an event that the turn sends. It needs mu.
+func (g *gathering) sent(ev stream.Event) {
 	switch ev.(type) {
 	case *stream.InnerDelta, *stream.Thinking:
 		return
@@ -78,8 +78,8 @@ func (t *Turn) arm(wait time.Duration) {
 	t.armed = true
 }
 
-// late hands on what waits, in the goroutine of the timer. What went wrong the turn hears
-// with its next Flush: what a client's writer has failed at once it fails at again.
+// late hands on what waits, in the goroutine of the timer. What went wrong the turn learns with
+// its next Flush: what a client's writer has failed at once it fails at again.
 func (t *Turn) late() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

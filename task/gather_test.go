@@ -29,7 +29,7 @@ func (c *counted) AppendLog(ctx context.Context, turn string, a store.Append) er
 type late struct {
 	store   Store
 	turn    string
-	told    []time.Time // when the events that it does not have were told, the oldest first
+	sentAt  []time.Time // when the events that it does not have were reported, the oldest first
 	longest time.Duration
 	last    int
 	flushes int
@@ -37,16 +37,16 @@ type late struct {
 }
 
 func (l *late) Write(s stream.Stamp, _ stream.Event) error {
-	l.told, l.last = append(l.told, time.Now()), s.N
+	l.sentAt, l.last = append(l.sentAt, time.Now()), s.N
 	return nil
 }
 
 func (l *late) Flush() error {
 	l.flushes++
-	for _, at := range l.told {
+	for _, at := range l.sentAt {
 		l.longest = max(l.longest, time.Since(at))
 	}
-	l.told = nil
+	l.sentAt = nil
 	if entries, err := l.store.ReadLog(context.Background(), l.turn, 0, 1000); err != nil || entries[len(entries)-1].N < l.last {
 		l.missing = append(l.missing, l.last)
 	}
@@ -83,7 +83,7 @@ func TestPiecesWaitForOthers(t *testing.T) {
 				emit := func(ev stream.Event) { _ = out.Emit(ev); _ = out.Flush() }
 				emit(&stream.Start{})
 				emit(&stream.Delta{Text: "first"})
-				if own.longest > 0 || len(own.told) > 0 {
+				if own.longest > 0 || len(own.sentAt) > 0 {
 					t.Error("the first piece waits")
 				}
 				began, before := time.Now(), shared.appends.Load()
@@ -91,15 +91,15 @@ func TestPiecesWaitForOthers(t *testing.T) {
 					time.Sleep(every)
 					emit(&stream.Delta{Text: "x"})
 				}
-				took := time.Since(began)
+				elapsed := time.Since(began)
 				time.Sleep(2 * time.Millisecond)
 				turn.mu.Lock() // which a timer had
 				defer turn.mu.Unlock()
-				if n := shared.appends.Load() - before; n > int64(took/pace)+1 || n > 100 {
-					t.Errorf("%d appends in %v", n, took)
+				if n := shared.appends.Load() - before; n > int64(elapsed/pace)+1 || n > 100 {
+					t.Errorf("%d appends in %v", n, elapsed)
 				}
-				if len(own.told) > 0 || own.longest > 2*time.Millisecond || len(own.missing) > 0 {
-					t.Errorf("%d pieces still wait, the longest wait was %v, the log lacked %v", len(own.told), own.longest, own.missing)
+				if len(own.sentAt) > 0 || own.longest > 2*time.Millisecond || len(own.missing) > 0 {
+					t.Errorf("%d pieces still wait, the longest wait was %v, the log lacked %v", len(own.sentAt), own.longest, own.missing)
 				}
 				if every > 2*time.Millisecond && own.longest > 0 {
 					t.Errorf("a piece that comes alone waits %v", own.longest)
@@ -109,7 +109,7 @@ func TestPiecesWaitForOthers(t *testing.T) {
 	}
 }
 
-// What is no piece waits for nothing, and takes along what does.
+// What is not a piece waits for nothing, and takes along what does.
 func TestOnlyPiecesWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -122,8 +122,8 @@ func TestOnlyPiecesWait(t *testing.T) {
 			_, thought := ev.(*stream.Thinking)
 			_, _ = out.Emit(ev), out.Flush()
 			turn.mu.Lock()
-			if waits := i > 1 && (piece || thought); waits != (len(own.told) > 0) {
-				t.Errorf("event %d: %d events wait", i, len(own.told))
+			if waits := i > 1 && (piece || thought); waits != (len(own.sentAt) > 0) {
+				t.Errorf("event %d: %d events wait", i, len(own.sentAt))
 			}
 			turn.mu.Unlock()
 		}
@@ -134,15 +134,15 @@ func TestOnlyPiecesWait(t *testing.T) {
 	})
 }
 
-// A run writes of itself what it has told: nothing of it waits.
+// A run writes of itself what it has reported: nothing of it waits.
 func TestRunsDoNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, shared, turn, own, out := gathered(t, true)
 		for i, ev := range many(5) {
 			_, _ = out.Emit(ev), out.Flush()
-			if n := shared.appends.Load(); n != int64(i+1) || len(own.told) > 0 {
-				t.Errorf("event %d: %d appends, %d events wait", i, n, len(own.told))
+			if n := shared.appends.Load(); n != int64(i+1) || len(own.sentAt) > 0 {
+				t.Errorf("event %d: %d appends, %d events wait", i, n, len(own.sentAt))
 			}
 		}
 		turn.Rest()
@@ -157,7 +157,7 @@ func TestReadersGetPiecesInTime(t *testing.T) {
 		_, _ = out.Emit(&stream.Start{}), out.Flush()
 		other := New(Config{Store: shared})
 		defer other.Close()
-		told := make(chan time.Time, 100)
+		reported := make(chan time.Time, 100)
 		read := make(chan string, 1)
 		go func() {
 			log, err := other.OpenLog(t.Context(), turn.ID())
@@ -170,7 +170,7 @@ func TestReadersGetPiecesInTime(t *testing.T) {
 				for _, e := range all {
 					if _, ok := e.Event.(*stream.Delta); ok {
 						pieces++
-						longest = max(longest, time.Since(<-told))
+						longest = max(longest, time.Since(<-reported))
 					}
 				}
 			}
@@ -178,7 +178,7 @@ func TestReadersGetPiecesInTime(t *testing.T) {
 		}()
 		synctest.Wait()
 		for range 50 {
-			told <- time.Now()
+			reported <- time.Now()
 			_, _ = out.Emit(&stream.Delta{Text: "x"}), out.Flush()
 			time.Sleep(900 * time.Microsecond)
 		}
@@ -199,16 +199,16 @@ func TestRest(t *testing.T) {
 		for _, ev := range many(2) {
 			_, _ = out.Emit(ev), out.Flush()
 		}
-		if len(own.told) != 1 {
-			t.Fatalf("%d events wait", len(own.told))
+		if len(own.sentAt) != 1 {
+			t.Fatalf("%d events wait", len(own.sentAt))
 		}
 		turn.Rest()
 		flushes, appends := own.flushes, shared.appends.Load()
-		if len(own.told) > 0 || own.last != 3 {
-			t.Errorf("%d events wait behind Rest", len(own.told))
+		if len(own.sentAt) > 0 || own.last != 3 {
+			t.Errorf("%d events wait behind Rest", len(own.sentAt))
 		}
 		_, _ = out.Emit(&stream.Delta{Text: "y"}), out.Flush()
-		if len(own.told) > 0 {
+		if len(own.sentAt) > 0 {
 			t.Error("an event waits for a timer that does not come")
 		}
 		turn.Rest()

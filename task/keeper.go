@@ -66,9 +66,9 @@ func (s *Service) keep() {
 				s.retake()
 			}
 		case <-watch.C:
-			s.hear()
+			s.observe()
 		case <-look.C:
-			s.hear()
+			s.observe()
 		case <-s.ready:
 			swept = s.sweepAll(time.Time{})
 		case <-sweeps.C:
@@ -122,8 +122,8 @@ func (s *Service) renew() error {
 // cancels returns the index of the cancelled tasks of a process.
 func cancels(owner string) string { return "sluice:cancel:" + owner }
 
-// hear cancels the turns whose end was asked for on any gateway.
-func (s *Service) hear() {
+// observe cancels the turns whose end was asked for on any gateway.
+func (s *Service) observe() {
 	s.mu.Lock()
 	idle := len(s.running) == 0
 	s.mu.Unlock()
@@ -165,9 +165,9 @@ func (s *Service) sweep(ctx context.Context) (more bool) {
 	if s.note(err) != nil {
 		return false
 	}
-	before := s.taking
+	before := s.continuing
 	for _, id := range ids {
-		if s.taking-before == maxTaken {
+		if s.continuing-before == maxContinued {
 			return true
 		}
 		if err := s.closeOrphan(ctx, id); err != nil && !errors.Is(err, ErrNotHere) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
@@ -202,7 +202,7 @@ func (s *Service) closeOrphan(ctx context.Context, id string) (err error) {
 // closeLost continues a task that no process runs, or closes it: its log gets what it
 // lacks, its task a last state.
 func (s *Service) closeLost(ctx context.Context, id string, task store.Task) error {
-	if taken, err := s.takeOver(ctx, id, task); taken || err != nil {
+	if continued, err := s.takeOver(ctx, id, task); continued || err != nil {
 		return err
 	}
 	before, dead, owned := task.State, task.Owner, task.Holder == s.holder
@@ -246,9 +246,9 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 
 // closeLog fills into c what the log of a lost turn lacks and the state in which the turn ends,
 // and into said all that the turn has said then.
-func (s *Service) closeLog(kept kept, lost error, after time.Duration, said *answer, c *store.Closing) {
-	for _, told := range kept.told {
-		said.note(told.Event)
+func (s *Service) closeLog(kept stored, lost error, after time.Duration, said *answer, c *store.Closing) {
+	for _, logged := range kept.logged {
+		said.note(logged.Event)
 	}
 	data, n := kept.close(lost, after, said)
 	if c.State = Failed; said.Done != nil {
@@ -270,7 +270,7 @@ func (s *Service) changed(ctx context.Context, task, before, state string) {
 }
 
 // maxUnsettled bounds the turns whose end the store does not have yet. The store
-// hears nothing more of the others: their logs end without Done.
+// learns nothing more of the others: their logs end without Done.
 const maxUnsettled = 256
 
 // later leaves the end of a turn to the keeper.

@@ -64,8 +64,8 @@ func cutEverywhereIn(tr wholetest.Transcript, t *testing.T, shared store.Store) 
 	}
 }
 
-// What a store takes of the process's memory is told to the collector's pace: nothing without
-// one.
+// What a store takes of the process's memory is reported to the collector's pace: nothing
+// without one.
 func TestKeptIsTheStoreInMemory(t *testing.T) {
 	t.Parallel()
 	for kind, some := range map[string]bool{"none": false, "memory": true} {

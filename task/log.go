@@ -31,7 +31,7 @@ type head struct {
 
 // append writes the head as the first line of a log.
 func (h head) append(dst []byte) []byte {
-	quote := func(name, value string) { // what is no UTF-8 becomes U+FFFD
+	quote := func(name, value string) { // what is not UTF-8 becomes U+FFFD
 		dst, _ = jsontext.AppendQuote(append(dst, name...), value)
 	}
 	quote(`{"task":`, h.Task)
@@ -47,8 +47,8 @@ func (h head) append(dst []byte) []byte {
 // page is how many entries are read at once.
 const page = 200
 
-// Told is an event as it was sent.
-type Told struct {
+// Logged is an event as it was sent.
+type Logged struct {
 	stream.Stamp
 	Event stream.Event
 }
@@ -58,8 +58,8 @@ type Told struct {
 type Log struct {
 	head
 	service *Service
-	ready   []Told // read already
-	last    int    // N of the last event that was read
+	ready   []Logged // read already
+	last    int      // N of the last event that was read
 	// ahead is the last event that the reader has, if the log does not have it yet: its
 	// client received while the store was unavailable. skipped gets those up to it.
 	ahead   int
@@ -92,18 +92,18 @@ func (l *Log) more(ctx context.Context, turn string) error {
 		return unavailable(l.service.note(err))
 	}
 	for _, e := range entries {
-		told, err := l.read(e)
+		logged, err := l.read(e)
 		if err != nil {
 			return ErrGone
 		}
-		l.ready = append(l.ready, told...)
+		l.ready = append(l.ready, logged...)
 		l.last = e.N
 	}
 	return nil
 }
 
 // read takes an entry apart.
-func (l *Log) read(e store.Entry) (all []Told, err error) {
+func (l *Log) read(e store.Entry) (all []Logged, err error) {
 	for line := range bytes.Lines(e.Data) {
 		if l.Turn == "" {
 			if err := json.Unmarshal(line, &l.head); err != nil {
@@ -112,7 +112,7 @@ func (l *Log) read(e store.Entry) (all []Told, err error) {
 			continue
 		}
 		err := stream.ReadStoredLine(line, func(stamp stream.Stamp, ev stream.Event) {
-			all = append(all, Told{stamp, ev})
+			all = append(all, Logged{stamp, ev})
 		})
 		if err != nil {
 			return nil, err
@@ -127,14 +127,14 @@ func (l *Log) read(e store.Entry) (all []Told, err error) {
 // the log of a turn that has ended gets its Done alone.
 func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool, error) {
 	for passed := 0; ; {
-		for i, told := range l.ready {
-			_, done := told.Event.(*stream.Done)
-			if told.N > n || done && told.N < n {
+		for i, logged := range l.ready {
+			_, done := logged.Event.(*stream.Done)
+			if logged.N > n || done && logged.N < n {
 				l.ready = l.ready[i:]
 				return true, nil
 			}
-			skipped(told.Event)
-			passed = told.N
+			skipped(logged.Event)
+			passed = logged.N
 			if done {
 				return false, nil
 			}
@@ -202,12 +202,12 @@ func (s *Service) Await(ctx context.Context, id, turn string) (*Log, error) {
 	}
 }
 
-// Past passes over what the log holds now, each of which is passed to told. It says whether
+// Past passes over what the log holds now, each of which is passed to use. It says whether
 // the turn has ended with it.
-func (l *Log) Past(ctx context.Context, told func(stream.Event)) (ended bool, err error) {
+func (l *Log) Past(ctx context.Context, use func(stream.Event)) (ended bool, err error) {
 	for {
 		for _, t := range l.ready {
-			told(t.Event)
+			use(t.Event)
 		}
 		if ends(l.ready) {
 			return true, nil
@@ -225,8 +225,8 @@ func (l *Log) Past(ctx context.Context, told func(stream.Event)) (ended bool, er
 
 // Events returns the rest of the log and then what comes, up to Done: those events
 // together that came together. An error comes alone and last: ErrGone, or that of ctx.
-func (l *Log) Events(ctx context.Context) iter.Seq2[[]Told, error] {
-	return func(yield func([]Told, error) bool) {
+func (l *Log) Events(ctx context.Context) iter.Seq2[[]Logged, error] {
+	return func(yield func([]Logged, error) bool) {
 		l.service.readers.Add(1)
 		defer l.service.readers.Add(-1)
 		if len(l.ready) > 0 && (!yield(l.ready, nil) || ends(l.ready)) {
@@ -234,18 +234,18 @@ func (l *Log) Events(ctx context.Context) iter.Seq2[[]Told, error] {
 		}
 		l.ready = nil
 		for e, err := range store.Follow(ctx, l.service.cfg.Store, l.Turn, l.last) {
-			var told []Told
+			var logged []Logged
 			if err == nil {
-				told, err = l.read(e)
+				logged, err = l.read(e)
 			}
 			if err != nil && ctx.Err() == nil {
 				err = ErrGone
 			}
-			over := ends(told)
-			if told = l.behind(told); len(told) == 0 && err == nil {
+			over := ends(logged)
+			if logged = l.behind(logged); len(logged) == 0 && err == nil {
 				continue
 			}
-			if !yield(told, err) || err != nil || over {
+			if !yield(logged, err) || err != nil || over {
 				return
 			}
 		}
@@ -253,37 +253,37 @@ func (l *Log) Events(ctx context.Context) iter.Seq2[[]Told, error] {
 }
 
 // behind returns those of some events that the reader does not have, and Done in any case.
-func (l *Log) behind(told []Told) []Told {
-	for len(told) > 0 && told[0].N <= l.ahead && !ends(told[:1]) {
-		l.skipped(told[0].Event)
-		told = told[1:]
+func (l *Log) behind(logged []Logged) []Logged {
+	for len(logged) > 0 && logged[0].N <= l.ahead && !ends(logged[:1]) {
+		l.skipped(logged[0].Event)
+		logged = logged[1:]
 	}
-	return told
+	return logged
 }
 
 // ends says whether a batch of events has the last one of a turn.
-func ends(told []Told) bool {
-	if len(told) == 0 {
+func ends(logged []Logged) bool {
+	if len(logged) == 0 {
 		return false
 	}
-	_, done := told[len(told)-1].Event.(*stream.Done)
+	_, done := logged[len(logged)-1].Event.(*stream.Done)
 	return done
 }
 
-// kept is all that a log holds of a turn.
-type kept struct {
-	told []Told
-	last int
+// stored is all that a log holds of a turn.
+type stored struct {
+	logged []Logged
+	last   int
 }
 
 // readAll reads a log to its end.
-func (s *Service) readAll(ctx context.Context, turn string) (kept, error) {
+func (s *Service) readAll(ctx context.Context, turn string) (stored, error) {
 	l, err := s.OpenLog(ctx, turn)
 	for err == nil {
 		before := l.last
 		if err = l.more(ctx, turn); err == nil && l.last == before {
-			return kept{l.ready, l.last}, nil
+			return stored{l.ready, l.last}, nil
 		}
 	}
-	return kept{}, err
+	return stored{}, err
 }

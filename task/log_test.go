@@ -19,7 +19,7 @@ import (
 	"sluice/stream"
 )
 
-// client is the output of a client, which notes what it is told.
+// client is the output of a client, which notes what it receives.
 type client struct {
 	lines   []string
 	onWrite func(stream.Stamp) error // may be nil
@@ -58,11 +58,11 @@ func follow(ctx context.Context, s *Service, turn string, after int) (lines []st
 	if more, err := log.Skip(ctx, after, func(stream.Event) {}); !more || err != nil {
 		return nil, err
 	}
-	for told, err := range log.Events(ctx) {
+	for logged, err := range log.Events(ctx) {
 		if err != nil {
 			return lines, err
 		}
-		for _, e := range told {
+		for _, e := range logged {
 			lines = append(lines, lineOf(e.Stamp, e.Event))
 		}
 	}
@@ -91,9 +91,9 @@ func TestClosingMakesATurnWhole(t *testing.T) {
 		&stream.Error{Type: fault.Timeout, Fatal: true}, &stream.Done{Reason: stream.TimedOut},
 	}
 	for cut := 1; cut <= len(whole); cut++ {
-		k := kept{last: cut}
+		k := stored{last: cut}
 		for i, ev := range whole[:cut] {
-			k.told = append(k.told, Told{stream.Stamp{N: i + 1, At: time.Duration(i+1) * time.Second}, ev})
+			k.logged = append(k.logged, Logged{stream.Stamp{N: i + 1, At: time.Duration(i+1) * time.Second}, ev})
 		}
 		data, n := k.close(lost(), time.Hour, nil)
 		if cut == len(whole) {
@@ -104,8 +104,8 @@ func TestClosingMakesATurnWhole(t *testing.T) {
 		}
 		out := &events{}
 		guard, last := stream.NewGuard(out), cut
-		for _, told := range k.told {
-			_ = guard.Emit(told.Event)
+		for _, logged := range k.logged {
+			_ = guard.Emit(logged.Event)
 		}
 		for line := range strings.Lines(string(data)) {
 			err := stream.ReadStoredLine([]byte(line), func(stamp stream.Stamp, ev stream.Event) {
@@ -134,7 +134,7 @@ func TestClosingMakesATurnWhole(t *testing.T) {
 	}
 }
 
-// flaky is a store whose appends fail as verdict says: before they do what they are told, or
+// flaky is a store whose appends fail as verdict says: before they do what is asked of them, or
 // after it.
 type flaky struct {
 	*memory.Store
@@ -149,7 +149,7 @@ func (f *flaky) AppendLog(ctx context.Context, turn string, a store.Append) erro
 	return errors.Join(f.Store.AppendLog(ctx, turn, a), after)
 }
 
-// Whenever the store fails, and whether or not it did what it was told: the client gets
+// Whenever the store fails, and whether or not it did what was asked of it: the client gets
 // every event at once, and in the end the log is whole or gone.
 func TestOutagesLeaveNoGap(t *testing.T) {
 	t.Parallel()
@@ -279,7 +279,7 @@ func TestLogsThatCannotGoOn(t *testing.T) {
 }
 
 // A log that is damaged, or that a newer version has written, is none: nothing of it is
-// told in part.
+// reported in part.
 func TestDamagedLogs(t *testing.T) {
 	t.Parallel()
 	const good = `{"task":"task_1","turn":"turn_1","request_id":"r","accumulated":true}` + "\n"
@@ -324,7 +324,7 @@ func TestOwnTurnsAreNotClosed(t *testing.T) {
 			t.Error(err)
 		}
 		turn.End()
-		if diff := cmp.Diff([]string{"start", "done stop"}, told(t, s, turn.ID())); diff != "" {
+		if diff := cmp.Diff([]string{"start", "done stop"}, logLines(t, s, turn.ID())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})

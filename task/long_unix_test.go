@@ -20,7 +20,7 @@ import (
 	"sluice/stream"
 )
 
-// kept reads a document as it was stored, with the texts that were stored beside it.
+// kept reads a document as it was stored, with the texts that were stored alongside it.
 func keptDocument(doc []byte, items ...[]byte) *Document {
 	d, long := readDocument("task_1", store.Task{Doc: doc, Meta: store.Meta{Version: 1}}), map[string]string{}
 	for _, item := range items {
@@ -77,8 +77,8 @@ func TestAnswerIsStoredOnce(t *testing.T) {
 	}
 }
 
-// A task that goes on and on has short documents, all of its last messages and every question,
-// whatever the texts are.
+// A task that continues and on has short documents, all of its last messages and every
+// question, whatever the texts are.
 func TestDocumentsAreShort(t *testing.T) {
 	t.Parallel()
 	for seed := range 15 {
@@ -144,8 +144,9 @@ func TestLostLongText(t *testing.T) {
 	}
 }
 
-// A list is no longer than a page may be, of whatever length the answers are: each page goes on
-// where the one before ended, and GET of the task has its answer whole. On every engine.
+// A list is no longer than a page may be, of whatever length the answers are: each page
+// continues where the one before ended, and GET of the task has its answer whole. On every
+// engine.
 func TestPagesOfLongTasks(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, here, _ Store) {
@@ -156,7 +157,7 @@ func TestPagesOfLongTasks(t *testing.T) {
 		var ids []string
 		for range turns {
 			turn := beginAt(t, s)
-			tell(t, turn, nobody{}, []stream.Event{&stream.Start{}, &stream.Delta{Text: answer}, &stream.Done{Reason: stream.Stop}, nil}, nil)
+			emitAll(t, turn, nobody{}, []stream.Event{&stream.Start{}, &stream.Delta{Text: answer}, &stream.Done{Reason: stream.Stop}, nil}, nil)
 			turn.End()
 			ids = append([]string{turn.Task()}, ids...)
 			if kept, err := here.Task(t.Context(), turn.Task()); err != nil || len(kept.Doc) > maxDocument {
@@ -224,7 +225,7 @@ func TestLongQuestionIsWhole(t *testing.T) {
 		defer s.Close()
 		question := strings.Repeat("which of them? ", 10_000)
 		turn := beginAt(t, s)
-		tell(t, turn, nobody{}, []stream.Event{&stream.Start{}, &stream.Delta{Text: question}, &stream.Done{Reason: stream.InputRequired}, nil}, nil)
+		emitAll(t, turn, nobody{}, []stream.Event{&stream.Start{}, &stream.Delta{Text: question}, &stream.Done{Reason: stream.InputRequired}, nil}, nil)
 		turn.End()
 		req := Request{Chat: &chat.Request{Input: "that one", ConversationID: "conv_1"}, TaskID: turn.Task(), Cancel: func(error) {}}
 		next, err := s.Begin(t.Context(), req)

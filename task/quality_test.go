@@ -22,7 +22,7 @@ func TestDraftsAreNotKept(t *testing.T) {
 	_ = out.Write(stream.Stamp{N: 3, At: 4}, &stream.Delta{Text: "Hi."})
 	_ = out.Write(stream.Stamp{N: 4, At: 5}, &stream.Done{Reason: stream.Stop, Checked: jsontext.Value(`{"status":"completed"}`)})
 	turn.End()
-	if lines := told(t, s, turn.id); strings.Join(lines, " ") != "start quality response_delta done stop" {
+	if lines := logLines(t, s, turn.id); strings.Join(lines, " ") != "start quality response_delta done stop" {
 		t.Errorf("the log has %q", lines)
 	}
 	doc, err := s.Show(t.Context(), Caller{}, turn.task)

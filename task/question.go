@@ -80,7 +80,7 @@ func (q *Question) forRequest() *chat.Clarification {
 
 // recall looks at the newest task of the conversation: it sets in the request who answered
 // last and, if the task waits for an input, makes the request its reply.
-func (s *Service) recall(ctx context.Context, t *Turn, req *Request) (taken bool, err error) {
+func (s *Service) recall(ctx context.Context, t *Turn, req *Request) (continued bool, err error) {
 	page, err := s.cfg.Store.Tasks(ctx, store.Query{
 		Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: req.Chat.ConversationID, Limit: 1,
 	})
@@ -92,15 +92,15 @@ func (s *Service) recall(ctx context.Context, t *Turn, req *Request) (taken bool
 	if page.Tasks[0].State != InputRequired || doc.Metadata.PendingQuestion == nil {
 		return false, nil
 	}
-	err = s.take(ctx, t, req, doc, page.Tasks[0])
+	err = s.adopt(ctx, t, req, doc, page.Tasks[0])
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) { // another input was faster
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// takeUp makes the request the reply that its task waits for.
-func (s *Service) takeUp(ctx context.Context, t *Turn, req *Request) error {
+// resumeTask makes the request the reply that its task waits for.
+func (s *Service) resumeTask(ctx context.Context, t *Turn, req *Request) error {
 	task, err := s.cfg.Store.Task(ctx, req.TaskID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -114,7 +114,7 @@ func (s *Service) takeUp(ctx context.Context, t *Turn, req *Request) error {
 	if doc.Metadata.PendingQuestion == nil {
 		return taskFault(chat.TaskNeedsApproval())
 	}
-	err = s.take(ctx, t, req, doc, task)
+	err = s.adopt(ctx, t, req, doc, task)
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
 		return taskFault(chat.NoSuchTask())
 	}
@@ -128,8 +128,8 @@ func taskFault(f *chat.FieldError) error {
 	return e
 }
 
-// take makes a waiting task the turn's, and sets in the request what it answers.
-func (s *Service) take(ctx context.Context, t *Turn, req *Request, doc *Document, task store.Task) error {
+// adopt makes a waiting task the turn's, and sets in the request what it answers.
+func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *Document, task store.Task) error {
 	before := task.State
 	asked, err := s.asks(ctx, doc)
 	if err != nil {

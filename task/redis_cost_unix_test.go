@@ -63,8 +63,8 @@ func watch(t *testing.T, server *redistest.Server) *monitored {
 	return w
 }
 
-// take returns what came since the last time, without what a process asks for by itself.
-func (w *monitored) take() []string {
+// accept returns what came since the last time, without what a process asks for by itself.
+func (w *monitored) accept() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	lines := w.lines
@@ -75,7 +75,7 @@ func (w *monitored) take() []string {
 	})
 }
 
-// A turn sends Redis one command for each flush and few beside, also one that uses all that
+// A turn sends Redis one command for each flush and few alongside, also one that uses all that
 // is kept: an idempotency key, the memory of its conversation, a question that might wait.
 func TestCommandsOfATurn(t *testing.T) {
 	t.Parallel()
@@ -95,7 +95,7 @@ func TestCommandsOfATurn(t *testing.T) {
 			return strings.Contains(strings.Join(seen.lines, ""), "sluice:trace:")
 		})
 		testnet.Settle(10 * time.Millisecond)
-		for _, line := range seen.take() {
+		for _, line := range seen.accept() {
 			switch {
 			case strings.Contains(line, `"test:sluice:log:`):
 				appends = append(appends, line)
@@ -148,7 +148,7 @@ func TestReadersShareConnections(t *testing.T) {
 	ends := make(chan string, readers)
 	var begun sync.WaitGroup
 	begun.Add(readers)
-	opening := make(chan struct{}, 50) // a thousand in one instant may be told to come again
+	opening := make(chan struct{}, 50) // a thousand in one instant may be asked to come again
 	for range readers {
 		opening <- struct{}{}
 		go func() {

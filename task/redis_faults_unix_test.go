@@ -20,7 +20,7 @@ import (
 	"sluice/store/redis/redistest"
 )
 
-// storeReady is what /readyz tells of the store.
+// storeReady is what /readyz says about the store.
 type storeReady struct {
 	Status string
 	Store  struct {
@@ -89,8 +89,9 @@ func redisClient(t *testing.T, server *redistest.Server) *goredis.Client {
 	return c
 }
 
-// Whatever happens to Redis in the middle of a turn: its client gets the whole of it, and hears
-// only of a store that is full; and when Redis is back the log is that stream or is gone, and the task has ended.
+// Whatever happens to Redis in the middle of a turn: its client gets the whole of it, and
+// learns only of a store that is full; and when Redis is back the log is that stream or is
+// gone, and the task has ended.
 func TestRedisFailsInATurn(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

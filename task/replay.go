@@ -33,7 +33,7 @@ type keyed struct {
 	Turn string `json:"turn"`
 	Body []byte `json:"body"`
 	// Owner and Epoch name the process that runs the turn. They are left out for a run: another process
-	// goes on with it.
+	// continues with it.
 	Owner string `json:"owner,omitempty"`
 	Epoch int64  `json:"epoch,omitempty"`
 	Over  bool   `json:"over,omitempty"` // the turn has ended
@@ -62,8 +62,8 @@ func (s *Service) releaseKey(t *Turn) {
 
 // Reopen is OpenLog for a request that repeats a key. If the turn has no log and is not over,
 // Reopen calls waits, and then waits for the log to begin. ErrGone says that the turn is over
-// and cannot be told; a fault of type DuplicateRequest with RetryAfter, that it did not begin
-// in time.
+// and cannot be reported; a fault of type DuplicateRequest with RetryAfter, that it did not
+// begin in time.
 func (s *Service) Reopen(ctx context.Context, r *Replay, waits func()) (*Log, error) {
 	log, err := s.OpenLog(ctx, r.Turn)
 	if !errors.Is(err, ErrGone) {

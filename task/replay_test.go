@@ -15,8 +15,8 @@ import (
 	"sluice/stream"
 )
 
-// Whose process died before the turn had a log is told at once that it is over: nobody makes
-// that log. Of a run another process may, so it is waited for.
+// A client is informed at once that its turn is over if the process died before there was a
+// log: nobody makes that log. Of a run another process may, so it is waited for.
 func TestRepeatedKeyOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	for name, durable := range map[string]bool{"turn": false, "run": true} {
@@ -92,7 +92,7 @@ func TestRepeatedKeyAfterAnOutage(t *testing.T) {
 }
 
 // A turn that begins and ends between two looks of a repetition, first at its log and then at
-// its key, is told.
+// its key, is reported.
 func TestRepeatedKeyOfAQuickTurn(t *testing.T) {
 	t.Parallel()
 	shared := memory.New(memory.Config{})

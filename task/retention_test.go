@@ -164,7 +164,7 @@ func retentionOn(t *testing.T, st store.Store) {
 	defer s.Close()
 	done, failed := &stream.Done{Reason: stream.Stop}, &stream.Done{Reason: stream.Failed}
 	days := func(n int) *int { return &n }
-	tasks := map[string]string{ // by name; those that go on day n are called n
+	tasks := map[string]string{ // by name; those that continue day n are called n
 		"plain":                 runTurn(t, s, "", "", nil, done),
 		"7":                     runTurn(t, s, "flow", "", nil, done),
 		"14":                    runTurn(t, s, "flow", "", nil, failed),
@@ -217,8 +217,8 @@ func retentionOn(t *testing.T, st store.Store) {
 	}
 }
 
-// The keeper sweeps by itself, tells of it, and follows a policy that changes: for tasks
-// that have ended too.
+// The keeper sweeps by itself, reports it, and follows a policy that changes: for tasks that
+// have ended too.
 func TestRetentionReloads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -269,7 +269,7 @@ func TestRetentionReloads(t *testing.T) {
 	})
 }
 
-// A dry run tells what would go by the policy as it is now, and changes nothing.
+// A dry run says what would go by the policy as it is now, and changes nothing.
 func TestRetentionDryRun(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.db")
@@ -370,7 +370,7 @@ func (b *breaking) RemoveIndex(ctx context.Context, name, id string) error {
 	return b.Store.RemoveIndex(ctx, name, id)
 }
 
-// A sweep of all tells of each task once, also of those whose entries it moves behind the
+// A sweep of all reports each task once, also of those whose entries it moves behind the
 // others; and the index is then known to be right, so that no gateway walks through it.
 func TestSweepOfAll(t *testing.T) {
 	t.Parallel()
@@ -382,17 +382,17 @@ func TestSweepOfAll(t *testing.T) {
 			runTurn(t, s, "", "", nil, &stream.Done{Reason: stream.Stop})
 		}
 		w := s.sweeper(Retention{Set: true, Days: 9})
-		told := map[string]int{}
-		if err := w.All(t.Context(), time.Now(), func(w Swept) { told[w.ID]++ }); err != nil {
+		reported := map[string]int{}
+		if err := w.All(t.Context(), time.Now(), func(w Swept) { reported[w.ID]++ }); err != nil {
 			t.Fatal(err)
 		}
-		for id, n := range told {
+		for id, n := range reported {
 			if n != 1 {
 				t.Errorf("%s is told of %d times", id, n)
 			}
 		}
-		if known, err := w.Policy.marked(t.Context(), st); err != nil || !known || len(told) != retainPage+50 {
-			t.Errorf("%d tasks; known %v, %v", len(told), known, err)
+		if known, err := w.Policy.marked(t.Context(), st); err != nil || !known || len(reported) != retainPage+50 {
+			t.Errorf("%d tasks; known %v, %v", len(reported), known, err)
 		}
 	})
 }

@@ -16,12 +16,12 @@ import (
 )
 
 // A turn that is a run of a workflow is not lost with its process: another one claims its
-// task and goes on with it, in the same log.
+// task and continues with it, in the same log.
 
 // Runs knows the runs that this process can continue for a dead one.
 type Runs interface {
 	// Open returns the run of a task; nil if the task has none. The error of a run that
-	// this process cannot go on with is ErrNotHere.
+	// this process cannot continue with is ErrNotHere.
 	Open(ctx context.Context, task string) (Run, error)
 	// Due returns up to limit tasks whose wait is over.
 	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
@@ -31,32 +31,32 @@ type Runs interface {
 
 // Run is a run that was read. One goroutine uses it.
 type Run interface {
-	// TakeOver makes it ready to be continued; told is what the log has of the turn,
+	// TakeOver makes it ready to be continued; emitted is what the log has of the turn,
 	// nil if there is none. It returns the events that the log lacks.
-	TakeOver(told []stream.Event) []stream.Event
+	TakeOver(emitted []stream.Event) []stream.Event
 	// TimeOut decides what no person has decided in time.
 	TimeOut(now time.Time)
-	// Untold says that the client can have seen nothing of the run's last turn but its Start.
-	Untold() bool
+	// Unseen says that the client can have seen nothing of the run's last turn but its Start.
+	Unseen() bool
 	// Frame returns what runs it, and the request to run it with.
 	Frame(ctx context.Context, task, turn string) (*stream.Frame, *chat.Request)
 }
 
-// ErrNotHere says that another process must go on with a run.
+// ErrNotHere says that another process must continue with a run.
 var ErrNotHere = errors.New("this process cannot go on with the run")
 
-// maxTaken is how many runs one sweep goes on with.
-const maxTaken = 8
+// maxContinued is how many runs one sweep continues with.
+const maxContinued = 8
 
 func shuttingDown() error {
 	return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"}
 }
 
-// leaves notes that another process, or this one later, goes on with the turn. It says whether
-// the client's stream breaks off.
+// leaves notes that another process, or this one later, continues with the turn. It says
+// whether the client's stream breaks off.
 //
-// Its client is not told of an end, for there is none: its stream breaks off with what the
-// log has, and goes on where the client asks for the rest. While the store is unavailable
+// Its client is not informed of an end, for there is none: its stream breaks off with what the
+// log has, and continues where the client asks for the rest. While the store is unavailable
 // there is no rest to ask for, and the client learns why; but not of a run that is fenced,
 // which another process may have by then.
 func (t *Turn) leaves(ev stream.Event) (breaksOff bool) {
@@ -101,13 +101,13 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 	if err != nil && !errors.Is(err, ErrGone) {
 		return true, err
 	}
-	for _, e := range kept.told {
+	for _, e := range kept.logged {
 		t.said.note(e.Event)
 	}
 	if t.said.Done != nil || t.said.Fatal() != nil || len(t.said.Questions) > 0 {
 		return false, nil // it was over but for its last state
 	}
-	unlogged := len(kept.told) == 0 && run.Untold()
+	unlogged := len(kept.logged) == 0 && run.Unseen()
 	t.trace = kept.record(record.New(s.cfg.Trace, t.id, t.doc.began(t.id, task.Created)))
 	c := &closing{n: kept.last}
 	sink := &switching{c}
@@ -130,9 +130,9 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 
 // replay brings guard to where the log ends, and adds to c what the log lacks of what the run
 // has done.
-func (t *Turn) replay(kept kept, run Run, c *closing, guard *stream.Guard) {
+func (t *Turn) replay(kept stored, run Run, c *closing, guard *stream.Guard) {
 	var events []stream.Event
-	for _, e := range kept.told {
+	for _, e := range kept.logged {
 		_ = guard.Emit(e.Event)
 		c.at = max(c.at, e.At)
 		events = append(events, e.Event)
@@ -146,7 +146,7 @@ func (t *Turn) replay(kept kept, run Run, c *closing, guard *stream.Guard) {
 	guard.Lose()
 	for _, ev := range lacks {
 		t.said.note(ev)
-		t.trace.Hear(c.at, ev)
+		t.trace.Observe(c.at, ev)
 		_ = guard.Emit(ev)
 	}
 }
@@ -168,9 +168,9 @@ func (s *Service) claimTask(ctx context.Context, id string, t *Turn, task store.
 	return err
 }
 
-// change brings a task, and the log of its turn, to where another process goes on, or
-// nobody does. A task of this process is changed as its holder. gone says that the log
-// had no room, and was removed.
+// change brings a task, and the log of its turn, to where another process continues, or nobody
+// does. A task of this process is changed as its holder. gone says that the log had no room,
+// and was removed.
 func (s *Service) change(ctx context.Context, id string, c store.Closing, owned bool) (gone bool, err error) {
 	if !owned {
 		err = s.cfg.Store.CloseTask(ctx, id, c)
@@ -209,14 +209,14 @@ func (s *Service) goOnWith(t *Turn, run Run, guard *stream.Guard, stop bool) err
 		return nil // the lease ends, and another process finds the task
 	}
 	s.running[t.task] = t
-	s.taken.Add(1)
+	s.unattended.Add(1)
 	s.mu.Unlock()
-	s.taking++
+	s.continuing++
 	if stop {
 		t.cancel(cancelled())
 	}
 	go func() {
-		defer s.taken.Done()
+		defer s.unattended.Done()
 		defer s.survive(t.task)
 		defer t.End()
 		defer t.cancel(nil)
@@ -254,10 +254,10 @@ func (s *Service) panicked(task string, err error) {
 }
 
 // maxDue is how many runs whose wait is over one sweep looks at: some are run elsewhere,
-// and some this process cannot go on with.
+// and some this process cannot continue with.
 const maxDue = 256
 
-// sweepDue goes on with runs whose wait is over. It says whether it has left any.
+// sweepDue continues with runs whose wait is over. It says whether it has left any.
 func (s *Service) sweepDue(ctx context.Context) (more bool) {
 	if s.cfg.Runs == nil {
 		return false
@@ -267,9 +267,9 @@ func (s *Service) sweepDue(ctx context.Context) (more bool) {
 	if s.note(err) != nil {
 		return false
 	}
-	before := s.taking
+	before := s.continuing
 	for _, id := range ids {
-		if s.taking-before == maxTaken {
+		if s.continuing-before == maxContinued {
 			return true
 		}
 		if err := s.timeOut(ctx, id, now); err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, ErrNotHere) {
@@ -280,7 +280,8 @@ func (s *Service) sweepDue(ctx context.Context) (more bool) {
 	return false
 }
 
-// timeOut goes on with one of them, in a new turn of its task. A panic is an error of this one.
+// timeOut continues with one of them, in a new turn of its task. A panic is an error of this
+// one.
 func (s *Service) timeOut(ctx context.Context, id string, now time.Time) (err error) {
 	defer caught(&err)
 	task, err := s.cfg.Store.Task(ctx, id)
@@ -325,8 +326,8 @@ func caught(err *error) {
 	}
 }
 
-// retake goes on with the runs that this process has left because the store was
-// unavailable, or full. One stays in mind until it runs again, or is another's.
+// retake continues with the runs that this process has left because the store was unavailable,
+// or full. One stays in mind until it runs again, or is another's.
 func (s *Service) retake() {
 	s.mu.Lock()
 	ids := s.leftRuns
@@ -390,8 +391,8 @@ func (s *Service) fence() {
 	}
 }
 
-// stopTaken ends the runs that have no client, for others to go on with.
-func (s *Service) stopTaken() {
+// stopContinued ends the runs that have no client, for others to continue with.
+func (s *Service) stopContinued() {
 	s.mu.Lock()
 	s.closed = true
 	var mine []*Turn
@@ -404,7 +405,7 @@ func (s *Service) stopTaken() {
 	for _, t := range mine {
 		t.cancel(shuttingDown())
 	}
-	s.taken.Wait()
+	s.unattended.Wait()
 }
 
 // leave keeps in mind a run that was left while the store was unavailable.

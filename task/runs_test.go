@@ -25,7 +25,7 @@ type errands struct {
 	mu       sync.Mutex // guards the fields below
 	due      []string
 	finished []string
-	frames   []string             // tasks that were gone on with, in their order
+	frames   []string             // tasks that were continued, in their order
 	ends     map[string]errandEnd // how the last turn of each ended
 }
 
@@ -46,7 +46,7 @@ func (e *errands) Finish(_ context.Context, task string) error {
 	return nil
 }
 
-// count returns how many runs were gone on with.
+// count returns how many runs were continued.
 func (e *errands) count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -68,7 +68,7 @@ type errand struct {
 
 func (errand) TakeOver([]stream.Event) []stream.Event { return nil }
 func (errand) TimeOut(time.Time)                      {}
-func (errand) Untold() bool                           { return false }
+func (errand) Unseen() bool                           { return false }
 
 func (r errand) Frame(context.Context, string, string) (*stream.Frame, *chat.Request) {
 	r.all.mu.Lock()
@@ -86,7 +86,7 @@ func (r errand) Run(ctx context.Context, _ *chat.Request, _ stream.Sink) (stream
 	return stream.Result{}, context.Cause(ctx)
 }
 
-// orphaned are n runs whose process is gone: their tasks, and what knows how they go on.
+// orphaned are n runs whose process is gone: their tasks, and what knows how they continue.
 func orphaned(t *testing.T, st Store, n int) ([]string, *errands) {
 	t.Helper()
 	all := &errands{ends: map[string]errandEnd{}}
@@ -107,21 +107,21 @@ func orphaned(t *testing.T, st Store, n int) ([]string, *errands) {
 	return tasks, all
 }
 
-// away is a store that now and then does not answer.
-type away struct {
+// unreliable is a store that now and then does not answer.
+type unreliable struct {
 	*memory.Store
 	lease atomic.Bool  // it does not renew leases
 	tasks atomic.Int64 // so many times it does not read a task
 }
 
-func (a *away) RenewLease(ctx context.Context, h store.Holder, ttl time.Duration) error {
+func (a *unreliable) RenewLease(ctx context.Context, h store.Holder, ttl time.Duration) error {
 	if a.lease.Load() {
 		return store.ErrUnavailable
 	}
 	return a.Store.RenewLease(ctx, h, ttl)
 }
 
-func (a *away) Task(ctx context.Context, id string) (store.Task, error) {
+func (a *unreliable) Task(ctx context.Context, id string) (store.Task, error) {
 	if a.tasks.Add(-1) >= 0 {
 		return store.Task{}, store.ErrUnavailable
 	}
@@ -129,12 +129,12 @@ func (a *away) Task(ctx context.Context, id string) (store.Task, error) {
 }
 
 // A process whose lease cannot be renewed ends its runs while the lease still holds, so that
-// no other one goes on with them at the same time. When the store is back it goes on with
+// no other one continues with them at the same time. When the store is back it continues with
 // all of them itself, also if that takes it two tries.
 func TestRunsAreFenced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		shared := &away{Store: memory.New(memory.Config{})}
+		shared := &unreliable{Store: memory.New(memory.Config{})}
 		tasks, all := orphaned(t, shared, 3)
 		s := New(Config{Store: shared, Runs: all})
 		defer s.Close()
@@ -161,7 +161,7 @@ func TestRunsAreFenced(t *testing.T) {
 }
 
 // A process that is shut down leaves the run as it was, and its client's stream breaks off:
-// another one goes on with it at once.
+// another one continues with it at once.
 func TestRunsAreLeftAtShutdown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -211,7 +211,7 @@ func (faultyRun) Frame(context.Context, string, string) (*stream.Frame, *chat.Re
 	panic("a bug")
 }
 
-// A panic of a run that this process goes on with is that run's: the process, and its other
+// A panic of a run that this process continues with is that run's: the process, and its other
 // turns, live on.
 func TestPanicOfARun(t *testing.T) {
 	t.Parallel()
@@ -260,7 +260,7 @@ func TestRunsAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		shared := memory.New(memory.Config{})
-		_, all := orphaned(t, shared, 2*maxTaken+1)
+		_, all := orphaned(t, shared, 2*maxContinued+1)
 		s := New(Config{Store: shared, Runs: all})
 		defer s.Close()
 		synctest.Wait()

@@ -55,7 +55,7 @@ type Swept struct {
 
 // All looks at every task that has ended, by the policy as it is now, whatever it was when
 // the task ended, and reports each of them.
-func (s *Sweeper) All(ctx context.Context, now time.Time, tell func(Swept)) error {
+func (s *Sweeper) All(ctx context.Context, now time.Time, report func(Swept)) error {
 	last := &store.Member{Score: -1 << 53}
 	seen := map[string]bool{} // an entry that moves comes again
 	for last != nil {
@@ -63,7 +63,7 @@ func (s *Sweeper) All(ctx context.Context, now time.Time, tell func(Swept)) erro
 		last, err = s.page(ctx, store.Range{Min: last.Score, Max: 1 << 53, After: last, Limit: retainPage}, now, func(w Swept) {
 			if !seen[w.ID] {
 				seen[w.ID] = true
-				tell(w)
+				report(w)
 			}
 		})
 		if err != nil {
@@ -88,7 +88,7 @@ func (s *Sweeper) Due(ctx context.Context, now time.Time) (gone int, err error) 
 
 // page looks at the tasks of a part of the index, and returns the last one; nil: nothing
 // follows.
-func (s *Sweeper) page(ctx context.Context, r store.Range, now time.Time, tell func(Swept)) (*store.Member, error) {
+func (s *Sweeper) page(ctx context.Context, r store.Range, now time.Time, report func(Swept)) (*store.Member, error) {
 	members, err := s.Store.Index(ctx, store.RetainIndex, r)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *Sweeper) page(ctx context.Context, r store.Range, now time.Time, tell f
 		if err != nil {
 			return nil, err
 		}
-		tell(w)
+		report(w)
 	}
 	if len(members) < r.Limit {
 		return nil, nil
@@ -201,7 +201,7 @@ func (r Retention) sum() string {
 // retention is what a Service does of its own accord: it belongs to the keeper.
 type retention struct {
 	policy Retention // by which the keeper swept last
-	// walking is behind which entry the walk goes on that puts the whole index right, after
+	// walking is behind which entry the walk continues that puts the whole index right, after
 	// the policy has changed; nil: there is none.
 	walking *store.Member
 	begun   bool

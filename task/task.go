@@ -97,22 +97,22 @@ type Service struct {
 	holder store.Holder
 	leased atomic.Bool // the lease was renewed when it was tried last
 
-	ctx    context.Context // ends with Close
-	close  context.CancelFunc
-	ended  chan struct{} // closed when the keeper has returned
-	ready  chan struct{} // see Ready
-	taking int           // how many runs were continued; the keeper's alone
+	ctx        context.Context // ends with Close
+	close      context.CancelFunc
+	ended      chan struct{} // closed when the keeper has returned
+	ready      chan struct{} // see Ready
+	continuing int           // how many runs were continued; the keeper's alone
 
 	buffers buffers       // of turns
 	listing chan struct{} // one for each list that is made
 
-	mu        sync.Mutex       // guards the fields below
-	running   map[string]*Turn // by task
-	unsettled []*Turn          // are over, and the store does not know it yet
-	leftRuns  []string         // tasks whose runs this process left, to go on with later
-	renewed   time.Time        // when the lease was renewed last
-	closed    bool
-	taken     sync.WaitGroup // runs without a client
+	mu         sync.Mutex       // guards the fields below
+	running    map[string]*Turn // by task
+	unsettled  []*Turn          // are over, and the store does not know it yet
+	leftRuns   []string         // tasks whose runs this process left, to continue with later
+	renewed    time.Time        // when the lease was renewed last
+	closed     bool
+	unattended sync.WaitGroup // runs without a client
 
 	policy   atomic.Pointer[Retention]
 	retained retention // of the keeper alone
@@ -129,8 +129,7 @@ type Service struct {
 }
 
 // New returns a Service and starts its one goroutine, the keeper: it renews the lease,
-// hears of cancels, and closes the turns of dead processes. The caller must
-// call Close.
+// learns of cancels, and closes the turns of dead processes. The caller must call Close.
 func New(cfg Config) *Service {
 	if cfg.TTL == 0 {
 		cfg.TTL = DefaultTTL
@@ -168,7 +167,7 @@ func New(cfg Config) *Service {
 
 // Close ends the keeper and gives the lease back. No turn may run any more.
 func (s *Service) Close() {
-	s.stopTaken()
+	s.stopContinued()
 	s.close()
 	<-s.ended
 	if s.retained.left {

@@ -24,7 +24,7 @@ func (nowhere) Write(stream.Stamp, stream.Event) error { return nil }
 func (nowhere) Flush() error                           { return nil }
 func (nowhere) Blocked() time.Duration                 { return 0 }
 
-// begin begins a turn at s and tells events.
+// begin begins a turn at s and emits events.
 func begin(t *testing.T, s *Service, cancel context.CancelCauseFunc, events ...stream.Event) *Turn {
 	t.Helper()
 	turn, err := s.Begin(t.Context(), Request{Chat: &chat.Request{Input: "hi", ConversationID: "conv_1"}, RequestID: "req_1", Cancel: cancel})
@@ -40,8 +40,8 @@ func begin(t *testing.T, s *Service, cancel context.CancelCauseFunc, events ...s
 	return turn
 }
 
-// told returns the log of a turn, an event a line.
-func told(t *testing.T, s *Service, turn string) (lines []string) {
+// logLines returns the log of a turn, an event a line.
+func logLines(t *testing.T, s *Service, turn string) (lines []string) {
 	t.Helper()
 	log, err := s.OpenLog(t.Context(), turn)
 	if err != nil {
@@ -97,11 +97,11 @@ func TestTurnOfTheDeadIsClosed(t *testing.T) {
 					fatal += ", recoverable"
 				}
 				want := []string{"start", "route", "agent started", "tool_call", "tool_call unknown c1", "agent cancelled", fatal, "done error"}
-				if diff := cmp.Diff(want, told(t, one, turn.ID())); diff != "" {
+				if diff := cmp.Diff(want, logLines(t, one, turn.ID())); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}
-				if took := time.Since(began); took > 21*time.Second {
-					t.Errorf("closed after %v", took)
+				if elapsed := time.Since(began); elapsed > 21*time.Second {
+					t.Errorf("closed after %v", elapsed)
 				}
 				if task, err := shared.Task(t.Context(), turn.task); err != nil || task.State != Failed || task.Owner != "" || task.Version != 2 {
 					t.Errorf("%v: %+v", err, task.Meta)
@@ -112,7 +112,7 @@ func TestTurnOfTheDeadIsClosed(t *testing.T) {
 				if cause == nil || !strings.Contains(cause.Error(), "turn_lost") {
 					t.Errorf("the owner that came back was told %v", cause)
 				}
-				if diff := cmp.Diff(want, told(t, two, turn.ID())); diff != "" {
+				if diff := cmp.Diff(want, logLines(t, two, turn.ID())); diff != "" {
 					t.Errorf("events after that (-want +got):\n%s", diff)
 				}
 			})
@@ -123,13 +123,13 @@ func TestTurnOfTheDeadIsClosed(t *testing.T) {
 // failing is a store that is unavailable now and then.
 type failing struct {
 	*memory.Store
-	away     atomic.Bool
+	down     atomic.Bool
 	arrived  bool // what is sent while it is unavailable arrives all the same
 	appended int
 }
 
 func (f *failing) AppendLog(ctx context.Context, turn string, a store.Append) error {
-	if f.away.Load() {
+	if f.down.Load() {
 		if f.arrived {
 			_ = f.Store.AppendLog(ctx, turn, a)
 		}
@@ -140,14 +140,14 @@ func (f *failing) AppendLog(ctx context.Context, turn string, a store.Append) er
 }
 
 func (f *failing) UpdateTask(ctx context.Context, id string, task store.Task, ttl time.Duration) error {
-	if f.away.Load() {
+	if f.down.Load() {
 		return store.ErrUnavailable
 	}
 	return f.Store.UpdateTask(ctx, id, task, ttl)
 }
 
-// While the store is unavailable the turn goes on; afterwards its log has all events,
-// whether those sent meanwhile arrived or not, and also if the turn has ended by then.
+// While the store is unavailable the turn continues; afterwards its log has all events, whether
+// those sent meanwhile arrived or not, and also if the turn has ended by then.
 func TestLogAfterAnOutageHasNoGap(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ arrived, ends bool }{
@@ -161,7 +161,7 @@ func TestLogAfterAnOutageHasNoGap(t *testing.T) {
 				defer s.Close()
 				turn := begin(t, s, nil, &stream.Start{Model: "m"})
 				n := 1
-				tell := func(ev stream.Event) {
+				report := func(ev stream.Event) {
 					n++
 					if err := errors.Join(turn.Write(stream.Stamp{N: n}, ev), turn.Flush()); err != nil {
 						t.Fatal(err)
@@ -169,21 +169,21 @@ func TestLogAfterAnOutageHasNoGap(t *testing.T) {
 					time.Sleep(600 * time.Millisecond)
 				}
 				shared.arrived = tt.arrived
-				shared.away.Store(true)
+				shared.down.Store(true)
 				for range 5 {
-					tell(&stream.Delta{Text: "x"})
+					report(&stream.Delta{Text: "x"})
 				}
 				if !tt.ends {
-					shared.away.Store(false)
+					shared.down.Store(false)
 				}
 				time.Sleep(2 * time.Second)
-				tell(&stream.Delta{Text: "y"})
-				tell(&stream.Done{Reason: stream.Stop})
+				report(&stream.Delta{Text: "y"})
+				report(&stream.Done{Reason: stream.Stop})
 				turn.End()
 				time.Sleep(time.Second)
-				shared.away.Store(false)
+				shared.down.Store(false)
 				want := []string{"start", "response_delta", "response_delta", "response_delta", "response_delta", "response_delta", "response_delta", "done stop"}
-				if diff := cmp.Diff(want, told(t, s, turn.ID())); diff != "" {
+				if diff := cmp.Diff(want, logLines(t, s, turn.ID())); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
 				}
 				time.Sleep(10 * time.Second)
@@ -214,7 +214,7 @@ func TestOneAppendAFlush(t *testing.T) {
 	})
 }
 
-// A log that would be too long is removed, and the turn goes on.
+// A log that would be too long is removed, and the turn continues.
 func TestLogThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -268,7 +268,7 @@ func TestEndsOutlastAnOutage(t *testing.T) {
 		for range 3 {
 			turns = append(turns, begin(t, s, nil, &stream.Start{Model: "m"}))
 		}
-		shared.away.Store(true)
+		shared.down.Store(true)
 		for _, turn := range turns {
 			if err := errors.Join(turn.Write(stream.Stamp{N: 2}, &stream.Done{Reason: stream.Stop}), turn.Flush()); err != nil {
 				t.Fatal(err)
@@ -276,7 +276,7 @@ func TestEndsOutlastAnOutage(t *testing.T) {
 			turn.End()
 		}
 		time.Sleep(time.Minute)
-		shared.away.Store(false)
+		shared.down.Store(false)
 		time.Sleep(DefaultLease)
 		for _, turn := range turns {
 			if got, err := shared.Task(t.Context(), turn.Task()); err != nil || got.State != Completed {
@@ -301,7 +301,7 @@ func TestQuestionOfTheDead(t *testing.T) {
 		if got, err := shared.Task(t.Context(), turn.Task()); err != nil || got.State != InputRequired || got.Owner != "" {
 			t.Errorf("%v: %+v", err, got.Meta)
 		}
-		if diff := cmp.Diff([]string{"start", "approval", "done approval_required"}, told(t, s, turn.ID())); diff != "" {
+		if diff := cmp.Diff([]string{"start", "approval", "done approval_required"}, logLines(t, s, turn.ID())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})

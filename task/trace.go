@@ -43,20 +43,20 @@ func (s *Service) pushTrace(ctx context.Context, id string, part *record.Part, t
 }
 
 // traceLost adds the turn of a dead process, from its log and from what closed it.
-func (s *Service) traceLost(ctx context.Context, id string, doc *Document, t store.Task, k kept, c *store.Closing) {
+func (s *Service) traceLost(ctx context.Context, id string, doc *Document, t store.Task, k stored, c *store.Closing) {
 	rec := record.New(s.cfg.Trace, t.Turn, doc.began(t.Turn, t.Created))
 	for line := range bytes.Lines(c.Log.Data) {
 		_ = stream.ReadStoredLine(line, func(at stream.Stamp, ev stream.Event) {
-			k.told = append(k.told, Told{at, ev})
+			k.logged = append(k.logged, Logged{at, ev})
 		})
 	}
 	_ = s.pushTrace(ctx, id, k.record(rec).Part(true), c.TTL)
 }
 
 // record gives a Recorder all events.
-func (k kept) record(rec *record.Recorder) *record.Recorder {
-	for _, told := range k.told {
-		rec.Hear(told.At, told.Event)
+func (k stored) record(rec *record.Recorder) *record.Recorder {
+	for _, logged := range k.logged {
+		rec.Observe(logged.At, logged.Event)
 	}
 	return rec
 }

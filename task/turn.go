@@ -39,10 +39,10 @@ type Turn struct {
 	next     stream.Output
 	discard  func()          // drops what next holds back; see OnBreak
 	broken   bool            // the client gets nothing more, not even an end
-	detached bool            // the turn goes on without its client
+	detached bool            // the turn continues without its client
 	left     bool            // the client has: a write has failed
 	presence atomic.Int32    // of the client: present, absent or over
-	durable  bool            // another process can go on with it
+	durable  bool            // another process can continue with it
 	leftOff  bool            // and one will
 	fenced   bool            // and one may by now; guarded by Service.mu
 	work     context.Context // of a turn that began without a client here; else nil
@@ -72,7 +72,7 @@ type Turn struct {
 	// traced says that the store has what the turn adds to the trace, or never will.
 	traced bool
 	gone   bool // another process owns the task now
-	// noRoom says that the log was given up for want of room, until the client hears of it.
+	// noRoom says that the log was given up for want of room, until the client learns of it.
 	noRoom atomic.Bool
 	short  bool // the document at the end is without the answer
 }
@@ -126,7 +126,7 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 	if t.broken {
 		return ErrBroken
 	}
-	t.told(ev)
+	t.sent(ev)
 	if start, ok := ev.(*stream.Start); ok {
 		named := *start
 		named.TaskID, named.TurnID = t.task, t.id
@@ -136,7 +136,7 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 		return t.leaveOff()
 	}
 	t.said.note(ev)
-	t.trace.Hear(s.At, ev)
+	t.trace.Observe(s.At, ev)
 	t.log(s, ev)
 	if t.left {
 		return nil
@@ -168,7 +168,7 @@ func cut(text string) string {
 	return head
 }
 
-// leave notes that the client has left. A turn that goes on without it has no error then.
+// leave notes that the client has left. A turn that continues without it has no error then.
 func (t *Turn) leave(err error) error {
 	if err == nil || !t.detached {
 		return err
@@ -181,7 +181,7 @@ func (t *Turn) leave(err error) error {
 // Values of Turn.presence.
 const (
 	present = iota
-	absent  // and the turn is counted as one that goes on alone
+	absent  // and the turn is counted as one that continues alone
 	over    // the turn is
 )
 
@@ -194,9 +194,9 @@ func (t *Turn) Left() {
 }
 
 // handOn appends what came since the last time to the log, and then hands it to the client.
-// Before a client hears of the end the task has its state: what the client sends next may
-// depend on that. A turn that another process goes on with has not ended, whatever its
-// client receives.
+// Before a client learns of the end the task has its state: what the client sends next may
+// depend on that. A turn that another process continues with has not ended, whatever its client
+// receives.
 //
 // It needs mu.
 func (t *Turn) handOn() error {
@@ -279,7 +279,7 @@ func (t *Turn) arrived(end int) bool {
 }
 
 // lose ends a turn that another process has closed because it took this one for dead. A task
-// that is not there any more was removed, or the store has lost it: then the turn goes on.
+// that is not there any more was removed, or the store has lost it: then the turn continues.
 func (t *Turn) lose() {
 	_, err := t.service.cfg.Store.Task(t.ctx, t.task)
 	switch {
@@ -293,7 +293,7 @@ func (t *Turn) lose() {
 	}
 }
 
-// giveUp removes the log: one with a gap must not be read. The turn goes on, and cannot be
+// giveUp removes the log: one with a gap must not be read. The turn continues, and cannot be
 // resumed.
 func (t *Turn) giveUp() {
 	t.logging = false

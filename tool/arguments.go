@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxProblems is how many problems of a call's arguments the model is told.
+	// maxProblems is how many problems of a call's arguments the model receives.
 	maxProblems = 5
 	// maxProblem is how many bytes each may have, and maxListed how many names or
 	// values are listed in one.
@@ -27,8 +27,7 @@ const (
 )
 
 // Check returns the arguments of the tool of that name as they go to its server, {}
-// where the model wrote none, or a ToolFailed error that tells the model what to
-// correct.
+// where the model wrote none, or a ToolFailed error that informs the model what to correct.
 //
 // The check takes a bounded time and ends with ctx, whose error the ToolFailed
 // error then wraps. Any number of checks may run at once.
@@ -151,7 +150,7 @@ func problems(e *jsonschema.ValidationError) string {
 }
 
 // leaves returns the errors that say what is wrong: those without causes, and
-// anyOf and oneOf, whose causes each tell of one branch only.
+// anyOf and oneOf, whose causes each report one branch only.
 func leaves(e *jsonschema.ValidationError, found []*jsonschema.ValidationError) []*jsonschema.ValidationError {
 	switch e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
@@ -215,8 +214,8 @@ func problem(e *jsonschema.ValidationError) string {
 	return "is not allowed"
 }
 
-// alternatives tells of a value that fits no branch. If all branches only want
-// another type, as for an optional value (string or null), that is said.
+// alternatives reports a value that fits no branch. If all branches only want another type, as
+// for an optional value (string or null), that is said.
 func alternatives(e *jsonschema.ValidationError) string {
 	if len(e.Causes) == 0 {
 		return "fits more than one form, where only one is allowed"

@@ -137,8 +137,8 @@ func FuzzProgramSize(f *testing.F) {
 	})
 }
 
-// heldContext ends when told to; it tells that it was asked, and keeps the caller
-// waiting until then.
+// heldContext ends when asked to; it says that it was asked, and keeps the caller waiting until
+// then.
 type heldContext struct {
 	context.Context
 	asked   chan struct{}
@@ -154,7 +154,7 @@ func (c *heldContext) Err() error {
 	return context.Canceled
 }
 
-func TestQuickCheckBesideASlowOne(t *testing.T) {
+func TestQuickCheckNextToASlowOne(t *testing.T) {
 	t.Parallel()
 	c := mustCompile(t, slowCheck)
 	held := &heldContext{Context: t.Context(), asked: make(chan struct{}), release: make(chan struct{})}
@@ -182,7 +182,7 @@ func TestQuickCheckBesideASlowOne(t *testing.T) {
 	}
 }
 
-// Checks beside each other do not share a budget.
+// Checks alongside each other do not share a budget.
 func TestChecksCountEachForItself(t *testing.T) {
 	t.Parallel()
 	c := mustCompile(t, `{"properties":{"items":{"items":{"properties":{"a":{"type":"string"}}}}}}`)

@@ -22,7 +22,7 @@ const (
 	maxProgram = 16_384
 )
 
-// What parsing costs beside the instructions that come of it, in the time that one
+// What parsing costs alongside the instructions that come of it, in the time that one
 // instruction takes (0.5 µs).
 const (
 	// classWork is for a class of Unicode (\p{L}): a thousand ranges, 80 µs at most.
@@ -80,7 +80,7 @@ func (p *patterns) read(text string) (jsonschema.Regexp, error) {
 	if len(text) > maxPattern {
 		return nil, errLongPattern
 	}
-	if err := p.take(1 + parseWork(text)); err != nil {
+	if err := p.reserve(1 + parseWork(text)); err != nil {
 		return nil, err
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
@@ -88,7 +88,7 @@ func (p *patterns) read(text string) (jsonschema.Regexp, error) {
 		return unknownPattern(text), nil
 	}
 	size := programSize(tree)
-	if err := p.take(size + classSize(tree)); err != nil {
+	if err := p.reserve(size + classSize(tree)); err != nil {
 		return nil, err
 	}
 	re, err := regexp.Compile(text)
@@ -98,8 +98,8 @@ func (p *patterns) read(text string) (jsonschema.Regexp, error) {
 	return &pattern{re, size}, nil
 }
 
-// take takes room for n instructions, if there is as much.
-func (p *patterns) take(n int) error {
+// reserve takes room for n instructions, if there is as much.
+func (p *patterns) reserve(n int) error {
 	if p.size+n > p.room {
 		return errPatterns
 	}

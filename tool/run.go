@@ -138,7 +138,7 @@ func (t *watchedText) ReadRune() (rune, int, error) {
 	return t.Reader.ReadRune()
 }
 
-// uniqueWork returns what it costs to tell that the items of a list differ.
+// uniqueWork returns what it costs to say that the items of a list differ.
 func (r *run) uniqueWork(list []any) int {
 	if n := len(list); n <= 20 { // the validator compares each with each
 		return n * r.size(list)

@@ -40,16 +40,16 @@ func FuzzSchema(f *testing.F) {
 	f.Fuzz(func(t *testing.T, schema, args string) {
 		began := time.Now()
 		s, work, err := Compile(jsontext.Value(schema), maxToolWork)
-		if took := time.Since(began); took > 20*time.Second || work > maxToolWork+maxProgram/patternUnit {
-			t.Errorf("compiling took %v and %d units of work", took, work)
+		if elapsed := time.Since(began); elapsed > 20*time.Second || work > maxToolWork+maxProgram/patternUnit {
+			t.Errorf("compiling took %v and %d units of work", elapsed, work)
 		}
 		if err != nil {
 			return
 		}
 		began = time.Now()
 		defer func() {
-			if took := time.Since(began); took > 20*time.Second { // alone: 0.3 s at most
-				t.Errorf("checking took %v", took)
+			if elapsed := time.Since(began); elapsed > 20*time.Second { // alone: 0.3 s at most
+				t.Errorf("checking took %v", elapsed)
 			}
 		}()
 		if _, fault := s.Check(t.Context(), "tool", jsontext.Value(args)); fault != nil && len(fault.Hint) > 2000 {

@@ -121,7 +121,7 @@ type Result struct {
 	Name string
 	// Text is what the model is given.
 	Text string
-	// IsError marks a result that tells of a failure.
+	// IsError marks a result that reports a failure.
 	IsError bool
 	// Cached says that the tool was not run: this is what it said before.
 	Cached bool

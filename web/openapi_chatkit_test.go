@@ -10,7 +10,7 @@ import (
 )
 
 // A ChatKit request that the server takes, the schema takes; what the schema refuses,
-// the server refuses. What a type of request needs is told in words only.
+// the server refuses. What a type of request needs is written in words only.
 func TestChatKitRequestsMatchTheirSchema(t *testing.T) {
 	t.Parallel()
 	schema := strict(t)("ChatKitRequest")

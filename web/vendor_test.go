@@ -36,7 +36,7 @@ func TestVendoredFilesAreUnchanged(t *testing.T) {
 }
 
 // Who gets the script gets its licence, from the same place.
-func TestLicenceIsServedBesideTheVendoredFile(t *testing.T) {
+func TestLicenceIsServedNextToTheVendoredFile(t *testing.T) {
 	t.Parallel()
 	licence, err := fs.ReadFile(web.Files(), "marked.license.txt")
 	if err != nil || !strings.Contains(string(licence), "Permission is hereby granted") {

@@ -11,8 +11,7 @@ import (
 var files embed.FS
 
 // Files returns all files, in one folder: index.html, which is meant for /, what
-// it loads from beside it, and openapi.yaml. The page needs nothing from anywhere
-// else and no inline script or style, so that a Content-Security-Policy of
-// "default-src 'none'" with 'self' for script, style, img and connect fits it, and
-// blob: for the frame of an e-mail.
+// it loads from alongside it, and openapi.yaml. The page needs nothing from anywhere else and
+// no inline script or style, so that a Content-Security-Policy of "default-src 'none'" with
+// 'self' for script, style, img and connect fits it, and blob: for the frame of an e-mail.
 func Files() fs.FS { return files }

@@ -27,7 +27,7 @@ type outcome struct {
 	value    any // of a condition's expression
 	critic   any
 	decision *Decision
-	failed   *fault.Error // an edge goes on from there; nil: it did not fail
+	failed   *fault.Error // an edge continues from there; nil: it did not fail
 	unknown  []string     // calls of which nobody knows what became
 }
 
@@ -67,7 +67,7 @@ func (r *Run) end(ctx context.Context, n *node, o *outcome) (skipped []*node, er
 		e.Wrote = append(o.decision.wrote(), e.Wrote...)
 	}
 	v.known = nil // the node's own fields count for its edges
-	if e.Taken, err = v.take(ctx, n, o); err != nil {
+	if e.Followed, err = v.follow(ctx, n, o); err != nil {
 		return nil, inNode(n, err)
 	}
 	r.Messages = append(r.Messages, o.messages...)
@@ -81,7 +81,7 @@ func (r *Run) end(ctx context.Context, n *node, o *outcome) (skipped []*node, er
 //
 // Both bounds are in bytes: maxState for one text, maxMessages for all that the run holds,
 // arguments of calls included. The run fails with workflow_limit; nothing is cut, because a
-// node that reads half a text would go on from something that nobody said.
+// node that reads half a text would continue from something that nobody said.
 func (r *Run) room(o *outcome) error {
 	size := 0
 	for _, m := range o.messages {
@@ -187,11 +187,11 @@ func word(value any) (string, error) {
 	return text, nil
 }
 
-// take returns the edges that are taken from a node.
+// follow returns the edges that are taken from a node.
 //
 // Several edges of one node can be taken: that begins parallel branches. A condition takes
 // exactly one. An edge without a condition is always taken.
-func (v *view) take(ctx context.Context, n *node, o *outcome) (taken []int, err error) {
+func (v *view) follow(ctx context.Context, n *node, o *outcome) (followed []int, err error) {
 	if n.kind.chooses() {
 		e, err := v.choose(ctx, n, o)
 		if err != nil {
@@ -207,17 +207,17 @@ func (v *view) take(ctx context.Context, n *node, o *outcome) (taken []int, err 
 			}
 		}
 		if yes {
-			taken = append(taken, e.number)
+			followed = append(followed, e.number)
 		}
 	}
-	return taken, nil
+	return followed, nil
 }
 
 // checkpoint returns the run as it is now, as the next checkpoint. since is how much of
 // it the one before had.
 //
 // It gives the checkpoint its number and raises Progress.Sequence, so it is called once for
-// each checkpoint. The lists are copied: the keeper may hold them while the run goes on.
+// each checkpoint. The lists are copied: the keeper may hold them while the run continues.
 func (r *Run) checkpoint(since counts, status string, elapsed time.Duration) *Checkpoint {
 	r.Progress.Elapsed = elapsed
 	c := &Checkpoint{
@@ -233,7 +233,7 @@ func (r *Run) checkpoint(since counts, status string, elapsed time.Duration) *Ch
 		o := &c.Progress.Frontier[i]
 		o.Entry = o.Entry.kept()
 	}
-	c.Progress.Told = slices.Clone(r.Progress.Told)
+	c.Progress.Sent = slices.Clone(r.Progress.Sent)
 	return c
 }
 

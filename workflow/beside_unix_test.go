@@ -29,9 +29,9 @@ import (
 	"sluice/task"
 )
 
-// talker says the canary beside a call, and not in the answer that follows. Its judge lets
-// no text pass that has the canary, and its refinement has none. It keeps what it is asked
-// for answers.
+// talker says the canary alongside a call, and not in the answer that follows. Its judge lets
+// no text pass that has the canary, and its refinement has none. It keeps what it is asked for
+// answers.
 type talker struct {
 	mu    sync.Mutex // guards the field below
 	asked []string
@@ -138,10 +138,10 @@ func wantNoneBelow(t *testing.T, dir string) {
 	}
 }
 
-// What an agent says beside a call is of the answer: while that is held back, and when it
-// was withheld, it is in no store. All that is ever written to one is looked at: each write
-// to the memory, the file with its journal, and the append-only file of Redis.
-func TestWordsBesideCallsAreNowhere(t *testing.T) {
+// What an agent says alongside a call is of the answer: while that is held back, and when it
+// was withheld, it is in no store. All that is ever written to one is looked at: each write to
+// the memory, the file with its journal, and the append-only file of Redis.
+func TestWordsNextToCallsAreNowhere(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
 		"a turn":   `{"input":"Pay","conversation_id":"conv_1","user_id":"ann"}`,
@@ -164,9 +164,9 @@ func TestWordsBesideCallsAreNowhere(t *testing.T) {
 				}
 				var paid atomic.Int64
 				f := talks(t, talking(fmt.Sprintf(wholetest.WithheldYAML, "graceful"), wholetest.NewCountedBank(t, &paid)), new(talker), in, env)
-				told := f.Serve("/chat/stream", body, io.Discard)
-				if !strings.Contains(told, `"outcome":"refined"`) || strings.Contains(strings.Join(wholetest.Drafts(told), ""), wholetest.Canary) != strings.Contains(body, "drafts") || paid.Load() != 1 {
-					t.Errorf("paid %d times: %s", paid.Load(), told)
+				got := f.Serve("/chat/stream", body, io.Discard)
+				if !strings.Contains(got, `"outcome":"refined"`) || strings.Contains(strings.Join(wholetest.Drafts(got), ""), wholetest.Canary) != strings.Contains(body, "drafts") || paid.Load() != 1 {
+					t.Errorf("paid %d times: %s", paid.Load(), got)
 				}
 				if engine != "memory" {
 					wantNoneBelow(t, dir)
@@ -176,11 +176,11 @@ func TestWordsBesideCallsAreNowhere(t *testing.T) {
 	}
 }
 
-// A run whose gateway loses the store behind the call of its agent goes on with another one,
+// A run whose gateway loses the store behind the call of its agent continues with another one,
 // which does not call again. The model gets its call, with its signature, and the result. The
-// words beside the call it gets only where the answer is not held back: there it is asked
+// words alongside the call it gets only where the answer is not held back: there it is asked
 // what it would have been asked without a take-over, byte for byte.
-func TestWordsBesideCallsInATakenOverRun(t *testing.T) {
+func TestWordsNextToCallsInATakenOverRun(t *testing.T) {
 	t.Parallel()
 	const body = `{"input":"Pay","workflow":"flow"}`
 	for name, tt := range map[string]struct {
@@ -201,14 +201,14 @@ func TestWordsBesideCallsInATakenOverRun(t *testing.T) {
 				if tt.held {
 					in = watchful{kept, t}
 				}
-				away := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
-				away.After.Store(after)
-				one := talks(t, file, new(talker), away, nil)
+				down := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
+				down.After.Store(after)
+				one := talks(t, file, new(talker), down, nil)
 				one.Serve("/chat/stream", body, io.Discard)
 				one.Close()
 				id := wholetest.Only(t, kept)
 				v, err := kept.Value(t.Context(), store.RunKey(id))
-				if !away.Off.Load() || paid.Load() == 0 || err != nil || !bytes.Contains(v.Data, []byte(`"journal"`)) {
+				if !down.Off.Load() || paid.Load() == 0 || err != nil || !bytes.Contains(v.Data, []byte(`"journal"`)) {
 					continue
 				}
 				journaled++

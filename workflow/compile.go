@@ -1,6 +1,6 @@
 // This file makes a Workflow of a Definition. Each step reports all faults that it finds,
-// and the steps go on after a fault where they can: the author of a file sees the whole
-// list at once, as Problems with pointers into the file.
+// and the steps continue after a fault where they can: the author of a file sees the whole list
+// at once, as Problems with pointers into the file.
 //
 // It stands on graph.go for order and cycles, and on expression.go and template.go for
 // texts. It leaves to the gateway whether agents and tools exist, for that can change while
@@ -26,7 +26,7 @@ const (
 	metadataPrefix = "metadata."
 )
 
-// maxCycles is how many cycles of one workflow are told.
+// maxCycles is how many cycles of one workflow are reported.
 const maxCycles = 10
 
 // Workflow is a Definition that can be run. It never changes.
@@ -132,7 +132,7 @@ func (w *Workflow) Agents() (ids []string) {
 
 // NeedsStore says whether a person is asked.
 //
-// A question outlives its stream, and without a store nothing would be there to go on with.
+// A question outlives its stream, and without a store nothing would be there to continue with.
 func (w *Workflow) NeedsStore() bool {
 	return len(w.def.Checkpoints) > 0 || slices.ContainsFunc(w.def.Nodes, func(n Node) bool { return n.Type.asks() })
 }
@@ -160,7 +160,7 @@ func at(n *node, keys ...string) string {
 	return string(p)
 }
 
-// join makes the graph. Edges of nodes that there are not are left out.
+// join makes the graph. Edges of nodes that do not exist are left out.
 //
 // The edge itself stays in the list, so that its other faults are found too; but no node
 // has it, so the steps on the graph need not look for nil.

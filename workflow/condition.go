@@ -35,12 +35,12 @@ func (conditionKind) compile(c *compiler, n *node) {
 // begin evaluates the expression on the goroutine of the run, as an evaluation is bounded
 // to 50 ms.
 //
-// An expression that fails ends the run: there is no result on which an edge could go on.
+// An expression that fails ends the run: there is no result on which an edge could continue.
 func (conditionKind) begin(x *execution, n *node, o *Open, _ bool) {
 	if !x.admit() {
 		return
 	}
-	x.tell(n, o, stream.NodeStarted)
+	x.emitNode(n, o, stream.NodeStarted)
 	out := o.Decision.outcome(n)
 	if n.expression != nil {
 		var err error

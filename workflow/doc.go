@@ -5,5 +5,5 @@
 //
 // What a run has come to is a Run: a value that can be stored, read in another process
 // and gone on with. A Runner is a thin thing around it: it does what the Run says is to
-// be done next, and tells what happens as it happens.
+// be done next, and says what happens as it happens.
 package workflow

@@ -22,8 +22,8 @@ func (x *execution) end(k *worker, out *outcome, err error) {
 	x.working = slices.DeleteFunc(x.working, func(other *worker) bool { return other == k })
 	k.finish()
 	k.endSpan(err)
-	took := time.Since(k.began)
-	x.runner.counts.ended(k.n.Type, took)
+	elapsed := time.Since(k.began)
+	x.runner.counts.ended(k.n.Type, elapsed)
 	x.state.Progress.Iterations, x.state.Progress.Acted = int(x.count.Load()), x.acted.Load()
 	x.figures(k)
 	o := x.state.find(k.n.ID)
@@ -35,29 +35,29 @@ func (x *execution) end(k *worker, out *outcome, err error) {
 		return
 	}
 	if no, ok := errors.AsType[*rejection](err); ok && x.err == nil {
-		x.settleDecision(k.n, o, no.decision, took)
+		x.settleDecision(k.n, o, no.decision, elapsed)
 		return
 	}
 	if err != nil {
 		if out, err = x.forgive(k, err); err != nil {
-			x.failed(k.n, o, err, took)
+			x.failed(k.n, o, err, elapsed)
 			return
 		}
 	}
 	if x.err != nil { // another node has ended the run
-		x.failed(k.n, o, x.err, took)
+		x.failed(k.n, o, x.err, elapsed)
 		return
 	}
 	out.unknown = x.unknown.of(k.n.ID)
-	x.close(k.n, *o, out, took)
+	x.close(k.n, *o, out, elapsed)
 }
 
-// forgive makes an outcome of a failure if an edge of the node goes on from there; else
-// the failure is the run's.
+// forgive makes an outcome of a failure if an edge of the node continues from there; else the
+// failure is the run's.
 //
 // Never forgiven are faults of the run itself (fatal), our own bugs (internal_error) and
 // our own lack of room (overloaded): an edge for failures is meant for upstreams and tools.
-// A forgiven failure is told as an error event that does not end the stream, and becomes a
+// A forgiven failure is reported as an error event that does not end the stream, and becomes a
 // message that later nodes read.
 func (x *execution) forgive(k *worker, err error) (*outcome, error) {
 	if cause := fault.Cause(x.ctx); cause != nil {
@@ -84,15 +84,15 @@ func (x *execution) forgive(k *worker, err error) (*outcome, error) {
 	return out, nil
 }
 
-// close takes the outcome of a node into the run, keeps that, and tells it.
+// close takes the outcome of a node into the run, keeps that, and reports it.
 //
 // A failure to take it is the run's: an assignment, an edge, or a bound. The event comes
 // after the save. Its output is left out for a node that speaks while the answer is held
 // back, since that would show what the check may refuse.
-func (x *execution) close(n *node, o Open, out *outcome, took time.Duration) {
+func (x *execution) close(n *node, o Open, out *outcome, elapsed time.Duration) {
 	skipped, err := x.state.end(x.ctx, n, out)
 	if err != nil {
-		x.failed(n, &o, err, took)
+		x.failed(n, &o, err, elapsed)
 		return
 	}
 	if x.state.over() {
@@ -107,7 +107,7 @@ func (x *execution) close(n *node, o Open, out *outcome, took time.Duration) {
 	if n.Repeat != nil {
 		ev.Iteration = out.rounds
 	}
-	millis := took.Milliseconds()
+	millis := elapsed.Milliseconds()
 	ev.Millis = &millis
 	if !x.held || !n.speaks {
 		ev.Output = outputOf(out)
@@ -121,7 +121,7 @@ func (x *execution) close(n *node, o Open, out *outcome, took time.Duration) {
 	x.out.Flush()
 }
 
-// outputOf returns what a node's event tells of its result.
+// outputOf returns what a node's event says about its result.
 //
 // It is the text, a condition's value, or the action of a person with what they said, whichever
 // there is, cut to maxOutput bytes at the end of a character.
@@ -142,9 +142,9 @@ func outputOf(out *outcome) string {
 }
 
 // failed is the end of a node that failed for good, and of the run.
-func (x *execution) failed(n *node, o *Open, why error, took time.Duration) {
+func (x *execution) failed(n *node, o *Open, why error, elapsed time.Duration) {
 	ev := x.event(n, o, stream.NodeFailed)
-	millis := took.Milliseconds()
+	millis := elapsed.Milliseconds()
 	ev.Millis, ev.ErrorType = &millis, fault.From(why).Type
 	x.out.Emit(ev)
 	x.logNode(ev)
@@ -156,16 +156,16 @@ func (x *execution) failed(n *node, o *Open, why error, took time.Duration) {
 // The reason is that of a node that speaks, and the first that is not a plain stop stays,
 // also if a later node ended with one.
 func (x *execution) figures(k *worker) {
-	x.result.Model = append(x.result.Model, k.took.Model...)
-	x.result.Tools = append(x.result.Tools, k.took.Tools...)
-	x.result.Keyed = x.result.Keyed || k.took.Keyed
-	x.state.Progress.Usage.Add(k.took.Usage)
-	for _, key := range k.took.Models {
+	x.result.Model = append(x.result.Model, k.result.Model...)
+	x.result.Tools = append(x.result.Tools, k.result.Tools...)
+	x.result.Keyed = x.result.Keyed || k.result.Keyed
+	x.state.Progress.Usage.Add(k.result.Usage)
+	for _, key := range k.result.Models {
 		if !slices.Contains(x.result.Models, key) {
 			x.result.Models = append(x.result.Models, key)
 		}
 	}
-	if k.n.speaks && k.took.Reason.Success() && (x.result.Reason == "" || x.result.Reason == stream.Stop) {
-		x.result.Reason = k.took.Reason
+	if k.n.speaks && k.result.Reason.Success() && (x.result.Reason == "" || x.result.Reason == stream.Stop) {
+		x.result.Reason = k.result.Reason
 	}
 }

@@ -1,5 +1,5 @@
 // This file carries a run on from where it stands to its end or to the next question to
-// people. The execution alone changes a Run while it is going on, and emits its events.
+// people. The execution alone changes a Run while it is continuing, and emits its events.
 //
 // For each change there is one order: the Run changes in memory, the checkpoint is saved,
 // then the event is emitted. So a client never sees something that a process after a crash
@@ -59,11 +59,11 @@ type execution struct {
 	acted   atomic.Bool  // a call was made that must not be made twice, also by workers
 	unknown *unknownCalls
 	err     error // that ends the run
-	lost    bool  // the records are not ours any more, or away
+	lost    bool  // the records are not ours any more, or unavailable
 
 	caller   context.Context // of who is given the Result
 	held     bool            // the answer is, until it was checked
-	withheld []*node         // that have ended, and of which no checkpoint tells yet
+	withheld []*node         // that have ended, and of which no checkpoint reports yet
 }
 
 // run belongs to the execution from here on. The caller must call stop in the end, or the
@@ -107,15 +107,15 @@ func (x *execution) run() (stream.Result, error) {
 	return x.result, x.final(x.err)
 }
 
-// final returns the error of a run as its client is to hear of it: where a call was made
-// that must not be made twice, or the run goes on by itself, nobody must send the same
-// request again.
+// final returns the error of a run as its client is to learn of it: where a call was made that
+// must not be made twice, or the run continues by itself, nobody must send the same request
+// again.
 func (x *execution) final(err error) error {
 	if err == nil || !x.acted.Load() && !Left(err) {
 		return err
 	}
 	if _, bug := errors.AsType[*stream.Panic](err); bug {
-		return err // a panic is told as such, and never as recoverable
+		return err // a panic is reported as such, and never as recoverable
 	}
 	f := *fault.From(err)
 	f.Acted = true
@@ -129,7 +129,7 @@ func (x *execution) enter() (leave func()) {
 	if x.runner.cfg.Enter == nil || x.err != nil {
 		return nil
 	}
-	x.out.Flush() // who waits hears that the run is there
+	x.out.Flush() // who waits learns that the run is there
 	leave, err := x.runner.cfg.Enter(x.ctx)
 	if err != nil {
 		x.fail(err)
@@ -139,19 +139,19 @@ func (x *execution) enter() (leave func()) {
 
 // keep saves where the run stands, before anything is done.
 //
-// A run that has failed before, whose caller did not hear of it, fails again with the same
+// A run that has failed before, whose caller did not learn of it, fails again with the same
 // fault: no node runs, nothing is written. A run that was taken over is not saved here: its
 // claim is in the record already.
 func (x *execution) keep() {
 	x.log("workflow_started", nil)
 	p := &x.state.Progress
 	switch {
-	case p.Failure != nil: // and nobody was told
+	case p.Failure != nil: // and nobody was informed
 		x.lost = true
 		x.fail(&fault.Error{Type: p.Failure.Type, Message: p.Failure.Message})
 	case p.Sequence == 0:
 		x.save(CheckpointCreated)
-	case x.state.from == nil || !x.state.from.taken:
+	case x.state.from == nil || !x.state.from.orphaned:
 		x.save(CheckpointResumed)
 	}
 }
@@ -159,7 +159,7 @@ func (x *execution) keep() {
 // loop works until nothing can be done any more.
 //
 // It ends with an error, with the end of the run, or with a question that has gone out.
-// pause returns false where nobody can be asked: then the refused calls go on, and the loop
+// pause returns false where nobody can be asked: then the refused calls continue, and the loop
 // with them.
 func (x *execution) loop() {
 	defer x.running.Wait()
@@ -288,7 +288,7 @@ func tooMany() error {
 func (x *execution) start(n *node, o *Open) *worker {
 	k := newWorker(x, n, *o)
 	x.working = append(x.working, k)
-	x.tell(n, o, stream.NodeStarted)
+	x.emitNode(n, o, stream.NodeStarted)
 	x.out.Flush()
 	return k
 }
@@ -349,15 +349,15 @@ func (x *execution) event(n *node, o *Open, status stream.NodeStatus) *stream.No
 	return &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: o.Attempt}
 }
 
-// tell emits such an event.
-func (x *execution) tell(n *node, o *Open, status stream.NodeStatus) {
+// emitNode emits such an event.
+func (x *execution) emitNode(n *node, o *Open, status stream.NodeStatus) {
 	x.out.Emit(x.event(n, o, status))
 }
 
 // save keeps a checkpoint. Where that fails nothing begins any more.
 //
 // While the end of a node is withheld nothing is saved, so that no checkpoint has the text
-// that was not sent. Without records only the number goes on, as questions carry it.
+// that was not sent. Without records only the number continues, as questions carry it.
 func (x *execution) save(status string) {
 	if x.err != nil || len(x.withheld) > 0 {
 		return
@@ -399,7 +399,7 @@ func (x *execution) finish() {
 	}
 }
 
-// saveFailure keeps that a run has failed, unless another process will go on with it.
+// saveFailure keeps that a run has failed, unless another process will continue with it.
 //
 // Its context does not end with the request's, which is often why the run has failed. If
 // the write fails too the run stays as its last checkpoint has it; another process takes it
@@ -423,8 +423,7 @@ func (x *execution) saveFailure() {
 	}
 }
 
-// Left says of the error of a run that another process, or this one later, goes on with
-// it.
+// Left says of the error of a run that another process, or this one later, continues with it.
 func Left(err error) bool {
 	if err == nil {
 		return false

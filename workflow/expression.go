@@ -284,7 +284,7 @@ func native(v ref.Val, depth int) (any, error) {
 // scalar makes a plain value of one that holds no others.
 //
 // Integers stay integers up to int64; a larger unsigned number becomes a float64. NaN and
-// the infinities are errors, as JSON has no word for them. Text that is no valid UTF-8 gets
+// the infinities are errors, as JSON has no word for them. Text that is not valid UTF-8 gets
 // replacement characters.
 func scalar(v ref.Val) (any, error) {
 	switch v := v.(type) {

@@ -154,7 +154,7 @@ func (l *log) Emit(ev stream.Event) error {
 
 func (l *log) Flush() error { return nil }
 
-// lines tells the events in a few words each.
+// lines reports the events in a few words each.
 func (l *log) lines() (lines []string) {
 	for _, ev := range l.events {
 		switch e := ev.(type) {

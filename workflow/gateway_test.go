@@ -81,8 +81,8 @@ func TestWorkflowRequests(t *testing.T) {
 	}
 }
 
-// Workflows are read again with the agents. A run that waits goes on with the definition
-// that it began with.
+// Workflows are read again with the agents. A run that waits continues with the definition that
+// it began with.
 func TestWorkflowsReload(t *testing.T) {
 	t.Parallel()
 	const before = "agents: {a: {description: x}}\nworkflows: {one: {nodes: {h: {type: human, prompt: q}, n: {type: agent, agent: a}}, edges: [{from: h, to: n}]}}\n"

@@ -31,7 +31,7 @@ type node struct {
 
 	checkpoint bool // a person is asked before it
 	speaks     bool // its text is part of the answer
-	forgiving  bool // an edge looks at result.is_error: a failure goes on
+	forgiving  bool // an edge looks at result.is_error: a failure continues
 }
 
 // edge is an edge of the graph.

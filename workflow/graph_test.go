@@ -172,18 +172,18 @@ func TestParallelAgreesWithTryingAllChoices(t *testing.T) {
 	for range 3000 {
 		d, kinds := randomChoices(r)
 		_, problems := workflow.Compile(d)
-		told := false
+		reported := false
 		for _, p := range problems {
 			if strings.Contains(p.Text, "can run at the same time") {
-				told = true
+				reported = true
 			} else {
 				t.Fatalf("%+v: %v", d, p)
 			}
 		}
 		want := bothRun(d, kinds)
 		met[want]++
-		if told != want {
-			t.Fatalf("told %v, want %v: %s", told, want, text(d))
+		if reported != want {
+			t.Fatalf("told %v, want %v: %s", reported, want, text(d))
 		}
 	}
 	if met[true] < 100 || met[false] < 100 {

@@ -12,13 +12,13 @@ import (
 
 // While an answer is held back until it was checked, nothing of it is kept: the nodes that
 // end with it are checkpointed with the verdict, as what was sent in their place. Who takes
-// the run over before that runs them again. What their agents say beside their calls is of
-// the same answer: the journal has the calls and what came of them, without those words. A
-// text that other nodes go on from is part of the run's state and is kept.
+// the run over before that runs them again. What their agents say alongside their calls is of
+// the same answer: the journal has the calls and what came of them, without those words. A text
+// that other nodes continue from is part of the run's state and is kept.
 
 // hides says whether the text of a node is held back.
 //
-// That of a node that others go on from is not: it is in their requests, and a run that
+// That of a node that others continue from is not: it is in their requests, and a run that
 // forgot it could not be continued.
 func (x *execution) hides(n *node) bool { return x.held && n.speaks && len(n.out) == 0 }
 
@@ -65,7 +65,7 @@ func (x *execution) disclose() {
 // has a time limit of its own, since the request is over.
 func (x *execution) settle(sent string) error {
 	x.replace(sent)
-	if x.records == nil || sent == "" && Left(fault.Cause(x.caller)) { // then another process goes on
+	if x.records == nil || sent == "" && Left(fault.Cause(x.caller)) { // then another process continues
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), lastSave)

@@ -2,8 +2,8 @@ package workflow
 
 import "testing"
 
-// While an answer is held back nothing of its end is kept; a text that other nodes go on from
-// is. What was sent takes the place of what was held back, and nothing that may quote that
+// While an answer is held back nothing of its end is kept; a text that other nodes continue
+// from is. What was sent takes the place of what was held back, and nothing that may quote that
 // stays.
 func TestWithheldNodes(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,5 @@
-// This file is the kind human: a node that asks a person, and goes on with what they
-// decide. How runs wait for people is in people.go.
+// This file is the kind human: a node that asks a person, and continues with what they decide.
+// How runs wait for people is in people.go.
 
 package workflow
 
@@ -60,7 +60,7 @@ func (humanKind) question(x *execution, n *node) (*Question, error) {
 	return &Question{Kind: chat.AskHuman, Prompt: prompt, Schema: n.Schema, Expires: time.Now().Add(n.Timeout).UTC()}, nil
 }
 
-// begin goes on with what the person has decided.
+// begin continues with what the person has decided.
 func (humanKind) begin(x *execution, n *node, o *Open, _ bool) { x.decided(n, o) }
 
 func (humanKind) draw(*Node) (left, label, right string) { return "[/", "a person", "/]" }

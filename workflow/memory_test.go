@@ -103,10 +103,10 @@ func (k *Kept) Checkpoints() []Checkpoint {
 	return slices.Clone(k.checkpoints)
 }
 
-// Run returns the run as of its last checkpoint, for another process to go on with.
+// Run returns the run as of its last checkpoint, for another process to continue with.
 //
 // There must have been a Save. The lists are copies, so that the old run, if it is still
-// going on, changes nothing of the new one.
+// continuing, changes nothing of the new one.
 func (k *Kept) Run(w *Workflow) (*Run, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

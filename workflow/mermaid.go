@@ -34,10 +34,10 @@ func (w *Workflow) Mermaid() string {
 	return b.String()
 }
 
-// drawn returns a name that is no word of Mermaid's, as end is.
+// drawn returns a name that is not a word of Mermaid's, as end is.
 func drawn(id string) string { return "n_" + id }
 
-// escaped writes a text so that it is no part of the drawing's own language.
+// escaped writes a text so that it is not part of the drawing's own language.
 func escaped(text string) string {
 	return strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", " ", "\r", " ").Replace(text)
 }

@@ -25,6 +25,6 @@ func newInstruments(m *metrics.Registry) instruments {
 func (i *instruments) began() { i.active.Add(1) }
 func (i *instruments) left()  { i.active.Add(-1) }
 
-func (i *instruments) ended(kind NodeType, took time.Duration) {
-	i.nodes.Observe(took.Seconds(), string(kind))
+func (i *instruments) ended(kind NodeType, elapsed time.Duration) {
+	i.nodes.Observe(elapsed.Seconds(), string(kind))
 }

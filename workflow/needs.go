@@ -18,8 +18,8 @@ import (
 // Agents gives the agents that workflows name. It is safe for concurrent use.
 type Agents interface {
 	// Begin opens a session of an agent, which answers req. If req.Resumed is set the
-	// session goes on from that State, with what was decided of the calls that wait. An
-	// agent that there is not any more is an error that wraps ErrGone.
+	// session continues from that State, with what was decided of the calls that wait. An agent
+	// that does not exist any more is an error that wraps ErrGone.
 	Begin(ctx context.Context, agent string, req *chat.Request, sink stream.Sink) (Session, error)
 }
 
@@ -35,7 +35,7 @@ type Session interface {
 	Waits() *chat.Question
 	// State returns the session as one JSON value, for Request.Resumed.
 	State() (jsontext.Value, error)
-	// Silent is State without what the agent has said beside its calls.
+	// Silent is State without what the agent has said alongside its calls.
 	Silent() (jsontext.Value, error)
 	// Result returns what the session took so far; its Reason once it is over.
 	Result() stream.Result
@@ -64,21 +64,20 @@ type Reply struct {
 	Model string // the key of the model that answered
 }
 
-// Records keeps a run, so that it can be gone on with in another process. It is how
-// storage is attached to a Runner, in this way:
+// Records keeps a run, so that it can be continued in another process. It is how storage is
+// attached to a Runner, in this way:
 //
 //	r.Records = func(ctx context.Context, run *Run) (Records, error)
 //
 // is called once for each stream of a run, new or gone on with, and gives what keeps it.
 // The Runner then calls Save after each change of the Run that counts, and starts
 // nothing that follows from the change until Save has returned: a checkpoint, then the
-// next node, then the event that tells of it. While an agent node runs, Journal is
-// called after each step of its session, from the goroutine of the node; and around
-// each call of a tool that is not safe to repeat Intend and Settle, from any goroutine.
-// Begin, Intend, Settle and Journal calls of several nodes come at the same time, Save
-// calls one at a time.
+// next node, then the event that reports it. While an agent node runs, Journal is called after
+// each step of its session, from the goroutine of the node; and around each call of a tool that
+// is not safe to repeat Intend and Settle, from any goroutine. Begin, Intend, Settle and
+// Journal calls of several nodes come at the same time, Save calls one at a time.
 //
-// Who goes on with a run that another process began reads its parts back, puts what
+// Anyone who continues with a run that another process began reads its parts back, puts what
 // Journal kept last of each node into Open.Entry, and calls Restore and Runner.Continue.
 //
 // An error of any method ends the run's stream with that error, and no node starts any

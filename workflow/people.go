@@ -1,5 +1,5 @@
-// This file is how a run asks people and goes on with what they decide: before a node, at
-// a node that is a question itself, and about calls of a node that works.
+// This file is how a run asks people and continues with what they decide: before a node, at a
+// node that is a question itself, and about calls of a node that works.
 //
 // A node that asks stays in the frontier with its question. The questions of all branches
 // go out together, when nothing else can work.
@@ -26,7 +26,7 @@ func (x *execution) asks(n *node, o *Open) bool {
 //
 // The question itself goes out in pause, when nothing else can work: so all questions of
 // parallel branches come together. The checkpoint is saved before that, because other
-// branches may go on for long.
+// branches may continue for long.
 func (x *execution) ask(n *node, o *Open) {
 	q := &Question{Kind: chat.AskHuman, Prompt: "Go on with " + n.ID + "?"}
 	if own, ok := n.kind.(asking); ok {
@@ -39,7 +39,7 @@ func (x *execution) ask(n *node, o *Open) {
 			return
 		}
 	}
-	x.tell(n, o, stream.NodeStarted)
+	x.emitNode(n, o, stream.NodeStarted)
 	x.await(n, o, q)
 }
 
@@ -60,25 +60,25 @@ func (x *execution) await(n *node, o *Open, q *Question) {
 	q.Key = newUUID()
 	o.Asks = q
 	x.state.Progress.Position = n.ID
-	x.tell(n, o, stream.NodeWaiting)
+	x.emitNode(n, o, stream.NodeWaiting)
 	x.save(CheckpointAwaiting)
 	x.out.Flush()
 }
 
 func rejected(d *Decision) bool { return d.Action == string(chat.Reject) }
 
-// decided goes on with a node whose person has decided, and that runs nothing itself: one
+// decided continues with a node whose person has decided, and that runs nothing itself: one
 // that is a question, or one that was not allowed to run.
 //
 // A rejection ends the run unless an edge takes it (accepts). Of a wait that ran out
 // on_timeout decides: fail ends the run also where an edge would take a rejection.
 func (x *execution) decided(n *node, o *Open) {
-	x.tell(n, o, stream.NodeStarted)
+	x.emitNode(n, o, stream.NodeStarted)
 	x.settleDecision(n, o, o.Decision, 0)
 }
 
-// settleDecision is the end of a node at which d decides how the run goes on.
-func (x *execution) settleDecision(n *node, o *Open, d *Decision, took time.Duration) {
+// settleDecision is the end of a node at which d decides how the run continues.
+func (x *execution) settleDecision(n *node, o *Open, d *Decision, elapsed time.Duration) {
 	if rejected(d) {
 		ok, err := x.state.accepts(x.ctx, n, d)
 		if err == nil && (!ok || d.Late && n.OnTimeout == FailOnTimeout) {
@@ -89,11 +89,11 @@ func (x *execution) settleDecision(n *node, o *Open, d *Decision, took time.Dura
 			err = &fault.Error{Type: fault.ApprovalRejected, Message: message}
 		}
 		if err != nil {
-			x.failed(n, o, err, took)
+			x.failed(n, o, err, elapsed)
 			return
 		}
 	}
-	x.close(n, *o, d.outcome(n), took)
+	x.close(n, *o, d.outcome(n), elapsed)
 }
 
 // accepts says whether an edge takes a rejection: one whose condition looks at the
@@ -121,7 +121,7 @@ func (r *Run) accepts(ctx context.Context, n *node, d *Decision) (bool, error) {
 }
 
 // pause ends the stream with the questions that wait. It returns false if nobody can be
-// asked: then the calls that wait are refused, and the run goes on.
+// asked: then the calls that wait are refused, and the run continues.
 //
 // It runs when all workers have ended and the frontier has only nodes that wait. It returns
 // true if the stream is to end, with a question or an error. The record is written before
@@ -188,8 +188,8 @@ func (x *execution) wait() error {
 
 // refuse answers questions that nobody can be asked.
 //
-// Calls are refused and the agent hears why. A node that asks itself, and a call of unknown
-// outcome, cannot go on without an answer: the run fails.
+// Calls are refused and the agent learns why. A node that asks itself, and a call of unknown
+// outcome, cannot continue without an answer: the run fails.
 func (x *execution) refuse(why string) {
 	x.state.Progress.Status = StatusRunning
 	for i := range x.state.Progress.Frontier {

@@ -69,7 +69,7 @@ func TestWhatAPersonWritesAtACheckpoint(t *testing.T) {
 }
 
 // A tool node that a person has not allowed is no node that failed: an edge on the decision
-// goes on, one on an error does not.
+// continues, one on an error does not.
 func TestRejectedToolNode(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ edge, want string }{

@@ -151,7 +151,7 @@ func (r *refusing) PutValue(ctx context.Context, key string, v store.Value, ttl 
 	return r.Store.PutValue(ctx, key, v, ttl)
 }
 
-// What became of a call, and the store did not take, the same process knows when it goes on
+// What became of a call, and the store did not take, the same process knows when it continues
 // with the run: nobody is asked.
 func TestOwnResultIsKnown(t *testing.T) {
 	t.Parallel()

@@ -124,9 +124,9 @@ type lockedTools struct{ *tools }
 
 func (l lockedTools) Call(_ context.Context, c tool.Call) (tool.Result, error) { return l.answer(c) }
 
-// Each run ends; each node is told once per attempt; checkpoints are numbered without a
-// gap, and what was saved makes the run again; the order in which parallel nodes end
-// changes nothing.
+// Each run ends; each node is reported once per attempt; checkpoints are numbered without a
+// gap, and what was saved makes the run again; the order in which parallel nodes end changes
+// nothing.
 func TestRandomRuns(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(6, 7))
@@ -156,14 +156,14 @@ func TestRandomRuns(t *testing.T) {
 
 func checkRun(t *testing.T, d workflow.Definition, kept *workflow.Kept, l *log, o outcome) {
 	t.Helper()
-	told := map[string][]string{}
+	reported := map[string][]string{}
 	for _, ev := range l.events {
 		if e, ok := ev.(*stream.NodeRun); ok {
-			told[e.NodeID] = append(told[e.NodeID], string(e.Status))
+			reported[e.NodeID] = append(reported[e.NodeID], string(e.Status))
 		}
 	}
 	for _, n := range d.Nodes {
-		switch got := strings.Join(told[n.ID], " "); got {
+		switch got := strings.Join(reported[n.ID], " "); got {
 		case "started completed", "skipped", "started failed":
 		case "":
 			if o.Reason == stream.Stop {

@@ -103,8 +103,8 @@ func outcomeUnknown(ctx context.Context, err error) bool {
 	return f != nil && !f.NoEffect && (f.Unknown || f.Type == fault.Internal || ctx.Err() != nil)
 }
 
-// asksOutcome returns what a person must say before the node can go on, or why the records
-// of the run took a call no more, which no model need hear of; nil: nothing.
+// asksOutcome returns what a person must say before the node can continue, or why the records
+// of the run took a call no more, which no model need learn of; nil: nothing.
 //
 // It is asked after each step and call. The error is a *waiting, or one that ends the run.
 func (k *worker) asksOutcome() error {
@@ -132,7 +132,7 @@ func (k *worker) made() map[string]int {
 	return maps.Clone(r.made)
 }
 
-// remade goes on counting where the process before has stopped.
+// remade continues counting where the process before has stopped.
 //
 // Without that the second of two equal calls would get the key of the first, and its
 // result.
@@ -155,7 +155,7 @@ func (r *recorder) unknown(i *Intent, spec *tool.Spec, call tool.Call, f fault.E
 	if f.Service == "" {
 		f.Service = "mcp:" + spec.Server
 	}
-	if k.x.records == nil || k.x.runner.cfg.Tell != nil && k.x.runner.cfg.Tell(spec.Server) {
+	if k.x.records == nil || k.x.runner.cfg.ReportLost != nil && k.x.runner.cfg.ReportLost(spec.Server) {
 		return &f
 	}
 	r.mu.Lock()
@@ -200,8 +200,8 @@ func (k *worker) outcomeOf(key string) *Outcome {
 // its result after it: no intent, no call.
 //
 // What a person has said of the call comes before what the store knows, and both before what
-// is not known of equal calls. While the run itself is being ended nobody is asked: who goes
-// on with it finds the intent.
+// is not known of equal calls. While the run itself is being ended nobody is asked: who
+// continues with it finds the intent.
 func (r *recorder) Call(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
 	if spec == nil || spec.Annotations.Repeatable() {
 		return run(ctx, call)

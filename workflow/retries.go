@@ -9,10 +9,10 @@ import (
 
 // blindRetries finds edges on which a run would make a call again without knowing what
 // became of the first: from a node of a tool on result.is_error to a node of the same tool,
-// where nothing looks at result.unknown. tells are the servers of which no person is asked.
-func (w *Workflow) blindRetries(tells []string) (problems []Problem) {
+// where nothing looks at result.unknown. reporting are the servers of which no person is asked.
+func (w *Workflow) blindRetries(reporting []string) (problems []Problem) {
 	for _, n := range w.nodes {
-		if server, _, _ := strings.Cut(n.Tool, "/"); n.Tool != "" && slices.Contains(tells, server) {
+		if server, _, _ := strings.Cut(n.Tool, "/"); n.Tool != "" && slices.Contains(reporting, server) {
 			for _, e := range n.blind(n.Tool, false) {
 				problems = append(problems, Problem{jsontext.Pointer(toAt(e)), "goes on to the same tool after an error of it, and does not look at result.unknown: " +
 					"its server says tell, so a call of unknown outcome would be an error like any other"})

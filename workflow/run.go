@@ -97,7 +97,7 @@ type ToolCall struct {
 // Outcome of a node.
 const (
 	outcomeCompleted = "completed"
-	outcomeFailed    = "failed" // and an edge goes on from there
+	outcomeFailed    = "failed" // and an edge continues from there
 	outcomeSkipped   = "skipped"
 )
 
@@ -106,11 +106,11 @@ const (
 // There is one for each node that has ended, been skipped ones included; a node ends once
 // in a run.
 type Ended struct {
-	Node    string  `json:"node"`
-	Outcome string  `json:"outcome"`
-	Rounds  int     `json:"rounds,omitempty"`
-	Taken   []int   `json:"taken,omitempty"` // numbers of edges
-	Wrote   []Wrote `json:"wrote,omitempty"`
+	Node     string  `json:"node"`
+	Outcome  string  `json:"outcome"`
+	Rounds   int     `json:"rounds,omitempty"`
+	Followed []int   `json:"taken,omitempty"` // numbers of edges
+	Wrote    []Wrote `json:"wrote,omitempty"`
 	// Result is the number of the Message that holds its text; -1: it has none.
 	Result   int       `json:"result"`
 	Value    any       `json:"value,omitempty"` // of a condition's expression
@@ -161,8 +161,8 @@ type Progress struct {
 	Acted bool `json:"acted,omitempty"`
 	// Frontier are the nodes that run or can, or wait for a person, in the graph's order.
 	Frontier []Open `json:"frontier"`
-	// Told are the nodes whose text is part of the answer and is out.
-	Told []string `json:"told,omitempty"`
+	// Sent are the nodes whose text is part of the answer and is out.
+	Sent []string `json:"told,omitempty"`
 	Tail string   `json:"tail,omitempty"` // the end of what is out
 	Long int      `json:"long,omitempty"` // code points of what is out
 	// Block says that what is out is more than one paragraph of prose.
@@ -196,7 +196,7 @@ type Open struct {
 	Calls []chat.Decision `json:"calls,omitempty"`
 	// Outcomes are what a person has said of calls of which no result is known.
 	Outcomes []Outcome `json:"outcomes,omitempty"`
-	// Entry is where an agent's session was, for an attempt that goes on with it.
+	// Entry is where an agent's session was, for an attempt that continues with it.
 	Entry *Entry `json:"entry,omitempty"`
 }
 
@@ -301,18 +301,18 @@ func (r *Run) open() (skipped []*node) {
 		if r.at[n.order] >= 0 || r.find(n.ID) != nil {
 			continue
 		}
-		ready, taken := true, n == r.w.entry
+		ready, accepted := true, n == r.w.entry
 		for _, e := range n.in {
 			from := r.ended(e.from)
 			if from == nil {
 				ready = false
 				break
 			}
-			taken = taken || slices.Contains(from.Taken, e.number)
+			accepted = accepted || slices.Contains(from.Followed, e.number)
 		}
 		switch {
 		case !ready:
-		case taken:
+		case accepted:
 			r.Progress.Frontier = append(r.Progress.Frontier, Open{Node: n.ID, Attempt: 1, Round: 1})
 		default:
 			r.append(n, Ended{Node: n.ID, Outcome: outcomeSkipped, Result: -1})

@@ -35,15 +35,15 @@ type Config struct {
 	// Load reads a run that Records has kept. nil: what a run that waits needs is in its
 	// question.
 	Load func(ctx context.Context, id string) (*Run, error)
-	// Tell says that of a lost call to a server its caller is told, and no person is asked.
+	// ReportLost says that of a lost call to a server its caller is informed, and no person is asked.
 	// nil: people are asked.
-	Tell func(server string) bool
+	ReportLost func(server string) bool
 	// Hold says that a call of a tool node must wait for a person; nil: none must.
 	Hold func(call tool.Call, spec *tool.Spec) bool
 	// Enter waits until a run may work; leave is called when it does not any more. The run
 	// is kept by then, so that one that waits here is lost with no process. nil: it may.
 	Enter func(context.Context) (leave func(), err error)
-	// Tracer begins the spans of runs that go on without a request. nil: they have none.
+	// Tracer begins the spans of runs that continue without a request. nil: they have none.
 	Tracer trace.Tracer
 	// Metrics gets runs and nodes. nil: nothing is counted.
 	Metrics *metrics.Registry
@@ -61,7 +61,7 @@ func New(cfg Config) *Runner { return &Runner{cfg: cfg, counts: newInstruments(c
 // Workflow returns what the Runner runs.
 func (r *Runner) Workflow() *Workflow { return r.cfg.Workflow }
 
-// Run begins a run, or goes on with the one that req.Resumed holds. See stream.Runner.
+// Run begins a run, or continues with the one that req.Resumed holds. See stream.Runner.
 //
 // The errors of a resumed run wrap ErrRun if it cannot be read, or ErrGone if its
 // definition is gone; a decision on something that does not wait is an error too, and
@@ -141,7 +141,7 @@ func (r *Runner) restore(ctx context.Context, state []byte) (*Run, error) {
 	return Restore(r.cfg.Workflow, p)
 }
 
-// Continue goes on with a run until it is over or waits for people. It takes run over. req
+// Continue continues with a run until it is over or waits for people. It takes run over. req
 // says what the stream is for: its task, and the facts of its turn.
 //
 // The caller must not use run afterwards. Records is asked for before anything begins: if
@@ -190,7 +190,7 @@ func headerOf(req *chat.Request) Header {
 
 // request returns the request of a run as its agents are given it, without an input.
 //
-// A time zone that this machine does not know is left out, for the run must go on.
+// A time zone that this machine does not know is left out, for the run must continue.
 func (a *Asked) request() chat.Request {
 	req := chat.Request{
 		ConversationID: a.ConversationID, UserID: a.UserID, Principal: chat.Principal{Tenant: a.Tenant, ID: a.Principal},
@@ -207,7 +207,7 @@ func (a *Asked) request() chat.Request {
 	return req
 }
 
-// ErrRun is wrapped by the error of a stored run that cannot be gone on with.
+// ErrRun is wrapped by the error of a stored run that cannot be continued.
 var ErrRun = run.ErrPaused
 
 // Restore makes a run of what waits, with the definition that it is pinned to.
@@ -371,11 +371,11 @@ func (o *Open) found(d chat.Decision) bool {
 // TimeOut decides what nobody has decided in time: what a node asks is refused, and so
 // are calls.
 //
-// A call of unknown outcome counts as not carried out, which the model hears in words: to
+// A call of unknown outcome counts as not carried out, which the model learns in words: to
 // repeat it could do harm. A question with a later end stays open.
 func (r *Run) TimeOut(now time.Time) {
 	if r.from != nil {
-		r.from.taken, r.from.late = false, true
+		r.from.orphaned, r.from.late = false, true
 	}
 	for i := range r.Progress.Frontier {
 		o := &r.Progress.Frontier[i]
@@ -398,7 +398,7 @@ func (r *Run) TimeOut(now time.Time) {
 	r.Progress.Status = StatusRunning
 }
 
-// Request returns the request of a run, for what goes on with it without a client.
+// Request returns the request of a run, for what continues with it without a client.
 func (r *Run) Request() *chat.Request {
 	a := &r.Header.Asked
 	req := a.request()

@@ -62,8 +62,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// Two branches run at the same time; their texts are told one after the other, and
-// neither agent sees the other's.
+// Two branches run at the same time; their texts are reported one after the other, and neither
+// agent sees the other's.
 func TestBranches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -320,8 +320,8 @@ func TestPersonDecides(t *testing.T) {
 	}
 }
 
-// A process that is gone in the middle of a node: another goes on with the session, and
-// the tool is not called again.
+// A process that is gone in the middle of a node: another continues with the session, and the
+// tool is not called again.
 func TestAnotherProcessGoesOn(t *testing.T) {
 	t.Parallel()
 	kept, ts := new(workflow.Kept), echoTools()

@@ -30,16 +30,16 @@ func unasked(file string) string {
 	return strings.NewReplacer("ask: {type: human, prompt: \"Pay?\"}", "", "{from: ask, to: pay}, ", "").Replace(file)
 }
 
-// A run whose gateway is gone is cancelled by somebody who cannot run it: who could go on
+// A run whose gateway is gone is cancelled by somebody who cannot run it: who could continue
 // with it ends it, and calls nothing.
 func TestCancelWhileNobodyRuns(t *testing.T) {
 	t.Parallel()
 	var paid atomic.Int64
 	in := memory.New(memory.Config{})
 	file := unasked(fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"))
-	away := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
-	away.After.Store(2) // the run has begun
-	one := wholetest.Over(t, away, file)
+	down := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
+	down.After.Store(2) // the run has begun
+	one := wholetest.Over(t, down, file)
 	one.Serve("/chat/stream", wholetest.BeginsPay, io.Discard)
 	one.Close()
 	if paid.Load() != 0 {
@@ -50,7 +50,7 @@ func TestCancelWhileNobodyRuns(t *testing.T) {
 		t.Fatal(err, page)
 	}
 	id := page.IDs[0]
-	cfg, none := wholetest.Configured(t, "", map[string]string{"SLUICE_CONFIG": ""}) // without a file it goes on with no runs
+	cfg, none := wholetest.Configured(t, "", map[string]string{"SLUICE_CONFIG": ""}) // without a file it continues with no runs
 	idle, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: none, Version: "test"}, zerolog.New(io.Discard), gateway.Seams{Store: in})
 	if err != nil {
 		t.Fatal(err)
@@ -74,11 +74,11 @@ func TestCancelWhileNobodyRuns(t *testing.T) {
 }
 
 // Of a call that a dead gateway may have made nobody is asked where the server's on_unknown
-// is tell: the node fails with it, an edge goes on from there, and the call is never made
+// is "tell": the node fails with it, an edge continues from there, and the call is never made
 // again.
-func TestUnknownOutcomeIsTold(t *testing.T) {
+func TestUnknownOutcomeIsReported(t *testing.T) {
 	t.Parallel()
-	var told atomic.Int64
+	var reported atomic.Int64
 	t.Run("at each write", func(t *testing.T) {
 		for after := int64(2); after < 9; after++ {
 			t.Run(fmt.Sprint("write ", after), func(t *testing.T) {
@@ -87,9 +87,9 @@ func TestUnknownOutcomeIsTold(t *testing.T) {
 				in := memory.New(memory.Config{})
 				file := unasked(fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"))
 				file = strings.Replace(file, "bank: {", "bank: {on_unknown: tell, ", 1)
-				away := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
-				away.After.Store(after)
-				one := wholetest.Over(t, away, file)
+				down := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
+				down.After.Store(after)
+				one := wholetest.Over(t, down, file)
 				one.Serve("/chat/stream", wholetest.BeginsPay, io.Discard)
 				one.Close()
 				two := wholetest.Over(t, in, file)
@@ -107,12 +107,12 @@ func TestUnknownOutcomeIsTold(t *testing.T) {
 					if last, _ := in.Task(t.Context(), id); !strings.Contains(string(last.Doc), "not known") {
 						t.Errorf("it failed with %s", last.Doc)
 					}
-					told.Add(1)
+					reported.Add(1)
 				}
 			})
 		}
 	})
-	if told.Load() == 0 {
+	if reported.Load() == 0 {
 		t.Error("no run was cut between the call and its result")
 	}
 }
@@ -125,7 +125,7 @@ func overRedis(t *testing.T, server *redistest.Server, file string) *wholetest.F
 	return f
 }
 
-// A Redis that hangs in the middle of a run: its client hears so soon, and when the store
+// A Redis that hangs in the middle of a run: its client is informed soon, and when the store
 // answers again the run is finished, its call made once.
 func TestRedisHangsInARun(t *testing.T) {
 	t.Parallel()
@@ -133,18 +133,18 @@ func TestRedisHangsInARun(t *testing.T) {
 	redis := redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "")
 	f := overRedis(t, redis, unasked(fmt.Sprintf(wholetest.Paying, wholetest.HookedBank(t, &paid, func() { redis.Pause(t) })+"/mcp")))
 	began := time.Now()
-	told := f.Serve("/chat/stream", wholetest.BeginsPay, io.Discard)
-	took := time.Since(began)
+	got := f.Serve("/chat/stream", wholetest.BeginsPay, io.Discard)
+	elapsed := time.Since(began)
 	var start struct {
 		Task string `json:"task_id"`
 	}
-	wholetest.DataOf(t, told, "start", &start)
-	testnet.Prompt(t, "the end", took, 30*time.Second)
-	if !strings.Contains(told, `"error_type":"store_unavailable"`) {
-		t.Errorf("after %v:\n%s", took, told)
+	wholetest.DataOf(t, got, "start", &start)
+	testnet.Prompt(t, "the end", elapsed, 30*time.Second)
+	if !strings.Contains(got, `"error_type":"store_unavailable"`) {
+		t.Errorf("after %v:\n%s", elapsed, got)
 	}
 	redis.Resume(t)
-	in := wholetest.BesideRedis(t, redis)
+	in := wholetest.AlongsideRedis(t, redis)
 	testnet.Eventually(t, "the run is over", func() bool {
 		last, err := in.Task(t.Context(), start.Task)
 		if err == nil && last.State == task.InputRequired { // nobody knows what became of the call
@@ -171,7 +171,7 @@ func ended(t *testing.T, in store.Store, id string, g *wholetest.Flow) (state st
 }
 
 // The clock of Redis jumps by a day in the middle of a call: the lease of the gateway that
-// makes it is over at once. Another one may go on with the run; the call is made once.
+// makes it is over at once. Another one may continue with the run; the call is made once.
 func TestClockOfRedisJumpsInARun(t *testing.T) {
 	t.Parallel()
 	for name, by := range map[string]time.Duration{"ahead": 24 * time.Hour, "back": -24 * time.Hour} {
@@ -185,13 +185,13 @@ func TestClockOfRedisJumpsInARun(t *testing.T) {
 			}
 			file := unasked(fmt.Sprintf(wholetest.Paying, wholetest.HookedBank(t, &paid, hook)+"/mcp"))
 			one, two := overRedis(t, server, file), overRedis(t, server, file)
-			told := one.Serve("/chat/stream", wholetest.BeginsPay, io.Discard)
+			got := one.Serve("/chat/stream", wholetest.BeginsPay, io.Discard)
 			var start struct {
 				Task string `json:"task_id"`
 			}
-			wholetest.DataOf(t, told, "start", &start)
-			if state := ended(t, wholetest.BesideRedis(t, server), start.Task, two); state != task.Completed || paid.Load() != 1 {
-				t.Errorf("the task is %s, paid %d times:\n%s", state, paid.Load(), told)
+			wholetest.DataOf(t, got, "start", &start)
+			if state := ended(t, wholetest.AlongsideRedis(t, server), start.Task, two); state != task.Completed || paid.Load() != 1 {
+				t.Errorf("the task is %s, paid %d times:\n%s", state, paid.Load(), got)
 			}
 		})
 	}
@@ -208,7 +208,7 @@ func TestClockOfRedisJumpsOverAQuestion(t *testing.T) {
 			f := overRedis(t, server, fmt.Sprintf(strings.Replace(wholetest.Paying, `prompt: "Pay?"`, `prompt: "Pay?", timeout: 72h`, 1), wholetest.NewCountedBank(t, &paid)+"/mcp"))
 			id := f.Begun(wholetest.BeginsPay)
 			move(by)
-			in := wholetest.BesideRedis(t, server)
+			in := wholetest.AlongsideRedis(t, server)
 			if state := wholetest.StateOf(t, in, id); state != task.InputRequired {
 				t.Fatalf("the task is %q", state)
 			}

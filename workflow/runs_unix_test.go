@@ -76,7 +76,7 @@ func change(t *testing.T, in store.Store, id string, f func([]byte) []byte) {
 }
 
 // A run whose records are of a newer version is left alone, and one whose records were cut
-// never runs: who answers hears why, and the answer is not used up.
+// never runs: who answers learns why, and the answer is not used up.
 func TestDecisionOnUnusableRecords(t *testing.T) {
 	t.Parallel()
 	var paid atomic.Int64
@@ -115,12 +115,12 @@ func TestTakenOverWithMemory(t *testing.T) {
 			var paid atomic.Int64
 			in := memory.New(memory.Config{})
 			file := strings.NewReplacer("ask: {type: human, prompt: \"Pay?\"}", "", "{from: ask, to: pay}, ", "").Replace(fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"))
-			away := &wholetest.Cut{Store: in, Why: []error{store.ErrUnavailable, store.ErrFull}[after%2]}
-			away.After.Store(after)
-			one := wholetest.Over(t, away, file)
-			told := one.Serve("/chat/stream", wholetest.BeginsPay, io.Discard)
-			if away.Off.Load() && !strings.Contains(told, `"error_type":"store_unavailable"`) {
-				t.Fatalf("without the store:\n%s", told)
+			down := &wholetest.Cut{Store: in, Why: []error{store.ErrUnavailable, store.ErrFull}[after%2]}
+			down.After.Store(after)
+			one := wholetest.Over(t, down, file)
+			got := one.Serve("/chat/stream", wholetest.BeginsPay, io.Discard)
+			if down.Off.Load() && !strings.Contains(got, `"error_type":"store_unavailable"`) {
+				t.Fatalf("without the store:\n%s", got)
 			}
 			one.Close()
 			two := wholetest.Over(t, in, file)

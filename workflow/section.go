@@ -69,7 +69,7 @@ func (r *reader) read() *Workflow {
 	}
 	w, problems := Compile(*d)
 	if w != nil {
-		problems = w.blindRetries(config.Of[tool.Telling](r.cfg))
+		problems = w.blindRetries(config.Of[tool.Reporting](r.cfg))
 	}
 	for _, p := range problems {
 		r.fault(p)
@@ -198,8 +198,8 @@ func (r *reader) agent(at *file.Node, key string) string {
 	return id
 }
 
-// tool warns of a server that there is not. Which tools a server has, it tells only when
-// it runs.
+// tool warns of a server that does not exist. Which tools a server has, it reports only when it
+// runs.
 func (r *reader) tool(at *file.Node) {
 	name, ok := at.Text()
 	if !ok {

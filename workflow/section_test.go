@@ -130,12 +130,12 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, faults, _ := read(string(content), "memory")
-	told := map[string][]string{}
+	reported := map[string][]string{}
 	for _, f := range faults {
 		place, text, _ := strings.Cut(f, " ")
 		line, _, _ := strings.Cut(place, ":")
 		_, text, _ = strings.Cut(text, ": ")
-		told[line] = append(told[line], text)
+		reported[line] = append(reported[line], text)
 	}
 	for i, line := range strings.Split(head+string(content), "\n") {
 		_, comment, _ := strings.Cut(line, " # ")
@@ -143,7 +143,7 @@ func TestFaults(t *testing.T) {
 		if comment != "" {
 			want = strings.Split(comment, " | ")
 		}
-		got := told[itoa(i+1)]
+		got := reported[itoa(i+1)]
 		ok := len(got) == len(want)
 		for k := range min(len(got), len(want)) {
 			ok = ok && strings.HasPrefix(got[k], want[k])
@@ -154,7 +154,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Where a server says tell, an edge must not lead from a tool that failed to the same tool
+// Where a server says "tell", an edge must not lead from a tool that failed to the same tool
 // without a look at whether the first call took effect.
 func TestBlindRetries(t *testing.T) {
 	t.Parallel()
@@ -179,14 +179,14 @@ func TestBlindRetries(t *testing.T) {
 				}
 			}
 			content = strings.Replace(content, "NODES", strings.Join(nodes, ", "), 1)
-			for _, tells := range []bool{true, false} {
+			for _, reporting := range []bool{true, false} {
 				cfg := stored(store.Memory)
-				if tells {
-					*config.Bind[tool.Telling](cfg) = tool.Telling{"payments"}
+				if reporting {
+					*config.Bind[tool.Reporting](cfg) = tool.Reporting{"payments"}
 				}
 				_, faults, _ := readWith(content, cfg)
-				if (len(faults) > 0) != (tells && tt.fault) || len(faults) > 0 && !strings.Contains(faults[0], "result.unknown") {
-					t.Errorf("tells %v: faults %q", tells, faults)
+				if (len(faults) > 0) != (reporting && tt.fault) || len(faults) > 0 && !strings.Contains(faults[0], "result.unknown") {
+					t.Errorf("tells %v: faults %q", reporting, faults)
 				}
 			}
 		})

@@ -1,6 +1,6 @@
 // This file keeps what one agent was asked by another one (SubAgentSession) and lets it be
 // read by a task's export and by clients. It decides nothing about a run: a session that is
-// lost is a gap in the record, and the task goes on.
+// lost is a gap in the record, and the task continues.
 
 package workflow
 
@@ -26,7 +26,7 @@ const (
 )
 
 // SubAgentSession is one task that an agent gave to another one: what was asked, what the
-// agent said and called, and what its caller was told of it. Its members are those of the
+// agent said and called, and what its caller received of it. Its members are those of the
 // contract, for a store and for clients alike.
 type SubAgentSession struct {
 	SessionID    string `json:"session_id"` // a UUID
@@ -37,7 +37,7 @@ type SubAgentSession struct {
 	// MessageHistory begins with the task. What is longer than the bounds of its keeper is
 	// cut there, and says so.
 	MessageHistory []Message `json:"message_history"`
-	Summary        string    `json:"summary,omitempty"` // what the caller was told; empty: not yet, or nothing
+	Summary        string    `json:"summary,omitempty"` // what the caller received; empty: not yet, or nothing
 	Status         string    `json:"status"`
 	CreatedAt      time.Time `json:"created_at"`
 }
@@ -115,7 +115,7 @@ func (s *Sessions) Of(ctx context.Context, task string) (ids []string, err error
 // Finish says that nothing more comes to a task, unless a person answers it: its sessions
 // are kept for TTL from now on.
 //
-// It goes on after an error and returns all of them joined. A session that has expired by
+// It continues after an error and returns all of them joined. A session that has expired by
 // then is none.
 func (s *Sessions) Finish(ctx context.Context, task string) error {
 	if s.TTL == 0 {

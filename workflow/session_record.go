@@ -15,8 +15,8 @@ import (
 
 // With a store a session has a record of its own, so that what an agent did for another one
 // can be read later: GET /tasks/{id}/sessions/{id}. The record is written when the session
-// begins, waits and ends. It is for people: the turn goes on from its own state, and goes on
-// also if the record cannot be written.
+// begins, waits and ends. It is for people: the turn continues from its own state, and
+// continues also if the record cannot be written.
 
 // recordTime bounds each write of a record.
 const recordTime = 2 * time.Second
@@ -63,7 +63,7 @@ type SessionRecord struct {
 	failed bool // to be written once: that is logged once
 }
 
-// Begin stores that a session runs. What is stored of one that goes on is gone on with.
+// Begin stores that a session runs. What is stored of one that continues is continued.
 func (k *SessionRecord) Begin(ctx context.Context, session, agent, asked string, again bool) {
 	if k == nil {
 		return

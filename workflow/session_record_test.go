@@ -48,7 +48,7 @@ func TestSessionRecordsHaveATime(t *testing.T) {
 }
 
 // A session is stored when it begins, waits and ends, with what its agent has said; one that
-// goes on begins where it was.
+// continues begins where it was.
 func TestSessionRecord(t *testing.T) {
 	t.Parallel()
 	const task = "task_00000000000000000000000000"

@@ -1,7 +1,7 @@
 // This file bridges a short failure of the store. The result of a call that is not safe to
 // repeat is known to the process that made it; if the store does not take it, the process
-// keeps it in memory for a while. A process that goes on with its own run then need not ask
-// a person what it knows itself.
+// keeps it in memory for a while. A process that continues with its own run then need not ask a
+// person what it knows itself.
 
 package workflow
 
@@ -12,8 +12,8 @@ import (
 )
 
 // results are what became of calls, by the keys of their intents; nil: a call was not made.
-// Those that the store did not take stay with the process that knows them: if it goes on
-// with the run itself, nobody need be asked what became of the calls.
+// Those that the store did not take stay with the process that knows them: if it continues with
+// the run itself, nobody need be asked what became of the calls.
 type results map[string]*tool.Result
 
 // maxSettled bounds the runs of which results are kept here. Of others people are asked.

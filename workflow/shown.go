@@ -26,7 +26,7 @@ type ShownCheckpoint struct {
 // ShownOpen is a node that was open at a checkpoint.
 type ShownOpen struct {
 	Node    string `json:"node"`
-	Input   string `json:"input,omitempty"` // what its agent is asked; empty: it is no agent's
+	Input   string `json:"input,omitempty"` // what its agent is asked; empty: it is not an agent's
 	Attempt int    `json:"attempt"`
 	Round   int    `json:"round"`
 }
@@ -43,8 +43,8 @@ type ShownRun struct {
 func (s *RunStore) Shown(ctx context.Context, id string) (*ShownRun, error) {
 	for try := 0; ; try++ {
 		shown, err := s.shown(ctx, id)
-		// The record and its lists are read one after the other, and the run may go on in
-		// between: it then has more than its record said, which is no damage.
+		// The record and its lists are read one after the other, and the run may continue in
+		// between: it then has more than its record said, which is not a damage.
 		if !errors.Is(err, ErrRun) || try == 2 {
 			return shown, err
 		}

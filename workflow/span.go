@@ -9,10 +9,9 @@ import (
 	"sluice/tool"
 )
 
-// What a run tells of itself as spans: one for each stream of the run, below it one for
-// each attempt of a node that works, below that its agents and calls. Conditions and
-// questions take no time and have none. Without somebody who keeps spans nothing is
-// allocated here.
+// What a run reports of itself as spans: one for each stream of the run, below it one for each
+// attempt of a node that works, below that its agents and calls. Conditions and questions take
+// no time and have none. Without somebody who keeps spans nothing is allocated here.
 
 // span begins the span of a stream of a run. It links to the one before, which has ended
 // where the run waited or with its process, and takes its place in the run.
@@ -41,7 +40,7 @@ func (r *Runner) span(ctx context.Context, run *Run) (context.Context, trace.Spa
 
 // endSpan ends the span of a stream of the run.
 //
-// A run that another process goes on with has not failed, and its status says so.
+// A run that another process continues with has not failed, and its status says so.
 func (x *execution) endSpan(span trace.Span, err error) {
 	if !span.On() {
 		return

@@ -1,5 +1,5 @@
-// This file keeps runs in a store that several gateways share, so that one of them can go
-// on when another has stopped. It implements Records over store.Values, store.Lists and
+// This file keeps runs in a store that several gateways share, so that one of them can continue
+// when another has stopped. It implements Records over store.Values, store.Lists and
 // store.Indexes, and knows nothing of what nodes do.
 //
 // The rule that all of it follows: the lists are written first and the record last, and
@@ -155,12 +155,12 @@ func (r *storedRun) owner(sequence int) (epoch int64) {
 // It is nil for a run that began in this process. Records claims the run on the basis of
 // record and version, so that of two processes which have read the same only one succeeds.
 type readAs struct {
-	record  storedRun
-	version int64
-	taken   bool   // the process that ran it is gone
-	late    bool   // nobody has answered in time
-	last    string // status of the last checkpoint
-	before  int    // how many nodes had ended when the run's last turn began
+	record   storedRun
+	version  int64
+	orphaned bool   // the process that ran it is gone
+	late     bool   // nobody has answered in time
+	last     string // status of the last checkpoint
+	before   int    // how many nodes had ended when the run's last turn began
 }
 
 // read returns the record of a run with its version. Its error wraps store.ErrNotFound,
@@ -182,7 +182,7 @@ func (s *RunStore) read(ctx context.Context, id string) (readAs, error) {
 }
 
 // Load returns a run as it was kept last. The error wraps store.ErrNotFound if there is
-// none, ErrRun or ErrGone if it cannot be gone on with, or store.ErrUnavailable.
+// none, ErrRun or ErrGone if it cannot be continued, or store.ErrUnavailable.
 //
 // It claims nothing: another process may be running the run. The one that calls Records
 // first has it.
@@ -306,7 +306,7 @@ func (s *RunStore) Records(ctx context.Context, state *Run) (Records, error) {
 	k.record.Intents, k.record.Journal = maps.Clone(k.record.Intents), maps.Clone(k.record.Journal)
 	why := "decided"
 	switch {
-	case state.from.taken:
+	case state.from.orphaned:
 		why = "taken_over"
 		k.pinned = pinned{state.w, time.Now()} // who began it may have died before it was sure
 	case state.from.late:
@@ -315,7 +315,7 @@ func (s *RunStore) Records(ctx context.Context, state *Run) (Records, error) {
 	err := k.change(ctx, func(r *storedRun) {
 		r.Epoch++
 		r.Lives = append(slices.Clone(r.Lives), life{r.Epoch, r.Checkpoints, newUUID()})
-		if r.Schema, r.Claims = run.Version, 0; state.from.taken {
+		if r.Schema, r.Claims = run.Version, 0; state.from.orphaned {
 			r.Claims = state.from.record.Claims + 1
 		}
 		s.known(k.id).into(r)
@@ -334,7 +334,7 @@ func (s *RunStore) Records(ctx context.Context, state *Run) (Records, error) {
 
 // storeFault is the fault of a write that failed.
 //
-// The message is shown to the caller; it promises that the run goes on, which holds because
+// The message is shown to the caller; it promises that the run continues, which holds because
 // nothing of it was removed.
 func storeFault(err error) error {
 	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; the workflow goes on when it is back", Err: err}
@@ -568,7 +568,7 @@ func (k *keeping) Wait(ctx context.Context, p *Progress) error {
 		acted := r.Progress.Acted || p.Acted
 		r.Progress, r.Due, r.Claims = *p, due.UnixMilli(), 0
 		r.Progress.Acted = acted
-		r.Progress.Frontier, r.Progress.Told = slices.Clone(p.Frontier), slices.Clone(p.Told)
+		r.Progress.Frontier, r.Progress.Sent = slices.Clone(p.Frontier), slices.Clone(p.Sent)
 	}, 0)
 }
 
@@ -646,8 +646,7 @@ func (s *RunStore) Due(ctx context.Context, now time.Time, limit int) (ids []str
 	return ids, err
 }
 
-// Finish lets the records of a run expire that nobody goes on with, and Forget removes
-// them.
+// Finish lets the records of a run expire that nobody continues with, and Forget removes them.
 func (s *RunStore) Finish(ctx context.Context, id string) error {
 	s.forgetSettled(id)
 	err := s.cfg.Store.RemoveIndex(ctx, store.DueIndex, id)
@@ -661,7 +660,7 @@ func (s *RunStore) Finish(ctx context.Context, id string) error {
 
 // Forget removes all that is kept of a run.
 //
-// It goes on after an error and returns all of them joined. What is not there is removed
+// It continues after an error and returns all of them joined. What is not there is removed
 // already.
 func (s *RunStore) Forget(ctx context.Context, id string) error {
 	if err := s.unpin(ctx, id); err != nil {

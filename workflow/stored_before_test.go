@@ -56,8 +56,8 @@ const allowed = `
     edges: [{from: x, to: h}]
 `
 
-// A run that waits goes on with the sessions of its nodes, as this version stores it and as the
-// version before the tree did.
+// A run that waits continues with the sessions of its nodes, as this version stores it and as
+// the version before the tree did.
 func TestRunOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	own := new(allowing)

@@ -51,12 +51,12 @@ func TestStrangersFindNoRun(t *testing.T) {
 	t.Cleanup(g.Close)
 	wholetest.AwaitTools(t, g)
 	f := &wholetest.Flow{T: t, Gateway: g}
-	_, told := sendAs(f, "t/ann", http.MethodPost, "/chat/stream", `{"input":"Buy it","workflow":"pay","user_id":"ann"}`)
+	_, got := sendAs(f, "t/ann", http.MethodPost, "/chat/stream", `{"input":"Buy it","workflow":"pay","user_id":"ann"}`)
 	var q struct {
 		Task  string `json:"task_id"`
 		Token string `json:"token"`
 	}
-	wholetest.DataOf(t, told, "approval", &q)
+	wholetest.DataOf(t, got, "approval", &q)
 	at, answer := "/tasks/"+q.Task, fmt.Sprintf(`{"approval":{"token":%q,"action":"approve"},"user_id":"ann"}`, q.Token)
 	_, unknown := sendAs(f, "t/bob", http.MethodGet, "/tasks/task_00000000000000000000000000", "")
 	for _, who := range []string{"t/bob", "u/ann"} {

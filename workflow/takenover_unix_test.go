@@ -40,8 +40,8 @@ func judging(t *testing.T, in store.Store, tree *tracetest.Tree) *wholetest.Flow
 	return &wholetest.Flow{T: t, Gateway: g}
 }
 
-// judgedElsewhere waits for the end of a run that another gateway goes on with: its answer has
-// been checked there, and what was withheld is nowhere.
+// judgedElsewhere waits for the end of a run that another gateway continues with: its answer
+// has been checked there, and what was withheld is nowhere.
 func judgedElsewhere(t *testing.T, in store.Store, f *wholetest.Flow) {
 	t.Helper()
 	id := wholetest.Only(t, in)
@@ -68,20 +68,20 @@ func judgedElsewhere(t *testing.T, in store.Store, f *wholetest.Flow) {
 const beginsJudged = `{"input":"Say it","workflow":"flow"}`
 
 // A run whose answer is held back and whose gateway loses the store, wherever it is by then, is
-// judged by the gateway that goes on with it.
+// judged by the gateway that continues with it.
 func TestTakenOverRunIsJudged(t *testing.T) {
 	t.Parallel()
 	lost := 0
 	for after := int64(2); after < 6; after++ {
 		tree := new(tracetest.Tree)
 		in := memory.New(memory.Config{})
-		away := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
-		away.After.Store(after)
-		one := judging(t, away, tree)
-		told := one.Serve("/chat/stream", beginsJudged, io.Discard)
-		wholetest.WantNone(t, "the first stream", []byte(told))
+		down := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
+		down.After.Store(after)
+		one := judging(t, down, tree)
+		got := one.Serve("/chat/stream", beginsJudged, io.Discard)
+		wholetest.WantNone(t, "the first stream", []byte(got))
 		one.Close()
-		if !away.Off.Load() {
+		if !down.Off.Load() {
 			continue
 		}
 		lost++
@@ -122,14 +122,14 @@ func TestKilledRunIsJudged(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), path, "-test.run=^TestJudgedChild$")
 	cmd.Env = append(os.Environ(), judgedDir+"="+dir)
-	told, err := cmd.CombinedOutput()
+	got, err := cmd.CombinedOutput()
 	if err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("%v\n%s", err, told)
+		t.Fatalf("%v\n%s", err, got)
 	}
-	wholetest.WantNone(t, "what its client saw", told)
+	wholetest.WantNone(t, "what its client saw", got)
 	in := wholetest.OpenFile(t, dir)
 	if state := wholetest.StateOf(t, in, wholetest.Only(t, in)); state != task.Working {
-		t.Fatalf("the task is %s: it was killed too late\n%s", state, told)
+		t.Fatalf("the task is %s: it was killed too late\n%s", state, got)
 	}
 	tree := new(tracetest.Tree)
 	judgedElsewhere(t, in, judging(t, in, tree))

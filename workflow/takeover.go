@@ -19,27 +19,27 @@ import (
 )
 
 // TakeOver prepares a run that was read from the store, so that this process can continue it
-// for a dead one. told are the events of the run's turn, as the log has them; nil:
+// for a dead one. emitted are the events of the run's turn, as the log has them; nil:
 // there is no log. It returns the events that the log lacks: the ends of attempts that
 // were cut, and of nodes whose end was never sent.
 //
 // run must come from Load. An attempt of which no event was sent keeps its number, since a
 // client never saw it.
-func (s *RunStore) TakeOver(run *Run, told []stream.Event) []stream.Event {
-	run.from.taken = true
+func (s *RunStore) TakeOver(run *Run, emitted []stream.Event) []stream.Event {
+	run.from.orphaned = true
 	before := make([]int, len(run.Progress.Frontier))
 	for i, o := range run.Progress.Frontier {
 		before[i] = o.Attempt
 	}
 	run.TakeOver(func(node string) *Entry { return run.from.record.Journal[node] })
-	if told == nil {
+	if emitted == nil {
 		return nil
 	}
-	t := tellings{nodes: map[string]*telling{}, before: run.from.before}
-	for _, ev := range told {
-		t.hear(ev)
+	t := runTrace{nodes: map[string]*nodeTrace{}, before: run.from.before}
+	for _, ev := range emitted {
+		t.observe(ev)
 	}
-	for i := range run.Progress.Frontier { // an attempt that nobody was told of is the same one
+	for i := range run.Progress.Frontier { // an attempt that nobody was informed of is the same one
 		o := &run.Progress.Frontier[i]
 		if n := t.nodes[o.Node]; n == nil || n.attempt == 0 {
 			o.Attempt = before[i]
@@ -51,15 +51,15 @@ func (s *RunStore) TakeOver(run *Run, told []stream.Event) []stream.Event {
 	return t.lacks
 }
 
-// Untold says that of the run's last turn nothing was sent but the start:
+// Unseen says that of the run's last turn nothing was sent but the start:
 // no node has begun since the run did, or since people were asked.
-func (r *Run) Untold() bool {
+func (r *Run) Unseen() bool {
 	return r.from.last == CheckpointResumed || r.from.record.Checkpoints <= 1 || r.Progress.Status == StatusWaiting
 }
 
-// tellings is what a log says of a run.
-type tellings struct {
-	nodes map[string]*telling
+// runTrace is what a log says of a run.
+type runTrace struct {
+	nodes map[string]*nodeTrace
 	text  run.Join
 	long  int // bytes of the text
 	// before is how many nodes had ended when the turn of the log began; plain says that
@@ -69,26 +69,26 @@ type tellings struct {
 	lacks  []stream.Event
 }
 
-// telling is what the log says of one node.
+// nodeTrace is what the log says of one node.
 //
 // attempt is 0 if the log has nothing of the node. open: its start was sent and its end was not.
-type telling struct {
+type nodeTrace struct {
 	attempt int // the last one
 	open    bool
 	skipped bool
 	text    strings.Builder
 }
 
-// of returns what the log says of a node, an empty telling at first.
-func (t *tellings) of(node string) *telling {
+// of returns what the log says of a node, an empty nodeTrace at first.
+func (t *runTrace) of(node string) *nodeTrace {
 	if t.nodes[node] == nil {
-		t.nodes[node] = new(telling)
+		t.nodes[node] = new(nodeTrace)
 	}
 	return t.nodes[node]
 }
 
-// hear takes one event, in the order of the log.
-func (t *tellings) hear(ev stream.Event) {
+// observe takes one event, in the order of the log.
+func (t *runTrace) observe(ev stream.Event) {
 	switch e := ev.(type) {
 	case *stream.NodeRun:
 		n := t.of(e.NodeID)
@@ -102,9 +102,9 @@ func (t *tellings) hear(ev stream.Event) {
 	}
 }
 
-// tell adds a node's event to what is missing, and returns it so that the caller can complete it.
+// add adds a node's event to what is missing, and returns it so that the caller can complete it.
 // Attempts count from 1.
-func (t *tellings) tell(n *node, attempt int, status stream.NodeStatus) *stream.NodeRun {
+func (t *runTrace) add(n *node, attempt int, status stream.NodeStatus) *stream.NodeRun {
 	ev := &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: max(attempt, 1)}
 	t.lacks = append(t.lacks, ev)
 	return ev
@@ -115,7 +115,7 @@ func (t *tellings) tell(n *node, attempt int, status stream.NodeStatus) *stream.
 // Nodes are visited in the graph's order, which is the one that a process without a crash
 // would most likely have used. Text that was sent always counts as a block of its own:
 // how it began is no longer known.
-func (t *tellings) catchUp(run *Run) {
+func (t *runTrace) catchUp(run *Run) {
 	p := &run.Progress
 	for _, n := range run.w.nodes {
 		said, o, e := t.of(n.ID), run.find(n.ID), run.ended(n)
@@ -123,21 +123,21 @@ func (t *tellings) catchUp(run *Run) {
 		case e != nil && run.at[n.order] < t.before: // of an earlier turn, whose log is whole
 		case e != nil && e.Outcome == outcomeSkipped:
 			if !said.skipped {
-				t.tell(n, 1, stream.NodeSkipped)
+				t.add(n, 1, stream.NodeSkipped)
 			}
 		case e != nil:
 			t.ended(run, n, e, said)
 		case o == nil:
 		case o.waits():
 			if said.attempt < o.Attempt {
-				t.tell(n, o.Attempt, stream.NodeStarted)
+				t.add(n, o.Attempt, stream.NodeStarted)
 				said.open = true
 			}
 			if said.open {
-				t.tell(n, o.Attempt, stream.NodeWaiting)
+				t.add(n, o.Attempt, stream.NodeWaiting)
 			}
 		case said.open:
-			t.tell(n, said.attempt, stream.NodeFailed).ErrorType = fault.TurnLost
+			t.add(n, said.attempt, stream.NodeFailed).ErrorType = fault.TurnLost
 		}
 	}
 	if t.long == 0 {
@@ -150,27 +150,27 @@ func (t *tellings) catchUp(run *Run) {
 //
 // The rest is added only if what was sent is the beginning of what was stored. Otherwise the
 // text came from another attempt and stays as it was sent.
-func (t *tellings) ended(run *Run, n *node, e *Ended, said *telling) {
+func (t *runTrace) ended(run *Run, n *node, e *Ended, said *nodeTrace) {
 	p := &run.Progress
 	if head := said.text.String(); n.speaks && head != "" {
 		if whole := run.textOf(n); len(whole) > len(head) && strings.HasPrefix(whole, head) {
 			ev := &stream.Delta{Text: whole[len(head):]}
 			ev.NodeID, ev.AgentID = n.ID, n.Agent
 			t.lacks = append(t.lacks, ev)
-			t.hear(ev)
+			t.observe(ev)
 		}
-		p.told(n.ID)
+		p.markSent(n.ID)
 	} else if n.speaks && !t.plain {
-		p.untold(n.ID)
+		p.unmarkSent(n.ID)
 	}
 	if said.attempt == 0 {
-		t.tell(n, 1, stream.NodeStarted)
+		t.add(n, 1, stream.NodeStarted)
 		said.open = true
 	}
 	if !said.open {
 		return
 	}
-	ev := t.tell(n, said.attempt, stream.NodeCompleted)
+	ev := t.add(n, said.attempt, stream.NodeCompleted)
 	if e.Outcome == outcomeFailed {
 		ev.Status, ev.ErrorType = stream.NodeFailed, fault.WorkflowNodeFailed
 	}
@@ -179,20 +179,20 @@ func (t *tellings) ended(run *Run, n *node, e *Ended, said *telling) {
 	}
 }
 
-// told notes, once, that a node's text was sent.
-func (p *Progress) told(node string) {
-	for _, id := range p.Told {
+// markSent notes, once, that a node's text was sent.
+func (p *Progress) markSent(node string) {
+	for _, id := range p.Sent {
 		if id == node {
 			return
 		}
 	}
-	p.Told = append(p.Told, node)
+	p.Sent = append(p.Sent, node)
 }
 
-// untold says that nothing of a node's text was sent: it was stored first.
-func (p *Progress) untold(node string) {
-	p.Told = slices.DeleteFunc(p.Told, func(id string) bool { return id == node })
-	if len(p.Told) == 0 {
+// unmarkSent says that nothing of a node's text was sent: it was stored first.
+func (p *Progress) unmarkSent(node string) {
+	p.Sent = slices.DeleteFunc(p.Sent, func(id string) bool { return id == node })
+	if len(p.Sent) == 0 {
 		p.Long, p.Tail, p.Block = 0, "", false
 	}
 }

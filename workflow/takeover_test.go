@@ -9,10 +9,10 @@ import (
 	"sluice/stream"
 )
 
-// Who takes a run over tells what the log lacks and the run has: ends that were not told, the
-// rest of a text, the end of an attempt that was cut. An attempt that nobody was told of keeps
-// its number, and another one gets the next.
-func TestTakeOverTellsWhatTheLogLacks(t *testing.T) {
+// Anyone who takes a run over says what the log lacks and the run has: ends that were not
+// reported, the rest of a text, the end of an attempt that was cut. An attempt that nobody was
+// informed of keeps its number, and another one gets the next.
+func TestTakeOverEmitsWhatTheLogLacks(t *testing.T) {
 	t.Parallel()
 	const text = `{"name":"p","entry_point":"first","max_iterations":9,"timeout":60000000000,` +
 		`"nodes":[{"id":"first","type":"tool","tool":"s/echo"},{"id":"last","type":"tool","tool":"s/echo"}],"edges":[{"from":"first","to":"last"}]}`
@@ -29,14 +29,14 @@ func TestTakeOverTellsWhatTheLogLacks(t *testing.T) {
 		return d
 	}
 	first := []stream.Event{&stream.Start{}, run("first", stream.NodeStarted, 1), run("first", stream.NodeCompleted, 1)}
-	done := Ended{Node: "first", Outcome: outcomeCompleted, Taken: []int{0}, Result: 1}
+	done := Ended{Node: "first", Outcome: outcomeCompleted, Followed: []int{0}, Result: 1}
 	whole := []Ended{done, {Node: "last", Outcome: outcomeCompleted, Result: 2}}
 	open := []Open{{Node: "last", Attempt: 1, Round: 1}}
 	for name, tt := range map[string]struct {
 		ended   []Ended
 		open    []Open
 		before  int // ends of an earlier turn
-		told    []stream.Event
+		emitted []stream.Event
 		want    string
 		attempt int // of the open node
 	}{
@@ -61,7 +61,7 @@ func TestTakeOverTellsWhatTheLogLacks(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		var got []string
-		for _, ev := range new(RunStore).TakeOver(r, tt.told) {
+		for _, ev := range new(RunStore).TakeOver(r, tt.emitted) {
 			switch e := ev.(type) {
 			case *stream.NodeRun:
 				got = append(got, strings.TrimSpace(fmt.Sprint(e.NodeID, " ", e.Status, " ", e.Attempt, " ", e.ErrorType)))
@@ -78,8 +78,8 @@ func TestTakeOverTellsWhatTheLogLacks(t *testing.T) {
 	}
 }
 
-// Only before the first node, or behind an answer, nothing can have been told.
-func TestUntold(t *testing.T) {
+// Only before the first node, or behind an answer, nothing can have been reported.
+func TestUnseen(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		status, last string
@@ -94,15 +94,15 @@ func TestUntold(t *testing.T) {
 	} {
 		r := &Run{Progress: Progress{Status: tt.status}, from: &readAs{last: tt.last}}
 		r.from.record.Checkpoints = tt.checkpoints
-		if got := r.Untold(); got != tt.want {
+		if got := r.Unseen(); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
 
-// A node that ended while another one spoke is told when the run goes on, without the steps
-// in which it has called tools and said nothing: an empty delta breaks the grammar.
-func TestSilentStepsAreNotTold(t *testing.T) {
+// A node that ended while another one spoke is informed when the run continues, without the
+// steps in which it has called tools and said nothing: an empty delta breaks the grammar.
+func TestSilentStepsAreNotReported(t *testing.T) {
 	t.Parallel()
 	w, err := Read([]byte(`{"name":"p","entry_point":"go","max_iterations":9,"timeout":60000000000,"nodes":[{"id":"go","type":"tool","tool":"s/echo"},` +
 		`{"id":"a","type":"agent","agent":"a"},{"id":"b","type":"agent","agent":"b"}],"edges":[{"from":"go","to":"a"},{"from":"go","to":"b"}]}`))
@@ -111,7 +111,7 @@ func TestSilentStepsAreNotTold(t *testing.T) {
 	}
 	r := &Run{
 		Header: Header{ID: "task_1", Definition: w.sum},
-		Ended: []Ended{{Node: "go", Outcome: outcomeCompleted, Taken: []int{0, 1}, Result: 1},
+		Ended: []Ended{{Node: "go", Outcome: outcomeCompleted, Followed: []int{0, 1}, Result: 1},
 			{Node: "b", Outcome: outcomeCompleted, Result: 4}},
 		Progress: Progress{Status: StatusRunning, Frontier: []Open{{Node: "a", Attempt: 1, Round: 1}}},
 		Messages: []Message{{Role: roleUser, Content: "go"}, {Role: roleTool, Node: "go", Content: "1"},

@@ -152,8 +152,8 @@ func (k *worker) allowed(spec *tool.Spec, args jsontext.Value) (jsontext.Value, 
 	return args, nil
 }
 
-// rejected tells of a call that a person has not allowed. In the first attempt its id is the
-// one that was asked about.
+// rejected reports a call that a person has not allowed. In the first attempt its id is the one
+// that was asked about.
 func (k *worker) rejected(spec *tool.Spec, args jsontext.Value) {
 	c := stream.Call{Attribution: k.Who, Tool: spec.Name, Server: spec.Server, Arguments: args}
 	c.ID = k.nodeCallID("")
@@ -170,8 +170,8 @@ func (k *worker) nodeCallID(instead string) string {
 
 // missing says why a tool is not there.
 //
-// A server that cannot be reached is told as such. One that is not configured any more ends the
-// run: nobody can go on with it.
+// A server that cannot be reached is reported as such. One that is not configured any more ends
+// the run: nobody can continue with it.
 func (k *worker) missing(set *tool.Set, server string) error {
 	for _, u := range set.Unavailable {
 		if u.Server == server {
@@ -215,7 +215,7 @@ func (k *worker) arguments() (jsontext.Value, error) {
 	return text, err
 }
 
-// call makes one call and tells of it.
+// call makes one call and reports it.
 //
 // The event is flushed before the call, as it may take minutes. The end is unknown if the
 // server may have acted: it said so, we failed ourselves, or we were cancelled within a
@@ -233,24 +233,24 @@ func (k *worker) call(spec *tool.Spec, args jsontext.Value, instead string) (too
 	began := time.Now()
 	ctx, span := k.callSpan(spec.Name)
 	result, err := k.recorder.Call(ctx, spec, tool.Call{ID: c.ID, Name: spec.Name, Arguments: args}, k.x.runner.cfg.Tools.Call)
-	took := time.Since(began)
+	elapsed := time.Since(began)
 	endCall(span, &result, err)
-	k.took.Tools = append(k.took.Tools, stream.ToolTiming{Tool: spec.Name, Duration: took})
+	k.result.Tools = append(k.result.Tools, stream.ToolTiming{Tool: spec.Name, Duration: elapsed})
 	var end stream.Event
 	switch f := fault.From(err); {
 	case f == nil && !result.IsError:
-		end = &stream.ToolCompleted{Call: c, Duration: took, Result: result.Text, Warning: result.Warning}
+		end = &stream.ToolCompleted{Call: c, Duration: elapsed, Result: result.Text, Warning: result.Warning}
 	case f == nil:
 		text := result.Text
 		if strings.TrimSpace(text) == "" {
 			text = spec.Name + " failed without saying why"
 		}
 		k.calls.Add(&stream.ToolFailed{Call: c, Message: text})
-		return result, k.post(&stream.ToolFailed{Call: c, Duration: took, Message: "The tool " + spec.Name + " answered with an error"}, "")
+		return result, k.post(&stream.ToolFailed{Call: c, Duration: elapsed, Message: "The tool " + spec.Name + " answered with an error"}, "")
 	case f.Unknown || f.Type == fault.Internal || !spec.Annotations.Repeatable() && outcomeUnknown(k.ctx, err):
-		end = &stream.ToolUnknown{Call: c, Duration: took, Message: f.Message}
+		end = &stream.ToolUnknown{Call: c, Duration: elapsed, Message: f.Message}
 	default:
-		end = &stream.ToolFailed{Call: c, Duration: took, Message: f.Message}
+		end = &stream.ToolFailed{Call: c, Duration: elapsed, Message: f.Message}
 	}
 	k.calls.Add(end)
 	if sinkErr := k.post(end, ""); err == nil {

@@ -19,7 +19,7 @@ const (
 	maxTranscript = 2 << 20  // bytes of all messages
 )
 
-// notKept stands in place of a message for which there was no room.
+// notStored stands in place of a message for which there was no room.
 const notKept = "[not kept: the session is longer than 2 MiB]"
 
 // Transcript makes messages of the events of one agent: one of the assistant for each step,
@@ -35,7 +35,7 @@ type Transcript struct {
 
 // Add adds a message. What has no room is left out, and said to be.
 //
-// A message that does not fit becomes notKept, and its calls stay, so that results still
+// A message that does not fit becomes notStored, and its calls stay, so that results still
 // follow their calls. Later messages that are shorter may fit again.
 func (t *Transcript) Add(role, text string, calls ...ToolCall) {
 	for _, c := range calls {

@@ -25,7 +25,7 @@ func (named) CallID(own string, _ bool) string { return strings.TrimPrefix(own, 
 
 // A step becomes a message of the assistant with its calls, and the results behind it in the
 // order of the calls, whichever came first. A call within which somebody waits is left out:
-// it is told again.
+// it is informed again.
 func TestTranscript(t *testing.T) {
 	t.Parallel()
 	var tr Transcript

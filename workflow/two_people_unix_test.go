@@ -31,7 +31,7 @@ workflows:
     edges: [{from: begin, to: one}, {from: begin, to: two}, {from: one, to: between}, {from: between, to: end}, {from: two, to: end}]
 `
 
-// asks is what an approval event tells.
+// asks is what an approval event reports.
 type asks struct {
 	ID      string `json:"approval_id"`
 	Task    string `json:"task_id"`

@@ -82,7 +82,7 @@ func TestUnknownWithoutAStore(t *testing.T) {
 	}
 }
 
-// A run whose call is unknown, and that no edge goes on with, must not be begun again.
+// A run whose call is unknown, and that no edge continues with, must not be begun again.
 func TestUnknownEndsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{
@@ -197,13 +197,13 @@ func TestEqualCallsOfBranches(t *testing.T) {
 	})
 }
 
-// Where the policy says tell nobody is asked, and another process knows as well that the
-// call is unknown.
-func TestUnknownIsTold(t *testing.T) {
+// Where the policy says "tell" nobody is asked, and another process knows as well that the call
+// is unknown.
+func TestUnknownIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, kept := newPaying(), new(workflow.Kept)
-		cfg := workflow.Config{Tools: p, Agents: &agents{answer: func(string, *chat.Request) string { panic(errors.New("gone")) }}, Tell: func(string) bool { return true },
+		cfg := workflow.Config{Tools: p, Agents: &agents{answer: func(string, *chat.Request) string { panic(errors.New("gone")) }}, ReportLost: func(string) bool { return true },
 			Records: func(context.Context, *workflow.Run) (workflow.Records, error) { return frozen{kept}, nil }}
 		const content = `
   w:

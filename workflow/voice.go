@@ -19,19 +19,19 @@ type voice struct {
 	draft stream.InnerDelta // reused for each event
 }
 
-// Of a run that goes on, what was out is known by its length and its end (Progress), and
-// texts of nodes that had ended without being told wait to be told first.
+// Of a run that continues, what was out is known by its length and its end (Progress), and
+// texts of nodes that had ended without being reported wait to be reported first.
 func (v *voice) init(x *execution) {
 	p := &x.state.Progress
 	v.x, v.line, v.Voice = x, map[*node]int{}, run.Voice{Out: &x.out, Natural: true}
 	v.Said = run.Join{Length: p.Long, Block: p.Block, Tail: []byte(p.Tail)}
-	v.Begun = func(line int) { p.Told = append(p.Told, v.nodes[line].ID) }
+	v.Begun = func(line int) { p.Sent = append(p.Sent, v.nodes[line].ID) }
 	for _, n := range x.w.nodes {
 		if !n.speaks {
 			continue
 		}
 		line := run.Line{Who: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}}
-		if e := x.state.ended(n); e != nil && e.Result >= 0 && !slices.Contains(p.Told, n.ID) {
+		if e := x.state.ended(n); e != nil && e.Result >= 0 && !slices.Contains(p.Sent, n.ID) {
 			for _, m := range x.state.Messages {
 				if n.says(&m) && m.Content != "" {
 					line.Pending = append(line.Pending, m.Content)
@@ -57,9 +57,9 @@ func (v *voice) keep() {
 	p.Long, p.Block, p.Tail = v.Said.Length, v.Said.Block, string(v.Said.Tail)
 }
 
-// inner tells a piece of a text that is not the answer. Attempt stays 0, for it is of answers
-// that are held back; which round a draft is of its node has told. Of a round that may become
-// an answer which is held back nothing is kept.
+// inner emits a piece of a text that is not the answer. Attempt stays 0, for it is of answers
+// that are held back; which round a draft is of its node has reported. Of a round that may
+// become an answer which is held back nothing is kept.
 func (v *voice) inner(k *worker, text string) {
 	v.draft.NodeID, v.draft.AgentID, v.draft.Delta, v.draft.Unkept = k.n.ID, k.n.Agent, text, v.x.hides(k.n)
 	v.x.out.Emit(&v.draft)

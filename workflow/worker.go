@@ -50,14 +50,14 @@ type worker struct {
 	perform    func(*worker) error // makes one round
 	repeatable bool                // a round that failed may be made again
 	span       trace.Span
-	took       stream.Result
+	result     stream.Result
 	recorder   recorder
 }
 
 // waiting is the error of a node whose calls wait for a person.
 //
-// It is no failure: the node stays in the frontier with the question, and entry says where
-// to go on; nil: at the beginning of the node.
+// It is not a failure: the node stays in the frontier with the question, and entry says where
+// to continue; nil: at the beginning of the node.
 type waiting struct {
 	question *Question
 	entry    *Entry
@@ -65,8 +65,8 @@ type waiting struct {
 
 func (*waiting) Error() string { return "calls wait for a person" }
 
-// rejection is the error of a node whose call a person has not allowed. It is no failure of
-// the node: the run goes on where an edge takes the decision, or ends.
+// rejection is the error of a node whose call a person has not allowed. It is not a failure of
+// the node: the run continues where an edge takes the decision, or ends.
 type rejection struct{ decision *Decision }
 
 func (*rejection) Error() string { return "a person has not allowed the call" }
@@ -142,7 +142,7 @@ func (k *worker) because(err error) error {
 
 // end marks an error as the run's own.
 //
-// No edge can go on from such an error (see forgive).
+// No edge can continue from such an error (see forgive).
 func (k *worker) end(err error) error {
 	k.fatal = true
 	return err
@@ -298,7 +298,7 @@ func (k *worker) Say(piece *stream.Delta) error {
 }
 
 // CallID implements run.Owner. It is made of the node and the agent's own, so that it does not
-// depend on what runs beside it.
+// depend on what runs alongside it.
 func (k *worker) CallID(own string, _ bool) string { return run.CallID(k.callPrefix(), own, "") }
 
 // callPrefix is n3-, n3r2- or n3r2a2-: the node's order, its round and its attempt, each

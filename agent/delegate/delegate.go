@@ -2,7 +2,7 @@
 // tool named after its agent; a call of it is a session (session.go), which is a branch of
 // the turn. The bounds hold for a turn as a whole: how deep tasks are handed on, how many
 // sessions there are, and how many at once. A call beyond a bound is refused with a hint for
-// the model, and the turn goes on.
+// the model, and the turn continues.
 package delegate
 
 import (
@@ -219,8 +219,8 @@ func (t *tools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 // CallWithin implements agent.Callees.
 //
 // Any other name is one of the agent's own tools. A circle (an agent that waits for this
-// very task) is refused, as it could never end. A session that goes on after a pause does
-// not count again.
+// very task) is refused, as it could never end. A session that continues after a pause does not
+// count again.
 func (t *tools) CallWithin(ctx context.Context, call tool.Call, inner *agent.Inner) (tool.Result, error) {
 	id := t.callee(call.Name)
 	if id == "" {

@@ -276,7 +276,7 @@ func TestDelegation(t *testing.T) {
 }
 
 // A call that is beyond a bound, or that nobody can understand, begins no session, and the
-// turn goes on.
+// turn continues.
 func TestRefusedTasks(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -407,7 +407,7 @@ func TestSessionsFail(t *testing.T) {
 }
 
 // Where a person must allow a call of a delegate's, however deep, the turn pauses with one
-// question for all of them, and goes on in the same sessions with the same ids.
+// question for all of them, and continues in the same sessions with the same ids.
 func TestSessionsPause(t *testing.T) {
 	t.Parallel()
 	write := []tool.Call{{ID: "call_1", Name: "write", Arguments: jsontext.Value(`{}`)}}
@@ -472,7 +472,7 @@ func TestSessionsPause(t *testing.T) {
 	}
 }
 
-// Where nobody can be asked a delegate's call is refused and it goes on.
+// Where nobody can be asked a delegate's call is refused and it continues.
 func TestNobodyIsAsked(t *testing.T) {
 	t.Parallel()
 	o := newOffice(map[string][]any{

@@ -38,7 +38,7 @@ func places(t *testing.T, test func(t *testing.T, env map[string]string, who str
 }
 
 // A call of a delegate's that a person must allow pauses the whole turn. When it is
-// allowed everything goes on from there: nobody is asked, or runs, a second time, and all
+// allowed everything continues from there: nobody is asked, or runs, a second time, and all
 // models are sent what they would have been sent without the pause.
 func TestDelegatePausesTheTurn(t *testing.T) {
 	places(t, func(t *testing.T, env map[string]string, who string) {
@@ -148,9 +148,9 @@ func TestDelegatesAskOnce(t *testing.T) {
 		if len(o.Asked["boss"]) != 2 || len(o.Asked["researcher"]) != 2 || len(o.Asked["writer"]) != 4 {
 			t.Errorf("asked boss %d, researcher %d, writer %d times", len(o.Asked["boss"]), len(o.Asked["researcher"]), len(o.Asked["writer"]))
 		}
-		told := o.LastOf("boss") + strings.Join(o.Asked["writer"], "")
-		if !strings.Contains(told, "Not this") || !strings.Contains(told, "The user changed the arguments") {
-			t.Errorf("nobody was told of the decisions:\n%s", told)
+		got := o.LastOf("boss") + strings.Join(o.Asked["writer"], "")
+		if !strings.Contains(got, "Not this") || !strings.Contains(got, "The user changed the arguments") {
+			t.Errorf("nobody was told of the decisions:\n%s", got)
 		}
 	})
 }
@@ -163,8 +163,8 @@ func noise(n int) string {
 	return hex.EncodeToString(raw)
 }
 
-// Where nobody can be Asked, at any depth, those who want the calls are told so, and the turn goes
-// on in the same stream: no id of a call begins twice in it.
+// Where nobody can be Asked, at any depth, those who want the calls are informed, and the turn
+// continues in the same stream: no id of a call begins twice in it.
 func TestNobodyIsAskedForDelegates(t *testing.T) {
 	t.Parallel()
 	scripts := func(words string) map[string][]string {
@@ -210,8 +210,8 @@ func TestNobodyIsAskedForDelegates(t *testing.T) {
 	}
 }
 
-// A delegate whose model was replaced by another one goes on with that one, as it would
-// have done without the pause.
+// A delegate whose model was replaced by another one continues with that one, as it would have
+// done without the pause.
 func TestDelegateGoesOnWithItsModel(t *testing.T) {
 	t.Parallel()
 	const models = `
@@ -236,7 +236,7 @@ models:
 	}
 }
 
-// Two gateways that share a key: what one has paused the other goes on with, delegates
+// Two gateways that share a key: what one has paused the other continues with, delegates
 // within. At a third one, that has another file, it cannot.
 func TestDelegatesGoOnElsewhere(t *testing.T) {
 	t.Parallel()
@@ -249,7 +249,7 @@ func TestDelegatesGoOnElsewhere(t *testing.T) {
 	one, two := wholetest.OpenOfficeOf(t, wholetest.FirmFile, env, scripts), wholetest.OpenOfficeOf(t, wholetest.FirmFile, env, scripts)
 	q, _ := one.Pauses(`{"input":"go","agent":"boss"}`)
 	for _, agent := range []string{"boss", "researcher", "writer"} {
-		two.Asked[agent] = []string{""} // its model goes on where that of the other one was
+		two.Asked[agent] = []string{""} // its model continues where that of the other one was
 	}
 	done, stream := two.Answers(q, `"action":"approve"`)
 	if done.Output != "ok" || !slices.Equal(ran(t, "todo", stream), []string{"create_todo completed writer"}) {

@@ -30,7 +30,7 @@ import (
 )
 
 // Eight agents at most work on tasks of a turn at the same time, of all its agents together;
-// one that would call more is told so, and the turn ends well.
+// one that would call more is informed, and the turn ends well.
 func TestDelegatesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -149,7 +149,7 @@ func deep(t *testing.T, in, todo string) *wholetest.Office {
 	})
 }
 
-// TestOfficeChild Pauses a turn, tells the question and is killed.
+// TestOfficeChild Pauses a turn, reports the question and is killed.
 func TestOfficeChild(t *testing.T) {
 	in := os.Getenv(officeStore)
 	if in == "" {
@@ -165,9 +165,9 @@ func TestOfficeChild(t *testing.T) {
 	select {}
 }
 
-// A turn whose delegate's delegate waits for a person goes on in another process when the
-// one that asked was killed: from a file and from a server of Redis, of a team and of a
-// workflow. No agent's model is asked again, and the call is made once.
+// A turn whose delegate's delegate waits for a person continues in another process when the one
+// that asked was killed: from a file and from a server of Redis, of a team and of a workflow.
+// No agent's model is asked again, and the call is made once.
 func TestDelegateWaitsOverAKill(t *testing.T) {
 	t.Parallel()
 	path, err := os.Executable()
@@ -185,11 +185,11 @@ func TestDelegateWaitsOverAKill(t *testing.T) {
 				}
 				cmd := exec.CommandContext(t.Context(), path, "-test.run=^TestOfficeChild$")
 				cmd.Env = append(os.Environ(), officeStore+"="+in, officeTodo+"="+todo, officeWho+"="+who)
-				told, err := cmd.CombinedOutput()
+				got, err := cmd.CombinedOutput()
 				if err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-					t.Fatalf("%v\n%s", err, told)
+					t.Fatalf("%v\n%s", err, got)
 				}
-				_, rest, _ := strings.Cut(string(told), "ASKED ")
+				_, rest, _ := strings.Cut(string(got), "ASKED ")
 				text, _, _ := strings.Cut(rest, "\n")
 				var q wholetest.Questions
 				if err := json.Unmarshal([]byte(text), &q); err != nil || len(q.Calls) != 1 || q.Calls[0].Agent != "writer" {
@@ -197,7 +197,7 @@ func TestDelegateWaitsOverAKill(t *testing.T) {
 				}
 				o := deep(t, in, todo)
 				for _, agent := range []string{"boss", "researcher", "writer"} {
-					o.Asked[agent] = []string{""} // its model goes on where it was
+					o.Asked[agent] = []string{""} // its model continues where it was
 				}
 				done, stream := o.Answers(q, `"action":"approve"`)
 				if done.Output != "ok" || !slices.Equal(ran(t, "todo", stream), []string{"create_todo completed writer"}) {

@@ -24,7 +24,7 @@ dispatch: {timeout: 60s}
 `
 
 // An agent within is stopped when its time is over, or that of its caller's, and the caller
-// goes on; and within 50 ms when the task is cancelled or its client leaves.
+// continues; and within 50 ms when the task is cancelled or its client leaves.
 func TestDelegatesEnd(t *testing.T) {
 	t.Parallel()
 	scripts := map[string][]string{
@@ -77,8 +77,8 @@ func TestDelegatesEnd(t *testing.T) {
 					case "leave":
 						leave()
 					}
-					if took := (<-stopped).Sub(end); took < 0 || took > 50*time.Millisecond {
-						t.Errorf("stopped after %v", took)
+					if elapsed := (<-stopped).Sub(end); elapsed < 0 || elapsed > 50*time.Millisecond {
+						t.Errorf("stopped after %v", elapsed)
 					}
 					reply := <-replied
 					switch how {

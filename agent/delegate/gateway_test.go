@@ -9,8 +9,8 @@ import (
 	"sluice/internal/gateway/wholetest"
 )
 
-// An agent that is called sees its task and nothing of what its caller was told; the
-// caller sees the answer and nothing of how it came about. In a team and in a workflow.
+// An agent that is called sees its task and nothing of what its caller received; the caller
+// sees the answer and nothing of how it came about. In a team and in a workflow.
 func TestDelegateSeesItsTaskAlone(t *testing.T) {
 	t.Parallel()
 	for _, who := range []string{`"agent":"boss"`, `"workflow":"flow"`} {
@@ -76,7 +76,7 @@ func TestDelegateSeesItsTaskAlone(t *testing.T) {
 	}
 }
 
-// What must not be is refused, and the model is told why.
+// What must not be is refused, and the model is informed why.
 func TestDelegationIsBounded(t *testing.T) {
 	t.Parallel()
 	task := `{"task":"x"}`
@@ -91,7 +91,7 @@ func TestDelegationIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		scripts map[string][]string
-		agent   string // whose model is told
+		agent   string // whose model is informed
 		want    string
 	}{
 		{"no task", map[string][]string{"boss": {wholetest.CallPart("delegate_to_writer", `{"task":" "}`), wholetest.TextPart("ok")}}, "boss", "task is missing or empty"},

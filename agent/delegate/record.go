@@ -9,9 +9,9 @@ import (
 )
 
 // Records stores what sessions do, for people to read it later. It is safe for concurrent
-// use. A turn goes on from its own state, and goes on also if nothing can be stored.
+// use. A turn continues from its own state, and continues also if nothing can be stored.
 type Records interface {
-	// Record returns the record of a session of a task that has just begun or goes on.
+	// Record returns the record of a session of a task that has just begun or continues.
 	Record(task string) Record
 	// Finish says that nothing more comes to the sessions of a task.
 	Finish(ctx context.Context, task string)
@@ -19,14 +19,14 @@ type Records interface {
 
 // Record is the record of one session. One goroutine uses it.
 type Record interface {
-	// Begin says that a session of an agent begins, or goes on; asked is its task.
+	// Begin says that a session of an agent begins, or continues; asked is its task.
 	Begin(ctx context.Context, session, agent, asked string, again bool)
 	// Note gets an event of the agent's own; its text as a Delta.
 	Note(ev stream.Event)
 	// Seal says that a step has ended; asked is what waits in it, nil: nothing. of gives
 	// calls the ids of their events.
 	Seal(asked *chat.Question, of run.Owner)
-	// End says how the session has ended; or, if it waits, that it goes on later.
+	// End says how the session has ended; or, if it waits, that it continues later.
 	End(ctx context.Context, summary string, ok, waits bool, millis int64)
 }
 

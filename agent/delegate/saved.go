@@ -22,7 +22,7 @@ type saved struct {
 }
 
 // readSaved reads a session that waits, and its agent, and makes sure that all within it can be
-// read too: somebody who decides learns at once if it cannot go on.
+// read too: somebody who decides learns at once if it cannot continue.
 //
 // The error wraps run.ErrPaused.
 func readSaved(p *run.Paused) (s saved, within *run.Paused, err error) {
@@ -38,7 +38,7 @@ func readSaved(p *run.Paused) (s saved, within *run.Paused, err error) {
 	return s, within, err
 }
 
-// Readable says why an agent that waits, and those within it, cannot go on.
+// Readable says why an agent that waits, and those within it, cannot continue.
 //
 // It goes down through all sessions that wait within each other; a tree bounds their depth.
 func Readable(p *run.Paused) error {

@@ -14,7 +14,7 @@ import (
 )
 
 // A session that waits and is of another version, has lost something, or is another agent's,
-// is refused before anything goes on.
+// is refused before anything continues.
 func TestSavedSessionThatCannotGoOn(t *testing.T) {
 	t.Parallel()
 	state := agent.State{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "go"}}}}}
@@ -53,8 +53,8 @@ func TestSavedSessionThatCannotGoOn(t *testing.T) {
 	}
 }
 
-// A turn whose delegates wait, one within another, goes on from what the version before the tree
-// has stored of it.
+// A turn whose delegates wait, one within another, continues from what the version before the
+// tree has stored of it.
 func TestSessionsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	state, err := os.ReadFile("../../run/testdata/agent-2.json")

@@ -35,12 +35,12 @@ type session struct {
 	asked  string      // the task and its context, as the record has them
 	said   stream.Fold // the answer so far
 	ids    run.IDs     // of calls, by the agent's own
-	spent  chat.Usage  // before it went on; zero: it has just begun
+	spent  chat.Usage  // before it continued; zero: it has just begun
 	record Record
 }
 
-// newSession returns the session of a call; one that was suspended goes on. callers wait for its
-// answer.
+// newSession returns the session of a call; one that was suspended continues. callers wait for
+// its answer.
 func (d *Agents) newSession(id string, asked task, callers []string, inner *agent.Inner) (*session, error) {
 	of := inner.Request
 	s := &session{
@@ -71,10 +71,10 @@ func (s *session) run(ctx context.Context) (summary string, err error) {
 	s.record.Begin(ctx, s.session, s.id, s.asked, s.req.Resumed != nil)
 	summary, usage, err := s.work(ctx)
 	s.inner.Spend(usage)
-	took := time.Since(began).Milliseconds()
+	elapsed := time.Since(began).Milliseconds()
 	_, waits := errors.AsType[*agent.Suspended](err)
 	ok := err == nil || waits
-	ev := &stream.AgentRun{Status: stream.AgentCompleted, Success: &ok, Millis: &took}
+	ev := &stream.AgentRun{Status: stream.AgentCompleted, Success: &ok, Millis: &elapsed}
 	if usage != (chat.Usage{}) {
 		ev.Usage = &stream.TokenUsage{Input: usage.InputTokens, Output: usage.OutputTokens, Thinking: usage.ThinkingTokens}
 	}
@@ -86,16 +86,16 @@ func (s *session) run(ctx context.Context) (summary string, err error) {
 		}
 		err = s.failed(f)
 	}
-	s.record.End(ctx, summary, ok, waits, took)
+	s.record.End(ctx, summary, ok, waits, elapsed)
 	s.emit(ev)
 	return summary, err
 }
 
 // work runs the agent until it has answered or waits for a person. It returns what models
-// took here, also beside an error. A panic is the session's failure alone, so that its end
-// is told.
+// took here, also alongside an error. A panic is the session's failure alone, so that its end
+// is reported.
 //
-// Where nobody can be asked, calls that would wait are refused and the agent goes on.
+// Where nobody can be asked, calls that would wait are refused and the agent continues.
 func (s *session) work(ctx context.Context) (summary string, usage chat.Usage, err error) {
 	defer run.Recover(&err)
 	a := s.all.agents[s.id]

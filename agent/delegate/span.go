@@ -22,7 +22,7 @@ func (s *session) traced(ctx context.Context) (string, error) {
 	span.String(record.SpanSession, s.session)
 	summary, err := s.run(ctx)
 	failure := err
-	if _, waits := errors.AsType[*agent.Suspended](err); waits { // for a person, which is no failure
+	if _, waits := errors.AsType[*agent.Suspended](err); waits { // for a person, which is not a failure
 		failure = nil
 	}
 	span.End(failure)

@@ -2,9 +2,9 @@
 // the client half, to which dialect/a2a is the server.
 //
 // An Agent is a stream.Runner. It reads the agent's card, and again each Refresh; sends a
-// turn's request as one message; and tells the text of the reply as deltas. A message is
-// sent once. A stream that is cut is taken up where it was, by the task's id; if that fails
-// nobody knows what the agent did, and the error says so.
+// turn's request as one message; and emits the text of the reply as deltas. A message is sent
+// once. A stream that is cut is taken up where it was, by the task's id; if that fails nobody
+// knows what the agent did, and the error says so.
 //
 // The other side is not trusted: what it sends is bounded, its texts are cleaned before
 // they are shown, no redirect is followed, and headers that the operator has set go to the
@@ -35,7 +35,7 @@ type Config struct {
 	Card string // URL
 	// Header goes with each request to the card's origin.
 	Header http.Header
-	// Interfaces are origins beside the card's own that the card may send requests to.
+	// Interfaces are origins alongside the card's own that the card may send requests to.
 	Interfaces  []string
 	NoStreaming bool          // ask for whole answers
 	Refresh     time.Duration // between two readings of the card
@@ -63,7 +63,7 @@ type Agent struct {
 	mu       sync.Mutex // guards what follows, and running.Go against Close
 	card     *card      // nil: there is none now
 	last     Texts      // of the card that was read last
-	told     bool       // last was told
+	reported bool       // last was reported
 	failures int        // in a row
 	closed   bool
 }
@@ -76,7 +76,7 @@ func New(cfg Config) *Agent {
 	return a
 }
 
-// Close stops reading the card, and waits for what is under way. Turns that run go on.
+// Close stops reading the card, and waits for what is under way. Turns that run continue.
 func (a *Agent) Close() {
 	a.mu.Lock()
 	a.closed = true
@@ -133,7 +133,7 @@ func (a *Agent) readCard() time.Duration {
 	c, err := a.fetch(a.ctx)
 	a.mu.Lock()
 	before := a.card
-	first := !a.told && a.failures == 0
+	first := !a.reported && a.failures == 0
 	if first {
 		defer close(a.tried) // when its texts are known
 	}
@@ -147,8 +147,8 @@ func (a *Agent) readCard() time.Duration {
 	wait := a.cfg.Refresh
 	if err == nil {
 		a.failures = 0
-		changed = !a.told || !a.last.equal(c.texts)
-		a.last, a.told = c.texts, true
+		changed = !a.reported || !a.last.equal(c.texts)
+		a.last, a.reported = c.texts, true
 	} else {
 		a.failures++
 		wait = min(firstWait<<min(a.failures-1, 10), mostWait, a.cfg.Refresh)

@@ -94,13 +94,13 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// heard is what a turn told.
-type heard struct {
+// observed is what a turn reported.
+type observed struct {
 	text string
 	err  error // of the sink
 }
 
-func (h *heard) Emit(ev stream.Event) error {
+func (h *observed) Emit(ev stream.Event) error {
 	if d, ok := ev.(*stream.Delta); ok {
 		if d.Text == "" {
 			return errors.New("an empty delta")
@@ -110,7 +110,7 @@ func (h *heard) Emit(ev stream.Event) error {
 	return h.err
 }
 
-func (h *heard) Flush() error { return h.err }
+func (h *observed) Flush() error { return h.err }
 
 // start starts the client of an agent.
 func start(t *testing.T, f *far, change func(*remote.Config)) *remote.Agent {
@@ -198,7 +198,7 @@ func TestReplies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &far{card: goodCard, replies: tt.replies}
 				a := start(t, f, nil)
-				var h heard
+				var h observed
 				result, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, &h)
 				synctest.Wait()
 				var message string
@@ -221,7 +221,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// A card that we cannot use makes the agent unavailable, and one that we can tells of it in
+// A card that we cannot use makes the agent unavailable, and one that we can reports it in
 // bounded lines.
 func TestCards(t *testing.T) {
 	t.Parallel()
@@ -293,7 +293,7 @@ func TestCardsLeadToNoPrivateAddress(t *testing.T) {
 		f := &far{card: strings.Replace(goodCard, "http://far/a2a", at+"/a2a", 1), replies: map[string][]string{}}
 		foreign := remote.NewForeignTransport()
 		a := start(t, f, func(c *remote.Config) { c.Interfaces, c.Foreign = []string{at}, foreign })
-		_, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard))
+		_, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(observed))
 		foreign.CloseIdleConnections()
 		if e := fault.From(err); e.Type != fault.AgentUnavailable || hits.Load() > 0 {
 			t.Errorf("%s: %v, %d requests", host, err, hits.Load())
@@ -308,7 +308,7 @@ func TestCardsLeadToNoPrivateAddress(t *testing.T) {
 	a := start(t, nil, func(c *remote.Config) {
 		c.Card, c.Interfaces, c.Transport, c.Foreign = near.URL, []string{inside.URL}, transport, remote.NewForeignTransport()
 	})
-	if _, _ = a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard)); hits.Load() != 1 {
+	if _, _ = a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(observed)); hits.Load() != 1 {
 		t.Errorf("with a card from this machine: %d requests, want 1", hits.Load())
 	}
 }
@@ -319,7 +319,7 @@ func TestHeadersStayAtTheirOrigin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &far{card: goodCard, replies: map[string][]string{streaming: {task + "\n" + completed}}}
 		a := start(t, f, func(c *remote.Config) { c.Header = http.Header{"X-Token": {"s"}} })
-		if _, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard)); err != nil {
+		if _, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(observed)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{"s", "s"}, f.tokens); diff != "" {
@@ -335,7 +335,7 @@ func TestCardComesBack(t *testing.T) {
 		f := &far{card: "no", replies: map[string][]string{}}
 		var changed atomic.Int64
 		a := start(t, f, func(c *remote.Config) { c.Changed = func() { changed.Add(1) } })
-		_, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard))
+		_, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(observed))
 		if e := fault.From(err); a.Available() || e.Type != fault.AgentUnavailable || e.Unknown {
 			t.Errorf("without a card: available %v, %v", a.Available(), err)
 		}
@@ -356,7 +356,7 @@ func TestCancel(t *testing.T) {
 		f := &far{card: goodCard, replies: map[string][]string{streaming: {task + "\n" + first + "\n…"}, "CancelTask": {whole}}}
 		a := start(t, f, nil)
 		ctx, cancel := context.WithCancelCause(t.Context())
-		var h heard
+		var h observed
 		over := make(chan error)
 		go func() {
 			_, err := a.Run(ctx, &chat.Request{Input: "Hello"}, &h)
@@ -385,9 +385,9 @@ func TestBreaker(t *testing.T) {
 		f := &far{card: goodCard, replies: map[string][]string{streaming: {"status 500"}}}
 		a := start(t, f, nil)
 		for range breaker.DefaultFailures {
-			_, _ = a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard))
+			_, _ = a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(observed))
 		}
-		_, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard))
+		_, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(observed))
 		if e := fault.From(err); a.Available() || e.Unknown || e.RetryAfter == 0 || len(f.calls) != breaker.DefaultFailures {
 			t.Errorf("available %v, %v, %d calls", a.Available(), err, len(f.calls))
 		}
@@ -407,7 +407,7 @@ func TestWithoutStream(t *testing.T) {
 			"GetTask":     {"status 502", "status 502", `{"result":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`, "status 502", "status 502", whole},
 		}}
 		a := start(t, f, func(c *remote.Config) { c.NoStreaming = true })
-		var h heard
+		var h observed
 		result, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, &h)
 		if err != nil || h.text != "One two." || result.Reason != stream.Stop {
 			t.Errorf("%q, %q, %v", h.text, result.Reason, err)
@@ -446,7 +446,7 @@ func TestWhatTheBreakerCounts(t *testing.T) {
 				if tt.ended != nil {
 					time.AfterFunc(time.Second, func() { cancel(tt.ended) })
 				}
-				_, err := a.Run(ctx, &chat.Request{Input: "Hello"}, &heard{err: tt.sink})
+				_, err := a.Run(ctx, &chat.Request{Input: "Hello"}, &observed{err: tt.sink})
 				if tt.sink != nil && err != tt.sink {
 					t.Errorf("the error is %v, want the sink's", err)
 				}
@@ -467,24 +467,24 @@ func TestWhatTheBreakerCounts(t *testing.T) {
 	}
 }
 
-// A request tells how many gateways it came through, and goes no further than it may.
+// A request says how many gateways it came through, and goes no further than it may.
 func TestHops(t *testing.T) {
 	t.Parallel()
 	for hops, want := range map[int]string{0: "1", chat.MaxHops - 1: fmt.Sprint(chat.MaxHops), chat.MaxHops: ""} {
 		synctest.Test(t, func(t *testing.T) {
-			told := make(chan string, 9)
+			reported := make(chan string, 9)
 			f := &far{card: goodCard, replies: map[string][]string{streaming: {task + "\n" + completed}}}
 			a := start(t, nil, func(c *remote.Config) {
 				c.Transport = testnet.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Method == http.MethodPost {
-						told <- r.Header.Get(chat.HopsHeader)
+						reported <- r.Header.Get(chat.HopsHeader)
 					}
 					f.ServeHTTP(w, r)
 				}))
 			})
-			_, err := a.Run(t.Context(), &chat.Request{Input: "Hello", Hops: hops}, new(heard))
-			close(told)
-			if got := <-told; got != want || (err != nil) != (want == "") {
+			_, err := a.Run(t.Context(), &chat.Request{Input: "Hello", Hops: hops}, new(observed))
+			close(reported)
+			if got := <-reported; got != want || (err != nil) != (want == "") {
 				t.Errorf("%d hops: told %q, want %q; %v", hops, got, want, err)
 			}
 		})
@@ -507,14 +507,14 @@ func TestMessageThatWasNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New(breaker.Config{Service: "a2a:far", Log: zerolog.Nop()})
 		a := start(t, &far{card: goodCard}, func(c *remote.Config) { c.Breaker, c.Transport = b, unsent{c.Transport} })
-		_, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard))
+		_, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(observed))
 		if f := fault.From(err); f.Type != fault.AgentUnavailable || f.Unknown || b.Snapshot().FailureCount != 1 {
 			t.Errorf("%v, unknown %v, %d failures", err, f.Unknown, b.Snapshot().FailureCount)
 		}
 	})
 }
 
-// A card is read again each Refresh, and sooner while there is none; of its texts is told
+// A card is read again each Refresh, and sooner while there is none; of its texts is reported
 // only when they are others.
 func TestCardIsReadAgain(t *testing.T) {
 	t.Parallel()

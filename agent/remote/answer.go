@@ -15,10 +15,10 @@ import (
 // answer is the text of a reply so far.
 type answer struct {
 	artifacts map[sdk.ArtifactID]*artifact
-	last      *artifact // the one that was told of last
+	last      *artifact // the one that was reported last
 	size      int       // bytes of all text
-	// blind says that the stream was taken up, and that nothing has told yet where it
-	// goes on: pieces may be missing, so that only the task itself can be believed.
+	// blind says that the stream was taken up, and that nothing has reported yet where it
+	// continues: pieces may be missing, so that only the task itself can be believed.
 	blind bool
 }
 
@@ -51,8 +51,8 @@ func (t *artifact) more(piece string) string {
 	return strings.ToValidUTF8(piece[skip:], "")
 }
 
-// all returns what is new in the whole text of an artifact. A text that does not go on
-// where the one before ended is a new one: what is shown cannot be taken back.
+// all returns what is new in the whole text of an artifact. A text that does not continue where
+// the one before ended is a new one: what is shown cannot be taken back.
 func (t *artifact) all(text string) string {
 	switch {
 	case strings.HasPrefix(text, string(t.shown)):
@@ -67,9 +67,9 @@ func (t *artifact) all(text string) string {
 	return text
 }
 
-// take takes an event, and says whether the reply is over. What comes after the end, and of
+// accept takes an event, and says whether the reply is over. What comes after the end, and of
 // other tasks, nobody asked for.
-func (c *call) take(ev sdk.Event) bool {
+func (c *call) accept(ev sdk.Event) bool {
 	switch e := ev.(type) {
 	case *sdk.Message:
 		c.say(nil, textOf(e.Parts))
@@ -106,7 +106,7 @@ func (c *call) whole(task *sdk.Task) {
 func (c *call) piece(e *sdk.TaskArtifactUpdateEvent) {
 	t := c.answer.of(e.Artifact.ID)
 	if t.whole && e.Append {
-		return // it is told twice
+		return // it is reported twice
 	}
 	text := textOf(e.Artifact.Parts)
 	if e.Append {
@@ -133,7 +133,7 @@ func (c *call) state(s *sdk.TaskStatus) {
 	}
 	if c.answer.blind && s.State != sdk.TaskStateWorking && s.State != sdk.TaskStateSubmitted {
 		if task, err := c.get(); err == nil {
-			c.take(task) // with the text that was missed
+			c.accept(task) // with the text that was missed
 			return
 		}
 	}
@@ -170,7 +170,7 @@ func (c *call) finish(reason stream.FinishReason) {
 	}
 }
 
-// say tells a piece of text. t is the artifact that it belongs to; nil: none.
+// say emits a piece of text. t is the artifact that it belongs to; nil: none.
 func (c *call) say(t *artifact, text string) {
 	if t == nil {
 		t = &artifact{}

@@ -22,8 +22,8 @@ import (
 	"sluice/stream"
 )
 
-// What an agent sends wrongly, beside what TestReplies has: the turn has one end, and nothing
-// grows without a bound.
+// What an agent sends wrongly, alongside what TestReplies has: the turn has one end, and
+// nothing grows without a bound.
 func TestBadReplies(t *testing.T) {
 	t.Parallel()
 	script := func(events ...string) string { return strings.Join(events, "\n") }
@@ -55,7 +55,7 @@ func TestBadReplies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &far{card: goodCard, replies: map[string][]string{streaming: {tt.reply}, subscribe: {"status 502"}, "GetTask": {"status 502"}}}
 				a := start(t, f, nil)
-				var h heard
+				var h observed
 				result, err := a.Run(t.Context(), &chat.Request{Input: "Hello"}, &h)
 				synctest.Wait()
 				message := ""
@@ -95,10 +95,10 @@ func TestSilentAgent(t *testing.T) {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Second, &fault.Error{Type: fault.Timeout, Message: "timeout"})
 				defer cancel()
 				began := time.Now()
-				_, err := a.Run(ctx, &chat.Request{Input: "Hello"}, new(heard))
+				_, err := a.Run(ctx, &chat.Request{Input: "Hello"}, new(observed))
 				synctest.Wait()
-				if took := time.Since(began); fault.From(err).Type != fault.Timeout || took != 30*time.Second {
-					t.Errorf("after %v: %v", took, err)
+				if elapsed := time.Since(began); fault.From(err).Type != fault.Timeout || elapsed != 30*time.Second {
+					t.Errorf("after %v: %v", elapsed, err)
 				}
 				f.mu.Lock()
 				defer f.mu.Unlock()
@@ -154,7 +154,7 @@ func TestFirstInterface(t *testing.T) {
 				a := start(t, nil, func(c *remote.Config) {
 					c.Transport, c.Header = testnet.Serve(t, s), http.Header{"X-Token": {"s"}}
 				})
-				_, _ = a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(heard))
+				_, _ = a.Run(t.Context(), &chat.Request{Input: "Hello"}, new(observed))
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				if diff := cmp.Diff([]string{tt.want}, s.seen); diff != "" {
@@ -202,8 +202,8 @@ func TestSlowCard(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				a := start(t, nil, func(c *remote.Config) { c.Transport = testnet.Serve(t, s) })
-				if took := time.Since(began); a.Available() || took > 10*time.Second {
-					t.Errorf("after %v: available %v", took, a.Available())
+				if elapsed := time.Since(began); a.Available() || elapsed > 10*time.Second {
+					t.Errorf("after %v: available %v", elapsed, a.Available())
 				}
 				s.mu.Lock()
 				s.wait, s.endless = 9*time.Second, false

@@ -12,9 +12,9 @@ import (
 // gateway like this one takes 5,000.
 const maxMessage = 4800
 
-// messageOf returns what the agent is told: the request, and before it what belongs to the
-// turn. Agents elsewhere know neither the conversation nor its other agents. What does not
-// fit is left out: of what was said before the oldest.
+// messageOf returns what the agent receives: the request, and before it what belongs to the
+// turn. Agents elsewhere know neither the conversation nor its other agents. What does not fit
+// is left out: of what was said before the oldest.
 func messageOf(req *chat.Request) string {
 	request := req.Whole()
 	room := maxMessage - utf8.RuneCountInString(request) - len("The request:\n")
@@ -47,7 +47,7 @@ func nobody(string) bool { return false }
 // minQuote is the least room in which a quote says anything, in bytes.
 const minQuote = 256
 
-// earlier tells what was said before, as much of its end as there is room for.
+// earlier says what was said before, as much of its end as there is room for.
 func earlier(messages []chat.Message, room int) string {
 	const title = "Earlier in the conversation:"
 	room -= len(title)

@@ -15,7 +15,7 @@ func said(role chat.Role, text string) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Text: text}}}
 }
 
-// An agent elsewhere is told what belongs to the turn, and the request last.
+// An agent elsewhere is informed what belongs to the turn, and the request last.
 func TestMessage(t *testing.T) {
 	t.Parallel()
 	history := []chat.Message{said(chat.RoleUser, "oldest"), said(chat.RoleModel, " answer "), said(chat.RoleUser, "newest")}
@@ -47,7 +47,7 @@ func TestMessage(t *testing.T) {
 }
 
 // A message is as long as it may be, and no longer; of what was said before, the end is
-// told, without gaps. The request is never cut.
+// reported, without gaps. The request is never cut.
 func TestMessageIsBounded(t *testing.T) {
 	t.Parallel()
 	var history []chat.Message
@@ -63,7 +63,7 @@ func TestMessageIsBounded(t *testing.T) {
 		}
 		next := len(history) - strings.Count(text, "\nUser: ") - strings.Count(text, "\nAssistant: ") - 1
 		if next == len(history)-1 {
-			continue // nothing was told
+			continue // nothing is reported
 		}
 		for i := next + 1; i < len(history); i++ {
 			if !strings.Contains(text, ": "+history[i].Parts[0].Text+"\n") {

@@ -105,7 +105,7 @@ func (c *call) run(text string) (stream.FinishReason, error) {
 	return "", err
 }
 
-// verdict is what the breaker is told.
+// verdict is what the breaker receives.
 func (c *call) verdict(err error) (breaker.Verdict, error) {
 	cause := fault.Cause(c.ctx)
 	switch {
@@ -146,7 +146,7 @@ func (c *call) stream(req *sdk.SendMessageRequest) error {
 			return err
 		}
 		if c.answer.blind || err != nil { // it may have ended in the meantime
-			if task, err := c.get(); err == nil && c.take(task) {
+			if task, err := c.get(); err == nil && c.accept(task) {
 				return nil
 			}
 		}
@@ -174,7 +174,7 @@ func (c *call) follow(events iter.Seq2[sdk.Event, error]) error {
 		if err != nil {
 			return err
 		}
-		if c.take(ev) {
+		if c.accept(ev) {
 			return nil
 		}
 	}
@@ -191,7 +191,7 @@ func (c *call) send(req *sdk.SendMessageRequest) error {
 		}
 		return c.unsent(err, &x)
 	}
-	if c.take(ev) {
+	if c.accept(ev) {
 		return nil
 	}
 	for failures := 0; failures < resumes && c.task != ""; {
@@ -204,7 +204,7 @@ func (c *call) send(req *sdk.SendMessageRequest) error {
 			continue
 		}
 		failures = 0
-		if c.take(task) {
+		if c.accept(task) {
 			return nil
 		}
 	}
@@ -262,7 +262,7 @@ func causeOf(err error) error {
 	return errors.New("the reply is not what A2A has, or ended early")
 }
 
-// pause lets d pass, and says whether there is still somebody to go on for.
+// pause lets d pass, and says whether there is still somebody to continue for.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -101,8 +101,8 @@ func (d *examination) measureTrip(ctx context.Context) {
 		if _, _, err := d.ask(ctx, http.MethodGet, "/healthz", ""); err != nil {
 			return
 		}
-		if took := time.Since(began); d.trip == 0 || took < d.trip {
-			d.trip = took
+		if elapsed := time.Since(began); d.trip == 0 || elapsed < d.trip {
+			d.trip = elapsed
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (d *examination) posts(ctx context.Context) {
 			"It was asked under another name, so that it takes its own pages for foreign ones.",
 			[]string{"nginx: proxy_set_header Host $http_host;", "Or name the origin in SLUICE_CORS_ORIGINS"}})
 	case reply.ErrorType != "validation_error":
-		d.found(turnedAway("post", "POST /chat/stream", status))
+		d.found(refusedOnTheWay("post", "POST /chat/stream", status))
 		return
 	default:
 		d.ok("post", "POST comes through, and so does Host")
@@ -44,7 +44,7 @@ func (d *examination) posts(ctx context.Context) {
 		d.found(Finding{Check: "large body", Verdict: Problem, Seen: "a body of 100 KiB: " + d.reason(err),
 			Means: "A long message cannot be sent.", Change: []string{"nginx: client_max_body_size 1m;"}})
 	case reply.ErrorType != "validation_error":
-		f := turnedAway("large body", "a body of 100 KiB", status)
+		f := refusedOnTheWay("large body", "a body of 100 KiB", status)
 		f.Means, f.Change = "A long message cannot be sent.", []string{"nginx: client_max_body_size 1m;", "Elsewhere: allow bodies of 128 KiB"}
 		d.found(f)
 	default:
@@ -69,8 +69,8 @@ func (d *examination) post(ctx context.Context, body string, header ...string) (
 	return resp.StatusCode, reply, nil
 }
 
-// turnedAway is the finding that what was asked for was refused on the way, with status.
-func turnedAway(check, what string, status int) Finding {
+// refusedOnTheWay is the finding that what was asked for was refused on the way, with status.
+func refusedOnTheWay(check, what string, status int) Finding {
 	return Finding{check, Problem, fmt.Sprintf("%s is answered with %d on the way", what, status),
 		"It does not reach the gateway.", []string{"Look for a rule of the proxy or its firewall that says so"}}
 }
@@ -132,7 +132,7 @@ func (d *examination) silence(ctx context.Context) {
 	case bare.done:
 		d.ok("idle", "a stream without a byte for %s is left alone too", ms(d.cfg.Idle))
 	default:
-		d.found(Finding{Check: "idle", Verdict: Note, Seen: fmt.Sprintf("a stream without a byte is cut after %s", ms(bare.took)),
+		d.found(Finding{Check: "idle", Verdict: Note, Seen: fmt.Sprintf("a stream without a byte is cut after %s", ms(bare.elapsed)),
 			Means: "That is the shortest idle limit on the way. SLUICE_HEARTBEAT must stay well below it."})
 	}
 }

@@ -32,7 +32,7 @@ type viewing struct {
 	comments comments
 	done     bool
 	err      error // why it ended before done; io.EOF: in order, as it seemed
-	took     time.Duration
+	elapsed  time.Duration
 }
 
 // tick is an event, by what is read of its data.
@@ -83,7 +83,7 @@ func (d *examination) watch(ctx context.Context, query string, must time.Duratio
 	if v.isStream() {
 		v.err = v.read()
 	}
-	v.took = time.Since(v.began)
+	v.elapsed = time.Since(v.began)
 	return v, nil
 }
 
@@ -223,7 +223,7 @@ func notAStream(resp *http.Response) Finding {
 
 // cut returns the finding of a stream that ended too early.
 func (d *examination) cut(check string, v *viewing) Finding {
-	after := fmt.Sprintf("cut after %s, %s into the stream: ", count(len(v.ticks), "tick"), ms(v.took))
+	after := fmt.Sprintf("cut after %s, %s into the stream: ", count(len(v.ticks), "tick"), ms(v.elapsed))
 	f := Finding{Check: check, Verdict: Problem, Change: []string{
 		"nginx: proxy_read_timeout 60s; proxy_http_version 1.1;", "HAProxy: timeout server 60s, timeout client 60s",
 		"Load balancers and CDNs: raise the limit on a whole reply, where there is one besides the idle limit",
@@ -293,7 +293,7 @@ func (d *examination) headers(v *viewing) {
 	if h.Get("X-Request-ID") == "" {
 		d.found(Finding{"headers", Note, "X-Request-ID is missing", "A fault report cannot be matched with the gateway's log.", []string{"Pass X-Request-ID on"}})
 	}
-	if n := len(v.comments.at); n > 0 && v.took < 10*time.Second {
+	if n := len(v.comments.at); n > 0 && v.elapsed < 10*time.Second {
 		d.found(Finding{"headers", Note, count(n, "comment") + " that the gateway did not send",
 			"Something adds heartbeats of its own, or the gateway's are set very short.", nil})
 	}

@@ -68,8 +68,8 @@ func (a *audit) reset(requestID string, accumulated bool) {
 // until reset.
 func (a *audit) requestID() []byte { return a.request }
 
-// take looks at the next event. Its error is a breach.
-func (a *audit) take(f frame) error {
+// check looks at the next event. Its error is a breach.
+func (a *audit) check(f frame) error {
 	if err := a.order(f); err != nil {
 		return err
 	}

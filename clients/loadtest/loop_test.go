@@ -23,7 +23,7 @@ func TestOpenLoopDrops(t *testing.T) {
 }
 
 // A gateway that lets a stream wait for a second makes it late, and nothing else:
-// arrivals go on as planned.
+// arrivals continue as planned.
 func TestOpenLoopGoesOn(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64
@@ -158,8 +158,8 @@ func TestEarlyEnd(t *testing.T) {
 			cfg.Stop = stop
 			begin := time.Now()
 			rep := load(t, cfg, slowly(100*time.Millisecond))
-			if took := time.Since(begin); took < 1100*time.Millisecond || took > 2*time.Second {
-				t.Errorf("took %v", took)
+			if elapsed := time.Since(begin); elapsed < 1100*time.Millisecond || elapsed > 2*time.Second {
+				t.Errorf("took %v", elapsed)
 			}
 			if !rep.Stopped || !rep.OK || rep.Streams.Done == 0 {
 				t.Errorf("stopped %t, OK %t, %+v", rep.Stopped, rep.OK, rep.Streams)

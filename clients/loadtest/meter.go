@@ -9,7 +9,7 @@ import (
 // sampleEvery is how often the server's memory is looked at.
 const sampleEvery = 250 * time.Millisecond
 
-// meter looks at the run, the server and this program while the run goes on. Its fields
+// meter looks at the run, the server and this program while the run continues. Its fields
 // belong to the goroutine of watch until that has ended.
 type meter struct {
 	run  *runner

@@ -97,10 +97,10 @@ type watch struct {
 	measured bool // not part of the warm-up
 	cut      bool
 
-	last      time.Time // when the last event came
-	together  int64     // events that came with the one before
-	sawText   bool
-	toldFirst bool
+	last          time.Time // when the last event came
+	together      int64     // events that came with the one before
+	sawText       bool
+	reportedFirst bool
 }
 
 // follow reads a stream to its end.
@@ -110,7 +110,7 @@ func (w *watch) follow(ctx context.Context, rd *reading) outcome {
 	for {
 		f, err := rd.frames.next()
 		if err == nil {
-			err = a.take(f)
+			err = a.check(f)
 		}
 		if err != nil {
 			return w.ended(ctx, rd, err)
@@ -129,8 +129,8 @@ func (w *watch) follow(ctx context.Context, rd *reading) outcome {
 func (w *watch) time(f frame, a *audit) {
 	since := f.arrived.Sub(w.due)
 	switch {
-	case !w.toldFirst:
-		w.toldFirst = true
+	case !w.reportedFirst:
+		w.reportedFirst = true
 		w.firstEvent.add(since)
 	case f.arrived.Equal(w.last):
 		w.together++

@@ -138,7 +138,7 @@ func (p program) askAt(ctx context.Context, base string, f askFlags, text string
 // verdict returns the exit code of a turn, whose error it prints.
 //
 // code counts only if err is nil. A question that nobody could answer has its own code, so
-// that a script can tell it from a failure.
+// that a script can distinguish it from a failure.
 func (p program) verdict(code int, err error) int { return p.verdictOf("sluice ask", code, err) }
 
 // verdictOf is verdict for a command of another name.
@@ -153,7 +153,7 @@ func (p program) verdictOf(command string, code int, err error) int {
 	return code
 }
 
-// codeOf returns the exit code of a turn, which its done tells: 0 is a success, and
+// codeOf returns the exit code of a turn, which its done reports: 0 is a success, and
 // exitUnchecked one whose answer did not pass its checks.
 func codeOf(done eventData) int {
 	switch {
@@ -244,12 +244,12 @@ type said struct {
 	asked []*approvalData // what they are asked
 }
 
-// post runs one turn, or goes on with one.
+// post runs one turn, or continues with one.
 func (p program) post(ctx context.Context, base string, c conversation, show viewer) (said, error) {
 	return p.send(ctx, base, "/chat/stream", c, show)
 }
 
-// send posts a body, and shows the turn that it begins or goes on with.
+// send posts a body, and shows the turn that it begins or continues with.
 //
 // The key for idempotency is new for each call, so that a retry by a proxy does not run a
 // turn twice.
@@ -281,9 +281,9 @@ type refusal struct {
 // Error is what the gateway replied, for people.
 func (r *refusal) Error() string { return r.text }
 
-// refused tells what a problem reply says.
+// refused says what a problem reply says.
 //
-// A reply without the problem's detail (RFC 9457) is told by its status line; 64 KiB of it
+// A reply without the problem's detail (RFC 9457) is reported by its status line; 64 KiB of it
 // are read.
 func refused(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))

@@ -72,8 +72,8 @@ type decider struct {
 
 // deciderOf returns who answers.
 //
-// A flag wins over the terminal. Standard input that is no terminal is not read for
-// answers: it may hold the next messages.
+// A flag wins over the terminal. Standard input that is not a terminal is not read for answers:
+// it may hold the next messages.
 func (p program) deciderOf(approve, reject bool, line func() (string, error)) *decider {
 	d := &decider{out: p.stderr, line: line}
 	switch {
@@ -194,11 +194,11 @@ func (p program) turn(ctx context.Context, base string, c conversation, show vie
 	return p.answers(ctx, base, said, err, show, d)
 }
 
-// answers goes on with a turn that has come so far, until nobody is asked any more. Answers
+// answers continues with a turn that has come so far, until nobody is asked any more. Answers
 // that the gateway cannot take are asked for again.
 //
 // One turn may ask several things, at once and one after the other; each answer is a request
-// of its own, and its stream goes on with the text. A refused answer (422) is asked for again
+// of its own, and its stream continues with the text. A refused answer (422) is asked for again
 // only if a person gave it, for a flag would give the same one.
 func (p program) answers(ctx context.Context, base string, so said, err error, show viewer, d *decider) (answer string, code int, _ error) {
 	for err == nil && len(so.asked) > 0 {

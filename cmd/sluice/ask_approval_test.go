@@ -101,7 +101,7 @@ workflows:
 	return base, task
 }
 
-// What a turn waits for is asked, and answered, by who follows it. A script is told when
+// What a turn waits for is asked, and answered, by who follows it. A script is informed when
 // nobody can be asked.
 func TestResumeOfATaskThatWaits(t *testing.T) {
 	t.Parallel()
@@ -130,7 +130,7 @@ func TestResumeOfATaskThatWaits(t *testing.T) {
 		if code != tt.code || !strings.Contains(stdout, tt.out) {
 			t.Errorf("%s: exit code %d, %s\n%s", name, code, stdout, stderr)
 		}
-		if tt.out == "✓ create_todo" { // it does not wait any more, and is told as it ended
+		if tt.out == "✓ create_todo" { // it does not wait any more, and is reported as it ended
 			if code, stdout, stderr := runCommand(t, nil, args...); code != exitOK || !strings.Contains(stdout, tt.out) {
 				t.Errorf("%s, again: exit code %d, %s\n%s", name, code, stdout, stderr)
 			}

@@ -1,8 +1,7 @@
 // This file follows one turn to its end although connections break. A gateway that keeps
-// turns numbers its events (turn_…:N), and tells what follows one of them to anyone who
-// asks with Last-Event-ID; asking does that until done comes, the tries run out, or the
-// person interrupts. An interrupt cancels the turn at the gateway first, so that its tools
-// stop.
+// turns numbers its events (turn_…:N), and sends what follows one of them to anyone who asks
+// with Last-Event-ID; asking does that until done comes, the tries run out, or the person
+// interrupts. An interrupt cancels the turn at the gateway first, so that its tools stop.
 
 package main
 
@@ -33,7 +32,7 @@ var errBroken = errors.New("the stream broke before done, so the outcome is unkn
 type asking struct {
 	base string
 	show viewer
-	note io.Writer // for what the turn itself does not tell
+	note io.Writer // for what the turn itself does not report
 
 	answer strings.Builder
 	asked  []*approvalData        // what people are asked
@@ -42,11 +41,11 @@ type asking struct {
 	last   string                 // the id of the last event
 }
 
-// takeUpWaits are the waits before a stream that broke is asked for its rest. Another
+// resumeWaits are the waits before a stream that broke is asked for its rest. Another
 // gateway closes the turns of one that died within 21 s.
 //
 // The waits begin again after each event that came, since the turn is alive then.
-func takeUpWaits() []time.Duration {
+func resumeWaits() []time.Duration {
 	return []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second}
 }
 
@@ -54,14 +53,14 @@ func takeUpWaits() []time.Duration {
 // the turn's exit code. A turn that the gateway keeps is taken up where its
 // stream breaks, and cancelled when ctx ends.
 //
-// The error wraps errBroken if the end of the turn never came: the turn may go on at the
+// The error wraps errBroken if the end of the turn never came: the turn may continue at the
 // gateway, and the message says how to read it.
 func (a *asking) run(ctx context.Context, req *http.Request) (code int, err error) {
 	following, stop := a.untilCancelled(ctx)
 	defer stop()
 	code, err = a.follow(req.WithContext(following))
-	waits := takeUpWaits()
-	for i := 0; errors.Is(err, errBroken) && a.kept() && i < len(waits); i++ {
+	waits := resumeWaits()
+	for i := 0; errors.Is(err, errBroken) && a.stored() && i < len(waits); i++ {
 		if i == 0 {
 			fmt.Fprintln(a.note, "sluice ask: the connection was lost; the rest of the turn is asked for")
 		}
@@ -138,8 +137,8 @@ func (a *asking) cancel(ctx context.Context, task string) error {
 	return nil
 }
 
-// kept says whether what follows the last event can be asked for.
-func (a *asking) kept() bool { return strings.HasPrefix(a.last, "turn_") }
+// stored says whether what follows the last event can be asked for.
+func (a *asking) stored() bool { return strings.HasPrefix(a.last, "turn_") }
 
 // rest asks for what follows the last event.
 func (a *asking) rest(ctx context.Context) *http.Request {
@@ -165,7 +164,7 @@ func askFor(ctx context.Context, url, last string) *http.Request {
 // follow shows the events of one reply.
 //
 // It returns when done came or no more can. A status of 5xx after some events came counts
-// as broken, as a gateway that restarts answers so; 204 says that nothing is left to tell.
+// as broken, as a gateway that restarts answers so; 204 says that nothing is left to report.
 func (a *asking) follow(req *http.Request) (code int, err error) {
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil && a.last != "" {
@@ -189,17 +188,17 @@ func (a *asking) follow(req *http.Request) (code int, err error) {
 		if err != nil {
 			return exitFailed, fmt.Errorf("%w: %w", errBroken, err)
 		}
-		if code, done, err := a.take(ev); done || err != nil {
+		if code, done, err := a.showEvent(ev); done || err != nil {
 			return code, err
 		}
 	}
 }
 
-// take shows one event.
+// showEvent shows one event.
 //
-// done is true for the last event of the turn. A data that is no JSON is an error: the
-// gateway writes nothing else.
-func (a *asking) take(ev sse.Event) (code int, done bool, err error) {
+// done is true for the last event of the turn. A data that is not JSON is an error: the gateway
+// writes nothing else.
+func (a *asking) showEvent(ev sse.Event) (code int, done bool, err error) {
 	var data eventData
 	if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
 		return exitFailed, false, fmt.Errorf("event %s: %w", ev.ID, err)

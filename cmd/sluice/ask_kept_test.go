@@ -99,7 +99,7 @@ func TestAskGoesOn(t *testing.T) {
 	}
 }
 
-// A signal cancels a turn that would go on without its client.
+// A signal cancels a turn that would continue without its client.
 func TestAskCancels(t *testing.T) {
 	t.Parallel()
 	base := keeping(t, "text Hi\nstall\n---\ntext Hi\nstall")

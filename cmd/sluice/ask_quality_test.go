@@ -10,7 +10,7 @@ import (
 )
 
 // Phases, drafts, a draft that was struck out, the messages of a channel and the receipt
-// are shown, and the exit code tells that an answer did not pass.
+// are shown, and the exit code says that an answer did not pass.
 func TestAskShowsChecks(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

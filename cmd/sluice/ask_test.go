@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// told is a stream with every kind of event, one that is not known yet, and what
+// everyFrame is a stream with every kind of event, one that is not known yet, and what
 // steers a terminal wherever somebody else chose the words.
-const told = `retry: 86400000
+const everyFrame = `retry: 86400000
 id: r:1
 event: start
 data: {"request_id":"r","model":"m\u001b[31m","protocol":"sluice/1"}
@@ -114,7 +114,7 @@ func gatewayThatSays(t *testing.T, stream string) string {
 
 func TestAskShowsEvents(t *testing.T) {
 	t.Parallel()
-	code, stdout, stderr := runCommand(t, nil, "ask", "--url", gatewayThatSays(t, told)+"/", "hi")
+	code, stdout, stderr := runCommand(t, nil, "ask", "--url", gatewayThatSays(t, everyFrame)+"/", "hi")
 	if code != exitOK || stderr != "" {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
@@ -125,7 +125,7 @@ func TestAskShowsEvents(t *testing.T) {
 
 func TestAskJSON(t *testing.T) {
 	t.Parallel()
-	code, stdout, stderr := runCommand(t, nil, "ask", "--json", "hi", "--url", gatewayThatSays(t, told))
+	code, stdout, stderr := runCommand(t, nil, "ask", "--json", "hi", "--url", gatewayThatSays(t, everyFrame))
 	if code != exitOK || stderr != "" {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
@@ -211,9 +211,9 @@ func TestAskExitCodes(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, `{"detail":"no \u001b[31mroom"}`)
 	}))
-	broken, _, _ := strings.Cut(told, "id: r:14")
+	broken, _, _ := strings.Cut(everyFrame, "id: r:14")
 	garbage := "id: r:1\nevent: start\ndata: {\n\n"
-	failing := strings.Replace(told, `"success":true`, `"success":false`, 1)
+	failing := strings.Replace(everyFrame, `"success":true`, `"success":false`, 1)
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -246,7 +246,7 @@ func TestAskExitCodes(t *testing.T) {
 	}
 }
 
-// A turn that ended without success is shown, and told by the exit code.
+// A turn that ended without success is shown, and reported by the exit code.
 func TestAskFailedTurn(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := runCommand(t, gatewaytest.Scripted(t, "error 400 broken").Env(), "ask", "hi")
@@ -313,8 +313,8 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// A person is told when another model answers, and why.
-func TestAskTellsOfAnotherModel(t *testing.T) {
+// A person is informed when another model answers, and why.
+func TestAskReportsAnotherModel(t *testing.T) {
 	t.Parallel()
 	var out gatewaytest.SafeBuffer
 	view := &terminal{out: &out}

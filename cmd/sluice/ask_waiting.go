@@ -82,7 +82,7 @@ func waiting(ctx context.Context, base, user string) (all []waitingQuestion, err
 	return all, nil
 }
 
-// fetchJSON reads what a path of the gateway tells. Another status than 200 is a *refusal.
+// fetchJSON reads what a path of the gateway reports. Another status than 200 is a *refusal.
 func fetchJSON(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 )
 
 // The benchmarks of the whole program. The gateway is a process of its own, so that
-// its CPU time and its memory are told apart from those of the model and the client
-// here. docs/performance.md says what the figures mean.
+// its CPU time and its memory are distinguished from those of the model and the client here.
+// docs/performance.md says what the figures mean.
 
 // clockTick is the unit of the times in /proc/PID/stat (USER_HZ, 100 on Linux).
 const clockTick = 10 * time.Millisecond
@@ -290,7 +290,7 @@ func BenchmarkIdleStreams(b *testing.B) {
 	}
 }
 
-// thinker is a model that says a word and goes on when hold is closed.
+// thinker is a model that says a word and continues when hold is closed.
 func thinker(hold <-chan struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -55,16 +55,16 @@ func TestBadConfiguration(t *testing.T) {
 func TestStartThatFails(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	taken := strings.TrimPrefix(r.Base, "http://")
+	used := strings.TrimPrefix(r.Base, "http://")
 	for _, tt := range []struct {
 		name string
 		env  map[string]string
 		args []string
 		want []string
 	}{
-		{"port in use", map[string]string{"SLUICE_ADDR": taken}, nil, []string{"SLUICE_ADDR", taken, "address already in use"}},
-		{"port in use", map[string]string{"SLUICE_ADDR": taken}, []string{"todo-server"}, []string{"SLUICE_ADDR", "address already in use"}},
-		{"port in use", map[string]string{"SLUICE_ADDR": taken}, []string{"gemini-sim"}, []string{"SLUICE_ADDR", "address already in use"}},
+		{"port in use", map[string]string{"SLUICE_ADDR": used}, nil, []string{"SLUICE_ADDR", used, "address already in use"}},
+		{"port in use", map[string]string{"SLUICE_ADDR": used}, []string{"todo-server"}, []string{"SLUICE_ADDR", "address already in use"}},
+		{"port in use", map[string]string{"SLUICE_ADDR": used}, []string{"gemini-sim"}, []string{"SLUICE_ADDR", "address already in use"}},
 		{"no database", map[string]string{"SLUICE_TODO_DB": "/dev/null/todo.db"}, nil, []string{"SLUICE_TODO_DB"}},
 		{"no database", map[string]string{"SLUICE_TODO_DB": "/dev/null/todo.db"}, []string{"todo-server"}, []string{"SLUICE_TODO_DB"}},
 		{"no database", map[string]string{"SLUICE_TODO_DB": "/dev/null/todo.db"}, []string{"ask", "hi"}, []string{"SLUICE_TODO_DB"}},

@@ -53,7 +53,7 @@ func (p program) configCheck(args []string) int {
 	return code
 }
 
-// checked reads all that a start reads and prints the faults. command is told where there
+// checked reads all that a start reads and prints the faults. command is informed where there
 // is no file. args may begin with the file's name. Where help was asked for the file has no
 // path, and the code is exitOK.
 //

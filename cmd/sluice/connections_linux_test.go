@@ -85,7 +85,7 @@ func (p *limited) descriptors() int {
 	return len(open)
 }
 
-// wantServed checks that health is told and turns run.
+// wantServed checks that health is reported and turns run.
 func (p *limited) wantServed() {
 	p.T.Helper()
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {

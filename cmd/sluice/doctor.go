@@ -19,7 +19,7 @@ import (
 	"sluice/internal/settings"
 )
 
-// doctor tells what it found. Exit code 1 means that something must be mended.
+// doctor says what it found. Exit code 1 means that something must be mended.
 func (p program) doctor(ctx context.Context, args []string) int {
 	var file settings.File
 	l := settings.LoaderWith(&file)

@@ -25,8 +25,8 @@ type modelsReport struct {
 	Findings []doctor.Finding `json:"findings"`
 }
 
-// examineModels asks each model of the file and tells what it can do. Exit code 1 means
-// that something must be mended.
+// examineModels asks each model of the file and says what it can do. Exit code 1 means that
+// something must be mended.
 func (p program) examineModels(ctx context.Context, cfg settings.Config, path string, asJSON bool) int {
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
@@ -96,7 +96,7 @@ func findingsOf(e operate.Examined) []doctor.Finding {
 	return append(list, call, object, knownOf(key, e))
 }
 
-// knownOf tells what was learned, and what cannot be.
+// knownOf says what was learned, and what cannot be.
 //
 // A window that nobody knows is worth a note, because a conversation that is too long then
 // fails at the provider.
@@ -117,10 +117,10 @@ func knownOf(key string, e operate.Examined) doctor.Finding {
 
 // trialOf is the finding of a trial. what is a noun.
 func trialOf(key, what string, t operate.Trial) doctor.Finding {
-	took := t.Took.Round(time.Millisecond)
+	elapsed := t.Elapsed.Round(time.Millisecond)
 	if t.Err == nil {
 		return doctor.Finding{Check: key, Verdict: doctor.Good,
-			Seen: fmt.Sprintf("%s in %v, %d tokens in, %d out, %d thinking", what, took, t.Usage.InputTokens, t.Usage.OutputTokens, t.Usage.ThinkingTokens)}
+			Seen: fmt.Sprintf("%s in %v, %d tokens in, %d out, %d thinking", what, elapsed, t.Usage.InputTokens, t.Usage.OutputTokens, t.Usage.ThinkingTokens)}
 	}
 	f := doctor.Finding{Check: key, Verdict: doctor.Problem, Seen: fmt.Sprintf("%s did not come: %v", what, t.Err)}
 	f.Means, f.Change = meaning(t.Class())
@@ -130,7 +130,7 @@ func trialOf(key, what string, t operate.Trial) doctor.Finding {
 // meaning says what a class of failures means, and what may mend it.
 //
 // The classes are those of Trial.Class. An unknown one has no words: the cause itself was
-// told before.
+// reported before.
 func meaning(class string) (means string, change []string) {
 	switch class {
 	case "misconfigured":

@@ -39,8 +39,8 @@ func scriptedModels(t *testing.T, script string) (s *modelsim.Server, url string
 	return s, gatewaytest.ServeHandler(t, s)
 }
 
-// Each model of the file is asked, in its own protocol, and told of with what was
-// learned about it.
+// Each model of the file is asked, in its own protocol, and reported with what was learned
+// about it.
 func TestDoctorAsksTheModelsOfAFile(t *testing.T) {
 	t.Parallel()
 	_, good := scriptedModels(t, "")

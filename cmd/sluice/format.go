@@ -70,7 +70,7 @@ func (p program) format(args []string) int {
 
 // isValueFlag says whether what follows a flag is its value.
 //
-// It is needed to tell the file from a flag's value at the end of the arguments; json is
+// It is needed to distinguish the file from a flag's value at the end of the arguments; json is
 // the only flag of the command that has none.
 func isValueFlag(flag string) bool {
 	return strings.HasPrefix(flag, "-") && !strings.Contains(flag, "=") && strings.TrimLeft(flag, "-") != "json"

@@ -114,7 +114,7 @@ Every command takes the flags and variables below; "sluice COMMAND --help" adds 
 // run runs a command and returns its exit code. It returns when ctx ends or a
 // signal comes, after what was begun has ended.
 //
-// The command is the first argument that is no flag. Without one the gateway is started.
+// The command is the first argument that is not a flag. Without one the gateway is started.
 func run(ctx context.Context, args []string, p program) int {
 	name := ""
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/gateway/gatewaytest"
 )
 
-// SLUICE_HOSTS reaches the server, loopback stays, and the doctor tells what is wrong.
+// SLUICE_HOSTS reaches the server, loopback stays, and the doctor says what is wrong.
 func TestNamesThatAreServed(t *testing.T) {
 	t.Parallel()
 	r := start(t, map[string]string{"SLUICE_HOSTS": "chat.example.com"})

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// outliveReaders keeps the process alive when who reads its stdout or stderr goes
-// away, as a log shipper does that restarts: otherwise the Go runtime ends a process
-// whose write to one of them meets a pipe without a reader. The write then fails
-// like any other. The function that it returns undoes it.
+// outliveReaders keeps the process alive when who reads its stdout or stderr leaves, as a log
+// shipper does that restarts: otherwise the Go runtime ends a process whose write to one of
+// them meets a pipe without a reader. The write then fails like any other. The function that it
+// returns undoes it.
 //
 // The signal is taken, not ignored: a child process inherits that a signal is
 // ignored, and the stdio MCP servers shall end as they always do when nobody reads

@@ -50,7 +50,7 @@ func mustPipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// awaitListening reads the log up to the line that tells the address.
+// awaitListening reads the log up to the line that reports the address.
 func awaitListening(t *testing.T, log *bufio.Reader) (base string) {
 	t.Helper()
 	for {

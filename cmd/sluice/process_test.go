@@ -67,7 +67,7 @@ func TestNoProcessStaysBehind(t *testing.T) {
 	})
 	t.Run("after a second signal, with a call under way", func(t *testing.T) {
 		t.Parallel()
-		home := gatewaytest.TakeCalls(t)
+		home := gatewaytest.AcceptCalls(t)
 		file := gatewaytest.MCPConfig(t, map[string]any{"kid": gatewaytest.StdioChild(map[string]string{gatewaytest.ReportVariable: home.Addr()})})
 		r := start(t, gatewaytest.Scripted(t, family).Env("MCP_CONFIG", file, "SLUICE_DRAIN_TIMEOUT", "1h"))
 		r.Log.Await(t, "mcp_connected", nil)
@@ -103,7 +103,7 @@ func startProcess(t *testing.T) *binary {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := gatewaytest.TakeCalls(t)
+	home := gatewaytest.AcceptCalls(t)
 	file := gatewaytest.MCPConfig(t, map[string]any{"kid": gatewaytest.StdioChild(map[string]string{gatewaytest.ReportVariable: home.Addr()})})
 	env := gatewaytest.Scripted(t, family).Env("MCP_CONFIG", file, gatewaytest.ChildVariable, "sluice", "GORACE", gatewaytest.NoExitSleep)
 	p := &binary{cmd: exec.CommandContext(t.Context(), path), stdout: new(gatewaytest.SafeBuffer), home: home}

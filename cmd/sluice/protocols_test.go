@@ -16,7 +16,7 @@ import (
 	"sluice/sim/modelsim"
 )
 
-// clerk is a model that uses two tools at once and then tells what they said.
+// clerk is a model that uses two tools at once and then says what they said.
 type clerk struct{}
 
 func (clerk) Version() string { return "clerk" }
@@ -74,8 +74,8 @@ func TestSameTurnThroughEachProtocol(t *testing.T) {
 	}
 }
 
-// essence is what a turn's frames say beside ids, names, times and figures. Deltas in a
-// row are one, and the ends of calls that ran side by side stand in the calls' order.
+// essence is what a turn's frames say alongside ids, names, times and figures. Deltas in a row
+// are one, and the ends of calls that ran side by side stand in the calls' order.
 func essence(frames []gatewaytest.Frame) (list []string) {
 	calls := map[string]int{}
 	var ended []string

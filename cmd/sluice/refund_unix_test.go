@@ -72,19 +72,19 @@ func TestRefundOverAKill(t *testing.T) {
 	env := []string{"SLUICE_CONFIG=" + file, "SLUICE_STORE=sqlite:" + filepath.Join(dir, "s.db"), "GEMINI_API_KEY="}
 
 	killed, base := spawn(t, env...)
-	told := posted(t, base+"/chat/stream", `{"input":"I want a refund of 30 EUR","workflow":"refund"}`)
-	_, rest, _ := strings.Cut(told, `"task_id":"`)
+	got := posted(t, base+"/chat/stream", `{"input":"I want a refund of 30 EUR","workflow":"refund"}`)
+	_, rest, _ := strings.Cut(got, `"task_id":"`)
 	task, _, ok := strings.Cut(rest, `"`)
-	if !ok || !strings.Contains(told, `"prompt":"Refund 30 EUR?"`) {
-		t.Fatal(told)
+	if !ok || !strings.Contains(got, `"prompt":"Refund 30 EUR?"`) {
+		t.Fatal(got)
 	}
 	_ = killed.Process.Kill()
 	_ = killed.Wait()
 	died := time.Now()
 
 	_, base = spawn(t, env...)
-	if told = posted(t, base+"/tasks/"+task+"/decision", `{"action":"approve"}`); !strings.Contains(told, `"finish_reason":"stop"`) || !strings.Contains(told, "event: response_delta") || paid.Load() != 1 {
-		t.Fatalf("paid %d times\n%s", paid.Load(), told)
+	if got = posted(t, base+"/tasks/"+task+"/decision", `{"action":"approve"}`); !strings.Contains(got, `"finish_reason":"stop"`) || !strings.Contains(got, "event: response_delta") || paid.Load() != 1 {
+		t.Fatalf("paid %d times\n%s", paid.Load(), got)
 	}
 	out := filepath.Join(dir, "out")
 	if code, _, errOut := runCommand(t, map[string]string{"SLUICE_CONFIG": file, "SLUICE_STORE": "sqlite:" + filepath.Join(dir, "s.db")}, "export", task, "--out", out); code != exitOK {

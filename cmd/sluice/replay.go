@@ -1,6 +1,6 @@
 // This file is the command replay: it plays a recording as its client got it, or runs the
-// recorded turn again, with the recorded answers in place of models and tools, and tells
-// the first event that differs. Nothing outside of the process is asked in either case.
+// recorded turn again, with the recorded answers in place of models and tools, and reports the
+// first event that differs. Nothing outside of the process is asked in either case.
 
 package main
 
@@ -89,11 +89,11 @@ func readRecording(name string) (*recording.Recording, error) {
 	return recording.Read(in)
 }
 
-// rerun tells the first difference, if there is one. What was asked beside the recording
+// rerun reports the first difference, if there is one. What was asked alongside the recording
 // explains it, mostly.
 //
 // Only the same events count as the same; the order of parallel branches may differ, which
-// is told. It returns exitFailed for a difference, so that it can stand in a test.
+// is reported. It returns exitFailed for a difference, so that it can stand in a test.
 func (p program) rerun(ctx context.Context, cfg settings.Config, r *recording.Recording, speed float64) int {
 	if r.Continues != "" {
 		fmt.Fprintf(p.stderr, "sluice replay: the turn went on with %s, which is not in the recording: it can be played, and not run again\n", r.Continues)
@@ -137,7 +137,7 @@ func startRerun(ctx context.Context, cfg settings.Config, player *recording.Play
 
 // leading puts flags that stand behind an argument before it.
 //
-// The flag package stops at the first argument that is no flag, and people write the name
+// The flag package stops at the first argument that is not a flag, and people write the name
 // first.
 func leading(args []string) []string {
 	if len(args) > 1 && args[0] != "" && args[0][0] != '-' {

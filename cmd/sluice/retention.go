@@ -1,5 +1,5 @@
 // This file is the command retention run: it removes what is kept of tasks longer than the
-// policy says, once, in place of the gateway's own sweep. --dry-run tells what would go.
+// policy says, once, in place of the gateway's own sweep. --dry-run says what would go.
 
 package main
 
@@ -15,7 +15,7 @@ import (
 	"sluice/task"
 )
 
-// retention removes the records of tasks whose time is over, or tells which those are.
+// retention removes the records of tasks whose time is over, or says which those are.
 func (p program) retention(ctx context.Context, args []string) int {
 	what := ""
 	if len(args) > 0 {
@@ -32,7 +32,7 @@ func (p program) retention(ctx context.Context, args []string) int {
 	return exitUsage
 }
 
-// retentionRun looks at all ended tasks once. A line is told of each that goes, and one of
+// retentionRun looks at all ended tasks once. A line is written for each that goes, and one of
 // them all.
 func (p program) retentionRun(ctx context.Context, args []string) int {
 	var f settings.File

@@ -169,8 +169,8 @@ func TestHeaderIsNowhereWhenAServerGossips(t *testing.T) {
 }
 
 // A child gets its own secrets and none of ours, and neither its tools nor its
-// stderr can make us tell them.
-func TestChildTellsItsEnvironment(t *testing.T) {
+// stderr can make us report them.
+func TestChildReportsItsEnvironment(t *testing.T) {
 	t.Parallel()
 	api := gatewaytest.Scripted(t, "call env {}\ncall complain {}\nfinish STOP\n---\ntext Well\nfinish STOP")
 	r := start(t, canaryEnv(t, api.URL, ""))

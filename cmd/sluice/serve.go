@@ -109,11 +109,11 @@ func (p program) serve(ctx context.Context, args []string) int {
 	return exitOK
 }
 
-// reloads reads the configuration again whenever the process is told to, until the
-// function that it returns is called.
+// reloads reads the configuration again whenever the process is asked to, until the function
+// that it returns is called.
 //
-// A configuration with faults changes nothing: the gateway goes on with the one that it
-// has. stop waits for a reload that is under way.
+// A configuration with faults changes nothing: the gateway continues with the one that it has.
+// stop waits for a reload that is under way.
 func (p program) reloads(s *gateway.Service, args []string) (stop func()) {
 	if p.hangups == nil {
 		return func() {}
@@ -147,7 +147,7 @@ func gatewayConfig(cfg config.Config, file settings.File) settings.Config {
 	}
 }
 
-// banner tells a person at a terminal where to go. The log has stdout for itself.
+// banner informs a person at a terminal where to go. The log has stdout for itself.
 //
 // It names the simulator as such, so that nobody takes its answers for a model's.
 func banner(w io.Writer, s *gateway.Service) {

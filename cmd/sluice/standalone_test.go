@@ -182,7 +182,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 			}
 		}},
 		{"ask another", func(t *testing.T) {
-			if code, _, stderr := runCommand(t, nil, "ask", "--url", gatewayThatSays(t, told), "hi"); code != exitOK {
+			if code, _, stderr := runCommand(t, nil, "ask", "--url", gatewayThatSays(t, everyFrame), "hi"); code != exitOK {
 				t.Errorf("exit code %d: %s", code, stderr)
 			}
 		}},
@@ -218,7 +218,7 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-// Beside Gemini's API the simulator speaks three more, by directives if there are any.
+// Besides Gemini's API the simulator speaks three more, by directives if there are any.
 func TestGeminiSimSpeaksOtherProtocols(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "directives")

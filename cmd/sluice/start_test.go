@@ -223,7 +223,7 @@ func TestProblemReplies(t *testing.T) {
 }
 
 // Who reads the banner knows that ChatKit's threads end with the process.
-func TestBannerTellsOfThreadsInMemory(t *testing.T) {
+func TestBannerReportsThreadsInMemory(t *testing.T) {
 	t.Parallel()
 	r := start(t, map[string]string{"SLUICE_CHATKIT_HISTORY": "memory"})
 	if text := r.Stderr.String(); !strings.Contains(text, r.Base+"/chatkit, threads kept in this process's memory") {

@@ -52,7 +52,7 @@ func spawn(t *testing.T, env ...string) (cmd *exec.Cmd, base string) {
 }
 
 // A gateway that is killed in the middle of 20 turns leaves none of them open: the other
-// one tells each of their readers of one done.
+// one sends each of their readers one done.
 func TestTurnsOfAKilledGatewayEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a lease")

@@ -54,10 +54,10 @@ func TestTerminalKeepsATextWhole(t *testing.T) {
 		{"agent", eventData{Status: "started", teamData: teamData{AgentID: "b"}}},
 		{"response_delta", eventData{Delta: "One ", teamData: teamData{AgentID: "a"}}},
 		{"tool_call", eventData{Tool: "x", Status: "in_progress", Arguments: []byte("{}"), teamData: teamData{AgentID: "b"}}},
-		{"agent", eventData{Status: "failed", teamData: teamData{AgentID: "b", Took: 5, ErrorMessage: "no\x1b[2J"}}},
+		{"agent", eventData{Status: "failed", teamData: teamData{AgentID: "b", Elapsed: 5, ErrorMessage: "no\x1b[2J"}}},
 		{"error", eventData{Message: "no", ErrorType: "agent_failed", teamData: teamData{AgentID: "b"}}},
 		{"response_delta", eventData{Delta: "two.", teamData: teamData{AgentID: "a"}}},
-		{"agent", eventData{Status: "completed", teamData: teamData{AgentID: "a", Took: 7}}},
+		{"agent", eventData{Status: "completed", teamData: teamData{AgentID: "a", Elapsed: 7}}},
 		{"done", eventData{Finish: "stop"}},
 	} {
 		if err := term.show(sse.Event{Type: ev.kind}, ev.data); err != nil {

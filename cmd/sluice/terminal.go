@@ -85,7 +85,7 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 	case "model":
 		return t.line(s.yellow, "model %s (%s) in place of %s: %s", d.Model, d.Key, d.Previous, strings.ReplaceAll(d.Reason, "_", " "))
 	case "thinking":
-		return t.lineOf(d, s.dim, "%s%s", whose(d), strings.TrimSpace(d.Content))
+		return t.lineOf(d, s.dim, "%s%s", speaker(d), strings.TrimSpace(d.Content))
 	case "route":
 		return t.route(d)
 	case "agent":
@@ -113,7 +113,7 @@ func (t *terminal) show(ev sse.Event, d eventData) error {
 		_, err := io.WriteString(t.out, printable(d.Delta))
 		return err
 	case "error":
-		return t.lineOf(d, s.red, "%serror: %s (%s)", whose(d), d.Message, d.ErrorType)
+		return t.lineOf(d, s.red, "%serror: %s (%s)", speaker(d), d.Message, d.ErrorType)
 	case "done":
 		return t.closing(d)
 	}
@@ -125,15 +125,15 @@ func (t *terminal) tool(d eventData) error {
 	s := t.style
 	switch d.Status {
 	case "in_progress":
-		return t.lineOf(d, s.bold, "→ %s%s %s", whose(d), d.Tool, string(d.Arguments))
+		return t.lineOf(d, s.bold, "→ %s%s %s", speaker(d), d.Tool, string(d.Arguments))
 	case "progress":
-		return t.lineOf(d, s.dim, "… %s%s  %s", whose(d), d.Tool, far(d))
+		return t.lineOf(d, s.dim, "… %s%s  %s", speaker(d), d.Tool, far(d))
 	case "completed":
-		return t.lineOf(d, s.green, "✓ %s%s  %d ms  %s", whose(d), d.Tool, d.Duration, oneLine(d.Result))
+		return t.lineOf(d, s.green, "✓ %s%s  %d ms  %s", speaker(d), d.Tool, d.Duration, oneLine(d.Result))
 	case "failed":
-		return t.lineOf(d, s.red, "✗ %s%s  %d ms  %s", whose(d), d.Tool, d.Duration, d.Error)
+		return t.lineOf(d, s.red, "✗ %s%s  %d ms  %s", speaker(d), d.Tool, d.Duration, d.Error)
 	default:
-		return t.lineOf(d, s.yellow, "? %s%s  %s: %s", whose(d), d.Tool, d.Status, d.Error)
+		return t.lineOf(d, s.yellow, "? %s%s  %s: %s", speaker(d), d.Tool, d.Status, d.Error)
 	}
 }
 
@@ -147,7 +147,7 @@ func (t *terminal) question(d eventData) error {
 	return nil
 }
 
-// far tells how far a tool has come: "3 of 10: page 3".
+// far says how far a tool has come: "3 of 10: page 3".
 func far(d eventData) string {
 	text := strconv.FormatFloat(d.Progress, 'g', -1, 64)
 	if d.Total > 0 {

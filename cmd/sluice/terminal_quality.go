@@ -26,7 +26,7 @@ type checkData struct {
 	Quality  *receipt `json:"quality"`
 }
 
-// receipt is what done tells of the checks.
+// receipt is what done says about the checks.
 //
 // Passed of a criterion is nil if there was no verdict. Times are in milliseconds.
 type receipt struct {

@@ -18,7 +18,7 @@ type teamData struct {
 	Reasoning    string   `json:"reasoning"`
 	Method       string   `json:"method"`
 	Attempt      int      `json:"attempt"`
-	Took         int64    `json:"execution_time_ms"`
+	Elapsed      int64    `json:"execution_time_ms"`
 	ErrorMessage string   `json:"error_message"`
 	NodeID       string   `json:"node_id"`
 	NodeType     string   `json:"type"`
@@ -69,9 +69,9 @@ func (t *terminal) agent(d eventData) error {
 	case "retrying":
 		return t.lineOf(d, s.yellow, "↻ %s is tried again, attempt %d", d.AgentID, d.Attempt)
 	case "completed":
-		return t.lineOf(d, s.green, "● %s done  %s", d.AgentID, millis(d.Took))
+		return t.lineOf(d, s.green, "● %s done  %s", d.AgentID, millis(d.Elapsed))
 	}
-	return t.lineOf(d, s.red, "● %s %s  %s  %s", d.AgentID, d.Status, millis(d.Took), d.ErrorMessage)
+	return t.lineOf(d, s.red, "● %s %s  %s  %s", d.AgentID, d.Status, millis(d.Elapsed), d.ErrorMessage)
 }
 
 // node shows what becomes of a node of a workflow.
@@ -131,8 +131,8 @@ func (t *terminal) release() error {
 	return nil
 }
 
-// whose returns the words before a line about an agent's doing.
-func whose(d eventData) string {
+// speaker returns the words before a line about an agent's doing.
+func speaker(d eventData) string {
 	if d.AgentID == "" {
 		return ""
 	}

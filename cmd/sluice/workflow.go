@@ -46,7 +46,7 @@ func (p program) withStore() program {
 	return p
 }
 
-// workflowCheck checks the configuration file, and tells which workflows are in it.
+// workflowCheck checks the configuration file, and says which workflows are in it.
 func (p program) workflowCheck(args []string) int {
 	f, code := p.checked("workflow check", args)
 	if code != exitOK {

@@ -193,7 +193,7 @@ func (n *Node) setScalar(v reflect.Value, tag reflect.StructTag) (ok bool) {
 	return ok
 }
 
-// isOf reports a text that is no key of a section; words are as in the tag of.
+// isOf reports a text that is not a key of a section; words are as in the tag of.
 func (n *Node) isOf(words string) bool {
 	section, others, _ := strings.Cut(words, ",")
 	if section == "" || others != "" && n.text == others || n.Section(section).Has(n.text) {

@@ -9,7 +9,7 @@ import (
 	"sluice/config/file"
 )
 
-// A key that is not accepted is told at its place, however many values stand around it.
+// A key that is not accepted is reported at its place, however many values stand around it.
 func TestNestedKeysThatAreNotAccepted(t *testing.T) {
 	t.Parallel()
 	table := file.Table{

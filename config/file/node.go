@@ -140,7 +140,7 @@ func (n *Node) Text() (string, bool) {
 	return n.text, true
 }
 
-// Texts returns the strings of a list. What is no string has been reported by the schema.
+// Texts returns the strings of a list. What is not a string has been reported by the schema.
 func (n *Node) Texts() (all []string) {
 	for m := range n.Members() {
 		if s, ok := m.Text(); ok {

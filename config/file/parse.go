@@ -12,7 +12,7 @@ import (
 )
 
 // parse returns the tree of a file that can be read, with all that strict YAML refuses
-// listed as faults. It returns nil if there is no tree to check, which a fault tells.
+// listed as faults. It returns nil if there is no tree to check, which a fault reports.
 func (d *document) parse(content []byte) *Node {
 	if len(content) > maxSize {
 		d.fault(place{1, 1}, "", "the file has more than 1 MiB")

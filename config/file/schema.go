@@ -175,7 +175,7 @@ func (j *judgement) words(e *jsonschema.ValidationError) string {
 	return "is not what is asked for here"
 }
 
-// bounds tells both bounds of a number, though one was broken.
+// bounds reports both bounds of a number, though one was broken.
 func (j *judgement) bounds(url string) string {
 	schema, _ := j.part(url).(map[string]any)
 	lowest, low := schema["minimum"].(json.Number)
@@ -190,7 +190,7 @@ func (j *judgement) bounds(url string) string {
 }
 
 // patternWords returns what a schema says of its pattern in words: an
-// expression tells people little.
+// expression reports people little.
 func (j *judgement) patternWords(url, otherwise string) string {
 	schema, _ := j.part(url).(map[string]any)
 	if words, ok := schema["patternErrorMessage"].(string); ok {

@@ -3,7 +3,7 @@
 //
 // The transports are a2a-go's, in front of a request handler of our own (handler). What
 // they answer at once is the reply. A message that begins a turn they only read: the turn
-// runs and is told as any other (dialect.Exchange), so that log, limits, heartbeats and
+// runs and is reported as any other (dialect.Exchange), so that log, limits, heartbeats and
 // deadlines are the same. A frame of a stream, in 1.0 over JSON-RPC:
 //
 //	data: {"jsonrpc":"2.0","id":1,"result":{"artifactUpdate":{"append":true,"artifact":{...},...}}}
@@ -61,7 +61,7 @@ type Agent struct {
 // ErrGone says that there is no log of a turn, or none that can be read.
 var ErrGone = errors.New("no log of this turn")
 
-// Tasks are the turns that are kept. An error that a client can be told is a *fault.Error.
+// Tasks are the turns that are kept. An error that a client can be reported is a *fault.Error.
 type Tasks interface {
 	// Task returns the document of a task, and the id of its last turn.
 	Task(ctx context.Context, who chat.Principal, id string) (doc []byte, turn string, err error)
@@ -82,11 +82,11 @@ type Tasks interface {
 
 // Log is the log of one turn, in front of its reader.
 type Log interface {
-	// Past tells what was told so far, and says whether the turn has ended with it.
-	Past(ctx context.Context, told func(stream.Event)) (ended bool, err error)
-	// Rest tells what comes, up to Done. flush follows those events that came together; an
+	// Past emits what was emitted so far, and says whether the turn has ended with it.
+	Past(ctx context.Context, use func(stream.Event)) (ended bool, err error)
+	// Rest emits what comes, up to Done. flush follows those events that came together; an
 	// error of it ends Rest.
-	Rest(ctx context.Context, told func(stream.Stamp, stream.Event), flush func() error) error
+	Rest(ctx context.Context, use func(stream.Stamp, stream.Event), flush func() error) error
 }
 
 // Server answers clients. It is safe for concurrent use. Use New.

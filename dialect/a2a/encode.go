@@ -120,8 +120,8 @@ func (e *teller) update(state sdk.TaskState, s stream.Stamp, extra map[string]an
 	return ev
 }
 
-// extra returns an event as our own protocol tells it; nil if the client does not want
-// that, or there is nothing to tell.
+// extra returns an event as our own protocol reports it; nil if the client does not want that,
+// or there is nothing to report.
 func (e *teller) extra(s stream.Stamp, ev stream.Event) map[string]any {
 	if e.native == nil {
 		return nil

@@ -64,7 +64,7 @@ func TestPieceIsWhatTheLibraryWrites(t *testing.T) {
 func TestFramesAreLines(t *testing.T) {
 	t.Parallel()
 	for name, w := range wires {
-		tell := func() (frames []byte) {
+		encode := func() (frames []byte) {
 			e := newTeller(w, `"x"`)
 			e.asked.ID, e.asked.Parts[0] = "m", sdk.NewTextPart("odd\u2028\u0085\n")
 			e.native = sluice.NewEncoder("req_1", false, 0)
@@ -76,8 +76,8 @@ func TestFramesAreLines(t *testing.T) {
 			}
 			return frames
 		}
-		first := tell()
-		if !bytes.Equal(first, tell()) {
+		first := encode()
+		if !bytes.Equal(first, encode()) {
 			t.Errorf("%s: the second time the frames differ", name)
 		}
 		list := data(t, first)
@@ -128,7 +128,7 @@ func TestUnknownEventsMakeWholeFramesOrNone(t *testing.T) {
 	}
 }
 
-// A piece costs no allocation beside its place in the answer.
+// A piece costs no allocation alongside its place in the answer.
 func TestSteadyPieceCostsNoAllocation(t *testing.T) {
 	for name, w := range wires {
 		e := newTeller(w, "1")
@@ -142,7 +142,7 @@ func TestSteadyPieceCostsNoAllocation(t *testing.T) {
 	}
 }
 
-// BenchmarkDelta is what a piece of an answer costs to encode, beside our own protocol.
+// BenchmarkDelta is what a piece of an answer costs to encode, alongside our own protocol.
 func BenchmarkDelta(b *testing.B) {
 	encoders := map[string]func() stream.Encoder{"own": func() stream.Encoder { return sluice.NewEncoder("req_0123456789ab", false, 0) }}
 	for name, w := range wires {

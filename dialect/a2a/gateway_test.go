@@ -312,11 +312,11 @@ func (s *a2aStream) read(body io.Reader) {
 func (s *a2aStream) next() *a2aEvent { return <-s.events }
 
 // rest returns what is left, worded.
-func (s *a2aStream) rest() (told []string) {
+func (s *a2aStream) rest() (reply []string) {
 	for ev := s.next(); ev != nil; ev = s.next() {
-		told = append(told, ev.String())
+		reply = append(reply, ev.String())
 	}
-	return told
+	return reply
 }
 
 // String words an event.
@@ -340,8 +340,8 @@ func (e *a2aEvent) String() string {
 	return "nothing"
 }
 
-// A stream begins with the task, tells its answer in pieces, in order, and ends with the
-// task's last state. All of it names the task and its context.
+// A stream begins with the task, emits its answer in pieces, in order, and ends with the task's
+// last state. All of it names the task and its context.
 func TestA2AStream(t *testing.T) {
 	inA2A(t, true, func(t *testing.T, a *agents) {
 		s := a.stream(t, "SendStreamingMessage", a2aSaid("message-1", "hello"))
@@ -374,8 +374,8 @@ func TestA2ASendWaits(t *testing.T) {
 			inA2A(t, kept, func(t *testing.T, a *agents) {
 				began := time.Now()
 				task := a.task(t, "SendMessage", a2aSaid("message-1", "slow"))
-				if took := time.Since(began); took != 5*time.Second || task.Status.State != "TASK_STATE_COMPLETED" || task.answer() != strings.Repeat("word ", 5) {
-					t.Errorf("after %v %+v", took, task)
+				if elapsed := time.Since(began); elapsed != 5*time.Second || task.Status.State != "TASK_STATE_COMPLETED" || task.answer() != strings.Repeat("word ", 5) {
+					t.Errorf("after %v %+v", elapsed, task)
 				}
 				if len(task.History) != 2 || task.History[1].Role != "ROLE_AGENT" {
 					t.Errorf("the history is %+v", task.History)
@@ -393,7 +393,7 @@ func TestA2ASendWaits(t *testing.T) {
 	}
 }
 
-// A message that does not wait gets the task at once, and the turn goes on. A gateway that
+// A message that does not wait gets the task at once, and the turn continues. A gateway that
 // keeps no tasks refuses it.
 func TestA2AReturnsImmediately(t *testing.T) {
 	params := strings.TrimSuffix(a2aSaid("018f2f2e-1111-7000-8000-000000000003", "slow"), "}") + `,"configuration":{"returnImmediately":true}}`
@@ -497,8 +497,8 @@ func TestA2ACancel(t *testing.T) {
 				if task := other.task(t, "CancelTask", `{"id":"`+id+`"}`); task.Status.State != "TASK_STATE_CANCELED" {
 					t.Errorf("the reply is %+v", task)
 				}
-				if told := s.rest(); told[len(told)-1] != "status TASK_STATE_CANCELED ROLE_AGENT The turn was cancelled" {
-					t.Errorf("the stream ends with %q", told)
+				if reply := s.rest(); reply[len(reply)-1] != "status TASK_STATE_CANCELED ROLE_AGENT The turn was cancelled" {
+					t.Errorf("the stream ends with %q", reply)
 				}
 				want := map[bool]int{true: -32002, false: -32001}[kept]
 				if code := a.code(t, "CancelTask", `{"id":"`+id+`"}`); code != want {
@@ -539,9 +539,9 @@ func TestA2ASubscribe(t *testing.T) {
 				}
 				third.next()
 				second.close()
-				told := third.rest()
+				reply := third.rest()
 				whole := s.rest()
-				if diff := cmp.Diff(whole[len(whole)-len(told):], told); diff != "" || !strings.HasPrefix(told[0], `artifact answer append=true last=false "word`) {
+				if diff := cmp.Diff(whole[len(whole)-len(reply):], reply); diff != "" || !strings.HasPrefix(reply[0], `artifact answer append=true last=false "word`) {
 					t.Errorf("the subscription (-stream +subscription):\n%s", diff)
 				}
 				want := map[bool]int{true: -32004, false: -32001}[kept]
@@ -568,13 +568,13 @@ func TestA2ALeavingIsNoCancel(t *testing.T) {
 }
 
 // A question ends the stream with input-required and is the status's message. The reply by
-// the task's id goes on with it; the context comes from the task, and must not be another.
+// the task's id continues with it; the context comes from the task, and must not be another.
 func TestA2AQuestion(t *testing.T) {
 	inA2A(t, true, func(t *testing.T, a *agents) {
 		s := a.stream(t, "SendStreamingMessage", a2aSaid("message-1", "ask me"))
 		task := s.next().Task
-		told := s.rest()
-		if last := told[len(told)-1]; last != "status TASK_STATE_INPUT_REQUIRED ROLE_AGENT Which one?" {
+		failure := s.rest()
+		if last := failure[len(failure)-1]; last != "status TASK_STATE_INPUT_REQUIRED ROLE_AGENT Which one?" {
 			t.Errorf("the stream ends with %q", last)
 		}
 		reply := func(id string, more ...string) string {
@@ -591,8 +591,8 @@ func TestA2AQuestion(t *testing.T) {
 		leaving.close()
 		time.Sleep(time.Minute)
 		got := a.task(t, "SendMessage", reply("message-3"))
-		if told := waiting.rest(); len(told) == 0 || !strings.Contains(told[len(told)-1], "TASK_STATE_COMPLETED") || !strings.Contains(strings.Join(told, " "), "the blue one") {
-			t.Errorf("the subscription goes on with %q", told)
+		if document := waiting.rest(); len(document) == 0 || !strings.Contains(document[len(document)-1], "TASK_STATE_COMPLETED") || !strings.Contains(strings.Join(document, " "), "the blue one") {
+			t.Errorf("the subscription goes on with %q", document)
 		}
 		if ids := got.messageIDs(); !slices.Equal(ids, []string{"message-3"}) {
 			t.Errorf("the messages of the reply's task are %q", ids)
@@ -684,8 +684,8 @@ func TestA2AMessageTwice(t *testing.T) {
 		again := a.task(t, "SendMessage", a2aSaid(keyed, "hello"))
 		s := a.stream(t, "SendStreamingMessage", a2aSaid(keyed, "hello"))
 		streamed := s.next().Task
-		if told := s.rest(); again.ID != first.ID || streamed.ID != first.ID || streamed.ContextID != first.ContextID || again.answer() != first.answer() || told[len(told)-1] != "status TASK_STATE_COMPLETED" {
-			t.Errorf("again %+v, as a stream %+v, %q", again, streamed, told)
+		if reply := s.rest(); again.ID != first.ID || streamed.ID != first.ID || streamed.ContextID != first.ContextID || again.answer() != first.answer() || reply[len(reply)-1] != "status TASK_STATE_COMPLETED" {
+			t.Errorf("again %+v, as a stream %+v, %q", again, streamed, reply)
 		}
 		if code := a.code(t, "SendMessage", a2aSaid(keyed, "other words")); code != -32602 {
 			t.Errorf("with other words: code %d", code)
@@ -712,16 +712,16 @@ func TestA2AExtension(t *testing.T) {
 			"A2A-Extensions", "https://example.com/x, urn:sluice:events:v1")
 		s := &a2aStream{t, nil, make(chan *a2aEvent, 100)}
 		s.read(resp.Body)
-		told := s.rest()
-		if resp.Header.Get("A2A-Extensions") != "urn:sluice:events:v1" || told[2] != "status TASK_STATE_WORKING ROLE_AGENT The request is being worked on urn:sluice:events:v1 thinking" ||
-			told[len(told)-1] != "status TASK_STATE_COMPLETED urn:sluice:events:v1 done" {
-			t.Errorf("%q: %q", resp.Header.Get("A2A-Extensions"), told)
+		reply := s.rest()
+		if resp.Header.Get("A2A-Extensions") != "urn:sluice:events:v1" || reply[2] != "status TASK_STATE_WORKING ROLE_AGENT The request is being worked on urn:sluice:events:v1 thinking" ||
+			reply[len(reply)-1] != "status TASK_STATE_COMPLETED urn:sluice:events:v1 done" {
+			t.Errorf("%q: %q", resp.Header.Get("A2A-Extensions"), reply)
 		}
 	})
 }
 
 // A version that is not served is refused, in header and query; without one the method's
-// name tells. The third number does not count.
+// name reports. The third number does not count.
 func TestA2AVersions(t *testing.T) {
 	inA2A(t, true, func(t *testing.T, a *agents) {
 		old := `{"message":{"kind":"message","messageId":"message-1","role":"user","parts":[{"kind":"text","text":"hello"}]}}`

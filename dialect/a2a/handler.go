@@ -23,24 +23,24 @@ type handler struct{ *Server }
 
 // SendMessage implements a2asrv.RequestHandler.
 func (h handler) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) (sdk.SendMessageResult, error) {
-	return nil, callOf(ctx).take(h.send(callOf(ctx), req, false))
+	return nil, callOf(ctx).accept(h.send(callOf(ctx), req, false))
 }
 
 // SendStreamingMessage implements a2asrv.RequestHandler.
 func (h handler) SendStreamingMessage(ctx context.Context, req *sdk.SendMessageRequest) iter.Seq2[sdk.Event, error] {
-	return failing(callOf(ctx).take(h.send(callOf(ctx), req, true)))
+	return failing(callOf(ctx).accept(h.send(callOf(ctx), req, true)))
 }
 
 // SubscribeToTask implements a2asrv.RequestHandler.
 func (h handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskRequest) iter.Seq2[sdk.Event, error] {
-	return failing(callOf(ctx).take(h.subscribe(ctx, callOf(ctx), req.ID)))
+	return failing(callOf(ctx).accept(h.subscribe(ctx, callOf(ctx), req.ID)))
 }
 
-// take keeps what a call became. It returns what the transport is told.
-func (c *call) take(x *dialect.Exchange, err error) error {
+// accept keeps what a call became. It returns what the transport receives.
+func (c *call) accept(x *dialect.Exchange, err error) error {
 	if err == nil {
 		c.turn = x
-		return errTaken
+		return errHandled
 	}
 	return c.pass(err)
 }
@@ -58,7 +58,7 @@ func (c *call) pass(err error) error {
 		return sdk.NewError(sdk.ErrTaskNotCancelable, f.Message)
 	}
 	c.err = err
-	return errTaken
+	return errHandled
 }
 
 // failing is a stream that is nothing but an error.
@@ -108,7 +108,7 @@ func (s *Server) find(c *call, id sdk.TaskID) (*sdk.Task, error) {
 	return t.Task, err
 }
 
-// found is a task with what is known of it beside.
+// found is a task with what is known of it alongside.
 type found struct {
 	*sdk.Task
 	turn  string   // its last one, if that is kept
@@ -177,7 +177,7 @@ func ended() error {
 	return sdk.NewError(sdk.ErrUnsupportedOperation, "The task has ended; there is nothing to subscribe to")
 }
 
-// subscribe tells a task as it is, and then what follows.
+// subscribe reports a task as it is, and then what follows.
 func (s *Server) subscribe(ctx context.Context, c *call, id sdk.TaskID) (*dialect.Exchange, error) {
 	t, err := s.findTurn(c, id)
 	task, kept := t.Task, t.turn
@@ -198,12 +198,12 @@ func (s *Server) subscribe(ctx context.Context, c *call, id sdk.TaskID) (*dialec
 	return x, s.read(ctx, x, e, task, kept)
 }
 
-// lookEvery is how often a stream looks whether the task that it is about goes on. It may
-// go on in another process, and hours later.
+// lookEvery is how often a stream looks whether the task that it is about continues. It may
+// continue in another process, and hours later.
 const lookEvery = time.Second
 
 // waiting is the stream about a task that waits for a person: it stays open until the task
-// goes on, and then has the rest (A2A 1.0, 3.1.6).
+// continues, and then has the rest (A2A 1.0, 3.1.6).
 func (s *Server) waiting(c *call, task *sdk.Task, before string) *dialect.Exchange {
 	e := s.follower(c, &turn{envelope: c.envelope, task: string(task.ID), context: task.ContextID, began: time.Now()})
 	e.resumed = true

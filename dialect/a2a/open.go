@@ -47,8 +47,8 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-// errTaken is what the handler tells the transport where it answers by itself.
-var errTaken = errors.New("answered elsewhere")
+// errHandled is what the handler reports the transport where it answers by itself.
+var errHandled = errors.New("answered elsewhere")
 
 // newCall reads what the head of a request says.
 func (s *Server) newCall(r *http.Request, body []byte, w wire) (*call, error) {
@@ -130,31 +130,31 @@ func (s *Server) openRPC(r *http.Request, body []byte) (*dialect.Exchange, error
 	value := jsontext.Value(body)
 	switch {
 	case !value.IsValid():
-		return c.told(sdk.NewError(sdk.ErrParseError, "The body is not valid JSON in UTF-8, or repeats a key"))
+		return c.refused(sdk.NewError(sdk.ErrParseError, "The body is not valid JSON in UTF-8, or repeats a key"))
 	case value.Kind() != '{':
-		return c.told(sdk.NewError(sdk.ErrInvalidRequest, "The body must be one request of JSON-RPC; batches are not supported"))
+		return c.refused(sdk.NewError(sdk.ErrInvalidRequest, "The body must be one request of JSON-RPC; batches are not supported"))
 	}
 	_ = json.Unmarshal(body, &req) // it is valid
 	if !isID(req.ID) {
-		return c.told(sdk.NewError(sdk.ErrInvalidRequest, "id must be a string or a number that fits 64 bits"))
+		return c.refused(sdk.NewError(sdk.ErrInvalidRequest, "id must be a string or a number that fits 64 bits"))
 	}
 	c.id = req.ID
 	if string(req.Version) != `"2.0"` {
-		return c.told(sdk.NewError(sdk.ErrInvalidRequest, `jsonrpc must be "2.0"`))
+		return c.refused(sdk.NewError(sdk.ErrInvalidRequest, `jsonrpc must be "2.0"`))
 	}
 	if req.Method.Kind() != '"' {
-		return c.told(sdk.NewError(sdk.ErrInvalidRequest, "method must be a string"))
+		return c.refused(sdk.NewError(sdk.ErrInvalidRequest, "method must be a string"))
 	}
 	text, _ := jsontext.AppendUnquote(nil, req.Method)
 	v03, err := s.version(r, strings.Contains(string(text), "/"))
 	if err != nil {
-		return c.told(err)
+		return c.refused(err)
 	}
 	if v03 {
 		c.wire = rpc03
 	}
 	if k := req.Params.Kind(); k != '{' && (k != 0 || !strings.HasSuffix(string(text), "Card")) {
-		return c.told(sdk.NewError(sdk.ErrInvalidParams, "params must be an object"))
+		return c.refused(sdk.NewError(sdk.ErrInvalidParams, "params must be an object"))
 	} else if k == 0 { // which the transport would not take
 		c.body = append(bytes.TrimRight(bytes.TrimSpace(body), "}"), `,"params":{}}`...)
 	}
@@ -180,15 +180,15 @@ func (s *Server) openREST(r *http.Request, body []byte) (*dialect.Exchange, erro
 	path := "/" + r.PathValue("rest")
 	v03, err := s.version(r, path == "/v1" || strings.HasPrefix(path, "/v1/"))
 	if err != nil {
-		return c.told(err)
+		return c.refused(err)
 	}
 	if v03 {
 		c.wire = rest03
 	}
 	if value := jsontext.Value(body); len(body) > 0 && !value.IsValid() {
-		return c.told(sdk.NewError(sdk.ErrParseError, "The body is not valid JSON in UTF-8, or repeats a key"))
+		return c.refused(sdk.NewError(sdk.ErrParseError, "The body is not valid JSON in UTF-8, or repeats a key"))
 	} else if len(body) > 0 && value.Kind() != '{' {
-		return c.told(sdk.NewError(sdk.ErrInvalidRequest, "The body must be an object"))
+		return c.refused(sdk.NewError(sdk.ErrInvalidRequest, "The body must be an object"))
 	}
 	if v03 && len(body) > 0 {
 		c.body = renamed(body)
@@ -196,8 +196,8 @@ func (s *Server) openREST(r *http.Request, body []byte) (*dialect.Exchange, erro
 	return s.transport(c, path)
 }
 
-// told is the exchange of a request that is answered with an error.
-func (c *call) told(err error) (*dialect.Exchange, error) {
+// refused is the exchange of a request that is answered with an error.
+func (c *call) refused(err error) (*dialect.Exchange, error) {
 	reply := c.fail(err, 0)
 	return &dialect.Exchange{Reply: &reply}, nil
 }
@@ -277,16 +277,16 @@ func (r *recorder) reply(c *call) *dialect.Reply {
 	return &dialect.Reply{Status: status, ContentType: "application/json", Body: body}
 }
 
-// errorStatus returns the status that an error of HTTP+JSON tells.
+// errorStatus returns the status that an error of HTTP+JSON reports.
 func errorStatus(body []byte) int {
-	var told struct {
+	var reply struct {
 		Error struct {
 			Code int `json:"code"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(body, &told)
-	if told.Error.Code < 400 || told.Error.Code > 599 {
+	_ = json.Unmarshal(body, &reply)
+	if reply.Error.Code < 400 || reply.Error.Code > 599 {
 		return http.StatusInternalServerError
 	}
-	return told.Error.Code
+	return reply.Error.Code
 }

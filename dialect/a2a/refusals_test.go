@@ -13,9 +13,9 @@ import (
 	"sluice/store/memory"
 )
 
-// What is no request of JSON-RPC, or asks for what cannot be, gets the code that the
-// specifications have for that, with a reason that programs can read. Nothing is run.
-// namesGo matches words of Go's libraries, which tell a client nothing that it could change.
+// What is not a request of JSON-RPC, or asks for what cannot be, gets the code that the
+// specifications have for that, with a reason that programs can read. Nothing is run. namesGo
+// matches words of Go's libraries, which give a client nothing that it could change.
 var namesGo = regexp.MustCompile(`unmarshal|Go struct|Go value|of type |strconv|json: |protobuf|syntax error`)
 
 func TestA2ARefusals(t *testing.T) {
@@ -156,7 +156,7 @@ func TestA2ARefusalsOfHTTP(t *testing.T) {
 func TestA2AREST(t *testing.T) {
 	inA2A(t, true, func(t *testing.T, a *agents) {
 		resp := a.send(t, t.Context(), http.MethodPost, "/a2a/rest/message:stream", a2aSaid("message-1", "hello"), "Content-Type", "application/a2a+json")
-		var told []string
+		var reply []string
 		var id string
 		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
@@ -167,11 +167,11 @@ func TestA2AREST(t *testing.T) {
 				if ev.Task != nil {
 					id = ev.Task.ID
 				}
-				told = append(told, ev.String())
+				reply = append(reply, ev.String())
 			}
 		}
-		if len(told) != 6 || told[0] != "task TASK_STATE_SUBMITTED " || told[5] != "status TASK_STATE_COMPLETED" {
-			t.Errorf("the stream is %q", told)
+		if len(reply) != 6 || reply[0] != "task TASK_STATE_SUBMITTED " || reply[5] != "status TASK_STATE_COMPLETED" {
+			t.Errorf("the stream is %q", reply)
 		}
 		for _, tt := range []struct{ method, path, body, want string }{
 			{"GET", "/a2a/rest/tasks/" + id, "", `"id":"` + id + `"`},
@@ -201,8 +201,8 @@ func TestA2AAgentsHaveEndpoints(t *testing.T) {
 				text = a2aSaid("message-z", "hello")
 			}
 			// Its model is not there: what counts is who was asked.
-			if status, told := a.ask(t, http.MethodPost, path, text, "A2A-Extensions", "urn:sluice:events:v1"); status != http.StatusOK || !strings.Contains(told, `"agent_id":"lamp"`) || !strings.Contains(told, `"method":"requested"`) {
-				t.Errorf("%s: %d %s", path, status, told)
+			if status, reply := a.ask(t, http.MethodPost, path, text, "A2A-Extensions", "urn:sluice:events:v1"); status != http.StatusOK || !strings.Contains(reply, `"agent_id":"lamp"`) || !strings.Contains(reply, `"method":"requested"`) {
+				t.Errorf("%s: %d %s", path, status, reply)
 			}
 		}
 		time.Sleep(time.Minute)

@@ -18,7 +18,7 @@ import (
 // What the transports answer by themselves they also word. The rest is worded here, in
 // the same form.
 
-// code is what an error is called: in JSON-RPC, beside a status of HTTP in the words of
+// code is what an error is called: in JSON-RPC, alongside a status of HTTP in the words of
 // google.rpc.Code, and by the libraries of 0.3.
 type code struct {
 	kind   error
@@ -80,10 +80,10 @@ func (e envelope) fail(err error, status int) dialect.Reply {
 
 // failure returns the document of an error over HTTP+JSON. The libraries of 0.3 do not
 // agree on its form: each finds its own.
-func (w wire) failure(c code, told statusError) []byte {
-	document := map[string]any{"error": told}
+func (w wire) failure(c code, failure statusError) []byte {
+	document := map[string]any{"error": failure}
 	if w.v03() {
-		document["code"], document["type"], document["message"] = c.rpc, c.name, told.Message
+		document["code"], document["type"], document["message"] = c.rpc, c.name, failure.Message
 	}
 	body, _ := json.Marshal(document) // plain values: cannot fail
 	return body
@@ -91,30 +91,30 @@ func (w wire) failure(c code, told statusError) []byte {
 
 // refailed words an error of a transport as failure does.
 func (w wire) refailed(body []byte) []byte {
-	var told struct {
+	var failure struct {
 		Error *statusError `json:"error"`
 	}
-	if !w.v03() || json.Unmarshal(body, &told) != nil || told.Error == nil {
+	if !w.v03() || json.Unmarshal(body, &failure) != nil || failure.Error == nil {
 		return body
 	}
 	return w.failure(codeOf(func(c code) bool {
-		return slices.ContainsFunc(told.Error.Details, func(d *errordetails.Typed) bool { return d.Value["reason"] == sdk.ErrorReason(c.kind) })
-	}), *told.Error)
+		return slices.ContainsFunc(failure.Error.Details, func(d *errordetails.Typed) bool { return d.Value["reason"] == sdk.ErrorReason(c.kind) })
+	}), *failure.Error)
 }
 
 // reworded words an error that a transport has found by itself, whose text names types of
 // Go. false: body is none.
 func (e envelope) reworded(body []byte) (*dialect.Reply, bool) {
-	var told struct {
+	var failure struct {
 		Error *struct {
 			Data, Details []*errordetails.Typed
 		} `json:"error"`
 	}
-	if json.Unmarshal(body, &told) != nil || told.Error == nil {
+	if json.Unmarshal(body, &failure) != nil || failure.Error == nil {
 		return nil, false
 	}
 	c := codeOf(func(c code) bool {
-		return slices.ContainsFunc(append(told.Error.Data, told.Error.Details...), func(d *errordetails.Typed) bool {
+		return slices.ContainsFunc(append(failure.Error.Data, failure.Error.Details...), func(d *errordetails.Typed) bool {
 			return d.Value["reason"] == sdk.ErrorReason(c.kind)
 		})
 	})

@@ -65,7 +65,7 @@ type run struct {
 	cancel  context.CancelCauseFunc
 	late    []string      // of the answer, not flushed yet
 	at      time.Duration // of Done
-	changed chan struct{} // closed when there is more to tell; nil: nobody waits for that
+	changed chan struct{} // closed when there is more to report; nil: nobody waits for that
 }
 
 // begun notes what ends the turn.
@@ -115,7 +115,7 @@ func (o *observer) Flush() error {
 	return o.Output.Flush()
 }
 
-// publish tells those who listen.
+// publish notifies those who listen.
 func (a *run) publish() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,7 +127,7 @@ func (a *run) publish() {
 	}
 }
 
-// more needs mu. It returns what is closed when there is more to tell.
+// more needs mu. It returns what is closed when there is more to report.
 func (a *run) more() <-chan struct{} {
 	if a.changed == nil {
 		a.changed = make(chan struct{})
@@ -170,7 +170,7 @@ func (a *run) stop(ctx context.Context) *sdk.Task {
 	}
 }
 
-// follow tells a client the rest of the turn. The task is out.
+// follow gives a client the rest of the turn. The task is out.
 func (a *run) follow(ctx context.Context, e *teller, out dialect.Frames) bool {
 	for {
 		a.mu.Lock()

@@ -35,7 +35,7 @@ func newID(prefix string) string {
 // invalid is the error of a parameter.
 func invalid(message string) error { return sdk.NewError(sdk.ErrInvalidParams, message) }
 
-// send makes a turn of a message. streamed says that it is told as it comes.
+// send makes a turn of a message. streamed says that it is reported as it comes.
 func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dialect.Exchange, error) {
 	cfg := req.Config
 	if cfg == nil {

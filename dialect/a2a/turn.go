@@ -125,7 +125,7 @@ func stateOf(reason stream.FinishReason) sdk.TaskState {
 	return sdk.TaskStateFailed
 }
 
-// collector is the encoder of a turn that is told when it is over, or if early, at its
+// collector is the encoder of a turn that is reported when it is over, or if early, at its
 // first event.
 type collector struct {
 	*turn

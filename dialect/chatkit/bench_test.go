@@ -16,7 +16,7 @@ func speaking(t testing.TB) stream.Encoder {
 	return x.Encoder
 }
 
-// Once its buffers have grown, an encoder tells a delta without allocating.
+// Once its buffers have grown, an encoder encodes a delta without allocating.
 func TestSteadyDeltaCostsNoAllocation(t *testing.T) {
 	enc, delta := speaking(t), &stream.Delta{Text: "a piece of \"text\", 漢字 😀\n"}
 	var buf []byte

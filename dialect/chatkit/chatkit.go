@@ -28,10 +28,10 @@ type Config struct {
 	// Store keeps the threads. nil: there is no history, and what a retry needs of a
 	// message is remembered for ten minutes.
 	Store Store
-	// OnFeedback is told what users think of items, with the context of Open. May be nil.
+	// OnFeedback is informed what users think of items, with the context of Open. May be nil.
 	OnFeedback func(context.Context, Feedback)
-	// OnError is told when Store failed while a turn was streamed, which its user does
-	// not notice. A thread that was deleted meanwhile is no failure. May be nil.
+	// OnError is informed when Store failed while a turn was streamed, which its user does not
+	// notice. A thread that was deleted meanwhile is no failure. May be nil.
 	OnError func(context.Context, error)
 }
 
@@ -68,7 +68,7 @@ func (s *Server) Routes() []dialect.Route {
 	return []dialect.Route{{Methods: []string{http.MethodPost}, Path: Path, Open: s.open}}
 }
 
-// open looks at the key first: what is no turn takes effect at once.
+// open looks at the key first: what is not a turn takes effect at once.
 func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	key, err := dialect.HeaderKey(r, nil)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 // Open reads a request; that of a turn has the thread's id as its ConversationID. Until
 // its first event a turn has changed nothing. The error is a *chat.ValidationError, a
 // *fault.Error of type NotFound, or what the Store has failed with. ctx serves the
-// Store; a turn that is opened goes on using its values after its end.
+// Store; a turn that is opened continues using its values after its end.
 func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, error) {
 	req, err := readRequest(body)
 	if err != nil {
@@ -114,7 +114,7 @@ func ownerOf(who chat.Principal, user string) string {
 	return owner
 }
 
-// found tells a Store's error as the contract has it: message is for what is not there.
+// found reports a Store's error as the contract has it: message is for what is not there.
 func found(err error, message string) error {
 	switch {
 	case err == nil:

@@ -9,26 +9,26 @@ import (
 	"sluice/stream"
 )
 
-// encoder tells a turn: a pure function of the turn and its events. What is to be
-// kept it leaves to keeper, as effects.
+// encoder encodes a turn: a pure function of the turn and its events. What is to be kept it
+// leaves to keeper, as effects.
 //
 // A workflow shows what the model thinks and calls until it says something; then the
 // workflow is done and a message begins. Thoughts and calls after that end the message
 // and begin another workflow, so a thread shows everything in the order in which it
 // came. Only if a call is still open when the model speaks are both open at once.
 type encoder struct {
-	turn    *turn
-	seed    []byte        // of the ids; nil: not made yet
-	ids     uint64        // made so far
-	now     time.Duration // of the event at hand, since the turn began
-	effects []effect      // on the Store, not yet carried out
-	begun   bool
-	over    bool
-	flow    *workflow // nil: none is open
-	said    *message  // nil: none is open
-	spoke   bool
-	missing map[string]bool // services whose absence was told
-	told    stream.Phase    // the last one
+	turn     *turn
+	seed     []byte        // of the ids; nil: not made yet
+	ids      uint64        // made so far
+	now      time.Duration // of the event at hand, since the turn began
+	effects  []effect      // on the Store, not yet carried out
+	begun    bool
+	over     bool
+	flow     *workflow // nil: none is open
+	said     *message  // nil: none is open
+	spoke    bool
+	missing  map[string]bool // services whose absence was reported
+	reported stream.Phase    // the last one
 }
 
 // Encode appends the frames of ev. An extension has none, but for the phases of an answer
@@ -81,15 +81,15 @@ func (e *encoder) delta(dst []byte, text string) []byte {
 	return e.said.delta(dst, text)
 }
 
-// phase tells how far an answer is that is held back, once for each phase that takes time.
+// phase says how far an answer is that is held back, once for each phase that takes time.
 func (e *encoder) phase(dst []byte, ev *stream.Quality) []byte {
 	text := map[stream.Phase]string{
 		stream.Planning: "Planning", stream.Composing: "Writing", stream.Validating: "Checking", stream.Refining: "Improving",
 	}[ev.Phase]
-	if text == "" || e.told == ev.Phase {
+	if text == "" || e.reported == ev.Phase {
 		return dst
 	}
-	e.told = ev.Phase
+	e.reported = ev.Phase
 	return frame(dst, progressEvent{"progress_update", text + "…"})
 }
 
@@ -134,8 +134,8 @@ func (e *encoder) fallSilent(dst []byte) []byte {
 	return dst
 }
 
-// failure tells a fatal error. One that is not is told by the task of its tool, and
-// tools that are all unavailable once in a notice.
+// failure reports a fatal error. One that is not is reported by the task of its tool, and tools
+// that are all unavailable once in a notice.
 func (e *encoder) failure(dst []byte, ev *stream.Error) []byte {
 	if ev.Fatal {
 		dst = e.fallSilent(e.rest(dst))
@@ -148,11 +148,11 @@ func (e *encoder) failure(dst []byte, ev *stream.Error) []byte {
 		e.missing = map[string]bool{}
 	}
 	e.missing[ev.Service] = true
-	return notice(dst, "warning", "Some tools are unavailable", ev.Message+whose(ev.Service)+". The answer is written without them.")
+	return notice(dst, "warning", "Some tools are unavailable", ev.Message+serverOf(ev.Service)+". The answer is written without them.")
 }
 
-// whose returns the name of an MCP server in brackets; "" for other services.
-func whose(service string) string {
+// serverOf returns the name of an MCP server in brackets; "" for other services.
+func serverOf(service string) string {
 	server, ok := strings.CutPrefix(service, "mcp:")
 	if !ok {
 		return ""
@@ -169,7 +169,7 @@ func advice(ev *stream.Error) string {
 	return fmt.Sprintf("%s. Try again in %d s.", strings.TrimSuffix(ev.Message, "."), seconds)
 }
 
-// notice appends a notice, which the component shows beside the thread.
+// notice appends a notice, which the component shows alongside the thread.
 func notice(dst []byte, level, title, message string) []byte {
 	return frame(dst, noticeEvent{"notice", level, message, title})
 }

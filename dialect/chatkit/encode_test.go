@@ -71,9 +71,9 @@ SAID{"type":"assistant_message.content_part.done","content_index":0,"content":{"
 	})
 }
 
-// told returns what a client sees of a turn, in short: the items with their tasks and
+// clientView returns what a client sees of a turn, in short: the items with their tasks and
 // texts, notices, the error.
-func told(t *testing.T, events ...stream.Event) []string {
+func clientView(t *testing.T, events ...stream.Event) []string {
 	t.Helper()
 	frames, x := ask(t, chatkit.New(chatkit.Config{}), create("hi"), append([]stream.Event{&stream.Start{}}, events...)...)
 	x.Close()
@@ -104,7 +104,7 @@ func TestWhatAUserSees(t *testing.T) {
 	t.Parallel()
 	done := &stream.Done{Reason: stream.Stop}
 	failed := &stream.Done{Reason: stream.Failed}
-	away := &stream.Error{Type: fault.MCPUnavailable, Message: "MCP service temporarily unavailable", Recoverable: true, Service: "mcp:todo"}
+	unavailable := &stream.Error{Type: fault.MCPUnavailable, Message: "MCP service temporarily unavailable", Recoverable: true, Service: "mcp:todo"}
 	long := strings.Repeat("é", 2000)
 	bare := stream.Call{ID: "b", Tool: "look"}
 	for _, tt := range []struct {
@@ -130,7 +130,7 @@ func TestWhatAUserSees(t *testing.T) {
 			[]string{"custom | none | look: outcome not known | It timed out\n\nIt may have taken effect, and is not tried again.", "said x"}},
 		{"long result", []stream.Event{&stream.ToolStarted{Call: bare}, &stream.ToolCompleted{Call: bare, Result: long}, &stream.Delta{Text: "x"}, done},
 			[]string{"custom | complete | Called look | Result: " + long[:1024] + " …", "said x"}},
-		{"tools away", []stream.Event{away, away, &stream.Delta{Text: "x"}, done},
+		{"tools away", []stream.Event{unavailable, unavailable, &stream.Delta{Text: "x"}, done},
 			[]string{"said x", "notice warning MCP service temporarily unavailable (todo). The answer is written without them."}},
 		{"two steps", []stream.Event{&stream.Delta{Text: "I look."}, &stream.ToolStarted{Call: bare}, &stream.ToolCompleted{Call: bare, Result: "r"},
 			&stream.Delta{Text: "\n\n"}, &stream.Delta{Text: "Noon."}, done},
@@ -145,7 +145,7 @@ func TestWhatAUserSees(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, told(t, tt.events...)); diff != "" {
+			if diff := cmp.Diff(tt.want, clientView(t, tt.events...)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

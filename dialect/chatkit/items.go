@@ -80,8 +80,8 @@ func (e *encoder) keep(id, input string, item any) {
 	})
 }
 
-// effect keeps a change of the store until the frame that tells of it was
-// written. Without a store there is nothing to change.
+// effect keeps a change of the store until the frame that reports it was written. Without a
+// store there is nothing to change.
 func (e *encoder) effect(f effect) {
 	if e.turn.server.cfg.Store != nil {
 		e.effects = append(e.effects, f)

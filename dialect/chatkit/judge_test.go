@@ -17,18 +17,18 @@ import (
 	"sluice/stream"
 )
 
-// ask opens a request, which must be a turn, and tells it the events.
+// ask opens a request, which must be a turn, and reports it the events.
 func ask(t *testing.T, s *chatkit.Server, body string, events ...stream.Event) (frames string, x *dialect.Exchange) {
 	t.Helper()
 	x = open(t, s, body)
 	if x.Encoder == nil {
 		t.Fatalf("%s is no turn, but answered with %s", body, x.Reply.Body)
 	}
-	return tell(x, events...), x
+	return emitAll(x, events...), x
 }
 
-// tell has events told as a gateway does, through what keeps the thread.
-func tell(x *dialect.Exchange, events ...stream.Event) string {
+// emitAll has events emitted as a gateway does, through what keeps the thread.
+func emitAll(x *dialect.Exchange, events ...stream.Event) string {
 	wire := &wire{enc: x.Encoder}
 	out := x.Output(wire)
 	for i, ev := range events {
@@ -159,7 +159,7 @@ func follow(frames string, retry bool) (*client, error) {
 		if err := json.Unmarshal([]byte(data), &ev); err != nil {
 			return c, fmt.Errorf("%w: %s", err, data)
 		}
-		if err := c.take(ev); err != nil {
+		if err := c.add(ev); err != nil {
 			return c, fmt.Errorf("%w: %s", err, data)
 		}
 	}
@@ -175,7 +175,7 @@ func (c *client) answer() string {
 	return b.String()
 }
 
-func (c *client) take(ev event) error {
+func (c *client) add(ev event) error {
 	if c.ended {
 		return fmt.Errorf("an event after the error")
 	}

@@ -10,13 +10,13 @@ import (
 	"sluice/dialect/chatkit"
 )
 
-// whose notes whose threads were asked for.
-type whose struct {
+// owners notes whose threads were asked for.
+type owners struct {
 	chatkit.Memory
 	owners []string
 }
 
-func (w *whose) Threads(ctx context.Context, owner string, q chatkit.Query) ([]chatkit.Thread, bool, error) {
+func (w *owners) Threads(ctx context.Context, owner string, q chatkit.Query) ([]chatkit.Thread, bool, error) {
 	w.owners = append(w.owners, owner)
 	return w.Memory.Threads(ctx, owner, q)
 }
@@ -25,7 +25,7 @@ func (w *whose) Threads(ctx context.Context, owner string, q chatkit.Query) ([]c
 // user_id elsewhere is somebody else.
 func TestThreadsHaveOwners(t *testing.T) {
 	t.Parallel()
-	w := new(whose)
+	w := new(owners)
 	s := chatkit.New(chatkit.Config{Store: w})
 	const body = `{"type":"threads.list","params":{},"metadata":{"user_id":"ann"}}`
 	for _, who := range []chat.Principal{{}, {ID: "key-1"}, {Tenant: "acme", ID: "key-1"}, {Tenant: "other", ID: "key-1"}, {Tenant: "acme"}} {

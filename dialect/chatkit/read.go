@@ -35,7 +35,7 @@ func (o object) get(name string) value { return value{o.at + "/" + name, o.membe
 // reader reads a body and lists its faults.
 type reader struct{ faults chat.ValidationError }
 
-// fault notes what is wrong with v. Reading goes on, so that all faults are listed.
+// fault notes what is wrong with v. Reading continues, so that all faults are listed.
 func (r *reader) fault(v value, code, message string) {
 	r.faults.Add(v.at, &chat.FieldError{Code: code, Message: message})
 }

@@ -12,10 +12,10 @@ import (
 // noItems is the page of a thread that has none, or does not show them.
 func noItems() page[jsontext.Value] { return page[jsontext.Value]{} }
 
-// nothing is the reply of what is done, with nothing to tell.
+// nothing is the reply of what is done, with nothing to report.
 const nothing = "{}"
 
-// reply answers a request that is no turn.
+// reply answers a request that is not a turn.
 func (s *Server) reply(ctx context.Context, req request) ([]byte, error) {
 	switch req.kind {
 	case threadsList:

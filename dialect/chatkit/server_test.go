@@ -96,8 +96,8 @@ func (p items) texts() (list []string) {
 func TestRepliesWithoutHistory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var told []chatkit.Feedback
-		s := chatkit.New(chatkit.Config{OnFeedback: func(_ context.Context, f chatkit.Feedback) { told = append(told, f) }})
+		var got []chatkit.Feedback
+		s := chatkit.New(chatkit.Config{OnFeedback: func(_ context.Context, f chatkit.Feedback) { got = append(got, f) }})
 		for _, tt := range []struct{ body, want string }{
 			{request("threads.list", `"limit":0`, "ann"), `{"data":[],"has_more":false}`},
 			{request("items.list", `"thread_id":"conv_1"`, "ann"), `{"data":[],"has_more":false}`},
@@ -112,13 +112,13 @@ func TestRepliesWithoutHistory(t *testing.T) {
 		if text := missing(t, s, request("threads.update", `"thread_id":"conv_1","title":"x"`, "ann")); !strings.Contains(text, "SLUICE_CHATKIT_HISTORY") {
 			t.Errorf("the reply to threads.update does not help: %s", text)
 		}
-		if diff := cmp.Diff([]chatkit.Feedback{{UserID: "ann", ThreadID: "conv_1", ItemIDs: []string{"msg_1"}, Kind: "negative"}}, told); diff != "" {
+		if diff := cmp.Diff([]chatkit.Feedback{{UserID: "ann", ThreadID: "conv_1", ItemIDs: []string{"msg_1"}, Kind: "negative"}}, got); diff != "" {
 			t.Errorf("feedback (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// A retry answers a message again, and tells neither the thread nor the message again.
+// A retry answers a message again, and reports neither the thread nor the message again.
 func TestRetryWithoutHistory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestThreadDeletedInTheMiddle(t *testing.T) {
 	frames, x := ask(t, s, create("hi"), started)
 	thread := `"thread_id":"` + x.Request.ConversationID + `"`
 	open(t, s, request("threads.delete", thread, ""))
-	frames += tell(x, answered[1:]...)
+	frames += emitAll(x, answered[1:]...)
 	x.Close()
 	if c, err := follow(frames, false); err != nil || c.answer() != "yes" {
 		t.Errorf("%v:\n%s", err, frames)
@@ -281,7 +281,7 @@ func TestBrokenStore(t *testing.T) {
 }
 
 // A Store's calls outlive the request, as a client that leaves must not lose what it
-// has heard, but not for long.
+// has received, but not for long.
 func TestStoreOutlivesTheRequest(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -291,7 +291,7 @@ func TestStoreOutlivesTheRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	tell(x, started)
+	emitAll(x, started)
 	if deadline, ok := seen.ctx.Deadline(); !ok || time.Until(deadline) > 3*time.Second || seen.err != nil {
 		t.Errorf("the Store was called with %v, deadline %v", seen.err, deadline)
 	}

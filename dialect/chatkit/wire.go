@@ -145,13 +145,13 @@ type errorEvent struct {
 	AllowRetry bool   `json:"allow_retry"`
 }
 
-// progressEvent shows what goes on until the next event of the thread. It is not kept.
+// progressEvent shows what happens until the next event of the thread. It is not kept.
 type progressEvent struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }
 
-// noticeEvent shows a text beside the thread. It is not kept.
+// noticeEvent shows a text alongside the thread. It is not kept.
 type noticeEvent struct {
 	Type    string `json:"type"`
 	Level   string `json:"level"`

@@ -16,7 +16,7 @@ import (
 
 // What a task shows, in bytes. A task is sent whole each time it changes.
 const (
-	maxThought   = 2 << 10 // a longer one goes on in another task
+	maxThought   = 2 << 10 // a longer one continues in another task
 	maxArguments = 500
 	maxResult    = 1 << 10
 	maxNote      = 256 // of a tool's words on its progress
@@ -28,7 +28,7 @@ type workflow struct {
 	base
 	began time.Duration // since the turn began
 	tasks []task
-	idea  string           // text of the last task, if that is a thought that may go on
+	idea  string           // text of the last task, if that is a thought that may continue
 	open  map[string]*call // by id
 }
 
@@ -84,13 +84,13 @@ func (w *workflow) thought(dst []byte, text string) []byte {
 	return dst
 }
 
-// thinking says whether the last task is a thought that may go on.
+// thinking says whether the last task is a thought that may continue.
 func (w *workflow) thinking() bool {
 	last := len(w.tasks) - 1
 	return last >= 0 && w.tasks[last].Type == "thought" && w.tasks[last].Status == "loading"
 }
 
-// settle ends the thought that may go on.
+// settle ends the thought that may continue.
 func (w *workflow) settle(dst []byte) []byte {
 	if !w.thinking() {
 		return dst

@@ -38,9 +38,9 @@ func Name(dst []byte, s string) []byte {
 }
 
 // Object appends a JSON object, as it is if that can be. Somebody else wrote it, and
-// may have broken it over several lines; what is no object becomes an empty one, and
-// what is no UTF-8 becomes U+FFFD, as in strings. Of members of one name the first stays:
-// readers of JSON differ in which one they see, and some refuse all of it.
+// may have broken it over several lines; what is not an object becomes an empty one, and what
+// is not UTF-8 becomes U+FFFD, as in strings. Of members of one name the first stays: readers
+// of JSON differ in which one they see, and some refuse all of it.
 func Object(dst []byte, v jsontext.Value) []byte {
 	if v.Kind() != '{' {
 		return append(dst, "{}"...)

@@ -13,7 +13,7 @@ import (
 	"sluice/stream/sse/ssetest"
 )
 
-// A client that waits as long as it is told must not come too early.
+// A client that waits as long as it is reported must not come too early.
 func TestRetryAfterIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -47,7 +47,7 @@ func TestResultIsCutAtACodePoint(t *testing.T) {
 		{"empty", stream.ToolCompleted{}, "", nil},
 	} {
 		got := lastData(t, &tt.ev)
-		if cached, told := got["cached"]; told != tt.ev.Cached || told && cached != true {
+		if cached, reported := got["cached"]; reported != tt.ev.Cached || reported && cached != true {
 			t.Errorf("%s: cached %v", tt.name, cached)
 		}
 		if got["result"] != tt.want || got["truncated"] != tt.truncated || !utf8.ValidString(tt.want) {

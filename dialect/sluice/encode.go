@@ -46,9 +46,9 @@ func NewEncoder(requestID string, accumulated bool, retry time.Duration) stream.
 	return newEncoder(requestID, requestID, accumulated, retry)
 }
 
-// newKeptEncoder is NewEncoder for a turn that can be resumed: the ids of its events are
+// newStoredEncoder is NewEncoder for a turn that can be resumed: the ids of its events are
 // of the turn, and a client that lost its stream comes back after a second.
-func newKeptEncoder(turnID, requestID string, accumulated bool) stream.Encoder {
+func newStoredEncoder(turnID, requestID string, accumulated bool) stream.Encoder {
 	return newEncoder(turnID, requestID, accumulated, time.Second)
 }
 

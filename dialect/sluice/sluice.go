@@ -1,4 +1,4 @@
-// Package sluice speaks the gateway's own protocol: a request of one turn, told as
+// Package sluice speaks the gateway's own protocol: a request of one turn, reported as
 // Server-Sent Events with names and ids (docs/events.md).
 //
 // A frame, byte for byte:
@@ -36,8 +36,8 @@ const maxBody = 1 << 20
 type Dialect struct {
 	// GetTools are the tools that a turn of a GET may call.
 	GetTools chat.ToolAccess
-	// Kept says that turns are kept, and can be resumed.
-	Kept bool
+	// Stored says that turns are kept, and can be resumed.
+	Stored bool
 	// OnDisconnect is what becomes of such a turn whose client leaves, unless its request
 	// says it. Empty: chat.OnDisconnectContinue.
 	OnDisconnect string
@@ -49,7 +49,7 @@ func (d Dialect) Routes() []dialect.Route {
 		{Methods: []string{http.MethodPost}, Path: Path, MaxBody: maxBody, Open: d.post, Resume: resume},
 		{Methods: []string{http.MethodGet}, Path: Path, NoBody: true, Reconnects: true, Open: d.get, Resume: resume},
 	}
-	if d.Kept {
+	if d.Stored {
 		routes = append(routes, dialect.Route{Methods: []string{http.MethodPost}, Path: DecisionPath, Open: d.decide, Resume: resume})
 	}
 	return routes
@@ -78,8 +78,8 @@ func (d Dialect) get(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 // exchange makes a turn of what was asked, or returns the fault. Fields that
 // only a kept turn has are refused where none is kept.
 func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err error) (*dialect.Exchange, error) {
-	if err == nil && !d.Kept {
-		err = notKept(asked)
+	if err == nil && !d.Stored {
+		err = notStored(asked)
 	}
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (d Dialect) decide(r *http.Request, body []byte) (*dialect.Exchange, error)
 	}
 	mode := dialect.Detached
 	if wantsDocument(r) {
-		mode = dialect.Unheard
+		mode = dialect.Unattended
 	}
 	return &dialect.Exchange{
 		Request:  chat.Request{UserID: answer.UserID},
@@ -130,12 +130,12 @@ func wantsDocument(r *http.Request) bool {
 }
 
 // resume returns the encoder of a turn that is kept.
-func resume(k dialect.Kept) stream.Encoder {
-	return newKeptEncoder(k.TurnID, k.RequestID, k.Accumulated)
+func resume(k dialect.StoredTurn) stream.Encoder {
+	return newStoredEncoder(k.TurnID, k.RequestID, k.Accumulated)
 }
 
-// notKept refuses what only turns that are kept can do.
-func notKept(asked *chat.Asked) error {
+// notStored refuses what only turns that are kept can do.
+func notStored(asked *chat.Asked) error {
 	continues := asked.OnDisconnect == chat.OnDisconnectContinue
 	if asked.TaskID == "" && !continues {
 		return nil

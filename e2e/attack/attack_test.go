@@ -66,7 +66,7 @@ func TestWrongArguments(t *testing.T) {
 	}
 }
 
-// A program that is no gateway must not pass for one that holds.
+// A program that is not a gateway must not pass for one that holds.
 func TestEveryRowIsBrokenWithoutAGateway(t *testing.T) {
 	t.Parallel()
 	binaries := []string{filepath.Join(t.TempDir(), "missing")}

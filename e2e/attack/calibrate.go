@@ -57,15 +57,15 @@ func (r *run) scaled(limit time.Duration) time.Duration {
 
 // withinCPU notes how much CPU time something took. limit is that of a quiet machine; others
 // make work dearer, but not by the time that they take themselves.
-func (r *run) withinCPU(what string, took, limit time.Duration) {
+func (r *run) withinCPU(what string, elapsed, limit time.Duration) {
 	const times = 5
-	slow := markdowntest.Took(func() {
+	slow := markdowntest.Timed(func() {
 		for range times {
 			reference()
 		}
 	})
 	limit = time.Duration(float64(limit) * max(1, float64(slow)/float64(times*quiet))).Round(time.Millisecond)
-	r.Note(what, took <= limit, "<= "+limit.String(), "%s", scenario.Short(took))
+	r.Note(what, elapsed <= limit, "<= "+limit.String(), "%s", scenario.Short(elapsed))
 }
 
 // floorFlag makes this program the floor: a server of the standard library that refuses

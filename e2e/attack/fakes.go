@@ -18,10 +18,10 @@ type question struct {
 	body string
 }
 
-// about tells whether the question is about text.
+// about says whether the question is about text.
 func (q question) about(text string) bool { return strings.Contains(q.body, text) }
 
-// answered tells whether the question brings results of calls.
+// answered says whether the question brings results of calls.
 func (q question) answered() bool { return q.about(`"functionResponse"`) }
 
 // model is a fake of the Gemini API. Its chunks are given to say.
@@ -56,7 +56,7 @@ func answer(parts, usage string) string {
 	return `{"candidates":[{"content":{"role":"model","parts":` + parts + `},"finishReason":"STOP","index":0}],"usageMetadata":` + usage + `}`
 }
 
-// part is an answer that goes on.
+// part is an answer that continues.
 func part(parts string) string {
 	return `{"candidates":[{"content":{"role":"model","parts":` + parts + `},"index":0}]}`
 }

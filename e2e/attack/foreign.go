@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// visit is a GET of a turn, with the headers that tell who has sent it.
+// visit is a GET of a turn, with the headers that say who has sent it.
 type visit struct {
 	name   string
 	header []string
@@ -50,7 +50,7 @@ func visits(own string) []visit {
 
 // foreignPage sends what a page elsewhere can make a browser send.
 func foreignPage(r *run) {
-	o := options{model: calling("create_todo", `{"title":"eggs"}`)}.beside(tool("create_todo", `{"type":"object"}`))
+	o := options{model: calling("create_todo", `{"title":"eggs"}`)}.withTools(tool("create_todo", `{"type":"object"}`))
 	g := r.mustStart(o)
 	r.connected(g)
 	var foreign, ours, served int

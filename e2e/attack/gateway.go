@@ -33,7 +33,7 @@ type options struct {
 	tools *tools // nil: the built-in todo server
 	files int    // its soft and hard limit of descriptors; 0: ours
 	env   []string
-	// addr is where it listens; empty: where it likes, which its log tells.
+	// addr is where it listens; empty: where it likes, which its log reports.
 	addr string
 	// loseLog closes the reading end of its stdout as soon as its address is known.
 	loseLog bool
@@ -158,7 +158,7 @@ func (g *gateway) listening() error {
 	return nil
 }
 
-// alive tells whether the process runs.
+// alive says whether the process runs.
 func (g *gateway) alive() bool {
 	select {
 	case <-g.ended:
@@ -205,10 +205,10 @@ func (g *gateway) await(event string, limit time.Duration) (entry, error) {
 
 // reply is what came back, if anything did.
 type reply struct {
-	status int
-	body   string
-	took   time.Duration
-	err    error
+	status  int
+	body    string
+	elapsed time.Duration
+	err     error
 }
 
 // fetch sends a request on a connection of its own. header is "Name: value" each.
@@ -218,7 +218,7 @@ func (g *gateway) fetch(limit time.Duration, method, path, body string, header .
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(g.ctx, limit)
 	defer cancel()
-	defer func() { got.took, got.err = time.Since(begin), plainly(got.err) }()
+	defer func() { got.elapsed, got.err = time.Since(begin), plainly(got.err) }()
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+g.addr+path, strings.NewReader(body))
 	if err != nil {
 		return reply{err: err}

@@ -1,6 +1,6 @@
 // This file has the attacks by number: idle connections, turns beyond all limits, readers
 // that do not read. Limits of time are wide, because the generator runs on the same
-// machine; what they tell apart is a gateway that copes from one that does not.
+// machine; what they distinguish is a gateway that copes from one that does not.
 
 package main
 
@@ -18,8 +18,8 @@ import (
 	"sluice/e2e/scenario"
 )
 
-// ownShortage takes the gateway's descriptors away, first with idle connections, then
-// with turns. Neither is the model's fault.
+// ownShortage removes the gateway's descriptors, first with idle connections, then with turns.
+// Neither is the model's fault.
 //
 // Its own lack of descriptors must not open the breaker of the model, which would refuse
 // turns when there is room again.
@@ -92,7 +92,7 @@ func refusals(r *run) {
 	g := r.full()
 	lines, begin := len(g.lines()), time.Now()
 	refused, dials, each := r.refused(g, n)
-	took := time.Since(begin)
+	elapsed := time.Since(begin)
 	_, _, least := r.refused(r.floor(), n)
 	r.Pause(1200 * time.Millisecond) // a summary may come a second later
 	r.Exactly("refused of 4,000", refused, n)
@@ -103,7 +103,7 @@ func refusals(r *run) {
 		const most = 3
 		r.Note("CPU each, beside the least there is", each < most*least, fmt.Sprintf("< %d times", most), "%s of %s", each.Round(time.Microsecond), least.Round(time.Microsecond))
 	}
-	r.atMost("log lines", len(g.lines())-lines, 15*int(took/time.Second+2))
+	r.atMost("log lines", len(g.lines())-lines, 15*int(elapsed/time.Second+2))
 }
 
 // full starts a gateway that has one place, and a turn in it.

@@ -94,7 +94,7 @@ func choose(args []string) ([]named, error) {
 // perform runs one scenario and ends whatever it has started.
 //
 // What a scenario has started is ended also if it panics with something else than failure,
-// before the panic goes on.
+// before the panic continues.
 func perform(ctx context.Context, binary string, s named) scenario.Row {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 )
 
 // run is one scenario at work: what it has started, and what it has measured. As with
-// testing.T, a scenario ends where it cannot go on; see must.
+// testing.T, a scenario ends where it cannot continue; see must.
 type run struct {
 	scenario.Run
 	slow float64 // how many times as long work takes as on a quiet machine
@@ -29,16 +29,16 @@ func (r *run) atMost(what string, got, most int) {
 }
 
 // within notes how long something took. limit is that of a quiet machine.
-func (r *run) within(what string, took, limit time.Duration) {
+func (r *run) within(what string, elapsed, limit time.Duration) {
 	limit = r.scaled(limit)
-	r.Note(what, took < limit, "< "+limit.String(), "%s", scenario.Short(took))
+	r.Note(what, elapsed < limit, "< "+limit.String(), "%s", scenario.Short(elapsed))
 }
 
 // turn notes how a turn ended, and that it took less than limit, which is that of a quiet
 // machine.
 func (r *run) turn(what string, t turn, limit time.Duration, good ...string) {
 	limit = r.scaled(limit)
-	r.Note(what, slices.Contains(good, t.end()) && t.took < limit, strings.Join(good, "/")+" < "+limit.String(), "%s, %s", t.end(), scenario.Short(t.took))
+	r.Note(what, slices.Contains(good, t.end()) && t.elapsed < limit, strings.Join(good, "/")+" < "+limit.String(), "%s, %s", t.end(), scenario.Short(t.elapsed))
 }
 
 // health notes that /healthz answers within a second.
@@ -49,7 +49,7 @@ func (r *run) health(what string, g *gateway) {
 		r.Note(what, false, "< "+limit.String(), "status %d, %v", got.status, got.err)
 		return
 	}
-	r.within(what, got.took, limit)
+	r.within(what, got.elapsed, limit)
 }
 
 // breaker notes whether the model's circuit breaker has counted a failure.
@@ -76,7 +76,7 @@ func (r *run) cost(g *gateway, before usage, cpu time.Duration, megabytes int) {
 	}
 }
 
-// descriptors tells whether this process may open n files; it notes it if not.
+// descriptors says whether this process may open n files; it notes it if not.
 func (r *run) descriptors(n int) bool {
 	if have := openFiles(); have > 0 && have < n {
 		r.Skip("many connections", fmt.Sprintf("needs %d descriptors", n))

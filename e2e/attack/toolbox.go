@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// beside returns o with a server of these tools, which mcp_connected tells of.
-func (o options) beside(list ...string) options {
+// withTools returns o with a server of these tools, which mcp_connected reports.
+func (o options) withTools(list ...string) options {
 	o.tools = &tools{list: strings.Join(list, ","), calls: new(counter)}
 	return o
 }
@@ -33,7 +33,7 @@ func object(n int, members string) string {
 // patternBomb offers a tool of 40 KB whose patterns, compiled, take gigabytes.
 func patternBomb(r *run) {
 	bomb := object(300, `,"pattern":"(`+strings.Repeat("abcdefghij", 10)+`){1000}"`)
-	g := r.mustStart(options{}.beside(tool("bomb", bomb), tool("harmless", `{"type":"object"}`)))
+	g := r.mustStart(options{}.withTools(tool("bomb", bomb), tool("harmless", `{"type":"object"}`)))
 	_, err := g.await("mcp_connected", 20*time.Second)
 	r.cost(g, usage{}, 3*time.Second, 150)
 	r.Must(err)
@@ -42,7 +42,7 @@ func patternBomb(r *run) {
 	r.Exactly("the server's other tool is offered", n, 1)
 }
 
-// slowPattern has an argument checked that takes seconds, and beside it a quick one.
+// slowPattern has an argument checked that takes seconds, and alongside it a quick one.
 func slowPattern(r *run) {
 	for _, p := range []struct{ name, pattern, argument string }{
 		{"nested", "(?:" + strings.Repeat("a?", 90) + "){1000}c", strings.Repeat("a", 5000)},
@@ -54,7 +54,7 @@ func slowPattern(r *run) {
 				argument = "b"
 			}
 			calling("check", `{"p0":"`+argument+`"}`)(q, say)
-		}}.beside(tool("check", object(1, fmt.Sprintf(`,"pattern":%q`, p.pattern)))))
+		}}.withTools(tool("check", object(1, fmt.Sprintf(`,"pattern":%q`, p.pattern)))))
 		r.connected(g)
 		slow := make(chan turn, 1)
 		go func() { slow <- g.ask("slow", 12*time.Second) }()
@@ -70,7 +70,7 @@ func toolsSurplus(r *run) {
 	for i := range many {
 		many[i] = tool(fmt.Sprint("t", i), `{"type":"object"}`)
 	}
-	g := r.mustStart(options{}.beside(many...))
+	g := r.mustStart(options{}.withTools(many...))
 	r.Pause(time.Second)
 	n, err := g.offered("t")
 	r.Must(err)

@@ -1,6 +1,5 @@
-// This file has the attacks by upstreams: figures that are no numbers, and a server that
-// closes each connection with GOAWAY, on which a client that dials again at once would
-// spin.
+// This file has the attacks by upstreams: figures that are not numbers, and a server that
+// closes each connection with GOAWAY, on which a client that dials again at once would spin.
 
 package main
 

@@ -81,7 +81,7 @@ func check(t *testing.T, flows []flow, journeys map[string]journey) {
 	}
 }
 
-// The trace of a task, in Chromium: told by the gateway, and one with all that it can have.
+// The trace of a task, in Chromium: reported by the gateway, and one with all that it can have.
 func TestTraceOnThePage(t *testing.T) {
 	t.Parallel()
 	browser := chromium(t)

@@ -24,7 +24,7 @@ type cut struct {
 	clean   bool // what is broken looks like a clean end, as some proxies make it
 }
 
-// breaks tells a connection that breaks from one that seems to end well. What a client
+// breaks distinguishes a connection that breaks from one that seems to end well. What a client
 // has not yet read when it breaks may be lost to it, though it was sent.
 func (c cut) breaks() bool { return !c.clean && c.events < uncut }
 
@@ -37,7 +37,7 @@ type cutter struct {
 	url     string
 	cut     cut
 	gateway *url.URL
-	others  http.Handler // what is no stream
+	others  http.Handler // what is not a stream
 	now     context.Context
 	cutNow  func()
 
@@ -143,8 +143,8 @@ func (c cut) pass(w http.ResponseWriter, body io.Reader) bool {
 }
 
 // readEvent returns the next event with the blank line at its end, or what is left
-// of the stream. The gateway tells clients to come back after a day; here it is
-// said to be a moment, or no test would live to see it.
+// of the stream. The gateway asks clients to come back after a day; here it is said to be a
+// moment, or no test would live to see it.
 func readEvent(r *bufio.Reader) string {
 	var event strings.Builder
 	for {

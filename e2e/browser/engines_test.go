@@ -18,7 +18,7 @@ const (
 )
 
 // Clients that come back by themselves cause one turn, wherever their connection is
-// cut, and then they are told to stop.
+// cut, and then they are asked to stop.
 func TestEngines(t *testing.T) {
 	t.Parallel()
 	browser := chromium(t)
@@ -56,8 +56,8 @@ func places() []place {
 	}
 }
 
-// oneTurn: an EventSource comes back whenever its connection ends, and is told to
-// stop. Only where it may have received nothing does that take a key.
+// oneTurn: an EventSource comes back whenever its connection ends, and is asked to stop. Only
+// where it may have received nothing does that take a key.
 func (v *visitors) oneTurn(t *testing.T, engine string) {
 	t.Helper()
 	for _, p := range places() {
@@ -107,7 +107,7 @@ func checkSeen(t *testing.T, seen []sighting) int {
 }
 
 // twoWithoutKey shows what the key is for, and that these tests see a second turn:
-// nothing else tells a client that has received nothing from a new one.
+// nothing else distinguishes a client that has received nothing from a new one.
 func (v *visitors) twoWithoutKey(t *testing.T, engine string) {
 	t.Helper()
 	v.add(t, visit{title: "without a key", Engine: engine, check: func(t *testing.T, x visit) {
@@ -131,7 +131,7 @@ func (v *visitors) errorsApart(t *testing.T, engine string) {
 		{Type: "error", Data: true, State: 1},
 		{Type: "done", Data: true, State: 1},
 		{Type: "error", State: 0}, // the stream's end: it will come back
-		{Type: "error", State: 2}, // and is told to stop
+		{Type: "error", State: 2}, // and is asked to stop
 	}
 	v.add(t, visit{title: "an error of ours", Engine: engine, check: func(t *testing.T, x visit) {
 		v.turns(t, x, 1)

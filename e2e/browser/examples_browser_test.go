@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// exampleVisit is what npm/examples.mjs is told to do.
+// exampleVisit is what npm/examples.mjs is asked to do.
 type exampleVisit struct {
 	Name    string `json:"name"`
 	Client  string `json:"client"`
@@ -22,8 +22,8 @@ type exampleVisit struct {
 // shown is what a visitor sees.
 type shown struct{ Name, Answer, End string }
 
-// The example clients for browsers, on pages of an origin that the gateway was told
-// to allow. They close what they have opened: each sends one request.
+// The example clients for browsers, on pages of an origin that the gateway was asked to allow.
+// They close what they have opened: each sends one request.
 func TestBrowserExamples(t *testing.T) {
 	t.Parallel()
 	browser := chromium(t)
@@ -62,7 +62,7 @@ func stopped() situation {
 func visitExample(t *testing.T, g *gateway, client string, s situation, end string) exampleVisit {
 	t.Helper()
 	if client == "eventsource" && s.cut == (cut{}) {
-		end = "no connection, or refused" // it cannot tell which
+		end = "no connection, or refused" // it cannot say which
 	}
 	proxy := startCutter(t, g, s.cut)
 	return exampleVisit{client + " " + s.name, client, proxy.url, s.text, s, proxy, end}

@@ -82,8 +82,8 @@ func startExamples(t *testing.T, env ...string) *gateway {
 	return startGateway(t, sim.env(env...))
 }
 
-// The examples print what the gateway says, and tell by their exit code an answer, a
-// turn that has failed, one that was not run and one that was lost.
+// The examples print what the gateway says, and report by their exit code an answer, a turn
+// that has failed, one that was not run and one that was lost.
 func TestTerminalExamples(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)

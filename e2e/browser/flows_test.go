@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// flow is what npm/flows.mjs is told to do, and how it went.
+// flow is what npm/flows.mjs is asked to do, and how it went.
 type flow struct {
 	Name string `json:"name"`
 	Base string `json:"base"` // of the page

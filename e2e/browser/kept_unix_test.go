@@ -98,15 +98,15 @@ func keepers(t *testing.T, sim *gemini) [2]*gateway {
 	return [2]*gateway{startGateway(t, env), startGateway(t, env)}
 }
 
-// whole returns a turn's stream as it is told to one who was never cut, by each gateway
-// the same.
+// whole returns a turn's stream as it is reported to one who was never cut, by each gateway the
+// same.
 func whole(t *testing.T, gateways [2]*gateway, transcript string) string {
 	t.Helper()
 	found := regexp.MustCompile(`"task_id":"(task_\w+)"`).FindStringSubmatch(transcript)
 	if found == nil {
 		t.Fatalf("no task in\n%s", transcript)
 	}
-	var told [2]string
+	var got [2]string
 	for i, g := range gateways {
 		resp, err := http.Get(g.base + "/tasks/" + found[1] + "/events")
 		if err != nil {
@@ -117,16 +117,16 @@ func whole(t *testing.T, gateways [2]*gateway, transcript string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told[i] = string(all)
+		got[i] = string(all)
 	}
-	if diff := cmp.Diff(told[0], told[1]); diff != "" {
+	if diff := cmp.Diff(got[0], got[1]); diff != "" {
 		t.Errorf("the gateways tell it differently:\n%s", diff)
 	}
-	return told[0]
+	return got[0]
 }
 
-// Turns that are kept, in Chromium: the page goes on with one after a reload and cancels
-// one, and a stream that is cut after each event is byte for byte the whole one.
+// Turns that are kept, in Chromium: the page continues with one after a reload and cancels one,
+// and a stream that is cut after each event is byte for byte the whole one.
 func TestKeptTurns(t *testing.T) {
 	t.Parallel()
 	browser := chromium(t)
@@ -165,7 +165,7 @@ func TestKeptTurns(t *testing.T) {
 	}
 }
 
-// The same with curl, which is told where to go on.
+// The same with curl, which is informed where to continue.
 func TestCurlGoesOn(t *testing.T) {
 	t.Parallel()
 	curl := installed(t, "curl")

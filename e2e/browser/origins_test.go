@@ -22,8 +22,8 @@ import (
 )
 
 // attack is a page of an origin, with a referrer policy, which has the browser load
-// turns. Target is the URL of a turn without the end of its user's name, which tells
-// what loads it.
+// turns. Target is the URL of a turn without the end of its user's name, which says what loads
+// it.
 type attack struct {
 	Name   string `json:"name"`
 	Page   string `json:"page"`
@@ -56,7 +56,7 @@ func vehicles() []string {
 // No page of another origin can have Chromium run a turn, whatever it loads and whatever
 // it says of its referrer; and the gateway's own page can, under each of its names,
 // over http and https. To loopback and over TLS Chromium sends Sec-Fetch-*, elsewhere
-// Referer alone tells the pages apart.
+// Referer alone distinguishes the pages.
 func TestForeignPagesRunNothing(t *testing.T) {
 	t.Parallel()
 	browser := chromium(t)
@@ -240,7 +240,7 @@ func (w *witness) await(names []string) {
 		select {
 		case <-changed:
 			continue
-		case <-timeout: // the test tells what is missing
+		case <-timeout: // the test says what is missing
 		}
 		break
 	}

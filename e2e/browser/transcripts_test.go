@@ -34,7 +34,7 @@ func TestTranscripts(t *testing.T) {
 				t.Errorf("faults: %q", p.Errors)
 			}
 			last := ""
-			for i := range p.Events { // it tells the ids of frames, a reader the last one seen
+			for i := range p.Events { // it reports the ids of frames, a reader the last one seen
 				if p.Events[i].ID == "" {
 					p.Events[i].ID = last
 				}

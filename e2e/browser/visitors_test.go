@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// visit is what a client is told to do, as npm/engines.mjs reads it.
+// visit is what a client is asked to do, as npm/engines.mjs reads it.
 type visit struct {
 	Name   string `json:"name"`
 	Engine string `json:"engine"`
@@ -35,7 +35,7 @@ type visitors struct {
 }
 
 // add adds a visit. Its name is its question, of which the part before the dash
-// picks the answer; and its user, for the log tells who asked, but not what.
+// picks the answer; and its user, for the log says who asked, but not what.
 func (v *visitors) add(t *testing.T, x visit, answer string, c cut, key bool) {
 	t.Helper()
 	x.Name = fmt.Sprintf("%s-%d", answer, len(v.visits))

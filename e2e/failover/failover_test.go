@@ -32,7 +32,7 @@ func TestViewOfATurn(t *testing.T) {
 	for _, tt := range tests {
 		v := newView()
 		for _, f := range tt.frames {
-			v.take(f)
+			v.accept(f)
 		}
 		if v.dones != tt.dones || v.stray != tt.stray {
 			t.Errorf("%s: %d done, %d stray", tt.name, v.dones, v.stray)
@@ -40,7 +40,7 @@ func TestViewOfATurn(t *testing.T) {
 	}
 }
 
-// What is scenario.Told of calls must agree with what the tool server has counted.
+// What is scenario.Reported of calls must agree with what the tool server has counted.
 func TestCountsThatDoNotAgree(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -103,7 +103,7 @@ func TestTable(t *testing.T) {
 	r.Try(func() {
 		r.Exactly("spoons", 1, 2)
 		r.none("stains", nil)
-		r.Tell("guests", "%d", 3)
+		r.Report("guests", "%d", 3)
 		r.within("cups", []time.Duration{time.Second, 2 * time.Second}, 0.5, 3*time.Second)
 		r.Must(errors.New("no\nwater"))
 		r.Exactly("never reached", 1, 1)

@@ -22,7 +22,7 @@ type fate int
 
 const (
 	stays   fate = iota
-	drops        // it loses its connection, and goes on at the other gateway
+	drops        // it loses its connection, and continues at the other gateway
 	cancels      // it asks the other gateway to cancel the turn
 )
 
@@ -36,7 +36,7 @@ type loadTurn struct {
 	view   *view
 	digest string // view.digest; the hash itself is not kept
 	// err is what kept its client from the end. errGone: the gateway says that there is no
-	// log to go on with.
+	// log to continue with.
 	err error
 	// began and ended are on the client's clock, to be compared with the outage.
 	began, ended time.Time
@@ -62,7 +62,7 @@ type loader struct {
 	turns []loadTurn
 	next  atomic.Int64 // the number of the next turn that a client takes
 	// Of the outage: when Redis was killed, and when it answered again.
-	away, back time.Time
+	down, back time.Time
 }
 
 // reconciled runs many turns over both gateways and restarts Redis in the middle; then
@@ -75,23 +75,23 @@ func reconciled(r *run) {
 		wait.Go(func() { l.each(len(l.turns), func(i int) { l.play(r.Ctx, i) }) })
 	}
 	r.await(l, len(l.turns)/2)
-	l.away = time.Now()
+	l.down = time.Now()
 	l.redis.kill()
 	// Long enough for the gateways to notice, as a restart by hand is. Then it reads its file, all
 	// that was confirmed before, which takes as long as it takes.
 	r.Pause(time.Second)
 	r.Must(l.redis.start())
 	l.back = time.Now()
-	down := l.back.Sub(l.away)
+	down := l.back.Sub(l.down)
 	r.say("Redis was unavailable for %s", down.Round(time.Millisecond))
 	r.await(l, len(l.turns))
 	wait.Wait()
-	took := time.Since(began)
-	r.say("all turns are over after %s", took.Round(time.Second))
+	elapsed := time.Since(began)
+	r.say("all turns are over after %s", elapsed.Round(time.Second))
 	// What is still open now is lost: but owners that the outage kept from writing the last states write them with their next lease.
 	r.Pause(6 * time.Second)
 	r.judgeLoad(l)
-	r.Tell("turns a second; Redis was unavailable for", "%.0f; %s", float64(len(l.turns))/took.Seconds(), down.Round(10*time.Millisecond))
+	r.Report("turns a second; Redis was unavailable for", "%.0f; %s", float64(len(l.turns))/elapsed.Seconds(), down.Round(10*time.Millisecond))
 }
 
 // await waits until so many turns have begun, and says now and then how many.
@@ -108,7 +108,7 @@ func (r *run) await(l *loader, n int) {
 }
 
 // each gives numbers below n to f, each to one of those who call it. It returns when all
-// are given away, so that who waits for all callers waits for the end of all.
+// are handed out, so that who waits for all callers waits for the end of all.
 func (l *loader) each(n int, f func(i int)) {
 	for {
 		i := int(l.next.Add(1)) - 1
@@ -120,7 +120,7 @@ func (l *loader) each(n int, f func(i int)) {
 }
 
 // play is a client with its turn. It reads to the end, whatever happens: what it lacks when
-// it is told that there is no more is a fault of the gateways.
+// it is informed that there is no more is a fault of the gateways.
 func (l *loader) play(ctx context.Context, i int) {
 	t := &l.turns[i]
 	*t = loadTurn{order: order{id: fmt.Sprint("l", i), words: 8, every: 4 * time.Millisecond}, fate: fateOf(i), at: l.a, view: newView(), began: time.Now()}
@@ -138,7 +138,7 @@ func (l *loader) play(ctx context.Context, i int) {
 	v, seen := t.view, 0
 	var cancelling sync.WaitGroup
 	err := l.c.stream(ctx, func(f frame) bool {
-		v.take(f)
+		v.accept(f)
 		if seen++; seen != middle || v.task == "" || v.dones > 0 { // a turn that is not kept cannot be taken up
 			return true
 		}
@@ -159,7 +159,7 @@ func (l *loader) play(ctx context.Context, i int) {
 // killed to when the gateways use it again, for their breakers stay open for 5 s, and
 // leases are renewed every 5 s.
 func (l *loader) inOutage(t *loadTurn) bool {
-	return t.ended.After(l.away) && t.began.Before(l.back.Add(11*time.Second))
+	return t.ended.After(l.down) && t.began.Before(l.back.Add(11*time.Second))
 }
 
 // cancel asks a gateway to cancel a task. A refusal is not a fault: the turn may have ended, or
@@ -208,8 +208,8 @@ func (r *run) judgeLoad(l *loader) {
 	r.none("turns whose calls and the tool server's do not agree", b.tools)
 	_, most := l.tools.sum()
 	r.Note("a tool ran, for one call, at most", most == 1, "1", "%d (%d turns called it)", most, b.withTool)
-	r.Tell("turns kept; not kept; without a log; these, outside the outage", "%d; %d; %d; %d", b.kept, b.unkept, b.gone, b.strange)
-	r.Tell("taken up elsewhere; cancelled; over before the cancel", "%d; %d; %d", b.dropped, b.cancelled, b.early)
+	r.Report("turns kept; not kept; without a log; these, outside the outage", "%d; %d; %d; %d", b.kept, b.unkept, b.gone, b.strange)
+	r.Report("taken up elsewhere; cancelled; over before the cancel", "%d; %d; %d", b.dropped, b.cancelled, b.early)
 }
 
 // judge compares the views of one turn. What the contract allows while the store is

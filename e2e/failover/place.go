@@ -121,8 +121,8 @@ type redis struct {
 	port string
 }
 
-// redis starts one. It listens at two addresses, so that its list of clients tells those
-// of two gateways apart.
+// redis starts one. It listens at two addresses, so that its list of clients distinguishes
+// those of two gateways.
 func (r *run) redis() *redis {
 	r.need("redis-server")
 	s := &redis{port: r.port()}
@@ -223,7 +223,7 @@ func (r *run) place(o options) *place {
 }
 
 // gateway starts one. Gateway a speaks to 127.0.0.1 of Redis and b to 127.0.0.2: by these
-// its list of clients tells them apart.
+// its list of clients distinguishes them.
 func (r *run) gateway(p *place, name, dir string, args, env []string) *gateway {
 	addr := "127.0.0.1:" + r.port()
 	own := append([]string{"HOME=" + dir, "SLUICE_ADDR=" + addr}, env...)

@@ -45,9 +45,9 @@ func newView() *view { return &view{calls: map[string]string{}, sum: sha256.New(
 // digest is equal for readers that received the same.
 func (v *view) digest() string { return fmt.Sprintf("%x", v.sum.Sum(nil)[:8]) }
 
-// take adds an event. It counts what a reader must never see, and goes on: a view with a
+// accept adds an event. It counts what a reader must never see, and continues: a view with a
 // stray event shows what went wrong better than the end of the row.
-func (v *view) take(f frame) {
+func (v *view) accept(f frame) {
 	if f.n != v.last+1 || v.dones > 0 || v.turn != "" && f.turn != v.turn {
 		v.stray++
 	}
@@ -174,7 +174,7 @@ var errGone = errors.New("there is no log")
 // not pass, or that of ctx.
 func (c *client) follow(ctx context.Context, v *view, urls ...string) error {
 	for n := 0; v.dones == 0; n++ {
-		err := c.stream(ctx, func(f frame) bool { v.take(f); return true }, http.MethodGet,
+		err := c.stream(ctx, func(f frame) bool { v.accept(f); return true }, http.MethodGet,
 			urls[n%len(urls)]+"/tasks/"+v.task+"/events?turn="+v.turn, "", v.after()...)
 		p := (*problem)(nil)
 		switch {

@@ -12,7 +12,7 @@ import (
 )
 
 // run is one scenario at work: what it has started, and what it has measured. As with
-// testing.T, a scenario ends where it cannot go on; see must.
+// testing.T, a scenario ends where it cannot continue; see must.
 type run struct {
 	scenario.Run
 	sizes    sizes

@@ -37,10 +37,10 @@ type refundRun struct {
 
 // restless is what kills a process at random, and starts it again.
 type restless struct {
-	kills int           // then it leaves it alone
-	least time.Duration // between two kills of a gateway; at most it is three times as much
-	down  time.Duration // at most, before it is started again
-	told  *deaths       // who wants to know
+	kills    int           // then it leaves it alone
+	least    time.Duration // between two kills of a gateway; at most it is three times as much
+	down     time.Duration // at most, before it is started again
+	reported *deaths       // who wants to know
 }
 
 // deaths are the times of kills. It is safe for concurrent use.
@@ -143,7 +143,7 @@ func (k restless) on(ctx context.Context, g *process) error {
 		if scenario.Pause(ctx, k.least+rand.N(2*k.least)) != nil {
 			return nil
 		}
-		k.told.add() // before: a call that came after it is not explained by it
+		k.reported.add() // before: a call that came after it is not explained by it
 		g.kill()
 		_ = scenario.Pause(ctx, rand.N(k.down))
 		if err := g.start(); err != nil {
@@ -154,7 +154,7 @@ func (k restless) on(ctx context.Context, g *process) error {
 }
 
 // play starts a run and looks after it until it is over, as a person does: it reads what is
-// told, reads on where a connection breaks, and answers what is asked. The error says what
+// reported, reads on where a connection breaks, and answers what is asked. The error says what
 // a person could not have understood.
 func (o *refundRun) play(ctx context.Context, c *client, url string, pay *tools) error {
 	if err := o.start(ctx, c, url); err != nil {
@@ -199,15 +199,15 @@ func (o *refundRun) view(turn string) *view {
 	return v
 }
 
-// start begins the run. A client that heard nothing sends the same request with the same
-// key, which gets it the run that it has begun; only where that is known to be none it
-// takes another key.
+// start begins the run. A client that received nothing sends the same request with the same
+// key, which gets it the run that it began; only if that is known not to exist it uses another
+// key.
 func (o *refundRun) start(ctx context.Context, c *client, url string) error {
 	body := fmt.Sprintf(`{"input":"I want a refund of %d EUR","workflow":"refund","conversation_id":"conv_refund-%d"}`, o.amount, o.amount)
 	o.keys = 1
 	for refused := 0; ctx.Err() == nil; {
 		v := newView()
-		err := c.stream(ctx, func(f frame) bool { v.take(f); return true }, http.MethodPost, url+"/chat/stream", body,
+		err := c.stream(ctx, func(f frame) bool { v.accept(f); return true }, http.MethodPost, url+"/chat/stream", body,
 			"Idempotency-Key", fmt.Sprint("refund-of-", o.amount, "-try-", o.keys))
 		if v.task != "" {
 			o.task, o.views[v.turn] = v.task, v
@@ -215,8 +215,8 @@ func (o *refundRun) start(ctx context.Context, c *client, url string) error {
 		}
 		p := (*problem)(nil)
 		if errors.As(err, &p) && !p.again() {
-			// Its gateway died between the key and the first event. There may be a task, of which nobody
-			// told; there is none any more to come when its owner's lease is over.
+			// Its gateway died between the key and the first event. There may be a task, which
+			// nobody reported; there is none any more to come when its owner's lease is over.
 			if p.ErrorType != "duplicate_request" {
 				return err
 			}
@@ -266,7 +266,7 @@ func (o *refundRun) decide(ctx context.Context, c *client, url string, v *view, 
 
 // judgeRuns checks that all are finished and paid once, and that what was reported of them has
 // neither gaps nor two ends. What no process can know must be asked, and nothing else.
-func (r *run) judgeRuns(p *place, runs []*refundRun, kills *deaths, took time.Duration) {
+func (r *run) judgeRuns(p *place, runs []*refundRun, kills *deaths, elapsed time.Duration) {
 	var errs, streams, paid, unexplained []string
 	finished, outcomes, keys, events := 0, map[string]int{}, 0, 0
 	for _, o := range runs {
@@ -299,6 +299,6 @@ func (r *run) judgeRuns(p *place, runs []*refundRun, kills *deaths, took time.Du
 	r.none("refunds paid not once", paid)
 	r.none("turns without one done, or with a gap", streams)
 	r.none("questions about an outcome, but of a call cut by a kill", unexplained)
-	r.Tell("such questions: it was done; it had never come", "%d; %d", outcomes[wasDone], outcomes[neverCame])
-	r.Tell("kills of each gateway, of Redis; time; events; second keys", "%d, %d; %s; %d; %d", r.sizes.kills, r.sizes.redis, took.Round(time.Second), events, keys)
+	r.Report("such questions: it was done; it had never come", "%d; %d", outcomes[wasDone], outcomes[neverCame])
+	r.Report("kills of each gateway, of Redis; time; events; second keys", "%d, %d; %s; %d; %d", r.sizes.kills, r.sizes.redis, elapsed.Round(time.Second), events, keys)
 }

@@ -18,7 +18,7 @@ func sharedKey(r *run) {
 	token := ""
 	v := newView()
 	err := c.stream(r.Ctx, func(f frame) bool {
-		v.take(f)
+		v.accept(f)
 		if f.event == "approval" {
 			var d struct{ Token string }
 			_ = json.Unmarshal(f.data, &d)
@@ -33,7 +33,7 @@ func sharedKey(r *run) {
 	// answer sends the answer to a gateway and says how that went.
 	answer := func(g *gateway) string {
 		v := newView()
-		err := c.stream(r.Ctx, func(f frame) bool { v.take(f); return true }, http.MethodPost, g.url+"/chat/stream",
+		err := c.stream(r.Ctx, func(f frame) bool { v.accept(f); return true }, http.MethodPost, g.url+"/chat/stream",
 			fmt.Sprintf(`{"approval":{"token":%q,"action":"approve"}}`, token))
 		if p := (*problem)(nil); errors.As(err, &p) {
 			return p.Error()

@@ -16,13 +16,15 @@ func (r *run) none(what string, list []string) {
 
 // within notes how long several things took. That share of them which is promised, 0.5 or
 // 0.99 or 1 for all, must be within limit; the rest is reported only.
-func (r *run) within(what string, took []time.Duration, share float64, limit time.Duration) {
+func (r *run) within(what string, elapsed []time.Duration, share float64, limit time.Duration) {
 	expected := map[float64]string{0.5: "p50", 0.99: "p99", 1: "all"}[share] + " <= " + limit.String()
-	if len(took) == 0 {
+	if len(elapsed) == 0 {
 		r.Note(what, false, expected, "never seen")
 		return
 	}
-	slices.Sort(took)
-	at := func(share float64) time.Duration { return took[min(int(float64(len(took))*share), len(took)-1)] }
+	slices.Sort(elapsed)
+	at := func(share float64) time.Duration {
+		return elapsed[min(int(float64(len(elapsed))*share), len(elapsed)-1)]
+	}
 	r.Note(what, at(share) <= limit, expected, "p50 %s, p99 %s, most %s", scenario.Short(at(0.5)), scenario.Short(at(0.99)), scenario.Short(at(1)))
 }

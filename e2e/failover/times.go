@@ -9,8 +9,9 @@ import (
 )
 
 // times measures how long a client waits at a gateway that is not the one which
-// runs the turn. Times are those of one clock, the judge's, which has the fakes beside it.
-// The promises are those of a machine that has time: on a busy one the p99 shows how busy it is.
+// runs the turn. Times are those of one clock, the judge's, which has the fakes alongside it.
+// The promises are those of a machine that has time: on a busy one the p99 shows how busy it
+// is.
 func times(r *run) {
 	p, c := r.place(options{}), newClient()
 	r.timeCancel(p, c)
@@ -21,18 +22,18 @@ func times(r *run) {
 	r.timeTakeOver(flows, c)
 }
 
-// ask starts a turn and reads it until enough says so, or to its end. The turn itself goes
-// on: who leaves does not end it.
+// ask starts a turn and reads it until enough says so, or to its end. The turn itself
+// continues: who leaves does not end it.
 func (r *run) ask(c *client, g *gateway, o order, v *view, enough func() bool) error {
-	return c.stream(r.Ctx, func(f frame) bool { v.take(f); return !enough() }, http.MethodPost, g.url+"/chat/stream",
+	return c.stream(r.Ctx, func(f frame) bool { v.accept(f); return !enough() }, http.MethodPost, g.url+"/chat/stream",
 		fmt.Sprintf(`{"input":%q,"accumulated":false}`, o))
 }
 
 // timeCancel measures how long after a request to cancel, through the other gateway, the
-// request to the model is closed: that is what a cancel is for. Each turn would go on for
+// request to the model is closed: that is what a cancel is for. Each turn would continue for
 // twenty seconds.
 func (r *run) timeCancel(p *place, c *client) {
-	var took []time.Duration
+	var elapsed []time.Duration
 	var asked sync.Map
 	l := loader{place: p, c: c}
 	for i := range r.sizes.tries {
@@ -52,9 +53,9 @@ func (r *run) timeCancel(p *place, c *client) {
 		at, _ := asked.Load(o.id)
 		r.eventually("the model's request is closed", 5*time.Second, func() bool { _, ok := p.model.closed.Load(o.id); return ok })
 		closed, _ := p.model.closed.Load(o.id)
-		took = append(took, closed.(time.Time).Sub(at.(time.Time)))
+		elapsed = append(elapsed, closed.(time.Time).Sub(at.(time.Time)))
 	}
-	r.within(fmt.Sprintf("cancel elsewhere to upstream closed, %d times", len(took)), took, 0.99, 250*time.Millisecond)
+	r.within(fmt.Sprintf("cancel elsewhere to upstream closed, %d times", len(elapsed)), elapsed, 0.99, 250*time.Millisecond)
 }
 
 // timeResume measures the first byte of a turn of 2,000 events at the other gateway, which
@@ -62,22 +63,22 @@ func (r *run) timeCancel(p *place, c *client) {
 func (r *run) timeResume(p *place, c *client) {
 	v := newView()
 	r.Must(r.ask(c, p.a, order{id: "r", words: 2000}, v, func() bool { return false }))
-	var took []time.Duration
+	var elapsed []time.Duration
 	for range r.sizes.tries {
 		began := time.Now()
 		again := newView()
 		r.Must(c.stream(r.Ctx, func(f frame) bool {
 			if again.last == 0 {
-				took = append(took, time.Since(began))
+				elapsed = append(elapsed, time.Since(began))
 			}
-			again.take(f)
+			again.accept(f)
 			return true
 		}, http.MethodGet, p.b.url+"/tasks/"+v.task+"/events", ""))
 		if again.digest() != v.digest() {
 			r.Must(fmt.Errorf("a resumed turn of %d events has %d", v.last, again.last))
 		}
 	}
-	r.within(fmt.Sprintf("first byte of a resumed turn of %d events", v.last), took, 0.5, 20*time.Millisecond)
+	r.within(fmt.Sprintf("first byte of a resumed turn of %d events", v.last), elapsed, 0.5, 20*time.Millisecond)
 }
 
 // begin begins long turns, and returns their tasks. wait is done when they have ended.
@@ -113,7 +114,7 @@ func (r *run) countConnections(p *place, c *client) {
 			v := newView()
 			v.task = tasks[i%turns]
 			_ = c.stream(r.Ctx, func(f frame) bool {
-				if v.take(f); v.last == 5 { // behind the ones that were there
+				if v.accept(f); v.last == 5 { // behind the ones that were there
 					mu.Lock()
 					reading++
 					mu.Unlock()
@@ -145,7 +146,7 @@ func (r *run) countConnections(p *place, c *client) {
 // waits starts a run at a gateway and reads it until it asks.
 func (r *run) waits(c *client, g *gateway, amount int) *view {
 	v := newView()
-	r.Must(c.stream(r.Ctx, func(f frame) bool { v.take(f); return true }, http.MethodPost, g.url+"/chat/stream",
+	r.Must(c.stream(r.Ctx, func(f frame) bool { v.accept(f); return true }, http.MethodPost, g.url+"/chat/stream",
 		fmt.Sprintf(`{"input":"I want a refund of %d EUR","workflow":"refund"}`, amount)))
 	if v.asks != "human" {
 		r.Must(fmt.Errorf("a run does not ask: %q, %q", v.reason, v.failure))
@@ -156,16 +157,16 @@ func (r *run) waits(c *client, g *gateway, amount int) *view {
 // timeDecision measures the first event behind a decision at the other gateway: it has to
 // read the run, take it over and begin a turn before anything can be sent.
 func (r *run) timeDecision(p *place, c *client) {
-	var took []time.Duration
+	var elapsed []time.Duration
 	for i := range r.sizes.tries {
 		v := r.waits(c, p.a, i+1)
 		began := time.Now()
 		r.Must(c.stream(r.Ctx, func(frame) bool {
-			took = append(took, time.Since(began))
+			elapsed = append(elapsed, time.Since(began))
 			return false
 		}, http.MethodPost, p.b.url+"/tasks/"+v.task+"/decision", `{"action":"reject"}`, "Accept", "text/event-stream"))
 	}
-	r.within(fmt.Sprintf("decision elsewhere to the first event, %d times", len(took)), took, 0.5, 100*time.Millisecond)
+	r.within(fmt.Sprintf("decision elsewhere to the first event, %d times", len(elapsed)), elapsed, 0.5, 100*time.Millisecond)
 }
 
 // timeTakeOver kills the owner of runs that work, and measures the first event which
@@ -173,7 +174,7 @@ func (r *run) timeDecision(p *place, c *client) {
 // to 15 s, and it was renewed up to 5 s before the kill.
 func (r *run) timeTakeOver(p *place, c *client) {
 	const runs, rounds = 20, 3
-	var took []time.Duration
+	var elapsed []time.Duration
 	var mu sync.Mutex
 	for range rounds {
 		var wait sync.WaitGroup
@@ -183,7 +184,7 @@ func (r *run) timeTakeOver(p *place, c *client) {
 			wait.Go(func() {
 				v := newView()
 				_ = c.stream(r.Ctx, func(f frame) bool {
-					if v.take(f); v.last == 2 {
+					if v.accept(f); v.last == 2 {
 						begun <- struct{}{}
 					}
 					return true
@@ -193,12 +194,12 @@ func (r *run) timeTakeOver(p *place, c *client) {
 					return
 				}
 				_ = c.stream(r.Ctx, func(f frame) bool {
-					if v.take(f); time.Since(died) < time.Second { // in the log, and not yet sent
+					if v.accept(f); time.Since(died) < time.Second { // in the log, and not yet sent
 						return true
 					}
 					mu.Lock()
 					defer mu.Unlock()
-					took = append(took, time.Since(died))
+					elapsed = append(elapsed, time.Since(died))
 					return false
 				}, http.MethodGet, p.b.url+"/tasks/"+v.task+"/events?turn="+v.turn, "", v.after()...)
 			})
@@ -212,5 +213,5 @@ func (r *run) timeTakeOver(p *place, c *client) {
 		wait.Wait()
 		r.Must(p.a.start())
 	}
-	r.within(fmt.Sprintf("kill of the owner to the first event elsewhere, %d runs", len(took)), took, 1, 21*time.Second)
+	r.within(fmt.Sprintf("kill of the owner to the first event elsewhere, %d runs", len(elapsed)), elapsed, 1, 21*time.Second)
 }

@@ -12,7 +12,7 @@ import (
 // killedTurn is a turn of the gateway that is killed, and its two readers.
 type killedTurn struct {
 	order order
-	// own is what its own client sees, which goes on at the other gateway behind the last
+	// own is what its own client sees, which continues at the other gateway behind the last
 	// event that it has; watcher is there all the time, from the first event on.
 	own, watcher *view
 	errs         []string      // of reading
@@ -20,7 +20,7 @@ type killedTurn struct {
 }
 
 // killedInTurns kills a gateway in the middle of plain turns that the store keeps. Nobody
-// goes on with those: they are closed, with what is known of their tools, and each of their
+// continues with those: they are closed, with what is known of their tools, and each of their
 // readers receives the same end.
 func killedInTurns(r *run) {
 	const spread, words, every = 3 * time.Second, 50, 100 * time.Millisecond
@@ -48,7 +48,7 @@ func killedInTurns(r *run) {
 					}
 				})
 			})
-			_ = c.stream(r.Ctx, func(f frame) bool { t.own.take(f); once(); return true },
+			_ = c.stream(r.Ctx, func(f frame) bool { t.own.accept(f); once(); return true },
 				http.MethodPost, p.a.url+"/chat/stream", fmt.Sprintf(`{"input":%q}`, t.order))
 			<-killed // also for a turn that was over before: then there is nothing to follow
 			err := c.follow(r.Ctx, t.own, p.b.url)
@@ -78,7 +78,7 @@ func killedInTurns(r *run) {
 // shows nothing, and the row is broken.
 func (r *run) judgeTurns(p *place, c *client, turns []*killedTurn) {
 	var readers, tools, states []string
-	var took []time.Duration
+	var elapsed []time.Duration
 	lost, unknown := 0, 0
 	for _, t := range turns {
 		readers = append(readers, t.errs...)
@@ -93,7 +93,7 @@ func (r *run) judgeTurns(p *place, c *client, turns []*killedTurn) {
 		if t.own.failure == "turn_lost" {
 			lost++
 		}
-		took = append(took, t.ended)
+		elapsed = append(elapsed, t.ended)
 		tools = append(tools, miscounted(p.tools, t.order, t.own)...)
 		for _, status := range t.own.calls {
 			if status == "unknown" {
@@ -110,8 +110,8 @@ func (r *run) judgeTurns(p *place, c *client, turns []*killedTurn) {
 	r.Note("a tool ran, for one call, at most", most == 1, "1", "%d (%d calls in all)", most, all)
 	r.none("calls of which readers and tool server say different things", tools)
 	r.none("tasks whose state is not that of the last event", states)
-	r.Tell("turns that were lost; calls told as unknown", "%d; %d", lost, unknown)
-	r.within("from the kill to done, for the readers", took, 1, 21*time.Second)
+	r.Report("turns that were lost; calls told as unknown", "%d; %d", lost, unknown)
+	r.within("from the kill to done, for the readers", elapsed, 1, 21*time.Second)
 }
 
 // stateOf is the state of a task whose last turn ended so: each finish reason leads to one,
@@ -130,7 +130,7 @@ func stateOf(v *view) string {
 
 // miscounted compares what was reported of an order's calls with how often they were made: a
 // call that is completed was made, one that failed was not, and of one that is unknown
-// nobody can tell. None is open in the end, and none was made twice.
+// nobody can know. None is open in the end, and none was made twice.
 func miscounted(t *tools, o order, v *view) (wrong []string) {
 	made := 0
 	for n := range o.calls {

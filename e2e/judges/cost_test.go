@@ -177,11 +177,11 @@ func cost(t *testing.T, read func(context.Context) (int, error)) time.Duration {
 	runtime.GC()
 	start := used(t)
 	n, err := read(t.Context())
-	took := used(t) - start
+	elapsed := used(t) - start
 	if err != nil || n != deltas {
 		t.Fatal(fmt.Errorf("%d deltas: %w", n, err))
 	}
-	return took
+	return elapsed
 }
 
 func BenchmarkDelta(b *testing.B) {

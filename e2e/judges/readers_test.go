@@ -25,7 +25,7 @@ var readers = map[string]reader{
 	replay.Messages:  readMessages,
 }
 
-var errNotTaken = errors.New("the library's accumulator does not take a chunk")
+var errNotAccepted = errors.New("the library's accumulator does not take a chunk")
 
 func openAI(base string, opts ...openaioption.RequestOption) openai.Client {
 	return openai.NewClient(append(opts, openaioption.WithBaseURL(base), openaioption.WithAPIKey("sk-test"), openaioption.WithMaxRetries(0))...)
@@ -42,7 +42,7 @@ func readChat(ctx context.Context, base string) (a replay.Answer, err error) {
 	var acc openai.ChatCompletionAccumulator
 	for stream.Next() {
 		if !acc.AddChunk(stream.Current()) {
-			return a, errNotTaken
+			return a, errNotAccepted
 		}
 	}
 	if len(acc.Choices) > 0 {

@@ -47,8 +47,8 @@ func TestAgentInPython(t *testing.T) {
 			if got := tu.done(); got.FinalOutput != answer || got.FinishReason != "stop" || len(tu.of("response_delta")) < 3 {
 				t.Errorf("the answer:\n%v", tu)
 			}
-			g.wantTold(t, "What is the weather like?", "For which city?", "input_required")
-			g.wantTold(t, "Lisbon", answer, "stop")
+			g.wantAnswer(t, "What is the weather like?", "For which city?", "input_required")
+			g.wantAnswer(t, "Lisbon", answer, "stop")
 			if tu := g.ask(t, "What is the weather like in Atlantis?"); tu.done().Success || strings.Contains(tu.String(), "no such city") {
 				t.Errorf("a failure:\n%v", tu)
 			}
@@ -63,8 +63,8 @@ func TestAgentInPython(t *testing.T) {
 	}
 }
 
-// wantTold runs a turn of one conversation, and checks its answer and how it ended.
-func (g *gateway) wantTold(t *testing.T, input, answer, reason string) {
+// wantAnswer runs a turn of one conversation, and checks its answer and how it ended.
+func (g *gateway) wantAnswer(t *testing.T, input, answer, reason string) {
 	t.Helper()
 	tu, err := g.openBody(t, t.Context(), fmt.Sprintf(`{"input":%q,"conversation_id":"conv_1"}`, input)).rest()
 	if err != nil {

@@ -212,7 +212,7 @@ func TestFormsOfChannels(t *testing.T) {
 		judged += len(all)
 		var wg sync.WaitGroup
 		for _, j := range judges {
-			wg.Go(func() { _, _ = j.in.Write(lines.Bytes()) }) // one that has died is told of at the end
+			wg.Go(func() { _, _ = j.in.Write(lines.Bytes()) }) // one that has died is reported at the end
 		}
 		wg.Wait()
 	}

@@ -42,9 +42,9 @@ func calling(calls ...string) func(*testing.T, peer) string {
 	}
 }
 
-// asTold makes the calls that the scenario asks for. A null that the tool's schema
+// makeCalls makes the calls that the scenario asks for. A null that the tool's schema
 // does not allow is refused before it is sent; the model then leaves it out.
-func asTold(t *testing.T, p peer) string {
+func makeCalls(t *testing.T, p peer) string {
 	var calls []string
 	for _, c := range p.context.ToolCalls {
 		calls = append(calls, c.Name+" "+strings.ReplaceAll(string(c.Arguments), `"verbose":null,`, ""))
@@ -57,7 +57,7 @@ func asTold(t *testing.T, p peer) string {
 
 // echoSchema gives a tool's schema back as we show it.
 func echoSchema(t *testing.T, p peer) string {
-	g := startBeside(t, scripted(t, "end"), map[string]any{"peer": p.entry})
+	g := startWith(t, scripted(t, "end"), map[string]any{"peer": p.entry})
 	for _, tool := range g.tools(t) {
 		if tool.Name != "json_schema_echo" {
 			return calling(`json_schema_echo {"schema":`+string(tool.InputSchema)+`}`)(t, p)
@@ -87,7 +87,7 @@ func TestConformance(t *testing.T) {
 		"request-metadata 2026": {version: v2026, fails: []string{"sep-2575-client-populates-meta", "sep-2575-client-sends-client-info",
 			"sep-2575-http-client-sends-version-header"}},
 		"http-standard-headers 2026": {version: v2026, script: calling(`test_headers {}`, `my-hyphenated-tool {}`)},
-		"http-custom-headers 2026":   {version: v2026, script: asTold},
+		"http-custom-headers 2026":   {version: v2026, script: makeCalls},
 		"http-invalid-tool-headers 2026": {version: v2026, script: calling(`valid_tool {"region":"x"}`, `invalid_empty_header {"value":"x"}`,
 			`invalid_number_header {"score":1}`, `invalid_space_in_name {"value":"x"}`, `invalid_duplicate_same_case {"field1":"x","field2":"y"}`)},
 		// We can ask nobody, so a tool that wants to know something more has failed, and
@@ -159,7 +159,7 @@ func (s scenario) use(t *testing.T, p peer) {
 	if s.script != nil {
 		script = s.script(t, p)
 	}
-	g := startBeside(t, scripted(t, script), map[string]any{"peer": p.entry})
+	g := startWith(t, scripted(t, script), map[string]any{"peer": p.entry})
 	if tu := g.ask(t, "go on"); !tu.done().Success {
 		t.Errorf("%v", tu)
 	}

@@ -76,7 +76,7 @@ func closesItsSide(t *testing.T, g *gateway, version, name string, args ...strin
 }
 
 // What closes its side of the connection after the request looks as if it had left.
-// It does not get the whole stream, and can tell.
+// It does not get the whole stream, and can know.
 func TestProgramsThatCloseTheirSideSeeABrokenStream(t *testing.T) {
 	t.Parallel()
 	needPeers(t)
@@ -105,7 +105,7 @@ func TestProgramsThatCloseTheirSideSeeABrokenStream(t *testing.T) {
 }
 
 // HAProxy hands the end of a client's side on with option abortonclose: that cancels
-// the turn, and HAProxy tells the client that its stream is not whole.
+// the turn, and HAProxy informs the client that its stream is not whole.
 func TestClientThatClosesItsSideBehindHAProxy(t *testing.T) {
 	t.Parallel()
 	needPeers(t)

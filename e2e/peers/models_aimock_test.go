@@ -46,7 +46,7 @@ func startAIMock(t *testing.T) string {
 }
 
 // aimock answers in three protocols by code that is not ours: a turn with two calls says
-// the same in each, and what is broken is told.
+// the same in each, and what is broken is reported.
 func TestAIMock(t *testing.T) {
 	t.Parallel()
 	url := startAIMock(t)
@@ -63,7 +63,7 @@ func TestAIMock(t *testing.T) {
 				t.Cleanup(m.Close)
 				return m
 			}
-			got := takeTurn(t.Context(), open("judged"), "What is todo?")
+			got := runTurn(t.Context(), open("judged"), "What is todo?")
 			for i := range got {
 				got[i].Input, got[i].Output = 0, 0 // aimock's own guess
 			}

@@ -87,9 +87,9 @@ func todoTools() *tool.Set {
 	return &tool.Set{Specs: []tool.Spec{spec("list_todos", "status"), spec("create_todo", "title")}}
 }
 
-// takeTurn asks m, answers its calls, and goes on until it has no more. It returns what
-// was answered, but for the ids.
-func takeTurn(ctx context.Context, m replay.Model, text string) (answers []replay.Answer) {
+// runTurn asks m, answers its calls, and continues until it has no more. It returns what was
+// answered, but for the ids.
+func runTurn(ctx context.Context, m replay.Model, text string) (answers []replay.Answer) {
 	req := &chat.ModelRequest{
 		System:   "Be brief.",
 		Tools:    todoTools(),
@@ -159,12 +159,12 @@ func TestLiteLLM(t *testing.T) {
 	spec.Provider, spec.Model, spec.APIKey = codec.Provider, "gemini-flash-latest", "test-key-0123456789"
 
 	const question = "What is to be done?"
-	direct := takeTurn(t.Context(), open(codec.New(spec, model.Options{})), question)
+	direct := runTurn(t.Context(), open(codec.New(spec, model.Options{})), question)
 	if len(direct) != 2 || direct[0].Thoughts == "" || len(direct[0].Calls) != 2 || direct[1].Text == "" {
 		t.Fatalf("the turn is %+v", direct)
 	}
 	for way, m := range map[string]replay.Model{"chat": through("chat", replay.Chat), "messages": through("messages", replay.Messages)} {
-		if diff := cmp.Diff(direct, takeTurn(t.Context(), m, question)); diff != "" {
+		if diff := cmp.Diff(direct, runTurn(t.Context(), m, question)); diff != "" {
 			t.Errorf("%s (-direct +LiteLLM):\n%s", way, diff)
 		}
 		if diff := cmp.Diff(shown(t, sims["direct"]), shown(t, sims[way])); diff != "" {

@@ -72,33 +72,33 @@ func (l *llmock) verdict() (attempts int, findings []string) {
 	return v.Attempts, findings
 }
 
-// llmockRow is what llmock is told to do, and what must come of it.
+// llmockRow is what llmock is asked to do, and what must come of it.
 type llmockRow struct {
 	name     string
 	do       string // behaviours, as JSON
 	error    string // empty: a good answer
 	attempts int
-	told     bool     // text is handed on, also before an error
-	findings []string // what llmock has to say; it does not see that we told of an error
+	reported bool     // text is handed on, also before an error
+	findings []string // what llmock has to say; it does not see that we reported an error
 }
 
 func llmockRows() []llmockRow {
 	const more = `,"after_chunks":6}`
 	return []llmockRow{
-		{name: "good", do: `{"type":"reply","text":"Grüße: 10 €"}`, attempts: 1, told: true},
-		{name: "slow", do: `{"type":"slow_first_token","seconds":0.3}`, attempts: 1, told: true},
-		{name: "503 twice", do: `{"type":"fail","status":503,"times":2}`, attempts: 3, told: true},
-		{name: "529", do: `{"type":"fail","status":529}`, attempts: 2, told: true},
+		{name: "good", do: `{"type":"reply","text":"Grüße: 10 €"}`, attempts: 1, reported: true},
+		{name: "slow", do: `{"type":"slow_first_token","seconds":0.3}`, attempts: 1, reported: true},
+		{name: "503 twice", do: `{"type":"fail","status":503,"times":2}`, attempts: 3, reported: true},
+		{name: "529", do: `{"type":"fail","status":529}`, attempts: 2, reported: true},
 		{name: "503 for ever", do: `{"type":"fail","status":503,"times":null}`, error: "model_unavailable", attempts: 3},
-		{name: "429 with a short wait", do: `{"type":"fail","status":429,"retry_after":1}`, attempts: 2, told: true},
+		{name: "429 with a short wait", do: `{"type":"fail","status":429,"retry_after":1}`, attempts: 2, reported: true},
 		{name: "429 with a long wait", do: `{"type":"fail","status":429,"retry_after":30}`, error: "model_rate_limited", attempts: 1, findings: []string{"gave_up"}},
 		{name: "401", do: `{"type":"fail","status":401}`, error: "model_error", attempts: 1},
 		{name: "400", do: `{"type":"fail","status":400}`, error: "model_error", attempts: 1},
-		{name: "disconnected before it began", do: `{"type":"stream_fault","kind":"disconnect","after_chunks":0}`, attempts: 2, told: true},
-		{name: "disconnected in the text", do: `{"type":"stream_fault","kind":"disconnect"` + more, error: "model_unavailable", attempts: 1, told: true, findings: []string{"gave_up"}},
-		{name: "ended in the text", do: `{"type":"stream_fault","kind":"truncate"` + more, error: "model_unavailable", attempts: 1, told: true, findings: []string{"truncated_stream_accepted"}},
-		{name: "no JSON", do: `{"type":"stream_fault","kind":"malformed"` + more, error: "model_unavailable", attempts: 1, told: true, findings: []string{"malformed_chunk_ignored"}},
-		{name: "stalled", do: `{"type":"stream_fault","kind":"stall","stall_seconds":20` + more, error: "timeout", attempts: 1, told: true},
+		{name: "disconnected before it began", do: `{"type":"stream_fault","kind":"disconnect","after_chunks":0}`, attempts: 2, reported: true},
+		{name: "disconnected in the text", do: `{"type":"stream_fault","kind":"disconnect"` + more, error: "model_unavailable", attempts: 1, reported: true, findings: []string{"gave_up"}},
+		{name: "ended in the text", do: `{"type":"stream_fault","kind":"truncate"` + more, error: "model_unavailable", attempts: 1, reported: true, findings: []string{"truncated_stream_accepted"}},
+		{name: "no JSON", do: `{"type":"stream_fault","kind":"malformed"` + more, error: "model_unavailable", attempts: 1, reported: true, findings: []string{"malformed_chunk_ignored"}},
+		{name: "stalled", do: `{"type":"stream_fault","kind":"stall","stall_seconds":20` + more, error: "timeout", attempts: 1, reported: true},
 	}
 }
 
@@ -123,7 +123,7 @@ func TestLLMock(t *testing.T) {
 	}
 }
 
-// open returns a model of l after it was told what to do.
+// open returns a model of l after it was informed what to do.
 func (l *llmock) open(t *testing.T, api, behaviours string) *model.Model {
 	t.Helper()
 	l.post("reset", "")
@@ -141,8 +141,8 @@ func (l *llmock) open(t *testing.T, api, behaviours string) *model.Model {
 func (l *llmock) check(t *testing.T, api string, row llmockRow) {
 	a, _ := replay.Ask(t.Context(), l.open(t, api, row.do), replay.Hello())
 	attempts, findings := l.verdict()
-	if a.Error != row.error || attempts != row.attempts || (a.Text != "") != row.told {
-		t.Errorf("error %q, %d attempts, text %q; want error %q, %d attempts, text: %v", a.Error, attempts, a.Text, row.error, row.attempts, row.told)
+	if a.Error != row.error || attempts != row.attempts || (a.Text != "") != row.reported {
+		t.Errorf("error %q, %d attempts, text %q; want error %q, %d attempts, text: %v", a.Error, attempts, a.Text, row.error, row.attempts, row.reported)
 	}
 	if row.error == "" && a.Finish != "stop" {
 		t.Errorf("it ends as %q", a.Finish)
@@ -158,7 +158,7 @@ func (l *llmock) check(t *testing.T, api string, row llmockRow) {
 func (l *llmock) checkCalls(t *testing.T, api string) {
 	const calls = `{"type":"reply","text":"I look.","tool_calls":[{"name":"list_todos","arguments":{"status":"open"}},{"name":"create_todo","arguments":{"title":"Käse"}}]},
 		{"type":"reply","text":"It is done."}`
-	got := takeTurn(t.Context(), l.open(t, api, calls), "What is to be done?")
+	got := runTurn(t.Context(), l.open(t, api, calls), "What is to be done?")
 	for i := range got {
 		got[i].Input, got[i].Output = 0, 0 // llmock's own count
 	}
@@ -178,7 +178,7 @@ func (l *llmock) checkCalls(t *testing.T, api string) {
 
 // A call whose arguments are no JSON is never run.
 func (l *llmock) checkBrokenCall(t *testing.T, api string) {
-	got := takeTurn(t.Context(), l.open(t, api, `{"type":"tool_fault","kind":"malformed_arguments","times":null}`), "List the todos")
+	got := runTurn(t.Context(), l.open(t, api, `{"type":"tool_fault","kind":"malformed_arguments","times":null}`), "List the todos")
 	if len(got) != 1 || got[0].Error != "model_error" || len(got[0].Calls) != 0 {
 		t.Errorf("the turn is %s", fmt.Sprintf("%+v", got))
 	}

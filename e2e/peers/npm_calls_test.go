@@ -49,8 +49,8 @@ func (tu turn) ends() []event {
 	return ends
 }
 
-// told returns what the model was given for each of its calls, in order.
-func (g *gemini) told(t *testing.T) (texts []string) {
+// reported returns what the model was given for each of its calls, in order.
+func (g *gemini) reported(t *testing.T) (texts []string) {
 	t.Helper()
 	requests := g.Requests()
 	var last struct {
@@ -75,9 +75,9 @@ func (g *gemini) told(t *testing.T) (texts []string) {
 
 // conversation is one turn in which the model made calls, seen from both sides.
 type conversation struct {
-	gateway *gateway
-	ends    []event  // how each call ended, for the client
-	told    []string // the same for the model
+	gateway  *gateway
+	ends     []event  // how each call ended, for the client
+	reported []string // the same for the model
 }
 
 // lenient keeps the simulator from judging the declarations of tools, which is
@@ -99,15 +99,15 @@ func callStrictly(t *testing.T, servers map[string]any, tries []try) conversatio
 
 func converse(t *testing.T, model *gemini, servers map[string]any, tries []try) conversation {
 	t.Helper()
-	c := conversation{gateway: startBeside(t, model, servers)}
+	c := conversation{gateway: startWith(t, model, servers)}
 	tu := c.gateway.ask(t, "go on")
-	c.ends, c.told = tu.ends(), model.told(t)
-	if len(c.ends) != len(tries) || len(c.told) != len(tries) || !tu.done().Success || tu.done().FinalOutput != "That is all." {
-		t.Fatalf("%d calls, and %d told, of %d:\n%v", len(c.ends), len(c.told), len(tries), tu)
+	c.ends, c.reported = tu.ends(), model.reported(t)
+	if len(c.ends) != len(tries) || len(c.reported) != len(tries) || !tu.done().Success || tu.done().FinalOutput != "That is all." {
+		t.Fatalf("%d calls, and %d told, of %d:\n%v", len(c.ends), len(c.reported), len(tries), tu)
 	}
 	for i, try := range tries {
-		if end := c.ends[i]; end.Status != try.status || !strings.Contains(c.told[i], try.want) {
-			t.Errorf("%s: %s, want %s with %q\n%.2000s\n%.2000s", try.call, end.Status, try.status, try.want, c.told[i], end.raw)
+		if end := c.ends[i]; end.Status != try.status || !strings.Contains(c.reported[i], try.want) {
+			t.Errorf("%s: %s, want %s with %q\n%.2000s\n%.2000s", try.call, end.Status, try.status, try.want, c.reported[i], end.raw)
 		}
 		if end := c.ends[i]; end.Status == completed && !end.Truncated && !strings.Contains(end.Result, try.want) {
 			t.Errorf("%s: the client is shown %s", try.call, end.raw)

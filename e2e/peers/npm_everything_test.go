@@ -58,7 +58,7 @@ func TestEverything(t *testing.T) {
 			if len(g.log("mcp_tool_dropped", "tool_name", "simulate-research-query")) != 1 {
 				t.Error("the log does not tell of the tool that runs only as a task")
 			}
-			if strings.Contains(strings.Join(c.told, ""), "test-key-0123456789") {
+			if strings.Contains(strings.Join(c.reported, ""), "test-key-0123456789") {
 				t.Error("the server has our key in its environment")
 			}
 		})

@@ -37,14 +37,14 @@ func TestFastMCPTypeScript(t *testing.T) {
 	}
 }
 
-// wantFrameworkTurn checks what frameworkTries brought beside the texts.
+// wantFrameworkTurn checks what frameworkTries brought alongside the texts.
 func wantFrameworkTurn(t *testing.T, c conversation) {
 	t.Helper()
 	const shown, given = 2 << 10, 32 << 10
 	if long := c.ends[3]; !long.Truncated || len(long.Result) > shown {
 		t.Errorf("the client is shown %d bytes of the long text, truncated: %v", len(long.Result), long.Truncated)
 	}
-	if n := strings.Count(c.told[3], "ä"); n < given/2-200 || n > given/2 || strings.Contains(c.told[3], "\uFFFD") {
+	if n := strings.Count(c.reported[3], "ä"); n < given/2-200 || n > given/2 || strings.Contains(c.reported[3], "\uFFFD") {
 		t.Errorf("the model is given %d characters of the long text", n)
 	}
 	for _, tool := range c.gateway.tools(t) {

@@ -47,8 +47,8 @@ func TestFilesystem(t *testing.T) {
 		{`directory_tree {"path":"` + dir + `"}`, completed, `"name": "a.txt"`},
 	})
 	for _, i := range []int{5, 6} {
-		if told := c.told[i] + c.ends[i].raw; strings.Contains(c.told[i], dir) || strings.Contains(c.ends[i].Error, "/") {
-			t.Errorf("the error names a path: %s", told)
+		if got := c.reported[i] + c.ends[i].raw; strings.Contains(c.reported[i], dir) || strings.Contains(c.ends[i].Error, "/") {
+			t.Errorf("the error names a path: %s", got)
 		}
 	}
 	written, err := os.ReadFile(in("b.txt"))

@@ -39,7 +39,7 @@ func TestKilledInACall(t *testing.T) {
 			entry["timeout"] = 3
 			model := scripted(t, "call "+tt.slow+"\nfinish STOP\n---\ntext It is gone.\nfinish STOP\n---\n"+
 				"call echo {\"message\":\"again\"}\nfinish STOP\n---\ntext It is back.\nfinish STOP\n"+lenient)
-			g := startBeside(t, model, map[string]any{"peer": entry})
+			g := startWith(t, model, map[string]any{"peer": entry})
 			s := g.begin(t, t.Context(), "go on")
 			s.until(t, "the slow call", inProgress)
 			awaitCall(t, g)
@@ -65,7 +65,7 @@ func TestKilledInACall(t *testing.T) {
 func pinned2026(entry map[string]any) { protocol(entry, "2026-07-28") }
 
 // awaitCall gives a call that was announced the time to reach the server: nothing
-// that can be seen from outside tells that it has.
+// that can be seen from outside says that it has.
 func awaitCall(t *testing.T, g *gateway) {
 	t.Helper()
 	g.awaitLog(t, "mcp_tool_called")
@@ -105,7 +105,7 @@ func TestKilledBetweenCalls(t *testing.T) {
 			t.Parallel()
 			model := scripted(t, "call "+tt.write+"\nfinish STOP\n---\ndelay 200ms\ncall "+tt.read+"\nfinish STOP\n---\ntext Done.\nfinish STOP\n---\n"+
 				"call "+tt.read+"\nfinish STOP\n---\ntext Done.\nfinish STOP\n"+lenient)
-			g := startBeside(t, model, map[string]any{"peer": tt.server.child(t)})
+			g := startWith(t, model, map[string]any{"peer": tt.server.child(t)})
 			s := g.begin(t, t.Context(), "go on")
 			s.until(t, "the first result", func(e event) bool { return e.Status == completed })
 			g.killChild(t, tt.server)
@@ -115,8 +115,8 @@ func TestKilledBetweenCalls(t *testing.T) {
 			}
 			g.awaitTools(t, "peer")
 			tu = g.ask(t, "and again")
-			if told := model.told(t); !tu.done().Success || !strings.Contains(told[0], tt.kept) {
-				t.Errorf("%q, and\n%v", told, tu)
+			if got := model.reported(t); !tu.done().Success || !strings.Contains(got[0], tt.kept) {
+				t.Errorf("%q, and\n%v", got, tu)
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func TestRestartedBetweenTurns(t *testing.T) {
 			t.Parallel()
 			entry, l := entryOf(t, tt.server)
 			turn := "call " + tt.call + "\nfinish STOP\n---\ntext Done.\nfinish STOP\n---\n"
-			g := startBeside(t, scripted(t, turn+turn+turn+lenient), map[string]any{"peer": entry})
+			g := startWith(t, scripted(t, turn+turn+turn+lenient), map[string]any{"peer": entry})
 			g.ask(t, "go on")
 			l.kill()
 			l.startAgain(t)

@@ -45,11 +45,11 @@ func wantEra(t *testing.T, c conversation, want string) {
 	if made.detail("protocol") == "2026-07-28" {
 		era = "modern"
 	}
-	if !strings.Contains(c.told[8], era) {
-		t.Errorf("the gateway speaks %s, and the server %s", era, c.told[8])
+	if !strings.Contains(c.reported[8], era) {
+		t.Errorf("the gateway speaks %s, and the server %s", era, c.reported[8])
 	}
-	if took, _ := made.Details["duration_ms"].(float64); era != want && took >= 5000 {
-		t.Skipf("the server took %.0f ms to start, and mcp-go waits 5 s for one that speaks 2026-07-28", took)
+	if elapsed, _ := made.Details["duration_ms"].(float64); era != want && elapsed >= 5000 {
+		t.Skipf("the server took %.0f ms to start, and mcp-go waits 5 s for one that speaks 2026-07-28", elapsed)
 	}
 	if era != want {
 		t.Errorf("the era is %s, want %s", era, want)
@@ -57,7 +57,7 @@ func wantEra(t *testing.T, c conversation, want string) {
 }
 
 // A server that speaks nothing older than 2026-07-28 is no server for a gateway
-// that does not know so; the turn goes on without it.
+// that does not know so; the turn continues without it.
 func TestStrictServer2026(t *testing.T) {
 	t.Parallel()
 	l := server2026("http", "strict").listen(t)
@@ -69,8 +69,8 @@ func TestStrictServer2026(t *testing.T) {
 	}
 }
 
-// What a server offers changes while the gateway runs: since 2026-07-28 it tells
-// those who listen.
+// What a server offers changes while the gateway runs: since 2026-07-28 it notifies those who
+// listen.
 func TestToolsChanged(t *testing.T) {
 	t.Parallel()
 	entry, _ := entryOf(t, server2026("http"))

@@ -87,7 +87,7 @@ type listener struct {
 var listensOn = regexp.MustCompile(`(?m)^listening on http://127\.0\.0\.1:(\d+)$`)
 
 // listen starts the server on a port that the kernel picks. npm/loopback.mjs keeps
-// it there, and tells which one it is.
+// it there, and says which one it is.
 func (s nodeServer) listen(t testing.TB) *listener {
 	t.Helper()
 	l := &listener{server: s, port: "0"}
@@ -106,7 +106,7 @@ func (l *listener) startAgain(t testing.TB) {
 	l.port = l.awaitAddress(t)
 }
 
-// awaitAddress waits until the server tells where it listens, and returns the port.
+// awaitAddress waits until the server says where it listens, and returns the port.
 func (l *listener) awaitAddress(t testing.TB) string {
 	t.Helper()
 	var found []string
@@ -145,9 +145,9 @@ func protocol(entry map[string]any, version string) map[string]any {
 	return entry
 }
 
-// startBeside starts the gateway beside servers and waits until it has spoken with
-// all of them. The times are long: Node starts slowly on a busy machine.
-func startBeside(t testing.TB, model *gemini, servers map[string]any) *gateway {
+// startWith starts the gateway alongside servers and waits until it has spoken with all of
+// them. The times are long: Node starts slowly on a busy machine.
+func startWith(t testing.TB, model *gemini, servers map[string]any) *gateway {
 	t.Helper()
 	env := model.env("SLUICE_REQUEST_TIMEOUT", "60s", "SLUICE_TOOL_TIMEOUT", "30s", "SLUICE_MODEL_TIMEOUT", "30s")
 	g := startGateway(t, with(env, "MCP_CONFIG", mcpConfig(t, servers)["MCP_CONFIG"]))

@@ -40,9 +40,8 @@ func (g *gateway) streamed(t *testing.T, path, body, event string) map[string]an
 	return data
 }
 
-// What a whole process tells of a run: one tree up to where it waits, and one of its own
-// for what follows. OpenTelemetry's Python package
-// reads the links.
+// What a whole process reports a run: one tree up to where it waits, and one of its own for
+// what follows. OpenTelemetry's Python package reads the links.
 func TestOTLPOfRuns(t *testing.T) {
 	t.Parallel()
 	installed(t, otlpPython)
@@ -90,7 +89,7 @@ func TestOTLPOfRuns(t *testing.T) {
 	}
 }
 
-// runTree tells spans as lines: the roots in the order in which they ended, what is below
+// runTree reports spans as lines: the roots in the order in which they ended, what is below
 // them by name, with numbers for those that others link to.
 func runTree(spans []otlpVerdict) string {
 	children, numbers := map[string][]otlpVerdict{}, map[string]string{}

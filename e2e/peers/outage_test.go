@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// When PostgreSQL goes away the tool says so, without a word of the database to
+// When PostgreSQL becomes unavailable the tool says so, without a word of the database to
 // anybody; when it is back, so are the todos. The MCP server is sound meanwhile.
 func TestDatabaseOutage(t *testing.T) {
 	t.Parallel()

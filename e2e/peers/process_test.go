@@ -104,7 +104,7 @@ func killProcess(t testing.TB, pid int) {
 }
 
 // freeAddr returns an address of loopback that nobody listens on: for servers that
-// cannot tell which port the kernel has picked for them.
+// cannot say which port the kernel has picked for them.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

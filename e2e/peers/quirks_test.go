@@ -69,15 +69,15 @@ func startQuirks(t testing.TB, settings ...string) (*fastMCP, journal) {
 }
 
 // called is a turn in which the model makes one call and reads its result, which
-// must hold told. An empty told means that it is not looked at.
-func called(call, told string) string {
+// must hold the given text. An empty text means that it is not looked at.
+func called(call, got string) string {
 	member := "output"
-	if rest, failed := strings.CutPrefix(told, "! "); failed {
-		member, told = "error", rest
+	if rest, failed := strings.CutPrefix(got, "! "); failed {
+		member, got = "error", rest
 	}
 	expect := ""
-	if told != "" {
-		expect = fmt.Sprintf("expect-contains /contents/-/parts/0/functionResponse/response/%s %q\n", member, told)
+	if got != "" {
+		expect = fmt.Sprintf("expect-contains /contents/-/parts/0/functionResponse/response/%s %q\n", member, got)
 	}
 	return "call " + call + "\nfinish STOP\n---\n" + expect + "text That was it.\nfinish STOP\n"
 }
@@ -85,8 +85,8 @@ func called(call, told string) string {
 // quirk is one call and what becomes of it.
 type quirk struct {
 	name, call string
-	// told is what the model must be given; after "! " it is an error.
-	told string
+	// reported is what the model must be given; after "! " it is an error.
+	reported string
 	// status and shown are those of the call's last event.
 	status, shown string
 }
@@ -116,7 +116,7 @@ func quirks() []quirk {
 // What tools of all kinds answer reaches the model, over both generations of the
 // protocol, and 100 calls at once do not get into each other's way. The simulator
 // judges the schemas as the real API does. FastMCP resolves references in them
-// unless it is told not to; other tests have them resolved.
+// unless it is asked not to; other tests have them resolved.
 func TestQuirks(t *testing.T) {
 	t.Parallel()
 	server, _ := startQuirks(t, "QUIRKS_REFS", "keep")
@@ -131,7 +131,7 @@ func runQuirks(t *testing.T, server map[string]any) {
 	t.Helper()
 	scripts := echoes(manyTurns)
 	for i, q := range quirks() {
-		scripts[fmt.Sprintf("quirk-%02d", i)] = called(q.call, q.told)
+		scripts[fmt.Sprintf("quirk-%02d", i)] = called(q.call, q.reported)
 	}
 	env := mcpConfig(t, map[string]any{"quirks": server})
 	maps.Copy(env, byMarker(t, scripts).env())

@@ -146,12 +146,12 @@ func TestRefusedByAGatewayThatIsGoneNext(t *testing.T) {
 				stopping.Start()
 				t.Cleanup(stopping.Close)
 				addrs := []string{stopping.Listener.Addr().String()}
-				busy, taken := make(chan struct{}, 100), make(chan struct{}, 2)
+				busy, accepted := make(chan struct{}, 100), make(chan struct{}, 2)
 				for range 2 {
 					addrs = append(addrs, strings.TrimPrefix(serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 						switch {
 						case r.Method == http.MethodPost:
-							taken <- struct{}{}
+							accepted <- struct{}{}
 						case r.URL.Path == "/hold":
 							busy <- struct{}{}
 							<-r.Context().Done()
@@ -171,7 +171,7 @@ func TestRefusedByAGatewayThatIsGoneNext(t *testing.T) {
 				if posts.Load() == 2 {
 					status, others = http.StatusBadGateway, 0
 				}
-				if got := len(taken); reply.StatusCode != status || got != others {
+				if got := len(accepted); reply.StatusCode != status || got != others {
 					t.Errorf("after %d posts to the first, status %d, and %d of the others took the request, want %d, %d", posts.Load(), reply.StatusCode, got, status, others)
 				}
 			})
@@ -239,8 +239,8 @@ func judgeKill(t *testing.T, turns []outcome, killed time.Time) {
 	}
 }
 
-// A gateway that is told to stop loses nothing: its streams end, and new ones go
-// to the others. The load is that of sluice loadtest, which audits every stream.
+// A gateway that is asked to stop loses nothing: its streams end, and new ones go to the
+// others. The load is that of sluice loadtest, which audits every stream.
 func TestStoppedBehindBalancer(t *testing.T) {
 	t.Parallel()
 	for _, b := range balancers() {

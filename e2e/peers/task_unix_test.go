@@ -53,7 +53,7 @@ func TestTasksOfOtherPrograms(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a task that was written by hand (-want +got):\n%s", diff)
 	}
-	var told struct {
+	var reply struct {
 		Result struct {
 			ID     string
 			Status struct{ State string }
@@ -64,7 +64,7 @@ func TestTasksOfOtherPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&told); err != nil || told.Result.ID != id || told.Result.Status.State != "TASK_STATE_COMPLETED" {
-		t.Errorf("over A2A: %v, %+v", err, told)
+	if err := json.NewDecoder(resp.Body).Decode(&reply); err != nil || reply.Result.ID != id || reply.Result.Status.State != "TASK_STATE_COMPLETED" {
+		t.Errorf("over A2A: %v, %+v", err, reply)
 	}
 }

@@ -55,7 +55,7 @@ func (p *picky) RoundTrip(r *http.Request) (*http.Response, error) {
 	return reply, nil
 }
 
-// formOf returns the form that a request asks for, with "!" if it tells the schema in words
+// formOf returns the form that a request asks for, with "!" if it reports the schema in words
 // although the form does, or the other way round.
 func formOf(body string) string {
 	form := "prompt"
@@ -71,8 +71,8 @@ func formOf(body string) string {
 	return form
 }
 
-// take forgets and returns the forms of the requests.
-func (p *picky) take() string {
+// accept forgets and returns the forms of the requests.
+func (p *picky) accept() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	asked := strings.Join(p.asked, " ")
@@ -140,19 +140,19 @@ func TestRefusedForms(t *testing.T) {
 				if err := ask("n?"); err != nil {
 					t.Errorf("%v", cause(err))
 				}
-				got := service.take()
+				got := service.accept()
 				if got != row.want {
 					t.Errorf("asked by %q, want %q", got, row.want)
 				}
 				learned := strings.Fields(row.want)
 				time.Sleep(avoided - time.Second)
 				_ = ask("n?")
-				if got := service.take(); got != learned[len(learned)-1] {
+				if got := service.accept(); got != learned[len(learned)-1] {
 					t.Errorf("nearly ten minutes later asked by %q (now %s)", got, forms.Mode("k"))
 				}
 				time.Sleep(2 * time.Second)
 				_ = ask("n?")
-				if got := service.take(); got != row.want {
+				if got := service.accept(); got != row.want {
 					t.Errorf("after ten minutes asked by %q, want %q", got, row.want)
 				}
 			})
@@ -211,7 +211,7 @@ func TestQuotedWordsRefuseNoForm(t *testing.T) {
 			service := &picky{script: scripts()["chat"], status: 400, refusal: map[string]string{"schema": openAI(message)}}
 			forms, ask := asker(t, "chat", service)
 			err := ask("Say: response_format json_schema is not supported")
-			if got := service.take(); err == nil || got != "schema" || forms.Mode("k") != model.ModeSchema {
+			if got := service.accept(); err == nil || got != "schema" || forms.Mode("k") != model.ModeSchema {
 				t.Errorf("%v, asked by %q, now %s", err, got, forms.Mode("k"))
 			}
 		})
@@ -231,14 +231,14 @@ func TestConfusingInputs(t *testing.T) {
 			if err := ask(input); err != nil {
 				t.Errorf("%s: %v", input, cause(err))
 			}
-			got = append(got, service.take())
+			got = append(got, service.accept())
 		}
 		service.answers = nil // the model has come to itself
 		_ = ask("three")
-		got = append(got, service.take())
+		got = append(got, service.accept())
 		time.Sleep(avoided + time.Second)
 		_ = ask("four")
-		got = append(got, service.take())
+		got = append(got, service.accept())
 		want := []string{"schema schema! json prompt", "schema schema! prompt", "schema schema! prompt", "prompt", "schema"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

@@ -164,7 +164,7 @@ func (r *requests) last() string {
 }
 
 // clerk is a model with a plan: it looks two things up at once, then a third, and then
-// tells what it has learned.
+// says what it has learned.
 type clerk struct{}
 
 func (clerk) Version() string { return "clerk" }

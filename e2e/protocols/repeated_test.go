@@ -177,7 +177,7 @@ func TestRepeatedCallRunsOnce(t *testing.T) {
 	}
 }
 
-// ids are those of the calls that a turn told of, in their order.
+// ids are those of the calls that a turn reported, in their order.
 type ids []string
 
 func (s *ids) Emit(ev stream.Event) error {
@@ -200,13 +200,13 @@ func TestIDsOfCallsAreTheSameEverywhere(t *testing.T) {
 		w := scripts()[p.spec.Key]
 		t.Run(p.spec.Key, func(t *testing.T) {
 			t.Parallel()
-			var told ids
-			_, sent, err := turnOver(t, p, &told, w.answer(w.call(0, "c1", `{"sum":5}`)...), w.answer(w.call(0, "c1", `{"sum":6}`)...), w.answer(w.call(0, "", `{"sum":7}`)...), w.answer(w.text))
-			if err != nil || len(told) != 3 || told[0] != "c1" || !model.NineLetters(told[1]) || !model.NineLetters(told[2]) {
-				t.Fatalf("%v, told %q", err, told)
+			var got ids
+			_, sent, err := turnOver(t, p, &got, w.answer(w.call(0, "c1", `{"sum":5}`)...), w.answer(w.call(0, "c1", `{"sum":6}`)...), w.answer(w.call(0, "", `{"sum":7}`)...), w.answer(w.text))
+			if err != nil || len(got) != 3 || got[0] != "c1" || !model.NineLetters(got[1]) || !model.NineLetters(got[2]) {
+				t.Fatalf("%v, told %q", err, got)
 			}
 			last := sent[len(sent)-1].Body
-			for _, id := range told {
+			for _, id := range got {
 				if strings.Count(last, `"`+id+`"`) != 2 {
 					t.Errorf("%s is not the id of one call and its result in %s", id, last)
 				}

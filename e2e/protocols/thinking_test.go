@@ -10,9 +10,9 @@ import (
 	"sluice/model/modeltest"
 )
 
-// A limit has room for thoughts unless the request tells the model not to think, or the
-// operator has said that it does not. That a caller wants no thoughts is not enough: where
-// the protocol cannot say so the model may think all the same.
+// A limit has room for thoughts unless the request asks the model not to think, or the operator
+// has said that it does not. That a caller wants no thoughts is not enough: where the protocol
+// cannot say so the model may think all the same.
 func TestRoomForThoughts(t *testing.T) {
 	t.Parallel()
 	const openAI = "https://api.openai.com"

@@ -108,29 +108,29 @@ func (a *Answer) add(p chat.Part) {
 	}
 }
 
-// Differences tells where another reader's answer is not a. Two that failed agree,
-// whatever they had read by then. Ids count where the other has one for each call, and
-// thoughts where it has any.
+// Differences says where another reader's answer is not a. Two that failed agree, whatever they
+// had read by then. Ids count where the other has one for each call, and thoughts where it has
+// any.
 func (a *Answer) Differences(other *Answer) (list []string) {
-	tell := func(what string, ours, theirs any) {
+	report := func(what string, ours, theirs any) {
 		list = append(list, fmt.Sprintf("%s: ours %.300q, theirs %.300q", what, fmt.Sprint(ours), fmt.Sprint(theirs)))
 	}
 	if (a.Error == "") != (other.Error == "") {
-		tell("error", a.Error, other.Error)
+		report("error", a.Error, other.Error)
 	}
 	if len(list) > 0 || a.Error != "" {
 		return list
 	}
 	if a.Text != other.Text {
-		tell("text", a.Text, other.Text)
+		report("text", a.Text, other.Text)
 	}
 	if other.Thoughts != "" && a.Thoughts != other.Thoughts {
-		tell("thoughts", a.Thoughts, other.Thoughts)
+		report("thoughts", a.Thoughts, other.Thoughts)
 	}
 	if !slices.EqualFunc(a.Calls, other.Calls, func(x, y Call) bool { return x.Name == y.Name && reflect.DeepEqual(x.Arguments, y.Arguments) }) {
-		tell("calls", a.Calls, other.Calls)
+		report("calls", a.Calls, other.Calls)
 	} else if other.distinct() && !slices.EqualFunc(a.Calls, other.Calls, func(x, y Call) bool { return x.ID == y.ID }) {
-		tell("ids", a.Calls, other.Calls)
+		report("ids", a.Calls, other.Calls)
 	}
 	return list
 }

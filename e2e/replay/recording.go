@@ -1,6 +1,5 @@
-// Package replay serves answers of providers that others recorded, and tells what a
-// model of ours makes of an answer in a form that other readers can be compared with.
-// It is for tests.
+// Package replay serves answers of providers that others recorded, and says what a model of
+// ours makes of an answer in a form that other readers can be compared with. It is for tests.
 package replay
 
 import (

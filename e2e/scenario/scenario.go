@@ -87,7 +87,7 @@ func (r *Run) Must(err error) {
 func (r *Run) Lack(what string) { panic(lack{what}) }
 
 // Try runs a scenario up to where it ends itself. A panic that neither Must nor Lack caused
-// is a bug of the scenario and goes on.
+// is a bug of the scenario and continues.
 func (r *Run) Try(scenario func()) {
 	defer func() {
 		switch e := recover().(type) {
@@ -154,9 +154,9 @@ func (r *Run) Note(what string, good bool, expected, format string, args ...any)
 	r.Row.Figures = append(r.Row.Figures, Figure{what, fmt.Sprintf(format, args...), expected, v})
 }
 
-// Tell adds a figure of which nothing is expected.
-func (r *Run) Tell(what, format string, args ...any) {
-	r.Row.Figures = append(r.Row.Figures, Figure{what, fmt.Sprintf(format, args...), "", Told})
+// Report adds a figure of which nothing is expected.
+func (r *Run) Report(what, format string, args ...any) {
+	r.Row.Figures = append(r.Row.Figures, Figure{what, fmt.Sprintf(format, args...), "", Reported})
 }
 
 // Skip notes what this machine cannot show, and why.

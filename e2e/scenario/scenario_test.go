@@ -14,9 +14,9 @@ func TestRowIsBrokenIfAnyFigureIs(t *testing.T) {
 		{"one broken", []Verdict{Fine, Broke, Fine}, Broke},
 		{"one skipped", []Verdict{Fine, Skipped}, Fine},
 		{"all skipped", []Verdict{Skipped, Skipped}, Skipped},
-		{"broken and told", []Verdict{Fine, Told, Broke}, Broke},
-		{"good and told", []Verdict{Told, Fine}, Fine},
-		{"told alone", []Verdict{Told}, Broke},
+		{"broken and told", []Verdict{Fine, Reported, Broke}, Broke},
+		{"good and told", []Verdict{Reported, Fine}, Fine},
+		{"told alone", []Verdict{Reported}, Broke},
 		{"skipped and broken", []Verdict{Skipped, Broke}, Broke},
 	}
 	for _, tt := range tests {

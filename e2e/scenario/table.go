@@ -15,8 +15,8 @@ const (
 	Broke Verdict = "BROKEN"
 	// Skipped is what this machine cannot measure.
 	Skipped Verdict = "skipped"
-	// Told is a figure that explains others and is neither good nor bad.
-	Told Verdict = ""
+	// Reported is a figure that explains others and is neither good nor bad.
+	Reported Verdict = ""
 )
 
 // Figure is a line of the table.

@@ -17,7 +17,7 @@ type mailer struct {
 	addresses      map[string]string // of users: no recipient comes out of a message
 }
 
-// timeout of one e-mail: the gateway waits for three seconds unless it is told otherwise.
+// timeout of one e-mail: the gateway waits for three seconds unless it is set otherwise.
 const timeout = 10 * time.Second
 
 func (m *mailer) send(ctx context.Context, id string, c *content) error {

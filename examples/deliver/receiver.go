@@ -186,7 +186,7 @@ func (m *memory) begin(id string) state {
 	return was
 }
 
-// end tells that a message is done with, or may come again.
+// end says that a message is done with, or may come again.
 func (m *memory) end(id string, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

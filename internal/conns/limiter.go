@@ -31,9 +31,9 @@ const (
 
 // Limiter has room for a number of connections. Beyond that a new one takes the place of
 // the one that has waited longest for bytes of a request, which is closed. If none has
-// waited for long, the new one is surplus: it lives beside the others, as one of the last
-// few. If there are enough of these too, Accept waits, for a quarter of a second at most,
-// until a place is free or a connection has waited for long enough.
+// waited for long, the new one is surplus: it lives alongside the others, as one of the last
+// few. If there are enough of these too, Accept waits, for a quarter of a second at most, until
+// a place is free or a connection has waited for long enough.
 //
 // Listen, Place and State belong into the Serve, the ConnContext and the ConnState of one
 // http.Server for HTTP/1. All methods may be called concurrently; apart from Accept each
@@ -47,7 +47,7 @@ type Limiter struct {
 
 	mu       sync.Mutex // guards the fields below, and all places
 	places   map[net.Conn]*Place
-	taken    int           // places that are not surplus
+	inUse    int           // places that are not surplus
 	waiting  queue         // of those, the ones that wait for bytes
 	surplus  queue         // of the others, the ones that wait for bytes
 	replying queue         // the others, since their handler began
@@ -91,8 +91,8 @@ func (l *Limiter) place(p *Place, blocked time.Duration) (victim *Place, wait ti
 		l.hurried = l.now() + hurry
 	}
 	l.places[p.conn] = p
-	if p.surplus = l.taken >= l.max; !p.surplus {
-		l.taken++
+	if p.surplus = l.inUse >= l.max; !p.surplus {
+		l.inUse++
 	}
 	p.wait()
 	return victim, 0
@@ -107,8 +107,8 @@ func (l *Limiter) find(blocked time.Duration) (victim *Place, wait time.Duration
 		age, replyAge = 0, 0
 	}
 	room := l.waiting.old(age, now)
-	switch surplus := len(l.places) - l.taken; {
-	case l.taken < l.max:
+	switch surplus := len(l.places) - l.inUse; {
+	case l.inUse < l.max:
 		return nil, 0
 	case room <= 0:
 		return l.evict(&l.waiting), 0
@@ -145,7 +145,7 @@ func (l *Limiter) remove(p *Place) {
 	p.unlink()
 	delete(l.places, p.conn)
 	if !p.surplus {
-		l.taken--
+		l.inUse--
 	}
 }
 
@@ -208,7 +208,7 @@ func (l *Limiter) follow(c net.Conn, state http.ConnState) (victim *Place) {
 // promote needs mu. It makes a surplus p a regular one if by now there is room. It returns the
 // place that was evicted for that, if any.
 func (l *Limiter) promote(p *Place) (victim *Place) {
-	if l.taken >= l.max {
+	if l.inUse >= l.max {
 		now := l.now()
 		if l.waiting.old(l.age(now), now) > 0 {
 			return nil
@@ -216,7 +216,7 @@ func (l *Limiter) promote(p *Place) (victim *Place) {
 		victim = l.evict(&l.waiting)
 	}
 	p.surplus = false
-	l.taken++
+	l.inUse++
 	l.waiting.push(p)
 	return victim
 }

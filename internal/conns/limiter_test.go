@@ -80,12 +80,12 @@ func (r *rig) open(t *testing.T, names ...string) {
 }
 
 // opens is open, which must take this long.
-func (r *rig) opens(t *testing.T, took time.Duration, names ...string) {
+func (r *rig) opens(t *testing.T, elapsed time.Duration, names ...string) {
 	t.Helper()
 	began := time.Now()
 	r.open(t, names...)
-	if d := time.Since(began); d != took {
-		t.Errorf("%v: accepted after %v, want %v", names, d, took)
+	if d := time.Since(began); d != elapsed {
+		t.Errorf("%v: accepted after %v, want %v", names, d, elapsed)
 	}
 }
 
@@ -350,8 +350,8 @@ func TestCloseEndsAccept(t *testing.T) {
 	})
 }
 
-// A body that is complete keeps its connection, and one whose place was taken away
-// does not come back.
+// A body that is complete keeps its connection, and one whose place was removed does not come
+// back.
 func TestBusyConnectionIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(1, 2)

@@ -30,7 +30,7 @@ import (
 // made.
 func (g *Gateway) newDialects() []dialect.Dialect {
 	list := []dialect.Dialect{
-		sluice.Dialect{GetTools: settings.Of[handlers.Policy](&g.cfg).GetTools, Kept: g.state != nil, OnDisconnect: g.cfg.Tasks.OnDisconnect},
+		sluice.Dialect{GetTools: settings.Of[handlers.Policy](&g.cfg).GetTools, Stored: g.state != nil, OnDisconnect: g.cfg.Tasks.OnDisconnect},
 		newChatKit(settings.Of[settings.ChatKit](&g.cfg).History, g.state),
 	}
 	if g.cfg.A2A.Enabled {
@@ -85,7 +85,7 @@ func (k keptTasks) Questions(ctx context.Context, who chat.Principal, ids []stri
 
 // Task implements a2a.Tasks.
 func (k keptTasks) Task(ctx context.Context, who chat.Principal, id string) ([]byte, string, error) {
-	return k.Told(ctx, task.Caller{Principal: who}, id)
+	return k.Recorded(ctx, task.Caller{Principal: who}, id)
 }
 
 // List implements a2a.Tasks.
@@ -128,12 +128,12 @@ func gone(err error) error {
 	return err
 }
 
-// keptLog is one turn's log as A2A reads it: first what was told before, then what comes.
+// keptLog is one turn's log as A2A reads it: first what was reported before, then what comes.
 type keptLog struct{ *task.Log }
 
 // Past implements a2a.Log.
-func (l keptLog) Past(ctx context.Context, told func(stream.Event)) (bool, error) {
-	ended, err := l.Log.Past(ctx, told)
+func (l keptLog) Past(ctx context.Context, use func(stream.Event)) (bool, error) {
+	ended, err := l.Log.Past(ctx, use)
 	return ended, gone(err)
 }
 
@@ -141,10 +141,10 @@ func (l keptLog) Past(ctx context.Context, told func(stream.Event)) (bool, error
 //
 // It flushes behind each batch, and ends with the log, with ctx, or with the first error of
 // flush.
-func (l keptLog) Rest(ctx context.Context, told func(stream.Stamp, stream.Event), flush func() error) error {
+func (l keptLog) Rest(ctx context.Context, use func(stream.Stamp, stream.Event), flush func() error) error {
 	for events, err := range l.Events(ctx) {
 		for _, e := range events {
-			told(e.Stamp, e.Event)
+			use(e.Stamp, e.Event)
 		}
 		if err == nil {
 			err = flush()

@@ -14,7 +14,7 @@ import (
 )
 
 // An agent that an operator adds answers on every gateway of the store within two seconds,
-// and is gone as soon; what is wrong with it is told with pointers.
+// and is gone as soon; what is wrong with it is reported with pointers.
 func TestAgentIsAddedWhileGatewaysRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestAgentIsAddedWhileGatewaysRun(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Second)
-		if told := second.Say(t, `{"input":"hello","agent":"new"}`); told.Final != "You said: hello" {
-			t.Errorf("on the other gateway: %+v", told)
+		if got := second.Say(t, `{"input":"hello","agent":"new"}`); got.Final != "You said: hello" {
+			t.Errorf("on the other gateway: %+v", got)
 		}
 		if status, text := admin.Ask(t, "DELETE", "/agents/new", ""); status != http.StatusNoContent {
 			t.Errorf("DELETE: %d %s", status, text)
@@ -82,8 +82,8 @@ func TestDamagedListOfAgents(t *testing.T) {
 				if strings.Contains(text, "New") {
 					want = 2
 				}
-				if _, told := near.Ask(t, "GET", "/agents", ""); strings.Count(told, `"kind":"remote"`) != want {
-					t.Errorf("GET /agents: %s", told)
+				if _, got := near.Ask(t, "GET", "/agents", ""); strings.Count(got, `"kind":"remote"`) != want {
+					t.Errorf("GET /agents: %s", got)
 				}
 			})
 		})

@@ -67,9 +67,9 @@ func (g *Gateway) logChanges(before, now *registry) {
 func (g *Gateway) team() *handlers.Team {
 	r := g.registry.Load()
 	if len(r.remotes) == 0 {
-		return r.told
+		return r.described
 	}
-	shown := *r.told
+	shown := *r.described
 	shown.Agents = append([]handlers.TeamAgent(nil), shown.Agents...)
 	for i := range shown.Agents {
 		if a := r.remotes[shown.Agents[i].ID]; a != nil {

@@ -1,7 +1,7 @@
 // This file decides what answers a request: the built-in agent, the team, a workflow, or
-// what a paused turn goes on with. It also puts around that what every answer goes through,
-// in one order: questions to people outside, then the memory of conversations, then the
-// checks, then the recorder, then what answers.
+// what a paused turn continues with. It also puts around that what every answer goes through,
+// in one order: questions to people outside, then the memory of conversations, then the checks,
+// then the recorder, then what answers.
 
 package gateway
 
@@ -30,7 +30,7 @@ type answerer struct {
 	days    *int
 
 	// Of a workflow: what carries its runs out, and the events of the turn of the one that is
-	// gone on with, which another process has emitted.
+	// continued, which another process has emitted.
 	work   workRunner
 	before []stream.Event
 
@@ -68,7 +68,7 @@ func (a *answerer) forRequest(r *registry, req *chat.Request, agent string) (str
 
 // choose returns what answers a request, and within which time.
 //
-// It is handlers.Config.Choose: it runs before anything of the turn is kept or told, so an
+// It is handlers.Config.Choose: it runs before anything of the turn is kept or reported, so an
 // error here is a plain HTTP reply. A resumed request was checked when it was first sent.
 func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error) {
 	r := g.registry.Load()
@@ -89,7 +89,7 @@ func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error
 	return by.forRequest(r, req, agent)
 }
 
-// answererOf returns what a request names, or goes on with.
+// answererOf returns what a request names, or continues with.
 func (g *Gateway) answererOf(r *registry, req *chat.Request) (*answerer, error) {
 	switch {
 	case req.Resumed != nil:
@@ -106,7 +106,7 @@ func (g *Gateway) answererOf(r *registry, req *chat.Request) (*answerer, error) 
 	return g.alone, nil
 }
 
-// choosePaused returns what goes on with a turn that was paused.
+// choosePaused returns what continues with a turn that was paused.
 //
 // Who asked is in the state, which the service of approvals has verified.
 func (g *Gateway) choosePaused(r *registry, req *chat.Request) (*answerer, error) {

@@ -114,7 +114,7 @@ func (g *Gateway) alwaysAsking(r stream.Runner) stream.Runner {
 	return approval.Runner{Runner: r, Service: g.approvals}
 }
 
-// readable says why a turn that waits cannot go on here; nil: it can.
+// readable says why a turn that waits cannot continue here; nil: it can.
 //
 // It is asked when an answer comes, before the token is used up, so that the person learns
 // of it at once.

@@ -32,8 +32,8 @@ var (
 )
 
 // A turn whose calls all wait for a person, who allows them, asks the model what it would
-// have asked without, and tells the same. So it does with a store, where each answer is a
-// new turn of the task.
+// have asked without, and reports the same. So it does with a store, where each answer is a new
+// turn of the task.
 func TestApprovedTurnIsTheTurnThatNeverPaused(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
@@ -59,7 +59,7 @@ func TestApprovedTurnIsTheTurnThatNeverPaused(t *testing.T) {
 					if diff := cmp.Diff(wholetest.WireRequests(t, sim.Requests()), wholetest.WireRequests(t, simPaused.Requests())); diff != "" {
 						t.Errorf("what the model was sent (-never paused +paused):\n%s", diff)
 					}
-					if diff := cmp.Diff(told(plain), told(paused)); diff != "" {
+					if diff := cmp.Diff(turnFrames(plain), turnFrames(paused)); diff != "" {
 						t.Errorf("what was told (-never paused +paused):\n%s", diff)
 					}
 				})
@@ -68,8 +68,8 @@ func TestApprovedTurnIsTheTurnThatNeverPaused(t *testing.T) {
 	}
 }
 
-// A token in which the version before the tree has put a team goes on here, with the agents that
-// wait in it and what they know of one another's calls.
+// A token in which the version before the tree has put a team continues here, with the agents
+// that wait in it and what they know of one another's calls.
 func TestTeamOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	token, err := os.ReadFile("../../run/testdata/token-team-1.txt")
@@ -80,7 +80,7 @@ func TestTeamOfTheVersionBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		want, _ := playApproved(tr, t, "all", gateway.Seams{})
 		got, _ := playApproved(tr, t, "all", gateway.Seams{}, strings.TrimSpace(string(token)))
-		if diff := cmp.Diff(told(want), told(got)); diff != "" || len(got) != 2 {
+		if diff := cmp.Diff(turnFrames(want), turnFrames(got)); diff != "" || len(got) != 2 {
 			t.Errorf("what was told (-this version +the one before):\n%s", diff)
 		}
 	})
@@ -99,9 +99,9 @@ var differs = map[string]string{
 	"unknown_tool":             "what a person might have to allow must be known",
 }
 
-// told returns the frames of a turn, over all its streams, that are the turn's and not a
+// turnFrames returns the frames of a turn, over all its streams, that are the turn's and not a
 // stream's.
-func told(streams []string) (frames []string) {
+func turnFrames(streams []string) (frames []string) {
 	for _, body := range streams {
 		for block := range strings.SplitSeq(body, "\n\n") {
 			block = accumulated.ReplaceAllString(block, "")

@@ -45,7 +45,7 @@ func TestBudgetOfATurn(t *testing.T) {
 // all of it.
 func TestBudgetCountsAllModelsOfATurn(t *testing.T) {
 	t.Parallel()
-	w := wholetest.Protocols()[3] // its answers tell the input at once
+	w := wholetest.Protocols()[3] // its answers report the input at once
 	first := "tokens 95 5 0 0\nthought **Hm**\ncall add {}\ncut 5\n---\n"
 	r := wholetest.StartFile(t, "models:\n"+
 		w.Spec("default", w.Simulate(t, first+first+"loop\ntext Never."), "retries: 0, fallback: [spare]")+

@@ -11,9 +11,9 @@ import (
 	"sluice/internal/gateway/wholetest"
 )
 
-// An answer with 196,000 calls costs no more than one with 128: those are told of
-// and answered, the rest is told of as a number. The simulator refuses a request
-// whose results do not match the calls before them.
+// An answer with 196,000 calls costs no more than one with 128: those are reported and
+// answered, the rest is reported as a number. The simulator refuses a request whose results do
+// not match the calls before them.
 func TestAnswerFullOfCalls(t *testing.T) {
 	t.Parallel()
 	const perChunk, chunks = 28_000, 7

@@ -91,7 +91,7 @@ func flat(env map[string]string) (list []string) {
 	return list
 }
 
-// What is wrong with a file is told without what its variables hold.
+// What is wrong with a file is reported without what its variables hold.
 func TestFaultsOfAFileHoldNoSecret(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sluice.yaml")

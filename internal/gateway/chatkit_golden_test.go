@@ -16,10 +16,9 @@ import (
 	"sluice/internal/gateway/wholetest"
 )
 
-// What the golden transcripts tell over /chat/stream, POST /chatkit tells as well: the
-// same replies by status, the same text, the same verdict on a retry. The judge reads
-// each frame.
-func TestChatKitTellsEveryTranscript(t *testing.T) {
+// What the golden transcripts report over /chat/stream, POST /chatkit reports as well: the same
+// replies by status, the same text, the same verdict on a retry. The judge reads each frame.
+func TestChatKitEncodesEveryTranscript(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)

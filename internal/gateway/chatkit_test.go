@@ -119,7 +119,7 @@ func wantChatKitProblems(r *gatewaytest.Running, thread string) {
 }
 
 // The same with history: threads are listed, and what was said to a client that left
-// is in them. If they are in a store, another gateway goes on with them.
+// is in them. If they are in a store, another gateway continues with them.
 func TestChatKitWithHistory(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

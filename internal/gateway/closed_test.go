@@ -52,7 +52,7 @@ func closeEverywhere(tr wholetest.Transcript, t *testing.T) {
 		r.Body = wholetest.Plain(r.Body)
 		for _, fault := range judge(r) {
 			// No turn without a store is lost, and a live one never ends between a call that went
-			// wrong and the error that tells of it.
+			// wrong and the error that reports it.
 			if strings.Contains(fault, "turn_lost") || strings.Contains(fault, "after a call that went wrong") {
 				continue
 			}

@@ -111,8 +111,8 @@ func breakable(in store.Store, at int64) store.Store {
 	return f
 }
 
-// TestCrashChild is the process that is killed at one point of a run. It tells all that
-// its client sees.
+// TestCrashChild is the process that is killed at one point of a run. It reports all that its
+// client sees.
 func TestCrashChild(t *testing.T) {
 	dir := os.Getenv(crashDir)
 	if dir == "" {
@@ -136,7 +136,7 @@ func TestCrashChild(t *testing.T) {
 }
 
 // A run whose process is killed at any of its writes is finished by the next one: each
-// tool ran once, and the log of each turn tells all of it.
+// tool ran once, and the log of each turn reports all of it.
 func TestKilledAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -182,8 +182,8 @@ func killAtEveryWrite(t *testing.T, redis string) {
 	}
 }
 
-// killedAt kills a process at one of its points, and goes on in this one. It returns true
-// if the process had fewer.
+// killedAt kills a process at one of its points, and continues in this one. It returns true if
+// the process had fewer.
 func killedAt(t *testing.T, path, redis string, at int) (over bool) {
 	var paid atomic.Int64
 	bank := wholetest.NewCountedBank(t, &paid)
@@ -196,15 +196,15 @@ func killedAt(t *testing.T, path, redis string, at int) (over bool) {
 	}
 	cmd := exec.CommandContext(t.Context(), path, "-test.run=^TestCrashChild$")
 	cmd.Env = append(os.Environ(), crashDir+"="+c.dir, fmt.Sprint(crashAt, "=", at), crashURL+"="+c.url, crashRedis+"="+c.redis)
-	told, err := cmd.CombinedOutput()
+	got, err := cmd.CombinedOutput()
 	if err == nil {
 		return true
 	}
 	if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("%v\n%s", err, told)
+		t.Fatalf("%v\n%s", err, got)
 	}
-	if bytes.Contains(told, []byte("WARNING: DATA RACE")) { // nothing else tells of it: it was killed
-		t.Errorf("the process that was killed had a race:\n%s", told)
+	if bytes.Contains(got, []byte("WARNING: DATA RACE")) { // nothing else reports it: it was killed
+		t.Errorf("the process that was killed had a race:\n%s", got)
 	}
 	in := c.open(t)
 	t.Cleanup(func() { _ = in.Close() })
@@ -213,8 +213,8 @@ func killedAt(t *testing.T, path, redis string, at int) (over bool) {
 		t.Fatal(err)
 	}
 	if len(page.IDs) == 0 {
-		if strings.Contains(string(told), "event: ") {
-			t.Errorf("nothing is kept of a turn that was told of:\n%s", told)
+		if strings.Contains(string(got), "event: ") {
+			t.Errorf("nothing is kept of a turn that was told of:\n%s", got)
 		}
 		return false
 	}
@@ -224,7 +224,7 @@ func killedAt(t *testing.T, path, redis string, at int) (over bool) {
 		}
 	}
 	f := c.gateway(t, in)
-	finishRun(f, page.IDs[0], &paid, string(told))
+	finishRun(f, page.IDs[0], &paid, string(got))
 	return false
 }
 
@@ -233,9 +233,9 @@ func noted(f *wholetest.Flow) int {
 	return strings.Count(strings.ToLower(f.Serve("/chat/stream", `{"input":"Show my todos","agent":"a","accumulated":false}`, io.Discard)), `"title\":\"milk`)
 }
 
-// finishRun goes on with a task until it is over: it allows what is asked, and says what
+// finishRun continues with a task until it is over: it allows what is asked, and says what
 // became of calls of which nobody knows.
-func finishRun(f *wholetest.Flow, id string, paid *atomic.Int64, told string) {
+func finishRun(f *wholetest.Flow, id string, paid *atomic.Int64, got string) {
 	t := f.T
 	t.Helper()
 	var last store.Task
@@ -249,11 +249,11 @@ func finishRun(f *wholetest.Flow, id string, paid *atomic.Int64, told string) {
 		}
 		return last.State != task.Working && last.State != task.InputRequired
 	})
-	if last.State == task.Failed && !strings.Contains(told, "event: ") && paid.Load() == 0 && noted(f) == 0 {
-		return // nobody had been told that it was accepted, and nothing was done
+	if last.State == task.Failed && !strings.Contains(got, "event: ") && paid.Load() == 0 && noted(f) == 0 {
+		return // nobody had been informed that it was accepted, and nothing was done
 	}
 	if last.State != task.Completed {
-		t.Fatalf("the task is %s: %s\n%s", last.State, last.Doc, told)
+		t.Fatalf("the task is %s: %s\n%s", last.State, last.Doc, got)
 	}
 	if got := paid.Load(); got != 1 {
 		t.Errorf("paid %d times", got)
@@ -293,7 +293,7 @@ func decideRun(f *wholetest.Flow, id string, waits store.Task, paid *atomic.Int6
 	}
 }
 
-// wholeLogs checks that the logs of a task's turns have no gap, and tell all its nodes.
+// wholeLogs checks that the logs of a task's turns have no gap, and report all its nodes.
 func wholeLogs(f *wholetest.Flow, last store.Task) {
 	t := f.T
 	t.Helper()
@@ -311,11 +311,11 @@ func wholeLogs(f *wholetest.Flow, last store.Task) {
 			continue
 		}
 		n := 0
-		for told, err := range log.Events(t.Context()) {
+		for events, err := range log.Events(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, e := range told {
+			for _, e := range events {
 				if n++; e.N != n {
 					t.Fatalf("event %d follows %d", e.N, n-1)
 				}

@@ -141,9 +141,9 @@ func outcomes(t *testing.T, n int, ended <-chan ending) map[string]int {
 	return count
 }
 
-// A crowd is served, and then another one is while the program is told to end:
-// nothing new is let in, what runs may end by itself until the drain time is over,
-// and is told then. Nobody is lost. Not parallel: it takes all that the machine has.
+// A crowd is served, and then another one is while the program is asked to end: nothing new is
+// let in, what runs may end by itself until the drain time is over, and is reported then.
+// Nobody is lost. Not parallel: it takes all that the machine has.
 func TestCrowd(t *testing.T) {
 	api, n := newTwoMinds(t), crowd()
 	r := wholetest.ListenWith(t, api.env("SLUICE_DRAIN_TIMEOUT", "1s", "SLUICE_LOG_LEVEL", "warning"), new(gatewaytest.LogTail))
@@ -202,7 +202,7 @@ func wantRefusal(t *testing.T, r *gatewaytest.Running) {
 	}
 }
 
-// A second signal means now: within a second every stream is told, and it is over.
+// A second signal means now: within a second every stream is reported, and it is over.
 func TestSecondSignal(t *testing.T) {
 	const n = 20
 	api := newTwoMinds(t)

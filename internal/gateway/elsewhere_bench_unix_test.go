@@ -58,10 +58,10 @@ func request(b *testing.B, method, url, body string) *http.Response {
 }
 
 // reportTimes reports the median and the 99th percentile.
-func reportTimes(b *testing.B, took []time.Duration, what string) {
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, what+"-p50-ms")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, what+"-p99-ms")
+func reportTimes(b *testing.B, elapsed []time.Duration, what string) {
+	slices.Sort(elapsed)
+	b.ReportMetric(float64(elapsed[len(elapsed)/2].Microseconds())/1000, what+"-p50-ms")
+	b.ReportMetric(float64(elapsed[len(elapsed)*99/100].Microseconds())/1000, what+"-p99-ms")
 }
 
 // BenchmarkResume takes up a turn that has ended at another gateway, from its first event:
@@ -71,12 +71,12 @@ func BenchmarkResume(b *testing.B) {
 		b.Run(fmt.Sprint(pieces), func(b *testing.B) {
 			one, two := overPair(b, wholetest.NewSpeaking(pieces, true), wholetest.StoreFor(b, "redis"))
 			first := request(b, http.MethodPost, one+"/chat/stream", `{"input":"hello","accumulated":false}`)
-			told, err := io.ReadAll(first.Body)
+			got, err := io.ReadAll(first.Body)
 			_ = first.Body.Close()
-			_, rest, _ := strings.Cut(string(told), `"task_id":"`)
+			_, rest, _ := strings.Cut(string(got), `"task_id":"`)
 			task, _, ok := strings.Cut(rest, `"`)
 			if err != nil || !ok {
-				b.Fatalf("%v %.300s", err, told)
+				b.Fatalf("%v %.300s", err, got)
 			}
 			var firsts []time.Duration
 			for b.Loop() {
@@ -87,8 +87,8 @@ func BenchmarkResume(b *testing.B) {
 				firsts = append(firsts, time.Since(began))
 				n, err := io.Copy(io.Discard, in)
 				_ = resp.Body.Close()
-				if err != nil || n != int64(len(told)) {
-					b.Fatalf("%d of %d bytes, %v", n, len(told), err)
+				if err != nil || n != int64(len(got)) {
+					b.Fatalf("%d of %d bytes, %v", n, len(got), err)
 				}
 			}
 			reportTimes(b, firsts, "first-byte")
@@ -97,7 +97,7 @@ func BenchmarkResume(b *testing.B) {
 	}
 }
 
-// waiting is a model that says one piece and waits until it is let go of, of which it tells.
+// waiting is a model that says one piece and waits until it is let go of, of which it reports.
 type waiting struct {
 	wholetest.Speaking
 	gone chan struct{}
@@ -139,7 +139,7 @@ func (e *endless) Close() error {
 func BenchmarkCancelElsewhere(b *testing.B) {
 	model := waiting{wholetest.NewSpeaking(2, true), make(chan struct{}, 1)}
 	one, two := overPair(b, model, wholetest.StoreFor(b, "redis"))
-	var took []time.Duration
+	var elapsed []time.Duration
 	for b.Loop() {
 		resp := request(b, http.MethodPost, one+"/chat/stream", `{"input":"hello","accumulated":false}`)
 		in, task := bufio.NewScanner(resp.Body), ""
@@ -152,11 +152,11 @@ func BenchmarkCancelElsewhere(b *testing.B) {
 		cancel := request(b, http.MethodPost, two+"/tasks/"+task+"/cancel", "")
 		_ = cancel.Body.Close()
 		<-model.gone
-		took = append(took, time.Since(began))
+		elapsed = append(elapsed, time.Since(began))
 		_, _ = io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
 	}
-	reportTimes(b, took, "cancel")
+	reportTimes(b, elapsed, "cancel")
 }
 
 // BenchmarkFirstText is the time to the first piece of a turn that is not kept, and of one
@@ -172,10 +172,10 @@ func BenchmarkFirstText(b *testing.B) {
 		in := bufio.NewScanner(resp.Body)
 		for in.Scan() && in.Text() != "event: response_delta" {
 		}
-		took := time.Since(began)
+		elapsed := time.Since(began)
 		for in.Scan() {
 		}
-		return took
+		return elapsed
 	}
 	var without, with []time.Duration
 	for b.Loop() {

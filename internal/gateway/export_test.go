@@ -28,8 +28,8 @@ func (g *Gateway) Tasks() *task.Service       { return g.state.tasks }
 // Admin is what operators reach.
 func (g *Gateway) Admin() http.Handler { return g.server.Admin(operated{g}) }
 
-// TeamVersion is what clients are told of who answers.
-func (g *Gateway) TeamVersion() string { return g.registry.Load().told.Version }
+// TeamVersion is what clients receive of who answers.
+func (g *Gateway) TeamVersion() string { return g.registry.Load().described.Version }
 
 // Team is who answers now. Two calls return the same if nothing has changed.
 func (g *Gateway) Team() any { return g.registry.Load() }
@@ -42,7 +42,7 @@ func (g *Gateway) BareFlow(name string) stream.Runner {
 // FlowSum is the checksum of a workflow of the file.
 func (g *Gateway) FlowSum(name string) string { return g.registry.Load().flows.byName[name].sum }
 
-// AgentsOfRun is the agents' settings that a run goes on with.
+// AgentsOfRun is the agents' settings that a run continues with.
 func (g *Gateway) AgentsOfRun(ctx context.Context, id string) (map[string]router.AgentSpec, error) {
 	run, err := g.state.runs.Load(ctx, id)
 	if err != nil {

@@ -157,7 +157,7 @@ func finish(reason string) act {
 var fine = answer(text("fine"), finish("STOP"))
 
 // Ends of a turn that many rows share. Three failed attempts open the breaker, and
-// its time is told; one failure leaves it closed.
+// its time is reported; one failure leaves it closed.
 const (
 	goodTurn    = "start delta(fine) done(stop)"
 	openTurn    = "start error(model_unavailable,fatal,recoverable,retry 60s) done(error)"
@@ -377,7 +377,7 @@ func geminiWrongTypes() (rows []geminiRow) {
 // oneIn gives the first request a reply, and all others a good one.
 func oneIn(bad []act) func(int, *wire) []act { return inTurn(bad, fine) }
 
-// othersUnharmed runs turns beside one another after a bad one.
+// othersUnharmed runs turns alongside one another after a bad one.
 func othersUnharmed(_ *testing.T, f *faulty, _ *rawServer) {
 	var wg sync.WaitGroup
 	for range 5 {
@@ -417,10 +417,10 @@ func geminiCalls() []geminiRow {
 	return []geminiRow{
 		{name: "G31_unknown_tool", tools: addTool, replies: inTurn(answer(call("sub", "{}"), finish("STOP")), fine),
 			want: "start tool(sub,in_progress) tool(sub,failed) " + toolFailed + "delta(fine) done(stop)", breaker: "closed 0", asked: 2,
-			then: toldTheModel(`There is no tool \"sub\". Available: add.`)},
+			then: sentToModel(`There is no tool \"sub\". Available: add.`)},
 		{name: "G32_invalid_arguments", tools: addTool, replies: inTurn(answer(call("add", `{"n":"one"}`), finish("STOP")), fine),
 			want: "start " + refused + "delta(fine) done(stop)", breaker: "closed 0", asked: 2,
-			then: toldTheModel("Invalid arguments for add: /n: got string, want integer")},
+			then: sentToModel("Invalid arguments for add: /n: got string, want integer")},
 		{name: "G33_endless_tool_loop", tools: addTool, replies: func(n int, _ *wire) []act {
 			return answer(call("add", fmt.Sprintf(`{"n":%d}`, n)), finish("STOP"))
 		}, want: "start " + strings.Repeat(ran, 7) + "done(max_steps)", breaker: "closed 0", asked: 8},
@@ -429,7 +429,7 @@ func geminiCalls() []geminiRow {
 		{name: "G35_fifty_calls_in_one_step", tools: addTool, replies: inTurn(answer(fiftyCalls(), finish("STOP")), fine),
 			want: "start " + strings.Repeat("tool(add,in_progress) ", 50) + strings.Repeat("tool(add,failed) "+toolFailed, 42) +
 				strings.Repeat("tool(add,completed) ", 8) + "delta(fine) done(stop)", breaker: "closed 0", asked: 2,
-			then: toldTheModel("Not executed: at most 8 calls run in one step")},
+			then: sentToModel("Not executed: at most 8 calls run in one step")},
 	}
 }
 
@@ -441,8 +441,8 @@ func fiftyCalls() act {
 	return parts(strings.Join(list, ","))
 }
 
-// toldTheModel checks what the last request to Gemini holds.
-func toldTheModel(want string) func(*testing.T, *faulty, *rawServer) {
+// sentToModel checks what the last request to Gemini holds.
+func sentToModel(want string) func(*testing.T, *faulty, *rawServer) {
 	return func(t *testing.T, _ *faulty, s *rawServer) {
 		if last := s.requests[len(s.requests)-1]; !bytes.Contains(last.body, []byte(want)) {
 			t.Errorf("the model was not told %s:\n%s", want, last.body)
@@ -456,15 +456,15 @@ func geminiSizes() []geminiRow {
 	event := open + strings.Repeat("a", 64<<10) + "\"}]}}]}\r\n\r\n"
 	stream := head(200, "Content-Type: text/event-stream", "Connection: close")
 	rows := []geminiRow{
-		{name: "G36_huge_chunk", replies: always(stream, say(open), flood("a", huge)), want: failedTurn, then: took(1<<20, 1<<20+128<<10)},
-		{name: "G36_huge_line_of_no_field", replies: always(stream, flood("a", huge)), want: failedTurn, then: took(1<<20, 1<<20+128<<10)},
-		{name: "G36_huge_event_of_many_lines", replies: always(stream, flood("data: aaaaaaaa\n", huge)), want: failedTurn, then: took(1<<20, 3<<20)},
+		{name: "G36_huge_chunk", replies: always(stream, say(open), flood("a", huge)), want: failedTurn, then: called(1<<20, 1<<20+128<<10)},
+		{name: "G36_huge_line_of_no_field", replies: always(stream, flood("a", huge)), want: failedTurn, then: called(1<<20, 1<<20+128<<10)},
+		{name: "G36_huge_event_of_many_lines", replies: always(stream, flood("data: aaaaaaaa\n", huge)), want: failedTurn, then: called(1<<20, 3<<20)},
 		{name: "G36_huge_answer", replies: always(stream, flood(event, huge)),
-			want: "start delta(2097152 bytes) error(model_unavailable,fatal,recoverable,retry 5s) done(error)", then: took(2<<20, 2<<20+128<<10)},
+			want: "start delta(2097152 bytes) error(model_unavailable,fatal,recoverable,retry 5s) done(error)", then: called(2<<20, 2<<20+128<<10)},
 		{name: "G37_huge_error_body", replies: always(head(500, "Content-Type: text/html", "Connection: close"), flood("UPSTREAM", huge)),
-			want: openTurn, breaker: "open 3", asked: 3, then: took(0, 3*128<<10)},
+			want: openTurn, breaker: "open 3", asked: 3, then: called(0, 3*128<<10)},
 		{name: "G37_huge_headers", replies: always(say("HTTP/1.1 200 OK\r\n"), flood("X-Filler: aaaaaaaaaaaaaaaaaaaaa\r\n", huge)),
-			want: openTurn, breaker: "open 3", asked: 3, then: took(0, 3*128<<10)},
+			want: openTurn, breaker: "open 3", asked: 3, then: called(0, 3*128<<10)},
 	}
 	limit := uint64(huge) // the fake and the client of the test included; reading it all takes a multiple
 	if raceEnabled {
@@ -476,10 +476,10 @@ func geminiSizes() []geminiRow {
 	return failsOnce(rows)
 }
 
-// took checks how many bytes were read of the fake.
-func took(atLeast, atMost int) func(*testing.T, *faulty, *rawServer) {
+// called checks how many bytes were read of the fake.
+func called(atLeast, atMost int) func(*testing.T, *faulty, *rawServer) {
 	return func(t *testing.T, _ *faulty, s *rawServer) {
-		if n := s.taken(); n < atLeast || n > atMost {
+		if n := s.consumed(); n < atLeast || n > atMost {
 			t.Errorf("%d KiB were read, want %d to %d", n>>10, atLeast>>10, atMost>>10)
 		}
 	}
@@ -504,8 +504,8 @@ func geminiBreaker() []geminiRow {
 			then: func(t *testing.T, f *faulty, s *rawServer) {
 				began := time.Now()
 				f.wantTurn(openTurn, 0)
-				if took := time.Since(began); took > 0 || s.asked() != 3 { // fake time
-					t.Errorf("the turn took %v, and Gemini was asked %d times", took, s.asked()-3)
+				if elapsed := time.Since(began); elapsed > 0 || s.asked() != 3 { // fake time
+					t.Errorf("the turn took %v, and Gemini was asked %d times", elapsed, s.asked()-3)
 				}
 				time.Sleep(20 * time.Second)
 				f.wantTurn(strings.Replace(openTurn, "60s", "40s", 1), 0)

@@ -215,9 +215,9 @@ func (s *rawServer) asked() int {
 	return len(s.requests)
 }
 
-// taken returns sent. A write that is cut when its reader leaves counts for what was
+// consumed returns sent. A write that is cut when its reader leaves counts for what was
 // taken of it, so its end is waited for.
-func (s *rawServer) taken() int {
+func (s *rawServer) consumed() int {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.mu.Lock()
@@ -232,7 +232,7 @@ type faulty struct {
 	client http.Client
 	log    *gatewaytest.LogTail
 	loose  bool   // time is real, so figures of retry_after_ms are not compared
-	seen   func() // told that a response_delta has come
+	seen   func() // informed that a response_delta has come
 	memory uint64 // bounds what a turn allocates, the test's own reading included; 0: no bound
 }
 
@@ -276,8 +276,8 @@ func (f *faulty) turn(text string, within time.Duration) wholetest.WireReply {
 	}
 	resp.Body = &watched{ReadCloser: resp.Body, seen: f.seen}
 	r := wholetest.ReadReply(f.t, resp)
-	if took := time.Since(began); took > within {
-		f.t.Errorf("the turn took %v, want at most %v", took, within)
+	if elapsed := time.Since(began); elapsed > within {
+		f.t.Errorf("the turn took %v, want at most %v", elapsed, within)
 	}
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > f.memory && f.memory > 0 {
@@ -377,7 +377,7 @@ func eventTrace(r wholetest.WireReply) string {
 	}
 	for _, ev := range new(judgement).readByAnother(r.Body) {
 		var e wireEvent
-		_ = json.Unmarshal([]byte(ev.Data), &e) // judge tells of errors
+		_ = json.Unmarshal([]byte(ev.Data), &e) // judge reports errors
 		if ev.Type != "response_delta" {
 			flush()
 			list = append(list, e.brief(ev.Type))

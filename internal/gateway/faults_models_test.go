@@ -66,13 +66,13 @@ func spokenBy(w wholetest.Protocol) spoken {
 // modelRow is bad input from a configured model, and what must come of it, whatever its
 // protocol.
 type modelRow struct {
-	name    string
-	replies func(s spoken) [][]act // in turn; the last one to all that follow
-	want    string
-	within  time.Duration // 0: no time at all
-	breaker string
-	taken   int // most bytes that may be taken from the model; 0: no bound
-	then    func(t *testing.T, r wholetest.WireReply)
+	name     string
+	replies  func(s spoken) [][]act // in turn; the last one to all that follow
+	want     string
+	within   time.Duration // 0: no time at all
+	breaker  string
+	consumed int // most bytes that may be taken from the model; 0: no bound
+	then     func(t *testing.T, r wholetest.WireReply)
 }
 
 func one(acts ...act) func(spoken) [][]act {
@@ -93,9 +93,9 @@ func modelRows() []modelRow {
 		{name: "gzip", replies: one(whole(200, "\x1f\x8b\x08UPSTREAM", "Content-Type: text/event-stream", "Content-Encoding: gzip")), want: failedTurn, breaker: "closed 1"},
 		{name: "dribble", replies: one(dribble...), want: timeoutTurn, within: 15 * time.Second, breaker: "closed 1"},
 		{name: "pings alone", replies: func(spoken) [][]act { return [][]act{begun(pings...)} }, want: timeoutTurn, within: 30 * time.Second, breaker: "closed 0"},
-		{name: "a line without end", replies: one(head(200, "Content-Type: text/event-stream"), say("data: "), flood("UPSTREAM", 64<<20)), want: failedTurn, breaker: "closed 1", taken: 4 << 20},
-		{name: "an error without end", replies: one(head(500), flood("UPSTREAM", 64<<20)), want: failedTurn, breaker: "closed 1", taken: 1 << 20},
-		{name: "json without end", replies: one(head(200, "Content-Type: application/json"), say(`{"UPSTREAM":"`), flood("UPSTREAM", 64<<20)), want: failedTurn, breaker: "closed 1", taken: 8 << 20},
+		{name: "a line without end", replies: one(head(200, "Content-Type: text/event-stream"), say("data: "), flood("UPSTREAM", 64<<20)), want: failedTurn, breaker: "closed 1", consumed: 4 << 20},
+		{name: "an error without end", replies: one(head(500), flood("UPSTREAM", 64<<20)), want: failedTurn, breaker: "closed 1", consumed: 1 << 20},
+		{name: "json without end", replies: one(head(200, "Content-Type: application/json"), say(`{"UPSTREAM":"`), flood("UPSTREAM", 64<<20)), want: failedTurn, breaker: "closed 1", consumed: 8 << 20},
 		{name: "text without end", replies: func(s spoken) [][]act {
 			return [][]act{{head(200, "Content-Type: text/event-stream"), say(s.begin), flood(strings.Replace(s.text, "Hel", strings.Repeat("Hel", 1000), 1), 512<<20)}}
 		}, breaker: "closed 1", then: func(t *testing.T, r wholetest.WireReply) {
@@ -105,7 +105,7 @@ func modelRows() []modelRow {
 		}},
 		{name: "one call of 3 MiB", replies: func(s spoken) [][]act {
 			return [][]act{{head(200, "Content-Type: text/event-stream"), say(s.begin), say(s.call(0, `{"a":"`+strings.Repeat("x", 3<<20)+`"}`)), say(s.end)}}
-		}, want: failedTurn, breaker: "closed 1", taken: 8 << 20},
+		}, want: failedTurn, breaker: "closed 1", consumed: 8 << 20},
 		{name: "10,000 calls", replies: func(s spoken) [][]act {
 			var all strings.Builder
 			for n := range 10_000 {
@@ -152,8 +152,8 @@ func (row modelRow) play(t *testing.T, w wholetest.Protocol) {
 		row.then(t, f.turn("hello", row.within+time.Second))
 	}
 	f.wantBreaker(f.Links().All()[0].Breaker(), row.breaker)
-	if n := s.taken(); row.taken > 0 && n > row.taken {
-		t.Errorf("%d bytes were taken from the model, want at most %d", n, row.taken)
+	if n := s.consumed(); row.consumed > 0 && n > row.consumed {
+		t.Errorf("%d bytes were taken from the model, want at most %d", n, row.consumed)
 	}
 	f.settle()
 }

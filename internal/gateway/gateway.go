@@ -209,7 +209,7 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 		server.Team = g.team
 	}
 	if cfg.HasFile() {
-		server.Workflows = func() []handlers.Workflow { return g.registry.Load().flows.told }
+		server.Workflows = func() []handlers.Workflow { return g.registry.Load().flows.described }
 	}
 	return server
 }

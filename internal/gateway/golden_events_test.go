@@ -196,7 +196,7 @@ func (j *judgement) times(ev wireEvent) {
 	for _, ms := range t.Model {
 		sum += ms
 	}
-	j.must(sum <= t.Total*(max(len(j.agents), 1)+j.quality.beside())+len(t.Model), "the model took %d ms of %d", sum, t.Total)
+	j.must(sum <= t.Total*(max(len(j.agents), 1)+j.quality.parallel())+len(t.Model), "the model took %d ms of %d", sum, t.Total)
 	called := slices.Clone(j.tools)
 	for _, tool := range t.Tools {
 		i := slices.Index(called, tool.Tool)

@@ -51,7 +51,7 @@ type judgement struct {
 	calls       map[string]wireEvent // under way, by call_id
 	ids         []string             // of all calls
 	tools       []string             // names in order of call
-	missing     []string             // services that were told to be unavailable
+	missing     []string             // services that were reported to be unavailable
 	text        string               // deltas so far
 	accumulates *bool
 	asked       bool // a person is asked

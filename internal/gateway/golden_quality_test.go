@@ -37,8 +37,8 @@ type qualityJudgement struct {
 	total    float64
 }
 
-// beside is 1 if a planner may have been asked while an agent was.
-func (q *qualityJudgement) beside() int {
+// parallel is 1 if a planner may have been asked while an agent was.
+func (q *qualityJudgement) parallel() int {
 	if slices.Contains(q.phases, "planning1") {
 		return 1
 	}
@@ -47,7 +47,7 @@ func (q *qualityJudgement) beside() int {
 
 func isDraft(ev wireEvent) bool { return ev.kind == "inner_delta" && ev.Attempt > 0 }
 
-// phase: they come in their order, each once, but for those that may tell more.
+// phase: they come in their order, each once, but for those that may report more.
 func (j *judgement) phase(ev wireEvent) {
 	order := []string{"planning1", "extracting1", "composing1", "formatting1", "validating1", "refining2", "formatting2", "validating2"}
 	name := ev.Phase + string(rune('0'+ev.Attempt))
@@ -96,7 +96,7 @@ func (j *judgement) message(ev wireEvent) {
 	j.quality.total = total
 }
 
-// checked judges what done tells of the checks.
+// checked judges what done says about the checks.
 func (j *judgement) checked(ev wireEvent) {
 	j.must(float64(j.quality.messages) == j.quality.total, "%d messages of %v", j.quality.messages, j.quality.total)
 	r := ev.Quality

@@ -13,7 +13,7 @@ func (j *judgement) route(ev wireEvent) {
 	j.clarified = ev.Decision == "clarify"
 }
 
-// agent judges what is told of an agent's part: it begins once and ends once.
+// agent judges what is said about an agent's part: it begins once and ends once.
 func (j *judgement) agent(ev wireEvent) {
 	j.must(j.routes == 1, "an agent before the route")
 	if j.agents == nil {
@@ -35,17 +35,17 @@ func (j *judgement) agent(ev wireEvent) {
 	j.agents[ev.AgentID] = ev.Status
 }
 
-// teamEnded judges what done tells of a team.
+// teamEnded judges what done says about a team.
 func (j *judgement) teamEnded(ev wireEvent) {
-	told := 0
+	sent := 0
 	for _, a := range ev.Agents {
 		status, here := j.agents[a.AgentID]
 		if !here && j.routes == 1 && len(j.agents) > 0 { // it ended before a pause, in another stream
 			continue
 		}
-		told++
+		sent++
 		j.must(status == "completed" || status == "failed" || status == "cancelled", "agent %s is %s at done", a.AgentID, status)
 		j.must(a.Success == (status == "completed"), "agent %s is %s, and success is %v", a.AgentID, status, a.Success)
 	}
-	j.must(told == len(j.agents), "done tells of %d agents of %d", told, len(j.agents))
+	j.must(sent == len(j.agents), "done tells of %d agents of %d", sent, len(j.agents))
 }

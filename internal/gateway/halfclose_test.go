@@ -54,7 +54,7 @@ func postOver(version, path, body string) string {
 }
 
 // A client that closes its sending side looks like one that left: its turn is
-// cancelled, and it can tell that the reply is not whole.
+// cancelled, and it can know that the reply is not whole.
 func TestHalfClosedStreamEndsBroken(t *testing.T) {
 	t.Parallel()
 	const chatKit = `{"type":"threads.create","params":{"input":{"content":[{"type":"input_text","text":"hi"}]}},"metadata":{}}`

@@ -1,6 +1,6 @@
-// This file tells health and metrics which parts there are. It measures nothing itself:
-// parts report when they are asked, and no probe goes out to an upstream, since a
-// provider's tokens are not spent on health.
+// This file informs health and metrics which parts there are. It measures nothing itself: parts
+// report when they are asked, and no probe goes out to an upstream, since a provider's tokens
+// are not spent on health.
 
 package gateway
 

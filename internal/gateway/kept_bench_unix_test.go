@@ -20,10 +20,10 @@ import (
 	"sluice/mcpclient"
 )
 
-// BenchmarkKept is a turn that is kept beside one that is not, over connections of this
-// machine and with the client in this process: x-plain is the ratio of their CPU times.
-// The pieces of the answer come at once, so that several share a flush, or each has one.
-// The server of Redis is another process, whose CPU does not count.
+// BenchmarkKept is a turn that is kept alongside one that is not, over connections of this
+// machine and with the client in this process: x-plain is the ratio of their CPU times. The
+// pieces of the answer come at once, so that several share a flush, or each has one. The server
+// of Redis is another process, whose CPU does not count.
 func BenchmarkKept(b *testing.B) {
 	for _, pieces := range []int{40, 2000} {
 		for _, paced := range []bool{false, true} {

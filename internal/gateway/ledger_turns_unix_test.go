@@ -74,7 +74,7 @@ func (b *books) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[%s]},\"finishReason\":\"STOP\"}],\"modelVersion\":\"m\"}\r\n\r\n", part)
 }
 
-// bank pays without being asked twice: it cannot tell a repetition.
+// bank pays without being asked twice: it cannot report a repetition.
 func (b *books) bank() mcpclient.Server {
 	no, yes := false, true
 	m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
@@ -111,7 +111,7 @@ func (b *books) gateway(in store.Store, env ...string) (wholetest.Peer, *gateway
 	return wholetest.Peer{Client: http.Client{Transport: testnet.Serve(b.t, g)}}, g
 }
 
-// obedient is a client that does all that it is told to: it comes back for what it lost, and
+// obedient is a client that does all what was asked of it: it comes back for what it lost, and
 // sends again what is worth sending again.
 type obedient struct {
 	t        *testing.T
@@ -121,7 +121,7 @@ type obedient struct {
 	sent     int
 	last     string // id of the last event
 	lose     string // the event at which the connection breaks, once
-	told     []string
+	received []string
 }
 
 // run asks until there is nothing more to do.
@@ -132,7 +132,7 @@ func (c *obedient) run(ctx context.Context) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	c.t.Errorf("it was sent again and again:\n%s", strings.Join(c.told, "\n"))
+	c.t.Errorf("it was sent again and again:\n%s", strings.Join(c.received, "\n"))
 }
 
 // ask sends the request, or asks for the rest. It returns false if that is all.
@@ -157,13 +157,13 @@ func (c *obedient) ask(ctx context.Context) (again bool) {
 	}
 	resp, err := p.Client.Do(req)
 	if err != nil {
-		c.told = append(c.told, "no reply: "+err.Error())
+		c.received = append(c.received, "no reply: "+err.Error())
 		return ctx.Err() == nil
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		problem, _ := io.ReadAll(resp.Body)
-		c.told = append(c.told, fmt.Sprint(resp.StatusCode, resp.Header["Retry-After"], string(problem)))
+		c.received = append(c.received, fmt.Sprint(resp.StatusCode, resp.Header["Retry-After"], string(problem)))
 		return resp.Header.Get("Retry-After") != ""
 	}
 	return c.read(resp.Body, leave)
@@ -186,7 +186,7 @@ func (c *obedient) read(body io.Reader, leave func()) (again bool) {
 				return true
 			}
 		case "data":
-			c.told = append(c.told, name+" "+value)
+			c.received = append(c.received, name+" "+value)
 			var ev struct{ Recoverable, Fatal bool }
 			_ = json.Unmarshal([]byte(value), &ev)
 			if name == "error" && ev.Fatal && ev.Recoverable { // the same request is worth sending again
@@ -205,11 +205,11 @@ func (c *obedient) read(body io.Reader, leave func()) (again bool) {
 // that its lease is not renewed.
 type fading struct {
 	store.Store
-	away, lapsed atomic.Bool
+	down, lapsed atomic.Bool
 }
 
 func (f *fading) unless() error {
-	if f.away.Load() {
+	if f.down.Load() {
 		return fmt.Errorf("%w: a test says so", store.ErrUnavailable)
 	}
 	return nil
@@ -247,7 +247,7 @@ func (f *fading) RenewLease(ctx context.Context, h store.Holder, ttl time.Durati
 }
 
 func (f *fading) ReleaseLease(ctx context.Context, h store.Holder) error {
-	if f.lapsed.Load() || f.away.Load() {
+	if f.lapsed.Load() || f.down.Load() {
 		return nil
 	}
 	return f.Store.ReleaseLease(ctx, h)
@@ -312,18 +312,18 @@ func paidEndings() []paidEnding {
 			time.AfterFunc(8*time.Second, b.let)
 		}},
 		{name: "gateway dies", kept: true, lose: "tool_call", act: func(_ *books, _ *obedient, _ *gateway.Gateway, in *fading) {
-			in.away.Store(true)
+			in.down.Store(true)
 		}},
 		{name: "store is unavailable for a while", kept: true, lose: "done", act: func(b *books, _ *obedient, _ *gateway.Gateway, in *fading) {
-			in.away.Store(true)
+			in.down.Store(true)
 			b.let()
-			time.AfterFunc(1500*time.Millisecond, func() { in.away.Store(false) })
+			time.AfterFunc(1500*time.Millisecond, func() { in.down.Store(false) })
 		}},
 	}
 }
 
-// However a turn that pays is cut, ended, tried again or taken up, a client that does all that it
-// is told has paid once.
+// However a turn that pays is cut, ended, tried again or taken up, a client that does all what
+// was asked of it has paid once.
 func TestTurnsPayOnce(t *testing.T) {
 	t.Parallel()
 	for kind, open := range map[string]func(t *testing.T) store.Store{
@@ -390,6 +390,6 @@ func (e paidEnding) paysOnce(t *testing.T, in store.Store) {
 		again.run(t.Context())
 	}
 	if n := b.paid.Load(); n != 1 && (n != 0 || !e.early && (in != nil || e.lose == "")) {
-		t.Errorf("paid %d times; the client was told\n%s\nand with its key once more\n%s", n, strings.Join(c.told, "\n"), strings.Join(again.told, "\n"))
+		t.Errorf("paid %d times; the client was told\n%s\nand with its key once more\n%s", n, strings.Join(c.received, "\n"), strings.Join(again.received, "\n"))
 	}
 }

@@ -91,7 +91,7 @@ func (l *ledger) release() {
 }
 
 // brokenOff is a reply whose connection is cut at the end, as a server does.
-func brokenOff(f *wholetest.Flow, ctx context.Context, method, path, body string, header ...string) (told string, cut bool) {
+func brokenOff(f *wholetest.Flow, ctx context.Context, method, path, body string, header ...string) (got string, cut bool) {
 	req := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
@@ -114,30 +114,30 @@ func brokenOff(f *wholetest.Flow, ctx context.Context, method, path, body string
 const beginsLedger = `{"input":"Buy it","workflow":"pay","user_id":"ann","accumulated":false}`
 
 // begin begins the run, and returns its stream when the run has paid and cut has happened.
-func (l *ledger) begin(in store.Store, cut func(), header ...string) (told string, broken bool) {
+func (l *ledger) begin(in store.Store, cut func(), header ...string) (reported string, broken bool) {
 	l.t.Helper()
 	l.one = l.gateway(in)
 	type reply struct {
-		told   string
+		output string
 		broken bool
 	}
 	got := make(chan reply, 1)
 	go func() {
-		told, broken := brokenOff(l.one, l.t.Context(), http.MethodPost, "/chat/stream", beginsLedger, header...)
-		got <- reply{told, broken}
+		emitted, broken := brokenOff(l.one, l.t.Context(), http.MethodPost, "/chat/stream", beginsLedger, header...)
+		got <- reply{emitted, broken}
 	}()
 	testnet.Eventually(l.t, "the run has paid", func() bool { return l.paid.Load() == 1 })
 	cut()
 	r := <-got
-	for block := range strings.SplitSeq(r.told, "\n\n") {
+	for block := range strings.SplitSeq(r.output, "\n\n") {
 		if strings.Contains(block, "event: error") && strings.Contains(block, `"recoverable":true`) {
 			l.t.Errorf("a client is told to send it again: %s", block)
 		}
 	}
-	return r.told, r.broken
+	return r.output, r.broken
 }
 
-// finish goes on with the run on a gateway until it is over, as a person does who looks into
+// finish continues with the run on a gateway until it is over, as a person does who looks into
 // the ledger: asked says whether there was a question.
 func (l *ledger) finish(f *wholetest.Flow, want string) (asked bool) {
 	l.t.Helper()
@@ -159,13 +159,14 @@ func (l *ledger) finish(f *wholetest.Flow, want string) (asked bool) {
 	return asked
 }
 
-// resumed reads the rest of a stream that broke off, on a gateway: its ids go on without a gap.
-func (l *ledger) resumed(f *wholetest.Flow, told string) {
+// resumed reads the rest of a stream that broke off, on a gateway: its ids continue without a
+// gap.
+func (l *ledger) resumed(f *wholetest.Flow, got string) {
 	l.t.Helper()
-	if strings.Contains(told, "event: error") || strings.Contains(told, "event: done") {
-		l.t.Fatalf("a stream that goes on elsewhere tells an end:\n%s", told)
+	if strings.Contains(got, "event: error") || strings.Contains(got, "event: done") {
+		l.t.Fatalf("a stream that goes on elsewhere tells an end:\n%s", got)
 	}
-	_, last, _ := strings.Cut(told[strings.LastIndex(told, "id: "):], "id: ")
+	_, last, _ := strings.Cut(got[strings.LastIndex(got, "id: "):], "id: ")
 	last, _, _ = strings.Cut(last, "\n")
 	turn, number, _ := strings.Cut(last, ":")
 	n, _ := strconv.Atoi(number)
@@ -237,22 +238,22 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 		},
 		"a signal": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in)
-			told, cut := l.begin(in, func() {
+			got, cut := l.begin(in, func() {
 				l.one.HTTP().Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"})
 			})
 			l.one.Close()
 			if !cut {
-				t.Errorf("the reply ends as if it were whole:\n%s", told)
+				t.Errorf("the reply ends as if it were whole:\n%s", got)
 			}
 			two := wholetest.Over(t, in, l.file)
 			testnet.Eventually(t, "a person is asked", func() bool { return wholetest.StateOf(t, in, l.task()) == task.InputRequired })
-			l.resumed(two, told)
+			l.resumed(two, got)
 			l.finish(two, task.Completed)
 		},
 		"a fence": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in)
 			var two *wholetest.Flow
-			told, cut := l.begin(in, func() {
+			got, cut := l.begin(in, func() {
 				last, err := in.Task(t.Context(), l.task())
 				if err == nil {
 					err = in.ReleaseLease(t.Context(), last.Holder)
@@ -264,15 +265,15 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 				testnet.Eventually(t, "another gateway asks", func() bool { return wholetest.StateOf(t, in, l.task()) == task.InputRequired })
 				l.release()
 			})
-			if !cut || strings.Contains(told, "event: done") {
-				t.Errorf("the reply of a fenced gateway ends as if it were whole:\n%s", told)
+			if !cut || strings.Contains(got, "event: done") {
+				t.Errorf("the reply of a fenced gateway ends as if it were whole:\n%s", got)
 			}
 			l.finish(two, task.Completed)
 		},
 		"the store away": func(t *testing.T, in store.Store) {
 			l := newLedger(t, in)
-			away := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
-			l.begin(away, func() { away.Off.Store(true); l.release() })
+			down := &wholetest.Cut{Store: in, Why: store.ErrUnavailable}
+			l.begin(down, func() { down.Off.Store(true); l.release() })
 			l.one.Close()
 			l.finish(wholetest.Over(t, in, l.file), task.Completed)
 		},
@@ -281,13 +282,13 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 			again := make(chan string, 1)
 			l.begin(in, func() {
 				go func() {
-					told, _ := brokenOff(l.one, t.Context(), http.MethodPost, "/chat/stream", beginsLedger, "Idempotency-Key", "key-of-a-payment")
-					again <- told
+					got, _ := brokenOff(l.one, t.Context(), http.MethodPost, "/chat/stream", beginsLedger, "Idempotency-Key", "key-of-a-payment")
+					again <- got
 				}()
 				l.release()
 			}, "Idempotency-Key", "key-of-a-payment")
-			if told := <-again; !strings.Contains(told, "event: done") {
-				t.Errorf("the repetition is told\n%s", told)
+			if got := <-again; !strings.Contains(got, "event: done") {
+				t.Errorf("the repetition is told\n%s", got)
 			}
 			l.finish(l.one, task.Completed)
 		},
@@ -297,15 +298,15 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 			ctx, leave := context.WithCancel(t.Context())
 			left := make(chan string, 1)
 			go func() {
-				told, _ := brokenOff(l.one, ctx, http.MethodPost, "/chat/stream", beginsLedger, "Idempotency-Key", "key-of-a-payment")
-				left <- told
+				got, _ := brokenOff(l.one, ctx, http.MethodPost, "/chat/stream", beginsLedger, "Idempotency-Key", "key-of-a-payment")
+				left <- got
 			}()
 			testnet.Eventually(t, "the run has paid", func() bool { return l.paid.Load() == 1 })
 			leave()
 			l.release()
-			told, _ := brokenOff(l.one, t.Context(), http.MethodPost, "/chat/stream", beginsLedger, "Idempotency-Key", "key-of-a-payment")
-			if !strings.Contains(told, "event: done") {
-				t.Errorf("who sends it again is told\n%s", told)
+			got, _ := brokenOff(l.one, t.Context(), http.MethodPost, "/chat/stream", beginsLedger, "Idempotency-Key", "key-of-a-payment")
+			if !strings.Contains(got, "event: done") {
+				t.Errorf("who sends it again is told\n%s", got)
 			}
 			<-left
 			l.finish(l.one, task.Completed)
@@ -335,7 +336,7 @@ func paymentsOver(t *testing.T, open func(t *testing.T) store.Store) {
 	}
 }
 
-// Without a store a run that is cut is over, and who began it is not told to do so again.
+// Without a store a run that is cut is over, and who began it is not asked to do so again.
 func TestPaymentsWithoutAStore(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -352,9 +353,9 @@ func TestPaymentsWithoutAStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLedger(t, nil, tt.change...)
-			told, _ := l.begin(nil, func() { tt.cut(l) })
-			if n := l.paid.Load(); n != 1 || !strings.Contains(told, "event: done") || strings.Contains(told, "retry_after_ms") {
-				t.Errorf("paid %d times\n%s", n, told)
+			got, _ := l.begin(nil, func() { tt.cut(l) })
+			if n := l.paid.Load(); n != 1 || !strings.Contains(got, "event: done") || strings.Contains(got, "retry_after_ms") {
+				t.Errorf("paid %d times\n%s", n, got)
 			}
 		})
 	}

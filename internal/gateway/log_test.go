@@ -9,7 +9,7 @@ import (
 	"sluice/internal/gateway/wholetest"
 )
 
-// Nobody reads stdout: turns go on, and the log waits.
+// Nobody reads stdout: turns continue, and the log waits.
 func TestTurnsGoOnWithoutAReader(t *testing.T) {
 	t.Parallel()
 	out := gatewaytest.NewDam()

@@ -139,7 +139,7 @@ func TestLeavingCancelsTheModelCall(t *testing.T) {
 				left <- time.Now()
 			}))
 			r := wholetest.Listen(t, api.Env("GEMINI_BASE_URL", url))
-			took := testnet.Soonest(func() time.Duration {
+			elapsed := testnet.Soonest(func() time.Duration {
 				s := r.Say("hi")
 				s.Until(t, tt.seen)
 				gatewaytest.Within(t, "the model call", began)
@@ -147,7 +147,7 @@ func TestLeavingCancelsTheModelCall(t *testing.T) {
 				s.Leave()
 				return gatewaytest.Within(t, "the end of the model call", left).Sub(gone)
 			})
-			testnet.Prompt(t, "the end of the model call after the client left", took, atOnce)
+			testnet.Prompt(t, "the end of the model call after the client left", elapsed, atOnce)
 			wantUnharmed(t, r, 5)
 		})
 	}
@@ -163,14 +163,14 @@ func TestLeavingCancelsTheToolCall(t *testing.T) {
 		return ""
 	}}))
 	r := wholetest.Listen(t, api.Env("MCP_SERVER_URL", url+"/mcp"))
-	took := testnet.Soonest(func() time.Duration {
+	elapsed := testnet.Soonest(func() time.Duration {
 		s := r.Say("hi")
 		gatewaytest.Within(t, "the tool call", began)
 		gone := time.Now()
 		s.Leave()
 		return gatewaytest.Within(t, "the end of the tool call", left).Sub(gone)
 	})
-	testnet.Prompt(t, "the end of the tool call after the client left", took, atOnce)
+	testnet.Prompt(t, "the end of the tool call after the client left", elapsed, atOnce)
 	wantUnharmed(t, r, 5)
 }
 

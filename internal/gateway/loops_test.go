@@ -77,8 +77,8 @@ agents:
 		}{
 			{one, "own", "This is one."}, {one, "far", "This is two."}, {two, "own", "This is two."}, {two, "far", "This is one."},
 		} {
-			if told := tt.of.Say(t, `{"input":"hi","agent":"`+tt.agent+`"}`); told.Final != tt.want || told.Reason != "stop" {
-				t.Errorf("%s: %+v, want %q", tt.agent, told, tt.want)
+			if got := tt.of.Say(t, `{"input":"hi","agent":"`+tt.agent+`"}`); got.Final != tt.want || got.Reason != "stop" {
+				t.Errorf("%s: %+v, want %q", tt.agent, got, tt.want)
 			}
 		}
 	})
@@ -101,8 +101,8 @@ agents:
 		time.Sleep(time.Minute)
 		began := time.Now()
 		status, text := one.Ask(t, http.MethodPost, "/chat/stream", `{"input":"hi"}`)
-		if took := time.Since(began); status != http.StatusOK || strings.Count(text, "event: done") != 1 || !strings.Contains(text, `"error_type":"agent_unavailable"`) || took > time.Second {
-			t.Errorf("after %v: %d\n%s", took, status, text)
+		if elapsed := time.Since(began); status != http.StatusOK || strings.Count(text, "event: done") != 1 || !strings.Contains(text, `"error_type":"agent_unavailable"`) || elapsed > time.Second {
+			t.Errorf("after %v: %d\n%s", elapsed, status, text)
 		}
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -112,7 +112,7 @@ agents:
 	})
 }
 
-// Who tells nonsense of the gateways that a request has come through gets no further.
+// Anyone who reports nonsense of the gateways that a request has come through gets no further.
 func TestHopsThatAreNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -63,8 +63,7 @@ finish STOP
 text That was it
 finish STOP`
 
-// wantUnknown checks a turn whose tool was lost while it ran: it goes on, and ends
-// well.
+// wantUnknown checks a turn whose tool was lost while it ran: it continues, and ends well.
 func wantUnknown(t *testing.T, frames []gatewaytest.Frame) {
 	t.Helper()
 	gatewaytest.WantSuccess(t, frames, "stop")
@@ -80,7 +79,7 @@ func wantUnknown(t *testing.T, frames []gatewaytest.Frame) {
 
 func TestHTTPServerKilledInACall(t *testing.T) {
 	t.Parallel()
-	home := gatewaytest.TakeCalls(t)
+	home := gatewaytest.AcceptCalls(t)
 	addr, kill := mcpProcess(t, "127.0.0.1:0", home.Addr())
 	r := wholetest.Listen(t, gatewaytest.Scripted(t, slowThenPid).Env("MCP_SERVER_URL", "http://"+addr+"/mcp"))
 	s := r.Say("go")
@@ -96,7 +95,7 @@ func TestHTTPServerKilledInACall(t *testing.T) {
 
 func TestChildKilledInACall(t *testing.T) {
 	t.Parallel()
-	home := gatewaytest.TakeCalls(t)
+	home := gatewaytest.AcceptCalls(t)
 	file := gatewaytest.MCPConfig(t, map[string]any{"kid": gatewaytest.StdioChild(map[string]string{gatewaytest.ReportVariable: home.Addr()})})
 	r := wholetest.Listen(t, gatewaytest.Scripted(t, slowThenPid).Env("MCP_CONFIG", file))
 	r.Log.Await(t, "mcp_connected", nil)
@@ -131,7 +130,7 @@ func TestModelOutage(t *testing.T) {
 	}
 
 	var wait time.Duration
-	took := testnet.Soonest(func() time.Duration {
+	elapsed := testnet.Soonest(func() time.Duration {
 		began := time.Now()
 		frames := r.Ask("hi")
 		elapsed := time.Since(began)
@@ -139,7 +138,7 @@ func TestModelOutage(t *testing.T) {
 		wait = time.Duration(e.Data["retry_after_ms"].(float64)) * time.Millisecond
 		return elapsed
 	})
-	testnet.Prompt(t, "with an open breaker a turn", took, atOnce)
+	testnet.Prompt(t, "with an open breaker a turn", elapsed, atOnce)
 	if wait <= 0 || wait > 1500*time.Millisecond {
 		t.Errorf("with an open breaker a turn tells to wait %v", wait)
 	}
@@ -200,17 +199,17 @@ func wantBreakerLog(t *testing.T, log *gatewaytest.LogTail, service, threshold s
 	}
 }
 
-// The same for an MCP server, but here the turn goes on without it.
+// The same for an MCP server, but here the turn continues without it.
 func TestToolOutage(t *testing.T) {
 	const turn = "call work {}\nfinish STOP\n---\ntext Sorry\nfinish STOP\n---\n"
 	const without = "expect-contains /systemInstruction/parts/0/text Unavailable\ntext The todo list is unavailable\nfinish STOP\n---\n"
 	api := gatewaytest.Scripted(t, strings.Repeat(turn, 3)+strings.Repeat(without, 5)+strings.Repeat(turn, 3))
-	var away atomic.Bool
+	var down atomic.Bool
 	var requests atomic.Int64
 	tools := gatewaytest.ToolServer(t, map[string]func(context.Context) string{"work": func(context.Context) string { return "worked" }})
 	url := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		requests.Add(1)
-		if away.Load() {
+		if down.Load() {
 			http.Error(w, "gone fishing", http.StatusServiceUnavailable)
 			return
 		}
@@ -218,7 +217,7 @@ func TestToolOutage(t *testing.T) {
 	}))
 	r := wholetest.Listen(t, api.Env("MCP_SERVER_URL", url+"/mcp", "SLUICE_MCP_BREAKER", "3,1500ms,3"))
 	r.Log.Await(t, "mcp_connected", nil)
-	away.Store(true)
+	down.Store(true)
 	for i := range 3 {
 		frames := r.Ask("hi")
 		gatewaytest.WantSuccess(t, frames, "stop")
@@ -228,7 +227,7 @@ func TestToolOutage(t *testing.T) {
 	}
 
 	before := requests.Load()
-	took := testnet.Soonest(func() time.Duration {
+	elapsed := testnet.Soonest(func() time.Duration {
 		began := time.Now()
 		frames := r.Ask("hi")
 		elapsed := time.Since(began)
@@ -238,7 +237,7 @@ func TestToolOutage(t *testing.T) {
 		}
 		return elapsed
 	})
-	testnet.Prompt(t, "with an open breaker a turn", took, atOnce)
+	testnet.Prompt(t, "with an open breaker a turn", elapsed, atOnce)
 	if requests.Load() != before {
 		t.Errorf("with an open breaker %d requests went out", requests.Load()-before)
 	}
@@ -247,7 +246,7 @@ func TestToolOutage(t *testing.T) {
 		t.Errorf("/readyz: %+v", rep)
 	}
 
-	away.Store(false)
+	down.Store(false)
 	awaitRecovery(t, r, 1)
 	for range 3 {
 		if got := gatewaytest.WantResult(t, r.Ask("hi"), "work"); got != "worked" {

@@ -48,7 +48,7 @@ func pin(w *workflow.Workflow, team []router.AgentSpec, timeout time.Duration) (
 		}
 	}
 	p := pinnedAgents{Timeout: timeout}
-	for _, a := range team { // those elsewhere have no steps to go on from, and their headers may hold keys
+	for _, a := range team { // those elsewhere have no steps to continue from, and their headers may hold keys
 		if a.Remote == nil && slices.Contains(named, a.ID) {
 			p.Agents = append(p.Agents, a)
 		}
@@ -62,8 +62,8 @@ func pin(w *workflow.Workflow, team []router.AgentSpec, timeout time.Duration) (
 
 // newWorkAgents makes agents as nodes of workflows use them.
 //
-// The same function serves a file and a pinned definition, so that a run goes on with
-// agents made in the same way.
+// The same function serves a file and a pinned definition, so that a run continues with agents
+// made in the same way.
 func (g *Gateway) newWorkAgents(team []router.AgentSpec, timeout time.Duration) *workAgents {
 	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: providers.NewAsker(g.models)}
 	agents.delegates = g.delegates(team, timeout, true)
@@ -76,8 +76,8 @@ func (g *Gateway) newWorkAgents(team []router.AgentSpec, timeout time.Duration) 
 	return agents
 }
 
-// flowOf returns what goes on with runs of a definition: the file's own workflow, if that
-// has not changed since, else one that is made of what the run is pinned to.
+// flowOf returns what continues with runs of a definition: the file's own workflow, if that has
+// not changed since, else one that is made of what the run is pinned to.
 //
 // The error wraps workflow.ErrGone. Agents of an old definition are made for each run that
 // needs them; such runs are few.
@@ -108,8 +108,8 @@ func (g *Gateway) agentsOf(w *workflow.Workflow, r *registry) (*workAgents, erro
 	return g.newWorkAgents(p.Agents, p.Timeout), nil
 }
 
-// flowFor returns what goes on with a run that waits. A run that nobody, or not this
-// version of the program, can go on with is refused before its answer is used up.
+// flowFor returns what continues with a run that waits. A run that nobody, or not this version
+// of the program, can continue with is refused before its answer is used up.
 //
 // It claims nothing. The errors are faults that the caller of the answer is shown.
 func (g *Gateway) flowFor(id string) (*answerer, error) {

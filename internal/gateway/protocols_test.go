@@ -15,7 +15,7 @@ import (
 )
 
 // twoToolTurn is a turn with a thought, two tools at once and a text, as each simulator
-// is told to play it.
+// is asked to play it.
 func twoToolTurn(w wholetest.Protocol) string {
 	if w.Path == "" {
 		return `usage 20 6 3
@@ -28,7 +28,7 @@ usage 40 5 0
 text "Both are done."
 finish STOP`
 	}
-	// Of the APIs only Chat Completions tells thoughts in the member that it likes.
+	// Of the APIs only Chat Completions reports thoughts in the member that it likes.
 	begin := ""
 	if w.Name == "chat" {
 		begin = "reasoning content\n"
@@ -79,7 +79,7 @@ func alike(frames []gatewaytest.Frame) (list []string) {
 }
 
 // A turn with two tools looks the same to a client whichever protocol its model speaks,
-// and is told alike to the operator.
+// and is reported alike to the operator.
 func TestTurnIsTheSameThroughEachProtocol(t *testing.T) {
 	t.Parallel()
 	all := wholetest.Protocols()
@@ -115,7 +115,7 @@ func TestTurnIsTheSameThroughEachProtocol(t *testing.T) {
 	}
 }
 
-// wantMetrics checks what /readyz, the log and the metrics tell of the turn.
+// wantMetrics checks what /readyz, the log and the metrics report the turn.
 func wantMetrics(w wholetest.Protocol, t *testing.T, r *gatewaytest.Running) {
 	t.Helper()
 	provider := regexp.MustCompile(`provider: (\w+)`).FindStringSubmatch(w.Fields)[1]

@@ -11,8 +11,8 @@ import (
 	"sluice/internal/gateway/wholetest"
 )
 
-// A turn's model call goes through the proxy of the environment, which the log tells of
-// without what is secret in its URL.
+// A turn's model call goes through the proxy of the environment, which the log reports without
+// what is secret in its URL.
 func TestModelIsAskedThroughTheProxy(t *testing.T) {
 	t.Parallel()
 	env := gatewaytest.Scripted(t, "loop\ntext Hi\nfinish STOP").Env()

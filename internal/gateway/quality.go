@@ -45,7 +45,7 @@ func (g *Gateway) newQuality(file settings.Config, r *registry) *quality.Checker
 	return quality.New(cfg)
 }
 
-// checksOf is what clients are told of the checks of answers of no certain agent.
+// checksOf is what clients receive of the checks of answers of no certain agent.
 func checksOf(cfg settings.Config) channels.Checks {
 	set := cfg.Quality.Settings("")
 	return channels.Checks{Mode: string(set.Mode), Drafts: string(set.Drafts), Channels: set.Channels}

@@ -31,7 +31,7 @@ type Tape interface {
 	Named(ctx context.Context, server, name string, ask func() string) string
 }
 
-// Whose tools those are that are no agent's.
+// The owner of tools that belong to no agent.
 const (
 	toolsOfNodes   = "(workflow)"
 	toolsOfPlanner = "(planner)"
@@ -91,7 +91,7 @@ func (g *Gateway) recorded(r stream.Runner) stream.Runner {
 	return recordedRunner{r}
 }
 
-// recordedRunner tells the recorder when a request becomes a turn, which most requests of a
+// recordedRunner informs the recorder when a request becomes a turn, which most requests of a
 // server do not.
 type recordedRunner struct{ stream.Runner }
 
@@ -101,10 +101,9 @@ func (r recordedRunner) Run(ctx context.Context, req *chat.Request, sink stream.
 	return r.Runner.Run(ctx, req, sink)
 }
 
-// continues says what a turn goes on with that a store or a token has kept; empty: nothing.
+// continues says what a turn continues with that a store or a token has kept; empty: nothing.
 //
-// Such a turn can be played but not run again: what it goes on with is not in the
-// recording.
+// Such a turn can be played but not run again: what it continues with is not in the recording.
 func continues(req *chat.Request) string {
 	switch {
 	case req.Resumed != nil:

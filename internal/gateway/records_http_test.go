@@ -41,13 +41,13 @@ func TestRecordsOverHTTP(t *testing.T) {
 		}
 		return resp, string(text)
 	}
-	_, told := do(http.MethodPost, "/chat/stream", `{"input":"go","workflow":"flow","user_id":"ann"}`)
+	_, got := do(http.MethodPost, "/chat/stream", `{"input":"go","workflow":"flow","user_id":"ann"}`)
 	var start struct {
 		Task string `json:"task_id"`
 	}
-	wholetest.DataOf(t, told, "start", &start)
+	wholetest.DataOf(t, got, "start", &start)
 	session := ""
-	for _, a := range wholetest.EventsOf(t, told, "agent") {
+	for _, a := range wholetest.EventsOf(t, got, "agent") {
 		if a["role"] == "delegate" {
 			session = a["session_id"].(string)
 		}

@@ -30,11 +30,11 @@ import (
 // registry is the team of one reading of the configuration file. It never changes: a
 // turn that has begun with it ends with it.
 type registry struct {
-	spec   router.Spec
-	runner *answerer // nil: there are no agents
-	team   *router.Team
-	told   *handlers.Team
-	single time.Duration // of a turn of one agent by itself
+	spec      router.Spec
+	runner    *answerer // nil: there are no agents
+	team      *router.Team
+	described *handlers.Team
+	single    time.Duration // of a turn of one agent by itself
 	// remotes are the agents that are somewhere else, by id.
 	remotes map[string]*remote.Agent
 
@@ -53,7 +53,7 @@ func (g *Gateway) newRegistry(file settings.Config, team roster.Team) *registry 
 	r := &registry{spec: spec.Settled(), single: g.cfg.TurnTimeout(), tokens: g.cfg.TurnTokens}
 	version := r.version()
 	r.spec.Agents, r.remotes = team.Agents, team.Remotes
-	r.told = r.tell(version)
+	r.described = r.describe(version)
 	r.flows = g.newWorkflows(file.Workflows, spec.Agents, r.spec.Config.Dispatch.Timeout)
 	r.quality = g.newQuality(file, r)
 	if len(spec.Agents) == 0 {
@@ -111,21 +111,21 @@ func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 	return result, err
 }
 
-// tell returns what GET /agents tells.
+// describe returns what GET /agents reports.
 //
 // Availability of remote agents is filled in at each request (Gateway.team).
-func (r *registry) tell(version string) *handlers.Team {
+func (r *registry) describe(version string) *handlers.Team {
 	t := &handlers.Team{Agents: []handlers.TeamAgent{}, Version: version}
 	for _, a := range r.spec.Agents {
-		told := handlers.TeamAgent{
+		described := handlers.TeamAgent{
 			ID: a.ID, Name: cmp.Or(a.Name, a.ID), Description: a.Description,
 			Capabilities: list(a.Capabilities), Examples: list(a.Examples), Tools: list(a.Tools),
 			Kind: "local", Routable: !a.Hidden, Available: true, Model: cmp.Or(a.Model, model.DefaultKey),
 		}
 		if a.Remote != nil {
-			told.Kind, told.Model = "remote", ""
+			described.Kind, described.Model = "remote", ""
 		}
-		t.Agents = append(t.Agents, told)
+		t.Agents = append(t.Agents, described)
 	}
 	if c := &r.spec.Config; len(t.Agents) > 0 && !c.Off {
 		t.Router = &handlers.TeamRouter{Model: cmp.Or(c.Model, model.DefaultKey), Threshold: c.Threshold}
@@ -138,8 +138,7 @@ func list(texts []string) []string { return append([]string{}, texts...) }
 
 // version is equal for files that say the same of their teams.
 //
-// It is twelve hexadecimal digits of a SHA-256: it tells versions apart and protects
-// nothing.
+// It is twelve hexadecimal digits of a SHA-256: it distinguishes versions and protects nothing.
 func (r *registry) version() string {
 	text, err := json.Marshal(r.spec)
 	if err != nil { // plain values: cannot happen
@@ -157,7 +156,7 @@ func (r *registry) ids() (ids []string) {
 	return ids
 }
 
-// changed tells which agents one registry has and the other has not.
+// changed says which agents one registry has and the other has not.
 func changed(before, now *registry) (added, removed []string) {
 	was, are := before.ids(), now.ids()
 	for _, id := range are {

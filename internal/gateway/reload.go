@@ -37,7 +37,7 @@ func (g *Gateway) Reload(cfg settings.Config, err error) error {
 	g.channels.Set(cfg.Forms(), cfg.Style, checksOf(cfg))
 	g.state.retain(cfg.Retention)
 	process.WarnOfConfig(g.log, cfg.Warnings)
-	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.told.Version).Int("agents", len(now.told.Agents))).Msg("config_reloaded")
+	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.described.Version).Int("agents", len(now.described.Agents))).Msg("config_reloaded")
 	g.logChanges(before, now)
 	return nil
 }

@@ -180,8 +180,8 @@ func getOf(t *testing.T, h http.Handler, path string) string {
 	return w.Body.String()
 }
 
-// The log tells what has changed, and GET /agents has it at once.
-func TestReloadIsTold(t *testing.T) {
+// The log says what has changed, and GET /agents has it at once.
+func TestReloadIsReported(t *testing.T) {
 	t.Parallel()
 	log := new(gatewaytest.LogTail)
 	cfg := faultyConfig(t, "SLUICE_TODO_DB=:memory:\n")

@@ -105,7 +105,7 @@ func (turn *recordedTurn) again(t *testing.T) string {
 
 // The events of a turn that were stored as they passed are, read back and encoded
 // afresh for the same request, the bytes that its client got; heartbeats aside, which
-// are no events.
+// are not events.
 func TestStoredEventsMakeTheSameStream(t *testing.T) {
 	t.Parallel()
 	native := func(accumulated bool) func() stream.Encoder {

@@ -61,8 +61,8 @@ func waitsWith(f *wholetest.Flow, body string) (id, asked string) {
 		ID   string `json:"approval_id"`
 		Task string `json:"task_id"`
 	}
-	_, told := f.Post(body)
-	wholetest.DataOf(f.T, told, "approval", &ev)
+	_, got := f.Post(body)
+	wholetest.DataOf(f.T, got, "approval", &ev)
 	return ev.Task, ev.ID
 }
 

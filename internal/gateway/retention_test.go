@@ -94,18 +94,18 @@ retention: {default_days: 7, by_task: {debug: 3}}
 	if n := left(kept); n != 5 {
 		t.Errorf("there are %d records of a run whose request said 30 days", n)
 	}
-	// The command looks at the same index, beside the gateway if it only reads.
+	// The command looks at the same index, alongside the gateway if it only reads.
 	cfg, file := wholetest.Configured(t, content, env)
-	var told []task.Swept
-	tell := func(w task.Swept) { told = append(told, w) }
-	if err := operate.SweepRetention(t.Context(), settings.Config{Config: cfg, File: file}, true, tell); err != nil || len(told) != 1 || told[0].ID != kept || told[0].Days != 30 {
-		t.Errorf("%v %+v", err, told)
+	var swept []task.Swept
+	report := func(w task.Swept) { swept = append(swept, w) }
+	if err := operate.SweepRetention(t.Context(), settings.Config{Config: cfg, File: file}, true, report); err != nil || len(swept) != 1 || swept[0].ID != kept || swept[0].Days != 30 {
+		t.Errorf("%v %+v", err, swept)
 	}
-	if err := operate.SweepRetention(t.Context(), settings.Config{Config: cfg, File: file}, false, tell); err == nil || !strings.Contains(err.Error(), "--dry-run") {
+	if err := operate.SweepRetention(t.Context(), settings.Config{Config: cfg, File: file}, false, report); err == nil || !strings.Contains(err.Error(), "--dry-run") {
 		t.Errorf("beside a gateway: %v", err)
 	}
 	wholetest.SetStore(&cfg, "memory")
-	if err := operate.SweepRetention(t.Context(), settings.Config{Config: cfg, File: file}, false, tell); !errors.Is(err, operate.ErrNoRetention) {
+	if err := operate.SweepRetention(t.Context(), settings.Config{Config: cfg, File: file}, false, report); !errors.Is(err, operate.ErrNoRetention) {
 		t.Error(err)
 	}
 }

@@ -176,10 +176,10 @@ func rival(b *testing.B, program string, args ...string) row {
 		_ = in.Close()
 		_ = cmd.Wait()
 	})
-	told := bufio.NewReader(out)
+	got := bufio.NewReader(out)
 	return func(runs int) time.Duration {
 		_, _ = io.WriteString(in, strconv.Itoa(runs)+"\n")
-		line, err := told.ReadString('\n')
+		line, err := got.ReadString('\n')
 		if err != nil {
 			b.Fatal(err)
 		}

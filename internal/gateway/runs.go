@@ -1,7 +1,7 @@
-// This file lets package task go on with runs of workflows: after an answer, after a wait
-// that is over, or after the process that had the run is gone. It bounds how many run in
-// one process. A run that cannot be gone on with ends with a fault that is told to its
-// task, and is never left half alive.
+// This file lets package task continue with runs of workflows: after an answer, after a wait
+// that is over, or after the process that had the run is gone. It bounds how many run in one
+// process. A run that cannot be continued ends with a fault that is reported to its task, and
+// is never left half alive.
 
 package gateway
 
@@ -35,7 +35,7 @@ const (
 	maxWaiting = 1000 // of one user that wait for a person, on all gateways
 )
 
-// runs are the runs of workflows that the store keeps: what task goes on with.
+// runs are the runs of workflows that the store keeps: what task continues with.
 //
 // It is made before the Gateway and gets it by use. Until then it opens nothing that is to
 // run, and says that another process may.
@@ -92,9 +92,8 @@ func (r *runs) room(ctx context.Context, req *chat.Request) error {
 	}
 }
 
-// use makes g what runs are gone on with, once its tools are there: an agent must not find
-// out that it has none because its process has just begun. It waits in a goroutine that
-// close ends.
+// use makes g what runs are continued, once its tools are there: an agent must not find out
+// that it has none because its process has just begun. It waits in a goroutine that close ends.
 func (r *runs) use(g *Gateway) {
 	if !g.cfg.HasFile() {
 		return
@@ -168,22 +167,22 @@ func (r *runs) Open(ctx context.Context, id string) (task.Run, error) {
 	return nil, err
 }
 
-// openRun is a run to be gone on with here.
+// openRun is a run to be continued here.
 type openRun struct {
-	g    *Gateway
-	run  *workflow.Run
-	told []stream.Event // in the turn that is gone on with
+	g       *Gateway
+	run     *workflow.Run
+	emitted []stream.Event // in the turn that is continued
 }
 
 // TakeOver implements task.Run.
-func (o *openRun) TakeOver(told []stream.Event) []stream.Event {
-	lacks := o.g.state.runs.TakeOver(o.run, told)
-	o.told = append(told, lacks...)
+func (o *openRun) TakeOver(emitted []stream.Event) []stream.Event {
+	lacks := o.g.state.runs.TakeOver(o.run, emitted)
+	o.emitted = append(emitted, lacks...)
 	return lacks
 }
 
-// Untold implements task.Run.
-func (o *openRun) Untold() bool { return o.run.Untold() }
+// Unseen implements task.Run.
+func (o *openRun) Unseen() bool { return o.run.Unseen() }
 
 // TimeOut implements task.Run.
 func (o *openRun) TimeOut(now time.Time) { o.run.TimeOut(now) }
@@ -200,14 +199,14 @@ func (o *openRun) Frame(ctx context.Context, id, turn string) (*stream.Frame, *c
 	if err != nil {
 		return brokenRun{err}.Frame(ctx, id, turn)
 	}
-	runner, _, err := o.g.goingOn(flow, o.run, o.told).forRequest(o.g.registry.Load(), req, "")
+	runner, _, err := o.g.goingOn(flow, o.run, o.emitted).forRequest(o.g.registry.Load(), req, "")
 	if err != nil {
 		return brokenRun{err}.Frame(ctx, id, turn)
 	}
 	return &stream.Frame{Runner: runner, Model: o.g.Model()}, req
 }
 
-// brokenRun is a run that nobody can go on with.
+// brokenRun is a run that nobody can continue with.
 //
 // Its frame runs nothing and ends with the fault, so that the task is closed in the usual
 // way.
@@ -215,7 +214,7 @@ type brokenRun struct{ err error }
 
 func (brokenRun) TakeOver([]stream.Event) []stream.Event { return nil }
 func (brokenRun) TimeOut(time.Time)                      {}
-func (brokenRun) Untold() bool                           { return false }
+func (brokenRun) Unseen() bool                           { return false }
 
 func (b brokenRun) Frame(context.Context, string, string) (*stream.Frame, *chat.Request) {
 	return &stream.Frame{Runner: b}, new(chat.Request)

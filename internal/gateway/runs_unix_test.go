@@ -20,9 +20,9 @@ import (
 	"sluice/task"
 )
 
-// More runs than a gateway has room for wait their turn, and hear that they are there. When
-// too many wait a run is refused before anything is kept of it, and so is an answer, which
-// can be given again.
+// More runs than a gateway has room for wait their turn, and learn that they are there. When
+// too many wait a run is refused before anything is kept of it, and so is an answer, which can
+// be given again.
 func TestRoomForRuns(t *testing.T) {
 	t.Parallel()
 	var paid atomic.Int64
@@ -35,8 +35,8 @@ func TestRoomForRuns(t *testing.T) {
 	go func() {
 		reply <- f.Serve("/chat/stream", wholetest.BeginsPay, firstOf(first))
 	}()
-	if told := <-first; !strings.Contains(told, "event: start") {
-		t.Errorf("a run that waits for room is told %q", told)
+	if reported := <-first; !strings.Contains(reported, "event: start") {
+		t.Errorf("a run that waits for room is told %q", reported)
 	}
 	testnet.Eventually(t, "the run waits for room", func() bool { return f.Pending(0) == 1 })
 	f.Pending(gateway.MaxPending - 1)
@@ -100,7 +100,7 @@ func TestRunsThatWaitForOneUser(t *testing.T) {
 	f.Begun(strings.Replace(wholetest.BeginsPay, "ann", "bob", 1))
 }
 
-// A run goes on with the agents' settings that it began with.
+// A run continues with the agents' settings that it began with.
 func TestRunKeepsItsAgents(t *testing.T) {
 	t.Parallel()
 	var paid atomic.Int64

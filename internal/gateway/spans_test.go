@@ -36,7 +36,7 @@ func spied(t *testing.T, content string, env map[string]string, with gateway.Sea
 	return f
 }
 
-// A run that nobody answers goes on without a request: its trace is one of its own.
+// A run that nobody answers continues without a request: its trace is one of its own.
 func TestSpansOfARunThatNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ workflows:
 }
 
 // An agent that another one calls is below the call, with what it does; of the two
-// nothing is told that they wrote.
+// nothing is sent that they wrote.
 func TestSpansOfDelegates(t *testing.T) {
 	t.Parallel()
 	tree := new(tracetest.Tree)
@@ -106,8 +106,8 @@ func calling(name, arguments string) string {
 	return fmt.Sprintf(`{"functionCall":{"name":%q,"args":%s}}`, name, arguments)
 }
 
-// A plain turn that a person lets go on links to the one that asked, whether the state is
-// in the token or in a store.
+// A plain turn that a person lets continue links to the one that asked, whether the state is in
+// the token or in a store.
 func TestSpansAcrossAQuestion(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]string{"token": "", "store": "memory"} {

@@ -65,7 +65,7 @@ const (
 // openState opens the store. That of with, if not nil, is used in place of the configured one.
 //
 // nil without an error: no store is configured. A store that cannot be reached now is no
-// error either, unless it is a file: turns go on without being kept, or are refused if the
+// error either, unless it is a file: turns continue without being kept, or are refused if the
 // store is required.
 func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *metrics.Registry, with Seams) (*state, error) {
 	given := with.Store
@@ -100,7 +100,7 @@ func (s *state) remembering(r stream.Runner, before []stream.Event) stream.Runne
 	return s.memory.Around(r, before...)
 }
 
-// forgetters returns what forgets a conversation, beside its tasks.
+// forgetters returns what forgets a conversation, alongside its tasks.
 func (s *state) forgetters() (all []handlers.Forget) {
 	if s != nil && s.memory != nil {
 		all = append(all, s.memory.Forget)
@@ -146,7 +146,7 @@ type inspector interface {
 // configured.
 const inspectAgain = 5 * time.Second
 
-// inspect tells in what the store may forget what it has confirmed: at once, or if it is
+// inspect reports in what the store may forget what it has confirmed: at once, or if it is
 // unavailable, when it is there.
 func (s *state) inspect(ctx context.Context, engine inspector, log zerolog.Logger) {
 	look := func(ctx context.Context) error {

@@ -31,7 +31,7 @@ finish STOP
 ---
 `
 
-// keeping starts a gateway that keeps its turns at a store, with memory and A2A, and tells a
+// keeping starts a gateway that keeps its turns at a store, with memory and A2A, and informs a
 // collector of them.
 func keeping(t *testing.T, env map[string]string, collector string) *gatewaytest.Running {
 	t.Helper()
@@ -108,25 +108,25 @@ func TestKeptTurnsStaySecret(t *testing.T) {
 	server.Kill()
 	ask("POST", "/chat/stream", turn)
 	ask("POST", "/chat/stream", turn, "Idempotency-Key", "CANARY-idempotency")
-	told := ask("GET", "/metrics", "") + ask("GET", "/readyz", "")
+	got := ask("GET", "/metrics", "") + ask("GET", "/readyz", "")
 	if code := r.Stop(); code != wholetest.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
-	told += r.Log.String()
+	got += r.Log.String()
 	for _, path := range []string{otlptest.TracesPath, otlptest.MetricsPath} {
 		bodies := collector.Bodies(path)
 		if len(bodies) == 0 {
 			t.Errorf("the collector got nothing at %s", path)
 		}
 		for _, body := range bodies {
-			told += string(body)
+			got += string(body)
 		}
 	}
-	if !strings.Contains(told, "store_unavailable") || !strings.Contains(told, "task_state_changed") {
+	if !strings.Contains(got, "store_unavailable") || !strings.Contains(got, "task_state_changed") {
 		t.Error("the log does not tell of the tasks and of the store")
 	}
-	for at := strings.Index(told, "CANARY"); at >= 0; at = strings.Index(told, "CANARY") {
-		t.Errorf("…%s…", told[max(0, at-300):min(len(told), at+60)])
-		told = told[at+200:]
+	for at := strings.Index(got, "CANARY"); at >= 0; at = strings.Index(got, "CANARY") {
+		t.Errorf("…%s…", got[max(0, at-300):min(len(got), at+60)])
+		got = got[at+200:]
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"sluice/config/file"
 )
 
-// fragment is what a document tells of a part of a schema.
+// fragment is what a document says about a part of a schema.
 type fragment struct {
 	Title       string           `json:"title"`
 	Description string           `json:"description"`
@@ -108,7 +108,7 @@ func fragmentOf(schema jsontext.Value) (f fragment) {
 	return f
 }
 
-// values tells what a key takes, in a few words.
+// values says what a key takes, in a few words.
 func (f fragment) values() string {
 	if len(f.Enum) > 0 {
 		var words []string

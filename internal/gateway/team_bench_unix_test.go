@@ -107,14 +107,14 @@ func BenchmarkRouting(b *testing.B) {
 	}
 	defer g.Close()
 	client := http.Client{Transport: testnet.Serve(b, g)}
-	took := make(chan float64, routedAtOnce)
+	elapsed := make(chan float64, routedAtOnce)
 	var added []float64
 	for b.Loop() {
 		for range routedAtOnce {
-			go func() { took <- routeMillis(b, &client) }()
+			go func() { elapsed <- routeMillis(b, &client) }()
 		}
 		for range routedAtOnce {
-			added = append(added, <-took-float64(routingModel.Milliseconds()))
+			added = append(added, <-elapsed-float64(routingModel.Milliseconds()))
 		}
 	}
 	slices.Sort(added)

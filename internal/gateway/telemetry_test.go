@@ -121,8 +121,8 @@ finish STOP
 text CANARY-answer
 finish STOP`
 
-// A turn with two tools is one tree, which begins where the caller's ends and goes on
-// at the model and at the MCP server; and it tells nothing that anyone wrote.
+// A turn with two tools is one tree, which begins where the caller's ends and continues at the
+// model and at the MCP server; and it reports nothing that anyone wrote.
 func TestSpansOfATurn(t *testing.T) {
 	t.Parallel()
 	collector, api := otlptest.Start(t), gatewaytest.Scripted(t, twoCalls)
@@ -233,16 +233,16 @@ func wantNoCanary(t *testing.T, c *otlptest.Collector, log string) {
 	}
 }
 
-// The metrics that are sent are those that GET /metrics tells.
+// The metrics that are sent are those that GET /metrics reports.
 func TestMetricsAreBridged(t *testing.T) {
 	t.Parallel()
 	collector := otlptest.Start(t)
 	r := measured(t, gatewaytest.Scripted(t, "text Hello.\nfinish STOP").Env(), collector.URL)
 	gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
-	_, told := r.Get("/metrics")
+	_, got := r.Get("/metrics")
 	r.Stop()
 	sent := collector.Metrics(t)
-	for line := range strings.Lines(told) {
+	for line := range strings.Lines(got) {
 		name, ok := strings.CutPrefix(line, "# TYPE ")
 		if name, _, _ := strings.Cut(name, " "); ok && sent[name] == nil {
 			t.Errorf("%s was not sent", name)
@@ -329,7 +329,7 @@ func TestSpansOfATeam(t *testing.T) {
 
 // A collector that is not there, and one that never answers, cost a turn nothing, are
 // in the log once, and do not keep the process from ending.
-func TestCollectorIsAway(t *testing.T) {
+func TestCollectorIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{
 		"nobody listens": "http://" + gatewaytest.UnusedAddr(t),
@@ -351,8 +351,8 @@ func TestCollectorIsAway(t *testing.T) {
 			if code := r.Stop(); code != wholetest.ExitOK {
 				t.Errorf("exit code %d", code)
 			}
-			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("the end took %v", took)
+			if elapsed := time.Since(began); elapsed > 20*time.Second {
+				t.Errorf("the end took %v", elapsed)
 			}
 			if lines := r.Log.All("telemetry_unavailable"); len(lines) != 1 {
 				t.Errorf("%d lines, want 1: %v", len(lines), lines)

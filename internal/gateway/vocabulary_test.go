@@ -42,7 +42,7 @@ func everyEvent() []stream.Event {
 	failure := stream.Error{Attribution: from, Type: fault.MCPUnavailable, Message: "not there\n", Recoverable: true, RetryAfter: time.Second, Service: "mcp:todo"}
 	fatal := failure
 	fatal.Fatal = true
-	ok, took := true, int64(12)
+	ok, elapsed := true, int64(12)
 	return []stream.Event{
 		&stream.Start{ConversationID: "conv_1", UserID: "ann", Model: "m", TaskID: "task_1", TurnID: "turn_1"},
 		&stream.Route{
@@ -51,14 +51,14 @@ func everyEvent() []stream.Event {
 		},
 		&stream.AgentRun{Remote: true, AgentID: "light-agent", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentStarted},
 		&stream.AgentRun{
-			AgentID: "light-agent", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentCompleted, Success: &ok, Millis: &took,
+			AgentID: "light-agent", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentCompleted, Success: &ok, Millis: &elapsed,
 			ErrorMessage: "\n", ErrorType: fault.ModelError, Usage: &stream.TokenUsage{Input: 1, Output: 2, Thinking: 3},
 		},
 		&stream.AgentRun{
 			AgentID: "music-agent", Role: stream.RoleDelegate, Attempt: 1, Status: stream.AgentStarted, SessionID: "s-1", CallID: "a",
 		},
 		&stream.AgentRun{
-			AgentID: "music-agent", Role: stream.RoleDelegate, Attempt: 1, Status: stream.AgentCompleted, SessionID: "s-1", CallID: "a", Success: &ok, Millis: &took,
+			AgentID: "music-agent", Role: stream.RoleDelegate, Attempt: 1, Status: stream.AgentCompleted, SessionID: "s-1", CallID: "a", Success: &ok, Millis: &elapsed,
 		},
 		&stream.Thinking{Attribution: from, Content: "hm\n\n<b>"},
 		&stream.ToolStarted{Repeatable: true, Call: call("a")},
@@ -260,7 +260,7 @@ func wholeFrames(t *testing.T, text string) (names []string) {
 
 // What is stored is one line that can be read back, or refused; an extension of a
 // newer version is refused when it is read.
-func TestStorageTakesWholeEventsOrRefuses(t *testing.T) {
+func TestStorageAcceptsWholeEventsOrRefuses(t *testing.T) {
 	t.Parallel()
 	for _, ev := range everyEvent() {
 		line, err := stream.AppendStored(nil, stream.Stamp{N: 1}, ev)
@@ -305,8 +305,8 @@ func (e *emitter) Run(_ context.Context, _ *chat.Request, sink stream.Sink) (str
 	return stream.Result{}, &fault.Error{Type: fault.Timeout, Message: "late"}
 }
 
-// Through the whole gateway each event is told, counted under its name, or refused.
-func TestGatewayTellsAndCountsEveryEvent(t *testing.T) {
+// Through the whole gateway each event is reported, counted under its name, or refused.
+func TestGatewayEmitsAndCountsEveryEvent(t *testing.T) {
 	t.Parallel()
 	const request = "POST /chat/stream\nContent-Type: application/json\n\n{\"input\":\"hi\"}\n---\n"
 	tr := wholetest.Transcript{Archive: txtar.Parse([]byte("-- request --\n" + request +

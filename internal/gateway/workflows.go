@@ -34,15 +34,15 @@ import (
 
 // workflows are those of one reading of the configuration file.
 type workflows struct {
-	byName map[string]*answerer
-	told   []handlers.Workflow
-	agents *workAgents
+	byName    map[string]*answerer
+	described []handlers.Workflow
+	agents    *workAgents
 }
 
 // newWorkflows makes the workflows of a file, whose agents are those of the same file.
 //
 // Agents are made even without workflows where runs can wait: a run of an earlier file may
-// go on with them.
+// continue with them.
 func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpec, timeout time.Duration) workflows {
 	flows := workflows{byName: map[string]*answerer{}}
 	if len(list) == 0 && !g.mayWait() {
@@ -55,7 +55,7 @@ func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpe
 			pinned = w
 		}
 		flows.byName[w.Definition().Name] = g.newFlow(pinned, flows.agents)
-		flows.told = append(flows.told, describe(w))
+		flows.described = append(flows.described, describe(w))
 	}
 	return flows
 }
@@ -76,11 +76,11 @@ func (g *Gateway) working(w workRunner) *answerer {
 	return f
 }
 
-// goingOn returns the answerer of a workflow that goes on with a run in place of beginning
+// goingOn returns the answerer of a workflow that continues with a run in place of beginning
 // one; before are the events of its turn so far.
 func (g *Gateway) goingOn(f *answerer, run *workflow.Run, before []stream.Event) *answerer {
 	work := f.work
-	work.taken = run
+	work.used = run
 	own := g.working(work)
 	own.before, own.timeout = before, f.timeout
 	own.whole = own.around(own.bare)
@@ -89,17 +89,17 @@ func (g *Gateway) goingOn(f *answerer, run *workflow.Run, before []stream.Event)
 
 // flowRunner makes the Runner. Without a store nothing keeps its runs.
 func (g *Gateway) flowRunner(w *workflow.Workflow, agents *workAgents) *workflow.Runner {
-	cfg := workflow.Config{Workflow: w, Agents: agents, Tools: workTools{g.toolsOf(toolsOfNodes, g.tools), g}, Asker: agents, Hold: g.hold(), Metrics: g.metrics, Tracer: g.tracer(), Tell: g.tellsUnknown}
+	cfg := workflow.Config{Workflow: w, Agents: agents, Tools: workTools{g.toolsOf(toolsOfNodes, g.tools), g}, Asker: agents, Hold: g.hold(), Metrics: g.metrics, Tracer: g.tracer(), ReportLost: g.reportsUnknown}
 	if g.state != nil {
 		cfg.Records, cfg.Load, cfg.Enter = g.state.runs.records, g.state.runs.Load, g.state.runs.enter
 	}
 	return workflow.New(cfg)
 }
 
-// tellsUnknown is workflow.Config.Tell.
-func (g *Gateway) tellsUnknown(server string) bool {
+// reportsUnknown is workflow.Config.ReportLost.
+func (g *Gateway) reportsUnknown(server string) bool {
 	return slices.ContainsFunc(config.Of[servers.List](&g.cfg.Config), func(s servers.Server) bool {
-		return s.Name == server && s.OnUnknown == servers.TellUnknown
+		return s.Name == server && s.OnUnknown == servers.ReportUnknown
 	})
 }
 
@@ -134,7 +134,7 @@ func (g *Gateway) waiting(r stream.Runner) stream.Runner {
 	return g.alwaysAsking(r)
 }
 
-// describe is what GET /workflows tells of one.
+// describe is what GET /workflows says about one.
 func describe(w *workflow.Workflow) handlers.Workflow {
 	d := w.Definition()
 	t := handlers.Workflow{Name: d.Name, Description: d.Description, Kind: d.Kind, Entry: d.Entry, Edges: []handlers.WorkflowEdge{}, Mermaid: w.Mermaid()}
@@ -153,7 +153,7 @@ type workRunner struct {
 	run       *workflow.Runner
 	keyed     bool // models are configured by key
 	delegates *delegate.Agents
-	taken     *workflow.Run // that is gone on with; nil: the request says which, or begins one
+	used      *workflow.Run // that is continued; nil: the request says which, or begins one
 }
 
 // Run implements stream.Runner.
@@ -163,8 +163,8 @@ func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 		return stream.Result{}, err
 	}
 	var result stream.Result
-	if r.taken != nil {
-		result, err = r.run.Continue(ctx, own, r.taken, sink)
+	if r.used != nil {
+		result, err = r.run.Continue(ctx, own, r.used, sink)
 	} else {
 		result, err = r.run.Run(ctx, own, sink)
 	}
@@ -174,7 +174,7 @@ func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink
 
 // chooseRun returns the workflow of a run that waited.
 //
-// Without a store a run goes on only with the definition that it began with.
+// Without a store a run continues only with the definition that it began with.
 func (g *Gateway) chooseRun(r *registry, req *chat.Request) (*answerer, error) {
 	p, err := run.ReadPaused(chat.PausedWorkflow, req.Resumed.State)
 	if err != nil {
@@ -242,7 +242,7 @@ type session struct {
 	ctx    context.Context
 	state  agent.State
 	asked  *chat.Question
-	before chat.Usage // of a session that goes on
+	before chat.Usage // of a session that continues
 	calls  int        // of models, and tools, before
 	tools  int
 }
@@ -281,7 +281,7 @@ func (s *session) Silent() (jsontext.Value, error) {
 
 // Result returns what the session took here.
 //
-// Of a session that goes on, what was taken before the pause was counted there.
+// Of a session that continues, what was taken before the pause was counted there.
 func (s *session) Result() stream.Result {
 	return stream.Result{Reason: s.state.Reason, Usage: s.state.Usage.Since(s.before), Model: s.state.Model[s.calls:], Tools: s.state.Tools[s.tools:],
 		Models: slices.Clone(s.state.Models)}

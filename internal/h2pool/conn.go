@@ -28,8 +28,8 @@ type conn struct {
 	using   int  // requests that have it and no answer yet
 	drained bool // it was seen to take no request
 	// Until its SETTINGS frame has come, net/http takes a connection's limit to be
-	// 100 streams, and does not tell that it only assumes so. A server refuses what
-	// is too much, so that the connection has an allowance until it is settled.
+	// 100 streams, and does not say that it only assumes so. A server refuses what is too much,
+	// so that the connection has an allowance until it is settled.
 	settled   bool
 	allowance int
 	// settleAt is when its SETTINGS frame should have come in any case.
@@ -115,8 +115,8 @@ func (c *conn) starved() bool {
 }
 
 // useless says that it carries nothing and will not. Once it was in use, a server
-// that takes back all streams cannot be told from one that drains the connection,
-// so that another is needed to see.
+// that takes back all streams cannot be distinguished from one that drains the connection, so
+// that another is needed to see.
 func (c *conn) useless() bool {
 	return c.cc.Err() != nil || c.using == 0 && c.limit() == 0 && !c.starved()
 }

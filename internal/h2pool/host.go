@@ -16,7 +16,7 @@ type host struct {
 	dialer  *http.Transport // makes the connections
 	address string
 	waiters atomic.Int64  // length of waiting
-	woken   chan struct{} // tells keep to look again; has room for one
+	woken   chan struct{} // asks keep to look again; has room for one
 
 	mu      sync.Mutex // guards the fields below
 	http1   bool       // it does not speak HTTP/2
@@ -62,9 +62,9 @@ func dialerFor(base *http.Transport, address string) *http.Transport {
 	return dialer
 }
 
-// take returns a connection with a stream that is free for the request. It is nil
+// acquire returns a connection with a stream that is free for the request. It is nil
 // if the host does not speak HTTP/2. The caller must call answered or failed.
-func (h *host) take(ctx context.Context) (*conn, error) {
+func (h *host) acquire(ctx context.Context) (*conn, error) {
 	c, w := h.join()
 	if w == nil {
 		return c, nil
@@ -128,7 +128,7 @@ func (h *host) wake() {
 	}
 }
 
-// answered tells that a request on c has an answer.
+// answered says that a request on c has an answer.
 func (h *host) answered(c *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,8 +139,8 @@ func (h *host) answered(c *conn) {
 	}
 }
 
-// failed tells that a request on c has failed, and what to do with it. Cancelled
-// says that the request itself was given up.
+// failed says that a request on c has failed, and what to do with it. Cancelled says that the
+// request itself was given up.
 func (h *host) failed(c *conn, err error, cancelled bool) verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// recheck is how often keep looks at connections that nobody has told it of.
-	// net/http leaves out a call of the hook if a connection is taken and becomes
-	// free again while an earlier call runs (net/http/clientconn.go,
-	// shouldRunStateHook), and it tells neither of GOAWAY nor of fewer streams.
+	// recheck is how often keep looks at connections that nobody has reported to it. net/http
+	// leaves out a call of the hook if a connection is taken and becomes free again while an
+	// earlier call runs (net/http/clientconn.go, shouldRunStateHook), and it reports neither of
+	// GOAWAY nor of fewer streams.
 	recheck = 100 * time.Millisecond
 
 	// A server's SETTINGS frame should be here a round trip after the handshake; the
-	// dial took two at least. If it tells the limit that net/http assumes anyway, its
-	// coming cannot be seen, and some more time is left to it.
+	// dial took two at least. If it reports the limit that net/http assumes anyway, its coming
+	// cannot be seen, and some more time is left to it.
 	minSettle, maxSettle = 250 * time.Millisecond, 2 * time.Second
 	assumed              = 100 // http2initialMaxConcurrentStreams in net/http/h2_bundle.go
 )
@@ -131,7 +131,7 @@ func (h *host) missing() int {
 		}
 	}
 	if h.limit == 0 && h.dials+unsettled > 0 {
-		return 0 // the first connection tells how many are needed
+		return 0 // the first connection says how many are needed
 	}
 	if h.limit == 0 {
 		return 1
@@ -173,11 +173,11 @@ func (h *host) dial(ctx context.Context) {
 // add adds a new connection; to open it took as long as took.
 //
 // One request gets it whatever it allows: if it is drained already, the error of
-// that request tells.
-func (h *host) add(cc *http.ClientConn, took time.Duration) {
-	settle := min(max(took, minSettle), maxSettle)
+// that request reports.
+func (h *host) add(cc *http.ClientConn, elapsed time.Duration) {
+	settle := min(max(elapsed, minSettle), maxSettle)
 	c := &conn{host: h, cc: cc, allowance: max(h.limit, 1), settleAt: time.Now().Add(settle)}
-	time.AfterFunc(min(took, settle), h.wake)
+	time.AfterFunc(min(elapsed, settle), h.wake)
 	time.AfterFunc(settle, h.wake)
 	h.conns = append(h.conns, c)
 	cc.SetStateHook(c.changed)

@@ -37,10 +37,10 @@ func refused(err error) bool {
 	return ok && e.Code == refusedStream
 }
 
-// drained says whether err, of ClientConn.RoundTrip, tells that the connection
-// takes no further requests and that this one was not processed: it was not sent,
-// or its stream comes after the last one of a GOAWAY frame. These two errors of
-// net/http can be told by their text alone (net/http/h2_bundle.go, canRetryError).
+// drained says whether err, of ClientConn.RoundTrip, says that the connection takes no further
+// requests and that this one was not processed: it was not sent, or its stream comes after the
+// last one of a GOAWAY frame. These two errors of net/http can be recognized by their text
+// alone (net/http/h2_bundle.go, canRetryError).
 func drained(err error) bool {
 	switch err.Error() {
 	case "http2: client conn not usable",

@@ -61,7 +61,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	h := t.host(req.URL)
 	for left := maxReplays; ; {
-		c, err := h.take(req.Context())
+		c, err := h.acquire(req.Context())
 		if err != nil {
 			closeBody(req)
 			return nil, err

@@ -125,8 +125,8 @@ func begins(line string) bool {
 	return indent < 4 && len(line) > 1 && (line[0] == '-' || line[0] == '+' || line[0] == '*') && isBlank(line[1])
 }
 
-// Containers counts the marks of quotes and lists that line begins with, and tells where
-// they end.
+// Containers counts the marks of quotes and lists that line begins with, and says where they
+// end.
 func Containers(line string) (depth, at int) {
 	for {
 		at += len(line[at:]) - len(strings.TrimLeft(line[at:], " \t"))

@@ -219,7 +219,7 @@ func enclose(opening, closing *mark) {
 }
 
 // remove takes a mark out of its list; what is left of it becomes text. later stays, for who
-// goes on from there.
+// continues from there.
 func (m *mark) remove() {
 	if m.previous != nil {
 		m.previous.later = m.later

@@ -2,9 +2,9 @@ package markdown
 
 import "bytes"
 
-// mayLink says whether a source may have a link that is written as it is. What is no
-// address at all is passed over, and so is the target of a link that cannot but be read as
-// one: most answers have no others.
+// mayLink says whether a source may have a link that is written as it is. What is not an
+// address at all is passed over, and so is the target of a link that cannot but be read as one:
+// most answers have no others.
 func mayLink(source []byte) bool {
 	if bytes.IndexByte(source, '@') >= 0 || bytes.Contains(source, []byte("www.")) {
 		return true

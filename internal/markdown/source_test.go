@@ -63,8 +63,8 @@ func TestPlainSources(t *testing.T) {
 	}
 }
 
-// A text that is too long for the parser is not plain either: who words it tells that its
-// markup was not looked at.
+// A text that is too long for the parser is not plain either: who words it says that its markup
+// was not looked at.
 func TestLongSources(t *testing.T) {
 	t.Parallel()
 	p := NewParser()

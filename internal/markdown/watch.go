@@ -12,7 +12,7 @@ import (
 // few microseconds at most, and a look less than one.
 const lookEvery = 256
 
-// Watch tells who works on a text, step by step, that its context has ended. It is for one
+// Watch says who works on a text, step by step, that its context has ended. It is for one
 // goroutine; nil has no context.
 type Watch struct {
 	ctx   context.Context

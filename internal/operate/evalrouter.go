@@ -43,8 +43,8 @@ type RouterSpoken struct {
 	Content string `json:"content"`
 }
 
-// RouterReport tells how well a router did. Shares are from 0 to 1; -1: there was
-// nothing to count.
+// RouterReport says how well a router did. Shares are from 0 to 1; -1: there was nothing to
+// count.
 type RouterReport struct {
 	Config    string  `json:"config"`
 	Model     string  `json:"model"` // its name
@@ -72,8 +72,8 @@ type RouterReport struct {
 	Wrong []RouterMistake `json:"wrong"` // of the first run
 }
 
-// Precision tells how often a decision was right when it was made, and how often it
-// was made when it was right.
+// Precision says how often a decision was right when it was made, and how often it was made
+// when it was right.
 type Precision struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
@@ -208,7 +208,7 @@ type evaluation struct {
 	buckets  [4]bucketSum
 	attempts int
 	bad      int
-	took     []time.Duration
+	elapsed  []time.Duration
 	usage    chat.Usage
 }
 
@@ -218,9 +218,9 @@ type bucketSum struct {
 	sum      float64
 }
 
-// add counts one decision. told says whether a wrong one is listed: a set that
+// add counts one decision. reported says whether a wrong one is listed: a set that
 // is asked several times lists those of the first run.
-func (e *evaluation) add(c *RouterCase, d *router.Decided, told bool) {
+func (e *evaluation) add(c *RouterCase, d *router.Decided, reported bool) {
 	if e.byKind == nil {
 		e.byKind = map[string][2]int{}
 		e.byWant, e.byGot, e.bySame = map[stream.Decision]int{}, map[stream.Decision]int{}, map[stream.Decision]int{}
@@ -229,7 +229,7 @@ func (e *evaluation) add(c *RouterCase, d *router.Decided, told bool) {
 	want := c.want()
 	right := d.Err == nil && got.Decision == want && (want != stream.Routed || got.AgentID == c.Agents[0])
 	e.report.Decisions++
-	e.took = append(e.took, d.Took)
+	e.elapsed = append(e.elapsed, d.Elapsed)
 	e.usage.Add(d.Usage)
 	e.attempts += got.Attempts
 	e.bad += d.Unreadable
@@ -257,7 +257,7 @@ func (e *evaluation) add(c *RouterCase, d *router.Decided, told bool) {
 		if want != stream.Routed || sameIDs(c.Agents, append([]string{got.AgentID}, got.Additional...)) {
 			e.set++
 		}
-	} else if told {
+	} else if reported {
 		e.report.Wrong = append(e.report.Wrong, RouterMistake{Input: c.Input, Want: c.text(), Got: gotText(d)})
 	}
 	e.byKind[c.Kind] = k
@@ -343,7 +343,7 @@ func (e *evaluation) settle() RouterReport {
 		r.Error = rounded(distance / float64(judged))
 	}
 	r.Malformed = max(share(e.bad, e.attempts), 0)
-	slices.Sort(e.took)
+	slices.Sort(e.elapsed)
 	r.P50, r.P95 = e.percentile(50), e.percentile(95)
 	r.Input = rounded(float64(e.usage.InputTokens) / float64(r.Decisions))
 	r.Output = rounded(float64(e.usage.OutputTokens+e.usage.ThinkingTokens) / float64(r.Decisions))
@@ -353,7 +353,7 @@ func (e *evaluation) settle() RouterReport {
 // percentile is the duration, in ms, that p percent of the decisions kept to.
 // took is sorted.
 func (e *evaluation) percentile(p int) int64 {
-	return e.took[min(len(e.took)*p/100, len(e.took)-1)].Milliseconds()
+	return e.elapsed[min(len(e.elapsed)*p/100, len(e.elapsed)-1)].Milliseconds()
 }
 
 // share is part of whole, or -1 if there is nothing to divide by.

@@ -61,7 +61,7 @@ func TestRequestOfACase(t *testing.T) {
 func decided(d stream.Decision, method string, confidence float64, agent string, others ...string) router.Decided {
 	return router.Decided{
 		Route: &stream.Route{Decision: d, Method: method, Confidence: confidence, AgentID: agent, Additional: others, Attempts: 1},
-		Usage: chat.Usage{InputTokens: 10, OutputTokens: 2, ThinkingTokens: 1}, Took: 20 * time.Millisecond,
+		Usage: chat.Usage{InputTokens: 10, OutputTokens: 2, ThinkingTokens: 1}, Elapsed: 20 * time.Millisecond,
 	}
 }
 
@@ -69,7 +69,7 @@ func decided(d stream.Decision, method string, confidence float64, agent string,
 func TestFiguresOfDecisions(t *testing.T) {
 	t.Parallel()
 	failed := decided(stream.FellBack, "model", 0, "fallback-agent")
-	failed.Err, failed.Unreadable, failed.Took = errors.New("no answer"), 1, time.Second
+	failed.Err, failed.Unreadable, failed.Elapsed = errors.New("no answer"), 1, time.Second
 	failed.Route.Reasoning = "The model gave no answer"
 	var e evaluation
 	for i, tt := range []struct {

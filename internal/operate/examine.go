@@ -1,6 +1,6 @@
 // This file tries what a gateway needs of a model with real requests, for sluice doctor: a
 // word, a call of a tool, a structured answer. What the models refuse on the way (members
-// of requests) is learned as in a running gateway, and told.
+// of requests) is learned as in a running gateway, and reported.
 
 package operate
 
@@ -34,10 +34,10 @@ type Examined struct {
 
 // Trial is one thing that a model was asked for.
 type Trial struct {
-	Asked bool  // false: what was asked for before it did not come
-	Err   error // nil: it came
-	Took  time.Duration
-	Usage chat.Usage
+	Asked   bool  // false: what was asked for before it did not come
+	Err     error // nil: it came
+	Elapsed time.Duration
+	Usage   chat.Usage
 }
 
 // Class returns the class of the trial's error, as a fallback would have it; empty if it
@@ -107,7 +107,7 @@ func (e *examination) try(ask func(context.Context, *Trial) error) Trial {
 	t := Trial{Asked: true}
 	began := time.Now()
 	t.Err = ask(ctx, &t)
-	t.Took = time.Since(began)
+	t.Elapsed = time.Since(began)
 	return t
 }
 
@@ -118,11 +118,11 @@ func question(text string) *chat.ModelRequest {
 
 // word asks for one word: is the model there, and does the key fit?
 func (e *examination) word(ctx context.Context, t *Trial) error {
-	return e.model.Stream(ctx, question("Answer with the one word: ready"), t.take)
+	return e.model.Stream(ctx, question("Answer with the one word: ready"), t.note)
 }
 
-// take notes what an answer used.
-func (t *Trial) take(c *chat.Chunk) error {
+// note notes what an answer used.
+func (t *Trial) note(c *chat.Chunk) error {
 	if c.Usage != nil {
 		t.Usage = *c.Usage
 	}
@@ -145,7 +145,7 @@ func (e *examination) call(ctx context.Context, t *Trial, force bool) error {
 		for i := range c.Parts {
 			called = called || c.Parts[i].Call != nil
 		}
-		return t.take(c)
+		return t.note(c)
 	})
 	if err == nil && !called {
 		err = errNoCall

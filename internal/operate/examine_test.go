@@ -60,8 +60,8 @@ func inShort(e Examined) string {
 			return "no call"
 		case t.Err != nil:
 			return t.Class()
-		case t.Took <= 0 || t.Usage.OutputTokens == 0:
-			return fmt.Sprintf("came in %v with %d tokens", t.Took, t.Usage.OutputTokens)
+		case t.Elapsed <= 0 || t.Usage.OutputTokens == 0:
+			return fmt.Sprintf("came in %v with %d tokens", t.Elapsed, t.Usage.OutputTokens)
 		}
 		return "came"
 	}

@@ -1,7 +1,7 @@
 // This file writes a task of the store and the configuration around it as files, in the
 // layout that the contract gives: tasks, agents, workflows and config under one folder. It
-// reads the store beside a running gateway. No secret is written: what came out of a variable
-// stands as ${NAME}, as in the file, and another secret is left out.
+// reads the store alongside a running gateway. No secret is written: what came out of a
+// variable stands as ${NAME}, as in the file, and another secret is left out.
 
 package operate
 
@@ -36,7 +36,7 @@ import (
 var ErrNoExport = errors.New("there is nothing to read: SLUICE_STORE must name a file (sqlite:PATH) or a Redis; what a process keeps in its memory no other one sees")
 
 // Export writes a task, what belongs to it, and what is configured, as files under dir. It
-// reads only, so a gateway may run beside it. The configuration is that which is given,
+// reads only, so a gateway may run alongside it. The configuration is that which is given,
 // which may be newer than the task.
 //
 // A task that is not there is an error with a text for people; ErrNoExport says that the
@@ -71,7 +71,7 @@ func Export(ctx context.Context, cfg settings.Config, id, dir string) error {
 type exporting struct {
 	dir, id  string
 	hide     *redact.Scrubber
-	agent    string         // that answers a run; empty: it is no run
+	agent    string         // that answers a run; empty: it is not a run
 	messages map[string]int // of sessions
 }
 
@@ -131,7 +131,7 @@ func (x *exporting) file(path string) error {
 func (x *exporting) checkpoints(ctx context.Context, st store.Store) error {
 	run, err := records.Of(st).Runs.Shown(ctx, x.id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil // it is no run
+		return nil // it is not a run
 	}
 	if err != nil {
 		return fmt.Errorf("checkpoints of %s: %w", x.id, err)
@@ -211,8 +211,8 @@ func (x *exporting) replace(path string, value any) error {
 
 // write writes a file whole or not at all.
 //
-// It is written beside its place and renamed, after it has reached the disk. The folder
-// gets 0700 and the file 0600, as answers may be private.
+// It is written alongside its place and renamed, after it has reached the disk. The folder gets
+// 0700 and the file 0600, as answers may be private.
 func write(path string, text []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

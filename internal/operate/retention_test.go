@@ -20,12 +20,12 @@ import (
 	"sluice/workflow"
 )
 
-// unheard is an output of nobody's.
-type unheard struct{}
+// unattended is an output of nobody's.
+type unattended struct{}
 
-func (unheard) Write(stream.Stamp, stream.Event) error { return nil }
-func (unheard) Flush() error                           { return nil }
-func (unheard) Blocked() time.Duration                 { return 0 }
+func (unattended) Write(stream.Stamp, stream.Event) error { return nil }
+func (unattended) Flush() error                           { return nil }
+func (unattended) Blocked() time.Duration                 { return 0 }
 
 // swept sweeps, and lists what is said of each task, by the names of the tasks.
 func swept(t *testing.T, cfg settings.Config, dry bool, names map[string]string) map[string]string {
@@ -47,7 +47,7 @@ func swept(t *testing.T, cfg settings.Config, dry bool, names map[string]string)
 }
 
 // A sweep removes what is over with all its records, and a dry one changes nothing, also
-// beside the owner of the file.
+// alongside the owner of the file.
 func TestSweepRetention(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.db")
@@ -65,7 +65,7 @@ func TestSweepRetention(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := turn.Before(unheard{})
+		out := turn.Before(unattended{})
 		for i, ev := range []stream.Event{&stream.Start{}, &stream.Done{Reason: stream.Stop}} {
 			if err := errors.Join(out.Write(stream.Stamp{N: i + 1}, ev), out.Flush()); err != nil {
 				t.Fatal(err)

@@ -28,9 +28,10 @@ const (
 	programMemory = 40 << 20
 
 	// Descriptors that neither client connections nor the models of streams get: for
-	// connections beyond the limit, on which health and metrics are still told; for MCP
-	// servers, and connections to a model that are opened without success; and for the program's
-	// own files. A small limit keeps a quarter for the last and an eighth for each other.
+	// connections beyond the limit, on which health and metrics are still reported; for MCP
+	// servers, and connections to a model that are opened without success; and for the
+	// program's own files. A small limit keeps a quarter for the last and an eighth for each
+	// other.
 	surplusDescriptors  = 32
 	upstreamDescriptors = 64
 	ownDescriptors      = 32

@@ -32,7 +32,7 @@ func TestQuantile(t *testing.T) {
 }
 
 // More goroutines than processors, which all have something to do, wait for one
-// another; what they waited is told once.
+// another; what they waited is reported once.
 func TestSchedDelaySeesAQueue(t *testing.T) {
 	d := newSchedDelay()
 	var wg sync.WaitGroup

@@ -4,7 +4,7 @@ package process
 
 import "syscall"
 
-// plenty stands for a limit of descriptors that there is not.
+// plenty stands for a limit of descriptors that does not exist.
 const plenty = 1 << 20
 
 // descriptorLimit is how many files and connections this process may have open;

@@ -39,9 +39,9 @@ func listenConfig() *net.ListenConfig {
 // accepted, so that it empties. A socket that is closed resets what is in its queue,
 // and a load balancer takes that for a request that may have run: it gives up.
 // Clients that come meanwhile get no answer to their SYN and try again after a
-// second; by then the port is closed, which tells them to go elsewhere.
+// second; by then the port is closed, which asks them to go elsewhere.
 //
-// A listener that is no socket, such as a test's, is left alone. ADR 35 has the figures.
+// A listener that is not a socket, such as a test's, is left alone. ADR 35 has the figures.
 func lastCall(ln net.Listener) {
 	control(ln, func(fd int) {
 		if unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, noSYN()) != nil {
@@ -67,7 +67,7 @@ func noSYN() *unix.SockFprog {
 // queued returns how many connections wait to be accepted. It is 0 if that cannot be known.
 func queued(ln net.Listener) (n int) {
 	control(ln, func(fd int) {
-		// Of a socket that listens the kernel tells the length of its queue here.
+		// Of a socket that listens the kernel reports the length of its queue here.
 		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
 			n = int(info.Unacked)
 		}

@@ -105,7 +105,7 @@ func TestStopAnswersWhoIsConnected(t *testing.T) {
 	t.Logf("%d connections were closed without an answer", cut.Load())
 }
 
-// ask sends a request over a connection of its own. It tells whether there was one.
+// ask sends a request over a connection of its own. It says whether there was one.
 func ask(addr string) (connected bool, err error) {
 	c, err := net.DialTimeout("tcp", addr, 100*time.Millisecond)
 	if err != nil {

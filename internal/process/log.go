@@ -30,7 +30,7 @@ const (
 // LogWriter takes lines without waiting, blots out secrets, and writes in a
 // goroutine of its own, many lines at a time when many come. What cannot be written
 // is kept: a reader that comes back misses nothing but what maxBacklog had no room
-// for, and is told of that.
+// for, and is informed of that.
 //
 // Write may be called at the same time by many. taken, rest and out belong to the goroutine
 // alone. Two buffers change places, so that a steady log allocates nothing.
@@ -44,7 +44,7 @@ type LogWriter struct {
 
 	// Of the goroutine that writes: what it has taken of the backlog, and the part of
 	// it that is still to be written.
-	taken, rest []byte
+	draining, rest []byte
 
 	wake  chan struct{} // holds one token while the backlog may not be empty
 	stop  chan struct{}
@@ -110,11 +110,11 @@ func (w *LogWriter) loop() {
 }
 
 // drain writes what is left of the last write, then the backlog. It says whether it
-// could write all. A write that was cut in the middle of a line goes on there: what
-// a pipe has taken, its next reader finds in it.
+// could write all. A write that was cut in the middle of a line continues there: what a pipe
+// has taken, its next reader finds in it.
 func (w *LogWriter) drain() bool {
 	for {
-		if len(w.rest) == 0 && !w.take() {
+		if len(w.rest) == 0 && !w.swap() {
 			return true
 		}
 		n, err := w.out.Write(w.rest)
@@ -125,18 +125,18 @@ func (w *LogWriter) drain() bool {
 	}
 }
 
-// take takes the backlog and says whether there was any. The buffer of what was
+// swap takes the backlog and says whether there was any. The buffer of what was
 // taken before holds the next backlog.
-func (w *LogWriter) take() bool {
+func (w *LogWriter) swap() bool {
 	w.mu.Lock()
 	lines, dropped := w.backlog, w.dropped
-	w.backlog, w.dropped = w.taken[:0], 0
+	w.backlog, w.dropped = w.draining[:0], 0
 	w.mu.Unlock()
 	if dropped > 0 {
 		lines = fmt.Appendf(lines, `{"timestamp":%q,"level":"WARNING","request_id":"","event":"log_lines_dropped","details":{"count":%d}}`+"\n",
 			time.Now().UTC().Format(timeFormat), dropped)
 	}
-	w.taken, w.rest = lines, lines
+	w.draining, w.rest = lines, lines
 	return len(lines) > 0
 }
 

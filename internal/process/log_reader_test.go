@@ -19,12 +19,12 @@ import (
 // is room for.
 type fickle struct {
 	gatewaytest.LogTail
-	away atomic.Bool
-	room int
+	paused atomic.Bool
+	room   int
 }
 
 func (f *fickle) Write(p []byte) (int, error) {
-	if !f.away.Load() {
+	if !f.paused.Load() {
 		return f.LogTail.Write(p)
 	}
 	n := min(f.room, len(p))
@@ -34,12 +34,12 @@ func (f *fickle) Write(p []byte) (int, error) {
 }
 
 // What is logged while nobody reads is kept as far as there is room, also the second
-// half of a line; the rest is counted, and the reader that comes back is told.
-func TestLogLinesAreDroppedAndToldWhenTheReaderIsBack(t *testing.T) {
+// half of a line; the rest is counted, and the reader that comes back is reported.
+func TestLogLinesAreDroppedAndReportedWhenTheReaderIsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := &fickle{room: 1500}
-		out.away.Store(true)
+		out.paused.Store(true)
 		w := NewLogWriter(out, nil)
 		log := OwnLogger(NewLogger(w, "info"))
 		const lines = 10_000
@@ -51,16 +51,16 @@ func TestLogLinesAreDroppedAndToldWhenTheReaderIsBack(t *testing.T) {
 		if n := len(out.All("said")); n != 1 {
 			t.Errorf("%d lines are out, want 1", n)
 		}
-		out.away.Store(false)
+		out.paused.Store(false)
 		time.Sleep(2 * logRetry)
 		synctest.Wait()
 		out.Check(t) // whole lines, all of them
 		kept := len(out.All("said"))
-		told := out.All("log_lines_dropped")
-		if len(told) != 1 {
-			t.Fatalf("the loss was told %d times", len(told))
+		got := out.All("log_lines_dropped")
+		if len(got) != 1 {
+			t.Fatalf("the loss was told %d times", len(got))
 		}
-		dropped, _ := told[0].Fields["details"].(map[string]any)["count"].(float64)
+		dropped, _ := got[0].Fields["details"].(map[string]any)["count"].(float64)
 		if kept+int(dropped) != lines || dropped == 0 || kept*1000 < maxBacklog/2 {
 			t.Errorf("of %d lines %d were kept and %v counted as dropped", lines, kept, dropped)
 		}

@@ -123,8 +123,8 @@ func TestCloseGivesUp(t *testing.T) {
 		_, _ = io.WriteString(w, "line\n")
 		began := time.Now()
 		w.Close()
-		if took := time.Since(began); took != time.Second {
-			t.Errorf("Close took %v", took)
+		if elapsed := time.Since(began); elapsed != time.Second {
+			t.Errorf("Close took %v", elapsed)
 		}
 		out.Release()
 	})

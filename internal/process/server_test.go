@@ -22,7 +22,7 @@ import (
 	"sluice/internal/gateway/gatewaytest"
 )
 
-// pipes is a listener whose connections lie in memory, so that a bubble's time goes on.
+// pipes is a listener whose connections lie in memory, so that a bubble's time continues.
 type pipes struct {
 	accepted chan net.Conn
 	closed   chan struct{}
@@ -98,10 +98,10 @@ func TestDrain(t *testing.T) {
 	const second = time.Second
 	for _, tt := range []struct {
 		name         string
-		own, aborted time.Duration // how long the streams go on
+		own, aborted time.Duration // how long the streams continue
 		signals      []time.Duration
 		want         error
-		took         time.Duration // until the end, from the first signal
+		elapsed      time.Duration // until the end, from the first signal
 		flush        time.Duration
 		ended        bool // the streams were ended
 	}{
@@ -135,12 +135,12 @@ func TestDrain(t *testing.T) {
 				if err := s.Run(t.Context(), signals); !errors.Is(err, tt.want) {
 					t.Errorf("Run: %v, want %v", err, tt.want)
 				}
-				took := time.Since(began)
+				elapsed := time.Since(began)
 				if tt.want == nil {
-					took -= handshakeTime + readTime
+					elapsed -= handshakeTime + readTime
 				}
-				if took != tt.took || flushed.Round(second/8) != tt.flush || !turns.drained.Equal(began) {
-					t.Errorf("it took %v, want %v, and %v for what was measured, want %v; drained after %v", took, tt.took, flushed, tt.flush, turns.drained.Sub(began))
+				if elapsed != tt.elapsed || flushed.Round(second/8) != tt.flush || !turns.drained.Equal(began) {
+					t.Errorf("it took %v, want %v, and %v for what was measured, want %v; drained after %v", elapsed, tt.elapsed, flushed, tt.flush, turns.drained.Sub(began))
 				}
 				f, _ := errors.AsType[*fault.Error](turns.cause)
 				if ended := f != nil && f.Type == fault.ShuttingDown; ended != tt.ended {

@@ -118,7 +118,7 @@ func TestConfiguredModels(t *testing.T) {
 }
 
 // The GEMINI_* variables make default if it is not configured, under its old name.
-func TestDefaultModelBesideOthers(t *testing.T) {
+func TestDefaultModelAmongOthers(t *testing.T) {
 	t.Parallel()
 	m := opened(t, false, upstream{"Hi"}, spoken("spare", "up"))
 	all := m.All()

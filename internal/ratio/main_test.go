@@ -20,7 +20,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A package counts by its own tests, and folders that are no part of the module do not.
+// A package counts by its own tests, and folders that are not part of the module do not.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	text := func(n int) *fstest.MapFile {

@@ -38,10 +38,10 @@ func (r Records) Forget(ctx context.Context, task string) error {
 // Checkpoints implements handlers.Records.
 //
 // from is the number of the first one, limit how many at most. more says that there are
-// others. A page ends early at about pageBytes. A task that is no run has none.
+// others. A page ends early at about pageBytes. A task that is not a run has none.
 func (r Records) Checkpoints(ctx context.Context, task string, from, limit int) (list []jsontext.Value, more bool, err error) {
 	run, err := r.Runs.Shown(ctx, task)
-	if errors.Is(err, store.ErrNotFound) { // it is no run
+	if errors.Is(err, store.ErrNotFound) { // it is not a run
 		return nil, false, nil
 	}
 	if err != nil {

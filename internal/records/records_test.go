@@ -36,11 +36,11 @@ func (s saying) Call(context.Context, tool.Call) (tool.Result, error) {
 }
 func (saying) Named(context.Context, string, string) string { return "say" }
 
-// unheard is a sink of nobody's.
-type unheard struct{}
+// unattended is a sink of nobody's.
+type unattended struct{}
 
-func (unheard) Emit(stream.Event) error { return nil }
-func (unheard) Flush() error            { return nil }
+func (unattended) Emit(stream.Event) error { return nil }
+func (unattended) Flush() error            { return nil }
 
 // ran runs a workflow of n tools as a task, and returns the records of its store.
 func ran(t *testing.T, n int, text string) Records {
@@ -68,7 +68,7 @@ func ran(t *testing.T, n int, text string) Records {
 			return r.Runs.Records(ctx, run)
 		},
 	})
-	if _, err := run.Run(t.Context(), &chat.Request{Input: "hi", Task: taskID, Turn: taskID + ":1"}, unheard{}); err != nil {
+	if _, err := run.Run(t.Context(), &chat.Request{Input: "hi", Task: taskID, Turn: taskID + ":1"}, unattended{}); err != nil {
 		t.Fatal(err)
 	}
 	return r

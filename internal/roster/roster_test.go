@@ -172,8 +172,8 @@ func TestUseWaitsForCards(t *testing.T) {
 		for i, want := range []time.Duration{0, settleTime} {
 			began := time.Now()
 			r.Use([]router.AgentSpec{far("a", "one")}, func(Team) {})
-			if took := time.Since(began); took != want {
-				t.Errorf("use %d took %v, want %v", i, took, want)
+			if elapsed := time.Since(began); elapsed != want {
+				t.Errorf("use %d took %v, want %v", i, elapsed, want)
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -22,7 +22,7 @@ import (
 	"sluice/task/conversation"
 )
 
-// schemaDefault is a default that the schema of the configuration file tells.
+// schemaDefault is a default that the schema of the configuration file reports.
 type schemaDefault struct {
 	path string // with dots; a name that is the user's is *, an item of a list is 0
 	text string
@@ -60,7 +60,7 @@ func saidDefaults() []string {
 		workflows.*.entry_point workflows.*.nodes.*.input workflows.*.nodes.*.speak workflows.*.nodes.*.timeout workflows.*.retention_days`)
 }
 
-// leastFile is a file that has an instance of all that defaults are told of.
+// leastFile is a file that has an instance of all that defaults are reported.
 const leastFile = `{
 	"a2a": {}, "aggregate": {}, "dispatch": {}, "memory": {}, "retention": {}, "router": {}, "tasks": {}, "trace": {},
 	"style": {"version": "1", "emojis": {}, "formatting": {}, "humor": {}, "texts": {"en": {}}, "tone": {}},
@@ -75,7 +75,7 @@ const leastFile = `{
 	}, "edges": [{"from": "n", "to": "person"}]}}
 }`
 
-// defaultsOf says of which instance a default is told, where the first one has no such key.
+// defaultsOf says of which instance a default is reported, where the first one has no such key.
 func defaultsOf(path string) string {
 	if strings.HasSuffix(path, ".refresh") || strings.HasSuffix(path, ".streaming") {
 		return strings.Replace(path, "*", "remote", 1)
@@ -141,8 +141,8 @@ func set(doc any, path []string, value any) any {
 	return map[string]any{path[0]: set(nil, path[1:], value)}
 }
 
-// A default that the schema tells is the value that holds: a file that says it is read as one without it. What the
-// page and the help of editors tell is made of the schema.
+// A default that the schema reports is the value that holds: a file that says it is read as one
+// without it. What the page and the help of editors say is made of the schema.
 func TestDefaultsOfTheSchemaHold(t *testing.T) {
 	t.Parallel()
 	var schema, doc map[string]any
@@ -173,7 +173,7 @@ func TestDefaultsOfTheSchemaHold(t *testing.T) {
 			t.Errorf("%s is told to be %s by default (-default +told):\n%s", d.path, d.text, diff)
 		}
 	}
-	if told := string(FileSections(new(config.Config), new(File)).Schema()); !strings.Contains(told, style.Failure) {
+	if got := string(FileSections(new(config.Config), new(File)).Schema()); !strings.Contains(got, style.Failure) {
 		t.Errorf("the text of a failure is not %q", style.Failure)
 	}
 	if compared < 60 {

@@ -47,8 +47,8 @@ func (c *Config) Traces() record.Spec {
 	return spec
 }
 
-// File is what the configuration file says, beside what is in config.Config. Without a
-// file it is empty.
+// File is what the configuration file says, alongside what is in config.Config. Without a file
+// it is empty.
 //
 // A reading fills in a new one. Slices and maps in it are shared with registries and must
 // not be changed.

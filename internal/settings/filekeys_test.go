@@ -23,7 +23,7 @@ import (
 )
 
 // A key of the file is a line of its section's schema and a field: what has no field is in
-// the list of those that a reader knows by name, and no field has a key that there is not.
+// the list of those that a reader knows by name, and no field has a key that does not exist.
 func TestKeysAreFields(t *testing.T) {
 	t.Parallel()
 	fields := map[string]bool{}

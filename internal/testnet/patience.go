@@ -32,13 +32,13 @@ const delays = 50
 // Prompt fails the test if what took longer than bound, in real time. What the
 // machine adds is allowed on top: right after a measurement that is too long, Prompt
 // measures how late a goroutine wakes, and allows that delay fifty times.
-func Prompt(t testing.TB, what string, took, bound time.Duration) {
+func Prompt(t testing.TB, what string, elapsed, bound time.Duration) {
 	t.Helper()
-	if took <= bound {
+	if elapsed <= bound {
 		return
 	}
-	if delay := lateness(); took > bound+delays*delay {
-		t.Errorf("%s took %v, want at most %v on a machine that wakes a goroutine up to %v late", what, took, bound, delay)
+	if delay := lateness(); elapsed > bound+delays*delay {
+		t.Errorf("%s took %v, want at most %v on a machine that wakes a goroutine up to %v late", what, elapsed, bound, delay)
 	}
 }
 

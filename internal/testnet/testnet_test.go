@@ -15,7 +15,7 @@ import (
 	"sluice/internal/testnet"
 )
 
-// Time in a bubble goes on while a request waits for its reply.
+// Time in a bubble continues while a request waits for its reply.
 func TestServeInFakeTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,11 +84,11 @@ func (s *stub) Fatalf(string, ...any) { s.errors++; runtime.Goexit() }
 // In a bubble no goroutine wakes late, so that the bound is exact.
 func TestPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for took, want := range map[time.Duration]int{time.Second: 0, time.Second + 1: 1} {
+		for elapsed, want := range map[time.Duration]int{time.Second: 0, time.Second + 1: 1} {
 			s := &stub{TB: t}
-			testnet.Prompt(s, "it", took, time.Second)
+			testnet.Prompt(s, "it", elapsed, time.Second)
 			if s.errors != want {
-				t.Errorf("%v: %d errors, want %d", took, s.errors, want)
+				t.Errorf("%v: %d errors, want %d", elapsed, s.errors, want)
 			}
 		}
 	})
@@ -108,8 +108,8 @@ func TestEventually(t *testing.T) {
 					testnet.Eventually(s, "it", func() bool { return time.Since(began) >= tt.after })
 				}()
 				<-done
-				if took := time.Since(began); s.errors != tt.want || took > testnet.Patience+time.Second {
-					t.Errorf("%d errors after %v, want %d", s.errors, took, tt.want)
+				if elapsed := time.Since(began); s.errors != tt.want || elapsed > testnet.Patience+time.Second {
+					t.Errorf("%d errors after %v, want %d", s.errors, elapsed, tt.want)
 				}
 			})
 		})
@@ -129,8 +129,8 @@ func TestSilence(t *testing.T) {
 		}()
 		began := time.Now()
 		testnet.Silence(t, "the beats end", beats, 2*time.Second)
-		if took := time.Since(began); took < 7*time.Second || took > 10*time.Second {
-			t.Errorf("it took %v", took)
+		if elapsed := time.Since(began); elapsed < 7*time.Second || elapsed > 10*time.Second {
+			t.Errorf("it took %v", elapsed)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func (f *reader) keys(s *Server) []key {
 		{"idempotent", both, tools},
 		{"destructive", both, tools},
 		{"confirm", both, confirm},
-		{"on_unknown", both, checked(oneOf(AskUnknown, TellUnknown))},
+		{"on_unknown", both, checked(oneOf(AskUnknown, ReportUnknown))},
 		{"trust", both, truth},
 		{"cache", both, func(n *file.Node) { s.Cache = cache(n) }},
 		{"cache_shared", both, truth},
@@ -59,8 +59,8 @@ func (f *reader) keys(s *Server) []key {
 
 // Values of Server.OnUnknown.
 const (
-	AskUnknown  = "ask"  // a person
-	TellUnknown = "tell" // the model, as in a turn
+	AskUnknown    = "ask"  // a person
+	ReportUnknown = "tell" // the model, as in a turn
 )
 
 // builtins are the servers that the program brings along.

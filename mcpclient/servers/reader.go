@@ -24,8 +24,8 @@ const maxFile = 1 << 20
 //
 //	{"mcpServers": {"todo": {"command": "uvx", "args": ["fastmcp", "run", "server.py"]}}}
 //
-// A file may belong to several programs, so other members beside mcpServers are
-// theirs and are passed over. Within a server nothing is.
+// A file may belong to several programs, so other members alongside mcpServers are theirs and
+// are passed over. Within a server nothing is.
 //
 // It reads the section mcpServers of the configuration file, too, which a schema has
 // judged by then and in which variables are put in.
@@ -33,18 +33,18 @@ type reader struct {
 	folder string // of the file
 	// lookup knows the environment; nil: the object is a section.
 	lookup func(string) (string, bool)
-	taken  map[string]bool // names of servers
+	used   map[string]bool // names of servers
 	faults []config.Fault  // of a file
 }
 
 // newReader returns a reader of the file at path. Relative folders in it are
 // meant from there. Names of others, which other sources have, are taken.
 func newReader(path string, lookup func(string) (string, bool), others []Server) *reader {
-	taken := make(map[string]bool)
+	used := make(map[string]bool)
 	for _, s := range others {
-		taken[s.Name] = true
+		used[s.Name] = true
 	}
-	return &reader{folder: filepath.Dir(path), lookup: lookup, taken: taken}
+	return &reader{folder: filepath.Dir(path), lookup: lookup, used: used}
 }
 
 // fault lists a fault of a file.
@@ -121,10 +121,10 @@ func (f *reader) servers(all *file.Node) (list []Server) {
 		if !check.ServerName(n.Name()) {
 			n.FaultKey("a server's name must be 1 to 64 of A-Z a-z 0-9 _ -")
 		}
-		if f.taken[n.Name()] {
+		if f.used[n.Name()] {
 			n.FaultKey(f.other() + " a server of this name already")
 		}
-		f.taken[n.Name()] = true
+		f.used[n.Name()] = true
 		if !isObject {
 			n.Fault("must be an object")
 			continue

@@ -71,7 +71,7 @@ func TestSecretsForTheScrubber(t *testing.T) {
 }
 
 // A short value cannot be searched for: it would be found in everything. Anyone who set
-// it is told, without the value.
+// it is informed, without the value.
 func TestShortSecrets(t *testing.T) {
 	t.Parallel()
 	w := configtest.World{

@@ -73,10 +73,10 @@ type Server struct {
 	// Policy is what is said of the tools. Results are kept for 1 s to 5 min.
 	tool.Policy `key:"."`
 	// OnUnknown says who learns that nobody knows what became of a call in a workflow:
-	// AskUnknown, which is also what empty means, or TellUnknown.
+	// AskUnknown, which is also what empty means, or ReportUnknown.
 	OnUnknown string `key:"on_unknown"`
 
-	// Identity tells the server for whom its tools are called.
+	// Identity informs the server for whom its tools are called.
 	Identity bool `key:"identity"`
 
 	// Expanded holds what ${VAR} put into URL and Args, where no Secret can hide
@@ -84,8 +84,7 @@ type Server struct {
 	Expanded []config.Secret
 }
 
-// String tells which server it is, and no more: an address or an argument may
-// hold a token.
+// String says which server it is, and no more: an address or an argument may hold a token.
 func (s Server) String() string { return s.Name + " (" + string(s.Transport) + ")" }
 
 // Format writes String whatever the verb is.

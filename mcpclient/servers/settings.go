@@ -46,12 +46,12 @@ func Settings(c *config.Config) config.Section {
 
 // add lists servers, and their names for what looks up only these.
 func add(c *config.Config, servers ...Server) {
-	list, names, tells := config.Bind[List](c), config.Bind[tool.Servers](c), config.Bind[tool.Telling](c)
+	list, names, reporting := config.Bind[List](c), config.Bind[tool.Servers](c), config.Bind[tool.Reporting](c)
 	*list = append(*list, servers...)
 	for _, s := range servers {
 		s.hide(c)
-		if s.OnUnknown == TellUnknown {
-			*tells = append(*tells, s.Name)
+		if s.OnUnknown == ReportUnknown {
+			*reporting = append(*reporting, s.Name)
 		}
 		if !slices.Contains(*names, s.Name) {
 			*names = append(*names, s.Name)

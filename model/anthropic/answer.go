@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// blockCost is what a block counts beside its text, so that many empty ones are
-	// bounded as well.
+	// blockCost is what a block counts alongside its text, so that many empty ones are bounded
+	// as well.
 	blockCost = 64
 	// maxOpen is how many blocks are under way at a time. The API has one; more are
 	// ended, the oldest first, so that finding one stays cheap.
@@ -83,10 +83,10 @@ func (a *answer) Asked(req *chat.ModelRequest) {
 // Over says that message_stop came.
 func (a *answer) Over() bool { return a.over }
 
-// Told says that a stop_reason came.
-func (a *answer) Told() bool { return a.stop != "" }
+// Finished says that a stop_reason came.
+func (a *answer) Finished() bool { return a.stop != "" }
 
-// Note returns what the log tells.
+// Note returns what the log reports.
 func (a *answer) Note() model.Note {
 	n := model.Note{TextLength: a.text, Finish: model.Word(a.stop), Model: a.name, Size: a.size.Size - a.begun*blockCost, Pings: a.pings}
 	if a.hasUsage {
@@ -95,9 +95,9 @@ func (a *answer) Note() model.Note {
 	return n
 }
 
-// Take reads an event. What it is of, its data says; name counts where that does not,
+// Decode reads an event. What it is of, its data says; name counts where that does not,
 // and for errors, whose data may be any.
-func (a *answer) Take(name string, data []byte, c *chat.Chunk) error {
+func (a *answer) Decode(name string, data []byte, c *chat.Chunk) error {
 	if name == "error" {
 		return a.codec.Refuse(0, nil, data)
 	}
@@ -404,7 +404,7 @@ func (p *part) fault() string {
 // call returns the call that p is, with an id that no other has; nil: p is one that came
 // before.
 func (a *answer) call(p *part) *tool.Call {
-	id, again := a.ids.Take(p.id, p.name, p.arguments)
+	id, again := a.ids.Claim(p.id, p.name, p.arguments)
 	if again {
 		return nil
 	}

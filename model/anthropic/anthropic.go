@@ -2,10 +2,9 @@
 // reads answers. What all protocols have in common is in package model.
 //
 // An answer is a list of blocks that open, grow and close by index. Text and
-// thinking are told while they grow; a call is told when it is whole. Thinking
-// has a signature and must come back first in its message, to the model that
-// made it and to no other; without it the API takes no more thinking after
-// calls.
+// thinking are reported while they grow; a call is reported when it is whole. Thinking has a
+// signature and must come back first in its message, to the model that made it and to no other;
+// without it the API takes no more thinking after calls.
 //
 // System prompt and tools are marked for the provider's cache: they are the
 // longest part of a request and the same from step to step.
@@ -56,8 +55,8 @@ func wire() model.Wire {
 	}}
 }
 
-// NewCodec returns the codec of spec. leftOut, which may be nil, is told of tools that
-// are not offered because of their schemas (model.Tools).
+// NewCodec returns the codec of spec. leftOut, which may be nil, is informed of tools that are
+// not offered because of their schemas (model.Tools).
 func NewCodec(spec *model.Spec, leftOut func(name, reason string)) *Codec {
 	c := &Codec{
 		model:         spec.Model,

@@ -19,9 +19,9 @@ const (
 	usualArgument = `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"\"F"} }`
 )
 
-// BenchmarkTake reads one delta. It allocates the text that is handed on, and of a call
+// BenchmarkDecode reads one delta. It allocates the text that is handed on, and of a call
 // nothing but what the pieces grow to.
-func BenchmarkTake(b *testing.B) {
+func BenchmarkDecode(b *testing.B) {
 	for _, bench := range []struct{ name, block, delta string }{
 		{"text", `{"type":"text","text":""}`, usualDelta},
 		{"thinking", `{"type":"thinking","thinking":"","signature":""}`, usualThought},
@@ -30,7 +30,7 @@ func BenchmarkTake(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			a := testCodec(nil).NewAnswer().(*answer)
 			var c chat.Chunk
-			if err := a.Take("", []byte(blockAt("0", bench.block)), &c); err != nil {
+			if err := a.Decode("", []byte(blockAt("0", bench.block)), &c); err != nil {
 				b.Fatal(err)
 			}
 			data := []byte(bench.delta)
@@ -42,7 +42,7 @@ func BenchmarkTake(b *testing.B) {
 				if len(a.open[0].data) > 4096 {
 					a.open[0].data = a.open[0].data[:0]
 				}
-				if err := a.Take("content_block_delta", data, &c); err != nil {
+				if err := a.Decode("content_block_delta", data, &c); err != nil {
 					b.Fatal(err)
 				}
 			}

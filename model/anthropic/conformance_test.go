@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 		New:  New,
 		Open: sse("message_start", `{"type":"message_start","message":{"type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":3}}}`) +
 			sse("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`),
-		Text: delta, Told: ended, Finish: ended + sse("message_stop", `{"type":"message_stop"}`),
+		Text: delta, FinishEvents: ended, Finish: ended + sse("message_stop", `{"type":"message_stop"}`),
 		Idle:       []string{delta(""), sse("new", `{"type":"new"}`)},
 		Pings:      []string{sse("ping", `{"type":"ping"}`), "event: ping\ndata: {}\n\n"},
 		Unreadable: sse("content_block_delta", `{"type":`),

@@ -86,8 +86,8 @@ func readRecording(t *testing.T, file string) recording {
 
 func (rec *recording) events(t *testing.T) []sseEvent { return split(t, strings.NewReader(rec.body)) }
 
-// check compares what was told with what the recording's description expects.
-func (rec *recording) check(t *testing.T, got told) {
+// check compares what was reported with what the recording's description expects.
+func (rec *recording) check(t *testing.T, got decoded) {
 	t.Helper()
 	end := string(got.finish)
 	if got.err != nil {
@@ -119,7 +119,7 @@ func (rec *recording) check(t *testing.T, got told) {
 	}
 }
 
-// Every recorded answer tells what its description expects.
+// Every recorded answer says what its description expects.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	list := recordings(t)
@@ -133,7 +133,7 @@ func TestRecordings(t *testing.T) {
 			if !rec.stream {
 				header := map[string][]string{"X-Should-Retry": {rec.Headers["x-should-retry"]}}
 				r := c.Refuse(rec.Status, header, []byte(rec.body))
-				rec.check(t, told{err: r})
+				rec.check(t, decoded{err: r})
 				if r.Status != rec.Status || r.Member != "" || r.NoRetry != (rec.Headers["x-should-retry"] == "false") {
 					t.Errorf("refusal %+v", r)
 				}
@@ -147,8 +147,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// A stream that breaks off after any event has no end, unless it told why it stopped;
-// what it showed is the beginning of what the whole shows, and no call runs.
+// A stream that breaks off after any event has no end, unless it said why it stopped; what it
+// showed is the beginning of what the whole shows, and no call runs.
 func TestRecordingsCut(t *testing.T) {
 	t.Parallel()
 	for _, rec := range recordings(t) {

@@ -24,7 +24,7 @@ const (
 	messageStop
 	errorEvent
 	pingEvent
-	wholeMessage // a reply that is no stream
+	wholeMessage // a reply that is not a stream
 )
 
 // blockType is what a block of content is of; the zero value, of no type that is known.
@@ -73,7 +73,7 @@ type figures struct{ input, created, read, output int }
 
 // decoder reads the JSON of events. It walks over the tokens itself, because this runs
 // for each delta of each answer: no allocation but the strings that are kept
-// (BenchmarkTake).
+// (BenchmarkDecode).
 type decoder struct {
 	data     []byte // of the event at hand
 	in       bytes.Buffer
@@ -107,8 +107,8 @@ func (d *decoder) decode(data []byte) error {
 	return err
 }
 
-// top reads one event. A value that is no object is taken for a whole message with a
-// fault, so that the reader gets one error and no half event.
+// top reads one event. A value that is not an object is taken for a whole message with a fault,
+// so that the reader gets one error and no half event.
 func (d *decoder) top() error {
 	if d.json.PeekKind() != '{' {
 		d.event.typ, d.mismatch = wholeMessage, true // no event at all

@@ -8,7 +8,7 @@ import (
 
 // The decoder's way over JSON. A value of another kind than asked for is read over and
 // noted in d.mismatch, except null, which is the same as none: whether it matters is
-// known only once the whole event has told its type.
+// known only once the whole event has reported its type.
 
 // object hands each member of the object at hand to read. Null is no members.
 func (d *decoder) object(read field) error {

@@ -40,10 +40,10 @@ func open(t *testing.T, handler http.HandlerFunc, change func(*model.Spec)) *mod
 }
 
 // ask calls m.
-func ask(ctx context.Context, m *model.Model, req *chat.ModelRequest) (got told) {
+func ask(ctx context.Context, m *model.Model, req *chat.ModelRequest) (got decoded) {
 	finish := chat.FinishNone
 	got.err = m.Stream(ctx, req, func(c *chat.Chunk) error {
-		got.take(c)
+		got.add(c)
 		if c.Finish != "" {
 			finish = c.Finish
 		}

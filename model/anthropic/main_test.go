@@ -58,8 +58,8 @@ func split(t testing.TB, r io.Reader) (list []sseEvent) {
 	}
 }
 
-// told is what an answer told.
-type told struct {
+// decoded is what an answer reported.
+type decoded struct {
 	parts    []chat.Part // texts and thoughts joined
 	usage    *chat.Usage
 	finish   chat.Finish
@@ -70,8 +70,8 @@ type told struct {
 	calls    []tool.Call
 }
 
-// take adds a chunk.
-func (a *told) take(c *chat.Chunk) {
+// add adds a chunk.
+func (a *decoded) add(c *chat.Chunk) {
 	for _, p := range c.Parts {
 		n := len(a.parts) - 1
 		switch {
@@ -96,14 +96,14 @@ func (a *told) take(c *chat.Chunk) {
 }
 
 // read gives an answer the events, as the frame does.
-func read(a model.Answer, events []sseEvent) (got told) {
+func read(a model.Answer, events []sseEvent) (got decoded) {
 	defer func() { got.note = a.Note() }()
 	for _, e := range events {
 		var c chat.Chunk
 		data := []byte(e.data)
-		err := a.Take(e.name, data, &c)
+		err := a.Decode(e.name, data, &c)
 		clear(data) // it is valid until Take returns
-		got.take(&c)
+		got.add(&c)
 		if got.err = err; err != nil {
 			return got
 		}
@@ -114,7 +114,7 @@ func read(a model.Answer, events []sseEvent) (got told) {
 	var c chat.Chunk
 	got.err = a.End(&c)
 	if got.err == nil {
-		got.take(&c)
+		got.add(&c)
 	}
 	return got
 }
@@ -128,7 +128,7 @@ func events(data ...string) (list []sseEvent) {
 }
 
 // answerTo reads an answer that is made of these events.
-func answerTo(data ...string) told { return read(testCodec(nil).NewAnswer(), events(data...)) }
+func answerTo(data ...string) decoded { return read(testCodec(nil).NewAnswer(), events(data...)) }
 
 // faultOf names an answer's error as the contract does.
 func faultOf(err error) string {

@@ -177,7 +177,7 @@ func conversation(maker string) []chat.Message {
 	}
 }
 
-// A conversation goes on here, whichever model began it: with what the API takes.
+// A conversation continues here, whichever model began it: with what the API takes.
 func TestConversationsOfOthers(t *testing.T) {
 	t.Parallel()
 	for first := range makers() {

@@ -12,7 +12,7 @@ import (
 )
 
 // errorKind is what the API's types of errors mean, and the status that each comes
-// with (docs.claude.com, "Errors"). In a stream the type alone tells.
+// with (docs.claude.com, "Errors"). In a stream the type alone reports.
 func errorKind(typ string) (model.Kind, int) {
 	switch typ {
 	case "invalid_request_error":
@@ -43,7 +43,7 @@ func errorKind(typ string) (model.Kind, int) {
 const statusOverloaded = 529
 
 // Refuse reads an error. With a status, the status counts, but for what only the
-// message tells.
+// message reports.
 func (c *Codec) Refuse(status int, header http.Header, body []byte) *model.Refusal {
 	typ, code, message := errorOf(body)
 	r := &model.Refusal{Status: status, Type: model.Word(typ), Code: model.Word(code), Message: message, NoRetry: header.Get("X-Should-Retry") == "false"}
@@ -90,7 +90,7 @@ func errorOf(body []byte) (typ, code, message string) {
 }
 
 // kindOfMessage returns what r means, where several faults share a type and the
-// message alone tells which it is.
+// message alone says which it is.
 func kindOfMessage(r *model.Refusal, message string) model.Kind {
 	text := strings.ToLower(message)
 	switch {
@@ -142,5 +142,6 @@ func mentions(text, word string) bool {
 	return regexp.MustCompile(`(^|[^a-z_])` + regexp.QuoteMeta(word) + `($|[^a-z_])`).MatchString(text)
 }
 
-// sets says whether the configuration gave that member: it is not learned away.
+// sets says whether the configuration gave that member: it is not left out because it was
+// refused.
 func (c *Codec) sets(member string) bool { return c.extra.HasPath(member) }

@@ -167,7 +167,7 @@ func (c *Codec) mode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode
 }
 
 // appendThinking appends the thinking, and what depends on it: the temperature, which
-// the API refuses beside it, and the effort, which shares a member with the format.
+// the API refuses alongside it, and the effort, which shares a member with the format.
 func (c *Codec) appendThinking(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
 	switch m {
 	case adaptive:
@@ -205,7 +205,7 @@ func (c *Codec) appendTemperature(b []byte, req *chat.ModelRequest, omit model.O
 }
 
 // appendOutput writes output_config, where effort and format share one object. A form
-// that is no schema has no member in this protocol: the prompt asks for it.
+// that is not a schema has no member in this protocol: the prompt asks for it.
 func (c *Codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
 	effort := ""
 	if t := c.thinking.For(req.Thinking); m != noThinking && t.Tokens == 0 && t.Word != "summary" && !omit.Has(memberEffort) {

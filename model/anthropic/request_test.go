@@ -332,11 +332,11 @@ func TestNamesOfTools(t *testing.T) {
 	}
 }
 
-// A tool whose schema the API would refuse stays away, which somebody is told once.
+// A tool whose schema the API would refuse is left out, which is reported once.
 func TestToolsLeftOut(t *testing.T) {
 	t.Parallel()
-	var told []string
-	c := NewCodec(&model.Spec{Key: "k", Model: "m"}, func(name, _ string) { told = append(told, name) })
+	var got []string
+	c := NewCodec(&model.Spec{Key: "k", Model: "m"}, func(name, _ string) { got = append(got, name) })
 	set := setOf("a", "b", "c")
 	set.Specs[1].InputSchema = jsontext.Value(`{"type":"array"}`)
 	for range 2 {
@@ -345,7 +345,7 @@ func TestToolsLeftOut(t *testing.T) {
 			t.Error(body)
 		}
 	}
-	if diff := cmp.Diff([]string{"b"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"b"}, got); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 	none := &tool.Set{Specs: set.Specs[1:2]}

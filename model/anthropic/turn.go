@@ -218,7 +218,7 @@ func separate(b []byte, start int) []byte {
 }
 
 // appendBlocks appends kept blocks, which the API wants first in their message, and
-// texts. An answer that the model is to go on with must not end in white space.
+// texts. An answer that the model is to continue with must not end in white space.
 func (t *turn) appendBlocks(b []byte, start int, last bool) []byte {
 	blocks := t.blocks
 	if t.thought {

@@ -284,8 +284,8 @@ func TestDriversAgreeOnFaults(t *testing.T) {
 	}
 }
 
-// TestDriversAgreeOnTheNextRequest: what was told of a step goes back unchanged.
-// Parallel calls, of which the first is signed, come in one chunk and in several.
+// TestDriversAgreeOnTheNextRequest: what was reported of a step goes back unchanged. Parallel
+// calls, of which the first is signed, come in one chunk and in several.
 func TestDriversAgreeOnTheNextRequest(t *testing.T) {
 	t.Parallel()
 	call := func(id, args, signature string) string {
@@ -319,8 +319,8 @@ func TestDriversAgreeOnTheNextRequest(t *testing.T) {
 	}
 }
 
-// nextRequest makes a call, answers the calls that it is told of, and returns the
-// body of the next request.
+// nextRequest makes a call, answers the calls that it is reported, and returns the body of the
+// next request.
 func nextRequest(t *testing.T, driver func(Config) (*Model, error), wire string) string {
 	t.Helper()
 	c := &canned{status: 200, body: wire}

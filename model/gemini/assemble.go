@@ -18,7 +18,7 @@ type assembler struct {
 	hasUsage     bool
 	finish       chat.Finish // the latest; of use once the stream has ended
 	reason       string      // the API's word for it
-	model        string      // the name in the answer; empty: not told, or not asked for
+	model        string      // the name in the answer; empty: not reported, or not asked for
 	textLength   int         // of the answer proper
 	called       bool        // a whole call was taken
 	image        bool        // an image was passed over
@@ -29,17 +29,17 @@ type assembler struct {
 // add appends what raw holds to c, which may stay without parts. With the error of an
 // answer that raw ends comes what raw holds, with another one nothing.
 func (a *assembler) add(raw *rawChunk, c *chat.Chunk) error {
-	if err := a.take(raw, c); err != nil {
+	if err := a.merge(raw, c); err != nil {
 		*c = chat.Chunk{Parts: c.Parts[:0]}
 		return err
 	}
 	return a.judge(raw)
 }
 
-// take adds what a chunk says to c. Usage is that of the whole answer so far,
+// merge adds what a chunk says to c. Usage is that of the whole answer so far,
 // so the latest replaces the ones before. The error is one of too large an
 // answer, or of a malformed call.
-func (a *assembler) take(raw *rawChunk, c *chat.Chunk) error {
+func (a *assembler) merge(raw *rawChunk, c *chat.Chunk) error {
 	a.model = raw.model
 	if raw.hasUsage {
 		a.usage, a.hasUsage = raw.usage, true
@@ -109,7 +109,7 @@ func (a *assembler) whole(call *tool.Call, signature string, c *chat.Chunk) erro
 	}
 	a.called = true
 	if call.ID != "" {
-		if _, again := a.ids.Take(call.ID, call.Name, call.Arguments); again {
+		if _, again := a.ids.Claim(call.ID, call.Name, call.Arguments); again {
 			return nil
 		}
 	}
@@ -119,7 +119,7 @@ func (a *assembler) whole(call *tool.Call, signature string, c *chat.Chunk) erro
 }
 
 // judge takes raw's word on how the answer ends. A good ending is only noted:
-// the API may give one and then go on, or think better of it.
+// the API may give one and then continue, or think better of it.
 func (a *assembler) judge(raw *rawChunk) error {
 	if raw.block != "" {
 		a.reason = raw.block
@@ -140,8 +140,8 @@ func (a *assembler) judge(raw *rawChunk) error {
 	return nil
 }
 
-// told says that a reason for the ending came.
-func (a *assembler) told() bool { return a.finish != chat.FinishNone }
+// finished says that a reason for the ending came.
+func (a *assembler) finished() bool { return a.finish != chat.FinishNone }
 
 // end completes an answer whose stream has ended cleanly.
 func (a *assembler) end(c *chat.Chunk) error {
@@ -168,8 +168,8 @@ func (a *assembler) end(c *chat.Chunk) error {
 // imageLeftOut is the text of an answer that is nothing but an image.
 const imageLeftOut = "[image left out]"
 
-// note tells the log of the answer. The API's word for the ending counts only if it
-// gave up: after a good one, what came later went wrong.
+// note reports the log of the answer. The API's word for the ending counts only if it gave up:
+// after a good one, what came later went wrong.
 func (a *assembler) note() model.Note {
 	n := model.Note{TextLength: a.textLength, Size: a.Size, Usage: &a.usage, Model: a.model}
 	if a.finish == chat.FinishNone {

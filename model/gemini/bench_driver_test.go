@@ -53,7 +53,7 @@ func readThrough(src model.Source) error {
 
 // BenchmarkCall is a whole call over loopback, with chunks that the server flushes
 // one by one. The server's and the kernel's work is in the CPU time; floor shows
-// how much that is, by reading the same bytes and throwing them away.
+// how much that is, by reading the same bytes and discarding them.
 func BenchmarkCall(b *testing.B) {
 	chunk := event(usualChunk)
 	url := newServer(b, func(w http.ResponseWriter, _ *http.Request) {
@@ -67,7 +67,7 @@ func BenchmarkCall(b *testing.B) {
 		tr := model.NewTransport(nil)
 		defer tr.CloseIdleConnections()
 		client := &http.Client{Transport: tr}
-		measure(b, func() error { return throwAway(client, url) })
+		measure(b, func() error { return discard(client, url) })
 	})
 	req := &chat.ModelRequest{Messages: []chat.Message{user(chat.Part{Text: "hello"})}}
 	for name, driver := range drivers {
@@ -84,7 +84,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-func throwAway(client *http.Client, url string) error {
+func discard(client *http.Client, url string) error {
 	resp, err := client.Get(url)
 	if err != nil {
 		return err

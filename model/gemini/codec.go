@@ -110,8 +110,8 @@ type answer struct {
 	assembler
 }
 
-// Take implements model.Answer.
-func (a *answer) Take(_ string, data []byte, c *chat.Chunk) error {
+// Decode implements model.Answer.
+func (a *answer) Decode(_ string, data []byte, c *chat.Chunk) error {
 	if err := a.codec.decode(data, &a.raw); err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (a *answer) Take(_ string, data []byte, c *chat.Chunk) error {
 // Over implements model.Answer: the end of a stream is that of the connection.
 func (a *answer) Over() bool { return false }
 
-// Told implements model.Answer.
-func (a *answer) Told() bool { return a.assembler.told() }
+// Finished implements model.Answer.
+func (a *answer) Finished() bool { return a.assembler.finished() }
 
 // End implements model.Answer.
 func (a *answer) End(c *chat.Chunk) error { return a.assembler.end(c) }

@@ -29,9 +29,9 @@ func TestConformance(t *testing.T) {
 			modeltest.Run(t, modeltest.Protocol{
 				Spec: model.Spec{Provider: Provider, Driver: driver, Endpoint: DefaultBaseURL, Model: "gemini-3-flash-preview"},
 				New:  New, Text: textChunk, Finish: finishChunk("STOP"), Unreadable: event("{"),
-				Told:  finishChunk("STOP"),
-				Idle:  []string{event("{}"), event(`{"candidates":[{"content":{"parts":[{"text":""}]}}]}`), event(`{"usageMetadata":{"promptTokenCount":7}}`)},
-				Error: body,
+				FinishEvents: finishChunk("STOP"),
+				Idle:         []string{event("{}"), event(`{"candidates":[{"content":{"parts":[{"text":""}]}}]}`), event(`{"usageMetadata":{"promptTokenCount":7}}`)},
+				Error:        body,
 				ErrorEvent: func(kind model.Kind, message string) string {
 					if e := body(kind, message); e != "" {
 						return event(e)
@@ -45,7 +45,7 @@ func TestConformance(t *testing.T) {
 }
 
 // What goes back goes to the model that made it; calls of others get the sentinel.
-func TestSignaturesOfOthersStayAway(t *testing.T) {
+func TestSignaturesOfOthersAreNotSent(t *testing.T) {
 	t.Parallel()
 	c := defaultCodec(t)
 	c.maker, c.sentinel = "fast/gemini-3", true

@@ -49,8 +49,8 @@ type recording struct {
 	docs   []map[string]any
 }
 
-// TestCorpus serves each recorded answer and compares what the Model tells with a
-// reading of the same file that shares no code with it.
+// TestCorpus serves each recorded answer and compares what the Model reports with a reading of
+// the same file that shares no code with it.
 func TestCorpus(t *testing.T) {
 	recordings := readCorpus(t)
 	if len(recordings) < 9 {
@@ -191,9 +191,9 @@ func mustUnmarshal(t *testing.T, s string, v any) {
 	}
 }
 
-// readIndependently tells what the documents of an answer mean.
-func readIndependently(docs []map[string]any) (*told, fault.Type) {
-	want, reason := new(told), ""
+// readIndependently says what the documents of an answer mean.
+func readIndependently(docs []map[string]any) (*collected, fault.Type) {
+	want, reason := new(collected), ""
 	var open *partial
 	for _, doc := range docs {
 		if e, ok := doc["error"].(map[string]any); ok {
@@ -241,7 +241,7 @@ func errorType(code int) fault.Type {
 	return fault.ModelUnavailable
 }
 
-func readUsage(want *told, doc map[string]any) {
+func readUsage(want *collected, doc map[string]any) {
 	u, _ := doc["usageMetadata"].(map[string]any)
 	if u["promptTokenCount"] == nil {
 		return
@@ -260,7 +260,7 @@ type partial struct {
 	args any
 }
 
-func readPart(want *told, p map[string]any, open *partial) *partial {
+func readPart(want *collected, p map[string]any, open *partial) *partial {
 	if sig, ok := p["thoughtSignature"].(string); ok {
 		want.Signatures = append(want.Signatures, sig)
 	}

@@ -99,7 +99,7 @@ func (d *decoder) literal(want jsontext.Kind) (jsontext.Value, error) {
 	return nil, d.mismatch()
 }
 
-// mismatch tells why the value at hand is not what it should be.
+// mismatch says why the value at hand is not what it should be.
 func (d *decoder) mismatch() error {
 	if err := d.skip(); err != nil {
 		return err // it is not even JSON

@@ -100,7 +100,7 @@ var oddFigures = []string{
 	`1.5`, `5.0`, `"7"`, `-5`, `-0`, `1e300`, `1e3`, `2147483648`, strings.Repeat("9", 10_000), `[]`, `[7]`, `{}`, `{"a":[1]}`, `true`, `null`,
 }
 
-// A figure that cannot be read is left out; those beside it are taken.
+// A figure that cannot be read is left out; those alongside it are taken.
 func TestDecodeOddUsage(t *testing.T) {
 	t.Parallel()
 	var d decoder
@@ -195,8 +195,8 @@ func firstParts(doc map[string]any) []any {
 	return parts
 }
 
-// take feeds pieces of one call to an assembler and returns the whole.
-func take(pieces ...rawCall) (*tool.Call, error) {
+// assemble feeds pieces of one call to an assembler and returns the whole.
+func assemble(pieces ...rawCall) (*tool.Call, error) {
 	a := assembler{tools: new(toolCache)}
 	var c chat.Chunk
 	for i := range pieces {
@@ -242,7 +242,7 @@ func TestPartialCall(t *testing.T) {
 		{"half a code point", []rawArg{arg("$.s", `"\ud83d"`)}, ``},
 	}
 	for _, tt := range tests {
-		got, err := take(rawCall{name: "f", id: "i", willContinue: true}, rawCall{partial: tt.args, willContinue: true}, rawCall{})
+		got, err := assemble(rawCall{name: "f", id: "i", willContinue: true}, rawCall{partial: tt.args, willContinue: true}, rawCall{})
 		if tt.want == "" {
 			if err == nil {
 				t.Errorf("%s: no error, but %s", tt.name, got.Arguments)
@@ -259,13 +259,13 @@ func TestPartialCall(t *testing.T) {
 		many = append(many, arg("$."+name, `"x"`, i < 50))
 		want = append(want, `"`+name+`":"xx"`)
 	}
-	if got, err := take(rawCall{name: "f", partial: many}); err != nil || string(got.Arguments) != "{"+strings.Join(want[:50], ",")+"}" {
+	if got, err := assemble(rawCall{name: "f", partial: many}); err != nil || string(got.Arguments) != "{"+strings.Join(want[:50], ",")+"}" {
 		t.Errorf("many members: %+v, %v", got, err)
 	}
-	if _, err := take(rawCall{name: "f", willContinue: true}, rawCall{name: "g"}); !errors.Is(err, model.ErrMalformedCall) {
+	if _, err := assemble(rawCall{name: "f", willContinue: true}, rawCall{name: "g"}); !errors.Is(err, model.ErrMalformedCall) {
 		t.Errorf("a call inside another: %v", err)
 	}
-	if got, err := take(rawCall{name: "f", willContinue: true}, rawCall{args: jsontext.Value(`{"a":1}`)}); err != nil || string(got.Arguments) != `{"a":1}` {
+	if got, err := assemble(rawCall{name: "f", willContinue: true}, rawCall{args: jsontext.Value(`{"a":1}`)}); err != nil || string(got.Arguments) != `{"a":1}` {
 		t.Errorf("whole arguments in a later piece: %+v, %v", got, err)
 	}
 }

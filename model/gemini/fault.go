@@ -6,8 +6,8 @@ import (
 	"sluice/model"
 )
 
-// finishError tells of an answer that was given up for a reason. It wraps what that
-// means, if it is more than a failure of the service.
+// finishError reports an answer that was given up for a reason. It wraps what that means, if it
+// is more than a failure of the service.
 type finishError struct {
 	reason string
 	means  error

@@ -226,7 +226,7 @@ func TestMaxTokens(t *testing.T) {
 		for _, reason := range []string{"MAX_TOKENS", "CONTINUATION"} {
 			u := serve(t, stream(textChunk("part"), finishChunk(reason)))
 			got, err := ask(t.Context(), open(t, Config{BaseURL: u.URL}))
-			want := &told{Text: "part", Finish: chat.FinishMaxTokens, Usage: chat.Usage{InputTokens: 3, OutputTokens: 5, ThinkingTokens: 7}}
+			want := &collected{Text: "part", Finish: chat.FinishMaxTokens, Usage: chat.Usage{InputTokens: 3, OutputTokens: 5, ThinkingTokens: 7}}
 			if diff := cmp.Diff(want, got, ignoreCounts); diff != "" || err != nil {
 				t.Errorf("told (-want +got):\n%s%v", diff, err)
 			}

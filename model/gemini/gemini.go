@@ -12,7 +12,7 @@
 // API takes (schema.go), once for a set of tools.
 //
 // Facts about the API that are not in its reference were measured, and stand
-// beside the code that relies on them.
+// alongside the code that relies on them.
 package gemini
 
 import (
@@ -97,7 +97,7 @@ func newModel(cfg Config, d driver) (*Model, error) {
 	if err := errors.Join(err, cfg.normalize()); err != nil {
 		return nil, err
 	}
-	c := newCodec(generation{thinking: thinking, levels: levelsOf(cfg.Model), fixed: true, room: roomFor(cfg.Thinking), warm: takesTemperature(cfg.Model)})
+	c := newCodec(generation{thinking: thinking, levels: levelsOf(cfg.Model), fixed: true, room: roomFor(cfg.Thinking), warm: usesTemperature(cfg.Model)})
 	if cfg.Key != "" {
 		c.maker, c.sentinel = model.Spec{Key: cfg.Key, Model: cfg.Model}.Maker(), signs(cfg.Model)
 	}

@@ -92,12 +92,12 @@ func (g *generation) appendThinking(b []byte, level string, omit model.Omit) []b
 	return append(b, '}')
 }
 
-// silent says whether a request tells the model not to think.
+// silent says whether a request asks the model not to think.
 func (g *generation) silent(level string, omit model.Omit) bool {
 	return slices.Contains(g.thinkingOf(level), noBudget) && !omit.Has(noBudget.name)
 }
 
-// noBudget tells Gemini 2 not to think.
+// noBudget asks Gemini 2 not to think.
 var noBudget = setting{"thinkingBudget", "0"}
 
 // temperatureFor returns the temperature that is sent, or nil. A call's own
@@ -155,7 +155,7 @@ func roomFor(thinking string) model.Thinking {
 
 // settingsOf returns what a configured model's requests say.
 func settingsOf(spec model.Spec) (generation, error) {
-	g := generation{maxTokens: spec.MaxTokens, room: spec.Thinking, warm: takesTemperature(spec.Model) && !spec.NoTemperature}
+	g := generation{maxTokens: spec.MaxTokens, room: spec.Thinking, warm: usesTemperature(spec.Model) && !spec.NoTemperature}
 	if g.warm {
 		g.temperature = spec.Temperature
 	}
@@ -205,9 +205,9 @@ func majorOf(name string) int {
 	return n
 }
 
-// takesTemperature says whether a model uses a temperature: from 3.7 on it is ignored,
+// usesTemperature says whether a model uses a temperature: from 3.7 on it is ignored,
 // and announced to become an error.
-func takesTemperature(name string) bool {
+func usesTemperature(name string) bool {
 	m := version.FindStringSubmatch(name)
 	if m == nil {
 		return false

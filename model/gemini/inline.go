@@ -3,7 +3,7 @@ package gemini
 import "bytes"
 
 // An image that a model makes comes as base64 in one event, which may be larger than any
-// event that is read. Nobody is shown it: it is taken away while it is read.
+// event that is read. Nobody is shown it: it is removed while it is read.
 
 // PassOver implements model.PassingOver: it takes the data of inlineData out of line, which
 // may not have come to its end yet, and returns how many bytes are left. The same line may
@@ -63,7 +63,7 @@ func (s *lineScan) close() {
 // write keeps line[from:to].
 func (s *lineScan) write(from, to int) { s.n += copy(s.line[s.n:], s.line[from:to]) }
 
-// str goes over a string, which is a name or a value, and takes an image's data away.
+// str goes over a string, which is a name or a value, and removes an image's data.
 func (s *lineScan) str() {
 	from := s.at + 1
 	to := from

@@ -62,7 +62,7 @@ func open(t *testing.T, driver func(Config) (*Model, error), cfg Config) *Model 
 	return m
 }
 
-// upstream is a Gemini that does as it is told, and remembers what it was asked.
+// upstream is a Gemini that does what was asked of it, and remembers what it was asked.
 type upstream struct {
 	URL     string
 	conns   atomic.Int64   // opened so far
@@ -173,7 +173,7 @@ func status(code int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-// then sends what first does and goes on with next.
+// then sends what first does and continues with next.
 func then(first, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { first(w, r); next(w, r) }
 }
@@ -222,8 +222,8 @@ func googleError(code int, name, message string) string {
 	return `{"error":{"code":` + strconv.Itoa(code) + `,"message":"` + message + `","status":"` + name + `"}}`
 }
 
-// told is what a call handed on, added up.
-type told struct {
+// collected is what a call handed on, added up.
+type collected struct {
 	Text, Thoughts string
 	Calls          []tool.Call
 	Signatures     []string
@@ -233,7 +233,7 @@ type told struct {
 	more           []bool
 }
 
-func (g *told) add(c *chat.Chunk) {
+func (g *collected) add(c *chat.Chunk) {
 	g.chunks++
 	g.more = append(g.more, c.More)
 	if c.Usage != nil {
@@ -255,9 +255,9 @@ func (g *told) add(c *chat.Chunk) {
 	}
 }
 
-// ask makes a call and adds up what it tells.
-func ask(ctx context.Context, m *Model) (*told, error) {
-	g := new(told)
+// ask makes a call and adds up what it reports.
+func ask(ctx context.Context, m *Model) (*collected, error) {
+	g := new(collected)
 	req := &chat.ModelRequest{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "hello"}}}}, Step: 1}
 	err := m.Stream(ctx, req, func(c *chat.Chunk) error { g.add(c); return nil })
 	return g, err
@@ -279,8 +279,8 @@ func wantFault(t *testing.T, err error, want fault.Type) *fault.Error {
 	return e
 }
 
-// ignoreCounts leaves out of a comparison how often told was told.
-var ignoreCounts = cmpopts.IgnoreUnexported(told{})
+// ignoreCounts leaves out of a comparison how often something was reported.
+var ignoreCounts = cmpopts.IgnoreUnexported(collected{})
 
 // quiet swallows what net/http has to say.
 var quiet = log.New(io.Discard, "", 0)

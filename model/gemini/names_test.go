@@ -52,7 +52,7 @@ func TestToolIsCalledByItsOwnName(t *testing.T) {
 	for wire, want := range map[string]string{fitted: own, "plain": "plain", "unknown": "unknown"} {
 		var chunk chat.Chunk
 		event := `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"` + wire + `"}}]}}]}`
-		if err := c.NewAnswer().Take("", []byte(event), &chunk); err != nil {
+		if err := c.NewAnswer().Decode("", []byte(event), &chunk); err != nil {
 			t.Fatal(err)
 		}
 		if got := chunk.Parts[0].Call.Name; got != want {

@@ -29,11 +29,11 @@ type partialCall struct {
 // argNode is a value under construction.
 type argNode struct {
 	kind  jsontext.Kind // '{', '[', '"' or '0' for any other literal; 0: nothing yet
-	names []string      // of an object's members, beside kids
+	names []string      // of an object's members, alongside kids
 	kids  []*argNode
 	at    map[string]int // where each name is; nil while there are few
 	text  []byte         // a string's content, or the literal
-	open  bool           // the string goes on
+	open  bool           // the string continues
 }
 
 // add takes the next piece, and returns by how much that has made p larger.

@@ -58,6 +58,6 @@ type rawArg struct {
 	path string // "$.steps[0].name"
 	// value is a JSON literal: a string, a number, a boolean or null.
 	value jsontext.Value
-	// willContinue says that the string goes on in a later piece.
+	// willContinue says that the string continues in a later piece.
 	willContinue bool
 }

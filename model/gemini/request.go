@@ -118,8 +118,8 @@ func appendParts(b []byte, parts []chat.Part) []byte {
 	return b
 }
 
-// appendPart renders a part. A signature goes back beside exactly the part with
-// which it came: the API refuses a call whose signature is missing.
+// appendPart renders a part. A signature goes back alongside exactly the part with which it
+// came: the API refuses a call whose signature is missing.
 func appendPart(b []byte, p *chat.Part) []byte {
 	switch {
 	case p.Call != nil:
@@ -177,8 +177,8 @@ func appendID(b []byte, id string) []byte {
 	return append(b, ',')
 }
 
-// appendString appends s as a JSON string. The error would tell of bytes that are
-// not UTF-8 and were replaced.
+// appendString appends s as a JSON string. The error would report bytes that are not UTF-8 and
+// were replaced.
 func appendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b

@@ -31,17 +31,17 @@ func convertSchema(schema jsontext.Value) []byte {
 	}
 	c := &converter{root: schema, refs: []string{"#"}, targets: map[string]jsontext.Value{}}
 	node := c.resolve(root)
-	if !takesArguments(node) {
+	if !hasArguments(node) {
 		return nil
 	}
 	node.set("type", jsontext.Value(`"object"`)) // the API answers 400 to anything else
 	return c.node(nil, node)
 }
 
-// takesArguments says whether a schema allows an object with members. A
+// hasArguments says whether a schema allows an object with members. A
 // declaration without parameters stands for the others: the API refuses an
 // object without properties.
-func takesArguments(n object) bool {
+func hasArguments(n object) bool {
 	for _, name := range []string{"properties", "additionalProperties", "anyOf", "oneOf"} {
 		switch v := n.get(name); {
 		case name == "properties" && v.Kind() == '{':
@@ -102,7 +102,7 @@ func (c *converter) node(b []byte, n object) []byte {
 }
 
 // resolve returns n with its $ref replaced by what it points to and its allOf
-// merged into it. The members beside a $ref win.
+// merged into it. The members alongside a $ref win.
 func (c *converter) resolve(n object) object {
 	for n.has("$ref") {
 		ref := unquote(n.get("$ref"))

@@ -50,19 +50,19 @@ const maxHint = 200
 // description writes the description, with hints behind it.
 func (w *writer) description(n object) {
 	s := unquote(n.get("description"))
-	var told []string
+	var got []string
 	for _, name := range hints() {
 		v := n.get(name)
 		switch k := v.Kind(); {
 		case len(v) > maxHint:
 		case k == '"':
-			told = append(told, name+": "+unquote(v))
+			got = append(got, name+": "+unquote(v))
 		case k == '0', name == "default" && len(v) > 0 && k != 'n':
-			told = append(told, name+": "+string(v))
+			got = append(got, name+": "+string(v))
 		}
 	}
-	if len(told) > 0 {
-		s = strings.TrimSpace(s + " (" + strings.Join(told, ", ") + ")")
+	if len(got) > 0 {
+		s = strings.TrimSpace(s + " (" + strings.Join(got, ", ") + ")")
 	}
 	if s != "" {
 		w.key("description")

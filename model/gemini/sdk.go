@@ -34,7 +34,7 @@ func overSDK(client *genai.Client) driver {
 // thinking models: its types have no thoughts, signatures, ids and schemas, it puts
 // the key into the URL, and it takes a stream that was cut for one that ended. So
 // underneath it, in its transport, our own way talks to the service, and what
-// the SDK cannot carry is kept beside it (sdkTransport, pump).
+// the SDK cannot carry is kept alongside it (sdkTransport, pump).
 type sdk struct {
 	rest   *rest
 	client *genai.Client
@@ -71,11 +71,11 @@ func (s *sdkStream) Next(c *chat.Chunk) error {
 // End implements model.Stream.
 func (s *sdkStream) End(c *chat.Chunk) error { return s.assembler.end(c) }
 
-// Listen has p told of comments.
+// Listen has p informed of comments.
 func (s *sdkStream) Listen(p model.Pinged) { s.pump.upstream.events.Listen(p) }
 
-// Told implements model.Stream.
-func (s *sdkStream) Told() bool { return s.assembler.told() }
+// Finished implements model.Stream.
+func (s *sdkStream) Finished() bool { return s.assembler.finished() }
 
 // Note implements model.Stream.
 func (s *sdkStream) Note() model.Note { return s.assembler.note() }
@@ -103,7 +103,7 @@ func (s *sdk) open(ctx context.Context, req *chat.ModelRequest, body *model.Body
 	if a.pump.err != nil {
 		return nil, a.pump.err
 	}
-	_, err = a.step() // the SDK tells only now why it did not even ask
+	_, err = a.step() // the SDK reports only now why it did not even ask
 	return nil, ofSDK(err)
 }
 

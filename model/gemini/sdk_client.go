@@ -18,7 +18,7 @@ import (
 // Left alone, v0.20.1 also dials generativelanguage.googleapis.com over gRPC, for
 // its cache client, and keeps trying; Client.Close forgets that connection and its
 // goroutines. So it gets a pool without connections, which google.golang.org/api
-// takes beside an HTTP client only unchecked.
+// takes alongside an HTTP client only unchecked.
 func newSDKClient(t http.RoundTripper) (*genai.Client, error) {
 	return genai.NewClient(context.Background(),
 		option.WithAPIKey("unused"),

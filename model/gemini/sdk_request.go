@@ -91,5 +91,5 @@ func sdkPart(p *chat.Part) genai.Part {
 // otherwise.
 func sdkText(s string) genai.Text { return genai.Text(validUTF8(s)) }
 
-// validUTF8 replaces what is no UTF-8, which the SDK refuses to send.
+// validUTF8 replaces what is not UTF-8, which the SDK refuses to send.
 func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

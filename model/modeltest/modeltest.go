@@ -1,6 +1,6 @@
 // Package modeltest checks that a model keeps what all configured models do alike,
-// whatever their protocol: what is retried, what the breaker is told, which error the
-// caller gets, and what a service may send that does no harm.
+// whatever their protocol: what is retried, what the breaker receives, which error the caller
+// gets, and what a service may send that does no harm.
 package modeltest
 
 import (
@@ -31,9 +31,9 @@ type Protocol struct {
 	Text func(s string) string
 	// Finish are the events of a good end. An answer without them was cut.
 	Finish string
-	// Told are the events which tell how an answer ends, without those that may be behind
-	// them. Empty: the protocol has nothing behind them.
-	Told string
+	// FinishEvents are the events which say how an answer ends, without those that may be behind them.
+	// Empty: the protocol has nothing behind them.
+	FinishEvents string
 	// Idle are events that carry nothing of an answer, such as an empty delta.
 	Idle []string
 	// Pings are events that say that the service lives, and nothing else; the suite adds
@@ -59,13 +59,13 @@ const (
 	key     = "sk-1234567890abcdef"
 )
 
-// Told is what a call handed on.
-type Told struct {
-	Text   string
-	Usage  chat.Usage
-	Finish chat.Finish
-	Err    error
-	Took   time.Duration
+// Outcome is what a call handed on.
+type Outcome struct {
+	Text    string
+	Usage   chat.Usage
+	Finish  chat.Finish
+	Err     error
+	Elapsed time.Duration
 }
 
 // Open makes the model of p that talks to s.
@@ -84,26 +84,26 @@ func (p Protocol) open(t *testing.T, s *Service) *model.Model {
 }
 
 // Ask makes a call of m.
-func Ask(ctx context.Context, m *model.Model) (told Told) {
+func Ask(ctx context.Context, m *model.Model) (got Outcome) {
 	req := &chat.ModelRequest{Step: 1, Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "hello"}}}}}
 	start := time.Now()
-	told.Err = m.Stream(ctx, req, func(c *chat.Chunk) error {
+	got.Err = m.Stream(ctx, req, func(c *chat.Chunk) error {
 		for _, part := range c.Parts {
 			if part.Call == nil && !part.Thought {
-				told.Text += part.Text
+				got.Text += part.Text
 			}
 		}
 		if c.Usage != nil {
-			told.Usage = *c.Usage
+			got.Usage = *c.Usage
 		}
-		told.Finish = c.Finish
+		got.Finish = c.Finish
 		return nil
 	})
-	told.Took = time.Since(start)
-	return told
+	got.Elapsed = time.Since(start)
+	return got
 }
 
-// Verdicts that the breaker is told.
+// Verdicts that the breaker is reported.
 const (
 	success = iota
 	failure
@@ -119,7 +119,7 @@ type row struct {
 	verdict  int        // of the last attempt; those before it have failed
 	requests int
 	wait     time.Duration // RetryAfter; 0: not looked at
-	took     time.Duration // at least; with exact, no more either
+	elapsed  time.Duration // at least; with exact, no more either
 	exact    bool
 }
 
@@ -153,11 +153,11 @@ func (p Protocol) check(t *testing.T, r row) {
 		t.Fatal(err)
 	}
 	done(breaker.Failure, nil)
-	told := Ask(t.Context(), m)
-	if told.Text != r.text {
-		t.Errorf("text %q, want %q", told.Text, r.text)
+	got := Ask(t.Context(), m)
+	if got.Text != r.text {
+		t.Errorf("text %q, want %q", got.Text, r.text)
 	}
-	r.checkEnd(t, told)
+	r.checkEnd(t, got)
 	if n := len(s.Requests()); n != r.requests {
 		t.Errorf("%d requests, want %d", n, r.requests)
 	}
@@ -165,8 +165,8 @@ func (p Protocol) check(t *testing.T, r row) {
 	if got := m.Breaker().Snapshot().FailureCount; got != want {
 		t.Errorf("the breaker counts %d failures, want %d", got, want)
 	}
-	if told.Took < r.took || r.exact && told.Took != r.took {
-		t.Errorf("took %v, want %v", told.Took, r.took)
+	if got.Elapsed < r.elapsed || r.exact && got.Elapsed != r.elapsed {
+		t.Errorf("took %v, want %v", got.Elapsed, r.elapsed)
 	}
 	if n := s.Open(); n != 0 {
 		t.Errorf("%d replies were not closed", n)
@@ -174,18 +174,18 @@ func (p Protocol) check(t *testing.T, r row) {
 }
 
 // checkEnd checks what ended an answer: its finish, or the error of the row.
-func (r row) checkEnd(t *testing.T, told Told) {
-	e, isFault := errors.AsType[*fault.Error](told.Err)
+func (r row) checkEnd(t *testing.T, got Outcome) {
+	e, isFault := errors.AsType[*fault.Error](got.Err)
 	switch {
 	case r.want == "":
-		if told.Err != nil {
-			t.Fatalf("error = %v", told.Err)
+		if got.Err != nil {
+			t.Fatalf("error = %v", got.Err)
 		}
-		if told.Finish == chat.FinishNone {
+		if got.Finish == chat.FinishNone {
 			t.Error("the end was not told")
 		}
 	case !isFault || e.Type != r.want || e.Service != "model:fast":
-		t.Fatalf("error = %v (%+v), want %s of model:fast", told.Err, e, r.want)
+		t.Fatalf("error = %v (%+v), want %s of model:fast", got.Err, e, r.want)
 	case r.wait != 0 && e.RetryAfter != r.wait:
 		t.Errorf("retry after %v, want %v", e.RetryAfter, r.wait)
 	}
@@ -196,8 +196,8 @@ func (p Protocol) whole() Reply { return Reply{Pieces: []string{p.Open, p.Text("
 
 func (p Protocol) oneHeader(t *testing.T) {
 	s := &Service{Replies: []Reply{p.whole()}}
-	if told := Ask(chat.WithRequestID(t.Context(), "req_1"), p.open(t, s)); told.Err != nil {
-		t.Fatal(told.Err)
+	if got := Ask(chat.WithRequestID(t.Context(), "req_1"), p.open(t, s)); got.Err != nil {
+		t.Fatal(got.Err)
 	}
 	r := s.Requests()[0]
 	found := strings.Count(r.URL+r.Body, key)
@@ -218,9 +218,9 @@ func (p Protocol) leave(t *testing.T) {
 	m := p.open(t, s)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(time.Second, func() { cancel(fault.ErrClientGone) })
-	told := Ask(ctx, m)
-	if !errors.Is(told.Err, fault.ErrClientGone) || told.Took != time.Second || s.Open() != 0 {
-		t.Errorf("error = %v after %v, %d replies open", told.Err, told.Took, s.Open())
+	got := Ask(ctx, m)
+	if !errors.Is(got.Err, fault.ErrClientGone) || got.Elapsed != time.Second || s.Open() != 0 {
+		t.Errorf("error = %v after %v, %d replies open", got.Err, got.Elapsed, s.Open())
 	}
 	if n := m.Breaker().Snapshot().FailureCount; n != 0 {
 		t.Errorf("%d failures", n)
@@ -230,16 +230,16 @@ func (p Protocol) leave(t *testing.T) {
 // secrets has a service repeat the key.
 func (p Protocol) secrets(t *testing.T) {
 	body := p.Error(model.KindRejected, "the key "+key+" is not known")
-	told := Ask(t.Context(), p.open(t, &Service{Replies: []Reply{{Status: 400, Pieces: []string{body}}}}))
-	if told.Err == nil || strings.Contains(told.Err.Error(), key) {
-		t.Errorf("error = %v", told.Err)
+	got := Ask(t.Context(), p.open(t, &Service{Replies: []Reply{{Status: 400, Pieces: []string{body}}}}))
+	if got.Err == nil || strings.Contains(got.Err.Error(), key) {
+		t.Errorf("error = %v", got.Err)
 	}
 }
 
 func (p Protocol) hugeError(t *testing.T) {
 	s := &Service{Replies: []Reply{{Status: 400, Pieces: []string{strings.Repeat("x", 1<<20)}}}}
-	if told := Ask(t.Context(), p.open(t, s)); told.Err == nil || s.Read() > 64<<10 {
-		t.Errorf("error = %v after %d bytes", told.Err, s.Read())
+	if got := Ask(t.Context(), p.open(t, s)); got.Err == nil || s.Read() > 64<<10 {
+		t.Errorf("error = %v after %d bytes", got.Err, s.Read())
 	}
 }
 
@@ -248,8 +248,8 @@ func (p Protocol) learned(t *testing.T) {
 	s := &Service{Replies: []Reply{{Status: 400, Pieces: []string{p.Unknown}}, p.whole()}}
 	m := p.open(t, s)
 	for range 2 {
-		if told := Ask(t.Context(), m); told.Err != nil || told.Text != "hello" {
-			t.Fatalf("told %+v", told)
+		if got := Ask(t.Context(), m); got.Err != nil || got.Text != "hello" {
+			t.Fatalf("told %+v", got)
 		}
 	}
 	sent := s.Requests()
@@ -263,7 +263,7 @@ func (p Protocol) learned(t *testing.T) {
 		t.Errorf("learned %v, want %s", m.Learned().Omit(), p.Member)
 	}
 	again := &Service{Replies: []Reply{{Status: http.StatusBadRequest, Pieces: []string{p.Unknown}}}}
-	if told := Ask(t.Context(), p.open(t, again)); told.Err == nil || len(again.Requests()) != 2 {
-		t.Errorf("refused for good: %v after %d requests", told.Err, len(again.Requests()))
+	if got := Ask(t.Context(), p.open(t, again)); got.Err == nil || len(again.Requests()) != 2 {
+		t.Errorf("refused for good: %v after %d requests", got.Err, len(again.Requests()))
 	}
 }

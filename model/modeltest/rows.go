@@ -54,11 +54,11 @@ func (p Protocol) refusals() (rows []row) {
 	return append(rows,
 		row{name: "nobody listens", replies: []Reply{{Refused: ErrBroken}}, want: fault.ModelUnavailable, verdict: failure, requests: 1 + retries},
 		row{name: "500 with HTML", replies: []Reply{{Status: 500, Pieces: []string{"<html>down</html>"}}}, want: fault.ModelUnavailable, verdict: failure, requests: 1 + retries},
-		row{name: "400 whose body hangs", replies: []Reply{{Status: 400, Pieces: []string{`{"error":`}, End: ErrHang}}, want: fault.ModelError, verdict: neither, requests: 1, took: first, exact: true},
+		row{name: "400 whose body hangs", replies: []Reply{{Status: 400, Pieces: []string{`{"error":`}, End: ErrHang}}, want: fault.ModelError, verdict: neither, requests: 1, elapsed: first, exact: true},
 	)
 }
 
-// waits are refusals that tell when to come again. The longest that is told counts.
+// waits are refusals that say when to come again. The longest that is reported counts.
 func (p Protocol) waits() []row {
 	after := func(status int, header map[string]string, message string) Reply {
 		r := Reply{Status: status, Header: header}
@@ -67,8 +67,8 @@ func (p Protocol) waits() []row {
 		}
 		return r
 	}
-	again := func(name string, reply Reply, took time.Duration) row {
-		return row{name: name, replies: []Reply{reply, p.whole()}, text: "hello", verdict: success, requests: 2, took: took}
+	again := func(name string, reply Reply, elapsed time.Duration) row {
+		return row{name: name, replies: []Reply{reply, p.whole()}, text: "hello", verdict: success, requests: 2, elapsed: elapsed}
 	}
 	limited := func(name string, reply Reply, wait time.Duration) row {
 		return row{name: name, replies: []Reply{reply}, want: fault.ModelRateLimited, verdict: neither, requests: 1, wait: wait}
@@ -159,8 +159,8 @@ func (p Protocol) streams() []row {
 // silences are answers that keep one waiting. Only what carries a part of the answer
 // is a sign of life.
 func (p Protocol) silences() []row {
-	silent := func(name, text string, took time.Duration, reply Reply) row {
-		return row{name: name, replies: []Reply{reply}, text: text, want: fault.Timeout, verdict: failure, requests: 1, took: took, exact: true}
+	silent := func(name, text string, elapsed time.Duration, reply Reply) row {
+		return row{name: name, replies: []Reply{reply}, text: text, want: fault.Timeout, verdict: failure, requests: 1, elapsed: elapsed, exact: true}
 	}
 	rows := []row{
 		silent("silent", "", first, Reply{End: ErrHang}),
@@ -177,7 +177,7 @@ func (p Protocol) silences() []row {
 	}
 	slow.Pieces[0] = p.Open + slow.Pieces[0]
 	slow.Pieces = append(slow.Pieces, p.Finish)
-	return append(rows, row{name: "slow", replies: []Reply{slow}, text: "hello", verdict: success, requests: 1, took: 54 * time.Second, exact: true})
+	return append(rows, row{name: "slow", replies: []Reply{slow}, text: "hello", verdict: success, requests: 1, elapsed: 54 * time.Second, exact: true})
 }
 
 // pings are answers of a service that says that it lives. That puts off the end of the wait
@@ -188,36 +188,36 @@ func (p Protocol) pings() (rows []row) {
 		name := fmt.Sprint("ping ", i, " ")
 		rows = append(rows,
 			row{name: name + "before an answer", replies: []Reply{{Pieces: append(append([]string{p.Open}, pings...), p.Text("hello"), p.Finish), Pause: time.Second}},
-				text: "hello", verdict: success, requests: 1, took: 103 * time.Second, exact: true},
+				text: "hello", verdict: success, requests: 1, elapsed: 103 * time.Second, exact: true},
 			row{name: name + "and nothing else", replies: []Reply{{Pieces: append([]string{p.Open}, pings...), Pause: time.Second, End: ErrHang}},
-				want: fault.Timeout, verdict: failure, requests: 1, took: 101*time.Second + first, exact: true},
+				want: fault.Timeout, verdict: failure, requests: 1, elapsed: 101*time.Second + first, exact: true},
 			row{name: name + "behind text", replies: []Reply{{Pieces: append([]string{p.Open, p.Text("hello")}, pings...), Pause: 900 * time.Millisecond}},
-				text: "hello", want: fault.Timeout, verdict: failure, requests: 1, took: 1800*time.Millisecond + idle, exact: true})
+				text: "hello", want: fault.Timeout, verdict: failure, requests: 1, elapsed: 1800*time.Millisecond + idle, exact: true})
 	}
 	return rows
 }
 
-// endings are answers whose end was told. What may follow is waited for a moment, and is
+// endings are answers whose end was reported. What may follow is waited for a moment, and is
 // not missed if it does not come.
 func (p Protocol) endings() []row {
-	if p.Told == "" {
+	if p.FinishEvents == "" {
 		return nil
 	}
-	told := func(name string, took time.Duration, end error, more ...string) row {
-		reply := Reply{Pieces: append([]string{p.Open, p.Text("hello"), p.Told}, more...), End: end}
+	wrap := func(name string, elapsed time.Duration, end error, more ...string) row {
+		reply := Reply{Pieces: append([]string{p.Open, p.Text("hello"), p.FinishEvents}, more...), End: end}
 		if len(more) > 0 {
 			reply.Pause = time.Second
-			took += 3 * time.Second
+			elapsed += 3 * time.Second
 		}
-		return row{name: "end told, then " + name, replies: []Reply{reply}, text: "hello", verdict: success, requests: 1, took: took, exact: true}
+		return row{name: "end told, then " + name, replies: []Reply{reply}, text: "hello", verdict: success, requests: 1, elapsed: elapsed, exact: true}
 	}
-	failed := told("an error", time.Second, nil, p.ErrorEvent(model.KindServer, "busy"))
+	failed := wrap("an error", time.Second, nil, p.ErrorEvent(model.KindServer, "busy"))
 	failed.want, failed.verdict = fault.ModelUnavailable, failure
 	return []row{
-		told("silence", 2*time.Second, ErrHang),
-		told("a break", 0, ErrBroken),
-		told("the end of the connection", 0, nil),
-		told("pings", 2*time.Second, ErrHang, slices.Repeat([]string{": ping\n\n"}, 100)...),
+		wrap("silence", 2*time.Second, ErrHang),
+		wrap("a break", 0, ErrBroken),
+		wrap("the end of the connection", 0, nil),
+		wrap("pings", 2*time.Second, ErrHang, slices.Repeat([]string{": ping\n\n"}, 100)...),
 		failed,
 	}
 }

@@ -26,7 +26,7 @@ type Reply struct {
 	End error
 }
 
-// ErrHang is the End of a reply that goes on without a further byte.
+// ErrHang is the End of a reply that continues without a further byte.
 var ErrHang = errors.New("hang")
 
 // Request is what the service was sent.

@@ -33,7 +33,7 @@ var (
 	_ model.Asker  = (*chatAnswer)(nil)
 )
 
-// newChat returns a codec. leftOut is told of each tool that cannot be sent.
+// newChat returns a codec. leftOut is informed of each tool that cannot be sent.
 func newChat(spec model.Spec, leftOut func(name, reason string)) *Chat {
 	return &Chat{
 		spec:      spec,
@@ -59,7 +59,8 @@ func (c *Chat) NewAnswer() model.Answer {
 // has for them.
 //
 // Of two names of which one begins the other the longer must stand first (beginsWith). A
-// member that the configuration sets itself is never learned away: see unset.
+// member that the configuration sets itself is never left out because it was refused: see
+// unset.
 func chatLearnable() []string {
 	return []string{
 		"stream_options", "temperature", "reasoning_effort", maxCompletionTokens, maxTokens,

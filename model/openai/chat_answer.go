@@ -72,19 +72,19 @@ func (a *chatAnswer) Reset() {
 // Over implements model.Answer.
 func (a *chatAnswer) Over() bool { return a.over }
 
-// Told implements model.Answer: a finish reason came.
-func (a *chatAnswer) Told() bool { return a.finish != "" }
+// Finished implements model.Answer: a finish reason came.
+func (a *chatAnswer) Finished() bool { return a.finish != "" }
 
 // Note implements model.Answer.
 func (a *chatAnswer) Note() model.Note {
 	return model.Note{TextLength: a.text, Finish: model.Word(a.finish), Model: a.model, Size: a.budget.Size}
 }
 
-// Take implements model.Answer.
+// Decode implements model.Answer.
 //
 // An event named error holds an error whatever its data look like. Data that are empty, as
 // some servers send to keep a connection open, say nothing.
-func (a *chatAnswer) Take(name string, data []byte, c *chat.Chunk) error {
+func (a *chatAnswer) Decode(name string, data []byte, c *chat.Chunk) error {
 	data = bytes.TrimSpace(data)
 	switch {
 	case name == "error":
@@ -105,17 +105,17 @@ func (a *chatAnswer) Whole(body []byte, c *chat.Chunk) error {
 	if err := a.read(body, true, c); err != nil {
 		return err
 	}
-	if !a.chunk.taken {
+	if !a.chunk.chosen {
 		return model.ErrUnreadable
 	}
 	a.over = true
 	return nil
 }
 
-// read takes a chunk, or a whole answer. An error in it is told after what stands
-// beside it was taken.
+// read takes a chunk, or a whole answer. An error in it is reported after what stands alongside
+// it was taken.
 //
-// A chunk can hold text and an error beside it; the text has been handed on by then.
+// A chunk can hold text and an error alongside it; the text has been handed on by then.
 func (a *chatAnswer) read(data []byte, whole bool, c *chat.Chunk) error {
 	ch := &a.chunk
 	a.largest = max(a.largest, len(data))
@@ -124,8 +124,8 @@ func (a *chatAnswer) read(data []byte, whole bool, c *chat.Chunk) error {
 		a.usage, a.hasUsage = ch.usage, true
 		c.Usage = &a.usage
 	}
-	if err == nil && ch.taken {
-		err = a.take(&ch.choice, c)
+	if err == nil && ch.chosen {
+		err = a.decodeChoice(&ch.choice, c)
 	}
 	switch {
 	case ch.failure != nil:
@@ -153,11 +153,11 @@ func (a *chatAnswer) named(name []byte) {
 	a.model = string(name)
 }
 
-// take takes choice 0 of a chunk.
+// decodeChoice takes choice 0 of a chunk.
 //
 // What counts for the budget is all that the answer makes us keep, so that a server which
 // never ends is stopped by size.
-func (a *chatAnswer) take(ch *chatChoice, c *chat.Chunk) error {
+func (a *chatAnswer) decodeChoice(ch *chatChoice, c *chat.Chunk) error {
 	for i := range ch.thought {
 		if len(ch.thought[i]) > 0 {
 			a.say(c, ch.thought[i], true)
@@ -177,7 +177,7 @@ func (a *chatAnswer) take(ch *chatChoice, c *chat.Chunk) error {
 		}
 	}
 	for i := range ch.calls {
-		a.budget.Size += a.calls.take(&ch.calls[i])
+		a.budget.Size += a.calls.add(&ch.calls[i])
 	}
 	a.finished(ch.finish)
 	return a.budget.Grow(0)
@@ -189,7 +189,7 @@ func (a *chatAnswer) content(b []byte, c *chat.Chunk) {
 		a.say(c, b, false)
 		return
 	}
-	a.think.take(b, func(b []byte, thought bool) { a.say(c, b, thought) })
+	a.think.split(b, func(b []byte, thought bool) { a.say(c, b, thought) })
 }
 
 // say hands text on.
@@ -260,7 +260,7 @@ func (a *chatAnswer) End(c *chat.Chunk) error {
 	return nil
 }
 
-// appendCalls hands the calls on under our names, with ids that tell them apart.
+// appendCalls hands the calls on under our names, with ids that distinguish them.
 //
 // Ids that are missing or another call's are replaced; names go back from the form that
 // was sent to ours.
@@ -271,7 +271,7 @@ func (a *chatAnswer) appendCalls(c *chat.Chunk, calls []chatCall) {
 	names := a.codec.tools.Names(a.tools)
 	for i := range calls {
 		call := &calls[i]
-		id, again := a.ids.Take(string(call.id), string(call.name), call.args)
+		id, again := a.ids.Claim(string(call.id), string(call.name), call.args)
 		if again {
 			continue
 		}

@@ -27,8 +27,8 @@ func toEvents(chunks ...string) (events []event) {
 	return events
 }
 
-// summary tells an answer in one line.
-func summary(h heard) string {
+// summary reports an answer in one line.
+func summary(h observed) string {
 	s := h.text
 	if h.thoughts != "" {
 		s = "(" + h.thoughts + ")" + s
@@ -104,7 +104,7 @@ func TestChatAnswers(t *testing.T) {
 	answer := codec.NewAnswer()
 	for _, tt := range tests {
 		answer.Reset()
-		h := hear(answer, toEvents(tt.chunks...))
+		h := observe(answer, toEvents(tt.chunks...))
 		if got := summary(h); got != tt.want {
 			t.Errorf("%s: %q (%v), want %q", tt.name, got, h.err, tt.want)
 		}
@@ -121,7 +121,7 @@ func TestChatErrorEvents(t *testing.T) {
 		"event: error\ndata: {\"type\":\"invalid_request_error\"}\n\n":           "model_error",
 		"event: error\ndata: broken\n\n":                                         "model_unavailable",
 	} {
-		h := hear(codec.NewAnswer(), splitBytes([]byte("data: "+says(`"content":"a"`)+"\n\n"+wire)))
+		h := observe(codec.NewAnswer(), splitBytes([]byte("data: "+says(`"content":"a"`)+"\n\n"+wire)))
 		if got := summary(h); got != "a | error "+want {
 			t.Errorf("%q: %q, want %s", wire, got, want)
 		}
@@ -140,13 +140,13 @@ func TestChatWholeAnswer(t *testing.T) {
 		`<html>`: " | error model_unavailable",
 	} {
 		answer := codec.NewAnswer()
-		var h heard
+		var h observed
 		var c chat.Chunk
 		if h.err = answer.Whole([]byte(body), &c); h.err == nil {
-			h.take(&c)
+			h.add(&c)
 			h.err = answer.End(&c)
 		}
-		h.take(&c)
+		h.add(&c)
 		if got := summary(h); got != want {
 			t.Errorf("%s: %q (%v), want %q", body, got, h.err, want)
 		}
@@ -177,7 +177,7 @@ func TestChatThinkTags(t *testing.T) {
 				chunks = append(chunks, says(`"content":`+string(model.AppendString(nil, tt.content[at:min(at+step, len(tt.content))]))))
 			}
 			answer.Reset()
-			if got := summary(hear(answer, toEvents(append(chunks, stop)...))); got != tt.want {
+			if got := summary(observe(answer, toEvents(append(chunks, stop)...))); got != tt.want {
 				t.Errorf("%s, %d bytes a chunk, %q: %q, want %q", tt.mode, step, tt.content, got, tt.want)
 			}
 		}
@@ -204,7 +204,7 @@ func TestChatUsage(t *testing.T) {
 	codec := testChat(t, model.Spec{})
 	for _, tt := range tests {
 		chunks := append([]string{says(`"content":"eight by"`)}, strings.Split(tt.chunks, "\n")...)
-		h := hear(codec.NewAnswer(), toEvents(append(chunks, done)...))
+		h := observe(codec.NewAnswer(), toEvents(append(chunks, done)...))
 		want := &tt.want
 		if tt.want == (chat.Usage{}) {
 			want = nil
@@ -221,36 +221,36 @@ func TestChatAnswersOutOfBounds(t *testing.T) {
 	call := func(args string) string {
 		return says(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":` + string(model.AppendString(nil, args)) + `}}]`)
 	}
-	malformed := func(t *testing.T, h heard) {
+	malformed := func(t *testing.T, h observed) {
 		if !errors.Is(h.err, model.ErrMalformedCall) {
 			t.Errorf("%v, want a malformed call", h.err)
 		}
 	}
 	tests := map[string]struct {
 		chunks []string
-		check  func(t *testing.T, h heard)
+		check  func(t *testing.T, h observed)
 	}{
 		"arguments that are an array":         {[]string{call(`[]`), stop}, malformed},
 		"arguments that are a number":         {[]string{call(`5`), stop}, malformed},
 		"arguments that are JSON in a string": {[]string{call(`"{\"a\":1}"`), stop}, malformed},
 		"arguments nested 10,000 deep":        {[]string{call(strings.Repeat(`{"a":`, 10001) + `1` + strings.Repeat(`}`, 10001)), stop}, malformed},
 		"no name":                             {[]string{says(`"tool_calls":[{"id":"a","function":{"arguments":"{}"}}]`), stop}, malformed},
-		"a chunk nested 10,000 deep": {[]string{strings.Repeat(`[`, 10001)}, func(t *testing.T, h heard) {
+		"a chunk nested 10,000 deep": {[]string{strings.Repeat(`[`, 10001)}, func(t *testing.T, h observed) {
 			if !errors.Is(h.err, model.ErrUnreadable) {
 				t.Error(h.err)
 			}
 		}},
-		"an id of 1 MiB": {[]string{says(`"tool_calls":[{"id":"` + strings.Repeat("i", 1<<20) + `","function":{"name":"f"}}]`), stop}, func(t *testing.T, h heard) {
+		"an id of 1 MiB": {[]string{says(`"tool_calls":[{"id":"` + strings.Repeat("i", 1<<20) + `","function":{"name":"f"}}]`), stop}, func(t *testing.T, h observed) {
 			if h.err != nil || len(h.calls) != 1 || !model.NineLetters(h.calls[0].ID) {
 				t.Errorf("%v, %d calls", h.err, len(h.calls))
 			}
 		}},
-		"a call of 3 MiB": {[]string{call(`{"a":"` + strings.Repeat("x", 1<<20)), call(strings.Repeat("x", 1<<20)), call(strings.Repeat("x", 1<<20)), stop}, func(t *testing.T, h heard) {
+		"a call of 3 MiB": {[]string{call(`{"a":"` + strings.Repeat("x", 1<<20)), call(strings.Repeat("x", 1<<20)), call(strings.Repeat("x", 1<<20)), stop}, func(t *testing.T, h observed) {
 			if !errors.Is(h.err, model.ErrTooLarge) {
 				t.Error(h.err)
 			}
 		}},
-		"10,000 calls": {append(slicesRepeat(says(`"tool_calls":[{"function":{"name":"f"}}]`), 10000), stop), func(t *testing.T, h heard) {
+		"10,000 calls": {append(slicesRepeat(says(`"tool_calls":[{"function":{"name":"f"}}]`), 10000), stop), func(t *testing.T, h observed) {
 			if h.err != nil || len(h.calls) != 10000 {
 				t.Errorf("%v, %d calls", h.err, len(h.calls))
 			}
@@ -260,32 +260,32 @@ func TestChatAnswersOutOfBounds(t *testing.T) {
 				chunks = append(chunks, fmt.Sprintf(`{"choices":[{"delta":{"tool_calls":[{"index":%d,"function":{"name":"f","arguments":%q}}]}}]}`, i%10000, "{}"[i/10000:][:1]))
 			}
 			return append(chunks, stop)
-		}(), func(t *testing.T, h heard) {
+		}(), func(t *testing.T, h observed) {
 			if h.err != nil || len(h.calls) != 10000 {
 				t.Errorf("%v, %d calls", h.err, len(h.calls))
 			}
 		}},
-		"1,000 choices": {[]string{`{"choices":[` + strings.Repeat(`{"index":3,"delta":{"content":"x"}},`, 999) + `{"index":0,"delta":{"content":"a"}}]}`, stop}, func(t *testing.T, h heard) {
+		"1,000 choices": {[]string{`{"choices":[` + strings.Repeat(`{"index":3,"delta":{"content":"x"}},`, 999) + `{"index":0,"delta":{"content":"a"}}]}`, stop}, func(t *testing.T, h observed) {
 			if got := summary(h); got != "a | stop" {
 				t.Error(got)
 			}
 		}},
-		"half a surrogate pair in each of two deltas": {[]string{says(`"content":"\ud83d"`), says(`"content":"\ude00 ok"`), call(`{"a":"\ud83d`), call(`\ude00"}`), stop}, func(t *testing.T, h heard) {
+		"half a surrogate pair in each of two deltas": {[]string{says(`"content":"\ud83d"`), says(`"content":"\ude00 ok"`), call(`{"a":"\ud83d`), call(`\ude00"}`), stop}, func(t *testing.T, h observed) {
 			if h.err != nil || h.text != "😀 ok" || len(h.calls) != 1 {
 				t.Errorf("%v %q", h.err, h.text)
 			}
 		}},
-		"bytes that are no UTF-8": {[]string{says("\"content\":\"a\xff\""), stop}, func(t *testing.T, h heard) {
+		"bytes that are no UTF-8": {[]string{says("\"content\":\"a\xff\""), stop}, func(t *testing.T, h observed) {
 			if h.text != "a\ufffd" || h.err != nil {
 				t.Errorf("%v %q", h.err, h.text)
 			}
 		}},
-		"duplicate members": {[]string{says(`"content":"a","content":"b"`), stop}, func(t *testing.T, h heard) {
+		"duplicate members": {[]string{says(`"content":"a","content":"b"`), stop}, func(t *testing.T, h observed) {
 			if h.err != nil {
 				t.Error(h.err)
 			}
 		}},
-		"too much to keep": {append(slicesRepeat(says(`"reasoning_content":"`+strings.Repeat("x", 100<<10)+`"`), 3), call(`{}`), stop), func(t *testing.T, h heard) {
+		"too much to keep": {append(slicesRepeat(says(`"reasoning_content":"`+strings.Repeat("x", 100<<10)+`"`), 3), call(`{}`), stop), func(t *testing.T, h observed) {
 			for _, p := range h.parts {
 				if p.Kept != "" {
 					t.Errorf("%d bytes are kept", len(p.Kept))
@@ -296,7 +296,7 @@ func TestChatAnswersOutOfBounds(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tt.check(t, hear(codec.NewAnswer(), toEvents(tt.chunks...)))
+			tt.check(t, observe(codec.NewAnswer(), toEvents(tt.chunks...)))
 		})
 	}
 }
@@ -318,7 +318,7 @@ func TestChatErrorsHoldNoText(t *testing.T) {
 		says(`"tool_calls":["canary"]`),
 		says(`"tool_calls":[{"function":{"name":"canary","arguments":"canary"}}]`),
 	} {
-		h := hear(codec.NewAnswer(), toEvents(chunk, stop))
+		h := observe(codec.NewAnswer(), toEvents(chunk, stop))
 		if h.err == nil || strings.Contains(h.err.Error(), "canary") {
 			t.Errorf("%s: %v", chunk, h.err)
 		}
@@ -327,7 +327,7 @@ func TestChatErrorsHoldNoText(t *testing.T) {
 
 func TestChatNote(t *testing.T) {
 	t.Parallel()
-	h := hear(testChat(t, model.Spec{}).NewAnswer(), toEvents(`{"model":"a/b:free","choices":[{"delta":{"content":"ab"}}]}`, `{"model":"","choices":[{"finish_reason":"stop"}]}`))
+	h := observe(testChat(t, model.Spec{}).NewAnswer(), toEvents(`{"model":"a/b:free","choices":[{"delta":{"content":"ab"}}]}`, `{"model":"","choices":[{"finish_reason":"stop"}]}`))
 	if n := h.note; n.TextLength != 2 || n.Finish != "stop" || n.Model != "a/b:free" {
 		t.Errorf("%+v", n)
 	}

@@ -43,7 +43,7 @@ func BenchmarkChatDelta(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			answer.budget.Size = 0
-			if err := answer.Take("", data, &c); err != nil || len(c.Parts) != 1 {
+			if err := answer.Decode("", data, &c); err != nil || len(c.Parts) != 1 {
 				b.Fatal(err, c)
 			}
 			c.Parts = c.Parts[:0]
@@ -83,7 +83,7 @@ func TestChatDeltaAllocations(t *testing.T) {
 		var data []byte
 		got := testing.AllocsPerRun(500, func() {
 			data = append(data[:0], delta...)
-			if err := answer.Take("", data, &c); err != nil || len(c.Parts) != 1 {
+			if err := answer.Decode("", data, &c); err != nil || len(c.Parts) != 1 {
 				t.Fatal(err, len(c.Parts))
 			}
 			c.Parts = c.Parts[:0]

@@ -1,7 +1,7 @@
 // This file puts the deltas of calls together. The protocol gives each call an index and
 // its id in the first delta only, but servers differ: all calls with index 0, no index at
 // all, the id in each delta or late, the arguments in one piece. The rules here read all of
-// these forms; what they cannot tell apart is one call.
+// these forms; what they cannot distinguish is one call.
 
 package openai
 
@@ -43,9 +43,9 @@ func (cs *chatCalls) reset() {
 	cs.list, cs.at = cs.list[:0], nil
 }
 
-// take takes a delta of a call and returns by how much that has made cs larger. A delta
+// add takes a delta of a call and returns by how much that has made cs larger. A delta
 // that says nothing begins nothing.
-func (cs *chatCalls) take(d *chatCallDelta) (grown int) {
+func (cs *chatCalls) add(d *chatCallDelta) (grown int) {
 	if len(d.id)+len(d.name)+len(d.args)+len(d.extra) == 0 {
 		return 0
 	}
@@ -69,10 +69,10 @@ func (cs *chatCalls) take(d *chatCallDelta) (grown int) {
 	return grown + len(d.args) + len(d.extra)
 }
 
-// find returns the call that d goes on with, or nil if d begins one. Some servers give
-// each call index 0, and others none.
+// find returns the call that d continues with, or nil if d begins one. Some servers give each
+// call index 0, and others none.
 //
-// A delta without an index goes on with the last call unless it has an id or a name, which
+// A delta without an index continues with the last call unless it has an id or a name, which
 // begin one. With an index another id begins another call.
 func (cs *chatCalls) find(d *chatCallDelta) *chatCall {
 	if !d.hasIndex {

@@ -111,7 +111,7 @@ func checkPieces(t *testing.T, codec *Chat, pieces []callPiece) {
 		events = append(events, event{data: fmt.Sprintf(`{"choices":[{"delta":{"tool_calls":[%s]}}]}`, data)})
 	}
 	events = append(events, event{data: `{"choices":[{"delta":{"content":"x"},"finish_reason":"tool_calls"}]}`}, event{data: "[DONE]"})
-	h := hear(codec.NewAnswer(), events)
+	h := observe(codec.NewAnswer(), events)
 	want, malformed := slowCalls(pieces)
 	if malformed != errors.Is(h.err, model.ErrMalformedCall) || !malformed && h.err != nil {
 		t.Fatalf("%s: %v, want malformed: %v", show(pieces), h.err, malformed)
@@ -210,7 +210,7 @@ func FuzzChatAnswer(f *testing.F) {
 	f.Add([]byte("data: [DONE]\n\n"))
 	codec := testChat(f, model.Spec{ThinkTags: "auto"})
 	f.Fuzz(func(t *testing.T, wire []byte) {
-		h := hear(codec.NewAnswer(), splitBytes(wire))
+		h := observe(codec.NewAnswer(), splitBytes(wire))
 		size := len(h.text) + len(h.thoughts)
 		for _, c := range h.calls {
 			if c.ID == "" || c.Name == "" || c.Arguments.Kind() != '{' {

@@ -101,7 +101,7 @@ func (rec *recording) wire(t testing.TB) []byte {
 type event struct{ name, data string }
 
 // split reads server-sent events: a slow, plain reading of the standard, with the field
-// error: beside it.
+// error: alongside it.
 func split(s *bufio.Scanner) (list []event) {
 	var name string
 	var data []string
@@ -127,8 +127,8 @@ func split(s *bufio.Scanner) (list []event) {
 
 func splitBytes(wire []byte) []event { return split(bufio.NewScanner(bytes.NewReader(wire))) }
 
-// heard is what a reader makes of an answer.
-type heard struct {
+// observed is what a reader makes of an answer.
+type observed struct {
 	text, thoughts string
 	calls          []tool.Call
 	parts          []chat.Part
@@ -138,7 +138,7 @@ type heard struct {
 	err            error
 }
 
-func (h *heard) take(c *chat.Chunk) {
+func (h *observed) add(c *chat.Chunk) {
 	for _, p := range c.Parts {
 		switch {
 		case p.Call != nil:
@@ -158,15 +158,15 @@ func (h *heard) take(c *chat.Chunk) {
 	*c = chat.Chunk{Parts: c.Parts[:0]}
 }
 
-// hear lets a read events, as the frame does.
-func hear(a model.Answer, events []event) (h heard) {
+// observe lets a read events, as the frame does.
+func observe(a model.Answer, events []event) (h observed) {
 	defer func() { h.note = a.Note() }()
 	var c chat.Chunk
 	for _, e := range events {
 		data := []byte(e.data)
-		h.err = a.Take(e.name, data, &c)
+		h.err = a.Decode(e.name, data, &c)
 		clear(data) // valid until Take returns
-		h.take(&c)
+		h.add(&c)
 		if h.err != nil {
 			return h
 		}
@@ -175,7 +175,7 @@ func hear(a model.Answer, events []event) (h heard) {
 		}
 	}
 	h.err = a.End(&c)
-	h.take(&c)
+	h.add(&c)
 	return h
 }
 
@@ -204,16 +204,16 @@ func TestChatCorpus(t *testing.T) {
 			t.Parallel()
 			wire := rec.wire(t)
 			answer := codec.NewAnswer()
-			compare(t, &rec, hear(answer, splitBytes(wire)))
+			compare(t, &rec, observe(answer, splitBytes(wire)))
 
 			answer.Reset()
 			dribble := split(bufio.NewScanner(iotest.OneByteReader(bytes.NewReader(wire))))
-			compare(t, &rec, hear(answer, dribble))
+			compare(t, &rec, observe(answer, dribble))
 		})
 	}
 }
 
-func compare(t *testing.T, rec *recording, h heard) {
+func compare(t *testing.T, rec *recording, h observed) {
 	t.Helper()
 	want := &rec.Expect
 	if diff := cmp.Diff(want.Text, h.text); diff != "" {
@@ -258,8 +258,8 @@ func compareCalls(t *testing.T, rec *recording, calls []tool.Call) {
 }
 
 // ending names how an answer ended, in the words of the recordings. What the frame makes
-// of a refusal is told by its kind and status.
-func ending(h heard) string {
+// of a refusal is reported by its kind and status.
+func ending(h observed) string {
 	var refusal *model.Refusal
 	var blocked *model.Blocked
 	switch {
@@ -295,8 +295,8 @@ func faultOf(r *model.Refusal) string {
 	return "model_error"
 }
 
-// An answer that is cut anywhere never ends well, unless its end was told already; and
-// what came before the cut is what came of the whole.
+// An answer that is cut anywhere never ends well, unless its end was reported already; and what
+// came before the cut is what came of the whole.
 func TestChatCorpusCut(t *testing.T) {
 	t.Parallel()
 	codec := testChat(t, model.Spec{})
@@ -305,24 +305,24 @@ func TestChatCorpusCut(t *testing.T) {
 			t.Parallel()
 			events := splitBytes(rec.wire(t))
 			answer := codec.NewAnswer()
-			told := false
+			reported := false
 			for n := range events {
-				told = told || n > 0 && tellsEnd(events[n-1])
+				reported = reported || n > 0 && endsAnswer(events[n-1])
 				answer.Reset()
-				h := hear(answer, events[:n])
+				h := observe(answer, events[:n])
 				if !strings.HasPrefix(rec.Expect.Text, h.text) {
 					t.Fatalf("cut at chunk %d: %q is not the beginning of the text", n, h.text)
 				}
-				if (h.err == nil) != told && !strings.HasPrefix(rec.Expect.End, "error") {
-					t.Fatalf("cut at chunk %d: %v, the end was told: %v", n, h.err, told)
+				if (h.err == nil) != reported && !strings.HasPrefix(rec.Expect.End, "error") {
+					t.Fatalf("cut at chunk %d: %v, the end was told: %v", n, h.err, reported)
 				}
 			}
 		})
 	}
 }
 
-// tellsEnd says whether an event has a finish reason, or is the last of all.
-func tellsEnd(e event) bool {
+// endsAnswer says whether an event has a finish reason, or is the last of all.
+func endsAnswer(e event) bool {
 	var chunk struct {
 		Choices []struct {
 			Finish string `json:"finish_reason"`

@@ -20,7 +20,7 @@ type chatDecoder struct {
 	chatHalves
 }
 
-// chatHalves are the characters that a delta ended inside of, for each text that goes on.
+// chatHalves are the characters that a delta ended inside of, for each text that continues.
 //
 // They outlive a chunk, which is why they are not part of chatChunk.
 type chatHalves struct {
@@ -48,7 +48,7 @@ type chatChunk struct {
 	figures  chatFigures
 
 	seen   int  // choices
-	taken  bool // what follows is of choice 0
+	chosen bool // what follows is of choice 0
 	choice chatChoice
 }
 
@@ -88,7 +88,7 @@ func (c *chatChunk) reset(whole bool) {
 	c.failure, c.isError = nil, false
 	c.model = c.model[:0]
 	c.hasUsage = false
-	c.seen, c.taken = 0, false
+	c.seen, c.chosen = 0, false
 	c.choice.reset()
 }
 
@@ -135,7 +135,7 @@ func (d *chatDecoder) response(c *chatChunk) error {
 }
 
 // responseField reads a member of the top. x_groq has the usage where Groq puts
-// it; errors may stand beside choices, with status 200.
+// it; errors may stand alongside choices, with status 200.
 func (d *chatDecoder) responseField(c *chatChunk, name []byte) (err error) {
 	switch string(name) {
 	case `"choices"`:
@@ -182,7 +182,7 @@ func (d *chatDecoder) groqField(c *chatChunk, name []byte) error {
 // oneChoice reads a choice. Only the first one of index 0 is kept; one without an index
 // has that of its place.
 func (d *chatDecoder) oneChoice(c *chatChunk) error {
-	if c.taken {
+	if c.chosen {
 		return d.json.SkipValue()
 	}
 	c.choice.reset()
@@ -198,7 +198,7 @@ func (d *chatDecoder) oneChoice(c *chatChunk) error {
 		c.choice.reset()
 		return nil
 	}
-	c.taken = true
+	c.chosen = true
 	return nil
 }
 

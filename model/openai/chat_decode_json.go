@@ -40,11 +40,11 @@ func (d *chatDecoder) append(b []byte) ([]byte, error) {
 	if plain(v) {
 		return append(b, v[1:len(v)-1]...), nil
 	}
-	b, _ = jsontext.AppendUnquote(b, v) // v was read: an error can tell of UTF-8 only
+	b, _ = jsontext.AppendUnquote(b, v) // v was read: an error can report UTF-8 only
 	return b, nil
 }
 
-// appendOn is append for a string that goes on where the one before it ended.
+// appendOn is append for a string that continues where the one before it ended.
 func (d *chatDecoder) appendOn(b []byte, p *pending) ([]byte, error) {
 	if d.json.PeekKind() != '"' {
 		return b, d.json.SkipValue()

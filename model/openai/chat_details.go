@@ -12,7 +12,7 @@ import (
 
 // chatDetail is an element of reasoning_details: of a delta, or joined of several.
 //
-// hasText and hasSummary tell an empty text from none: what was there goes back.
+// hasText and hasSummary distinguish an empty text from none: what was there goes back.
 type chatDetail struct {
 	index         int
 	hasIndex      bool
@@ -98,8 +98,8 @@ func (el *chatDetail) reset() {
 	el.typ, el.text, el.summary, el.rest = el.typ[:0], el.text[:0], el.summary[:0], el.rest[:0]
 }
 
-// continues says whether el goes on with what last holds. Elements of one index and type
-// are pieces of one, except that data is whole.
+// continues says whether el continues with what last holds. Elements of one index and type are
+// pieces of one, except that data is whole.
 func (el *chatDetail) continues(last *chatDetail) bool {
 	return el.index == last.index && el.hasIndex == last.hasIndex && bytes.Equal(el.typ, last.typ) &&
 		(el.member(`"data"`) == nil || last.member(`"data"`) == nil)

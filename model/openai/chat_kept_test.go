@@ -35,7 +35,7 @@ func TestChatKept(t *testing.T) {
 		for _, d := range tt.deltas {
 			chunks = append(chunks, says(d))
 		}
-		h := hear(codec.NewAnswer(), toEvents(append(chunks, `{"choices":[{"finish_reason":"length"}]}`)...))
+		h := observe(codec.NewAnswer(), toEvents(append(chunks, `{"choices":[{"finish_reason":"length"}]}`)...))
 		var got []string
 		for _, p := range h.parts {
 			got = append(got, p.Kept)

@@ -85,7 +85,7 @@ func TestChatSecondRequests(t *testing.T) {
 				t.Skip("its client went on after an error")
 			}
 			codec := testChat(t, model.Spec{Key: "k", Model: "m", Endpoint: second.Endpoint})
-			h := hear(codec.NewAnswer(), splitBytes(first.wire(t)))
+			h := observe(codec.NewAnswer(), splitBytes(first.wire(t)))
 			got := render(t, codec, continued(&want, h.parts, codec.Maker()))
 			compareRequests(t, &want, got)
 		})

@@ -67,7 +67,7 @@ func appendChatTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTool
 //
 // OpenAI and Azure want max_completion_tokens, others max_tokens; a server that refuses the
 // one gets the other. Room is added for thoughts, as they count for the limit, unless the
-// model is told not to think.
+// model is asked not to think.
 func (c *Chat) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	visible := lowest(c.spec.MaxTokens, req.MaxTokens)
 	if visible == 0 {
@@ -89,9 +89,8 @@ func (c *Chat) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []
 	return appendInt(b, c.spec.Thinking.Room(visible, silent))
 }
 
-// appendEffort says how much the model may think. To a server that has never heard of
-// it, nothing is said unless someone asked for it; the caller's level alone is no such
-// word.
+// appendEffort says how much the model may think. A server that does not know the member
+// receives it only if someone asked for it; the caller's level alone does not ask for it.
 //
 // "off" has a word at OpenAI only; elsewhere the server's own default stays.
 func (c *Chat) appendEffort(b []byte, level string, omit model.Omit) []byte {

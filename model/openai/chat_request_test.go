@@ -220,7 +220,7 @@ func TestChatSignatureGoesBack(t *testing.T) {
 	t.Parallel()
 	rec := readRecording(t, "quoted-chat-geminicompat-signature", recordings+"/quoted-chat-geminicompat-signature.sse")
 	codec := testChat(t, model.Spec{})
-	h := hear(codec.NewAnswer(), splitBytes(rec.wire(t)))
+	h := observe(codec.NewAnswer(), splitBytes(rec.wire(t)))
 	got := render(t, codec, &chat.ModelRequest{Messages: []chat.Message{user("q"), made(codec.Maker(), h.parts...)}})
 	if extra := got.Messages[1].ToolCalls[0].Extra; !sameJSON(extra, json.RawMessage(`{"google":{"thought_signature":"U0lHTkFUVVJF"}}`)) {
 		t.Errorf("extra_content is %s", extra)
@@ -262,7 +262,7 @@ func TestChatIDsFit(t *testing.T) {
 	}
 }
 
-// Events tell of a call under our name for the tool.
+// Events report a call under our name for the tool.
 func TestChatCallsHaveOurNames(t *testing.T) {
 	t.Parallel()
 	codec := testChat(t, model.Spec{})
@@ -272,11 +272,11 @@ func TestChatCallsHaveOurNames(t *testing.T) {
 	answer := codec.NewAnswer()
 	chunk := says(`"tool_calls":[{"id":"a","function":{"name":"todo_list"}}]`)
 	answer.(interface{ Asked(*chat.ModelRequest) }).Asked(req)
-	if h := hear(answer, toEvents(chunk, stop)); h.calls[0].Name != "todo.list" {
+	if h := observe(answer, toEvents(chunk, stop)); h.calls[0].Name != "todo.list" {
 		t.Errorf("called %s", h.calls[0].Name)
 	}
 	answer.Reset()
-	if h := hear(answer, toEvents(chunk, stop)); h.calls[0].Name != "todo_list" {
+	if h := observe(answer, toEvents(chunk, stop)); h.calls[0].Name != "todo_list" {
 		t.Errorf("called %s, where no tools were on offer", h.calls[0].Name)
 	}
 }

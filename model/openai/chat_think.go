@@ -12,9 +12,8 @@ const (
 	blanks     = " \t\r\n"
 )
 
-// thinkTags tells thoughts from text where a server leaves them both in the content:
-// an answer that begins with <think> is thought up to </think>, with the blanks behind
-// it.
+// thinkTags distinguishes thoughts from text where a server leaves them both in the content: an
+// answer that begins with <think> is thought up to </think>, with the blanks behind it.
 //
 // held has the bytes that are not decided; at most a tag's length and the blanks before it.
 // Once done is set, nobody asks it any more.
@@ -31,9 +30,9 @@ func (t *thinkTags) reset(mode string) {
 	*t = thinkTags{done: mode == "off", open: mode == "open", held: t.held[:0]}
 }
 
-// take takes a piece of content and says what is decided of it. A tag may be split
+// split takes a piece of content and says what is decided of it. A tag may be split
 // anywhere.
-func (t *thinkTags) take(b []byte, say func(b []byte, thought bool)) {
+func (t *thinkTags) split(b []byte, say func(b []byte, thought bool)) {
 	t.held = append(t.held, b...)
 	if !t.inside && !t.closed && !t.begin(say) {
 		return

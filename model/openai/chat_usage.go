@@ -71,8 +71,8 @@ func (d *chatDecoder) count(c *chatChunk, to *int) error {
 	return err
 }
 
-// usage tells the figures in our terms. Reasoning is part of completion_tokens unless
-// the total shows that it comes on top, as xAI counts.
+// usage reports the figures in our terms. Reasoning is part of completion_tokens unless the
+// total shows that it comes on top, as xAI counts.
 //
 // With a total alone, all of it is output until the frame, which knows how long the request
 // was, says better.

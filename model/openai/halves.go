@@ -99,7 +99,7 @@ func (p *pending) flush(b []byte) []byte {
 	return b
 }
 
-// unquote appends the string that v is, which goes on where the string before it ended.
+// unquote appends the string that v is, which continues where the string before it ended.
 //
 // v is a string that was read, with its quotes.
 func (p *pending) unquote(b []byte, v jsontext.Value) []byte {
@@ -108,7 +108,7 @@ func (p *pending) unquote(b []byte, v jsontext.Value) []byte {
 	if plain(v) {
 		b = append(b, v[1:len(v)-1]...)
 	} else {
-		b, _ = jsontext.AppendUnquote(b, v) // v was read: an error can tell of UTF-8 only
+		b, _ = jsontext.AppendUnquote(b, v) // v was read: an error can report UTF-8 only
 	}
 	p.hold(h)
 	return b

@@ -35,19 +35,19 @@ func TestHalfCharacters(t *testing.T) {
 			chunks = append(chunks, says(`"content":"`+d+`"`))
 			events = append(events, `{"type":"response.output_text.delta","delta":"`+d+`"}`)
 		}
-		h := hear(testChat(t, model.Spec{}).NewAnswer(), toEvents(append(chunks, stop)...))
+		h := observe(testChat(t, model.Spec{}).NewAnswer(), toEvents(append(chunks, stop)...))
 		if h.err != nil || h.text != tt.want {
 			t.Errorf("Chat Completions: %q: %q, %v, want %q", tt.deltas, h.text, h.err, tt.want)
 		}
-		told, err := readResponsesEvents(append(events, responsesEnded)...)
-		if err != nil || told.Text != tt.want {
-			t.Errorf("Responses: %q: %q, %v, want %q", tt.deltas, told.Text, err, tt.want)
+		got, err := readResponsesEvents(append(events, responsesEnded)...)
+		if err != nil || got.Text != tt.want {
+			t.Errorf("Responses: %q: %q, %v, want %q", tt.deltas, got.Text, err, tt.want)
 		}
 		if strings.Contains(tt.want, "😀") { // thoughts as well
 			for i := range chunks {
 				chunks[i] = strings.Replace(chunks[i], `"content"`, `"reasoning"`, 1)
 			}
-			h := hear(testChat(t, model.Spec{}).NewAnswer(), toEvents(append(chunks, says(`"content":"x"`), stop)...))
+			h := observe(testChat(t, model.Spec{}).NewAnswer(), toEvents(append(chunks, says(`"content":"x"`), stop)...))
 			if h.thoughts != tt.want {
 				t.Errorf("%q: thought %q, want %q", tt.deltas, h.thoughts, tt.want)
 			}
@@ -60,7 +60,7 @@ func TestHalfCharactersInArguments(t *testing.T) {
 	piece := func(args string) string {
 		return says(`"tool_calls":[{"index":0,"function":{"name":"f","arguments":"` + args + `"}}]`)
 	}
-	h := hear(testChat(t, model.Spec{}).NewAnswer(), toEvents(piece(`{\"a\":\"\ud83d`), piece(`\ude00\"}`), stop))
+	h := observe(testChat(t, model.Spec{}).NewAnswer(), toEvents(piece(`{\"a\":\"\ud83d`), piece(`\ude00\"}`), stop))
 	if h.err != nil || len(h.calls) != 1 || string(h.calls[0].Arguments) != `{"a":"😀"}` {
 		t.Errorf("%+v, %v", h.calls, h.err)
 	}

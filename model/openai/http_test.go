@@ -36,15 +36,15 @@ func openModel(t *testing.T, spec model.Spec, opts model.Options) *model.Model {
 	return m
 }
 
-// hearModel asks m and tells what it answered.
-func hearModel(t *testing.T, m *model.Model) (h heard) {
+// observeModel asks m and says what it answered.
+func observeModel(t *testing.T, m *model.Model) (h observed) {
 	t.Helper()
 	req := &chat.ModelRequest{Messages: []chat.Message{user("hello")}, Step: 1}
 	h.err = m.Stream(t.Context(), req, func(c *chat.Chunk) error {
 		copied := *c
 		copied.Parts = append([]chat.Part{}, c.Parts...)
 		finish := h.finish
-		if h.take(&copied); h.finish == "" {
+		if h.add(&copied); h.finish == "" {
 			h.finish = finish
 		}
 		if c.Maker != "fast/m" {
@@ -55,11 +55,11 @@ func hearModel(t *testing.T, m *model.Model) (h heard) {
 	return h
 }
 
-// hearBody asks a model whose service answers with body, read through wrap.
-func hearBody(t *testing.T, rec *recording, wrap func(io.Reader) io.Reader) heard {
+// observeBody asks a model whose service answers with body, read through wrap.
+func observeBody(t *testing.T, rec *recording, wrap func(io.Reader) io.Reader) observed {
 	t.Helper()
 	header := http.Header{"Content-Type": {"text/event-stream"}}
-	return hearModel(t, openModel(t, model.Spec{Endpoint: "http://service.test/v1/chat/completions"}, model.Options{
+	return observeModel(t, openModel(t, model.Spec{Endpoint: "http://service.test/v1/chat/completions"}, model.Options{
 		Transport: transport(func(r *http.Request) (*http.Response, error) {
 			body := io.NopCloser(wrap(bytes.NewReader(rec.wire(t))))
 			return &http.Response{StatusCode: rec.Status, Header: header, Body: body, Request: r, ProtoMajor: 1, ContentLength: -1}, nil
@@ -68,7 +68,7 @@ func hearBody(t *testing.T, rec *recording, wrap func(io.Reader) io.Reader) hear
 }
 
 // checkModel compares what a Model made of an answer with the recording.
-func checkModel(t *testing.T, rec *recording, h heard) {
+func checkModel(t *testing.T, rec *recording, h observed) {
 	t.Helper()
 	end := string(h.finish)
 	if f, ok := errors.AsType[*fault.Error](h.err); ok {
@@ -95,8 +95,8 @@ func TestChatCorpusThroughModel(t *testing.T) {
 	for _, rec := range readRecordings(t, "chat-*.sse", "chat-*.chunks.jsonl", "quoted-chat-*.sse") {
 		t.Run(rec.name, func(t *testing.T) {
 			t.Parallel()
-			checkModel(t, &rec, hearBody(t, &rec, func(r io.Reader) io.Reader { return r }))
-			checkModel(t, &rec, hearBody(t, &rec, iotest.OneByteReader))
+			checkModel(t, &rec, observeBody(t, &rec, func(r io.Reader) io.Reader { return r }))
+			checkModel(t, &rec, observeBody(t, &rec, iotest.OneByteReader))
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestChatErrorBodiesThroughModel(t *testing.T) {
 	for _, rec := range readRecordings(t, "*error-*.body") {
 		t.Run(rec.name, func(t *testing.T) {
 			t.Parallel()
-			h := hearBody(t, &rec, func(r io.Reader) io.Reader { return r })
+			h := observeBody(t, &rec, func(r io.Reader) io.Reader { return r })
 			f, ok := errors.AsType[*fault.Error](h.err)
 			if !ok || "error "+string(f.Type) != rec.Expect.End {
 				t.Errorf("%v, want %s", h.err, rec.Expect.End)
@@ -140,7 +140,7 @@ func TestChatLearnsMembers(t *testing.T) {
 	spec := model.Spec{Endpoint: srv.URL + "/v1/chat/completions", Temperature: &half, Thinking: model.Thinking{Word: "low"}, APIKey: config.Secret("key")}
 	m := openModel(t, spec, model.Options{})
 	for range 2 {
-		if h := hearModel(t, m); h.err != nil || h.text != "a" {
+		if h := observeModel(t, m); h.err != nil || h.text != "a" {
 			t.Fatalf("%q %v", h.text, h.err)
 		}
 	}
@@ -176,7 +176,7 @@ func TestChatDocumentsThroughModel(t *testing.T) {
 				return &http.Response{StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader(tt.body)), Request: r, ProtoMajor: 1, ContentLength: -1}, nil
 			}),
 		})
-		h := hearModel(t, m)
+		h := observeModel(t, m)
 		f, failed := errors.AsType[*fault.Error](h.err)
 		if h.text != tt.text || failed != (tt.want != "") || failed && f.Type != tt.want {
 			t.Errorf("%s: %q %v, want %q %s", tt.body, h.text, h.err, tt.text, tt.want)

@@ -14,7 +14,7 @@ import (
 )
 
 // playTo makes a call of a model whose service answers like that.
-func playTo(t *testing.T, api string, reply modeltest.Reply) modeltest.Told {
+func playTo(t *testing.T, api string, reply modeltest.Reply) modeltest.Outcome {
 	t.Helper()
 	m, err := New(model.Spec{Key: "k", Provider: "openai", API: api, Endpoint: "https://service.test/v1", Model: "m", First: 1e9, Idle: 1e9, Breaker: breaker.Config{}},
 		model.Options{Transport: &modeltest.Service{Replies: []modeltest.Reply{reply}}})
@@ -44,14 +44,14 @@ func TestFiguresOfUsage(t *testing.T) {
 		if tt.api == "responses" {
 			stream = sse(responsesHello) + sse(`{"type":"response.completed","response":{"status":"completed","usage":`+tt.usage+`}}`)
 		}
-		told := playTo(t, tt.api, modeltest.Reply{Pieces: []string{stream}})
-		got := told.Usage
+		outcome := playTo(t, tt.api, modeltest.Reply{Pieces: []string{stream}})
+		got := outcome.Usage
 		if tt.want.InputTokens < 0 && got.InputTokens > 0 { // the two are the total
 			got.OutputTokens += got.InputTokens
 			got.InputTokens = -1
 		}
-		if diff := cmp.Diff(tt.want, got); told.Err != nil || diff != "" {
-			t.Errorf("%s %s: %v (-want +got):\n%s", tt.api, tt.usage, told.Err, diff)
+		if diff := cmp.Diff(tt.want, got); outcome.Err != nil || diff != "" {
+			t.Errorf("%s %s: %v (-want +got):\n%s", tt.api, tt.usage, outcome.Err, diff)
 		}
 	}
 }
@@ -64,13 +64,13 @@ func TestFailuresInWordsOfTheirOwn(t *testing.T) {
 		`{"choices":[],"x_groq":{"id":"r","error":{"message":"over capacity","type":"server_error"}}}`,
 		`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"error":"over capacity"}}`,
 	} {
-		told := playTo(t, "chat", modeltest.Reply{Pieces: []string{sse(says(`"content":"hello"`)), sse(last), sse(done)}})
-		if told.Err == nil || !strings.Contains(told.Err.Error(), "model_unavailable") || told.Text != "hello" {
-			t.Errorf("%s: %+v", last, told)
+		got := playTo(t, "chat", modeltest.Reply{Pieces: []string{sse(says(`"content":"hello"`)), sse(last), sse(done)}})
+		if got.Err == nil || !strings.Contains(got.Err.Error(), "model_unavailable") || got.Text != "hello" {
+			t.Errorf("%s: %+v", last, got)
 		}
 	}
-	if told := playTo(t, "chat", modeltest.Reply{Pieces: []string{sse(says(`"content":"hello"`)), sse(strings.Replace(stop, "{", `{"x_groq":{"error":null},`, 1)), sse(done)}}); told.Err != nil {
-		t.Errorf("no error: %v", told.Err)
+	if got := playTo(t, "chat", modeltest.Reply{Pieces: []string{sse(says(`"content":"hello"`)), sse(strings.Replace(stop, "{", `{"x_groq":{"error":null},`, 1)), sse(done)}}); got.Err != nil {
+		t.Errorf("no error: %v", got.Err)
 	}
 }
 
@@ -78,14 +78,14 @@ func TestFailuresInWordsOfTheirOwn(t *testing.T) {
 func TestByteOrderMark(t *testing.T) {
 	t.Parallel()
 	for _, pieces := range [][]string{{"\ufeff" + sse(says(`"content":"hello"`)), sse(stop), sse(done)}, {"\xef", "\xbb\xbf", sse(says(`"content":"hello"`)), sse(stop), sse(done)}} {
-		if told := playTo(t, "chat", modeltest.Reply{Pieces: pieces}); told.Err != nil || told.Text != "hello" {
-			t.Errorf("%+v", told)
+		if got := playTo(t, "chat", modeltest.Reply{Pieces: pieces}); got.Err != nil || got.Text != "hello" {
+			t.Errorf("%+v", got)
 		}
 	}
 }
 
 // A text that no delta brought is read from the item that is done, or from the whole
-// response; one that has come is not told again.
+// response; one that has come is not reported again.
 func TestTextsWithoutDeltas(t *testing.T) {
 	t.Parallel()
 	item := func(id, text string) string {
@@ -109,14 +109,14 @@ func TestTextsWithoutDeltas(t *testing.T) {
 		"the second in deltas alone": {[]string{itemDone("m", "I say "), responsesHello, itemDone("n", "hello"), completed()}, "I say hello"},
 		"the first in deltas alone":  {[]string{responsesHello, itemDone("m", "hello"), itemDone("n", " there"), completed()}, "hello there"},
 	} {
-		told, err := readResponsesEvents(tt.events...)
-		if err != nil || told.Text != tt.want {
-			t.Errorf("%s: %q, %v", name, told.Text, err)
+		got, err := readResponsesEvents(tt.events...)
+		if err != nil || got.Text != tt.want {
+			t.Errorf("%s: %q, %v", name, got.Text, err)
 		}
 	}
 	call := `{"type":"function_call","id":"fc","call_id":"c","name":"add","arguments":"{}","status":"completed"}`
-	if told, err := readResponsesEvents(completed(call, call)); err != nil || len(told.Calls) != 1 {
-		t.Errorf("calls of the whole response: %v, %v", told.Calls, err)
+	if got, err := readResponsesEvents(completed(call, call)); err != nil || len(got.Calls) != 1 {
+		t.Errorf("calls of the whole response: %v, %v", got.Calls, err)
 	}
 }
 
@@ -131,16 +131,16 @@ func TestExtraIsKeptOutOfErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	told := modeltest.Ask(t.Context(), m)
-	if told.Err == nil {
+	got := modeltest.Ask(t.Context(), m)
+	if got.Err == nil {
 		t.Fatal("no error")
 	}
 	for _, value := range []string{"tenant-4711", "s3cret-value", "1234567890"} {
-		if strings.Contains(told.Err.Error(), value) {
-			t.Errorf("%s in %v", value, told.Err)
+		if strings.Contains(got.Err.Error(), value) {
+			t.Errorf("%s in %v", value, got.Err)
 		}
 	}
-	if !strings.Contains(told.Err.Error(), "short") {
-		t.Errorf("words are hidden in %v", told.Err)
+	if !strings.Contains(got.Err.Error(), "short") {
+		t.Errorf("words are hidden in %v", got.Err)
 	}
 }

@@ -65,7 +65,7 @@ func readRefusal(status int, body jsontext.Value, ours []string) *model.Refusal 
 	return r
 }
 
-// maxPlain is how long an error may be that is no JSON but a sentence, as DeepSeek's of
+// maxPlain is how long an error may be that is not JSON but a sentence, as DeepSeek's of
 // members that it does not take.
 const maxPlain = 512
 
@@ -110,7 +110,7 @@ func errorObject(v jsontext.Value) model.Object {
 			if !saysError(inner) {
 				return o
 			}
-			if inner.Kind() == '"' { // beside other members, as of Hugging Face's servers
+			if inner.Kind() == '"' { // alongside other members, as of Hugging Face's servers
 				o = o.Without("error", "message")
 				o.Set("message", inner)
 				return o

@@ -25,7 +25,7 @@ type responsesAnswer struct {
 
 	usage     chat.Usage
 	hasUsage  bool
-	finish    chat.Finish // set once the protocol told the end
+	finish    chat.Finish // set once the protocol reported the end
 	note      model.Note
 	budget    model.Budget // of all that was taken
 	announced int          // bytes of arguments that came as deltas; the item that is done has them again
@@ -50,7 +50,7 @@ func (a *responsesAnswer) Asked(req *chat.ModelRequest) {
 	a.ids.Asked(req.Messages)
 }
 
-// Note returns what the log tells.
+// Note returns what the log reports.
 func (a *responsesAnswer) Note() model.Note {
 	a.note.Size = a.budget.Size
 	return a.note
@@ -59,13 +59,13 @@ func (a *responsesAnswer) Note() model.Note {
 // Over says that the response has ended.
 func (a *responsesAnswer) Over() bool { return a.finish != chat.FinishNone }
 
-// Told is the same: the event that tells how the response ends is the last one.
-func (a *responsesAnswer) Told() bool { return a.Over() }
+// Finished is the same: the event that says how the response ends is the last one.
+func (a *responsesAnswer) Finished() bool { return a.Over() }
 
-// Take reads one event.
+// Decode reads one event.
 //
 // Events behind the end are ignored. An event that is not known says nothing.
-func (a *responsesAnswer) Take(name string, data []byte, c *chat.Chunk) error {
+func (a *responsesAnswer) Decode(name string, data []byte, c *chat.Chunk) error {
 	if a.Over() || string(data) == "[DONE]" { // which some send, as in Chat Completions
 		return nil
 	}
@@ -240,7 +240,7 @@ func (a *responsesAnswer) again(item *responsesItem) bool {
 const maxItems = 64
 
 // message keeps what a message is known by, which stands for the texts before it: its
-// phase, because models that tell comments from answers want it back, and after
+// phase, because models that distinguish comments from answers want it back, and after
 // reasoning its id. A text of which no delta came is taken from here.
 func (a *responsesAnswer) message(item *responsesItem, c *chat.Chunk) error {
 	if a.again(item) {
@@ -291,7 +291,7 @@ func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole
 }
 
 // call takes a call that is whole, unless it came before. Whether its arguments fit the
-// tool is told to the model, not judged here.
+// tool is reported to the model, not judged here.
 func (a *responsesAnswer) call(item *responsesItem) error {
 	args := jsontext.Value(item.arguments)
 	if len(args) == 0 {
@@ -310,7 +310,7 @@ func (a *responsesAnswer) call(item *responsesItem) error {
 		a.malformed = &model.Malformed{Reason: reason}
 		return nil
 	}
-	id, again := a.ids.Take(item.callID, item.name, args)
+	id, again := a.ids.Claim(item.callID, item.name, args)
 	if again {
 		return a.budget.Grow(len(args))
 	}
@@ -324,7 +324,7 @@ func (a *responsesAnswer) call(item *responsesItem) error {
 // judge takes the protocol's word on how the response ended: that of its status, which
 // says more, before that of the event.
 //
-// A status that names no end leaves the answer open; the stream must go on, or it was cut.
+// A status that names no end leaves the answer open; the stream must continue, or it was cut.
 func (a *responsesAnswer) judge(kind responsesKind, body *responsesBody, c *chat.Chunk) error {
 	if body.hasUsage {
 		a.usage, a.hasUsage = body.usage, true

@@ -29,7 +29,7 @@ func responsesCallEvent(members string) string {
 	return `{"type":"response.output_item.done","item":{"type":"function_call","status":"completed",` + members + `}}`
 }
 
-func readResponsesEvents(events ...string) (*responsesTold, error) {
+func readResponsesEvents(events ...string) (*responsesRead, error) {
 	return readResponses(newResponses(model.Spec{}, nil).NewAnswer(), bytes.NewReader(responsesWire(events...)))
 }
 
@@ -72,8 +72,8 @@ func TestResponsesEndings(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			told, err := readResponsesEvents(tc.events...)
-			if end := responsesEnd(told, err); end != tc.want {
+			got, err := readResponsesEvents(tc.events...)
+			if end := responsesEnd(got, err); end != tc.want {
 				t.Errorf("ended with %q (%v), want %q", end, err, tc.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "hello") {
@@ -104,9 +104,9 @@ func TestResponsesTypeOfEvents(t *testing.T) {
 	unnamed := "event: response.output_text.delta\ndata: {\"delta\":\" you\"}\n\n"
 	wrong := "event: response.output_text.done\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"!\"}\n\n"
 	wire := append(responsesWire(late), unnamed+wrong+string(responsesWire(responsesEnded))...)
-	told, err := readResponses(newResponses(model.Spec{}, nil).NewAnswer(), bytes.NewReader(wire))
-	if err != nil || told.Text != "hello you!" {
-		t.Errorf("text %q, %v", told.Text, err)
+	got, err := readResponses(newResponses(model.Spec{}, nil).NewAnswer(), bytes.NewReader(wire))
+	if err != nil || got.Text != "hello you!" {
+		t.Errorf("text %q, %v", got.Text, err)
 	}
 }
 
@@ -133,39 +133,39 @@ func TestResponsesCalls(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			told, err := readResponsesEvents(responsesCallEvent(tc.members), responsesEnded)
+			got, err := readResponsesEvents(responsesCallEvent(tc.members), responsesEnded)
 			if tc.want == "" {
-				if !errors.Is(err, model.ErrMalformedCall) || len(told.Calls) > 0 {
-					t.Errorf("calls %v, %v, want a malformed call", told.Calls, err)
+				if !errors.Is(err, model.ErrMalformedCall) || len(got.Calls) > 0 {
+					t.Errorf("calls %v, %v, want a malformed call", got.Calls, err)
 				}
 				return
 			}
 			want := []tool.Call{{ID: "c1", Name: "add", Arguments: []byte(tc.want)}}
-			if diff := cmp.Diff(want, told.Calls); err != nil || diff != "" {
+			if diff := cmp.Diff(want, got.Calls); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		})
 	}
 	t.Run("ids missing, repeated and too long", func(t *testing.T) {
 		t.Parallel()
-		told, err := readResponsesEvents(responsesCallEvent(`"call_id":"c1","name":"a"`), responsesCallEvent(`"call_id":"c1","name":"b"`), responsesCallEvent(`"call_id":"`+strings.Repeat("c", 1<<20)+`","name":"c"`), responsesCallEvent(`"name":"d"`), responsesEnded)
-		if err != nil || len(told.Calls) != 4 {
-			t.Fatal(told.Calls, err)
+		got, err := readResponsesEvents(responsesCallEvent(`"call_id":"c1","name":"a"`), responsesCallEvent(`"call_id":"c1","name":"b"`), responsesCallEvent(`"call_id":"`+strings.Repeat("c", 1<<20)+`","name":"c"`), responsesCallEvent(`"name":"d"`), responsesEnded)
+		if err != nil || len(got.Calls) != 4 {
+			t.Fatal(got.Calls, err)
 		}
-		b, c, d := told.Calls[1].ID, told.Calls[2].ID, told.Calls[3].ID
-		if told.Calls[0].ID != "c1" || b == c || c == d || !generated.MatchString(b) || !generated.MatchString(c) || !generated.MatchString(d) {
-			t.Errorf("ids %q, %q, %.20q, %q", told.Calls[0].ID, b, c, d)
+		b, c, d := got.Calls[1].ID, got.Calls[2].ID, got.Calls[3].ID
+		if got.Calls[0].ID != "c1" || b == c || c == d || !generated.MatchString(b) || !generated.MatchString(c) || !generated.MatchString(d) {
+			t.Errorf("ids %q, %q, %.20q, %q", got.Calls[0].ID, b, c, d)
 		}
 	})
 	t.Run("the item's id changes on the way", func(t *testing.T) {
 		t.Parallel()
-		told, err := readResponsesEvents(
+		got, err := readResponsesEvents(
 			`{"type":"response.output_item.added","output_index":0,"item":{"id":"fc_1","type":"function_call","call_id":"call_early","name":"add"}}`,
 			`{"type":"response.function_call_arguments.delta","item_id":"fc_2","output_index":0,"delta":"{\"a\":1}"}`,
 			`{"type":"response.output_item.done","output_index":7,"item":{"id":"fc_3","type":"function_call","call_id":"call_late","name":"add","arguments":"{\"a\":1}"}}`,
 			responsesEnded)
 		want := []tool.Call{{ID: "call_late", Name: "add", Arguments: []byte(`{"a":1}`)}}
-		if diff := cmp.Diff(want, told.Calls); err != nil || diff != "" {
+		if diff := cmp.Diff(want, got.Calls); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	})
@@ -191,9 +191,9 @@ func TestResponsesKept(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			wire := responsesWire(done(sealed), done(open), done(bare), done(twice), responsesHello, done(phase), done(call), responsesEnded)
-			told, err := readResponses(newResponses(model.Spec{Extra: []byte(tc.extra)}, nil).NewAnswer(), bytes.NewReader(wire))
+			got, err := readResponses(newResponses(model.Spec{Extra: []byte(tc.extra)}, nil).NewAnswer(), bytes.NewReader(wire))
 			var kept []string
-			for _, p := range told.Parts {
+			for _, p := range got.Parts {
 				if p.Kept != "" {
 					kept = append(kept, p.Kept)
 				}
@@ -201,8 +201,8 @@ func TestResponsesKept(t *testing.T) {
 			if diff := cmp.Diff(tc.want, kept); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
-			if told.Text != "hello" || told.Thoughts != "" {
-				t.Errorf("text %q, thoughts %q: what is kept is not shown", told.Text, told.Thoughts)
+			if got.Text != "hello" || got.Thoughts != "" {
+				t.Errorf("text %q, thoughts %q: what is kept is not shown", got.Text, got.Thoughts)
 			}
 		})
 	}
@@ -211,12 +211,12 @@ func TestResponsesKept(t *testing.T) {
 // Without reasoning a message goes back by its phase alone, and a call by what it is.
 func TestResponsesKeptWithoutReasoning(t *testing.T) {
 	t.Parallel()
-	told, err := readResponsesEvents(responsesHello,
+	got, err := readResponsesEvents(responsesHello,
 		`{"type":"response.output_item.done","item":{"id":"msg_1","type":"message","phase":"final_answer"}}`,
 		`{"type":"response.output_item.done","item":{"id":"msg_2","type":"message"}}`,
 		responsesCallEvent(`"id":"fc_1","call_id":"c","name":"add"`), responsesEnded)
 	var kept []string
-	for _, p := range told.Parts {
+	for _, p := range got.Parts {
 		if p.Kept != "" {
 			kept = append(kept, p.Kept)
 		}
@@ -246,8 +246,8 @@ func TestResponsesUsage(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			told, err := readResponsesEvents(responsesHello, `{"type":"response.completed","response":{"usage":`+tc.usage+`}}`)
-			if diff := cmp.Diff(tc.want, told.Usage); err != nil || diff != "" {
+			got, err := readResponsesEvents(responsesHello, `{"type":"response.completed","response":{"usage":`+tc.usage+`}}`)
+			if diff := cmp.Diff(tc.want, got.Usage); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		})
@@ -268,8 +268,8 @@ func TestResponsesTooLarge(t *testing.T) {
 	for i := range 10_000 {
 		calls = append(calls, responsesCallEvent(fmt.Sprintf(`"call_id":"c%d","name":"add"`, i)))
 	}
-	if told, err := readResponsesEvents(append(calls, responsesEnded)...); err != nil || len(told.Calls) != len(calls) {
-		t.Errorf("%d calls: %d, %v; the frame limits them", len(calls), len(told.Calls), err)
+	if got, err := readResponsesEvents(append(calls, responsesEnded)...); err != nil || len(got.Calls) != len(calls) {
+		t.Errorf("%d calls: %d, %v; the frame limits them", len(calls), len(got.Calls), err)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestResponsesSignsOfLife(t *testing.T) {
 		{responsesHello, true},
 	} {
 		before := a.Note().Size
-		if err := a.Take("", []byte(tc.event), &c); err != nil || (a.Note().Size > before) != tc.grows {
+		if err := a.Decode("", []byte(tc.event), &c); err != nil || (a.Note().Size > before) != tc.grows {
 			t.Errorf("%s: from %d to %d bytes, %v", tc.event, before, a.Note().Size, err)
 		}
 	}
@@ -313,29 +313,29 @@ func TestResponsesReset(t *testing.T) {
 	if a.Over() || a.Note() != (model.Note{}) {
 		t.Errorf("over %v, note %v", a.Over(), a.Note())
 	}
-	told, err := readResponses(a, bytes.NewReader(responsesWire(responsesCallEvent(`"id":"fc_1","call_id":"c1","name":"add"`), `{"type":"response.completed","response":{}}`)))
-	if err != nil || len(told.Calls) != 1 || told.Parts[0].Kept != "" || told.Calls[0].ID != "c1" || told.Usage != nil {
-		t.Errorf("%+v, %v", told, err)
+	got, err := readResponses(a, bytes.NewReader(responsesWire(responsesCallEvent(`"id":"fc_1","call_id":"c1","name":"add"`), `{"type":"response.completed","response":{}}`)))
+	if err != nil || len(got.Calls) != 1 || got.Parts[0].Kept != "" || got.Calls[0].ID != "c1" || got.Usage != nil {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
-// A reply in one piece tells what the stream of the same answer tells.
+// A reply in one piece says what the stream of the same answer reports.
 func TestResponsesWhole(t *testing.T) {
 	t.Parallel()
 	for _, rec := range responsesRecordings(t) {
 		t.Run(rec.Name, func(t *testing.T) {
 			t.Parallel()
 			a := newResponses(model.Spec{}, nil).NewAnswer()
-			told := new(responsesTold)
+			got := new(responsesRead)
 			var c chat.Chunk
 			err := a.Whole(lastResponse(t, rec.Wire), &c)
-			told.add(&c)
+			got.add(&c)
 			if err == nil {
 				c = chat.Chunk{}
 				err = a.End(&c)
-				told.add(&c)
+				got.add(&c)
 			}
-			checkResponses(t, &rec, told, err)
+			checkResponses(t, &rec, got, err)
 		})
 	}
 	a := newResponses(model.Spec{}, nil).NewAnswer()
@@ -366,7 +366,7 @@ func TestResponsesDeltaAllocations(t *testing.T) {
 	data := []byte(responsesDelta)
 	if n := testing.AllocsPerRun(100, func() {
 		c.Parts = c.Parts[:0]
-		if err := a.Take("response.output_text.delta", data, &c); err != nil {
+		if err := a.Decode("response.output_text.delta", data, &c); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 1 {
@@ -383,7 +383,7 @@ func FuzzResponsesEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
 		a := codec.NewAnswer()
 		c := new(chat.Chunk)
-		err := a.Take(name, data, c)
+		err := a.Decode(name, data, c)
 		if w := codec.NewAnswer(); err == nil {
 			_ = w.Whole(data, c)
 		}

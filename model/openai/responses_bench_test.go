@@ -24,7 +24,7 @@ func BenchmarkResponsesDelta(b *testing.B) {
 	for b.Loop() {
 		c.Parts = c.Parts[:0]
 		a.budget.Size = 0
-		if err := a.Take("response.output_text.delta", data, &c); err != nil || len(c.Parts) != 1 {
+		if err := a.Decode("response.output_text.delta", data, &c); err != nil || len(c.Parts) != 1 {
 			b.Fatal(err)
 		}
 	}
@@ -37,7 +37,7 @@ func BenchmarkResponsesSkip(b *testing.B) {
 	var c chat.Chunk
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := a.Take("response.created", data, &c); err != nil {
+		if err := a.Decode("response.created", data, &c); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -65,7 +65,7 @@ func BenchmarkResponsesAnswer(b *testing.B) {
 		a.Reset()
 		for _, data := range events {
 			c.Parts = c.Parts[:0]
-			if err := a.Take("", data, &c); err != nil {
+			if err := a.Decode("", data, &c); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,6 +1,6 @@
 // This file is the codec of the Responses API for the frame. Nothing is stored at the
 // provider (store is false) unless the configuration says otherwise, so that a conversation
-// can go on with any gateway and any model.
+// can continue with any gateway and any model.
 
 package openai
 
@@ -30,7 +30,7 @@ var (
 	_ model.Asker  = (*responsesAnswer)(nil)
 )
 
-// newResponses returns a codec. leftOut is told of each tool that cannot be sent.
+// newResponses returns a codec. leftOut is informed of each tool that cannot be sent.
 func newResponses(spec model.Spec, leftOut func(name, reason string)) *responsesCodec {
 	return &responsesCodec{
 		spec:      spec,

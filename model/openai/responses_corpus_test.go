@@ -85,8 +85,8 @@ func responsesWire(docs ...string) []byte {
 	return b.Bytes()
 }
 
-// responsesTold is what an answer told, put together.
-type responsesTold struct {
+// responsesRead is what an answer reported, put together.
+type responsesRead struct {
 	Text, Thoughts string
 	Calls          []tool.Call
 	Parts          []chat.Part
@@ -96,14 +96,14 @@ type responsesTold struct {
 
 // readResponses reads a stream with a plain reading of SSE, as the frame reads it: chunk
 // by chunk, and End once.
-func readResponses(a model.Answer, r io.Reader) (*responsesTold, error) {
-	told := new(responsesTold)
+func readResponses(a model.Answer, r io.Reader) (*responsesRead, error) {
+	got := new(responsesRead)
 	var name string
 	var data []byte
-	take := func(f func(c *chat.Chunk) error) error {
+	use := func(f func(c *chat.Chunk) error) error {
 		var c chat.Chunk
 		err := f(&c)
-		told.add(&c)
+		got.add(&c)
 		return err
 	}
 	lines := bufio.NewReader(r)
@@ -113,10 +113,10 @@ func readResponses(a model.Answer, r io.Reader) (*responsesTold, error) {
 		switch field, value, _ := strings.Cut(line, ":"); {
 		case line == "" && data != nil:
 			// The data is gone after Take, so what the codec keeps of it would show.
-			err := take(func(c *chat.Chunk) error { return a.Take(name, data, c) })
+			err := use(func(c *chat.Chunk) error { return a.Decode(name, data, c) })
 			clear(data)
 			if err != nil {
-				return told, err
+				return got, err
 			}
 			name, data = "", nil
 		case field == "event":
@@ -131,27 +131,27 @@ func readResponses(a model.Answer, r io.Reader) (*responsesTold, error) {
 			break
 		}
 	}
-	return told, take(a.End)
+	return got, use(a.End)
 }
 
-func (told *responsesTold) add(c *chat.Chunk) {
+func (got *responsesRead) add(c *chat.Chunk) {
 	for _, p := range c.Parts {
 		switch {
 		case p.Call != nil:
-			told.Calls = append(told.Calls, *p.Call)
+			got.Calls = append(got.Calls, *p.Call)
 		case p.Thought:
-			told.Thoughts += p.Text
+			got.Thoughts += p.Text
 		default:
-			told.Text += p.Text
+			got.Text += p.Text
 		}
 	}
-	told.Parts = append(told.Parts, c.Parts...)
+	got.Parts = append(got.Parts, c.Parts...)
 	if c.Usage != nil {
 		u := *c.Usage
-		told.Usage = &u
+		got.Usage = &u
 	}
 	if c.Finish != chat.FinishNone {
-		told.Finish = c.Finish
+		got.Finish = c.Finish
 	}
 }
 
@@ -167,13 +167,13 @@ func TestResponsesCorpus(t *testing.T) {
 		t.Run(rec.Name, func(t *testing.T) {
 			t.Parallel()
 			a := codec.NewAnswer()
-			told, err := readResponses(a, bytes.NewReader(rec.Wire))
-			checkResponses(t, &rec, told, err)
+			got, err := readResponses(a, bytes.NewReader(rec.Wire))
+			checkResponses(t, &rec, got, err)
 			a.Reset()
-			told, err = readResponses(a, iotest.OneByteReader(bytes.NewReader(rec.Wire)))
-			checkResponses(t, &rec, told, err)
-			told, err = readResponses(codec.NewAnswer(), bytes.NewReader(withoutResponsesNames(rec.Wire)))
-			checkResponses(t, &rec, told, err)
+			got, err = readResponses(a, iotest.OneByteReader(bytes.NewReader(rec.Wire)))
+			checkResponses(t, &rec, got, err)
+			got, err = readResponses(codec.NewAnswer(), bytes.NewReader(withoutResponsesNames(rec.Wire)))
+			checkResponses(t, &rec, got, err)
 		})
 	}
 }
@@ -189,19 +189,19 @@ func withoutResponsesNames(wire []byte) []byte {
 	return out
 }
 
-func checkResponses(t *testing.T, rec *responsesRecording, told *responsesTold, err error) {
+func checkResponses(t *testing.T, rec *responsesRecording, got *responsesRead, err error) {
 	t.Helper()
 	want := &rec.Expect
-	if told.Text != want.Text {
-		t.Errorf("text %q, want %q", told.Text, want.Text)
+	if got.Text != want.Text {
+		t.Errorf("text %q, want %q", got.Text, want.Text)
 	}
-	if n := utf8.RuneCountInString(told.Thoughts); n != want.Thinking {
+	if n := utf8.RuneCountInString(got.Thoughts); n != want.Thinking {
 		t.Errorf("%d characters of thoughts, want %d", n, want.Thinking)
 	}
-	if len(told.Calls) != len(want.Calls) {
-		t.Fatalf("%d calls, want %d", len(told.Calls), len(want.Calls))
+	if len(got.Calls) != len(want.Calls) {
+		t.Fatalf("%d calls, want %d", len(got.Calls), len(want.Calls))
 	}
-	for i, c := range told.Calls {
+	for i, c := range got.Calls {
 		var args any
 		if err := json.Unmarshal(c.Arguments, &args); err != nil {
 			t.Error(err)
@@ -214,18 +214,18 @@ func checkResponses(t *testing.T, rec *responsesRecording, told *responsesTold, 
 	if u := want.Usage; u != nil {
 		usage = &chat.Usage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking, CachedTokens: u.Cached}
 	}
-	if diff := cmp.Diff(usage, told.Usage); diff != "" {
+	if diff := cmp.Diff(usage, got.Usage); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
-	if end := responsesEnd(told, err); end != want.End {
+	if end := responsesEnd(got, err); end != want.End {
 		t.Errorf("ended with %q (%v), want %q", end, err, want.End)
 	}
 }
 
 // responsesEnd puts an ending into the words of the recordings.
-func responsesEnd(told *responsesTold, err error) string {
+func responsesEnd(got *responsesRead, err error) string {
 	if err == nil {
-		return string(told.Finish)
+		return string(got.Finish)
 	}
 	if r, ok := errors.AsType[*model.Refusal](err); ok {
 		switch r.Kind {
@@ -246,7 +246,7 @@ func responsesEnd(told *responsesTold, err error) string {
 }
 
 // TestResponsesCut ends each recording after each of its events: before the one that
-// ends it, no answer is whole, and what was told of it is the beginning of what it says.
+// ends it, no answer is whole, and what was reported of it is the beginning of what it says.
 func TestResponsesCut(t *testing.T) {
 	t.Parallel()
 	codec := newResponses(model.Spec{}, nil)
@@ -256,11 +256,11 @@ func TestResponsesCut(t *testing.T) {
 			events := bytes.SplitAfter(bytes.TrimRight(bytes.ReplaceAll(rec.Wire, []byte("\r\n"), []byte("\n")), "\n"), []byte("\n\n"))
 			ended := false
 			for n := range events {
-				told, err := readResponses(codec.NewAnswer(), io.MultiReader(bytes.NewReader(bytes.Join(events[:n], nil)), strings.NewReader("\n\n")))
-				if !strings.HasPrefix(rec.Expect.Text, told.Text) || len(told.Calls) > len(rec.Expect.Calls) {
-					t.Errorf("after %d events: text %q and %d calls", n, told.Text, len(told.Calls))
+				got, err := readResponses(codec.NewAnswer(), io.MultiReader(bytes.NewReader(bytes.Join(events[:n], nil)), strings.NewReader("\n\n")))
+				if !strings.HasPrefix(rec.Expect.Text, got.Text) || len(got.Calls) > len(rec.Expect.Calls) {
+					t.Errorf("after %d events: text %q and %d calls", n, got.Text, len(got.Calls))
 				}
-				ended = ended || rec.Expect.End != "stop" && responsesEnd(told, err) == rec.Expect.End
+				ended = ended || rec.Expect.End != "stop" && responsesEnd(got, err) == rec.Expect.End
 				if !ended && !errors.Is(err, model.ErrCut) {
 					t.Errorf("after %d events: %v, want %v", n, err, model.ErrCut)
 				}
@@ -295,17 +295,17 @@ func TestResponsesPairs(t *testing.T) {
 				t.Fatal(err)
 			}
 			codec := newResponses(model.Spec{Key: "fast", Model: want.Model}, nil)
-			told, err := readResponses(codec.NewAnswer(), bytes.NewReader(first.Wire))
+			answer, err := readResponses(codec.NewAnswer(), bytes.NewReader(first.Wire))
 			if err != nil {
 				t.Fatal(err)
 			}
 			results := chat.Message{Role: chat.RoleUser}
-			for _, c := range told.Calls {
+			for _, c := range answer.Calls {
 				results.Parts = append(results.Parts, chat.Part{Result: &tool.Result{ID: c.ID, Name: c.Name, Text: responsesOutput(want.Input, c.ID)}})
 			}
 			got := renderResponses(t, codec, &chat.ModelRequest{Messages: []chat.Message{
 				{Role: chat.RoleUser, Parts: []chat.Part{{Text: "question"}}},
-				{Role: chat.RoleModel, Maker: codec.maker, Parts: told.Parts},
+				{Role: chat.RoleModel, Maker: codec.maker, Parts: answer.Parts},
 				results,
 			}})
 			checkResponsesInput(t, first, want.Input, responsesItems(got))

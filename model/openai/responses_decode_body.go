@@ -9,10 +9,9 @@ import (
 	"sluice/chat"
 )
 
-// responsesBody is the response that the last event holds, or a reply that is no stream.
+// responsesBody is the response that the last event holds, or a reply that is not a stream.
 //
-// total is the provider's own sum; it tells whether thinking is part of the output's
-// figure.
+// total is the provider's own sum; it says whether thinking is part of the output's figure.
 type responsesBody struct {
 	status, model, reason string
 	failure               jsontext.Value // its error, or nil

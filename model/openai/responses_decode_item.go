@@ -64,7 +64,7 @@ func (d *responsesDecoder) arguments() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A half of a surrogate pair is replaced; the error would tell of it.
+	// A half of a surrogate pair is replaced; the error would report it.
 	args, _ := jsontext.AppendUnquote([]byte(nil), v)
 	return args, nil
 }
@@ -73,7 +73,7 @@ func (d *responsesDecoder) arguments() ([]byte, error) {
 //
 // An error of take ends the reading and is returned as it is. Refusals are text too: the
 // user reads them.
-func (d *responsesDecoder) texts(v jsontext.Value, take func(text string) error) error {
+func (d *responsesDecoder) texts(v jsontext.Value, use func(text string) error) error {
 	if v.Kind() != '[' {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (d *responsesDecoder) texts(v jsontext.Value, take func(text string) error)
 			}
 			text, err := d.str()
 			if err == nil {
-				refused = take(text)
+				refused = use(text)
 				err = refused
 			}
 			return err

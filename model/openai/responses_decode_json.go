@@ -58,8 +58,8 @@ func (d *responsesDecoder) str() (string, error) {
 	return d.unquote(v), nil
 }
 
-// unquote returns the string that v, which was read, stands for. The error would tell
-// of half a surrogate pair that was replaced.
+// unquote returns the string that v, which was read, stands for. The error would report half a
+// surrogate pair that was replaced.
 func (d *responsesDecoder) unquote(v jsontext.Value) string {
 	d.text, _ = jsontext.AppendUnquote(d.text[:0], v)
 	return string(d.text)

@@ -33,14 +33,14 @@ func openResponses(t *testing.T, answer http.HandlerFunc) *model.Model {
 }
 
 // askResponses makes one call.
-func askResponses(t *testing.T, m *model.Model) (*responsesTold, error) {
+func askResponses(t *testing.T, m *model.Model) (*responsesRead, error) {
 	t.Helper()
-	told := new(responsesTold)
+	got := new(responsesRead)
 	err := m.Stream(t.Context(), &chat.ModelRequest{Messages: []chat.Message{responsesUser("hi")}}, func(c *chat.Chunk) error {
-		told.add(c)
+		got.add(c)
 		return nil
 	})
-	return told, err
+	return got, err
 }
 
 // TestResponsesOverHTTP serves each recording to a model that is set up as a
@@ -57,14 +57,14 @@ func TestResponsesOverHTTP(t *testing.T) {
 					_ = http.NewResponseController(w).Flush()
 				}
 			})
-			told, err := askResponses(t, m)
+			got, err := askResponses(t, m)
 			if f, ok := errors.AsType[*fault.Error](err); ok {
 				if end := "error " + string(f.Type); end != rec.Expect.End {
 					t.Errorf("ended with %q (%v), want %q", end, err, rec.Expect.End)
 				}
 				return
 			}
-			checkResponses(t, &rec, told, err)
+			checkResponses(t, &rec, got, err)
 		})
 	}
 }
@@ -90,8 +90,8 @@ func TestResponsesLearned(t *testing.T) {
 		_, _ = w.Write(responsesWire(responsesHello, responsesEnded))
 	})
 	for range 2 {
-		if told, err := askResponses(t, m); err != nil || told.Text != "hello" {
-			t.Errorf("text %q, %v", told.Text, err)
+		if got, err := askResponses(t, m); err != nil || got.Text != "hello" {
+			t.Errorf("text %q, %v", got.Text, err)
 		}
 	}
 	if len(bodies) != 4 {

@@ -10,8 +10,8 @@ import (
 	"sluice/model"
 )
 
-// responsesKept is what is kept of a message or a call beside what the conversation
-// holds of it anyway. Reasoning items are kept whole.
+// responsesKept is what is kept of a message or a call alongside what the conversation holds of
+// it anyway. Reasoning items are kept whole.
 type responsesKept struct{ id, phase string }
 
 // responsesMessageBegin begins what is kept of a message.

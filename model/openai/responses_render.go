@@ -49,8 +49,7 @@ func appendResponsesTools(b []byte, req *chat.ModelRequest, tools *model.Rendere
 }
 
 // appendResponsesTool renders a tool. Unlike Chat Completions this API takes a schema
-// for strict unless it is told otherwise, and then refuses most of those that MCP
-// servers have.
+// for strict unless it is set otherwise, and then refuses most of those that MCP servers have.
 func appendResponsesTool(b []byte, name, description string, schema jsontext.Value, omitStrict bool) []byte {
 	b = model.AppendString(append(b, `{"type":"function","name":`...), name)
 	if description != "" {
@@ -107,8 +106,8 @@ func appendResponsesReasoning(b []byte, word string, omit model.Omit) []byte {
 	return b
 }
 
-// appendResponsesForm asks for JSON. A schema that is no object becomes one that
-// allows everything: the value is checked on our side anyhow.
+// appendResponsesForm asks for JSON. A schema that is not an object becomes one that allows
+// everything: the value is checked on our side anyhow.
 func appendResponsesForm(b []byte, form *chat.Form, omit model.Omit) []byte {
 	switch form.Kind {
 	case chat.FormJSON:

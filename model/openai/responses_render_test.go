@@ -237,7 +237,7 @@ func TestResponsesNames(t *testing.T) {
 		a, c := codec.NewAnswer().(*responsesAnswer), chat.Chunk{}
 		a.Asked(&chat.ModelRequest{Tools: set})
 		for _, ev := range []string{responsesCallEvent(`"name":"` + name + `"`), responsesEnded} {
-			if err := a.Take("", []byte(ev), &c); err != nil {
+			if err := a.Decode("", []byte(ev), &c); err != nil {
 				t.Fatal(err)
 			}
 		}

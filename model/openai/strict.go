@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// strictKeyword says whether name is one that a schema may have beside strict: true (OpenAI's guide to
-// structured outputs, "Supported schemas").
+// strictKeyword says whether name is one that a schema may have alongside strict: true
+// (OpenAI's guide to structured outputs, "Supported schemas").
 func strictKeyword(name string) bool {
 	switch name {
 	case "$defs", "$ref", "additionalProperties", "anyOf", "const", "definitions", "description", "enum",

@@ -1,5 +1,5 @@
 // This file is the part of reading JSON that both decoders share. It reads tolerantly
-// (model.Tolerant) and tells errors by their place alone.
+// (model.Tolerant) and reports errors by their place alone.
 
 package openai
 
@@ -82,7 +82,7 @@ func (w *walk) eof() error {
 	}
 }
 
-// mismatch tells why the value at hand is not what it should be.
+// mismatch says why the value at hand is not what it should be.
 func (w *walk) mismatch() error {
 	if err := w.json.SkipValue(); err != nil {
 		return err // it is not even JSON

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/text/unicode/bidi"
 )
 
-// cardForm makes the elements of an Adaptive Card, and beside them the plain text: each
+// cardForm makes the elements of an Adaptive Card, and alongside them the plain text: each
 // element knows which part of that it stands for.
 //
 // Between two flushes cur has the Markdown of one text block, and plain.buf[from:] the
@@ -38,8 +38,8 @@ type cardForm struct {
 	heading int
 	indent  []byte
 	bullet  string
-	cells   *grid // of the table at hand; nil: it is told as text
-	textual *node // a block that is told as text, with all in it; nil: none is
+	cells   *grid // of the table at hand; nil: it is written as text
+	textual *node // a block that is written as text, with all in it; nil: none is
 	newline bool
 }
 
@@ -72,7 +72,7 @@ type grid struct {
 }
 
 const (
-	// Above these a table is taken for too wide to be shown as one, and is told as text.
+	// Above these a table is taken for too wide to be shown as one, and is written as text.
 	maxColumns   = 8
 	maxCell      = 400  // bytes of a cell's text
 	maxTableJSON = 4000 // bytes of a table's rows, behind which another one begins
@@ -84,8 +84,7 @@ func newCardForm(plain *textForm, features Features, chunk int) *cardForm {
 	return &cardForm{plain: plain, features: features, chunk: chunk, json: make([]byte, 0, cap(plain.buf)+512)}
 }
 
-// enter begins a node. Within a block that is told as text the plain form does
-// it all.
+// enter begins a node. Within a block that is written as text the plain form does it all.
 func (f *cardForm) enter(n *node) bool {
 	if f.textual != nil {
 		return f.plain.enter(n)
@@ -94,7 +93,7 @@ func (f *cardForm) enter(n *node) bool {
 		return f.enterInline(n)
 	}
 	if f.isText(n.kind) {
-		return f.tell(n)
+		return f.beginText(n)
 	}
 	switch n.kind {
 	case heading:
@@ -151,14 +150,14 @@ func (f *cardForm) enterInline(n *node) bool {
 	return f.plain.enter(n)
 }
 
-// isText says whether a block of a kind is told as text. A heading and a table have forms of their
-// own for that.
+// isText says whether a block of a kind is written as text. A heading and a table have forms of
+// their own for that.
 func (f *cardForm) isText(k kind) bool {
 	return f.features.lacks(k) && k != heading && k != table
 }
 
-// tell begins a block that is told as text, line by line.
-func (f *cardForm) tell(n *node) bool {
+// beginText begins a block that is written as text, line by line.
+func (f *cardForm) beginText(n *node) bool {
 	f.flush()
 	f.plain.lost(n.kind)
 	f.textual = n
@@ -328,7 +327,7 @@ func (f *cardForm) literal(s string) {
 }
 
 // makeRoom ends the text block at hand if n bytes more would be too many, and a word does
-// not go on.
+// not continue.
 //
 // A block shorter than half a chunk is never ended: a card is to have few blocks. Above
 // twice the chunk the cut comes even within a word.
@@ -426,7 +425,7 @@ func (f *cardForm) lineBreak() {
 	}
 }
 
-// link begins a link. A target that fits into no element is told as text.
+// link begins a link. A target that fits into no element is written as text.
 //
 // It returns false if all of the link is written, so that the walk does not go into it.
 // That is so where the plain form says a link in one word, because its text is its target.
@@ -463,7 +462,7 @@ func (f *cardForm) wrapLink(n *node) {
 	}
 }
 
-// leaveLink closes the link, or tells its target behind the text.
+// leaveLink closes the link, or writes its target behind the text.
 func (f *cardForm) leaveLink(n *node) {
 	switch {
 	case f.isLink(n):
@@ -481,7 +480,7 @@ func (f *cardForm) appendTitle(n *node) {
 	}
 }
 
-// titleLength is how many bytes the title takes as it is told.
+// titleLength is how many bytes the title takes as it is reported.
 func titleLength(n *node) int {
 	if n.to.title == "" {
 		return 0
@@ -547,7 +546,7 @@ func isOrdinal(b []byte) bool {
 	return n < len(b) && (n == 0 || b[n-1] == '\n')
 }
 
-// flush ends the text block at hand. Marks that are open go on in the next one.
+// flush ends the text block at hand. Marks that are open continue in the next one.
 //
 // A block of nothing but marks and blanks is dropped.
 func (f *cardForm) flush() {
@@ -669,8 +668,7 @@ func indented(line string) string {
 	return strings.Repeat("\u00a0", len(line)-len(text)+3*strings.Count(line[:len(line)-len(text)], "\t")) + text
 }
 
-// enterTable begins a table. One that is no grid, or stands in a list, becomes
-// text.
+// enterTable begins a table. One that is not a grid, or stands in a list, becomes text.
 func (f *cardForm) enterTable(n *node) bool {
 	f.flush()
 	if !isGrid(n) || f.lists > 0 || !f.features.has(table) {
@@ -684,7 +682,7 @@ func (f *cardForm) enterTable(n *node) bool {
 // isGrid says whether a table is small enough in its width to be shown as one.
 //
 // A table in which a single cell is long is no grid as a whole, so that its rows are all
-// told in one way.
+// reported in one way.
 func isGrid(n *node) bool {
 	for r := n.first; r != nil; r = r.next {
 		if r.kids > maxColumns {
@@ -758,7 +756,7 @@ func (f *cardForm) leaveTable() {
 	f.cells = nil
 }
 
-// tableText makes text blocks of the plain form of a table, or of another block that is told
+// tableText makes text blocks of the plain form of a table, or of another block that is written
 // as text, and ends it.
 //
 // Each line of the text becomes a block of its own; a long one becomes several.
@@ -828,7 +826,7 @@ func card(elements []element, plain string, rtl bool) []byte {
 	return append(b, "]}"...)
 }
 
-// envelope is what a message holds beside its card. Teams counts the whole of it.
+// envelope is what a message holds alongside its card. Teams counts the whole of it.
 //
 // It is an estimate on the safe side: the envelope's own members take some hundred bytes.
 const envelope = 1 << 10

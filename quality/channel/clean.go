@@ -49,7 +49,7 @@ func clean(s string) string {
 const orderControls = "\u202A\u202B\u202C\u2066\u2067\u2068\u2069"
 
 // stripped is clean for a part of a line: whether the controls of order in it are balanced
-// cannot be told of a part.
+// cannot be known of a part.
 func stripped(s string) string {
 	if isClean(s) {
 		return s

@@ -37,7 +37,7 @@ const guard = "\u2060"
 
 // flat ends the text. Marks that would show as characters go.
 //
-// A mark directly beside a letter or digit is shown as a character by WhatsApp; such a mark
+// A mark directly alongside a letter or digit is shown as a character by WhatsApp; such a mark
 // is dropped and counted as degraded. The form's text is copied, as the form is used again.
 func (f *textForm) flat() *flat {
 	fl := &flat{text: string(f.buf), kept: f.kept, marked: f.marked}
@@ -240,7 +240,7 @@ func (fl *flat) quoteAt(start int) string {
 	for strings.HasPrefix(fl.text[end:start], "> ") {
 		end += 2
 	}
-	if end-line > 2*markdown.MaxDepth || fl.limit > 0 && end-line > fl.limit/8 { // it is no quote
+	if end-line > 2*markdown.MaxDepth || fl.limit > 0 && end-line > fl.limit/8 { // it is not a quote
 		return ""
 	}
 	return fl.text[line:end]

@@ -25,7 +25,7 @@ import (
 type Input struct {
 	RequestID string
 	Text      string // Markdown
-	Before    string // Markdown in front of it, which is no part of a subject; may be empty
+	Before    string // Markdown in front of it, which is not part of a subject; may be empty
 	After     string // Markdown behind it; may be empty
 	Subject   string // of an e-mail; empty: made of the text
 	Locale    string // BCP 47, for lang of an e-mail; may be empty
@@ -74,7 +74,7 @@ type Own struct {
 	HTML     string         `json:"html,omitempty"`
 }
 
-// Metadata tells what became of the text.
+// Metadata says what became of the text.
 type Metadata struct {
 	EmojisUsed      []string `json:"emojis_used"`
 	MarkdownRemoved bool     `json:"markdown_removed"`
@@ -379,9 +379,9 @@ func counted(content string, e Encoding) Own {
 	return Own{Encoding: e, Units: units, Segments: segments}
 }
 
-// indicator is what tells which part of how many one is; empty: nothing does.
+// indicator is what says which part of how many one is; empty: nothing does.
 //
-// The form is "(2/3)", from 1. Beside a text of one part there is none.
+// The form is "(2/3)", from 1. A text of one part has none.
 func (d *draft) indicator(i, of int) string {
 	if d.spec.Indicator == NoIndicator || of < 2 {
 		return ""
@@ -398,7 +398,7 @@ func (d *draft) add(i, of int, body string, own func(string) Own) {
 	d.out.Parts = append(d.out.Parts, p)
 }
 
-// indicated joins a text and its indicator, which stands on a line of its own beside what
+// indicated joins a text and its indicator, which stands on a line of its own alongside what
 // only counts at the begin or end of one.
 //
 // A quote, a fence or indented text would be no such thing with an indicator in front of it

@@ -91,7 +91,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// What a channel is not to show as markup is told as text, and listed; what it is to show
+// What a channel is not to show as markup is written as text, and listed; what it is to show
 // stays as it is without the others.
 func TestFeatures(t *testing.T) {
 	t.Parallel()

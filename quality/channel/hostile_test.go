@@ -63,8 +63,8 @@ func TestHostileInput(t *testing.T) {
 			for _, spec := range specs {
 				began := time.Now()
 				r := format(spec, text)
-				if took := time.Since(began); took > 10*time.Second {
-					t.Errorf("%s took %v", spec.Name, took)
+				if elapsed := time.Since(began); elapsed > 10*time.Second {
+					t.Errorf("%s took %v", spec.Name, elapsed)
 				}
 				checkResponse(t, spec, r)
 			}
@@ -129,14 +129,14 @@ func TestHostileInputIsCheap(t *testing.T) {
 			text = text[:min(len(text), 64<<10)]
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			took := markdowntest.Took(func() { channeltest.Format(f, channel.Input{Text: text}) })
+			elapsed := markdowntest.Timed(func() { channeltest.Format(f, channel.Input{Text: text}) })
 			runtime.ReadMemStats(&after)
-			if float64(took)/float64(one) > factor { // once may be an accident
-				took = least(func() { channeltest.Format(f, channel.Input{Text: text}) })
+			if float64(elapsed)/float64(one) > factor { // once may be an accident
+				elapsed = least(func() { channeltest.Format(f, channel.Input{Text: text}) })
 			}
-			allocated, times := after.TotalAlloc-before.TotalAlloc, float64(took)/float64(one)
+			allocated, times := after.TotalAlloc-before.TotalAlloc, float64(elapsed)/float64(one)
 			if times > factor || allocated > most {
-				t.Errorf("%s, %s: %v, %.0f times that of a tame text, %d MB", of, name, took, times, allocated>>20)
+				t.Errorf("%s, %s: %v, %.0f times that of a tame text, %d MB", of, name, elapsed, times, allocated>>20)
 			}
 			dearest, largest = max(dearest, times), max(largest, allocated)
 		}
@@ -146,7 +146,7 @@ func TestHostileInputIsCheap(t *testing.T) {
 
 // least is the shortest of three times.
 func least(f func()) time.Duration {
-	return min(markdowntest.Took(f), markdowntest.Took(f), markdowntest.Took(f))
+	return min(markdowntest.Timed(f), markdowntest.Timed(f), markdowntest.Timed(f))
 }
 
 func checkResponse(t *testing.T, spec channel.Spec, r *channel.Response) {

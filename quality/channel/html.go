@@ -94,7 +94,7 @@ func appendHTML(b []byte, s string) []byte {
 // English, and what a mail program makes of dir="auto" ends at the first block within.
 func (f *htmlForm) enter(n *node) bool {
 	if f.features.lacks(n.kind) {
-		return f.tell(n)
+		return f.beginText(n)
 	}
 	f.write(tags[n.kind].open)
 	switch n.kind {
@@ -130,9 +130,9 @@ func (f *htmlForm) enter(n *node) bool {
 	return true
 }
 
-// tell begins a node that is shown without markup of its own. A block becomes the lines that
+// beginText begins a node that is shown without markup of its own. A block becomes the lines that
 // it has in the plain form.
-func (f *htmlForm) tell(n *node) bool {
+func (f *htmlForm) beginText(n *node) bool {
 	f.degrade(n.kind)
 	switch n.kind {
 	case heading:
@@ -168,8 +168,8 @@ func (f *htmlForm) tell(n *node) bool {
 	return true
 }
 
-// told ends what tell began.
-func (f *htmlForm) told(n *node) {
+// endText ends what beginText began.
+func (f *htmlForm) endText(n *node) {
 	switch n.kind {
 	case heading:
 		f.write("</p>\n")
@@ -183,7 +183,7 @@ func (f *htmlForm) told(n *node) {
 	}
 }
 
-// title tells a link's title where it cannot be an attribute.
+// title reports a link's title where it cannot be an attribute.
 func (f *htmlForm) title(n *node) {
 	if n.to.title != "" {
 		f.literal(` "` + n.to.title + `"`)
@@ -299,7 +299,7 @@ func (f *htmlForm) link(n *node) bool {
 // leave ends a node.
 func (f *htmlForm) leave(n *node) {
 	if f.features.lacks(n.kind) {
-		f.told(n)
+		f.endText(n)
 		return
 	}
 	f.write(tags[n.kind].close)

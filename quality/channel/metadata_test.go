@@ -10,8 +10,8 @@ import (
 	"sluice/quality/channel"
 )
 
-// What is told of a text is what package json makes of it: of each field alone, of none and
-// of all.
+// What is sent of a text is what package json makes of it: of each field alone, of none and of
+// all.
 func TestMetadataJSON(t *testing.T) {
 	t.Parallel()
 	set := func(v reflect.Value) {

@@ -44,8 +44,7 @@ func Section(specs *[]Spec, deliver func(channel string, n *file.Node)) file.Sec
 	}}
 }
 
-// readSpec reads a channel into s, which holds what it extends. null takes a
-// limit away.
+// readSpec reads a channel into s, which holds what it extends. null removes a limit.
 //
 // A key that is absent changes nothing. A limit of length without a number of parts gives 5
 // of them, for a channel that was never split would otherwise be cut.

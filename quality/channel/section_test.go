@@ -37,7 +37,7 @@ func TestSection(t *testing.T) {
 	}
 }
 
-// null takes a limit away, and a channel that gets one gets parts.
+// null removes a limit, and a channel that gets one gets parts.
 func TestSectionLimits(t *testing.T) {
 	t.Parallel()
 	specs, faults := readSection("channels:\n  sms: {max_segments: null, max_length: null}\n  plain: {max_length: 100}\n  note: {extends: plain, max_length: 100, max_parts: 2}\n")

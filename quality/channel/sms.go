@@ -50,7 +50,7 @@ func newPacker(e Encoding) packer {
 // add packs a grapheme, whole into one segment if it fits into any (3GPP TS
 // 23.040 concatenates after that).
 //
-// A grapheme that is larger than a segment goes on in the next one.
+// A grapheme that is larger than a segment continues in the next one.
 func (p *packer) add(units int) {
 	p.units += units
 	if p.fill+units > p.several {
@@ -159,13 +159,13 @@ func transliterated(g string, before byte) (string, bool) {
 //
 // It drops the space that an emoji leaves behind, and puts one in where two words would
 // touch, of which one may be that of an emoji. The result is the same from whatever place a part begins.
-func (m *sms) gsm(start int, take func(s string, end int, itself bool) bool) {
+func (m *sms) gsm(start int, accept func(s string, end int, itself bool) bool) {
 	last := joint{before: ' '}
 	for at := start; at < len(m.text); {
 		if n, _ := plainGSM(m.text[at:]); n > 0 && !last.replaced {
 			s := m.text[at : at+n]
 			at, last.before = at+n, s[n-1]
-			if !take(s, at, true) {
+			if !accept(s, at, true) {
 				return
 			}
 			continue
@@ -179,14 +179,14 @@ func (m *sms) gsm(start int, take func(s string, end int, itself bool) bool) {
 		if g == " " && m.auto && m.goes(at, last.replaced) {
 			s = ""
 		}
-		if !take(last.join(g, s, m.auto && len(g) > 1 && isEmoji(g)), end, false) {
+		if !accept(last.join(g, s, m.auto && len(g) > 1 && isEmoji(g)), end, false) {
 			return
 		}
 		at = end
 	}
 }
 
-// joint is where a text in GSM-7 goes on.
+// joint is where a text in GSM-7 continues.
 type joint struct {
 	before   byte // the last one that was written
 	replaced bool // the last grapheme was an emoji
@@ -208,7 +208,7 @@ func (j *joint) join(g, s string, isReplaced bool) string {
 	return s
 }
 
-// goes says whether the space at a place goes with the emojis beside it: what follows them
+// goes says whether the space at a place goes with the emojis alongside it: what follows them
 // ends a line or a sentence. behind says that there is one in front of it.
 func (m *sms) goes(at int, behind bool) bool {
 	if at >= m.blanks.start && at < m.blanks.end {
@@ -393,7 +393,7 @@ func plainGSM(text string) (n, units int) {
 
 // write returns the part from start to end as it is sent.
 //
-// GSM-7 is taken if it can say all of it within the bounds, beside what r is kept for: an
+// GSM-7 is taken if it can say all of it within the bounds, alongside what r is kept for: an
 // arrow has one unit in UCS-2 and three there. UCS-2 has the text as it is, emojis included.
 func (m *sms) write(start, end int, r room) (string, Encoding) {
 	if n, cost := plainGSM(m.text[start:end]); n == end-start && m.holds(cost+r.before+r.behind) {

@@ -195,9 +195,9 @@ func (s *splitter) paragraphEnd(start, end int) int {
 
 // eachSpace gives take the places from end back to start where white space begins, or a
 // sentence ends in a script without spaces, and returns the one that it takes, or start.
-func (s *splitter) eachSpace(start, end int, take func(at int) bool) int {
+func (s *splitter) eachSpace(start, end int, accept func(at int) bool) int {
 	at := end
-	if r, _ := utf8.DecodeRuneInString(s.text[end:]); isSpace(r) && take(end) {
+	if r, _ := utf8.DecodeRuneInString(s.text[end:]); isSpace(r) && accept(end) {
 		return end
 	}
 	for at > start {
@@ -208,7 +208,7 @@ func (s *splitter) eachSpace(start, end int, take func(at int) bool) int {
 			if !isSpace(r) {
 				cut = at + n
 			}
-			if take(cut) {
+			if accept(cut) {
 				return cut
 			}
 		}
@@ -318,8 +318,8 @@ func (s *splitter) inNumber(at int) bool {
 	return to-from <= maxNumber
 }
 
-// goesOn says whether a number goes on with r beyond its outermost byte: there is one space at
-// a time.
+// goesOn says whether a number continues with r beyond its outermost byte: there is one space
+// at a time.
 func goesOn(r rune, outermost byte) bool {
 	return isNumeric(r) || r == ' ' && outermost != ' '
 }

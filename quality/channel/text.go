@@ -1,7 +1,7 @@
 // This file makes a text of the tree: for plain channels, for SMS, for the plain side of
 // e-mails and cards, and with marks for WhatsApp. Marks are not written into the text but
-// noted beside it (flat.go puts them in). What no mark can show is said in words or signs
-// that read well: a heading is a line, a table is told row by row.
+// noted alongside it (flat.go puts them in). What no mark can show is said in words or signs
+// that read well: a heading is a line, a table is written row by row.
 //
 // White space is never written at once: line ends wait in pending until something follows,
 // so that the text neither begins nor ends with any.
@@ -343,8 +343,8 @@ func (f *textForm) leaveStruck() {
 
 // code writes a code span; one that holds a backtick cannot be marked.
 //
-// WhatsApp's code begins and ends at a character that is no blank. The span is kept whole
-// by the splitter, marked or not.
+// WhatsApp's code begins and ends at a character that is not a blank. The span is kept whole by
+// the splitter, marked or not.
 func (f *textForm) code(s string) {
 	start := len(f.buf)
 	isMarked := f.canMark(code) && !strings.Contains(s, "`") && strings.TrimSpace(s) == s && s != ""
@@ -455,8 +455,7 @@ func (f *textForm) titled(n *node) {
 // stands in the first row only.
 const maxHeader = 60
 
-// enterTable begins a table. A wide one is told row by row, with its headers as
-// labels.
+// enterTable begins a table. A wide one is written row by row, with its headers as labels.
 //
 // Two columns become "name: value"; more become "header: cell; header: cell" for each row.
 // A table of a header alone is a row.

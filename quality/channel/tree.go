@@ -320,8 +320,7 @@ func (t *tree) lines(s *text.Segments) string {
 	return b.String()
 }
 
-// code adds a block of code. Its language is told as text, as few channels show
-// it.
+// code adds a block of code. Its language is written as text, as few channels show it.
 func (t *tree) code(parent *node, lines *text.Segments, info string) {
 	t.markup = true
 	if info != "" {

@@ -15,7 +15,7 @@ import (
 // Calls come in the order of the text. leave comes exactly once for each enter that
 // returned true.
 type form interface {
-	// enter says whether the walk goes on into n. If not, leave is not called.
+	// enter says whether the walk continues into n. If not, leave is not called.
 	enter(n *node) bool
 	leave(n *node)
 	// literal is a text, or nothing but a line break.
@@ -69,7 +69,7 @@ func appendText(b []byte, n *node) []byte {
 	return b
 }
 
-// shown says whether the target of a link is its text, so that it need not be told.
+// shown says whether the target of a link is its text, so that it need not be reported.
 //
 // http://example.org and example.org count as the same to a reader, and so does a number
 // however its digits are parted (RFC 3966, section 3).

@@ -59,7 +59,7 @@ func TestWordingEndsWithItsContext(t *testing.T) {
 }
 
 // A client that leaves is the cause.
-func TestWordingTellsWhyItEnded(t *testing.T) {
+func TestWordingSaysWhyItEnded(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -117,7 +117,7 @@ func isWordBehind(after string) bool {
 	return strings.HasPrefix(after, "'") || strings.HasPrefix(after, "’")
 }
 
-// isCent says whether a text goes on with the second half of "per cent".
+// isCent says whether a text continues with the second half of "per cent".
 func isCent(rest string) bool {
 	switch firstWord(strings.TrimLeft(rest, " \u00a0")) {
 	case "cent", "ciento", "cento":

@@ -18,8 +18,8 @@ func TestBombsAreCheap(t *testing.T) {
 	}
 	const size, factor = 16 << 10, 60
 	result := check.Evidence{Tool: "t", Result: `{"a":1,"link":"https://a.b/c"}`, Completed: true}
-	took := func(c check.Check, text string) float64 {
-		return float64(markdowntest.Took(func() {
+	elapsed := func(c check.Check, text string) float64 {
+		return float64(markdowntest.Timed(func() {
 			c.Run(&check.Input{Text: text, Question: "How many?", Locale: "en", Finish: "stop", Parts: 1, Evidence: []check.Evidence{result}})
 		}))
 	}
@@ -28,11 +28,11 @@ func TestBombsAreCheap(t *testing.T) {
 		"plain_text": "", "links_backed": `{"hosts":["a.b"]}`, "script": "", "no_pii": "", "max_length": `{"words":10}`, "contains": `{"all":["zzz"]}`, "matches": `{"pattern":"(a+)+zz"}`,
 	} {
 		c := compile(t, name, args)
-		one := max(min(took(c, tame), took(c, tame), took(c, tame)), float64(200*time.Microsecond))
+		one := max(min(elapsed(c, tame), elapsed(c, tame), elapsed(c, tame)), float64(200*time.Microsecond))
 		for _, bomb := range markdowntest.Bombs(size) {
-			times := took(c, bomb.Text) / one
+			times := elapsed(c, bomb.Text) / one
 			if times > factor { // once may be an accident
-				times = min(took(c, bomb.Text), took(c, bomb.Text)) / one
+				times = min(elapsed(c, bomb.Text), elapsed(c, bomb.Text)) / one
 			}
 			if times > factor {
 				t.Errorf("%s of %s takes %.0f times as long as a tame text", name, bomb.Name, times)

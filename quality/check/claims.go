@@ -102,7 +102,7 @@ func (s *scanner) add(c claim) bool {
 }
 
 // isTokenRune says whether r may be part of a token. Letters without case are none, as words of
-// their languages stand beside numbers without a space.
+// their languages stand alongside numbers without a space.
 func isTokenRune(r rune) bool {
 	return r == '-' || r == '_' || '0' <= r && r <= '9' || unicode.IsUpper(r) || unicode.IsLower(r)
 }
@@ -471,7 +471,7 @@ func names(word string, u unit) bool {
 	return unitOf(word) == u || counterUnitOf(r) == u
 }
 
-// isSpan says whether b goes on with the span of time of a: 7 h 12 min, 1 h 58.
+// isSpan says whether b continues with the span of time of a: 7 h 12 min, 1 h 58.
 func (s *scanner) isSpan(a, b *claim) bool {
 	smaller := smallerOf(a.unit)
 	if smaller == "" || a.forms&b.forms&asAmount == 0 || !a.isBefore(b) || b.means[0].value >= 60 || a.means[0].decimals > 0 {
@@ -486,7 +486,7 @@ func (s *scanner) isSpan(a, b *claim) bool {
 	return b.isBare() && b.end-b.start == 2 && isUnit && rest == "" && (word == "h" || s.endsAt(b.end))
 }
 
-// smallerOf returns the unit in which a span goes on; "": in none.
+// smallerOf returns the unit in which a span continues; "": in none.
 func smallerOf(u unit) unit {
 	switch u {
 	case day:
@@ -504,7 +504,7 @@ func (s *scanner) endsAt(at int) bool {
 	return at == len(s.text) || strings.IndexByte(" .,;)\n", s.text[at]) >= 0 && firstWord(strings.TrimLeft(s.text[at:], " ")) == ""
 }
 
-// join makes one amount of a span and what goes on with it.
+// join makes one amount of a span and what continues with it.
 func (c *claim) join(b *claim) {
 	size := 60.0
 	if c.unit == day {

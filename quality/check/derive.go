@@ -320,7 +320,7 @@ func (d *derived) textLines(lines []string) {
 		return
 	}
 	d.values.add(kind{way: counted}, float64(len(lines)))
-	if !tellsNumber(lines[0]) { // it is a heading
+	if !holdsNumber(lines[0]) { // it is a heading
 		d.values.add(kind{way: counted}, float64(len(lines)-1))
 	}
 	for _, line := range lines {

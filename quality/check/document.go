@@ -50,7 +50,7 @@ func (e *evidence) document(text string, isAsked bool) {
 // table reads lines that are a table with a heading, and says whether they are: as CSV, or
 // with | between cells.
 func (e *evidence) table(lines []string) bool {
-	if len(lines) < 3 || tellsNumber(lines[0]) {
+	if len(lines) < 3 || holdsNumber(lines[0]) {
 		return false
 	}
 	sep := ""

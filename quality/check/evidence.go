@@ -68,7 +68,7 @@ type memberKind struct {
 	isName  bool // as id is one: there is nothing to reckon with
 }
 
-// label is a member that is no number.
+// label is a member that is not a number.
 type label struct{ name, value string }
 
 // instant is a time that an object has; in the year 0 it is a time of any day.
@@ -150,7 +150,7 @@ func (e *evidence) text(text string, at place) {
 	if at.object != nil {
 		at.object.labels = append(at.object.labels, label{at.name, text})
 	}
-	if !tellsNumber(text) {
+	if !holdsNumber(text) {
 		return
 	}
 	for _, digits := range chains(text) {

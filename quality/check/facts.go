@@ -1,6 +1,6 @@
-// This file checks that an answer tells certain values of results, each named by a tool and
-// a JSON pointer. A value may be told in any form that means the same: 1200 as 1,200, a
-// date by its day, a text in other case.
+// This file checks that an answer reports certain values of results, each named by a tool and a
+// JSON pointer. A value may be reported in any form that means the same: 1200 as 1,200, a date
+// by its day, a text in other case.
 
 package check
 
@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// requiredFacts asks that values of results are told.
+// requiredFacts asks that values of results are reported.
 type requiredFacts struct {
 	Facts []struct {
 		Tool    string           `json:"tool"`
@@ -38,23 +38,23 @@ func (c *requiredFacts) compile() (Check, error) {
 	return c, nil
 }
 
-// Run wants each fact that a tool has told in the answer, in any form. A fact
-// whose tool was not called is not asked for.
+// Run wants each fact that a tool has reported in the answer, in any form. A fact whose tool
+// was not called is not asked for.
 func (c *requiredFacts) Run(in *Input) Outcome {
 	var missing []string
-	told := 0
+	sent := 0
 	for _, f := range c.Facts {
 		value, ok := latest(in.Evidence, f.Tool, f.Pointer)
 		if !ok {
 			continue
 		}
-		told++
-		if !in.tells(value) {
+		sent++
+		if !in.states(value) {
 			missing = append(missing, string(f.Pointer)+" of "+f.Tool+", which is "+string(value))
 		}
 	}
 	switch {
-	case told == 0:
+	case sent == 0:
 		return notApplicable("No tool has answered with these facts.")
 	case len(missing) > 0:
 		return failed("The answer must tell " + strings.Join(missing, "; ") + ".")
@@ -140,11 +140,11 @@ func member(value jsontext.Value, name string) (jsontext.Value, bool) {
 	}
 }
 
-// tells says whether the text has a value: a number in any form, a text whatever its case,
+// states says whether the text has a value: a number in any form, a text whatever its case,
 // a date also by its day.
 //
 // A number matches any number of the answer; where it stands there is not looked at.
-func (in *Input) tells(value jsontext.Value) bool {
+func (in *Input) states(value jsontext.Value) bool {
 	fact := keys{}
 	if value.Kind() == '0' {
 		fact.addLiteral(string(value))

@@ -50,7 +50,7 @@ func (c *linksBacked) Run(in *Input) Outcome {
 		if in.Watch.Err() != nil {
 			break
 		}
-		if !c.backed(in, link) && len(strange) < maxTold {
+		if !c.backed(in, link) && len(strange) < maxListed {
 			strange = append(strange, link)
 		}
 	}
@@ -269,8 +269,8 @@ func joins(before string) bool {
 	return before != "" && (isWord(r) || r == '.' || r == '-' || r == '_' || r == '@' || r == '%')
 }
 
-// continues says whether a link goes on behind what was found of it. A slash at its end,
-// and a point at that of a sentence, say nothing.
+// continues says whether a link continues behind what was found of it. A slash at its end, and
+// a point at that of a sentence, say nothing.
 func continues(after string) bool {
 	after = strings.TrimPrefix(after, "/")
 	r, n := utf8.DecodeRuneInString(after)

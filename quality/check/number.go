@@ -57,8 +57,8 @@ func digitOf(r rune) (int, bool) {
 	return 0, false
 }
 
-// tellsNumber says whether eachNumber finds one.
-func tellsNumber(text string) bool {
+// holdsNumber says whether eachNumber finds one.
+func holdsNumber(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { _, ok := digitOf(r); return ok })
 }
 

@@ -60,7 +60,7 @@ func (c *numbersBacked) allow(v jsontext.Value) bool {
 // Bounds of what is looked for: derived numbers cost more, and an answer with many that are
 // not in the evidence is no good one.
 const (
-	maxTold    = 5    // numbers that the feedback names
+	maxListed  = 5    // numbers that the feedback names
 	maxDerived = 1000 // claims that are looked for among the derived
 	maxSources = 16   // numbers of a sentence from which others are derived
 )
@@ -73,7 +73,7 @@ func (c *numbersBacked) Run(in *Input) Outcome {
 		return notApplicable("No tool has answered.")
 	}
 	text := in.prose().text
-	if !tellsNumber(text) { // then there is nothing to read the results for
+	if !holdsNumber(text) { // then there is nothing to read the results for
 		return passed()
 	}
 	s := search{numbersBacked: c, evidence: in.evidence(), text: text, lists: in.prose().lists}
@@ -101,7 +101,7 @@ type search struct {
 	strange  []string
 }
 
-// run collects the numbers that nothing backs, until there are maxTold.
+// run collects the numbers that nothing backs, until there are maxListed.
 func (s *search) run() {
 	for _, c := range chains(s.text) {
 		if s.long[c.digits] || s.long[strings.TrimLeft(c.digits, "0")] {
@@ -111,7 +111,7 @@ func (s *search) run() {
 	s.capitals = hasCapitals(s.text)
 	list := claims(s.text, func(n *number) bool { return s.labels.is(s.text, n) || isIdiom(s.text, n) || s.stopped() })
 	start, end := 0, 0
-	for from, to := 0, 0; from < len(list) && len(s.strange) < maxTold && !s.stopped(); from = to {
+	for from, to := 0, 0; from < len(list) && len(s.strange) < maxListed && !s.stopped(); from = to {
 		for end <= list[from].start {
 			start, end = end, end+sentenceLength(s.text[end:])
 		}

@@ -240,10 +240,10 @@ func TestHostileInput(t *testing.T) {
 		for _, name := range []string{"not_empty", "complete", "plain_text", "numbers_backed", "data_used", "links_backed", "script", "no_pii"} {
 			compile(t, name, "").Run(&in)
 		}
-		took := time.Since(began)
-		t.Logf("%q took %v", unit, took)
-		if took > 20*time.Second {
-			t.Errorf("%q took %v", unit, took)
+		elapsed := time.Since(began)
+		t.Logf("%q took %v", unit, elapsed)
+		if elapsed > 20*time.Second {
+			t.Errorf("%q took %v", unit, elapsed)
 		}
 	}
 }

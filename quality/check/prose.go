@@ -95,7 +95,7 @@ type proseParser struct {
 	open  []int  // in plain, where each construct began that is open
 }
 
-// maxBegin is how much of its text tells one construct from another.
+// maxBegin is how much of its text distinguishes one construct from another.
 const maxBegin = 64
 
 // visit is called for each node before and after its children.

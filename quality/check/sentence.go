@@ -81,7 +81,7 @@ func (s *sentence) judge() {
 		case s.derived && s.looked < maxDerived && s.follows(c):
 			s.source(c)
 			slices.SortStableFunc(s.sources, func(a, b source) int { return a.start - b.start })
-		case len(s.strange) < maxTold:
+		case len(s.strange) < maxListed:
 			s.strange = append(s.strange, strings.TrimSpace(s.search.text[c.start:c.end]))
 		}
 	}

@@ -104,8 +104,8 @@ func (c *maxLength) bounds() []bound {
 	}
 }
 
-// Run tells all bounds that the answer exceeds, with how much, so that a model
-// can shorten it at once.
+// Run reports all bounds that the answer exceeds, with how much, so that a model can shorten it
+// at once.
 func (c *maxLength) Run(in *Input) Outcome {
 	var over []string
 	for _, b := range c.bounds() {

@@ -50,7 +50,7 @@ func unitOf(word string) unit {
 	return measureOf(word)
 }
 
-// measureOf is unitOf for what is no time.
+// measureOf is unitOf for what is not a time.
 func measureOf(word string) unit {
 	switch word {
 	case "g", "gram", "grams", "gramm", "gramme", "grammes", "gramos", "grammi":

@@ -58,7 +58,7 @@ type Config struct {
 	Metrics *metrics.Registry
 }
 
-// Receipt tells what became of a message.
+// Receipt says what became of a message.
 type Receipt struct {
 	Status   string `json:"status"`
 	Attempts int    `json:"attempts"`
@@ -203,7 +203,7 @@ func (s *Sender) try(ctx context.Context, m Message) (status, reason string, aga
 		return Delivered, "", false
 	case code >= 400 && code < 500 && code != http.StatusRequestTimeout && code != http.StatusTooEarly && code != http.StatusTooManyRequests:
 		return Rejected, "HTTP " + strconv.Itoa(code), false
-	default: // a redirect is not followed: the receiver has moved, and nobody told us
+	default: // a redirect is not followed: the receiver has moved, and nobody informed us
 		return Failed, "HTTP " + strconv.Itoa(code), true
 	}
 }

@@ -1,4 +1,4 @@
-// Package style is the voice of answers: what a model is told of it, and what code adds
+// Package style is the voice of answers: what a model receives of it, and what code adds
 // itself, because code is exact. It knows neither models nor channels.
 package style
 
@@ -204,8 +204,8 @@ func (g *Guide) Words() map[string]string {
 	return words
 }
 
-// Prompt is what a model is told of the style, for one turn; empty: nothing. It has no word
-// of the user, whose name is data.
+// Prompt is what a model receives of the style, for one turn; empty: nothing. It has no word of
+// the user, whose name is data.
 func (g *Guide) Prompt(r Reader) string { return g.Prompter().Prompt(r) }
 
 // Prompter says Prompt for many turns: most of it is the same for all.
@@ -283,8 +283,8 @@ func (g *Guide) emojis() string {
 	return "Of emojis only these, sparingly: " + strings.Join(list, ", ") + "."
 }
 
-// frames tells a model what it is to say of greeting and sign-off: a text that code adds
-// must not come twice.
+// frames informs a model what it is to say of greeting and sign-off: a text that code adds must
+// not come twice.
 func (g *Guide) frames(r Reader) (greet, signOff string) {
 	before, after := g.Frame(r)
 	greet, signOff = "Do not greet.", "Do not sign off."

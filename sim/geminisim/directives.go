@@ -75,14 +75,14 @@ func words(arg string) (string, error) {
 func parseText(part func(string) outPart) func(string) (step, error) {
 	return func(arg string) (step, error) {
 		s, err := words(arg)
-		return func(t *take) error { return t.say(part(s)) }, err
+		return func(t *playing) error { return t.say(part(s)) }, err
 	}
 }
 
 // parseFill: a text of so many bytes, all "x".
 func parseFill(arg string) (step, error) {
 	n, err := strconv.Atoi(arg)
-	return func(t *take) error { return t.say(textPart(strings.Repeat("x", n))) }, need(err == nil && n >= 0, "fill BYTES")
+	return func(t *playing) error { return t.say(textPart(strings.Repeat("x", n))) }, need(err == nil && n >= 0, "fill BYTES")
 }
 
 // parseCall parses call NAME {ARGUMENTS} with id= and signature= behind it.
@@ -106,7 +106,7 @@ func parseCall(arg string) (step, error) {
 			return nil, fmt.Errorf("call: %q is neither id=… nor sig=…", option)
 		}
 	}
-	return func(t *take) error { return t.call(name, args, id, signature) }, need(name != "", "call NAME {ARGS} [id=ID] [sig=BASE64]")
+	return func(t *playing) error { return t.call(name, args, id, signature) }, need(name != "", "call NAME {ARGS} [id=ID] [sig=BASE64]")
 }
 
 // leadingObject takes the JSON object, if any, off the start of s.
@@ -135,7 +135,7 @@ func parseParts(arg string) (step, error) {
 	}
 	var known []part
 	_ = json.Unmarshal([]byte(arg), &known) // parts may be faulty on purpose: then there are no calls to remember
-	return func(t *take) error {
+	return func(t *playing) error {
 		t.note(known)
 		return t.say(out...)
 	}, nil
@@ -155,7 +155,7 @@ func parseData(arg string) (step, error) {
 		}
 	}
 	known := partsOf(v)
-	return func(t *take) error {
+	return func(t *playing) error {
 		t.note(known)
 		return t.event(flat)
 	}, nil
@@ -167,7 +167,7 @@ func parseRaw(arg string) (step, error) {
 	if err != nil {
 		return nil, errors.New(`want: raw "GO-QUOTED BYTES"`)
 	}
-	return func(t *take) error { return t.write(s) }, nil
+	return func(t *playing) error { return t.write(s) }, nil
 }
 
 // parseFinish parses the end of an answer: a reason, and a message for those
@@ -178,7 +178,7 @@ func parseFinish(arg string) (step, error) {
 	if reason == "" {
 		err = need(false, "finish REASON [MESSAGE]")
 	}
-	return func(t *take) error {
+	return func(t *playing) error {
 		return t.chunk([]outPart{textPart("")}, reason, message, t.usage)
 	}, err
 }
@@ -186,11 +186,11 @@ func parseFinish(arg string) (step, error) {
 // parseUsage parses what the next chunks say of usage.
 func parseUsage(arg string) (step, error) {
 	if arg == none {
-		return func(t *take) error { t.usage = nil; return nil }, nil
+		return func(t *playing) error { t.usage = nil; return nil }, nil
 	}
 	var prompt, candidates, thoughts int
 	n, _ := fmt.Sscan(arg, &prompt, &candidates, &thoughts)
-	return func(t *take) error {
+	return func(t *playing) error {
 		t.usage = newUsage(prompt, candidates, thoughts)
 		return nil
 	}, need(n >= 2 && len(strings.Fields(arg)) == n, "usage PROMPT CANDIDATES [THOUGHTS], or usage none")
@@ -199,14 +199,14 @@ func parseUsage(arg string) (step, error) {
 // parseDelay parses a pause. In a bubble of testing/synctest it costs no time.
 func parseDelay(arg string) (step, error) {
 	d, err := time.ParseDuration(arg)
-	return func(t *take) error { return t.sleep(d) }, need(err == nil, "delay DURATION")
+	return func(t *playing) error { return t.sleep(d) }, need(err == nil, "delay DURATION")
 }
 
 // parseSplit parses how many bytes are written at once from here on, so that a
 // character or a line is cut anywhere.
 func parseSplit(arg string) (step, error) {
 	n, err := strconv.Atoi(arg)
-	return func(t *take) error { t.split = n; return nil }, need(err == nil && n >= 0, "split BYTES (0: no more)")
+	return func(t *playing) error { t.split = n; return nil }, need(err == nil && n >= 0, "split BYTES (0: no more)")
 }
 
 // parseRepeat parses a directive that is done several times.
@@ -219,7 +219,7 @@ func parseRepeat(arg string) (step, error) {
 		return nil, need(false, "repeat TIMES DIRECTIVE")
 	}
 	inner, err := parse(rest)
-	return func(t *take) error {
+	return func(t *playing) error {
 		for range n {
 			if err := inner(t); err != nil {
 				return err
@@ -235,14 +235,14 @@ func parseEnding(name string) func(string) (step, error) {
 		err := need(arg == "", name+", without an argument")
 		switch name {
 		case "cut":
-			return func(t *take) error { return t.cut(false) }, err
+			return func(t *playing) error { return t.cut(false) }, err
 		case "reset":
-			return func(t *take) error { return t.cut(true) }, err
+			return func(t *playing) error { return t.cut(true) }, err
 		case "stall":
-			return func(t *take) error { return errors.Join(t.flush(), t.wait()) }, err
+			return func(t *playing) error { return errors.Join(t.flush(), t.wait()) }, err
 		case "hang":
-			return func(t *take) error { return t.wait() }, err
+			return func(t *playing) error { return t.wait() }, err
 		}
-		return func(*take) error { return errEnd }, err
+		return func(*playing) error { return errEnd }, err
 	}
 }

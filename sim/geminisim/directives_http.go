@@ -15,13 +15,13 @@ import (
 // is sent.
 func parseStatus(arg string) (step, error) {
 	code, err := strconv.Atoi(arg)
-	return func(t *take) error { t.status = code; return nil }, need(err == nil && code >= 200 && code < 600, "status CODE")
+	return func(t *playing) error { t.status = code; return nil }, need(err == nil && code >= 200 && code < 600, "status CODE")
 }
 
 // parseHeader parses a header of the reply.
 func parseHeader(arg string) (step, error) {
 	name, value, ok := strings.Cut(arg, ":")
-	return func(t *take) error {
+	return func(t *playing) error {
 		t.w.Header().Set(name, strings.TrimSpace(value))
 		return nil
 	}, need(ok && name != "", "header NAME: VALUE")
@@ -37,7 +37,7 @@ func parseBody(arg string) (step, error) {
 	case strings.HasPrefix(trimmed, "<"):
 		kind = "text/html; charset=utf-8"
 	}
-	return func(t *take) error {
+	return func(t *playing) error {
 		if h := t.w.Header(); h.Get("Content-Type") == "" {
 			h.Set("Content-Type", kind)
 		}
@@ -61,7 +61,7 @@ func parseError(arg string) (step, error) {
 	if rest != "" {
 		e.Message = unquoted(rest)
 	}
-	return func(t *take) error {
+	return func(t *playing) error {
 		if err := t.fail(e); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func parseRedirect(arg string) (step, error) {
 	var code int
 	var location string
 	n, _ := fmt.Sscan(arg, &code, &location)
-	return func(t *take) error {
+	return func(t *playing) error {
 		t.status = code
 		t.w.Header().Set("Location", location)
 		return nil

@@ -118,7 +118,7 @@ func compareAbsent(where string, got any, found bool) error {
 	return nil
 }
 
-// compareContains wants a part of a text, or of the JSON of what is no text.
+// compareContains wants a part of a text, or of the JSON of what is not text.
 func compareContains(where string, got any, want string) error {
 	text, ok := got.(string)
 	if !ok {

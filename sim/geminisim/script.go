@@ -25,12 +25,12 @@ type response struct {
 }
 
 // step is one directive at work. errEnd ends the response without a fault.
-type step func(*take) error
+type step func(*playing) error
 
 var errEnd = errors.New("end of the response")
 
-// take is the playing of one response.
-type take struct {
+// playing is the playing of one response.
+type playing struct {
 	*reply
 	issued *ledger
 	number int // of the request, from 1
@@ -61,7 +61,7 @@ func (s *Server) playScript(out *reply, r *http.Request, n int, body []byte) {
 			return
 		}
 	}
-	t := &take{reply: out, issued: &s.issued, number: n, usage: defaultUsage()}
+	t := &playing{reply: out, issued: &s.issued, number: n, usage: defaultUsage()}
 	t.play(resp.steps)
 }
 
@@ -79,7 +79,7 @@ func (s *Script) response(n int) (*response, *apiError) {
 
 // play does one step after the other until the script ends the answer or the
 // client leaves.
-func (t *take) play(steps []step) {
+func (t *playing) play(steps []step) {
 	for _, do := range steps {
 		err := do(t)
 		if errors.Is(err, errEnd) {
@@ -93,11 +93,11 @@ func (t *take) play(steps []step) {
 }
 
 // say sends a chunk with the given parts.
-func (t *take) say(parts ...outPart) error { return t.chunk(parts, "", "", t.usage) }
+func (t *playing) say(parts ...outPart) error { return t.chunk(parts, "", "", t.usage) }
 
 // call sends a function call. As with the real API the first one of a response
 // is signed; signature replaces that, and unsigned leaves it out.
-func (t *take) call(name string, args jsontext.Value, id, signature string) error {
+func (t *playing) call(name string, args jsontext.Value, id, signature string) error {
 	t.calls++
 	switch id {
 	case "":
@@ -122,7 +122,7 @@ func (t *take) call(name string, args jsontext.Value, id, signature string) erro
 }
 
 // note remembers the function calls of parts that were written by hand.
-func (t *take) note(parts []part) {
+func (t *playing) note(parts []part) {
 	for _, p := range parts {
 		if p.FunctionCall != nil {
 			t.calls++

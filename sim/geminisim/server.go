@@ -1,8 +1,8 @@
 // Package geminisim speaks the wire protocol of the Gemini API without the API.
 //
-// With a Script it is a fake for tests: it answers what it is told to, misbehaves
-// on demand and checks what it was sent. Without one a Model decides what to say,
-// and the server streams that as the real API does.
+// With a Script it is a fake for tests: it answers what it is asked to, misbehaves on demand
+// and checks what it was sent. Without one a Model decides what to say, and the server streams
+// that as the real API does.
 //
 // In both roles it refuses requests that the real API would refuse, in the API's
 // words, so that a driver which gets along with it gets along with Gemini. It
@@ -12,7 +12,7 @@
 // (strict.go, turns.go, schema.go) and answered: by the next block of a script
 // (script.go, directives.go) or by a Model. A Server is safe for concurrent use
 // and starts no goroutine. What it refused it also remembers (Failures), so
-// that a test fails although its client was told.
+// that a test fails although its client was informed.
 package geminisim
 
 import (

@@ -46,10 +46,10 @@ func NewServer(name, version string) *server.MCPServer {
 	return m
 }
 
-// refusal is an error that the model is told: what it asked for cannot be done.
+// refusal is an error that the model receives: what it asked for cannot be done.
 type refusal string
 
-// It is told to the model as the tool's result.
+// It is reported to the model as the tool's result.
 func (r refusal) Error() string { return string(r) }
 
 // serve makes do the handler of a tool whose arguments are an A. A refusal is a result

@@ -50,7 +50,7 @@ func (p *player) get(struct{}) (any, error) {
 	return p.now, nil
 }
 
-// play begins something, or goes on with what was playing.
+// play begins something, or continues with what was playing.
 func (p *player) play(a struct {
 	Query string `json:"query"`
 }) (any, error) {

@@ -158,7 +158,7 @@ func readChat(t *turn) *refusal {
 	return t.want(path, f)
 }
 
-// check checks what stands beside the conversation.
+// check checks what stands alongside the conversation.
 func (r *chatRequest) check() *refusal {
 	switch {
 	case r.Model == "":
@@ -208,7 +208,7 @@ func (t *turn) readChatTools(r *chatRequest) *refusal {
 	return nil
 }
 
-// unanswered refuses a conversation that goes on before all calls have results.
+// unanswered refuses a conversation that continues before all calls have results.
 func unanswered(open []geminisim.Call) *refusal {
 	var ids []string
 	for _, c := range open {
@@ -269,7 +269,7 @@ func (m *chatMessage) isOfModel() bool {
 // checkChatMessage checks what holds for messages of every role, and returns the text
 // of message i.
 //
-// Content may be missing only beside calls.
+// Content may be missing only alongside calls.
 func (t *turn) checkChatMessage(all []chatMessage, i int, at string) (string, *refusal) {
 	m := all[i]
 	text, bad := textOf(m.Content, "text", "refusal", "thinking")
@@ -323,8 +323,8 @@ func (t *turn) readChatAnswer(m chatMessage, at, text string, current bool) *ref
 // standIn is what Gemini's endpoint takes for the signature of another model's call.
 const standIn = "skip_thought_signature_validator"
 
-// checkCallSignature wants Gemini's signature beside a call, or the value that
-// stands in for one of another provider (its documentation names it).
+// checkCallSignature wants Gemini's signature alongside a call, or the value that stands in for
+// one of another provider (its documentation names it).
 //
 // must says that it may not be missing: of calls of the current turn.
 func (t *turn) checkCallSignature(signature string, must bool, call string) *refusal {

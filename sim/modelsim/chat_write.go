@@ -9,7 +9,7 @@ import "strings"
 // created is when all answers were made: they do not depend on the time.
 const created = 1767225600
 
-// chatFaults are the forms in which endpoints tell an error within a stream.
+// chatFaults are the forms in which endpoints report an error within a stream.
 //
 // They are forms of real servers.
 func chatFaults() map[string]string {
@@ -37,7 +37,7 @@ type chatAnswer struct {
 // writeChat writes an answer as chunks: a role first, then thoughts, text and
 // calls, the finish reason, and usage as the script places it.
 //
-// The whole answer, for a request without stream, is made beside the chunks and says the
+// The whole answer, for a request without stream, is made alongside the chunks and says the
 // same.
 func writeChat(t *turn) answer {
 	f := t.tokens()

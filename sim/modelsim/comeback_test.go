@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What Chat Completions sent beside text and calls is taken back as it was sent, by
-// the server that sent it alone.
+// What Chat Completions sent alongside text and calls is taken back as it was sent, by the
+// server that sent it alone.
 func TestWhatMayComeBackInChat(t *testing.T) {
 	t.Parallel()
 	const plan = "thought Hm; call create_todo {\"title\":\"a\"}; "
@@ -28,7 +28,7 @@ func TestWhatMayComeBackInChat(t *testing.T) {
 			c := newClient(chatPath, "s", "hi", todoTools(t))
 			_, body := post(t, url+chatPath, plan+tt.directives+"; whole", c.body)
 			answer := dig(parse(t, body), "choices", 0, "message")
-			h := heard{calls: []heardCall{{str(dig(answer, "tool_calls", 0, "id")), "create_todo", `{"title":"a"}`}}}
+			h := observed{calls: []observedCall{{str(dig(answer, "tool_calls", 0, "id")), "create_todo", `{"title":"a"}`}}}
 			c.reply(h, "done")
 			messages, _ := c.body["messages"].([]any)
 			for k, v := range tt.message(answer) {
@@ -97,7 +97,7 @@ func TestReasoningItemsAndTheirTurn(t *testing.T) {
 		c := newClient(responsesPath, "s", "hi", todoTools(t))
 		h := c.next(t, url, "thought Hm; "+said)
 		if len(h.calls) > 0 {
-			c.reply(heard{calls: h.calls}, "done") // the item is left out
+			c.reply(observed{calls: h.calls}, "done") // the item is left out
 		} else {
 			c.add(h.kept[0], m{"role": "assistant", "content": h.text})
 		}

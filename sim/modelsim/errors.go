@@ -12,7 +12,7 @@ import (
 
 // refusal is an error reply before it has the shape of a protocol.
 //
-// It is no Go error, as it is an answer of the server and not a failure of it.
+// It is not a Go error, as it is an answer of the server and not a failure of it.
 type refusal struct {
 	Status  int
 	Type    string // "": invalid_request_error, or by the status

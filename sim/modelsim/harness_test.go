@@ -25,7 +25,7 @@ const (
 	messagesPath  = "/v1/messages"
 )
 
-// serve starts a server; failures that a test does not take are told at its end.
+// serve starts a server; failures that a test does not take are reported at its end.
 func serve(t *testing.T, cfg Config) (*Server, string) {
 	t.Helper()
 	s := New(cfg)
@@ -118,18 +118,18 @@ func str(v any) string {
 	return s
 }
 
-// heard is what a reader makes of an answer.
-type heard struct {
+// observed is what a reader makes of an answer.
+type observed struct {
 	text, thoughts string
-	calls          []heardCall
+	calls          []observedCall
 	finish         string
 	kept           []any // native blocks or items that must go back
 }
 
-type heardCall struct{ id, name, args string }
+type observedCall struct{ id, name, args string }
 
 // lines are the calls without their ids.
-func (h heard) lines() (lines []string) {
+func (h observed) lines() (lines []string) {
 	for _, c := range h.calls {
 		var args any
 		_ = json.Unmarshal([]byte(c.args), &args)
@@ -139,7 +139,7 @@ func (h heard) lines() (lines []string) {
 	return lines
 }
 
-func hearChat(t *testing.T, body string) (h heard) {
+func observeChat(t *testing.T, body string) (h observed) {
 	t.Helper()
 	for _, e := range events(t, body) {
 		choice := dig(e.data, "choices", 0)
@@ -151,7 +151,7 @@ func hearChat(t *testing.T, body string) (h heard) {
 		calls, _ := dig(choice, "delta", "tool_calls").([]any)
 		for _, c := range calls {
 			if id := str(dig(c, "id")); id != "" {
-				h.calls = append(h.calls, heardCall{id: id, name: str(dig(c, "function", "name"))})
+				h.calls = append(h.calls, observedCall{id: id, name: str(dig(c, "function", "name"))})
 			}
 			h.calls[len(h.calls)-1].args += str(dig(c, "function", "arguments"))
 		}
@@ -159,7 +159,7 @@ func hearChat(t *testing.T, body string) (h heard) {
 	return h
 }
 
-func hearResponses(t *testing.T, body string) (h heard) {
+func observeResponses(t *testing.T, body string) (h observed) {
 	t.Helper()
 	for _, e := range events(t, body) {
 		if e.name != str(e.data["type"]) {
@@ -176,7 +176,7 @@ func hearResponses(t *testing.T, body string) (h heard) {
 				h.kept = append(h.kept, item)
 			}
 			if item["type"] == "function_call" {
-				h.calls = append(h.calls, heardCall{str(item["call_id"]), str(item["name"]), str(item["arguments"])})
+				h.calls = append(h.calls, observedCall{str(item["call_id"]), str(item["name"]), str(item["arguments"])})
 			}
 		case "response.completed", "response.incomplete":
 			h.finish = str(dig(e.data, "response", "status"))
@@ -185,7 +185,7 @@ func hearResponses(t *testing.T, body string) (h heard) {
 	return h
 }
 
-func hearMessages(t *testing.T, body string) (h heard) {
+func observeMessages(t *testing.T, body string) (h observed) {
 	t.Helper()
 	for _, e := range events(t, body) {
 		if e.name != str(e.data["type"]) {
@@ -197,7 +197,7 @@ func hearMessages(t *testing.T, body string) (h heard) {
 			b, _ := e.data["content_block"].(m)
 			switch b["type"] {
 			case "tool_use":
-				h.calls = append(h.calls, heardCall{id: str(b["id"]), name: str(b["name"])})
+				h.calls = append(h.calls, observedCall{id: str(b["id"]), name: str(b["name"])})
 			case "thinking", "redacted_thinking":
 				h.kept = append(h.kept, b)
 			}
@@ -220,9 +220,9 @@ func hearMessages(t *testing.T, body string) (h heard) {
 
 // client holds a conversation in one protocol.
 type client struct {
-	path string
-	body m
-	hear func(*testing.T, string) heard
+	path    string
+	body    m
+	observe func(*testing.T, string) observed
 }
 
 func (c *client) history() string {
@@ -238,17 +238,17 @@ func (c *client) add(items ...any) {
 }
 
 // next sends the conversation and returns the answer.
-func (c *client) next(t *testing.T, url, directives string) heard {
+func (c *client) next(t *testing.T, url, directives string) observed {
 	t.Helper()
 	resp, body := post(t, url+c.path, directives, c.body)
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("%s: status %d: %s", c.path, resp.StatusCode, body)
 	}
-	return c.hear(t, body)
+	return c.observe(t, body)
 }
 
 // reply adds an answer and the results of its calls to the conversation.
-func (c *client) reply(h heard, results ...string) {
+func (c *client) reply(h observed, results ...string) {
 	switch c.path {
 	case chatPath:
 		var calls []any
@@ -282,7 +282,7 @@ func (c *client) reply(h heard, results ...string) {
 func newClient(path, system, text string, tools []any) *client {
 	switch path {
 	case chatPath:
-		c := &client{path, m{"model": "sim", "stream": true, "stream_options": m{"include_usage": true}, "messages": []any{m{"role": "system", "content": system}, m{"role": "user", "content": text}}}, hearChat}
+		c := &client{path, m{"model": "sim", "stream": true, "stream_options": m{"include_usage": true}, "messages": []any{m{"role": "system", "content": system}, m{"role": "user", "content": text}}}, observeChat}
 		var all []any
 		for _, f := range tools {
 			all = append(all, m{"type": "function", "function": f})
@@ -290,7 +290,7 @@ func newClient(path, system, text string, tools []any) *client {
 		c.body["tools"] = all
 		return c
 	case responsesPath:
-		c := &client{path, m{"model": "sim", "stream": true, "store": false, "include": []any{"reasoning.encrypted_content"}, "reasoning": m{"summary": "auto"}, "instructions": system, "input": []any{m{"role": "user", "content": text}}}, hearResponses}
+		c := &client{path, m{"model": "sim", "stream": true, "store": false, "include": []any{"reasoning.encrypted_content"}, "reasoning": m{"summary": "auto"}, "instructions": system, "input": []any{m{"role": "user", "content": text}}}, observeResponses}
 		var all []any
 		for _, f := range tools {
 			f, _ := f.(m)
@@ -299,7 +299,7 @@ func newClient(path, system, text string, tools []any) *client {
 		c.body["tools"] = all
 		return c
 	case messagesPath:
-		c := &client{path, m{"model": "sim", "stream": true, "max_tokens": 8192, "thinking": m{"type": "adaptive", "display": "summarized"}, "system": []any{m{"type": "text", "text": system}}, "messages": []any{m{"role": "user", "content": text}}}, hearMessages}
+		c := &client{path, m{"model": "sim", "stream": true, "max_tokens": 8192, "thinking": m{"type": "adaptive", "display": "summarized"}, "system": []any{m{"type": "text", "text": system}}, "messages": []any{m{"role": "user", "content": text}}}, observeMessages}
 		var all []any
 		for _, f := range tools {
 			f, _ := f.(m)

@@ -67,8 +67,8 @@ func pathSteps(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(".[]", r) })
 }
 
-// checkMembers refuses the first member that the endpoint was told not to take, and
-// then, where it is strict, the first that it does not know.
+// checkMembers refuses the first member that the endpoint was asked not to take, and then,
+// where it is strict, the first that it does not know.
 //
 // doc is the request as plain JSON. A directive refuse may name a value (A=B): then the
 // member with other values is taken.

@@ -145,8 +145,8 @@ func readMessages(t *turn) *refusal {
 	return nil
 }
 
-// checkMessagesHead checks what stands beside the conversation. Sampling is
-// limited while the model thinks.
+// checkMessagesHead checks what stands alongside the conversation. Sampling is limited while
+// the model thinks.
 func (t *turn) checkMessagesHead(r *messagesRequest, thinking bool) *refusal {
 	usual := 1.0
 	temperature := *cmp.Or(r.Temperature, &usual)

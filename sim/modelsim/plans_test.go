@@ -228,7 +228,7 @@ func TestPace(t *testing.T) {
 	begin := time.Now()
 	c := newClient(chatPath, "s", "hi", todoTools(t))
 	c.next(t, url, "first 1ms; pace 20ms")
-	if took := time.Since(begin); took < 60*time.Millisecond { // role, text, finish, usage
-		t.Errorf("took %v", took)
+	if elapsed := time.Since(begin); elapsed < 60*time.Millisecond { // role, text, finish, usage
+		t.Errorf("took %v", elapsed)
 	}
 }

@@ -218,7 +218,7 @@ func TestScript(t *testing.T) {
 			got = append(got, "used up")
 			continue
 		}
-		got = append(got, hearMessages(t, text).text)
+		got = append(got, observeMessages(t, text).text)
 	}
 	if diff := cmp.Diff([]string{"one", "two \n", "used up"}, got); diff != "" {
 		t.Error(diff)
@@ -230,7 +230,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// recordings are streams of the real endpoints, beside the repository.
+// recordings are streams of the real endpoints, alongside the repository.
 const recordings = "../../../shared/testdata/"
 
 // What the real endpoints' events always hold, ours hold too, and no more than is in

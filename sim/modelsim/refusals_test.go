@@ -177,20 +177,20 @@ func TestWhatMustComeBack(t *testing.T) {
 	tests := []struct {
 		name, path string
 		other      string // name of the second server
-		change     func(c *client, h *heard)
+		change     func(c *client, h *observed)
 		want       string // "" : taken
 	}{
-		{"responses whole", responsesPath, "", func(*client, *heard) {}, ""},
-		{"responses left out", responsesPath, "", func(_ *client, h *heard) { h.kept = nil }, "without its required 'reasoning' item"},
-		{"responses changed", responsesPath, "", func(_ *client, h *heard) { h.kept[0].(m)["summary"] = []any{} }, "invalid_encrypted_content"},
-		{"responses elsewhere", responsesPath, "b", func(*client, *heard) {}, "invalid_encrypted_content"},
-		{"responses elsewhere, left out", responsesPath, "b", func(_ *client, h *heard) { h.kept = nil }, ""},
-		{"responses other model", responsesPath, "", func(c *client, _ *heard) { c.body["model"] = "y" }, "invalid_encrypted_content"},
-		{"messages whole", messagesPath, "", func(*client, *heard) {}, ""},
-		{"messages left out", messagesPath, "", func(_ *client, h *heard) { h.kept = nil }, "must start with a thinking block"},
-		{"messages left out, no thinking", messagesPath, "", func(c *client, h *heard) { h.kept = nil; delete(c.body, "thinking") }, ""},
-		{"messages changed", messagesPath, "", func(_ *client, h *heard) { h.kept[0].(m)["thinking"] = "Ha" }, "Invalid `signature`"},
-		{"messages elsewhere", messagesPath, "b", func(*client, *heard) {}, "Invalid `signature`"},
+		{"responses whole", responsesPath, "", func(*client, *observed) {}, ""},
+		{"responses left out", responsesPath, "", func(_ *client, h *observed) { h.kept = nil }, "without its required 'reasoning' item"},
+		{"responses changed", responsesPath, "", func(_ *client, h *observed) { h.kept[0].(m)["summary"] = []any{} }, "invalid_encrypted_content"},
+		{"responses elsewhere", responsesPath, "b", func(*client, *observed) {}, "invalid_encrypted_content"},
+		{"responses elsewhere, left out", responsesPath, "b", func(_ *client, h *observed) { h.kept = nil }, ""},
+		{"responses other model", responsesPath, "", func(c *client, _ *observed) { c.body["model"] = "y" }, "invalid_encrypted_content"},
+		{"messages whole", messagesPath, "", func(*client, *observed) {}, ""},
+		{"messages left out", messagesPath, "", func(_ *client, h *observed) { h.kept = nil }, "must start with a thinking block"},
+		{"messages left out, no thinking", messagesPath, "", func(c *client, h *observed) { h.kept = nil; delete(c.body, "thinking") }, ""},
+		{"messages changed", messagesPath, "", func(_ *client, h *observed) { h.kept[0].(m)["thinking"] = "Ha" }, "Invalid `signature`"},
+		{"messages elsewhere", messagesPath, "b", func(*client, *observed) {}, "Invalid `signature`"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestWhatMustComeBack(t *testing.T) {
 			tt.change(c, &h)
 			c.reply(h, "done")
 			resp, body := post(t, second+tt.path, "", c.body)
-			if taken := resp.StatusCode == http.StatusOK; taken != (tt.want == "") || !strings.Contains(body, tt.want) {
+			if accepted := resp.StatusCode == http.StatusOK; accepted != (tt.want == "") || !strings.Contains(body, tt.want) {
 				t.Errorf("status %d, want %q in %s", resp.StatusCode, tt.want, body)
 			}
 		})

@@ -47,7 +47,7 @@ type directives struct {
 	reasoning     string
 	redacted      bool
 	signed        bool
-	takesIDs      string // "nine": ids of nine letters and digits alone
+	acceptsIDs    string // "nine": ids of nine letters and digits alone
 	alternate     bool
 	needReasoning bool
 	prompted      bool
@@ -195,7 +195,7 @@ func directive(name string) func(arg string) (setting, error) {
 		"error":          parseError,
 		"strict":         count(func(d *directives, n int) { d.unknown = n }),
 		"refuse":         words(func(d *directives, s string) { d.refuse = append(slices.Clip(d.refuse), strings.Fields(s)...) }),
-		"take-ids":       word(func(d *directives, s string) { d.takesIDs = s }, "nine"),
+		"take-ids":       word(func(d *directives, s string) { d.acceptsIDs = s }, "nine"),
 		"alternate":      flag(func(d *directives) { d.alternate = true }),
 		"need-reasoning": flag(func(d *directives) { d.needReasoning = true }),
 	}[name]

@@ -289,7 +289,7 @@ func (t *turn) result(id, text string, failed bool) (ok bool) {
 // idFault says what is wrong with the id of a call.
 func (t *turn) idFault(id string) string {
 	switch {
-	case t.takesIDs == "nine" && !isNine(id):
+	case t.acceptsIDs == "nine" && !isNine(id):
 		return fmt.Sprintf("Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.", clipped(id))
 	case id == "":
 		return "Tool call ids must not be empty."

@@ -1,6 +1,6 @@
 // This file makes texts that only this server, asked for the same model, takes back:
 // signatures, encrypted reasoning, ids of calls. Nothing is remembered for that, but for
-// reasoning without a signature. It is no cryptography: it finds mistakes of a client, not
+// reasoning without a signature. It is not cryptography: it finds mistakes of a client, not
 // attacks.
 
 package modelsim

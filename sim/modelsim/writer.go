@@ -219,7 +219,7 @@ func (t *turn) argumentPieces(args string) []string {
 // figures are the tokens of an answer.
 type figures struct{ input, output, thinking, cached int }
 
-// tokens estimates the figures, four bytes a token, unless the script tells them.
+// tokens estimates the figures, four bytes a token, unless the script reports them.
 func (t *turn) tokens() figures {
 	if n := t.directives.figures; n != nil {
 		return figures{n[0], n[1], n[2], n[3]}

@@ -52,7 +52,7 @@ func readChange(kind kind) func(*english.Sentence, english.Found, time.Time) int
 			c.priority = level(how)
 		}
 		if kind == reschedule {
-			rest, due := english.Read(f.Texts["date"]).TakeDate(now)
+			rest, due := english.Read(f.Texts["date"]).CutDate(now)
 			if tidy(rest.Text()) != "" || due.At.IsZero() {
 				return nil // change the sheets to blue
 			}
@@ -149,7 +149,7 @@ func (c change) pick(todos []todo) []todo {
 
 // which asks which todo is meant, when several fit or none does.
 func (c change) which(doubt []todo, now time.Time) string {
-	for i := range doubt { // nothing else may tell them apart
+	for i := range doubt { // nothing else may distinguish them
 		doubt[i].title += " (" + doubt[i].id + ")"
 	}
 	if len(doubt) > 0 {

@@ -164,7 +164,7 @@ func TestConversations(t *testing.T) {
 		{"delete todo_2", []string{"write the report", "send the report"},
 			[]string{`list_todos {"status":"all"}`, `delete_todo {"confirmation":true,"todo_id":"todo_2"}`},
 			"I've deleted **send the report**."},
-		{"complete milk", []string{"milk", "milk"}, // nobody could tell them apart
+		{"complete milk", []string{"milk", "milk"}, // nobody could distinguish them
 			[]string{`list_todos {"query":"milk","status":"all"}`, `update_todo {"status":"completed","todo_id":"todo_1"}`},
 			"Done! I've marked **milk** as completed."},
 		{"delete milk", []string{"milk", "milk"}, // what is deleted is gone
@@ -219,7 +219,7 @@ func TestLifeOfATodo(t *testing.T) {
 	}
 }
 
-// A step makes eight calls at most; what is left is told.
+// A step makes eight calls at most; what is left is reported.
 func TestCreatesAtMostEightAtOnce(t *testing.T) {
 	t.Parallel()
 	url := serve(t)
@@ -235,7 +235,7 @@ func TestCreatesAtMostEightAtOnce(t *testing.T) {
 }
 
 // Whatever fails, the answer says so and claims nothing.
-func TestFaultsAreTold(t *testing.T) {
+func TestFaultsAreReported(t *testing.T) {
 	t.Parallel()
 	url := serve(t)
 	for _, tc := range []struct{ text, tool, fault, want string }{
@@ -292,7 +292,8 @@ func TestResultShapes(t *testing.T) {
 	}
 }
 
-// A result that cannot be read is a failure of the tool, and what the server itself left out is told.
+// A result that cannot be read is a failure of the tool, and what the server itself left out is
+// reported.
 func TestCutList(t *testing.T) {
 	t.Parallel()
 	url := serve(t)

@@ -24,9 +24,9 @@ type create []todo
 // The order matters: tags and dates go first, so that their words are not taken for a
 // title.
 func readDraft(text string, now time.Time) (d todo) {
-	s, tags := takeTags(english.Read(text))
-	s, d.due = s.TakeDate(now)
-	s, d.priority = takePriority(s)
+	s, tags := cutTags(english.Read(text))
+	s, d.due = s.CutDate(now)
+	s, d.priority = cutPriority(s)
 	for range 3 { // "and also to"
 		s, _, _ = s.Cut("^ to|that|about|also|and|i_need_to|i_have_to")
 		s, _, _ = s.Cut("and|with|as|due|by|but|is $")
@@ -41,10 +41,10 @@ func tidy(text string) string {
 	return strings.Trim(text, " ,;:.!?\"“”‘`–—-")
 }
 
-// takeTags cuts #tags; #12 is a number.
+// cutTags cuts #tags; #12 is a number.
 //
 // Tags are returned with their letters as they are written.
-func takeTags(s *english.Sentence) (*english.Sentence, []string) {
+func cutTags(s *english.Sentence) (*english.Sentence, []string) {
 	var tags []string
 	for i := 0; i < len(s.Words); i++ {
 		if tag, ok := strings.CutPrefix(s.Span(i, i+1), "#"); ok && strings.Trim(tag, "#0123456789") != "" {
@@ -58,9 +58,9 @@ func takeTags(s *english.Sentence) (*english.Sentence, []string) {
 // levels are the words for priorities.
 const levels = "not_urgent|not_important|urgent|important|critical|asap|high|medium|normal|low|high-priority|low-priority"
 
-// takePriority cuts what names a priority. Adjectives count only at the end or
+// cutPriority cuts what names a priority. Adjectives count only at the end or
 // before a colon, since in "read the important mail" they belong to the title.
-func takePriority(s *english.Sentence) (rest *english.Sentence, priority string) {
+func cutPriority(s *english.Sentence) (rest *english.Sentence, priority string) {
 	for _, rule := range []string{
 		"[with] [a|the] high|medium|normal|low priority",
 		"[with] high-priority|low-priority|asap",
@@ -123,7 +123,7 @@ func readCreate(_ *english.Sentence, f english.Found, now time.Time) intent {
 }
 
 // readImperative takes a bare "buy milk" for a new todo, and any text with a date
-// that is no question: dentist on Friday at 10.
+// that is not a question: dentist on Friday at 10.
 //
 // It is the last rule and guesses: only verbs that begin todos, or a date, make one.
 func readImperative(s *english.Sentence, now time.Time) intent {

@@ -41,8 +41,8 @@ func readFilter(s *english.Sentence, now time.Time) (f filter) {
 			f.status = status.name
 		}
 	}
-	s, f.tags = takeTags(s)
-	s, f.priority = takePriority(s)
+	s, f.tags = cutTags(s)
+	s, f.priority = cutPriority(s)
 	if f.status != "completed" { // a server knows when a todo is due, not when it was done
 		f.days = readDays(s, now)
 	}
@@ -66,7 +66,7 @@ func readDays(s *english.Sentence, now time.Time) dayRange {
 			return r
 		}
 	}
-	_, d := s.TakeDate(now)
+	_, d := s.CutDate(now)
 	if d.At.IsZero() {
 		return dayRange{}
 	}
@@ -113,7 +113,7 @@ func (f filter) name(n int) string {
 	return strings.Replace(words, "due overdue", "that are overdue", 1)
 }
 
-// plan asks for the todos of the filter, as far as the tool can tell them apart.
+// plan asks for the todos of the filter, as far as the tool can distinguish them.
 func (f filter) plan(tool *tool) plan {
 	return plan{tool: tool}.with("status", f.status).with("priority", f.priority).with("due_date_filter", f.days.value).
 		with("tags", f.tags).with("query", keyword(f.query))

@@ -70,7 +70,7 @@ func stems(text string) map[string]bool {
 	return set
 }
 
-// says tells whether a word says something of a todo.
+// says says whether a word says something of a todo.
 func says(w string) bool {
 	return !english.IsSign(w) && !english.In(fillers, w) && !english.In(fillers, english.Stem(w))
 }

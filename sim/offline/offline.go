@@ -105,8 +105,8 @@ func readTurn(q geminisim.Question, clock func() time.Time) *turn {
 	return t
 }
 
-// dateMark begins the date line of the system instruction, which tells the model
-// the visitor's time:
+// dateMark begins the date line of the system instruction, which gives the model the visitor's
+// time:
 //
 //	Now it is Saturday, 2026-11-21, 11:30 in the time zone Europe/Berlin (UTC+01:00).
 //

@@ -52,7 +52,7 @@ func faultReply(tried, fault string) string {
 	return text
 }
 
-// cutNote tells that a list was cut; empty: it was not.
+// cutNote says that a list was cut; empty: it was not.
 func cutNote(r result) string {
 	if !r.cut {
 		return ""

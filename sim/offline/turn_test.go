@@ -11,7 +11,7 @@ import (
 
 const other = "I'm the built-in offline demo model, a simulator that knows only its own tools"
 
-const away = "I can't reach your todo list right now: the service is temporarily unavailable."
+const unreachable = "I can't reach your todo list right now: the service is temporarily unavailable."
 
 // asking is a request with a system instruction and tools of its own.
 func asking(text, system, tools string) string {
@@ -25,7 +25,7 @@ func TestToolsAreKnownByTheirDeclarations(t *testing.T) {
 	weather := `[{"functionDeclarations":[{"name":"get_weather"},{"name":"todo_app_status"}]}]`
 	prefixed := strings.ReplaceAll(simtest.TodoTools, `"name":"`, `"name":"my-server_`)
 	for _, tc := range []struct{ name, request, want string }{
-		{"none", asking("remind me to buy eggs", "", "[]"), away},
+		{"none", asking("remind me to buy eggs", "", "[]"), unreachable},
 		{"others", asking("what's on my list", "", weather), other},
 		{"a change needs two", asking("make buy eggs urgent", "", `[{"functionDeclarations":[{"name":"update_todo"}]}]`), other},
 		{"all of them", asking("mark the dentist as done", "", weather), other},

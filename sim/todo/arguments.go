@@ -24,7 +24,7 @@ const (
 // that the caller did not send.
 type refusal string
 
-// It is told to the model as the tool's result.
+// It is reported to the model as the tool's result.
 func (r refusal) Error() string { return string(r) }
 
 // arguments reads the arguments of one call and collects what is wrong with them,

@@ -8,7 +8,7 @@ import (
 
 // owner is whose list a call is about: the tenant and the user that its _meta names, as a
 // JSON array. It is empty where neither is named: that is a list of its own, which all
-// share who are not told apart.
+// share who are not distinguished.
 type owner string
 
 // ownerOf reads _meta, which is the word of who connects, not of a model.

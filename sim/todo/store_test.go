@@ -169,7 +169,7 @@ func TestDefaultID(t *testing.T) {
 	}
 }
 
-func TestTakenIDsAreSkipped(t *testing.T) {
+func TestUsedIDsAreSkipped(t *testing.T) {
 	t.Parallel()
 	var calls int
 	ids := []string{"a", "a", "a", "b"}

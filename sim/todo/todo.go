@@ -6,8 +6,8 @@
 // at, so it is reached like any other MCP server, over HTTP or stdio.
 //
 // Every change is one transaction. Texts are compared in a folded form that is
-// stored beside them, so that a search does not depend on upper and lower case. Ids
-// are random: a model that makes one up hits nothing.
+// stored alongside them, so that a search does not depend on upper and lower case. Ids are
+// random: a model that makes one up hits nothing.
 package todo
 
 import "github.com/mark3labs/mcp-go/server"

@@ -18,7 +18,7 @@ type log struct {
 // end is where an entry ends, and the number of its last event.
 type end struct{ n, at int }
 
-// firstData and firstEnds are room for what a turn tells at first, without its answer.
+// firstData and firstEnds are room for what a turn reports at first, without its answer.
 const firstData, firstEnds = 1 << 10, 8
 
 // end is the number of the last event, 0 if there is none. It works on nil.

@@ -22,7 +22,7 @@ const (
 	DefaultBytes = 64 << 20
 )
 
-// overhead is about what a record takes beside its bytes.
+// overhead is about what a record takes alongside its bytes.
 const overhead = 200
 
 // purgeEvery is the time between two searches for what has expired.
@@ -117,7 +117,7 @@ func (s *Store) Size() int {
 // Close does nothing: the garbage collector does it.
 func (s *Store) Close() error { return nil }
 
-// Check tells of the store: it is always there, and may be full.
+// Check reports the store: it is always there, and may be full.
 func (s *Store) Check() health.Status {
 	return health.Store{Kind: string(store.Memory), State: s.cfg.Calls.State(), Warnings: []string{}}
 }
@@ -185,7 +185,7 @@ func (s *Store) purge(now time.Time) {
 }
 
 // room makes room for so many bytes more; spared is not removed for it, nor a turn's log.
-// It tells whether there is room now.
+// It says whether there is room now.
 func (s *Store) room(bytes int, spared string) bool {
 	for s.bytes+bytes > s.cfg.Bytes {
 		if !s.dropTask(spared) && !s.dropList(spared) {

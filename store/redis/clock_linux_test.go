@@ -11,7 +11,7 @@ import (
 
 // The clock of the server is moved, as when a virtual machine is taken up again. Ahead: what
 // was to be kept for a shorter time is gone, all of it, and nothing is begun in its middle;
-// the rest goes on. Back: nothing is lost, and what is written is kept for as long as asked.
+// the rest continues. Back: nothing is lost, and what is written is kept for as long as asked.
 func TestClockThatMoves(t *testing.T) {
 	t.Parallel()
 	server, move := redistest.StartWithClock(t, "redis-server", required())

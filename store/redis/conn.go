@@ -24,8 +24,8 @@ func counting(dial func(ctx context.Context, network, addr string) (net.Conn, er
 	}
 }
 
-// conn counts the bytes of one command, and tells their number with the error of one that
-// ran out of time. A subscription reads and writes at the same time.
+// conn counts the bytes of one command, and reports their number with the error of one that ran
+// out of time. A subscription reads and writes at the same time.
 type conn struct {
 	net.Conn
 	moved atomic.Int64

@@ -15,13 +15,13 @@ import (
 )
 
 // More commands at once than connections can carry in time are our own shortage: some are
-// not sent, but the breaker hears of no failure, so those behind them find the store.
+// not sent, but the breaker learns of no failure, so those behind them find the store.
 func TestCrowdIsNoOutage(t *testing.T) {
 	t.Parallel()
-	const commands, takes, limit = 400, 200 * time.Millisecond, 2 * time.Second
+	const commands, each, limit = 400, 200 * time.Millisecond, 2 * time.Second
 	server := start(t)
 	slow := filepath.Join(t.TempDir(), "s")
-	delay(t, slow, server.Socket, takes)
+	delay(t, slow, server.Socket, each)
 	var failures atomic.Int64
 	s := openWith(t, store.Location{Kind: store.Redis, Addrs: []string{slow}, Socket: true}, store.CallsConfig{
 		Timeout: limit,

@@ -124,8 +124,8 @@ func TestForgetfulServer(t *testing.T) {
 	want(t, store.ErrNotFound, s.UpdateTask(t.Context(), "a", store.Task{Meta: store.Meta{Version: 1}}, time.Hour))
 }
 
-// A server that hangs keeps nobody longer than the time limit, and what it was told in
-// that time a second try finds.
+// A server that hangs keeps nobody longer than the time limit, and what it received in that
+// time a second try finds.
 func TestPausedServer(t *testing.T) {
 	t.Parallel()
 	server := start(t)
@@ -355,7 +355,7 @@ func TestFlushedScripts(t *testing.T) {
 	}
 }
 
-// Those who wait for a log hear of what came while its connection was cut.
+// Those who wait for a log learn of what came while its connection was cut.
 func TestSignalsAfterALostConnection(t *testing.T) {
 	t.Parallel()
 	server := start(t)
@@ -447,7 +447,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Errors are logged. They tell neither the password nor what was stored.
+// Errors are logged. They report neither the password nor what was stored.
 func TestErrorsHoldNoSecret(t *testing.T) {
 	t.Parallel()
 	server := start(t, "--requirepass", "right")

@@ -114,8 +114,8 @@ func (s *Store) do(ctx context.Context, op string, command func(context.Context)
 }
 
 // write is run for a script that adds to what is stored.
-func (s *Store) write(ctx context.Context, op string, body string, take func(any) error, keys []string, args ...any) error {
-	err := s.run(ctx, op, body, take, keys, args...)
+func (s *Store) write(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) error {
+	err := s.run(ctx, op, body, decode, keys, args...)
 	s.calls.Wrote(op, sizeOf(args), err)
 	return err
 }
@@ -135,7 +135,7 @@ func sizeOf(args []any) (n int) {
 
 // run runs the script body, which returns a code or what take reads. An operation always
 // runs the same script.
-func (s *Store) run(ctx context.Context, op string, body string, take func(any) error, keys []string, args ...any) error {
+func (s *Store) run(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) error {
 	for i := range keys {
 		keys[i] = s.prefix + keys[i]
 	}
@@ -147,10 +147,10 @@ func (s *Store) run(ctx context.Context, op string, body string, take func(any) 
 		if code, ok := reply.(int64); ok && code < 0 {
 			return refusal(code)
 		}
-		if take == nil {
+		if decode == nil {
 			return nil
 		}
-		return take(reply)
+		return decode(reply)
 	})
 }
 
@@ -202,8 +202,8 @@ func ms(ttl time.Duration) int64 {
 	return 0
 }
 
-// Check tells of the store. It sends nothing: leases are renewed all the time, so the
-// last command tells.
+// Check reports the store. It sends nothing: leases are renewed all the time, so the last
+// command reports.
 func (s *Store) Check() health.Status {
 	status := health.Store{Kind: string(store.Redis), State: s.calls.State(), Warnings: []string{}}
 	if w := s.warnings.Load(); w != nil {
@@ -213,7 +213,7 @@ func (s *Store) Check() health.Status {
 }
 
 // Inspect asks the server how it is configured, and returns in what it may forget what it
-// has confirmed. Check tells of it from then on.
+// has confirmed. Check reports it from then on.
 func (s *Store) Inspect(ctx context.Context) (warnings []string, err error) {
 	var info string
 	err = s.do(ctx, "inspect", func(ctx context.Context) (err error) {

@@ -61,9 +61,9 @@ func (l *listener) want(topic string, watched bool) {
 	}
 }
 
-// take returns which topics are to be followed or left since the last time, and
+// drain returns which topics are to be followed or left since the last time, and
 // forgets them.
-func (l *listener) take() map[string]bool {
+func (l *listener) drain() map[string]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	pending := l.pending
@@ -74,8 +74,8 @@ func (l *listener) take() map[string]bool {
 // run asks for channels, until close.
 func (l *listener) run() {
 	sub := l.client.Subscribe(l.ctx)
-	l.wg.Go(func() { l.hear(sub.ChannelWithSubscriptions()) })
-	defer sub.Close() // ends hear
+	l.wg.Go(func() { l.observe(sub.ChannelWithSubscriptions()) })
+	defer sub.Close() // ends observe
 	asked := map[string]bool{}
 	for {
 		select {
@@ -84,7 +84,7 @@ func (l *listener) run() {
 		case <-l.wake:
 		}
 		var begin, end []string
-		for topic, watched := range l.take() {
+		for topic, watched := range l.drain() {
 			switch {
 			case watched && asked[topic]:
 				l.hub.Signal(topic) // it was confirmed before
@@ -107,8 +107,8 @@ func (l *listener) run() {
 	}
 }
 
-// hear wakes those who watch, until the subscription is closed.
-func (l *listener) hear(messages <-chan any) {
+// observe wakes those who watch, until the subscription is closed.
+func (l *listener) observe(messages <-chan any) {
 	for m := range messages {
 		switch m := m.(type) {
 		case *goredis.Message:

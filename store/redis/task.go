@@ -22,7 +22,7 @@ func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl tim
 
 // Task returns a task.
 func (s *Store) Task(ctx context.Context, id string) (t store.Task, err error) {
-	err = s.run(ctx, "task", readTask, takeTask(&t), []string{store.TaskKey(id), store.MetaKey(id)})
+	err = s.run(ctx, "task", readTask, decodeTask(&t), []string{store.TaskKey(id), store.MetaKey(id)})
 	return t, err
 }
 
@@ -38,7 +38,7 @@ func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl tim
 
 // CancelTask asks for a task's end.
 func (s *Store) CancelTask(ctx context.Context, id string) (t store.Task, err error) {
-	err = s.run(ctx, "cancel_task", cancelTask, takeTask(&t), []string{store.TaskKey(id), store.MetaKey(id)},
+	err = s.run(ctx, "cancel_task", cancelTask, decodeTask(&t), []string{store.TaskKey(id), store.MetaKey(id)},
 		s.prefix, s.signals.channel(store.CancelTopic("")))
 	return t, err
 }
@@ -56,7 +56,7 @@ func (s *Store) CloseTask(ctx context.Context, id string, c store.Closing) error
 	}
 	args := append(s.change(id, c.Task, c.TTL),
 		log, c.Log.At, c.Log.N, c.Log.Data, ms(c.Log.TTL), store.MaxLog, s.signals.channel(store.LogTopic(c.LogOf)))
-	return s.write(ctx, "close_task", closeTask, takeEnd, []string{store.TaskKey(id), store.MetaKey(id)}, args...)
+	return s.write(ctx, "close_task", closeTask, decodeEnd, []string{store.TaskKey(id), store.MetaKey(id)}, args...)
 }
 
 // Orphans returns tasks whose holder has no lease.
@@ -77,7 +77,7 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 	if err != nil {
 		return page, err
 	}
-	err = s.run(ctx, "tasks", listTasks, func(reply any) error { return takePage(reply, &page) },
+	err = s.run(ctx, "tasks", listTasks, func(reply any) error { return decodePage(reply, &page) },
 		[]string{store.TasksKey(q.Tenant, q.User, q.Conversation)}, s.prefix, last.Score, last.ID, q.State, q.Limit, store.MaxPageBytes, flag(q.Bare))
 	return page, err
 }
@@ -90,8 +90,8 @@ func flag(b bool) string {
 	return ""
 }
 
-// takePage reads a page of tasks. What a script did not write is damage.
-func takePage(reply any, page *store.Page) error {
+// decodePage reads a page of tasks. What a script did not write is damage.
+func decodePage(reply any, page *store.Page) error {
 	parts, ok := list(reply, 3)
 	last, okLast := list(part(parts, 1), 2)
 	found, okFound := part(parts, 2).([]any)
@@ -104,7 +104,7 @@ func takePage(reply any, page *store.Page) error {
 			return store.ErrDamaged
 		}
 		var t store.Task
-		if err := takeTask(&t)(fields[2:]); err != nil {
+		if err := decodeTask(&t)(fields[2:]); err != nil {
 			return err
 		}
 		page.IDs, page.Tasks = append(page.IDs, text(fields[0])), append(page.Tasks, t)
@@ -115,9 +115,9 @@ func takePage(reply any, page *store.Page) error {
 	return nil
 }
 
-// takeTask reads what the function read of the scripts returns. What cannot be read of
+// decodeTask reads what the function read of the scripts returns. What cannot be read of
 // a hash that somebody else has written is zero.
-func takeTask(t *store.Task) func(any) error {
+func decodeTask(t *store.Task) func(any) error {
 	return func(reply any) error {
 		parts, ok := list(reply, 2)
 		m, okMeta := list(part(parts, 1), 10)
@@ -136,8 +136,8 @@ func takeTask(t *store.Task) func(any) error {
 	}
 }
 
-// takeEnd reads the reply of a script that found another end of the log.
-func takeEnd(reply any) error {
+// decodeEnd reads the reply of a script that found another end of the log.
+func decodeEnd(reply any) error {
 	if parts, ok := list(reply, 2); ok {
 		return &store.EndError{End: int(number(parts[1]))}
 	}
@@ -219,7 +219,7 @@ func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) erro
 	if a.Task != "" {
 		keys = append(keys, store.MetaKey(a.Task))
 	}
-	return s.write(ctx, "append_log", appendLog, takeEnd, keys,
+	return s.write(ctx, "append_log", appendLog, decodeEnd, keys,
 		a.At, a.N, a.Data, ms(a.TTL), store.MaxLog, s.signals.channel(store.LogTopic(turn)), a.Holder.Owner, a.Holder.Epoch)
 }
 

@@ -2,10 +2,9 @@
 // it (Config.ReadOnly).
 //
 // One connection does all: several would only wait for each other's locks. A
-// lock beside the file keeps a second process from running turns on it; that
-// one is told at its start. What was committed survives a crash of the process;
-// after a loss of power the last moments may be missing, but never a part of a
-// transaction.
+// lock alongside the file keeps a second process from running turns on it; that one is informed
+// at its start. What was committed survives a crash of the process; after a loss of power the
+// last moments may be missing, but never a part of a transaction.
 package sqlite
 
 import (
@@ -140,8 +139,8 @@ func connect(path, options string) (*sql.DB, error) {
 	return db, nil
 }
 
-// own takes the owner's lock: a transaction on a file beside the store that lasts as long
-// as the process, and which the kernel ends with it.
+// own takes the owner's lock: a transaction on a file alongside the store that lasts as long as
+// the process, and which the kernel ends with it.
 func (s *Store) own(ctx context.Context, path string) (err error) {
 	if err := create(path); err != nil {
 		return err
@@ -189,7 +188,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Check tells of the store.
+// Check reports the store.
 func (s *Store) Check() health.Status {
 	return health.Store{Kind: string(store.SQLite), State: s.calls.State(), Warnings: []string{}}
 }

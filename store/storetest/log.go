@@ -136,7 +136,7 @@ func logExpires(t *testing.T, s store.Store) {
 	add(t, s, "x", 1)
 }
 
-// DropLog of a log that there is not is no error.
+// DropLog of a log that does not exist is no error.
 func logDropped(t *testing.T, s store.Store) {
 	add(t, s, "x", 1)
 	must(t, s.DropLog(t.Context(), "x"))

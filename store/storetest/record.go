@@ -53,7 +53,8 @@ func valueClaimedOnce(t *testing.T, s store.Store) {
 	}), 1)
 }
 
-// KeepValue sets a new time to live, 0 means for ever; for a value that there is not it is ErrNotFound.
+// KeepValue sets a new time to live, 0 means for ever; for a value that does not exist it is
+// ErrNotFound.
 func valueExpires(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	look := func() error { _, err := s.Value(ctx, "k"); return err }
@@ -159,8 +160,8 @@ func listExpires(t *testing.T, s store.Store) {
 	same(t, "again", texts(t, s, "k", 0, 0), "c")
 }
 
-// Members are ordered by score, then by id; After goes on behind a member. One that
-// is put again moves; to remove one that is not there is no error.
+// Members are ordered by score, then by id; After continues behind a member. One that is put
+// again moves; to remove one that is not there is no error.
 func indexOrdered(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	put := func(id string, score int64) { must(t, s.PutIndex(ctx, "x", store.Member{ID: id, Score: score}, long)) }

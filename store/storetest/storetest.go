@@ -215,8 +215,8 @@ func leaseExpires(t *testing.T, s store.Store) {
 	must(t, s.RenewLease(ctx, store.Holder{Owner: "g", Epoch: 2}, long))
 }
 
-// A counter that there is not is 0. Of additions at the same time none is lost; each sets the time to
-// live.
+// A counter that does not exist is 0. Of additions at the same time none is lost; each sets the
+// time to live.
 func counters(t *testing.T, s store.Store) {
 	ctx := t.Context()
 	n, err := s.Counter(ctx, "c")
@@ -265,7 +265,7 @@ func signals(t *testing.T, s store.Store) {
 	<-again.C
 }
 
-// drain takes signals that came beside the first one.
+// drain takes signals that came alongside the first one.
 func drain(watches ...*store.Watch) {
 	for _, w := range watches {
 		for quiet := false; !quiet; {

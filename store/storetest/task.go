@@ -45,7 +45,7 @@ func taskCreated(t *testing.T, s store.Store) {
 }
 
 // An update counts only for the version that was read, and adds 1 to it; for another version it is
-// ErrConflict, for a task that there is not ErrNotFound. Of several updates of one version
+// ErrConflict, for a task that does not exist ErrNotFound. Of several updates of one version
 // one succeeds.
 func taskByVersion(t *testing.T, s store.Store) {
 	ctx := t.Context()
@@ -256,9 +256,9 @@ func orphans(t *testing.T, s store.Store) {
 	lost(2, 2)
 	must(t, s.UpdateTask(ctx, "a", store.Task{Meta: store.Meta{Version: 1}}, long)) // ended
 	same(t, "left", len(lost(9, 2)), 2)
-	taken := at(1, task("u", "c"))
-	taken.Holder = restarted
-	must(t, s.UpdateTask(ctx, "b", taken, long))
+	accepted := at(1, task("u", "c"))
+	accepted.Holder = restarted
+	must(t, s.UpdateTask(ctx, "b", accepted, long))
 	same(t, "left", lost(9, 1), []string{"c"})
 	must(t, s.ReleaseLease(ctx, restarted))
 	lost(9, 2)
@@ -327,7 +327,8 @@ func at(version int64, t store.Task) store.Task {
 	return t
 }
 
-// A page ends with the task that brings it to store.MaxPageBytes, and its cursor goes on behind that.
+// A page ends with the task that brings it to store.MaxPageBytes, and its cursor continues
+// behind that.
 func tasksOfManyBytes(t *testing.T, s store.Store) {
 	doc := bytes.Repeat([]byte("x"), store.MaxPageBytes/5*2)
 	for i := range 7 {

@@ -19,16 +19,16 @@ import (
 
 // outcome is what a handler saw of a client that was cut.
 type outcome struct {
-	err   error
-	told  []error
-	stats sse.Stats
-	after time.Duration
+	err      error
+	reported []error
+	stats    sse.Stats
+	after    time.Duration
 }
 
 func (o *outcome) check(t *testing.T, after time.Duration, stalled bool) {
 	t.Helper()
-	if !errors.Is(o.err, fault.ErrClientGone) || len(o.told) != 1 || !errors.Is(o.told[0], fault.ErrClientGone) {
-		t.Errorf("Flush = %v, OnFail got %v; want ErrClientGone, and once", o.err, o.told)
+	if !errors.Is(o.err, fault.ErrClientGone) || len(o.reported) != 1 || !errors.Is(o.reported[0], fault.ErrClientGone) {
+		t.Errorf("Flush = %v, OnFail got %v; want ErrClientGone, and once", o.err, o.reported)
 	}
 	if o.after != after || o.stats.Stalled != stalled {
 		t.Errorf("cut after %v, stalled: %v; want %v, %v", o.after, o.stats.Stalled, after, stalled)
@@ -63,7 +63,7 @@ func TestSlowClientIsCut(t *testing.T) {
 					defer close(ended)
 					began := time.Now()
 					s := newTurn(w, sse.Config{Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second, OnFail: func(err error) {
-						got.told, got.after = append(got.told, err), time.Since(began)
+						got.reported, got.after = append(got.reported, err), time.Since(began)
 					}})
 					got.err = tt.send(s)
 					_ = s.Close()
@@ -90,7 +90,7 @@ func TestClientThatLeaves(t *testing.T) {
 			defer close(ended)
 			began := time.Now()
 			s := newTurn(w, sse.Config{Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second, OnFail: func(err error) {
-				got.told, got.after = append(got.told, err), time.Since(began)
+				got.reported, got.after = append(got.reported, err), time.Since(began)
 			}})
 			emit(t, s, &stream.Start{})
 			time.Sleep(time.Minute)
@@ -136,10 +136,10 @@ func TestIdleStreamSurvivesOverHTTP2(t *testing.T) {
 // A socket has buffers, which a client that does not read fills first.
 func TestSlowClientIsCutOverASocket(t *testing.T) {
 	t.Parallel()
-	var told atomic.Int32
+	var got atomic.Int32
 	ended := make(chan sse.Stats, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s := newTurn(w, sse.Config{WriteTimeout: 50 * time.Millisecond, OnFail: func(error) { told.Add(1) }})
+		s := newTurn(w, sse.Config{WriteTimeout: 50 * time.Millisecond, OnFail: func(error) { got.Add(1) }})
 		delta := &stream.Delta{Text: strings.Repeat("x", 64<<10)}
 		for s.Emit(delta) == nil {
 		}
@@ -152,7 +152,7 @@ func TestSlowClientIsCutOverASocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if stats := <-ended; !stats.Stalled || told.Load() != 1 {
-		t.Errorf("stalled: %v, OnFail called %d times", stats.Stalled, told.Load())
+	if stats := <-ended; !stats.Stalled || got.Load() != 1 {
+		t.Errorf("stalled: %v, OnFail called %d times", stats.Stalled, got.Load())
 	}
 }

@@ -15,7 +15,7 @@ type turn struct {
 	stamper *stream.Stamper
 }
 
-// newTurn tells a turn in our own protocol.
+// newTurn reports a turn in our own protocol.
 func newTurn(w http.ResponseWriter, cfg sse.Config) *turn {
 	cfg.Encoder = sluice.NewEncoder("r", false, 0)
 	out := sse.NewWriter(w, cfg)

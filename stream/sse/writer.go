@@ -5,8 +5,8 @@
 // A Writer gathers frames and writes them when its user is about to wait, or
 // when there are many. A heartbeat goes out after a silence. Each write has a
 // deadline, so that a client that stopped reading holds a goroutine for a
-// bounded time only; a write that failed ends the turn with a cause that tells
-// whose fault it was.
+// bounded time only; a write that failed ends the turn with a cause that reports whose fault it
+// was.
 package sse
 
 import (
@@ -62,7 +62,7 @@ type Config struct {
 	OnFail func(error)
 }
 
-// Stats tells what a Writer did.
+// Stats says what a Writer did.
 type Stats struct {
 	Blocked time.Duration // time spent in writes
 	Stalled bool          // a write ran into WriteTimeout
@@ -113,7 +113,7 @@ func (s *Writer) Write(stamp stream.Stamp, ev stream.Event) error {
 	return s.spill()
 }
 
-// WriteFrame adds a frame that is no event of a turn.
+// WriteFrame adds a frame that is not an event of a turn.
 func (s *Writer) WriteFrame(frame []byte) error {
 	buf := s.buffer()
 	*buf = append(*buf, frame...)

@@ -120,7 +120,7 @@ func TestStats(t *testing.T) {
 	})
 }
 
-func TestDoneTellsHowLongWritesTook(t *testing.T) {
+func TestDoneReportsTheTimeOfWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -143,8 +143,8 @@ func TestFlushErrorEndsTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTape()
 		p.err = errors.New("broken pipe")
-		var told []error
-		s := newTurn(p, sse.Config{Heartbeat: time.Second, WriteTimeout: time.Second, OnFail: func(err error) { told = append(told, err) }})
+		var got []error
+		s := newTurn(p, sse.Config{Heartbeat: time.Second, WriteTimeout: time.Second, OnFail: func(err error) { got = append(got, err) }})
 		_ = s.Emit(&stream.Start{})
 		for range 3 {
 			if err := s.Flush(); !errors.Is(err, fault.ErrClientGone) || !errors.Is(err, p.err) {
@@ -156,8 +156,8 @@ func TestFlushErrorEndsTheStream(t *testing.T) {
 		if err := s.Close(); !errors.Is(err, fault.ErrClientGone) {
 			t.Errorf("Close = %v", err)
 		}
-		if len(told) != 1 || !errors.Is(told[0], fault.ErrClientGone) || s.Stats().Stalled {
-			t.Errorf("OnFail got %v, stalled: %v", told, s.Stats().Stalled)
+		if len(got) != 1 || !errors.Is(got[0], fault.ErrClientGone) || s.Stats().Stalled {
+			t.Errorf("OnFail got %v, stalled: %v", got, s.Stats().Stalled)
 		}
 		if got := only(p.list, "write"); len(got) != 1 {
 			t.Errorf("written after the error: %q", got)

@@ -134,7 +134,7 @@ func (b *breaking) PushList(ctx context.Context, key string, item []byte, bounds
 	return b.Store.PushList(ctx, key, item, bounds, ttl)
 }
 
-// A memory that cannot be read or written is told of, and the turn goes on.
+// A memory that cannot be read or written is reported, and the turn continues.
 func TestMemoryUnavailable(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		f.House(wholetest.Remembered)
@@ -143,9 +143,9 @@ func TestMemoryUnavailable(t *testing.T) {
 		one := f.Gateway(nil)
 		for _, fail := range []struct{ reads, writes bool }{{true, false}, {false, true}} {
 			broken.reads, broken.writes = fail.reads, fail.writes
-			told := one.Say(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
-			if strings.Join(told.Errors, " ") != "(store_unavailable)" || told.Reason != "stop" || told.Agent != "light-agent" {
-				t.Errorf("%+v: %+v", fail, told)
+			got := one.Say(t, wholetest.Input("Turn on the kitchen lights", wholetest.OfAnn))
+			if strings.Join(got.Errors, " ") != "(store_unavailable)" || got.Reason != "stop" || got.Agent != "light-agent" {
+				t.Errorf("%+v: %+v", fail, got)
 			}
 		}
 	})

@@ -26,7 +26,7 @@ func (l *listener) Emit(ev stream.Event) error {
 }
 
 // leaves says that a turn is a run of a workflow with which another process, or this one
-// later, goes on: who ends it remembers it.
+// later, continues: who ends it remembers it.
 func leaves(req *chat.Request, err error) bool {
 	if err == nil || req.Workflow == "" && (req.Resumed == nil || req.Resumed.By != chat.PausedWorkflow) {
 		return false
@@ -41,7 +41,8 @@ func leaves(req *chat.Request, err error) bool {
 // Flush implements stream.Sink.
 func (l *listener) Flush() error { return l.note(l.Sink.Flush()) }
 
-// note keeps the first error of the sink: it tells a user who left from a turn that failed.
+// note keeps the first error of the sink: it distinguishes a user who left from a turn that
+// failed.
 func (l *listener) note(err error) error {
 	if l.err == nil {
 		l.err = err
@@ -59,14 +60,14 @@ func (l *listener) record(input string, result *stream.Result, err error) record
 	case r.Answer == "":
 		r.Answer = "[No text.]"
 	}
-	if c := result.Checks; c != nil && c.Said != "" { // the events have told the form of a channel
+	if c := result.Checks; c != nil && c.Said != "" { // the events have reported the form of a channel
 		r.Answer = clip(strings.TrimSpace(c.Said), l.Max)
 	}
 	r.Steps = stepsOf(result.Made)
 	return r
 }
 
-// marker stands for an answer that there is not. What was called may have taken effect.
+// marker stands for an answer that does not exist. What was called may have taken effect.
 func (l *listener) marker(err error) string {
 	why := "the turn failed"
 	switch f := fault.From(err); {

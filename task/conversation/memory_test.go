@@ -62,25 +62,25 @@ func (s *speaker) Run(_ context.Context, req *chat.Request, sink stream.Sink) (s
 	return stream.Result{Reason: stream.Stop, Made: []chat.Made{m}}, nil
 }
 
-// heard notes the errors that are told.
-type heard struct {
+// observed notes the errors that are reported.
+type observed struct {
 	errors []string
 	fails  error
 }
 
-func (h *heard) Emit(ev stream.Event) error {
+func (h *observed) Emit(ev stream.Event) error {
 	if e, ok := ev.(*stream.Error); ok {
 		h.errors = append(h.errors, fmt.Sprintf("%s fatal=%v", e.Type, e.Fatal))
 	}
 	return h.fails
 }
 
-func (h *heard) Flush() error { return h.fails }
+func (h *observed) Flush() error { return h.fails }
 
 // say runs a turn of conversation conv_1.
 func say(t *testing.T, m *conversation.Memory, s *speaker, input string) {
 	t.Helper()
-	result, err := m.Around(s).Run(t.Context(), &chat.Request{Input: input, ConversationID: "conv_1", UserID: "ann"}, new(heard))
+	result, err := m.Around(s).Run(t.Context(), &chat.Request{Input: input, ConversationID: "conv_1", UserID: "ann"}, new(observed))
 	if !errors.Is(err, s.err) || result.Made != nil {
 		t.Fatalf("%v, %+v", err, result)
 	}
@@ -118,7 +118,7 @@ func want(t *testing.T, s *speaker, expected ...string) {
 }
 
 // Calls are shown with their results, cut to 2 KiB, and their signatures; thoughts, and
-// what the model said beside a call, are not.
+// what the model said alongside a call, are not.
 func TestCallsAreRemembered(t *testing.T) {
 	t.Parallel()
 	m, _ := open(conversation.Spec{})
@@ -210,7 +210,7 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
-// A record that cannot be read is passed over; a list that cannot be is told of.
+// A record that cannot be read is passed over; a list that cannot be is reported.
 func TestDamagedMemory(t *testing.T) {
 	t.Parallel()
 	m, kept := open(conversation.Spec{})

@@ -14,7 +14,7 @@ import (
 
 // modelCalls are the calls of models in one turn, each from its request to its last byte.
 // Events say what came of them; they say neither how long a model was waited for nor that
-// one was asked of which the client hears nothing. It is safe for concurrent use.
+// one was asked of which the client learns nothing. It is safe for concurrent use.
 type modelCalls struct {
 	mu    sync.Mutex // guards the fields below
 	began time.Time  // of the turn, on the line of time of its events
@@ -27,7 +27,7 @@ type modelCall struct {
 	purpose string // of a question of the gateway's own; empty: an agent works
 	model   string
 	began   time.Duration
-	took    time.Duration // once it is over
+	elapsed time.Duration // once it is over
 	over    bool
 	failed  bool
 	usage   Usage
@@ -67,7 +67,7 @@ func (c *modelCall) speaksFor(who *stream.Attribution) bool {
 }
 
 // addModelCalls gives the steps of a turn that is over what is known of their models, and
-// those calls steps of their own that nobody heard of.
+// those calls steps of their own that nobody learned of.
 func (r *Recorder) addModelCalls() {
 	r.models.mu.Lock()
 	defer r.models.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *Recorder) addModelCalls() {
 				return
 			}
 			c.step = r.open[i].step
-			r.end(i, max(c.took, 0))
+			r.end(i, max(c.elapsed, 0))
 		}
 		s := &r.part.Steps[c.step]
 		s.Model = c.model
@@ -93,7 +93,7 @@ func (r *Recorder) addModelCalls() {
 			s.Status = Warning
 		}
 		if c.over {
-			ms := c.took.Milliseconds()
+			ms := c.elapsed.Milliseconds()
 			s.Millis = &ms
 		}
 	}
@@ -108,7 +108,7 @@ func (r *Recorder) addModelCalls() {
 	})
 }
 
-// above returns the step that a call is a part of, which nobody heard of.
+// above returns the step that a call is a part of, which nobody learned of.
 func (r *Recorder) above(c *modelCall) string {
 	if c.purpose == Router {
 		for _, s := range r.part.Steps {
@@ -231,7 +231,7 @@ func (n *noter) End(failure string) {
 	if n.call != nil {
 		n.calls.mu.Lock()
 		n.call.over, n.call.failed = true, failure != ""
-		n.call.took = time.Since(n.calls.began) - n.call.began
+		n.call.elapsed = time.Since(n.calls.began) - n.call.began
 		n.calls.mu.Unlock()
 	}
 	if n.below != nil {

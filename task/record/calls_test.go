@@ -60,17 +60,17 @@ func TestModelCallsLastFromTheRequestToTheLastByte(t *testing.T) {
 		began := time.Now()
 		r := record.New(record.Spec{}, "turn_1", began)
 		ctx := r.Context(t.Context(), began)
-		hear := func(ev stream.Event) { r.Hear(time.Since(began), ev) }
-		hear(&stream.Start{})
+		observe := func(ev stream.Event) { r.Observe(time.Since(began), ev) }
+		observe(&stream.Start{})
 		ask(record.For(ctx, record.Planner), "planner-model", time.Second, nil)
 		ask(ctx, "m", 3*time.Second, nil)
-		hear(&stream.ToolStarted{Call: call("c1", "", `{}`)})
+		observe(&stream.ToolStarted{Call: call("c1", "", `{}`)})
 		time.Sleep(time.Second)
-		hear(&stream.ToolCompleted{Call: call("c1", "", ""), Duration: time.Second, Result: "one"})
+		observe(&stream.ToolCompleted{Call: call("c1", "", ""), Duration: time.Second, Result: "one"})
 		ask(ctx, "m", 2*time.Second, nil)
-		hear(&stream.Delta{Text: "Done."})
+		observe(&stream.Delta{Text: "Done."})
 		time.Sleep(time.Second)
-		hear(&stream.Done{Reason: stream.Stop, Usage: chat.Usage{InputTokens: 9, OutputTokens: 9}})
+		observe(&stream.Done{Reason: stream.Stop, Usage: chat.Usage{InputTokens: 9, OutputTokens: 9}})
 		used := record.Usage{Input: 3, Output: 3}
 		want := []step{
 			{Name: record.Turn, Millis: 8000, Usage: record.Usage{Input: 9, Output: 9}, Status: record.Info},
@@ -103,9 +103,9 @@ func TestModelCallsOfBranches(t *testing.T) {
 		go branch("left", "one", 2*time.Second, nil)
 		go branch("right", "one", 3*time.Second, context.DeadlineExceeded)
 		<-ended
-		r.Hear(time.Since(began), &stream.InnerDelta{Delta: "left", Attribution: stream.Attribution{NodeID: "left", AgentID: "one"}})
+		r.Observe(time.Since(began), &stream.InnerDelta{Delta: "left", Attribution: stream.Attribution{NodeID: "left", AgentID: "one"}})
 		<-ended
-		r.Hear(time.Since(began), &stream.Done{Reason: stream.Stop})
+		r.Observe(time.Since(began), &stream.Done{Reason: stream.Stop})
 		want := []step{
 			{Name: record.Turn, Millis: 3000, Status: record.Info},
 			{Name: record.Speak, Agent: "one", Node: "left", Model: "m", Millis: 2000, Usage: record.Usage{Input: 3, Output: 3}, Status: record.Info},

@@ -37,7 +37,7 @@ const (
 	Speak    = "step"     // what a model said, with the calls that it asked for
 	Approval = "approval" // a question to a person
 	Model    = "model"    // another model answers
-	Failure  = "error"    // a failure after which the turn went on
+	Failure  = "error"    // a failure after which the turn continued
 	// Questions of the gateway's own to a model.
 	Router     = "router"
 	Planner    = "planner"
@@ -87,7 +87,7 @@ type Usage struct {
 // Outcome says what became of a call.
 type Outcome string
 
-// Outcomes. Running is that of a call whose end was not told, and Waiting that of one that
+// Outcomes. Running is that of a call whose end was not reported, and Waiting that of one that
 // waits for a person and has not begun.
 const (
 	Completed = Outcome(stream.CallCompleted)
@@ -122,7 +122,7 @@ type Result struct {
 type Session struct {
 	SessionID string `json:"session_id"`
 	Agent     string `json:"agent"`
-	// MessageCount is how many messages were told of: texts, and results of tools.
+	// MessageCount is how many messages were reported: texts, and results of tools.
 	MessageCount int    `json:"message_count"`
 	Status       string `json:"status"` // running, completed or failed
 }

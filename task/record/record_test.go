@@ -30,7 +30,7 @@ type timed struct {
 func recorded(spec record.Spec, over bool, events ...timed) *record.Trace {
 	r := record.New(spec, "turn_1", begin)
 	for _, e := range events {
-		r.Hear(e.at*time.Millisecond, e.ev)
+		r.Observe(e.at*time.Millisecond, e.ev)
 	}
 	p, err := record.Read(r.Part(over).Encode())
 	if err != nil {
@@ -258,9 +258,9 @@ func TestPartIsBounded(t *testing.T) {
 	text := strings.Repeat("word ", 2000)
 	for i := range 2000 {
 		c := call("c"+string(rune(i)), "", `{"x":"`+text+`"}`)
-		r.Hear(1, &stream.Delta{Text: text})
-		r.Hear(1, &stream.ToolStarted{Call: c})
-		r.Hear(1, &stream.ToolCompleted{Call: c, Result: text})
+		r.Observe(1, &stream.Delta{Text: text})
+		r.Observe(1, &stream.ToolStarted{Call: c})
+		r.Observe(1, &stream.ToolCompleted{Call: c, Result: text})
 	}
 	if n := len(r.Part(true).Encode()); n > 2<<20 {
 		t.Errorf("%d bytes", n)
@@ -271,8 +271,8 @@ func TestPartIsBounded(t *testing.T) {
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	one, two := record.New(record.Spec{}, "turn_1", begin), record.New(record.Spec{}, "turn_2", begin.Add(time.Minute))
-	one.Hear(time.Second, &stream.Done{Reason: stream.ApprovalRequired})
-	two.Hear(time.Second, &stream.Done{Reason: stream.Stop})
+	one.Observe(time.Second, &stream.Done{Reason: stream.ApprovalRequired})
+	two.Observe(time.Second, &stream.Done{Reason: stream.Stop})
 	tr := record.Join("t", []*record.Part{two.Part(true), one.Part(true), one.Part(true)})
 	if len(tr.Steps) != 2 || tr.Steps[0].ID != "turn_1:0" || tr.Steps[1].Started != 60_000 || tr.UpdatedAt != "2026-01-02T03:05:06.000Z" {
 		t.Errorf("%+v", tr)
@@ -316,7 +316,7 @@ func TestWhoIsCalledIsWithinTheCall(t *testing.T) {
 	}
 }
 
-// A delegate's session has a part of its own, beside that of the same agent's.
+// A delegate's session has a part of its own, alongside that of the same agent's.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	in := stream.Attribution{AgentID: "a", SessionID: "s1"}

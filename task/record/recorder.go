@@ -57,8 +57,8 @@ func New(spec Spec, turn string, began time.Time) *Recorder {
 	return r
 }
 
-// Hear takes the next event of the turn.
-func (r *Recorder) Hear(at time.Duration, ev stream.Event) {
+// Observe takes the next event of the turn.
+func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 	if stream.Passing(ev) {
 		return
 	}
@@ -117,10 +117,10 @@ func (r *Recorder) begin(s Step, key string, at time.Duration) int {
 }
 
 // end closes an open step, which took so long.
-func (r *Recorder) end(i int, took time.Duration) {
+func (r *Recorder) end(i int, elapsed time.Duration) {
 	o := &r.open[i]
 	s := &r.part.Steps[o.step]
-	ms := took.Milliseconds()
+	ms := elapsed.Milliseconds()
 	s.Millis = &ms
 	if o.text.begun() {
 		s.Message = r.shown(o.text.whole())
@@ -408,7 +408,7 @@ func (r *Recorder) close() {
 }
 
 // Part returns what the turn adds to the trace. over says that nothing more comes: what
-// has not ended was cut. Of a turn that goes on it has no duration.
+// has not ended was cut. Of a turn that continues it has no duration.
 func (r *Recorder) Part(over bool) *Part {
 	if over && len(r.open) > 0 {
 		r.part.Steps[0].Status = Warning

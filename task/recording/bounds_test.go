@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// held is a turn that has said something and goes on when it is let go.
+// held is a turn that has said something and continues when it is let go.
 type held struct {
 	size       int
 	said, rest chan struct{}
@@ -89,12 +89,12 @@ func TestFolderIsItsOwners(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	large := Text(make([]byte, maxPending+1))
-	asked, heard := &Turn{}, &Turn{}
+	asked, answered := &Turn{}, &Turn{}
 	if asked.read(large); asked.body != nil || !asked.lost.Load() {
 		t.Errorf("%d bytes of a request are kept", len(asked.body))
 	}
-	if heard.add(Entry{Kind: Out, Data: &large}); heard.pending != nil || !heard.lost.Load() {
-		t.Errorf("%d entries are kept", len(heard.pending))
+	if answered.add(Entry{Kind: Out, Data: &large}); answered.pending != nil || !answered.lost.Load() {
+		t.Errorf("%d entries are kept", len(answered.pending))
 	}
 	r := &Recorder{queue: make(chan item, 2)} // nobody writes
 	if !r.send(item{line: make([]byte, maxQueue+1)}) || r.send(item{line: []byte("x")}) {

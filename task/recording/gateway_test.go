@@ -116,7 +116,7 @@ func startRerun(ctx context.Context, cfg settings.Config, player *recording.Play
 }
 
 // A workflow whose branches and sub-agents speak at the same time is run again like any turn;
-// a run that goes on after a wait cannot be.
+// a run that continues after a wait cannot be.
 func TestRunsAreRecorded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -43,7 +43,7 @@ type Player struct {
 	frames  framer
 	used    map[int]bool   // entries of asks and calls that were taken
 	offered map[string]int // how many times
-	extra   []string       // what was asked beside the recording
+	extra   []string       // what was asked alongside the recording
 }
 
 // counts is what the program has done so far.
@@ -181,9 +181,9 @@ func (p *Player) Extra() (asked []string, unused int) {
 	return p.extra, unused
 }
 
-// take finds the entry that was recorded of something that the program does now: of those
+// claim finds the entry that was recorded of something that the program does now: of those
 // that were not taken and that fit, the one whose data are most alike. -1: there is none.
-func (p *Player) take(kind Kind, data []byte, what string, fits func(*Entry) bool) int {
+func (p *Player) claim(kind Kind, data []byte, what string, fits func(*Entry) bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	best, unlike := -1, 0
@@ -253,7 +253,7 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = req.Body.Close()
 	}
 	ctx, to := req.Context(), target(req.URL)
-	i := p.take(Ask, body, req.Method+" "+to, func(e *Entry) bool { return e.Method == req.Method && e.URL == to })
+	i := p.claim(Ask, body, req.Method+" "+to, func(e *Entry) bool { return e.Method == req.Method && e.URL == to })
 	if i < 0 {
 		return nil, fmt.Errorf("%s %s: %w", req.Method, to, errNotRecorded)
 	}
@@ -369,7 +369,7 @@ func (p *Player) Named(_ context.Context, server, name string, _ func() string) 
 // Call implements Tools.
 func (t playedTools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	p := t.p
-	i := p.take(Call, call.Arguments, "tool "+call.Name, func(e *Entry) bool { return e.Of == t.of && e.Tool == call.Name })
+	i := p.claim(Call, call.Arguments, "tool "+call.Name, func(e *Entry) bool { return e.Of == t.of && e.Tool == call.Name })
 	if i < 0 {
 		return tool.Result{}, errNotRecorded
 	}

@@ -130,7 +130,7 @@ func (r *Recorder) write() {
 			r.drop(i.turn)
 			continue
 		}
-		if err := r.take(i); err != nil {
+		if err := r.writeItem(i); err != nil {
 			i.turn.lost.Store(true)
 			r.drop(i.turn)
 			r.warn(err)
@@ -144,8 +144,8 @@ func (r *Recorder) write() {
 // errLarge says that a turn does not fit into the folder.
 var errLarge = errors.New("a turn is larger than SLUICE_RECORD_MAX")
 
-// take writes a line, or the end of a recording.
-func (r *Recorder) take(i item) error {
+// writeItem writes a line, or the end of a recording.
+func (r *Recorder) writeItem(i item) error {
 	f := r.open[i.turn]
 	if f == nil {
 		var err error

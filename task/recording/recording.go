@@ -8,7 +8,7 @@
 // tools that was offered; and what each call of a tool came to. What a tool layer decides
 // by itself, such as retries, breakers and caches, is behind that line: a turn that is run
 // again receives the same, whatever the state of the process. State that a store keeps is
-// no input: a turn that goes on with some says so (Continues), and can only be played.
+// no input: a turn that continues with some says so (Continues), and can only be played.
 //
 // Keys are not recorded: of the headers of requests only a few harmless ones are, and none
 // of those that go to upstreams. Texts are, all of them.
@@ -56,8 +56,8 @@ type Head struct {
 	Request Request   `json:"request"`
 	// Stored says that the gateway had a store, so that events have ids of tasks.
 	Stored bool `json:"stored"`
-	// Continues says what the turn went on with that is not in the recording; empty:
-	// nothing, so that it can be run again.
+	// Continues says what the turn continued with that is not in the recording; empty: nothing,
+	// so that it can be run again.
 	Continues string `json:"continues,omitempty"`
 }
 
@@ -175,7 +175,7 @@ func (f *Failure) err() error {
 // else an object with their base64.
 type Text []byte
 
-// encoded is a Text that is no UTF-8.
+// encoded is a Text that is not UTF-8.
 type encoded struct {
 	Base64 string `json:"base64"`
 }

@@ -237,8 +237,8 @@ func TestTurnsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// A reply that was cut off is compared as far as its client got it; and what a turn was
-// told that no recording holds is told with it.
+// A reply that was cut off is compared as far as its client got it; and what a turn received
+// that no recording holds is reported with it.
 func TestAbortedAndContinued(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

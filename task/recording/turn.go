@@ -39,7 +39,7 @@ func From(ctx context.Context) *Turn {
 	return t
 }
 
-// Begin says that the request runs a turn. continues is what the turn goes on with that is
+// Begin says that the request runs a turn. continues is what the turn continues with that is
 // not in the recording; empty: nothing. It may be called again, with something more.
 func (t *Turn) Begin(continues string) {
 	if t == nil {

@@ -14,9 +14,9 @@ import (
 )
 
 // Status is what a Checker reports of one thing at one moment. Its JSON is what
-// /readyz tells of it.
+// /readyz says about it.
 type Status interface {
-	// Name tells it from others of its type.
+	// Name distinguishes it from others of its type.
 	Name() string
 	// OK says whether all is well. If not, the gateway answers, but with less.
 	OK() bool
@@ -68,7 +68,7 @@ type Breaker struct {
 	RetryAfter time.Duration
 }
 
-// MarshalJSON tells the time in whole milliseconds.
+// MarshalJSON reports the time in whole milliseconds.
 func (b Breaker) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Service      string `json:"service"`
@@ -126,7 +126,7 @@ const (
 type Store struct {
 	Kind  string     `json:"kind"`
 	State StoreState `json:"state"`
-	// Warnings tell how the store is configured to forget what it has confirmed.
+	// Warnings say how the store is configured to forget what it has confirmed.
 	Warnings []string `json:"warnings"`
 }
 

@@ -1,6 +1,6 @@
 // Package metrics is what packages count and measure with. A package asks a Registry
 // for its instruments at construction, so that a figure's name, words and labels stand
-// beside the code that knows it.
+// alongside the code that knows it.
 //
 // Neither a nil *Registry nor a zero instrument has to be asked for: both do nothing
 // and cost nothing.

@@ -42,8 +42,8 @@ func (r *reporter) failed(signal string, err error) {
 		AnErr("reason", err)).Msg("telemetry_unavailable")
 }
 
-// takeOver makes the SDK, which has one place for that in a process, tell the reporter
-// what it would write to stderr, values of variables among it.
+// takeOver makes the SDK, which has one place for that in a process, report the reporter what
+// it would write to stderr, values of variables among it.
 func (r *reporter) takeOver() {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { r.failed("sdk", err) }))
 	otel.SetLogger(logr.New(sdkLog{r}))

@@ -1,6 +1,6 @@
 // Package otlp sends spans and metrics to a collector, by OTLP over HTTP. It is
 // the one place that knows OpenTelemetry: spans are begun through package trace, and
-// metrics are those that GET /metrics tells, read once more.
+// metrics are those that GET /metrics reports, read once more.
 //
 // Nothing of it waits for the collector but Close. What cannot be sent is dropped, and
 // logged at most once a minute.
@@ -74,7 +74,7 @@ func New(cfg Config) (*Telemetry, error) {
 // scope names what the spans come from.
 const scope = "sluice"
 
-// describe returns what the spans and metrics are told to be of. The variables
+// describe returns what the spans and metrics are reported to be of. The variables
 // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
 func describe(version string) (*resource.Resource, error) {
 	var id [16]byte

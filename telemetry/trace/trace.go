@@ -1,6 +1,6 @@
-// Package trace tells where the time of a turn goes, as a tree of spans. Packages begin
-// and end spans with it and know no telemetry library: what keeps the spans is behind
-// two small interfaces.
+// Package trace says where the time of a turn goes, as a tree of spans. Packages begin and end
+// spans with it and know no telemetry library: what keeps the spans is behind two small
+// interfaces.
 //
 // The span at hand travels in the context. Where there is none, because nobody asked
 // for spans, every function of this package returns at once and allocates nothing.
@@ -50,8 +50,8 @@ type Recorder interface {
 	// Link names a span of another trace that this one follows, as Span.Name returned it.
 	// What cannot be read is passed over.
 	Link(name string)
-	// End ends the span; failure is a word for why what it tells of failed, empty if it
-	// did not. It is called once, and nothing is called after it.
+	// End ends the span; failure is a word for why what it describes failed, empty if it did
+	// not. It is called once, and nothing is called after it.
 	End(failure string)
 }
 
@@ -69,8 +69,8 @@ func Request(ctx context.Context, t Tracer, header http.Header, operation, subje
 	return with(ctx, t.Begin(Server, operation, subject, header))
 }
 
-// Root begins the first span of work that goes on without a request: a trace of its own.
-// A nil Tracer makes none.
+// Root begins the first span of work that continues without a request: a trace of its own. A
+// nil Tracer makes none.
 func Root(ctx context.Context, t Tracer, operation, subject string) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -160,7 +160,7 @@ func (s Span) Float(key string, value float64) {
 	}
 }
 
-// End ends the span. Of err only the type is told.
+// End ends the span. Of err only the type is reported.
 func (s Span) End(err error) {
 	if s.rec != nil {
 		s.rec.End(failure(err))

@@ -1,7 +1,7 @@
-// Package threads keeps ChatKit's threads in a store, so that any gateway can go on with
-// one that another began.
+// Package threads keeps ChatKit's threads in a store, so that any gateway can continue with one
+// that another began.
 //
-// A thread is a value, its items are a list beside it, and the threads of an owner are an
+// A thread is a value, its items are a list alongside it, and the threads of an owner are an
 // index. All of it expires a day after the thread was changed last.
 package threads
 
@@ -59,9 +59,9 @@ type item struct {
 func (s *Store) Create(ctx context.Context, owner string, t chatkit.Thread) error {
 	kept := thread{owner, t.Title, t.CreatedAt}
 	if _, err := s.engine.PutValue(ctx, store.ThreadKey(t.ID), store.Value{Data: encoded(kept)}, lives); err != nil {
-		return told(t.ID, err)
+		return wrap(t.ID, err)
 	}
-	return told(t.ID, s.list(ctx, t.ID, kept))
+	return wrap(t.ID, s.list(ctx, t.ID, kept))
 }
 
 // list puts a thread among those of its owner, or keeps it there for longer.
@@ -89,10 +89,10 @@ func (t thread) named(id string) chatkit.Thread {
 func (s *Store) find(ctx context.Context, owner, threadID string) (t thread, version int64, err error) {
 	v, err := s.engine.Value(ctx, store.ThreadKey(threadID))
 	if err != nil {
-		return thread{}, 0, told(threadID, err)
+		return thread{}, 0, wrap(threadID, err)
 	}
 	if json.Unmarshal(v.Data, &t) != nil || t.Owner != owner {
-		return thread{}, 0, told(threadID, store.ErrNotFound)
+		return thread{}, 0, wrap(threadID, store.ErrNotFound)
 	}
 	return t, v.Version, nil
 }
@@ -115,7 +115,7 @@ func (s *Store) Threads(ctx context.Context, owner string, q chatkit.Query) (lis
 		r.Limit = q.Limit + 1 - len(list)
 		members, err := s.engine.Index(ctx, store.ThreadsKey("", owner), r)
 		if err != nil {
-			return nil, false, told("list", err)
+			return nil, false, wrap("list", err)
 		}
 		for _, m := range members {
 			t, _, err := s.find(ctx, owner, m.ID)
@@ -150,10 +150,10 @@ func (s *Store) Rename(ctx context.Context, owner, threadID, title string) (chat
 			err = s.keep(ctx, threadID, t)
 		}
 		if !errors.Is(err, store.ErrConflict) {
-			return t.named(threadID), told(threadID, err)
+			return t.named(threadID), wrap(threadID, err)
 		}
 	}
-	return chatkit.Thread{}, told(threadID, store.ErrConflict)
+	return chatkit.Thread{}, wrap(threadID, store.ErrConflict)
 }
 
 // Delete removes a thread. What of it is left if that fails half-way nobody finds, and it
@@ -162,7 +162,7 @@ func (s *Store) Delete(ctx context.Context, owner, threadID string) error {
 	if _, _, err := s.find(ctx, owner, threadID); err != nil {
 		return err
 	}
-	return told(threadID, errors.Join(
+	return wrap(threadID, errors.Join(
 		s.engine.DeleteValue(ctx, store.ThreadKey(threadID)),
 		s.engine.DeleteList(ctx, store.ThreadItemsKey(threadID)),
 		s.engine.RemoveIndex(ctx, store.ThreadsKey("", owner), threadID)))
@@ -176,13 +176,13 @@ func (s *Store) Append(ctx context.Context, owner, threadID string, i chatkit.It
 	}
 	bounds := store.Bounds{Items: maxItems, Bytes: maxBytes}
 	if err := s.engine.PushList(ctx, store.ThreadItemsKey(threadID), encoded(item(i)), bounds, lives); err != nil {
-		return told(threadID, err)
+		return wrap(threadID, err)
 	}
 	err = s.keep(ctx, threadID, t)
 	if errors.Is(err, store.ErrNotFound) {
 		err = errors.Join(err, s.engine.DeleteList(ctx, store.ThreadItemsKey(threadID)))
 	}
-	return told(threadID, err)
+	return wrap(threadID, err)
 }
 
 // keep begins a thread's time again.
@@ -239,7 +239,7 @@ func (s *Store) RemoveAfter(ctx context.Context, owner, threadID, itemID string)
 	if err != nil {
 		return err
 	}
-	return told(threadID, s.engine.CutList(ctx, store.ThreadItemsKey(threadID), at+1))
+	return wrap(threadID, s.engine.CutList(ctx, store.ThreadItemsKey(threadID), at+1))
 }
 
 // items returns all items of a thread. One that cannot be read has no id, so that the
@@ -250,7 +250,7 @@ func (s *Store) items(ctx context.Context, owner, threadID string) ([]chatkit.It
 	}
 	raw, err := s.engine.List(ctx, store.ThreadItemsKey(threadID), 0, 0)
 	if err != nil {
-		return nil, told(threadID, err)
+		return nil, wrap(threadID, err)
 	}
 	all := make([]chatkit.Item, len(raw))
 	for i, data := range raw {
@@ -275,14 +275,14 @@ func indexOf(all []chatkit.Item, threadID, itemID string) (int, error) {
 // the frames.
 func encoded(v any) []byte {
 	text, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
-	if err != nil { // a body that is no JSON, which no encoder makes
+	if err != nil { // a body that is not JSON, which no encoder makes
 		return []byte("{}")
 	}
 	return text
 }
 
-// told makes a store's error one of chatkit.Store.
-func told(threadID string, err error) error {
+// wrap makes a store's error one of chatkit.Store.
+func wrap(threadID string, err error) error {
 	switch {
 	case err == nil:
 		return nil

@@ -36,13 +36,13 @@ func body(text string) jsontext.Value {
 	return quoted
 }
 
-// step does something at random to s, and tells what came of it.
+// step does something at random to s, and says what came of it.
 func step(ctx context.Context, s chatkit.Store, seed uint64, began time.Time) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	owner, thread := fmt.Sprint("owner", r.IntN(2)), fmt.Sprint("thread", r.IntN(4))
 	item, last := fmt.Sprint("item", r.IntN(int(seed)+1)), fmt.Sprint("thread", r.IntN(4))
 	q := chatkit.Query{Limit: 1 + r.IntN(4), Descending: r.IntN(2) == 0}
-	told := func(v any, err error) string {
+	row := func(v any, err error) string {
 		if errors.Is(err, chatkit.ErrNotFound) {
 			err = chatkit.ErrNotFound
 		}
@@ -53,36 +53,36 @@ func step(ctx context.Context, s chatkit.Store, seed uint64, began time.Time) st
 		err := s.Create(ctx, owner, chatkit.Thread{ID: thread, Title: "<&>\"ü", CreatedAt: began.Add(time.Duration(r.IntN(3)) * time.Second)})
 		return fmt.Sprint("create", err == nil)
 	case 2:
-		return told(s.Thread(ctx, owner, thread))
+		return row(s.Thread(ctx, owner, thread))
 	case 3:
 		if r.IntN(2) == 0 {
 			q.After = last
 		}
 		list, more, err := s.Threads(ctx, owner, q)
-		return told(fmt.Sprint(list, more), err)
+		return row(fmt.Sprint(list, more), err)
 	case 4:
-		return told(s.Rename(ctx, owner, thread, fmt.Sprint("title", seed)))
+		return row(s.Rename(ctx, owner, thread, fmt.Sprint("title", seed)))
 	case 5:
 		if r.IntN(3) > 0 {
 			return ""
 		}
-		return told("delete", s.Delete(ctx, owner, thread))
+		return row("delete", s.Delete(ctx, owner, thread))
 	case 6:
-		return told(s.Item(ctx, owner, thread, item))
+		return row(s.Item(ctx, owner, thread, item))
 	case 7:
 		if r.IntN(2) == 0 {
 			q.After = item
 		}
 		list, more, err := s.Items(ctx, owner, thread, q)
-		return told(fmt.Sprint(list, more), err)
+		return row(fmt.Sprint(list, more), err)
 	case 8:
-		return told("remove", s.RemoveAfter(ctx, owner, thread, item))
+		return row("remove", s.RemoveAfter(ctx, owner, thread, item))
 	}
 	input := ""
 	if r.IntN(2) == 0 {
 		input = "asked \u2028\x00"
 	}
-	return told("append", s.Append(ctx, owner, thread, chatkit.Item{ID: fmt.Sprint("item", seed), Input: input, Body: body("said <b>")}))
+	return row("append", s.Append(ctx, owner, thread, chatkit.Item{ID: fmt.Sprint("item", seed), Input: input, Body: body("said <b>")}))
 }
 
 // A Store does what chatkit.Memory does, whatever is asked of both, from whichever process.

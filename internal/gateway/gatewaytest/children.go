@@ -51,8 +51,8 @@ func ExitOn(err error) {
 	os.Exit(0)
 }
 
-// serveHTTPChild serves MCP over HTTP and tells on stdout where. It ends with its
-// input, so that it does not outlive a test that dies.
+// serveHTTPChild serves MCP over HTTP and reports on stdout where. It ends with its input, so
+// that it does not outlive a test that dies.
 func serveHTTPChild(addr string) error {
 	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 	if err != nil {
@@ -66,8 +66,8 @@ func serveHTTPChild(addr string) error {
 	return http.Serve(ln, server.NewStreamableHTTPServer(childTools()))
 }
 
-// childTools returns a server whose tools tell what a test wants to know of the
-// process that they run in.
+// childTools returns a server whose tools say what a test wants to know of the process that
+// they run in.
 func childTools() *server.MCPServer {
 	m := server.NewMCPServer("child", "1")
 	readOnly, not := true, false
@@ -93,7 +93,7 @@ func childTools() *server.MCPServer {
 	return m
 }
 
-// fork leaves a process behind, as uvx and npx do, and tells both ids.
+// fork leaves a process behind, as uvx and npx do, and reports both ids.
 func fork(context.Context) (string, error) {
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
@@ -103,7 +103,7 @@ func fork(context.Context) (string, error) {
 	return fmt.Sprintln(os.Getpid(), cmd.Process.Pid), nil
 }
 
-// slow calls home, tells its process id, and ends when the other side hangs up.
+// slow calls home, reports its process id, and ends when the other side hangs up.
 func slow(ctx context.Context) (string, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", os.Getenv(ReportVariable))
 	if err != nil {
@@ -133,8 +133,8 @@ func StdioChild(env map[string]string) map[string]any {
 // Callers takes the calls home of the tool slow.
 type Callers struct{ ln net.Listener }
 
-// TakeCalls listens until the test ends.
-func TakeCalls(t *testing.T) *Callers {
+// AcceptCalls listens until the test ends.
+func AcceptCalls(t *testing.T) *Callers {
 	t.Helper()
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

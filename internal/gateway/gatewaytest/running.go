@@ -136,7 +136,7 @@ func (r *Running) Get(path string) (*http.Response, string) {
 	return resp, string(body)
 }
 
-// Ready is what /readyz tells.
+// Ready is what /readyz reports.
 type Ready struct {
 	Status   string
 	Model    string
@@ -155,7 +155,7 @@ type Ready struct {
 	Models []ReadyModel
 }
 
-// ReadyModel is what /readyz tells of a configured model.
+// ReadyModel is what /readyz says about a configured model.
 type ReadyModel struct{ Key, Provider, Model, Breaker string }
 
 // Ready asks /readyz.

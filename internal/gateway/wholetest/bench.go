@@ -56,7 +56,7 @@ func StoreFor(b *testing.B, kind string) string {
 
 // Alternate runs two things in turns and reports their CPU times as a ratio, which holds
 // on a busy machine, too. The server's share is in both. Which one is first changes: the
-// second one of a pair pays for what the first one left to collect, and a thing beside
+// second one of a pair pays for what the first one left to collect, and a thing alongside
 // itself was 1.08 times as dear.
 func Alternate(b *testing.B, reference, measured func()) {
 	var ref, own time.Duration

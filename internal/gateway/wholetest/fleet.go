@@ -281,7 +281,7 @@ func InFleet(t *testing.T, test func(t *testing.T, f *Fleet)) {
 	})
 }
 
-// StartOf reads a stream up to its first piece of text, and returns what Start told.
+// StartOf reads a stream up to its first piece of text, and returns what Start reported.
 func StartOf(t *testing.T, resp *http.Response) (read string, task, turn string) {
 	t.Helper()
 	var text bytes.Buffer

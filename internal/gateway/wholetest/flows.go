@@ -32,23 +32,23 @@ func (f *Flow) Serve(path, body string, seen io.Writer) string {
 				panic(p)
 			}
 		}()
-		f.ServeHTTP(telling{w, seen}, req)
+		f.ServeHTTP(streaming{w, seen}, req)
 	}()
 	return w.Body.String()
 }
 
-// telling is a reply that is seen as it is written.
-type telling struct {
+// streaming is a reply that is seen as it is written.
+type streaming struct {
 	*httptest.ResponseRecorder
 	seen io.Writer
 }
 
-func (t telling) Write(p []byte) (int, error) {
+func (t streaming) Write(p []byte) (int, error) {
 	_, _ = t.seen.Write(p)
 	return t.ResponseRecorder.Write(p)
 }
 
-// Asked begins a run, or goes on with one, and returns its task and what it asks then.
+// Asked begins a run, or continues with one, and returns its task and what it asks then.
 func (f *Flow) Asked(path, body string) (id, question string) {
 	f.T.Helper()
 	var q struct {
@@ -95,10 +95,10 @@ func (f *Flow) Begun(body string) (id string) {
 	var start struct {
 		Task string `json:"task_id"`
 	}
-	told := f.Serve("/chat/stream", body, io.Discard)
-	DataOf(f.T, told, "start", &start)
-	if !strings.Contains(told, `"finish_reason":"approval_required"`) {
-		f.T.Fatal(told)
+	got := f.Serve("/chat/stream", body, io.Discard)
+	DataOf(f.T, got, "start", &start)
+	if !strings.Contains(got, `"finish_reason":"approval_required"`) {
+		f.T.Fatal(got)
 	}
 	return start.Task
 }
@@ -124,7 +124,7 @@ func (f *Flow) Get(path string) (int, string) {
 	return f.Do(req)
 }
 
-// Into reads what a path tells.
+// Into reads what a path reports.
 func (f *Flow) Into(path string, value any) {
 	f.T.Helper()
 	status, text := f.Get(path)

@@ -179,7 +179,7 @@ func EventsOf(t *testing.T, body, name string) (list []map[string]any) {
 	return list
 }
 
-// LastOf returns what the model of an agent was told last.
+// LastOf returns what the model of an agent was informed last.
 func (o *Office) LastOf(agent string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

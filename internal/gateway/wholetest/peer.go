@@ -43,14 +43,14 @@ type Turn struct {
 	Errors                  []string // error_type, of those that are not fatal in brackets
 }
 
-// Say asks for a turn and returns what it told.
-func (p Peer) Say(t *testing.T, body string) (told Turn) {
+// Say asks for a turn and returns what it reported.
+func (p Peer) Say(t *testing.T, body string) (got Turn) {
 	t.Helper()
 	status, text := p.Ask(t, http.MethodPost, "/chat/stream", body)
 	if status != http.StatusOK {
 		t.Fatalf("%s: %d %s", body, status, text)
 	}
-	time.Sleep(time.Millisecond) // fake time stands still: which task is the newest is told by it
+	time.Sleep(time.Millisecond) // fake time stands still: which task is the newest is reported by it
 	for frame := range strings.SplitSeq(text, "\n\n") {
 		_, event, _ := strings.Cut(frame, "event: ")
 		event, data, ok := strings.Cut(event, "\ndata: ")
@@ -72,20 +72,20 @@ func (p Peer) Say(t *testing.T, body string) (told Turn) {
 		}
 		switch event {
 		case "start":
-			told.Task, told.Conversation = ev.Task, ev.Conversation
+			got.Task, got.Conversation = ev.Task, ev.Conversation
 		case "route":
-			told.Decision, told.Method, told.Agent = ev.Decision, ev.Method, ev.Agent
+			got.Decision, got.Method, got.Agent = ev.Decision, ev.Method, ev.Agent
 		case "error":
 			name := ev.Type
 			if !ev.Fatal {
 				name = "(" + name + ")"
 			}
-			told.Errors = append(told.Errors, name)
+			got.Errors = append(got.Errors, name)
 		case "done":
-			told.Final, told.Reason = ev.Final, ev.Reason
+			got.Final, got.Reason = ev.Final, ev.Reason
 		}
 	}
-	return told
+	return got
 }
 
 // Input returns a body; more is further members, with a comma in front.

@@ -97,8 +97,8 @@ func StateOf(t *testing.T, in store.Store, id string) string {
 	return got.State
 }
 
-// BesideRedis returns the store of a server of Redis as a process BesideRedis its gateways sees it.
-func BesideRedis(t *testing.T, server *redistest.Server) store.Store {
+// AlongsideRedis returns the store of a server of Redis as a process AlongsideRedis its gateways sees it.
+func AlongsideRedis(t *testing.T, server *redistest.Server) store.Store {
 	t.Helper()
 	s := redis.New(redis.Config{Location: server.Location(), Calls: store.NewCalls(store.CallsConfig{Timeout: 10 * time.Second})})
 	t.Cleanup(func() { _ = s.Close() })

@@ -152,12 +152,12 @@ func (r WireReply) withoutJitter() string {
 	if m == nil {
 		return r.Body
 	}
-	told := len(strings.FieldsFunc(m[1], func(c rune) bool { return c == ',' }))
+	sent := len(strings.FieldsFunc(m[1], func(c rune) bool { return c == ',' }))
 	if routed := routeCalls.FindStringSubmatch(r.Body); routed != nil {
 		n, _ := strconv.Atoi(routed[1])
-		told += n
+		sent += n
 	}
-	if r.Calls <= told {
+	if r.Calls <= sent {
 		return r.Body
 	}
 	return jittered.ReplaceAllString(r.Body, `"$1$2":"random"`)
@@ -166,8 +166,8 @@ func (r WireReply) withoutJitter() string {
 // ofAgent begins the names of the files with what Gemini answers an agent.
 const ofAgent = "gemini."
 
-// ByAgent returns what stands in for Gemini: a script for each agent that has one, told
-// apart by the system prompt, and sim for all others.
+// ByAgent returns what stands in for Gemini: a script for each agent that has one,
+// distinguished by the system prompt, and sim for all others.
 func (tr Transcript) ByAgent(t *testing.T, sim *GeminiSim) (all http.Handler, calls func() int) {
 	scripts := map[string]*GeminiSim{}
 	for _, f := range tr.Files {

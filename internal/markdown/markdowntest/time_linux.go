@@ -10,9 +10,9 @@ import (
 // threadClock is CLOCK_THREAD_CPUTIME_ID (clock_gettime(2)).
 const threadClock = 3
 
-// Took returns the processor time that f takes on its thread: what else the machine does
+// Timed returns the processor time that f takes on its thread: what else the machine does
 // does not count.
-func Took(f func()) time.Duration {
+func Timed(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began := used()

@@ -5,7 +5,7 @@ package markdowntest
 import "time"
 
 // Took returns the time that f takes.
-func Took(f func()) time.Duration {
+func Timed(f func()) time.Duration {
 	began := time.Now()
 	f()
 	return time.Since(began)

@@ -15,17 +15,17 @@ const (
 	MaxReply = MaxResult + 64<<10
 )
 
-// Exchange is what we keep of one use of a session, beside what mcp-go makes of
-// it. It travels in the context: mcp-go hands that through to the transport. It is
-// made by NewCall or NewList and used once; its exported fields are for the
-// goroutine that makes the call, after the call has returned.
+// Exchange is what we keep of one use of a session, alongside what mcp-go makes of it. It
+// travels in the context: mcp-go hands that through to the transport. It is made by NewCall or
+// NewList and used once; its exported fields are for the goroutine that makes the call, after
+// the call has returned.
 type Exchange struct {
 	// OnMessage, unless it is nil, is given each message that comes before the answer
 	// as soon as it is there. It is set before the call, is called from any
 	// goroutine, and must neither block nor keep message.
 	OnMessage func(message []byte)
 	// Header is set before the call, too: what goes with a request over HTTP, besides what
-	// goes with each. An empty value takes a header away.
+	// goes with each. An empty value removes a header.
 	Header map[string]string
 
 	// What the server answered last.
@@ -56,17 +56,17 @@ func NewList() *Exchange { return &Exchange{limit: MaxListReply, List: &List{}} 
 // States of an exchange.
 const (
 	waiting   int32 = iota // not sent yet
-	taken                  // on its way, or there
+	claimed                // on its way, or there
 	withdrawn              // not sent, and not to be sent: its caller has left
 )
 
-// take marks the request as on its way. It returns false if it was withdrawn.
-func (x *Exchange) take() bool {
-	return x.state.CompareAndSwap(waiting, taken) || x.state.Load() == taken
+// claim marks the request as on its way. It returns false if it was withdrawn.
+func (x *Exchange) claim() bool {
+	return x.state.CompareAndSwap(waiting, claimed) || x.state.Load() == claimed
 }
 
 // giveBack undoes take: nothing was written after all.
-func (x *Exchange) giveBack() { x.state.CompareAndSwap(taken, waiting) }
+func (x *Exchange) giveBack() { x.state.CompareAndSwap(claimed, waiting) }
 
 // Withdraw keeps the request from being sent. It returns false if it may have
 // been sent already. Any goroutine may call it.

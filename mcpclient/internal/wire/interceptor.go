@@ -74,7 +74,7 @@ func (t *interceptor) SendRequest(ctx context.Context, req transport.JSONRPCRequ
 // send sends req and returns the answer, which is never nil without an error.
 func (t *interceptor) send(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	return await(ctx, t, func(ctx context.Context) (*transport.JSONRPCResponse, error) {
-		if t.local && !exchangeOf(ctx).take() {
+		if t.local && !exchangeOf(ctx).claim() {
 			return nil, &NotSentError{ErrClosed}
 		}
 		resp, err := t.Interface.SendRequest(ctx, req)

@@ -111,8 +111,8 @@ func TestLinesPeerStopsReading(t *testing.T) {
 		if _, ok := errors.AsType[*NotSentError](err); !ok || !errors.Is(err, ErrStuck) {
 			t.Errorf("got %v, want the proof that nothing was sent", err)
 		}
-		if took := time.Since(began); took != 10*time.Second {
-			t.Errorf("the connection was given up after %v, want 10s", took)
+		if elapsed := time.Since(began); elapsed != 10*time.Second {
+			t.Errorf("the connection was given up after %v, want 10s", elapsed)
 		}
 	})
 }
@@ -191,8 +191,8 @@ func TestLinesServerAsksTooMuch(t *testing.T) {
 		if _, resp, err := p.ask(t.Context(), 1); err != nil || string(resp.Result) != `"one"` {
 			t.Errorf("got %v, %v", resp, err)
 		}
-		if took := time.Since(began); took != 0 {
-			t.Errorf("the answer took %v", took)
+		if elapsed := time.Since(began); elapsed != 0 {
+			t.Errorf("the answer took %v", elapsed)
 		}
 	})
 }

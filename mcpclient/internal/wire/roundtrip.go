@@ -109,7 +109,7 @@ func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
 		}
 	}
 	ctx, cancel := context.WithCancel(req.Context())
-	if !x.take() {
+	if !x.claim() {
 		cancel()
 		return nil, &NotSentError{ErrClosed}
 	}
@@ -119,7 +119,7 @@ func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
 		if dialFailed(err) {
 			x.giveBack()
 		}
-		if x.state.Load() != taken {
+		if x.state.Load() != claimed {
 			return nil, &NotSentError{err}
 		}
 		return nil, &CutError{err}
@@ -205,7 +205,7 @@ func retryAfter(v string) time.Duration {
 func traceOf(x *Exchange) *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) { x.giveBack() },
-		GotConn: func(httptrace.GotConnInfo) { x.take() },
+		GotConn: func(httptrace.GotConnInfo) { x.claim() },
 	}
 }
 

@@ -53,15 +53,15 @@ type frame struct {
 	data []byte
 	x    *Exchange
 	// done is closed when the write is over; taken is then how many bytes the pipe took.
-	done  chan struct{}
-	taken int
+	done     chan struct{}
+	consumed int
 }
 
 // write writes the frame, unless its caller has left.
 func (f *frame) write(w io.Writer) (err error) {
 	defer close(f.done)
-	if f.x.take() {
-		f.taken, err = w.Write(f.data)
+	if f.x.claim() {
+		f.consumed, err = w.Write(f.data)
 	}
 	return err
 }
@@ -143,7 +143,7 @@ func (l *lines) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (
 	default:
 	}
 	<-f.done // soon: the pipe is closed
-	if f.taken == 0 {
+	if f.consumed == 0 {
 		return nil, &NotSentError{l.reason()}
 	}
 	return nil, &CutError{l.reason()}

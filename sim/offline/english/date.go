@@ -52,9 +52,9 @@ func minuteOf(t time.Time, minute int) time.Time {
 // Monday returns the first day of t's week, which begins on Monday.
 func Monday(t time.Time) time.Time { return Midnight(t).AddDate(0, 0, -(int(t.Weekday())+6)%7) }
 
-// TakeDate cuts the date that a text is about: of several the one that it begins
+// CutDate cuts the date that a text is about: of several the one that it begins
 // with, else the last: buy tickets for Friday tomorrow.
-func (s *Sentence) TakeDate(now time.Time) (*Sentence, Date) {
+func (s *Sentence) CutDate(now time.Time) (*Sentence, Date) {
 	var last Date
 	from, to := 0, 0
 	for i := 0; i < len(s.Words) && (to == 0 || from > 0); i++ {

@@ -8,7 +8,7 @@ import (
 
 // dueIn reads the date of a text and what is left of it.
 func dueIn(text string, now time.Time) (iso, rest string) {
-	s, d := Read(text).TakeDate(now)
+	s, d := Read(text).CutDate(now)
 	return d.ISO(), strings.Join(strings.Fields(s.Text()), " ")
 }
 

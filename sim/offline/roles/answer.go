@@ -8,8 +8,8 @@ import "sluice/sim/geminisim"
 // Structured returns the roles that answer by a schema: a router, a planner, a judge and a critic.
 func Structured() []geminisim.Role { return []geminisim.Role{Route, Plan, Judge, Critic} }
 
-// Answer returns the answer to a request that is no visitor's: one to write an answer again, or one to an agent of
-// the example workflows. ok is false for all others.
+// Answer returns the answer to a request that is not a visitor's: one to write an answer again,
+// or one to an agent of the example workflows. ok is false for all others.
 func Answer(q geminisim.Question) (a geminisim.Answer, ok bool) {
 	if again, ok := rewritten(q); ok {
 		return text(again), true

@@ -26,7 +26,7 @@ func researcher(q geminisim.Question) geminisim.Answer {
 	for _, m := range q.Messages[begin+1:] {
 		for _, r := range m.Results {
 			if strings.HasPrefix(r.Name, delegatePrefix) {
-				return text(research(request) + "\n\n" + heard(r))
+				return text(research(request) + "\n\n" + wordResult(r))
 			}
 		}
 	}
@@ -41,8 +41,8 @@ func researcher(q geminisim.Question) geminisim.Answer {
 	return text(research(request))
 }
 
-// heard words what came of a call of another agent.
-func heard(r geminisim.Result) string {
+// wordResult words what came of a call of another agent.
+func wordResult(r geminisim.Result) string {
 	var fields struct {
 		Output string `json:"output"`
 		Error  string `json:"error"`

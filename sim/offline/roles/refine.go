@@ -17,7 +17,7 @@ const wildly = 4567
 var numbers = regexp.MustCompile(`\d+`)
 
 // rewritten answers a request to write an answer once more, whose last message names the
-// criteria that failed: the same answer, with the numbers that no tool has told put right.
+// criteria that failed: the same answer, with the numbers that no tool has reported put right.
 // Of a wild guess it makes another one.
 //
 // false: nothing is to be written again. It is tried before all other rules, as its request
@@ -60,7 +60,7 @@ func rewritten(q geminisim.Question) (string, bool) {
 	}), true
 }
 
-// toolResult is what a request tells of a tool.
+// toolResult is what a request says about a tool.
 type toolResult struct {
 	Tool   string `json:"tool"`
 	Result string `json:"result"`

@@ -84,7 +84,7 @@ func research(request string) string {
 	return fmt.Sprintf("Notes on “%s”: the demo model knows no facts, so these are its steps. First define the terms, then compare two sources, then say what is unsure.", subject)
 }
 
-// write answers from what was found before. Told what to change, it writes more.
+// write answers from what was found before. Asked to change something, it writes more.
 func write(request string, others []quoted, earlier []geminisim.Message) string {
 	better := slices.ContainsFunc(others, func(o quoted) bool { return strings.Contains(o.text, addGreeting) })
 	if better { // a critic asks; the user's own request came before
@@ -115,7 +115,7 @@ const (
 	addGreeting = "Begin with a greeting"
 )
 
-// sentences words what an earlier step tells.
+// sentences words what an earlier step reports.
 func sentences(o quoted) (list []string) {
 	if rest, ok := strings.CutPrefix(o.about, "Result of the tool "); ok {
 		tool, _, _ := strings.Cut(rest, " ")

@@ -33,7 +33,7 @@ func Route(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 		return nil, false
 	}
 	prompt := q.Messages[len(q.Messages)-1].Text
-	for _, m := range q.Messages { // a fault may have been told back: the prompt comes first
+	for _, m := range q.Messages { // a fault may have been reported back: the prompt comes first
 		if strings.Contains(m.Text, "\n- ") {
 			prompt = m.Text
 			break
@@ -185,7 +185,7 @@ var vague = regexp.MustCompile(`(?i)\b(it|that|this|them|something|everything|co
 
 // noChoice is for a request that fits nobody: a vague one is worth a question.
 func noChoice(agents []profile, request string, ids []string) choice {
-	fallback := ids[len(ids)-1] // what is no agent comes last
+	fallback := ids[len(ids)-1] // what is not an agent comes last
 	if len(agents) > 0 && (vague.MatchString(request) || len(strings.Fields(request)) <= 2) {
 		return choice{agents[0].id, 0.3, "It is not clear what the request is about.", nil}
 	}

@@ -93,7 +93,7 @@ func (s *Server) Kill() {
 // Pause makes the server hang: it takes connections and answers nothing.
 func (s *Server) Pause(t testing.TB) { s.signal(t, syscall.SIGSTOP) }
 
-// Resume lets it go on.
+// Resume lets it continue.
 func (s *Server) Resume(t testing.TB) { s.signal(t, syscall.SIGCONT) }
 
 func (s *Server) signal(t testing.TB, sig os.Signal) {
