@@ -113,7 +113,7 @@ func New(cfg Config) *Agent {
 		cfg.Location = time.UTC
 	}
 	if cfg.MaxSteps == 0 {
-		cfg.MaxSteps = DefaultMaxSteps
+		cfg.MaxSteps = defaultMaxSteps
 	}
 	callees, _ := cfg.Tools.(Callees)
 	return &Agent{cfg: cfg, callees: callees}

@@ -2,8 +2,8 @@ package agent
 
 import "sluice/config"
 
-// DefaultMaxSteps is how many model calls a turn may have unless Config says otherwise.
-const DefaultMaxSteps = 8
+// defaultMaxSteps is how many model calls a turn may have unless Config says otherwise.
+const defaultMaxSteps = 8
 
 // Settings registers what can be set of an Agent from outside. It is bound to c's part of
 // type Config.
@@ -14,7 +14,7 @@ func Settings(c *config.Config) config.Section {
 			"file of the system prompt; date, weekday and time zone are added to it").As("built in"),
 		config.Zone("SLUICE_TIMEZONE", &own.Location, "UTC",
 			"time zone; a request may name its own"),
-		config.Int("SLUICE_MAX_STEPS", &own.MaxSteps, DefaultMaxSteps, 1, 64,
+		config.Int("SLUICE_MAX_STEPS", &own.MaxSteps, defaultMaxSteps, 1, 64,
 			"model calls in one turn; on the last one the model must answer without tools"),
 	}}
 }

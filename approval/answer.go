@@ -246,7 +246,7 @@ func (a *Accepted) Decided(ctx context.Context) {
 // action is what was decided of all calls, or mixed.
 func (a *Accepted) action() string {
 	if len(a.Request.Resumed.Changed) > 0 {
-		return ReasonChanged
+		return reasonChanged
 	}
 	action := a.decisions[0].Action
 	for _, d := range a.decisions {

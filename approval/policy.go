@@ -15,8 +15,8 @@ const (
 
 // Reasons why a person is asked.
 const (
-	ReasonConfirm = "confirm" // the operator names the tool
-	ReasonChanged = "tool_changed"
+	reasonConfirm = "confirm" // the operator names the tool
+	reasonChanged = "tool_changed"
 )
 
 // Reason returns why a call of the tool needs a person; empty: it needs none. What the
@@ -27,7 +27,7 @@ func (m Mode) Reason(spec *tool.Spec) string {
 	case spec == nil || spec.Confirm == tool.ConfirmNever:
 		return ""
 	case spec.Confirm == tool.ConfirmAlways:
-		return ReasonConfirm
+		return reasonConfirm
 	}
 	destructive := spec.ClaimsDestructive || spec.Annotations.Destructive && !spec.Annotations.ReadOnly
 	switch m {

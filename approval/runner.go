@@ -94,12 +94,12 @@ func (a *asking) put(p *chat.Paused) (refusal string) {
 // reason says why a person is asked about a call.
 func (a *asking) reason(c *chat.PendingCall) string {
 	if a.req.Resumed != nil && slices.Contains(a.req.Resumed.Changed, c.ID) {
-		return ReasonChanged
+		return reasonChanged
 	}
 	if reason := a.service.cfg.Mode.Reason(c.Spec); reason != "" {
 		return reason
 	}
-	return ReasonConfirm
+	return reasonConfirm
 }
 
 // token returns the token of a record, which is in the store if its task is: then it has a

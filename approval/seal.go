@@ -34,9 +34,9 @@ const (
 	nonceSize  = 12
 	handleSize = 32
 
-	// MaxToken is how many bytes a token may have: a request has room for it, with an
+	// maxToken is how many bytes a token may have: a request has room for it, with an
 	// answer alongside it.
-	MaxToken = 64 << 10
+	maxToken = 64 << 10
 
 	// How a record is packed.
 	packedByDeflate = 0 // RFC 1951
@@ -52,9 +52,9 @@ var errLong = errors.New("the token would be too long")
 // Key seals tokens. Two gateways with the same key open each other's.
 type Key [32]byte
 
-// ParseKeys reads keys in base64 of any alphabet, separated by commas. The error does not
+// parseKeys reads keys in base64 of any alphabet, separated by commas. The error does not
 // repeat them.
-func ParseKeys(text string) (keys []Key, err error) {
+func parseKeys(text string) (keys []Key, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimRight(strings.TrimSpace(part), "=")
 		part = strings.NewReplacer("+", "-", "/", "_").Replace(part)
@@ -86,7 +86,7 @@ func (s *sealer) seal(record []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if tokenSize(len(packed)) > MaxToken {
+	if tokenSize(len(packed)) > maxToken {
 		return "", errLong
 	}
 	raw := make([]byte, saltSize+nonceSize, rawSize(len(packed)))
@@ -204,7 +204,7 @@ func aeadOf(key Key, salt []byte) (cipher.AEAD, error) {
 // rawOf returns the bytes of a token.
 func rawOf(token string) ([]byte, error) {
 	text, ok := strings.CutPrefix(token, prefix)
-	if !ok || len(token) > MaxToken {
+	if !ok || len(token) > maxToken {
 		return nil, fmt.Errorf("%w: its form is another one", errToken)
 	}
 	if strings.IndexByte(text, '\r') >= 0 || strings.IndexByte(text, '\n') >= 0 { // which base64 skips

@@ -120,14 +120,14 @@ func TestTokensAreBounded(t *testing.T) {
 		if refused {
 			t.Fatal("a longer one was sealed after a shorter one was not")
 		}
-		if longest = len(token); longest > MaxToken {
+		if longest = len(token); longest > maxToken {
 			t.Fatalf("a token of %d bytes", longest)
 		}
 		if _, err := s.open(token); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !refused || longest < MaxToken-4 {
+	if !refused || longest < maxToken-4 {
 		t.Errorf("the longest has %d bytes, refused: %v", longest, refused)
 	}
 }

@@ -19,7 +19,7 @@ func Settings(c *config.Config) config.Section {
 				for key := range strings.SplitSeq(value, ",") {
 					c.Hide("", config.Secret(key))
 				}
-				own.Keys, err = ParseKeys(value)
+				own.Keys, err = parseKeys(value)
 				return err
 			}).As("random").Hidden(),
 		config.Func("SLUICE_APPROVAL_TTL", "", "duration, 10s to 24h; to 720h with a store",

@@ -20,7 +20,7 @@ func CheckInput(s string) (string, *FieldError) {
 	switch {
 	case blank(s):
 		return s, &FieldError{Code: CodeBlank, Message: "must hold more than white space"}
-	case utf8.RuneCountInString(s) > MaxInput:
+	case utf8.RuneCountInString(s) > maxInput:
 		return s, &FieldError{Code: CodeTooLong, Message: "must have at most 5000 characters"}
 	}
 	return s, nil
@@ -38,7 +38,7 @@ func CheckConversationID(s string) (string, *FieldError) {
 // stripped as from an input.
 func CheckUserID(s string) (string, *FieldError) {
 	s = stripControl(s)
-	if utf8.RuneCountInString(s) > MaxUserID {
+	if utf8.RuneCountInString(s) > maxUserID {
 		return "", &FieldError{Code: CodeTooLong, Message: "must have at most 256 characters"}
 	}
 	return s, nil

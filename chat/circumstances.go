@@ -32,9 +32,9 @@ func UnknownAgent() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no agent; GET /agents lists them"}
 }
 
-// CheckAgent wants what can be an agent's id. Whether there is one is for others to
+// checkAgent wants what can be an agent's id. Whether there is one is for others to
 // say.
-func CheckAgent(s string) (string, *FieldError) {
+func checkAgent(s string) (string, *FieldError) {
 	if !isName(s, 64, "_-") {
 		return "", UnknownAgent()
 	}

@@ -30,34 +30,34 @@ var fields = [...]field{
 		r.Accumulated = b
 	}},
 	{name: "agent", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
-		r.Agent, wrong = CheckAgent(s)
+		r.Agent, wrong = checkAgent(s)
 		return wrong
 	}},
 	{name: "workflow", text: func(r *Asked, s string) (wrong *FieldError) {
-		r.Workflow, wrong = CheckWorkflow(s)
+		r.Workflow, wrong = checkWorkflow(s)
 		return wrong
 	}},
 	{name: "kind", text: func(r *Asked, s string) (wrong *FieldError) {
-		r.Kind, wrong = CheckKind(s)
+		r.Kind, wrong = checkKind(s)
 		return wrong
 	}},
 	{name: "retention_days", number: func(r *Asked, n float64) (wrong *FieldError) {
-		r.RetentionDays, wrong = CheckRetentionDays(n)
+		r.RetentionDays, wrong = checkRetentionDays(n)
 		return wrong
 	}},
 	{name: "task_id", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
-		r.TaskID, wrong = CheckTaskID(s)
+		r.TaskID, wrong = checkTaskID(s)
 		return wrong
 	}},
 	{name: "on_disconnect", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
-		r.OnDisconnect, wrong = CheckOnDisconnect(s)
+		r.OnDisconnect, wrong = checkOnDisconnect(s)
 		return wrong
 	}},
 	{name: "context", object: func(r *Asked, members jsontext.Value, e *ValidationError) {
 		r.Context = readContext(members, e)
 	}},
 	{name: "channel", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
-		r.Channel, wrong = CheckChannel(s)
+		r.Channel, wrong = checkChannel(s)
 		return wrong
 	}},
 	{name: "drafts", query: true, flag: func(r *Asked, b bool) {

@@ -10,9 +10,9 @@ func UnknownChannel() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no channel; GET /channels lists them"}
 }
 
-// CheckChannel wants what can be a channel's name. Whether there is one is for others to
+// checkChannel wants what can be a channel's name. Whether there is one is for others to
 // say.
-func CheckChannel(s string) (string, *FieldError) {
+func checkChannel(s string) (string, *FieldError) {
 	if !isName(s, 32, "_-") || !isLower(s[0]) {
 		return "", UnknownChannel()
 	}
@@ -25,7 +25,7 @@ func CheckUserName(s string) (string, *FieldError) {
 	switch n := utf8.RuneCountInString(s); {
 	case n == 0:
 		return "", &FieldError{Code: CodeBlank, Message: "must hold more than white space"}
-	case n > MaxUserName:
+	case n > maxUserName:
 		return "", &FieldError{Code: CodeTooLong, Message: "must have at most 64 characters"}
 	}
 	return s, nil
@@ -34,7 +34,7 @@ func CheckUserName(s string) (string, *FieldError) {
 // CheckSubject wants at most MaxSubject characters, on one line: it strips all controls.
 func CheckSubject(s string) (string, *FieldError) {
 	s = oneLine(s)
-	if utf8.RuneCountInString(s) > MaxSubject {
+	if utf8.RuneCountInString(s) > maxSubject {
 		return "", &FieldError{Code: CodeTooLong, Message: "must have at most 200 characters"}
 	}
 	return s, nil
@@ -56,7 +56,7 @@ func oneLine(s string) string {
 
 // CheckLocale wants a tag of the form of BCP 47.
 func CheckLocale(s string) (string, *FieldError) {
-	if !IsLanguageTag(s) || len(s) > maxLocale {
+	if !isLanguageTag(s) || len(s) > maxLocale {
 		return "", &FieldError{Code: CodeInvalidFormat, Message: "must be a language tag such as en or pt-BR"}
 	}
 	return s, nil
@@ -64,9 +64,9 @@ func CheckLocale(s string) (string, *FieldError) {
 
 const maxLocale = 35 // RFC 5646, section 4.4.1
 
-// IsLanguageTag accepts the shape of a tag (RFC 5646, section 2.1) of any length; whether
+// isLanguageTag accepts the shape of a tag (RFC 5646, section 2.1) of any length; whether
 // there is such a language is not asked.
-func IsLanguageTag(s string) bool {
+func isLanguageTag(s string) bool {
 	for i, sub := range strings.Split(s, "-") {
 		if len(sub) == 0 || len(sub) > 8 || i == 0 && len(sub) < 2 {
 			return false

@@ -15,10 +15,10 @@ import (
 
 // Limits of a Request (web/openapi.yaml has them for clients).
 const (
-	MaxInput          = 5000 // code points, after control characters are stripped
-	MaxUserID         = 256  // code points, after control characters are stripped
-	MaxUserName       = 64   // code points, after control characters are stripped
-	MaxSubject        = 200  // code points, after control characters are stripped
+	maxInput          = 5000 // code points, after control characters are stripped
+	maxUserID         = 256  // code points, after control characters are stripped
+	maxUserName       = 64   // code points, after control characters are stripped
+	maxSubject        = 200  // code points, after control characters are stripped
 	maxConversationID = 64   // characters after "conv_"
 )
 

@@ -46,17 +46,17 @@ func TaskNeedsApproval() *FieldError {
 	return &FieldError{Code: CodeNotAllowed, Message: "names a task that waits for an approval, and not for an input"}
 }
 
-// CheckTaskID wants what can be a task's id. Whether there is one, and it waits, is for
+// checkTaskID wants what can be a task's id. Whether there is one, and it waits, is for
 // others to say.
-func CheckTaskID(s string) (string, *FieldError) {
+func checkTaskID(s string) (string, *FieldError) {
 	if !IsTaskID(s) {
 		return "", NoSuchTask()
 	}
 	return s, nil
 }
 
-// CheckOnDisconnect wants one of the two words.
-func CheckOnDisconnect(s string) (string, *FieldError) {
+// checkOnDisconnect wants one of the two words.
+func checkOnDisconnect(s string) (string, *FieldError) {
 	if s != OnDisconnectContinue && s != OnDisconnectCancel {
 		return "", &FieldError{Code: CodeUnknownValue, Message: "must be continue or cancel"}
 	}

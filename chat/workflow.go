@@ -17,25 +17,25 @@ func UnknownWorkflow() *FieldError {
 	return &FieldError{Code: CodeUnknownValue, Message: "names no workflow; GET /workflows lists them"}
 }
 
-// CheckWorkflow wants what can be a workflow's name. Whether there is one is for others
+// checkWorkflow wants what can be a workflow's name. Whether there is one is for others
 // to say.
-func CheckWorkflow(s string) (string, *FieldError) {
+func checkWorkflow(s string) (string, *FieldError) {
 	if s == "" || len(s) > maxWorkflow || s[0] < 'a' || s[0] > 'z' || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 		return "", UnknownWorkflow()
 	}
 	return s, nil
 }
 
-// CheckKind wants a short word.
-func CheckKind(s string) (string, *FieldError) {
+// checkKind wants a short word.
+func checkKind(s string) (string, *FieldError) {
 	if s == "" || len(s) > maxKind || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" {
 		return "", &FieldError{Code: CodeInvalidFormat, Message: "must be 1 to 32 of a-z 0-9 _ -"}
 	}
 	return s, nil
 }
 
-// CheckRetentionDays wants a whole number of days.
-func CheckRetentionDays(n float64) (*int, *FieldError) {
+// checkRetentionDays wants a whole number of days.
+func checkRetentionDays(n float64) (*int, *FieldError) {
 	if n != math.Trunc(n) || n < 0 || n > maxRetentionDays {
 		return nil, &FieldError{Code: CodeInvalidFormat, Message: "must be a whole number from 0 to 3650"}
 	}

@@ -49,8 +49,8 @@ func Int(variable string, p *int, def, lowest, highest int, meaning string) Sett
 	})
 }
 
-// Float takes a number above 0 and up to highest. A def of 0 is no default.
-func Float(variable string, p *float64, def, highest float64, meaning string) Setting {
+// float takes a number above 0 and up to highest. A def of 0 is no default.
+func float(variable string, p *float64, def, highest float64, meaning string) Setting {
 	text := ""
 	if def != 0 {
 		text = strconv.FormatFloat(def, 'f', -1, 64)

@@ -63,10 +63,10 @@ func (l *Loader) Int(name string, value, lowest, highest int, meaning string) *i
 	return added(l, name, func(p *int) Setting { return Int("", p, value, lowest, highest, meaning) })
 }
 
-// Float adds a flag that takes a number above 0 and up to highest. A value of 0 says
+// float adds a flag that takes a number above 0 and up to highest. A value of 0 says
 // that the flag was not given.
 func (l *Loader) Float(name string, value, highest float64, meaning string) *float64 {
-	return added(l, name, func(p *float64) Setting { return Float("", p, value, highest, meaning) })
+	return added(l, name, func(p *float64) Setting { return float("", p, value, highest, meaning) })
 }
 
 // Duration adds a flag that takes a duration of 0 or more.

@@ -16,8 +16,8 @@ type OTel struct {
 
 // What SLUICE_OTEL can be.
 const (
-	OTelOff  = "off"
-	OTelOTLP = "otlp"
+	oTelOff  = "off"
+	oTelOTLP = "otlp"
 )
 
 // localCollector is where a collector listens unless it is set otherwise (OpenTelemetry
@@ -27,9 +27,9 @@ const localCollector = "http://localhost:4318"
 // Telemetry takes off or otlp. With the latter the variables of OpenTelemetry count.
 func Telemetry(variable string, p *OTel, meaning string) Setting {
 	var mode string
-	s := OneOf(variable, &mode, OTelOff, []string{OTelOff, OTelOTLP}, meaning)
+	s := OneOf(variable, &mode, oTelOff, []string{oTelOff, oTelOTLP}, meaning)
 	s.then = func(r *reader) {
-		if mode == OTelOTLP {
+		if mode == oTelOTLP {
 			*p = r.otel()
 		}
 	}

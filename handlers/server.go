@@ -130,10 +130,10 @@ type Server struct {
 // NewServer returns a Server.
 func NewServer(cfg Config) *Server {
 	if cfg.MaxStreams == 0 {
-		cfg.MaxStreams = DefaultMaxStreams
+		cfg.MaxStreams = defaultMaxStreams
 	}
 	if cfg.Timeout == 0 {
-		cfg.Timeout = DefaultTimeout
+		cfg.Timeout = defaultTimeout
 	}
 	if cfg.BodyTimeout == 0 {
 		cfg.BodyTimeout = 10 * time.Second

@@ -10,8 +10,8 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultTimeout    = 30 * time.Second
-	DefaultMaxStreams = 10_000
+	defaultTimeout    = 30 * time.Second
+	defaultMaxStreams = 10_000
 )
 
 // What Settings say unless they are set, where Config's zero value has a meaning
@@ -44,13 +44,13 @@ func Settings(c *config.Config) config.Section {
 	access := []string{chat.ToolsAll: "all", chat.ToolsReadOnly: "readonly", chat.ToolsOff: "off"}
 	var getTools string
 	return config.Section{Name: "streams", Settings: []config.Setting{
-		config.Duration("SLUICE_REQUEST_TIMEOUT", &own.Timeout, DefaultTimeout,
+		config.Duration("SLUICE_REQUEST_TIMEOUT", &own.Timeout, defaultTimeout,
 			"the whole turn"),
 		config.DurationOrNone("SLUICE_HEARTBEAT", &own.Heartbeat, settingHeartbeat,
 			"a comment after this much silence; `0` disables"),
 		config.Duration("SLUICE_WRITE_TIMEOUT", &own.WriteTimeout, settingWriteTimeout,
 			"one write to one client; a slower client is cut"),
-		config.Int("SLUICE_MAX_STREAMS", &own.MaxStreams, DefaultMaxStreams, 1, 1_000_000,
+		config.Int("SLUICE_MAX_STREAMS", &own.MaxStreams, defaultMaxStreams, 1, 1_000_000,
 			"concurrent streams; above it `503`. Lowered at the start, with a warning, to what descriptors and the memory limit carry"),
 		config.OneOf("SLUICE_ADMISSION", &policy.Admission, Adaptive, []Admission{Adaptive, Count},
 			"below `SLUICE_MAX_STREAMS`, `adaptive` also refuses what the machine cannot carry at the moment; `count` does not"),

@@ -117,7 +117,7 @@ func (s *Server) frameOf(req *chat.Request) (stream.Frame, error) {
 	}
 	if s.cfg.Choose == nil {
 		if req.Agent != "" {
-			return frame, UnknownAgent()
+			return frame, unknownAgent()
 		}
 		if req.Workflow != "" {
 			return frame, UnknownWorkflow()
@@ -130,8 +130,8 @@ func (s *Server) frameOf(req *chat.Request) (stream.Frame, error) {
 	return frame, err
 }
 
-// UnknownAgent is the refusal of a request for an agent that does not exist.
-func UnknownAgent() error {
+// unknownAgent is the refusal of a request for an agent that does not exist.
+func unknownAgent() error {
 	v := new(chat.ValidationError)
 	v.Add("/agent", chat.UnknownAgent())
 	return v

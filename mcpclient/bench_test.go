@@ -59,7 +59,7 @@ func BenchmarkMCPGo(b *testing.B) {
 		b.Fatal(err)
 	}
 	var init mcp.InitializeRequest
-	init.Params.ProtocolVersion = PinnedProtocol
+	init.Params.ProtocolVersion = pinnedProtocol
 	if _, err := c.Initialize(ctx, init); err != nil {
 		b.Fatal(err)
 	}

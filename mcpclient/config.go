@@ -25,11 +25,11 @@ const (
 
 // Protocol versions with a meaning of their own in Server.ProtocolVersion.
 const (
-	// PinnedProtocol is what an empty ProtocolVersion means. Old servers answer a
+	// pinnedProtocol is what an empty ProtocolVersion means. Old servers answer a
 	// server/discover probe late, noisily or not at all, so none is sent.
-	PinnedProtocol = "2025-11-25"
-	// AutoProtocol probes with server/discover and falls back to initialize.
-	AutoProtocol = "auto"
+	pinnedProtocol = "2025-11-25"
+	// autoProtocol probes with server/discover and falls back to initialize.
+	autoProtocol = "auto"
 )
 
 // Config describes a Client. Its zero value is a client without servers.
@@ -145,7 +145,7 @@ func (c Config) withServerDefaults(s Server) Server {
 		s.Timeout = c.Timeout
 	}
 	if s.ProtocolVersion == "" {
-		s.ProtocolVersion = PinnedProtocol
+		s.ProtocolVersion = pinnedProtocol
 	}
 	if s.Breaker == nil {
 		s.Breaker = breaker.New(breaker.Config{Service: "mcp:" + s.Name, Log: c.Log})

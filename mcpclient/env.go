@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// BaseEnvAllowed says whether a child inherits the variable name from
+// baseEnvAllowed says whether a child inherits the variable name from
 // Config.BaseEnv: what programs need to find their files and their language, and
 // nothing that could be a secret.
-func BaseEnvAllowed(name string) bool {
+func baseEnvAllowed(name string) bool {
 	switch strings.ToUpper(name) {
 	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP",
 		// Windows does not start much without these.
@@ -24,7 +24,7 @@ func BaseEnvAllowed(name string) bool {
 func childEnv(base []string, s Server) []string {
 	var env []string
 	for _, kv := range base {
-		if name, _, ok := strings.Cut(kv, "="); ok && BaseEnvAllowed(name) {
+		if name, _, ok := strings.Cut(kv, "="); ok && baseEnvAllowed(name) {
 			if _, overridden := s.Env[name]; !overridden {
 				env = append(env, kv)
 			}

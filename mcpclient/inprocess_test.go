@@ -42,7 +42,7 @@ func withTool(t *testing.T, h toolHandler) *Client {
 
 func TestInProcess(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"", AutoProtocol} {
+	for _, version := range []string{"", autoProtocol} {
 		cfg := within(goServer())
 		cfg.Servers[0].ProtocolVersion = version
 		c := newClient(t, cfg)
@@ -59,7 +59,7 @@ func TestInProcess(t *testing.T) {
 
 func TestNotificationInProcess(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"", AutoProtocol} {
+	for _, version := range []string{"", autoProtocol} {
 		s := goServer()
 		cfg := within(s)
 		cfg.Servers[0].ProtocolVersion = version

@@ -20,8 +20,8 @@ func TestHTTPWithMCPGo(t *testing.T) {
 	}{
 		"pinned, sessions":       {"", false},
 		"pinned, stateless":      {"", true},
-		"negotiated, sessions":   {AutoProtocol, false},
-		"negotiated, stateless":  {AutoProtocol, true},
+		"negotiated, sessions":   {autoProtocol, false},
+		"negotiated, stateless":  {autoProtocol, true},
 		"an older one, sessions": {"2025-03-26", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestNegotiatedServerRestart(t *testing.T) {
 	var h http.Handler = server.NewStreamableHTTPServer(goServer())
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, r) }))
 	cfg := over(url + "/mcp")
-	cfg.Servers[0].ProtocolVersion = AutoProtocol
+	cfg.Servers[0].ProtocolVersion = autoProtocol
 	c := newClient(t, cfg)
 	if _, f := callWith(t.Context(), c, "greet", `{"name":"Ada"}`); f != nil {
 		t.Fatal(f)

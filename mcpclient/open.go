@@ -67,7 +67,7 @@ func (u *upstream) begin(ctx, life context.Context, s *session) error {
 
 // clientOptions returns how mcp-go agrees on a version with the server.
 func (u *upstream) clientOptions() []client.ClientOption {
-	if u.ProtocolVersion == AutoProtocol {
+	if u.ProtocolVersion == autoProtocol {
 		return nil
 	}
 	// A version since 2026-07-28 is asked for with a probe, whose 5 s a child that

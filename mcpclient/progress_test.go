@@ -64,7 +64,7 @@ func TestProgressComesWhileTheToolRuns(t *testing.T) {
 			return Server{Transport: HTTP, URL: serve(t, server.NewStreamableHTTPServer(slowServer())) + "/mcp"}
 		},
 		"streamable HTTP, negotiated": func(t *testing.T) Server {
-			return Server{Transport: HTTP, URL: serve(t, server.NewStreamableHTTPServer(slowServer())) + "/mcp", ProtocolVersion: AutoProtocol}
+			return Server{Transport: HTTP, URL: serve(t, server.NewStreamableHTTPServer(slowServer())) + "/mcp", ProtocolVersion: autoProtocol}
 		},
 		"legacy SSE": func(t *testing.T) Server {
 			return Server{Transport: SSE, URL: serve(t, server.NewSSEServer(slowServer())) + "/sse"}

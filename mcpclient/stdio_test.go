@@ -73,7 +73,7 @@ func TestStdioParallelCalls(t *testing.T) {
 // A server of mcp-go's own judges what we speak.
 func TestStdioWithMCPGo(t *testing.T) {
 	t.Parallel()
-	for _, version := range []string{"", AutoProtocol} {
+	for _, version := range []string{"", autoProtocol} {
 		cfg := childConfig("mcp-go")
 		cfg.Servers[0].ProtocolVersion = version
 		c := newClient(t, cfg)
@@ -230,7 +230,7 @@ func TestChildEnvironment(t *testing.T) {
 	}
 	for _, kv := range strings.Split(r.Text, "\n") {
 		name, _, _ := strings.Cut(kv, "=")
-		if _, configured := cfg.Servers[0].Env[name]; !configured && !BaseEnvAllowed(name) {
+		if _, configured := cfg.Servers[0].Env[name]; !configured && !baseEnvAllowed(name) {
 			t.Errorf("the child got %s", name)
 		}
 	}

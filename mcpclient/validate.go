@@ -60,7 +60,7 @@ func (s Server) faults() []error {
 	add(s.URL != "" && s.Transport != HTTP && s.Transport != SSE, "url is for http and sse servers")
 	add(s.Command != "" && s.Transport != Stdio, "command is for stdio servers")
 	add(s.Timeout < 0, "timeout is negative")
-	known := s.ProtocolVersion == "" || s.ProtocolVersion == AutoProtocol || mcp.IsValidProtocolVersion(s.ProtocolVersion)
+	known := s.ProtocolVersion == "" || s.ProtocolVersion == autoProtocol || mcp.IsValidProtocolVersion(s.ProtocolVersion)
 	add(!known, "protocolVersion is not known")
 	return faults
 }

@@ -14,9 +14,9 @@ import (
 	"sluice/fault"
 )
 
-// DefaultAskAttempts is how often a model is asked for one structured answer, unless
+// defaultAskAttempts is how often a model is asked for one structured answer, unless
 // AskOptions say otherwise.
-const DefaultAskAttempts = 3
+const defaultAskAttempts = 3
 
 // AskOptions say how a structured answer is asked for. The zero value works.
 type AskOptions struct {
@@ -73,7 +73,7 @@ const (
 // Errors are those of m.Stream, or *Invalid. A model that declines is not asked again.
 func (f *Forms) Ask(ctx context.Context, m Link, req *chat.ModelRequest, schema *Schema, opts AskOptions) (Answered, error) {
 	if opts.Attempts == 0 {
-		opts.Attempts = DefaultAskAttempts
+		opts.Attempts = defaultAskAttempts
 	}
 	_, chained := m.(*Chain)
 	a := &asking{forms: f, model: m, asked: req, schema: schema, opts: opts, limit: req.MaxTokens, chained: chained}

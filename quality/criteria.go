@@ -95,7 +95,7 @@ const maxOwn = 8
 // formName is the form that the answer will have.
 func (t *turn) formName() string {
 	if t.form == nil {
-		return Web
+		return web
 	}
 	return t.form.Form()
 }

@@ -13,8 +13,8 @@ import (
 	"sluice/telemetry/metrics"
 )
 
-// Web is the channel that needs no formatter: Markdown as it was written.
-const Web = "web"
+// web is the channel that needs no formatter: Markdown as it was written.
+const web = "web"
 
 // Formatter words an answer for one channel. It may be used at the same time.
 type Formatter interface {
@@ -166,10 +166,10 @@ func (c *Checker) Check(req *chat.Request, agent string) map[string]*chat.FieldE
 		return nil
 	}
 	faults := map[string]*chat.FieldError{}
-	if _, known := c.cfg.Formatters[req.Channel]; !known && req.Channel != "" && req.Channel != Web {
+	if _, known := c.cfg.Formatters[req.Channel]; !known && req.Channel != "" && req.Channel != web {
 		faults["channel"] = chat.UnknownChannel()
 	}
-	if s := c.cfg.Spec.Settings(agent); req.Drafts == chat.Yes && s.Drafts == NeverDrafts {
+	if s := c.cfg.Spec.Settings(agent); req.Drafts == chat.Yes && s.Drafts == neverDrafts {
 		faults["drafts"] = &chat.FieldError{Code: chat.CodeNotAllowed, Message: "is not allowed here (quality.drafts)"}
 	}
 	if req.Deliver && faults["channel"] == nil && c.cfg.Senders[req.Channel] == nil {
@@ -192,7 +192,7 @@ func (c *Checker) Around(inner stream.Runner, agent string) stream.Runner {
 
 // formatter returns the one of the request's channel; nil: the answer stays as it is.
 func (c *Checker) formatter(req *chat.Request) Formatter {
-	if req.Channel == "" || req.Channel == Web {
+	if req.Channel == "" || req.Channel == web {
 		return nil
 	}
 	return c.cfg.Formatters[req.Channel]

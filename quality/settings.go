@@ -24,9 +24,9 @@ type Planning string
 
 // Ways to plan.
 const (
-	NoPlan    Planning = "none"
-	Scorecard Planning = "scorecard" // alongside the inner runner
-	Guide     Planning = "guide"     // before it
+	noPlan    Planning = "none"
+	scorecard Planning = "scorecard" // alongside the inner runner
+	guide     Planning = "guide"     // before it
 )
 
 // Drafts says whether a text that is held back is shown as it is written.
@@ -34,9 +34,9 @@ type Drafts string
 
 // Who may want drafts.
 const (
-	NeverDrafts  Drafts = "never"
-	AskDrafts    Drafts = "ask"
-	AlwaysDrafts Drafts = "always"
+	neverDrafts  Drafts = "never"
+	askDrafts    Drafts = "ask"
+	alwaysDrafts Drafts = "always"
 )
 
 // Fallback says what is sent where nothing has passed.
@@ -87,14 +87,14 @@ type Criterion struct {
 // Defaults returns the settings of a file that says nothing.
 func Defaults() Settings {
 	return Settings{
-		Mode: Off, Plan: Scorecard, Drafts: NeverDrafts, MaxPlanned: 6,
+		Mode: Off, Plan: scorecard, Drafts: neverDrafts, MaxPlanned: 6,
 		Timeout: 6 * time.Second, Reserve: 8 * time.Second, OnFail: Graceful, OnUnjudged: Send,
 	}
 }
 
 // drafts says whether req is shown drafts.
 func (s *Settings) drafts(req *chat.Request) bool {
-	return s.Drafts != NeverDrafts && (req.Drafts == chat.Yes || req.Drafts == chat.Unsaid && s.Drafts == AlwaysDrafts)
+	return s.Drafts != neverDrafts && (req.Drafts == chat.Yes || req.Drafts == chat.Unsaid && s.Drafts == alwaysDrafts)
 }
 
 // Spec is what the configuration file says of quality. The zero value is a file that says
@@ -120,7 +120,7 @@ func (s *Spec) Settings(agent string) Settings {
 // on returns the settings of an agent for answers in a channel.
 func (s *Spec) on(agent, channel string) Settings {
 	set := s.Settings(agent)
-	if len(set.Channels) > 0 && !slices.Contains(set.Channels, cmp.Or(channel, Web)) {
+	if len(set.Channels) > 0 && !slices.Contains(set.Channels, cmp.Or(channel, web)) {
 		set.Mode = Off
 	}
 	return set

@@ -84,7 +84,7 @@ func newTurn(r *runner, ctx context.Context, req *chat.Request, sink stream.Sink
 	t := &turn{Checker: r.Checker, ctx: ctx, req: req, sink: run.Out{Sink: sink}, start: time.Now(), agent: r.agent, attempt: 1, channel: req.Channel}
 	t.Owner = t
 	if t.channel == "" {
-		t.channel = Web
+		t.channel = web
 	}
 	t.form, t.locale = r.formatter(req), req.Locale
 	if r.cfg.Style != nil {
@@ -172,10 +172,10 @@ func (t *turn) settle() {
 	if !t.watched {
 		return
 	}
-	if t.set.Plan != NoPlan {
+	if t.set.Plan != noPlan {
 		t.report(stream.Planning)
 		t.planning = t.askPlanner()
-		if t.set.Plan == Guide && !t.begun {
+		if t.set.Plan == guide && !t.begun {
 			t.awaitPlan()
 			t.sink.Emit(t.phase(stream.Planning, func(q *stream.Quality) { q.Plan = t.executionPlan(planCreated) }))
 		}
@@ -195,7 +195,7 @@ func (t *turn) instructed() *chat.Request {
 	}
 	own := *t.req
 	own.Instruction = strings.Trim(strings.Join(parts, "\n\n"), "\n")
-	if t.plan != nil && t.set.Plan == Guide && len(t.plan.steps) > 0 {
+	if t.plan != nil && t.set.Plan == guide && len(t.plan.steps) > 0 {
 		own.Data = append(slices.Clip(own.Data), t.plan.guide())
 	}
 	return &own

@@ -196,8 +196,8 @@ type Aggregate struct {
 
 // Ids that a model may choose, or that stand for an agent that is none.
 const (
-	DefaultClarificationAgent = "clarification-agent"
-	DefaultFallbackAgent      = "fallback-agent"
+	defaultClarificationAgent = "clarification-agent"
+	defaultFallbackAgent      = "fallback-agent"
 )
 
 // Defaults returns a Config that lacks only Agents and Asker.
@@ -217,9 +217,9 @@ func Defaults() Config {
 		Capabilities:    true,
 		Examples:        true,
 
-		ClarificationAgent:    DefaultClarificationAgent,
+		ClarificationAgent:    defaultClarificationAgent,
 		ClarificationTemplate: defaultClarification,
-		FallbackAgent:         DefaultFallbackAgent,
+		FallbackAgent:         defaultFallbackAgent,
 		FallbackTemplate:      defaultFallback,
 
 		MaxClarifications: 2,
@@ -249,7 +249,7 @@ type Team struct {
 // New returns a Team.
 func New(cfg Config) *Team {
 	if cfg.SystemPrompt == defaultSystemPrompt {
-		cfg.SystemPrompt = strings.ReplaceAll(cfg.SystemPrompt, DefaultFallbackAgent, cfg.FallbackAgent)
+		cfg.SystemPrompt = strings.ReplaceAll(cfg.SystemPrompt, defaultFallbackAgent, cfg.FallbackAgent)
 	}
 	t := &Team{
 		cfg:    cfg,

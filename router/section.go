@@ -31,14 +31,14 @@ type Spec struct {
 	begun bool
 }
 
-// DefaultTurnTimeout is how long a turn of a team may take.
-const DefaultTurnTimeout = time.Minute
+// defaultTurnTimeout is how long a turn of a team may take.
+const defaultTurnTimeout = time.Minute
 
 // Settled returns s with the defaults where the file says nothing.
 func (s Spec) Settled() Spec {
 	s.begin()
 	if s.TurnTimeout == 0 {
-		s.TurnTimeout = DefaultTurnTimeout
+		s.TurnTimeout = defaultTurnTimeout
 	}
 	return s
 }

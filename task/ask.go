@@ -98,8 +98,8 @@ func (s *Service) Recorded(ctx context.Context, c Caller, id string) (doc []byte
 	return d.encode(), t.Turn, nil
 }
 
-// MaxList bounds the documents of a page, in bytes.
-const MaxList = 1 << 20
+// maxList bounds the documents of a page, in bytes.
+const maxList = 1 << 20
 
 // lists is how many lists are made at once: each reads and writes up to MaxList.
 const lists = 8
@@ -141,7 +141,7 @@ func (s *Service) List(ctx context.Context, c Caller, q store.Query, what Shown)
 		return nil, unavailable(s.note(err))
 	}
 	list := &Listed{Tasks: []jsontext.Value{}, Next: page.Next}
-	room := cmp.Or(what.Most, MaxList) - 100 // what stands around them
+	room := cmp.Or(what.Most, maxList) - 100 // what stands around them
 	for i, id := range page.IDs {
 		doc := readDocument(id, page.Tasks[i]).listed(what.Artifacts)
 		if room -= len(doc) + 1; room < 0 && i > 0 {

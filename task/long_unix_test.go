@@ -179,7 +179,7 @@ func TestPagesOfLongTasks(t *testing.T) {
 				t.Fatal(err)
 			}
 			text, _ := json.Marshal(page)
-			if len(text) > MaxList || bytes.Contains(text, []byte(`"artifacts"`)) {
+			if len(text) > maxList || bytes.Contains(text, []byte(`"artifacts"`)) {
 				t.Errorf("a page of %d bytes: %.200s", len(text), text)
 			}
 			for _, doc := range page.Tasks {

@@ -24,8 +24,8 @@ const (
 
 // Defaults of what a file does not say.
 const (
-	DefaultIterations = 50
-	DefaultTimeout    = 10 * time.Minute
+	defaultIterations = 50
+	defaultTimeout    = 10 * time.Minute
 	defaultRounds     = 3
 )
 

@@ -111,7 +111,7 @@ func (x *execution) run() (stream.Result, error) {
 // must not be made twice, or the run continues by itself, nobody must send the same request
 // again.
 func (x *execution) final(err error) error {
-	if err == nil || !x.acted.Load() && !Left(err) {
+	if err == nil || !x.acted.Load() && !left(err) {
 		return err
 	}
 	if _, bug := errors.AsType[*stream.Panic](err); bug {
@@ -405,7 +405,7 @@ func (x *execution) finish() {
 // the write fails too the run stays as its last checkpoint has it; another process takes it
 // over and tries again.
 func (x *execution) saveFailure() {
-	if x.records == nil || x.lost || Left(x.err) {
+	if x.records == nil || x.lost || left(x.err) {
 		return
 	}
 	x.replace("")
@@ -423,8 +423,8 @@ func (x *execution) saveFailure() {
 	}
 }
 
-// Left says of the error of a run that another process, or this one later, continues with it.
-func Left(err error) bool {
+// left says of the error of a run that another process, or this one later, continues with it.
+func left(err error) bool {
 	if err == nil {
 		return false
 	}

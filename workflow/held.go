@@ -65,7 +65,7 @@ func (x *execution) disclose() {
 // has a time limit of its own, since the request is over.
 func (x *execution) settle(sent string) error {
 	x.replace(sent)
-	if x.records == nil || sent == "" && Left(fault.Cause(x.caller)) { // then another process continues
+	if x.records == nil || sent == "" && left(fault.Cause(x.caller)) { // then another process continues
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), lastSave)

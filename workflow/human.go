@@ -11,20 +11,20 @@ import (
 	"sluice/tool"
 )
 
-// HumanNode is the type of nodes that ask a person.
-const HumanNode NodeType = "human"
+// humanNode is the type of nodes that ask a person.
+const humanNode NodeType = "human"
 
 // What becomes of a person's wait that ran out.
 const (
-	RejectOnTimeout = "reject"
-	FailOnTimeout   = "fail"
+	rejectOnTimeout = "reject"
+	failOnTimeout   = "fail"
 )
 
 const defaultHumanTimeout = 7 * 24 * time.Hour
 
 type humanKind struct{ plain }
 
-func (humanKind) name() NodeType { return HumanNode }
+func (humanKind) name() NodeType { return humanNode }
 
 func (humanKind) keys() []string {
 	return []string{"timeout", "prompt", "schema", "on_timeout", "approvers"}
@@ -35,7 +35,7 @@ func (humanKind) bounds() (least, most string) { return "60s", "30d" }
 
 // read knows that without approvers only the owner of the task may answer.
 func (humanKind) read(_ *reader, at *file.Node, n *Node) {
-	n.Timeout, n.OnTimeout, n.Approvers = defaultHumanTimeout, RejectOnTimeout, []string{"owner"}
+	n.Timeout, n.OnTimeout, n.Approvers = defaultHumanTimeout, rejectOnTimeout, []string{"owner"}
 	if s := at.Get("schema"); s != nil && s.Sound() {
 		if _, _, err := tool.Compile(s.JSON(), tool.Room); err != nil {
 			s.Fault("is no JSON Schema of an object that can be used")

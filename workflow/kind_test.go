@@ -88,8 +88,8 @@ func TestKindsOfNodes(t *testing.T) {
 		{Node{Type: ToolNode}, false, false, true, "/nodes/n/tool: is required of a node of type tool", "[[]]"},
 		{Node{Type: ToolNode, Tool: `s/"`}, false, false, true, "", "[[s/#quot;]]"},
 		{Node{Type: ConditionNode}, false, true, false, "/nodes/n: a condition needs an edge that leads on", "{}"},
-		{Node{Type: HumanNode}, true, false, false, "/nodes/n/prompt: is required of a node of type human", "[/a person/]"},
-		{Node{Type: HumanNode, Prompt: "Shall I?"}, true, false, false, "", "[/a person/]"},
+		{Node{Type: humanNode}, true, false, false, "/nodes/n/prompt: is required of a node of type human", "[/a person/]"},
+		{Node{Type: humanNode, Prompt: "Shall I?"}, true, false, false, "", "[/a person/]"},
 	}
 	for _, tt := range tests {
 		tt.node.ID = "n"

@@ -81,7 +81,7 @@ func (x *execution) decided(n *node, o *Open) {
 func (x *execution) settleDecision(n *node, o *Open, d *Decision, elapsed time.Duration) {
 	if rejected(d) {
 		ok, err := x.state.accepts(x.ctx, n, d)
-		if err == nil && (!ok || d.Late && n.OnTimeout == FailOnTimeout) {
+		if err == nil && (!ok || d.Late && n.OnTimeout == failOnTimeout) {
 			message := "The person who was asked has refused"
 			if d.Late {
 				message = d.Message
@@ -182,7 +182,7 @@ func (x *execution) wait() error {
 	}
 	x.state.Progress.Status = StatusWaiting
 	err := x.records.Wait(x.ctx, &x.state.Progress)
-	x.lost = Left(err)
+	x.lost = left(err)
 	return err
 }
 

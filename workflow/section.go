@@ -32,7 +32,7 @@ func Section(list *[]*Workflow, c *config.Config) file.Section {
 	types := strings.Replace(schema, `"enum": []`, `"enum": [`+kindNames()+`]`, 1)
 	return file.Section{Name: "workflows", Schema: types, Read: func(all *file.Node) {
 		for n := range all.Members() {
-			r := reader{at: n, cfg: c, def: Definition{MaxIterations: DefaultIterations, Timeout: DefaultTimeout}}
+			r := reader{at: n, cfg: c, def: Definition{MaxIterations: defaultIterations, Timeout: defaultTimeout}}
 			if w := r.read(); w != nil {
 				*list = append(*list, w)
 			}

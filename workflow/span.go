@@ -46,7 +46,7 @@ func (x *execution) endSpan(span trace.Span, err error) {
 		return
 	}
 	status := x.state.Progress.Status
-	if err != nil && !Left(err) {
+	if err != nil && !left(err) {
 		status = StatusFailed
 	}
 	span.String("sluice.workflow.status", status)

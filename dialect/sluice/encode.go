@@ -13,8 +13,8 @@ import (
 	"sluice/stream/sse"
 )
 
-// Protocol is the name of the vocabulary, in the start event.
-const Protocol = "sluice/1"
+// protocol is the name of the vocabulary, in the start event.
+const protocol = "sluice/1"
 
 // maxResult is how many bytes of a tool's result an event carries.
 const maxResult = 2 << 10
@@ -200,7 +200,7 @@ func start(dst []byte, ev *stream.Start) []byte {
 	if ev.TurnID != "" {
 		dst = str(str(dst, "task_id", ev.TaskID), "turn_id", ev.TurnID)
 	}
-	return str(name(dst, "model", ev.Model), "protocol", Protocol)
+	return str(name(dst, "model", ev.Model), "protocol", protocol)
 }
 
 // attributed names who speaks, where several may.

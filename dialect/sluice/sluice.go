@@ -25,8 +25,8 @@ import (
 // Path is where turns are asked for, with POST and with GET.
 const Path = "/chat/stream"
 
-// DecisionPath is where the questions of tasks are answered.
-const DecisionPath = "/tasks/{id}/decision"
+// decisionPath is where the questions of tasks are answered.
+const decisionPath = "/tasks/{id}/decision"
 
 // maxBody bounds the body of a request with a history. Without one it may have
 // dialect.MaxBody.
@@ -50,7 +50,7 @@ func (d Dialect) Routes() []dialect.Route {
 		{Methods: []string{http.MethodGet}, Path: Path, NoBody: true, Reconnects: true, Open: d.get, Resume: resume},
 	}
 	if d.Stored {
-		routes = append(routes, dialect.Route{Methods: []string{http.MethodPost}, Path: DecisionPath, Open: d.decide, Resume: resume})
+		routes = append(routes, dialect.Route{Methods: []string{http.MethodPost}, Path: decisionPath, Open: d.decide, Resume: resume})
 	}
 	return routes
 }

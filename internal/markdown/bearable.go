@@ -20,8 +20,8 @@ const (
 	maxDefinitions = 2000
 )
 
-// Bearable says whether the source can be read as Markdown in time.
-func Bearable(source string) bool {
+// bearable says whether the source can be read as Markdown in time.
+func bearable(source string) bool {
 	if len(source) > maxSource {
 		return false
 	}

@@ -51,7 +51,7 @@ func (s *Source) Plain() bool {
 func (s *Source) Tree() (root ast.Node, raw []byte) {
 	if s.form != parsed {
 		s.form = parsed
-		if Bearable(s.text) {
+		if bearable(s.text) {
 			s.raw = []byte(s.text)
 			s.root = s.parser.parse(s.raw, s.watch)
 		}

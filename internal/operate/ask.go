@@ -60,12 +60,12 @@ func AskModel(ctx context.Context, cfg settings.Config, q Question, out io.Write
 	log = log.With().Str("request_id", id).Logger()
 	ctx, cancel := context.WithTimeout(log.WithContext(chat.WithRequestID(ctx, id)), cfg.TurnTimeout())
 	defer cancel()
-	return AskStructured(ctx, Structured{Model: asked, Forms: models.Forms(), Schema: q.Schema, Text: q.Text}, out)
+	return askStructured(ctx, Structured{Model: asked, Forms: models.Forms(), Schema: q.Schema, Text: q.Text}, out)
 }
 
-// AskStructured asks, and writes the answer as one line. ErrSchema comes before anything
+// askStructured asks, and writes the answer as one line. ErrSchema comes before anything
 // is sent; the error of an answer which does not fit is a *model.Invalid.
-func AskStructured(ctx context.Context, s Structured, out io.Writer) error {
+func askStructured(ctx context.Context, s Structured, out io.Writer) error {
 	schema, err := model.NewSchema("answer", jsontext.Value(s.Schema))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSchema, err)

@@ -43,7 +43,7 @@ func Preset() model.Preset {
 // New returns the Model that spec configures. An error is about spec and holds no
 // secret.
 func New(spec model.Spec, opts model.Options) (*model.Model, error) {
-	return model.New(spec, wire(), NewCodec(&spec, opts.ToolLeftOut(spec.Key)), opts)
+	return model.New(spec, wire(), newCodec(&spec, opts.ToolLeftOut(spec.Key)), opts)
 }
 
 // wire is what all requests have in common.
@@ -55,9 +55,9 @@ func wire() model.Wire {
 	}}
 }
 
-// NewCodec returns the codec of spec. leftOut, which may be nil, is informed of tools that are
+// newCodec returns the codec of spec. leftOut, which may be nil, is informed of tools that are
 // not offered because of their schemas (model.Tools).
-func NewCodec(spec *model.Spec, leftOut func(name, reason string)) *Codec {
+func newCodec(spec *model.Spec, leftOut func(name, reason string)) *Codec {
 	c := &Codec{
 		model:         spec.Model,
 		maker:         spec.Maker(),

@@ -25,7 +25,7 @@ func testCodec(change func(*model.Spec)) *Codec {
 	if change != nil {
 		change(spec)
 	}
-	return NewCodec(spec, nil)
+	return newCodec(spec, nil)
 }
 
 // sseEvent is an event of a stream.

@@ -336,7 +336,7 @@ func TestNamesOfTools(t *testing.T) {
 func TestToolsLeftOut(t *testing.T) {
 	t.Parallel()
 	var got []string
-	c := NewCodec(&model.Spec{Key: "k", Model: "m"}, func(name, _ string) { got = append(got, name) })
+	c := newCodec(&model.Spec{Key: "k", Model: "m"}, func(name, _ string) { got = append(got, name) })
 	set := setOf("a", "b", "c")
 	set.Specs[1].InputSchema = jsontext.Value(`{"type":"array"}`)
 	for range 2 {

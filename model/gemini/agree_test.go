@@ -324,7 +324,7 @@ func TestDriversAgreeOnTheNextRequest(t *testing.T) {
 func nextRequest(t *testing.T, driver func(Config) (*Model, error), wire string) string {
 	t.Helper()
 	c := &canned{status: 200, body: wire}
-	m := open(t, driver, Config{Transport: c, Breaker: breaker.Config{Service: Service, Failures: 10, Recovery: time.Second}})
+	m := open(t, driver, Config{Transport: c, Breaker: breaker.Config{Service: service, Failures: 10, Recovery: time.Second}})
 	req := &chat.ModelRequest{Messages: []chat.Message{user(chat.Part{Text: "add"})}}
 	said, results := byModel(), user()
 	err := m.Stream(t.Context(), req, func(c *chat.Chunk) error {

@@ -331,7 +331,7 @@ func TestBreakerOpen(t *testing.T) {
 // TestBreakerOpensBetweenAttempts: the first error stays.
 func TestBreakerOpensBetweenAttempts(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
-		b := breaker.Config{Service: Service, Failures: 1, Recovery: time.Hour}
+		b := breaker.Config{Service: service, Failures: 1, Recovery: time.Hour}
 		u := serve(t, status(503, googleError(503, "UNAVAILABLE", "overloaded")))
 		_, err := ask(t.Context(), open(t, Config{BaseURL: u.URL, Breaker: b}))
 		e := wantFault(t, err, fault.ModelUnavailable)
@@ -386,7 +386,7 @@ func TestYieldEndsTheCall(t *testing.T) {
 // TestYieldPanics: the verdict is given all the same, or a probe would be lost.
 func TestYieldPanics(t *testing.T) {
 	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
-		b := breaker.Config{Service: Service, Failures: 1, Recovery: time.Nanosecond, HalfOpenCalls: 1}
+		b := breaker.Config{Service: service, Failures: 1, Recovery: time.Nanosecond, HalfOpenCalls: 1}
 		u := serve(t, status(501, ""), finished("a"))
 		m := open(t, Config{BaseURL: u.URL, Breaker: b})
 		ask(t.Context(), m)

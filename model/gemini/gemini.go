@@ -30,8 +30,8 @@ import (
 	"sluice/telemetry/metrics"
 )
 
-// Service is the name of the upstream in errors and in the breaker.
-const Service = "gemini"
+// service is the name of the upstream in errors and in the breaker.
+const service = "gemini"
 
 // Provider is the name of the protocol.
 const Provider = "gemini"
@@ -152,7 +152,7 @@ func New(spec model.Spec, opts model.Options) (*Model, error) {
 func (cfg *Config) frame(c *codec) model.Frame {
 	f := model.Frame{
 		Name:    cfg.Model,
-		Service: Service,
+		Service: service,
 		Event:   logEvent,
 		Codec:   c,
 		Target:  cfg.target(),
@@ -174,7 +174,7 @@ func (cfg *Config) frame(c *codec) model.Frame {
 // breaker makes what guards the service.
 func (cfg *Config) breaker() *breaker.Breaker {
 	b := cfg.Breaker
-	b.Service = Service
+	b.Service = service
 	if b.Failures == 0 {
 		b.Failures, b.Recovery = breakerFailures, breakerRecovery
 	}

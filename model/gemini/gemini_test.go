@@ -23,7 +23,7 @@ func TestConfigDefaults(t *testing.T) {
 	if err := cfg.normalize(); err != nil {
 		t.Fatal(err)
 	}
-	if m.Name() != DefaultModel || cfg.Timeout != DefaultTimeout || m.Breaker().Snapshot().Service != Service {
+	if m.Name() != DefaultModel || cfg.Timeout != DefaultTimeout || m.Breaker().Snapshot().Service != service {
 		t.Errorf("%q, %v, %+v", m.Name(), cfg.Timeout, m.Breaker().Snapshot())
 	}
 }

@@ -273,7 +273,7 @@ func wantFault(t *testing.T, err error, want fault.Type) *fault.Error {
 	if e.Type != want {
 		t.Errorf("error = %v, want type %s", err, want)
 	}
-	if e.Service != Service {
+	if e.Service != service {
 		t.Errorf("service = %q", e.Service)
 	}
 	return e

@@ -16,12 +16,12 @@ import (
 // recursive without an end.
 const maxNesting = 40
 
-// Smallest returns the smallest value that a JSON Schema allows, or null if none
+// smallest returns the smallest value that a JSON Schema allows, or null if none
 // was found: required members only, the first of the alternatives, the first of an
 // enum, the fewest items, the shortest string. It knows the keywords that requests
 // for structured output use (and the upper-case types of Gemini's own language),
 // not every contradiction that can be written.
-func Smallest(schema jsontext.Value) jsontext.Value {
+func smallest(schema jsontext.Value) jsontext.Value {
 	var root any
 	if json.Unmarshal(schema, &root) != nil {
 		return jsontext.Value("null")

@@ -43,7 +43,7 @@ func structured(roles []Role, schema jsontext.Value, q Question) jsontext.Value 
 			return v
 		}
 	}
-	return Smallest(schema)
+	return smallest(schema)
 }
 
 // schemaInPrompt finds the schema that a caller wrote into the prompt because the

@@ -18,8 +18,8 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultTasks = 10_000
-	DefaultBytes = 64 << 20
+	defaultTasks = 10_000
+	defaultBytes = 64 << 20
 )
 
 // overhead is about what a record takes alongside its bytes.
@@ -89,10 +89,10 @@ type counter struct {
 // New returns an empty Store.
 func New(cfg Config) *Store {
 	if cfg.Tasks == 0 {
-		cfg.Tasks = DefaultTasks
+		cfg.Tasks = defaultTasks
 	}
 	if cfg.Bytes == 0 {
-		cfg.Bytes = DefaultBytes
+		cfg.Bytes = defaultBytes
 	}
 	if cfg.Calls == nil {
 		cfg.Calls = store.NewCalls(store.CallsConfig{})

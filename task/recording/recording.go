@@ -32,19 +32,19 @@ import (
 	"sluice/tool"
 )
 
-// Format is the version of the files that this program writes. It reads older ones.
-const Format = 1
+// format is the version of the files that this program writes. It reads older ones.
+const format = 1
 
 // Errors of files, to be tested for with errors.Is.
 var (
 	// ErrNone: the file is not a recording.
-	ErrNone = errors.New("this is no recording")
+	errNone = errors.New("this is no recording")
 	// ErrCut: its end is missing, as after a crash, or while the turn runs.
-	ErrCut = errors.New("the recording was cut: its end is missing")
+	errCut = errors.New("the recording was cut: its end is missing")
 	// ErrAltered: it is not as it was written.
-	ErrAltered = errors.New("the recording was altered: its checksum is another one")
+	errAltered = errors.New("the recording was altered: its checksum is another one")
 	// ErrNewer: a later version of the program has written it.
-	ErrNewer = errors.New("a newer version of this program has written the recording")
+	errNewer = errors.New("a newer version of this program has written the recording")
 )
 
 // Head is the first line.
@@ -228,9 +228,9 @@ func Read(r io.Reader) (*Recording, error) {
 		line, err := readLine(in)
 		switch {
 		case err == errLong && lines == 0 && !bytes.HasPrefix(line, []byte(magic)):
-			return nil, ErrNone
+			return nil, errNone
 		case err == errLong:
-			return nil, fmt.Errorf("%w (line %d)", ErrAltered, lines+1)
+			return nil, fmt.Errorf("%w (line %d)", errAltered, lines+1)
 		case err != nil && err != io.EOF:
 			return nil, err
 		case lines == 0:
@@ -238,14 +238,14 @@ func Read(r io.Reader) (*Recording, error) {
 				return nil, err
 			}
 			if err == io.EOF {
-				return nil, ErrCut
+				return nil, errCut
 			}
 		case err == io.EOF: // a line has its end, and the last one is the seal
-			return nil, ErrCut
+			return nil, errCut
 		default:
 			var e Entry
 			if err := json.Unmarshal(line, &e); err != nil {
-				return nil, fmt.Errorf("%w (line %d)", ErrAltered, lines+1)
+				return nil, fmt.Errorf("%w (line %d)", errAltered, lines+1)
 			}
 			if e.Kind == end {
 				return out, checkEnd(in, line, seal(lines, sum.Sum(nil)))
@@ -277,19 +277,19 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 // readHead reads the first line.
 func (r *Recording) readHead(line []byte) error {
 	if !bytes.HasPrefix(line, []byte(magic)) {
-		return ErrNone
+		return errNone
 	}
 	var f struct {
 		Format int `json:"sluice_recording"`
 	}
 	if err := json.Unmarshal(line, &f); err != nil {
-		return ErrCut
+		return errCut
 	}
-	if f.Format > Format {
-		return fmt.Errorf("%w: format %d, and this one reads up to %d", ErrNewer, f.Format, Format)
+	if f.Format > format {
+		return fmt.Errorf("%w: format %d, and this one reads up to %d", errNewer, f.Format, format)
 	}
 	if err := json.Unmarshal(line, &r.Head); err != nil {
-		return fmt.Errorf("%w (line 1)", ErrAltered)
+		return fmt.Errorf("%w (line 1)", errAltered)
 	}
 	return nil
 }
@@ -303,7 +303,7 @@ func seal(lines int, sum []byte) []byte {
 // checkEnd compares the last line with what it ought to be.
 func checkEnd(in *bufio.Reader, line, want []byte) error {
 	if _, err := in.ReadByte(); err != io.EOF || !bytes.Equal(line, want) {
-		return ErrAltered
+		return errAltered
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("%q, %+v", body, got.Head)
 	}
 	for i := range content {
-		if _, err := Read(bytes.NewReader(content[:i])); !errors.Is(err, ErrCut) && (i >= 20 || !errors.Is(err, ErrNone)) {
+		if _, err := Read(bytes.NewReader(content[:i])); !errors.Is(err, errCut) && (i >= 20 || !errors.Is(err, errNone)) {
 			t.Fatalf("cut at %d: %v", i, err)
 		}
 		changed := bytes.Clone(content)
@@ -91,20 +91,20 @@ func TestRead(t *testing.T) {
 			t.Fatalf("byte %d was changed: %s", i, changed)
 		}
 	}
-	if _, err := Read(io.MultiReader(bytes.NewReader(content), strings.NewReader("x"))); !errors.Is(err, ErrAltered) {
+	if _, err := Read(io.MultiReader(bytes.NewReader(content), strings.NewReader("x"))); !errors.Is(err, errAltered) {
 		t.Errorf("with something behind it: %v", err)
 	}
-	if _, err := Read(io.LimitReader(zeros{}, 1<<32)); !errors.Is(err, ErrNone) {
+	if _, err := Read(io.LimitReader(zeros{}, 1<<32)); !errors.Is(err, errNone) {
 		t.Errorf("a file without an end: %v", err)
 	}
-	if _, err := Read(io.MultiReader(bytes.NewReader(content[:bytes.IndexByte(content, '\n')+1]), io.LimitReader(zeros{}, 1<<32))); !errors.Is(err, ErrAltered) {
+	if _, err := Read(io.MultiReader(bytes.NewReader(content[:bytes.IndexByte(content, '\n')+1]), io.LimitReader(zeros{}, 1<<32))); !errors.Is(err, errAltered) {
 		t.Errorf("a line without an end: %v", err)
 	}
 	newer := bytes.Replace(content, []byte(`"sluice_recording":1`), []byte(`"sluice_recording":2`), 1)
-	if _, err := Read(bytes.NewReader(newer)); !errors.Is(err, ErrNewer) {
+	if _, err := Read(bytes.NewReader(newer)); !errors.Is(err, errNewer) {
 		t.Errorf("of a newer version: %v", err)
 	}
-	if _, err := Read(strings.NewReader("hello")); !errors.Is(err, ErrNone) {
+	if _, err := Read(strings.NewReader("hello")); !errors.Is(err, errNone) {
 		t.Error(err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 func (r *Recorder) Handler(next http.Handler, stored bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		t := &Turn{recorder: r, began: time.Now()}
-		t.head = Head{Format: Format, Version: r.cfg.Version, At: t.began.UTC(), Stored: stored, Request: Request{
+		t.head = Head{Format: format, Version: r.cfg.Version, At: t.began.UTC(), Stored: stored, Request: Request{
 			Method: req.Method, Target: clientTarget(req.URL),
 			Header: harmless(req.Header, "Content-Type", "Accept", "Accept-Language", "X-Request-Id", "A2a-Version", "A2a-Extensions"),
 		}}

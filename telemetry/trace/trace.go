@@ -174,8 +174,8 @@ func (s Span) Fail(why string) {
 	}
 }
 
-// Cancelled is the failure of what nobody waited for any more.
-const Cancelled = "cancelled"
+// cancelled is the failure of what nobody waited for any more.
+const cancelled = "cancelled"
 
 // failure is the status of a span: a type of the contract, never a message,
 // which may hold what a user said.
@@ -184,7 +184,7 @@ func failure(err error) string {
 	case err == nil:
 		return ""
 	case errors.Is(err, fault.ErrClientGone), errors.Is(err, context.Canceled):
-		return Cancelled
+		return cancelled
 	}
 	return string(fault.From(err).Type)
 }

@@ -56,7 +56,7 @@ var (
 	// ErrTooLarge: the reply was larger than the exchange's limit.
 	ErrTooLarge = errors.New("the reply is too large")
 	// ErrWrongID: the reply belongs to another request.
-	ErrWrongID = errors.New("the reply has the id of another request")
+	errWrongID = errors.New("the reply has the id of another request")
 	// errManyTools: the list of tools does not end, and there are none in it.
 	errManyTools = errors.New("the list of tools is too long")
 	// ErrClosed: the session was closed by us.

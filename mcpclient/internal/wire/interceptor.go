@@ -66,7 +66,7 @@ func (t *interceptor) SendRequest(ctx context.Context, req transport.JSONRPCRequ
 		return nil, err
 	}
 	if resp.Error == nil && resp.ID.String() != req.ID.String() {
-		return nil, ErrWrongID
+		return nil, errWrongID
 	}
 	return t.keep(x, req.Method, resp)
 }

@@ -6,7 +6,7 @@ package roles
 import "sluice/sim/geminisim"
 
 // Structured returns the roles that answer by a schema: a router, a planner, a judge and a critic.
-func Structured() []geminisim.Role { return []geminisim.Role{Route, Plan, Judge, Critic} }
+func Structured() []geminisim.Role { return []geminisim.Role{route, plan, judge, critic} }
 
 // Answer returns the answer to a request that is not a visitor's: one to write an answer again,
 // or one to an agent of the example workflows. ok is false for all others.

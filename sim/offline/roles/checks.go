@@ -56,11 +56,11 @@ type plannedStep struct {
 	Parameters struct{} `json:"parameters"`
 }
 
-// Plan is the demo's planner: the answer must be about the question and, where a tool
+// plan is the demo's planner: the answer must be about the question and, where a tool
 // is for it, rest on what the tool says.
 //
 // false: the schema asks for something else, which another role may know.
-func Plan(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
+func plan(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	var data struct {
 		Message string `json:"user_message"`
 		Agents  []struct {
@@ -106,11 +106,11 @@ func readingTool(message string, tools []string) string {
 	return ""
 }
 
-// Judge is the demo's judge: what shares a word with the question or the results of tools
+// judge is the demo's judge: what shares a word with the question or the results of tools
 // passes.
 //
 // All criteria get the same verdict.
-func Judge(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
+func judge(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	var data struct {
 		Message  string       `json:"user_message"`
 		Answer   string       `json:"answer"`

@@ -156,9 +156,9 @@ func clip(s string) string {
 	return s
 }
 
-// Critic is the demo's critic: it wants a draft to begin with a greeting. It answers
+// critic is the demo's critic: it wants a draft to begin with a greeting. It answers
 // requests whose schema asks for a score, passed and feedback.
-func Critic(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
+func critic(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	var asked struct {
 		Properties map[string]jsontext.Value `json:"properties"`
 	}

@@ -16,10 +16,10 @@ import (
 	"sluice/sim/offline/english"
 )
 
-// Route is the demo's router: it chooses agents from the catalogue of the prompt, for a
+// route is the demo's router: it chooses agents from the catalogue of the prompt, for a
 // request of structured output whose schema asks for an agentId. How well it does says
 // nothing of a language model.
-func Route(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
+func route(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
 	var asked struct {
 		Properties map[string]struct {
 			Enum []string `json:"enum"`
