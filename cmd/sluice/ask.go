@@ -19,6 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
+	"sluice/clients/terminal"
 	"sluice/config"
 	"sluice/internal/gateway"
 	"sluice/internal/process"
@@ -114,7 +115,7 @@ func (p program) ask(ctx context.Context, args []string) int {
 
 // askAt asks the gateway at base. It returns the exit code.
 func (p program) askAt(ctx context.Context, base string, f askFlags, text string) int {
-	var show viewer = &terminal{out: p.stdout, style: styleFor(p.stdout, p.lookup)}
+	var show viewer = &screen{out: p.stdout, style: terminal.StyleFor(p.stdout, p.lookup)}
 	if *f.raw {
 		show = &jsonLines{out: p.stdout}
 	}
@@ -144,7 +145,7 @@ func (p program) verdict(code int, err error) int { return p.verdictOf("sluice a
 // verdictOf is verdict for a command of another name.
 func (p program) verdictOf(command string, code int, err error) int {
 	if err != nil {
-		fmt.Fprintf(p.stderr, "%s: %s\n", command, printable(err.Error())) // it may repeat what the gateway said
+		fmt.Fprintf(p.stderr, "%s: %s\n", command, terminal.Printable(err.Error())) // it may repeat what the gateway said
 		if errors.Is(err, errAsked) {
 			return exitAsked
 		}
@@ -312,6 +313,6 @@ func (j *jsonLines) show(ev sse.Event, _ eventData) error {
 	if err != nil {
 		return err
 	}
-	_, err = j.out.Write(append(printableJSON(line), '\n'))
+	_, err = j.out.Write(append(terminal.PrintableJSON(line), '\n'))
 	return err
 }

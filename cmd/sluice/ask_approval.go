@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/clients/terminal"
 )
 
 // approvalData is what ask reads of the event approval.
@@ -81,7 +83,7 @@ func (p program) deciderOf(approve, reject bool, line func() (string, error)) *d
 		d.action = "approve"
 	case reject:
 		d.action = "reject"
-	case !isTerminal(p.stdin):
+	case !terminal.IsTerminal(p.stdin):
 		d.line = nil
 	}
 	return d
@@ -139,10 +141,10 @@ func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
 func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
 	choices := "[y]es, or [n]o and why"
 	if q.Schema != nil {
-		choices = "[y]es, [n]o and why, or what is asked for as JSON (" + printable(string(q.Schema)) + ")"
+		choices = "[y]es, [n]o and why, or what is asked for as JSON (" + terminal.Printable(string(q.Schema)) + ")"
 	}
 	for {
-		fmt.Fprintf(d.out, "%s %s: ", printable(q.Prompt), choices)
+		fmt.Fprintf(d.out, "%s %s: ", terminal.Printable(q.Prompt), choices)
 		text, err := d.line()
 		if err != nil {
 			return errAsked
@@ -169,7 +171,7 @@ func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
 // An object of JSON in place of a word changes the arguments: the call is made with these.
 func (d *decider) ask(c *pendingCall) (callAnswer, error) {
 	for {
-		fmt.Fprintf(d.out, "Allow %s %s? [y]es, [n]o and why, or other arguments as JSON: ", printable(c.Tool), printable(string(c.Arguments)))
+		fmt.Fprintf(d.out, "Allow %s %s? [y]es, [n]o and why, or other arguments as JSON: ", terminal.Printable(c.Tool), terminal.Printable(string(c.Arguments)))
 		text, err := d.line()
 		if err != nil {
 			return callAnswer{}, err
@@ -223,7 +225,7 @@ func (d *decider) again(err error) bool {
 	if !errors.As(err, &refused) || refused.status != 422 || d.action != "" {
 		return false
 	}
-	fmt.Fprintln(d.out, printable(refused.Error()))
+	fmt.Fprintln(d.out, terminal.Printable(refused.Error()))
 	return true
 }
 

@@ -15,7 +15,7 @@ import (
 // keyboard is a terminal at which somebody writes lines.
 type keyboard struct{ io.Reader }
 
-func (keyboard) isTerminal() bool { return true }
+func (keyboard) IsTerminal() bool { return true }
 
 func askAtKeyboard(t *testing.T, keys string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()

@@ -13,6 +13,8 @@ import (
 	"iter"
 	"strings"
 	"unicode/utf8"
+
+	"sluice/clients/terminal"
 )
 
 // What ask --chat keeps of a conversation: one exchange more than the gateway shows to
@@ -116,7 +118,7 @@ func (p program) lines(first string, next func() (string, error)) iter.Seq2[stri
 			return
 		}
 		prompt := ""
-		if isTerminal(p.stdin) {
+		if terminal.IsTerminal(p.stdin) {
 			prompt = "\n> "
 		}
 		for {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 
+	"sluice/clients/terminal"
 	"sluice/config"
 	"sluice/internal/operate"
 	"sluice/internal/settings"
@@ -53,10 +54,10 @@ func (p program) fillIn(ctx context.Context, cfg settings.Config, f formFlags, t
 		fmt.Fprintf(p.stderr, "sluice ask: --model %v\n", err)
 		return exitUsage
 	case errors.Is(err, operate.ErrSchema):
-		fmt.Fprintf(p.stderr, "sluice ask: --schema %s\n", printable(err.Error()))
+		fmt.Fprintf(p.stderr, "sluice ask: --schema %s\n", terminal.Printable(err.Error()))
 		return exitUsage
 	case err == nil:
-		_, err = p.stdout.Write(printableJSON(answer.Bytes()))
+		_, err = p.stdout.Write(terminal.PrintableJSON(answer.Bytes()))
 	}
 	return p.verdict(exitOK, err)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode"
 
+	"sluice/clients/terminal"
 	"sluice/internal/gateway/gatewaytest"
 	"sluice/stream/sse"
 
@@ -145,20 +146,6 @@ func TestAskJSON(t *testing.T) {
 	}
 }
 
-// What steers a terminal is kept out of JSON too, and nothing is lost of it.
-func TestPrintableJSON(t *testing.T) {
-	t.Parallel()
-	const hostile, want = "{\"a\":\"é\u009b5m\u202e\U000e0041\u007f👩\u200d👧\"}", "{\"a\":\"é\\u009b5m\\u202e\\udb40\\udc41\\u007f👩\u200d👧\"}"
-	got := string(printableJSON([]byte(hostile)))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	var before, after any
-	if json.Unmarshal([]byte(hostile), &before) != nil || json.Unmarshal([]byte(got), &after) != nil || !cmp.Equal(before, after) {
-		t.Errorf("%s is not the same as %q", got, hostile)
-	}
-}
-
 var (
 	changing = regexp.MustCompile(`\d+ ms|first text [^,]+, total \S+|\d{4}-\d\d-\d\dT[0-9:]+Z?|(req|todo)_[0-9a-z]+`)
 	askTwice = `thought **Looking**
@@ -280,35 +267,12 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// Colours are for terminals, and for nobody who has said otherwise.
-func TestColours(t *testing.T) {
+// What others wrote is made harmless between the colours of its line.
+func TestLineIsHarmless(t *testing.T) {
 	t.Parallel()
-	none := func(string) (string, bool) { return "", false }
-	if got := styleFor(new(gatewaytest.SafeBuffer), none); got != (style{}) {
-		t.Errorf("a buffer gets %q", got)
-	}
-	file, err := os.Create(t.TempDir() + "/out")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if got := styleFor(file, none); got != (style{}) {
-		t.Errorf("a file gets %q", got)
-	}
-	device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a character device, like a terminal
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer device.Close()
-	if got := styleFor(device, none); got.red != "\x1b[31m" {
-		t.Errorf("a device gets %q", got)
-	}
-	if got := styleFor(device, gatewaytest.LookupIn(map[string]string{"NO_COLOR": "1"})); got != (style{}) {
-		t.Errorf("with NO_COLOR it gets %q", got)
-	}
 	var out gatewaytest.SafeBuffer
-	view := &terminal{out: &out, style: style{red: "\x1b[31m", reset: "\x1b[0m"}}
-	if err := view.line(view.style.red, "%s", "no\x1b[2J"); err != nil || out.String() != "\x1b[31mno[2J\x1b[0m\n" {
+	view := &screen{out: &out, style: terminal.Style{Red: "\x1b[31m", Reset: "\x1b[0m"}}
+	if err := view.line(view.style.Red, "%s", "no\x1b[2J"); err != nil || out.String() != "\x1b[31mno[2J\x1b[0m\n" {
 		t.Errorf("%v: got %q", err, out.String())
 	}
 }
@@ -317,7 +281,7 @@ func TestColours(t *testing.T) {
 func TestAskReportsAnotherModel(t *testing.T) {
 	t.Parallel()
 	var out gatewaytest.SafeBuffer
-	view := &terminal{out: &out}
+	view := &screen{out: &out}
 	data := eventData{Key: "spare", Model: "gpt-5-mini", Previous: "fast", Reason: "rate_limited"}
 	const want = "model gpt-5-mini (spare) in place of fast: rate limited\n"
 	if err := view.show(sse.Event{Type: "model"}, data); err != nil || out.String() != want {

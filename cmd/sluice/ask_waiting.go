@@ -10,6 +10,8 @@ import (
 	"net/url"
 
 	"github.com/go-json-experiment/json"
+
+	"sluice/clients/terminal"
 )
 
 // waitingQuestion is one of the list.
@@ -34,7 +36,7 @@ func (p program) answerWaiting(ctx context.Context, base string, show viewer, d 
 	worst := exitOK
 	for i := range list {
 		q := &list[i]
-		fmt.Fprintf(p.stdout, "%s waits: %s\n", printable(q.Task), printable(q.Prompt))
+		fmt.Fprintf(p.stdout, "%s waits: %s\n", terminal.Printable(q.Task), terminal.Printable(q.Prompt))
 		code, err := p.answerOne(ctx, base, q, show, d)
 		if code = p.verdict(code, err); worst == exitOK {
 			worst = code

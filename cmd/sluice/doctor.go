@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"sluice/clients/doctor"
+	"sluice/clients/terminal"
 	"sluice/config"
 	"sluice/internal/settings"
 )
@@ -39,7 +40,7 @@ func (p program) doctor(ctx context.Context, args []string) int {
 	defer cancel()
 	if !*f.json {
 		fmt.Fprintf(p.stdout, "sluice doctor: %s\n\n", cfg.URL.Redacted())
-		cfg.Show = func(f doctor.Finding) { showFinding(p.stdout, f, styleFor(p.stdout, p.lookup)) }
+		cfg.Show = func(f doctor.Finding) { showFinding(p.stdout, f, terminal.StyleFor(p.stdout, p.lookup)) }
 	}
 	report := doctor.Examine(ctx, cfg)
 	if ctx.Err() != nil {
@@ -107,12 +108,12 @@ func (f doctorFlags) config() (doctor.Config, error) {
 //
 // What was seen comes from outside and is made harmless for a terminal; the other texts are
 // ours.
-func showFinding(w io.Writer, f doctor.Finding, s style) {
-	check, seen := printable(f.Check), printable(f.Seen)
-	color := map[doctor.Verdict]string{doctor.Good: s.green, doctor.Note: s.yellow, doctor.Problem: s.red}[f.Verdict]
-	fmt.Fprintf(w, "  %s%-8s%s%-12s%s\n", color, f.Verdict, s.reset, check, seen)
+func showFinding(w io.Writer, f doctor.Finding, s terminal.Style) {
+	check, seen := terminal.Printable(f.Check), terminal.Printable(f.Seen)
+	color := map[doctor.Verdict]string{doctor.Good: s.Green, doctor.Note: s.Yellow, doctor.Problem: s.Red}[f.Verdict]
+	fmt.Fprintf(w, "  %s%-8s%s%-12s%s\n", color, f.Verdict, s.Reset, check, seen)
 	if f.Means != "" {
-		fmt.Fprintf(w, "%22s%s%s%s\n", "", s.dim, f.Means, s.reset)
+		fmt.Fprintf(w, "%22s%s%s%s\n", "", s.Dim, f.Means, s.Reset)
 	}
 	for _, c := range f.Change {
 		fmt.Fprintf(w, "%22s→ %s\n", "", c)
@@ -128,10 +129,10 @@ func conclude(w io.Writer, report doctor.Report, asJSON bool) {
 		return
 	}
 	for i, f := range report.Findings {
-		report.Findings[i].Seen = printable(f.Seen)
+		report.Findings[i].Seen = terminal.Printable(f.Seen)
 	}
 	if text, err := json.Marshal(report); err == nil { // plain texts: it cannot fail
-		fmt.Fprintf(w, "%s\n", printableJSON(text))
+		fmt.Fprintf(w, "%s\n", terminal.PrintableJSON(text))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"sluice/clients/doctor"
+	"sluice/clients/terminal"
 	"sluice/internal/operate"
 	"sluice/internal/providers"
 	"sluice/internal/settings"
@@ -32,7 +33,7 @@ func (p program) examineModels(ctx context.Context, cfg settings.Config, path st
 	defer cancel()
 	report := modelsReport{Config: path, Healthy: true}
 	if !asJSON {
-		fmt.Fprintf(p.stdout, "sluice doctor: the models of %s\n\n", printable(path))
+		fmt.Fprintf(p.stdout, "sluice doctor: the models of %s\n\n", terminal.Printable(path))
 	}
 	err := operate.ExamineModels(ctx, cfg, func(e operate.Examined) {
 		for _, f := range findingsOf(e) {
@@ -40,7 +41,7 @@ func (p program) examineModels(ctx context.Context, cfg settings.Config, path st
 			report.Healthy = report.Healthy && f.Verdict != doctor.Problem
 			report.Findings = append(report.Findings, f)
 			if !asJSON {
-				showFinding(p.stdout, f, styleFor(p.stdout, p.lookup))
+				showFinding(p.stdout, f, terminal.StyleFor(p.stdout, p.lookup))
 			}
 		}
 	}, p.logger(cfg))
@@ -65,7 +66,7 @@ func (p program) concludeModels(report modelsReport, asJSON bool) {
 		return
 	}
 	if text, err := json.Marshal(report); err == nil { // plain texts: it cannot fail
-		fmt.Fprintf(p.stdout, "%s\n", printableJSON(text))
+		fmt.Fprintf(p.stdout, "%s\n", terminal.PrintableJSON(text))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/clients/terminal"
 	"sluice/internal/operate"
 	"sluice/internal/providers"
 	"sluice/internal/settings"
@@ -171,12 +172,12 @@ func showReports(out io.Writer, reports []operate.RouterReport) {
 		}
 		fmt.Fprintln(w)
 	}
-	row("configuration", func(r *operate.RouterReport) string { return printable(r.Config) })
+	row("configuration", func(r *operate.RouterReport) string { return terminal.Printable(r.Config) })
 	row("model", func(r *operate.RouterReport) string {
 		if r.Model == providers.OfflineModel {
 			return r.Model + " (a simulator)"
 		}
-		return printable(r.Model)
+		return terminal.Printable(r.Model)
 	})
 	row("cases, decisions", func(r *operate.RouterReport) string { return fmt.Sprintf("%d, %d", r.Cases, r.Decisions) })
 	row("accuracy", func(r *operate.RouterReport) string { return percent(r.Accuracy) })
@@ -184,7 +185,7 @@ func showReports(out io.Writer, reports []operate.RouterReport) {
 	row("clarification, precision / recall", func(r *operate.RouterReport) string { return both(r.Clarify) })
 	row("fallback, precision / recall", func(r *operate.RouterReport) string { return both(r.Fallback) })
 	for i, k := range reports[0].Kinds {
-		row("  "+printable(k.Kind), func(r *operate.RouterReport) string {
+		row("  "+terminal.Printable(k.Kind), func(r *operate.RouterReport) string {
 			if i < len(r.Kinds) {
 				return fmt.Sprintf("%s of %d", percent(r.Kinds[i].Accuracy), r.Kinds[i].Cases)
 			}
@@ -204,7 +205,7 @@ func showReports(out io.Writer, reports []operate.RouterReport) {
 	row("calibration error", func(r *operate.RouterReport) string { return percent(r.Error) })
 	row("answers not readable", func(r *operate.RouterReport) string { return percent(r.Malformed) })
 	row("decisions failed", func(r *operate.RouterReport) string { return fmt.Sprint(r.Failed) })
-	row("time, p50 / p95", func(r *operate.RouterReport) string { return millis(r.P50) + " / " + millis(r.P95) })
+	row("time, p50 / p95", func(r *operate.RouterReport) string { return terminal.Millis(r.P50) + " / " + terminal.Millis(r.P95) })
 	row("tokens in / out", func(r *operate.RouterReport) string { return fmt.Sprintf("%.0f / %.0f", r.Input, r.Output) })
 	_ = w.Flush()
 }
@@ -213,7 +214,7 @@ func showReports(out io.Writer, reports []operate.RouterReport) {
 func showWrong(out io.Writer, reports []operate.RouterReport) {
 	for i := range reports {
 		for _, m := range reports[i].Wrong {
-			fmt.Fprintf(out, "wrong: %s\n  want %s, got %s\n", printable(m.Input), printable(m.Want), printable(m.Got))
+			fmt.Fprintf(out, "wrong: %s\n  want %s, got %s\n", terminal.Printable(m.Input), terminal.Printable(m.Want), terminal.Printable(m.Got))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/clients/terminal"
 	"sluice/internal/operate"
 	"sluice/internal/settings"
 	"sluice/quality/channel"
@@ -126,7 +127,7 @@ func (p program) printFormatted(r *channel.Response, asJSON bool, at time.Time) 
 	}
 	switch {
 	case r.Segments > 0:
-		fmt.Fprintln(p.stderr, smsFigures(string(r.Encoding), r.Units, r.Segments))
+		fmt.Fprintln(p.stderr, terminal.SMSFigures(string(r.Encoding), r.Units, r.Segments))
 	case r.IsSplit:
 		fmt.Fprintf(p.stderr, "%d parts\n", len(r.Parts))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/clients/loadtest"
+	"sluice/clients/terminal"
 )
 
 // loadtest makes load on a gateway and audits every stream. Exit code 0 only when
@@ -79,7 +80,7 @@ const eraseLine = "\r\x1b[K"
 // A file or a pipe gets a line every ten seconds in place of one that changes.
 func (p program) progress() (show func(loadtest.Progress), every time.Duration) {
 	begin, end, every := "", "\n", 10*time.Second
-	if isTerminal(p.stderr) {
+	if terminal.IsTerminal(p.stderr) {
 		begin, end, every = eraseLine, "", time.Second
 	}
 	return func(at loadtest.Progress) {
@@ -99,7 +100,7 @@ func (p program) progress() (show func(loadtest.Progress), every time.Duration) 
 // save is called once. Nothing is written to the file if it is not.
 func (p program) reportTo(path string) (save func(*loadtest.Report) error, err error) {
 	text := func(w io.Writer, r *loadtest.Report) error {
-		if isTerminal(p.stderr) {
+		if terminal.IsTerminal(p.stderr) {
 			fmt.Fprint(p.stderr, eraseLine) // of progress
 		}
 		return r.Print(w)

@@ -44,7 +44,7 @@ func TestAskATeam(t *testing.T) {
 func TestTerminalKeepsATextWhole(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	term := &terminal{out: &out}
+	term := &screen{out: &out}
 	for _, ev := range []struct {
 		kind string
 		data eventData

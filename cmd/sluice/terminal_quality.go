@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"sluice/clients/terminal"
 )
 
 // checkData is what ask reads of the events of an answer that is checked or formatted.
@@ -53,69 +55,60 @@ type receipt struct {
 //
 // A list of failures that is empty and there means that all passed; none at all, that
 // nothing was judged in this event.
-func (t *terminal) phase(d eventData) error {
-	s := t.style
+func (v *screen) phase(d eventData) error {
+	s := v.style
 	switch {
 	case d.Chars > 0:
-		return t.line(s.dim, "◇ %s  %d characters", d.Phase, d.Chars)
+		return v.line(s.Dim, "◇ %s  %d characters", d.Phase, d.Chars)
 	case len(d.Failed) > 0:
-		return t.line(s.yellow, "◇ failed: %s", strings.Join(d.Failed, ", "))
+		return v.line(s.Yellow, "◇ failed: %s", strings.Join(d.Failed, ", "))
 	case d.Failed != nil:
-		return t.line(s.green, "◇ passed")
+		return v.line(s.Green, "◇ passed")
 	case d.Phase == "refining" || d.Phase == "failed":
-		if err := t.strike(); err != nil {
+		if err := v.strike(); err != nil {
 			return err
 		}
 	}
-	return t.line(s.dim, "◇ %s", d.Phase)
+	return v.line(s.Dim, "◇ %s", d.Phase)
 }
 
 // drafted shows a piece of a draft.
 //
 // Attempt 0 is text of an agent within the turn and no draft of the answer.
-func (t *terminal) drafted(d eventData) error {
+func (v *screen) drafted(d eventData) error {
 	if d.Attempt == 0 {
 		return nil
 	}
-	if !t.inText {
-		fmt.Fprintln(t.out)
+	if !v.inText {
+		fmt.Fprintln(v.out)
 	}
-	t.inText = true
-	t.draft += d.Delta
-	_, err := io.WriteString(t.out, t.style.dim+printable(d.Delta)+t.style.reset)
+	v.inText = true
+	v.draft += d.Delta
+	_, err := io.WriteString(v.out, v.style.Dim+terminal.Printable(d.Delta)+v.style.Reset)
 	return err
 }
 
 // strike shows a draft once more, struck out, in Markdown where there is no terminal.
-func (t *terminal) strike() error {
-	draft := t.draft
-	if t.draft = ""; draft == "" {
+func (v *screen) strike() error {
+	draft := v.draft
+	if v.draft = ""; draft == "" {
 		return nil
 	}
-	if t.style.struck == "" {
-		return t.line("", "~~%s~~", draft)
+	if v.style.Struck == "" {
+		return v.line("", "~~%s~~", draft)
 	}
-	return t.line(t.style.struck, "%s", draft)
-}
-
-// smsFigures says what an SMS costs to send.
-func smsFigures(encoding string, units, segments int) string {
-	noun := "segments"
-	if segments == 1 {
-		noun = "segment"
-	}
-	return fmt.Sprintf("%s, %d units, %d %s", encoding, units, segments, noun)
+	return v.line(v.style.Struck, "%s", draft)
 }
 
 // message shows a message of a channel, with its counters.
 //
 // The text is not shown again where there is one message, as the answer's own text came
 // before.
-func (t *terminal) message(d eventData) error {
+func (v *screen) message(d eventData) error {
 	counted := ""
 	switch {
 	case d.Encoding != "":
-		counted = smsFigures(d.Encoding, d.Units, d.Segments)
+		counted = terminal.SMSFigures(d.Encoding, d.Units, d.Segments)
 	case d.Subject != "":
 		counted = "subject: " + d.Subject
 	case d.Bytes > 0:
@@ -123,14 +116,14 @@ func (t *terminal) message(d eventData) error {
 	default:
 		counted = fmt.Sprintf("%d characters", len([]rune(d.Content)))
 	}
-	if err := t.line(t.style.dim, "✉ %d/%.0f  %s", d.Sequence, d.Total, counted); err != nil || d.Total == 1 {
+	if err := v.line(v.style.Dim, "✉ %d/%.0f  %s", d.Sequence, d.Total, counted); err != nil || d.Total == 1 {
 		return err
 	}
-	return t.line("", "%s", d.Content)
+	return v.line("", "%s", d.Content)
 }
 
 // receipt shows what became of each criterion, as a table.
-func (t *terminal) receipt(d eventData) error {
+func (v *screen) receipt(d eventData) error {
 	r := d.Quality
 	if r == nil {
 		return nil
@@ -158,10 +151,10 @@ func (t *terminal) receipt(d eventData) error {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", c.ID, by, result)
 	}
 	_ = w.Flush() // to a Builder, which takes everything
-	color := t.style.green
+	color := v.style.Green
 	if !r.Passed {
-		color = t.style.yellow
+		color = v.style.Yellow
 	}
-	return t.line(color, "quality %s · planned in %s, judged in %s, refined in %s, held %s\n%s", strings.ReplaceAll(r.Outcome, "_", " "),
-		millis(r.Millis.Plan), millis(r.Millis.Judge), millis(r.Millis.Refine), millis(r.Millis.Held), strings.TrimSuffix(b.String(), "\n"))
+	return v.line(color, "quality %s · planned in %s, judged in %s, refined in %s, held %s\n%s", strings.ReplaceAll(r.Outcome, "_", " "),
+		terminal.Millis(r.Millis.Plan), terminal.Millis(r.Millis.Judge), terminal.Millis(r.Millis.Refine), terminal.Millis(r.Millis.Held), strings.TrimSuffix(b.String(), "\n"))
 }

@@ -7,6 +7,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"sluice/clients/terminal"
 )
 
 // teamData is what ask reads of the events of a team.
@@ -25,7 +27,7 @@ type teamData struct {
 	Iteration    int      `json:"iteration"`
 }
 
-// teamView is what the terminal knows of the agents of a turn.
+// teamView is what the screen knows of the agents of a turn.
 //
 // running has each agent that began, and whether it still works.
 type teamView struct {
@@ -35,7 +37,7 @@ type teamView struct {
 }
 
 // route shows who answers, how sure that is, and why.
-func (t *terminal) route(d eventData) error {
+func (v *screen) route(d eventData) error {
 	who := d.AgentID
 	for _, id := range d.Additional {
 		who += " + " + id
@@ -48,37 +50,37 @@ func (t *terminal) route(d eventData) error {
 	}
 	how := strings.ReplaceAll(d.Method, "_", " ")
 	if d.Method == "model" {
-		how = fmt.Sprintf("%.0f%% sure, %s", 100*d.Confidence, millis(d.Duration))
+		how = fmt.Sprintf("%.0f%% sure, %s", 100*d.Confidence, terminal.Millis(d.Duration))
 	}
-	if err := t.line(t.style.bold, "⇒ %s  (%s)", who, how); err != nil || d.Reasoning == "" {
+	if err := v.line(v.style.Bold, "⇒ %s  (%s)", who, how); err != nil || d.Reasoning == "" {
 		return err
 	}
-	return t.line(t.style.dim, "  %s", d.Reasoning)
+	return v.line(v.style.Dim, "  %s", d.Reasoning)
 }
 
 // agent shows what becomes of an agent's part.
-func (t *terminal) agent(d eventData) error {
-	s := t.style
-	if t.team.running == nil {
-		t.team.running = map[string]bool{}
+func (v *screen) agent(d eventData) error {
+	s := v.style
+	if v.team.running == nil {
+		v.team.running = map[string]bool{}
 	}
-	t.team.running[d.AgentID] = d.Status == "started" || d.Status == "retrying"
+	v.team.running[d.AgentID] = d.Status == "started" || d.Status == "retrying"
 	switch d.Status {
 	case "started":
-		return t.lineOf(d, s.dim, "● %s started", d.AgentID)
+		return v.lineOf(d, s.Dim, "● %s started", d.AgentID)
 	case "retrying":
-		return t.lineOf(d, s.yellow, "↻ %s is tried again, attempt %d", d.AgentID, d.Attempt)
+		return v.lineOf(d, s.Yellow, "↻ %s is tried again, attempt %d", d.AgentID, d.Attempt)
 	case "completed":
-		return t.lineOf(d, s.green, "● %s done  %s", d.AgentID, millis(d.Elapsed))
+		return v.lineOf(d, s.Green, "● %s done  %s", d.AgentID, terminal.Millis(d.Elapsed))
 	}
-	return t.lineOf(d, s.red, "● %s %s  %s  %s", d.AgentID, d.Status, millis(d.Elapsed), d.ErrorMessage)
+	return v.lineOf(d, s.Red, "● %s %s  %s  %s", d.AgentID, d.Status, terminal.Millis(d.Elapsed), d.ErrorMessage)
 }
 
 // node shows what becomes of a node of a workflow.
-func (t *terminal) node(d eventData) error {
-	s := t.style
-	if t.team.running == nil {
-		t.team.running = map[string]bool{}
+func (v *screen) node(d eventData) error {
+	s := v.style
+	if v.team.running == nil {
+		v.team.running = map[string]bool{}
 	}
 	rounds := ""
 	if d.Iteration > 1 {
@@ -86,15 +88,15 @@ func (t *terminal) node(d eventData) error {
 	}
 	switch d.Status {
 	case "started":
-		return t.lineOf(d, s.dim, "▸ %s (%s)", d.NodeID, d.NodeType)
+		return v.lineOf(d, s.Dim, "▸ %s (%s)", d.NodeID, d.NodeType)
 	case "skipped":
-		return t.lineOf(d, s.dim, "▹ %s skipped", d.NodeID)
+		return v.lineOf(d, s.Dim, "▹ %s skipped", d.NodeID)
 	case "waiting":
-		return t.lineOf(d, s.yellow, "▸ %s waits for a person", d.NodeID)
+		return v.lineOf(d, s.Yellow, "▸ %s waits for a person", d.NodeID)
 	case "completed":
-		return t.lineOf(d, s.green, "▸ %s done  %s%s", d.NodeID, millis(d.Duration), rounds)
+		return v.lineOf(d, s.Green, "▸ %s done  %s%s", d.NodeID, terminal.Millis(d.Duration), rounds)
 	}
-	return t.lineOf(d, s.red, "▸ %s %s  %s  %s", d.NodeID, d.Status, millis(d.Duration), d.ErrorType)
+	return v.lineOf(d, s.Red, "▸ %s %s  %s  %s", d.NodeID, d.Status, terminal.Millis(d.Duration), d.ErrorType)
 }
 
 // lineOf prints a line that is about an agent. While another one's text is on the
@@ -102,17 +104,17 @@ func (t *terminal) node(d eventData) error {
 //
 // When no agent at all is known to run, the text is an answer after the agents, and lines
 // wait as well.
-func (t *terminal) lineOf(d eventData, color, format string, args ...any) error {
-	if t.inText && d.AgentID != "" && (t.anyRuns(t.team.speaking) || !t.anyRuns("")) {
-		t.team.held = append(t.team.held, color+printable(fmt.Sprintf(format, args...))+t.style.reset)
+func (v *screen) lineOf(d eventData, color, format string, args ...any) error {
+	if v.inText && d.AgentID != "" && (v.anyRuns(v.team.speaking) || !v.anyRuns("")) {
+		v.team.held = append(v.team.held, color+terminal.Printable(fmt.Sprintf(format, args...))+v.style.Reset)
 		return nil
 	}
-	return t.line(color, format, args...)
+	return v.line(color, format, args...)
 }
 
 // anyRuns says whether an agent is at work; empty: any of them.
-func (t *terminal) anyRuns(id string) bool {
-	for each, runs := range t.team.running {
+func (v *screen) anyRuns(id string) bool {
+	for each, runs := range v.team.running {
 		if runs && (id == "" || id == each) {
 			return true
 		}
@@ -121,13 +123,13 @@ func (t *terminal) anyRuns(id string) bool {
 }
 
 // release prints the lines that were kept.
-func (t *terminal) release() error {
-	for _, line := range t.team.held {
-		if _, err := fmt.Fprintln(t.out, line); err != nil {
+func (v *screen) release() error {
+	for _, line := range v.team.held {
+		if _, err := fmt.Fprintln(v.out, line); err != nil {
 			return err
 		}
 	}
-	t.team.held = nil
+	v.team.held = nil
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sluice/clients/terminal"
 	"sluice/internal/settings"
 	"sluice/workflow"
 )
@@ -127,7 +128,7 @@ func (p program) workflowRun(ctx context.Context, args []string) int {
 		return p.refuse(err)
 	}
 	defer s.Close()
-	var show viewer = &terminal{out: p.stdout, style: styleFor(p.stdout, p.lookup)}
+	var show viewer = &screen{out: p.stdout, style: terminal.StyleFor(p.stdout, p.lookup)}
 	if *raw {
 		show = &jsonLines{out: p.stdout}
 	}

@@ -1,0 +1,94 @@
+// Package terminal has what commands need to print for a person: whether one is there,
+// colours, texts that cannot steer a terminal, and figures in words.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Style holds the escape sequences of a terminal; all empty where there is none.
+type Style struct{ Dim, Bold, Red, Green, Yellow, Struck, Reset string }
+
+// StyleFor follows no-color.org.
+//
+// NO_COLOR counts with any value but the empty one.
+func StyleFor(out io.Writer, lookup func(string) (string, bool)) Style {
+	if !IsTerminal(out) {
+		return Style{}
+	}
+	if v, _ := lookup("NO_COLOR"); v != "" {
+		return Style{}
+	}
+	return Style{Dim: "\x1b[2m", Bold: "\x1b[1m", Red: "\x1b[31m", Green: "\x1b[32m", Yellow: "\x1b[33m", Struck: "\x1b[9m", Reset: "\x1b[0m"}
+}
+
+// IsTerminal says whether a reader or writer is a character device, which is most
+// likely a terminal.
+//
+// /dev/null is a character device too and counts as one, which does no harm.
+func IsTerminal(stream any) bool {
+	if t, ok := stream.(interface{ IsTerminal() bool }); ok { // of a test
+		return t.IsTerminal()
+	}
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+const zeroWidthJoiner = '\u200d' // holds emoji together
+
+// Printable keeps what others wrote from steering the terminal.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if harmless(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// harmless reports whether a terminal shows r and does not obey it.
+//
+// The joiner is let through for the sake of emojis; marks that turn the direction of text
+// are not printable and go.
+func harmless(r rune) bool {
+	return r == '\n' || r == '\t' || r == zeroWidthJoiner || unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)
+}
+
+// PrintableJSON is Printable for a JSON value, in which nothing may be lost: what
+// steers a terminal can only be in a string, and is escaped.
+func PrintableJSON(value []byte) []byte {
+	dst := make([]byte, 0, len(value)+1)
+	for _, r := range string(value) {
+		if harmless(r) {
+			dst = utf8.AppendRune(dst, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			dst = fmt.Appendf(dst, `\u%04x`, unit)
+		}
+	}
+	return dst
+}
+
+// Millis writes milliseconds as a duration.
+func Millis(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
+
+// SMSFigures says what an SMS costs to send.
+func SMSFigures(encoding string, units, segments int) string {
+	noun := "segments"
+	if segments == 1 {
+		noun = "segment"
+	}
+	return fmt.Sprintf("%s, %d units, %d %s", encoding, units, segments, noun)
+}
