@@ -23,7 +23,7 @@ import (
 // format words a text, out of a file or of stdin, for a channel, and prints it: its parts,
 // the card, or the message of the e-mail; with --json the whole answer of
 // POST /channels/{channel}/format.
-func (p program) format(args []string) int {
+func (p program) format(ctx context.Context, args []string) int {
 	var f settings.File
 	l := settings.LoaderWith(&f)
 	name := l.String("channel", channel.Plain, "sms, whatsapp, teams, email, plain, web, or a channel of the configuration file")
@@ -58,7 +58,7 @@ func (p program) format(args []string) int {
 	in := channel.Input{Text: text, Subject: *subject, At: now}
 	in.Before, in.After = f.Style.Frame(reader)
 	in.Locale = f.Style.Language(reader)
-	r, err := channel.New(spec).Format(context.Background(), in)
+	r, err := channel.New(spec).Format(ctx, in)
 	if err == nil {
 		err = p.printFormatted(r, *asJSON, now)
 	}

@@ -114,50 +114,45 @@ Every command takes the flags and variables below; "sluice COMMAND --help" adds 
 // run runs a command and returns its exit code. It returns when ctx ends or a
 // signal comes, after what was begun has ended.
 //
-// The command is the first argument that is not a flag. Without one the gateway is started.
+// The command is the first argument that is not a flag.
 func run(ctx context.Context, args []string, p program) int {
 	name := ""
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
 		name, args = args[0], args[1:]
 	}
-	switch name {
-	case "":
-		return p.serve(ctx, args)
-	case "ask":
-		return p.ask(ctx, args)
-	case "todo-server":
-		return p.todoServer(ctx, args)
-	case "gemini-sim":
-		return p.geminiSim(ctx, args)
-	case "loadtest":
-		return p.loadtest(ctx, args)
-	case "healthcheck":
-		return p.healthcheck(ctx, args)
-	case "doctor":
-		return p.doctor(ctx, args)
-	case "eval":
-		return p.eval(ctx, args)
-	case "format":
-		return p.format(args)
-	case "config":
-		return p.configFile(args)
-	case "workflow":
-		return p.workflow(ctx, args)
-	case "export":
-		return p.export(ctx, args)
-	case "retention":
-		return p.retention(ctx, args)
-	case "replay":
-		return p.replay(ctx, args)
-	case "version":
-		fmt.Fprintln(p.stdout, version)
-		return exitOK
-	case "help":
-		p.help(p.stdout, settings.Loader())
-		return exitOK
+	if command, ok := p.commands()[name]; ok {
+		return command(ctx, args)
 	}
 	fmt.Fprintf(p.stderr, "sluice: there is no command %q; see sluice help\n", name)
 	return exitUsage
+}
+
+// commands returns what runs for each name. No name at all is the gateway.
+func (p program) commands() map[string]func(context.Context, []string) int {
+	return map[string]func(context.Context, []string) int{
+		"":            p.serve,
+		"ask":         p.ask,
+		"todo-server": p.todoServer,
+		"gemini-sim":  p.geminiSim,
+		"loadtest":    p.loadtest,
+		"healthcheck": p.healthcheck,
+		"doctor":      p.doctor,
+		"eval":        p.eval,
+		"format":      p.format,
+		"config":      func(_ context.Context, args []string) int { return p.configFile(args) },
+		"workflow":    p.workflow,
+		"export":      p.export,
+		"retention":   p.retention,
+		"replay":      p.replay,
+		"version": func(context.Context, []string) int {
+			fmt.Fprintln(p.stdout, version)
+			return exitOK
+		},
+		"help": func(context.Context, []string) int {
+			p.help(p.stdout, settings.Loader())
+			return exitOK
+		},
+	}
 }
 
 // help prints the commands, and all settings of the one that l belongs to.

@@ -77,7 +77,7 @@ func (p program) refuse(err error) int {
 //
 // stdout is the log's; what is for a person goes to stderr.
 func (p program) serve(ctx context.Context, args []string) int {
-	defer outliveReaders()()
+	defer process.OutliveReaders()()
 	var file settings.File
 	l := settings.LoaderWith(&file)
 	cfg, err := p.read(l, args)

@@ -14,6 +14,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/gateway"
+	"sluice/internal/process"
 	"sluice/internal/providers"
 	"sluice/internal/settings"
 	"sluice/sim/geminisim"
@@ -123,7 +124,7 @@ func (p program) untilSignal(ctx context.Context) (context.Context, context.Canc
 // Replies get lastBytes to end; then connections are closed. There is no other limit of
 // time than for headers, as streams are long.
 func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, what, path string) int {
-	defer outliveReaders()()
+	defer process.OutliveReaders()()
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice: SLUICE_ADDR: %v\n", err)

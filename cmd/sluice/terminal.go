@@ -37,15 +37,7 @@ func (v *screen) show(ev sse.Event, d eventData) error {
 	s := v.style
 	switch ev.Type {
 	case "start":
-		v.team, v.draft = teamView{}, ""
-		note := ""
-		if d.Model == providers.OfflineModel {
-			note = " (a simulator, not Gemini)"
-		}
-		if d.TaskID != "" { // for --resume
-			note += " · " + d.TaskID
-		}
-		return v.line(s.Dim, "model %s%s", d.Model, note)
+		return v.opening(d)
 	case "model":
 		return v.line(s.Yellow, "model %s (%s) in place of %s: %s", d.Model, d.Key, d.Previous, strings.ReplaceAll(d.Reason, "_", " "))
 	case "thinking":
@@ -67,21 +59,39 @@ func (v *screen) show(ev sse.Event, d eventData) error {
 	case "channel_message":
 		return v.message(d)
 	case "response_delta":
-		if !v.inText {
-			fmt.Fprintln(v.out)
-		}
-		v.inText = true
-		if d.AgentID != "" {
-			v.team.speaking = d.AgentID
-		}
-		_, err := io.WriteString(v.out, terminal.Printable(d.Delta))
-		return err
+		return v.text(d)
 	case "error":
 		return v.lineOf(d, s.Red, "%serror: %s (%s)", speaker(d), d.Message, d.ErrorType)
 	case "done":
 		return v.closing(d)
 	}
 	return nil
+}
+
+// opening writes which model answers, and resets what belonged to the turn before.
+func (v *screen) opening(d eventData) error {
+	v.team, v.draft = teamView{}, ""
+	note := ""
+	if d.Model == providers.OfflineModel {
+		note = " (a simulator, not Gemini)"
+	}
+	if d.TaskID != "" { // for --resume
+		note += " · " + d.TaskID
+	}
+	return v.line(v.style.Dim, "model %s%s", d.Model, note)
+}
+
+// text writes a piece of the answer as it comes.
+func (v *screen) text(d eventData) error {
+	if !v.inText {
+		fmt.Fprintln(v.out)
+	}
+	v.inText = true
+	if d.AgentID != "" {
+		v.team.speaking = d.AgentID
+	}
+	_, err := io.WriteString(v.out, terminal.Printable(d.Delta))
+	return err
 }
 
 // tool writes a step of a tool call, a line each.

@@ -1,7 +1,7 @@
 // This file is about one signal. A gateway's log goes to stdout, and what reads that may
 // restart; the gateway must not end with it.
 
-package main
+package process
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// outliveReaders keeps the process alive when who reads its stdout or stderr leaves, as a log
+// OutliveReaders keeps the process alive when who reads its stdout or stderr leaves, as a log
 // shipper does that restarts: otherwise the Go runtime ends a process whose write to one of
 // them meets a pipe without a reader. The write then fails like any other. The function that it
 // returns undoes it.
@@ -17,7 +17,7 @@ import (
 // The signal is taken, not ignored: a child process inherits that a signal is
 // ignored, and the stdio MCP servers shall end as they always do when nobody reads
 // them. Nobody reads the channel either; what has no room in it is dropped.
-func outliveReaders() (undo func()) {
+func OutliveReaders() (undo func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGPIPE)
 	return func() { signal.Stop(c) }
