@@ -27,6 +27,7 @@ package mcpclient
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -137,6 +138,11 @@ func (c *Client) Checkers() []health.Checker {
 		list = append(list, u)
 	}
 	return list
+}
+
+// Connected says whether the sessions with all servers are up.
+func (c *Client) Connected() bool {
+	return !slices.ContainsFunc(c.upstreams, func(u *upstream) bool { return !u.status().Connected })
 }
 
 // Check implements health.Checker.

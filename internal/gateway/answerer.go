@@ -81,7 +81,7 @@ func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error
 		err = r.refuse(req, agent)
 	}
 	if err == nil && by.sum != "" && g.state != nil {
-		err = g.state.runs.admit()
+		err = g.state.runs.Admit()
 	}
 	if err != nil {
 		return nil, 0, err

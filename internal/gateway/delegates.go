@@ -17,7 +17,7 @@ func (g *Gateway) delegates(team []router.AgentSpec, timeout time.Duration, dura
 		cfg.Agents = append(cfg.Agents, delegate.Spec{ID: a.ID, Name: a.Name, Description: a.Description, Timeout: a.Timeout, Delegates: a.Delegates})
 	}
 	if g.state != nil {
-		cfg.Records = sessionRecords{&workflow.SessionRecords{Sessions: g.state.runs.sessions, Durable: durable}}
+		cfg.Records = sessionRecords{&workflow.SessionRecords{Sessions: g.state.runs.Sessions, Durable: durable}}
 	}
 	return delegate.New(cfg)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
+	"sync"
 
 	"sluice/handlers"
 	"sluice/internal/providers"
@@ -62,21 +64,29 @@ func (g *Gateway) AgentsOfRun(ctx context.Context, id string) (map[string]router
 	return agents.specs, nil
 }
 
-// Bounds of runs, and the room of one gateway.
-const (
-	MaxPending = maxPending
-	MaxRuns    = maxRuns
-	MaxWaiting = maxWaiting
-)
-
-// FillRoom occupies the room for runs until the result is called.
+// FillRoom occupies the room for runs; free makes room for one.
 func (g *Gateway) FillRoom() (free func()) {
-	r := g.state.runs
-	for range maxRuns {
-		r.slots <- struct{}{}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for {
+		leave, err := g.state.runs.Enter(ctx)
+		if err != nil {
+			return free
+		}
+		free = leave
 	}
-	return func() { <-r.slots }
 }
 
-// Pending counts the runs that wait for room, with by more of them.
-func (g *Gateway) Pending(by int64) int64 { return g.state.runs.pending.Add(by) }
+// Crowd lets as many wait for room as may, until dismiss is called. There is no room.
+func (g *Gateway) Crowd() (dismiss func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var waiting sync.WaitGroup
+	for g.state.runs.Admit() == nil {
+		waiting.Go(func() { _, _ = g.state.runs.Enter(ctx) })
+		runtime.Gosched()
+	}
+	return func() {
+		cancel()
+		waiting.Wait()
+	}
+}

@@ -149,8 +149,8 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.agent()), g.asking)
 	server := g.serverConfig(log)
 	g.openRoster(cfg)
-	if g.state != nil {
-		g.state.runs.use(g)
+	if g.state != nil && g.cfg.HasFile() {
+		g.state.runs.Use(g.goOn, g.tools.Connected, g.state.tasks.Ready)
 	}
 	g.server = handlers.NewServer(server)
 	g.serve = g.handler()

@@ -3,17 +3,16 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"sluice/agent"
-	"sluice/fault"
+	"sluice/chat"
 	"sluice/internal/providers"
+	"sluice/internal/records"
 	"sluice/router"
-	"sluice/run"
-	"sluice/store"
+	"sluice/stream"
 	"sluice/workflow"
 )
 
@@ -108,30 +107,34 @@ func (g *Gateway) agentsOf(w *workflow.Workflow, r *registry) (*workAgents, erro
 	return g.newWorkAgents(p.Agents, p.Timeout), nil
 }
 
-// flowFor returns what continues with a run that waits. A run that nobody, or not this version
-// of the program, can continue with is refused before its answer is used up.
+// flowFor returns what continues with a run that waits.
 //
-// It claims nothing. The errors are faults that the caller of the answer is shown.
+// The errors are faults that the caller of the answer is shown.
 func (g *Gateway) flowFor(id string) (*answerer, error) {
-	state, err := g.state.runs.Load(context.Background(), id)
-	switch {
-	case errors.Is(err, store.ErrUnavailable):
-		return nil, &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
-	case errors.Is(err, run.ErrVersion):
-		return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "A newer version of the gateway runs this workflow: a gateway of that version takes the answer", Err: err}
-	case errors.Is(err, store.ErrNotFound):
-		return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "The workflow that asked is not there any more", Err: err}
-	case err != nil:
-		return nil, cannotGoOn(err)
+	state, err := g.state.runs.Waiting(context.Background(), id)
+	if err != nil {
+		return nil, err
 	}
 	f, err := g.flowOf(state.Workflow())
 	if err != nil {
-		return nil, cannotGoOn(err)
+		return nil, records.CannotGoOn(err)
 	}
 	return f, nil
 }
 
-// cannotGoOn is said of a run whose records, or whose definition, cannot be used.
-func cannotGoOn(err error) error {
-	return &fault.Error{Type: fault.WorkflowRecovery, Message: "The workflow cannot go on: what it needs is gone", Err: err}
+// goOn is records.Continue. What stands around the run is what stood around it in the
+// process that began it: questions, memory and checks.
+//
+// The registry is that of now: checks and memory follow the file, and the run its
+// definition.
+func (g *Gateway) goOn(r *workflow.Run, req *chat.Request, emitted []stream.Event) (*stream.Frame, error) {
+	flow, err := g.flowOf(r.Workflow())
+	if err != nil {
+		return nil, err
+	}
+	runner, _, err := g.goingOn(flow, r, emitted).forRequest(g.registry.Load(), req, "")
+	if err != nil {
+		return nil, err
+	}
+	return &stream.Frame{Runner: runner, Model: g.Model()}, nil
 }

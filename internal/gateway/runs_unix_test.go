@@ -11,10 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/gateway"
 	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
-	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/task"
@@ -38,8 +36,7 @@ func TestRoomForRuns(t *testing.T) {
 	if reported := <-first; !strings.Contains(reported, "event: start") {
 		t.Errorf("a run that waits for room is told %q", reported)
 	}
-	testnet.Eventually(t, "the run waits for room", func() bool { return f.Pending(0) == 1 })
-	f.Pending(gateway.MaxPending - 1)
+	dismiss := f.Crowd()
 	before, err := in.Tasks(t.Context(), store.Query{User: "ann", Limit: 10})
 	if err != nil || len(before.IDs) != 2 {
 		t.Fatal(err, before.IDs)
@@ -58,7 +55,7 @@ func TestRoomForRuns(t *testing.T) {
 	if err != nil || len(after.IDs) != 2 || wholetest.StateOf(t, in, waits) != task.InputRequired {
 		t.Errorf("%v %v, the one that waits is %s", err, after.IDs, wholetest.StateOf(t, in, waits))
 	}
-	f.Pending(1 - gateway.MaxPending)
+	dismiss()
 	free()
 	if got := <-reply; !strings.Contains(got, `"finish_reason":"approval_required"`) {
 		t.Errorf("when there is room: %s", got)
@@ -88,7 +85,7 @@ func TestRunsThatWaitForOneUser(t *testing.T) {
 	var paid atomic.Int64
 	in := memory.New(memory.Config{})
 	f := wholetest.Over(t, in, fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"))
-	for i := range gateway.MaxWaiting - 1 {
+	for i := range 999 {
 		if err := in.CreateTask(t.Context(), fmt.Sprintf("task_%026d", i), store.Task{Doc: []byte("{}"), Meta: store.Meta{User: "ann", State: task.InputRequired, Created: time.Now()}}, time.Hour); err != nil {
 			t.Fatal(err)
 		}

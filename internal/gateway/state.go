@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/approval"
 	"sluice/breaker"
 	"sluice/config"
 	"sluice/handlers"
@@ -33,7 +34,7 @@ import (
 type state struct {
 	store store.Store
 	tasks *task.Service
-	runs  *runs
+	runs  *records.Runs
 	// memory remembers conversations; nil: nothing does.
 	memory *conversation.Memory
 	parts  []health.Checker
@@ -79,7 +80,7 @@ func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *
 			return nil, err
 		}
 	}
-	s.runs = newRuns(s.store, cfg, m)
+	s.runs = records.NewRuns(records.RunsConfig{Store: s.store, Wait: settings.Of[approval.Config](&cfg).TTL, TTL: cfg.Tasks.TTL, Metrics: m})
 	s.tasks = task.New(task.Config{
 		Store: s.store, Runs: s.runs, Required: settings.Of[store.Config](&cfg).Required, Metrics: m, Log: log,
 		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
@@ -215,7 +216,7 @@ func (s *state) records() handlers.Records {
 	if s == nil {
 		return nil
 	}
-	return records.Records{Runs: s.runs.RunStore, Sessions: s.runs.sessions}
+	return records.Records{Runs: s.runs.RunStore, Sessions: s.runs.Sessions}
 }
 
 // checkers are the parts that readiness looks at. It works on nil: without a
@@ -233,7 +234,7 @@ func (s *state) close() {
 	if s == nil {
 		return
 	}
-	s.runs.close()
+	s.runs.Close()
 	s.tasks.Close()
 	if s.stop != nil {
 		s.stop()

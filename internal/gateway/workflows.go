@@ -91,7 +91,7 @@ func (g *Gateway) goingOn(f *answerer, run *workflow.Run, before []stream.Event)
 func (g *Gateway) flowRunner(w *workflow.Workflow, agents *workAgents) *workflow.Runner {
 	cfg := workflow.Config{Workflow: w, Agents: agents, Tools: workTools{g.toolsOf(toolsOfNodes, g.tools), g}, Asker: agents, Hold: g.hold(), Metrics: g.metrics, Tracer: g.tracer(), ReportLost: g.reportsUnknown}
 	if g.state != nil {
-		cfg.Records, cfg.Load, cfg.Enter = g.state.runs.records, g.state.runs.Load, g.state.runs.enter
+		cfg.Records, cfg.Load, cfg.Enter = g.state.runs.Records, g.state.runs.Load, g.state.runs.Enter
 	}
 	return workflow.New(cfg)
 }

@@ -1,6 +1,7 @@
-// Package records is what a store has of a task in addition to its turns: the checkpoints of
-// a run, and the sessions of sub-agents. It shows them over HTTP, and removes them with their
-// task. Who may see a task was decided before (handlers).
+// Package records is what a store has of a task in addition to its turns: the run of a
+// workflow with its checkpoints, and the sessions of sub-agents. It gives package task the runs
+// to continue with (runs.go), shows records over HTTP and turns over A2A, and removes records
+// with their task. Who may see a task was decided before (handlers).
 package records
 
 import (

@@ -1,0 +1,274 @@
+package records
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/approval"
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/run"
+	"sluice/store"
+	"sluice/stream"
+	"sluice/task"
+	"sluice/telemetry/metrics"
+	"sluice/workflow"
+)
+
+// Bounds of a gateway.
+const (
+	maxRuns    = 64   // that run at the same time
+	maxPending = 1000 // that wait to run
+	maxWaiting = 1000 // of one user that wait for a person, on all gateways
+)
+
+// Runs are the runs of workflows that a store keeps: what package task continues with after an
+// answer, after a wait that is over, or after the process that had the run is gone. They bound
+// how many run in one process. A run that cannot be continued ends with a fault that is
+// reported to its task, and is never left half alive.
+//
+// They are made before what continues with runs, and get it by Use. Until then Open returns
+// nothing that is to run, and says that another process may. Use NewRuns.
+type Runs struct {
+	*workflow.RunStore
+	Sessions  *workflow.Sessions
+	continues atomic.Pointer[Continue] // nil while the gateway starts
+
+	store   store.Store
+	slots   chan struct{}
+	pending atomic.Int64
+
+	stop    context.CancelFunc // see Use
+	waiting sync.WaitGroup
+}
+
+// Continue returns what continues with a run; emitted is what its turn has emitted so far. The
+// error wraps workflow.ErrGone.
+type Continue func(r *workflow.Run, req *chat.Request, emitted []stream.Event) (*stream.Frame, error)
+
+// RunsConfig is what Runs are made of.
+type RunsConfig struct {
+	Store store.Store
+	// Wait is how long a person may take over a question that says nothing of that; 0:
+	// approval.DefaultStoreTTL.
+	Wait time.Duration
+	// TTL is how long sessions are stored; 0: task.DefaultTTL.
+	TTL     time.Duration
+	Metrics *metrics.Registry
+}
+
+// NewRuns returns the runs of a store. Nothing is read yet.
+func NewRuns(cfg RunsConfig) *Runs {
+	r := &Runs{store: cfg.Store, slots: make(chan struct{}, maxRuns)}
+	wait := cmp.Or(cfg.Wait, approval.DefaultStoreTTL)
+	r.RunStore = workflow.NewRunStore(workflow.RunStoreConfig{Store: cfg.Store, Wait: wait, Metrics: cfg.Metrics, Room: r.room})
+	r.Sessions = &workflow.Sessions{Store: cfg.Store, TTL: cmp.Or(cfg.TTL, task.DefaultTTL)}
+	cfg.Metrics.GaugeFunc("runs_active", "Runs of workflows that run here.", func() float64 { return float64(len(r.slots)) })
+	cfg.Metrics.GaugeFunc("tasks_waiting", "Runs of workflows that wait for a person, in the whole store.", r.countWaiting)
+	return r
+}
+
+// countWaiting asks the store how many runs wait: no gateway has them in its memory. It
+// returns NaN while the store is unavailable.
+func (r *Runs) countWaiting() float64 {
+	n, err := r.store.CountIndex(context.Background(), store.DueIndex)
+	if err != nil {
+		return math.NaN()
+	}
+	return float64(n)
+}
+
+// room is workflow.RunStoreConfig.Room.
+//
+// It counts tasks page by page and stops at the bound; it is asked once for each wait.
+func (r *Runs) room(ctx context.Context, req *chat.Request) error {
+	q := store.Query{Tenant: req.Principal.Tenant, User: req.Owner(), State: task.InputRequired, Limit: store.MaxPage}
+	for n := 0; ; {
+		page, err := r.store.Tasks(ctx, q)
+		if err != nil {
+			return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; the workflow goes on when it is back", Err: err}
+		}
+		if n += len(page.IDs); n >= maxWaiting {
+			return &fault.Error{Type: fault.WorkflowLimit, Message: "Too many workflows of this user wait for an answer"}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+// How long runs that were taken over wait at the start for servers that do not connect, and
+// how often it is looked whether they have.
+const (
+	toolPatience = 4 * time.Second
+	toolPause    = 20 * time.Millisecond
+)
+
+// Use sets what continues with runs, and calls ready, once the tools are connected: an agent
+// must not find out that it has none because its process has just begun. It waits in a
+// goroutine that Close ends.
+func (r *Runs) Use(by Continue, connected func() bool, ready func()) {
+	ctx, stop := context.WithTimeout(context.Background(), toolPatience)
+	r.stop = stop
+	r.waiting.Go(func() {
+		for !connected() && ctx.Err() == nil {
+			select {
+			case <-time.After(toolPause):
+			case <-ctx.Done():
+			}
+		}
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return
+		}
+		r.continues.Store(&by)
+		ready()
+	})
+}
+
+// Close ends what Use began.
+func (r *Runs) Close() {
+	if r.stop != nil {
+		r.stop()
+		r.waiting.Wait()
+	}
+}
+
+// Open implements task.Runs.
+//
+// nil without an error: the task is no run. task.ErrNotHere leaves it to another process,
+// of a newer version or one that is ready.
+func (r *Runs) Open(ctx context.Context, id string) (task.Run, error) {
+	state, err := r.Load(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, nil
+	case errors.Is(err, store.ErrUnavailable):
+		return nil, err
+	case errors.Is(err, run.ErrVersion):
+		return nil, task.ErrNotHere
+	}
+	by := r.continues.Load()
+	if by == nil {
+		return nil, task.ErrNotHere
+	}
+	switch {
+	case err == nil:
+		return &openRun{Run: state, runs: r, by: *by}, nil
+	case errors.Is(err, store.ErrDamaged), errors.Is(err, workflow.ErrRun), errors.Is(err, workflow.ErrGone):
+		return brokenRun{err}, nil
+	}
+	return nil, err
+}
+
+// Waiting returns a run that waits for an answer. A run that nobody, or not this version of the
+// program, can continue with is refused before its answer is used up.
+//
+// It claims nothing. The errors are faults that the caller of the answer is shown.
+func (r *Runs) Waiting(ctx context.Context, id string) (*workflow.Run, error) {
+	state, err := r.Load(ctx, id)
+	switch {
+	case err == nil:
+		return state, nil
+	case errors.Is(err, store.ErrUnavailable):
+		return nil, &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+	case errors.Is(err, run.ErrVersion):
+		return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "A newer version of the gateway runs this workflow: a gateway of that version takes the answer", Err: err}
+	case errors.Is(err, store.ErrNotFound):
+		return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "The workflow that asked is not there any more", Err: err}
+	}
+	return nil, CannotGoOn(err)
+}
+
+// CannotGoOn is the fault of a run whose records, or whose definition, cannot be used.
+func CannotGoOn(err error) error {
+	return &fault.Error{Type: fault.WorkflowRecovery, Message: "The workflow cannot go on: what it needs is gone", Err: err}
+}
+
+// openRun is a run to be continued here. The Run has TimeOut and Unseen of task.Run.
+type openRun struct {
+	*workflow.Run
+	runs    *Runs
+	by      Continue
+	emitted []stream.Event // in the turn that is continued
+}
+
+// TakeOver implements task.Run.
+func (o *openRun) TakeOver(emitted []stream.Event) []stream.Event {
+	lacks := o.runs.TakeOver(o.Run, emitted)
+	o.emitted = append(emitted, lacks...)
+	return lacks
+}
+
+// Frame implements task.Run.
+func (o *openRun) Frame(ctx context.Context, id, turn string) (*stream.Frame, *chat.Request) {
+	req := o.Request()
+	req.Task, req.Turn = id, turn
+	frame, err := o.by(o.Run, req, o.emitted)
+	if err != nil {
+		return brokenRun{err}.Frame(ctx, id, turn)
+	}
+	return frame, req
+}
+
+// brokenRun is a run that nobody can continue with.
+//
+// Its frame runs nothing and ends with the fault, so that the task is closed in the usual
+// way.
+type brokenRun struct{ err error }
+
+func (brokenRun) TakeOver([]stream.Event) []stream.Event { return nil }
+func (brokenRun) TimeOut(time.Time)                      {}
+func (brokenRun) Unseen() bool                           { return false }
+
+func (b brokenRun) Frame(context.Context, string, string) (*stream.Frame, *chat.Request) {
+	return &stream.Frame{Runner: b}, new(chat.Request)
+}
+
+// Run implements stream.Runner.
+func (b brokenRun) Run(context.Context, *chat.Request, stream.Sink) (stream.Result, error) {
+	return stream.Result{}, CannotGoOn(b.err)
+}
+
+// Records is workflow.Config.Records: a run whose turn is not stored cannot begin.
+func (r *Runs) Records(ctx context.Context, run *workflow.Run) (workflow.Records, error) {
+	if !strings.HasPrefix(run.Header.ID, chat.TaskPrefix) {
+		return nil, nil
+	}
+	return r.RunStore.Records(ctx, run)
+}
+
+// Admit refuses a run, or an answer to one, before anything of it is stored: too many wait.
+// Those that were admitted at the same time may be some more.
+func (r *Runs) Admit() error {
+	if r.pending.Load() < maxPending {
+		return nil
+	}
+	return &fault.Error{Type: fault.Overloaded, Message: "Too many workflows wait to run; try again in a moment"}
+}
+
+// Enter is workflow.Config.Enter. A run that was accepted, or taken over, is not refused.
+//
+// The slot is given back by leave, which must be called once. The error is the cause of
+// ctx.
+func (r *Runs) Enter(ctx context.Context) (leave func(), err error) {
+	leave = func() { <-r.slots }
+	select {
+	case r.slots <- struct{}{}:
+		return leave, nil
+	default:
+	}
+	r.pending.Add(1)
+	defer r.pending.Add(-1)
+	select {
+	case r.slots <- struct{}{}:
+		return leave, nil
+	case <-ctx.Done():
+		return nil, fault.Cause(ctx)
+	}
+}
