@@ -197,6 +197,111 @@ func TestLinesServerAsksTooMuch(t *testing.T) {
 	})
 }
 
+// A server's own requests are answered by the handler; what it cannot answer, and what nobody
+// does, is not supported. Notifications go to theirs.
+func TestLinesServerSpeaksFirst(t *testing.T) {
+	t.Parallel()
+	const refused = `{"jsonrpc":"2.0","id":"q","error":{"code":-32601,"message":"not supported"}}`
+	for name, tt := range map[string]struct {
+		handler transport.RequestHandler
+		want    string
+	}{
+		"an answer": {func(_ context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+			return transport.NewJSONRPCResultResponse(req.ID, []byte(`"`+req.Method+`"`)), nil
+		}, `{"jsonrpc":"2.0","id":"q","result":"ping"}`},
+		"an error": {func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+			return nil, errors.New("boom")
+		}, refused},
+		"nothing": {func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) { return nil, nil }, refused},
+		"nobody":  {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPeer(t)
+				var methods []string
+				p.l.SetNotificationHandler(func(n mcp.JSONRPCNotification) { methods = append(methods, n.Method) })
+				p.l.SetRequestHandler(tt.handler)
+				fmt.Fprintln(p.out, `{"jsonrpc":"2.0","method":"notifications/message"}`)
+				fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":"q","method":"ping"}`)
+				if tt.want != "" {
+					if got := strings.TrimSpace(p.read(t)); got != tt.want {
+						t.Errorf("answered %s, want %s", got, tt.want)
+					}
+				}
+				fmt.Fprintln(p.out, `{"jsonrpc":"2.0","method":"notifications/end"}`)
+				synctest.Wait()
+				if got := strings.Join(methods, " "); got != "notifications/message notifications/end" {
+					t.Errorf("notified of %s", got)
+				}
+			})
+		})
+	}
+}
+
+// A notification is sent when it is handed over, and one of a caller that has left is not.
+func TestLinesSendNotification(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		note := mcp.JSONRPCNotification{JSONRPC: "2.0", Notification: mcp.Notification{Method: "notifications/initialized"}}
+		if err := p.l.SendNotification(t.Context(), note); err != nil {
+			t.Error(err)
+		}
+		if got := p.read(t); got != `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n" {
+			t.Errorf("sent %q", got)
+		}
+		left, leave := context.WithCancel(t.Context())
+		leave()
+		if err := p.l.SendNotification(left, note); !NotSent(err) || !errors.Is(err, context.Canceled) {
+			t.Errorf("of one who has left: %v", err)
+		}
+		if _, _, err := p.ask(left, 1); !NotSent(err) || !errors.Is(err, context.Canceled) {
+			t.Errorf("a request of one who has left: %v", err)
+		}
+		if p.l.GetSessionId() != "" {
+			t.Error("a pipe names a session")
+		}
+	})
+}
+
+// A frame whose caller has withdrawn while it waited is left out, and the next is not.
+func TestLinesWithdrawnFrameIsNotWritten(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	x := NewCall()
+	x.Withdraw()
+	for _, f := range []*frame{
+		{data: []byte("one\n"), x: x, done: make(chan struct{})},
+		{data: []byte("two\n"), x: NewCall(), done: make(chan struct{})},
+	} {
+		if err := f.write(&b); err != nil {
+			t.Error(err)
+		}
+		<-f.done
+	}
+	if b.String() != "two\n" {
+		t.Errorf("written: %q", b.String())
+	}
+}
+
+// The transport of a group that has stopped does not start, and Close ends the other side once.
+func TestLinesOfAStoppedGroup(t *testing.T) {
+	t.Parallel()
+	in, out := io.Pipe()
+	g, stops := &Group{}, 0
+	g.Stop(0)
+	l := newLines(in, out, g, time.Second, func() { stops++ })
+	if err := l.Start(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("it started: %v", err)
+	}
+	l.Close()
+	l.Close()
+	if stops != 1 {
+		t.Errorf("the other side was ended %d times", stops)
+	}
+}
+
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -62,6 +62,65 @@ func TestLongListOverAPipeIsCut(t *testing.T) {
 	})
 }
 
+// A page adds what there is room for; the cursor leads on until the list is full or cut.
+func TestListOfPages(t *testing.T) {
+	t.Parallel()
+	tools := slices.Repeat([]json.RawMessage{json.RawMessage(`{}`)}, MaxTools+3)
+	for name, tt := range map[string]struct {
+		before     List
+		page       int
+		cursor     string
+		wantCursor string
+		wantLeft   int
+		missing    string
+	}{
+		"the only one":         {List{}, 2, "", "", 0, ""},
+		"one of several":       {List{}, 2, "c", "c", 0, ""},
+		"the last that fits":   {List{Tools: tools[:MaxTools-2]}, 2, "", "", 0, ""},
+		"full, with others":    {List{Tools: tools[:MaxTools-2]}, 2, "c", "", 0, "the list of tools is too long: only the first 1000 are read"},
+		"more than fit":        {List{}, MaxTools + 3, "", "", 3, "the list of tools is too long: only the first 1000 are read"},
+		"one that was cut":     {List{more: true}, 2, "c", "", 0, "the list of tools is too long: only the first 2 are read"},
+		"the 99th":             {List{pages: maxPages - 2}, 2, "c", "c", 0, ""},
+		"the 100th":            {List{pages: maxPages - 1}, 2, "c", "", 0, "the list of tools is too long: only the first 2 are read"},
+		"beyond so many bytes": {List{bytes: maxListBytes - 10}, 2, "c", "", 0, "the list of tools is too long: only the first 2 are read"},
+		"below so many bytes":  {List{bytes: maxListBytes - 11}, 2, "c", "c", 0, ""},
+	} {
+		l := tt.before
+		cursor, err := l.add(tools[:tt.page], 10, tt.cursor)
+		if err != nil || cursor != tt.wantCursor || l.Left != tt.wantLeft || l.Missing() != tt.missing {
+			t.Errorf("%s: cursor %q, left %d, %q, %v", name, cursor, l.Left, l.Missing(), err)
+		}
+	}
+}
+
+// Of the beginning of a response the whole tools are read, wherever it ends and whatever stands
+// before them.
+func TestCutMessage(t *testing.T) {
+	t.Parallel()
+	for head, want := range map[string]string{
+		`{"id":1,"result":{"tools":[{"a":1},{"b":2},{"c`:              `1 [{"a":1} {"b":2}]`,
+		`{"id":"x","result":{"tools":[{"a":1}]`:                       `"x" [{"a":1}]`,
+		`{"jsonrpc":"2.0","result":{"_meta":[1,{}],"tools":[{"a":1},`: ` [{"a":1}]`,
+		`{"id":1,"id":2,"result":{"tools":[{"a":"` + "\xff" + `"},`:   "2 [{\"a\":\"\xff\"}]",
+		`{"id":1,"result":{"tools":[{"a`:                              `1 []`,
+		`{"id":1,"result":{"tools":{"a":1}`:                           `1 []`,
+		`{"id":1,"result":{"other":{"tools":[{"a":1}]}}`:              `1 []`,
+		`{"id":1,"result":{"other":[`:                                 `1 []`,
+		`{"id":1,"result":[{"tools":[{"a":1}]`:                        `1 []`,
+		`{"id":1,"tools":[{"a":1}]}`:                                  ` []`,
+		`{"id":`:                                                      ` []`,
+		`{"other":[`:                                                  ` []`,
+		`[{"id":1,"result":{"tools":[{"a":1}]`:                        ` []`,
+		`{"res`:                                                       ` []`,
+		``:                                                            ` []`,
+	} {
+		id, page := cutMessage([]byte(head))
+		if got := fmt.Sprintf("%s %s", id, page.Tools); got != want {
+			t.Errorf("%s: got %s, want %s", head, got, want)
+		}
+	}
+}
+
 // Whatever a page looks like, what is kept of its beginning are tools of it.
 func FuzzCutMessage(f *testing.F) {
 	whole := `{"jsonrpc":"2.0","id":1,"result":{"_meta":{"a":[1]},"tools":[{"name":"a"},{"name":"b"}],"nextCursor":"2"}}`
