@@ -73,7 +73,7 @@ type Config struct {
 	Role string
 	// Location is the time zone of requests that name none; nil means UTC.
 	Location *time.Location
-	// MaxSteps is how many model calls a turn may have; 0 means DefaultMaxSteps. On
+	// MaxSteps is how many model calls a turn may have; 0 means defaultMaxSteps. On
 	// the last one the model must answer without tools.
 	MaxSteps int
 	// Temperature and MaxTokens are asked for with each model call; their zero values

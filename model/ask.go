@@ -20,7 +20,7 @@ const defaultAskAttempts = 3
 
 // AskOptions say how a structured answer is asked for. The zero value works.
 type AskOptions struct {
-	// Attempts is how often the model is asked, at most; 0 means DefaultAskAttempts.
+	// Attempts is how often the model is asked, at most; 0 means defaultAskAttempts.
 	Attempts int
 	// Lenient finds members whose names have other capitals, and takes texts for numbers
 	// where the schema wants numbers.

@@ -204,3 +204,6 @@ func turn(ctx context.Context, r stream.Runner, req *chat.Request) (*log, error)
 	frame := stream.Frame{Runner: r}
 	return l, frame.Run(ctx, req, l)
 }
+
+// askable are the facts of a turn in which a person can be asked.
+func askable() chat.Facts { return chat.Facts{Ask: func(*chat.Paused) string { return "" }} }

@@ -102,9 +102,6 @@ func runStore(s store.Store) *workflow.RunStore {
 
 const runID = "task_1"
 
-// askable are the facts of a turn in which a person can be asked.
-func askable() chat.Facts { return chat.Facts{Ask: func(*chat.Paused) string { return "" }} }
-
 // runPair begins a run, or continues with one that was read.
 func runPair(t *testing.T, rs *workflow.RunStore, w *workflow.Workflow, run *workflow.Run) stream.Result {
 	t.Helper()

@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strings"
-	"syscall"
-	"testing"
 	"time"
 
 	"sluice/breaker"
 	"sluice/model"
-	"sluice/store/redis/redistest"
 )
 
 // Canned answers for two models: "down" always fails, all others say Hi.
@@ -39,45 +35,6 @@ func ChatSpec(key, endpoint string, fallback ...string) model.Spec {
 		Key: key, Provider: model.OpenAI, API: model.ChatAPI, Endpoint: endpoint, Model: "m", First: time.Minute, Idle: time.Minute,
 		Breaker: breaker.Config{Failures: 1, Recovery: time.Hour, HalfOpenCalls: 1}, Fallback: fallback, FallbackOn: model.DefaultFallbackOn(),
 	}
-}
-
-// StoreFor returns a value of SLUICE_STORE, behind which is a store that ends with the
-// benchmark.
-func StoreFor(b *testing.B, kind string) string {
-	b.Helper()
-	switch kind {
-	case "redis":
-		return "unix://" + redistest.Start(b, "redis-server", false).Socket
-	case "sqlite":
-		return "sqlite:" + filepath.Join(b.TempDir(), "state.db")
-	}
-	return kind
-}
-
-// Alternate runs two things in turns and reports their CPU times as a ratio, which holds
-// on a busy machine, too. The server's share is in both. Which one is first changes: the
-// second one of a pair pays for what the first one left to collect, and a thing alongside
-// itself was 1.08 times as dear.
-func Alternate(b *testing.B, reference, measured func()) {
-	var ref, own time.Duration
-	turn := func(run func(), spent *time.Duration) {
-		began := SpentCPU(b)
-		run()
-		*spent += SpentCPU(b) - began
-	}
-	for i := 0; b.Loop(); i++ {
-		if i%2 == 0 {
-			turn(reference, &ref)
-			turn(measured, &own)
-		} else {
-			turn(measured, &own)
-			turn(reference, &ref)
-		}
-	}
-	b.ReportMetric(float64(ref)/float64(b.N), "plain-cpu-ns/op")
-	b.ReportMetric(float64(own)/float64(b.N), "cpu-ns/op")
-	b.ReportMetric(float64(own)/float64(ref), "x-plain")
-	b.ReportMetric(0, "ns/op")
 }
 
 // CannedTeam is a model without a network: a decision where a schema is asked for, else an
@@ -109,15 +66,6 @@ func (c *CannedTeam) RoundTrip(r *http.Request) (*http.Response, error) {
 		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(bytes.NewReader(text)),
 	}, nil
-}
-
-// SpentCPU is what the process has used so far, which a busy machine does not change.
-func SpentCPU(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // GeminiSays answers each request of Gemini's with a text in ten pieces.
