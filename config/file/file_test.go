@@ -200,6 +200,120 @@ func TestScalars(t *testing.T) {
 	}
 }
 
+// What is at a bound of a file is accepted; what is above is among the bad files.
+func TestFilesAtTheBounds(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		"1 MiB":       "other: {}\n" + strings.Repeat("#", 1<<20-10),
+		"a BOM":       "\ufeffother: {}\n",
+		"64 levels":   "other: " + strings.Repeat("{a: ", 63) + "1" + strings.Repeat("}", 63),
+		"a key":       "other: {\"" + strings.Repeat("k", 1024) + "\": 1}",
+		"10,000 keys": "other:\n" + keys(9_989),
+		"a number":    "other: {v: " + strings.Repeat("9", 64) + "}",
+		"line ends":   "other:\r\n  a: b\r\n",
+		"marks":       "---\nother: {}\n...\n",
+		"a tab":       "other: {}\t# a comment\n",
+	} {
+		if got := read(content, nil, nil); got != nil {
+			t.Errorf("%s: %.200q", name, got)
+		}
+	}
+	for name, content := range map[string]string{
+		"10,001 keys": "other:\n" + keys(9_990),
+		"65 levels":   "other: " + strings.Repeat("{a: ", 65) + "1" + strings.Repeat("}", 65),
+		"a BOM twice": "\ufeff\ufeffother: {}\n",
+		"DEL":         "other: {a: \x7f}\n",
+		"C1":          "other: {a: \u0081}\n",
+	} {
+		if got := read(content, nil, nil); len(got) != 1 {
+			t.Errorf("%s: %.200q", name, got)
+		}
+	}
+}
+
+// keys are n members of ten objects, which are members themselves.
+func keys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i%1000 == 0 {
+			fmt.Fprintf(&b, "  o%d:\n", i)
+		}
+		fmt.Fprintf(&b, "    k%d: 1\n", i)
+	}
+	return b.String()
+}
+
+// An anchor may come again: an alias means the last before it. Aliases stand for 10,000 values
+// together.
+func TestAliasesMeanTheLastAnchor(t *testing.T) {
+	t.Parallel()
+	var got string
+	use := func(content string) []string {
+		table := file.Table{{Name: "other", Schema: `{"type":"object"}`, Read: func(n *file.Node) { got = string(n.JSON()) }}}
+		var lines []string
+		for _, f := range table.Read("f", []byte(content), config.Sources{Lookup: configtest.World{}.Lookup}).Faults {
+			lines = append(lines, f.Name+" "+f.Message)
+		}
+		return lines
+	}
+	if faults := use("other: {a: &x 1, b: *x, c: &x 2, d: *x}"); faults != nil || got != `{"a":1,"b":1,"c":2,"d":2}` {
+		t.Errorf("got %s, %q", got, faults)
+	}
+	items := strings.TrimSuffix(strings.Repeat("1, ", 99), ", ") // 100 values with the list
+	aliases := func(n int) string { return strings.TrimSuffix(strings.Repeat("*x, ", n), ", ") }
+	if faults := use("other: {a: &x [" + items + "], b: [" + aliases(100) + "]}"); faults != nil {
+		t.Errorf("10,000 values: %q", faults)
+	}
+	if faults := use("other: {a: &x [" + items + "], b: [" + aliases(101) + "]}"); len(faults) != 1 || !strings.HasSuffix(faults[0], "the file's aliases stand for more than 10,000 values") {
+		t.Errorf("10,100 values: %q", faults)
+	}
+}
+
+// A key is the text that stands there, whatever YAML would read it as; one that is no text is
+// not accepted.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"5": `"5"`, "1.50": `"1.50"`, "true": `"true"`, "null": `"null"`, "~": `"~"`, ".inf": `".inf"`, "'a b'": `"a b"`, `"\u00e9"`: `"é"`,
+	} {
+		var got string
+		table := file.Table{{Name: "other", Schema: `{}`, Read: func(n *file.Node) { got = string(n.JSON()) }}}
+		if r := table.Read("f", []byte("other: {"+key+": 1}"), config.Sources{Lookup: configtest.World{}.Lookup}); got != "{"+want+":1}" || r.Faults != nil {
+			t.Errorf("%s: got %s (%v)", key, got, r.Faults)
+		}
+	}
+	for content, want := range map[string]string{
+		"other: {a: 1, 'a': 2}":      "f.yaml:1:15: /other/a: is given twice",
+		"other: {a: 1}\nother: {}\n": "f.yaml:2:1: /other: is given twice",
+	} {
+		if got := read(content, nil, nil); len(got) != 1 || got[0] != want {
+			t.Errorf("%q: got %q, want %q", content, got, want)
+		}
+	}
+}
+
+// What stands behind ${ is judged by its form, and its default is a text of its own.
+func TestVariables(t *testing.T) {
+	t.Parallel()
+	const form = "${ must be followed by a variable's name and }, or :- and a default between them; write $$ for a plain $"
+	env := map[string]string{"A": "1", "B_2": "${A}", "E": ""}
+	for text, want := range map[string]string{
+		"${A}${A}": "11", "$A": "$A", "a$": "a$", "$": "$", "$}": "$}", "$$": "$", "$$$": "$$", "${B_2}": "${A}",
+		"${E}": "", "${E:-x}": "x", "${A:-x}": "1", "${NO:-a:-b}": "a:-b", "${NO:-$$}": "$$", "${NO:- x }": " x ",
+		"${}": form, "${A": form, "${A-x}": form, "${1A}": form, "${ A }": form, "${A:x}": form, "${:-x}": form,
+		"${NO}": "the variable NO is not set", "${NO}${NO2}": "the variable NO2 is not set",
+	} {
+		var got string
+		table := file.Table{{Name: "other", Schema: `{}`, Read: func(n *file.Node) { got, _ = n.Get("v").Text() }}}
+		for _, f := range table.Read("f", []byte("other: {v: '"+text+"'}"), config.Sources{Lookup: configtest.World{Env: env}.Lookup}).Faults {
+			got += strings.TrimPrefix(f.Message, "/other/v: ")
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{"things:\n  a: {text: x}\n", `{"things": {"a": {"text": "${A}"}}}`, "a: &a [*a]", "a: }", "? x\n: y", "a: |\n  b", "'a': \"b\"", "a:\n- b\n-\n", "{a, b}", "- : x", "[a: b]"} {
 		f.Add(s)

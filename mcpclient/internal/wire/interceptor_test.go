@@ -121,6 +121,13 @@ func TestServerErrors(t *testing.T) {
 		if _, err = request(t.Context(), ic, x, mcp.MethodToolsCall); err != nil || x.RPC != nil {
 			t.Errorf("%s: the next answer still has the error %v, %v", name, x.RPC, err)
 		}
+		x.RPC, x.NeedsInput = details, true
+		ic.Interface = &conn{answer: func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+			return nil, ErrExpired
+		}}
+		if _, err = request(t.Context(), ic, x, mcp.MethodToolsCall); !errors.Is(err, ErrExpired) || x.RPC != nil || x.NeedsInput {
+			t.Errorf("%s: a request without an answer still has the error %v, %v", name, x.RPC, err)
+		}
 	}
 }
 

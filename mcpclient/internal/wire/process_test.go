@@ -21,14 +21,16 @@ import (
 	"sluice/redact"
 )
 
+// environment is that of a child which finds its commands.
+func environment() []string { return []string{"PATH=" + os.Getenv("PATH"), "TOKEN=s3cret-token"} }
+
 // child starts a script of the shell as a server, and returns its transport, its group, and
 // what the loss of the connection is reported to.
-func child(t *testing.T, script string, log zerolog.Logger) (transport.Interface, *Group, <-chan error) {
+func child(t *testing.T, script string, env []string) (transport.Interface, *Group, <-chan error) {
 	g, lost := NewGroup(zerolog.Nop()), make(chan error, 1)
 	closed := make(chan struct{})
 	conn, err := Child(Session{Group: g, Closed: closed, Lost: func(err error) { lost <- err }}, Command{
-		Name: "sh", Args: []string{"-c", script}, Env: []string{"PATH=" + os.Getenv("PATH"), "TOKEN=s3cret-token"},
-		Server: "files", Log: log, Hide: redact.New([]string{"s3cret-token"}),
+		Name: "/bin/sh", Args: []string{"-c", script}, Env: env, Log: zerolog.Nop(), Hide: redact.New(nil),
 	}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -53,10 +55,14 @@ func ping(ctx context.Context, conn transport.Interface) (*transport.JSONRPCResp
 // A child has the environment that its server was given and nothing of ours.
 func TestChildHasItsOwnEnvironment(t *testing.T) {
 	t.Setenv("SLUICE_OF_OURS", "ours")
-	conn, _, _ := child(t, `read line; echo "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"token\":\"$TOKEN\",\"ours\":\"$SLUICE_OF_OURS\"}}"; read line`, zerolog.Nop())
-	resp, err := ping(t.Context(), conn)
-	if err != nil || string(resp.Result) != `{"token":"s3cret-token","ours":""}` {
-		t.Errorf("got %v, %v", resp, err)
+	for want, env := range map[string][]string{
+		`{"token":"s3cret-token","ours":""}`: environment(),
+		`{"token":"","ours":""}`:             nil,
+	} {
+		conn, _, _ := child(t, `read line; echo "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"token\":\"$TOKEN\",\"ours\":\"$SLUICE_OF_OURS\"}}"; read line`, env)
+		if resp, err := ping(t.Context(), conn); err != nil || string(resp.Result) != want {
+			t.Errorf("got %v, %v, want %s", resp, err, want)
+		}
 	}
 }
 
@@ -64,7 +70,7 @@ func TestChildHasItsOwnEnvironment(t *testing.T) {
 // reported.
 func TestLastWordsOfAChild(t *testing.T) {
 	t.Parallel()
-	conn, _, lost := child(t, `read line; echo '{"jsonrpc":"2.0","id":1,"result":{}}'; exit 1`, zerolog.Nop())
+	conn, _, lost := child(t, `read line; echo '{"jsonrpc":"2.0","id":1,"result":{}}'; exit 1`, environment())
 	if resp, err := ping(t.Context(), conn); err != nil || string(resp.Result) != `{}` {
 		t.Errorf("got %v, %v", resp, err)
 	}
@@ -79,7 +85,7 @@ func TestLastWordsOfAChild(t *testing.T) {
 // A child that ends with a call under way may have carried it out.
 func TestChildThatEndsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	conn, _, _ := child(t, `read line`, zerolog.Nop())
+	conn, _, _ := child(t, `read line`, environment())
 	if _, err := ping(t.Context(), conn); !BrokeOff(err) || !errors.Is(err, errEnded) {
 		t.Errorf("got %v", err)
 	}
@@ -130,7 +136,7 @@ func TestStderrOfAChild(t *testing.T) {
 // started; once the group is forced it gets no time at all.
 func TestForcedChildDies(t *testing.T) {
 	t.Parallel()
-	conn, g, _ := child(t, `trap "" TERM; echo '{"jsonrpc":"2.0","method":"up"}'; while :; do sleep 600; done`, zerolog.Nop())
+	conn, g, _ := child(t, `trap "" TERM; echo '{"jsonrpc":"2.0","method":"up"}'; while :; do sleep 600; done`, environment())
 	began := time.Now()
 	g.Force()
 	g.Force() // it may come twice
