@@ -39,7 +39,7 @@ type layer struct {
 	why    string
 }
 
-// layers is the table. The last rows stand alongside it.
+// layers is the table. The last rows stand next to it.
 func layers() []layer {
 	return []layer{
 		{"internal/check", ground, nil, "rules for texts, which read alike wherever they are asked"},

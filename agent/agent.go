@@ -135,7 +135,7 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (r
 }
 
 // conclude fills in the result of a turn, which was paused with p unless that is nil. It
-// is not part of Run, whose frame would else hold a second Result while the turn runs: see
+// is not part of Run, whose frame would otherwise hold a second Result while the turn runs: see
 // docs/performance.md about the stack of an open stream.
 func (t *turn) conclude(result *stream.Result, p *chat.Paused, made bool) {
 	*result = t.state.result()
@@ -150,7 +150,7 @@ func (t *turn) conclude(result *stream.Result, p *chat.Paused, made bool) {
 }
 
 // Begin returns the State of a turn that has not asked the model yet, or of the one that
-// req.Resumed continues with. It emits which tools cannot be used.
+// req.Resumed continues with. It reports which tools cannot be used.
 func (a *Agent) Begin(ctx context.Context, req *chat.Request, sink stream.Sink) (State, error) {
 	t := a.turn(ctx, sink)
 	err := t.enter(req)

@@ -93,7 +93,7 @@ func TestNothingRunsAfterALostSubstitute(t *testing.T) {
 	}
 }
 
-// The results keep the order of the calls, and a substitute runs alongside the others.
+// The results keep the order of the calls, and a substitute runs at the same time as the others.
 func TestSubstituteNextToOtherCalls(t *testing.T) {
 	t.Parallel()
 	tools := &tool.Set{Specs: append([]tool.Spec{{Name: "slow", Server: "two"}}, searchAndLookup.Specs...)}

@@ -24,7 +24,7 @@ type Inner struct {
 // wait as well.
 const maxInner = 64
 
-// Emit emits an event, which may be kept: it is emitted by the goroutine of the turn.
+// Emit passes an event, which may be retained, to the goroutine of the turn, which emits it.
 func (i *Inner) Emit(ev stream.Event) {
 	select {
 	case i.events <- ev:

@@ -12,7 +12,7 @@ import (
 	"sluice/tool"
 )
 
-// reads is a call for part of a message, with what goes back alongside it.
+// reads is a call for part of a message, with what goes back with it.
 func reads(id, signature, kept string) chat.Part {
 	return chat.Part{Call: &tool.Call{ID: id, Name: "read", Arguments: []byte(`{}`)}, Signature: signature, Kept: kept}
 }

@@ -88,7 +88,7 @@ func refusalOfRejected(c tool.Call) error {
 	return refusal(c, "the user has not allowed this call", "Do not repeat it; do without it, or tell the user.")
 }
 
-// refusalOfLost is reported to the model in place of a call whose first outcome nobody knows.
+// refusalOfLost is what the model receives in place of a call whose first outcome nobody knows.
 // To run it again could do a thing twice.
 func refusalOfLost(c tool.Call) error {
 	return refusal(c, "the same call was sent before and its outcome is unknown", "It must not be repeated; tell the user.")
@@ -101,7 +101,7 @@ func (l *ledger) lose(key string) {
 	}
 }
 
-// refusal says why a call does not run, and informs the model what to do instead.
+// refusal says why a call does not run, and what the model is to do instead.
 func refusal(c tool.Call, why, instead string) error {
 	return &fault.Error{
 		Type:     fault.ToolFailed,

@@ -17,8 +17,8 @@ type silent struct{}
 func (silent) Emit(stream.Event) error { return nil }
 func (silent) Flush() error            { return nil }
 
-// What an agent did is reported to who remembers it, with the origin of each message: that of
-// the agent, unless another model stood in for its own. Nobody else is informed.
+// What an agent did is reported to the part that remembers it, with the origin of each message:
+// that of the agent, unless another model stood in for its own. Nothing else receives it.
 func TestMade(t *testing.T) {
 	t.Parallel()
 	origin := agent.Origin("a", "k", "m")

@@ -148,8 +148,8 @@ func (t *turn) forbid(c *OpenCall) {
 	t.note(key, chat.CallRejected)
 }
 
-// modified returns the result of a call whose arguments a person has changed: the model
-// is informed, behind the result, with which ones it ran.
+// modified returns the result of a call whose arguments a person has changed: behind the result
+// the model reads with which ones it ran.
 func modified(r *tool.Result, args jsontext.Value) *tool.Result {
 	return remarked(r, fmt.Sprintf("The user changed the arguments; the call was made with %s", args))
 }

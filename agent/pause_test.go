@@ -18,7 +18,7 @@ import (
 // held asks about every call of add.
 var held = agent.Config{Hold: func(c tool.Call, spec *tool.Spec) bool { return c.Name == "add" && spec != nil }}
 
-// asking runs an agent and answers what it asks: put is informed of it, and decides.
+// asking runs an agent and answers what it asks: put receives the question, and decides.
 type asking struct {
 	*agent.Agent
 	put    func(*chat.Paused) string

@@ -12,8 +12,8 @@ import (
 // second are enough for any bar, and a tool may report each byte.
 const progressEvery = 200 * time.Millisecond
 
-// mailbox holds the latest report of a call. A report that is not reported in time is
-// overwritten, so a slow client neither blocks the tool nor makes it pile up.
+// mailbox holds the latest report of a call. A report that is not sent in time is overwritten,
+// so a slow client neither blocks the tool nor makes it pile up.
 type mailbox struct {
 	mu     sync.Mutex // guards the fields below
 	latest tool.Progress
@@ -44,7 +44,7 @@ func (m *mailbox) drain() (p tool.Progress, ok bool) {
 	return p, ok
 }
 
-// wake informs the turn's goroutine that there is news. It does not block.
+// wake notifies the turn's goroutine that there is news. It does not block.
 func (c *parallel) wake() {
 	select {
 	case c.news <- struct{}{}:

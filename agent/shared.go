@@ -16,5 +16,5 @@ func (t *turn) refusal(c tool.Call) error {
 	return nil
 }
 
-// note reports all agents of the turn that a call may not be made any more.
+// note lets all agents of the turn know that a call may not be made any more.
 func (t *turn) note(key string, v chat.Verdict) { t.req.Facts.Verdicts.Note(key, v) }

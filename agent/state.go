@@ -88,8 +88,8 @@ const (
 	Waiting  Answer = ""
 	Ran      Answer = "ran"      // it did not wait: Result is what came of it
 	Approved Answer = "approved" // it may run
-	Rejected Answer = "rejected" // a person has not allowed it; Note informs the model why
-	Refused  Answer = "refused"  // nobody could be asked; Note informs the model
+	Rejected Answer = "rejected" // a person has not allowed it; Note says why, to the model
+	Refused  Answer = "refused"  // nobody could be asked; Note says so to the model
 	Supplied Answer = "supplied" // somebody else ran it: Result is what came of it
 	Decided  Answer = "decided"  // about all that waits within it, so it continues
 )
@@ -107,8 +107,8 @@ func (s *State) Waiting() (calls []OpenCall) {
 	return calls
 }
 
-// Silent returns the State without what its agent has said in this turn alongside its calls:
-// for who must not keep an answer before it was checked. It shares its memory with s.
+// Silent returns the State without what its agent has said in this turn next to its calls: for
+// a caller that must not keep an answer before it was checked. It shares its memory with s.
 //
 // Anyone who continues from it gives the model its calls, their signatures and their results,
 // but not those words. A message keeps its calls, and so none is left empty. A part with words

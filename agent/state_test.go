@@ -193,9 +193,9 @@ func TestStoredStateThatCannotBeContinued(t *testing.T) {
 	}
 }
 
-// A silent State has no words of its own turn: the calls, their signatures, what goes back
-// to the model alongside them, and all that was said before the turn stay. The State that it is
-// made of stays as it is, and the text after it begins without a gap.
+// A silent State has no words of its own turn: the calls, their signatures, what goes back to
+// the model with them, and all that was said before the turn stay. The State that it is made of
+// stays as it is, and the text after it begins without a gap.
 func TestSilentState(t *testing.T) {
 	t.Parallel()
 	call := func(id string) chat.Part {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxParallel is how many tools run in one step; the model is informed that the rest were
-	// not executed.
+	// maxParallel is how many tools run in one step; the model reads that the rest were not
+	// executed.
 	maxParallel = 8
 	// maxForModel is how many bytes of a result the model is given.
 	maxForModel = 32 << 10
@@ -37,7 +37,7 @@ type job struct {
 	err     error
 
 	news   mailbox   // what the tool reports of its progress
-	nextAt time.Time // when the next report may be reported; the turn's goroutine alone uses it
+	nextAt time.Time // when the next report may be sent; the turn's goroutine alone uses it
 
 	inner *Inner // what it says about itself; nil: nothing
 	// within is what waits in it for a person; nil: nothing. continued is how it continues that
@@ -296,8 +296,8 @@ func (j *job) forModel() *tool.Result {
 	return r
 }
 
-// capResult cuts what the model gets to maxForModel bytes, and informs it: it can ask for less,
-// which a silent cut would not suggest.
+// capResult cuts what the model gets to maxForModel bytes, and says so in the text: the model
+// can ask for less, which a silent cut would not suggest.
 func capResult(s string) string {
 	head, cut := chat.Truncate(s, maxForModel)
 	if !cut {

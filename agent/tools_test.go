@@ -294,7 +294,7 @@ func TestCallIDs(t *testing.T) {
 	}
 }
 
-// 32 KiB reach the model, cut between two code points, and it is reported; the event has the
+// 32 KiB reach the model, cut between two code points, and the text says so; the event has the
 // whole text, which the encoder shortens.
 func TestResultIsCapped(t *testing.T) {
 	t.Parallel()
@@ -331,8 +331,8 @@ func TestResultIsCapped(t *testing.T) {
 	}
 }
 
-// A tool that panics or fails without a place in the contract ends the turn. What
-// ran alongside it is cut and waited for, and nobody knows what became of it.
+// A tool that panics or fails without a place in the contract ends the turn. What ran at the
+// same time is cut and waited for, and nobody knows what became of it.
 func TestToolBug(t *testing.T) {
 	t.Parallel()
 	for name, bug := range map[string]func() error{

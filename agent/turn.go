@@ -52,8 +52,8 @@ func (t *turn) begin(req *chat.Request) error {
 }
 
 // list learns what can be called in this turn, and says which servers cannot be used. One whose
-// tools can still be called, through their fallbacks, is informed when they are: only then is
-// it known whether the turn misses it.
+// tools can still be called, through their fallbacks, is reported when they are called: only
+// then is it known whether the turn misses it.
 func (t *turn) list() {
 	t.tools = t.available()
 	for _, u := range t.tools.Unavailable {
@@ -89,7 +89,7 @@ func (t *turn) goOn(s State) {
 	}
 }
 
-// resume prepares a turn that continues with s, a State of before.
+// resume prepares a turn that continues with s, an earlier State.
 func (t *turn) resume(s State) error {
 	t.goOn(s)
 	if err := t.over(); err != nil {

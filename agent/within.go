@@ -120,7 +120,7 @@ func (c *OpenCall) decide(d chat.Decision) error {
 }
 
 // RefuseAll closes all calls that wait because nobody can be asked about them, also those
-// within suspended ones: these continue and are informed.
+// within suspended ones: their agents continue and read the refusal.
 func (s *State) RefuseAll(why string) {
 	for i := range s.Open {
 		c := &s.Open[i]

@@ -79,8 +79,8 @@ func TestDecisionsWithinACall(t *testing.T) {
 	}
 }
 
-// Where nobody can be asked all that waits is refused, and the agent within is informed: of
-// earlier decisions nothing is left.
+// Where nobody can be asked all that waits is refused, and the agent within reads the refusal;
+// nothing is left of earlier decisions.
 func TestAllWithinIsRefused(t *testing.T) {
 	t.Parallel()
 	s := suspended()

@@ -164,8 +164,8 @@ func TestA2AApprovalWithoutAStore(t *testing.T) {
 	}
 }
 
-// The task of a user is not decided by a client that is nobody in particular, nor is it said
-// what is asked.
+// The task of a user is not decided by a client that is nobody in particular, and that client
+// does not learn what is asked.
 func TestA2ADoesNotDecideForOthers(t *testing.T) {
 	t.Parallel()
 	f := wholetest.StartFlows(t, "a2a: {enabled: true}\n", map[string]string{"SLUICE_CONFIRM": "writes"})

@@ -177,7 +177,7 @@ func (s *Service) changed(ctx context.Context, r *record, decisions []chat.Decis
 func (a *Accepted) ID() string { return a.record.ID }
 
 // Stored says whether the turn that waits is that of a kept task: then taking up the task
-// is what uses the answer up, and Take does nothing.
+// is what uses the answer up, and Claim does nothing.
 func (a *Accepted) Stored() bool { return a.record.Task != "" }
 
 // Claim uses the token up. Of several answers one succeeds, as far as this process and,

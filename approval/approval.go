@@ -34,8 +34,8 @@ const (
 	DefaultStoreTTL = 24 * time.Hour
 )
 
-// grace is how long a record stays in the store when nobody can answer any more: an
-// answer that comes too late is informed.
+// grace is how long a record stays in the store when nobody can answer any more: an answer that
+// comes too late gets that as its reason.
 const grace = 24 * time.Hour
 
 // maxStored is how many bytes a record in the store may have.

@@ -32,7 +32,7 @@ func waitingFor(f *wholetest.Flow, members string) wholetest.Question {
 	return q
 }
 
-// listedBy returns what a caller receives that waits, page by page.
+// listedBy returns what waits, as a caller receives it, page by page.
 func listedBy(f *wholetest.Flow, query string) []string {
 	f.T.Helper()
 	ids := []string{}
@@ -129,8 +129,8 @@ func TestApprovalsAreListedToThoseWhoMayDecide(t *testing.T) {
 	}
 }
 
-// Anyone who is nobody in particular must name a conversation, so that nobody is informed what
-// waits for all who are nobody in particular.
+// Anyone who is nobody in particular must name a conversation, so that nobody learns what waits
+// for all who are nobody in particular.
 func TestNobodyListsByConversation(t *testing.T) {
 	t.Parallel()
 	f := deciding(t, "owner")

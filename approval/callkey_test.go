@@ -26,7 +26,7 @@ func (b *bank) noteKey(req *mcp.CallToolRequest) {
 	b.keys = append(b.keys, key)
 }
 
-// A token that two gateways take, each of which did not see the other's use, pays twice: by
+// A token that two gateways accept, neither of which saw the other's use, pays twice: by
 // the key of the call the server can know. Another call has another key.
 func TestServersCanRecognizeRepeatedCalls(t *testing.T) {
 	t.Parallel()

@@ -87,7 +87,7 @@ func (d *deciding) oneByOne(a *chat.Answer) {
 	}
 }
 
-// accept takes the decision about a call, whose members stand at a place of the answer.
+// accept reads the decision about a call, whose members stand at a place of the answer.
 func (d *deciding) accept(call *recordedCall, at string, given chat.CallAnswer) {
 	switch {
 	case given.Action != chat.Modify:

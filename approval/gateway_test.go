@@ -397,7 +397,7 @@ func TestChangedToolIsAskedAboutAgain(t *testing.T) {
 	})
 }
 
-// A tool that is gone does not run, and is informed.
+// A tool that is gone does not run: its call fails, and the turn continues.
 func TestToolThatIsGoneDoesNotRun(t *testing.T) {
 	inBank(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// Anyone who, next to named ones may answer a question.
+	// Stands for everybody, next to named people who may answer a question.
 	anyone = "any"
 	owner  = "owner"
 

@@ -46,7 +46,7 @@ type record struct {
 	// Of a node of a workflow that asks.
 	Node string          `json:"node,omitempty"`
 	Fill json.RawMessage `json:"fill,omitempty"` // the schema of what a person may fill in
-	// Approvers may answer, alongside the owner; none are said: the owner alone.
+	// Approvers may answer, besides the owner; empty: the owner alone.
 	Approvers []string   `json:"approvers,omitempty"`
 	Usage     chat.Usage `json:"usage"`
 	// The turn, in the form before the tree.
@@ -54,7 +54,7 @@ type record struct {
 	State json.RawMessage `json:"state,omitempty"`
 	// Trace is the span of the turn that waits; empty: nobody keeps spans.
 	Trace string `json:"trace,omitempty"`
-	// Evidence is what the rest of the answer is checked by, alongside what comes.
+	// Evidence is what the rest of the answer is checked by, together with what comes.
 	Evidence json.RawMessage `json:"evidence,omitempty"`
 
 	waiting *run.Paused // the turn
@@ -174,8 +174,8 @@ func object(args string) jsontext.Value {
 	return jsontext.Value("{}")
 }
 
-// request returns the request of the turn that continues. It is still that of who asked it,
-// also if another one has answered.
+// request returns the request of the turn that continues. It still belongs to the person who
+// asked it, also if another one has answered.
 func (r *record) request(now chat.Request) chat.Request {
 	req := chat.Request{
 		Input: r.Input, ConversationID: r.Conversation, UserID: r.User, Principal: chat.Principal{Tenant: r.Tenant, ID: r.Principal}, Agent: r.Agent, Context: r.Context,

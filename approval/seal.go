@@ -34,8 +34,8 @@ const (
 	nonceSize  = 12
 	handleSize = 32
 
-	// maxToken is how many bytes a token may have: a request has room for it, with an
-	// answer alongside it.
+	// maxToken is how many bytes a token may have: a request has room for it, with an answer
+	// next to it.
 	maxToken = 64 << 10
 
 	// How a record is packed.

@@ -127,7 +127,7 @@ var errNeutral = errors.New("neutral")
 // failure carries the cause of a Failure, which may be nil, through gobreaker.
 type failure struct{ cause error }
 
-// It only informs the library below that a call failed; nobody sees it.
+// It only has the library below count a failed call; nobody sees it.
 func (failure) Error() string { return "failure" }
 
 // Allow asks whether a call may be made now; if not, it returns an *OpenError.

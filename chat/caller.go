@@ -1,6 +1,6 @@
 package chat
 
-// Caller is whom a turn is run for, as what its tools receive of it.
+// Caller is whom a turn is run for, as its tools see it.
 type Caller struct {
 	Tenant string // empty: there is only one
 	// User is the request's user; empty: nobody in particular.

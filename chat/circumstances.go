@@ -68,7 +68,7 @@ func readContext(object jsontext.Value, e *ValidationError) (entries []ContextEn
 	return entries
 }
 
-// isReserved says whether a name is a member of a task's metadata, alongside which the context
+// isReserved says whether a name is a member of a task's metadata, next to which the context
 // stands.
 func isReserved(name string) bool {
 	switch name {

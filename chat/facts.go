@@ -9,7 +9,7 @@ import (
 	"sluice/tool"
 )
 
-// Facts are what the parts of one turn have in common, alongside what was asked. They travel in
+// Facts are what the parts of one turn have in common, besides what was asked. They travel in
 // the Request, from what stands around a runner to what runs within it: a part that changes one
 // of them for those within gives these a copy of the request. A request that one part makes for
 // another takes over the Facts of its own. Where no request reaches see Turn.

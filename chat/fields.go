@@ -99,8 +99,8 @@ const (
 	historyField  = "history"
 )
 
-// field is one entry of the table. Exactly one of text, number, flag, object and list is
-// set; alongside list also said.
+// field is one entry of the table. Exactly one of text, number, flag, object and list is set;
+// with list, said is set as well.
 type field struct {
 	name     string
 	required bool // and then null is a fault, not absence

@@ -9,7 +9,7 @@ import "strconv"
 // reaches no further remote agent.
 const MaxHops = 4
 
-// HopsHeader informs another gateway how many a request has come through. Agents that are not
+// HopsHeader says to another gateway through how many a request has come. Agents that are not
 // gateways do not hand it on: what they pass round ends with the time of the turn.
 const HopsHeader = "X-Sluice-Hops"
 

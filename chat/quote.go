@@ -81,7 +81,7 @@ func unseen(r rune) bool {
 	return r != '\t' && r != zeroWidthNonJoiner && r != zeroWidthJoiner && Hidden(r)
 }
 
-// Quotes returns what an agent is shown alongside the request: what the client says of the
+// Quotes returns what an agent is shown next to the request: what the client says of the
 // circumstances and of its user, then Data.
 func (r *Request) Quotes() []Quote {
 	if len(r.Context) == 0 && r.UserName == "" {

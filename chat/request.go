@@ -120,7 +120,7 @@ type Asked struct {
 	// TaskID is the task that waits for this input; empty: the turn begins one.
 	TaskID string
 	// NamesHistory says that there is a history at the top level, be it null or at fault: the
-	// body may then be longer. It counts alongside an error too.
+	// body may then be longer. It counts with an error too.
 	NamesHistory bool
 	// OnDisconnect is OnDisconnectContinue, OnDisconnectCancel, or empty: the gateway
 	// decides.

@@ -115,8 +115,7 @@ func saidRole(v jsontext.Value, at place, e *ValidationError) Role {
 	return ""
 }
 
-// saidText reads a member that must be text. The part that is valid is returned
-// alongside the fault.
+// saidText reads a member that must be text. The part that is valid is returned with the fault.
 func saidText(v jsontext.Value, member string, at place, e *ValidationError) string {
 	if v.Kind() != '"' {
 		e.addOne(at.of(member), CodeWrongType, "must be a string")

@@ -9,7 +9,7 @@ import (
 
 // Turn is what is known of a turn where no Request reaches: in tools, in calls of models, and
 // before there is a request at all. Its fields are the whole of what a context says of a turn,
-// alongside its logger, its span and its end; anything else belongs to the Request.
+// besides its logger, its span and its end; anything else belongs to the Request.
 //
 // It is copied when something in it changes, so a turn within another one sees what was
 // changed for it alone.

@@ -70,7 +70,7 @@ func Duration(variable string, p *time.Duration, def time.Duration, meaning stri
 	return Func(variable, DurationText(def), "duration, above 0", meaning, duration(p, 1))
 }
 
-// DurationOrNone takes 0 or more; 0 means something that meaning reports.
+// DurationOrNone takes 0 or more; 0 means what meaning says.
 func DurationOrNone(variable string, p *time.Duration, def time.Duration, meaning string) Setting {
 	return Func(variable, DurationText(def), "duration, or 0", meaning, duration(p, 0))
 }
@@ -125,7 +125,7 @@ func TextFile(variable string, p *string, meaning string) Setting {
 	return s
 }
 
-// Sources are what a document may look at alongside its own text.
+// Sources are what a document may look at besides its own text.
 type Sources struct {
 	// Lookup knows the environment.
 	Lookup func(name string) (string, bool)

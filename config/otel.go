@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// OTel is where spans and metrics are sent, alongside GET /metrics. Its zero value sends
+// OTel is where spans and metrics are sent, besides GET /metrics. Its zero value sends
 // nothing. The OTEL_* variables that are not here the SDK of OpenTelemetry reads itself.
 type OTel struct {
 	// Traces and Metrics say which of them are sent.

@@ -46,7 +46,7 @@ type Setting struct {
 	parseSecond func(value string) error
 }
 
-// As reports people shown in place of the default.
+// As has people read shown in place of the default.
 func (s Setting) As(shown string) Setting {
 	s.Shown = shown
 	return s

@@ -157,7 +157,7 @@ type StoredTurn struct {
 	Accumulated       bool
 }
 
-// Skipper is an Encoder that can be informed of events whose frames are not wanted, at less
+// Skipper is an Encoder that accepts events whose frames are not wanted, at less
 // cost than that of encoding them.
 type Skipper interface{ Skip(stream.Event) }
 

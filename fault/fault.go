@@ -107,7 +107,7 @@ const (
 )
 
 // ErrClientGone is the cause of a context whose client closed its connection, or
-// was too slow to be kept. Nobody is left to report.
+// was too slow to be kept. Nobody is left to report to.
 var ErrClientGone = errors.New("client gone")
 
 // Error is a failure with a place in the contract.

@@ -27,7 +27,7 @@ type turn struct {
 	route *dialect.Route
 	began time.Time
 	frame stream.Frame
-	// noRoom is true from when the store has no room for the turn until its client is informed;
+	// noRoom is true from when the store has no room for the turn until its client is warned;
 	// nil: that cannot be.
 	noRoom *atomic.Bool
 	// Of a turn that is kept.
@@ -109,7 +109,7 @@ func (s *Server) begin(in slot, w http.ResponseWriter, r *http.Request, t *turn)
 	return ctx, o
 }
 
-// account closes the reply of a turn that is over, and informs metrics, log and traces of it.
+// account closes the reply of a turn that is over, and records it in metrics, log and traces.
 // broken says that the client did not get the whole.
 //
 // err is why the turn ended without an answer; nil if it had one.

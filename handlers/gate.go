@@ -14,7 +14,7 @@ const readersOfTurn = 4
 // gate admits streams, counts them, and ends them when the process must stop.
 //
 // Anyone who reads a turn that is kept costs little, and the turn has its place: so readers
-// have places alongside those of turns, up to a bound, and beyond it are like turns.
+// have places besides those of turns, up to a bound, and beyond it are like turns.
 type gate struct {
 	max, maxReaders int
 

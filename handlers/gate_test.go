@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Readers of turns have places alongside those of turns: four of each turn, a tenth of all.
+// Readers of turns have places besides those of turns: four of each turn, a tenth of all.
 // Those beyond them are like turns.
 func TestReadersHavePlacesOfTheirOwn(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 	"sluice/fault"
 )
 
-// reserve takes a key, which must be free or not as want says.
+// reserve claims a key, which must be free or not as want says.
 func reserve(t testing.TB, k *keyring, key string, want bool) (release func()) {
 	t.Helper()
 	release, err := k.reserve(chat.Principal{}, "ann", key)

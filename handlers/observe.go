@@ -19,8 +19,8 @@ type count struct {
 type observer struct {
 	stream.Fold
 	next stream.Sink
-	// noRoom, if not nil, is true from when the store had no room for the turn until the
-	// client is informed.
+	// noRoom, if not nil, is true from when the store had no room for the turn until the client
+	// is warned.
 	noRoom *atomic.Bool
 	counts []count  // in the order of their first
 	room   [6]count // for those of a turn without extensions
@@ -36,7 +36,7 @@ func (o *observer) Emit(ev stream.Event) error {
 	return o.pass(ev)
 }
 
-// warn informs the client that the store is full, if it is, unless ev is the first event or one
+// warn reports to the client that the store is full, if it is, unless ev is the first event or one
 // of the last, which nothing may separate.
 func (o *observer) warn(ev stream.Event) error {
 	switch ev := ev.(type) {

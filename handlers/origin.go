@@ -17,7 +17,7 @@ type originPolicy struct {
 	headers []string // that it may set
 }
 
-// newOriginPolicy returns the policy that allows these origins alongside the gateway's own; "*"
+// newOriginPolicy returns the policy that allows these origins besides the gateway's own; "*"
 // allows all of them, without credentials.
 func newOriginPolicy(origins []string) originPolicy {
 	p := originPolicy{allowed: map[string]bool{}, methods: []string{http.MethodGet, http.MethodPost}, headers: corsHeaders()}
@@ -28,14 +28,14 @@ func newOriginPolicy(origins []string) originPolicy {
 	return p
 }
 
-// allowMethod adds a method that some path takes.
+// allowMethod adds a method that some path accepts.
 func (p *originPolicy) allowMethod(method string) {
 	if !slices.Contains(p.methods, method) {
 		p.methods = append(p.methods, method)
 	}
 }
 
-// allowHeaders adds request headers that some path knows.
+// allowHeaders adds request headers that some path reads.
 func (p *originPolicy) allowHeaders(names []string) {
 	for _, name := range names {
 		if !slices.Contains(p.headers, name) {

@@ -99,8 +99,8 @@ type Config struct {
 	BodyTimeout time.Duration
 	// Origins are the foreign origins that may use the API; "*" allows all.
 	Origins []string
-	// Hosts are the names and addresses, without a port, that a request's Host may be
-	// alongside those of loopback. Empty allows all.
+	// Hosts are the names and addresses, without a port, that a request's Host may be besides
+	// those of loopback. Empty allows all.
 	Hosts []string
 
 	Log zerolog.Logger

@@ -415,7 +415,7 @@ func TestHTTP2(t *testing.T) {
 	})
 }
 
-// Streams alongside each other do not mix.
+// Streams that run at the same time do not mix.
 func TestStreamsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	echo := runner(func(ctx context.Context, req chat.Request, sink stream.Sink) error {

@@ -36,7 +36,7 @@ func named(name string, h func(http.ResponseWriter, *http.Request) error) echo.H
 	return withPathValues([]string{name}, raw(h))
 }
 
-// caller returns who asks: who is made sure of, and who the query says.
+// caller returns who asks: the authenticated principal, and the user that the query names.
 func (s *Server) caller(r *http.Request) (c task.Caller, query url.Values, err error) {
 	if c.Principal, err = s.sender(r); err != nil {
 		return c, nil, err
@@ -54,7 +54,7 @@ func (s *Server) caller(r *http.Request) (c task.Caller, query url.Values, err e
 	return c, query, nil
 }
 
-// taskID returns the task of the path. What can be no id is not there.
+// taskID returns the task of the path. A text that cannot be an id names none.
 func taskID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if len(id) == 0 || len(id) > 128 || !chat.Token(id, 1, 128) {
@@ -119,8 +119,8 @@ func (s *Server) showTrace(w http.ResponseWriter, r *http.Request) error {
 	return showOf(s, w, r, s.cfg.Tasks.Trace)
 }
 
-// showOf replies with what get says about a task. One of somebody else's is as if it were not
-// there.
+// showOf replies with what get says about a task. One that belongs to somebody else is as if it
+// did not exist.
 func showOf(s *Server, w http.ResponseWriter, r *http.Request, get func(context.Context, task.Caller, string) ([]byte, error)) error {
 	c, _, err := s.caller(r)
 	if err != nil {

@@ -237,8 +237,8 @@ func headersFault(raw []byte) error {
 	return mcp.ValidateParamHeaderAnnotations(&t)
 }
 
-// spec returns the tool as the model sees it, except that its name may have to
-// change alongside other servers' tools.
+// spec returns the tool as the model sees it, except that its name may have to change next to
+// other servers' tools.
 func (t *wireTool) spec(server string) tool.Spec {
 	title := t.Annotations.Title
 	if title == "" {

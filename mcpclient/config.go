@@ -89,7 +89,7 @@ type Server struct {
 	// that the child gets. No shell is involved.
 	Command string
 	Args    []string
-	// Env is what the child gets alongside BaseEnv. Values of variables with a name like
+	// Env is what the child gets besides BaseEnv. Values of variables with a name like
 	// API_KEY, TOKEN or PASSWORD are secrets like those of Headers.
 	Env map[string]string
 	// Dir is the child's working directory; empty means ours.
@@ -107,7 +107,7 @@ type Server struct {
 	Allow, Deny []string
 	// Policy says what to think of the tools.
 	Policy tool.Policy
-	// Identity informs the server for whom each tool is called: _meta has sluice/tenant and
+	// Identity has the server receive for whom each tool is called: _meta has sluice/tenant and
 	// sluice/user, a request over HTTP also X-Sluice-Tenant and X-Sluice-User.
 	Identity bool
 	// Breaker guards the server; nil means one with breaker.Config's defaults.

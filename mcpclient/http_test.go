@@ -277,7 +277,7 @@ func TestUnauthorized(t *testing.T) {
 	}
 }
 
-// Where a server is informed for whom it works, its refusal is that user's own: nobody else's
+// Where a server receives for whom it works, its refusal is that user's own: nobody else's
 // calls, session or breaker change by it.
 func TestRefusalOfAUser(t *testing.T) {
 	t.Parallel()

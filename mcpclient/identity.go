@@ -10,8 +10,8 @@ import (
 	"sluice/mcpclient/internal/wire"
 )
 
-// identify informs the server for whom the call is made. What is not known is left out. The
-// arguments are the model's, so the server can distinguish its word from ours.
+// identify adds for whom the call is made, so that the server knows. What is not known is left
+// out. The arguments are the model's, so the server can distinguish its word from ours.
 func identify(ctx context.Context, req *mcp.CallToolRequest, x *wire.Exchange) {
 	who := chat.TurnOf(ctx).Caller
 	for _, part := range []struct{ meta, header, value string }{

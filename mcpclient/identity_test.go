@@ -15,13 +15,13 @@ import (
 	"sluice/tool"
 )
 
-// received is what a server receives of whom a call is for.
+// received is what a server receives about whom a call is for.
 type received struct {
 	Meta         map[string]any
 	Tenant, User []string // headers
 }
 
-// A server is informed for whom a tool is called, if it is to be reported, and only then.
+// A server receives for whom a tool is called if it is configured so, and only then.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	ann := chat.Caller{Tenant: "acme", User: "Änn 100%", Key: "x"}

@@ -289,7 +289,7 @@ func TestListOfFallbacks(t *testing.T) {
 	}
 }
 
-// Of what is not selected nobody is informed, none of it runs, and it is not a fallback.
+// What is not selected is not offered, does not run, and is not a fallback.
 func TestSelection(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, Config{ConnectWait: connectTimeout, Servers: []Server{

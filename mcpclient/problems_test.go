@@ -11,7 +11,7 @@ import (
 )
 
 // A result that breaks the schema which its server declares has taken effect: it counts, and
-// log and trace are informed what is wrong, without the values.
+// log and trace say what is wrong, without the values.
 func TestResultAgainstItsSchema(t *testing.T) {
 	t.Parallel()
 	const declared = `{"name":"read","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}}`

@@ -8,8 +8,8 @@ import (
 	"sluice/tool"
 )
 
-// Selection is some of the tools of a Client. Of the others nobody who has it is reported, and
-// none of them runs. It is safe for concurrent use.
+// Selection is some of the tools of a Client. The others are not shown to anybody who has it,
+// and none of them runs. It is safe for concurrent use.
 type Selection struct {
 	client  *Client
 	entries []string

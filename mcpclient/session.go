@@ -137,10 +137,10 @@ func (s *session) list(ctx context.Context) (*wire.List, error) {
 	return x.List, nil
 }
 
-// call runs a tool and returns the exchange, also with an error: it says whether
-// anything was sent. progress gets the reports of the tool; with nil the server is not
-// asked for any. With identity it is reported for whom the tool runs; the call's key
-// (tool.WithKey) it is reported in any case.
+// call runs a tool and returns the exchange, also with an error: it says whether anything was
+// sent. progress gets the reports of the tool; with nil the server is not asked for any. With
+// identity the server receives for whom the tool runs; it receives the call's key
+// (tool.WithKey) in any case.
 func (s *session) call(ctx context.Context, name string, args json.RawMessage, progress *listener, identity bool) (*wire.Exchange, error) {
 	x := wire.NewCall()
 	req := mcp.CallToolRequest{}

@@ -27,10 +27,10 @@ type Schema struct {
 	tools *tool.Set // the answer as the arguments of a tool
 }
 
-// NewSchema reads a schema. name is what protocols receive that want one: 1 to 64 of
-// [a-z0-9_-]. Members named in open may have any value, although their enum or const is
-// reported to the model: the caller judges what it does not know. Nothing is ever fetched: a
-// reference out of the schema is an error.
+// NewSchema reads a schema. name is for protocols that want one: 1 to 64 of [a-z0-9_-]. Members
+// named in open may have any value, although their enum or const is shown to the model: the
+// caller judges what it does not know. Nothing is ever fetched: a reference out of the schema
+// is an error.
 func NewSchema(name string, raw jsontext.Value, open ...string) (*Schema, error) {
 	if !regexp.MustCompile(`^[a-z0-9_-]{1,64}$`).MatchString(name) {
 		return nil, errors.New("the name of the schema is not 1 to 64 of a-z, 0-9, _ and -")

@@ -115,7 +115,7 @@ func TestAnswersThatAreRead(t *testing.T) {
 	}
 }
 
-// A model is informed in few words what is wrong, and not its own values.
+// A model reads in few words what is wrong, without its own values.
 func TestWhatIsReportedIsShort(t *testing.T) {
 	t.Parallel()
 	var properties, members []string
@@ -387,7 +387,7 @@ func TestStructuredAnswersHaveTheTurnsBudget(t *testing.T) {
 	}
 }
 
-// BenchmarkAsk is a structured answer alongside the plain call, without the model's time.
+// BenchmarkAsk is a structured answer next to the plain call, without the model's time.
 func BenchmarkAsk(b *testing.B) {
 	text := `{"name":"Ada","age":36,"friends":[` + strings.TrimSuffix(strings.Repeat(ada+",", 20), ",") + `]}`
 	f, schema, req := model.NewForms(model.FormsConfig{}), schemaOf(b, personSchema), question

@@ -13,7 +13,7 @@ import (
 	"sluice/tool"
 )
 
-// maxFlaw is how long the text may be that informs a model what is wrong.
+// maxFlaw is how long the text may be that says to a model what is wrong.
 const maxFlaw = 500
 
 // flaw says why an answer is not a value of its schema. It does not repeat the answer,

@@ -119,7 +119,7 @@ func (c *call) sent(member string) bool {
 	return !bytes.Equal(without, c.body.data)
 }
 
-// attempt makes one attempt and informs everyone how it ended.
+// attempt makes one attempt and reports how it ended to breaker, log and metrics.
 func (c *call) attempt(n int, done func(breaker.Verdict, error)) {
 	start := time.Now()
 	c.said = tally{}
@@ -147,7 +147,7 @@ func (c *call) conclude(err error) {
 	}
 }
 
-// measure reports the call's span of its last attempt.
+// measure records the last attempt in the call's span.
 func (c *call) measure(n int) {
 	if span := trace.Of(c.parent); span.On() {
 		said := &c.said
@@ -190,7 +190,7 @@ func (c *call) run() error {
 	}
 }
 
-// brokeOff says whether err is that nothing more comes. After the end was informed that is not
+// brokeOff says whether err is that nothing more comes. Once the end was reported, that is not
 // a failure: only figures can be missing.
 func (c *call) brokeOff(err error) bool {
 	_, broken := errors.AsType[*transportError](err)
@@ -305,7 +305,7 @@ func (c *call) judge(err error) ending {
 	return c.m.endingOf(err)
 }
 
-// complete makes a refusal fit to be reported, and takes the wait from its message if that is
+// complete makes a refusal fit to be reported, and uses the wait from its message if that is
 // longer than what is known.
 func (m *Model) complete(r *Refusal) {
 	if m.cfg.Policy != PolicyGemini {

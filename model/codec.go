@@ -50,14 +50,14 @@ type Codec interface {
 type Answer interface {
 	// Decode reads an event of the stream and appends what it holds to c.Parts, calls
 	// only when they are whole; c.Usage points to the latest figures, if the event had
-	// some. name is empty if the event has none, and data is valid until Take returns.
+	// some. name is empty if the event has none, and data is valid until Decode returns.
 	// Errors are *Refusal, *Blocked or *Malformed, or wrap ErrUnreadable or ErrTooLarge;
 	// they hold no word of the model's.
 	Decode(name string, data []byte, c *chat.Chunk) error
 	// Over says that the protocol reported the end: nothing after it is read.
 	Over() bool
 	// Finished says that the protocol said how the answer ends, as with a finish reason. Usage or
-	// an error may follow, and nothing need.
+	// an error may follow, or nothing.
 	Finished() bool
 	// End completes the answer at the end of the stream: it appends the calls that were
 	// held back, sets c.Finish and c.Usage, or says why the answer is no good, with
@@ -71,7 +71,7 @@ type Answer interface {
 	Reset()
 }
 
-// Asker is an Answer that is reported the request before its first event.
+// Asker is an Answer that receives the request before its first event.
 type Asker interface{ Asked(req *chat.ModelRequest) }
 
 // PassingOver is a Codec of a protocol whose events may hold more than anybody reads. It

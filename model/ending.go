@@ -123,7 +123,7 @@ func (m *Model) refusedAs(kind Kind, r *Refusal) ending {
 	return end
 }
 
-// limitedFor returns when another try makes sense after a 429 that reported reported.
+// limitedFor returns when another try makes sense after a 429 that asked for given.
 func (m *Model) limitedFor(given time.Duration) time.Duration {
 	if given == 0 && m.cfg.Policy != PolicyGemini {
 		return unavailableRetry
@@ -144,7 +144,7 @@ func (p Policy) worthAsking(r *Refusal) bool {
 }
 
 // shortageEnding judges an attempt that a shortage of our own ended. It is not made
-// again: more calls make a shortage worse, and the client is informed when to come back.
+// again: more calls make a shortage worse, and the client learns when to come back.
 func (m *Model) shortageEnding(err error) ending {
 	return ending{err: fault.NewOverloaded(m.cfg.Service, err), cause: err, verdict: breaker.Neutral, outcome: OutcomeOverloaded}
 }

@@ -50,7 +50,7 @@ func (e *Blocked) Error() string { return fmt.Sprintf("blocked: %q", e.Reason) }
 // Kind says what a Refusal means, where its status does not.
 type Kind int
 
-// Kinds of refusals. What becomes of each is reported in docs/models.md.
+// Kinds of refusals. docs/models.md says what becomes of each.
 const (
 	KindStatus        Kind = iota // as the status says; without one, a fault of the server's
 	KindServer                    // the service failed

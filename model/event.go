@@ -20,7 +20,7 @@ var (
 )
 
 // eventReader reads server-sent events: lines end in LF or CRLF, and only data and the
-// event's name count; of comments it is informed that they came. Some habits of services go
+// event's name count; of comments it only reports that they came. Some habits of services go
 // beyond the format: a last event without the blank line after it, and an error as bare JSON,
 // in place of the stream or behind some of it.
 type eventReader struct {
@@ -32,7 +32,7 @@ type eventReader struct {
 	broad bool   // bare JSON may be an answer, and an error may be a field of its own
 	begun bool   // a line was read
 	names names
-	// pinged is informed of comments; nil: nobody is.
+	// pinged is called for comments; nil: nobody is.
 	pinged Pinged
 }
 

@@ -172,7 +172,7 @@ func TestTruncatedPromptsAreReported(t *testing.T) {
 	})
 }
 
-// Usage that nobody reports is guessed, that of a cut answer is reported all the same.
+// Usage that nobody reports is estimated; that of a cut answer is reported all the same.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	m, s := open(t, model.Spec{}, modeltest.Reply{Pieces: []string{text("hello hello"), event(`{"finish":"stop"}`)}})

@@ -227,7 +227,7 @@ func (e *Events) bareError() error {
 	return ErrUnreadable
 }
 
-// Listen has p informed of comments in the stream.
+// Listen has p called for comments in the stream.
 func (e *Events) Listen(p Pinged) { e.events.pinged = p }
 
 // Buffered says whether Next is sure to return without waiting.

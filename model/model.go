@@ -18,7 +18,7 @@ import (
 	"sluice/telemetry/trace"
 )
 
-// What the metrics report an attempt.
+// What the metrics report of an attempt.
 const (
 	OutcomeOK          = "ok"
 	OutcomeError       = "error"        // the service failed
@@ -190,7 +190,7 @@ func (m *Model) render(b []byte, req *chat.ModelRequest, omit Omit) []byte {
 	return append(b[:start], merged...)
 }
 
-// count informs the metrics how an attempt ended.
+// count records in the metrics how an attempt ended.
 func (m *Model) count(outcome string, used chat.Usage, elapsed time.Duration) {
 	if m.cfg.Key == "" {
 		m.attempts.Inc(outcome)

@@ -42,7 +42,7 @@ type Options struct {
 	Transport http.RoundTripper
 	// Proxy is that of http.Transport, for a transport of the Model's own.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Version of the program, as upstreams are reported.
+	// Version of the program, as upstreams receive it.
 	Version string
 	Metrics *metrics.Registry
 	// Log gets what no request caused.

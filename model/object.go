@@ -107,7 +107,7 @@ func Strings(v jsontext.Value) (list []string) {
 }
 
 // AppendString appends s as a JSON string. What is not UTF-8 gets replacement
-// characters: of nothing else could AppendQuote's error report.
+// characters: AppendQuote's error could report nothing else.
 func AppendString[Bytes ~[]byte | ~string](b []byte, s Bytes) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b

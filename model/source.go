@@ -39,8 +39,8 @@ type Stream interface {
 	Close()
 }
 
-// Pinged is informed of signs of life that are not events: comments in the stream. A Stream
-// that can report them has a method Listen.
+// Pinged receives signs of life that are not events: comments in the stream. A Stream that can
+// report them has a method Listen.
 type Pinged interface{ Ping() }
 
 // httpSource is the default Source.
@@ -120,7 +120,7 @@ func (a *httpStream) End(c *chat.Chunk) error { return a.answer.End(c) }
 // Finished is the codec's to say.
 func (a *httpStream) Finished() bool { return a.answer.Finished() }
 
-// Listen has p informed of comments.
+// Listen has p called for comments.
 func (a *httpStream) Listen(p Pinged) { a.events.Listen(p) }
 
 // Note is what the log receives, valid also after an error.

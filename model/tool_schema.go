@@ -167,7 +167,7 @@ func allowsObject(typ jsontext.Value) bool {
 	return true
 }
 
-// merge adds what other says alongside o: its properties and what it requires too, of other
+// merge adds what other says besides o: its properties and what it requires too, of other
 // members those that o does not have.
 func (o *Object) merge(other Object) {
 	for _, m := range other {

@@ -23,9 +23,9 @@ type Tools struct {
 	// ToolSchema made. omitted says that the members which a protocol may be learned not
 	// to remove in tools stay.
 	Append func(b []byte, name, description string, schema jsontext.Value, omitted bool) []byte
-	// LeftOut is informed of a tool that is not offered, because its schema allows no arguments
+	// LeftOut is called with a tool that is not offered, because its schema allows no arguments
 	// as an object: it would fail every request. It may be called by several goroutines, and
-	// again for a set that is rendered again. Nil: nobody is informed.
+	// again for a set that is rendered again. Nil: it is not reported.
 	LeftOut func(name, reason string)
 
 	recent atomic.Pointer[[]*RenderedTools] // the newest first; never changed in place

@@ -24,7 +24,7 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// retryAfterMS reads the header that OpenAI and Azure send alongside Retry-After.
+// retryAfterMS reads the header that OpenAI and Azure send besides Retry-After.
 func retryAfterMS(h http.Header) time.Duration {
 	ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64)
 	if err != nil {

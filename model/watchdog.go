@@ -42,7 +42,7 @@ func (w *watchdog) resume(left time.Duration) {
 	}
 }
 
-// Ping is informed of what shows that the service lives, and is no part of an answer. A model
+// Ping is called for what shows that the service lives, and is not part of an answer. A model
 // that thinks for long before its first word is not silent.
 func (w *watchdog) Ping() {
 	if w.exact && !w.begun {

@@ -25,8 +25,8 @@ type nowhere struct{}
 func (nowhere) Emit(stream.Event) error { return nil }
 func (nowhere) Flush() error            { return nil }
 
-// BenchmarkHeld is what it costs to hold an answer of 2 KB back, check it by code and send
-// it, alongside letting it pass.
+// BenchmarkHeld is what it costs to hold an answer of 2 KB back, check it by code and send it,
+// compared with letting it pass.
 func BenchmarkHeld(b *testing.B) {
 	for name, yaml := range map[string]string{"off": "", "observe": "quality: {mode: observe, plan: none}", "enforce": "quality: {mode: enforce, plan: none}"} {
 		b.Run(name, func(b *testing.B) {

@@ -7,7 +7,7 @@
 // can check, code checks, and the judge, a model, gets the rest. A refinement is one call
 // of a model without tools: what a tool did, it does not do again.
 //
-// Nothing of a text that was withheld is kept. docs/quality.md reports the rules.
+// Nothing of a text that was withheld is kept. docs/quality.md has the rules.
 //
 // What is checked is the answer as users will see it, in the form of its
 // channel. Checks by code come first, for they are exact and cost nothing; what

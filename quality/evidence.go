@@ -39,8 +39,8 @@ func (e *evidence) all() []check.Evidence {
 	return e.list[:len(e.list):len(e.list)]
 }
 
-// restore takes what a turn had that continues. What cannot be read is no evidence: the checks
-// are stricter then, and the turn continues.
+// restore takes over what a turn had that continues. What cannot be read is not evidence: the
+// checks are stricter then, and the turn continues.
 func (e *evidence) restore(r *chat.Resumed) {
 	if r == nil || len(r.Evidence) == 0 {
 		return

@@ -112,8 +112,8 @@ func TestStateIsTrue(t *testing.T) {
 	}
 }
 
-// A question that ends a turn is delivered like an answer. Only where answers are checked
-// the receiver is informed that this one was not.
+// A question that ends a turn is delivered like an answer. Only where answers are checked the
+// receiver reads that this one was not.
 func TestQuestionIsDelivered(t *testing.T) {
 	t.Parallel()
 	for yaml, want := range map[string]stream.Outcome{"": "", enforce: stream.NotEvaluated} {

@@ -97,7 +97,7 @@ func (t *turn) judge(a *attempt, text string) {
 	t.logInteraction("quality", "judge", elapsed, err, map[string]int{"criteria": len(asked), "answer": len(text)}, map[string]int{"open": a.open()})
 }
 
-// accept takes the verdicts over. The first one on a criterion counts, and those on what was
+// accept takes over the verdicts. The first one on a criterion counts, and those on what was
 // not asked do not.
 func (a *attempt) accept(text jsontext.Value) error {
 	var said struct {

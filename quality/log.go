@@ -53,7 +53,7 @@ func (t *turn) logAgent(ev *stream.AgentRun) {
 }
 
 // logAnswer logs what the inner runner did: the agent's part, if no event has reported it, and
-// that of who made one text of the parts.
+// the part that made one text of the others.
 func (t *turn) logAnswer(began time.Time, err error) {
 	out := map[string]int{"answer": len(t.pieces.text)}
 	if len(t.ended) == 0 {

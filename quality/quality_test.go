@@ -33,7 +33,7 @@ func TestWhatIsOffIsNotThere(t *testing.T) {
 	}
 }
 
-// What a client is informed, in its order.
+// What a client receives, in its order.
 func TestOrderOfATurn(t *testing.T) {
 	t.Parallel()
 	tool := []string{"tool_call", "tool_call"}

@@ -22,7 +22,7 @@ func (t *turn) close(err error) {
 		p := t.planning.wait()
 		t.spend(p.usage, p.elapsed)
 	}
-	if t.form != nil && t.checks.Channel == nil { // nothing was sent: the client is informed that
+	if t.form != nil && t.checks.Channel == nil { // nothing was sent: the client learns that
 		t.checks.Channel = &stream.Formatted{Channel: t.channel}
 		if none, err := t.form.Format(context.WithoutCancel(t.ctx), Text{RequestID: chat.RequestID(t.ctx), At: time.Now()}); err == nil {
 			t.checks.Channel.Metadata = none.Metadata

@@ -114,7 +114,7 @@ func (t *turn) deliver(f *Formatted) {
 	}
 }
 
-// undelivered informs a client who asked for a delivery that there is nothing to deliver.
+// undelivered reports, to a client that asked for a delivery, that there is nothing to deliver.
 func (t *turn) undelivered() {
 	if t.req.Deliver {
 		t.checks.Channel.Delivery = &stream.Delivery{Status: "failed"}

@@ -25,7 +25,7 @@ type Planning string
 // Ways to plan.
 const (
 	noPlan    Planning = "none"
-	scorecard Planning = "scorecard" // alongside the inner runner
+	scorecard Planning = "scorecard" // while the inner runner works
 	guide     Planning = "guide"     // before it
 )
 

@@ -134,8 +134,8 @@ func unavailable(context.Context, *quality.Question) (quality.Reply, error) {
 	return quality.Reply{}, errors.New("refused")
 }
 
-// That planner and judge cannot be reached is reported once; of a text that is only observed
-// the receipt reports it.
+// That planner and judge cannot be reached is reported once; for a text that is only observed
+// the receipt says so.
 func TestUnavailableIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]int{"enforce": 1, "observe": 0} {

@@ -334,8 +334,8 @@ func (t *turn) phase(p stream.Phase, fill func(*stream.Quality)) *stream.Quality
 	return q
 }
 
-// report reports a phase, if it is one of this turn's. Who waits for something in a phase flushes
-// before: phases of code alone are over before a client would have read of them.
+// report reports a phase, if it is one of this turn's. Code that waits within a phase flushes
+// before that; a phase without a wait is over before a client could have read of it.
 func (t *turn) report(p stream.Phase) {
 	if !t.watched && p != stream.Composing && p != stream.Formatting && p != stream.Sending {
 		return

@@ -198,7 +198,7 @@ func TestDelivery(t *testing.T) {
 }
 
 // A turn whose answer has no text, or which has no answer, says that nothing came of its
-// channel, and who asked for a delivery that there was none.
+// channel, and, if a delivery was asked for, that there was none.
 func TestChannelWithoutAText(t *testing.T) {
 	t.Parallel()
 	asked := chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms", Deliver: true}}

@@ -6,7 +6,7 @@ import (
 )
 
 // Kinds are kinds of personal data and secrets that are known by their form, without a
-// configuration. Names and addresses of people are none: no form reports them.
+// configuration. Names and addresses of people are not among them: they have no certain form.
 type Kinds uint8
 
 // What is hidden, and the mark in its place.

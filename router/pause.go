@@ -270,7 +270,7 @@ func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) 
 	return r.result, err
 }
 
-// introduce reports members that have not begun of the others; those that have know of them.
+// introduce names the others to members that have not begun; those that have begun know them.
 func (r *turn) introduce() {
 	if !r.several {
 		return

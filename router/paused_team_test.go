@@ -29,8 +29,8 @@ router: {rules: [{match: ".", agents: [%s]}]}
 dispatch: {mode: %s}
 `
 
-// A team that waits has a remote agent in it: what that one has said is kept with the
-// question and reported in its place, and it is asked once; one that comes after who waits is
+// A team that waits has a remote agent in it: what that one has said is kept with the question
+// and reported in its place, and it is asked once; one that comes after the agent that waits is
 // asked when that one has ended; and what it asks back is the turn's question afterwards.
 func TestPausedTeamWithARemoteAgent(t *testing.T) {
 	t.Parallel()

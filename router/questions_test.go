@@ -9,7 +9,7 @@ import (
 	"sluice/internal/gateway/wholetest"
 )
 
-// A question makes its Task wait. The next Input of the conversation answers it, through
+// A question makes its task wait. The next input of the conversation answers it, through
 // any gateway: it is routed with the request and the question, and the task continues.
 func TestQuestionIsAnsweredByTheNextInput(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
@@ -72,7 +72,7 @@ func TestQuestionIsAnsweredByTaskID(t *testing.T) {
 	})
 }
 
-// A task that waits for an approval takes no Input, and the next Input is a request of
+// A task that waits for an approval accepts no input, and the next input is a request of
 // its own.
 func TestTaskThatWaitsForAnApproval(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
@@ -118,7 +118,7 @@ func TestQuestionsInARow(t *testing.T) {
 	}
 }
 
-// The router is informed who answered last; with hold it is not asked.
+// The router receives who answered last; with hold it is not asked.
 func TestStickyConversation(t *testing.T) {
 	for sticky, want := range map[string]struct{ method, agent, hint string }{
 		"off":  {"model", "music-agent", ""},

@@ -47,7 +47,7 @@ type Agent struct {
 	// Runner answers for the agent. It is run once an attempt, and never twice at the
 	// same time in one turn.
 	Runner stream.Runner
-	// Remote says that the agent runs somewhere else. Its runs are informed.
+	// Remote says that the agent runs somewhere else. Its runs receive that.
 	Remote bool
 	// Available says whether the agent can be chosen now; nil: always.
 	Available func() bool
@@ -69,7 +69,7 @@ func (a *Agent) name() string {
 type Asker interface {
 	// Ask returns a value that q.Schema allows, but for the members named in it as open.
 	// Its errors are *fault.Error when the model could not be asked, and wrap
-	// ErrUnreadable when no answer was readable. The Reply counts alongside an error too.
+	// ErrUnreadable when no answer was readable. The Reply counts with an error too.
 	Ask(ctx context.Context, q *Question) (Reply, error)
 }
 
@@ -162,7 +162,7 @@ type Sticky string
 // Ways to be sticky.
 const (
 	StickyOff  Sticky = "off"
-	StickyHint Sticky = "hint" // the model that decides is informed who answered last
+	StickyHint Sticky = "hint" // the model that decides receives who answered last
 	StickyHold Sticky = "hold" // the conversation keeps its agent
 )
 

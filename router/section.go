@@ -1,6 +1,6 @@
 // This file reads the sections agents, router, dispatch and aggregate of the configuration
 // file. All of them fill one Spec, in whichever order they come. Bounds that a JSON Schema
-// can say are in the schemas alongside this file; here is what it cannot: references to other
+// can say are in the schemas next to this file; here is what it cannot: references to other
 // sections, durations, files.
 
 package router
@@ -158,8 +158,8 @@ func (r *agentReader) prompt() {
 	}
 }
 
-// tool checks one entry of the tools, and adds it to servers if it is a whole one. Which
-// tools a server has, it reports only when it runs.
+// tool checks one entry of the tools, and adds it to servers if it is a whole one. A server
+// reports which tools it has only when it runs.
 func (r *agentReader) tool(item *file.Node, servers []string) []string {
 	text, ok := item.Text()
 	if !ok {

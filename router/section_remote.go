@@ -21,7 +21,7 @@ type Remote struct {
 	Card string // URL of its card
 	// Headers go with each request to the card's origin, and to no other.
 	Headers map[string]config.Secret
-	// Interfaces are origins, alongside the card's own, that the card may lead to.
+	// Interfaces are origins, besides the card's own, that the card may lead to.
 	Interfaces []string `key:"interfaces"`
 	// NoStreaming asks for whole answers.
 	NoStreaming bool          `key:"streaming" is:"false"`

@@ -27,7 +27,7 @@ func CallID(before, own, behind string) string {
 // IDs are the ids of the calls of several runs, or of one, where they depend on what was
 // given before. The zero value is empty. Many goroutines may use it.
 type IDs struct {
-	// Known are the ids by what names the call. It is read and stored while no run continues.
+	// Known are the ids by what names the call. It is read and stored while no run is going on.
 	Known map[string]string
 
 	mu   sync.Mutex // guards the field below, and Known

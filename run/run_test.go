@@ -252,7 +252,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// Anyone who waits for room continues when its context has ended, or when nobody receives any
+// A caller that waits for room continues when its context has ended, or when nobody receives any
 // more.
 func TestQueueLetsGo(t *testing.T) {
 	t.Parallel()

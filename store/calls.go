@@ -78,7 +78,7 @@ func NewCalls(cfg CallsConfig) *Calls {
 func (c *Calls) Share(connections int) { c.places = make(chan struct{}, connections) }
 
 // Do runs one command. What command returns is an error of this package already, or a
-// context's. Of a command that wrote something the engine reports Wrote how it ended.
+// context's. For a command that wrote something the engine reports to Wrote how it ended.
 func (c *Calls) Do(ctx context.Context, op string, command func(context.Context) error) error {
 	leave, err := c.enter(ctx, op)
 	if err != nil {

@@ -149,7 +149,7 @@ func (l Location) sentinel(hosts, path string) (Location, error) {
 	return checked(l, err)
 }
 
-// checked returns no half of a location alongside an error.
+// checked returns no half of a location with an error.
 func checked(l Location, err error) (Location, error) {
 	if err != nil {
 		return Location{}, err

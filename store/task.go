@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Task is a task as it is kept: a document, which engines do not look into, and alongside it
-// what they need to know of it.
+// Task is a task as it is kept: a document, which engines do not look into, and next to it what
+// they need to know of it.
 type Task struct {
 	Doc []byte // one JSON object
 	Meta
 }
 
-// Meta is what is kept of a task alongside its document. Of a document that something else has
+// Meta is what is kept of a task besides its document. Of a document that something else has
 // written it is zero.
 type Meta struct {
 	Version                    int64 // counts the changes: 1 is the task as it was created

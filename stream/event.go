@@ -210,8 +210,8 @@ type Done struct {
 	// Tools holds the duration of each finished tool call, in order of the events
 	// that closed them.
 	Tools []ToolTiming `json:"tools,omitempty"`
-	// Models lists the keys of the models that gave a part of the answer, in order; a
-	// client is informed if there are several.
+	// Models lists the keys of the models that gave a part of the answer, in order; a client
+	// receives them if there are several.
 	Models []string `json:"models,omitempty"`
 	// Keyed says that models are configured by key: a client then receives all figures of
 	// Usage.
@@ -228,7 +228,7 @@ type Done struct {
 	Quality *Receipt `json:"quality,omitempty"`
 	// Channel is the form of the answer; nil: that of a page, which is none of its own.
 	Channel *Formatted `json:"channel,omitempty"`
-	// Checked is what is kept of the checks alongside the receipt, as JSON. It is for who keeps
+	// Checked is what is kept of the checks besides the receipt, as JSON. It is for what keeps
 	// turns; no encoder writes it, and no log has it.
 	Checked jsontext.Value `json:"-"`
 	// Timings are the Stamper's: a sender leaves them zero.

@@ -1,6 +1,6 @@
 package stream
 
-// Extension is an event alongside the ten core events. Its type lies in this package, in a file
+// Extension is an event besides the ten core events. Its type lies in this package, in a file
 // of its own that holds all there is to say of it: its name, its members (as a struct with JSON
 // tags, Attribution embedded where several may speak), and its rule of grammar. A new one also
 // needs its row in newExtension.

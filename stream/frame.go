@@ -25,7 +25,7 @@ type Runner interface {
 	Run(ctx context.Context, req *chat.Request, sink Sink) (Result, error)
 }
 
-// Result is how a Runner ended: what Done says alongside what the events have said.
+// Result is how a Runner ended: what Done says besides what the events have said.
 type Result struct {
 	Reason FinishReason
 	Usage  chat.Usage
@@ -39,9 +39,9 @@ type Result struct {
 	Made   []chat.Made     // what agents did, in their order, if the request asked for it
 	// Paused is what waits, if Reason is ApprovalRequired.
 	Paused *chat.Paused
-	// Settle is set by a Runner that was informed that its answer is held back (Held), and that
-	// keeps it. It is called once, before the answer is sent, with what will be; empty: nothing
-	// of it.
+	// Settle is set by a Runner whose request says that its answer is held back (Held), and
+	// that keeps it. It is called once, before the answer is sent, with what will be; empty:
+	// nothing of it.
 	Settle  func(sent string) error
 	*Checks // of an answer that was checked or formatted; nil: it was not
 }
@@ -66,7 +66,7 @@ type Frame struct {
 	Model string
 	// Timeout bounds the turn; 0 means no bound.
 	Timeout time.Duration
-	// OnError is reported, before the client, of the error that ends a turn. May be nil.
+	// OnError receives, before the client, the error that ends a turn. May be nil.
 	OnError func(context.Context, error)
 	// Late sends Start together with what follows it: the Runner first keeps what another
 	// process needs to continue with the turn, and nobody learns of the turn before that.
@@ -75,7 +75,7 @@ type Frame struct {
 
 // Run runs one turn and emits it to sink, through a Guard. Whatever happens inside, a panic
 // included, the turn gets its Done, unless its client is gone. The error is what kept the
-// client from hearing it all: sink's, or the one of the context of a client that left.
+// client from receiving it all: sink's, or the one of the context of a client that left.
 func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
 	ctx, cancel := f.limited(ctx)
 	defer cancel()

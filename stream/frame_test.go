@@ -121,7 +121,7 @@ func TestFrameEndsEveryTurn(t *testing.T) {
 	}
 }
 
-// A client that left is reported nothing; a runner that only says so is a bug.
+// Nothing is reported to a client that left; a runner that only says so is a bug.
 func TestFrameOfAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	gone := answers(func(context.Context, stream.Sink) (stream.Result, error) { return stream.Result{}, fault.ErrClientGone })

@@ -111,7 +111,7 @@ func (g *Guard) Lose() {
 // Fail ends a turn whose sender gave up without Done: it closes the open tool
 // calls as unknown and adds what the grammar still asks for, with err as the
 // fatal error. A nil err is a sender's bug, and reported as one. After Done Fail does nothing;
-// nor when the client is gone, as nobody is left to report and the contract has no error_type
+// nor when the client is gone, as nobody is left to report to and the contract has no error_type
 // for it: then it returns err.
 func (g *Guard) Fail(err error) error { return g.fail(err, new(Result)) }
 

@@ -90,7 +90,7 @@ func TestFailSaysWhy(t *testing.T) {
 	}
 }
 
-// A client that left is reported nothing, and is no internal_error of ours.
+// Nothing is reported to a client that left, and it is no internal_error of ours.
 func TestFailWhenTheClientIsGone(t *testing.T) {
 	t.Parallel()
 	sink := &recorder{}

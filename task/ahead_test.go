@@ -12,8 +12,8 @@ import (
 	"sluice/stream"
 )
 
-// Anyone who received events while the store was unavailable, and lost the connection, is ahead
-// of the log, or there is none yet. Another gateway waits for what comes behind them.
+// A client that received events while the store was unavailable, and lost the connection, is
+// ahead of the log, or there is no log yet. Another gateway waits for what comes behind them.
 func TestReaderAheadOfTheLog(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]int{"the log has the first event": 1, "there is no log yet": 0} {

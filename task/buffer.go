@@ -45,7 +45,7 @@ func (t *Turn) room() []byte {
 	return t.pending
 }
 
-// drop hands pending out. The store keeps nothing of it: it has it, or never will.
+// drop releases pending. The store keeps nothing of it: it has it, or never will.
 func (t *Turn) drop() {
 	t.lines.Cut()
 	if t.lent != nil {

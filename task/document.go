@@ -133,7 +133,7 @@ type Part struct {
 	Others    Others     `json:",embed"`
 }
 
-// Metadata is what is known of a task alongside the conversation. The rest is the client's
+// Metadata is what is known of a task besides the conversation. The rest is the client's
 // context, and what this version does not know.
 type Metadata struct {
 	// AgentSelections are the agents that were chosen, and RoutingConfidence is 0
@@ -259,7 +259,7 @@ func (d *Document) asked(turn string, req *Request, now time.Time, most int) {
 }
 
 // resumed notes a turn that continues with what an approval has answered; the other questions
-// wait on.
+// still wait.
 func (d *Document) resumed(turn, answered string, now time.Time) {
 	others := slices.DeleteFunc(slices.Clone(d.Status.Approvals), func(id string) bool { return id == answered })
 	d.Status = statusOf(Working, now)

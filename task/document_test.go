@@ -51,7 +51,7 @@ func TestDocumentsOfOtherPrograms(t *testing.T) {
 		`{"id":null,"history":null,"artifacts":null,"status":{"state":"failed","message":null},"metadata":{"routing":null,"routingConfidence":null}}`: `{"id":"task_1","status":{"state":"failed"}}`,
 		`{"status":{"state":"completed"},"metadata":{"RoutingConfidence":"0.5","retentionDays":7,"routing":{"agentId":"a","confidence":"1e-1"}}}`:     `{"id":"task_1","status":{"state":"completed"},"metadata":{"routingConfidence":0.5,"routing":{"agentId":"a","confidence":0.1},"retentionDays":7}}`,
 		`{"status":{"state":"completed","x":"y"},"new":[1, 1.50],"metadata":{"room":"x"},"history":[{"role":"user","content":"a","mood":1}]}`:         `{"id":"task_1","status":{"state":"completed","x":"y"},"history":[{"role":"user","content":"a","mood":1}],"metadata":{"room":"x"},"new":[1,1.50]}`,
-		// Of another form: what is alongside it is read all the same.
+		// Of another form: what is next to it is read all the same.
 		`{"status":{"state":"completed"},"History":{"pages":2},"artifacts":[{"artifactId":"a","parts":[{"text":"b"}]}]}`:                    `{"id":"task_1","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"text":"b"}]}],"history":{"pages":2}}`,
 		`{"status":{"state":"completed"},"metadata":{"routingConfidence":"sure","turns":["turn_1"],"agentResponses":[{"success":"True"}]}}`: `{"id":"task_1","status":{"state":"completed"},"metadata":{"turns":["turn_1"],"agentResponses":[{"success":"True"}],"routingConfidence":"sure"}}`,
 		`{"status":{"state":"completed"},"metadata":{"routingConfidence":"NaN"}}`:                                                           `{"id":"task_1","status":{"state":"completed"},"metadata":{"routingConfidence":"NaN"}}`,

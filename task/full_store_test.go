@@ -25,7 +25,7 @@ func (c *crammed) AppendLog(ctx context.Context, turn string, a store.Append) er
 	return c.Store.AppendLog(ctx, turn, a)
 }
 
-// The client of a turn for which the Store has no room is informed once, and gets its whole
+// The client of a turn for which the store has no room is warned once, and gets its whole
 // answer: whether there was none from the beginning, or in the middle.
 func TestFullStoreIsReportedInTheStream(t *testing.T) {
 	const full = `"error_type":"store_unavailable"`

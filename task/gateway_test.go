@@ -17,7 +17,7 @@ import (
 	"sluice/store"
 )
 
-// A turn continues when its client leaves, and another Gateway reports the whole of it.
+// A turn continues when its client leaves, and another gateway reports the whole of it.
 func TestTurnOutlivesItsClient(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		one, two := f.Gateway(nil), f.Gateway(nil)
@@ -86,7 +86,7 @@ func TestTurnEndsWithItsClientIfConfigured(t *testing.T) {
 	})
 }
 
-// A cancel reaches the turn through any Gateway within a second.
+// A cancel reaches the turn through any gateway within a second.
 func TestCancelFromElsewhere(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		one, two := f.Gateway(nil), f.Gateway(nil)
@@ -158,7 +158,7 @@ func TestReaderWhileFull(t *testing.T) {
 	})
 }
 
-// A repeated key attaches to its turn from the first event, on any Gateway, and Runs
+// A repeated key attaches to its turn from the first event, on any gateway, and runs
 // nothing.
 func TestRepeatedKeyAttaches(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
@@ -270,7 +270,7 @@ func TestTasksOfAConversation(t *testing.T) {
 	})
 }
 
-// Without a Store nothing of it is there.
+// Without a store nothing of it is there.
 func TestWithoutAStore(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		f.Store = nil
@@ -308,7 +308,7 @@ func (l lapsing) RenewLease(ctx context.Context, h store.Holder, ttl time.Durati
 	return l.Store.RenewLease(ctx, h, ttl)
 }
 
-// A Gateway that was stopped past its lease and comes back reports its Client nothing that the
+// A gateway that was stopped past its lease and comes back reports nothing to its client that the
 // log does not have: the stream breaks off, and continues from the log as another gateway
 // closed it.
 func TestStreamOfAFencedGateway(t *testing.T) {

@@ -78,8 +78,8 @@ func (t *Turn) arm(wait time.Duration) {
 	t.armed = true
 }
 
-// late hands on what waits, in the goroutine of the timer. What went wrong the turn learns with
-// its next Flush: what a client's writer has failed at once it fails at again.
+// late hands on what waits, in the goroutine of the timer. The turn learns what went wrong with
+// its next Flush: a client's writer that has failed once fails again.
 func (t *Turn) late() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -109,7 +109,7 @@ func TestPiecesWaitForOthers(t *testing.T) {
 	}
 }
 
-// What is not a piece waits for nothing, and takes along what does.
+// What is not a piece waits for nothing, and sends what waited with it.
 func TestOnlyPiecesWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestOnlyPiecesWait(t *testing.T) {
 	})
 }
 
-// A run writes of itself what it has reported: nothing of it waits.
+// A run writes what it has reported itself: nothing of it waits.
 func TestRunsDoNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

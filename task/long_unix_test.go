@@ -20,7 +20,7 @@ import (
 	"sluice/stream"
 )
 
-// kept reads a document as it was stored, with the texts that were stored alongside it.
+// kept reads a document as it was stored, with the texts that were stored next to it.
 func keptDocument(doc []byte, items ...[]byte) *Document {
 	d, long := readDocument("task_1", store.Task{Doc: doc, Meta: store.Meta{Version: 1}}), map[string]string{}
 	for _, item := range items {
@@ -77,7 +77,7 @@ func TestAnswerIsStoredOnce(t *testing.T) {
 	}
 }
 
-// A task that continues and on has short documents, all of its last messages and every
+// A task that continues again and again has short documents, all of its last messages and every
 // question, whatever the texts are.
 func TestDocumentsAreShort(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"sluice/store/redis/redistest"
 )
 
-// The clock of Redis moves in the middle of a turn: the lease of its Gateway is over at once,
+// The clock of Redis moves in the middle of a turn: the lease of its gateway is over at once,
 // or much later. The turn is not taken for one of the dead by its own gateway.
 func TestClockOfRedisMovesInATurn(t *testing.T) {
 	t.Parallel()

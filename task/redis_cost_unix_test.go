@@ -75,7 +75,7 @@ func (w *monitored) accept() []string {
 	})
 }
 
-// A turn sends Redis one command for each flush and few alongside, also one that uses all that
+// A turn sends Redis one command for each flush and few besides, also one that uses all that
 // is kept: an idempotency key, the memory of its conversation, a question that might wait.
 func TestCommandsOfATurn(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ func readyStore(t *testing.T, r *gatewaytest.Running) (ready storeReady) {
 	return ready
 }
 
-// A Redis that may forget what it has confirmed is warned of at the Listen and in /readyz, or
+// A Redis that may forget what it has confirmed is warned of at the start and in /readyz, or
 // once it is there if it comes later; turns are not refused.
 func TestWarningsOfRedis(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,8 @@ import (
 	"sluice/stream"
 )
 
-// A client is informed at once that its turn is over if the process died before there was a
-// log: nobody makes that log. Of a run another process may, so it is waited for.
+// A client learns at once that its turn is over if the process died before there was a log:
+// nobody makes that log. The log of a run may come from another process, so it is waited for.
 func TestRepeatedKeyOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	for name, durable := range map[string]bool{"turn": false, "run": true} {

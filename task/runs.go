@@ -55,7 +55,7 @@ func shuttingDown() error {
 // leaves notes that another process, or this one later, continues with the turn. It says
 // whether the client's stream breaks off.
 //
-// Its client is not informed of an end, for there is none: its stream breaks off with what the
+// Its client does not read of an end, for there is none: its stream breaks off with what the
 // log has, and continues where the client asks for the rest. While the store is unavailable
 // there is no rest to ask for, and the client learns why; but not of a run that is fenced,
 // which another process may have by then.

@@ -77,8 +77,7 @@ type Turn struct {
 	short  bool // the document at the end is without the answer
 }
 
-// mark is a place in Turn.pending where an append ended of which it is not known whether it
-// arrived.
+// mark is the place in Turn.pending where an append ended that may or may not have arrived.
 type mark struct{ n, offset int }
 
 // Task returns the id of the turn's task.

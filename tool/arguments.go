@@ -27,7 +27,7 @@ const (
 )
 
 // Check returns the arguments of the tool of that name as they go to its server, {}
-// where the model wrote none, or a ToolFailed error that informs the model what to correct.
+// where the model wrote none, or a ToolFailed error that says to the model what to correct.
 //
 // The check takes a bounded time and ends with ctx, whose error the ToolFailed
 // error then wraps. Any number of checks may run at once.

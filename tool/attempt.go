@@ -12,7 +12,7 @@ type Progress struct {
 	Message string
 }
 
-// attempt is what one try of a call carries to its server alongside the Call: it reaches the
+// attempt is what one try of a call carries to its server besides the Call: it reaches the
 // transport through a library that hands on nothing but the context.
 type attempt struct {
 	// key is set by the agent and by the recorder of a workflow's node; mcpclient sends it.
@@ -33,7 +33,7 @@ func attemptOf(ctx context.Context) attempt {
 
 // WithKey returns a context in which a call carries a key to its server. Tries that mean the
 // same call have the same one, in whichever process they are made, so that the server can
-// report a repetition.
+// recognize a repetition.
 func WithKey(ctx context.Context, key string) context.Context {
 	a := attemptOf(ctx)
 	a.key = key

@@ -14,8 +14,8 @@ import (
 type Schema struct {
 	compiled *jsonschema.Schema // immutable; runs validate against copies of it
 	spread   bool               // see run
-	// spare is a run that nobody uses, or nil. A second check alongside one makes a run of its
-	// own, which costs less than to compile the schema again.
+	// spare is a run that nobody uses, or nil. A second check at the same time makes a run of
+	// its own, which costs less than to compile the schema again.
 	spare atomic.Pointer[run]
 }
 

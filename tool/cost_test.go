@@ -182,7 +182,7 @@ func TestQuickCheckNextToASlowOne(t *testing.T) {
 	}
 }
 
-// Checks alongside each other do not share a budget.
+// Checks at the same time do not share a budget.
 func TestChecksCountEachForItself(t *testing.T) {
 	t.Parallel()
 	c := mustCompile(t, `{"properties":{"items":{"items":{"properties":{"a":{"type":"string"}}}}}}`)

@@ -22,7 +22,7 @@ const (
 	maxProgram = 16_384
 )
 
-// What parsing costs alongside the instructions that come of it, in the time that one
+// What parsing costs besides the instructions that come of it, in the time that one
 // instruction takes (0.5 µs).
 const (
 	// classWork is for a class of Unicode (\p{L}): a thousand ranges, 80 µs at most.
@@ -98,7 +98,7 @@ func (p *patterns) read(text string) (jsonschema.Regexp, error) {
 	return &pattern{re, size}, nil
 }
 
-// reserve takes room for n instructions, if there is as much.
+// reserve claims room for n instructions, if there is as much.
 func (p *patterns) reserve(n int) error {
 	if p.size+n > p.room {
 		return errPatterns

@@ -20,9 +20,9 @@ const (
 // work, without what the parts that it leads to cost from their own formats on.
 type price struct {
 	any    int // of each value
-	object int // of an object, alongside any
+	object int // of an object, besides any
 	member int // of each member of an object
-	list   int // of a list, alongside any
+	list   int // of a list, besides any
 	item   int // of each item of a list
 	// here is how many parts are held against the same value.
 	here   int

@@ -4,6 +4,6 @@ package tool
 // server runs. It is a part of a config.Config.
 type Servers []string
 
-// Reporting are the names of those servers of whose calls with an unknown outcome the caller is
-// informed, and no person is asked. A package that only has to check definitions reads it.
+// Reporting are the names of those servers whose calls with an unknown outcome are reported to
+// the caller, without asking a person. A package that only has to check definitions reads it.
 type Reporting []string

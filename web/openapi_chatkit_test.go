@@ -9,8 +9,8 @@ import (
 	"sluice/dialect/chatkit"
 )
 
-// A ChatKit request that the server takes, the schema takes; what the schema refuses,
-// the server refuses. What a type of request needs is written in words only.
+// The schema accepts each ChatKit request that the server accepts, and the server refuses each
+// that the schema refuses. What a type of request needs is written in words only.
 func TestChatKitRequestsMatchTheirSchema(t *testing.T) {
 	t.Parallel()
 	schema := strict(t)("ChatKitRequest")

@@ -10,8 +10,8 @@ import (
 //go:embed index.html *.js marked.license.txt style.css icon.svg openapi.yaml
 var files embed.FS
 
-// Files returns all files, in one folder: index.html, which is meant for /, what
-// it loads from alongside it, and openapi.yaml. The page needs nothing from anywhere else and
-// no inline script or style, so that a Content-Security-Policy of "default-src 'none'" with
-// 'self' for script, style, img and connect fits it, and blob: for the frame of an e-mail.
+// Files returns all files, in one folder: index.html, which is meant for /, what it loads from
+// the same folder, and openapi.yaml. The page needs nothing from anywhere else and no inline
+// script or style, so that a Content-Security-Policy of "default-src 'none'" with 'self' for
+// script, style, img and connect fits it, and blob: for the frame of an e-mail.
 func Files() fs.FS { return files }

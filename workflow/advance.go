@@ -187,7 +187,7 @@ func word(value any) (string, error) {
 	return text, nil
 }
 
-// follow returns the edges that are taken from a node.
+// follow returns the edges that are followed from a node.
 //
 // Several edges of one node can be taken: that begins parallel branches. A condition takes
 // exactly one. An edge without a condition is always taken.

@@ -29,7 +29,7 @@ import (
 	"sluice/task"
 )
 
-// talker says the canary alongside a call, and not in the answer that follows. Its judge lets
+// talker says the canary next to a call, and not in the answer that follows. Its judge lets
 // no text pass that has the canary, and its refinement has none. It keeps what it is asked for
 // answers.
 type talker struct {
@@ -138,7 +138,7 @@ func wantNoneBelow(t *testing.T, dir string) {
 	}
 }
 
-// What an agent says alongside a call is of the answer: while that is held back, and when it
+// What an agent says next to a call is part of the answer: while that is held back, and when it
 // was withheld, it is in no store. All that is ever written to one is looked at: each write to
 // the memory, the file with its journal, and the append-only file of Redis.
 func TestWordsNextToCallsAreNowhere(t *testing.T) {
@@ -177,8 +177,8 @@ func TestWordsNextToCallsAreNowhere(t *testing.T) {
 }
 
 // A run whose gateway loses the store behind the call of its agent continues with another one,
-// which does not call again. The model gets its call, with its signature, and the result. The
-// words alongside the call it gets only where the answer is not held back: there it is asked
+// which does not call again. The model gets its call, with its signature, and the result. It
+// gets the words next to the call only where the answer is not held back: there it is asked
 // what it would have been asked without a take-over, byte for byte.
 func TestWordsNextToCallsInATakenOverRun(t *testing.T) {
 	t.Parallel()

@@ -125,7 +125,7 @@ func (e *Edge) Mapped() *string {
 
 // storedEdge distinguishes a map's empty value from no map.
 //
-// The stored form has "match":"" for an edge that is taken for the empty text, and no
+// The stored form has "match":"" for an edge that is followed for the empty text, and no
 // member for one that is of no map. With a plain string both would be left out.
 type storedEdge struct {
 	From      string  `json:"from"`

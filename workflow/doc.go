@@ -3,7 +3,7 @@
 //
 //	file ── Section ── Definition ── Compile ── Workflow ── Runner (a stream.Runner)
 //
-// What a run has come to is a Run: a value that can be stored, read in another process
-// and gone on with. A Runner is a thin thing around it: it does what the Run says is to
-// be done next, and says what happens as it happens.
+// What a run has come to is a Run: a value that can be stored, read in another process and
+// continued. A Runner is a thin layer around it: it does what the Run says is to be done next,
+// and says what happens as it happens.
 package workflow

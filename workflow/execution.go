@@ -63,7 +63,7 @@ type execution struct {
 
 	caller   context.Context // of who is given the Result
 	held     bool            // the answer is, until it was checked
-	withheld []*node         // that have ended, and of which no checkpoint reports yet
+	withheld []*node         // that have ended, and that no checkpoint has yet
 }
 
 // run belongs to the execution from here on. The caller must call stop in the end, or the
@@ -146,7 +146,7 @@ func (x *execution) keep() {
 	x.log("workflow_started", nil)
 	p := &x.state.Progress
 	switch {
-	case p.Failure != nil: // and nobody was informed
+	case p.Failure != nil: // and nobody learned of it
 		x.lost = true
 		x.fail(&fault.Error{Type: p.Failure.Type, Message: p.Failure.Message})
 	case p.Sequence == 0:
@@ -423,7 +423,7 @@ func (x *execution) saveFailure() {
 	}
 }
 
-// left says of the error of a run that another process, or this one later, continues with it.
+// left says whether err means that another process, or this one later, continues the run.
 func left(err error) bool {
 	if err == nil {
 		return false

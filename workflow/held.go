@@ -10,11 +10,11 @@ import (
 	"sluice/fault"
 )
 
-// While an answer is held back until it was checked, nothing of it is kept: the nodes that
-// end with it are checkpointed with the verdict, as what was sent in their place. Who takes
-// the run over before that runs them again. What their agents say alongside their calls is of
-// the same answer: the journal has the calls and what came of them, without those words. A text
-// that other nodes continue from is part of the run's state and is kept.
+// While an answer is held back until it was checked, nothing of it is kept: the nodes that end
+// with it are checkpointed with the verdict, as what was sent in their place. A process that
+// takes the run over before that runs them again. What their agents say next to their calls is
+// part of the same answer: the journal has the calls and what came of them, without those
+// words. A text that other nodes continue from is part of the run's state and is kept.
 
 // hides says whether the text of a node is held back.
 //

@@ -35,7 +35,7 @@ type Session interface {
 	Waits() *chat.Question
 	// State returns the session as one JSON value, for Request.Resumed.
 	State() (jsontext.Value, error)
-	// Silent is State without what the agent has said alongside its calls.
+	// Silent is State without what the agent has said next to its calls.
 	Silent() (jsontext.Value, error)
 	// Result returns what the session took so far; its Reason once it is over.
 	Result() stream.Result
@@ -69,7 +69,7 @@ type Reply struct {
 //
 //	r.Records = func(ctx context.Context, run *Run) (Records, error)
 //
-// is called once for each stream of a run, new or gone on with, and gives what keeps it.
+// is called once for each stream of a run, new or continued, and gives what keeps it.
 // The Runner then calls Save after each change of the Run that counts, and starts
 // nothing that follows from the change until Save has returned: a checkpoint, then the
 // next node, then the event that reports it. While an agent node runs, Journal is called after

@@ -70,7 +70,7 @@ func rejected(d *Decision) bool { return d.Action == string(chat.Reject) }
 // decided continues with a node whose person has decided, and that runs nothing itself: one
 // that is a question, or one that was not allowed to run.
 //
-// A rejection ends the run unless an edge takes it (accepts). Of a wait that ran out
+// A rejection ends the run unless an edge accepts it (accepts). For a wait that ran out
 // on_timeout decides: fail ends the run also where an edge would take a rejection.
 func (x *execution) decided(n *node, o *Open) {
 	x.emitNode(n, o, stream.NodeStarted)

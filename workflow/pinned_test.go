@@ -151,8 +151,8 @@ func (r *refusing) PutValue(ctx context.Context, key string, v store.Value, ttl 
 	return r.Store.PutValue(ctx, key, v, ttl)
 }
 
-// What became of a call, and the store did not take, the same process knows when it continues
-// with the run: nobody is asked.
+// If the store did not accept what became of a call, the same process still knows it when it
+// continues the run: nobody is asked.
 func TestOwnResultIsKnown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -104,7 +104,7 @@ func outcomeUnknown(ctx context.Context, err error) bool {
 }
 
 // asksOutcome returns what a person must say before the node can continue, or why the records
-// of the run took a call no more, which no model need learn of; nil: nothing.
+// of the run accepted a call no more, which no model need learn of; nil: nothing.
 //
 // It is asked after each step and call. The error is a *waiting, or one that ends the run.
 func (k *worker) asksOutcome() error {
@@ -199,9 +199,9 @@ func (k *worker) outcomeOf(key string) *Outcome {
 // Call implements chat.Guard. Before one that is not safe to repeat its intent is kept, and
 // its result after it: no intent, no call.
 //
-// What a person has said of the call comes before what the store knows, and both before what
-// is not known of equal calls. While the run itself is being ended nobody is asked: who
-// continues with it finds the intent.
+// What a person has said of the call comes before what the store knows, and both before what is
+// not known of equal calls. While the run itself is being ended nobody is asked: the process
+// that continues it finds the intent.
 func (r *recorder) Call(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
 	if spec == nil || spec.Annotations.Repeatable() {
 		return run(ctx, call)

@@ -16,7 +16,7 @@ import (
 	"sluice/fault"
 )
 
-// Run is what a run has come to: a value that can be stored and gone on with elsewhere.
+// Run is what a run has come to: a value that can be stored and continued elsewhere.
 // Its parts are stored apart: Header once, Ended and Messages as they grow, Progress
 // in place of the one before. So what is stored of a run grows with what is said in it,
 // and not with the square of that.

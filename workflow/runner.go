@@ -35,7 +35,7 @@ type Config struct {
 	// Load reads a run that Records has kept. nil: what a run that waits needs is in its
 	// question.
 	Load func(ctx context.Context, id string) (*Run, error)
-	// ReportLost says that of a lost call to a server its caller is informed, and no person is asked.
+	// ReportLost says that a lost call to a server is reported to its caller, and no person is asked.
 	// nil: people are asked.
 	ReportLost func(server string) bool
 	// Hold says that a call of a tool node must wait for a person; nil: none must.

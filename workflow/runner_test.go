@@ -261,7 +261,7 @@ func TestExpressionsOfJSON(t *testing.T) {
 	}
 }
 
-// A run that waits is a value: stored, read back and gone on with, it does what it would
+// A run that waits is a value: stored, read back and continued, it does what it would
 // have done.
 func TestPersonDecides(t *testing.T) {
 	t.Parallel()

@@ -30,8 +30,8 @@ func unasked(file string) string {
 	return strings.NewReplacer("ask: {type: human, prompt: \"Pay?\"}", "", "{from: ask, to: pay}, ", "").Replace(file)
 }
 
-// A run whose gateway is gone is cancelled by somebody who cannot run it: who could continue
-// with it ends it, and calls nothing.
+// A run whose gateway is gone is cancelled by somebody who cannot run it: a process that could
+// continue it ends it, and calls nothing.
 func TestCancelWhileNobodyRuns(t *testing.T) {
 	t.Parallel()
 	var paid atomic.Int64
@@ -73,7 +73,7 @@ func TestCancelWhileNobodyRuns(t *testing.T) {
 	}
 }
 
-// Of a call that a dead gateway may have made nobody is asked where the server's on_unknown
+// Nobody is asked about a call that a dead gateway may have made where the server's on_unknown
 // is "tell": the node fails with it, an edge continues from there, and the call is never made
 // again.
 func TestUnknownOutcomeIsReported(t *testing.T) {
@@ -125,7 +125,7 @@ func overRedis(t *testing.T, server *redistest.Server, file string) *wholetest.F
 	return f
 }
 
-// A Redis that hangs in the middle of a run: its client is informed soon, and when the store
+// A Redis that hangs in the middle of a run: its client learns of it soon, and when the store
 // answers again the run is finished, its call made once.
 func TestRedisHangsInARun(t *testing.T) {
 	t.Parallel()

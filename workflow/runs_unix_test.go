@@ -76,7 +76,7 @@ func change(t *testing.T, in store.Store, id string, f func([]byte) []byte) {
 }
 
 // A run whose records are of a newer version is left alone, and one whose records were cut
-// never runs: who answers learns why, and the answer is not used up.
+// never runs: the person who answers learns why, and the answer is not used up.
 func TestDecisionOnUnusableRecords(t *testing.T) {
 	t.Parallel()
 	var paid atomic.Int64

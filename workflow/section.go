@@ -198,7 +198,7 @@ func (r *reader) agent(at *file.Node, key string) string {
 	return id
 }
 
-// tool warns of a server that does not exist. Which tools a server has, it reports only when it
+// tool warns of a server that does not exist. A server reports which tools it has only when it
 // runs.
 func (r *reader) tool(at *file.Node) {
 	name, ok := at.Text()

@@ -155,7 +155,7 @@ func TestFaults(t *testing.T) {
 }
 
 // Where a server says "tell", an edge must not lead from a tool that failed to the same tool
-// without a look at whether the first call took effect.
+// without a check whether the first call took effect.
 func TestBlindRetries(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -1,5 +1,5 @@
 // This file bridges a short failure of the store. The result of a call that is not safe to
-// repeat is known to the process that made it; if the store does not take it, the process
+// repeat is known to the process that made it; if the store does not accept it, the process
 // keeps it in memory for a while. A process that continues with its own run then need not ask a
 // person what it knows itself.
 
@@ -12,7 +12,7 @@ import (
 )
 
 // results are what became of calls, by the keys of their intents; nil: a call was not made.
-// Those that the store did not take stay with the process that knows them: if it continues with
+// Those that the store did not accept stay with the process that knows them: if it continues with
 // the run itself, nobody need be asked what became of the calls.
 type results map[string]*tool.Result
 

@@ -646,7 +646,7 @@ func (s *RunStore) Due(ctx context.Context, now time.Time, limit int) (ids []str
 	return ids, err
 }
 
-// Finish lets the records of a run expire that nobody continues with, and Forget removes them.
+// Finish lets the records of a run expire that nobody continues, and Forget removes them.
 func (s *RunStore) Finish(ctx context.Context, id string) error {
 	s.forgetSettled(id)
 	err := s.cfg.Store.RemoveIndex(ctx, store.DueIndex, id)
@@ -660,7 +660,7 @@ func (s *RunStore) Finish(ctx context.Context, id string) error {
 
 // Forget removes all that is kept of a run.
 //
-// It continues after an error and returns all of them joined. What is not there is removed
+// It continues after an error and returns all of them joined. What does not exist is removed
 // already.
 func (s *RunStore) Forget(ctx context.Context, id string) error {
 	if err := s.unpin(ctx, id); err != nil {

@@ -39,7 +39,7 @@ func (s *RunStore) TakeOver(run *Run, emitted []stream.Event) []stream.Event {
 	for _, ev := range emitted {
 		t.observe(ev)
 	}
-	for i := range run.Progress.Frontier { // an attempt that nobody was informed of is the same one
+	for i := range run.Progress.Frontier { // an attempt that was never reported is the same one
 		o := &run.Progress.Frontier[i]
 		if n := t.nodes[o.Node]; n == nil || n.attempt == 0 {
 			o.Attempt = before[i]

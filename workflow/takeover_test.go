@@ -9,9 +9,9 @@ import (
 	"sluice/stream"
 )
 
-// Anyone who takes a run over says what the log lacks and the run has: ends that were not
-// reported, the rest of a text, the end of an attempt that was cut. An attempt that nobody was
-// informed of keeps its number, and another one gets the next.
+// A process that takes a run over emits what the log lacks and the run has: ends that were not
+// reported, the rest of a text, the end of an attempt that was cut. An attempt that was never
+// reported keeps its number, and another one gets the next.
 func TestTakeOverEmitsWhatTheLogLacks(t *testing.T) {
 	t.Parallel()
 	const text = `{"name":"p","entry_point":"first","max_iterations":9,"timeout":60000000000,` +
@@ -100,7 +100,7 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// A node that ended while another one spoke is informed when the run continues, without the
+// A node that ended while another one spoke is reported when the run continues, without the
 // steps in which it has called tools and said nothing: an empty delta breaks the grammar.
 func TestSilentStepsAreNotReported(t *testing.T) {
 	t.Parallel()

@@ -168,10 +168,10 @@ func (k *worker) nodeCallID(instead string) string {
 	return uuidOf(k.seen.Header.ID, k.n.ID, strconv.Itoa(k.round), strconv.Itoa(k.open.Attempt), instead)
 }
 
-// missing says why a tool is not there.
+// missing says why a tool cannot be called.
 //
 // A server that cannot be reached is reported as such. One that is not configured any more ends
-// the run: nobody can continue with it.
+// the run: nobody can continue the run.
 func (k *worker) missing(set *tool.Set, server string) error {
 	for _, u := range set.Unavailable {
 		if u.Server == server {

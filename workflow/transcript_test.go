@@ -24,8 +24,8 @@ type named struct{ run.Owner }
 func (named) CallID(own string, _ bool) string { return strings.TrimPrefix(own, "own ") }
 
 // A step becomes a message of the assistant with its calls, and the results behind it in the
-// order of the calls, whichever came first. A call within which somebody waits is left out:
-// it is informed again.
+// order of the calls, whichever came first. A call within which somebody waits is left out: it
+// is emitted again.
 func TestTranscript(t *testing.T) {
 	t.Parallel()
 	var tr Transcript

@@ -82,7 +82,7 @@ func TestUnknownWithoutAStore(t *testing.T) {
 	}
 }
 
-// A run whose call is unknown, and that no edge continues with, must not be begun again.
+// A run with a call of unknown outcome, from which no edge continues, must not be begun again.
 func TestUnknownEndsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{

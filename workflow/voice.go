@@ -58,8 +58,8 @@ func (v *voice) keep() {
 }
 
 // inner emits a piece of a text that is not the answer. Attempt stays 0, for it is of answers
-// that are held back; which round a draft is of its node has reported. Of a round that may
-// become an answer which is held back nothing is kept.
+// that are held back; its node has reported the round of a draft. Of a round that may become an
+// answer which is held back nothing is kept.
 func (v *voice) inner(k *worker, text string) {
 	v.draft.NodeID, v.draft.AgentID, v.draft.Delta, v.draft.Unkept = k.n.ID, k.n.Agent, text, v.x.hides(k.n)
 	v.x.out.Emit(&v.draft)

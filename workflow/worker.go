@@ -66,7 +66,7 @@ type waiting struct {
 func (*waiting) Error() string { return "calls wait for a person" }
 
 // rejection is the error of a node whose call a person has not allowed. It is not a failure of
-// the node: the run continues where an edge takes the decision, or ends.
+// the node: the run continues where an edge accepts the decision, or ends.
 type rejection struct{ decision *Decision }
 
 func (*rejection) Error() string { return "a person has not allowed the call" }
@@ -298,7 +298,7 @@ func (k *worker) Say(piece *stream.Delta) error {
 }
 
 // CallID implements run.Owner. It is made of the node and the agent's own, so that it does not
-// depend on what runs alongside it.
+// depend on what runs at the same time.
 func (k *worker) CallID(own string, _ bool) string { return run.CallID(k.callPrefix(), own, "") }
 
 // callPrefix is n3-, n3r2- or n3r2a2-: the node's order, its round and its attempt, each

@@ -472,7 +472,7 @@ func TestSessionsPause(t *testing.T) {
 	}
 }
 
-// Where nobody can be asked a delegate's call is refused and it continues.
+// Where nobody can be asked, a delegate's call is refused and the delegate continues.
 func TestNobodyIsAsked(t *testing.T) {
 	t.Parallel()
 	o := newOffice(map[string][]any{

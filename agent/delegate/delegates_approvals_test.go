@@ -163,8 +163,8 @@ func noise(n int) string {
 	return hex.EncodeToString(raw)
 }
 
-// Where nobody can be Asked, at any depth, those who want the calls are informed, and the turn
-// continues in the same stream: no id of a call begins twice in it.
+// Where nobody can be asked, at any depth, the agents that want the calls get a refusal, and
+// the turn continues in the same stream: no id of a call begins twice in it.
 func TestNobodyIsAskedForDelegates(t *testing.T) {
 	t.Parallel()
 	scripts := func(words string) map[string][]string {
@@ -236,8 +236,8 @@ models:
 	}
 }
 
-// Two gateways that share a key: what one has paused the other continues with, delegates
-// within. At a third one, that has another file, it cannot.
+// Two gateways share a key: a turn that one has paused continues on the other, with the
+// delegates within it. On a third one, which has another file, it cannot.
 func TestDelegatesGoOnElsewhere(t *testing.T) {
 	t.Parallel()
 	scripts := map[string][]string{

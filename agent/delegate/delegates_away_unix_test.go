@@ -29,8 +29,8 @@ import (
 	"sluice/store/redis/redistest"
 )
 
-// Eight agents at most work on tasks of a turn at the same time, of all its agents together;
-// one that would call more is informed, and the turn ends well.
+// At most eight agents work on tasks of a turn at the same time, for all its agents together;
+// an agent that calls more gets a refusal, and the turn ends well.
 func TestDelegatesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestDelegatesAtOnce(t *testing.T) {
 	})
 }
 
-// A tool that becomes another one while a delegate waits for a person is Asked about again,
+// A tool that becomes another one while a delegate waits for a person is asked about again,
 // by the whole turn, and runs once.
 func TestToolChangesWhileADelegateWaits(t *testing.T) {
 	t.Parallel()
@@ -149,7 +149,7 @@ func deep(t *testing.T, in, todo string) *wholetest.Office {
 	})
 }
 
-// TestOfficeChild Pauses a turn, reports the question and is killed.
+// TestOfficeChild pauses a turn, reports the question and is killed.
 func TestOfficeChild(t *testing.T) {
 	in := os.Getenv(officeStore)
 	if in == "" {
@@ -166,7 +166,7 @@ func TestOfficeChild(t *testing.T) {
 }
 
 // A turn whose delegate's delegate waits for a person continues in another process when the one
-// that asked was killed: from a file and from a server of Redis, of a team and of a workflow.
+// that asked was killed: with a file and with a server of Redis, for a team and for a workflow.
 // No agent's model is asked again, and the call is made once.
 func TestDelegateWaitsOverAKill(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,7 @@ workflows:
 dispatch: {timeout: 60s}
 `
 
-// An agent within is stopped when its time is over, or that of its caller's, and the caller
+// An agent within is stopped when its time or that of its caller is over, and the caller
 // continues; and within 50 ms when the task is cancelled or its client leaves.
 func TestDelegatesEnd(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ func TestDelegateSeesItsTaskAlone(t *testing.T) {
 	}
 }
 
-// What must not be is refused, and the model is informed why.
+// A call beyond a bound is refused, and the model reads why.
 func TestDelegationIsBounded(t *testing.T) {
 	t.Parallel()
 	task := `{"task":"x"}`
@@ -91,7 +91,7 @@ func TestDelegationIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		scripts map[string][]string
-		agent   string // whose model is informed
+		agent   string // whose model reads the refusal
 		want    string
 	}{
 		{"no task", map[string][]string{"boss": {wholetest.CallPart("delegate_to_writer", `{"task":" "}`), wholetest.TextPart("ok")}}, "boss", "task is missing or empty"},

@@ -91,9 +91,9 @@ func (s *session) run(ctx context.Context) (summary string, err error) {
 	return summary, err
 }
 
-// work runs the agent until it has answered or waits for a person. It returns what models
-// took here, also alongside an error. A panic is the session's failure alone, so that its end
-// is reported.
+// work runs the agent until it has answered or waits for a person. It returns what models used
+// here, also with an error. A panic is the session's failure alone, so that its end is
+// reported.
 //
 // Where nobody can be asked, calls that would wait are refused and the agent continues.
 func (s *session) work(ctx context.Context) (summary string, usage chat.Usage, err error) {

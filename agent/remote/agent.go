@@ -35,7 +35,7 @@ type Config struct {
 	Card string // URL
 	// Header goes with each request to the card's origin.
 	Header http.Header
-	// Interfaces are origins alongside the card's own that the card may send requests to.
+	// Interfaces are origins, besides the card's own, that the card may send requests to.
 	Interfaces  []string
 	NoStreaming bool          // ask for whole answers
 	Refresh     time.Duration // between two readings of the card

@@ -221,8 +221,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// A card that we cannot use makes the agent unavailable, and one that we can reports it in
-// bounded lines.
+// A card that we cannot use makes the agent unavailable, and one that we can use describes it
+// in bounded lines.
 func TestCards(t *testing.T) {
 	t.Parallel()
 	at := func(url, version string) string {
@@ -514,8 +514,8 @@ func TestMessageThatWasNotSent(t *testing.T) {
 	})
 }
 
-// A card is read again each Refresh, and sooner while there is none; of its texts is reported
-// only when they are others.
+// A card is read again each Refresh, and sooner while there is none; it is reported only when
+// its texts have changed.
 func TestCardIsReadAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

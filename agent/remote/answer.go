@@ -17,7 +17,7 @@ type answer struct {
 	artifacts map[sdk.ArtifactID]*artifact
 	last      *artifact // the one that was reported last
 	size      int       // bytes of all text
-	// blind says that the stream was taken up, and that nothing has reported yet where it
+	// blind says that the stream was taken up, and that no event has shown yet where it
 	// continues: pieces may be missing, so that only the task itself can be believed.
 	blind bool
 }

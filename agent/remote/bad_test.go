@@ -22,7 +22,7 @@ import (
 	"sluice/stream"
 )
 
-// What an agent sends wrongly, alongside what TestReplies has: the turn has one end, and
+// What an agent sends wrongly, besides what TestReplies has: the turn has one end, and
 // nothing grows without a bound.
 func TestBadReplies(t *testing.T) {
 	t.Parallel()

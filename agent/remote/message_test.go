@@ -15,7 +15,7 @@ func said(role chat.Role, text string) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Text: text}}}
 }
 
-// An agent elsewhere is informed what belongs to the turn, and the request last.
+// An agent elsewhere receives what belongs to the turn, and the request last.
 func TestMessage(t *testing.T) {
 	t.Parallel()
 	history := []chat.Message{said(chat.RoleUser, "oldest"), said(chat.RoleModel, " answer "), said(chat.RoleUser, "newest")}
@@ -46,8 +46,8 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// A message is as long as it may be, and no longer; of what was said before, the end is
-// reported, without gaps. The request is never cut.
+// A message is as long as it may be, and no longer; of what was said before, the end is sent,
+// without gaps. The request is never cut.
 func TestMessageIsBounded(t *testing.T) {
 	t.Parallel()
 	var history []chat.Message

@@ -197,7 +197,7 @@ func (p program) turn(ctx context.Context, base string, c conversation, show vie
 }
 
 // answers continues with a turn that has come so far, until nobody is asked any more. Answers
-// that the gateway cannot take are asked for again.
+// that the gateway does not accept are asked for again.
 //
 // One turn may ask several things, at once and one after the other; each answer is a request
 // of its own, and its stream continues with the text. A refused answer (422) is asked for again

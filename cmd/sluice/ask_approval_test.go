@@ -101,8 +101,8 @@ workflows:
 	return base, task
 }
 
-// What a turn waits for is asked, and answered, by who follows it. A script is informed when
-// nobody can be asked.
+// What a turn waits for is asked of the person who follows it. A script learns when nobody can
+// be asked.
 func TestResumeOfATaskThatWaits(t *testing.T) {
 	t.Parallel()
 	base := start(t, map[string]string{"SLUICE_STORE": "memory", "SLUICE_CONFIRM": "writes"}).Base

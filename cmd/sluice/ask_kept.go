@@ -196,7 +196,7 @@ func (a *asking) follow(req *http.Request) (code int, err error) {
 
 // showEvent shows one event.
 //
-// done is true for the last event of the turn. A data that is not JSON is an error: the gateway
+// done is true for the last event of the turn. Data that is not JSON is an error: the gateway
 // writes nothing else.
 func (a *asking) showEvent(ev sse.Event) (code int, done bool, err error) {
 	var data eventData

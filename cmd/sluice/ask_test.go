@@ -277,7 +277,7 @@ func TestLineIsHarmless(t *testing.T) {
 	}
 }
 
-// A person is informed when another model answers, and why.
+// A person reads when another model answers, and why.
 func TestAskReportsAnotherModel(t *testing.T) {
 	t.Parallel()
 	var out gatewaytest.SafeBuffer

@@ -53,9 +53,9 @@ func (p program) configCheck(args []string) int {
 	return code
 }
 
-// checked reads all that a start reads and prints the faults. command is informed where there
-// is no file. args may begin with the file's name. Where help was asked for the file has no
-// path, and the code is exitOK.
+// checked reads all that a start reads and prints the faults. command is named in the message
+// where there is no file. args may begin with the file's name. Where help was asked for the
+// file has no path, and the code is exitOK.
 //
 // Faults go to stdout, as they are what was asked for; warnings and misuse go to stderr.
 func (p program) checked(command string, args []string) (f settings.File, code int) {

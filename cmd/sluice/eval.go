@@ -69,7 +69,7 @@ func (p program) evalRouter(ctx context.Context, args []string) int {
 //
 // A share is from 0 to 1.
 type routerFlags struct {
-	set   string  // path; empty: router.jsonl alongside the configuration
+	set   string  // path; empty: router.jsonl next to the configuration
 	runs  int     // how often the whole set is asked
 	least float64 // a smaller share of right decisions is a failure
 	json  bool
@@ -101,7 +101,7 @@ func (p program) evalOne(ctx context.Context, args []string) (report operate.Rou
 	return report, asked, exitOK, true
 }
 
-// routerCases reads the set at path, or the one alongside the configuration if path is empty.
+// routerCases reads the set at path, or the one next to the configuration if path is empty.
 func (p program) routerCases(config, path string) ([]operate.RouterCase, error) {
 	if config == "" {
 		return nil, errors.New("name a configuration with --config")

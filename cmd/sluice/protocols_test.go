@@ -74,7 +74,7 @@ func TestSameTurnThroughEachProtocol(t *testing.T) {
 	}
 }
 
-// essence is what a turn's frames say alongside ids, names, times and figures. Deltas in a row
+// essence is what a turn's frames say apart from ids, names, times and figures. Deltas in a row
 // are one, and the ends of calls that ran side by side stand in the calls' order.
 func essence(frames []gatewaytest.Frame) (list []string) {
 	calls := map[string]int{}

@@ -89,8 +89,8 @@ func readRecording(name string) (*recording.Recording, error) {
 	return recording.Read(in)
 }
 
-// rerun reports the first difference, if there is one. What was asked alongside the recording
-// explains it, mostly.
+// rerun reports the first difference, if there is one. What was asked that the recording lacks
+// mostly explains it.
 //
 // Only the same events count as the same; the order of parallel branches may differ, which
 // is reported. It returns exitFailed for a difference, so that it can stand in a test.

@@ -16,7 +16,7 @@ import (
 	"sluice/task"
 )
 
-// The command sweeps a Redis alongside the gateways that run with it: a dry run says what would
+// The command sweeps a Redis while gateways run with it: a dry run says what would
 // go, by the policy of the file, and changes nothing; then it goes, and a second sweep finds
 // nothing. What waits stays. Without the server it says so.
 func TestRetentionOverRedis(t *testing.T) {

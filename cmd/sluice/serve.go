@@ -147,7 +147,7 @@ func gatewayConfig(cfg config.Config, file settings.File) settings.Config {
 	}
 }
 
-// banner informs a person at a terminal where to go. The log has stdout for itself.
+// banner shows a person at a terminal where to go. The log has stdout for itself.
 //
 // It names the simulator as such, so that nobody takes its answers for a model's.
 func banner(w io.Writer, s *gateway.Service) {

@@ -61,7 +61,7 @@ func (p program) todoServer(ctx context.Context, args []string) int {
 	return p.serveAlone(ctx, config.Of[settings.Process](&cfg).Addr, mux, "todo MCP server", "/mcp")
 }
 
-// geminiSim runs the simulator of the Gemini API alone, and alongside it, under /v1, that of
+// geminiSim runs the simulator of the Gemini API alone, and next to it, under /v1, that of
 // Chat Completions, Responses and Messages.
 func (p program) geminiSim(ctx context.Context, args []string) int {
 	l := settings.Loader()

@@ -189,8 +189,8 @@ func (j *judgement) bounds(url string) string {
 	return fmt.Sprintf("must be %s or less", highest)
 }
 
-// patternWords returns what a schema says of its pattern in words: an
-// expression reports people little.
+// patternWords returns what a schema says of its pattern in words: an expression says little to
+// people.
 func (j *judgement) patternWords(url, otherwise string) string {
 	schema, _ := j.part(url).(map[string]any)
 	if words, ok := schema["patternErrorMessage"].(string); ok {

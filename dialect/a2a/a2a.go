@@ -61,7 +61,7 @@ type Agent struct {
 // ErrGone says that there is no log of a turn, or none that can be read.
 var ErrGone = errors.New("no log of this turn")
 
-// Tasks are the turns that are kept. An error that a client can be reported is a *fault.Error.
+// Tasks are the turns that are kept. An error that a client may see is a *fault.Error.
 type Tasks interface {
 	// Task returns the document of a task, and the id of its last turn.
 	Task(ctx context.Context, who chat.Principal, id string) (doc []byte, turn string, err error)

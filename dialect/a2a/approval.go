@@ -12,7 +12,7 @@ import (
 )
 
 // Questions to people. A task that waits for an approval is input-required, and the message
-// of its status has a data part {"approval": …} for each question, alongside the text. It is
+// of its status has a data part {"approval": …} for each question, next to the text. It is
 // answered by a message to the task: a data part {"approval": {"action": …}}, or the text
 // approve or reject.
 

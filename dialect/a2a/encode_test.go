@@ -128,7 +128,7 @@ func TestUnknownEventsMakeWholeFramesOrNone(t *testing.T) {
 	}
 }
 
-// A piece costs no allocation alongside its place in the answer.
+// A piece costs no allocation besides its place in the answer.
 func TestSteadyPieceCostsNoAllocation(t *testing.T) {
 	for name, w := range wires {
 		e := newTeller(w, "1")
@@ -142,7 +142,7 @@ func TestSteadyPieceCostsNoAllocation(t *testing.T) {
 	}
 }
 
-// BenchmarkDelta is what a piece of an answer costs to encode, alongside our own protocol.
+// BenchmarkDelta is what a piece of an answer costs to encode, compared with our own protocol.
 func BenchmarkDelta(b *testing.B) {
 	encoders := map[string]func() stream.Encoder{"own": func() stream.Encoder { return sluice.NewEncoder("req_0123456789ab", false, 0) }}
 	for name, w := range wires {

@@ -720,8 +720,8 @@ func TestA2AExtension(t *testing.T) {
 	})
 }
 
-// A version that is not served is refused, in header and query; without one the method's
-// name reports. The third number does not count.
+// A version that is not served is refused, in header and query; without one the method's name
+// shows it. The third number does not count.
 func TestA2AVersions(t *testing.T) {
 	inA2A(t, true, func(t *testing.T, a *agents) {
 		old := `{"message":{"kind":"message","messageId":"message-1","role":"user","parts":[{"kind":"text","text":"hello"}]}}`

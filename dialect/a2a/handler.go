@@ -108,7 +108,7 @@ func (s *Server) find(c *call, id sdk.TaskID) (*sdk.Task, error) {
 	return t.Task, err
 }
 
-// found is a task with what is known of it alongside.
+// found is a task with what else is known of it.
 type found struct {
 	*sdk.Task
 	turn  string   // its last one, if that is kept

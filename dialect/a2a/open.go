@@ -47,7 +47,7 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-// errHandled is what the handler reports the transport where it answers by itself.
+// errHandled is what the handler returns to the transport where it answers by itself.
 var errHandled = errors.New("answered elsewhere")
 
 // newCall reads what the head of a request says.

@@ -18,7 +18,7 @@ import (
 // What the transports answer by themselves they also word. The rest is worded here, in
 // the same form.
 
-// code is what an error is called: in JSON-RPC, alongside a status of HTTP in the words of
+// code is what an error is called: in JSON-RPC, with a status of HTTP in the words of
 // google.rpc.Code, and by the libraries of 0.3.
 type code struct {
 	kind   error

@@ -197,7 +197,7 @@ const (
 	maxDocuments = 384 << 10
 )
 
-// fill reads a page, and counts what there is alongside it.
+// fill reads a page, and counts what there is besides it.
 func (s *Server) fill(ctx context.Context, c *call, q store.Query, req *sdk.ListTasksRequest, page *sdk.ListTasksResponse) error {
 	done, err := s.cfg.Tasks.Listing()
 	if err != nil {

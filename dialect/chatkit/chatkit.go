@@ -28,10 +28,10 @@ type Config struct {
 	// Store keeps the threads. nil: there is no history, and what a retry needs of a
 	// message is remembered for ten minutes.
 	Store Store
-	// OnFeedback is informed what users think of items, with the context of Open. May be nil.
+	// OnFeedback receives what users think of items, with the context of Open. May be nil.
 	OnFeedback func(context.Context, Feedback)
-	// OnError is informed when Store failed while a turn was streamed, which its user does not
-	// notice. A thread that was deleted meanwhile is no failure. May be nil.
+	// OnError is called when Store fails while a turn is streamed, which its user does not
+	// notice. A thread that was deleted meanwhile is not a failure. May be nil.
 	OnError func(context.Context, error)
 }
 
@@ -68,7 +68,7 @@ func (s *Server) Routes() []dialect.Route {
 	return []dialect.Route{{Methods: []string{http.MethodPost}, Path: Path, Open: s.open}}
 }
 
-// open looks at the key first: what is not a turn takes effect at once.
+// open looks at the key first, because a request that is not a turn takes effect at once.
 func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	key, err := dialect.HeaderKey(r, nil)
 	if err != nil {
@@ -114,7 +114,7 @@ func ownerOf(who chat.Principal, user string) string {
 	return owner
 }
 
-// found reports a Store's error as the contract has it: message is for what is not there.
+// found reports a Store's error as the contract has it: message is for what does not exist.
 func found(err error, message string) error {
 	switch {
 	case err == nil:

@@ -169,7 +169,7 @@ func advice(ev *stream.Error) string {
 	return fmt.Sprintf("%s. Try again in %d s.", strings.TrimSuffix(ev.Message, "."), seconds)
 }
 
-// notice appends a notice, which the component shows alongside the thread.
+// notice appends a notice, which the component shows next to the thread.
 func notice(dst []byte, level, title, message string) []byte {
 	return frame(dst, noticeEvent{"notice", level, message, title})
 }

@@ -95,7 +95,7 @@ func (r *reader) inference(options object) {
 }
 
 // prompt joins the parts to what the model is asked, and holds it to the rules of an
-// input. The composer keeps the white space around a tag in the texts alongside it.
+// input. The composer keeps the white space around a tag in the texts next to it.
 func (r *reader) prompt(m *userMessage, v value) {
 	var said strings.Builder
 	for _, c := range m.content {

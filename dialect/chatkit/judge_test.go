@@ -17,7 +17,7 @@ import (
 	"sluice/stream"
 )
 
-// ask opens a request, which must be a turn, and reports it the events.
+// ask opens a request, which must be a turn, and emits the events to it.
 func ask(t *testing.T, s *chatkit.Server, body string, events ...stream.Event) (frames string, x *dialect.Exchange) {
 	t.Helper()
 	x = open(t, s, body)

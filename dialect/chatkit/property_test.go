@@ -47,7 +47,7 @@ func anything(r *rand.Rand) stream.Event {
 	return events[r.IntN(len(events))]
 }
 
-// Whatever a turn may be reported in, a client can follow it, and reads the same text.
+// In whatever events a turn is reported, a client can follow it and reads the same text.
 func TestAnyTurnCanBeFollowed(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(9, 10))

@@ -151,7 +151,7 @@ type progressEvent struct {
 	Text string `json:"text"`
 }
 
-// noticeEvent shows a text alongside the thread. It is not kept.
+// noticeEvent shows a text next to the thread. It is not kept.
 type noticeEvent struct {
 	Type    string `json:"type"`
 	Level   string `json:"level"`

@@ -13,7 +13,7 @@ import (
 	"sluice/stream/sse/ssetest"
 )
 
-// A client that waits as long as it is reported must not come too early.
+// A client that waits as long as the header says must not come too early.
 func TestRetryAfterIsRoundedUp(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -42,7 +42,7 @@ func patternBomb(r *run) {
 	r.Exactly("the server's other tool is offered", n, 1)
 }
 
-// slowPattern has an argument checked that takes seconds, and alongside it a quick one.
+// slowPattern has an argument checked that takes seconds, and next to it a quick one.
 func slowPattern(r *run) {
 	for _, p := range []struct{ name, pattern, argument string }{
 		{"nested", "(?:" + strings.Repeat("a?", 90) + "){1000}c", strings.Repeat("a", 5000)},

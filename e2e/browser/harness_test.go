@@ -135,7 +135,7 @@ func chromium(t testing.TB) string {
 	return installed(t, "chromium", "chromium-browser", "google-chrome")
 }
 
-// node returns Node with the packages from npm alongside it.
+// node returns Node with the packages from npm next to it.
 func node(t testing.TB) string {
 	t.Helper()
 	path := installed(t, "node")

@@ -165,7 +165,7 @@ func TestKeptTurns(t *testing.T) {
 	}
 }
 
-// The same with curl, which is informed where to continue.
+// The same with curl, which is given the place to continue from.
 func TestCurlGoesOn(t *testing.T) {
 	t.Parallel()
 	curl := installed(t, "curl")

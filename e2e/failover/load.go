@@ -119,8 +119,8 @@ func (l *loader) each(n int, f func(i int)) {
 	}
 }
 
-// play is a client with its turn. It reads to the end, whatever happens: what it lacks when
-// it is informed that there is no more is a fault of the gateways.
+// play is a client with its turn. It reads to the end, whatever happens: what it lacks when a
+// gateway says that there is no more is a fault of the gateways.
 func (l *loader) play(ctx context.Context, i int) {
 	t := &l.turns[i]
 	*t = loadTurn{order: order{id: fmt.Sprint("l", i), words: 8, every: 4 * time.Millisecond}, fate: fateOf(i), at: l.a, view: newView(), began: time.Now()}

@@ -9,7 +9,7 @@ import (
 )
 
 // times measures how long a client waits at a gateway that is not the one which
-// runs the turn. Times are those of one clock, the judge's, which has the fakes alongside it.
+// runs the turn. Times are those of one clock, the judge's, which runs the fakes as well.
 // The promises are those of a machine that has time: on a busy one the p99 shows how busy it
 // is.
 func times(r *run) {

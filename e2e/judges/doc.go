@@ -1,4 +1,4 @@
-// Package judges sets OpenAI's and Anthropic's own libraries for Go alongside our codecs: what
+// Package judges sets OpenAI's and Anthropic's own libraries for Go next to our codecs: what
 // they read in the recordings of ../../../shared/testdata, and what it costs them. The library
 // of Standard Webhooks and an SMTP server judge what leaves by the webhook.
 package judges

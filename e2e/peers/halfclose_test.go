@@ -105,7 +105,7 @@ func TestProgramsThatCloseTheirSideSeeABrokenStream(t *testing.T) {
 }
 
 // HAProxy hands the end of a client's side on with option abortonclose: that cancels
-// the turn, and HAProxy informs the client that its stream is not whole.
+// the turn, and HAProxy lets the client see that its stream is not whole.
 func TestClientThatClosesItsSideBehindHAProxy(t *testing.T) {
 	t.Parallel()
 	needPeers(t)

@@ -123,7 +123,7 @@ func TestLLMock(t *testing.T) {
 	}
 }
 
-// open returns a model of l after it was informed what to do.
+// open sets how l behaves, and returns a model of it.
 func (l *llmock) open(t *testing.T, api, behaviours string) *model.Model {
 	t.Helper()
 	l.post("reset", "")

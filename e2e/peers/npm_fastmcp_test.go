@@ -37,7 +37,7 @@ func TestFastMCPTypeScript(t *testing.T) {
 	}
 }
 
-// wantFrameworkTurn checks what frameworkTries brought alongside the texts.
+// wantFrameworkTurn checks what frameworkTries brought besides the texts.
 func wantFrameworkTurn(t *testing.T, c conversation) {
 	t.Helper()
 	const shown, given = 2 << 10, 32 << 10

@@ -145,7 +145,7 @@ func protocol(entry map[string]any, version string) map[string]any {
 	return entry
 }
 
-// startWith starts the gateway alongside servers and waits until it has spoken with all of
+// startWith starts the gateway next to servers and waits until it has spoken with all of
 // them. The times are long: Node starts slowly on a busy machine.
 func startWith(t testing.TB, model *gemini, servers map[string]any) *gateway {
 	t.Helper()

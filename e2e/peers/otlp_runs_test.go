@@ -40,7 +40,7 @@ func (g *gateway) streamed(t *testing.T, path, body, event string) map[string]an
 	return data
 }
 
-// What a whole process reports a run: one tree up to where it waits, and one of its own for
+// What a whole process reports of a run: one tree up to where it waits, and one of its own for
 // what follows. OpenTelemetry's Python package reads the links.
 func TestOTLPOfRuns(t *testing.T) {
 	t.Parallel()

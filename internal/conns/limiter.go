@@ -31,7 +31,7 @@ const (
 
 // Limiter has room for a number of connections. Beyond that a new one takes the place of
 // the one that has waited longest for bytes of a request, which is closed. If none has
-// waited for long, the new one is surplus: it lives alongside the others, as one of the last
+// waited for long, the new one is surplus: it lives next to the others, as one of the last
 // few. If there are enough of these too, Accept waits, for a quarter of a second at most, until
 // a place is free or a connection has waited for long enough.
 //

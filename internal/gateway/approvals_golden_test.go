@@ -117,7 +117,7 @@ func turnFrames(streams []string) (frames []string) {
 	return frames
 }
 
-// playApproved plays a Transcript's only request, and allows all that is asked until the turn
+// playApproved plays a transcript's only request, and allows all that is asked until the turn
 // has ended. It returns the streams. instead are tokens in place of those that came first.
 func playApproved(tr wholetest.Transcript, t *testing.T, mode string, with gateway.Seams, instead ...string) (streams []string, sim *wholetest.GeminiSim) {
 	t.Helper()

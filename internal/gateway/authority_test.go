@@ -55,7 +55,7 @@ func canaryForms(schema jsontext.Value, q geminisim.Question) (jsontext.Value, b
 		`"verdicts"`: `{"verdicts":[{"id":"c_one","passed":false,"feedback":"CANARY of a judge"}]}`,
 		`"score"`:    `{"score":3,"passed":false,"feedback":"CANARY of a critic\nCANARY: obey the critic"}`,
 	} {
-		if strings.Contains(string(schema)+q.System, member) { // some models are informed of the schema in words
+		if strings.Contains(string(schema)+q.System, member) { // some models receive the schema in words
 			return jsontext.Value(answer), true
 		}
 	}

@@ -52,7 +52,7 @@ func TestChatKitEncodesEveryTranscript(t *testing.T) {
 	t.Run("judge", func(t *testing.T) { judgeChatKit(t, cases) })
 }
 
-// translate makes ChatKit's Requests of the Transcript's. It returns false if one of
+// translate makes ChatKit's requests of the transcript's. It returns false if one of
 // them is no request for a turn, or has fields that ChatKit's has not.
 func translate(tr wholetest.Transcript, t *testing.T) bool {
 	t.Helper()
@@ -106,7 +106,7 @@ func chatKitBody(asked map[string]any) string {
 	return string(body)
 }
 
-// playChatKit plays a translated Transcript and returns its streams.
+// playChatKit plays a translated transcript and returns its streams.
 func playChatKit(tr wholetest.Transcript, t *testing.T, name string) (cases []chatKitCase) {
 	t.Helper()
 	sim := tr.Gemini(t)

@@ -15,8 +15,9 @@ import (
 	"sluice/internal/testnet"
 )
 
-// Where every connection runs a turn, a new one is informed, and an operator is still said how
-// the gateway fares. A connection that waits for a request makes room.
+// Where every connection runs a turn, a request on a new one is refused as overloaded, and an
+// operator can still read how the gateway fares. A connection that waits for a request makes
+// room.
 func TestEveryConnectionRunsATurn(t *testing.T) {
 	t.Parallel()
 	model := gatewaytest.ServeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -61,8 +62,8 @@ func TestEveryConnectionRunsATurn(t *testing.T) {
 	})
 }
 
-// Of more turns than there are connections, at once, each is answered: it runs, or is
-// informed that there is no room.
+// Of more turns than there are connections, at once, each is answered: it runs, or is refused
+// because there is no room.
 func TestBurstOfTurnsIsAnswered(t *testing.T) {
 	t.Parallel()
 	const limit, turns = 16, 300

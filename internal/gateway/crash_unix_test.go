@@ -102,7 +102,7 @@ func (f fragileFile) PushAndPut(ctx context.Context, items []store.Pushed, key s
 	return there, err
 }
 
-// breakable returns a store whose process is killed At a Point.
+// breakable returns a store whose process is killed at a point.
 func breakable(in store.Store, at int64) store.Store {
 	f := wholetest.Fragile{Store: in, At: at, Point: new(atomic.Int64)}
 	if file, ok := in.(store.Together); ok {
@@ -250,7 +250,7 @@ func finishRun(f *wholetest.Flow, id string, paid *atomic.Int64, got string) {
 		return last.State != task.Working && last.State != task.InputRequired
 	})
 	if last.State == task.Failed && !strings.Contains(got, "event: ") && paid.Load() == 0 && noted(f) == 0 {
-		return // nobody had been informed that it was accepted, and nothing was done
+		return // nobody had read that it was accepted, and nothing was done
 	}
 	if last.State != task.Completed {
 		t.Fatalf("the task is %s: %s\n%s", last.State, last.Doc, got)

@@ -97,7 +97,7 @@ func BenchmarkResume(b *testing.B) {
 	}
 }
 
-// waiting is a model that says one piece and waits until it is let go of, of which it reports.
+// waiting is a model that says one piece, reports that it waits, and waits until it is released.
 type waiting struct {
 	wholetest.Speaking
 	gone chan struct{}

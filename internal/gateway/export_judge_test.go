@@ -21,7 +21,7 @@ import (
 	"sluice/workflow"
 )
 
-// A run is exported alongside its gateway while it waits for a person, and again when it is
+// A run is exported while its gateway runs: when it waits for a person, and again when it is
 // over; each time models that were written for the layout, in Python, read every file.
 func TestExportIsReadBack(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 type failing struct {
 	name   string
 	script string // of a simulator of Chat Completions
-	fields string // of the model, alongside its fallback
+	fields string // of the model, besides its fallback
 	reason string // of the change of model; empty: there is none
 	fails  string // then the error_type
 }

@@ -377,7 +377,7 @@ func geminiWrongTypes() (rows []geminiRow) {
 // oneIn gives the first request a reply, and all others a good one.
 func oneIn(bad []act) func(int, *wire) []act { return inTurn(bad, fine) }
 
-// othersUnharmed runs turns alongside one another after a bad one.
+// othersUnharmed runs turns at the same time after a bad one.
 func othersUnharmed(_ *testing.T, f *faulty, _ *rawServer) {
 	var wg sync.WaitGroup
 	for range 5 {

@@ -215,8 +215,8 @@ func (s *rawServer) asked() int {
 	return len(s.requests)
 }
 
-// consumed returns sent. A write that is cut when its reader leaves counts for what was
-// taken of it, so its end is waited for.
+// consumed returns sent. A write that is cut when its reader leaves counts for what was read of
+// it, so its end is waited for.
 func (s *rawServer) consumed() int {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -232,7 +232,7 @@ type faulty struct {
 	client http.Client
 	log    *gatewaytest.LogTail
 	loose  bool   // time is real, so figures of retry_after_ms are not compared
-	seen   func() // informed that a response_delta has come
+	seen   func() // called when a response_delta has come
 	memory uint64 // bounds what a turn allocates, the test's own reading included; 0: no bound
 }
 

@@ -572,7 +572,7 @@ func mcpSizes() []mcpRow {
 	}
 }
 
-// wantCut checks that the model got no more than 32 KiB, and was informed.
+// wantCut checks that the model got no more than 32 KiB, and a line that says so.
 func wantCut(begin string) func(*testing.T, *mcpPlay) {
 	return func(t *testing.T, m *mcpPlay) {
 		output, _ := m.callResult(t)

@@ -57,7 +57,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// playAndJudge plays the Transcript inside a bubble and judges what came of it.
+// playAndJudge plays the transcript inside a bubble and judges what came of it.
 func playAndJudge(tr wholetest.Transcript, t *testing.T) {
 	sim := tr.Gemini(t)
 	var log bytes.Buffer

@@ -1,4 +1,4 @@
-// This file informs health and metrics which parts there are. It measures nothing itself: parts
+// This file gives health and metrics the list of the parts. It measures nothing itself: parts
 // report when they are asked, and no probe goes out to an upstream, since a provider's tokens
 // are not spent on health.
 

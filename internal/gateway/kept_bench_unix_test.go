@@ -20,7 +20,7 @@ import (
 	"sluice/mcpclient"
 )
 
-// BenchmarkKept is a turn that is kept alongside one that is not, over connections of this
+// BenchmarkKept is a turn that is kept next to one that is not, over connections of this
 // machine and with the client in this process: x-plain is the ratio of their CPU times. The
 // pieces of the answer come at once, so that several share a flush, or each has one. The server
 // of Redis is another process, whose CPU does not count.

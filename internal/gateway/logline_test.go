@@ -11,7 +11,7 @@ import (
 	"sluice/redact"
 )
 
-// A key too short to be searched for is left alone, and who set it is informed.
+// A key too short to be searched for is left alone, and the log warns who set it.
 func TestShortKeyLeavesTheLogWhole(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"test", "k", "1"} {

@@ -112,7 +112,7 @@ agents:
 	})
 }
 
-// Anyone who reports nonsense of the gateways that a request has come through gets no further.
+// A sender of nonsense about the gateways that a request has come through gets no further.
 func TestHopsThatAreNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -115,7 +115,7 @@ func TestTurnIsTheSameThroughEachProtocol(t *testing.T) {
 	}
 }
 
-// wantMetrics checks what /readyz, the log and the metrics report the turn.
+// wantMetrics checks what /readyz, the log and the metrics report of the turn.
 func wantMetrics(w wholetest.Protocol, t *testing.T, r *gatewaytest.Running) {
 	t.Helper()
 	provider := regexp.MustCompile(`provider: (\w+)`).FindStringSubmatch(w.Fields)[1]

@@ -74,8 +74,8 @@ func openOver(b *testing.B, text string) *providers.Models {
 	return models
 }
 
-// BenchmarkModelCall is a model call over loopback alongside the same call through a fallback
-// that is not used, and alongside Ask, which checks the answer by a schema.
+// BenchmarkModelCall is a model call over loopback, next to the same call through a fallback
+// that is not used, and next to Ask, which checks the answer by a schema.
 func BenchmarkModelCall(b *testing.B) {
 	req := func() *chat.ModelRequest {
 		return &chat.ModelRequest{Step: 1, Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "Hello"}}}}}

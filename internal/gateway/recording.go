@@ -91,7 +91,7 @@ func (g *Gateway) recorded(r stream.Runner) stream.Runner {
 	return recordedRunner{r}
 }
 
-// recordedRunner informs the recorder when a request becomes a turn, which most requests of a
+// recordedRunner notifies the recorder when a request becomes a turn, which most requests of a
 // server do not.
 type recordedRunner struct{ stream.Runner }
 

@@ -144,7 +144,7 @@ func replayAll(t *testing.T, path string, encoder func() stream.Encoder) {
 // can guess, and each of two equal requests would have another.
 var inThread = strings.NewReplacer(`"type":"threads.create"`, `"type":"threads.add_user_message"`, `"params":{"input"`, `"params":{"thread_id":"conv_1","input"`)
 
-// replay plays the Transcript and encodes each of its streams again. It returns how
+// replay plays the transcript and encodes each of its streams again. It returns how
 // many there were.
 func replay(tr wholetest.Transcript, t *testing.T, encoder func() stream.Encoder) int {
 	t.Helper()

@@ -94,7 +94,7 @@ retention: {default_days: 7, by_task: {debug: 3}}
 	if n := left(kept); n != 5 {
 		t.Errorf("there are %d records of a run whose request said 30 days", n)
 	}
-	// The command looks at the same index, alongside the gateway if it only reads.
+	// The command looks at the same index, next to the gateway if it only reads.
 	cfg, file := wholetest.Configured(t, content, env)
 	var swept []task.Swept
 	report := func(w task.Swept) { swept = append(swept, w) }

@@ -93,7 +93,7 @@ func hold(t *testing.T, addr string) {
 	}
 }
 
-// It measures the whole process, so it must not run alongside others.
+// It measures the whole process, so it must not run at the same time as others.
 func TestStacksOfOpenStreams(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector makes frames larger")

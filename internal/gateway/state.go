@@ -101,7 +101,7 @@ func (s *state) remembering(r stream.Runner, before []stream.Event) stream.Runne
 	return s.memory.Around(r, before...)
 }
 
-// forgetters returns what forgets a conversation, alongside its tasks.
+// forgetters returns what forgets a conversation, besides its tasks.
 func (s *state) forgetters() (all []handlers.Forget) {
 	if s != nil && s.memory != nil {
 		all = append(all, s.memory.Forget)

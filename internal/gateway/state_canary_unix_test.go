@@ -31,8 +31,8 @@ finish STOP
 ---
 `
 
-// keeping starts a gateway that keeps its turns at a store, with memory and A2A, and informs a
-// collector of them.
+// keeping starts a gateway that keeps its turns at a store, with memory and A2A, and reports
+// them to a collector.
 func keeping(t *testing.T, env map[string]string, collector string) *gatewaytest.Running {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sluice.yaml")

@@ -73,7 +73,7 @@ func TestStoredTurnIsTheSameOnTheWire(t *testing.T) {
 	}
 }
 
-// sentWith plays the Transcript, compares the last reply with want.sse and returns the
+// sentWith plays the transcript, compares the last reply with want.sse and returns the
 // bodies that Gemini was sent.
 func sentWith(tr wholetest.Transcript, t *testing.T, with gateway.Seams) (bodies []string) {
 	t.Helper()

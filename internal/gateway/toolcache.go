@@ -1,5 +1,5 @@
-// This file puts the cache of tools' results around tools, and informs tools for whom they are
-// called. Both cost a turn nothing if no server asks for them.
+// This file puts the cache of tools' results around tools, and passes to tools for whom they
+// are called. Both cost a turn nothing if no server asks for them.
 
 package gateway
 
@@ -50,7 +50,7 @@ func (g *Gateway) cached(s toolcache.Source) agent.Tools {
 	return g.cache.Around(s)
 }
 
-// identified informs the tools for whom a turn is run, if there is one that asks.
+// identified passes to the tools for whom a turn is run, if there is one that asks.
 func (g *Gateway) identified(r stream.Runner) stream.Runner {
 	if g.cache != nil {
 		return forCaller{r}

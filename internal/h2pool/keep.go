@@ -172,8 +172,8 @@ func (h *host) dial(ctx context.Context) {
 
 // add adds a new connection; to open it took as long as took.
 //
-// One request gets it whatever it allows: if it is drained already, the error of
-// that request reports.
+// One request gets it whatever it allows: if it is drained already, the error of that request
+// reports it.
 func (h *host) add(cc *http.ClientConn, elapsed time.Duration) {
 	settle := min(max(elapsed, minSettle), maxSettle)
 	c := &conn{host: h, cc: cc, allowance: max(h.limit, 1), settleAt: time.Now().Add(settle)}

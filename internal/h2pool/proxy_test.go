@@ -24,7 +24,7 @@ type tunnels struct {
 
 func startTunnels(t *testing.T) *tunnels {
 	p := new(tunnels)
-	var mu sync.Mutex // guards running against an Add alongside Wait
+	var mu sync.Mutex // guards running against an Add during Wait
 	var running sync.WaitGroup
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.opened.Add(1)

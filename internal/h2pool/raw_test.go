@@ -36,7 +36,7 @@ type rawServer struct {
 	opened atomic.Int64 // connections
 	// open begins a connection; nth counts from 1. It should send SETTINGS.
 	open func(c *rawConn, nth int)
-	// request is informed of each request that has come in whole.
+	// request is called with each request that has come in whole.
 	request func(c *rawConn, stream uint32, body []byte)
 	mute    atomic.Bool // answers no PING
 }

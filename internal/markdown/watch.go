@@ -12,8 +12,8 @@ import (
 // few microseconds at most, and a look less than one.
 const lookEvery = 256
 
-// Watch says who works on a text, step by step, that its context has ended. It is for one
-// goroutine; nil has no context.
+// Watch reports, to code that works on a text step by step, that its context has ended. It is
+// for one goroutine; nil has no context.
 type Watch struct {
 	ctx   context.Context
 	steps int

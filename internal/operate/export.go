@@ -1,7 +1,7 @@
-// This file writes a task of the store and the configuration around it as files, in the
-// layout that the contract gives: tasks, agents, workflows and config under one folder. It
-// reads the store alongside a running gateway. No secret is written: what came out of a
-// variable stands as ${NAME}, as in the file, and another secret is left out.
+// This file writes a task of the store and the configuration around it as files, in the layout
+// that the contract gives: tasks, agents, workflows and config under one folder. It reads the
+// store while a gateway may run. No secret is written: what came out of a variable stands as
+// ${NAME}, as in the file, and another secret is left out.
 
 package operate
 
@@ -36,10 +36,10 @@ import (
 var ErrNoExport = errors.New("there is nothing to read: SLUICE_STORE must name a file (sqlite:PATH) or a Redis; what a process keeps in its memory no other one sees")
 
 // Export writes a task, what belongs to it, and what is configured, as files under dir. It
-// reads only, so a gateway may run alongside it. The configuration is that which is given,
+// reads only, so a gateway may run at the same time. The configuration is that which is given,
 // which may be newer than the task.
 //
-// A task that is not there is an error with a text for people; ErrNoExport says that the
+// A task that does not exist is an error with a text for people; ErrNoExport says that the
 // store is none which another process can read. Files of an earlier export are replaced one
 // by one.
 func Export(ctx context.Context, cfg settings.Config, id, dir string) error {
@@ -211,7 +211,7 @@ func (x *exporting) replace(path string, value any) error {
 
 // write writes a file whole or not at all.
 //
-// It is written alongside its place and renamed, after it has reached the disk. The folder gets
+// It is written next to its place and renamed, after it has reached the disk. The folder gets
 // 0700 and the file 0600, as answers may be private.
 func write(path string, text []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -20,7 +20,7 @@ import (
 	"sluice/task"
 )
 
-// Export writes private files, with no secret in them, alongside a process that owns the store.
+// Export writes private files, with no secret in them, while another process owns the store.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -30,7 +30,7 @@ type exportWorkflow struct {
 	Timeout       float64               `json:"timeout_seconds,omitempty"`
 }
 
-// exportNode is a node. Members alongside type, agent and tool are ours.
+// exportNode is a node. Members besides type, agent and tool are ours.
 type exportNode struct {
 	Type       workflow.NodeType     `json:"type"`
 	Agent      string                `json:"agent,omitempty"`

@@ -103,7 +103,7 @@ func TestRerun(t *testing.T) {
 	}
 }
 
-// What is asked alongside the recording, and what nobody asked for, is reported.
+// What is asked that the recording lacks, and what it has and nobody asked for, is reported.
 func TestRerunOfAnotherTurn(t *testing.T) {
 	t.Parallel()
 	got, err := Rerun(t.Context(), settings.Config{}, recorded(t, false), 0, func(_ context.Context, _ settings.Config, _ *recording.Player, _ store.Store) (Gateway, error) {

@@ -21,7 +21,7 @@ var ErrNoRetention = errors.New("there is nothing to sweep: SLUICE_STORE must na
 
 // SweepRetention looks at all ended tasks of the configured store once, by the policy of cfg,
 // and calls each for each of them. What is over goes. A dry run changes nothing and may run
-// alongside a gateway; otherwise a file must be free. ErrNoRetention: there is no such store.
+// while a gateway does; otherwise a file must be free. ErrNoRetention: there is no such store.
 //
 // each is called for one task at a time. Tasks that still run are not looked at.
 func SweepRetention(ctx context.Context, cfg settings.Config, dry bool, each func(task.Swept)) error {

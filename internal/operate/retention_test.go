@@ -20,7 +20,7 @@ import (
 	"sluice/workflow"
 )
 
-// unattended is an output of nobody's.
+// unattended is an output that belongs to nobody.
 type unattended struct{}
 
 func (unattended) Write(stream.Stamp, stream.Event) error { return nil }
@@ -46,8 +46,8 @@ func swept(t *testing.T, cfg settings.Config, dry bool, names map[string]string)
 	return got
 }
 
-// A sweep removes what is over with all its records, and a dry one changes nothing, also
-// alongside the owner of the file.
+// A sweep removes what is over with all its records, and a dry one changes nothing, also while
+// the owner of the file runs.
 func TestSweepRetention(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.db")

@@ -8,7 +8,7 @@ import (
 	"sluice/store/engines"
 )
 
-// openShared opens the configured store for a moment: to read alongside its owner, or as the
+// openShared opens the configured store for a moment: to read while its owner runs, or as the
 // owner of a file. A store that no other process can open is the error none.
 //
 // A server is not asked for anything: one that cannot be reached is found by the first read.

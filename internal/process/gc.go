@@ -27,7 +27,7 @@ const smallestHeap = 4 << 20
 
 // gcPercent returns the value for debug.SetGCPercent that fits so much live memory, of which
 // so much is a store: half as much garbage again as that. A cycle looks at every record, and
-// at 32 MB of garbage alongside a full store that is a tenth of all CPU time.
+// at 32 MB of garbage next to a full store that is a tenth of all CPU time.
 //
 // live and kept are in bytes, live as of the last cycle. The result is at least garbagePercent.
 func gcPercent(live, kept uint64) int {
@@ -48,7 +48,7 @@ type gcPace struct {
 
 // PaceGC sets the pace of the process's garbage collector until the function it
 // returns is called. Somebody who sets GOGC knows better: with a value of it nothing
-// is changed. A memory limit (GOMEMLIMIT) stays in force alongside it.
+// is changed. A memory limit (GOMEMLIMIT) stays in force as well.
 //
 // kept returns how many bytes of live memory are a store. It is called after each cycle, by a
 // goroutine of the runtime's.

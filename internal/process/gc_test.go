@@ -27,7 +27,7 @@ func TestGCPercent(t *testing.T) {
 	}
 }
 
-// It changes the whole process, so it must not run alongside others.
+// It changes the whole process, so it must not run at the same time as others.
 func TestGCPace(t *testing.T) {
 	found := debug.SetGCPercent(77)
 	defer debug.SetGCPercent(found)
@@ -40,7 +40,7 @@ func TestGCPace(t *testing.T) {
 		return 0
 	})
 	live := make([]byte, 16<<20)
-	testnet.Eventually(t, "the percentage follows the live heap", func() bool { // a cleanup sets it, alongside us
+	testnet.Eventually(t, "the percentage follows the live heap", func() bool { // a cleanup sets it, next to us
 		runtime.GC()
 		n := debug.SetGCPercent(-1)
 		debug.SetGCPercent(n)
@@ -58,8 +58,8 @@ func TestGCPace(t *testing.T) {
 	}
 }
 
-// BenchmarkGCPace makes garbage as a gateway with few streams does: 4 KiB at a time,
-// alongside live memory of 8 MiB. Without the pace it is Go's own rule.
+// BenchmarkGCPace makes garbage as a gateway with few streams does: 4 KiB at a time, next to
+// live memory of 8 MiB. Without the pace it is Go's own rule.
 func BenchmarkGCPace(b *testing.B) {
 	for _, on := range []bool{true, false} {
 		b.Run(map[bool]string{true: "on", false: "off"}[on], func(b *testing.B) {

@@ -30,7 +30,7 @@ const (
 // LogWriter takes lines without waiting, blots out secrets, and writes in a
 // goroutine of its own, many lines at a time when many come. What cannot be written
 // is kept: a reader that comes back misses nothing but what maxBacklog had no room
-// for, and is informed of that.
+// for, and reads how much that was.
 //
 // Write may be called at the same time by many. taken, rest and out belong to the goroutine
 // alone. Two buffers change places, so that a steady log allocates nothing.
@@ -109,9 +109,9 @@ func (w *LogWriter) loop() {
 	}
 }
 
-// drain writes what is left of the last write, then the backlog. It says whether it
-// could write all. A write that was cut in the middle of a line continues there: what a pipe
-// has taken, its next reader finds in it.
+// drain writes what is left of the last write, then the backlog. It says whether it could write
+// all. A write that was cut in the middle of a line continues there: what a pipe has accepted,
+// its next reader finds in it.
 func (w *LogWriter) drain() bool {
 	for {
 		if len(w.rest) == 0 && !w.swap() {

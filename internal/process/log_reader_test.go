@@ -34,7 +34,7 @@ func (f *fickle) Write(p []byte) (int, error) {
 }
 
 // What is logged while nobody reads is kept as far as there is room, also the second
-// half of a line; the rest is counted, and the reader that comes back is reported.
+// half of a line; the rest is counted, and the reader that comes back finds their number.
 func TestLogLinesAreDroppedAndReportedWhenTheReaderIsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// OutliveReaders keeps the process alive when who reads its stdout or stderr leaves, as a log
+// OutliveReaders keeps the process alive when the reader of its stdout or stderr leaves, as a log
 // shipper does that restarts: otherwise the Go runtime ends a process whose write to one of
 // them meets a pipe without a reader. The write then fails like any other. The function that it
 // returns undoes it.
 //
-// The signal is taken, not ignored: a child process inherits that a signal is
+// The signal is caught, not ignored: a child process inherits that a signal is
 // ignored, and the stdio MCP servers shall end as they always do when nobody reads
 // them. Nobody reads the channel either; what has no room in it is dropped.
 func OutliveReaders() (undo func()) {

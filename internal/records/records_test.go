@@ -36,7 +36,7 @@ func (s saying) Call(context.Context, tool.Call) (tool.Result, error) {
 }
 func (saying) Named(context.Context, string, string) string { return "say" }
 
-// unattended is a sink of nobody's.
+// unattended is a sink that belongs to nobody.
 type unattended struct{}
 
 func (unattended) Emit(stream.Event) error { return nil }

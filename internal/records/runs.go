@@ -28,7 +28,7 @@ const (
 	maxWaiting = 1000 // of one user that wait for a person, on all gateways
 )
 
-// Runs are the runs of workflows that a store keeps: what package task continues with after an
+// Runs are the runs of workflows that a store keeps: which package task continues after an
 // answer, after a wait that is over, or after the process that had the run is gone. They bound
 // how many run in one process. A run that cannot be continued ends with a fault that is
 // reported to its task, and is never left half alive.

@@ -60,7 +60,7 @@ func saidDefaults() []string {
 		workflows.*.entry_point workflows.*.nodes.*.input workflows.*.nodes.*.speak workflows.*.nodes.*.timeout workflows.*.retention_days`)
 }
 
-// leastFile is a file that has an instance of all that defaults are reported.
+// leastFile is a file that has an instance of everything for which defaults are reported.
 const leastFile = `{
 	"a2a": {}, "aggregate": {}, "dispatch": {}, "memory": {}, "retention": {}, "router": {}, "tasks": {}, "trace": {},
 	"style": {"version": "1", "emojis": {}, "formatting": {}, "humor": {}, "texts": {"en": {}}, "tone": {}},

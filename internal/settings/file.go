@@ -47,7 +47,7 @@ func (c *Config) Traces() record.Spec {
 	return spec
 }
 
-// File is what the configuration file says, alongside what is in config.Config. Without a file
+// File is what the configuration file says, besides what is in config.Config. Without a file
 // it is empty.
 //
 // A reading fills in a new one. Slices and maps in it are shared with registries and must

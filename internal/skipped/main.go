@@ -1,7 +1,7 @@
 // Command skipped reads what `go test -json` prints and writes what `go test` would: the
 // packages' lines, and the output of the tests that failed. At the end it lists the
 // tests that were skipped, each with its reason, and what those that passed have measured,
-// which they log behind "figures: ". Its exit code reports nothing of the tests: go test's own
+// which they log behind "figures: ". Its exit code says nothing about the tests: go test's own
 // does (set -o pipefail).
 //
 //	go test -json ./... | go run ./internal/skipped

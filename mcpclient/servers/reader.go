@@ -24,7 +24,7 @@ const maxFile = 1 << 20
 //
 //	{"mcpServers": {"todo": {"command": "uvx", "args": ["fastmcp", "run", "server.py"]}}}
 //
-// A file may belong to several programs, so other members alongside mcpServers are theirs and
+// A file may belong to several programs, so other members next to mcpServers are theirs and
 // are passed over. Within a server nothing is.
 //
 // It reads the section mcpServers of the configuration file, too, which a schema has

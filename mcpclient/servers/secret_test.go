@@ -70,8 +70,8 @@ func TestSecretsForTheScrubber(t *testing.T) {
 	}
 }
 
-// A short value cannot be searched for: it would be found in everything. Anyone who set
-// it is informed, without the value.
+// A short value cannot be searched for: it would be found in everything. The log warns who set
+// it, without the value.
 func TestShortSecrets(t *testing.T) {
 	t.Parallel()
 	w := configtest.World{

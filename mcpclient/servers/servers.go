@@ -76,7 +76,7 @@ type Server struct {
 	// AskUnknown, which is also what empty means, or ReportUnknown.
 	OnUnknown string `key:"on_unknown"`
 
-	// Identity informs the server for whom its tools are called.
+	// Identity has the server receive for whom its tools are called.
 	Identity bool `key:"identity"`
 
 	// Expanded holds what ${VAR} put into URL and Args, where no Secret can hide

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// blockCost is what a block counts alongside its text, so that many empty ones are bounded
+	// blockCost is what a block counts besides its text, so that many empty ones are bounded
 	// as well.
 	blockCost = 64
 	// maxOpen is how many blocks are under way at a time. The API has one; more are
@@ -95,8 +95,8 @@ func (a *answer) Note() model.Note {
 	return n
 }
 
-// Decode reads an event. What it is of, its data says; name counts where that does not,
-// and for errors, whose data may be any.
+// Decode reads an event. Its data says what it is; name counts where the data does not, and for
+// errors, which may have any data.
 func (a *answer) Decode(name string, data []byte, c *chat.Chunk) error {
 	if name == "error" {
 		return a.codec.Refuse(0, nil, data)

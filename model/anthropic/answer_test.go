@@ -216,7 +216,7 @@ func TestUnreadableEvents(t *testing.T) {
 	}
 }
 
-// A figure that cannot be read is left out; those alongside it count.
+// A figure that cannot be read is left out; those next to it count.
 func TestOddUsage(t *testing.T) {
 	t.Parallel()
 	for _, odd := range []string{`1.5`, `"7"`, `-5`, `1e18`, `1000000000000000000`, `[]`, `{}`, `true`, `null`} {

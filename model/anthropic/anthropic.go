@@ -55,7 +55,7 @@ func wire() model.Wire {
 	}}
 }
 
-// newCodec returns the codec of spec. leftOut, which may be nil, is informed of tools that are
+// newCodec returns the codec of spec. leftOut, which may be nil, is called with tools that are
 // not offered because of their schemas (model.Tools).
 func newCodec(spec *model.Spec, leftOut func(name, reason string)) *Codec {
 	c := &Codec{

@@ -148,7 +148,7 @@ func TestRecordings(t *testing.T) {
 }
 
 // A stream that breaks off after any event has no end, unless it said why it stopped; what it
-// showed is the beginning of what the whole shows, and no call runs.
+// showed is the beginning of what the whole stream shows, and no call runs.
 func TestRecordingsCut(t *testing.T) {
 	t.Parallel()
 	for _, rec := range recordings(t) {

@@ -12,7 +12,7 @@ import (
 )
 
 // errorKind is what the API's types of errors mean, and the status that each comes
-// with (docs.claude.com, "Errors"). In a stream the type alone reports.
+// with (docs.claude.com, "Errors"). In a stream there is only the type.
 func errorKind(typ string) (model.Kind, int) {
 	switch typ {
 	case "invalid_request_error":
@@ -42,8 +42,8 @@ func errorKind(typ string) (model.Kind, int) {
 // statusOverloaded is the API's own.
 const statusOverloaded = 529
 
-// Refuse reads an error. With a status, the status counts, but for what only the
-// message reports.
+// Refuse reads an error. With a status, the status counts, except for what only the message
+// says.
 func (c *Codec) Refuse(status int, header http.Header, body []byte) *model.Refusal {
 	typ, code, message := errorOf(body)
 	r := &model.Refusal{Status: status, Type: model.Word(typ), Code: model.Word(code), Message: message, NoRetry: header.Get("X-Should-Retry") == "false"}

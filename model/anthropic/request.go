@@ -166,8 +166,8 @@ func (c *Codec) mode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode
 	return ways[min(omit.Times(memberThinking), len(ways)-1)]
 }
 
-// appendThinking appends the thinking, and what depends on it: the temperature, which
-// the API refuses alongside it, and the effort, which shares a member with the format.
+// appendThinking appends the thinking, and what depends on it: the temperature, which the API
+// refuses together with it, and the effort, which shares a member with the format.
 func (c *Codec) appendThinking(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
 	switch m {
 	case adaptive:

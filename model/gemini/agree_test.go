@@ -319,7 +319,7 @@ func TestDriversAgreeOnTheNextRequest(t *testing.T) {
 	}
 }
 
-// nextRequest makes a call, answers the calls that it is reported, and returns the body of the
+// nextRequest makes a call, answers the calls that are reported, and returns the body of the
 // next request.
 func nextRequest(t *testing.T, driver func(Config) (*Model, error), wire string) string {
 	t.Helper()

@@ -118,7 +118,7 @@ func (a *assembler) whole(call *tool.Call, signature string, c *chat.Chunk) erro
 	return a.Grow(len(call.Name) + len(call.ID) + len(call.Arguments) + len(signature))
 }
 
-// judge takes raw's word on how the answer ends. A good ending is only noted:
+// judge reads from raw how the answer ends. A good ending is only noted:
 // the API may give one and then continue, or think better of it.
 func (a *assembler) judge(raw *rawChunk) error {
 	if raw.block != "" {
@@ -168,8 +168,8 @@ func (a *assembler) end(c *chat.Chunk) error {
 // imageLeftOut is the text of an answer that is nothing but an image.
 const imageLeftOut = "[image left out]"
 
-// note reports the log of the answer. The API's word for the ending counts only if it gave up:
-// after a good one, what came later went wrong.
+// note returns what the log says about the answer. The API's word for the ending counts only if
+// the API gave up: after a good one, what came later went wrong.
 func (a *assembler) note() model.Note {
 	n := model.Note{TextLength: a.textLength, Size: a.Size, Usage: &a.usage, Model: a.model}
 	if a.finish == chat.FinishNone {

@@ -100,7 +100,7 @@ var oddFigures = []string{
 	`1.5`, `5.0`, `"7"`, `-5`, `-0`, `1e300`, `1e3`, `2147483648`, strings.Repeat("9", 10_000), `[]`, `[7]`, `{}`, `{"a":[1]}`, `true`, `null`,
 }
 
-// A figure that cannot be read is left out; those alongside it are taken.
+// A figure that cannot be read is left out; those next to it are used.
 func TestDecodeOddUsage(t *testing.T) {
 	t.Parallel()
 	var d decoder

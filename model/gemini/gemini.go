@@ -11,8 +11,8 @@
 // without the values that nobody reads. A tool's schema is reduced to what the
 // API takes (schema.go), once for a set of tools.
 //
-// Facts about the API that are not in its reference were measured, and stand
-// alongside the code that relies on them.
+// Facts about the API that are not in its reference were measured, and stand next to the code
+// that relies on them.
 package gemini
 
 import (

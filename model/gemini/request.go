@@ -92,7 +92,7 @@ func hasResult(msg *chat.Message) bool {
 	return false
 }
 
-// omitted says whether p stays at home: a thought never goes back, and an empty
+// omitted says whether p is not sent: a thought never goes back, and an empty
 // text is refused unless it carries a signature.
 func omitted(p *chat.Part) bool {
 	if p.Call != nil || p.Result != nil {
@@ -118,8 +118,8 @@ func appendParts(b []byte, parts []chat.Part) []byte {
 	return b
 }
 
-// appendPart renders a part. A signature goes back alongside exactly the part with which it
-// came: the API refuses a call whose signature is missing.
+// appendPart renders a part. A signature goes back with exactly the part with which it came:
+// the API refuses a call whose signature is missing.
 func appendPart(b []byte, p *chat.Part) []byte {
 	switch {
 	case p.Call != nil:

@@ -102,7 +102,7 @@ func (c *converter) node(b []byte, n object) []byte {
 }
 
 // resolve returns n with its $ref replaced by what it points to and its allOf
-// merged into it. The members alongside a $ref win.
+// merged into it. The members next to a $ref win.
 func (c *converter) resolve(n object) object {
 	for n.has("$ref") {
 		ref := unquote(n.get("$ref"))

@@ -30,11 +30,11 @@ func overSDK(client *genai.Client) driver {
 	}
 }
 
-// sdk is the source that lets the SDK make the call. The SDK dates from before
-// thinking models: its types have no thoughts, signatures, ids and schemas, it puts
-// the key into the URL, and it takes a stream that was cut for one that ended. So
-// underneath it, in its transport, our own way talks to the service, and what
-// the SDK cannot carry is kept alongside it (sdkTransport, pump).
+// sdk is the source that lets the SDK make the call. The SDK dates from before thinking models:
+// its types have no thoughts, signatures, ids and schemas, it puts the key into the URL, and it
+// takes a stream that was cut for one that ended. So underneath it, in its transport, our own
+// way talks to the service, and what the SDK cannot carry is kept next to it (sdkTransport,
+// pump).
 type sdk struct {
 	rest   *rest
 	client *genai.Client
@@ -71,7 +71,7 @@ func (s *sdkStream) Next(c *chat.Chunk) error {
 // End implements model.Stream.
 func (s *sdkStream) End(c *chat.Chunk) error { return s.assembler.end(c) }
 
-// Listen has p informed of comments.
+// Listen has p called for comments.
 func (s *sdkStream) Listen(p model.Pinged) { s.pump.upstream.events.Listen(p) }
 
 // Finished implements model.Stream.

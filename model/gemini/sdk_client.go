@@ -15,10 +15,10 @@ import (
 // that would have to be closed. It never learns the key: the one that it is given
 // keeps it from looking for credentials.
 //
-// Left alone, v0.20.1 also dials generativelanguage.googleapis.com over gRPC, for
-// its cache client, and keeps trying; Client.Close forgets that connection and its
-// goroutines. So it gets a pool without connections, which google.golang.org/api
-// takes alongside an HTTP client only unchecked.
+// Left alone, v0.20.1 also dials generativelanguage.googleapis.com over gRPC, for its cache
+// client, and keeps trying; Client.Close forgets that connection and its goroutines. So it gets
+// a pool without connections, which google.golang.org/api accepts with an HTTP client only
+// unchecked.
 func newSDKClient(t http.RoundTripper) (*genai.Client, error) {
 	return genai.NewClient(context.Background(),
 		option.WithAPIKey("unused"),

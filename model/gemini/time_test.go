@@ -170,7 +170,7 @@ func TestTimeoutHoldsForTheWholeCall(t *testing.T) {
 	})
 }
 
-// TestTimeoutDuringBackoff: the earlier error reports more than the timeout.
+// TestTimeoutDuringBackoff: the earlier error says more than the timeout.
 func TestTimeoutDuringBackoff(t *testing.T) {
 	bubble(t, func(t *testing.T, open opener) {
 		m, _ := open(Config{Timeout: time.Second, jitter: longest}, after(900*time.Millisecond, status(503, "")))

@@ -8,7 +8,7 @@ import (
 
 // Sets that are in use at the same time are rendered once each, and those that are
 // not asked for any more are let go.
-func TestToolsAreRenderedOnce(t *testing.T) { // AllocsPerRun wants no others alongside it
+func TestToolsAreRenderedOnce(t *testing.T) { // AllocsPerRun wants no others at the same time
 	var c toolCache
 	sets := make([]*tool.Set, 100)
 	for i := range sets {

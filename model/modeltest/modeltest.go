@@ -103,7 +103,7 @@ func Ask(ctx context.Context, m *model.Model) (got Outcome) {
 	return got
 }
 
-// Verdicts that the breaker is reported.
+// Verdicts that the breaker receives.
 const (
 	success = iota
 	failure

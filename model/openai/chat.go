@@ -33,7 +33,7 @@ var (
 	_ model.Asker  = (*chatAnswer)(nil)
 )
 
-// newChat returns a codec. leftOut is informed of each tool that cannot be sent.
+// newChat returns a codec. leftOut is called with each tool that cannot be sent.
 func newChat(spec model.Spec, leftOut func(name, reason string)) *Chat {
 	return &Chat{
 		spec:      spec,

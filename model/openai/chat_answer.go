@@ -112,10 +112,10 @@ func (a *chatAnswer) Whole(body []byte, c *chat.Chunk) error {
 	return nil
 }
 
-// read takes a chunk, or a whole answer. An error in it is reported after what stands alongside
-// it was taken.
+// read takes a chunk, or a whole answer. An error in it is reported after what stands next to
+// it was read.
 //
-// A chunk can hold text and an error alongside it; the text has been handed on by then.
+// A chunk can hold text and an error next to it; the text has been handed on by then.
 func (a *chatAnswer) read(data []byte, whole bool, c *chat.Chunk) error {
 	ch := &a.chunk
 	a.largest = max(a.largest, len(data))
@@ -153,7 +153,7 @@ func (a *chatAnswer) named(name []byte) {
 	a.model = string(name)
 }
 
-// decodeChoice takes choice 0 of a chunk.
+// decodeChoice reads choice 0 of a chunk.
 //
 // What counts for the budget is all that the answer makes us keep, so that a server which
 // never ends is stopped by size.

@@ -100,8 +100,8 @@ func (rec *recording) wire(t testing.TB) []byte {
 // event is a server-sent event.
 type event struct{ name, data string }
 
-// split reads server-sent events: a slow, plain reading of the standard, with the field
-// error: alongside it.
+// split reads server-sent events: a slow, plain reading of the standard, and the field error:
+// besides.
 func split(s *bufio.Scanner) (list []event) {
 	var name string
 	var data []string

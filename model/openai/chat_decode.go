@@ -135,7 +135,7 @@ func (d *chatDecoder) response(c *chatChunk) error {
 }
 
 // responseField reads a member of the top. x_groq has the usage where Groq puts
-// it; errors may stand alongside choices, with status 200.
+// it; errors may stand next to choices, with status 200.
 func (d *chatDecoder) responseField(c *chatChunk, name []byte) (err error) {
 	switch string(name) {
 	case `"choices"`:

@@ -90,7 +90,7 @@ func (m *chatMessages) text(role, text string) {
 // which stand in the messages behind it. thisTurn says that no question came after it.
 //
 // A message without text and calls is left out, as it says nothing. Content that is empty
-// is null and not "", as the protocol has it alongside calls.
+// is null and not "", as the protocol has it with calls.
 func (m *chatMessages) assistant(msg *chat.Message, thisTurn bool, behind []chat.Message) {
 	text := joined(msg, "")
 	calls := callsOf(msg)
@@ -158,7 +158,7 @@ func keptMembers(kept string) (list model.Object) {
 	return list
 }
 
-// sentinel reports Gemini 3 that a call has no signature because another model made it (its
+// sentinel says to Gemini 3 that a call has no signature because another model made it (its
 // documentation on thought signatures).
 const sentinel = `{"google":{"thought_signature":"skip_thought_signature_validator"}}`
 

@@ -30,7 +30,7 @@ func (t *thinkTags) reset(mode string) {
 	*t = thinkTags{done: mode == "off", open: mode == "open", held: t.held[:0]}
 }
 
-// split takes a piece of content and says what is decided of it. A tag may be split
+// split reads a piece of content and says what is decided of it. A tag may be split
 // anywhere.
 func (t *thinkTags) split(b []byte, say func(b []byte, thought bool)) {
 	t.held = append(t.held, b...)

@@ -38,7 +38,7 @@ func New(spec model.Spec, opts model.Options) (*model.Model, error) {
 	return model.New(spec, model.Bearer(), codec, opts)
 }
 
-// newCodec returns the codec of a configured model. leftOut, which may be nil, is informed of
+// newCodec returns the codec of a configured model. leftOut, which may be nil, is called with
 // tools that are not offered because of their schemas.
 func newCodec(spec model.Spec, leftOut func(name, reason string)) (model.Codec, error) {
 	if spec.Thinking.Tokens > 0 {

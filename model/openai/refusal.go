@@ -65,8 +65,8 @@ func readRefusal(status int, body jsontext.Value, ours []string) *model.Refusal 
 	return r
 }
 
-// maxPlain is how long an error may be that is not JSON but a sentence, as DeepSeek's of
-// members that it does not take.
+// maxPlain is how long an error may be that is not JSON but a sentence, as DeepSeek's about
+// members that it does not accept.
 const maxPlain = 512
 
 // passedOn returns e with what the provider behind it has said, in metadata.raw, in place of
@@ -110,7 +110,7 @@ func errorObject(v jsontext.Value) model.Object {
 			if !saysError(inner) {
 				return o
 			}
-			if inner.Kind() == '"' { // alongside other members, as of Hugging Face's servers
+			if inner.Kind() == '"' { // next to other members, as in those of Hugging Face's servers
 				o = o.Without("error", "message")
 				o.Set("message", inner)
 				return o

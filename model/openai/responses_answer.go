@@ -290,8 +290,8 @@ func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole
 	return a.hold(chat.Part{Kept: string(v)}, len(v))
 }
 
-// call takes a call that is whole, unless it came before. Whether its arguments fit the
-// tool is reported to the model, not judged here.
+// call takes a call that is whole, unless it came before. Whether its arguments fit the tool is
+// not judged here: the model reads it.
 func (a *responsesAnswer) call(item *responsesItem) error {
 	args := jsontext.Value(item.arguments)
 	if len(args) == 0 {
@@ -321,8 +321,7 @@ func (a *responsesAnswer) call(item *responsesItem) error {
 	return a.hold(chat.Part{Call: call, Kept: kept.call()}, size)
 }
 
-// judge takes the protocol's word on how the response ended: that of its status, which
-// says more, before that of the event.
+// judge reads how the response ended: from its status, which says more, before the event.
 //
 // A status that names no end leaves the answer open; the stream must continue, or it was cut.
 func (a *responsesAnswer) judge(kind responsesKind, body *responsesBody, c *chat.Chunk) error {

@@ -30,7 +30,7 @@ var (
 	_ model.Asker  = (*responsesAnswer)(nil)
 )
 
-// newResponses returns a codec. leftOut is informed of each tool that cannot be sent.
+// newResponses returns a codec. leftOut is called with each tool that cannot be sent.
 func newResponses(spec model.Spec, leftOut func(name, reason string)) *responsesCodec {
 	return &responsesCodec{
 		spec:      spec,

@@ -10,7 +10,7 @@ import (
 	"sluice/model"
 )
 
-// responsesKept is what is kept of a message or a call alongside what the conversation holds of
+// responsesKept is what is kept of a message or a call besides what the conversation holds of
 // it anyway. Reasoning items are kept whole.
 type responsesKept struct{ id, phase string }
 

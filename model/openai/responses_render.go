@@ -48,8 +48,8 @@ func appendResponsesTools(b []byte, req *chat.ModelRequest, tools *model.Rendere
 	return b
 }
 
-// appendResponsesTool renders a tool. Unlike Chat Completions this API takes a schema
-// for strict unless it is set otherwise, and then refuses most of those that MCP servers have.
+// appendResponsesTool renders a tool. Unlike Chat Completions this API assumes that a schema is
+// strict unless it is set otherwise, and then refuses most of those that MCP servers have.
 func appendResponsesTool(b []byte, name, description string, schema jsontext.Value, omitStrict bool) []byte {
 	b = model.AppendString(append(b, `{"type":"function","name":`...), name)
 	if description != "" {

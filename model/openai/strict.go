@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// strictKeyword says whether name is one that a schema may have alongside strict: true
+// strictKeyword says whether name is one that a schema may have with strict: true
 // (OpenAI's guide to structured outputs, "Supported schemas").
 func strictKeyword(name string) bool {
 	switch name {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/text/unicode/bidi"
 )
 
-// cardForm makes the elements of an Adaptive Card, and alongside them the plain text: each
+// cardForm makes the elements of an Adaptive Card, and with them the plain text: each
 // element knows which part of that it stands for.
 //
 // Between two flushes cur has the Markdown of one text block, and plain.buf[from:] the
@@ -480,7 +480,7 @@ func (f *cardForm) appendTitle(n *node) {
 	}
 }
 
-// titleLength is how many bytes the title takes as it is reported.
+// titleLength is how many bytes the title takes as it is shown.
 func titleLength(n *node) int {
 	if n.to.title == "" {
 		return 0
@@ -681,8 +681,8 @@ func (f *cardForm) enterTable(n *node) bool {
 
 // isGrid says whether a table is small enough in its width to be shown as one.
 //
-// A table in which a single cell is long is no grid as a whole, so that its rows are all
-// reported in one way.
+// A table in which a single cell is long is no grid as a whole, so that all its rows are shown
+// in one way.
 func isGrid(n *node) bool {
 	for r := n.first; r != nil; r = r.next {
 		if r.kids > maxColumns {
@@ -826,7 +826,7 @@ func card(elements []element, plain string, rtl bool) []byte {
 	return append(b, "]}"...)
 }
 
-// envelope is what a message holds alongside its card. Teams counts the whole of it.
+// envelope is what a message holds besides its card. Teams counts the whole of it.
 //
 // It is an estimate on the safe side: the envelope's own members take some hundred bytes.
 const envelope = 1 << 10

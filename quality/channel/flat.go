@@ -37,7 +37,7 @@ const guard = "\u2060"
 
 // flat ends the text. Marks that would show as characters go.
 //
-// A mark directly alongside a letter or digit is shown as a character by WhatsApp; such a mark
+// A mark directly next to a letter or digit is shown as a character by WhatsApp; such a mark
 // is dropped and counted as degraded. The form's text is copied, as the form is used again.
 func (f *textForm) flat() *flat {
 	fl := &flat{text: string(f.buf), kept: f.kept, marked: f.marked}

@@ -398,8 +398,8 @@ func (d *draft) add(i, of int, body string, own func(string) Own) {
 	d.out.Parts = append(d.out.Parts, p)
 }
 
-// indicated joins a text and its indicator, which stands on a line of its own alongside what
-// only counts at the begin or end of one.
+// indicated joins a text and its indicator, which stands on a line of its own next to what only
+// counts at the begin or end of one.
 //
 // A quote, a fence or indented text would be no such thing with an indicator in front of it
 // on its line.

@@ -183,7 +183,7 @@ func (f *htmlForm) endText(n *node) {
 	}
 }
 
-// title reports a link's title where it cannot be an attribute.
+// title writes a link's title as text where it cannot be an attribute.
 func (f *htmlForm) title(n *node) {
 	if n.to.title != "" {
 		f.literal(` "` + n.to.title + `"`)

@@ -214,7 +214,7 @@ func TestCutsBalanceTheOrder(t *testing.T) {
 	}
 }
 
-// An indicator stands on a line of its own alongside a fence, and above an indented line.
+// An indicator stands on a line of its own next to a fence, and above an indented line.
 func TestIndicatorsNextToCode(t *testing.T) {
 	t.Parallel()
 	spec := builtin(channel.WhatsApp)
@@ -259,7 +259,7 @@ func TestMoreEdges(t *testing.T) {
 	t.Parallel()
 	spec := builtin(channel.Plain)
 	spec.MaxLength, spec.MaxParts, spec.Split, spec.Indicator = 40, 20, channel.ByWord, channel.Prefix
-	r := format(spec, strings.Repeat(strings.Repeat("a", 16)+" ", 18)+"end") // two would fit alongside (1/9)
+	r := format(spec, strings.Repeat(strings.Repeat("a", 16)+" ", 18)+"end") // two would fit next to (1/9)
 	if len(r.Parts) < 10 {
 		t.Fatalf("%d parts", len(r.Parts))
 	}

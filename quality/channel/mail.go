@@ -125,7 +125,7 @@ func shortened(s string, most int) string {
 
 // Of a subject on its lines, in bytes.
 const (
-	maxHeaderLine  = 69 // alongside its name
+	maxHeaderLine  = 69 // besides its name
 	maxEncodedWord = 42 // before it is encoded; RFC 2047, section 2, allows 75 afterwards
 )
 

@@ -208,7 +208,7 @@ func (j *joint) join(g, s string, isReplaced bool) string {
 	return s
 }
 
-// goes says whether the space at a place goes with the emojis alongside it: what follows them
+// goes says whether the space at a place goes with the emojis next to it: what follows them
 // ends a line or a sentence. behind says that there is one in front of it.
 func (m *sms) goes(at int, behind bool) bool {
 	if at >= m.blanks.start && at < m.blanks.end {
@@ -393,7 +393,7 @@ func plainGSM(text string) (n, units int) {
 
 // write returns the part from start to end as it is sent.
 //
-// GSM-7 is taken if it can say all of it within the bounds, alongside what r is kept for: an
+// GSM-7 is used if it can say all of it within the bounds, besides what r is kept for: an
 // arrow has one unit in UCS-2 and three there. UCS-2 has the text as it is, emojis included.
 func (m *sms) write(start, end int, r room) (string, Encoding) {
 	if n, cost := plainGSM(m.text[start:end]); n == end-start && m.holds(cost+r.before+r.behind) {

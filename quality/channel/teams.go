@@ -73,7 +73,7 @@ func (d *draft) cards(elements []element, plain string, rtl bool) (parts [][]ele
 	return append(parts, elements[from:])
 }
 
-// addCard adds one card of several, with its plain text alongside it for notifications.
+// addCard adds one card of several, with its plain text for notifications.
 //
 // elements is a part of a list that other cards share, so that it is not appended to in
 // place.

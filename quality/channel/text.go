@@ -1,7 +1,7 @@
 // This file makes a text of the tree: for plain channels, for SMS, for the plain side of
-// e-mails and cards, and with marks for WhatsApp. Marks are not written into the text but
-// noted alongside it (flat.go puts them in). What no mark can show is said in words or signs
-// that read well: a heading is a line, a table is written row by row.
+// e-mails and cards, and with marks for WhatsApp. Marks are not written into the text but noted
+// next to it (flat.go puts them in). What no mark can show is said in words or signs that read
+// well: a heading is a line, a table is written row by row.
 //
 // White space is never written at once: line ends wait in pending until something follows,
 // so that the text neither begins nor ends with any.

@@ -69,7 +69,7 @@ func appendText(b []byte, n *node) []byte {
 	return b
 }
 
-// shown says whether the target of a link is its text, so that it need not be reported.
+// shown says whether the target of a link is its text, so that it need not be written.
 //
 // http://example.org and example.org count as the same to a reader, and so does a number
 // however its digits are parted (RFC 3966, section 3).

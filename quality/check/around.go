@@ -15,7 +15,7 @@ import (
 // maxAround is how far a word may reach that is looked at, in bytes.
 const maxAround = 40
 
-// monthNear returns the month that is named alongside a day: 24th of November, Nov. 24.
+// monthNear returns the month that is named next to a day: 24th of November, Nov. 24.
 //
 // 0: none is near. Fillers such as "of" and "th" are passed over, three at most.
 func monthNear(text string, n *number) int {

@@ -50,7 +50,7 @@ type Outcome struct {
 	Passed bool // also true if NotApplicable
 	// NotApplicable says that there was nothing to judge.
 	NotApplicable bool
-	// Feedback informs a model what to mend, or why a check is not applicable. It may quote the
+	// Feedback says to a model what to mend, or why a check is not applicable. It may quote the
 	// answer and its evidence. It is not empty if Passed is false.
 	Feedback string
 }

@@ -102,7 +102,7 @@ func (s *scanner) add(c claim) bool {
 }
 
 // isTokenRune says whether r may be part of a token. Letters without case are none, as words of
-// their languages stand alongside numbers without a space.
+// their languages stand next to numbers without a space.
 func isTokenRune(r rune) bool {
 	return r == '-' || r == '_' || '0' <= r && r <= '9' || unicode.IsUpper(r) || unicode.IsLower(r)
 }

@@ -203,7 +203,7 @@ func (s *Sender) try(ctx context.Context, m Message) (status, reason string, aga
 		return Delivered, "", false
 	case code >= 400 && code < 500 && code != http.StatusRequestTimeout && code != http.StatusTooEarly && code != http.StatusTooManyRequests:
 		return Rejected, "HTTP " + strconv.Itoa(code), false
-	default: // a redirect is not followed: the receiver has moved, and nobody informed us
+	default: // a redirect is not followed: the receiver has moved, and nobody has changed the setting
 		return Failed, "HTTP " + strconv.Itoa(code), true
 	}
 }

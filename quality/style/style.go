@@ -283,7 +283,7 @@ func (g *Guide) emojis() string {
 	return "Of emojis only these, sparingly: " + strings.Join(list, ", ") + "."
 }
 
-// frames informs a model what it is to say of greeting and sign-off: a text that code adds must
+// frames says to a model what to say as greeting and sign-off: a text that code adds must
 // not come twice.
 func (g *Guide) frames(r Reader) (greet, signOff string) {
 	before, after := g.Frame(r)

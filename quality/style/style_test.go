@@ -87,7 +87,7 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// A model is informed what code does not do, and not to do what code does.
+// A model is asked to do what code does not do, and not to do what code does.
 func TestPrompt(t *testing.T) {
 	t.Parallel()
 	g := guide(t)

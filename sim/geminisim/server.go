@@ -8,11 +8,10 @@
 // words, so that a driver which gets along with it gets along with Gemini. It
 // imports nothing of Sluice and shares no code with the driver: it is its judge.
 //
-// A request is decoded strictly (request.go), held against the documented rules
-// (strict.go, turns.go, schema.go) and answered: by the next block of a script
-// (script.go, directives.go) or by a Model. A Server is safe for concurrent use
-// and starts no goroutine. What it refused it also remembers (Failures), so
-// that a test fails although its client was informed.
+// A request is decoded strictly (request.go), held against the documented rules (strict.go,
+// turns.go, schema.go) and answered: by the next block of a script (script.go, directives.go)
+// or by a Model. A Server is safe for concurrent use and starts no goroutine. What it refused
+// it also remembers (Failures), so that a test fails although its client got the refusal.
 package geminisim
 
 import (

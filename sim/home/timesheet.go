@@ -5,7 +5,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// Timesheet is the name of a server alongside the house: somebody's hours of this week.
+// Timesheet is the name of a server next to the house: somebody's hours of this week.
 const Timesheet = "timesheet"
 
 // hours is what a timesheet says.

@@ -158,7 +158,7 @@ func readChat(t *turn) *refusal {
 	return t.want(path, f)
 }
 
-// check checks what stands alongside the conversation.
+// check checks what stands next to the conversation.
 func (r *chatRequest) check() *refusal {
 	switch {
 	case r.Model == "":
@@ -269,7 +269,7 @@ func (m *chatMessage) isOfModel() bool {
 // checkChatMessage checks what holds for messages of every role, and returns the text
 // of message i.
 //
-// Content may be missing only alongside calls.
+// Content may be missing only next to calls.
 func (t *turn) checkChatMessage(all []chatMessage, i int, at string) (string, *refusal) {
 	m := all[i]
 	text, bad := textOf(m.Content, "text", "refusal", "thinking")
@@ -323,7 +323,7 @@ func (t *turn) readChatAnswer(m chatMessage, at, text string, current bool) *ref
 // standIn is what Gemini's endpoint takes for the signature of another model's call.
 const standIn = "skip_thought_signature_validator"
 
-// checkCallSignature wants Gemini's signature alongside a call, or the value that stands in for
+// checkCallSignature wants Gemini's signature with a call, or the value that stands in for
 // one of another provider (its documentation names it).
 //
 // must says that it may not be missing: of calls of the current turn.

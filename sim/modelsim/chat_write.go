@@ -37,7 +37,7 @@ type chatAnswer struct {
 // writeChat writes an answer as chunks: a role first, then thoughts, text and
 // calls, the finish reason, and usage as the script places it.
 //
-// The whole answer, for a request without stream, is made alongside the chunks and says the
+// The whole answer, for a request without stream, is made together with the chunks and says the
 // same.
 func writeChat(t *turn) answer {
 	f := t.tokens()

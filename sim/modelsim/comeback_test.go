@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What Chat Completions sent alongside text and calls is taken back as it was sent, by the
-// server that sent it alone.
+// What Chat Completions sent with text and calls is accepted back as it was sent, only by the
+// server that sent it.
 func TestWhatMayComeBackInChat(t *testing.T) {
 	t.Parallel()
 	const plan = "thought Hm; call create_todo {\"title\":\"a\"}; "

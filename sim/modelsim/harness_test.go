@@ -25,7 +25,7 @@ const (
 	messagesPath  = "/v1/messages"
 )
 
-// serve starts a server; failures that a test does not take are reported at its end.
+// serve starts a server; failures that a test does not claim are reported at its end.
 func serve(t *testing.T, cfg Config) (*Server, string) {
 	t.Helper()
 	s := New(cfg)

@@ -67,11 +67,11 @@ func pathSteps(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(".[]", r) })
 }
 
-// checkMembers refuses the first member that the endpoint was asked not to take, and then,
+// checkMembers refuses the first member that the endpoint was asked not to accept, and then,
 // where it is strict, the first that it does not know.
 //
-// doc is the request as plain JSON. A directive refuse may name a value (A=B): then the
-// member with other values is taken.
+// doc is the request as plain JSON. A directive refuse may name a value (A=B): then the member
+// with other values is accepted.
 func (t *turn) checkMembers(doc any) *refusal {
 	all := walk(t.members, "", "", doc)
 	for _, name := range t.refuse {

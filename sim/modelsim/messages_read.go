@@ -145,7 +145,7 @@ func readMessages(t *turn) *refusal {
 	return nil
 }
 
-// checkMessagesHead checks what stands alongside the conversation. Sampling is limited while
+// checkMessagesHead checks what stands next to the conversation. Sampling is limited while
 // the model thinks.
 func (t *turn) checkMessagesHead(r *messagesRequest, thinking bool) *refusal {
 	usual := 1.0

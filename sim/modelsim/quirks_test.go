@@ -230,7 +230,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// recordings are streams of the real endpoints, alongside the repository.
+// recordings are streams of the real endpoints, next to the repository.
 const recordings = "../../../shared/testdata/"
 
 // What the real endpoints' events always hold, ours hold too, and no more than is in

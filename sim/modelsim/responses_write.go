@@ -88,8 +88,8 @@ func (a *responsesAnswer) response(status string) object {
 	return r
 }
 
-// item opens an item, lets fill send what belongs to it and closes it as done. part
-// reports an event of which item it is.
+// item opens an item, lets fill send what belongs to it and closes it as done. part says, for
+// an event, of which item it is.
 //
 // added and done have the same id here, which the real API does not promise.
 func (a *responsesAnswer) item(added, done object, fill func(part func(kind string, data object))) {

@@ -1,4 +1,4 @@
-// This file makes texts that only this server, asked for the same model, takes back:
+// This file makes texts that only this server, asked for the same model, accepts back:
 // signatures, encrypted reasoning, ids of calls. Nothing is remembered for that, but for
 // reasoning without a signature. It is not cryptography: it finds mistakes of a client, not
 // attacks.

@@ -5,9 +5,9 @@
 // It stands in for the todo server of one's own that Sluice is usually pointed
 // at, so it is reached like any other MCP server, over HTTP or stdio.
 //
-// Every change is one transaction. Texts are compared in a folded form that is
-// stored alongside them, so that a search does not depend on upper and lower case. Ids are
-// random: a model that makes one up hits nothing.
+// Every change is one transaction. Texts are compared in a folded form that is stored with
+// them, so that a search does not depend on upper and lower case. Ids are random: a model that
+// makes one up hits nothing.
 package todo
 
 import "github.com/mark3labs/mcp-go/server"

@@ -22,7 +22,7 @@ const (
 	defaultBytes = 64 << 20
 )
 
-// overhead is about what a record takes alongside its bytes.
+// overhead is about what a record takes besides its bytes.
 const overhead = 200
 
 // purgeEvery is the time between two searches for what has expired.
@@ -117,7 +117,7 @@ func (s *Store) Size() int {
 // Close does nothing: the garbage collector does it.
 func (s *Store) Close() error { return nil }
 
-// Check reports the store: it is always there, and may be full.
+// Check reports how the store is: it is always there, and may be full.
 func (s *Store) Check() health.Status {
 	return health.Store{Kind: string(store.Memory), State: s.cfg.Calls.State(), Warnings: []string{}}
 }

@@ -202,8 +202,8 @@ func ms(ttl time.Duration) int64 {
 	return 0
 }
 
-// Check reports the store. It sends nothing: leases are renewed all the time, so the last
-// command reports.
+// Check reports how the store is. It sends nothing: leases are renewed all the time, so the
+// last command shows it.
 func (s *Store) Check() health.Status {
 	status := health.Store{Kind: string(store.Redis), State: s.calls.State(), Warnings: []string{}}
 	if w := s.warnings.Load(); w != nil {

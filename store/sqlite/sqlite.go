@@ -1,10 +1,10 @@
 // Package sqlite keeps state in a file, for one process that runs turns. Others may read
 // it (Config.ReadOnly).
 //
-// One connection does all: several would only wait for each other's locks. A
-// lock alongside the file keeps a second process from running turns on it; that one is informed
-// at its start. What was committed survives a crash of the process; after a loss of power the
-// last moments may be missing, but never a part of a transaction.
+// One connection does all: several would only wait for each other's locks. A lock next to the
+// file keeps a second process from running turns on it; that one fails at its start. What was
+// committed survives a crash of the process; after a loss of power the last moments may be
+// missing, but never a part of a transaction.
 package sqlite
 
 import (
@@ -139,7 +139,7 @@ func connect(path, options string) (*sql.DB, error) {
 	return db, nil
 }
 
-// own takes the owner's lock: a transaction on a file alongside the store that lasts as long as
+// own takes the owner's lock: a transaction on a file next to the store that lasts as long as
 // the process, and which the kernel ends with it.
 func (s *Store) own(ctx context.Context, path string) (err error) {
 	if err := create(path); err != nil {
@@ -188,7 +188,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Check reports the store.
+// Check reports how the store is.
 func (s *Store) Check() health.Status {
 	return health.Store{Kind: string(store.SQLite), State: s.calls.State(), Warnings: []string{}}
 }

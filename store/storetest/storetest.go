@@ -265,7 +265,7 @@ func signals(t *testing.T, s store.Store) {
 	<-again.C
 }
 
-// drain takes signals that came alongside the first one.
+// drain reads signals that came with the first one.
 func drain(watches ...*store.Watch) {
 	for _, w := range watches {
 		for quiet := false; !quiet; {

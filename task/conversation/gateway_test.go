@@ -13,7 +13,7 @@ import (
 	"sluice/store"
 )
 
-// A turn is shown what was said before in its conversation, on any Gateway; the agent
+// A turn is shown what was said before in its conversation, on any gateway; the agent
 // that made calls is shown them, with their results and signatures, and the others a line
 // each.
 func TestConversationIsRemembered(t *testing.T) {
@@ -151,7 +151,7 @@ func TestMemoryUnavailable(t *testing.T) {
 	})
 }
 
-// DELETE forgets all of a user's conversation: it cancels what runs, on whatever Gateway,
+// DELETE forgets all of a user's conversation: it cancels what runs, on whatever gateway,
 // and nothing of that is remembered either.
 func TestConversationIsForgotten(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {

@@ -26,7 +26,7 @@ func (l *listener) Emit(ev stream.Event) error {
 }
 
 // leaves says that a turn is a run of a workflow with which another process, or this one
-// later, continues: who ends it remembers it.
+// later, continues: whichever ends it remembers it.
 func leaves(req *chat.Request, err error) bool {
 	if err == nil || req.Workflow == "" && (req.Resumed == nil || req.Resumed.By != chat.PausedWorkflow) {
 		return false

@@ -130,7 +130,7 @@ func (m *Memory) append(ctx context.Context, key string, r *record) error {
 	return m.cfg.Store.PushList(ctx, key, data, bounds, m.cfg.TTL)
 }
 
-// maxBytes is what a conversation may take in the store, alongside its tokens in JSON.
+// maxBytes is what a conversation may take in the store, besides its tokens in JSON.
 const maxBytes = 256 << 10
 
 // runner is what Around returns.
@@ -181,7 +181,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// report reports a store that failed. The turn continues.
+// report emits that a store failed. The turn continues.
 func report(ctx context.Context, sink stream.Sink, message string, err error) error {
 	if ctx.Err() != nil {
 		return nil // the turn ends, and says why

@@ -118,7 +118,7 @@ func want(t *testing.T, s *speaker, expected ...string) {
 }
 
 // Calls are shown with their results, cut to 2 KiB, and their signatures; thoughts, and
-// what the model said alongside a call, are not.
+// what the model said next to a call, are not.
 func TestCallsAreRemembered(t *testing.T) {
 	t.Parallel()
 	m, _ := open(conversation.Spec{})

@@ -13,8 +13,8 @@ import (
 )
 
 // modelCalls are the calls of models in one turn, each from its request to its last byte.
-// Events say what came of them; they say neither how long a model was waited for nor that
-// one was asked of which the client learns nothing. It is safe for concurrent use.
+// Events say what came of them; they say neither how long a model was waited for nor that one
+// was asked which the client learns nothing of. It is safe for concurrent use.
 type modelCalls struct {
 	mu    sync.Mutex // guards the fields below
 	began time.Time  // of the turn, on the line of time of its events

@@ -10,7 +10,7 @@ import (
 	"sluice/internal/gateway/wholetest"
 )
 
-// GET /tasks/{id}/trace reports a turn on any Gateway, while it runs and afterwards.
+// GET /tasks/{id}/trace reports a turn on any gateway, while it runs and afterwards.
 func TestTraceOfATask(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		one, two := f.Gateway(nil), f.Gateway(nil)

@@ -316,7 +316,7 @@ func TestWhoIsCalledIsWithinTheCall(t *testing.T) {
 	}
 }
 
-// A delegate's session has a part of its own, alongside that of the same agent's.
+// A delegate's session has a part of its own, next to that of the same agent.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	in := stream.Attribution{AgentID: "a", SessionID: "s1"}

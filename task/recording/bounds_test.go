@@ -84,7 +84,7 @@ func TestFolderIsItsOwners(t *testing.T) {
 	}
 }
 
-// What is kept in memory has bounds: of a request of which it is not known yet whether it
+// What is kept in memory has bounds: of a request for which it is not known yet whether it
 // runs a turn, and of what waits for the disk.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func TestTranscriptsAreRecordings(t *testing.T) {
 	}
 }
 
-// record plays the Transcript over a gateway that records, and returns the last reply.
+// record plays the transcript over a gateway that records, and returns the last reply.
 func record(tr wholetest.Transcript, t *testing.T, dir string) wholetest.WireReply {
 	t.Helper()
 	cfg, file := tr.Config(t)
@@ -66,7 +66,7 @@ func record(tr wholetest.Transcript, t *testing.T, dir string) wholetest.WireRep
 	return replies[len(replies)-1]
 }
 
-// playAgain plays a recording of the Transcript, and runs it again.
+// playAgain plays a recording of the transcript, and runs it again.
 func playAgain(tr wholetest.Transcript, t *testing.T, name, path string, last wholetest.WireReply) {
 	t.Helper()
 	content, err := os.ReadFile(path)

@@ -43,7 +43,7 @@ type Player struct {
 	frames  framer
 	used    map[int]bool   // entries of asks and calls that were taken
 	offered map[string]int // how many times
-	extra   []string       // what was asked alongside the recording
+	extra   []string       // what was asked that the recording lacks
 }
 
 // counts is what the program has done so far.

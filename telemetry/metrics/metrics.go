@@ -1,12 +1,12 @@
-// Package metrics is what packages count and measure with. A package asks a Registry
-// for its instruments at construction, so that a figure's name, words and labels stand
-// alongside the code that knows it.
+// Package metrics is what packages count and measure with. A package asks a Registry for its
+// instruments at construction, so that a figure's name, words and labels stand next to the code
+// that knows it.
 //
-// Neither a nil *Registry nor a zero instrument has to be asked for: both do nothing
-// and cost nothing.
+// Neither a nil *Registry nor a zero instrument needs a check: both do nothing and cost
+// nothing.
 //
 // Labels are made of words of our own, of ids of the configuration and of
-// bounded sets of types. A text of a user's or a model's is never one: it would
+// bounded sets of types. A text of a user or a model is never one: it would
 // make a series for each.
 package metrics
 

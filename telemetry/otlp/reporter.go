@@ -42,7 +42,7 @@ func (r *reporter) failed(signal string, err error) {
 		AnErr("reason", err)).Msg("telemetry_unavailable")
 }
 
-// takeOver makes the SDK, which has one place for that in a process, report the reporter what
+// takeOver makes the SDK, which has one place for that in a process, pass to the reporter what
 // it would write to stderr, values of variables among it.
 func (r *reporter) takeOver() {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { r.failed("sdk", err) }))

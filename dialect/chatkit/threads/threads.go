@@ -1,7 +1,7 @@
-// Package threads keeps ChatKit's threads in a store, so that any gateway can continue with one
-// that another began.
+// Package threads keeps ChatKit's threads in a store, so that any gateway can continue one that
+// another began.
 //
-// A thread is a value, its items are a list alongside it, and the threads of an owner are an
+// A thread is a value, its items are a list next to it, and the threads of an owner are an
 // index. All of it expires a day after the thread was changed last.
 package threads
 

@@ -8,7 +8,7 @@ import (
 	"sluice/stream"
 )
 
-// Drafts returns the pieces of Drafts in a stream.
+// Drafts returns the pieces of drafts in a stream.
 func Drafts(text string) (all []string) {
 	for frame := range strings.SplitSeq(text, "\n\n") {
 		if _, data, ok := strings.Cut(frame, "event: inner_delta\ndata: "); ok {

@@ -90,7 +90,7 @@ func Silent() http.Handler {
 // Remembered is the section of a file by which conversations are remembered.
 const Remembered = "\nmemory: {enabled: true}\n"
 
-// House makes the Fleet's gateways those of the example with three agents, whose model is
+// House makes the fleet's gateways those of the example with three agents, whose model is
 // the offline one.
 func (f *Fleet) House(more string) *Asked {
 	f.T.Helper()
@@ -175,7 +175,7 @@ func ContentsOf(t *testing.T, body string) string {
 	return strings.Join(all, "|")
 }
 
-// InPieces is a model whose answer comes in pieces, each by itself; Rest, if it is not nil,
+// InPieces is a model whose answer comes in pieces, each by itself; rest, if it is not nil,
 // holds back what is behind the first ones until it is closed.
 type InPieces struct {
 	Speaking
@@ -224,7 +224,7 @@ func (s Slow) Run(ctx context.Context, _ *chat.Request, sink stream.Sink) (strea
 	return stream.Result{Reason: stream.Stop}, nil
 }
 
-// Fleet is gateways that share a Store, and a slow model.
+// Fleet is gateways that share a store, and a slow model.
 type Fleet struct {
 	T     *testing.T
 	Store store.Store

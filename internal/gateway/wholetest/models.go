@@ -33,7 +33,7 @@ func Protocols() []Protocol {
 	}
 }
 
-// Spec is a model of the configuration file. more are further Fields, "a: b, c: d".
+// Spec is a model of the configuration file. more are further fields, "a: b, c: d".
 func (w Protocol) Spec(key, url, more string) string {
 	return fmt.Sprintf("  %s: {%s, endpoint: %q, api_key: \"${TEST_KEY}\"%s}\n", key, w.Fields, url+w.Path, Prefixed(", ", more))
 }
@@ -55,7 +55,7 @@ func (w Protocol) Simulate(t *testing.T, script string) (url string) {
 	return url
 }
 
-// Serve is simulate, and also returns what lists the bodies of the requests so far.
+// Serve is Simulate, and also returns what lists the bodies of the requests so far.
 func (w Protocol) Serve(t *testing.T, script string) (url string, bodies func() []string) {
 	t.Helper()
 	if w.Path == "" {

@@ -100,7 +100,7 @@ func OpenOfficeOf(t *testing.T, content string, env map[string]string, scripts m
 	return OpenOfficeWith(t, content, env, scripts, gateway.Seams{})
 }
 
-// OpenOfficeWith is openOffice with more of a test's own.
+// OpenOfficeWith is OpenOffice with more of a test's own.
 func OpenOfficeWith(t *testing.T, content string, env map[string]string, scripts map[string][]string, with gateway.Seams) *Office {
 	t.Helper()
 	all := map[string]string{"GEMINI_API_KEY": Key, "GEMINI_BASE_URL": "http://gemini"}
@@ -179,7 +179,7 @@ func EventsOf(t *testing.T, body, name string) (list []map[string]any) {
 	return list
 }
 
-// LastOf returns what the model of an agent was informed last.
+// LastOf returns what the model of an agent received last.
 func (o *Office) LastOf(agent string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -26,7 +26,7 @@ func NewCountedBank(t testing.TB, paid *atomic.Int64) (url string) {
 	return bank.URL
 }
 
-// HookedBank is newCountedBank with something that happens in the call.
+// HookedBank is NewCountedBank with something that happens in the call.
 func HookedBank(t *testing.T, paid *atomic.Int64, hook func()) (url string) {
 	no, yes := false, true
 	mcpServer := server.NewMCPServer("bank", "1")

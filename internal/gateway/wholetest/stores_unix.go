@@ -19,7 +19,7 @@ import (
 	"sluice/store/sqlite"
 )
 
-// Fragile is a store whose process is killed At a Point: before or behind one of its
+// Fragile is a store whose process is killed at a point: before or behind one of its
 // writes of tasks, logs and runs.
 type Fragile struct {
 	store.Store
@@ -97,7 +97,8 @@ func StateOf(t *testing.T, in store.Store, id string) string {
 	return got.State
 }
 
-// AlongsideRedis returns the store of a server of Redis as a process AlongsideRedis its gateways sees it.
+// AlongsideRedis returns the store of a server of Redis as a process that runs next to its gateways sees
+// it.
 func AlongsideRedis(t *testing.T, server *redistest.Server) store.Store {
 	t.Helper()
 	s := redis.New(redis.Config{Location: server.Location(), Calls: store.NewCalls(store.CallsConfig{Timeout: 10 * time.Second})})

@@ -71,7 +71,7 @@ func WithoutChance(text string) string {
 	return ApprovalIDs.ReplaceAllString(Tokens.ReplaceAllString(text, "slap1.token"), "appr_id")
 }
 
-// Servers returns the MCP Servers that the Transcript asks for.
+// Servers returns the MCP servers that the transcript asks for.
 func (tr Transcript) Servers(t *testing.T, cfg config.Config) []mcpclient.Server {
 	t.Helper()
 	s := mcpclient.Server{Name: "fake", Transport: mcpclient.InProcess}
@@ -145,7 +145,7 @@ var (
 	jittered   = regexp.MustCompile(`"(total_ms|first_delta_ms|execution_time_ms)":\d+|"(model_ms)":\[[0-9,]*\]`)
 )
 
-// withoutJitter returns the Body. When a model call was tried again, after a
+// withoutJitter returns the body. When a model call was tried again, after a
 // random pause, the times that hold the pause are replaced.
 func (r WireReply) withoutJitter() string {
 	m := modelCalls.FindStringSubmatch(r.Body)
@@ -210,7 +210,7 @@ func (tr Transcript) ByAgent(t *testing.T, sim *GeminiSim) (all http.Handler, ca
 	}
 }
 
-// JudgeGemini checks what must hold for the requests of every Transcript. The
+// JudgeGemini checks what must hold for the requests of every transcript. The
 // simulator itself refuses what the API would refuse, and a wrong key.
 func (tr Transcript) JudgeGemini(t *testing.T, sim *GeminiSim) {
 	t.Helper()
@@ -231,14 +231,14 @@ func (tr Transcript) JudgeGemini(t *testing.T, sim *GeminiSim) {
 	}
 }
 
-// Play starts a gateway in front of sim and the Transcript's tools, sends the
+// Play starts a gateway in front of sim and the transcript's tools, sends the
 // requests and returns the replies.
 func (tr Transcript) Play(t *testing.T, sim *GeminiSim, log *bytes.Buffer) []WireReply {
 	t.Helper()
 	return tr.PlayWith(t, sim, log, gateway.Seams{})
 }
 
-// PlayWith is play with parts of the test's own; Gemini and the Servers are those of
+// PlayWith is Play with parts of the test's own; Gemini and the servers are those of
 // the transcript.
 func (tr Transcript) PlayWith(t *testing.T, sim *GeminiSim, log *bytes.Buffer, with gateway.Seams) (replies []WireReply) {
 	t.Helper()
@@ -255,7 +255,7 @@ func (tr Transcript) PlayWith(t *testing.T, sim *GeminiSim, log *bytes.Buffer, w
 	return tr.AskAll(t, testnet.Serve(t, g), calls)
 }
 
-// AskAll sends the Requests, one after the other. Calls counts those of models.
+// AskAll sends the requests, one after the other. calls counts those of models.
 func (tr Transcript) AskAll(t *testing.T, gateway http.RoundTripper, calls func() int) (replies []WireReply) {
 	t.Helper()
 	client := http.Client{Transport: gateway}
@@ -382,7 +382,7 @@ type GeminiSim = geminisim.Server
 
 func (tr Transcript) offline() bool { return strings.TrimSpace(tr.Get("gemini")) == "offline" }
 
-// Gemini returns the model that the Transcript asks for.
+// Gemini returns the model that the transcript asks for.
 func (tr Transcript) Gemini(t *testing.T) *GeminiSim {
 	t.Helper()
 	if tr.offline() {
@@ -399,7 +399,7 @@ func (tr Transcript) Gemini(t *testing.T) *GeminiSim {
 	return geminisim.New(geminisim.Config{RequireKey: Key, Script: script})
 }
 
-// Requests returns the Requests of the Transcript, in order.
+// Requests returns the requests of the transcript, in order.
 func (tr Transcript) Requests(t *testing.T) []*http.Request {
 	t.Helper()
 	var all []*http.Request

@@ -12,7 +12,7 @@ import (
 // Canary stands in every draft that is withheld, and in what the judge says of it.
 const Canary = "c4nary"
 
-// Inventor puts the Canary into what the model writes as long as nobody has complained, and
+// Inventor puts the canary into what the model writes as long as nobody has complained, and
 // into each verdict. It never passes.
 func Inventor(sim http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +59,7 @@ workflows:
     edges: [{from: first, to: {default: last}}]
 `
 
-// WantNone looks for the Canary.
+// WantNone looks for the canary.
 func WantNone(t *testing.T, where string, text []byte) {
 	t.Helper()
 	if i := bytes.Index(text, []byte(Canary)); i >= 0 {

@@ -15,7 +15,7 @@ const (
 	MaxReply = MaxResult + 64<<10
 )
 
-// Exchange is what we keep of one use of a session, alongside what mcp-go makes of it. It
+// Exchange is what we keep of one use of a session, besides what mcp-go makes of it. It
 // travels in the context: mcp-go hands that through to the transport. It is made by NewCall or
 // NewList and used once; its exported fields are for the goroutine that makes the call, after
 // the call has returned.
