@@ -261,8 +261,8 @@ func TestAliasesMeanTheLastAnchor(t *testing.T) {
 	}
 	items := strings.TrimSuffix(strings.Repeat("1, ", 99), ", ") // 100 values with the list
 	aliases := func(n int) string { return strings.TrimSuffix(strings.Repeat("*x, ", n), ", ") }
-	if faults := use("other: {a: &x [" + items + "], b: [" + aliases(100) + "]}"); faults != nil {
-		t.Errorf("10,000 values: %q", faults)
+	if faults := use("other: {a: &x [" + items + "], b: [" + aliases(100) + "]}"); faults != nil || strings.Count(got, "1") != 101*99 {
+		t.Errorf("10,000 values: %q, of which %d are there", faults, strings.Count(got, "1"))
 	}
 	if faults := use("other: {a: &x [" + items + "], b: [" + aliases(101) + "]}"); len(faults) != 1 || !strings.HasSuffix(faults[0], "the file's aliases stand for more than 10,000 values") {
 		t.Errorf("10,100 values: %q", faults)
