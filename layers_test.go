@@ -99,6 +99,7 @@ func layers() []layer {
 
 		{"handlers", house, []string{"tool", "chat", "stream", "fault", "config", "telemetry", "dialect", "store", "task", "approval"}, "of what answers it knows one method, and of protocols their routes"},
 		{"clients/loadtest", house, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
+		{"clients/ask", house, []string{"stream", "clients/terminal"}, "a client at a terminal: it knows the wire, and no gateway"},
 		{"clients/terminal", house, nil, "what commands need to print for a person; it knows nothing of what they say"},
 		{"clients/doctor", house, []string{"stream"}, "a client that judges the way to a gateway"},
 		{"internal/process", house, []string{"chat", "fault", "redact", "internal/conns"}, "the care for a process, whatever it serves"},
@@ -120,7 +121,7 @@ func layers() []layer {
 			"agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow",
 		}, "wiring: the gateway itself"},
 		{"cmd", house, []string{
-			"clients/doctor", "clients/loadtest", "clients/terminal", "config", "internal/gateway", "internal/operate", "internal/process", "internal/providers", "internal/settings", "quality/channel", "quality/style", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "stream", "task", "task/recording", "workflow",
+			"clients/ask", "clients/doctor", "clients/loadtest", "clients/terminal", "config", "internal/gateway", "internal/operate", "internal/process", "internal/providers", "internal/settings", "quality/channel", "quality/style", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "stream", "task", "task/recording", "workflow",
 		}, "wiring: main, signals and commands; nobody imports it"},
 
 		{"sim/home", parts, nil, "servers of their own, which could live elsewhere"},

@@ -59,5 +59,9 @@ func (p program) fillIn(ctx context.Context, cfg settings.Config, f formFlags, t
 	case err == nil:
 		_, err = p.stdout.Write(terminal.PrintableJSON(answer.Bytes()))
 	}
-	return p.verdict(exitOK, err)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice ask: %s\n", terminal.Printable(err.Error()))
+		return exitFailed
+	}
+	return exitOK
 }

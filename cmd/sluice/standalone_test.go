@@ -182,7 +182,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 			}
 		}},
 		{"ask another", func(t *testing.T) {
-			if code, _, stderr := runCommand(t, nil, "ask", "--url", gatewayThatSays(t, everyFrame), "hi"); code != exitOK {
+			if code, _, stderr := runCommand(t, nil, "ask", "--url", gatewayThatSays(t, endedFrames), "hi"); code != exitOK {
 				t.Errorf("exit code %d: %s", code, stderr)
 			}
 		}},

@@ -9,10 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sluice/internal/gateway/gatewaytest"
-	"sluice/stream/sse"
 )
 
 const houseFile = "../../examples/home/sluice.yaml"
@@ -37,36 +34,6 @@ func TestAskATeam(t *testing.T) {
 	code, out, _ = runCommand(t, nil, "ask", "--config", houseFile, "Make it cozy")
 	if code != exitOK || !strings.Contains(out, "⇒ a question to you  (30% sure, ") || !strings.Contains(out, "What would you like me to do?") {
 		t.Errorf("a question: exit code %d\n%s", code, out)
-	}
-}
-
-// While one agent's text is on the screen, what others do is kept until its end.
-func TestTerminalKeepsATextWhole(t *testing.T) {
-	t.Parallel()
-	var out strings.Builder
-	term := &screen{out: &out}
-	for _, ev := range []struct {
-		kind string
-		data eventData
-	}{
-		{"route", eventData{teamData: teamData{AgentID: "a", Additional: []string{"b"}, Method: "rule"}}},
-		{"agent", eventData{Status: "started", teamData: teamData{AgentID: "a"}}},
-		{"agent", eventData{Status: "started", teamData: teamData{AgentID: "b"}}},
-		{"response_delta", eventData{Delta: "One ", teamData: teamData{AgentID: "a"}}},
-		{"tool_call", eventData{Tool: "x", Status: "in_progress", Arguments: []byte("{}"), teamData: teamData{AgentID: "b"}}},
-		{"agent", eventData{Status: "failed", teamData: teamData{AgentID: "b", Elapsed: 5, ErrorMessage: "no\x1b[2J"}}},
-		{"error", eventData{Message: "no", ErrorType: "agent_failed", teamData: teamData{AgentID: "b"}}},
-		{"response_delta", eventData{Delta: "two.", teamData: teamData{AgentID: "a"}}},
-		{"agent", eventData{Status: "completed", teamData: teamData{AgentID: "a", Elapsed: 7}}},
-		{"done", eventData{Finish: "stop"}},
-	} {
-		if err := term.show(sse.Event{Type: ev.kind}, ev.data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := "⇒ a + b  (rule)\n● a started\n● b started\n\nOne two.\n\n→ b: x {}\n● b failed  5ms  no[2J\nb: error: no (agent_failed)\n● a done  7ms\nstop · 0 tokens in, 0 out, 0 thinking · total 0s · \n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

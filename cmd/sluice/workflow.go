@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/clients/terminal"
+	"sluice/clients/ask"
 	"sluice/internal/settings"
 	"sluice/workflow"
 )
@@ -128,11 +128,7 @@ func (p program) workflowRun(ctx context.Context, args []string) int {
 		return p.refuse(err)
 	}
 	defer s.Close()
-	var show viewer = &screen{out: p.stdout, style: terminal.StyleFor(p.stdout, p.lookup)}
-	if *raw {
-		show = &jsonLines{out: p.stdout}
-	}
-	decide := p.deciderOf(*approve, *reject, p.lineReader(ctx))
-	_, code, err = p.turn(ctx, "http://"+reachable(s.Addr()), conversation{Input: l.Args()[1], Workflow: w.Definition().Name}, show, decide)
-	return p.verdictOf("sluice workflow run", code, err)
+	c := p.client("sluice workflow run", "http://"+reachable(s.Addr()), *approve, *reject)
+	c.Raw = *raw
+	return exitCodeOf(c.Turn(ctx, ask.Message{Text: l.Args()[1], Workflow: w.Definition().Name}))
 }

@@ -3,7 +3,7 @@
 // terminal, or nobody; then the turn ends with errAsked, and the question stays open at the
 // gateway.
 
-package main
+package ask
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"sluice/clients/terminal"
 )
 
-// approvalData is what ask reads of the event approval.
+// approvalData is what the client reads of the event approval.
 type approvalData struct {
 	ID     string         `json:"approval_id"`
 	Token  string         `json:"token"`
@@ -65,56 +65,15 @@ var errAsked = errors.New("a person must allow a tool call, and there is none to
 
 // decider answers questions: by a flag, or by a person at the terminal.
 type decider struct {
-	action string // of every call; empty: a person is asked
-	user   string // who answers; empty: nobody in particular
+	action Action // of every question
 	out    io.Writer
 	// line returns the next line that the person writes; nil: there is no terminal.
 	line func() (string, error)
 }
 
-// deciderOf returns who answers.
-//
-// A flag wins over the terminal. Standard input that is not a terminal is not read for answers:
-// it may hold the next messages.
-func (p program) deciderOf(approve, reject bool, line func() (string, error)) *decider {
-	d := &decider{out: p.stderr, line: line}
-	switch {
-	case approve:
-		d.action = "approve"
-	case reject:
-		d.action = "reject"
-	case !terminal.IsTerminal(p.stdin):
-		d.line = nil
-	}
-	return d
-}
-
-// lineReader returns what reads the lines of stdin one after the other. Nothing is read
-// before the first is wanted.
-//
-// Messages and answers come from the same reader, so that neither takes the other's line.
-// The error is io.EOF at the end, or the cause of ctx.
-func (p program) lineReader(ctx context.Context) func() (string, error) {
-	var lines <-chan line
-	return func() (string, error) {
-		if lines == nil {
-			lines = reading(ctx, p.stdin)
-		}
-		select {
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
-		case l, ok := <-lines:
-			if !ok {
-				return "", io.EOF
-			}
-			return l.text, l.err
-		}
-	}
-}
-
 // decide returns the answer to a question. Its error is errAsked if nobody can answer.
 func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
-	a := &approvalAnswer{Token: q.Token, Action: d.action}
+	a := &approvalAnswer{Token: q.Token, Action: string(d.action)}
 	if d.action != "" {
 		return a, nil
 	}
@@ -191,9 +150,9 @@ func (d *decider) ask(c *pendingCall) (callAnswer, error) {
 }
 
 // turn runs one turn to its end, with the answers to its questions.
-func (p program) turn(ctx context.Context, base string, c conversation, show viewer, d *decider) (answer string, code int, err error) {
-	said, err := p.post(ctx, base, c, show)
-	return p.answers(ctx, base, said, err, show, d)
+func (s *session) turn(ctx context.Context, c conversation) (answer string, outcome Outcome, err error) {
+	said, err := s.post(ctx, c)
+	return s.answers(ctx, said, err)
 }
 
 // answers continues with a turn that has come so far, until nobody is asked any more. Answers
@@ -202,21 +161,21 @@ func (p program) turn(ctx context.Context, base string, c conversation, show vie
 // One turn may ask several things, at once and one after the other; each answer is a request
 // of its own, and its stream continues with the text. A refused answer (422) is asked for again
 // only if a person gave it, for a flag would give the same one.
-func (p program) answers(ctx context.Context, base string, so said, err error, show viewer, d *decider) (answer string, code int, _ error) {
+func (s *session) answers(ctx context.Context, so said, err error) (answer string, outcome Outcome, _ error) {
 	for err == nil && len(so.asked) > 0 {
 		var given *approvalAnswer
-		if given, err = d.decide(so.asked[0]); err != nil {
+		if given, err = s.decider.decide(so.asked[0]); err != nil {
 			break
 		}
-		next, failed := p.post(ctx, base, conversation{Approval: given, User: d.user}, show)
-		if d.again(failed) {
+		next, failed := s.post(ctx, conversation{Approval: given, User: s.User})
+		if s.decider.again(failed) {
 			continue
 		}
 		answer += so.text
 		next.asked = next.with(so.asked[1:])
 		so, err = next, failed
 	}
-	return answer + so.text, so.code, err
+	return answer + so.text, so.outcome, err
 }
 
 // again says whether an answer was refused that a person may give in another way.

@@ -3,7 +3,7 @@
 // with Last-Event-ID; asking does that until done comes, the tries run out, or the person
 // interrupts. An interrupt cancels the turn at the gateway first, so that its tools stop.
 
-package main
+package ask
 
 import (
 	"context"
@@ -28,7 +28,7 @@ const longestCancel = 3 * time.Second
 // errBroken is wrapped by the error of a stream that ended before done.
 var errBroken = errors.New("the stream broke before done, so the outcome is unknown")
 
-// asking is one turn that ask follows to its end.
+// asking is one turn that is followed to its end.
 type asking struct {
 	base string
 	show viewer
@@ -41,6 +41,9 @@ type asking struct {
 	last   string                 // the id of the last event
 }
 
+// asking returns a turn of which nothing has come.
+func (s *session) asking() *asking { return &asking{base: s.Base, show: s.view, note: s.Stderr} }
+
 // resumeWaits are the waits before a stream that broke is asked for its rest. Another
 // gateway closes the turns of one that died within 21 s.
 //
@@ -50,15 +53,15 @@ func resumeWaits() []time.Duration {
 }
 
 // run shows the events of the stream that req is answered with, up to its done, and returns
-// the turn's exit code. A turn that the gateway keeps is taken up where its
+// the turn's outcome. A turn that the gateway keeps is taken up where its
 // stream breaks, and cancelled when ctx ends.
 //
 // The error wraps errBroken if the end of the turn never came: the turn may continue at the
 // gateway, and the message says how to read it.
-func (a *asking) run(ctx context.Context, req *http.Request) (code int, err error) {
+func (a *asking) run(ctx context.Context, req *http.Request) (outcome Outcome, err error) {
 	following, stop := a.untilCancelled(ctx)
 	defer stop()
-	code, err = a.follow(req.WithContext(following))
+	outcome, err = a.follow(req.WithContext(following))
 	waits := resumeWaits()
 	for i := 0; errors.Is(err, errBroken) && a.stored() && i < len(waits); i++ {
 		if i == 0 {
@@ -68,7 +71,7 @@ func (a *asking) run(ctx context.Context, req *http.Request) (code int, err erro
 			break
 		}
 		before := a.last
-		code, err = a.follow(a.rest(following))
+		outcome, err = a.follow(a.rest(following))
 		if a.last != before {
 			i = 0
 		}
@@ -76,12 +79,12 @@ func (a *asking) run(ctx context.Context, req *http.Request) (code int, err erro
 	if task := a.task.Load(); task != nil && err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w; sluice ask --url %s --resume %s tells it from its beginning", err, a.base, *task)
 	}
-	return code, err
+	return outcome, err
 }
 
-// said is what came of the stream, with the exit code of its turn.
-func (a *asking) said(code int) said {
-	return said{text: a.answer.String(), code: code, waits: a.waits, asked: a.asked}
+// said is what came of the stream, with the outcome of its turn.
+func (a *asking) said(outcome Outcome) said {
+	return said{text: a.answer.String(), outcome: outcome, waits: a.waits, asked: a.asked}
 }
 
 // untilCancelled returns a context that outlives ctx for as long as it takes to cancel the
@@ -93,7 +96,7 @@ func (a *asking) untilCancelled(ctx context.Context) (following context.Context,
 	following, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	undone := make(chan struct{})
-	kept := context.AfterFunc(ctx, func() {
+	release := context.AfterFunc(ctx, func() {
 		defer close(undone)
 		defer cancel(context.Cause(ctx))
 		if task := a.task.Load(); task == nil || a.cancel(following, *task) != nil {
@@ -108,7 +111,7 @@ func (a *asking) untilCancelled(ctx context.Context) (following context.Context,
 	})
 	return following, func() {
 		close(ended)
-		if !kept() {
+		if !release() {
 			<-undone
 		}
 		cancel(nil)
@@ -165,31 +168,31 @@ func askFor(ctx context.Context, url, last string) *http.Request {
 //
 // It returns when done came or no more can. A status of 5xx after some events came counts
 // as broken, as a gateway that restarts answers so; 204 says that nothing is left to report.
-func (a *asking) follow(req *http.Request) (code int, err error) {
+func (a *asking) follow(req *http.Request) (outcome Outcome, err error) {
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil && a.last != "" {
-		return exitFailed, fmt.Errorf("%w: %w", errBroken, err)
+		return Failed, fmt.Errorf("%w: %w", errBroken, err)
 	}
 	if err != nil {
-		return exitFailed, err
+		return Failed, err
 	}
 	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusNoContent:
-		return exitFailed, errors.New("there is nothing to take up: the events of that turn are gone, or it never was")
+		return Failed, errors.New("there is nothing to take up: the events of that turn are gone, or it never was")
 	case resp.StatusCode >= http.StatusInternalServerError && a.last != "":
-		return exitFailed, fmt.Errorf("%w: %w", errBroken, refused(resp))
+		return Failed, fmt.Errorf("%w: %w", errBroken, refused(resp))
 	case resp.StatusCode != http.StatusOK:
-		return exitFailed, refused(resp)
+		return Failed, refused(resp)
 	}
 	events := sse.NewReader(resp.Body, maxFrame)
 	for {
 		ev, err := events.Next()
 		if err != nil {
-			return exitFailed, fmt.Errorf("%w: %w", errBroken, err)
+			return Failed, fmt.Errorf("%w: %w", errBroken, err)
 		}
-		if code, done, err := a.showEvent(ev); done || err != nil {
-			return code, err
+		if outcome, done, err := a.showEvent(ev); done || err != nil {
+			return outcome, err
 		}
 	}
 }
@@ -198,16 +201,16 @@ func (a *asking) follow(req *http.Request) (code int, err error) {
 //
 // done is true for the last event of the turn. Data that is not JSON is an error: the gateway
 // writes nothing else.
-func (a *asking) showEvent(ev sse.Event) (code int, done bool, err error) {
+func (a *asking) showEvent(ev sse.Event) (outcome Outcome, done bool, err error) {
 	var data eventData
 	if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
-		return exitFailed, false, fmt.Errorf("event %s: %w", ev.ID, err)
+		return Failed, false, fmt.Errorf("event %s: %w", ev.ID, err)
 	}
 	if ev.Type == "start" && data.TaskID != "" {
 		a.task.Store(&data.TaskID)
 	}
 	if err := a.show.show(ev, data); err != nil {
-		return exitFailed, false, err
+		return Failed, false, err
 	}
 	a.last = ev.ID
 	switch ev.Type {
@@ -218,7 +221,7 @@ func (a *asking) showEvent(ev sse.Event) (code int, done bool, err error) {
 	case "done":
 		a.waits = data.Finish == "approval_required"
 	}
-	return codeOf(data), ev.Type == "done", nil
+	return outcomeOf(data), ev.Type == "done", nil
 }
 
 // pause waits, unless ctx ends first.
@@ -233,33 +236,34 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// resumable is what --resume takes: the id of a task, of a turn, or of an event of a turn.
+// resumable is what can be followed: the id of a task, of a turn, or of an event of a turn.
 const resumable = `^(task_[0-9a-z]{26}|turn_[0-9a-z]{26}(:\d{1,9})?)$`
 
-// resume follows a turn that was begun elsewhere: of a task the last one, from its first
+// Follow follows a turn that was begun elsewhere: of a task the last one, from its first
 // event; of an id of an event what comes after that. What the turn asks and still waits for is
 // answered as in a turn of one's own.
 //
 // The number 0 is in front of the first event, as events count from 1.
-func (p program) resume(ctx context.Context, base, id string, show viewer, d *decider) int {
-	url, last := base+"/tasks/"+id+"/events", ""
+func (c *Client) Follow(ctx context.Context, id string) Outcome {
+	s := c.open(ctx)
+	url, last := c.Base+"/tasks/"+id+"/events", ""
 	if strings.HasPrefix(id, "turn_") {
-		url, last = base+"/chat/stream", id
+		url, last = c.Base+"/chat/stream", id
 		if !strings.Contains(id, ":") {
 			last += ":0"
 		}
 	}
-	a := &asking{base: base, show: show, note: p.stderr}
+	a := s.asking()
 	if strings.HasPrefix(id, "task_") {
 		a.task.Store(&id)
 	}
-	code, err := a.run(ctx, askFor(ctx, url, last))
-	said := a.said(code)
+	outcome, err := a.run(ctx, askFor(ctx, url, last))
+	said := a.said(outcome)
 	if err == nil && said.waits {
 		said.asked, err = a.stillAsked(ctx)
 	}
-	_, code, err = p.answers(ctx, base, said, err, show, d)
-	return p.verdict(code, err)
+	_, outcome, err = s.answers(ctx, said, err)
+	return s.verdict(outcome, err)
 }
 
 // stillAsked returns the questions of the turn that its task waits for: others were answered
@@ -285,5 +289,5 @@ func (a *asking) stillAsked(ctx context.Context) (list []*approvalData, err erro
 	return list, nil
 }
 
-// canResume checks the flag --resume.
-func canResume(id string) bool { return regexp.MustCompile(resumable).MatchString(id) }
+// CanFollow says whether id is one that Follow knows what to do with.
+func CanFollow(id string) bool { return regexp.MustCompile(resumable).MatchString(id) }

@@ -1,7 +1,7 @@
 // This file answers what waits for a user, of turns that others began too: the list of a
 // gateway, one question after the other, each by its task, as the list has no tokens.
 
-package main
+package ask
 
 import (
 	"context"
@@ -23,44 +23,45 @@ type waitingQuestion struct {
 // maxWaiting is how many pages of the list are read.
 const maxWaiting = 10
 
-// answerWaiting answers what waits for the user. It returns the exit code of the first turn
-// that did not end well; exitAsked if nobody is there to answer.
-func (p program) answerWaiting(ctx context.Context, base string, show viewer, d *decider) int {
-	list, err := waiting(ctx, base, d.user)
+// Waiting answers what waits for the user. It returns the outcome of the first turn that did
+// not end well; Asked if nobody is there to answer.
+func (c *Client) Waiting(ctx context.Context) Outcome {
+	s := c.open(ctx)
+	list, err := waiting(ctx, s.Base, s.User)
 	if err != nil {
-		return p.verdict(exitFailed, err)
+		return s.verdict(Failed, err)
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(p.stdout, "Nothing waits.")
+		fmt.Fprintln(s.Stdout, "Nothing waits.")
 	}
-	worst := exitOK
+	worst := Succeeded
 	for i := range list {
 		q := &list[i]
-		fmt.Fprintf(p.stdout, "%s waits: %s\n", terminal.Printable(q.Task), terminal.Printable(q.Prompt))
-		code, err := p.answerOne(ctx, base, q, show, d)
-		if code = p.verdict(code, err); worst == exitOK {
-			worst = code
+		fmt.Fprintf(s.Stdout, "%s waits: %s\n", terminal.Printable(q.Task), terminal.Printable(q.Prompt))
+		outcome, err := s.answerOne(ctx, q)
+		if outcome = s.verdict(outcome, err); worst == Succeeded {
+			worst = outcome
 		}
-		if code == exitAsked || ctx.Err() != nil {
-			return code
+		if outcome == Asked || ctx.Err() != nil {
+			return outcome
 		}
 	}
 	return worst
 }
 
 // answerOne answers a question, and what its turn asks after it.
-func (p program) answerOne(ctx context.Context, base string, q *waitingQuestion, show viewer, d *decider) (int, error) {
+func (s *session) answerOne(ctx context.Context, q *waitingQuestion) (Outcome, error) {
 	for {
-		given, err := d.decide(&q.approvalData)
+		given, err := s.decider.decide(&q.approvalData)
 		if err != nil {
-			return exitFailed, err
+			return Failed, err
 		}
-		given.ID, given.User = q.ID, d.user
-		so, err := p.send(ctx, base, "/tasks/"+url.PathEscape(q.Task)+"/decision", given, show)
-		if d.again(err) {
+		given.ID, given.User = q.ID, s.User
+		so, err := s.send(ctx, "/tasks/"+url.PathEscape(q.Task)+"/decision", given)
+		if s.decider.again(err) {
 			continue
 		}
-		return so.code, err // what is asked then may be for somebody else, or is listed next time
+		return so.outcome, err // what is asked then may be for somebody else, or is listed next time
 	}
 }
 

@@ -2,7 +2,7 @@
 // messages in the form of a channel: the phases, drafts as they are written, and at the end
 // what became of each criterion.
 
-package main
+package ask
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"sluice/clients/terminal"
 )
 
-// checkData is what ask reads of the events of an answer that is checked or formatted.
+// checkData is what the client reads of the events of an answer that is checked or formatted.
 type checkData struct {
 	Phase    string   `json:"phase"`
 	Chars    int      `json:"chars"`

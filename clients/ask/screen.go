@@ -3,9 +3,9 @@
 // change the window's title. Colours are used only on a terminal.
 //
 // A line about something else than the answer ends the text that is being written; lines
-// about other agents wait until the text has ended (terminal_team.go).
+// about other agents wait until the text has ended (screen_team.go).
 
-package main
+package ask
 
 import (
 	"fmt"
@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"sluice/clients/terminal"
-	"sluice/internal/providers"
 	"sluice/stream/sse"
 )
 
@@ -23,11 +22,12 @@ import (
 //
 // One goroutine uses it, for one turn after the other: start resets what belongs to a turn.
 type screen struct {
-	out    io.Writer
-	style  terminal.Style
-	inText bool // the cursor is in the answer's text
-	team   teamView
-	draft  string // of an answer that is held back, as far as it came
+	out       io.Writer
+	style     terminal.Style
+	simulator string // name of the model that is none
+	inText    bool   // the cursor is in the answer's text
+	team      teamView
+	draft     string // of an answer that is held back, as far as it came
 }
 
 // show writes one event as it comes. The error is that of the output.
@@ -72,7 +72,7 @@ func (v *screen) show(ev sse.Event, d eventData) error {
 func (v *screen) opening(d eventData) error {
 	v.team, v.draft = teamView{}, ""
 	note := ""
-	if d.Model == providers.OfflineModel {
+	if v.simulator != "" && d.Model == v.simulator {
 		note = " (a simulator, not Gemini)"
 	}
 	if d.TaskID != "" { // for --resume

@@ -2,7 +2,7 @@
 // it comes; lines about the others are kept until it ends, because two streams in one
 // column cannot be read.
 
-package main
+package ask
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"sluice/clients/terminal"
 )
 
-// teamData is what ask reads of the events of a team.
+// teamData is what the client reads of the events of a team.
 type teamData struct {
 	AgentID      string   `json:"agent_id"`
 	Decision     string   `json:"decision"`

@@ -1,0 +1,105 @@
+// This file holds a conversation. The gateway is stateless in this form: each request
+// carries what was said before, cut to a little more than the gateway would take.
+
+package ask
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// What Converse keeps of a conversation: one exchange more than the gateway shows to
+// the model, so that it is the gateway that leaves something out, and says so.
+const (
+	maxMessages = 50
+	maxChars    = 64_000
+	maxMessage  = 32_001 // code points of one message: one more than is shown
+)
+
+// pastMessage is one message of a conversation, as the gateway takes it.
+type pastMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// conversation is a body of POST /chat/stream, and grows with each turn.
+type conversation struct {
+	Input       string        `json:"input,omitzero"`
+	ID          string        `json:"conversation_id,omitzero"`
+	User        string        `json:"user_id,omitzero"`
+	Workflow    string        `json:"workflow,omitzero"`
+	Accumulated bool          `json:"accumulated"`
+	Channel     string        `json:"channel,omitzero"`
+	Drafts      bool          `json:"drafts,omitzero"`
+	History     []pastMessage `json:"history,omitempty"`
+	// Approval answers a question; all but Accumulated and User is empty then.
+	Approval *approvalAnswer `json:"approval,omitzero"`
+}
+
+// answered adds the turn that has ended. One that was not answered at all is left out:
+// the next input would be joined to it, and do what it asks for.
+//
+// The oldest exchange goes first, always both halves of it, because models want roles to
+// take turns. The last exchange stays however long it is.
+func (c *conversation) answered(text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	c.History = append(c.History, pastMessage{"user", beginning(c.Input)}, pastMessage{"assistant", beginning(text)})
+	for len(c.History) > 2 && tooLong(c.History[2:]) {
+		c.History = c.History[2:]
+	}
+}
+
+// tooLong says whether a conversation is longer than the gateway takes. Cutting
+// here keeps requests small; the gateway would cut by the same rule.
+func tooLong(list []pastMessage) bool {
+	chars := 0
+	for _, s := range list {
+		chars += min(utf8.RuneCountInString(s.Content), maxMessage-1)
+	}
+	return len(list) > maxMessages || chars > maxChars
+}
+
+// beginning returns what is kept of a message.
+func beginning(s string) string {
+	n := 0
+	for at := range s {
+		if n == maxMessage {
+			return s[:at]
+		}
+		n++
+	}
+	return s
+}
+
+// Converse sends each line of stdin, with what was said before, until stdin ends. It
+// returns the outcome of the last turn.
+//
+// A turn that failed does not end the conversation; a signal, a broken input and an
+// unanswered question do.
+func (c *Client) Converse(ctx context.Context, first Message) Outcome {
+	s, body := c.open(ctx), c.body(first)
+	body.ID = "conv_" + rand.Text()
+	outcome := Succeeded
+	for line, err := range s.lines(first.Text) {
+		if err != nil {
+			fmt.Fprintf(s.Stderr, "%s: %v\n", s.Command, err)
+			return Failed
+		}
+		body.Input = line
+		answer, ended, err := s.turn(ctx, body)
+		outcome = s.verdict(ended, err)
+		if ctx.Err() != nil {
+			return Failed
+		}
+		if outcome == Asked {
+			return outcome
+		}
+		body.answered(answer)
+	}
+	return outcome
+}
