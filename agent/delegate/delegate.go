@@ -22,6 +22,7 @@ import (
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/run"
 	"sluice/tool"
 )
 
@@ -116,10 +117,43 @@ func (noTools) Call(_ context.Context, call tool.Call) (tool.Result, error) {
 	return tool.Result{}, notDone(call.Name, "there is no such tool")
 }
 
-// Sessions returns what counts the sessions of a turn whose agents may call others; begun is
+// Request returns the request of a turn whose agents share what they know of one another's
+// calls and may call others, and which can pause where its own can: what they share is then in
+// what waits.
+//
+// req itself stays as it is: it is the caller's, and its memory keeps it. It works on nil: no
+// agent calls another.
+func (d *Agents) Request(req *chat.Request) (*chat.Request, error) {
+	was := new(run.Paused)
+	var err error
+	if req.Resumed != nil {
+		if was, err = run.ReadPaused(req.Resumed.By, req.Resumed.State); err != nil {
+			return nil, err
+		}
+	}
+	own := *req
+	if own.Facts.Verdicts, err = chat.ReadVerdicts(was.Shared); err != nil {
+		return nil, fmt.Errorf("%w: %w", run.ErrPaused, err)
+	}
+	own.Facts.Sessions = d.sessions(was.Begun)
+	if ask := req.Facts.Ask; ask != nil {
+		own.Facts.Ask = func(p *chat.Paused) string {
+			waiting, err := run.ReadPaused(p.By, p.State)
+			if err != nil {
+				return chat.NobodyToAsk
+			}
+			waiting.Shared, waiting.Begun = own.Facts.Verdicts.State(), begunBy(&own)
+			p.State = waiting.Encode()
+			return ask(p)
+		}
+	}
+	return &own, nil
+}
+
+// sessions returns what counts the sessions of a turn whose agents may call others; begun is
 // how many it had begun before it was paused, so that a pause gives no new ones. It works on
 // nil, and returns nil.
-func (d *Agents) Sessions(begun int64) *chat.Sessions {
+func (d *Agents) sessions(begun int64) *chat.Sessions {
 	if d == nil {
 		return nil
 	}
@@ -128,9 +162,9 @@ func (d *Agents) Sessions(begun int64) *chat.Sessions {
 	return s
 }
 
-// Begun returns how many sessions the turn of a request has begun, those before a pause
+// begunBy returns how many sessions the turn of a request has begun, those before a pause
 // included.
-func Begun(req *chat.Request) int64 {
+func begunBy(req *chat.Request) int64 {
 	if s := req.Facts.Sessions; s != nil {
 		return min(s.Begun.Load(), maxSessions)
 	}
@@ -139,7 +173,7 @@ func Begun(req *chat.Request) int64 {
 
 // Finish says that the turn of a request has ended or waits.
 func (d *Agents) Finish(ctx context.Context, req *chat.Request, waits bool) {
-	if d != nil && !waits && Begun(req) > 0 {
+	if d != nil && !waits && begunBy(req) > 0 {
 		d.cfg.Records.Finish(ctx, req.Task)
 	}
 }

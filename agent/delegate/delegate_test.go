@@ -169,7 +169,7 @@ func newOffice(answers map[string][]any) *office {
 func (o *office) turn(ctx context.Context, req *chat.Request, people bool, begun int64) *office {
 	o.events, o.paused = nil, nil
 	o.req = req
-	req.Facts = chat.Facts{Sessions: o.Sessions(begun)}
+	req.Facts = chat.Facts{Sessions: o.sessions(begun)}
 	if people {
 		req.Facts.Ask = func(p *chat.Paused) string { o.paused = p; return "" }
 	}
@@ -324,8 +324,8 @@ func TestBoundsOfATurn(t *testing.T) {
 	writer := slices.Repeat([]any{"W"}, 30)
 	o := newOffice(map[string][]any{"boss": {to("writer", "1", "2", "3", "4", "5"), "ok"}, "writer": writer})
 	o.turn(t.Context(), &chat.Request{Input: "x"}, false, 17)
-	if refused := strings.Count(strings.Join(o.results(), "\n"), "20 tasks were given"); refused != 2 || Begun(o.req) != 20 {
-		t.Errorf("%d of 5 are refused behind 17, and %d begun:\n%q", refused, Begun(o.req), o.results())
+	if refused := strings.Count(strings.Join(o.results(), "\n"), "20 tasks were given"); refused != 2 || begunBy(o.req) != 20 {
+		t.Errorf("%d of 5 are refused behind 17, and %d begun:\n%q", refused, begunBy(o.req), o.results())
 	}
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(ctx context.Context) error {
@@ -449,9 +449,9 @@ func TestSessionsPause(t *testing.T) {
 	}
 	again := *req
 	again.Resumed = &chat.Resumed{By: chat.PausedAgent, State: o.paused.State, Decisions: decisions}
-	o.turn(t.Context(), &again, true, Begun(o.req))
-	if o.err != nil || o.paused != nil || Begun(o.req) != 3 {
-		t.Fatalf("%v, paused %+v, %d begun", o.err, o.paused, Begun(o.req))
+	o.turn(t.Context(), &again, true, begunBy(o.req))
+	if o.err != nil || o.paused != nil || begunBy(o.req) != 3 {
+		t.Fatalf("%v, paused %+v, %d begun", o.err, o.paused, begunBy(o.req))
 	}
 	for _, ev := range o.events {
 		if run, ok := ev.(*stream.AgentRun); ok && !began[run.SessionID] {
@@ -524,7 +524,7 @@ func TestNoDelegates(t *testing.T) {
 	t.Parallel()
 	none := New(Config{Agents: []Spec{{ID: "a"}}})
 	req := &chat.Request{Input: "x", Task: "t"}
-	if none != nil || none.Sessions(3) != nil || Begun(req) != 0 {
+	if none != nil || none.sessions(3) != nil || begunBy(req) != 0 {
 		t.Errorf("%+v", none)
 	}
 	none.Finish(t.Context(), req, false)
@@ -536,7 +536,7 @@ func TestNoDelegates(t *testing.T) {
 	bare.Add("b", agent.Config{Model: &actor{answers: []any{"B"}}, Tools: noTools{}})
 	boss := bare.Add("a", agent.Config{Model: &actor{answers: []any{to("b", "x"), "A"}}, Tools: noTools{}})
 	sink := new(office)
-	req.Facts.Sessions = bare.Sessions(0)
+	req.Facts.Sessions = bare.sessions(0)
 	if _, err := boss.Run(t.Context(), req, sink); err != nil || !slices.Contains(sink.lines(), "b says B") {
 		t.Errorf("%v: %q", err, sink.lines())
 	}

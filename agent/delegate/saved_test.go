@@ -77,8 +77,8 @@ func TestSessionsOfTheVersionBefore(t *testing.T) {
 	})
 	o := newOffice(map[string][]any{"boss": {"ok"}, "researcher": {"R"}, "writer": {"W", "W"}})
 	o.turn(t.Context(), &chat.Request{Input: "x", Task: "task_1", Resumed: resumed}, true, 3)
-	if o.err != nil || o.paused != nil || len(resumed.Decisions) != 2 || Begun(o.req) != 3 {
-		t.Fatalf("%v, paused %+v, %d decisions, %d begun", o.err, o.paused, len(resumed.Decisions), Begun(o.req))
+	if o.err != nil || o.paused != nil || len(resumed.Decisions) != 2 || begunBy(o.req) != 3 {
+		t.Fatalf("%v, paused %+v, %d decisions, %d begun", o.err, o.paused, len(resumed.Decisions), begunBy(o.req))
 	}
 	if got := o.results(); !slices.Equal(got, []string{"R", "W"}) {
 		t.Errorf("the boss is given %q:\n%s", got, strings.Join(o.lines(), "\n"))

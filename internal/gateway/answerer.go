@@ -7,12 +7,16 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"time"
 
+	"sluice/agent/delegate"
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/model"
 	"sluice/stream"
+	"sluice/workflow"
 )
 
 // answerer is something that answers: the built-in agent, the team, or a workflow, and
@@ -29,20 +33,45 @@ type answerer struct {
 	kind    string        // of a workflow's runs, and how long they are kept
 	days    *int
 
-	// Of a workflow: what carries its runs out, and the events of the turn of the one that is
-	// continued, which another process has emitted.
-	work   workRunner
-	before []stream.Event
+	// goingOn returns the answerer that continues with a workflow's run in place of beginning
+	// one; before are the events of its turn, which another process has emitted.
+	goingOn func(run *workflow.Run, before []stream.Event) *answerer
+	before  []stream.Event
 
 	memory *state // nil: nothing is remembered
 	asking func(stream.Runner) stream.Runner
 }
 
-// answering makes an answerer of r; asking puts questions to people around it.
-func (g *Gateway) answering(r stream.Runner, asking func(stream.Runner) stream.Runner) *answerer {
-	a := &answerer{bare: g.recorded(g.identified(r)), memory: g.state, asking: asking}
+// answering makes an answerer of r; asking puts questions to people around it, and before are
+// the events of its turn so far.
+func (g *Gateway) answering(r stream.Runner, asking func(stream.Runner) stream.Runner, before ...stream.Event) *answerer {
+	a := &answerer{bare: g.recorded(g.identified(r)), memory: g.state, asking: asking, before: before}
 	a.whole = a.around(a.bare)
 	return a
+}
+
+// sharing makes an answerer of several agents, which share a budget and what they know of one
+// another's calls, and may call others: a team, or a workflow.
+func (g *Gateway) sharing(callees *delegate.Agents, asking func(stream.Runner) stream.Runner, run runFunc, before ...stream.Event) *answerer {
+	keyed := len(g.cfg.Models) > 0
+	shared := func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+		own, err := callees.Request(req)
+		if err != nil {
+			return stream.Result{}, err
+		}
+		result, err := run(ctx, own, sink)
+		result.Keyed = keyed
+		return result, err
+	}
+	return g.answering(model.Budgeted{Runner: runFunc(shared), Tokens: g.cfg.TurnTokens}, asking, before...)
+}
+
+// runFunc is a stream.Runner.
+type runFunc func(context.Context, *chat.Request, stream.Sink) (stream.Result, error)
+
+// Run implements stream.Runner.
+func (f runFunc) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	return f(ctx, req, sink)
 }
 
 // around puts questions to people and the memory of conversations around a runner.

@@ -130,35 +130,3 @@ func readable(p *run.Paused) error {
 	}
 	return fmt.Errorf("nobody knows how to go on with the state of %q", p.Kind)
 }
-
-// teamRequest returns the request of a turn whose agents share what they know of one another's
-// calls and may call others, and which can pause where its own can: what they share is then in
-// what waits.
-//
-// req itself stays as it is: it is the caller's, and its memory keeps it.
-func teamRequest(req *chat.Request, delegates *delegate.Agents) (*chat.Request, error) {
-	was := new(run.Paused)
-	var err error
-	if req.Resumed != nil {
-		if was, err = run.ReadPaused(req.Resumed.By, req.Resumed.State); err != nil {
-			return nil, err
-		}
-	}
-	own := *req
-	if own.Facts.Verdicts, err = chat.ReadVerdicts(was.Shared); err != nil {
-		return nil, fmt.Errorf("%w: %w", run.ErrPaused, err)
-	}
-	own.Facts.Sessions = delegates.Sessions(was.Begun)
-	if ask := req.Facts.Ask; ask != nil {
-		own.Facts.Ask = func(p *chat.Paused) string {
-			waiting, err := run.ReadPaused(p.By, p.State)
-			if err != nil {
-				return chat.NobodyToAsk
-			}
-			waiting.Shared, waiting.Begun = own.Facts.Verdicts.State(), delegate.Begun(&own)
-			p.State = waiting.Encode()
-			return ask(p)
-		}
-	}
-	return &own, nil
-}

@@ -132,7 +132,7 @@ func (g *Gateway) goOn(r *workflow.Run, req *chat.Request, emitted []stream.Even
 	if err != nil {
 		return nil, err
 	}
-	runner, _, err := g.goingOn(flow, r, emitted).forRequest(g.registry.Load(), req, "")
+	runner, _, err := flow.goingOn(r, emitted).forRequest(g.registry.Load(), req, "")
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"sluice/agent"
-	"sluice/agent/delegate"
 	"sluice/agent/remote"
 	"sluice/chat"
 	"sluice/handlers"
@@ -73,8 +72,11 @@ func (g *Gateway) newRegistry(file settings.Config, team roster.Team) *registry 
 		cfg.Agents = append(cfg.Agents, member)
 	}
 	r.team = router.New(cfg)
-	runner := teamRunner{r.team, len(g.cfg.Models) > 0, callees}
-	r.runner = g.answering(model.Budgeted{Runner: runner, Tokens: g.cfg.TurnTokens}, g.asking)
+	r.runner = g.sharing(callees, g.asking, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+		result, err := r.team.Run(ctx, req, sink)
+		callees.Finish(ctx, req, result.Paused != nil)
+		return result, err
+	})
 	return r
 }
 
@@ -87,28 +89,6 @@ func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
 	cfg.MaxSteps = a.MaxSteps
 	return cfg
-}
-
-// teamRunner runs the turns of a team.
-//
-// It adds to the router what a turn needs of the gateway: what agents share of lost calls,
-// delegates, and how results are keyed.
-type teamRunner struct {
-	team      *router.Team
-	keyed     bool // models are configured by key
-	delegates *delegate.Agents
-}
-
-// Run implements stream.Runner.
-func (r teamRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	own, err := teamRequest(req, r.delegates)
-	if err != nil {
-		return stream.Result{}, err
-	}
-	result, err := r.team.Run(ctx, own, sink)
-	r.delegates.Finish(ctx, own, result.Paused != nil)
-	result.Keyed = r.keyed
-	return result, err
 }
 
 // describe returns what GET /agents reports.

@@ -6,7 +6,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,7 +22,6 @@ import (
 	"sluice/handlers"
 	"sluice/internal/providers"
 	"sluice/mcpclient/servers"
-	"sluice/model"
 	"sluice/router"
 	"sluice/run"
 	"sluice/stream"
@@ -62,29 +60,17 @@ func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpe
 
 // newFlow makes an answerer of a workflow and its agents.
 func (g *Gateway) newFlow(w *workflow.Workflow, agents *workAgents) *answerer {
-	f := g.working(workRunner{run: g.flowRunner(w, agents), keyed: len(g.cfg.Models) > 0, delegates: agents.delegates})
+	runner := g.flowRunner(w, agents)
+	f := g.sharing(agents.delegates, g.waiting, runner.Run)
+	f.goingOn = func(run *workflow.Run, before []stream.Event) *answerer {
+		return g.sharing(agents.delegates, g.waiting, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+			return runner.Continue(ctx, req, run, sink)
+		}, before...)
+	}
 	_, f.sum = w.Stored()
 	d := w.Definition()
 	f.timeout, f.kind, f.days = d.Timeout, d.Kind, d.RetentionDays
 	return f
-}
-
-// working makes an answerer of what carries runs out.
-func (g *Gateway) working(w workRunner) *answerer {
-	f := g.answering(model.Budgeted{Runner: w, Tokens: g.cfg.TurnTokens}, g.waiting)
-	f.work = w
-	return f
-}
-
-// goingOn returns the answerer of a workflow that continues with a run in place of beginning
-// one; before are the events of its turn so far.
-func (g *Gateway) goingOn(f *answerer, run *workflow.Run, before []stream.Event) *answerer {
-	work := f.work
-	work.used = run
-	own := g.working(work)
-	own.before, own.timeout = before, f.timeout
-	own.whole = own.around(own.bare)
-	return own
 }
 
 // flowRunner makes the Runner. Without a store nothing keeps its runs.
@@ -148,30 +134,6 @@ func describe(w *workflow.Workflow) handlers.Workflow {
 	return t
 }
 
-// workRunner runs a workflow whose agents know of one another's lost calls.
-type workRunner struct {
-	run       *workflow.Runner
-	keyed     bool // models are configured by key
-	delegates *delegate.Agents
-	used      *workflow.Run // that is continued; nil: the request says which, or begins one
-}
-
-// Run implements stream.Runner.
-func (r workRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	own, err := teamRequest(req, r.delegates)
-	if err != nil {
-		return stream.Result{}, err
-	}
-	var result stream.Result
-	if r.used != nil {
-		result, err = r.run.Continue(ctx, own, r.used, sink)
-	} else {
-		result, err = r.run.Run(ctx, own, sink)
-	}
-	result.Keyed = r.keyed
-	return result, err
-}
-
 // chooseRun returns the workflow of a run that waited.
 //
 // Without a store a run continues only with the definition that it began with.
@@ -207,15 +169,7 @@ func (w *workAgents) Begin(ctx context.Context, id string, req *chat.Request, si
 	if a == nil {
 		return nil, fmt.Errorf("agent %s: %w", id, workflow.ErrGone)
 	}
-	s := &session{agent: a, ctx: ctx}
-	var err error
-	if s.state, err = a.Begin(ctx, req, sink); err != nil {
-		return nil, err
-	}
-	if req.Resumed != nil {
-		s.before, s.calls, s.tools = s.state.Usage, len(s.state.Model), len(s.state.Tools)
-	}
-	return s, s.look()
+	return a.Open(ctx, req, sink)
 }
 
 // Ask implements workflow.Asker.
@@ -232,57 +186,4 @@ func (w *workAgents) Ask(ctx context.Context, id, text string, schema jsontext.V
 		err = &fault.Error{Type: fault.ModelError, Message: "The critic's answer could not be read", Err: err}
 	}
 	return workflow.Reply{JSON: got.JSON, Usage: got.Usage, Model: got.Model}, err
-}
-
-// session is a workflow.Session over an agent.
-//
-// ctx is that of the node's execution; the question about calls that wait is asked with it.
-type session struct {
-	agent  *agent.Agent
-	ctx    context.Context
-	state  agent.State
-	asked  *chat.Question
-	before chat.Usage // of a session that continues
-	calls  int        // of models, and tools, before
-	tools  int
-}
-
-// Step implements workflow.Session.
-func (s *session) Step(ctx context.Context, sink stream.Sink) (err error) {
-	if s.state, err = s.agent.Step(ctx, s.state, sink); err != nil {
-		return err
-	}
-	return s.look()
-}
-
-// look learns whether calls wait.
-func (s *session) look() (err error) {
-	s.asked = nil
-	if len(s.state.Open) > 0 {
-		s.asked, err = s.agent.Waits(s.ctx, s.state)
-	}
-	return err
-}
-
-func (s *session) Over() bool { return s.state.Over() }
-
-func (s *session) Waits() *chat.Question { return s.asked }
-
-func (s *session) State() (jsontext.Value, error) {
-	text, err := json.Marshal(s.state)
-	return text, err
-}
-
-// Silent implements workflow.Session.
-func (s *session) Silent() (jsontext.Value, error) {
-	text, err := json.Marshal(s.state.Silent())
-	return text, err
-}
-
-// Result returns what the session took here.
-//
-// Of a session that continues, what was taken before the pause was counted there.
-func (s *session) Result() stream.Result {
-	return stream.Result{Reason: s.state.Reason, Usage: s.state.Usage.Since(s.before), Model: s.state.Model[s.calls:], Tools: s.state.Tools[s.tools:],
-		Models: slices.Clone(s.state.Models)}
 }
