@@ -3,7 +3,8 @@
 // the code do not count: a package is to be changed by what lies in its folder.
 //
 // A line counts if something other than a comment stands on it. A package that imports
-// testing is there for tests and is not judged. With -all it prints what is not judged, too.
+// testing, or is named after its parent (x/xtest), is there for tests: its lines count as tests
+// in the sum, and it is not judged. With -all it prints what is not judged, too.
 //
 //	go run ./internal/ratio
 package main
@@ -17,6 +18,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,7 +61,11 @@ func report(module fs.FS, out io.Writer, all bool) error {
 	})
 	code, test, judged, below := 0, 0, 0, 0
 	for _, p := range packages {
-		code, test = code+p.code, test+p.test
+		if p.support {
+			test += p.code + p.test
+		} else {
+			code, test = code+p.code, test+p.test
+		}
 		if !p.judged() && !all {
 			continue
 		}
@@ -97,7 +103,7 @@ func count(module fs.FS) (packages []*pkg, err error) {
 		folder := filepath.ToSlash(filepath.Dir(name))
 		p := byName[folder]
 		if p == nil {
-			p = &pkg{name: folder}
+			p = &pkg{name: folder, support: path.Base(folder) == path.Base(path.Dir(folder))+"test"}
 			byName[folder], packages = p, append(packages, p)
 		}
 		if strings.HasSuffix(name, "_test.go") {

@@ -29,18 +29,21 @@ func TestReport(t *testing.T) {
 	module := fstest.MapFS{
 		"go.mod": {}, "small/a.go": text(300), "low/a.go": text(400), "low/a_test.go": text(100), "well/a.go": text(150), "well/b.go": text(150), "well/c.go": text(100),
 		"well/a_test.go": text(320), "well/testdata/x.go": text(9), "other/go.mod": {}, "other/a.go": text(9), ".hidden/a.go": text(9),
+		"well/welltest/a.go": text(20), "clients/loadtest/a.go": text(30),
 		"support/a.go": {Data: []byte("package a\n\nimport (\n\t\"testing\"\n)\n" + strings.Repeat("var _ testing.T\n", 396))},
 	}
 	for all, want := range map[bool]string{
 		false: ` 0.25     100 tests     400 code  low  below
  0.80     320 tests     400 code  well
- 0.28     420 tests    1500 code  all; 1 of 2 packages above 300 lines are below 0.8
+ 0.74     840 tests    1130 code  all; 1 of 2 packages above 300 lines are below 0.8
 `,
-		true: ` 0.00       0 tests     300 code  small
+		true: ` 0.00       0 tests      30 code  clients/loadtest
+ 0.00       0 tests     300 code  small
  0.00       0 tests     400 code  support
+ 0.00       0 tests      20 code  well/welltest
  0.25     100 tests     400 code  low  below
  0.80     320 tests     400 code  well
- 0.28     420 tests    1500 code  all; 1 of 2 packages above 300 lines are below 0.8
+ 0.74     840 tests    1130 code  all; 1 of 2 packages above 300 lines are below 0.8
 `,
 	} {
 		var out strings.Builder
