@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Every log line has the member details: who reads the log by machine relies on its form.
+// Every log line has the member details: a program that reads the log relies on its form.
 func TestLogLinesHaveDetails(t *testing.T) {
 	t.Parallel()
 	checked := 0

@@ -25,7 +25,7 @@ type Accepted struct {
 	service   *Service
 	record    *record
 	decisions []chat.Decision
-	principal string // who has answered; empty: nobody was made sure of
+	principal string // who has answered; empty: nobody was authenticated
 }
 
 // Check reads an answer by its token. now is the request that it came with: it says who

@@ -8,7 +8,7 @@ import (
 // repeats is what a repeated copy's length is counted from, by how many bytes it has.
 var repeats = [...]int{4, 1 << 8, 1 << 16}
 
-// errBlock is the error of a block that is none of S2, or holds another length than was named.
+// errBlock is the error of a block that is not one of S2, or holds another length than was named.
 var errBlock = errors.New("the block is damaged")
 
 // fromS2 unpacks a block of S2, in which the version before packed records. A block is its length,

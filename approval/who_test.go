@@ -12,8 +12,8 @@ import (
 	"sluice/store/memory"
 )
 
-// Who is made sure of answers what is theirs, or names them; the others must be who they say.
-// A token stands for its holder's right, but not against approvers.
+// An authenticated user answers what belongs to them, or names them; the others must be who
+// they say. A token stands for its holder's right, but not against approvers.
 func TestWhoMayAnswer(t *testing.T) {
 	t.Parallel()
 	sure := func(id, user string) Caller { return Caller{chat.Principal{Tenant: "t", ID: id}, user} }

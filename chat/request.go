@@ -133,7 +133,7 @@ type Asked struct {
 // ContextEntry is one member of Request.Context.
 type ContextEntry struct{ Name, Value string }
 
-// Principal is who sent a request, as far as the gateway has made sure of it. The
+// Principal is who sent a request, as far as the gateway has authenticated the sender. The
 // zero value is anonymous. Neither text holds a NUL.
 type Principal struct {
 	Tenant string // empty: there is only one

@@ -66,7 +66,7 @@ func (b *slowBodies) remove(s *slowBody) {
 }
 
 // Whatever order bodies come, grow and end in: those that are read for the longest time are
-// given up, no more of them than must, and nobody's bytes are counted who is gone.
+// given up, no more of them than must, and the bytes of a sender that is gone are not counted.
 func TestBodiesByTheRules(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {

@@ -99,7 +99,7 @@ type Config struct {
 	BodyTimeout time.Duration
 	// Origins are the foreign origins that may use the API; "*" allows all.
 	Origins []string
-	// Hosts are the names and addresses, without a port, that a request's Host may be besides
+	// Hosts are the names and addresses, without a port, that a request's Host may name besides
 	// those of loopback. Empty allows all.
 	Hosts []string
 

@@ -30,7 +30,7 @@ func (s *Server) admit(r *http.Request, rt *dialect.Route) (who chat.Principal, 
 	return who, nil
 }
 
-// notDraining refuses turns: another gateway may take them.
+// notDraining refuses turns: another gateway may accept them.
 func (s *Server) notDraining(_ *http.Request, rt *dialect.Route, who chat.Principal) (chat.Principal, error) {
 	if s.gate.isDraining() && !rt.Mixed {
 		return who, s.gate.vacant()

@@ -18,7 +18,7 @@
 //
 // On top of that stand a Chain, which answers with another model when one
 // fails, and Forms, which ask for JSON that keeps to a schema. Both are Links,
-// as a Model is: who asks sees no difference.
+// as a Model is: the caller sees no difference.
 //
 // A Model is safe for concurrent use. A call runs on the goroutine of its
 // caller, who is called back with each chunk and may take its time: while it

@@ -55,8 +55,8 @@ func (t *turn) attempted(text string, reason stream.FinishReason, unchanged bool
 // styled returns the text with what the style adds.
 func (a *attempt) styled() string { return a.before + a.text + a.after }
 
-// format brings the attempt into the form of the turn's channel, if it has one. source is
-// the styled text for who reads it as well; nil: nobody does. The error is why the turn has
+// format brings the attempt into the form of the turn's channel, if it has one. source is the
+// styled text, shared with others that read it; nil: not shared. The error is why the turn has
 // ended.
 func (a *attempt) format(t *turn, source *markdown.Source) (err error) {
 	if t.form != nil && a.formatted == nil {

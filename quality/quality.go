@@ -33,7 +33,8 @@ type Text struct {
 	Subject       string // of an e-mail; empty: made of the text
 	Locale        string
 	At            time.Time
-	// Source is Before, Markdown and After together for who reads it as well; nil: nobody does.
+	// Source is Before, Markdown and After together, shared with others that read it; nil: not
+	// shared.
 	Source *markdown.Source
 }
 

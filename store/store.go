@@ -234,9 +234,8 @@ type Counters interface {
 	Counter(ctx context.Context, key string) (int64, error)
 }
 
-// Signals wake those who wait for something, in every process. They carry nothing, may
-// be lost, and may come without a reason: who is woken looks, and looks now and then
-// unasked.
+// Signals wake those who wait for something, in every process. They carry nothing, may be lost,
+// and may come without a reason: a process that is woken looks, and looks now and then unasked.
 type Signals interface {
 	// Signal wakes all who watch a topic.
 	Signal(ctx context.Context, topic string) error

@@ -226,7 +226,7 @@ type Done struct {
 	Asker string `json:"asker,omitempty"`
 	// Quality is what became of the checks; nil: there were none, or the receipt is off.
 	Quality *Receipt `json:"quality,omitempty"`
-	// Channel is the form of the answer; nil: that of a page, which is none of its own.
+	// Channel is the form of the answer; nil: that of a page, which is not a channel of its own.
 	Channel *Formatted `json:"channel,omitempty"`
 	// Checked is what is kept of the checks besides the receipt, as JSON. It is for what keeps
 	// turns; no encoder writes it, and no log has it.

@@ -28,7 +28,7 @@ func (c Caller) Owner() string {
 	return (&chat.Request{Principal: c.Principal, UserID: c.UserID}).Owner()
 }
 
-// mine says whether a task may be shown to c. Of those whom nobody has made sure of, the
+// mine says whether a task may be shown to c. Of those who are not authenticated, the
 // id of the task is the key.
 func (c Caller) mine(t store.Task) bool {
 	if t.Tenant != c.Principal.Tenant {

@@ -102,7 +102,7 @@ func beginAt(t *testing.T, s *Service) *Turn {
 	return turn
 }
 
-// On every engine a log is the turn: for who reads it while it is written, and for who
+// On every engine a log is the turn: for a reader while it is written, and for one who
 // comes later and begins behind any of its events.
 func TestLogIsTheTurn(t *testing.T) {
 	t.Parallel()

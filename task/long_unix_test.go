@@ -50,8 +50,8 @@ func answeredBy(texts ...string) (d *Document, all string) {
 	return d, all
 }
 
-// In the store an answer stands once, whatever says it again, and who reads the document gets
-// it everywhere.
+// The store has an answer once, whatever repeats it, and a reader of the document gets it
+// everywhere.
 func TestAnswerIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 40, 2_000, 200_000} {
@@ -239,7 +239,7 @@ func TestLongQuestionIsWhole(t *testing.T) {
 	})
 }
 
-// Eight lists are made at once; who asks for one more is refused, and nobody else.
+// Eight lists are made at once; a request for one more is refused, and no other.
 func TestListsAreFew(t *testing.T) {
 	t.Parallel()
 	s := New(Config{Store: memory.New(memory.Config{})})

@@ -118,7 +118,7 @@ func (s *Sweeper) look(ctx context.Context, m store.Member, now time.Time) (Swep
 		return w, err
 	}
 	w.State = t.State
-	if !final(t.State) { // it lives or waits: who ends it puts its entry right
+	if !final(t.State) { // it lives or waits: whatever ends it puts its entry right
 		w.Due = now.Add(lookLater)
 		return w, s.move(ctx, m, w.Due)
 	}

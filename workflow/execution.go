@@ -61,7 +61,7 @@ type execution struct {
 	err     error // that ends the run
 	lost    bool  // the records are not ours any more, or unavailable
 
-	caller   context.Context // of who is given the Result
+	caller   context.Context // of the caller that is given the Result
 	held     bool            // the answer is, until it was checked
 	withheld []*node         // that have ended, and that no checkpoint has yet
 }
@@ -129,7 +129,7 @@ func (x *execution) enter() (leave func()) {
 	if x.runner.cfg.Enter == nil || x.err != nil {
 		return nil
 	}
-	x.out.Flush() // who waits learns that the run is there
+	x.out.Flush() // a client that waits learns that the run is there
 	leave, err := x.runner.cfg.Enter(x.ctx)
 	if err != nil {
 		x.fail(err)

@@ -14,8 +14,8 @@ import (
 // takes the last one out lets the definition expire. Two gateways may do both at the same
 // time, without a lock. It is safe because of the order of the writes:
 //
-//   - who begins a run puts it into the index, and makes the definition stay after that;
-//   - who takes the last run out lets the definition expire, and looks at the index again
+//   - a gateway that begins a run puts it into the index, and makes the definition stay after that;
+//   - one that removes the last run lets the definition expire, and looks at the index again
 //     after that: if there is a run it makes the definition stay.
 //
 // Whichever is second sees what the other has done.

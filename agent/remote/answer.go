@@ -211,7 +211,7 @@ func textOf(parts sdk.ContentParts) string {
 	return b.String()
 }
 
-// transportError returns the error of a connection, without the URL; nil: it is none.
+// transportError returns the error of a connection, without the URL; nil: it is another error.
 func transportError(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err

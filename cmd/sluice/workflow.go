@@ -34,7 +34,7 @@ func (p program) workflow(ctx context.Context, args []string) int {
 	return exitUsage
 }
 
-// withStore returns p with a store where none is configured: a definition that needs one to
+// withStore returns p with a store if none is configured: a definition that needs one to
 // run can be looked at without.
 func (p program) withStore() program {
 	lookup := p.lookup

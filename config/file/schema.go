@@ -34,7 +34,7 @@ func (t Table) Schema() []byte {
 	return append(text, '\n')
 }
 
-// compile panics at a schema that is none: it is part of the program.
+// compile panics at an invalid schema: it is part of the program.
 func (t Table) compile() (doc any, s *jsonschema.Schema) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(t.Schema()))
 	if err == nil {

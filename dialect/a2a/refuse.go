@@ -141,7 +141,7 @@ func (e envelope) refuse(r dialect.Refusal) dialect.Reply {
 		if !begins || e.wire.rpc() {
 			status = 0
 		}
-		if noTask(r.Fields) { // it has gone on with another message
+		if noTask(r.Fields) { // it has continued with another message
 			return e.fail(errNoMessage(), 0)
 		}
 	case fault.ApprovalInvalid:

@@ -135,7 +135,7 @@ func errNoMessage() error {
 }
 
 // reply finds the task that a message is the reply to. A kept task that waits for no message
-// passes: it may have gone on with this very message, sent before. What begins the turn
+// passes: it may have continued with this very message, sent before. What begins the turn
 // looks at its key first, and refuses any other (noTask).
 func (s *Server) reply(c *call, m *sdk.Message, x *dialect.Exchange) error {
 	task, err := s.find(c, m.TaskID)

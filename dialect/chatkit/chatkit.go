@@ -104,7 +104,7 @@ func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, erro
 }
 
 // ownerOf returns whose threads a request is about: those of its tenant's user, as tasks and
-// the memory of conversations are. Nobody is made sure of yet, and then it is the user_id
+// the memory of conversations are. Nobody is authenticated yet, and then it is the user_id
 // alone. No part of it holds a NUL.
 func ownerOf(who chat.Principal, user string) string {
 	owner := (&chat.Request{Principal: who, UserID: user}).Owner()

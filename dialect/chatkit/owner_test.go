@@ -21,7 +21,7 @@ func (w *owners) Threads(ctx context.Context, owner string, q chatkit.Query) ([]
 	return w.Memory.Threads(ctx, owner, q)
 }
 
-// Threads belong to a user of a tenant, as far as somebody has made sure of them; the same
+// Threads belong to a user of a tenant, as far as somebody has authenticated them; the same
 // user_id elsewhere is somebody else.
 func TestThreadsHaveOwners(t *testing.T) {
 	t.Parallel()

@@ -108,7 +108,7 @@ func (r *run) await(l *loader, n int) {
 }
 
 // each gives numbers below n to f, each to one of those who call it. It returns when all
-// are handed out, so that who waits for all callers waits for the end of all.
+// are handed out, so that waiting for all callers is waiting for the end of all.
 func (l *loader) each(n int, f func(i int)) {
 	for {
 		i := int(l.next.Add(1)) - 1

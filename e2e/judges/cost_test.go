@@ -19,8 +19,8 @@ import (
 	"sluice/model"
 )
 
-// canned answers every request with the same stream, without a network: what is
-// measured is who reads it.
+// canned answers every request with the same stream, without a network: what is measured is the
+// reader.
 type canned []byte
 
 func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// chatKitCase is what the judge of POST /chatkit is given, who is written in Python
+// chatKitCase is the input of the judge of POST /chatkit, which is written in Python
 // over the types of ChatKit's own package.
 type chatKitCase struct {
 	Name  string `json:"name"`

@@ -97,7 +97,7 @@ func BenchmarkResume(b *testing.B) {
 	}
 }
 
-// waiting is a model that says one piece, reports that it waits, and waits until it is released.
+// waiting is a model that says one piece, waits until its request ends, and closes gone then.
 type waiting struct {
 	wholetest.Speaking
 	gone chan struct{}

@@ -90,7 +90,7 @@ type Seams struct {
 	Agents http.RoundTripper // to remote agents
 	// Store is used in place of the configured one. nil: that.
 	Store store.Store
-	// Authenticate says who sends a request. nil: nobody is made sure of.
+	// Authenticate says who sends a request. nil: nobody is authenticated.
 	Authenticate func(*http.Request) (chat.Principal, error)
 	// Tracer begins spans in place of what sends them. nil: that.
 	Tracer trace.Tracer

@@ -155,7 +155,7 @@ func TestEveryEventIsWalked(t *testing.T) {
 		for i := range v.NumField() {
 			name := v.Type().Name() + "." + v.Type().Field(i).Name
 			if v.Type().Field(i).Tag.Get("json") == "-" {
-				continue // it is for who keeps turns, and neither written nor stored
+				continue // it is for what keeps turns, and neither written nor stored
 			}
 			set[name] = set[name] || !v.Field(i).IsZero()
 		}

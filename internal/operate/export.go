@@ -39,9 +39,8 @@ var ErrNoExport = errors.New("there is nothing to read: SLUICE_STORE must name a
 // reads only, so a gateway may run at the same time. The configuration is that which is given,
 // which may be newer than the task.
 //
-// A task that does not exist is an error with a text for people; ErrNoExport says that the
-// store is none which another process can read. Files of an earlier export are replaced one
-// by one.
+// A task that does not exist is an error with a text for people; ErrNoExport says that another
+// process cannot read the store. Files of an earlier export are replaced one by one.
 func Export(ctx context.Context, cfg settings.Config, id, dir string) error {
 	st, err := openShared(ctx, cfg, true, ErrNoExport)
 	if err != nil {

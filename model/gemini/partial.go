@@ -29,7 +29,7 @@ type partialCall struct {
 // argNode is a value under construction.
 type argNode struct {
 	kind  jsontext.Kind // '{', '[', '"' or '0' for any other literal; 0: nothing yet
-	names []string      // of an object's members, as long as kids
+	names []string      // of an object's members, one for each of kids
 	kids  []*argNode
 	at    map[string]int // where each name is; nil while there are few
 	text  []byte         // a string's content, or the literal

@@ -36,7 +36,7 @@ type chatField func(d *chatDecoder, c *chatChunk, name []byte) error
 
 // chatChunk is what one chunk, or a whole answer, says. What it does not say is empty.
 //
-// Slices are the decoder's buffers: who keeps something copies it.
+// Slices are the decoder's buffers: a caller that keeps something copies it.
 type chatChunk struct {
 	whole bool // the answer is in choices[].message; else in choices[].delta
 

@@ -30,7 +30,7 @@ type Input struct {
 	Subject   string // of an e-mail; empty: made of the text
 	Locale    string // BCP 47, for lang of an e-mail; may be empty
 	At        time.Time
-	// Source is Before, Text and After together for who reads it as well; nil: nobody does.
+	// Source is Before, Text and After together, shared with others that read it; nil: not shared.
 	Source *markdown.Source
 }
 

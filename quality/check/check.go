@@ -29,7 +29,7 @@ type Evidence struct {
 type Input struct {
 	Text   string // as it is sent, without indicators; of a card or an e-mail the plain form
 	Source string // the Markdown of which Text was made; empty: it is Text
-	// Markdown is Source for who reads it as well; nil: nobody does.
+	// Markdown is Source, shared with others that read it; nil: not shared.
 	Markdown *markdown.Source
 	// Watch ends the checks early, whose outcomes are then worth nothing; nil: they run to
 	// their end.

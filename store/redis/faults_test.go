@@ -412,7 +412,7 @@ func TestManyReaders(t *testing.T) {
 	wg.Wait()
 	clients, err := admin(t, server).ClientList(t.Context()).Result()
 	must(t, err)
-	if n := strings.Count(clients, "\n") - 2; n > 16 { // s has one, and who asks another
+	if n := strings.Count(clients, "\n") - 2; n > 16 { // s has one, and the client that asks another
 		t.Errorf("%d connections, want 16 at most:\n%s", n, clients)
 	}
 }
