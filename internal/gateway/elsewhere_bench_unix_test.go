@@ -97,7 +97,7 @@ func BenchmarkResume(b *testing.B) {
 	}
 }
 
-// waiting is a model that says one piece, waits until its request ends, and closes gone then.
+// waiting is a model that says one piece, waits until its request ends, and then sends to gone.
 type waiting struct {
 	wholetest.Speaking
 	gone chan struct{}
