@@ -217,15 +217,15 @@ func TestListsMakeRoomByAge(t *testing.T) {
 	if err := s.DeleteList(ctx, "c"); err != nil {
 		t.Fatal(err)
 	}
-	push("efg") // a leaves
+	push("efgh") // a and d leave
 	got := ""
-	for _, key := range "abcdefg" {
+	for _, key := range "abcdefgh" {
 		if items, _ := s.List(ctx, string(key), 0, 0); len(items) == 1 {
 			got += string(key)
 		}
 	}
-	if got != "bdefg" {
-		t.Errorf("there are %s, want bdefg", got)
+	if got != "befgh" {
+		t.Errorf("there are %s, want befgh", got)
 	}
 	if s.Size() > 5*(100+overhead) {
 		t.Errorf("%d bytes are stored", s.Size())
@@ -294,7 +294,8 @@ func TestKeepChangesTheTimeToLive(t *testing.T) {
 	})
 }
 
-// A log gives back the room for more once nobody adds to it, and what was read stays as it is.
+// A log gives back the room for more once nobody adds to it. What is read of it has no room behind
+// it: an append would write into the next entry.
 func TestLogIsTrimmed(t *testing.T) {
 	t.Parallel()
 	s, ctx := New(Config{}), t.Context()
@@ -314,7 +315,13 @@ func TestLogIsTrimmed(t *testing.T) {
 	}
 	read, err := s.ReadLog(ctx, "x", 0, 9)
 	if err != nil || len(read) != 1 || string(read[0].Data) != string(of(10)) || cap(read[0].Data) != 10 {
-		t.Errorf("read %+v, %v", read, err) // its capacity ends there: an append would write into the next
+		t.Errorf("read %+v, %v", read, err)
+	}
+	if err := s.AppendLog(ctx, "x", entry(1, 5, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if read, err = s.ReadLog(ctx, "x", 0, 9); err != nil || len(read) != 2 || cap(read[0].Data) != 10 {
+		t.Errorf("read %+v, %v", read, err)
 	}
 	for n, want := range map[int]bool{8: false, 9: true, 16: true} { // an eighth is hardly any
 		s := exactly(append(make([]byte, 0, 64+n), of(64)...))
