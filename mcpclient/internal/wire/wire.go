@@ -12,7 +12,7 @@
 //   - [NotSent], [ErrExpired]: it was not carried out, and may be sent again.
 //   - [HTTPStatusError]: the server, or a proxy, refused it.
 //   - [BrokeOff], whatever it wraps: the server has it, and the answer is lost.
-//   - [ErrTooLarge], [ErrWrongID]: there was an answer, which is of no use.
+//   - [ErrTooLarge], [errWrongID]: there was an answer, which is of no use.
 //   - [ErrClosed] alone: the session was shut while the answer was waited for.
 //   - the error of the context: [Exchange.Withdraw] says which of the above holds.
 //
