@@ -131,6 +131,9 @@ func TestConversationIsBounded(t *testing.T) {
 					sent[i].Role = chat.RoleUser
 				}
 			}
+			if len(sent) > 0 && sent[0].Role != chat.RoleUser {
+				t.Fatalf("turn %d of %d: half an exchange is sent", i, size)
+			}
 			want, whole := chat.PruneHistory(all)
 			got, p := chat.PruneHistory(sent)
 			if diff := cmp.Diff(want, got); diff != "" || (p.Dropped > 0) != (whole.Dropped > 0) || len(sent) > maxMessages+2 {

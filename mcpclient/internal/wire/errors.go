@@ -55,7 +55,7 @@ var (
 	ErrExpired = errors.New("the MCP session has expired")
 	// ErrTooLarge: the reply was larger than the exchange's limit.
 	ErrTooLarge = errors.New("the reply is too large")
-	// ErrWrongID: the reply belongs to another request.
+	// errWrongID: the reply belongs to another request.
 	errWrongID = errors.New("the reply has the id of another request")
 	// errManyTools: the list of tools does not end, and there are none in it.
 	errManyTools = errors.New("the list of tools is too long")
