@@ -5,7 +5,7 @@
 # newer Node, which the conformance tests need, comes with the packages (for Linux
 # on x64; elsewhere Node 22 or newer must be installed).
 set -euo pipefail
-cd "$(dirname "$0")/../internal/peers/npm"
+cd "$(dirname "$0")/../e2e/peers/npm"
 
 # npm writes this file when it has installed everything.
 [ node_modules/.package-lock.json -nt package-lock.json ] && exit 0
