@@ -30,9 +30,10 @@ var errBroken = errors.New("the stream broke before done, so the outcome is unkn
 
 // asking is one turn that is followed to its end.
 type asking struct {
-	base string
-	show viewer
-	note io.Writer // for what the turn itself does not report
+	command string // whose name is before a note
+	base    string
+	show    viewer
+	note    io.Writer // for what the turn itself does not report
 
 	answer strings.Builder
 	asked  []*approvalData        // what people are asked
@@ -42,7 +43,9 @@ type asking struct {
 }
 
 // asking returns a turn of which nothing has come.
-func (s *session) asking() *asking { return &asking{base: s.Base, show: s.view, note: s.Stderr} }
+func (s *session) asking() *asking {
+	return &asking{command: s.Command, base: s.Base, show: s.view, note: s.Stderr}
+}
 
 // resumeWaits are the waits before a stream that broke is asked for its rest. Another
 // gateway closes the turns of one that died within 21 s.
@@ -65,7 +68,7 @@ func (a *asking) run(ctx context.Context, req *http.Request) (outcome Outcome, e
 	waits := resumeWaits()
 	for i := 0; errors.Is(err, errBroken) && a.stored() && i < len(waits); i++ {
 		if i == 0 {
-			fmt.Fprintln(a.note, "sluice ask: the connection was lost; the rest of the turn is asked for")
+			fmt.Fprintln(a.note, a.command+": the connection was lost; the rest of the turn is asked for")
 		}
 		if !pause(following, waits[i]) {
 			break

@@ -95,7 +95,8 @@ func TestTurnIsFollowedOverBreaks(t *testing.T) {
 		proxy.ServeHTTP(w, r)
 	}))
 	d := deskAt(breaking, "")
-	d.want(t, "each stream breaks", d.Turn(t.Context(), Message{Text: "hi"}), Succeeded, "\nHi there.\n", "the rest of the turn is asked for")
+	d.Command = "sluice workflow run"
+	d.want(t, "each stream breaks", d.Turn(t.Context(), Message{Text: "hi"}), Succeeded, "\nHi there.\n", "sluice workflow run: the connection was lost")
 	if strings.Count(d.err.String(), "\n") != 1 || streams.Load() < 4 {
 		t.Errorf("%d streams, stderr %q", streams.Load(), d.err.String())
 	}
