@@ -346,7 +346,7 @@ func TestStructuredAnswersAreLoggedAndCounted(t *testing.T) {
 	ctx := zerolog.New(&log).WithContext(t.Context())
 	wrong := says(`{"name":"secret","age":"secret"}`)
 	_, err := f.Ask(ctx, newLink("k", wrong), &question, schemaOf(t, personSchema), model.AskOptions{Attempts: 4})
-	const want = `{"level":"warn","details":{"key":"k","mode":"prompt","attempt":4,"pointer":"/age"},"message":"structured_output_invalid"}` + "\n"
+	const want = `{"level":"WARNING","details":{"key":"k","mode":"prompt","attempt":4,"pointer":"/age"},"event":"structured_output_invalid"}` + "\n"
 	if diff := cmp.Diff(want, log.String()); diff != "" || err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error %v, log (-want +got):\n%s", err, diff)
 	}

@@ -256,8 +256,8 @@ func TestFallbacksAreLoggedAndCounted(t *testing.T) {
 	if err := c.Stream(ctx, &chat.ModelRequest{Step: 2}, func(*chat.Chunk) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	const wantLog = `{"level":"warn","details":{"from":"a","to":"b","reason":"unavailable","step":2},"message":"model_fallback"}
-{"level":"warn","details":{"from":"b","to":"c","reason":"misconfigured","step":2},"message":"model_fallback"}
+	const wantLog = `{"level":"WARNING","details":{"from":"a","to":"b","reason":"unavailable","step":2},"event":"model_fallback"}
+{"level":"WARNING","details":{"from":"b","to":"c","reason":"misconfigured","step":2},"event":"model_fallback"}
 `
 	if diff := cmp.Diff(wantLog, log.String()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)

@@ -88,13 +88,13 @@ func linesOf(t *testing.T, log, event string) (list []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(log) {
 		var l struct {
-			Message string
+			Event   string
 			Details map[string]any
 		}
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
 		}
-		if l.Message == event {
+		if l.Event == event {
 			list = append(list, l.Details)
 		}
 	}

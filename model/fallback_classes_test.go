@@ -1,4 +1,4 @@
-package gateway_test
+package model_test
 
 import (
 	"fmt"
