@@ -12,7 +12,6 @@ package workflow
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -36,7 +35,7 @@ type outcome struct {
 //
 // The result's number counts from the begin of the run's messages, not of the node's:
 // o.result is the place among the node's own.
-func (o *outcome) record(n *node, before int) Ended {
+func (o *outcome) record(n *Vertex, before int) Ended {
 	e := Ended{Node: n.ID, Outcome: outcomeCompleted, Rounds: o.rounds, Result: -1, Value: o.value, Critic: o.critic, Decision: o.decision, Unknown: o.unknown}
 	if o.failed != nil {
 		e.Outcome = outcomeFailed
@@ -53,7 +52,7 @@ func (o *outcome) record(n *node, before int) Ended {
 //
 // The caller has taken care that n is in the frontier. A condition's expression was
 // evaluated before; o.value has its result.
-func (r *Run) end(ctx context.Context, n *node, o *outcome) (skipped []*node, err error) {
+func (r *Run) end(ctx context.Context, n *Vertex, o *outcome) (skipped []*Vertex, err error) {
 	e := o.record(n, len(r.Messages))
 	v := r.view(n)
 	v.own, v.added, v.round = &e, o.messages, max(o.rounds, 1)
@@ -62,13 +61,13 @@ func (r *Run) end(ctx context.Context, n *node, o *outcome) (skipped []*node, er
 	}
 	if e.Outcome == outcomeCompleted {
 		if e.Wrote, err = v.assign(ctx, n); err != nil {
-			return nil, inNode(n, err)
+			return nil, err
 		}
 		e.Wrote = append(o.decision.wrote(), e.Wrote...)
 	}
 	v.known = nil // the node's own fields count for its edges
-	if e.Followed, err = v.follow(ctx, n, o); err != nil {
-		return nil, inNode(n, err)
+	if e.Followed, err = n.Follow(ctx, v, o.value); err != nil {
+		return nil, err
 	}
 	r.Messages = append(r.Messages, o.messages...)
 	r.append(n, e)
@@ -85,7 +84,7 @@ func (r *Run) end(ctx context.Context, n *node, o *outcome) (skipped []*node, er
 func (r *Run) room(o *outcome) error {
 	size := 0
 	for _, m := range o.messages {
-		if len(m.Content) > maxState {
+		if len(m.Content) > MaxText {
 			return limit("A text of the workflow is longer than 1 MiB")
 		}
 		size += messageSize(&m)
@@ -116,101 +115,18 @@ func messageSize(m *Message) int {
 // caller: it names the bound and quotes nothing.
 func limit(message string) error { return &fault.Error{Type: fault.WorkflowLimit, Message: message} }
 
-// inNode makes the fault of an expression that failed in a node.
-//
-// Any other error is returned as it is. The source of the expression is the author's own
-// text and may be shown; the cause may quote values and goes to the log alone.
-func inNode(n *node, err error) error {
-	e, ok := err.(*expressionError)
-	if !ok {
-		return err
-	}
-	return &fault.Error{
-		Type:    fault.WorkflowExpression,
-		Message: fmt.Sprintf("An expression of node %s failed: %s", n.ID, oneLine(e.source)),
-		Err:     e.err,
-	}
-}
-
-// assign returns the values of a node's output.
-//
-// They are evaluated one by one against what the node's ancestors wrote: an assignment does
-// not see the one before it in the same node. The bound on metadata is on the whole object
+// assign returns the values of a node's output. The bound on metadata is on the whole object
 // as the node sees it afterwards.
-func (v *view) assign(ctx context.Context, n *node) (list []Wrote, err error) {
-	for i, o := range n.Output {
-		value, err := n.output[i].eval(ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		w := Wrote{o.Field, value}
-		switch o.Field {
-		case fieldRouting, fieldAction:
-			if w.Value, err = word(value); err != nil {
-				return nil, &expressionError{o.Expression, err}
-			}
-		case fieldMetadata:
-			if _, ok := value.(map[string]any); !ok {
-				return nil, &expressionError{o.Expression, fmt.Errorf("metadata must be an object")}
-			}
-		}
-		list = append(list, w)
-	}
-	if len(list) == 0 {
-		return nil, nil
+func (v *view) assign(ctx context.Context, n *Vertex) ([]Wrote, error) {
+	list, err := n.Assign(ctx, v)
+	if err != nil || len(list) == 0 {
+		return nil, err
 	}
 	v.own.Wrote, v.known = list, nil
-	if text, err := json.Marshal(v.fields().metadata); err != nil || len(text) > maxMetadata {
+	if text, err := json.Marshal(v.fields().Metadata); err != nil || len(text) > maxMetadata {
 		return nil, limit("The metadata of the workflow is longer than 64 KiB")
 	}
 	return list, nil
-}
-
-// maxWord is the longest routing key or next action, in bytes.
-const maxWord = 1024
-
-// word makes a short text of a value.
-//
-// Null is the empty text, so that an expression can take a key back. Numbers and booleans
-// become their JSON.
-func word(value any) (string, error) {
-	switch value.(type) {
-	case nil:
-		return "", nil
-	case map[string]any, []any:
-		return "", fmt.Errorf("the value must be a text")
-	}
-	text := textOf(value)
-	if len(text) > maxWord {
-		return "", fmt.Errorf("the text is longer than 1 KiB")
-	}
-	return text, nil
-}
-
-// follow returns the edges that are followed from a node.
-//
-// Several edges of one node can be taken: that begins parallel branches. A condition takes
-// exactly one. An edge without a condition is always taken.
-func (v *view) follow(ctx context.Context, n *node, o *outcome) (followed []int, err error) {
-	if n.kind.chooses() {
-		e, err := v.choose(ctx, n, o)
-		if err != nil {
-			return nil, err
-		}
-		return []int{e.number}, nil
-	}
-	for _, e := range n.out {
-		yes := true
-		if e.condition != nil {
-			if yes, err = e.condition.test(ctx, v); err != nil {
-				return nil, err
-			}
-		}
-		if yes {
-			followed = append(followed, e.number)
-		}
-	}
-	return followed, nil
 }
 
 // checkpoint returns the run as it is now, as the next checkpoint. since is how much of
@@ -221,7 +137,7 @@ func (v *view) follow(ctx context.Context, n *node, o *outcome) (followed []int,
 func (r *Run) checkpoint(since counts, status string, elapsed time.Duration) *Checkpoint {
 	r.Progress.Elapsed = elapsed
 	c := &Checkpoint{
-		ID: newUUID(), TaskID: r.Header.ID, Position: r.Progress.Position, Sequence: r.Progress.Sequence, CreatedAt: time.Now().UTC(),
+		ID: NewUUID(), TaskID: r.Header.ID, Position: r.Progress.Position, Sequence: r.Progress.Sequence, CreatedAt: time.Now().UTC(),
 		AwaitingHuman: status == CheckpointAwaiting, Status: status,
 		EndedCount: len(r.Ended), MessageCount: len(r.Messages), Header: &r.Header,
 		Ended: slices.Clone(r.Ended[since.ended:]), Messages: slices.Clone(r.Messages[since.messages:]),
@@ -262,17 +178,17 @@ func (d *Decision) updates() (u updates) {
 
 // outcome returns the outcome of a node that a person has decided. What they wrote is its
 // result, behind the messages that they add to the state. A nil Decision has nothing.
-func (d *Decision) outcome(n *node) *outcome {
+func (d *Decision) outcome(n *Vertex) *outcome {
 	out := &outcome{result: -1, decision: d, messages: d.said(n)}
 	if d != nil && d.Message != "" && !d.Late {
 		out.result = len(out.messages)
-		out.messages = append(out.messages, Message{Role: roleUser, Content: d.Message, Timestamp: now(), Node: n.ID})
+		out.messages = append(out.messages, Message{Role: RoleUser, Content: d.Message, Timestamp: now(), Node: n.ID})
 	}
 	return out
 }
 
 // said returns the messages that a person adds.
-func (d *Decision) said(n *node) (list []Message) {
+func (d *Decision) said(n *Vertex) (list []Message) {
 	for _, m := range d.updates().Messages {
 		list = append(list, Message{Role: m.Role, Content: m.Content, Timestamp: now(), Node: n.ID})
 	}
@@ -283,13 +199,13 @@ func (d *Decision) said(n *node) (list []Message) {
 func (d *Decision) wrote() (list []Wrote) {
 	u := d.updates()
 	if u.NextAction != nil {
-		list = append(list, Wrote{fieldAction, *u.NextAction})
+		list = append(list, Wrote{FieldAction, *u.NextAction})
 	}
 	if u.RoutingKey != nil {
-		list = append(list, Wrote{fieldRouting, *u.RoutingKey})
+		list = append(list, Wrote{FieldRouting, *u.RoutingKey})
 	}
 	if u.Metadata != nil {
-		list = append(list, Wrote{fieldMetadata, u.Metadata})
+		list = append(list, Wrote{FieldMetadata, u.Metadata})
 	}
 	return list
 }

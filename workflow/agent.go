@@ -18,51 +18,33 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/config/file"
 	"sluice/run"
 	"sluice/stream"
 )
 
-// AgentNode is the type of nodes in which an agent answers.
-const AgentNode NodeType = "agent"
+type agentKind struct{ Plain }
 
-// Patterns of an agent node.
-const (
-	PatternReact      = "react"
-	PatternReflection = "reflection"
-)
+func (agentKind) Name() NodeType { return AgentNode }
 
-type agentKind struct{ plain }
-
-func (agentKind) name() NodeType { return AgentNode }
-
-func (agentKind) keys() []string {
+func (agentKind) Keys() []string {
 	return []string{"repeat", "speak", "timeout", "agent", "input", "pattern"}
 }
 
-func (agentKind) read(r *reader, at *file.Node, n *Node) {
-	r.agent(at, "agent")
-	n.Pattern = PatternReact
-}
+func (agentKind) Default(n *Node) { n.Pattern = PatternReact }
 
-func (agentKind) check(c *compiler, n *node) {
-	c.require(n, "agent", n.Agent)
+func (agentKind) Check(n *Vertex) []Problem {
+	list := Require(n, "agent", n.Agent)
 	if n.Pattern == PatternReflection && (n.Repeat == nil || n.Repeat.Critic == "") {
-		c.problem(at(n, "repeat"), "reflection needs a critic")
+		list = append(list, Problem{Pointer: "/repeat", Text: "reflection needs a critic"})
 	}
+	return list
 }
 
-func (agentKind) compile(c *compiler, n *node) {
-	if n.Input != "" {
-		n.input = c.template(at(n, "input"), n.Input)
-	}
-}
-
-func (agentKind) begin(x *execution, n *node, o *Open, alone bool) {
+func (agentKind) begin(x *execution, n *Vertex, o *Open, alone bool) {
 	x.work(n, o, alone, (*worker).agent)
 }
 
-func (agentKind) draw(n *Node) (left, label, right string) {
+func (agentKind) Draw(n *Node) (left, label, right string) {
 	label = "agent " + n.Agent
 	if n.Repeat != nil && n.Repeat.Critic != "" {
 		label += ", critic " + n.Repeat.Critic
@@ -112,7 +94,7 @@ func (k *worker) agent() (err error) {
 	if err != nil {
 		return err
 	}
-	k.add(Message{Role: roleAssistant, Content: k.unsealed()})
+	k.add(Message{Role: RoleAssistant, Content: k.unsealed()})
 	return nil
 }
 
@@ -148,15 +130,15 @@ func (k *worker) request() (chat.Request, error) {
 		return req, nil
 	}
 	input := k.seen.Header.Asked.Input
-	if k.n.input != nil {
+	if k.n.Input != "" {
 		var err error
-		if input, err = k.n.input.fill(k.ctx, k.before()); err != nil {
-			return req, k.end(inNode(k.n, err))
+		if input, err = k.n.FillInput(k.ctx, k.before()); err != nil {
+			return req, k.end(err)
 		}
 		if strings.TrimSpace(input) == "" {
 			return req, fmt.Errorf("the input of node %s is empty", k.n.ID)
 		}
-		k.add(Message{Role: roleUser, Content: input})
+		k.add(Message{Role: RoleUser, Content: input})
 	}
 	req.Input, req.Data = input, k.others()
 	if k.last != "" {
@@ -193,23 +175,23 @@ func (k *worker) others() (list []chat.Quote) {
 	var open []ToolCall
 	all := k.seen.decided(k.n, k.open.Decision).said(nil)
 	messages := all[1:] // behind the request
-	if k.n.input != nil && len(messages) > 0 {
+	if k.n.Input != "" && len(messages) > 0 {
 		list = append(list, chat.Quote{About: "The request of the user", Text: all[0].Content, Limit: maxToolQuote})
 	}
 	for i := range messages {
 		switch m := &messages[i]; m.Role {
-		case roleAssistant:
+		case RoleAssistant:
 			open = m.ToolCalls
 			if strings.TrimSpace(m.Content) != "" {
 				answered = append(answered, m.Content)
 			}
-		case roleTool:
+		case RoleTool:
 			name := "a tool"
 			if len(open) > 0 {
 				name, open = "the tool "+open[0].Tool, open[1:]
 			}
 			list = append(list, chat.Quote{About: "Result of " + name + " in step " + m.Node, Text: m.Content, Limit: maxToolQuote})
-		case roleSystem:
+		case RoleSystem:
 			list = append(list, chat.Quote{About: "Why step " + m.Node + " has failed", Text: m.Content})
 		default:
 			list = append(list, chat.Quote{About: k.asker(m.Node), Text: m.Content})
@@ -228,7 +210,7 @@ const maxToolQuote = 64 << 10
 
 // asker says what a step's message of the user is: a person's, or what its agent was asked.
 func (k *worker) asker(node string) string {
-	if n := k.seen.w.byID[node]; node == k.n.ID || n != nil && n.Type.asks() {
+	if n := k.seen.w.Node(node); node == k.n.ID || n != nil && n.Kind.Asks() {
 		return "What a person has said in step " + node
 	}
 	return "What was asked in step " + node

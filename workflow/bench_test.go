@@ -22,7 +22,7 @@ func BenchmarkNextNode(b *testing.B) {
 			d.Edges = append(d.Edges, workflow.Edge{From: name(i - 1), To: name(i), Condition: "routing_key == 'a'"})
 		}
 	}
-	w, problems := workflow.Compile(d)
+	w, problems := workflow.Compile(d, workflow.Kinds())
 	if len(problems) > 0 {
 		b.Fatal(problems)
 	}

@@ -18,14 +18,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fields of the State that a node may replace.
-const (
-	fieldRouting   = "routing_key"
-	fieldAction    = "next_action"
-	fieldMetadata  = "metadata"
-	metadataPrefix = "metadata."
-)
-
 // maxCycles is how many cycles of one workflow are reported.
 const maxCycles = 10
 
@@ -37,10 +29,10 @@ type Workflow struct {
 	def   Definition
 	text  []byte
 	sum   string
-	nodes []*node // in the graph's order
-	byID  map[string]*node
+	nodes []*Vertex // in the graph's order
+	byID  map[string]*Vertex
 	edges []*edge
-	entry *node
+	entry *Vertex
 }
 
 // Problem is something wrong with a Definition.
@@ -60,8 +52,8 @@ func (p Problem) Error() string { return string(p.Pointer) + ": " + p.Text }
 // The definition's Entry is filled in if it is empty and only one node can be it. Problems
 // are in the order of the steps, not of the file. The size of pinned agents does not count
 // for the bound: they are the gateway's and not the author's.
-func Compile(def Definition) (*Workflow, []Problem) {
-	c := compiler{w: &Workflow{def: def, byID: map[string]*node{}}}
+func Compile(def Definition, kinds []Kind) (*Workflow, []Problem) {
+	c := compiler{w: &Workflow{def: def, byID: map[string]*Vertex{}}, kinds: kinds}
 	c.join()
 	c.types()
 	c.order()
@@ -85,12 +77,12 @@ func Compile(def Definition) (*Workflow, []Problem) {
 //
 // It accepts only what Compile accepts; of several faults it returns the first. The fault
 // is a Problem.
-func Read(text []byte) (*Workflow, error) {
+func Read(text []byte, kinds []Kind) (*Workflow, error) {
 	var def Definition
 	if err := json.Unmarshal(text, &def); err != nil {
 		return nil, err
 	}
-	w, problems := Compile(def)
+	w, problems := Compile(def, kinds)
 	if len(problems) > 0 {
 		return nil, problems[0]
 	}
@@ -102,6 +94,18 @@ func (w *Workflow) Definition() *Definition { return &w.def }
 
 // Stored returns the definition's JSON, which Read takes, and its SHA-256.
 func (w *Workflow) Stored() (text []byte, sum string) { return w.text, w.sum }
+
+// Sum is the definition's SHA-256, in hexadecimal digits.
+func (w *Workflow) Sum() string { return w.sum }
+
+// Nodes returns the nodes, in an order in which no edge leads back.
+func (w *Workflow) Nodes() []*Vertex { return w.nodes }
+
+// Node returns the node of that name; nil: there is none.
+func (w *Workflow) Node(id string) *Vertex { return w.byID[id] }
+
+// Entry returns the node that a run begins with.
+func (w *Workflow) Entry() *Vertex { return w.entry }
 
 // Pinned returns the workflow with settings of agents, to which its runs are pinned too:
 // one JSON value.
@@ -134,14 +138,15 @@ func (w *Workflow) Agents() (ids []string) {
 //
 // A question outlives its stream, and without a store nothing would be there to continue with.
 func (w *Workflow) NeedsStore() bool {
-	return len(w.def.Checkpoints) > 0 || slices.ContainsFunc(w.def.Nodes, func(n Node) bool { return n.Type.asks() })
+	return len(w.def.Checkpoints) > 0 || slices.ContainsFunc(w.nodes, func(n *Vertex) bool { return n.Kind.Asks() })
 }
 
 // compiler is the state of one Compile. Steps put nil where something could not be
 // compiled, and later steps look for that before they use it.
 type compiler struct {
 	w        *Workflow
-	list     []*node // in the order of the file
+	kinds    []Kind
+	list     []*Vertex // in the order of the file
 	problems []Problem
 }
 
@@ -152,12 +157,16 @@ func (c *compiler) problem(pointer, format string, args ...any) {
 }
 
 // at returns the pointer of a node, or of what it has under these keys.
-func at(n *node, keys ...string) string {
-	p := jsontext.Pointer("/nodes").AppendToken(n.ID)
+func at(n *Vertex, keys ...string) string {
+	return string(pointer(jsontext.Pointer("/nodes").AppendToken(n.ID), keys...))
+}
+
+// pointer leads from p to what stands under these keys.
+func pointer(p jsontext.Pointer, keys ...string) jsontext.Pointer {
 	for _, key := range keys {
 		p = p.AppendToken(key)
 	}
-	return string(p)
+	return p
 }
 
 // join makes the graph. Edges of nodes that do not exist are left out.
@@ -167,7 +176,7 @@ func at(n *node, keys ...string) string {
 func (c *compiler) join() {
 	w := c.w
 	for i := range w.def.Nodes {
-		n := &node{Node: w.def.Nodes[i], kind: kindOf(w.def.Nodes[i].Type), file: i}
+		n := &Vertex{Node: w.def.Nodes[i], Kind: kindOf(c.kinds, w.def.Nodes[i].Type), file: i}
 		c.list = append(c.list, n)
 		w.byID[n.ID] = n
 	}
@@ -208,7 +217,9 @@ func toAt(e *edge) string {
 // the file knows.
 func (c *compiler) types() {
 	for _, n := range c.list {
-		n.kind.check(c, n)
+		for _, p := range n.Kind.Check(n) {
+			c.problem(at(n)+string(p.Pointer), "%s", p.Text)
+		}
 	}
 }
 
@@ -230,7 +241,7 @@ func (c *compiler) order() {
 			}
 		}
 	}
-	var rest []*node
+	var rest []*Vertex
 	if w.nodes, rest = sorted(c.list); len(rest) > 0 || w.entry == nil {
 		return
 	}
@@ -241,7 +252,7 @@ func (c *compiler) order() {
 
 // findEntry returns the node that a run begins with: the one that is named, or the only one
 // that no edge leads to. nil: there is none, which was reported.
-func (c *compiler) findEntry() *node {
+func (c *compiler) findEntry() *Vertex {
 	if name := c.w.def.Entry; name != "" {
 		n := c.w.byID[name]
 		if n == nil {
@@ -272,7 +283,7 @@ func (c *compiler) findEntry() *node {
 // nodes compiles what nodes say.
 func (c *compiler) nodes() {
 	for _, n := range c.list {
-		n.kind.compile(c, n)
+		c.texts(n)
 		c.output(n)
 		if r := n.Repeat; r != nil {
 			n.until = c.expression(at(n, "repeat", "until"), r.Until, true)
@@ -283,15 +294,35 @@ func (c *compiler) nodes() {
 	}
 }
 
+// texts compiles the expressions and templates that a node has.
+func (c *compiler) texts(n *Vertex) {
+	if n.Expression != "" {
+		n.expression = c.expression(at(n, "expression"), n.Expression, false)
+	}
+	if n.Prompt != "" {
+		n.prompt = c.template(at(n, "prompt"), n.Prompt)
+	}
+	if n.Input != "" {
+		n.input = c.template(at(n, "input"), n.Input)
+	}
+	for _, a := range n.Arguments {
+		var e *expression
+		if a.Value == nil {
+			e = c.expression(at(n, "arguments", a.Name), a.Expression, false)
+		}
+		n.arguments = append(n.arguments, e)
+	}
+}
+
 // output checks the fields that a node puts values into, and compiles their expressions.
 // Two assignments of one node must not overlap, because neither is the later one. A key of
 // metadata has 1 to 128 bytes.
-func (c *compiler) output(n *node) {
+func (c *compiler) output(n *Vertex) {
 	for i, o := range n.Output {
 		where := at(n, "output", o.Field)
 		switch key, isKey := strings.CutPrefix(o.Field, metadataPrefix); {
 		case isKey && key != "" && len(key) <= 128:
-		case o.Field == fieldRouting, o.Field == fieldAction, o.Field == fieldMetadata:
+		case o.Field == FieldRouting, o.Field == FieldAction, o.Field == FieldMetadata:
 		default:
 			c.problem(where, "must be routing_key, next_action, metadata or metadata.KEY")
 		}
@@ -336,16 +367,47 @@ func (c *compiler) edges() {
 			continue
 		}
 		if e.condition != nil && (e.condition.failure || e.condition.unknown) {
-			e.from.forgiving = true
+			e.from.Forgiving = true
 		}
-		if e.mapped && !e.from.kind.chooses() {
+		if e.mapped && !e.from.Kind.Chooses() {
 			c.problem(edgeAt(e)+"/to", "may be an object at a condition only")
 		}
 	}
 	for _, n := range c.list {
-		if n.kind.chooses() {
+		if n.Kind.Chooses() {
 			c.choices(n)
 		}
+	}
+}
+
+// choices checks the edges of a condition, which takes one.
+//
+// An edge without a condition and the default of a map mean the same, so that there is one
+// of them at most. More than one would hide all but the first.
+func (c *compiler) choices(n *Vertex) {
+	var always *edge
+	seen := map[string]bool{}
+	mapped := false
+	for _, e := range n.out {
+		mapped = mapped || e.mapped
+		switch {
+		case e.mapped && !e.Default:
+			if seen[e.Match] {
+				c.problem(e.at, "this value leads elsewhere already")
+			}
+			seen[e.Match] = true
+		case e.condition != nil || e.Condition != "":
+		case always != nil:
+			c.problem(toAt(e), "is never taken: another edge of this condition is taken where nothing else fits")
+		default:
+			always = e
+		}
+	}
+	switch {
+	case mapped && n.Expression == "":
+		c.problem(at(n, "expression"), "is required, as the to of an edge is an object")
+	case !mapped && n.Expression != "" && len(n.out) > 0:
+		c.problem(at(n, "expression"), "is never used: no to of its edges is an object")
 	}
 }
 
@@ -361,15 +423,15 @@ func (c *compiler) names() {
 			c.problem("/checkpoints/"+strconv.Itoa(i), "there is no such node")
 			continue
 		}
-		if n.Type.asks() {
+		if n.Kind.Asks() {
 			c.problem("/checkpoints/"+strconv.Itoa(i), "asks a person itself")
 		}
-		n.checkpoint = true
+		n.Checkpoint = true
 	}
 	if w.def.Answer != "" && w.byID[w.def.Answer] == nil {
 		c.problem("/answer", "there is no such node")
 	}
 	for _, n := range c.list {
-		n.speaks = n.Speak || n.ID == w.def.Answer || w.def.Answer == "" && len(n.out) == 0
+		n.Speaks = n.Speak || n.ID == w.def.Answer || w.def.Answer == "" && len(n.out) == 0
 	}
 }

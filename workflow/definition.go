@@ -77,6 +77,16 @@ type Node struct {
 	Speak   bool          `json:"speak,omitempty" key:"speak"` // its text is part of the answer
 }
 
+// AgentNode is the type of nodes in which an agent answers: those of a file that lists
+// patterns alone.
+const AgentNode NodeType = "agent"
+
+// Patterns of an agent node.
+const (
+	PatternReact      = "react"
+	PatternReflection = "reflection"
+)
+
 // Argument is one argument of a tool: an expression, or a value as it stands.
 type Argument struct {
 	Name       string         `json:"name"`

@@ -69,7 +69,7 @@ func (x *execution) forgive(k *worker, err error) (*outcome, error) {
 	f, unknown := fault.From(err), x.unknown.of(k.n.ID)
 	failed := &fault.Error{Type: fault.WorkflowNodeFailed, Message: "Node " + k.n.ID + " failed: " + f.Message,
 		Service: f.Service, RetryAfter: f.RetryAfter, Unknown: f.Unknown || len(unknown) > 0, Err: err}
-	if !k.n.forgiving || f.Type == fault.Internal || f.Type == fault.Overloaded {
+	if !k.n.Forgiving || f.Type == fault.Internal || f.Type == fault.Overloaded {
 		return nil, failed
 	}
 	ev := stream.NewError(failed, false)
@@ -77,8 +77,8 @@ func (x *execution) forgive(k *worker, err error) (*outcome, error) {
 	x.out.Emit(ev)
 	out := k.outcome()
 	out.failed = f
-	if n := len(out.messages); n == 0 || out.messages[n-1].Role != roleTool || !k.n.kind.results() {
-		out.messages = append(out.messages, Message{Role: roleSystem, Content: f.ForModel(), Timestamp: now(), Node: k.n.ID})
+	if n := len(out.messages); n == 0 || out.messages[n-1].Role != RoleTool || !k.n.Kind.Results() {
+		out.messages = append(out.messages, Message{Role: RoleSystem, Content: f.ForModel(), Timestamp: now(), Node: k.n.ID})
 	}
 	out.result = len(out.messages) - 1
 	return out, nil
@@ -89,7 +89,7 @@ func (x *execution) forgive(k *worker, err error) (*outcome, error) {
 // A failure to take it is the run's: an assignment, an edge, or a bound. The event comes
 // after the save. Its output is left out for a node that speaks while the answer is held
 // back, since that would show what the check may refuse.
-func (x *execution) close(n *node, o Open, out *outcome, elapsed time.Duration) {
+func (x *execution) close(n *Vertex, o Open, out *outcome, elapsed time.Duration) {
 	skipped, err := x.state.end(x.ctx, n, out)
 	if err != nil {
 		x.failed(n, &o, err, elapsed)
@@ -109,7 +109,7 @@ func (x *execution) close(n *node, o Open, out *outcome, elapsed time.Duration) 
 	}
 	millis := elapsed.Milliseconds()
 	ev.Millis = &millis
-	if !x.held || !n.speaks {
+	if !x.held || !n.Speaks {
 		ev.Output = outputOf(out)
 	}
 	x.out.Emit(ev)
@@ -129,7 +129,7 @@ func outputOf(out *outcome) string {
 	text := ""
 	switch {
 	case out.value != nil:
-		text = textOf(out.value)
+		text = Text(out.value)
 	case out.decision != nil && out.rounds == 0: // nothing else ran
 		if text = out.decision.Action; out.result >= 0 {
 			text += ": " + out.messages[out.result].Content
@@ -142,7 +142,7 @@ func outputOf(out *outcome) string {
 }
 
 // failed is the end of a node that failed for good, and of the run.
-func (x *execution) failed(n *node, o *Open, why error, elapsed time.Duration) {
+func (x *execution) failed(n *Vertex, o *Open, why error, elapsed time.Duration) {
 	ev := x.event(n, o, stream.NodeFailed)
 	millis := elapsed.Milliseconds()
 	ev.Millis, ev.ErrorType = &millis, fault.From(why).Type
@@ -165,7 +165,7 @@ func (x *execution) figures(k *worker) {
 			x.result.Models = append(x.result.Models, key)
 		}
 	}
-	if k.n.speaks && k.result.Reason.Success() && (x.result.Reason == "" || x.result.Reason == stream.Stop) {
+	if k.n.Speaks && k.result.Reason.Success() && (x.result.Reason == "" || x.result.Reason == stream.Stop) {
 		x.result.Reason = k.result.Reason
 	}
 }

@@ -63,7 +63,7 @@ type execution struct {
 
 	caller   context.Context // of the caller that is given the Result
 	held     bool            // the answer is, until it was checked
-	withheld []*node         // that have ended, and that no checkpoint has yet
+	withheld []*Vertex       // that have ended, and that no checkpoint has yet
 }
 
 // run belongs to the execution from here on. The caller must call stop in the end, or the
@@ -92,14 +92,14 @@ func (x *execution) run() (stream.Result, error) {
 	if leave := x.enter(); leave != nil {
 		defer leave()
 	}
-	ctx, cancel := context.WithTimeoutCause(x.ctx, max(x.w.def.Timeout-x.before, 0), &fault.Error{
+	ctx, cancel := context.WithTimeoutCause(x.ctx, max(x.w.Definition().Timeout-x.before, 0), &fault.Error{
 		Type: fault.Timeout, Message: "The workflow took too long and was stopped",
 	})
 	defer cancel()
 	x.ctx, x.began = ctx, time.Now()
 	x.loop()
 	x.finish()
-	x.runner.counts.runs.Inc(x.w.def.Name, x.state.Progress.Status)
+	x.runner.counts.runs.Inc(x.w.Definition().Name, x.state.Progress.Status)
 	x.log("workflow_completed", x.err)
 	if x.out.Err != nil {
 		return x.result, x.out.Err
@@ -151,7 +151,7 @@ func (x *execution) keep() {
 		x.fail(&fault.Error{Type: p.Failure.Type, Message: p.Failure.Message})
 	case p.Sequence == 0:
 		x.save(CheckpointCreated)
-	case x.state.from == nil || !x.state.from.orphaned:
+	case x.state.Origin == nil || !x.state.Origin.Orphaned():
 		x.save(CheckpointResumed)
 	}
 }
@@ -207,21 +207,21 @@ func (x *execution) launch() {
 		if o == nil {
 			return
 		}
-		n := x.w.byID[o.Node]
+		n := x.w.Node(o.Node)
 		switch {
 		case x.asks(n, o):
 			x.ask(n, o)
 		case o.Decision != nil && rejected(o.Decision):
 			x.decided(n, o)
 		default:
-			n.kind.begin(x, n, o, alone)
+			n.Kind.(kind).begin(x, n, o, alone)
 		}
 	}
 }
 
 // work carries a node out on a worker, which calls perform for each round. A node that is
 // alone works here, without a goroutine of its own.
-func (x *execution) work(n *node, o *Open, alone bool, perform func(*worker) error) {
+func (x *execution) work(n *Vertex, o *Open, alone bool, perform func(*worker) error) {
 	if !x.admit() {
 		return
 	}
@@ -246,7 +246,7 @@ func (x *execution) next() (found *Open, alone bool) {
 	alone = len(x.working) == 0
 	for i := range x.state.Progress.Frontier {
 		o := &x.state.Progress.Frontier[i]
-		if o.waits() || x.works(o.Node) {
+		if o.Waits() || x.works(o.Node) {
 			continue
 		}
 		if found != nil {
@@ -269,7 +269,7 @@ func (x *execution) works(node string) bool {
 // itself are counted in worker.work, against the same number: a loop cannot hide inside a
 // node.
 func (x *execution) admit() bool {
-	if x.count.Add(1) > int64(x.w.def.MaxIterations) {
+	if x.count.Add(1) > int64(x.w.Definition().MaxIterations) {
 		x.fail(tooMany())
 		return false
 	}
@@ -285,7 +285,7 @@ func tooMany() error {
 //
 // The event is flushed before the node works: a client sees what runs while the model still
 // thinks.
-func (x *execution) start(n *node, o *Open) *worker {
+func (x *execution) start(n *Vertex, o *Open) *worker {
 	k := newWorker(x, n, *o)
 	x.working = append(x.working, k)
 	x.emitNode(n, o, stream.NodeStarted)
@@ -345,12 +345,12 @@ func (x *execution) pass(it *run.Item[*worker]) {
 }
 
 // event is a node's event without what only some of them have.
-func (x *execution) event(n *node, o *Open, status stream.NodeStatus) *stream.NodeRun {
+func (x *execution) event(n *Vertex, o *Open, status stream.NodeStatus) *stream.NodeRun {
 	return &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: o.Attempt}
 }
 
 // emitNode emits such an event.
-func (x *execution) emitNode(n *node, o *Open, status stream.NodeStatus) {
+func (x *execution) emitNode(n *Vertex, o *Open, status stream.NodeStatus) {
 	x.out.Emit(x.event(n, o, status))
 }
 
@@ -419,7 +419,7 @@ func (x *execution) saveFailure() {
 	defer cancel()
 	if err := x.records.Save(ctx, x.state.checkpoint(x.kept, CheckpointCreated, x.before+time.Since(x.began))); err != nil {
 		zerolog.Ctx(x.ctx).Warn().Dict("details", zerolog.Dict().Str("task_id", x.state.Header.ID).
-			Str("workflow", x.w.def.Name).AnErr("cause", err)).Msg("checkpoint_lost")
+			Str("workflow", x.w.Definition().Name).AnErr("cause", err)).Msg("checkpoint_lost")
 	}
 }
 
@@ -440,7 +440,7 @@ const lastSave = 2 * time.Second
 
 // log writes one line about the run, without any text of it.
 func (x *execution) log(what string, err error) {
-	details := zerolog.Dict().Str("workflow", x.w.def.Name).Str("status", x.state.Progress.Status)
+	details := zerolog.Dict().Str("workflow", x.w.Definition().Name).Str("status", x.state.Progress.Status)
 	if err != nil {
 		details.Str("error_type", string(fault.From(err).Type))
 	}

@@ -204,10 +204,10 @@ func oneLine(text string) string {
 //
 // The time limit is the caller's context shortened to maxEvaluation. CEL looks at it after
 // every checkEvery steps of a loop only, which is enough: all else is bounded by the cost.
-func (e *expression) eval(ctx context.Context, v cel.Activation) (any, error) {
+func (e *expression) eval(ctx context.Context, v View) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxEvaluation)
 	defer cancel()
-	out, _, err := e.program.ContextEval(ctx, v)
+	out, _, err := e.program.ContextEval(ctx, activation{v})
 	var value any
 	if err == nil {
 		value, err = native(out, 0)
@@ -234,7 +234,7 @@ func (e *expressionError) Unwrap() error { return e.err }
 //
 // A value that is neither true nor false can still come here: the compiler accepts a
 // dynamic type.
-func (e *expression) test(ctx context.Context, v cel.Activation) (bool, error) {
+func (e *expression) test(ctx context.Context, v View) (bool, error) {
 	value, err := e.eval(ctx, v)
 	if err != nil {
 		return false, err

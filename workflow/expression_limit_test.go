@@ -5,15 +5,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"cel.dev/cel-go/cel"
 )
 
-// slowly is an activation in which it takes time to look at a variable.
+// slowly is a View in which it takes time to look at a variable.
 type slowly struct{ each time.Duration }
 
 func (s slowly) ResolveName(string) (any, bool) { time.Sleep(s.each); return "text", true }
-func (slowly) Parent() cel.Activation           { return nil }
 
 // An evaluation ends after its time, long before its cost is spent; one that is in time
 // has its value.

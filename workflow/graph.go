@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// node is a node of the graph, with all that was compiled of it.
-type node struct {
+// Vertex is a node of the graph, with all that was compiled of it.
+type Vertex struct {
 	Node
-	kind  kind
+	Kind  Kind
 	file  int // its number in the file
-	order int // in the graph: no edge leads from a higher one to a lower one
+	Order int // in the graph: no edge leads from a higher one to a lower one
 	in    []*edge
 	out   []*edge // in the order of the file
 	above bits    // by order: the nodes from which a way leads here
@@ -29,16 +29,36 @@ type node struct {
 	output     []*expression // one for each of Output
 	until      *expression
 
-	checkpoint bool // a person is asked before it
-	speaks     bool // its text is part of the answer
-	forgiving  bool // an edge looks at result.is_error: a failure continues
+	Checkpoint bool // a person is asked before it
+	Speaks     bool // its text is part of the answer
+	Forgiving  bool // an edge looks at result.is_error: a failure continues
+}
+
+// IsEnd says that no edge leads on from the node.
+func (n *Vertex) IsEnd() bool { return len(n.out) == 0 }
+
+// DependsOn says whether a way leads from the other node to this one.
+func (n *Vertex) DependsOn(other *Vertex) bool { return n.above.has(other.Order) }
+
+// Decided says whether it is known what becomes of the node: of each node from which an edge
+// leads here, ended returns whether it has ended, and which edges were followed from it. open: one
+// of them leads here.
+func (n *Vertex) Decided(ended func(from *Vertex) (followed []int, ok bool)) (known, open bool) {
+	for _, e := range n.in {
+		followed, ok := ended(e.from)
+		if !ok {
+			return false, false
+		}
+		open = open || slices.Contains(followed, e.number)
+	}
+	return true, open
 }
 
 // edge is an edge of the graph.
 type edge struct {
 	Edge
 	number    int // in the file
-	from, to  *node
+	from, to  *Vertex
 	condition *expression // nil: none
 }
 
@@ -67,21 +87,21 @@ func (b bits) add(other bits) {
 // It is Kahn's algorithm with the file's order as the tie-breaker, so that the same file
 // gives the same order in every process; call ids and the order of the answer depend on it.
 // in and out of the nodes must be complete.
-func sorted(nodes []*node) (list, rest []*node) {
-	open := map[*node]int{}
+func sorted(nodes []*Vertex) (list, rest []*Vertex) {
+	open := map[*Vertex]int{}
 	for _, n := range nodes {
 		open[n] = len(n.in)
 	}
 	for {
-		i := slices.IndexFunc(nodes, func(n *node) bool { left, ok := open[n]; return ok && left == 0 })
+		i := slices.IndexFunc(nodes, func(n *Vertex) bool { left, ok := open[n]; return ok && left == 0 })
 		if i < 0 {
 			break
 		}
 		n := nodes[i]
 		delete(open, n)
-		n.order, n.above = len(list), newBits(len(nodes))
+		n.Order, n.above = len(list), newBits(len(nodes))
 		for _, e := range n.in {
-			n.above.set(e.from.order)
+			n.above.set(e.from.Order)
 			n.above.add(e.from.above)
 		}
 		for _, e := range n.out {
@@ -103,16 +123,16 @@ func sorted(nodes []*node) (list, rest []*node) {
 // It is a depth-first search that reports the edges which lead back to the way under way.
 // Not every cycle is found that way, but if the edges that close the reported ones are
 // removed none is left, unless most has cut the list.
-func cycles(nodes []*node, most int) (found [][]*edge) {
+func cycles(nodes []*Vertex, most int) (found [][]*edge) {
 	const (
 		fresh = iota
 		open
 		done
 	)
-	state := map[*node]int{}
+	state := map[*Vertex]int{}
 	var way []*edge
-	var visit func(n *node)
-	visit = func(n *node) {
+	var visit func(n *Vertex)
+	visit = func(n *Vertex) {
 		state[n] = open
 		for _, e := range n.out {
 			if len(found) == most {
@@ -152,9 +172,9 @@ func path(cycle []*edge) string {
 }
 
 // reached returns the nodes to which a way leads from the entry, itself among them.
-func reached(entry *node) map[*node]bool {
-	seen := map[*node]bool{entry: true}
-	for list := []*node{entry}; len(list) > 0; {
+func reached(entry *Vertex) map[*Vertex]bool {
+	seen := map[*Vertex]bool{entry: true}
+	for list := []*Vertex{entry}; len(list) > 0; {
 		n := list[len(list)-1]
 		list = list[:len(list)-1]
 		for _, e := range n.out {
@@ -173,29 +193,29 @@ func reached(entry *node) map[*node]bool {
 //
 // Two ways are followed at once, always that one further which is behind. So both are at
 // a node that they share at the same time, and a condition can send both the same way.
-func together(list []*node, entry *node) func(a, b *node) bool {
+func together(list []*Vertex, entry *Vertex) func(a, b *Vertex) bool {
 	n := len(list)
 	met := make([]bits, n) // met[a].has(b), a ≤ b: ways have come to a and b at once
 	for i := range met {
 		met[i] = newBits(n)
 	}
-	met[entry.order].set(entry.order)
-	come := func(a, b *node) {
-		if a.order > b.order {
+	met[entry.Order].set(entry.Order)
+	come := func(a, b *Vertex) {
+		if a.Order > b.Order {
 			a, b = b, a
 		}
-		met[a.order].set(b.order)
+		met[a.Order].set(b.Order)
 	}
 	for _, behind := range list {
-		for _, ahead := range list[behind.order:] {
-			if !met[behind.order].has(ahead.order) {
+		for _, ahead := range list[behind.Order:] {
+			if !met[behind.Order].has(ahead.Order) {
 				continue
 			}
 			for _, e := range behind.out {
 				switch {
 				case behind != ahead:
 					come(e.to, ahead)
-				case behind.kind.chooses():
+				case behind.Kind.Chooses():
 					come(e.to, e.to)
 				default:
 					for _, f := range behind.out {
@@ -205,13 +225,13 @@ func together(list []*node, entry *node) func(a, b *node) bool {
 			}
 		}
 	}
-	return func(a, b *node) bool {
-		if a.order > b.order {
+	return func(a, b *Vertex) bool {
+		if a.Order > b.Order {
 			a, b = b, a
 		}
 		// The way that is ahead goes on to b: no node of the other is on the rest of it.
-		return slices.ContainsFunc(list[a.order:], func(via *node) bool {
-			return met[a.order].has(via.order) && (via == b || b.above.has(via.order))
+		return slices.ContainsFunc(list[a.Order:], func(via *Vertex) bool {
+			return met[a.Order].has(via.Order) && (via == b || b.above.has(via.Order))
 		})
 	}
 }
@@ -222,10 +242,10 @@ func together(list []*node, entry *node) func(a, b *node) bool {
 // Nodes of which one is above the other never run at the same time. together is computed
 // only if some pair writes the same field, which few workflows have. The list is in the
 // order of the file, as the author reads it.
-func parallel(list []*node, entry *node) (found []collision) {
-	var both func(a, b *node) bool
+func parallel(list []*Vertex, entry *Vertex) (found []collision) {
+	var both func(a, b *Vertex) bool
 	for _, a := range list {
-		for _, b := range list[a.order+1:] {
+		for _, b := range list[a.Order+1:] {
 			first, second := a, b
 			if first.file > second.file {
 				first, second = second, first
@@ -233,7 +253,7 @@ func parallel(list []*node, entry *node) (found []collision) {
 			i := slices.IndexFunc(second.Output, func(w Assignment) bool {
 				return slices.ContainsFunc(first.Output, func(v Assignment) bool { return overlap(v.Field, w.Field) })
 			})
-			if i < 0 || b.above.has(a.order) {
+			if i < 0 || b.above.has(a.Order) {
 				continue
 			}
 			if both == nil {
@@ -250,11 +270,11 @@ func parallel(list []*node, entry *node) (found []collision) {
 
 // collision is one such pair, in the order of the file.
 type collision struct {
-	first, second *node
+	first, second *Vertex
 	output        int // of second
 }
 
 // overlap says whether two fields have something in common: metadata holds metadata.x.
 func overlap(a, b string) bool {
-	return a == b || a == fieldMetadata && strings.HasPrefix(b, metadataPrefix) || b == fieldMetadata && strings.HasPrefix(a, metadataPrefix)
+	return a == b || a == FieldMetadata && strings.HasPrefix(b, metadataPrefix) || b == FieldMetadata && strings.HasPrefix(a, metadataPrefix)
 }

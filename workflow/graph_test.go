@@ -67,7 +67,7 @@ func name(i int) string { return "n" + itoa(i) }
 
 // checked is what our check says of a graph.
 func checked(t *testing.T, g graph) verdict {
-	_, problems := workflow.Compile(g.definition())
+	_, problems := workflow.Compile(g.definition(), workflow.Kinds())
 	v := verdict{Acyclic: true}
 	lost := map[string]bool{}
 	for _, p := range problems {
@@ -171,7 +171,7 @@ func TestParallelAgreesWithTryingAllChoices(t *testing.T) {
 	met := map[bool]int{}
 	for range 3000 {
 		d, kinds := randomChoices(r)
-		_, problems := workflow.Compile(d)
+		_, problems := workflow.Compile(d, workflow.Kinds())
 		reported := false
 		for _, p := range problems {
 			if strings.Contains(p.Text, "can run at the same time") {

@@ -20,14 +20,14 @@ import (
 //
 // That of a node that others continue from is not: it is in their requests, and a run that
 // forgot it could not be continued.
-func (x *execution) hides(n *node) bool { return x.held && n.speaks && len(n.out) == 0 }
+func (x *execution) hides(n *Vertex) bool { return x.held && n.Speaks && n.IsEnd() }
 
 // hide makes the entry one whose words are not kept. session is its State without them.
 func (e *Entry) hide(session jsontext.Value) {
 	silent := *e
 	silent.Session, silent.Text, silent.Messages = session, "", slices.Clone(e.Messages)
 	for i := range silent.Messages {
-		if m := &silent.Messages[i]; m.Role == roleAssistant {
+		if m := &silent.Messages[i]; m.Role == RoleAssistant {
 			m.Content = ""
 		}
 	}
@@ -43,7 +43,7 @@ func (e *Entry) kept() *Entry {
 }
 
 // withhold notes that a node has ended whose text is held back.
-func (x *execution) withhold(n *node) {
+func (x *execution) withhold(n *Vertex) {
 	if x.hides(n) {
 		x.withheld = append(x.withheld, n)
 	}
@@ -86,7 +86,7 @@ func (x *execution) replace(sent string) {
 	}
 	for i, n := range nodes {
 		for j := range x.state.Messages {
-			if m := &x.state.Messages[j]; m.Node == n.ID && m.Role == roleAssistant {
+			if m := &x.state.Messages[j]; m.Node == n.ID && m.Role == RoleAssistant {
 				m.Content = ""
 			}
 		}

@@ -26,25 +26,22 @@ func TestSchemaKnowsKinds(t *testing.T) {
 			} `json:"properties"`
 		} `json:"additionalProperties"`
 	}
-	if err := json.Unmarshal([]byte(Section(new([]*Workflow), new(config.Config)).Schema), &s); err != nil {
+	if err := json.Unmarshal([]byte(Section(new([]*Workflow), new(config.Config), Kinds()).Schema), &s); err != nil {
 		t.Fatal(err)
 	}
 	properties := s.Workflow.Properties.Nodes.Node.Properties
 	var names []string
-	for _, k := range kinds {
-		names = append(names, string(k.name()))
-		if got := kindOf(k.name()); got != k {
-			t.Errorf("kindOf(%s) is of type %T", k.name(), got)
-		}
-		for _, key := range k.keys() {
+	for _, k := range Kinds() {
+		names = append(names, string(k.Name()))
+		for _, key := range k.Keys() {
 			if _, ok := properties[key]; !ok {
-				t.Errorf("%s: the schema lacks the key %s", k.name(), key)
+				t.Errorf("%s: the schema lacks the key %s", k.Name(), key)
 			}
 		}
-		least, most := k.bounds()
+		least, most := k.Bounds()
 		from, err := config.ParseDuration(least)
 		if to, wrong := config.ParseDuration(most); err != nil || wrong != nil || from <= 0 || to < from {
-			t.Errorf("%s: a timeout from %s to %s", k.name(), least, most)
+			t.Errorf("%s: a timeout from %s to %s", k.Name(), least, most)
 		}
 	}
 	if got := properties["type"].Enum; !slices.Equal(got, names) {
@@ -59,7 +56,7 @@ func TestPublishedKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "enum: [" + strings.ReplaceAll(kindNames(), `"`, "") + "]\n"
+	want := "enum: [" + strings.ReplaceAll(kindNames(Kinds()), `"`, "") + "]\n"
 	if got := strings.Count(string(text), want); got != 2 {
 		t.Errorf("web/openapi.yaml has %q %d times, want 2: of events, and of GET /workflows", want, got)
 	}
@@ -67,7 +64,7 @@ func TestPublishedKinds(t *testing.T) {
 
 func TestNoSuchKind(t *testing.T) {
 	t.Parallel()
-	_, problems := Compile(Definition{Name: "w", Nodes: []Node{{ID: "a", Type: "wrong"}}})
+	_, problems := Compile(Definition{Name: "w", Nodes: []Node{{ID: "a", Type: "wrong"}}}, Kinds())
 	if len(problems) != 1 || problems[0].Error() != "/nodes/a/type: there is no such type" {
 		t.Errorf("got %v", problems)
 	}
@@ -86,22 +83,22 @@ func TestKindsOfNodes(t *testing.T) {
 		{Node{Type: AgentNode, Agent: "a", Repeat: &Repeat{Critic: "b", Until: "true", Max: 2}}, false, false, false, "", "[agent a, critic b]"},
 		{Node{Type: AgentNode, Agent: "a", Input: "{{"}, false, false, false, "/nodes/n/input: {{ is not followed by }}", "[agent a]"},
 		{Node{Type: ToolNode}, false, false, true, "/nodes/n/tool: is required of a node of type tool", "[[]]"},
-		{Node{Type: ToolNode, Tool: `s/"`}, false, false, true, "", "[[s/#quot;]]"},
+		{Node{Type: ToolNode, Tool: `s/"`}, false, false, true, "", `[[s/"]]`},
 		{Node{Type: ConditionNode}, false, true, false, "/nodes/n: a condition needs an edge that leads on", "{}"},
 		{Node{Type: humanNode}, true, false, false, "/nodes/n/prompt: is required of a node of type human", "[/a person/]"},
 		{Node{Type: humanNode, Prompt: "Shall I?"}, true, false, false, "", "[/a person/]"},
 	}
 	for _, tt := range tests {
 		tt.node.ID = "n"
-		k := kindOf(tt.node.Type)
-		if tt.node.Type.asks() != tt.asks || k.chooses() != tt.chooses || k.results() != tt.results {
-			t.Errorf("%s: asks %v, chooses %v, results %v", tt.node.Type, tt.node.Type.asks(), k.chooses(), k.results())
+		k := kindOf(Kinds(), tt.node.Type)
+		if k.Asks() != tt.asks || k.Chooses() != tt.chooses || k.Results() != tt.results {
+			t.Errorf("%s: asks %v, chooses %v, results %v", tt.node.Type, k.Asks(), k.Chooses(), k.Results())
 		}
-		left, label, right := k.draw(&tt.node)
+		left, label, right := k.Draw(&tt.node)
 		if got := left + label + right; got != tt.drawn {
 			t.Errorf("%s is drawn as %s, want %s", tt.node.Type, got, tt.drawn)
 		}
-		w, problems := Compile(Definition{Name: "w", Nodes: []Node{tt.node}})
+		w, problems := Compile(Definition{Name: "w", Nodes: []Node{tt.node}}, Kinds())
 		switch {
 		case tt.lacks != "" && (len(problems) == 0 || problems[0].Error() != tt.lacks):
 			t.Errorf("%+v: got %v, want %s", tt.node, problems, tt.lacks)

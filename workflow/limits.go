@@ -2,7 +2,6 @@ package workflow
 
 // Bounds of a run, in bytes.
 const (
-	maxState    = 1 << 20  // of the fields and of one result
 	maxMetadata = 64 << 10 // of metadata as JSON
 	maxMessages = 8 << 20  // of all messages
 	maxOutput   = 2 << 10  // of a node's event

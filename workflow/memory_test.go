@@ -116,6 +116,6 @@ func (k *Kept) Run(w *Workflow) (*Run, error) {
 	if err := r.Join(w); err != nil {
 		return nil, err
 	}
-	r.TakeOver(func(node string) *Entry { return k.journal[node] })
+	r.TakeOver(func(node string) *Entry { return k.journal[node] }, nil, 0)
 	return r, nil
 }

@@ -11,9 +11,9 @@ func (w *Workflow) Mermaid() string {
 	b.WriteString("flowchart TD\n")
 	for i := range w.def.Nodes {
 		n := &w.def.Nodes[i]
-		left, label, right := kindOf(n.Type).draw(n)
+		left, label, right := w.byID[n.ID].Kind.Draw(n)
 		if label != "" {
-			label = "<br/>" + label
+			label = "<br/>" + escaped(label)
 		}
 		fmt.Fprintf(&b, "  %s%s\"%s%s\"%s\n", drawn(n.ID), left, n.ID, label, right)
 	}

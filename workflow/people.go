@@ -7,7 +7,6 @@
 package workflow
 
 import (
-	"context"
 	"time"
 
 	"sluice/chat"
@@ -18,8 +17,8 @@ import (
 // asks says whether a person is to be asked before the node.
 //
 // It is asked once for each node of a run: a decision, or a question under way, answers it.
-func (x *execution) asks(n *node, o *Open) bool {
-	return o.Decision == nil && o.Asks == nil && (n.Type.asks() || n.checkpoint)
+func (x *execution) asks(n *Vertex, o *Open) bool {
+	return o.Decision == nil && o.Asks == nil && (n.Kind.Asks() || n.Checkpoint)
 }
 
 // ask leaves a node waiting for a person.
@@ -27,9 +26,9 @@ func (x *execution) asks(n *node, o *Open) bool {
 // The question itself goes out in pause, when nothing else can work: so all questions of
 // parallel branches come together. The checkpoint is saved before that, because other
 // branches may continue for long.
-func (x *execution) ask(n *node, o *Open) {
+func (x *execution) ask(n *Vertex, o *Open) {
 	q := &Question{Kind: chat.AskHuman, Prompt: "Go on with " + n.ID + "?"}
-	if own, ok := n.kind.(asking); ok {
+	if own, ok := n.Kind.(asking); ok {
 		if !x.admit() {
 			return
 		}
@@ -44,7 +43,7 @@ func (x *execution) ask(n *node, o *Open) {
 }
 
 // askCalls leaves a node waiting for a person's word on its calls.
-func (x *execution) askCalls(n *node, o *Open, w *waiting) {
+func (x *execution) askCalls(n *Vertex, o *Open, w *waiting) {
 	o.Entry = w.entry
 	if w.question.Kind == chat.AskTools { // what was decided before was about other calls
 		o.Calls = nil
@@ -56,8 +55,8 @@ func (x *execution) askCalls(n *node, o *Open, w *waiting) {
 }
 
 // await keeps that a node waits.
-func (x *execution) await(n *node, o *Open, q *Question) {
-	q.Key = newUUID()
+func (x *execution) await(n *Vertex, o *Open, q *Question) {
+	q.Key = NewUUID()
 	o.Asks = q
 	x.state.Progress.Position = n.ID
 	x.emitNode(n, o, stream.NodeWaiting)
@@ -70,17 +69,17 @@ func rejected(d *Decision) bool { return d.Action == string(chat.Reject) }
 // decided continues with a node whose person has decided, and that runs nothing itself: one
 // that is a question, or one that was not allowed to run.
 //
-// A rejection ends the run unless an edge accepts it (accepts). For a wait that ran out
+// A rejection ends the run unless an edge accepts it. For a wait that ran out
 // on_timeout decides: fail ends the run also where an edge would take a rejection.
-func (x *execution) decided(n *node, o *Open) {
+func (x *execution) decided(n *Vertex, o *Open) {
 	x.emitNode(n, o, stream.NodeStarted)
 	x.settleDecision(n, o, o.Decision, 0)
 }
 
 // settleDecision is the end of a node at which d decides how the run continues.
-func (x *execution) settleDecision(n *node, o *Open, d *Decision, elapsed time.Duration) {
+func (x *execution) settleDecision(n *Vertex, o *Open, d *Decision, elapsed time.Duration) {
 	if rejected(d) {
-		ok, err := x.state.accepts(x.ctx, n, d)
+		ok, err := n.Accepts(x.ctx, x.state.decided(n, d))
 		if err == nil && (!ok || d.Late && n.OnTimeout == failOnTimeout) {
 			message := "The person who was asked has refused"
 			if d.Late {
@@ -94,30 +93,6 @@ func (x *execution) settleDecision(n *node, o *Open, d *Decision, elapsed time.D
 		}
 	}
 	x.close(n, *o, d.outcome(n), elapsed)
-}
-
-// accepts says whether an edge takes a rejection: one whose condition looks at the
-// decision and holds, or one that leads to a condition that does.
-//
-// An expression that fails is the error. v.own is the node as it would end, so that the
-// edge sees the decision before the run has it.
-func (r *Run) accepts(ctx context.Context, n *node, d *Decision) (bool, error) {
-	v := r.decided(n, d)
-	for _, e := range n.out {
-		if e.condition == nil {
-			if e.to.kind.chooses() && e.to.looksAtDecision() {
-				return true, nil
-			}
-			continue
-		}
-		if !e.condition.decision {
-			continue
-		}
-		if yes, err := e.condition.test(ctx, v); yes || err != nil {
-			return yes, inNode(n, err)
-		}
-	}
-	return false, nil
 }
 
 // pause ends the stream with the questions that wait. It returns false if nobody can be
@@ -168,7 +143,7 @@ func (x *execution) paused() (*chat.Paused, error) {
 	}
 	p := &chat.Paused{By: chat.PausedWorkflow, State: waiting.Encode(), Usage: x.state.Progress.Usage}
 	for _, o := range x.state.Progress.Frontier {
-		n := x.w.byID[o.Node]
+		n := x.w.Node(o.Node)
 		p.Questions = append(p.Questions, chat.Question{Key: o.Asks.Key, Kind: o.Asks.Kind, Prompt: o.Asks.Prompt, Calls: o.Asks.Calls,
 			Node: o.Node, Schema: o.Asks.Schema, Expires: o.Asks.Expires, Approvers: n.Approvers})
 	}

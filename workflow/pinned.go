@@ -38,7 +38,7 @@ type pinned struct {
 
 // pin notes that a run which begins needs its definition, and puts that into the store.
 func (k *keeping) pin(ctx context.Context, w *Workflow) error {
-	err := k.s.cfg.Store.PutIndex(ctx, store.DefinitionRunsKey(w.sum), store.Member{ID: k.id, Score: time.Now().UnixMilli()}, 0)
+	err := k.s.cfg.Store.PutIndex(ctx, store.DefinitionRunsKey(w.Sum()), store.Member{ID: k.id, Score: time.Now().UnixMilli()}, 0)
 	if err != nil {
 		return err
 	}
@@ -57,23 +57,24 @@ func (k *keeping) sure(ctx context.Context) {
 // keepDefinition makes a definition stay in the store, if this process has not done so
 // after that time. The store may have been restarted without what it had.
 func (s *RunStore) keepDefinition(ctx context.Context, w *Workflow, after time.Time) error {
+	text, sum := w.Stored()
 	s.mu.Lock()
-	at, known := s.put[w.sum]
+	at, known := s.put[sum]
 	s.mu.Unlock()
 	if known && at.After(after) {
 		return nil
 	}
 	began := time.Now()
-	_, err := s.cfg.Store.PutValue(ctx, store.DefinitionKey(w.sum), store.Value{Data: w.text}, 0)
+	_, err := s.cfg.Store.PutValue(ctx, store.DefinitionKey(sum), store.Value{Data: text}, 0)
 	if errors.Is(err, store.ErrConflict) { // it is there, and may be about to expire
-		err = s.cfg.Store.KeepValue(ctx, store.DefinitionKey(w.sum), 0)
+		err = s.cfg.Store.KeepValue(ctx, store.DefinitionKey(sum), 0)
 	}
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.defs[w.sum], s.put[w.sum] = w, began
+	s.defs[sum], s.put[sum] = w, began
 	return nil
 }
 

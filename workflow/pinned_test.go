@@ -26,7 +26,7 @@ func TestDefinitionGoesWithItsLastRun(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := memory.New(memory.Config{})
-				w, err := workflow.Read([]byte(pair))
+				w, err := workflow.Read([]byte(pair), workflow.Kinds())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -113,7 +113,7 @@ func TestDefinitionStaysForWhoBeginsMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New(memory.Config{})
-		w, err := workflow.Read([]byte(pair))
+		w, err := workflow.Read([]byte(pair), workflow.Kinds())
 		if err != nil {
 			t.Fatal(err)
 		}

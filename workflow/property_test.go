@@ -133,7 +133,7 @@ func TestRandomRuns(t *testing.T) {
 	reasons := map[stream.FinishReason]int{}
 	for i := range 400 {
 		d := randomWorkflow(r)
-		w, problems := workflow.Compile(d)
+		w, problems := workflow.Compile(d, workflow.Kinds())
 		if len(problems) > 0 {
 			t.Fatalf("%v: %s", problems, text(d))
 		}
@@ -183,7 +183,7 @@ func checkRun(t *testing.T, d workflow.Definition, kept *workflow.Kept, l *log, 
 	if o.Reason != stream.Stop {
 		return
 	}
-	w, _ := workflow.Compile(d)
+	w, _ := workflow.Compile(d, workflow.Kinds())
 	again, err := kept.Run(w)
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func FuzzExpression(f *testing.F) {
 			{ID: "a", Type: workflow.AgentNode, Agent: "a", Input: "x {{" + text + "}}", Output: []workflow.Assignment{{Field: "metadata.x", Expression: text}}},
 			{ID: "c", Type: workflow.ConditionNode, Expression: text}, {ID: "b", Type: workflow.AgentNode, Agent: "b"},
 		}, Edges: []workflow.Edge{{From: "a", To: "c"}, {From: "c", To: "b"}}}
-		w, problems := workflow.Compile(d)
+		w, problems := workflow.Compile(d, workflow.Kinds())
 		if len(problems) > 0 {
 			return
 		}
@@ -223,7 +223,7 @@ func FuzzSection(f *testing.F) {
 		list, faults, _ := read(text, "memory")
 		for _, w := range list {
 			stored, _ := w.Stored()
-			if _, err := workflow.Read(stored); err != nil {
+			if _, err := workflow.Read(stored, workflow.Kinds()); err != nil {
 				t.Errorf("what was read cannot be read again: %v\n%s", err, stored)
 			}
 			_ = w.Mermaid()

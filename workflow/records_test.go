@@ -85,7 +85,7 @@ const pair = `{"name":"pair","entry_point":"ask","max_iterations":9,"timeout":60
 // kept1 is a RunStore with a run of pair that was begun in it and waits.
 func kept1(t *testing.T, s store.Store) (*workflow.RunStore, *workflow.Workflow) {
 	t.Helper()
-	w, err := workflow.Read([]byte(pair))
+	w, err := workflow.Read([]byte(pair), workflow.Kinds())
 	if err != nil {
 		t.Fatal(err)
 	}

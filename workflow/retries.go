@@ -26,7 +26,7 @@ func (w *Workflow) blindRetries(reporting []string) (problems []Problem) {
 // blind returns the edges of a node, and of the conditions behind it, that lead to a node of
 // a tool and have looked at result.is_error, but not at result.unknown. failure says that the
 // way here has looked.
-func (n *node) blind(tool string, failure bool) (list []*edge) {
+func (n *Vertex) blind(tool string, failure bool) (list []*edge) {
 	if n.expression != nil {
 		if n.expression.unknown {
 			return nil
@@ -42,7 +42,7 @@ func (n *node) blind(tool string, failure bool) (list []*edge) {
 			looked = looked || e.condition.failure
 		}
 		switch {
-		case e.to.kind.chooses():
+		case e.to.Kind.Chooses():
 			list = append(list, e.to.blind(tool, looked)...)
 		case looked && e.to.Tool == tool:
 			list = append(list, e)

@@ -7,6 +7,7 @@ package workflow
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -29,10 +30,23 @@ type Run struct {
 	Messages []Message `json:"messages"` // append only, in the order of the ends
 	Progress Progress  `json:"progress"`
 
-	w    *Workflow
-	at   []int   // by the order of a node: its number in Ended, or -1
-	from *readAs // the record of a run that was read from a RunStore
+	w  *Workflow
+	at []int // by the order of a node: its number in Ended, or -1
+
+	// Origin is where the run was read; nil: it began in this process.
+	Origin Origin `json:"-"`
 }
+
+// Origin is what a run was read from. What keeps runs knows it again.
+type Origin interface {
+	// Orphaned says that the process which ran the run is gone.
+	Orphaned() bool
+	// TimedOut says that nobody has answered in time.
+	TimedOut()
+}
+
+// Workflow returns the definition to which the run is pinned.
+func (r *Run) Workflow() *Workflow { return r.w }
 
 // Header is what never changes of a run.
 type Header struct {
@@ -80,10 +94,10 @@ type Message struct {
 
 // Roles of a Message.
 const (
-	roleUser      = "user"
-	roleAssistant = "assistant"
-	roleTool      = "tool"
-	roleSystem    = "system"
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+	RoleTool      = "tool"
+	RoleSystem    = "system"
 )
 
 // ToolCall is a call in a Message.
@@ -119,12 +133,6 @@ type Ended struct {
 	// Unknown are the node's calls of which nobody knows what became, by server, tool and
 	// hash of the arguments.
 	Unknown []string `json:"unknown,omitempty"`
-}
-
-// Wrote is a value that a node put into a field.
-type Wrote struct {
-	Field string `json:"field"`
-	Value any    `json:"value"`
 }
 
 // Decision is what a person decided.
@@ -213,7 +221,7 @@ type Outcome struct {
 //
 // A question about calls waits until each of them is decided; one about outcomes until none
 // is left in it.
-func (o *Open) waits() bool {
+func (o *Open) Waits() bool {
 	switch {
 	case o.Asks == nil:
 		return false
@@ -252,9 +260,9 @@ type State struct {
 // h has an ID, the time and what was asked; the rest is filled in here. The entry is in the
 // frontier, and the first message is the request.
 func begin(w *Workflow, h Header) *Run {
-	h.Workflow, h.Definition = w.def.Name, w.sum
-	r := &Run{Header: h, Progress: Progress{Status: StatusRunning, Position: w.entry.ID}}
-	r.Messages = []Message{{Role: roleUser, Content: h.Asked.Input, Timestamp: h.CreatedAt}}
+	h.Workflow, h.Definition = w.Definition().Name, w.Sum()
+	r := &Run{Header: h, Progress: Progress{Status: StatusRunning, Position: w.Entry().ID}}
+	r.Messages = []Message{{Role: RoleUser, Content: h.Asked.Input, Timestamp: h.CreatedAt}}
 	r.bind(w)
 	r.open()
 	return r
@@ -265,20 +273,20 @@ func begin(w *Workflow, h Header) *Run {
 // It fills the index from nodes to Ended, which is not stored. It is called once, before
 // anything that takes a node.
 func (r *Run) bind(w *Workflow) {
-	r.w, r.at = w, make([]int, len(w.nodes))
+	r.w, r.at = w, make([]int, len(w.Nodes()))
 	for i := range r.at {
 		r.at[i] = -1
 	}
 	for i, e := range r.Ended {
-		if n := w.byID[e.Node]; n != nil {
-			r.at[n.order] = i
+		if n := w.Node(e.Node); n != nil {
+			r.at[n.Order] = i
 		}
 	}
 }
 
 // ended returns what became of a node, or nil.
-func (r *Run) ended(n *node) *Ended {
-	if i := r.at[n.order]; i >= 0 {
+func (r *Run) ended(n *Vertex) *Ended {
+	if i := r.at[n.Order]; i >= 0 {
 		return &r.Ended[i]
 	}
 	return nil
@@ -296,20 +304,19 @@ func (r *Run) find(id string) *Open {
 // open moves the nodes into the frontier to which a taken edge leads and whose other
 // edges are decided too, and skips those whose edges are all dead. It returns the ones
 // that it skipped. A single pass is enough, as edges lead upwards only.
-func (r *Run) open() (skipped []*node) {
-	for _, n := range r.w.nodes {
-		if r.at[n.order] >= 0 || r.find(n.ID) != nil {
+func (r *Run) open() (skipped []*Vertex) {
+	for _, n := range r.w.Nodes() {
+		if r.at[n.Order] >= 0 || r.find(n.ID) != nil {
 			continue
 		}
-		ready, accepted := true, n == r.w.entry
-		for _, e := range n.in {
-			from := r.ended(e.from)
-			if from == nil {
-				ready = false
-				break
+		ready, accepted := n.Decided(func(from *Vertex) (followed []int, ok bool) {
+			e := r.ended(from)
+			if e == nil {
+				return nil, false
 			}
-			accepted = accepted || slices.Contains(from.Followed, e.number)
-		}
+			return e.Followed, true
+		})
+		accepted = accepted || n == r.w.Entry()
 		switch {
 		case !ready:
 		case accepted:
@@ -320,15 +327,15 @@ func (r *Run) open() (skipped []*node) {
 		}
 	}
 	slices.SortFunc(r.Progress.Frontier, func(a, b Open) int {
-		return cmp.Compare(r.w.byID[a.Node].order, r.w.byID[b.Node].order)
+		return cmp.Compare(r.w.Node(a.Node).Order, r.w.Node(b.Node).Order)
 	})
 	return skipped
 }
 
 // append adds what became of a node and its place in the index. The node must not have
 // ended before.
-func (r *Run) append(n *node, e Ended) {
-	r.at[n.order] = len(r.Ended)
+func (r *Run) append(n *Vertex, e Ended) {
+	r.at[n.Order] = len(r.Ended)
 	r.Ended = append(r.Ended, e)
 }
 
@@ -339,6 +346,33 @@ func (r *Run) over() bool { return len(r.Progress.Frontier) == 0 }
 // parallel nodes ended.
 func (r *Run) State() State {
 	v := r.view(nil)
-	s := State{Messages: v.said(nil), NextAction: v.fields().action, CurrentAgent: v.fields().agent, RoutingKey: v.fields().routing, Metadata: v.fields().metadata}
+	s := State{Messages: v.said(nil), NextAction: v.fields().Action, CurrentAgent: v.fields().agent, RoutingKey: v.fields().Routing, Metadata: v.fields().Metadata}
 	return s
+}
+
+// As returns the run as it was at one of its checkpoints, to be shown.
+func (r *Run) As(c *Checkpoint) *Run {
+	then := &Run{Header: r.Header, Ended: r.Ended[:c.EndedCount], Messages: r.Messages[:c.MessageCount], Progress: c.Progress}
+	then.bind(r.w)
+	return then
+}
+
+// Input returns what the agent of a node is asked, as the run is now; empty if the node
+// has no agent, or its text cannot be made.
+//
+// The definition is pinned, so it is what the agent was asked in a first round; iteration
+// is 1 here.
+func (r *Run) Input(ctx context.Context, node string) string {
+	n := r.w.Node(node)
+	switch {
+	case n == nil || n.Agent == "":
+		return ""
+	case n.Input == "":
+		return r.Header.Asked.Input
+	}
+	text, err := n.FillInput(ctx, r.view(n))
+	if err != nil {
+		return ""
+	}
+	return text
 }

@@ -183,7 +183,7 @@ func headerOf(req *chat.Request) Header {
 	}
 	h := Header{ID: req.Task, CreatedAt: time.Now().UTC(), Asked: a}
 	if h.ID == "" {
-		h.ID = newUUID()
+		h.ID = NewUUID()
 	}
 	return h
 }
@@ -233,40 +233,23 @@ func Restore(w *Workflow, p *run.Paused) (*Run, error) {
 // the text of a run is not judged.
 func (r *Run) Join(w *Workflow) error {
 	switch {
-	case r.Header.Definition != w.sum:
+	case r.Header.Definition != w.Sum():
 		return fmt.Errorf("%w: the workflow is another one by now", ErrRun)
 	case len(r.Messages) == 0:
 		return fmt.Errorf("%w: it has no messages", ErrRun)
 	}
 	for _, e := range r.Ended {
-		if w.byID[e.Node] == nil || e.Result >= len(r.Messages) {
+		if w.Node(e.Node) == nil || e.Result >= len(r.Messages) {
 			return fmt.Errorf("%w: it contradicts itself", ErrRun)
 		}
 	}
 	for _, o := range r.Progress.Frontier {
-		if w.byID[o.Node] == nil || o.Attempt < 1 || o.Round < 1 {
+		if w.Node(o.Node) == nil || o.Attempt < 1 || o.Round < 1 {
 			return fmt.Errorf("%w: it contradicts itself", ErrRun)
 		}
 	}
 	r.bind(w)
 	return nil
-}
-
-// TakeOver says that the process which ran the run is gone: the nodes that may have run
-// there begin another attempt, each with what was kept last of its session.
-//
-// A node that waits for a person did not run, and stays as it is.
-func (r *Run) TakeOver(kept func(node string) *Entry) {
-	for i := range r.Progress.Frontier {
-		o := &r.Progress.Frontier[i]
-		if o.waits() {
-			continue
-		}
-		if e := kept(o.Node); e != nil {
-			o.Entry, o.Round = e, e.Round
-		}
-		o.Attempt++
-	}
 }
 
 // askAgain makes questions about calls whose tools have changed ones about the tools as they
@@ -278,7 +261,7 @@ func (r *Run) askAgain(ctx context.Context, changed []string, tools Tools) {
 	set := tools.Tools(ctx)
 	for i := range r.Progress.Frontier {
 		o := &r.Progress.Frontier[i]
-		if !o.waits() {
+		if !o.Waits() {
 			continue
 		}
 		q := *o.Asks // the one that was read stays as it is kept
@@ -289,7 +272,7 @@ func (r *Run) askAgain(ctx context.Context, changed []string, tools Tools) {
 			if spec := set.Lookup(c.Tool); spec != nil && slices.Contains(changed, c.ID) {
 				c.Fingerprint, c.Spec = spec.Fingerprint(), spec
 				if q.Key == asked { // it is another question
-					q.Key = newUUID()
+					q.Key = NewUUID()
 				}
 			}
 		}
@@ -318,7 +301,7 @@ func (r *Run) decideOne(d chat.Decision) bool {
 	for i := range r.Progress.Frontier {
 		o := &r.Progress.Frontier[i]
 		switch {
-		case !o.waits():
+		case !o.Waits():
 		case o.Asks.Kind == chat.AskOutcome:
 			if o.found(d) {
 				return true
@@ -374,13 +357,13 @@ func (o *Open) found(d chat.Decision) bool {
 // A call of unknown outcome counts as not carried out, which the model learns in words: to
 // repeat it could do harm. A question with a later end stays open.
 func (r *Run) TimeOut(now time.Time) {
-	if r.from != nil {
-		r.from.orphaned, r.from.late = false, true
+	if r.Origin != nil {
+		r.Origin.TimedOut()
 	}
 	for i := range r.Progress.Frontier {
 		o := &r.Progress.Frontier[i]
 		switch {
-		case !o.waits() || o.Asks.Expires.After(now):
+		case !o.Waits() || o.Asks.Expires.After(now):
 		case o.Asks.Kind == chat.AskOutcome:
 			for _, c := range slices.Clone(o.Asks.Calls) {
 				o.found(chat.Decision{CallID: c.ID, Action: chat.Reject})

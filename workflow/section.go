@@ -27,12 +27,13 @@ import (
 var schema string
 
 // Section is the section workflows of the configuration file. It reads from c, which is
-// whole by then, whether there is a store and which MCP servers there are.
-func Section(list *[]*Workflow, c *config.Config) file.Section {
-	types := strings.Replace(schema, `"enum": []`, `"enum": [`+kindNames()+`]`, 1)
+// whole by then, whether there is a store and which MCP servers there are; a node is of one of
+// the kinds.
+func Section(list *[]*Workflow, c *config.Config, kinds []Kind) file.Section {
+	types := strings.Replace(schema, `"enum": []`, `"enum": [`+kindNames(kinds)+`]`, 1)
 	return file.Section{Name: "workflows", Schema: types, Read: func(all *file.Node) {
 		for n := range all.Members() {
-			r := reader{at: n, cfg: c, def: Definition{MaxIterations: defaultIterations, Timeout: defaultTimeout}}
+			r := reader{at: n, cfg: c, kinds: kinds, def: Definition{MaxIterations: defaultIterations, Timeout: defaultTimeout}}
 			if w := r.read(); w != nil {
 				*list = append(*list, w)
 			}
@@ -44,9 +45,10 @@ func Section(list *[]*Workflow, c *config.Config) file.Section {
 //
 // at is the workflow's own object; cfg is what other sections have said.
 type reader struct {
-	at  *file.Node
-	cfg *config.Config
-	def Definition
+	at    *file.Node
+	cfg   *config.Config
+	kinds []Kind
+	def   Definition
 }
 
 // read returns nil if the workflow has a fault.
@@ -67,7 +69,7 @@ func (r *reader) read() *Workflow {
 	if n.Section("agents").Has(n.Name()) {
 		n.FaultKey("is the name of an agent: a workflow needs another one")
 	}
-	w, problems := Compile(*d)
+	w, problems := Compile(*d, r.kinds)
 	if w != nil {
 		problems = w.blindRetries(config.Of[tool.Reporting](r.cfg))
 	}
@@ -141,19 +143,41 @@ func (r *reader) node(at *file.Node) {
 		return
 	}
 	n := Node{Type: NodeType(name)}
-	kind := kindOf(n.Type)
-	keys := append(kind.keys(), "type", "output")
+	kind := kindOf(r.kinds, n.Type)
+	keys := append(kind.Keys(), "type", "output")
 	for k := range at.Members() {
 		if k.Sound() && !slices.Contains(keys, k.Name()) {
 			k.FaultKey("is not a key of a node of type " + name)
 		}
 	}
-	kind.read(r, at, &n)
+	kind.Default(&n)
+	r.values(at, &n, keys)
 	at.Decode(&n)
-	least, most := kind.bounds()
+	least, most := kind.Bounds()
 	at.Get("timeout").Duration(&n.Timeout, least, most)
 	n.Repeat = r.repeat(at.Get("repeat"))
 	r.def.Nodes = append(r.def.Nodes, n)
+}
+
+// values reads what the tags of Node do not say how to read, and checks what only the file
+// knows. Keys that the node must not have are left alone.
+func (r *reader) values(at *file.Node, n *Node, keys []string) {
+	if slices.Contains(keys, "agent") {
+		r.agent(at, "agent")
+	}
+	if slices.Contains(keys, "tool") {
+		r.tool(at.Get("tool"))
+	}
+	if slices.Contains(keys, "arguments") {
+		for a := range at.Get("arguments").Members() {
+			n.Arguments = append(n.Arguments, argument(a))
+		}
+	}
+	if s := at.Get("schema"); s != nil && s.Sound() && slices.Contains(keys, "schema") {
+		if _, _, err := tool.Compile(s.JSON(), tool.Room); err != nil {
+			s.Fault("is no JSON Schema of an object that can be used")
+		}
+	}
 }
 
 // argument reads one argument of a tool: a text is an expression, anything else stands for
@@ -282,7 +306,7 @@ func (r *reader) people() {
 		c.FaultKey(needsStore)
 	}
 	for n := range r.at.Get("nodes").Members() {
-		if name, _ := n.Get("type").Text(); NodeType(name).asks() {
+		if name, _ := n.Get("type").Text(); kindOf(r.kinds, NodeType(name)).Asks() {
 			n.Get("type").Fault(needsStore)
 		}
 	}

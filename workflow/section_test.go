@@ -37,7 +37,7 @@ func readWith(content string, cfg *config.Config) (list []*workflow.Workflow, fa
 	any := `{"type":"object"}`
 	table := file.Table{
 		{Name: "mcpServers", Schema: any}, {Name: "agents", Schema: any},
-		workflow.Section(&list, cfg),
+		workflow.Section(&list, cfg, workflow.Kinds()),
 	}
 	r := table.Read("f", []byte(head+content), config.Sources{Lookup: func(name string) (string, bool) { return "secret)", name == "SECRET" }})
 	for _, f := range r.Faults {
@@ -110,14 +110,14 @@ func TestPatternsAloneBecomeNodes(t *testing.T) {
 func TestStoredDefinitionIsReadBack(t *testing.T) {
 	t.Parallel()
 	text, sum := mustRead(t, refund).Stored()
-	again, err := workflow.Read(text)
+	again, err := workflow.Read(text, workflow.Kinds())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text2, sum2 := again.Stored(); string(text2) != string(text) || sum2 != sum {
 		t.Errorf("got %s, want %s", text2, text)
 	}
-	if _, err := workflow.Read([]byte(`{"nodes":[{"id":"a","type":"agent"}],"entry_point":"a"}`)); err == nil {
+	if _, err := workflow.Read([]byte(`{"nodes":[{"id":"a","type":"agent"}],"entry_point":"a"}`), workflow.Kinds()); err == nil {
 		t.Error("a definition without an agent is read")
 	}
 }

@@ -90,33 +90,13 @@ func (r *ShownRun) Checkpoint(ctx context.Context, sequence int) (*ShownCheckpoi
 	if c.EndedCount > len(r.run.Ended) || c.MessageCount > len(r.run.Messages) {
 		return nil, fmt.Errorf("%w: it lacks what checkpoint %d counts", ErrRun, sequence)
 	}
-	then := &Run{Header: r.run.Header, Ended: r.run.Ended[:c.EndedCount], Messages: r.run.Messages[:c.MessageCount], Progress: c.Progress}
-	then.bind(r.run.w)
+	then := r.run.As(c)
 	shown := &ShownCheckpoint{
 		ID: c.ID, TaskID: c.TaskID, State: then.State(), Position: c.Position, Sequence: c.Sequence, CreatedAt: c.CreatedAt,
 		AwaitingHuman: c.AwaitingHuman, Status: c.Status, Frontier: []ShownOpen{},
 	}
 	for _, o := range c.Progress.Frontier {
-		shown.Frontier = append(shown.Frontier, ShownOpen{o.Node, then.inputOf(ctx, r.run.w.byID[o.Node]), o.Attempt, o.Round})
+		shown.Frontier = append(shown.Frontier, ShownOpen{o.Node, then.Input(ctx, o.Node), o.Attempt, o.Round})
 	}
 	return shown, nil
-}
-
-// inputOf returns what the agent of a node is asked, as the run is now; empty if the node
-// has no agent, or its text cannot be made.
-//
-// The definition is pinned, so it is what the agent was asked in a first round; iteration
-// is 1 here.
-func (r *Run) inputOf(ctx context.Context, n *node) string {
-	switch {
-	case n == nil || n.Agent == "":
-		return ""
-	case n.input == nil:
-		return r.Header.Asked.Input
-	}
-	text, err := n.input.fill(ctx, r.view(n))
-	if err != nil {
-		return ""
-	}
-	return text
 }

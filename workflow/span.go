@@ -20,7 +20,7 @@ import (
 // waits for days has one span for each stream, each of which links to the one before: a
 // span that lasts for days would be exported at its end only.
 func (r *Runner) span(ctx context.Context, run *Run) (context.Context, trace.Span) {
-	name := r.cfg.Workflow.def.Name
+	name := r.cfg.Workflow.Definition().Name
 	next, span := trace.Start(ctx, trace.Internal, trace.InvokeWorkflow, name)
 	if span.Name() == "" { // there is no request, or no telemetry
 		if under, root := trace.Root(ctx, r.cfg.Tracer, trace.InvokeWorkflow, name); root.On() {
@@ -55,7 +55,7 @@ func (x *execution) endSpan(span trace.Span, err error) {
 }
 
 // nodeSpan begins the span of an attempt of a node.
-func nodeSpan(ctx context.Context, n *node, o *Open) (context.Context, trace.Span) {
+func nodeSpan(ctx context.Context, n *Vertex, o *Open) (context.Context, trace.Span) {
 	ctx, span := trace.Start(ctx, trace.Internal, "node", n.ID)
 	span.String("sluice.node.type", string(n.Type))
 	span.Int("sluice.node.attempt", o.Attempt)

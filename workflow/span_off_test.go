@@ -9,8 +9,11 @@ import (
 
 // Where nobody keeps spans, a run allocates nothing for them and keeps no name of one.
 func TestSpansOff(t *testing.T) {
-	w := &Workflow{def: Definition{Name: "w"}}
-	n := &node{Node: Node{ID: "a", Type: AgentNode, Agent: "writer"}}
+	w, problems := Compile(Definition{Name: "w", Nodes: []Node{{ID: "a", Type: AgentNode, Agent: "writer"}}}, Kinds())
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	n := w.Node("a")
 	r, run, ctx := New(Config{Workflow: w}), new(Run), t.Context()
 	x := &execution{runner: r, w: w, state: run}
 	k := &worker{x: x, n: n}

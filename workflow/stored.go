@@ -26,6 +26,7 @@ import (
 	"sluice/fault"
 	"sluice/run"
 	"sluice/store"
+	"sluice/stream"
 	"sluice/telemetry/metrics"
 	"sluice/tool"
 )
@@ -163,6 +164,30 @@ type readAs struct {
 	before   int    // how many nodes had ended when the run's last turn began
 }
 
+// Orphaned implements Origin.
+func (at *readAs) Orphaned() bool { return at.orphaned }
+
+// TimedOut implements Origin.
+func (at *readAs) TimedOut() { at.orphaned, at.late = false, true }
+
+// TakeOver prepares a run that was read from the store, so that this process can continue it
+// for a dead one. emitted are the events of the run's turn, as the log has them; nil:
+// there is no log. It returns the events that the log lacks.
+//
+// run must come from Load.
+func (s *RunStore) TakeOver(run *Run, emitted []stream.Event) []stream.Event {
+	at := run.Origin.(*readAs)
+	at.orphaned = true
+	return run.TakeOver(func(node string) *Entry { return at.record.Journal[node] }, emitted, at.before)
+}
+
+// Unseen says that of the last turn of a run, which must come from Load, nothing was sent but
+// the start: no node has begun since the run did, or since people were asked.
+func (s *RunStore) Unseen(run *Run) bool {
+	at := run.Origin.(*readAs)
+	return at.last == CheckpointResumed || at.record.Checkpoints <= 1 || run.Progress.Status == StatusWaiting
+}
+
 // read returns the record of a run with its version. Its error wraps store.ErrNotFound,
 // store.ErrDamaged, run.ErrVersion or store.ErrUnavailable. A record of an older schema is read
 // as it is.
@@ -191,7 +216,7 @@ func (s *RunStore) Load(ctx context.Context, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{Header: at.record.Header, Progress: at.record.Progress, from: &at}
+	run := &Run{Header: at.record.Header, Progress: at.record.Progress, Origin: &at}
 	list, ended, err := s.checkpoints(ctx, id, &at.record)
 	run.Ended = ended
 	for _, c := range list {
@@ -211,9 +236,6 @@ func (s *RunStore) Load(ctx context.Context, id string) (*Run, error) {
 	}
 	return run, run.Join(w)
 }
-
-// Workflow returns the definition to which the run is pinned.
-func (r *Run) Workflow() *Workflow { return r.w }
 
 // checkpoints returns the checkpoints that count, and what became of the nodes.
 //
@@ -275,7 +297,7 @@ func (s *RunStore) Definition(ctx context.Context, sum string) (*Workflow, error
 	if err != nil {
 		return nil, err
 	}
-	if w, err = Read(v.Data); err == nil && w.sum != sum {
+	if w, err = Read(v.Data, Kinds()); err == nil && w.Sum() != sum {
 		err = ErrRun
 	}
 	if err != nil {
@@ -295,28 +317,29 @@ func (s *RunStore) Definition(ctx context.Context, sum string) (*Workflow, error
 // likely brings down each process that takes it.
 func (s *RunStore) Records(ctx context.Context, state *Run) (Records, error) {
 	k := &keeping{s: s, id: state.Header.ID}
-	if state.from == nil {
-		if err := k.pin(ctx, state.w); err != nil {
+	at, read := state.Origin.(*readAs)
+	if !read {
+		if err := k.pin(ctx, state.Workflow()); err != nil {
 			return nil, storeFault(err)
 		}
-		k.record = storedRun{Schema: run.Version, Epoch: 1, Header: state.Header, Lives: []life{{Epoch: 1, Claim: newUUID()}}}
+		k.record = storedRun{Schema: run.Version, Epoch: 1, Header: state.Header, Lives: []life{{Epoch: 1, Claim: NewUUID()}}}
 		return k, nil
 	}
-	k.record, k.version = state.from.record, state.from.version
+	k.record, k.version = at.record, at.version
 	k.record.Intents, k.record.Journal = maps.Clone(k.record.Intents), maps.Clone(k.record.Journal)
 	why := "decided"
 	switch {
-	case state.from.orphaned:
+	case at.orphaned:
 		why = "taken_over"
-		k.pinned = pinned{state.w, time.Now()} // who began it may have died before it was sure
-	case state.from.late:
+		k.pinned = pinned{state.Workflow(), time.Now()} // who began it may have died before it was sure
+	case at.late:
 		why = "wait_over"
 	}
 	err := k.change(ctx, func(r *storedRun) {
 		r.Epoch++
-		r.Lives = append(slices.Clone(r.Lives), life{r.Epoch, r.Checkpoints, newUUID()})
-		if r.Schema, r.Claims = run.Version, 0; state.from.orphaned {
-			r.Claims = state.from.record.Claims + 1
+		r.Lives = append(slices.Clone(r.Lives), life{r.Epoch, r.Checkpoints, NewUUID()})
+		if r.Schema, r.Claims = run.Version, 0; at.orphaned {
+			r.Claims = at.record.Claims + 1
 		}
 		s.known(k.id).into(r)
 	})
@@ -454,7 +477,7 @@ func (k *keeping) push(ctx context.Context, items []store.Pushed, ttl time.Durat
 // items are what a checkpoint adds to the lists of its run, in the order in which they must
 // be written.
 func (k *keeping) items(c *Checkpoint) (items []store.Pushed, err error) {
-	if len(c.Messages) > 0 || c.Progress.over() {
+	if len(c.Messages) > 0 || over(&c.Progress) {
 		data, err := json.Marshal(storedMessages{k.record.Epoch, c.Sequence, c.Messages})
 		if err != nil {
 			return nil, err
@@ -482,7 +505,7 @@ func (k *keeping) Save(ctx context.Context, c *Checkpoint) error {
 	}
 	began := time.Now()
 	ttl := time.Duration(0)
-	if c.Progress.over() {
+	if over(&c.Progress) {
 		ttl = k.s.cfg.TTL
 		k.sure(ctx)
 	}
@@ -516,7 +539,7 @@ func (k *keeping) Save(ctx context.Context, c *Checkpoint) error {
 }
 
 // over says whether a run has ended.
-func (p *Progress) over() bool { return p.Status == StatusCompleted || p.Status == StatusFailed }
+func over(p *Progress) bool { return p.Status == StatusCompleted || p.Status == StatusFailed }
 
 // closed says whether a node has ended: it is not open any more.
 func (r *storedRun) closed(node string) bool {
@@ -525,7 +548,7 @@ func (r *storedRun) closed(node string) bool {
 
 // keeps says whether the frontier has where the session of a node is, that waits.
 func (r *storedRun) keeps(node string) bool {
-	return slices.ContainsFunc(r.Progress.Frontier, func(o Open) bool { return o.Node == node && o.Entry != nil && o.waits() })
+	return slices.ContainsFunc(r.Progress.Frontier, func(o Open) bool { return o.Node == node && o.Entry != nil && o.Waits() })
 }
 
 // Wait implements Records.
@@ -552,8 +575,7 @@ func (k *keeping) Wait(ctx context.Context, p *Progress) error {
 		return k.failed
 	}
 	if room := k.s.cfg.Room; room != nil {
-		req := k.record.Header.Asked.request()
-		if err := room(ctx, &req); err != nil {
+		if err := room(ctx, (&Run{Header: k.record.Header}).Request()); err != nil {
 			return err
 		}
 	}

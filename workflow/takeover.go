@@ -18,43 +18,44 @@ import (
 	"sluice/stream"
 )
 
-// TakeOver prepares a run that was read from the store, so that this process can continue it
-// for a dead one. emitted are the events of the run's turn, as the log has them; nil:
-// there is no log. It returns the events that the log lacks: the ends of attempts that
-// were cut, and of nodes whose end was never sent.
+// TakeOver says that the process which ran the run is gone: the nodes that may have run
+// there begin another attempt, each with what was kept last of its session. A node that waits
+// for a person did not run, and stays as it is.
 //
-// run must come from Load. An attempt of which no event was sent keeps its number, since a
-// client never saw it.
-func (s *RunStore) TakeOver(run *Run, emitted []stream.Event) []stream.Event {
-	run.from.orphaned = true
-	before := make([]int, len(run.Progress.Frontier))
-	for i, o := range run.Progress.Frontier {
-		before[i] = o.Attempt
+// emitted are the events of the run's last turn, as its log has them; nil: there is no log.
+// before is how many nodes had ended when that turn began. TakeOver returns the events that
+// the log lacks: the ends of attempts that were cut, and of nodes whose end was never sent. An
+// attempt of which no event was sent keeps its number, since a client never saw it.
+func (r *Run) TakeOver(kept func(node string) *Entry, emitted []stream.Event, before int) []stream.Event {
+	attempts := make([]int, len(r.Progress.Frontier))
+	for i := range r.Progress.Frontier {
+		o := &r.Progress.Frontier[i]
+		attempts[i] = o.Attempt
+		if o.Waits() {
+			continue
+		}
+		if e := kept(o.Node); e != nil {
+			o.Entry, o.Round = e, e.Round
+		}
+		o.Attempt++
 	}
-	run.TakeOver(func(node string) *Entry { return run.from.record.Journal[node] })
 	if emitted == nil {
 		return nil
 	}
-	t := runTrace{nodes: map[string]*nodeTrace{}, before: run.from.before}
+	t := runTrace{nodes: map[string]*nodeTrace{}, before: before}
 	for _, ev := range emitted {
 		t.observe(ev)
 	}
-	for i := range run.Progress.Frontier { // an attempt that was never reported is the same one
-		o := &run.Progress.Frontier[i]
+	for i := range r.Progress.Frontier { // an attempt that was never reported is the same one
+		o := &r.Progress.Frontier[i]
 		if n := t.nodes[o.Node]; n == nil || n.attempt == 0 {
-			o.Attempt = before[i]
-		} else if !o.waits() {
+			o.Attempt = attempts[i]
+		} else if !o.Waits() {
 			o.Attempt = n.attempt + 1
 		}
 	}
-	t.catchUp(run)
+	t.catchUp(r)
 	return t.lacks
-}
-
-// Unseen says that of the run's last turn nothing was sent but the start:
-// no node has begun since the run did, or since people were asked.
-func (r *Run) Unseen() bool {
-	return r.from.last == CheckpointResumed || r.from.record.Checkpoints <= 1 || r.Progress.Status == StatusWaiting
 }
 
 // runTrace is what a log says of a run.
@@ -104,7 +105,7 @@ func (t *runTrace) observe(ev stream.Event) {
 
 // add adds a node's event to what is missing, and returns it so that the caller can complete it.
 // Attempts count from 1.
-func (t *runTrace) add(n *node, attempt int, status stream.NodeStatus) *stream.NodeRun {
+func (t *runTrace) add(n *Vertex, attempt int, status stream.NodeStatus) *stream.NodeRun {
 	ev := &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: max(attempt, 1)}
 	t.lacks = append(t.lacks, ev)
 	return ev
@@ -117,10 +118,10 @@ func (t *runTrace) add(n *node, attempt int, status stream.NodeStatus) *stream.N
 // how it began is no longer known.
 func (t *runTrace) catchUp(run *Run) {
 	p := &run.Progress
-	for _, n := range run.w.nodes {
+	for _, n := range run.w.Nodes() {
 		said, o, e := t.of(n.ID), run.find(n.ID), run.ended(n)
 		switch {
-		case e != nil && run.at[n.order] < t.before: // of an earlier turn, whose log is whole
+		case e != nil && run.at[n.Order] < t.before: // of an earlier turn, whose log is whole
 		case e != nil && e.Outcome == outcomeSkipped:
 			if !said.skipped {
 				t.add(n, 1, stream.NodeSkipped)
@@ -128,7 +129,7 @@ func (t *runTrace) catchUp(run *Run) {
 		case e != nil:
 			t.ended(run, n, e, said)
 		case o == nil:
-		case o.waits():
+		case o.Waits():
 			if said.attempt < o.Attempt {
 				t.add(n, o.Attempt, stream.NodeStarted)
 				said.open = true
@@ -150,9 +151,9 @@ func (t *runTrace) catchUp(run *Run) {
 //
 // The rest is added only if what was sent is the beginning of what was stored. Otherwise the
 // text came from another attempt and stays as it was sent.
-func (t *runTrace) ended(run *Run, n *node, e *Ended, said *nodeTrace) {
+func (t *runTrace) ended(run *Run, n *Vertex, e *Ended, said *nodeTrace) {
 	p := &run.Progress
-	if head := said.text.String(); n.speaks && head != "" {
+	if head := said.text.String(); n.Speaks && head != "" {
 		if whole := run.textOf(n); len(whole) > len(head) && strings.HasPrefix(whole, head) {
 			ev := &stream.Delta{Text: whole[len(head):]}
 			ev.NodeID, ev.AgentID = n.ID, n.Agent
@@ -160,7 +161,7 @@ func (t *runTrace) ended(run *Run, n *node, e *Ended, said *nodeTrace) {
 			t.observe(ev)
 		}
 		p.markSent(n.ID)
-	} else if n.speaks && !t.plain {
+	} else if n.Speaks && !t.plain {
 		p.unmarkSent(n.ID)
 	}
 	if said.attempt == 0 {
@@ -198,10 +199,10 @@ func (p *Progress) unmarkSent(node string) {
 }
 
 // textOf returns what a node that has ended adds to the answer.
-func (r *Run) textOf(n *node) string {
+func (r *Run) textOf(n *Vertex) string {
 	var b strings.Builder
 	for _, m := range r.Messages {
-		if n.says(&m) {
+		if says(n, &m) {
 			b.WriteString(m.Content)
 		}
 	}

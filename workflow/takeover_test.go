@@ -16,7 +16,7 @@ func TestTakeOverEmitsWhatTheLogLacks(t *testing.T) {
 	t.Parallel()
 	const text = `{"name":"p","entry_point":"first","max_iterations":9,"timeout":60000000000,` +
 		`"nodes":[{"id":"first","type":"tool","tool":"s/echo"},{"id":"last","type":"tool","tool":"s/echo"}],"edges":[{"from":"first","to":"last"}]}`
-	w, err := Read([]byte(text))
+	w, err := Read([]byte(text), Kinds())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,15 +53,14 @@ func TestTakeOverEmitsWhatTheLogLacks(t *testing.T) {
 		"all was told":       {whole, nil, 0, append(first[:3:3], run("last", stream.NodeStarted, 1), says("last", "the whole text"), run("last", stream.NodeCompleted, 1)), "", 0},
 	} {
 		r := &Run{
-			Header: Header{ID: "task_1", Definition: w.sum}, Ended: tt.ended, Progress: Progress{Status: StatusRunning, Frontier: append([]Open(nil), tt.open...)},
-			Messages: []Message{{Role: roleUser, Content: "go"}, {Role: roleTool, Node: "first", Content: "1"}, {Role: roleTool, Node: "last", Content: "the whole text"}},
-			from:     &readAs{before: tt.before},
+			Header: Header{ID: "task_1", Definition: w.Sum()}, Ended: tt.ended, Progress: Progress{Status: StatusRunning, Frontier: append([]Open(nil), tt.open...)},
+			Messages: []Message{{Role: RoleUser, Content: "go"}, {Role: RoleTool, Node: "first", Content: "1"}, {Role: RoleTool, Node: "last", Content: "the whole text"}},
 		}
 		if err := r.Join(w); err != nil {
 			t.Fatal(name, err)
 		}
 		var got []string
-		for _, ev := range new(RunStore).TakeOver(r, tt.emitted) {
+		for _, ev := range r.TakeOver(func(string) *Entry { return nil }, tt.emitted, tt.before) {
 			switch e := ev.(type) {
 			case *stream.NodeRun:
 				got = append(got, strings.TrimSpace(fmt.Sprint(e.NodeID, " ", e.Status, " ", e.Attempt, " ", e.ErrorType)))
@@ -78,44 +77,22 @@ func TestTakeOverEmitsWhatTheLogLacks(t *testing.T) {
 	}
 }
 
-// Only before the first node, or behind an answer, nothing can have been reported.
-func TestUnseen(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		status, last string
-		checkpoints  int
-		want         bool
-	}{
-		"it has just begun":      {StatusRunning, CheckpointCreated, 1, true},
-		"a node has ended":       {StatusRunning, CheckpointCreated, 2, false},
-		"it was just gone on":    {StatusRunning, CheckpointResumed, 7, true},
-		"somebody is asked":      {StatusWaiting, CheckpointCreated, 7, true},
-		"nodes have ended since": {StatusRunning, CheckpointCreated, 8, false},
-	} {
-		r := &Run{Progress: Progress{Status: tt.status}, from: &readAs{last: tt.last}}
-		r.from.record.Checkpoints = tt.checkpoints
-		if got := r.Unseen(); got != tt.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
 // A node that ended while another one spoke is reported when the run continues, without the
 // steps in which it has called tools and said nothing: an empty delta breaks the grammar.
 func TestSilentStepsAreNotReported(t *testing.T) {
 	t.Parallel()
 	w, err := Read([]byte(`{"name":"p","entry_point":"go","max_iterations":9,"timeout":60000000000,"nodes":[{"id":"go","type":"tool","tool":"s/echo"},` +
-		`{"id":"a","type":"agent","agent":"a"},{"id":"b","type":"agent","agent":"b"}],"edges":[{"from":"go","to":"a"},{"from":"go","to":"b"}]}`))
+		`{"id":"a","type":"agent","agent":"a"},{"id":"b","type":"agent","agent":"b"}],"edges":[{"from":"go","to":"a"},{"from":"go","to":"b"}]}`), Kinds())
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &Run{
-		Header: Header{ID: "task_1", Definition: w.sum},
+		Header: Header{ID: "task_1", Definition: w.Sum()},
 		Ended: []Ended{{Node: "go", Outcome: outcomeCompleted, Followed: []int{0, 1}, Result: 1},
 			{Node: "b", Outcome: outcomeCompleted, Result: 4}},
 		Progress: Progress{Status: StatusRunning, Frontier: []Open{{Node: "a", Attempt: 1, Round: 1}}},
-		Messages: []Message{{Role: roleUser, Content: "go"}, {Role: roleTool, Node: "go", Content: "1"},
-			{Role: roleAssistant, Node: "b", ToolCalls: []ToolCall{{ID: "c"}}}, {Role: roleTool, Node: "b", Content: "r"}, {Role: roleAssistant, Node: "b", Content: "B."}},
+		Messages: []Message{{Role: RoleUser, Content: "go"}, {Role: RoleTool, Node: "go", Content: "1"},
+			{Role: RoleAssistant, Node: "b", ToolCalls: []ToolCall{{ID: "c"}}}, {Role: RoleTool, Node: "b", Content: "r"}, {Role: RoleAssistant, Node: "b", Content: "B."}},
 	}
 	if err := r.Join(w); err != nil {
 		t.Fatal(err)
@@ -123,7 +100,7 @@ func TestSilentStepsAreNotReported(t *testing.T) {
 	runner := &Runner{cfg: Config{Workflow: w}}
 	x := newExecution(t.Context(), runner, new(chat.Request), r, nil)
 	defer x.stop(nil)
-	if got := x.voice.Lines[x.voice.line[w.byID["b"]]].Pending; len(got) != 1 || got[0] != "B." {
+	if got := x.voice.Lines[x.voice.line[w.Node("b")]].Pending; len(got) != 1 || got[0] != "B." {
 		t.Errorf("%q wait to be told", got)
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"cel.dev/cel-go/cel"
 )
 
 // template is a text with expressions in {{ }}. What is filled in is never read as a
@@ -91,7 +89,7 @@ func quoted(text string) int {
 // fill returns the text with the values in it: texts as they are, the rest as JSON.
 //
 // The error is an *expressionError, for a text longer than maxState as well.
-func (t *template) fill(ctx context.Context, v cel.Activation) (string, error) {
+func (t *template) fill(ctx context.Context, v View) (string, error) {
 	if len(t.exprs) == 0 {
 		return t.texts[0], nil
 	}
@@ -102,8 +100,8 @@ func (t *template) fill(ctx context.Context, v cel.Activation) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		b.WriteString(textOf(value))
-		if b.Len() > maxState {
+		b.WriteString(Text(value))
+		if b.Len() > MaxText {
 			return "", &expressionError{e.source, errors.New("the text is longer than 1 MiB")}
 		}
 	}
@@ -112,7 +110,7 @@ func (t *template) fill(ctx context.Context, v cel.Activation) (string, error) {
 }
 
 // textOf writes a value as a person reads it.
-func textOf(value any) string {
+func Text(value any) string {
 	if s, ok := value.(string); ok {
 		return s
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/config/file"
 	"sluice/fault"
 	"sluice/stream"
 	"sluice/tool"
@@ -24,37 +23,19 @@ const ToolNode NodeType = "tool"
 
 const defaultToolTimeout = 300 * time.Second
 
-type toolKind struct{ plain }
+type toolKind struct{ Plain }
 
-func (toolKind) name() NodeType { return ToolNode }
-func (toolKind) keys() []string { return []string{"repeat", "speak", "timeout", "tool", "arguments"} }
-func (toolKind) results() bool  { return true }
+func (toolKind) Name() NodeType            { return ToolNode }
+func (toolKind) Keys() []string            { return []string{"repeat", "speak", "timeout", "tool", "arguments"} }
+func (toolKind) Default(n *Node)           { n.Timeout = defaultToolTimeout }
+func (toolKind) Check(n *Vertex) []Problem { return Require(n, "tool", n.Tool) }
+func (toolKind) Results() bool             { return true }
 
-func (toolKind) read(r *reader, at *file.Node, n *Node) {
-	n.Timeout = defaultToolTimeout
-	r.tool(at.Get("tool"))
-	for a := range at.Get("arguments").Members() {
-		n.Arguments = append(n.Arguments, argument(a))
-	}
-}
-
-func (toolKind) check(c *compiler, n *node) { c.require(n, "tool", n.Tool) }
-
-func (toolKind) compile(c *compiler, n *node) {
-	for _, a := range n.Arguments {
-		var e *expression
-		if a.Value == nil {
-			e = c.expression(at(n, "arguments", a.Name), a.Expression, false)
-		}
-		n.arguments = append(n.arguments, e)
-	}
-}
-
-func (toolKind) begin(x *execution, n *node, o *Open, alone bool) {
+func (toolKind) begin(x *execution, n *Vertex, o *Open, alone bool) {
 	x.work(n, o, alone, (*worker).tool)
 }
 
-func (toolKind) draw(n *Node) (left, label, right string) { return "[[", escaped(n.Tool), "]]" }
+func (toolKind) Draw(n *Node) (left, label, right string) { return "[[", n.Tool, "]]" }
 
 // tool makes one round of a tool node: one call, or those of its fallbacks in its place.
 //
@@ -197,19 +178,14 @@ func (k *worker) arguments() (jsontext.Value, error) {
 	object := map[string]any{}
 	v := k.before()
 	for i, a := range k.n.Arguments {
-		e := k.n.arguments[i]
-		if e == nil {
-			object[a.Name] = json.RawMessage(a.Value)
-			continue
-		}
-		value, err := e.eval(k.ctx, v)
+		value, err := k.n.Argument(k.ctx, v, i)
 		if err != nil {
-			return nil, k.end(inNode(k.n, err))
+			return nil, k.end(err)
 		}
 		object[a.Name] = value
 	}
 	text, err := json.Marshal(object)
-	if err == nil && len(text) > maxState {
+	if err == nil && len(text) > MaxText {
 		return nil, k.end(limit("The arguments of a tool are longer than 1 MiB"))
 	}
 	return text, err

@@ -49,7 +49,7 @@ func (t *Transcript) Add(role, text string, calls ...ToolCall) {
 }
 
 // AddTask begins with what the agent is asked.
-func (t *Transcript) AddTask(text string) { t.Add(roleUser, text) }
+func (t *Transcript) AddTask(text string) { t.Add(RoleUser, text) }
 
 // Note takes an event of the agent's own; only text and calls count.
 func (t *Transcript) Note(ev stream.Event) {
@@ -66,11 +66,11 @@ func (t *Transcript) Leave(q *chat.Question, of run.Owner) {
 func (t *Transcript) Seal() {
 	calls, text := t.step.Calls, t.step.Text()
 	if len(calls) > 0 || strings.TrimSpace(text) != "" {
-		t.Add(roleAssistant, text, toolCalls(calls)...)
+		t.Add(RoleAssistant, text, ToolCalls(calls)...)
 	}
 	for _, c := range calls {
 		result, _ := chat.Truncate(c.Result, maxSaid)
-		t.Add(roleTool, result)
+		t.Add(RoleTool, result)
 	}
 	t.step = stream.Fold{}
 }

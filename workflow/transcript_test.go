@@ -67,13 +67,13 @@ func TestTranscript(t *testing.T) {
 func TestTranscriptIsBounded(t *testing.T) {
 	t.Parallel()
 	var tr Transcript
-	tr.Add(roleUser, strings.Repeat("x", maxTranscript-100))
-	tr.Add(roleAssistant, strings.Repeat("y", 200), ToolCall{ID: "a"})
-	tr.Add(roleTool, "short")
+	tr.Add(RoleUser, strings.Repeat("x", maxTranscript-100))
+	tr.Add(RoleAssistant, strings.Repeat("y", 200), ToolCall{ID: "a"})
+	tr.Add(RoleTool, "short")
 	if m := tr.Messages; len(m) != 3 || m[1].Content != notKept || len(m[1].ToolCalls) != 1 || m[2].Content != "short" {
 		t.Errorf("%.80q, %.80q", m[1].Content, m[2].Content)
 	}
-	if tr.Add(roleAssistant, "", ToolCall{ID: "b", Arguments: make([]byte, 200)}); tr.Messages[3].Content != notKept {
+	if tr.Add(RoleAssistant, "", ToolCall{ID: "b", Arguments: make([]byte, 200)}); tr.Messages[3].Content != notKept {
 		t.Error("arguments count for nothing")
 	}
 }

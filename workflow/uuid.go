@@ -8,7 +8,7 @@ import (
 )
 
 // newUUID returns a random UUID (version 4).
-func newUUID() string {
+func NewUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	return uuid(b)

@@ -2,21 +2,18 @@ package workflow
 
 import (
 	"encoding/json"
-	"maps"
 	"strings"
-
-	"cel.dev/cel-go/cel"
 )
 
 // view is a run as one node sees it: what its ancestors have said and written, in the
-// graph's order. So parallel branches change nothing of one another. It is a
-// cel.Activation whose variables are made when they are asked for; one goroutine uses it.
+// graph's order. So parallel branches change nothing of one another. Variables are made when
+// they are asked for; one goroutine uses it.
 //
 // It holds until the run changes: what was computed is kept. Code that changes own sets
 // known to nil.
 type view struct {
 	run   *Run
-	n     *node     // nil: all nodes are seen
+	n     *Vertex   // nil: all nodes are seen
 	own   *Ended    // what the node has come to itself; nil: nothing yet
 	added []Message // by the node itself
 	round int
@@ -30,17 +27,15 @@ type view struct {
 }
 
 // fields are the fields of the State.
-//
-// The zero value is that of a run in which no node has written.
 type fields struct {
-	action, agent, routing string
-	metadata               map[string]any
+	Fields
+	agent string
 }
 
-func (r *Run) view(n *node) *view { return &view{run: r, n: n, round: 1} }
+func (r *Run) view(n *Vertex) *view { return &view{run: r, n: n, round: 1} }
 
 // decided is view for a node that a person has decided: it sees what they wrote.
-func (r *Run) decided(n *node, d *Decision) *view {
+func (r *Run) decided(n *Vertex, d *Decision) *view {
 	v := r.view(n)
 	if d != nil {
 		out := d.outcome(n)
@@ -56,9 +51,9 @@ func (r *Run) decided(n *node, d *Decision) *view {
 //
 // The order does not depend on when nodes ended. Of two that wrote a field the later in the
 // graph wins; Compile refuses pairs for which that would be by chance.
-func (v *view) seen(f func(n *node, e *Ended)) {
-	for _, n := range v.run.w.nodes {
-		if v.n != nil && !v.n.above.has(n.order) {
+func (v *view) seen(f func(n *Vertex, e *Ended)) {
+	for _, n := range v.run.w.Nodes() {
+		if v.n != nil && !v.n.DependsOn(n) {
 			continue
 		}
 		if e := v.run.ended(n); e != nil {
@@ -75,63 +70,45 @@ func (v *view) fields() *fields {
 	if v.known != nil {
 		return v.known
 	}
-	k := &fields{metadata: map[string]any{}}
-	v.seen(func(n *node, e *Ended) {
+	k := &fields{Fields: Fields{Metadata: map[string]any{}}}
+	v.seen(func(n *Vertex, e *Ended) {
 		if n.Agent != "" && e.Outcome != outcomeSkipped {
 			k.agent = n.Agent
 		}
 		for _, w := range e.Wrote {
-			k.write(w)
+			k.Write(w)
 		}
 	})
 	v.known = k
 	return k
 }
 
-// write applies one assignment. metadata replaces the whole object, metadata.KEY one
-// member. The object is copied, since the value belongs to the run.
-func (k *fields) write(w Wrote) {
-	switch w.Field {
-	case fieldRouting:
-		k.routing, _ = w.Value.(string)
-	case fieldAction:
-		k.action, _ = w.Value.(string)
-	case fieldMetadata:
-		object, _ := w.Value.(map[string]any)
-		if k.metadata = maps.Clone(object); k.metadata == nil {
-			k.metadata = map[string]any{}
-		}
-	default:
-		k.metadata[strings.TrimPrefix(w.Field, metadataPrefix)] = w.Value
-	}
-}
-
 // said returns the messages that are seen, that of the request first. keep, if it is not
 // nil, says of which nodes.
 //
 // Messages of one node stay in their order.
-func (v *view) said(keep func(*node) bool) (list []Message) {
-	of := make([][]Message, len(v.run.w.nodes))
+func (v *view) said(keep func(*Vertex) bool) (list []Message) {
+	of := make([][]Message, len(v.run.w.Nodes()))
 	for _, m := range v.run.Messages {
 		if m.Node == "" {
 			list = append(list, m)
 			continue
 		}
-		if n := v.run.w.byID[m.Node]; n != nil {
-			of[n.order] = append(of[n.order], m)
+		if n := v.run.w.Node(m.Node); n != nil {
+			of[n.Order] = append(of[n.Order], m)
 		}
 	}
-	v.seen(func(n *node, _ *Ended) {
+	v.seen(func(n *Vertex, _ *Ended) {
 		if keep == nil || keep(n) {
-			list = append(list, of[n.order]...)
+			list = append(list, of[n.Order]...)
 		}
 	})
 	return append(list, v.added...)
 }
 
-// ResolveName implements cel.Activation.
+// ResolveName implements graph.View.
 //
-// The names are those of newEnv. A value is made at most once for a view.
+// A value is made at most once for a view.
 func (v *view) ResolveName(name string) (any, bool) {
 	switch name {
 	case "input":
@@ -146,13 +123,13 @@ func (v *view) ResolveName(name string) (any, bool) {
 		}
 		return v.messages, true
 	case "routing_key":
-		return v.fields().routing, true
+		return v.fields().Routing, true
 	case "next_action":
-		return v.fields().action, true
+		return v.fields().Action, true
 	case "current_agent":
 		return v.fields().agent, true
 	case "metadata":
-		return v.fields().metadata, true
+		return v.fields().Metadata, true
 	case "iteration":
 		return v.round, true
 	case "result":
@@ -168,9 +145,6 @@ func (v *view) ResolveName(name string) (any, bool) {
 	return nil, false
 }
 
-// Parent implements cel.Activation.
-func (v *view) Parent() cel.Activation { return nil }
-
 // latest finds the last result, judgement and decision that are seen.
 //
 // They may be of three different nodes. What there is none of stays an empty object, on
@@ -181,12 +155,12 @@ func (v *view) latest() {
 	}
 	v.result, v.critic, v.decision = map[string]any{}, map[string]any{}, map[string]any{}
 	var last *Ended
-	v.seen(func(_ *node, e *Ended) {
+	v.seen(func(_ *Vertex, e *Ended) {
 		if e.Result >= 0 {
 			last = e
 		}
 		if e.Critic != nil {
-			v.critic = map[string]any{"text": textOf(e.Critic), "json": e.Critic}
+			v.critic = map[string]any{"text": Text(e.Critic), "json": e.Critic}
 		}
 		if d := e.Decision; d != nil {
 			v.decision = map[string]any{"action": d.Action, "message": d.Message, "input": map[string]any{}}

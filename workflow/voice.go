@@ -14,8 +14,8 @@ import (
 type voice struct {
 	run.Voice
 	x     *execution
-	nodes []*node // that speak, one for each line
-	line  map[*node]int
+	nodes []*Vertex // that speak, one for each line
+	line  map[*Vertex]int
 	draft stream.InnerDelta // reused for each event
 }
 
@@ -23,17 +23,17 @@ type voice struct {
 // texts of nodes that had ended without being reported wait to be reported first.
 func (v *voice) init(x *execution) {
 	p := &x.state.Progress
-	v.x, v.line, v.Voice = x, map[*node]int{}, run.Voice{Out: &x.out, Natural: true}
+	v.x, v.line, v.Voice = x, map[*Vertex]int{}, run.Voice{Out: &x.out, Natural: true}
 	v.Said = run.Join{Length: p.Long, Block: p.Block, Tail: []byte(p.Tail)}
 	v.Begun = func(line int) { p.Sent = append(p.Sent, v.nodes[line].ID) }
-	for _, n := range x.w.nodes {
-		if !n.speaks {
+	for _, n := range x.w.Nodes() {
+		if !n.Speaks {
 			continue
 		}
 		line := run.Line{Who: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}}
 		if e := x.state.ended(n); e != nil && e.Result >= 0 && !slices.Contains(p.Sent, n.ID) {
 			for _, m := range x.state.Messages {
-				if n.says(&m) && m.Content != "" {
+				if says(n, &m) && m.Content != "" {
 					line.Pending = append(line.Pending, m.Content)
 				}
 			}

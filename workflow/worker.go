@@ -28,7 +28,7 @@ import (
 type worker struct {
 	run.Branch
 	x       *execution
-	n       *node
+	n       *Vertex
 	open    Open
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -74,12 +74,12 @@ func (*rejection) Error() string { return "a person has not allowed the call" }
 // The run's lists are shared and only ever grow, so the worker may read the part that it
 // was given. The index at changes in place and is copied. The caller calls finish when the
 // worker has ended.
-func newWorker(x *execution, n *node, o Open) *worker {
+func newWorker(x *execution, n *Vertex, o Open) *worker {
 	state := x.state
 	k := &worker{x: x, n: n, open: o, began: time.Now(), round: o.Round,
 		seen: &Run{Header: state.Header, Ended: state.Ended, Messages: state.Messages, w: state.w, at: slices.Clone(state.at)}}
 	k.Branch = run.Branch{
-		Owner: k, Who: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}, Max: maxState, Long: limit("A text of the workflow is longer than 1 MiB"),
+		Owner: k, Who: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}, Max: MaxText, Long: limit("A text of the workflow is longer than 1 MiB"),
 	}
 	var ctx context.Context
 	ctx, k.span = nodeSpan(x.ctx, n, &o)
@@ -120,7 +120,7 @@ func (k *worker) work() (out *outcome, err error) {
 			return k.outcome(), nil
 		}
 		k.round++
-		if k.x.count.Add(1) > int64(k.x.w.def.MaxIterations) {
+		if k.x.count.Add(1) > int64(k.x.w.Definition().MaxIterations) {
 			return nil, k.end(tooMany())
 		}
 	}
@@ -166,7 +166,7 @@ func (k *worker) once() (again bool, err error) {
 	r := k.n.Repeat
 	live := k.isLast()
 	k.text, k.Size, k.Stopped, k.messages, k.critic, k.draft = nil, 0, nil, nil, nil, 0
-	if r != nil && (!live || !k.n.speaks) {
+	if r != nil && (!live || !k.n.Speaks) {
 		k.draft = k.round
 	}
 	err = k.perform(k)
@@ -186,7 +186,7 @@ func (k *worker) once() (again bool, err error) {
 		k.last = text
 		return true, nil
 	}
-	if k.draft > 0 && k.n.speaks {
+	if k.draft > 0 && k.n.Speaks {
 		k.draft = 0
 		return false, k.post(nil, text)
 	}
@@ -201,9 +201,9 @@ func (k *worker) good(draft string) (bool, error) {
 			return false, err
 		}
 	}
-	done, err := k.n.until.test(k.ctx, k.view())
+	done, err := k.n.Enough(k.ctx, k.view())
 	if err != nil {
-		return false, k.end(inNode(k.n, err))
+		return false, k.end(err)
 	}
 	return done, nil
 }
@@ -255,7 +255,7 @@ func (k *worker) post(ev stream.Event, text string) error {
 	if ev == nil && text == "" {
 		return nil
 	}
-	it := run.Item[*worker]{Of: k, Event: ev, Text: text, Inner: k.draft > 0 || !k.n.speaks}
+	it := run.Item[*worker]{Of: k, Event: ev, Text: text, Inner: k.draft > 0 || !k.n.Speaks}
 	if k.queue != nil {
 		return k.queue.Put(k.ctx, it)
 	}
@@ -304,7 +304,7 @@ func (k *worker) CallID(own string, _ bool) string { return run.CallID(k.callPre
 // callPrefix is n3-, n3r2- or n3r2a2-: the node's order, its round and its attempt, each
 // left out while it is 1.
 func (k *worker) callPrefix() string {
-	p := "n" + strconv.Itoa(k.n.order)
+	p := "n" + strconv.Itoa(k.n.Order)
 	if k.round > 1 {
 		p += "r" + strconv.Itoa(k.round)
 	}
@@ -320,15 +320,15 @@ func (k *worker) seal() {
 	if len(k.calls) == 0 {
 		return
 	}
-	k.add(Message{Role: roleAssistant, Content: k.unsealed(), ToolCalls: toolCalls(k.calls)})
+	k.add(Message{Role: RoleAssistant, Content: k.unsealed(), ToolCalls: ToolCalls(k.calls)})
 	for _, c := range k.calls {
-		k.add(Message{Role: roleTool, Content: c.Result})
+		k.add(Message{Role: RoleTool, Content: c.Result})
 	}
 	k.calls = nil
 }
 
 // toolCalls returns the calls of a step as messages have them.
-func toolCalls(calls stream.Calls) (list []ToolCall) {
+func ToolCalls(calls stream.Calls) (list []ToolCall) {
 	for _, c := range calls {
 		list = append(list, ToolCall{c.ID, c.Server, c.Tool, c.Arguments})
 	}
@@ -346,12 +346,12 @@ func (k *worker) unsealed() string {
 //
 // The result of a tool is the last message. There is one by then.
 func (k *worker) whole() string {
-	if k.n.kind.results() {
+	if k.n.Kind.Results() {
 		return k.messages[len(k.messages)-1].Content
 	}
 	var b strings.Builder
 	for _, m := range k.messages {
-		if m.Role == roleAssistant {
+		if m.Role == RoleAssistant {
 			b.WriteString(m.Content)
 		}
 	}

@@ -106,7 +106,7 @@ func ourRow(b *testing.B, in store.Store, journal bool) row {
 			d.Edges = append(d.Edges, workflow.Edge{From: "n" + strconv.Itoa(i-1), To: "n" + strconv.Itoa(i)})
 		}
 	}
-	w, problems := workflow.Compile(d)
+	w, problems := workflow.Compile(d, workflow.Kinds())
 	if len(problems) > 0 {
 		b.Fatal(problems)
 	}

@@ -42,7 +42,7 @@ func chainOf(tb testing.TB, n int) *workflow.Workflow {
 		}
 	}
 	w, err := workflow.Read([]byte(`{"name":"chain","entry_point":"n0","max_iterations":1000,"timeout":600000000000,"nodes":[` +
-		strings.Join(nodes, ",") + `],"edges":[` + strings.Join(edges, ",") + `]}`))
+		strings.Join(nodes, ",") + `],"edges":[` + strings.Join(edges, ",") + `]}`), workflow.Kinds())
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func ran(t *testing.T, n int, text string) Records {
 	var flows []*workflow.Workflow
 	var set config.Config
 	config.Bind[store.Config](&set).At.Kind = store.Memory
-	got := file.Table{workflow.Section(&flows, &set)}.Read("f",
+	got := file.Table{workflow.Section(&flows, &set, workflow.Kinds())}.Read("f",
 		fmt.Appendf(nil, "workflows: {flow: {nodes: {%s}, edges: [%s]}}", strings.Join(nodes, ", "), strings.Join(edges, ", ")),
 		config.Sources{Lookup: func(string) (string, bool) { return "", false }})
 	if len(got.Faults) > 0 {

@@ -190,7 +190,7 @@ func CannotGoOn(err error) error {
 	return &fault.Error{Type: fault.WorkflowRecovery, Message: "The workflow cannot go on: what it needs is gone", Err: err}
 }
 
-// openRun is a run to be continued here. The Run has TimeOut and Unseen of task.Run.
+// openRun is a run to be continued here. The Run has TimeOut of task.Run.
 type openRun struct {
 	*workflow.Run
 	runs    *Runs
@@ -204,6 +204,9 @@ func (o *openRun) TakeOver(emitted []stream.Event) []stream.Event {
 	o.emitted = append(emitted, lacks...)
 	return lacks
 }
+
+// Unseen implements task.Run.
+func (o *openRun) Unseen() bool { return o.runs.Unseen(o.Run) }
 
 // Frame implements task.Run.
 func (o *openRun) Frame(ctx context.Context, id, turn string) (*stream.Frame, *chat.Request) {

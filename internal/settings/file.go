@@ -120,7 +120,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 		task.RetentionSection(&f.Retention),
 		a2aSection(&f.A2A),
 		conversation.Section(&f.Memory, stored),
-		workflow.Section(&f.Workflows, c),
+		workflow.Section(&f.Workflows, c, workflow.Kinds()),
 	}
 }
 
