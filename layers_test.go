@@ -75,7 +75,9 @@ func layers() []layer {
 		{"agent/delegate", parts, []string{"agent", "run", "tool", "chat", "stream", "fault", "telemetry", "task/record"}, "agents as tools of agents; of the file and of stores it knows what it declares"},
 		{"agent", parts, []string{"run", "tool", "chat", "stream", "fault", "config", "redact", "telemetry", "internal/stack"}, "it declares the Model and the Tools that it needs, and knows none"},
 		{"router", parts, []string{"run", "tool", "chat", "stream", "fault", "config", "telemetry", "redact", "internal/check"}, "it runs runners, and knows neither agents nor models"},
-		{"workflow", parts, []string{"run", "tool", "chat", "stream", "fault", "config", "telemetry", "store"}, "it runs graphs, and knows neither agents nor tools nor who stores its records"},
+		{"workflow/graph", parts, []string{"tool", "fault", "config", "store"}, "it reads and checks graphs, and knows neither a run nor how a node is carried out"},
+		{"workflow/engine", parts, []string{"run", "tool", "chat", "stream", "fault", "telemetry", "workflow/graph"}, "it runs graphs, and knows neither agents nor tools nor who stores its records"},
+		{"workflow/records", parts, []string{"run", "tool", "chat", "stream", "fault", "telemetry", "store", "workflow/graph", "workflow/engine"}, "it stores what a run says of itself, and knows not what nodes do"},
 		{"approval", parts, []string{"run", "tool", "chat", "stream", "fault", "config", "telemetry", "store"}, "it asks people for any runner, and knows none"},
 		{"quality/check", words, []string{"redact", "internal/markdown"}, "pure rules for texts; it knows neither turns nor models"},
 		{"quality/style", words, []string{"config"}, "the voice of answers; it knows neither models nor channels"},
@@ -105,23 +107,23 @@ func layers() []layer {
 		{"internal/process", house, []string{"chat", "fault", "redact", "internal/conns"}, "the care for a process, whatever it serves"},
 		{"internal/wording", house, []string{"quality/channel", "chat", "quality/deliver", "quality", "quality/style", "stream"}, "what gives quality the packages that it may not import"},
 		{"internal/roster", house, []string{"agent/remote", "breaker", "chat", "config", "fault", "telemetry", "router", "store", "store/memory"}, "who is in a team, for what answers"},
-		{"internal/records", house, []string{"approval", "chat", "dialect/a2a", "fault", "run", "store", "stream", "task", "telemetry", "workflow"}, "the runs and turns of a store, for what continues, shows or removes them"},
+		{"internal/records", house, []string{"approval", "chat", "dialect/a2a", "fault", "store", "stream", "task", "telemetry", "workflow/engine", "workflow/records"}, "the runs and turns of a store, for what continues, shows or removes them"},
 		{"internal/providers", house, []string{"breaker", "chat", "config", "model", "model/anthropic", "model/gemini", "model/openai", "quality", "router", "sim/geminisim", "sim/offline", "task/record", "telemetry"}, "wiring: the models of a configuration, for all that ask them"},
 		{"internal/settings", house, []string{
-			"agent", "agent/remote", "approval", "config", "handlers", "internal/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow",
+			"agent", "agent/remote", "approval", "config", "handlers", "internal/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",
 		}, "wiring: the tables of all that can be configured"},
 		{"internal/operate", house, []string{
-			"chat", "config", "internal/providers", "internal/records", "internal/settings", "mcpclient/servers", "model", "quality/style", "redact", "router", "store", "store/engines", "store/memory", "stream", "task", "task/record", "task/recording", "telemetry", "tool", "workflow",
+			"chat", "config", "internal/providers", "internal/records", "internal/settings", "mcpclient/servers", "model", "quality/style", "redact", "router", "store", "store/engines", "store/memory", "stream", "task", "task/record", "task/recording", "telemetry", "tool", "workflow/graph", "workflow/records",
 		}, "wiring: commands that need parts; it knows no gateway"},
 		{"internal/gateway/gatewaytest", house, []string{"sim/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway/wholetest", house, []string{
 			"agent", "breaker", "chat", "config", "fault", "internal/gateway", "internal/gateway/gatewaytest", "internal/process", "internal/providers", "internal/settings", "internal/testnet", "mcpclient", "mcpclient/servers", "model", "router", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "store/memory", "store/redis", "store/sqlite", "stream", "task", "telemetry",
 		}, "wiring: a whole gateway for the tests of any package"},
 		{"internal/gateway", house, []string{
-			"agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow",
+			"agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow/engine", "workflow/graph", "workflow/records",
 		}, "wiring: the gateway itself"},
 		{"cmd", house, []string{
-			"clients/ask", "clients/doctor", "clients/loadtest", "clients/terminal", "config", "internal/gateway", "internal/operate", "internal/process", "internal/providers", "internal/settings", "quality/channel", "quality/style", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "stream", "task", "task/recording", "workflow",
+			"clients/ask", "clients/doctor", "clients/loadtest", "clients/terminal", "config", "internal/gateway", "internal/operate", "internal/process", "internal/providers", "internal/settings", "quality/channel", "quality/style", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "stream", "task", "task/recording", "workflow/graph",
 		}, "wiring: main, signals and commands; nobody imports it"},
 
 		{"sim/home", parts, nil, "servers of their own, which could live elsewhere"},

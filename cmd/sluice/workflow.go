@@ -10,7 +10,7 @@ import (
 
 	"sluice/clients/ask"
 	"sluice/internal/settings"
-	"sluice/workflow"
+	"sluice/workflow/graph"
 )
 
 // workflow checks, draws or runs workflows of the configuration file.
@@ -82,7 +82,7 @@ func (p program) workflowGraph(args []string) int {
 // workflowOf returns the workflow that is named.
 //
 // false: there is none of that name, and what could be named was printed.
-func (p program) workflowOf(f settings.File, args []string) (*workflow.Workflow, bool) {
+func (p program) workflowOf(f settings.File, args []string) (*graph.Workflow, bool) {
 	var names []string
 	for _, w := range f.Workflows {
 		if len(args) > 0 && w.Definition().Name == args[0] {

@@ -16,7 +16,7 @@ import (
 	"sluice/handlers"
 	"sluice/model"
 	"sluice/stream"
-	"sluice/workflow"
+	"sluice/workflow/engine"
 )
 
 // answerer is something that answers: the built-in agent, the team, or a workflow, and
@@ -35,7 +35,7 @@ type answerer struct {
 
 	// goingOn returns the answerer that continues with a workflow's run in place of beginning
 	// one; before are the events of its turn, which another process has emitted.
-	goingOn func(run *workflow.Run, before []stream.Event) *answerer
+	goingOn func(run *engine.Run, before []stream.Event) *answerer
 	before  []stream.Event
 
 	memory *state // nil: nothing is remembered

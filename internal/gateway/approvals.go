@@ -23,7 +23,7 @@ import (
 	"sluice/run"
 	"sluice/stream"
 	"sluice/tool"
-	"sluice/workflow"
+	"sluice/workflow/engine"
 )
 
 // openApprovals makes what asks people, if anybody is to be asked.
@@ -125,7 +125,7 @@ func readable(p *run.Paused) error {
 	case chat.PausedTeam:
 		return router.Readable(p, readable)
 	case chat.PausedWorkflow:
-		_, err := workflow.ReadHeader(p)
+		_, err := engine.ReadHeader(p)
 		return err
 	}
 	return fmt.Errorf("nobody knows how to go on with the state of %q", p.Kind)

@@ -5,7 +5,7 @@ import (
 
 	"sluice/agent/delegate"
 	"sluice/router"
-	"sluice/workflow"
+	"sluice/workflow/records"
 )
 
 // delegates returns what lets agents of a file call others; nil if none does. durable: what
@@ -17,12 +17,12 @@ func (g *Gateway) delegates(team []router.AgentSpec, timeout time.Duration, dura
 		cfg.Agents = append(cfg.Agents, delegate.Spec{ID: a.ID, Name: a.Name, Description: a.Description, Timeout: a.Timeout, Delegates: a.Delegates})
 	}
 	if g.state != nil {
-		cfg.Records = sessionRecords{&workflow.SessionRecords{Sessions: g.state.runs.Sessions, Durable: durable}}
+		cfg.Records = sessionRecords{&records.SessionRecords{Sessions: g.state.runs.Sessions, Durable: durable}}
 	}
 	return delegate.New(cfg)
 }
 
 // sessionRecords are records of sessions as delegates need them.
-type sessionRecords struct{ *workflow.SessionRecords }
+type sessionRecords struct{ *records.SessionRecords }
 
 func (r sessionRecords) Record(task string) delegate.Record { return r.SessionRecords.Record(task) }

@@ -18,7 +18,8 @@ import (
 	"sluice/internal/operate"
 	"sluice/internal/providers"
 	"sluice/internal/settings"
-	"sluice/workflow"
+	"sluice/workflow/engine"
+	"sluice/workflow/records"
 )
 
 // A run is exported while its gateway runs: when it waits for a person, and again when it is
@@ -46,10 +47,10 @@ func TestExportIsReadBack(t *testing.T) {
 		Task string `json:"task_id"`
 	}
 	wholetest.DataOf(t, body, "start", &start)
-	sessions := &workflow.Sessions{Store: f.Store()}
-	if err := sessions.Put(t.Context(), &workflow.SubAgentSession{
+	sessions := &records.Sessions{Store: f.Store()}
+	if err := sessions.Put(t.Context(), &records.SubAgentSession{
 		SessionID: "6f1c9a52-7b1e-4c1f-9b53-0d4bd9a6b8a1", ParentTaskID: start.Task, AgentName: "writer", TaskDescription: "write",
-		MessageHistory: []workflow.Message{{Role: "user", Content: "write", Timestamp: time.Now()}}, Status: workflow.SessionCompleted, CreatedAt: time.Now(),
+		MessageHistory: []engine.Message{{Role: "user", Content: "write", Timestamp: time.Now()}}, Status: records.SessionCompleted, CreatedAt: time.Now(),
 	}, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 	"sluice/internal/records"
 	"sluice/router"
 	"sluice/stream"
-	"sluice/workflow"
+	"sluice/workflow/engine"
+	"sluice/workflow/graph"
 )
 
 // A run is pinned to its definition and to the settings of its agents: what a file says
@@ -32,7 +33,7 @@ type pinnedAgents struct {
 //
 // The pinned text is part of the workflow's SHA-256: a file with another prompt is another
 // definition.
-func pin(w *workflow.Workflow, team []router.AgentSpec, timeout time.Duration) (*workflow.Workflow, error) {
+func pin(w *graph.Workflow, team []router.AgentSpec, timeout time.Duration) (*graph.Workflow, error) {
 	named := w.Agents()
 	for i := 0; i < len(named); i++ { // grows with what the agents may call
 		for _, a := range team {
@@ -80,7 +81,7 @@ func (g *Gateway) newWorkAgents(team []router.AgentSpec, timeout time.Duration) 
 //
 // The error wraps workflow.ErrGone. Agents of an old definition are made for each run that
 // needs them; such runs are few.
-func (g *Gateway) flowOf(w *workflow.Workflow) (*answerer, error) {
+func (g *Gateway) flowOf(w *graph.Workflow) (*answerer, error) {
 	r := g.registry.Load()
 	_, sum := w.Stored()
 	if f := r.flows.byName[w.Definition().Name]; f != nil && f.sum == sum {
@@ -95,14 +96,14 @@ func (g *Gateway) flowOf(w *workflow.Workflow) (*answerer, error) {
 
 // agentsOf makes the agents to which a definition is pinned; those of the file, if it is
 // pinned to none.
-func (g *Gateway) agentsOf(w *workflow.Workflow, r *registry) (*workAgents, error) {
+func (g *Gateway) agentsOf(w *graph.Workflow, r *registry) (*workAgents, error) {
 	text := w.Definition().Agents
 	if text == nil {
 		return r.flows.agents, nil
 	}
 	var p pinnedAgents
 	if err := json.Unmarshal(text, &p); err != nil {
-		return nil, fmt.Errorf("agents of a definition: %w: %w", workflow.ErrGone, err)
+		return nil, fmt.Errorf("agents of a definition: %w: %w", engine.ErrGone, err)
 	}
 	return g.newWorkAgents(p.Agents, p.Timeout), nil
 }
@@ -127,7 +128,7 @@ func (g *Gateway) flowFor(id string) (*answerer, error) {
 //
 // The registry is that of now: checks and memory follow the file, and the run its
 // definition.
-func (g *Gateway) goOn(r *workflow.Run, req *chat.Request, emitted []stream.Event) (*stream.Frame, error) {
+func (g *Gateway) goOn(r *engine.Run, req *chat.Request, emitted []stream.Event) (*stream.Frame, error) {
 	flow, err := g.flowOf(r.Workflow())
 	if err != nil {
 		return nil, err

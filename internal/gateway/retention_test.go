@@ -14,7 +14,7 @@ import (
 	"sluice/internal/settings"
 	"sluice/store"
 	"sluice/task"
-	"sluice/workflow"
+	flow "sluice/workflow/records"
 )
 
 // Nothing is left of a run whose time is over but the logs of its turns, which end by
@@ -46,8 +46,8 @@ retention: {default_days: 7, by_task: {debug: 3}}
 	}
 	short, long, kept := begin(`{"input":"hi","workflow":"short"}`), begin(`{"input":"hi","workflow":"long"}`), begin(`{"input":"hi","workflow":"short","retention_days":30}`)
 	st := f.Store()
-	sessions := &workflow.Sessions{Store: st}
-	if err := sessions.Put(t.Context(), &workflow.SubAgentSession{SessionID: "6f1c9a52-7b1e-4c1f-9b53-0d4bd9a6b8a1", ParentTaskID: short}, 0); err != nil {
+	sessions := &flow.Sessions{Store: st}
+	if err := sessions.Put(t.Context(), &flow.SubAgentSession{SessionID: "6f1c9a52-7b1e-4c1f-9b53-0d4bd9a6b8a1", ParentTaskID: short}, 0); err != nil {
 		t.Fatal(err)
 	}
 	left := func(id string) (n int) {

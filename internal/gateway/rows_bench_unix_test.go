@@ -21,7 +21,9 @@ import (
 	"sluice/store/sqlite"
 	"sluice/stream"
 	"sluice/tool"
-	"sluice/workflow"
+	"sluice/workflow/engine"
+	"sluice/workflow/graph"
+	"sluice/workflow/records"
 )
 
 const (
@@ -98,21 +100,21 @@ func rowsInFile(b *testing.B) store.Store {
 func ourRow(b *testing.B, in store.Store, journal bool) row {
 	b.Helper()
 	b.Cleanup(func() { _ = in.Close() })
-	d := workflow.Definition{Name: "row", Entry: "n0", MaxIterations: 50, Timeout: time.Hour}
+	d := graph.Definition{Name: "row", Entry: "n0", MaxIterations: 50, Timeout: time.Hour}
 	for i := range rowNodes {
-		d.Nodes = append(d.Nodes, workflow.Node{ID: "n" + strconv.Itoa(i), Type: workflow.ToolNode, Tool: "s/echo",
-			Arguments: []workflow.Argument{{Name: "text", Expression: "input"}}})
+		d.Nodes = append(d.Nodes, graph.Node{ID: "n" + strconv.Itoa(i), Type: engine.ToolNode, Tool: "s/echo",
+			Arguments: []graph.Argument{{Name: "text", Expression: "input"}}})
 		if i > 0 {
-			d.Edges = append(d.Edges, workflow.Edge{From: "n" + strconv.Itoa(i-1), To: "n" + strconv.Itoa(i)})
+			d.Edges = append(d.Edges, graph.Edge{From: "n" + strconv.Itoa(i-1), To: "n" + strconv.Itoa(i)})
 		}
 	}
-	w, problems := workflow.Compile(d, workflow.Kinds())
+	w, problems := graph.Compile(d, engine.Kinds())
 	if len(problems) > 0 {
 		b.Fatal(problems)
 	}
-	kept := workflow.NewRunStore(workflow.RunStoreConfig{Store: in, Wait: time.Hour})
+	kept := records.NewRunStore(records.RunStoreConfig{Store: in, Wait: time.Hour})
 	calls := rowTool{readOnly: !journal}
-	r, made := workflow.New(workflow.Config{Workflow: w, Tools: &calls, Records: kept.Records}), 0
+	r, made := engine.New(engine.Config{Workflow: w, Tools: &calls, Records: kept.Records}), 0
 	return func(runs int) time.Duration {
 		began := wholetest.SpentCPU(b)
 		for range runs {

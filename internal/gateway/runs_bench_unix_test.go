@@ -28,11 +28,13 @@ import (
 	"sluice/store/sqlite"
 	"sluice/stream"
 	"sluice/tool"
-	"sluice/workflow"
+	"sluice/workflow/engine"
+	"sluice/workflow/graph"
+	"sluice/workflow/records"
 )
 
 // chainOf is a workflow of tool nodes in a row, each of which calls s/echo.
-func chainOf(tb testing.TB, n int) *workflow.Workflow {
+func chainOf(tb testing.TB, n int) *graph.Workflow {
 	tb.Helper()
 	var nodes, edges []string
 	for i := range n {
@@ -41,8 +43,8 @@ func chainOf(tb testing.TB, n int) *workflow.Workflow {
 			edges = append(edges, fmt.Sprintf(`{"from":"n%d","to":"n%d"}`, i-1, i))
 		}
 	}
-	w, err := workflow.Read([]byte(`{"name":"chain","entry_point":"n0","max_iterations":1000,"timeout":600000000000,"nodes":[` +
-		strings.Join(nodes, ",") + `],"edges":[` + strings.Join(edges, ",") + `]}`), workflow.Kinds())
+	w, err := graph.Read([]byte(`{"name":"chain","entry_point":"n0","max_iterations":1000,"timeout":600000000000,"nodes":[`+
+		strings.Join(nodes, ",")+`],"edges":[`+strings.Join(edges, ",")+`]}`), engine.Kinds())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -111,8 +113,8 @@ func BenchmarkNodeToNode(b *testing.B) {
 	for name, in := range benchStores(b) {
 		b.Run(name, func(b *testing.B) {
 			g, w := new(gaps), chainOf(b, 100)
-			rs := workflow.NewRunStore(workflow.RunStoreConfig{Store: in, Wait: time.Hour})
-			r := workflow.New(workflow.Config{Workflow: w, Tools: timed{echoing{"ok"}, g}, Records: rs.Records})
+			rs := records.NewRunStore(records.RunStoreConfig{Store: in, Wait: time.Hour})
+			r := engine.New(engine.Config{Workflow: w, Tools: timed{echoing{"ok"}, g}, Records: rs.Records})
 			n := 0
 			for b.Loop() {
 				n++
@@ -142,8 +144,8 @@ func BenchmarkStoredBytes(b *testing.B) {
 	w, text := chainOf(b, 100), strings.Repeat("x", size)
 	for b.Loop() {
 		in := &weighed{Store: memory.New(memory.Config{})}
-		rs := workflow.NewRunStore(workflow.RunStoreConfig{Store: in, Wait: time.Hour})
-		r := workflow.New(workflow.Config{Workflow: w, Tools: echoing{text}, Records: rs.Records})
+		rs := records.NewRunStore(records.RunStoreConfig{Store: in, Wait: time.Hour})
+		r := engine.New(engine.Config{Workflow: w, Tools: echoing{text}, Records: rs.Records})
 		if _, err := r.Run(b.Context(), &chat.Request{Input: "x", Task: "task_1"}, new(gaps)); err != nil {
 			b.Fatal(err)
 		}

@@ -27,7 +27,8 @@ import (
 	"sluice/stream"
 	"sluice/task/record"
 	"sluice/tool"
-	"sluice/workflow"
+	"sluice/workflow/engine"
+	"sluice/workflow/graph"
 )
 
 // workflows are those of one reading of the configuration file.
@@ -41,7 +42,7 @@ type workflows struct {
 //
 // Agents are made even without workflows where runs can wait: a run of an earlier file may
 // continue with them.
-func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpec, timeout time.Duration) workflows {
+func (g *Gateway) newWorkflows(list []*graph.Workflow, team []router.AgentSpec, timeout time.Duration) workflows {
 	flows := workflows{byName: map[string]*answerer{}}
 	if len(list) == 0 && !g.mayWait() {
 		return flows
@@ -59,10 +60,10 @@ func (g *Gateway) newWorkflows(list []*workflow.Workflow, team []router.AgentSpe
 }
 
 // newFlow makes an answerer of a workflow and its agents.
-func (g *Gateway) newFlow(w *workflow.Workflow, agents *workAgents) *answerer {
+func (g *Gateway) newFlow(w *graph.Workflow, agents *workAgents) *answerer {
 	runner := g.flowRunner(w, agents)
 	f := g.sharing(agents.delegates, g.waiting, runner.Run)
-	f.goingOn = func(run *workflow.Run, before []stream.Event) *answerer {
+	f.goingOn = func(run *engine.Run, before []stream.Event) *answerer {
 		return g.sharing(agents.delegates, g.waiting, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 			return runner.Continue(ctx, req, run, sink)
 		}, before...)
@@ -74,12 +75,12 @@ func (g *Gateway) newFlow(w *workflow.Workflow, agents *workAgents) *answerer {
 }
 
 // flowRunner makes the Runner. Without a store nothing keeps its runs.
-func (g *Gateway) flowRunner(w *workflow.Workflow, agents *workAgents) *workflow.Runner {
-	cfg := workflow.Config{Workflow: w, Agents: agents, Tools: workTools{g.toolsOf(toolsOfNodes, g.tools), g}, Asker: agents, Hold: g.hold(), Metrics: g.metrics, Tracer: g.tracer(), ReportLost: g.reportsUnknown}
+func (g *Gateway) flowRunner(w *graph.Workflow, agents *workAgents) *engine.Runner {
+	cfg := engine.Config{Workflow: w, Agents: agents, Tools: workTools{g.toolsOf(toolsOfNodes, g.tools), g}, Asker: agents, Hold: g.hold(), Metrics: g.metrics, Tracer: g.tracer(), ReportLost: g.reportsUnknown}
 	if g.state != nil {
 		cfg.Records, cfg.Load, cfg.Enter = g.state.runs.Records, g.state.runs.Load, g.state.runs.Enter
 	}
-	return workflow.New(cfg)
+	return engine.New(cfg)
 }
 
 // reportsUnknown is workflow.Config.ReportLost.
@@ -121,7 +122,7 @@ func (g *Gateway) waiting(r stream.Runner) stream.Runner {
 }
 
 // describe is what GET /workflows says about one.
-func describe(w *workflow.Workflow) handlers.Workflow {
+func describe(w *graph.Workflow) handlers.Workflow {
 	d := w.Definition()
 	t := handlers.Workflow{Name: d.Name, Description: d.Description, Kind: d.Kind, Entry: d.Entry, Edges: []handlers.WorkflowEdge{}, Mermaid: w.Mermaid()}
 	for _, n := range d.Nodes {
@@ -142,7 +143,7 @@ func (g *Gateway) chooseRun(r *registry, req *chat.Request) (*answerer, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := workflow.ReadHeader(p)
+	h, err := engine.ReadHeader(p)
 	if err != nil {
 		return nil, err
 	}
@@ -164,19 +165,19 @@ type workAgents struct {
 }
 
 // Begin implements workflow.Agents.
-func (w *workAgents) Begin(ctx context.Context, id string, req *chat.Request, sink stream.Sink) (workflow.Session, error) {
+func (w *workAgents) Begin(ctx context.Context, id string, req *chat.Request, sink stream.Sink) (engine.Session, error) {
 	a := w.agents[id]
 	if a == nil {
-		return nil, fmt.Errorf("agent %s: %w", id, workflow.ErrGone)
+		return nil, fmt.Errorf("agent %s: %w", id, engine.ErrGone)
 	}
 	return a.Open(ctx, req, sink)
 }
 
 // Ask implements workflow.Asker.
-func (w *workAgents) Ask(ctx context.Context, id, text string, schema jsontext.Value) (workflow.Reply, error) {
+func (w *workAgents) Ask(ctx context.Context, id, text string, schema jsontext.Value) (engine.Reply, error) {
 	spec, ok := w.specs[id]
 	if !ok {
-		return workflow.Reply{}, fmt.Errorf("agent %s: %w", id, workflow.ErrGone)
+		return engine.Reply{}, fmt.Errorf("agent %s: %w", id, engine.ErrGone)
 	}
 	got, err := w.asker.Ask(record.For(ctx, record.Critic), &router.Question{
 		Model: spec.Model, System: strings.TrimSpace(spec.Role + "\n" + spec.Prompt), User: text, Schema: schema,
@@ -185,5 +186,5 @@ func (w *workAgents) Ask(ctx context.Context, id, text string, schema jsontext.V
 	if errors.Is(err, router.ErrUnreadable) {
 		err = &fault.Error{Type: fault.ModelError, Message: "The critic's answer could not be read", Err: err}
 	}
-	return workflow.Reply{JSON: got.JSON, Usage: got.Usage, Model: got.Model}, err
+	return engine.Reply{JSON: got.JSON, Usage: got.Usage, Model: got.Model}, err
 }

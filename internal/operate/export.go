@@ -29,7 +29,7 @@ import (
 	"sluice/store"
 	"sluice/task"
 	"sluice/task/record"
-	"sluice/workflow"
+	flow "sluice/workflow/records"
 )
 
 // ErrNoExport says that the store of a configuration cannot be read by another process.
@@ -153,7 +153,7 @@ func (x *exporting) sessions(ctx context.Context, st store.Store) error {
 	sessions := records.Of(st).Sessions
 	ids, err := sessions.Of(ctx, x.id)
 	for _, session := range ids {
-		var kept *workflow.SubAgentSession
+		var kept *flow.SubAgentSession
 		if kept, err = sessions.Get(ctx, session); errors.Is(err, store.ErrNotFound) {
 			err = nil
 			continue

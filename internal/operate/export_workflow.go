@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"sluice/task"
-	"sluice/workflow"
+	"sluice/workflow/graph"
 )
 
 // exportWorkflow is a workflow as it is exported: a map of nodes where ours has a list, and
@@ -32,21 +32,21 @@ type exportWorkflow struct {
 
 // exportNode is a node. Members besides type, agent and tool are ours.
 type exportNode struct {
-	Type       workflow.NodeType     `json:"type"`
-	Agent      string                `json:"agent,omitempty"`
-	Tool       string                `json:"tool,omitempty"`
-	Pattern    string                `json:"pattern,omitempty"`
-	Input      string                `json:"input,omitempty"`
-	Expression string                `json:"expression,omitempty"`
-	Prompt     string                `json:"prompt,omitempty"`
-	Schema     json.RawMessage       `json:"schema,omitempty"`
-	OnTimeout  string                `json:"on_timeout,omitempty"`
-	Approvers  []string              `json:"approvers,omitempty"`
-	Arguments  []workflow.Argument   `json:"arguments,omitempty"`
-	Output     []workflow.Assignment `json:"output,omitempty"`
-	Repeat     *workflow.Repeat      `json:"repeat,omitempty"`
-	Speak      bool                  `json:"speak,omitempty"`
-	Timeout    float64               `json:"timeout_seconds,omitempty"`
+	Type       graph.NodeType     `json:"type"`
+	Agent      string             `json:"agent,omitempty"`
+	Tool       string             `json:"tool,omitempty"`
+	Pattern    string             `json:"pattern,omitempty"`
+	Input      string             `json:"input,omitempty"`
+	Expression string             `json:"expression,omitempty"`
+	Prompt     string             `json:"prompt,omitempty"`
+	Schema     json.RawMessage    `json:"schema,omitempty"`
+	OnTimeout  string             `json:"on_timeout,omitempty"`
+	Approvers  []string           `json:"approvers,omitempty"`
+	Arguments  []graph.Argument   `json:"arguments,omitempty"`
+	Output     []graph.Assignment `json:"output,omitempty"`
+	Repeat     *graph.Repeat      `json:"repeat,omitempty"`
+	Speak      bool               `json:"speak,omitempty"`
+	Timeout    float64            `json:"timeout_seconds,omitempty"`
 }
 
 // exportEdge is an edge. To is the name of a node, or a map from the values of a condition
@@ -58,7 +58,7 @@ type exportEdge struct {
 }
 
 // exportedWorkflow returns a workflow under the names of the layout.
-func exportedWorkflow(d *workflow.Definition, w written) exportWorkflow {
+func exportedWorkflow(d *graph.Definition, w written) exportWorkflow {
 	out := exportWorkflow{
 		Name: d.Name, Description: w.text(d.Description, "workflows", d.Name, "description"), Patterns: []string{}, Nodes: map[string]exportNode{}, Edges: []exportEdge{},
 		Entry: d.Entry, Checkpoints: d.Checkpoints, MaxIterations: d.MaxIterations, Answer: d.Answer, Kind: d.Kind,
@@ -72,7 +72,7 @@ func exportedWorkflow(d *workflow.Definition, w written) exportWorkflow {
 			Arguments: n.Arguments, Output: n.Output, Repeat: n.Repeat, Speak: n.Speak, Timeout: n.Timeout.Seconds(),
 		}
 		if n.Agent != "" {
-			if p := cmp.Or(n.Pattern, workflow.PatternReact); !slices.Contains(out.Patterns, p) {
+			if p := cmp.Or(n.Pattern, graph.PatternReact); !slices.Contains(out.Patterns, p) {
 				out.Patterns = append(out.Patterns, p)
 			}
 		}
@@ -84,7 +84,7 @@ func exportedWorkflow(d *workflow.Definition, w written) exportWorkflow {
 }
 
 // addEdge adds an edge; one of a map goes to the others of its node.
-func (w *exportWorkflow) addEdge(e *workflow.Edge) {
+func (w *exportWorkflow) addEdge(e *graph.Edge) {
 	value := e.Mapped()
 	if value == nil && !e.Default {
 		w.Edges = append(w.Edges, exportEdge{From: e.From, To: e.To, Condition: e.Condition})

@@ -17,7 +17,7 @@ import (
 	"sluice/store/sqlite"
 	"sluice/stream"
 	"sluice/task"
-	"sluice/workflow"
+	flow "sluice/workflow/records"
 )
 
 // unattended is an output that belongs to nobody.
@@ -77,7 +77,7 @@ func TestSweepRetention(t *testing.T) {
 	}
 	none := 0
 	over, kept := run("over", &none), run("kept", nil)
-	session := &workflow.SubAgentSession{SessionID: "6f1c9a52-7b1e-4c1f-9b53-0d4bd9a6b8a1", ParentTaskID: over}
+	session := &flow.SubAgentSession{SessionID: "6f1c9a52-7b1e-4c1f-9b53-0d4bd9a6b8a1", ParentTaskID: over}
 	if err := records.Of(st).Sessions.Put(t.Context(), session, 0); err != nil {
 		t.Fatal(err)
 	}

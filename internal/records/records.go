@@ -12,9 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/fault"
-	"sluice/run"
 	"sluice/store"
-	"sluice/workflow"
+	"sluice/workflow/engine"
+	"sluice/workflow/records"
 )
 
 // pageBytes is about how long a page of checkpoints may become: each has the whole state.
@@ -22,13 +22,13 @@ const pageBytes = 1 << 20
 
 // Records are those of one store: runs of workflows, and sessions of sub-agents.
 type Records struct {
-	Runs     *workflow.RunStore
-	Sessions *workflow.Sessions
+	Runs     *records.RunStore
+	Sessions *records.Sessions
 }
 
 // Of returns the records of a store, to be shown or forgotten.
 func Of(st store.Store) Records {
-	return Records{Runs: workflow.NewRunStore(workflow.RunStoreConfig{Store: st}), Sessions: &workflow.Sessions{Store: st}}
+	return Records{Runs: records.NewRunStore(records.RunStoreConfig{Store: st}), Sessions: &records.Sessions{Store: st}}
 }
 
 // Forget is a task.Forget: a run's sessions go with its other records.
@@ -121,9 +121,9 @@ func unread(err error, none string) error {
 		return nil
 	case errors.Is(err, store.ErrNotFound):
 		return &fault.Error{Type: fault.NotFound, Message: none}
-	case errors.Is(err, run.ErrVersion):
+	case errors.Is(err, records.ErrVersion):
 		return &fault.Error{Type: fault.NotFound, Message: "Another version of this program wrote the record", Err: err}
-	case errors.Is(err, workflow.ErrGone):
+	case errors.Is(err, engine.ErrGone):
 		return &fault.Error{Type: fault.NotFound, Message: "The definition of the workflow is gone", Err: err}
 	case errors.Is(err, store.ErrUnavailable):
 		return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}

@@ -17,7 +17,9 @@ import (
 	"sluice/store/memory"
 	"sluice/stream"
 	"sluice/tool"
-	"sluice/workflow"
+	"sluice/workflow/engine"
+	"sluice/workflow/graph"
+	"sluice/workflow/records"
 )
 
 const (
@@ -52,19 +54,19 @@ func ran(t *testing.T, n int, text string) Records {
 			edges = append(edges, fmt.Sprintf("{from: n%d, to: n%d}", i-1, i))
 		}
 	}
-	var flows []*workflow.Workflow
+	var flows []*graph.Workflow
 	var set config.Config
 	config.Bind[store.Config](&set).At.Kind = store.Memory
-	got := file.Table{workflow.Section(&flows, &set, workflow.Kinds())}.Read("f",
+	got := file.Table{graph.Section(&flows, &set, engine.Kinds())}.Read("f",
 		fmt.Appendf(nil, "workflows: {flow: {nodes: {%s}, edges: [%s]}}", strings.Join(nodes, ", "), strings.Join(edges, ", ")),
 		config.Sources{Lookup: func(string) (string, bool) { return "", false }})
 	if len(got.Faults) > 0 {
 		t.Fatal(got.Faults)
 	}
 	r := Of(memory.New(memory.Config{}))
-	run := workflow.New(workflow.Config{
+	run := engine.New(engine.Config{
 		Workflow: flows[0], Tools: saying(text),
-		Records: func(ctx context.Context, run *workflow.Run) (workflow.Records, error) {
+		Records: func(ctx context.Context, run *engine.Run) (engine.Records, error) {
 			return r.Runs.Records(ctx, run)
 		},
 	})
@@ -135,7 +137,7 @@ func wantNotFound(t *testing.T, message string) func([]byte, error) {
 func TestSession(t *testing.T) {
 	t.Parallel()
 	r := Of(memory.New(memory.Config{}))
-	if err := r.Sessions.Put(t.Context(), &workflow.SubAgentSession{SessionID: sessionID, ParentTaskID: taskID, AgentName: "writer"}, 0); err != nil {
+	if err := r.Sessions.Put(t.Context(), &records.SubAgentSession{SessionID: sessionID, ParentTaskID: taskID, AgentName: "writer"}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := r.Session(t.Context(), taskID, sessionID); err != nil || !strings.Contains(string(text), `"agent_name":"writer"`) {
@@ -154,7 +156,7 @@ func TestSession(t *testing.T) {
 func TestForget(t *testing.T) {
 	t.Parallel()
 	r := ran(t, 2, "done")
-	if err := r.Sessions.Put(t.Context(), &workflow.SubAgentSession{SessionID: sessionID, ParentTaskID: taskID}, 0); err != nil {
+	if err := r.Sessions.Put(t.Context(), &records.SubAgentSession{SessionID: sessionID, ParentTaskID: taskID}, 0); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -175,7 +177,7 @@ func TestFaultsOfReading(t *testing.T) {
 		err  error
 		want fault.Type
 	}{
-		{store.ErrNotFound, fault.NotFound}, {run.ErrVersion, fault.NotFound}, {workflow.ErrGone, fault.NotFound}, {store.ErrUnavailable, fault.StoreUnavailable},
+		{store.ErrNotFound, fault.NotFound}, {run.ErrVersion, fault.NotFound}, {engine.ErrGone, fault.NotFound}, {store.ErrUnavailable, fault.StoreUnavailable},
 		{store.ErrDamaged, ""}, {nil, ""},
 	} {
 		err := tt.err

@@ -13,12 +13,12 @@ import (
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/run"
 	"sluice/store"
 	"sluice/stream"
 	"sluice/task"
 	"sluice/telemetry/metrics"
-	"sluice/workflow"
+	"sluice/workflow/engine"
+	"sluice/workflow/records"
 )
 
 // Bounds of a gateway.
@@ -36,8 +36,8 @@ const (
 // They are made before what continues with runs, and get it by Use. Until then Open returns
 // nothing that is to run, and says that another process may. Use NewRuns.
 type Runs struct {
-	*workflow.RunStore
-	Sessions  *workflow.Sessions
+	*records.RunStore
+	Sessions  *records.Sessions
 	continues atomic.Pointer[Continue] // nil while the gateway starts
 
 	store   store.Store
@@ -50,7 +50,7 @@ type Runs struct {
 
 // Continue returns what continues with a run; emitted is what its turn has emitted so far. The
 // error wraps workflow.ErrGone.
-type Continue func(r *workflow.Run, req *chat.Request, emitted []stream.Event) (*stream.Frame, error)
+type Continue func(r *engine.Run, req *chat.Request, emitted []stream.Event) (*stream.Frame, error)
 
 // RunsConfig is what Runs are made of.
 type RunsConfig struct {
@@ -67,8 +67,8 @@ type RunsConfig struct {
 func NewRuns(cfg RunsConfig) *Runs {
 	r := &Runs{store: cfg.Store, slots: make(chan struct{}, maxRuns)}
 	wait := cmp.Or(cfg.Wait, approval.DefaultStoreTTL)
-	r.RunStore = workflow.NewRunStore(workflow.RunStoreConfig{Store: cfg.Store, Wait: wait, Metrics: cfg.Metrics, Room: r.room})
-	r.Sessions = &workflow.Sessions{Store: cfg.Store, TTL: cmp.Or(cfg.TTL, task.DefaultTTL)}
+	r.RunStore = records.NewRunStore(records.RunStoreConfig{Store: cfg.Store, Wait: wait, Metrics: cfg.Metrics, Room: r.room})
+	r.Sessions = &records.Sessions{Store: cfg.Store, TTL: cmp.Or(cfg.TTL, task.DefaultTTL)}
 	cfg.Metrics.GaugeFunc("runs_active", "Runs of workflows that run here.", func() float64 { return float64(len(r.slots)) })
 	cfg.Metrics.GaugeFunc("tasks_waiting", "Runs of workflows that wait for a person, in the whole store.", r.countWaiting)
 	return r
@@ -150,7 +150,7 @@ func (r *Runs) Open(ctx context.Context, id string) (task.Run, error) {
 		return nil, nil
 	case errors.Is(err, store.ErrUnavailable):
 		return nil, err
-	case errors.Is(err, run.ErrVersion):
+	case errors.Is(err, records.ErrVersion):
 		return nil, task.ErrNotHere
 	}
 	by := r.continues.Load()
@@ -160,7 +160,7 @@ func (r *Runs) Open(ctx context.Context, id string) (task.Run, error) {
 	switch {
 	case err == nil:
 		return &openRun{Run: state, runs: r, by: *by}, nil
-	case errors.Is(err, store.ErrDamaged), errors.Is(err, workflow.ErrRun), errors.Is(err, workflow.ErrGone):
+	case errors.Is(err, store.ErrDamaged), errors.Is(err, engine.ErrRun), errors.Is(err, engine.ErrGone):
 		return brokenRun{err}, nil
 	}
 	return nil, err
@@ -170,14 +170,14 @@ func (r *Runs) Open(ctx context.Context, id string) (task.Run, error) {
 // program, can continue with is refused before its answer is used up.
 //
 // It claims nothing. The errors are faults that the caller of the answer is shown.
-func (r *Runs) Waiting(ctx context.Context, id string) (*workflow.Run, error) {
+func (r *Runs) Waiting(ctx context.Context, id string) (*engine.Run, error) {
 	state, err := r.Load(ctx, id)
 	switch {
 	case err == nil:
 		return state, nil
 	case errors.Is(err, store.ErrUnavailable):
 		return nil, &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
-	case errors.Is(err, run.ErrVersion):
+	case errors.Is(err, records.ErrVersion):
 		return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "A newer version of the gateway runs this workflow: a gateway of that version takes the answer", Err: err}
 	case errors.Is(err, store.ErrNotFound):
 		return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "The workflow that asked is not there any more", Err: err}
@@ -192,7 +192,7 @@ func CannotGoOn(err error) error {
 
 // openRun is a run to be continued here. The Run has TimeOut of task.Run.
 type openRun struct {
-	*workflow.Run
+	*engine.Run
 	runs    *Runs
 	by      Continue
 	emitted []stream.Event // in the turn that is continued
@@ -239,7 +239,7 @@ func (b brokenRun) Run(context.Context, *chat.Request, stream.Sink) (stream.Resu
 }
 
 // Records is workflow.Config.Records: a run whose turn is not stored cannot begin.
-func (r *Runs) Records(ctx context.Context, run *workflow.Run) (workflow.Records, error) {
+func (r *Runs) Records(ctx context.Context, run *engine.Run) (engine.Records, error) {
 	if !strings.HasPrefix(run.Header.ID, chat.TaskPrefix) {
 		return nil, nil
 	}

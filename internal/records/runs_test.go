@@ -20,7 +20,7 @@ import (
 	"sluice/stream"
 	"sluice/task"
 	"sluice/telemetry/metrics"
-	"sluice/workflow"
+	"sluice/workflow/engine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -161,7 +161,7 @@ func TestCloseBeforeUse(t *testing.T) {
 
 // continued returns what continues with runs by a Frame, or fails.
 func continued(err error) Continue {
-	return func(_ *workflow.Run, req *chat.Request, emitted []stream.Event) (*stream.Frame, error) {
+	return func(_ *engine.Run, req *chat.Request, emitted []stream.Event) (*stream.Frame, error) {
 		return &stream.Frame{Model: fmt.Sprint(req.Turn, " ", len(emitted))}, err
 	}
 }
@@ -180,7 +180,7 @@ func TestOpen(t *testing.T) {
 	for _, tt := range []struct {
 		err    error
 		broken bool
-	}{{nil, false}, {fmt.Errorf("agents: %w", workflow.ErrGone), true}} {
+	}{{nil, false}, {fmt.Errorf("agents: %w", engine.ErrGone), true}} {
 		r := &Runs{RunStore: ran(t, 1, "done").Runs}
 		by := continued(tt.err)
 		r.continues.Store(&by)
@@ -222,7 +222,7 @@ func TestWaiting(t *testing.T) {
 // A run whose turn is not stored has no records.
 func TestRecordsOfUnstoredTurns(t *testing.T) {
 	t.Parallel()
-	var unstored workflow.Run
+	var unstored engine.Run
 	unstored.Header.ID = strings.TrimPrefix(taskID, chat.TaskPrefix)
 	if got, err := runsOf(memory.New(memory.Config{})).Records(t.Context(), &unstored); got != nil || err != nil {
 		t.Errorf("%v, %v", got, err)

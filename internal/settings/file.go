@@ -24,7 +24,8 @@ import (
 	"sluice/task"
 	"sluice/task/conversation"
 	"sluice/task/record"
-	"sluice/workflow"
+	"sluice/workflow/engine"
+	"sluice/workflow/graph"
 )
 
 // Config is what a gateway is made of: the settings, and what they do not say.
@@ -66,7 +67,7 @@ type File struct {
 	Style      *style.Guide // nil: there is none
 	Webhooks   []deliver.Config
 	Memory     conversation.Spec
-	Workflows  []*workflow.Workflow
+	Workflows  []*graph.Workflow
 }
 
 // Forms are the channels, the built-in ones too, with what the style says of emojis and
@@ -120,7 +121,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 		task.RetentionSection(&f.Retention),
 		a2aSection(&f.A2A),
 		conversation.Section(&f.Memory, stored),
-		workflow.Section(&f.Workflows, c, workflow.Kinds()),
+		graph.Section(&f.Workflows, c, engine.Kinds()),
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"sluice/task"
 	"sluice/task/conversation"
 	"sluice/task/record"
-	"sluice/workflow"
+	"sluice/workflow/graph"
 )
 
 // A key of the file is a line of its section's schema and a field: what has no field is in
@@ -30,7 +30,7 @@ func TestKeysAreFields(t *testing.T) {
 	for _, of := range []any{
 		model.Spec{}, servers.Server{}, quality.Settings{}, quality.Criterion{}, router.Spec{}, router.AgentSpec{}, router.Remote{}, router.Config{}, router.Rule{},
 		router.Dispatch{}, router.Aggregate{}, channel.Spec{}, deliver.Config{}, style.Guide{}, style.Texts{}, task.Spec{}, task.Retention{}, record.Spec{}, A2A{},
-		conversation.Spec{}, workflow.Definition{}, workflow.Node{}, workflow.Repeat{}, workflow.Edge{},
+		conversation.Spec{}, graph.Definition{}, graph.Node{}, graph.Repeat{}, graph.Edge{},
 	} {
 		keysOfFields(reflect.TypeOf(of), fields)
 	}

@@ -1,0 +1,63 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"sluice/chat"
+	"sluice/stream"
+	"sluice/workflow/engine"
+	"sluice/workflow/graph"
+)
+
+// BenchmarkNextNode is the delay from a node's end to the next one's first event, with
+// records in this process: 100 nodes in a row, each a condition or a tool that answers
+// at once.
+func BenchmarkNextNode(b *testing.B) {
+	d := graph.Definition{Name: "w", Entry: name(0), MaxIterations: 1000, Timeout: time.Hour}
+	for i := range 100 {
+		d.Nodes = append(d.Nodes, graph.Node{ID: name(i), Type: engine.ToolNode, Tool: "s/look",
+			Arguments: []graph.Argument{{Name: "x", Expression: "input"}}, Output: []graph.Assignment{{Field: "routing_key", Expression: "result.text.size() > 3 ? 'a' : 'b'"}}})
+		if i > 0 {
+			d.Edges = append(d.Edges, graph.Edge{From: name(i - 1), To: name(i), Condition: "routing_key == 'a'"})
+		}
+	}
+	w, problems := graph.Compile(d, engine.Kinds())
+	if len(problems) > 0 {
+		b.Fatal(problems)
+	}
+	r := engine.New(engine.Config{Workflow: w, Tools: lockedTools{echoTools()},
+		Records: func(context.Context, *engine.Run) (engine.Records, error) { return new(engine.Kept), nil }})
+	var slowest time.Duration
+	b.ReportAllocs()
+	for b.Loop() {
+		s := &delays{}
+		if _, err := r.Run(b.Context(), &chat.Request{Input: "the input"}, s); err != nil {
+			b.Fatal(err)
+		}
+		slowest = max(slowest, s.slowest)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/node")
+	b.ReportMetric(float64(slowest.Microseconds()), "slowest-µs")
+}
+
+// delays measures from the end of a tool to the beginning of the next node.
+type delays struct {
+	ended   time.Time
+	slowest time.Duration
+}
+
+func (d *delays) Emit(ev stream.Event) error {
+	switch e := ev.(type) {
+	case *stream.ToolCompleted:
+		d.ended = time.Now()
+	case *stream.NodeRun:
+		if e.Status == stream.NodeStarted && !d.ended.IsZero() {
+			d.slowest = max(d.slowest, time.Since(d.ended))
+		}
+	}
+	return nil
+}
+
+func (d *delays) Flush() error { return nil }

@@ -1,0 +1,330 @@
+// This file is the guard around every call of a run that must not be made twice: those of
+// tool nodes, and those of agents in nodes, whose requests have the
+// node's recorder as their chat.Guard.
+//
+// Its rule: before such a call its intent is in the store, and after it the result. Nobody
+// knows what became of a call without a result, whether a process has died behind the intent
+// or the answer did not come in time. Then a person is asked, unless the server's policy says
+// otherwise or there is no store; until it is known no equal call is made in the run.
+
+package engine
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/tool"
+)
+
+// recorder keeps the calls of one execution of a node.
+//
+// Calls of one agent run at the same time, and so use it at the same time.
+type recorder struct {
+	worker *worker
+	mu     sync.Mutex         // guards the fields below
+	made   map[string]int     // how many equal calls there were
+	acted  bool               // a call took effect, or may have, in this round
+	unsure []chat.PendingCall // of which nobody knows what became: a person is asked
+	lost   error              // of the records: the run is not ours any more, or they are unavailable
+}
+
+// unknownCalls are the calls of a run of which nobody knows what became, by what makes
+// calls equal (Intent.same) and by node. Nodes that work at the same time share it.
+type unknownCalls struct {
+	mu   sync.Mutex
+	list []unknownCall // few, if any
+}
+
+type unknownCall struct{ same, node string }
+
+// add notes a call of a node.
+func (u *unknownCalls) add(same, node string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c := (unknownCall{same, node}); !slices.Contains(u.list, c) {
+		u.list = append(u.list, c)
+	}
+}
+
+// has says whether the outcome of an equal call is unknown.
+func (u *unknownCalls) has(same string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.ContainsFunc(u.list, func(c unknownCall) bool { return c.same == same })
+}
+
+// of returns those of a node, sorted.
+func (u *unknownCalls) of(node string) (calls []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, c := range u.list {
+		if c.node == node {
+			calls = append(calls, c.same)
+		}
+	}
+	slices.Sort(calls)
+	return calls
+}
+
+// unknownOf returns what a run knows of such calls: those of nodes that have ended, and
+// those about which a person is asked.
+func unknownOf(r *Run) *unknownCalls {
+	u := new(unknownCalls)
+	for _, e := range r.Ended {
+		for _, same := range e.Unknown {
+			u.add(same, e.Node)
+		}
+	}
+	for _, o := range r.Progress.Frontier {
+		if o.Asks == nil || o.Asks.Kind != chat.AskOutcome {
+			continue
+		}
+		for _, c := range o.Asks.Calls {
+			u.add(sameCall(c.Server, c.Tool, hashOf(c.Arguments)), o.Node)
+		}
+	}
+	return u
+}
+
+// outcomeUnknown says of the error of a call that must not be made twice whether it may have
+// taken effect: the server said so, we failed ourselves, or the call was cut.
+func outcomeUnknown(ctx context.Context, err error) bool {
+	f := fault.From(err)
+	return f != nil && !f.NoEffect && (f.Unknown || f.Type == fault.Internal || ctx.Err() != nil)
+}
+
+// asksOutcome returns what a person must say before the node can continue, or why the records
+// of the run accepted a call no more, which no model need learn of; nil: nothing.
+//
+// It is asked after each step and call. The error is a *waiting, or one that ends the run.
+func (k *worker) asksOutcome() error {
+	r := &k.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lost != nil {
+		return k.end(r.lost)
+	}
+	if len(r.unsure) == 0 {
+		return nil
+	}
+	if k.base == nil {
+		k.base = &Entry{Node: k.n.ID, Attempt: k.open.Attempt, Round: k.round, Draft: k.last, Feedback: k.feedback}
+	}
+	return &waiting{&Question{Kind: chat.AskOutcome, Prompt: "Nobody knows whether these calls were carried out. Shall they be made again?",
+		Calls: r.unsure}, k.base}
+}
+
+// made returns how often each call was made in the round.
+func (k *worker) made() map[string]int {
+	r := &k.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.made)
+}
+
+// remade continues counting where the process before has stopped.
+//
+// Without that the second of two equal calls would get the key of the first, and its
+// result.
+func (k *worker) remade(made map[string]int) {
+	if r := &k.recorder; made != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.made = maps.Clone(made)
+	}
+}
+
+// unknown is what a call comes to of which nobody knows what became of it: f says how that
+// came.
+//
+// If a person can be asked the call is noted, and the node waits at the end of the agent's
+// step. Otherwise, or if the policy says so, the caller must decide.
+func (r *recorder) unknown(i *Intent, spec *tool.Spec, call tool.Call, f fault.Error) error {
+	k := r.worker
+	k.x.unknown.add(i.same(), k.n.ID)
+	if f.Service == "" {
+		f.Service = "mcp:" + spec.Server
+	}
+	if k.x.records == nil || k.x.runner.cfg.ReportLost != nil && k.x.runner.cfg.ReportLost(spec.Server) {
+		return &f
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unsure = append(r.unsure, chat.PendingCall{ID: i.Key, Tool: spec.Name, Server: spec.Server, Arguments: call.Arguments,
+		Fingerprint: spec.Fingerprint(), AgentID: k.n.Agent, Reason: "unknown"})
+	f.Err = errors.Join(tool.ErrAsked, f.Err)
+	return &f
+}
+
+// stopped is the fault of a call whose process is gone.
+func stopped() fault.Error {
+	return fault.Error{Type: fault.ToolFailed, Unknown: true, Message: "The gateway stopped while this call was under way: whether it took effect is not known",
+		Hint: "The gateway stopped while this call was under way"}
+}
+
+// equal is the fault of a call that is not made, as it is not known what became of one that
+// asked for the same.
+func equal() fault.Error {
+	const why = "An equal call was made before, and whether it took effect is not known: this one was not made"
+	return fault.Error{Type: fault.ToolFailed, NoEffect: true, Message: why, Hint: why + ". Do not repeat it; tell the user so."}
+}
+
+// cut is the fault of a call that was cut before its answer came.
+func cut(err error) fault.Error {
+	f := *fault.From(err)
+	f.Unknown = true
+	return f
+}
+
+// outcomeOf returns what a person has said of a call; nil: nothing.
+func (k *worker) outcomeOf(key string) *Outcome {
+	for i := range k.open.Outcomes {
+		if k.open.Outcomes[i].Key == key {
+			return &k.open.Outcomes[i]
+		}
+	}
+	return nil
+}
+
+// Call implements chat.Guard. Before one that is not safe to repeat its intent is kept, and
+// its result after it: no intent, no call.
+//
+// What a person has said of the call comes before what the store knows, and both before what is
+// not known of equal calls. While the run itself is being ended nobody is asked: the process
+// that continues it finds the intent.
+func (r *recorder) Call(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
+	if spec == nil || spec.Annotations.Repeatable() {
+		return run(ctx, call)
+	}
+	intent := r.intent(spec, call)
+	known, err := r.known(ctx, intent, spec, call)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if known != nil {
+		return *known, nil
+	}
+	result, err := run(tool.WithKey(ctx, intent.Key), call)
+	unknown := outcomeUnknown(ctx, err)
+	if unknown || err == nil && !result.IsError {
+		r.act()
+	}
+	r.settle(ctx, intent, &result, err)
+	if unknown && r.worker.x.ctx.Err() == nil {
+		return result, r.unknown(intent, spec, call, cut(err))
+	}
+	return result, err
+}
+
+// known keeps the intent of a call, unless it need not be made: then it returns what the
+// call came to. nil: the call is to be made.
+func (r *recorder) known(ctx context.Context, intent *Intent, spec *tool.Spec, call tool.Call) (*tool.Result, error) {
+	switch o := r.worker.outcomeOf(intent.Key); {
+	case o == nil && r.worker.x.unknown.has(intent.same()):
+		return nil, r.unknown(intent, spec, call, equal())
+	case o == nil:
+	case o.Again > 0:
+		intent.Again = o.Again
+	case o.Done:
+		return &tool.Result{ID: call.ID, Name: call.Name, Text: o.Result}, nil
+	default:
+		return &tool.Result{ID: call.ID, Name: call.Name, IsError: true, Text: "A person says that this call was not carried out."}, nil
+	}
+	known, err := r.intend(ctx, intent)
+	switch {
+	case errors.Is(err, ErrUnknown):
+		return nil, r.unknown(intent, spec, call, stopped())
+	case err != nil:
+		return nil, r.lose(err)
+	case known != nil:
+		known.ID, known.Name = call.ID, call.Name
+	}
+	return known, nil
+}
+
+// intend keeps the intent of a call. Without records nothing is kept, and nothing known.
+func (r *recorder) intend(ctx context.Context, i *Intent) (*tool.Result, error) {
+	if r.worker.x.records == nil {
+		return nil, nil
+	}
+	return r.worker.x.records.Intend(ctx, i)
+}
+
+// settle keeps what a call came to, even if the node was cancelled meanwhile. A failure to
+// keep it does not take the result from the caller, but ends the run after the step.
+func (r *recorder) settle(ctx context.Context, i *Intent, result *tool.Result, err error) {
+	if r.worker.x.records == nil {
+		return
+	}
+	if kept := r.worker.x.records.Settle(context.WithoutCancel(ctx), i, result, err); kept != nil {
+		_ = r.lose(kept)
+	}
+}
+
+// act notes that a call took effect, or may have.
+func (r *recorder) act() {
+	r.worker.x.acted.Store(true)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.acted = true
+}
+
+// hasActed says whether a call of the node's round took effect, or may have.
+func (k *worker) hasActed() bool {
+	r := &k.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.acted
+}
+
+// lose notes that the records of the run failed.
+//
+// The first error counts; it is returned as it came.
+func (r *recorder) lose(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lost == nil {
+		r.lost = err
+	}
+	return err
+}
+
+// intent returns the intent of a call. Its key holds how many equal calls there were
+// before it in this round: the model may mean to do a thing twice. It is not idempotent:
+// each use counts one more equal call.
+func (r *recorder) intent(spec *tool.Spec, call tool.Call) *Intent {
+	k := r.worker
+	i := &Intent{Node: k.n.ID, Attempt: k.open.Attempt, CallID: call.ID, Tool: spec.Name, Server: spec.Server, Hash: hashOf(call.Arguments)}
+	same := strconv.Itoa(k.round) + " " + i.same()
+	r.mu.Lock()
+	nth := r.made[same]
+	r.made[same]++
+	r.mu.Unlock()
+	i.Key = uuidOf(k.seen.Header.ID, k.n.ID, same, fmt.Sprint(nth))
+	return i
+}
+
+// same is equal for calls that ask for the same thing.
+func (i *Intent) same() string { return sameCall(i.Server, i.Tool, i.Hash) }
+
+func sameCall(server, name, hash string) string { return server + " " + name + " " + hash }
+
+// hashOf returns the SHA-256 of arguments in canonical form (RFC 8785), so that the order of
+// members makes no other call; integers stay as they are, as large ones would lose digits.
+func hashOf(args jsontext.Value) string {
+	canonical := args.Clone()
+	if canonical.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
+		canonical = args
+	}
+	return hex.EncodeToString(hash(string(canonical)))
+}

@@ -1,0 +1,211 @@
+// This file reconciles a run with what its clients have received. A process that dies may have
+// sent more than its last checkpoint has (text of a node under way) or less (an end that
+// was saved and not sent). The log of the turn says which; what is missing is sent by the
+// process that continues, so that a client which reconnects reads one consistent stream.
+//
+// It reads events and changes the run's Progress. It emits nothing itself and writes
+// nothing.
+
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/run"
+	"sluice/stream"
+	"sluice/workflow/graph"
+)
+
+// TakeOver says that the process which ran the run is gone: the nodes that may have run
+// there begin another attempt, each with what was kept last of its session. A node that waits
+// for a person did not run, and stays as it is.
+//
+// emitted are the events of the run's last turn, as its log has them; nil: there is no log.
+// before is how many nodes had ended when that turn began. TakeOver returns the events that
+// the log lacks: the ends of attempts that were cut, and of nodes whose end was never sent. An
+// attempt of which no event was sent keeps its number, since a client never saw it.
+func (r *Run) TakeOver(kept func(node string) *Entry, emitted []stream.Event, before int) []stream.Event {
+	attempts := make([]int, len(r.Progress.Frontier))
+	for i := range r.Progress.Frontier {
+		o := &r.Progress.Frontier[i]
+		attempts[i] = o.Attempt
+		if o.Waits() {
+			continue
+		}
+		if e := kept(o.Node); e != nil {
+			o.Entry, o.Round = e, e.Round
+		}
+		o.Attempt++
+	}
+	if emitted == nil {
+		return nil
+	}
+	t := runTrace{nodes: map[string]*nodeTrace{}, before: before}
+	for _, ev := range emitted {
+		t.observe(ev)
+	}
+	for i := range r.Progress.Frontier { // an attempt that was never reported is the same one
+		o := &r.Progress.Frontier[i]
+		if n := t.nodes[o.Node]; n == nil || n.attempt == 0 {
+			o.Attempt = attempts[i]
+		} else if !o.Waits() {
+			o.Attempt = n.attempt + 1
+		}
+	}
+	t.catchUp(r)
+	return t.lacks
+}
+
+// runTrace is what a log says of a run.
+type runTrace struct {
+	nodes map[string]*nodeTrace
+	text  run.Join
+	long  int // bytes of the text
+	// before is how many nodes had ended when the turn of the log began; plain says that
+	// text was sent that belongs to no node, such as the form of a channel.
+	before int
+	plain  bool
+	lacks  []stream.Event
+}
+
+// nodeTrace is what the log says of one node.
+//
+// attempt is 0 if the log has nothing of the node. open: its start was sent and its end was not.
+type nodeTrace struct {
+	attempt int // the last one
+	open    bool
+	skipped bool
+	text    strings.Builder
+}
+
+// of returns what the log says of a node, an empty nodeTrace at first.
+func (t *runTrace) of(node string) *nodeTrace {
+	if t.nodes[node] == nil {
+		t.nodes[node] = new(nodeTrace)
+	}
+	return t.nodes[node]
+}
+
+// observe takes one event, in the order of the log.
+func (t *runTrace) observe(ev stream.Event) {
+	switch e := ev.(type) {
+	case *stream.NodeRun:
+		n := t.of(e.NodeID)
+		n.attempt, n.open, n.skipped = max(n.attempt, e.Attempt), e.Status == stream.NodeStarted, e.Status == stream.NodeSkipped
+	case *stream.Delta:
+		t.text.Add(e.Text)
+		t.long += len(e.Text)
+		if t.plain = t.plain || e.NodeID == ""; e.NodeID != "" {
+			t.of(e.NodeID).text.WriteString(e.Text)
+		}
+	}
+}
+
+// add adds a node's event to what is missing, and returns it so that the caller can complete it.
+// Attempts count from 1.
+func (t *runTrace) add(n *graph.Vertex, attempt int, status stream.NodeStatus) *stream.NodeRun {
+	ev := &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: max(attempt, 1)}
+	t.lacks = append(t.lacks, ev)
+	return ev
+}
+
+// catchUp finds what is missing in the log, and brings the run up to what was sent.
+//
+// Nodes are visited in the graph's order, which is the one that a process without a crash
+// would most likely have used. Text that was sent always counts as a block of its own:
+// how it began is no longer known.
+func (t *runTrace) catchUp(run *Run) {
+	p := &run.Progress
+	for _, n := range run.w.Nodes() {
+		said, o, e := t.of(n.ID), run.find(n.ID), run.ended(n)
+		switch {
+		case e != nil && run.at[n.Order] < t.before: // of an earlier turn, whose log is whole
+		case e != nil && e.Outcome == outcomeSkipped:
+			if !said.skipped {
+				t.add(n, 1, stream.NodeSkipped)
+			}
+		case e != nil:
+			t.ended(run, n, e, said)
+		case o == nil:
+		case o.Waits():
+			if said.attempt < o.Attempt {
+				t.add(n, o.Attempt, stream.NodeStarted)
+				said.open = true
+			}
+			if said.open {
+				t.add(n, o.Attempt, stream.NodeWaiting)
+			}
+		case said.open:
+			t.add(n, said.attempt, stream.NodeFailed).ErrorType = fault.TurnLost
+		}
+	}
+	if t.long == 0 {
+		return
+	}
+	p.Long, p.Tail, p.Block = max(p.Long, t.text.Length), string(t.text.Tail), true
+}
+
+// ended adds the end of a node, and the rest of its text if some of it was sent.
+//
+// The rest is added only if what was sent is the beginning of what was stored. Otherwise the
+// text came from another attempt and stays as it was sent.
+func (t *runTrace) ended(run *Run, n *graph.Vertex, e *Ended, said *nodeTrace) {
+	p := &run.Progress
+	if head := said.text.String(); n.Speaks && head != "" {
+		if whole := run.textOf(n); len(whole) > len(head) && strings.HasPrefix(whole, head) {
+			ev := &stream.Delta{Text: whole[len(head):]}
+			ev.NodeID, ev.AgentID = n.ID, n.Agent
+			t.lacks = append(t.lacks, ev)
+			t.observe(ev)
+		}
+		p.markSent(n.ID)
+	} else if n.Speaks && !t.plain {
+		p.unmarkSent(n.ID)
+	}
+	if said.attempt == 0 {
+		t.add(n, 1, stream.NodeStarted)
+		said.open = true
+	}
+	if !said.open {
+		return
+	}
+	ev := t.add(n, said.attempt, stream.NodeCompleted)
+	if e.Outcome == outcomeFailed {
+		ev.Status, ev.ErrorType = stream.NodeFailed, fault.WorkflowNodeFailed
+	}
+	if e.Result >= 0 && e.Result < len(run.Messages) {
+		ev.Output, _ = chat.Truncate(run.Messages[e.Result].Content, maxOutput)
+	}
+}
+
+// markSent notes, once, that a node's text was sent.
+func (p *Progress) markSent(node string) {
+	for _, id := range p.Sent {
+		if id == node {
+			return
+		}
+	}
+	p.Sent = append(p.Sent, node)
+}
+
+// unmarkSent says that nothing of a node's text was sent: it was stored first.
+func (p *Progress) unmarkSent(node string) {
+	p.Sent = slices.DeleteFunc(p.Sent, func(id string) bool { return id == node })
+	if len(p.Sent) == 0 {
+		p.Long, p.Tail, p.Block = 0, "", false
+	}
+}
+
+// textOf returns what a node that has ended adds to the answer.
+func (r *Run) textOf(n *graph.Vertex) string {
+	var b strings.Builder
+	for _, m := range r.Messages {
+		if says(n, &m) {
+			b.WriteString(m.Content)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+)
+
+// newUUID returns a random UUID (version 4).
+func NewUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return uuid(b)
+}
+
+// uuidOf returns a UUID of the form of version 4 that is equal for equal parts: a call has
+// one id in every attempt.
+func uuidOf(parts ...string) string {
+	return uuid([16]byte(hash(parts...)[:16]))
+}
+
+// The parts are separated by a zero byte, so that "a","bc" and "ab","c" differ.
+func hash(parts ...string) []byte {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return sum[:]
+}
+
+// uuid sets the bits of version 4 and the variant (RFC 9562, section 5.4) and writes the
+// text.
+func uuid(b [16]byte) string {
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,437 @@
+// This file makes a Workflow of a Definition. Each step reports all faults that it finds,
+// and the steps continue after a fault where they can: the author of a file sees the whole list
+// at once, as Problems with pointers into the file.
+//
+// It stands on graph.go for order and cycles, and on expression.go and template.go for
+// texts. It leaves to the gateway whether agents and tools exist, for that can change while
+// the program runs.
+
+package graph
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxCycles is how many cycles of one workflow are reported.
+const maxCycles = 10
+
+// Workflow is a Definition that can be run. It never changes.
+//
+// Runs share it between goroutines without a lock. text and sum are the stored form and its
+// SHA-256, to which runs are pinned.
+type Workflow struct {
+	def   Definition
+	text  []byte
+	sum   string
+	nodes []*Vertex // in the graph's order
+	byID  map[string]*Vertex
+	edges []*edge
+	entry *Vertex
+}
+
+// Problem is something wrong with a Definition.
+type Problem struct {
+	// Pointer leads from the workflow to the value: /nodes/pay/tool.
+	Pointer jsontext.Pointer
+	// Text is fit for the author of the definition. It names nodes and holds no value.
+	Text string
+}
+
+// Error implements error.
+func (p Problem) Error() string { return string(p.Pointer) + ": " + p.Text }
+
+// Compile makes a Workflow of a Definition, or lists all that is wrong with it. Whether
+// there are such agents and tools it does not know.
+//
+// The definition's Entry is filled in if it is empty and only one node can be it. Problems
+// are in the order of the steps, not of the file. The size of pinned agents does not count
+// for the bound: they are the gateway's and not the author's.
+func Compile(def Definition, kinds []Kind) (*Workflow, []Problem) {
+	c := compiler{w: &Workflow{def: def, byID: map[string]*Vertex{}}, kinds: kinds}
+	c.join()
+	c.types()
+	c.order()
+	c.nodes()
+	c.edges()
+	c.names()
+	var err error
+	if c.w.text, c.w.sum, err = def.Stored(); err != nil {
+		c.problem("", "cannot be stored")
+	}
+	if len(c.w.text)-len(def.Agents) > maxDefinition {
+		c.problem("", "must not be longer than 256 KiB")
+	}
+	if len(c.problems) > 0 {
+		return nil, c.problems
+	}
+	return c.w, nil
+}
+
+// Read compiles a stored Definition.
+//
+// It accepts only what Compile accepts; of several faults it returns the first. The fault
+// is a Problem.
+func Read(text []byte, kinds []Kind) (*Workflow, error) {
+	var def Definition
+	if err := json.Unmarshal(text, &def); err != nil {
+		return nil, err
+	}
+	w, problems := Compile(def, kinds)
+	if len(problems) > 0 {
+		return nil, problems[0]
+	}
+	return w, nil
+}
+
+// Definition returns what was compiled. It must not be changed.
+func (w *Workflow) Definition() *Definition { return &w.def }
+
+// Stored returns the definition's JSON, which Read takes, and its SHA-256.
+func (w *Workflow) Stored() (text []byte, sum string) { return w.text, w.sum }
+
+// Sum is the definition's SHA-256, in hexadecimal digits.
+func (w *Workflow) Sum() string { return w.sum }
+
+// Nodes returns the nodes, in an order in which no edge leads back.
+func (w *Workflow) Nodes() []*Vertex { return w.nodes }
+
+// Node returns the node of that name; nil: there is none.
+func (w *Workflow) Node(id string) *Vertex { return w.byID[id] }
+
+// Entry returns the node that a run begins with.
+func (w *Workflow) Entry() *Vertex { return w.entry }
+
+// Pinned returns the workflow with settings of agents, to which its runs are pinned too:
+// one JSON value.
+//
+// w itself stays as it is. The nodes are shared, since nothing in them depends on the
+// agents. The error is that of agents which are no JSON.
+func (w *Workflow) Pinned(agents jsontext.Value) (*Workflow, error) {
+	own := *w
+	own.def.Agents = agents
+	var err error
+	own.text, own.sum, err = own.def.Stored()
+	return &own, err
+}
+
+// Agents returns the agents that the workflow names, critics among them.
+func (w *Workflow) Agents() (ids []string) {
+	for _, n := range w.def.Nodes {
+		if n.Agent != "" {
+			ids = append(ids, n.Agent)
+		}
+		if n.Repeat != nil && n.Repeat.Critic != "" {
+			ids = append(ids, n.Repeat.Critic)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// NeedsStore says whether a person is asked.
+//
+// A question outlives its stream, and without a store nothing would be there to continue with.
+func (w *Workflow) NeedsStore() bool {
+	return len(w.def.Checkpoints) > 0 || slices.ContainsFunc(w.nodes, func(n *Vertex) bool { return n.Kind.Asks() })
+}
+
+// compiler is the state of one Compile. Steps put nil where something could not be
+// compiled, and later steps look for that before they use it.
+type compiler struct {
+	w        *Workflow
+	kinds    []Kind
+	list     []*Vertex // in the order of the file
+	problems []Problem
+}
+
+// problem adds a fault at a JSON pointer below the workflow. The text is read after the
+// name of the place: "must be from 1 to 20".
+func (c *compiler) problem(pointer, format string, args ...any) {
+	c.problems = append(c.problems, Problem{jsontext.Pointer(pointer), fmt.Sprintf(format, args...)})
+}
+
+// at returns the pointer of a node, or of what it has under these keys.
+func at(n *Vertex, keys ...string) string {
+	return string(pointer(jsontext.Pointer("/nodes").AppendToken(n.ID), keys...))
+}
+
+// pointer leads from p to what stands under these keys.
+func pointer(p jsontext.Pointer, keys ...string) jsontext.Pointer {
+	for _, key := range keys {
+		p = p.AppendToken(key)
+	}
+	return p
+}
+
+// join makes the graph. Edges of nodes that do not exist are left out.
+//
+// The edge itself stays in the list, so that its other faults are found too; but no node
+// has it, so the steps on the graph need not look for nil.
+func (c *compiler) join() {
+	w := c.w
+	for i := range w.def.Nodes {
+		n := &Vertex{Node: w.def.Nodes[i], Kind: kindOf(c.kinds, w.def.Nodes[i].Type), file: i}
+		c.list = append(c.list, n)
+		w.byID[n.ID] = n
+	}
+	for i, e := range w.def.Edges {
+		made := &edge{Edge: e, number: i, from: w.byID[e.From], to: w.byID[e.To]}
+		if made.at == "" {
+			made.at = "/edges/" + strconv.Itoa(i)
+		}
+		if made.from == nil {
+			c.problem(edgeAt(made)+"/from", "there is no such node")
+		}
+		if made.to == nil {
+			c.problem(toAt(made), "there is no such node")
+		}
+		w.edges = append(w.edges, made)
+		if made.from != nil && made.to != nil {
+			made.from.out = append(made.from.out, made)
+			made.to.in = append(made.to.in, made)
+		}
+	}
+}
+
+// edgeAt returns where the edge stands in the file; one of a map stands in its to.
+func edgeAt(e *edge) string {
+	before, _, _ := strings.Cut(e.at, "/to")
+	return before
+}
+
+// toAt is the pointer of an edge's target: the member of the map, or the key to.
+func toAt(e *edge) string {
+	if e.mapped {
+		return e.at
+	}
+	return e.at + "/to"
+}
+
+// types checks what each type of node needs. Which other keys it may have, the reader of
+// the file knows.
+func (c *compiler) types() {
+	for _, n := range c.list {
+		for _, p := range n.Kind.Check(n) {
+			c.problem(at(n)+string(p.Pointer), "%s", p.Text)
+		}
+	}
+}
+
+// order finds the entry, cycles and what is out of reach, and sorts the nodes.
+//
+// Collisions are looked for only in a sound graph: with a cycle there is no order, and
+// without an entry no way that a run could take.
+func (c *compiler) order() {
+	w := c.w
+	for _, cycle := range cycles(c.list, maxCycles) {
+		c.problem(toAt(cycle[len(cycle)-1]), "closes a cycle: %s", path(cycle))
+	}
+	w.entry = c.findEntry()
+	if w.entry != nil {
+		seen := reached(w.entry)
+		for _, n := range c.list {
+			if !seen[n] {
+				c.problem(at(n), "is out of reach: no way leads here from %s", w.entry.ID)
+			}
+		}
+	}
+	var rest []*Vertex
+	if w.nodes, rest = sorted(c.list); len(rest) > 0 || w.entry == nil {
+		return
+	}
+	for _, x := range parallel(w.nodes, w.entry) {
+		c.problem(at(x.second, "output", x.second.Output[x.output].Field), "%s puts a value into the same field, and both can run at the same time", x.first.ID)
+	}
+}
+
+// findEntry returns the node that a run begins with: the one that is named, or the only one
+// that no edge leads to. nil: there is none, which was reported.
+func (c *compiler) findEntry() *Vertex {
+	if name := c.w.def.Entry; name != "" {
+		n := c.w.byID[name]
+		if n == nil {
+			c.problem("/entry_point", "there is no such node")
+		}
+		return n
+	}
+	var first []string
+	for _, n := range c.list {
+		if !slices.ContainsFunc(c.w.def.Edges, func(e Edge) bool { return e.To == n.ID }) {
+			first = append(first, n.ID)
+		}
+	}
+	switch len(first) {
+	case 1:
+		c.w.def.Entry = first[0]
+		return c.w.byID[first[0]]
+	case 0:
+		if len(c.list) > 0 {
+			c.problem("/entry_point", "is required where each node has an incoming edge")
+		}
+	default:
+		c.problem("/entry_point", "is required where several nodes have no incoming edge: %s", strings.Join(first, ", "))
+	}
+	return nil
+}
+
+// nodes compiles what nodes say.
+func (c *compiler) nodes() {
+	for _, n := range c.list {
+		c.texts(n)
+		c.output(n)
+		if r := n.Repeat; r != nil {
+			n.until = c.expression(at(n, "repeat", "until"), r.Until, true)
+			if r.Max < 1 || r.Max > maxRounds {
+				c.problem(at(n, "repeat", "max"), "must be from 1 to 20")
+			}
+		}
+	}
+}
+
+// texts compiles the expressions and templates that a node has.
+func (c *compiler) texts(n *Vertex) {
+	if n.Expression != "" {
+		n.expression = c.expression(at(n, "expression"), n.Expression, false)
+	}
+	if n.Prompt != "" {
+		n.prompt = c.template(at(n, "prompt"), n.Prompt)
+	}
+	if n.Input != "" {
+		n.input = c.template(at(n, "input"), n.Input)
+	}
+	for _, a := range n.Arguments {
+		var e *expression
+		if a.Value == nil {
+			e = c.expression(at(n, "arguments", a.Name), a.Expression, false)
+		}
+		n.arguments = append(n.arguments, e)
+	}
+}
+
+// output checks the fields that a node puts values into, and compiles their expressions.
+// Two assignments of one node must not overlap, because neither is the later one. A key of
+// metadata has 1 to 128 bytes.
+func (c *compiler) output(n *Vertex) {
+	for i, o := range n.Output {
+		where := at(n, "output", o.Field)
+		switch key, isKey := strings.CutPrefix(o.Field, metadataPrefix); {
+		case isKey && key != "" && len(key) <= 128:
+		case o.Field == FieldRouting, o.Field == FieldAction, o.Field == FieldMetadata:
+		default:
+			c.problem(where, "must be routing_key, next_action, metadata or metadata.KEY")
+		}
+		if slices.ContainsFunc(n.Output[:i], func(w Assignment) bool { return overlap(w.Field, o.Field) }) {
+			c.problem(where, "the node puts a value into this field already")
+		}
+		n.output = append(n.output, c.expression(where, o.Expression, false))
+	}
+}
+
+// expression compiles one, or reports why not and returns nil. condition: its value must be
+// true or false.
+func (c *compiler) expression(where, source string, condition bool) *expression {
+	e, err := compile(source, condition)
+	if err != nil {
+		c.problem(where, "%s", err)
+	}
+	return e
+}
+
+// template is expression for texts with {{ }}.
+func (c *compiler) template(where, text string) *template {
+	t, err := parseTemplate(text)
+	if err != nil {
+		c.problem(where, "%s", err)
+	}
+	return t
+}
+
+// edges compiles conditions, and looks for edges that could never be taken.
+//
+// It also notes on a node that one of its edges looks at result.is_error or result.unknown. Such a node may
+// fail without ending the run, as the author has said what happens then.
+func (c *compiler) edges() {
+	for _, e := range c.w.edges {
+		if e.Condition != "" {
+			if e.condition = c.expression(e.at+"/condition", e.Condition, true); e.mapped {
+				c.problem(e.at, "is an object: its edge has no condition")
+			}
+		}
+		if e.from == nil {
+			continue
+		}
+		if e.condition != nil && (e.condition.failure || e.condition.unknown) {
+			e.from.Forgiving = true
+		}
+		if e.mapped && !e.from.Kind.Chooses() {
+			c.problem(edgeAt(e)+"/to", "may be an object at a condition only")
+		}
+	}
+	for _, n := range c.list {
+		if n.Kind.Chooses() {
+			c.choices(n)
+		}
+	}
+}
+
+// choices checks the edges of a condition, which takes one.
+//
+// An edge without a condition and the default of a map mean the same, so that there is one
+// of them at most. More than one would hide all but the first.
+func (c *compiler) choices(n *Vertex) {
+	var always *edge
+	seen := map[string]bool{}
+	mapped := false
+	for _, e := range n.out {
+		mapped = mapped || e.mapped
+		switch {
+		case e.mapped && !e.Default:
+			if seen[e.Match] {
+				c.problem(e.at, "this value leads elsewhere already")
+			}
+			seen[e.Match] = true
+		case e.condition != nil || e.Condition != "":
+		case always != nil:
+			c.problem(toAt(e), "is never taken: another edge of this condition is taken where nothing else fits")
+		default:
+			always = e
+		}
+	}
+	switch {
+	case mapped && n.Expression == "":
+		c.problem(at(n, "expression"), "is required, as the to of an edge is an object")
+	case !mapped && n.Expression != "" && len(n.out) > 0:
+		c.problem(at(n, "expression"), "is never used: no to of its edges is an object")
+	}
+}
+
+// names checks the names of nodes in the workflow's own keys.
+//
+// It marks what the keys name: nodes of checkpoints, and nodes that speak. Without an
+// answer the nodes that speak are those with speak and those that no edge leaves.
+func (c *compiler) names() {
+	w := c.w
+	for i, id := range w.def.Checkpoints {
+		n := w.byID[id]
+		if n == nil {
+			c.problem("/checkpoints/"+strconv.Itoa(i), "there is no such node")
+			continue
+		}
+		if n.Kind.Asks() {
+			c.problem("/checkpoints/"+strconv.Itoa(i), "asks a person itself")
+		}
+		n.Checkpoint = true
+	}
+	if w.def.Answer != "" && w.byID[w.def.Answer] == nil {
+		c.problem("/answer", "there is no such node")
+	}
+	for _, n := range c.list {
+		n.Speaks = n.Speak || n.ID == w.def.Answer || w.def.Answer == "" && len(n.out) == 0
+	}
+}

@@ -1,0 +1,52 @@
+package graph
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// blindRetries finds edges on which a run would make a call again without knowing what became
+// of the first: from a node of a tool on result.is_error to a node of the same tool, where
+// nothing looks at result.unknown. reporting are the servers about whose calls no person is
+// asked.
+func (w *Workflow) blindRetries(reporting []string) (problems []Problem) {
+	for _, n := range w.nodes {
+		if server, _, _ := strings.Cut(n.Tool, "/"); n.Tool != "" && slices.Contains(reporting, server) {
+			for _, e := range n.blind(n.Tool, false) {
+				problems = append(problems, Problem{jsontext.Pointer(toAt(e)), "goes on to the same tool after an error of it, and does not look at result.unknown: " +
+					"its server says tell, so a call of unknown outcome would be an error like any other"})
+			}
+		}
+	}
+	return problems
+}
+
+// blind returns the edges of a node, and of the conditions behind it, that lead to a node of
+// a tool and have looked at result.is_error, but not at result.unknown. failure says that the
+// way here has looked.
+func (n *Vertex) blind(tool string, failure bool) (list []*edge) {
+	if n.expression != nil {
+		if n.expression.unknown {
+			return nil
+		}
+		failure = failure || n.expression.failure
+	}
+	for _, e := range n.out {
+		looked := failure
+		if e.condition != nil {
+			if e.condition.unknown {
+				continue
+			}
+			looked = looked || e.condition.failure
+		}
+		switch {
+		case e.to.Kind.Chooses():
+			list = append(list, e.to.blind(tool, looked)...)
+		case looked && e.to.Tool == tool:
+			list = append(list, e)
+		}
+	}
+	return list
+}

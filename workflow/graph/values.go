@@ -1,0 +1,256 @@
+// This file is what a node's texts come to in a run: the values of its expressions, and which
+// of its edges are followed. It knows of a run what a View shows.
+
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+
+	"sluice/fault"
+)
+
+// Fields of the state that a node may replace.
+const (
+	FieldRouting   = "routing_key"
+	FieldAction    = "next_action"
+	FieldMetadata  = "metadata"
+	metadataPrefix = "metadata."
+)
+
+// MaxText bounds what one node says, or is asked, in bytes.
+const MaxText = 1 << 20
+
+// View is a run as the expressions of a node see it.
+type View interface {
+	// ResolveName returns the value of a variable. The names are those of newEnv.
+	ResolveName(name string) (value any, known bool)
+}
+
+// activation is a View as CEL takes it.
+type activation struct{ View }
+
+// Parent implements cel.Activation.
+func (activation) Parent() cel.Activation { return nil }
+
+// Wrote is a value that a node put into a field.
+type Wrote struct {
+	Field string `json:"field"`
+	Value any    `json:"value"`
+}
+
+// Fields are the fields of the state. The zero value is that of a run in which no node has
+// written.
+type Fields struct {
+	Action, Routing string
+	Metadata        map[string]any
+}
+
+// Write applies one assignment. metadata replaces the whole object, metadata.KEY one
+// member. The object is copied, since the value belongs to the run; a member is put into the
+// object as it is.
+func (f *Fields) Write(w Wrote) {
+	switch w.Field {
+	case FieldRouting:
+		f.Routing, _ = w.Value.(string)
+	case FieldAction:
+		f.Action, _ = w.Value.(string)
+	case FieldMetadata:
+		object, _ := w.Value.(map[string]any)
+		if f.Metadata = maps.Clone(object); f.Metadata == nil {
+			f.Metadata = map[string]any{}
+		}
+	default:
+		f.Metadata[strings.TrimPrefix(w.Field, metadataPrefix)] = w.Value
+	}
+}
+
+// Value returns the value of the node's expression; nil: it has none.
+func (n *Vertex) Value(ctx context.Context, v View) (any, error) {
+	if n.expression == nil {
+		return nil, nil
+	}
+	value, err := n.expression.eval(ctx, v)
+	return value, inNode(n, err)
+}
+
+// FillPrompt returns what a person is asked.
+func (n *Vertex) FillPrompt(ctx context.Context, v View) (string, error) {
+	text, err := n.prompt.fill(ctx, v)
+	return text, inNode(n, err)
+}
+
+// FillInput returns what the node's agent is asked, of a node that has an Input.
+func (n *Vertex) FillInput(ctx context.Context, v View) (string, error) {
+	text, err := n.input.fill(ctx, v)
+	return text, inNode(n, err)
+}
+
+// Argument returns the value of one of Arguments, whose number it is.
+func (n *Vertex) Argument(ctx context.Context, v View, i int) (any, error) {
+	e := n.arguments[i]
+	if e == nil {
+		return json.RawMessage(n.Arguments[i].Value), nil
+	}
+	value, err := e.eval(ctx, v)
+	return value, inNode(n, err)
+}
+
+// Enough says whether Repeat.Until holds.
+func (n *Vertex) Enough(ctx context.Context, v View) (bool, error) {
+	done, err := n.until.test(ctx, v)
+	return done, inNode(n, err)
+}
+
+// Assign returns the values of the node's output.
+//
+// They are evaluated one by one against what the node's ancestors wrote: an assignment does
+// not see the one before it in the same node.
+func (n *Vertex) Assign(ctx context.Context, v View) (list []Wrote, err error) {
+	for i, o := range n.Output {
+		value, err := n.output[i].eval(ctx, v)
+		if err != nil {
+			return nil, inNode(n, err)
+		}
+		w := Wrote{o.Field, value}
+		switch o.Field {
+		case FieldRouting, FieldAction:
+			if w.Value, err = word(value); err != nil {
+				return nil, inNode(n, &expressionError{o.Expression, err})
+			}
+		case FieldMetadata:
+			if _, ok := value.(map[string]any); !ok {
+				return nil, inNode(n, &expressionError{o.Expression, errors.New("metadata must be an object")})
+			}
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+// maxWord is the longest routing key or next action, in bytes.
+const maxWord = 1024
+
+// word makes a short text of a value.
+//
+// Null is the empty text, so that an expression can take a key back. Numbers and booleans
+// become their JSON.
+func word(value any) (string, error) {
+	switch value.(type) {
+	case nil:
+		return "", nil
+	case map[string]any, []any:
+		return "", errors.New("the value must be a text")
+	}
+	text := Text(value)
+	if len(text) > maxWord {
+		return "", errors.New("the text is longer than 1 KiB")
+	}
+	return text, nil
+}
+
+// Follow returns the numbers of the edges that are followed from the node, whose expression
+// has this value.
+//
+// Several edges of one node can be taken: that begins parallel branches. A condition takes
+// exactly one. An edge without a condition is always taken.
+func (n *Vertex) Follow(ctx context.Context, v View, value any) (followed []int, err error) {
+	if n.Kind.Chooses() {
+		e, err := n.choose(ctx, v, value)
+		if err != nil {
+			return nil, inNode(n, err)
+		}
+		return []int{e.number}, nil
+	}
+	for _, e := range n.out {
+		yes := true
+		if e.condition != nil {
+			if yes, err = e.condition.test(ctx, v); err != nil {
+				return nil, inNode(n, err)
+			}
+		}
+		if yes {
+			followed = append(followed, e.number)
+		}
+	}
+	return followed, nil
+}
+
+// choose returns the edge that a condition takes.
+//
+// Edges are tried in the order of the file and the first that fits wins; the default counts
+// last, wherever it stands. No edge that fits is a fault of the run (workflow_no_branch)
+// and not a quiet end.
+func (n *Vertex) choose(ctx context.Context, v View, value any) (*edge, error) {
+	var otherwise *edge
+	for _, e := range n.out {
+		switch {
+		case e.mapped && !e.Default:
+			if Text(value) == e.Match {
+				return e, nil
+			}
+		case e.condition != nil:
+			yes, err := e.condition.test(ctx, v)
+			if yes || err != nil {
+				return e, err
+			}
+		default:
+			otherwise = e
+		}
+	}
+	if otherwise == nil {
+		return nil, &fault.Error{Type: fault.WorkflowNoBranch, Message: "No edge of condition " + n.ID + " fits"}
+	}
+	return otherwise, nil
+}
+
+// Accepts says whether an edge takes the rejection that v sees: one whose condition looks at
+// the decision and holds, or one that leads to a condition that does. An expression that
+// fails is the error.
+func (n *Vertex) Accepts(ctx context.Context, v View) (bool, error) {
+	for _, e := range n.out {
+		if e.condition == nil {
+			if e.to.Kind.Chooses() && e.to.looksAtDecision() {
+				return true, nil
+			}
+			continue
+		}
+		if !e.condition.decision {
+			continue
+		}
+		if yes, err := e.condition.test(ctx, v); yes || err != nil {
+			return yes, inNode(n, err)
+		}
+	}
+	return false, nil
+}
+
+// looksAtDecision says of a condition whether its expression or one of its edges' uses the
+// variable decision.
+func (n *Vertex) looksAtDecision() bool {
+	return n.expression != nil && n.expression.decision ||
+		slices.ContainsFunc(n.out, func(e *edge) bool { return e.condition != nil && e.condition.decision })
+}
+
+// inNode makes the fault of an expression that failed in a node.
+//
+// Any other error is returned as it is. The source of the expression is the author's own
+// text and may be shown; the cause may quote values and goes to the log alone.
+func inNode(n *Vertex, err error) error {
+	e, ok := err.(*expressionError)
+	if !ok {
+		return err
+	}
+	return &fault.Error{
+		Type:    fault.WorkflowExpression,
+		Message: fmt.Sprintf("An expression of node %s failed: %s", n.ID, oneLine(e.source)),
+		Err:     e.err,
+	}
+}
