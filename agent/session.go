@@ -12,7 +12,7 @@ import (
 )
 
 // Session is a turn that is run step by step, and may be stored between two steps. It is a
-// workflow.Session. Use Open.
+// engine.Session. Use Open.
 //
 // ctx is that of all its steps; the question about calls that wait is asked with it.
 type Session struct {

@@ -21,7 +21,7 @@ import (
 // later is for later runs. Models and servers are not pinned, as their keys are no part of
 // what is stored; a run that needs one which is gone says so when it comes to that.
 
-// pinnedAgents is workflow.Definition.Agents: the settings of the agents that the nodes
+// pinnedAgents is graph.Definition.Agents: the settings of the agents that the nodes
 // name, and of those that these may call.
 type pinnedAgents struct {
 	Agents []router.AgentSpec `json:"agents"`
@@ -79,7 +79,7 @@ func (g *Gateway) newWorkAgents(team []router.AgentSpec, timeout time.Duration) 
 // flowOf returns what continues with runs of a definition: the file's own workflow, if that has
 // not changed since, else one that is made of what the run is pinned to.
 //
-// The error wraps workflow.ErrGone. Agents of an old definition are made for each run that
+// The error wraps engine.ErrGone. Agents of an old definition are made for each run that
 // needs them; such runs are few.
 func (g *Gateway) flowOf(w *graph.Workflow) (*answerer, error) {
 	r := g.registry.Load()

@@ -1,4 +1,4 @@
-// This file connects package workflow with agents, tools, models and the store. A workflow
+// This file connects package engine with agents, tools, models and the store. A workflow
 // of the file becomes an answerer like the team; its agents are those of the same file,
 // made once more with tools whose calls the records of a run know.
 
@@ -83,7 +83,7 @@ func (g *Gateway) flowRunner(w *graph.Workflow, agents *workAgents) *engine.Runn
 	return engine.New(cfg)
 }
 
-// reportsUnknown is workflow.Config.ReportLost.
+// reportsUnknown is engine.Config.ReportLost.
 func (g *Gateway) reportsUnknown(server string) bool {
 	return slices.ContainsFunc(config.Of[servers.List](&g.cfg.Config), func(s servers.Server) bool {
 		return s.Name == server && s.OnUnknown == servers.ReportUnknown
@@ -102,7 +102,7 @@ type cachedTools = interface {
 	Call(ctx context.Context, call tool.Call) (tool.Result, error)
 }
 
-// Named implements workflow.Tools.
+// Named implements engine.Tools.
 //
 // It goes through the tape, so that a turn that is run again finds the same names.
 func (t workTools) Named(ctx context.Context, server, name string) string {
@@ -164,7 +164,7 @@ type workAgents struct {
 	delegates *delegate.Agents
 }
 
-// Begin implements workflow.Agents.
+// Begin implements engine.Agents.
 func (w *workAgents) Begin(ctx context.Context, id string, req *chat.Request, sink stream.Sink) (engine.Session, error) {
 	a := w.agents[id]
 	if a == nil {
@@ -173,7 +173,7 @@ func (w *workAgents) Begin(ctx context.Context, id string, req *chat.Request, si
 	return a.Open(ctx, req, sink)
 }
 
-// Ask implements workflow.Asker.
+// Ask implements engine.Asker.
 func (w *workAgents) Ask(ctx context.Context, id, text string, schema jsontext.Value) (engine.Reply, error) {
 	spec, ok := w.specs[id]
 	if !ok {

@@ -49,7 +49,7 @@ type Runs struct {
 }
 
 // Continue returns what continues with a run; emitted is what its turn has emitted so far. The
-// error wraps workflow.ErrGone.
+// error wraps engine.ErrGone.
 type Continue func(r *engine.Run, req *chat.Request, emitted []stream.Event) (*stream.Frame, error)
 
 // RunsConfig is what Runs are made of.
@@ -84,7 +84,7 @@ func (r *Runs) countWaiting() float64 {
 	return float64(n)
 }
 
-// room is workflow.RunStoreConfig.Room.
+// room is records.RunStoreConfig.Room.
 //
 // It counts tasks page by page and stops at the bound; it is asked once for each wait.
 func (r *Runs) room(ctx context.Context, req *chat.Request) error {
@@ -238,7 +238,7 @@ func (b brokenRun) Run(context.Context, *chat.Request, stream.Sink) (stream.Resu
 	return stream.Result{}, CannotGoOn(b.err)
 }
 
-// Records is workflow.Config.Records: a run whose turn is not stored cannot begin.
+// Records is engine.Config.Records: a run whose turn is not stored cannot begin.
 func (r *Runs) Records(ctx context.Context, run *engine.Run) (engine.Records, error) {
 	if !strings.HasPrefix(run.Header.ID, chat.TaskPrefix) {
 		return nil, nil
@@ -255,7 +255,7 @@ func (r *Runs) Admit() error {
 	return &fault.Error{Type: fault.Overloaded, Message: "Too many workflows wait to run; try again in a moment"}
 }
 
-// Enter is workflow.Config.Enter. A run that was accepted, or taken over, is not refused.
+// Enter is engine.Config.Enter. A run that was accepted, or taken over, is not refused.
 //
 // The slot is given back by leave, which must be called once. The error is the cause of
 // ctx.

@@ -218,7 +218,7 @@ type Outcome struct {
 	Result string `json:"result,omitempty"`
 }
 
-// waits says whether a person must answer first.
+// Waits says whether a person must answer first.
 //
 // A question about calls waits until each of them is decided; one about outcomes until none
 // is left in it.

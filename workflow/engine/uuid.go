@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// newUUID returns a random UUID (version 4).
+// NewUUID returns a random UUID (version 4).
 func NewUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails

@@ -328,7 +328,7 @@ func (k *worker) seal() {
 	k.calls = nil
 }
 
-// toolCalls returns the calls of a step as messages have them.
+// ToolCalls returns the calls of a step as messages have them.
 func ToolCalls(calls stream.Calls) (list []ToolCall) {
 	for _, c := range calls {
 		list = append(list, ToolCall{c.ID, c.Server, c.Tool, c.Arguments})

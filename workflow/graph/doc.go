@@ -1,9 +1,8 @@
-// Package workflow runs workflows: graphs of agents, tools, conditions and people that
-// answer a request as one agent does.
+// Package graph is the definition of a workflow: a graph of agents, tools, conditions and
+// people, as the configuration file has it and as runs are pinned to it.
 //
-//	file ── Section ── Definition ── Compile ── Workflow ── Runner (a stream.Runner)
+//	file ── Section ── Definition ── Compile ── Workflow
 //
-// What a run has come to is a Run: a value that can be stored, read in another process and
-// continued. A Runner is a thin layer around it: it does what the Run says is to be done next,
-// and says what happens as it happens.
+// It knows no run: what a node's expressions come to depends on a View, and what nodes there
+// can be on the Kinds that it is given.
 package graph

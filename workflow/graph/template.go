@@ -109,7 +109,7 @@ func (t *template) fill(ctx context.Context, v View) (string, error) {
 	return b.String(), nil
 }
 
-// textOf writes a value as a person reads it.
+// Text writes a value as a person reads it.
 func Text(value any) string {
 	if s, ok := value.(string); ok {
 		return s

@@ -39,7 +39,7 @@ type ShownRun struct {
 }
 
 // Shown reads a run to show its checkpoints; nothing is claimed or changed. Its error wraps
-// store.ErrNotFound if the task has none, ErrVersion, ErrGone, store.ErrDamaged or
+// store.ErrNotFound if the task has none, ErrVersion, engine.ErrGone, store.ErrDamaged or
 // store.ErrUnavailable.
 func (s *RunStore) Shown(ctx context.Context, id string) (*ShownRun, error) {
 	for try := 0; ; try++ {
@@ -78,7 +78,7 @@ func (s *RunStore) shown(ctx context.Context, id string) (*ShownRun, error) {
 // Len returns how many checkpoints the run has. Their numbers are 0 to Len-1.
 func (r *ShownRun) Len() int { return len(r.list) }
 
-// Checkpoint returns one of them. Its error wraps store.ErrNotFound, or ErrRun where
+// Checkpoint returns one of them. Its error wraps store.ErrNotFound, or engine.ErrRun where
 // what it counts is not there.
 //
 // The state is computed from the beginning of the lists, so that it costs time in

@@ -1,5 +1,5 @@
 // This file keeps runs in a store that several gateways share, so that one of them can continue
-// when another has stopped. It implements Records over store.Values, store.Lists and
+// when another has stopped. It implements engine.Records over store.Values, store.Lists and
 // store.Indexes, and knows nothing of what nodes do.
 //
 // The rule that all of it follows: the lists are written first and the record last, and
@@ -169,10 +169,10 @@ type readAs struct {
 	before   int    // how many nodes had ended when the run's last turn began
 }
 
-// Orphaned implements Origin.
+// Orphaned implements engine.Origin.
 func (at *readAs) Orphaned() bool { return at.orphaned }
 
-// TimedOut implements Origin.
+// TimedOut implements engine.Origin.
 func (at *readAs) TimedOut() { at.orphaned, at.late = false, true }
 
 // TakeOver prepares a run that was read from the store, so that this process can continue it
@@ -212,7 +212,7 @@ func (s *RunStore) read(ctx context.Context, id string) (readAs, error) {
 }
 
 // Load returns a run as it was kept last. The error wraps store.ErrNotFound if there is
-// none, ErrRun or ErrGone if it cannot be continued, or store.ErrUnavailable.
+// none, engine.ErrRun or engine.ErrGone if it cannot be continued, or store.ErrUnavailable.
 //
 // It claims nothing: another process may be running the run. The one that calls Records
 // first has it.
@@ -245,7 +245,7 @@ func (s *RunStore) Load(ctx context.Context, id string) (*engine.Run, error) {
 // checkpoints returns the checkpoints that count, and what became of the nodes.
 //
 // Items of processes that had lost the run, and second writes of one item, are passed over.
-// Fewer than the record counts means that the store has lost some: ErrRun.
+// Fewer than the record counts means that the store has lost some: engine.ErrRun.
 func (s *RunStore) checkpoints(ctx context.Context, id string, r *storedRun) (list []engine.Checkpoint, ended []engine.Ended, err error) {
 	items, err := s.cfg.Store.List(ctx, store.CheckpointsKey(id), 0, 0)
 	if err != nil {
@@ -285,7 +285,7 @@ func (s *RunStore) messages(ctx context.Context, id string, r *storedRun) (list 
 
 // Definition returns a definition by its SHA-256.
 //
-// Its error wraps ErrGone if the store has none, or one that this version of the program
+// Its error wraps engine.ErrGone if the store has none, or one that this version of the program
 // cannot compile. It is compiled once in a process, outside of the lock: two callers may
 // both do it, which is only wasted work.
 func (s *RunStore) Definition(ctx context.Context, sum string) (*graph.Workflow, error) {
@@ -314,7 +314,7 @@ func (s *RunStore) Definition(ctx context.Context, sum string) (*graph.Workflow,
 	return w, nil
 }
 
-// Records makes the run this process's: it is Config.Records. A run that was read is
+// Records makes the run this process's: it is engine.Config.Records. A run that was read is
 // claimed, so that who owned it before writes nothing any more.
 //
 // Its error is a fault: store_unavailable, turn_lost if another process was faster, or
@@ -497,7 +497,7 @@ func (k *keeping) items(c *engine.Checkpoint) (items []store.Pushed, err error) 
 	return append(items, store.Pushed{Key: store.CheckpointsKey(k.id), Item: data}), err
 }
 
-// Save implements Records.
+// Save implements engine.Records.
 //
 // The order is messages, checkpoint, record, or all at once: see the top of the file. Journal entries and
 // intents of nodes that have ended are dropped, as is a wait. The lists of a run that is
@@ -558,7 +558,7 @@ func (r *storedRun) keeps(node string) bool {
 	return slices.ContainsFunc(r.Progress.Frontier, func(o engine.Open) bool { return o.Node == node && o.Entry != nil && o.Waits() })
 }
 
-// Wait implements Records.
+// Wait implements engine.Records.
 //
 // The index of waits is written before the record: an entry too many costs a look at the
 // run, one too few would leave a run waiting for ever. due is the earliest end of all
@@ -601,7 +601,7 @@ func (k *keeping) Wait(ctx context.Context, p *engine.Progress) error {
 	}, 0)
 }
 
-// Journal implements Records.
+// Journal implements engine.Records.
 func (k *keeping) Journal(ctx context.Context, e *engine.Entry) error {
 	return k.change(ctx, func(r *storedRun) {
 		if r.Journal == nil {
@@ -616,7 +616,7 @@ func (k *keeping) Journal(ctx context.Context, e *engine.Entry) error {
 	})
 }
 
-// Intend implements Records.
+// Intend implements engine.Records.
 func (k *keeping) Intend(ctx context.Context, i *engine.Intent) (*tool.Result, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -639,7 +639,7 @@ func (k *keeping) Intend(ctx context.Context, i *engine.Intent) (*tool.Result, e
 	}, 0)
 }
 
-// Settle implements Records.
+// Settle implements engine.Records.
 //
 // A result longer than maxKept bytes is cut: it is read only by a run that is taken over
 // before its next checkpoint. If the write fails the result stays in this process

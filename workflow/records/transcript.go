@@ -1,5 +1,5 @@
 // A Transcript is for agents outside of nodes, such as one that another agent gave a task
-// to. Workers make the messages of their nodes by the same rules (worker.go), with the
+// to. Workers make the messages of their nodes by the same rules (package engine), with the
 // bounds of a run in place of these.
 
 package records
