@@ -6,10 +6,6 @@ import (
 	"sluice/tool"
 )
 
-// narrowed is a set of tools, and what of it a turn may call that must change
-// nothing.
-type narrowed struct{ whole, readOnly *tool.Set }
-
 // readOnly returns the tools of a set that only read. Turns that were given the same
 // set share the result, because a driver caches what it renders by the pointer.
 func (a *Agent) readOnly(whole *tool.Set) *tool.Set {

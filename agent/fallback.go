@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"fmt"
-
 	"sluice/fault"
 	"sluice/tool"
 )
@@ -54,16 +52,4 @@ func (j *job) nextFallback(tools *tool.Set) *tool.Spec {
 		}
 	}
 	return nil
-}
-
-// ofFallback returns the result of j's fallback as the result of j, and behind it a line that
-// says so: in front of it what was JSON would be none.
-func (j *job) ofFallback() *tool.Result {
-	r := j.fallback.forModel()
-	how := "answered in its place"
-	if r.IsError {
-		how = "was called in its place"
-	}
-	r.ID, r.Name = j.call.ID, j.call.Name
-	return remarked(r, fmt.Sprintf("%s was unavailable; %s %s with the same arguments", j.call.Name, j.fallback.call.Name, how))
 }

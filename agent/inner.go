@@ -34,15 +34,3 @@ func (i *Inner) Emit(ev stream.Event) {
 
 // Spend adds what models took within the call to what the turn takes.
 func (i *Inner) Spend(u chat.Usage) { i.usage.Add(u) }
-
-// emitInner emits what calls have reported so far.
-func (c *parallel) emitInner() {
-	for {
-		select {
-		case ev := <-c.inner:
-			c.turn.sink.Emit(ev)
-		default:
-			return
-		}
-	}
-}

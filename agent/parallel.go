@@ -118,3 +118,52 @@ func without(jobs []*job, j *job) []*job {
 	}
 	return kept
 }
+
+// emitInner emits what calls have reported so far.
+func (c *parallel) emitInner() {
+	for {
+		select {
+		case ev := <-c.inner:
+			c.turn.sink.Emit(ev)
+		default:
+			return
+		}
+	}
+}
+
+// wake notifies the turn's goroutine that there is news. It does not block.
+func (c *parallel) wake() {
+	select {
+	case c.news <- struct{}{}:
+	default: // it has been woken
+	}
+}
+
+// emitProgress emits the progress of all calls under way, as far as it is due, and
+// sets the timer for the rest.
+func (c *parallel) emitProgress(now time.Time) {
+	var next time.Time
+	for _, j := range c.working {
+		c.emitProgressOf(j, now)
+		if j.news.holds() && (next.IsZero() || j.nextAt.Before(next)) {
+			next = j.nextAt
+		}
+	}
+	if !next.IsZero() {
+		c.due.Reset(next.Sub(now))
+	}
+}
+
+// emitProgressOf emits the latest progress of j, unless it is too soon. The first is
+// emitted at once.
+func (c *parallel) emitProgressOf(j *job, now time.Time) {
+	if now.Before(j.nextAt) {
+		return
+	}
+	p, ok := j.news.drain()
+	if !ok {
+		return
+	}
+	j.nextAt = now.Add(progressEvery)
+	c.turn.sink.Emit(&stream.ToolProgress{Call: j.event, Progress: p.Progress, Total: p.Total, Message: p.Message})
+}

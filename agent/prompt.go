@@ -26,14 +26,6 @@ const prunedNote = "\n\nThe conversation is longer than what you are shown: its 
 // the two must change together.
 const dateLine = "\n\nNow it is %s in the time zone %s (UTC%s)."
 
-// datedPrompt is the instruction as it is for one minute in one time zone. Turns
-// that run at the same time share its text.
-type datedPrompt struct {
-	zone   string
-	minute int64 // since 1970
-	text   string
-}
-
 // dated returns the prompt with the date line.
 func (a *Agent) dated(loc *time.Location) string {
 	now := time.Now().In(loc)

@@ -2,9 +2,6 @@ package agent
 
 import "sluice/config"
 
-// defaultMaxSteps is how many model calls a turn may have unless Config says otherwise.
-const defaultMaxSteps = 8
-
 // Settings registers what can be set of an Agent from outside. It is bound to c's part of
 // type Config.
 func Settings(c *config.Config) config.Section {

@@ -3,13 +3,11 @@ package agent
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/fault"
 	"sluice/stream"
 	"sluice/tool"
 )
@@ -183,23 +181,6 @@ func (s *State) result() stream.Result {
 	return stream.Result{Reason: s.Reason, Usage: s.Usage, Model: s.Model, Tools: s.Tools, Models: s.Models}
 }
 
-// settle takes over the calls of a step. If none waits, their results become the
-// next message.
-func (t *turn) settle(jobs []*job) {
-	s := &t.state
-	if !slices.ContainsFunc(jobs, func(j *job) bool { return j.waits }) {
-		s.reply(len(jobs), func(i int) *tool.Result { return jobs[i].forModel() })
-		return
-	}
-	s.Open = make([]OpenCall, len(jobs))
-	for i, j := range jobs {
-		s.Open[i] = OpenCall{ID: j.event.ID, Call: j.call, Within: j.within, key: j.key}
-		if !j.waits {
-			s.Open[i].Answer, s.Open[i].Result = Ran, j.forModel()
-		}
-	}
-}
-
 // reply makes a message of the results of a step, in the order of the calls. Of
 // those that were dropped the model learns at the end of the last result.
 func (s *State) reply(n int, result func(int) *tool.Result) {
@@ -213,82 +194,4 @@ func (s *State) reply(n int, result func(int) *tool.Result) {
 	}
 	s.Messages = append(s.Messages, chat.Message{Role: chat.RoleUser, Parts: parts})
 	s.Open, s.Dropped = nil, 0
-}
-
-// runAnswered closes the calls that have waited: it runs those that were approved.
-func (t *turn) runAnswered() error {
-	s := &t.state
-	jobs := make([]*job, len(s.Open))
-	var approved []*job
-	for i := range s.Open {
-		switch c := &s.Open[i]; c.Answer {
-		case Approved:
-			jobs[i] = t.approved(c)
-		case Decided:
-			jobs[i] = t.continued(c)
-		}
-		if jobs[i] != nil && jobs[i].err == nil {
-			approved = append(approved, jobs[i])
-		}
-	}
-	for i := range s.Open { // later, as an equal call may have been allowed
-		switch c := &s.Open[i]; c.Answer {
-		case Rejected:
-			t.forbid(c)
-			t.rejected(c)
-			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true,
-				Text: strings.TrimSpace("Not executed: the user has not allowed this call. " + c.Note)}
-		case Refused:
-			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true, Text: "Not executed: " + c.Note}
-		}
-	}
-	t.sink.Flush()
-	if err := t.runAll(t.tools, approved); err != nil {
-		return err
-	}
-	for i, j := range jobs {
-		if j != nil && !j.waits {
-			s.Open[i].Result = s.Open[i].result(j)
-		}
-	}
-	if s.suspendedAgain(jobs) {
-		return nil
-	}
-	s.reply(len(s.Open), func(i int) *tool.Result { return s.Open[i].Result })
-	return nil
-}
-
-// approved reports a call that was allowed to run, and closes one that may not any more.
-func (t *turn) approved(c *OpenCall) *job {
-	call := c.Call
-	if c.Changed != nil {
-		call.Arguments = c.Changed
-	}
-	j := newJob(c.ID, call, t.tools.Lookup(call.Name))
-	j.key, j.sent = c.key, c.sent
-	j.err = t.recheck(j, c)
-	t.start(j)
-	if j.err != nil {
-		t.close(j)
-	}
-	return j
-}
-
-// rejected reports a call that a person has not allowed: a client that was asked about it
-// learns that nothing will come of it.
-func (t *turn) rejected(c *OpenCall) {
-	j := newJob(c.ID, c.Call, t.tools.Lookup(c.Call.Name))
-	t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: true}) // it does not run
-	t.state.Tools = append(t.state.Tools, stream.ToolTiming{Tool: c.Call.Name})
-	t.sink.Emit(&stream.ToolFailed{Call: j.event, ErrorType: fault.ApprovalRejected,
-		Message: "The call of " + shown(c.Call.Name) + " was not executed: the user has not allowed it"})
-}
-
-// result returns what the model receives of an approved call.
-func (c *OpenCall) result(j *job) *tool.Result {
-	r := j.forModel()
-	if c.Changed != nil {
-		r = modified(r, c.Changed)
-	}
-	return noted(r, c.Note)
 }

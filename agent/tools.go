@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"sluice/chat"
@@ -21,37 +20,6 @@ const (
 	// maxForModel is how many bytes of a result the model is given.
 	maxForModel = 32 << 10
 )
-
-// job is one tool call of a step.
-type job struct {
-	// call is the model's own, event what clients receive of it: with our id and the server.
-	// spec is nil for a tool that is not offered.
-	call    tool.Call
-	event   stream.Call
-	spec    *tool.Spec
-	key     string // empty: refused
-	sent    string // by what its server recognizes equal tries: tool.WithKey; empty: nothing
-	waits   bool   // for an answer from outside
-	elapsed time.Duration
-	result  tool.Result
-	err     error
-
-	news   mailbox   // what the tool reports of its progress
-	nextAt time.Time // when the next report may be sent; the turn's goroutine alone uses it
-
-	inner *Inner // what it says about itself; nil: nothing
-	// within is what waits in it for a person; nil: nothing. continued is how it continues that
-	// has waited; nil: it begins.
-	within    *Within
-	continued *Continued
-
-	// fallback is the call that was made in place of this one; nil: none was.
-	fallback *job
-	// tried is how many of the call's fallbacks were.
-	tried int
-	// fallbackOf is the call that this one stands in for; nil: none.
-	fallbackOf *job
-}
 
 // runTools runs the calls of the step at hand and reports each as it ends. Calls that must wait
 // are left open; else the calls and their results, in the order of the calls, become part of
@@ -134,23 +102,6 @@ func (t *turn) admitCall(c tool.Call, running int) (key string, err error) {
 func (t *turn) lose(key string) {
 	t.state.calls.lose(key)
 	t.note(key, chat.CallLost)
-}
-
-// newJob gives the call an id that is unique in the turn, because models repeat
-// theirs.
-func (t *turn) newJob(c tool.Call, spec *tool.Spec) *job {
-	return newJob(t.state.calls.id(c.ID), c, spec)
-}
-
-// newJob makes a job of a call. spec is nil for a tool that is not offered;
-// such a job is only reported, never run.
-func newJob(id string, c tool.Call, spec *tool.Spec) *job {
-	j := &job{call: c, spec: spec}
-	j.event = stream.Call{ID: id, Tool: c.Name, Arguments: c.Arguments}
-	if spec != nil {
-		j.event.Server = spec.Server
-	}
-	return j
 }
 
 // emitDropped says how many calls of the step were not even opened.
@@ -247,61 +198,3 @@ func (t *turn) failCall(f *fault.Error) {
 // shortage of the gateway's own. The model could do nothing better with a shortage
 // than to call the next tool into it, and its own next call needs a descriptor too.
 func endsTurn(f *fault.Error) bool { return f.Type == fault.Internal || f.Type == fault.Overloaded }
-
-// failure returns why the call failed, or nil. Tools says what it knows of the
-// outcome; a call that ended by a bug, or with nothing but the turn's own end, may
-// have taken effect.
-func (j *job) failure(turn context.Context) *fault.Error {
-	f := fault.From(j.err)
-	if f == nil {
-		if !j.result.IsError {
-			return nil
-		}
-		return &fault.Error{Type: fault.ToolFailed, Service: "mcp:" + j.event.Server,
-			Message: "The tool " + j.call.Name + " answered with an error"}
-	}
-	switch f.Type {
-	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout, fault.Overloaded:
-		if error(f) != context.Cause(turn) {
-			return f
-		}
-	}
-	cut := *f
-	cut.Unknown = j.spec == nil || !j.spec.Annotations.Repeatable()
-	if turn.Err() != nil {
-		cut.Message = "The turn ended before the tool did"
-	}
-	return &cut
-}
-
-// forModel returns the result as the model is given it.
-func (j *job) forModel() *tool.Result {
-	if j.fallback != nil {
-		return j.ofFallback()
-	}
-	r := &tool.Result{ID: j.call.ID, Name: j.call.Name}
-	if j.err == nil {
-		r.Text, r.IsError = capResult(j.result.Text), j.result.IsError
-		if r.IsError && strings.TrimSpace(r.Text) == "" {
-			r.Text = j.call.Name + " failed without saying why"
-		}
-		return r
-	}
-	f := fault.From(j.err)
-	r.IsError = true
-	r.Text = capResult(f.ForModel())
-	if f.Unknown {
-		r.Text += ". The call was sent, but whether it took effect is not known. Do not call it again; tell the user that the outcome is unknown."
-	}
-	return r
-}
-
-// capResult cuts what the model gets to maxForModel bytes, and says so in the text: the model
-// can ask for less, which a silent cut would not suggest.
-func capResult(s string) string {
-	head, cut := chat.Truncate(s, maxForModel)
-	if !cut {
-		return s
-	}
-	return fmt.Sprintf("%s\n[cut here: the first %d of %d bytes are shown; ask for less, for example with a filter]", head, len(head), len(s))
-}

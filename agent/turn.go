@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -87,87 +86,6 @@ func (t *turn) goOn(s State) {
 	if t.state, t.req = s, s.request; t.req == nil {
 		t.req = new(chat.Request)
 	}
-}
-
-// resume prepares a turn that continues with s, an earlier State.
-func (t *turn) resume(s State) error {
-	t.goOn(s)
-	if err := t.over(); err != nil {
-		return err
-	}
-	if t.state.waits() {
-		return fmt.Errorf("%d calls still wait for an answer", len(t.state.Waiting()))
-	}
-	t.tools = t.available()
-	return t.over()
-}
-
-// loop continues until the turn is over or a call waits for an answer from outside. Every step
-// leaves a state that can be saved and continued.
-func (t *turn) loop() error {
-	for !t.state.Over() && !t.state.waits() {
-		if err := t.advance(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lastTokens is how long the answer may be that ends a turn whose budget is spent.
-const lastTokens = 1024
-
-// advance makes the next step. The last one has no tools.
-func (t *turn) advance() error {
-	if t.state.Over() {
-		return nil
-	}
-	if len(t.state.Open) > 0 {
-		return t.runAnswered()
-	}
-	spent := t.budget != nil && t.budget.Reached(t.state.Usage)
-	last := t.prepare(spent)
-	finish, err := t.ask(&t.request)
-	if err != nil {
-		return err
-	}
-	if spent {
-		finish = chat.FinishMaxTokens
-	}
-	if len(t.step.calls) == 0 || last {
-		t.state.Reason = reasonOf(finish, t.request.NoTools || len(t.step.calls) > 0)
-		return nil
-	}
-	return t.runTools()
-}
-
-// prepare makes the request of the next step, and says whether that is the last one.
-// spent says that the turn's budget is. The request is made in a frame of its own, which
-// is gone while the model is waited for.
-func (t *turn) prepare(spent bool) (last bool) {
-	t.state.Steps++
-	req := &t.request
-	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered,
-		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens}
-	if spent {
-		req.MaxTokens = lastTokens
-	}
-	if last = spent || t.state.Steps >= t.agent.cfg.MaxSteps; last && len(t.tools.Specs) > 0 {
-		req.NoTools = true
-		req.System += lastStepNote
-	}
-	return last
-}
-
-// reasonOf returns why a turn ended well. limited says that the model might have
-// gone on, had it had more steps.
-func reasonOf(f chat.Finish, limited bool) stream.FinishReason {
-	switch {
-	case f == chat.FinishMaxTokens:
-		return stream.MaxTokens
-	case limited:
-		return stream.MaxSteps
-	}
-	return stream.Stop
 }
 
 // over returns why the turn must not begin anything more, or nil.

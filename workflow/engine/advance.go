@@ -112,10 +112,6 @@ func messageSize(m *Message) int {
 	return size
 }
 
-// limit is the fault of a run that is larger than it may be. Its message is shown to the
-// caller: it names the bound and quotes nothing.
-func limit(message string) error { return &fault.Error{Type: fault.WorkflowLimit, Message: message} }
-
 // assign returns the values of a node's output. The bound on metadata is on the whole object
 // as the node sees it afterwards.
 func (v *view) assign(ctx context.Context, n *graph.Vertex) ([]graph.Wrote, error) {
@@ -209,4 +205,16 @@ func (d *Decision) wrote() (list []graph.Wrote) {
 		list = append(list, graph.Wrote{Field: graph.FieldMetadata, Value: u.Metadata})
 	}
 	return list
+}
+
+// decided is view for a node that a person has decided: it sees what they wrote.
+func (r *Run) decided(n *graph.Vertex, d *Decision) *view {
+	v := r.view(n)
+	if d != nil {
+		out := d.outcome(n)
+		own := out.record(n, len(r.Messages))
+		own.Wrote = d.wrote()
+		v.own, v.added = &own, out.messages
+	}
+	return v
 }

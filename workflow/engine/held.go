@@ -35,14 +35,6 @@ func (e *Entry) hide(session jsontext.Value) {
 	e.silent = &silent
 }
 
-// kept returns what may be kept of an entry by now. It works on nil.
-func (e *Entry) kept() *Entry {
-	if e == nil || e.silent == nil {
-		return e
-	}
-	return e.silent
-}
-
 // withhold notes that a node has ended whose text is held back.
 func (x *execution) withhold(n *graph.Vertex) {
 	if x.hides(n) {

@@ -3,9 +3,7 @@
 
 package engine
 
-import (
-	"sluice/workflow/graph"
-)
+import "sluice/workflow/graph"
 
 // kinds are all kinds, in the order in which the schema of the file lists them.
 var kinds = []kind{
@@ -37,9 +35,4 @@ func Kinds() (list []graph.Kind) {
 		list = append(list, k)
 	}
 	return list
-}
-
-// says says whether a message is part of what a node says.
-func says(n *graph.Vertex, m *Message) bool {
-	return m.Node == n.ID && (m.Role == RoleAssistant || m.Role == RoleTool && n.Kind.Results())
 }

@@ -1,5 +1,11 @@
 package engine
 
+import (
+	"time"
+
+	"sluice/fault"
+)
+
 // Bounds of a run, in bytes.
 const (
 	maxMetadata = 64 << 10 // of metadata as JSON
@@ -7,3 +13,10 @@ const (
 	maxOutput   = 2 << 10  // of a node's event
 	maxJournal  = 64 << 10 // of what an agent node keeps of itself
 )
+
+// limit is the fault of a run that is larger than it may be. Its message is shown to the
+// caller: it names the bound and quotes nothing.
+func limit(message string) error { return &fault.Error{Type: fault.WorkflowLimit, Message: message} }
+
+// lastSave bounds the saving of a failure.
+const lastSave = 2 * time.Second

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -106,71 +105,3 @@ var ErrUnknown = errors.New("whether the call took effect is not known")
 // ErrGone is wrapped where a run needs an agent, a tool or a definition that is not there
 // any more.
 var ErrGone = errors.New("is not there any more")
-
-// Checkpoint is one state of a run. It does not change any more, but for its ID and
-// TaskID, which are its keeper's.
-type Checkpoint struct {
-	ID            string    `json:"checkpoint_id"` // a UUID
-	TaskID        string    `json:"task_id"`
-	Position      string    `json:"position"`
-	Sequence      int       `json:"sequence"` // 0, 1, 2 …
-	CreatedAt     time.Time `json:"created_at"`
-	AwaitingHuman bool      `json:"awaiting_human"`
-	Status        string    `json:"status"` // created, awaiting_human or resumed
-	Progress      Progress  `json:"progress"`
-	// EndedCount and MessageCount are how many of each the run has by now. What the first
-	// checkpoint does not say of the run is in its Header.
-	EndedCount   int `json:"ended"`
-	MessageCount int `json:"messages"`
-
-	Header *Header `json:"-"`
-	// Ended and Messages are those that were added since the checkpoint before.
-	Ended    []Ended   `json:"-"`
-	Messages []Message `json:"-"`
-}
-
-// Statuses of a Checkpoint.
-const (
-	CheckpointCreated  = "created"
-	CheckpointAwaiting = "awaiting_human"
-	CheckpointResumed  = "resumed"
-)
-
-// Entry is where an agent node is: the session of one round, and what was said in it.
-type Entry struct {
-	Node    string `json:"node"`
-	Attempt int    `json:"attempt"`
-	Round   int    `json:"round"`
-	// Session is the agent's State.
-	Session jsontext.Value `json:"session,omitempty"`
-	// Text is what was said since the last of Messages.
-	Text string `json:"text,omitempty"`
-	// Messages are those of the round so far.
-	Messages []Message `json:"messages,omitempty"`
-	// Made says how often each call that is not safe to repeat was made in the round, so
-	// that one which is meant to be made again has another key.
-	Made map[string]int `json:"made,omitempty"`
-	// Draft and Feedback are those of the round before.
-	Draft    string `json:"draft,omitempty"`
-	Feedback string `json:"feedback,omitempty"`
-
-	// silent is the entry without the words, which is kept in its place while the answer is
-	// held back; nil: the entry itself may be kept.
-	silent *Entry
-}
-
-// Intent is a call that is about to be made.
-type Intent struct {
-	Node    string `json:"node"`
-	Attempt int    `json:"attempt"`
-	CallID  string `json:"call_id"` // that of its events
-	Tool    string `json:"tool"`
-	Server  string `json:"server"`
-	// Hash is that of the canonical arguments.
-	Hash string `json:"hash"`
-	// Key is equal for equal tries of one call, in any process: of the run, the node, its
-	// round, the tool, the arguments, and how many equal calls came before it.
-	Key string `json:"key"`
-	// Again is after how many tries of unknown outcome a person lets another be made.
-	Again int `json:"-"`
-}

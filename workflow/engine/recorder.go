@@ -11,15 +11,11 @@ package engine
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
 	"sluice/fault"
@@ -103,47 +99,6 @@ func outcomeUnknown(ctx context.Context, err error) bool {
 	return f != nil && !f.NoEffect && (f.Unknown || f.Type == fault.Internal || ctx.Err() != nil)
 }
 
-// asksOutcome returns what a person must say before the node can continue, or why the records
-// of the run accepted a call no more, which no model need learn of; nil: nothing.
-//
-// It is asked after each step and call. The error is a *waiting, or one that ends the run.
-func (k *worker) asksOutcome() error {
-	r := &k.recorder
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.lost != nil {
-		return k.end(r.lost)
-	}
-	if len(r.unsure) == 0 {
-		return nil
-	}
-	if k.base == nil {
-		k.base = &Entry{Node: k.n.ID, Attempt: k.open.Attempt, Round: k.round, Draft: k.last, Feedback: k.feedback}
-	}
-	return &waiting{&Question{Kind: chat.AskOutcome, Prompt: "Nobody knows whether these calls were carried out. Shall they be made again?",
-		Calls: r.unsure}, k.base}
-}
-
-// made returns how often each call was made in the round.
-func (k *worker) made() map[string]int {
-	r := &k.recorder
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return maps.Clone(r.made)
-}
-
-// remade continues counting where the process before has stopped.
-//
-// Without that the second of two equal calls would get the key of the first, and its
-// result.
-func (k *worker) remade(made map[string]int) {
-	if r := &k.recorder; made != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.made = maps.Clone(made)
-	}
-}
-
 // unknown is what a call comes to of which nobody knows what became of it: f says how that
 // came.
 //
@@ -184,16 +139,6 @@ func cut(err error) fault.Error {
 	f := *fault.From(err)
 	f.Unknown = true
 	return f
-}
-
-// outcomeOf returns what a person has said of a call; nil: nothing.
-func (k *worker) outcomeOf(key string) *Outcome {
-	for i := range k.open.Outcomes {
-		if k.open.Outcomes[i].Key == key {
-			return &k.open.Outcomes[i]
-		}
-	}
-	return nil
 }
 
 // Call implements chat.Guard. Before one that is not safe to repeat its intent is kept, and
@@ -279,14 +224,6 @@ func (r *recorder) act() {
 	r.acted = true
 }
 
-// hasActed says whether a call of the node's round took effect, or may have.
-func (k *worker) hasActed() bool {
-	r := &k.recorder
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.acted
-}
-
 // lose notes that the records of the run failed.
 //
 // The first error counts; it is returned as it came.
@@ -312,19 +249,4 @@ func (r *recorder) intent(spec *tool.Spec, call tool.Call) *Intent {
 	r.mu.Unlock()
 	i.Key = uuidOf(k.seen.Header.ID, k.n.ID, same, fmt.Sprint(nth))
 	return i
-}
-
-// same is equal for calls that ask for the same thing.
-func (i *Intent) same() string { return sameCall(i.Server, i.Tool, i.Hash) }
-
-func sameCall(server, name, hash string) string { return server + " " + name + " " + hash }
-
-// hashOf returns the SHA-256 of arguments in canonical form (RFC 8785), so that the order of
-// members makes no other call; integers stay as they are, as large ones would lose digits.
-func hashOf(args jsontext.Value) string {
-	canonical := args.Clone()
-	if canonical.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
-		canonical = args
-	}
-	return hex.EncodeToString(hash(string(canonical)))
 }

@@ -7,7 +7,6 @@ package engine
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"time"
 
@@ -343,14 +342,6 @@ func (r *Run) append(n *graph.Vertex, e Ended) {
 // over says whether there is nothing left to do.
 func (r *Run) over() bool { return len(r.Progress.Frontier) == 0 }
 
-// State returns what the run shows of itself. It does not depend on the order in which
-// parallel nodes ended.
-func (r *Run) State() State {
-	v := r.view(nil)
-	s := State{Messages: v.said(nil), NextAction: v.fields().Action, CurrentAgent: v.fields().agent, RoutingKey: v.fields().Routing, Metadata: v.fields().Metadata}
-	return s
-}
-
 // As returns the run as it was at one of its checkpoints, to be shown.
 func (r *Run) As(c *Checkpoint) *Run {
 	then := &Run{Header: r.Header, Ended: r.Ended[:c.EndedCount], Messages: r.Messages[:c.MessageCount], Progress: c.Progress}
@@ -358,22 +349,88 @@ func (r *Run) As(c *Checkpoint) *Run {
 	return then
 }
 
-// Input returns what the agent of a node is asked, as the run is now; empty if the node
-// has no agent, or its text cannot be made.
-//
-// The definition is pinned, so it is what the agent was asked in a first round; iteration
-// is 1 here.
-func (r *Run) Input(ctx context.Context, node string) string {
-	n := r.w.Node(node)
-	switch {
-	case n == nil || n.Agent == "":
-		return ""
-	case n.Input == "":
-		return r.Header.Asked.Input
+// Checkpoint is one state of a run. It does not change any more, but for its ID and
+// TaskID, which are its keeper's.
+type Checkpoint struct {
+	ID            string    `json:"checkpoint_id"` // a UUID
+	TaskID        string    `json:"task_id"`
+	Position      string    `json:"position"`
+	Sequence      int       `json:"sequence"` // 0, 1, 2 …
+	CreatedAt     time.Time `json:"created_at"`
+	AwaitingHuman bool      `json:"awaiting_human"`
+	Status        string    `json:"status"` // created, awaiting_human or resumed
+	Progress      Progress  `json:"progress"`
+	// EndedCount and MessageCount are how many of each the run has by now. What the first
+	// checkpoint does not say of the run is in its Header.
+	EndedCount   int `json:"ended"`
+	MessageCount int `json:"messages"`
+
+	Header *Header `json:"-"`
+	// Ended and Messages are those that were added since the checkpoint before.
+	Ended    []Ended   `json:"-"`
+	Messages []Message `json:"-"`
+}
+
+// Statuses of a Checkpoint.
+const (
+	CheckpointCreated  = "created"
+	CheckpointAwaiting = "awaiting_human"
+	CheckpointResumed  = "resumed"
+)
+
+// Entry is where an agent node is: the session of one round, and what was said in it.
+type Entry struct {
+	Node    string `json:"node"`
+	Attempt int    `json:"attempt"`
+	Round   int    `json:"round"`
+	// Session is the agent's State.
+	Session jsontext.Value `json:"session,omitempty"`
+	// Text is what was said since the last of Messages.
+	Text string `json:"text,omitempty"`
+	// Messages are those of the round so far.
+	Messages []Message `json:"messages,omitempty"`
+	// Made says how often each call that is not safe to repeat was made in the round, so
+	// that one which is meant to be made again has another key.
+	Made map[string]int `json:"made,omitempty"`
+	// Draft and Feedback are those of the round before.
+	Draft    string `json:"draft,omitempty"`
+	Feedback string `json:"feedback,omitempty"`
+
+	// silent is the entry without the words, which is kept in its place while the answer is
+	// held back; nil: the entry itself may be kept.
+	silent *Entry
+}
+
+// Intent is a call that is about to be made.
+type Intent struct {
+	Node    string `json:"node"`
+	Attempt int    `json:"attempt"`
+	CallID  string `json:"call_id"` // that of its events
+	Tool    string `json:"tool"`
+	Server  string `json:"server"`
+	// Hash is that of the canonical arguments.
+	Hash string `json:"hash"`
+	// Key is equal for equal tries of one call, in any process: of the run, the node, its
+	// round, the tool, the arguments, and how many equal calls came before it.
+	Key string `json:"key"`
+	// Again is after how many tries of unknown outcome a person lets another be made.
+	Again int `json:"-"`
+}
+
+// same is equal for calls that ask for the same thing.
+func (i *Intent) same() string { return sameCall(i.Server, i.Tool, i.Hash) }
+
+func sameCall(server, name, hash string) string { return server + " " + name + " " + hash }
+
+// kept returns what may be kept of an entry by now. It works on nil.
+func (e *Entry) kept() *Entry {
+	if e == nil || e.silent == nil {
+		return e
 	}
-	text, err := n.FillInput(ctx, r.view(n))
-	if err != nil {
-		return ""
-	}
-	return text
+	return e.silent
+}
+
+// says says whether a message is part of what a node says.
+func says(n *graph.Vertex, m *Message) bool {
+	return m.Node == n.ID && (m.Role == RoleAssistant || m.Role == RoleTool && n.Kind.Results())
 }

@@ -398,3 +398,28 @@ func valueOf(text jsontext.Value) (value any) {
 	}
 	return value
 }
+
+// span begins the span of a stream of a run. It links to the one before, which has ended
+// where the run waited or with its process, and takes its place in the run.
+//
+// The returned context has the span; the caller ends it with execution.endSpan. A run that
+// waits for days has one span for each stream, each of which links to the one before: a
+// span that lasts for days would be exported at its end only.
+func (r *Runner) span(ctx context.Context, run *Run) (context.Context, trace.Span) {
+	name := r.cfg.Workflow.Definition().Name
+	next, span := trace.Start(ctx, trace.Internal, trace.InvokeWorkflow, name)
+	if span.Name() == "" { // there is no request, or no telemetry
+		if under, root := trace.Root(ctx, r.cfg.Tracer, trace.InvokeWorkflow, name); root.On() {
+			span.End(nil)
+			next, span = under, root
+		}
+	}
+	if !span.On() {
+		return ctx, span
+	}
+	span.String(trace.Operation, trace.InvokeWorkflow)
+	span.String(trace.WorkflowName, name)
+	span.Link(run.Progress.Trace)
+	run.Progress.Trace = span.Name()
+	return next, span
+}

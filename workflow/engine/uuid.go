@@ -3,8 +3,11 @@ package engine
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // NewUUID returns a random UUID (version 4).
@@ -31,4 +34,14 @@ func hash(parts ...string) []byte {
 func uuid(b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// hashOf returns the SHA-256 of arguments in canonical form (RFC 8785), so that the order of
+// members makes no other call; integers stay as they are, as large ones would lose digits.
+func hashOf(args jsontext.Value) string {
+	canonical := args.Clone()
+	if canonical.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
+		canonical = args
+	}
+	return hex.EncodeToString(hash(string(canonical)))
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 
@@ -35,18 +36,6 @@ type fields struct {
 }
 
 func (r *Run) view(n *graph.Vertex) *view { return &view{run: r, n: n, round: 1} }
-
-// decided is view for a node that a person has decided: it sees what they wrote.
-func (r *Run) decided(n *graph.Vertex, d *Decision) *view {
-	v := r.view(n)
-	if d != nil {
-		out := d.outcome(n)
-		own := out.record(n, len(r.Messages))
-		own.Wrote = d.wrote()
-		v.own, v.added = &own, out.messages
-	}
-	return v
-}
 
 // seen calls f for each node that has ended and is seen, in the graph's order, and for the
 // node itself.
@@ -209,4 +198,32 @@ func jsonOf(text string) (value any, ok bool) {
 		return nil, false
 	}
 	return value, json.Unmarshal([]byte(text), &value) == nil && value != nil
+}
+
+// State returns what the run shows of itself. It does not depend on the order in which
+// parallel nodes ended.
+func (r *Run) State() State {
+	v := r.view(nil)
+	s := State{Messages: v.said(nil), NextAction: v.fields().Action, CurrentAgent: v.fields().agent, RoutingKey: v.fields().Routing, Metadata: v.fields().Metadata}
+	return s
+}
+
+// Input returns what the agent of a node is asked, as the run is now; empty if the node
+// has no agent, or its text cannot be made.
+//
+// The definition is pinned, so it is what the agent was asked in a first round; iteration
+// is 1 here.
+func (r *Run) Input(ctx context.Context, node string) string {
+	n := r.w.Node(node)
+	switch {
+	case n == nil || n.Agent == "":
+		return ""
+	case n.Input == "":
+		return r.Header.Asked.Input
+	}
+	text, err := n.FillInput(ctx, r.view(n))
+	if err != nil {
+		return ""
+	}
+	return text
 }

@@ -9,11 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"sluice/chat"
 	"sluice/fault"
 	"sluice/run"
 	"sluice/stream"
@@ -363,4 +365,63 @@ func (k *worker) whole() string {
 func (k *worker) add(m Message) {
 	m.Timestamp, m.Node = now(), k.n.ID
 	k.messages = append(k.messages, m)
+}
+
+// asksOutcome returns what a person must say before the node can continue, or why the records
+// of the run accepted a call no more, which no model need learn of; nil: nothing.
+//
+// It is asked after each step and call. The error is a *waiting, or one that ends the run.
+func (k *worker) asksOutcome() error {
+	r := &k.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lost != nil {
+		return k.end(r.lost)
+	}
+	if len(r.unsure) == 0 {
+		return nil
+	}
+	if k.base == nil {
+		k.base = &Entry{Node: k.n.ID, Attempt: k.open.Attempt, Round: k.round, Draft: k.last, Feedback: k.feedback}
+	}
+	return &waiting{&Question{Kind: chat.AskOutcome, Prompt: "Nobody knows whether these calls were carried out. Shall they be made again?",
+		Calls: r.unsure}, k.base}
+}
+
+// made returns how often each call was made in the round.
+func (k *worker) made() map[string]int {
+	r := &k.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.made)
+}
+
+// remade continues counting where the process before has stopped.
+//
+// Without that the second of two equal calls would get the key of the first, and its
+// result.
+func (k *worker) remade(made map[string]int) {
+	if r := &k.recorder; made != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.made = maps.Clone(made)
+	}
+}
+
+// outcomeOf returns what a person has said of a call; nil: nothing.
+func (k *worker) outcomeOf(key string) *Outcome {
+	for i := range k.open.Outcomes {
+		if k.open.Outcomes[i].Key == key {
+			return &k.open.Outcomes[i]
+		}
+	}
+	return nil
+}
+
+// hasActed says whether a call of the node's round took effect, or may have.
+func (k *worker) hasActed() bool {
+	r := &k.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.acted
 }

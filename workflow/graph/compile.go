@@ -35,17 +35,6 @@ type Workflow struct {
 	entry *Vertex
 }
 
-// Problem is something wrong with a Definition.
-type Problem struct {
-	// Pointer leads from the workflow to the value: /nodes/pay/tool.
-	Pointer jsontext.Pointer
-	// Text is fit for the author of the definition. It names nodes and holds no value.
-	Text string
-}
-
-// Error implements error.
-func (p Problem) Error() string { return string(p.Pointer) + ": " + p.Text }
-
 // Compile makes a Workflow of a Definition, or lists all that is wrong with it. Whether
 // there are such agents and tools it does not know.
 //
@@ -159,14 +148,6 @@ func (c *compiler) problem(pointer, format string, args ...any) {
 // at returns the pointer of a node, or of what it has under these keys.
 func at(n *Vertex, keys ...string) string {
 	return string(pointer(jsontext.Pointer("/nodes").AppendToken(n.ID), keys...))
-}
-
-// pointer leads from p to what stands under these keys.
-func pointer(p jsontext.Pointer, keys ...string) jsontext.Pointer {
-	for _, key := range keys {
-		p = p.AppendToken(key)
-	}
-	return p
 }
 
 // join makes the graph. Edges of nodes that do not exist are left out.

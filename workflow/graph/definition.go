@@ -171,3 +171,25 @@ func (d *Definition) Stored() (text []byte, sum string, err error) {
 	hash := sha256.Sum256(text)
 	return text, hex.EncodeToString(hash[:]), err
 }
+
+// NodeType is the name of a kind, in the file and in stored runs.
+type NodeType string
+
+// Problem is something wrong with a Definition.
+type Problem struct {
+	// Pointer leads from the workflow to the value: /nodes/pay/tool.
+	Pointer jsontext.Pointer
+	// Text is fit for the author of the definition. It names nodes and holds no value.
+	Text string
+}
+
+// Error implements error.
+func (p Problem) Error() string { return string(p.Pointer) + ": " + p.Text }
+
+// pointer leads from p to what stands under these keys.
+func pointer(p jsontext.Pointer, keys ...string) jsontext.Pointer {
+	for _, key := range keys {
+		p = p.AppendToken(key)
+	}
+	return p
+}

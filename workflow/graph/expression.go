@@ -24,6 +24,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+
+	"sluice/fault"
 )
 
 // Bounds of one evaluation.
@@ -330,4 +332,32 @@ func nativeMap(v traits.Mapper, depth int) (any, error) {
 		object[string(name)] = member
 	}
 	return object, nil
+}
+
+// View is a run as the expressions of a node see it.
+type View interface {
+	// ResolveName returns the value of a variable. The names are those of newEnv.
+	ResolveName(name string) (value any, known bool)
+}
+
+// activation is a View as CEL takes it.
+type activation struct{ View }
+
+// Parent implements cel.Activation.
+func (activation) Parent() cel.Activation { return nil }
+
+// inNode makes the fault of an expression that failed in a node.
+//
+// Any other error is returned as it is. The source of the expression is the author's own
+// text and may be shown; the cause may quote values and goes to the log alone.
+func inNode(n *Vertex, err error) error {
+	e, ok := err.(*expressionError)
+	if !ok {
+		return err
+	}
+	return &fault.Error{
+		Type:    fault.WorkflowExpression,
+		Message: fmt.Sprintf("An expression of node %s failed: %s", n.ID, oneLine(e.source)),
+		Err:     e.err,
+	}
 }

@@ -9,9 +9,6 @@ import (
 	"strings"
 )
 
-// NodeType is the name of a kind, in the file and in stored runs.
-type NodeType string
-
 // Kind is what nodes of one type are. A kind has no state: nodes and runs share it.
 type Kind interface {
 	Name() NodeType

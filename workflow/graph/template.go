@@ -120,3 +120,6 @@ func Text(value any) string {
 	}
 	return string(text)
 }
+
+// MaxText bounds what one node says, or is asked, in bytes.
+const MaxText = 1 << 20

@@ -7,12 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"cel.dev/cel-go/cel"
 
 	"sluice/fault"
 )
@@ -24,21 +21,6 @@ const (
 	FieldMetadata  = "metadata"
 	metadataPrefix = "metadata."
 )
-
-// MaxText bounds what one node says, or is asked, in bytes.
-const MaxText = 1 << 20
-
-// View is a run as the expressions of a node see it.
-type View interface {
-	// ResolveName returns the value of a variable. The names are those of newEnv.
-	ResolveName(name string) (value any, known bool)
-}
-
-// activation is a View as CEL takes it.
-type activation struct{ View }
-
-// Parent implements cel.Activation.
-func (activation) Parent() cel.Activation { return nil }
 
 // Wrote is a value that a node put into a field.
 type Wrote struct {
@@ -237,20 +219,4 @@ func (n *Vertex) Accepts(ctx context.Context, v View) (bool, error) {
 func (n *Vertex) looksAtDecision() bool {
 	return n.expression != nil && n.expression.decision ||
 		slices.ContainsFunc(n.out, func(e *edge) bool { return e.condition != nil && e.condition.decision })
-}
-
-// inNode makes the fault of an expression that failed in a node.
-//
-// Any other error is returned as it is. The source of the expression is the author's own
-// text and may be shown; the cause may quote values and goes to the log alone.
-func inNode(n *Vertex, err error) error {
-	e, ok := err.(*expressionError)
-	if !ok {
-		return err
-	}
-	return &fault.Error{
-		Type:    fault.WorkflowExpression,
-		Message: fmt.Sprintf("An expression of node %s failed: %s", n.ID, oneLine(e.source)),
-		Err:     e.err,
-	}
 }
