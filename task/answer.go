@@ -20,8 +20,25 @@ type answer struct {
 	stream.Fold
 	// text is the answer as clients saw it, to its last byte.
 	text []byte
+	// lent is the buffer of text; nil: it is none of the service's.
+	lent *[]byte
 	// spans say which agent wrote which part of text, where the document names agents.
 	spans []span
+}
+
+// borrow gives the answer of a turn that begins a buffer, for the whole turn.
+func (a *answer) borrow(from *buffers) {
+	a.lent = from.get()
+	a.text = *a.lent
+}
+
+// giveBack ends the answer of a turn that is over: the store has all of it.
+func (a *answer) giveBack(to *buffers) {
+	if a.lent != nil {
+		*a.lent = a.text // which may have grown
+		to.put(a.lent)
+		a.lent, a.text, a.spans = nil, nil, nil
+	}
 }
 
 // note adds the next event.

@@ -52,7 +52,7 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 		case !waits || task.State != InputRequired:
 			return &fault.Error{Type: fault.ApprovalConflict, Message: "The task does not wait for this approval"}
 		}
-		t.version, t.doc = task.Version+1, doc
+		t.kept.version, t.kept.doc = task.Version+1, doc
 		doc.resumed(t.id, req.Question, t.began)
 		task.Holder, task.Turn, task.State = s.holder, t.id, Working
 		err = s.replaceDocument(ctx, doc, task, s.working(t))

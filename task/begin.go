@@ -96,8 +96,8 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 	}
 	err := s.open(ctx, t, &req)
 	if err != nil {
-		if t.key != "" {
-			_ = s.cfg.Store.DeleteValue(context.WithoutCancel(ctx), t.key)
+		if t.claim.key != "" {
+			_ = s.cfg.Store.DeleteValue(context.WithoutCancel(ctx), t.claim.key)
 		}
 		return s.note(err)
 	}
@@ -119,7 +119,7 @@ func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 	}
 	there, err := s.cfg.Store.PutValue(ctx, key, store.Value{Data: mine.encode()}, longestTurn+keyMemory)
 	if err == nil {
-		t.key, t.keyed = key, mine
+		t.claim = claim{key, mine}
 		return nil
 	}
 	if !errors.Is(err, store.ErrConflict) {
@@ -130,7 +130,7 @@ func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 		return err
 	}
 	if used.Turn == t.id { // a try before, whose answer was lost
-		t.key, t.keyed = key, mine
+		t.claim = claim{key, mine}
 		return nil
 	}
 	if string(used.Body) != string(req.Body[:]) {
@@ -156,24 +156,24 @@ func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 	if err == nil && !continued {
 		err = s.create(ctx, t, req)
 	}
-	t.borrow()
-	t.pending = head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated}.append(t.room())
+	t.said.borrow(&s.buffers)
+	t.log.begin(head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated})
 	return err
 }
 
 // create makes the turn a task of its own.
 func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 	t.task = newID(chat.TaskPrefix)
-	t.doc = newDocument(t.task, req.Chat)
-	t.doc.Metadata.LastAgent = req.Chat.LastAgent
-	t.doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
-	doc, long := t.doc.stored()
+	t.kept.doc = newDocument(t.task, req.Chat)
+	t.kept.doc.Metadata.LastAgent = req.Chat.LastAgent
+	t.kept.doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
+	doc, long := t.kept.doc.stored()
 	err := s.cfg.Store.CreateTask(ctx, t.task, store.Task{Doc: doc, Meta: store.Meta{
-		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.doc.ContextID,
+		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.kept.doc.ContextID,
 		Turn: t.id, State: Working, Created: t.began,
 	}}, s.working(t))
 	if err == nil {
-		err = s.keepLong(ctx, t.doc, long, s.working(t))
+		err = s.keepLong(ctx, t.kept.doc, long, s.working(t))
 	}
 	return err
 }
@@ -190,8 +190,10 @@ func (s *Service) working(t *Turn) time.Duration {
 // stored also when the client has gone.
 func (s *Service) newTurn(ctx context.Context, req Request) *Turn {
 	id, now := newID(chat.TurnPrefix), time.Now()
-	return &Turn{
-		service: s, id: id, version: 1, began: now, trace: record.New(s.cfg.Trace, id, now),
-		ctx: context.WithoutCancel(ctx), cancel: req.Cancel, detached: req.Detached, logging: true, durable: req.Durable && s.cfg.Runs != nil,
+	t := &Turn{
+		identity: identity{service: s, id: id, began: now, ctx: context.WithoutCancel(ctx), durable: req.Durable && s.cfg.Runs != nil},
+		cancel:   req.Cancel, client: receiver{detached: req.Detached}, kept: keeping{version: 1},
+		trace: tracing{Recorder: record.New(s.cfg.Trace, id, now)},
 	}
+	return t.wire()
 }

@@ -140,7 +140,7 @@ func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *Documen
 	if err := s.replaceDocument(ctx, doc, task, s.cfg.TTL); err != nil {
 		return err
 	}
-	t.task, t.doc, t.version = doc.ID, doc, task.Version+1
+	t.task, t.kept.doc, t.kept.version = doc.ID, doc, task.Version+1
 	req.Chat.Question = asked.forRequest()
 	req.Chat.LastAgent = doc.Metadata.LastAgent
 	if req.Chat.ConversationID == "" {

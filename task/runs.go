@@ -52,34 +52,6 @@ func shuttingDown() error {
 	return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"}
 }
 
-// leaves notes that another process, or this one later, continues with the turn. It says
-// whether the client's stream breaks off.
-//
-// Its client does not read of an end, for there is none: its stream breaks off with what the
-// log has, and continues where the client asks for the rest. While the store is unavailable
-// there is no rest to ask for, and the client learns why; but not of a run that is fenced,
-// which another process may have by then.
-func (t *Turn) leaves(ev stream.Event) (breaksOff bool) {
-	e, ok := ev.(*stream.Error)
-	if !ok || !e.Fatal || !t.durable {
-		return false
-	}
-	switch e.Type {
-	case fault.ShuttingDown, fault.StoreUnavailable, fault.TurnLost:
-		t.append()
-		t.leftOff, t.logging = true, false
-		return e.Type != fault.StoreUnavailable || t.isFenced()
-	}
-	return false
-}
-
-// isFenced says whether another process may have the turn by now.
-func (t *Turn) isFenced() bool {
-	t.service.mu.Lock()
-	defer t.service.mu.Unlock()
-	return t.fenced
-}
-
 // switching is the sink of a turn whose first part is in a log.
 type switching struct{ next stream.Sink }
 
@@ -108,7 +80,7 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 		return false, nil // it was over but for its last state
 	}
 	unlogged := len(kept.logged) == 0 && run.Unseen()
-	t.trace = kept.record(record.New(s.cfg.Trace, t.id, t.doc.began(t.id, task.Created)))
+	t.trace.Recorder = kept.record(record.New(s.cfg.Trace, t.id, t.kept.doc.began(t.id, task.Created)))
 	c := &closing{n: kept.last}
 	sink := &switching{c}
 	guard := stream.NewGuard(sink)
@@ -117,13 +89,14 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 		return true, err
 	}
 	if unlogged { // its log begins here
-		t.pending, t.logging = head{t.task, t.id, task.Tenant, "", true}.append(nil), true
+		t.log.begin(head{t.task, t.id, task.Tenant, "", true})
+		t.log.ended = false
 		sink.next = stream.NewStamper(t.Before(nobody{}), t.began)
 		guard = stream.NewGuard(sink)
 		_ = guard.Emit(&stream.Start{})
 		return true, s.goOnWith(t, run, guard, task.Cancel)
 	}
-	t.began, t.at, t.n = time.Now().Add(-c.at), c.n, c.n
+	t.began, t.log.at, t.log.n = time.Now().Add(-c.at), c.n, c.n
 	sink.next = stream.NewStamperAt(t.Before(nobody{}), t.began, c.n)
 	return true, s.goOnWith(t, run, guard, task.Cancel)
 }
@@ -138,7 +111,7 @@ func (t *Turn) replay(kept stored, run Run, c *closing, guard *stream.Guard) {
 		events = append(events, e.Event)
 	}
 	lacks := run.TakeOver(events)
-	if t.logging = len(events) > 0; !t.logging {
+	if t.log.ended = len(events) == 0; t.log.ended {
 		_ = guard.Emit(&stream.Start{})
 		return
 	}
@@ -163,7 +136,7 @@ func (s *Service) claimTask(ctx context.Context, id string, t *Turn, task store.
 	}
 	gone, err := s.change(ctx, id, closing, owned)
 	if gone {
-		t.logging = false
+		t.log.ended = true
 	}
 	return err
 }
@@ -193,11 +166,12 @@ func (s *Service) change(ctx context.Context, id string, c store.Closing, owned 
 // resumedTurn is the turn in which a task was when its owner left it.
 func (s *Service) resumedTurn(id string, task store.Task) *Turn {
 	ctx, cancel := context.WithCancelCause(s.cfg.Log.WithContext(context.Background()))
-	return &Turn{
-		service: s, id: task.Turn, task: id, version: task.Version + 1, began: time.Now(), ctx: context.WithoutCancel(ctx), work: ctx,
-		cancel: cancel, detached: true, durable: true, logging: true, doc: readDocument(id, task),
-		trace: record.New(s.cfg.Trace, task.Turn, time.Now()),
+	t := &Turn{
+		identity: identity{service: s, id: task.Turn, task: id, began: time.Now(), ctx: context.WithoutCancel(ctx), durable: true},
+		work:     ctx, cancel: cancel, client: receiver{detached: true}, kept: keeping{version: task.Version + 1, doc: readDocument(id, task)},
+		trace: tracing{Recorder: record.New(s.cfg.Trace, task.Turn, time.Now())},
 	}
+	return t.wire()
 }
 
 // goOnWith runs a run to its end, without a client. One that was cancelled
@@ -301,13 +275,13 @@ func (s *Service) timeOut(ctx context.Context, id string, now time.Time) (err er
 	run.TimeOut(now)
 	t := s.resumedTurn(id, task)
 	t.id = newID(chat.TurnPrefix)
-	t.trace = record.New(s.cfg.Trace, t.id, t.began)
-	t.doc.resumed(t.id, "", t.began)
+	t.trace.Recorder = record.New(s.cfg.Trace, t.id, t.began)
+	t.kept.doc.resumed(t.id, "", t.began)
 	task.Holder, task.Turn, task.State = s.holder, t.id, Working
-	if err := s.replaceDocument(ctx, t.doc, task, 0); err != nil {
+	if err := s.replaceDocument(ctx, t.kept.doc, task, 0); err != nil {
 		return err
 	}
-	t.pending = head{t.task, t.id, task.Tenant, "", true}.append(t.room())
+	t.log.begin(head{t.task, t.id, task.Tenant, "", true})
 	guard := stream.NewGuard(stream.NewStamper(t.Before(nobody{}), t.began))
 	_ = guard.Emit(&stream.Start{})
 	return s.goOnWith(t, run, guard, task.Cancel)

@@ -18,18 +18,20 @@ func traceBounds(id string) store.Bounds {
 	return store.Bounds{Items: 100, Bytes: 8 << 20, Task: id}
 }
 
-// Context returns a context in which the calls of models are noted for the turn's trace.
-func (t *Turn) Context(ctx context.Context) context.Context { return t.trace.Context(ctx, t.began) }
+// tracing records a turn for the trace of its task, which gets the record once.
+type tracing struct {
+	*record.Recorder
+	kept bool // the store has it, or never will
+}
 
-// keepTrace adds what the turn has recorded to the trace of its task, once. It returns
-// false if the store is unavailable.
-func (t *Turn) keepTrace() bool {
-	if t.traced {
-		return true
+// keep adds what was recorded to the trace of the task, which is kept for ttl. It returns false
+// if the store is unavailable.
+func (t *tracing) keep(of *identity, ttl time.Duration) bool {
+	if !t.kept {
+		err := of.service.pushTrace(of.ctx, of.task, t.Part(true), ttl)
+		t.kept = !errors.Is(err, store.ErrUnavailable)
 	}
-	err := t.service.pushTrace(t.ctx, t.task, t.trace.Part(true), t.kept)
-	t.traced = !errors.Is(err, store.ErrUnavailable)
-	return t.traced
+	return t.kept
 }
 
 // pushTrace adds to a trace that is kept as long as its task. Who removes a task removes its
