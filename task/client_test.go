@@ -9,15 +9,15 @@ import (
 	"sluice/stream"
 )
 
-// failing is an output whose writes fail, and that counts calls.
-type failing struct {
+// cutOutput is an output whose writes fail, and that counts calls.
+type cutOutput struct {
 	err             error
 	writes, flushes int
 }
 
-func (f *failing) Write(stream.Stamp, stream.Event) error { f.writes++; return f.err }
-func (f *failing) Flush() error                           { f.flushes++; return f.err }
-func (*failing) Blocked() time.Duration                   { return 0 }
+func (f *cutOutput) Write(stream.Stamp, stream.Event) error { f.writes++; return f.err }
+func (f *cutOutput) Flush() error                           { f.flushes++; return f.err }
+func (*cutOutput) Blocked() time.Duration                   { return 0 }
 
 // A client that has left is written to no more, and is no error of a turn that continues
 // without it, which is counted once until it is over.
@@ -25,7 +25,7 @@ func TestReceiverThatLeaves(t *testing.T) {
 	t.Parallel()
 	cut := errors.New("cut")
 	for _, detached := range []bool{true, false} {
-		out, alone := &failing{err: cut}, new(atomic.Int64)
+		out, alone := &cutOutput{err: cut}, new(atomic.Int64)
 		c := receiver{next: out, detached: detached, alone: alone}
 		for range 2 {
 			if err := errors.Join(c.write(stream.Stamp{}, nil), c.flush()); errors.Is(err, cut) == detached {
@@ -51,7 +51,7 @@ func TestReceiverIsBrokenOff(t *testing.T) {
 		all, left bool
 		flushes   int
 	}{{true, false, 1}, {false, false, 0}, {true, true, 0}} {
-		out, dropped := new(failing), 0
+		out, dropped := new(cutOutput), 0
 		c := receiver{next: out, left: test.left, discard: func() { dropped++ }}
 		if err := errors.Join(c.leaveOff(test.all), c.breakOff()); !errors.Is(err, ErrBroken) || !c.broken {
 			t.Errorf("%+v: %v, broken %v", test, err, c.broken)

@@ -3,13 +3,11 @@ package task
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/fault"
 	"sluice/store"
 	"sluice/stream"
 	"sluice/task/record"
@@ -18,39 +16,8 @@ import (
 // A turn that is a run of a workflow is not lost with its process: another one claims its
 // task and continues with it, in the same log.
 
-// Runs knows the runs that this process can continue for a dead one.
-type Runs interface {
-	// Open returns the run of a task; nil if the task has none. The error of a run that
-	// this process cannot continue with is ErrNotHere.
-	Open(ctx context.Context, task string) (Run, error)
-	// Due returns up to limit tasks whose wait is over.
-	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
-	// Finish says that a task is over.
-	Finish(ctx context.Context, task string) error
-}
-
-// Run is a run that was read. One goroutine uses it.
-type Run interface {
-	// TakeOver makes it ready to be continued; emitted is what the log has of the turn,
-	// nil if there is none. It returns the events that the log lacks.
-	TakeOver(emitted []stream.Event) []stream.Event
-	// TimeOut decides what no person has decided in time.
-	TimeOut(now time.Time)
-	// Unseen says that the client can have seen nothing of the run's last turn but its Start.
-	Unseen() bool
-	// Frame returns what runs it, and the request to run it with.
-	Frame(ctx context.Context, task, turn string) (*stream.Frame, *chat.Request)
-}
-
-// ErrNotHere says that another process must continue with a run.
-var ErrNotHere = errors.New("this process cannot go on with the run")
-
 // maxContinued is how many runs one sweep continues with.
 const maxContinued = 8
-
-func shuttingDown() error {
-	return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"}
-}
 
 // switching is the sink of a turn whose first part is in a log.
 type switching struct{ next stream.Sink }
@@ -287,47 +254,10 @@ func (s *Service) timeOut(ctx context.Context, id string, now time.Time) (err er
 	return s.goOnWith(t, run, guard, task.Cancel)
 }
 
-// closeOwn is closeLost for a task that this process has left itself.
-func (s *Service) closeOwn(id string, task store.Task) (err error) {
-	defer caught(&err)
-	return s.closeLost(s.ctx, id, task)
-}
-
 // caught makes an error of a panic. It is deferred.
 func caught(err *error) {
 	if p := recover(); p != nil {
 		*err = stream.NewPanic(p)
-	}
-}
-
-// retake continues with the runs that this process has left because the store was unavailable,
-// or full. One stays in mind until it runs again, or is another's.
-func (s *Service) retake() {
-	s.mu.Lock()
-	ids := s.leftRuns
-	s.leftRuns = nil
-	s.mu.Unlock()
-	for i, id := range ids {
-		task, err := s.cfg.Store.Task(s.ctx, id)
-		switch {
-		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working):
-			continue
-		case err == nil:
-			err = s.closeOwn(id, task)
-		}
-		if s.note(err) == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
-			continue
-		}
-		again := ids[i : i+1]
-		if errors.Is(err, store.ErrUnavailable) {
-			again = ids[i:]
-		}
-		s.mu.Lock()
-		s.leftRuns = append(s.leftRuns, again...)
-		s.mu.Unlock()
-		if len(again) > 1 {
-			return
-		}
 	}
 }
 
@@ -380,15 +310,6 @@ func (s *Service) stopContinued() {
 		t.cancel(shuttingDown())
 	}
 	s.unattended.Wait()
-}
-
-// leave keeps in mind a run that was left while the store was unavailable.
-func (s *Service) leave(task string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Contains(s.leftRuns, task) {
-		s.leftRuns = append(s.leftRuns, task)
-	}
 }
 
 // nobody is the output of a turn that has no client.

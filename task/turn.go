@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -215,4 +216,26 @@ func (t *Turn) finish() bool {
 	}
 	t.claim.release(&t.identity)
 	return t.life == gone || t.settle() && t.trace.keep(&t.identity, t.kept.ttl)
+}
+
+// maxUnsettled bounds the turns whose end the store does not have yet. The store
+// learns nothing more of the others: their logs end without Done.
+const maxUnsettled = 256
+
+// later leaves the end of a turn to the keeper.
+func (s *Service) later(t *Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unsettled) < maxUnsettled {
+		s.unsettled = append(s.unsettled, t)
+	}
+}
+
+// leave keeps in mind a run that was left while the store was unavailable.
+func (s *Service) leave(task string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.leftRuns, task) {
+		s.leftRuns = append(s.leftRuns, task)
+	}
 }
