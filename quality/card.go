@@ -1,8 +1,6 @@
 package quality
 
-import (
-	"slices"
-)
+import "slices"
 
 // scorecard returns what an answer is checked for: what always counts, what the channel
 // asks for, what is configured, and what the planner has added.

@@ -6,7 +6,7 @@ import (
 	"sluice/chat"
 )
 
-// The settings of the agent that answers say what becomes of its answer, once: whoever speaks
+// The settings of the agent that answers say what becomes of its answer, once: who speaks
 // afterwards changes nothing.
 func TestRulesAreSettledOnce(t *testing.T) {
 	t.Parallel()

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/run"
 	"sluice/stream"
-
-	"github.com/rs/zerolog"
 )
 
 // turn is one turn. All of it belongs to the goroutine that called Run, but for the
