@@ -1,8 +1,6 @@
 package quality
 
 import (
-	"slices"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/markdown"
@@ -55,49 +53,6 @@ func standard(id, description, expected, args string) Criterion {
 		panic(err)
 	}
 	return Criterion{ID: id, Description: description, Expected: expected, Check: compiled, Name: id, Must: true}
-}
-
-// scorecard returns what an answer is checked for: what always counts, what the channel
-// asks for, what is configured, and what the planner has added.
-func (t *turn) scorecard() (card []criterion) {
-	card = make([]criterion, 0, len(t.set.Criteria)+maxOwn)
-	own := slices.DeleteFunc(slices.Clone(t.set.Criteria), func(c Criterion) bool { return !c.applies(t.channel) })
-	add := func(c *Criterion) {
-		if !slices.ContainsFunc(own, func(o Criterion) bool { return o.ID == c.ID || o.Name == c.Name }) {
-			card = append(card, criterion{*c, false})
-		}
-	}
-	add(&t.own.notEmpty)
-	add(&t.own.complete)
-	if form := t.formName(); form == "sms" || form == "plain" {
-		add(&t.own.plainText)
-		if form == "sms" {
-			add(&t.own.onePart)
-		}
-	}
-	if t.plan != nil && t.plan.requiresData {
-		add(&t.own.dataUsed)
-	}
-	for _, c := range own {
-		card = append(card, criterion{c, false})
-	}
-	if t.plan != nil {
-		for _, c := range t.plan.criteria {
-			card = append(card, criterion{c, true}) // its ids are nobody else's
-		}
-	}
-	return card
-}
-
-// maxOwn is how many criteria of our own there may be.
-const maxOwn = 8
-
-// formName is the form that the answer will have.
-func (t *turn) formName() string {
-	if t.form == nil {
-		return web
-	}
-	return t.form.Form()
 }
 
 // verdict is what was found of one criterion in one attempt.

@@ -1,6 +1,39 @@
 package quality
 
-import "sluice/stream"
+import (
+	"time"
+
+	"sluice/stream"
+)
+
+// maxHeld bounds a text that is held back, in bytes.
+const maxHeld = 2 << 20
+
+// reportEvery is how often a client learns how long a text has become.
+const reportEvery = time.Second
+
+// composed is the text of an answer as it comes, and when a client read of its length last. pieces
+// are those of the first attempt, chars counts all attempts.
+type composed struct {
+	pieces     holding
+	chars      int
+	firstText  time.Time         // when there was some first
+	lastReport time.Time         // of its length
+	draft      stream.InnerDelta // reused for each event
+}
+
+// grow counts text that came. It says whether that is the first one, and whether its length is
+// due to be reported.
+func (c *composed) grow(chars int, now time.Time) (first, due bool) {
+	c.chars += chars
+	if first = c.firstText.IsZero(); first {
+		c.firstText = now
+	}
+	if due = first || now.Sub(c.lastReport) >= reportEvery; due {
+		c.lastReport = now
+	}
+	return first, due
+}
 
 // holding is the text of a turn as it came, in pieces. Thousands of turns may hold one at
 // once, so that it takes little more than its bytes: a piece of its own would cost three
@@ -36,7 +69,7 @@ func (h *holding) add(text string, who stream.Attribution) {
 	h.ends = append(h.ends, int32(len(h.text)))
 }
 
-// each gives take the pieces as they came.
+// each gives use the pieces as they came.
 func (h *holding) each(use func(text string, who stream.Attribution)) {
 	text, from, at := string(h.text), h.from, int32(0)
 	for i, end := range h.ends {

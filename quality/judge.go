@@ -96,25 +96,3 @@ func (t *turn) judge(a *attempt, text string) {
 	}
 	t.logInteraction("quality", "judge", elapsed, err, map[string]int{"criteria": len(asked), "answer": len(text)}, map[string]int{"open": a.open()})
 }
-
-// accept takes over the verdicts. The first one on a criterion counts, and those on what was
-// not asked do not.
-func (a *attempt) accept(text jsontext.Value) error {
-	var said struct {
-		Verdicts []struct {
-			ID       string
-			Passed   bool
-			Feedback string
-		}
-	}
-	if err := json.Unmarshal(text, &said, json.MatchCaseInsensitiveNames(true)); err != nil {
-		return err
-	}
-	for _, v := range said.Verdicts {
-		i := slices.IndexFunc(a.card, func(c criterion) bool { return c.ID == v.ID && c.Check == nil })
-		if i >= 0 && !a.verdicts[i].given {
-			a.verdicts[i] = verdict{given: true, passed: v.Passed, feedback: chat.Clip(v.Feedback, maxDescription)}
-		}
-	}
-	return nil
-}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -18,9 +17,6 @@ import (
 
 // maxLogged bounds a text in the log, in bytes.
 const maxLogged = 8 << 10
-
-// log is the logger of the request.
-func (t *turn) log() *zerolog.Logger { return zerolog.Ctx(t.ctx) }
 
 // logInteraction says what one of those that take part did: counts, no text.
 func (t *turn) logInteraction(agent, action string, elapsed time.Duration, err error, in, out map[string]int) {
@@ -132,7 +128,7 @@ func (t *turn) logValidation(best *attempt) {
 	} else {
 		details.Interface("refinement_succeeded", nil)
 	}
-	details.Str("final_outcome", string(t.outcome)).Str("failure_reason", t.failureReason())
+	details.Str("final_outcome", string(t.outcome)).Str("failure_reason", t.whyFailed(&t.set))
 	t.log().Warn().Dict("details", details).Msg("validation_failed")
 }
 
@@ -143,35 +139,4 @@ func (t *turn) logQuestion(details *zerolog.Event) {
 		return
 	}
 	details.Str("original_question", chat.Clip(redact.AllKinds.Payload(t.req.Input), maxLogged))
-}
-
-// failureReason says in words of our own why an answer did not pass.
-func (t *turn) failureReason() string {
-	var parts []string
-	for i, a := range t.attempts {
-		attempt := []string{"the first attempt", "the second attempt"}[i]
-		if _, failed := a.ids(); len(failed) > 0 {
-			parts = append(parts, attempt+" failed "+strings.Join(failed, ", "))
-		}
-		if a.open() > 0 && !a.failedMust() {
-			parts = append(parts, attempt+" has no verdict of the judge on "+strings.Join(a.unjudged(), ", "))
-		}
-	}
-	switch {
-	case t.set.Mode == Enforce && t.attempt == 1 && t.attempts[0].failures() > 0:
-		parts = append(parts, "there was no time left for a second one")
-	case t.attempt > 1 && len(t.attempts) == 1:
-		parts = append(parts, "the refinement did not come")
-	}
-	return strings.Join(parts, "; ")
-}
-
-// unjudged lists the criteria that nobody judged.
-func (a *attempt) unjudged() (ids []string) {
-	for i, v := range a.verdicts {
-		if !v.given {
-			ids = append(ids, a.card[i].ID)
-		}
-	}
-	return ids
 }

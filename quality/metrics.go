@@ -32,26 +32,3 @@ func (in *instruments) step(name string, began time.Time) { in.observe(name, tim
 func (in *instruments) observe(name string, elapsed time.Duration) {
 	in.seconds.Observe(elapsed.Seconds(), name)
 }
-
-// plannedID stands for the ids of planned criteria.
-const plannedID = "planned"
-
-// judged counts each criterion by its result. Criteria that a model planned
-// share one id: their names are its own.
-func (in *instruments) judged(a *attempt) {
-	for i, v := range a.verdicts {
-		id, result := a.card[i].ID, "open"
-		if a.card[i].planned {
-			id = plannedID
-		}
-		switch {
-		case v.notApplicable:
-			result = "not_applicable"
-		case v.failed():
-			result = "failed"
-		case v.given:
-			result = "passed"
-		}
-		in.criteria.Inc(id, result)
-	}
-}

@@ -74,22 +74,6 @@ func (p *planning) stop() {
 	}
 }
 
-// askPlanner begins to ask.
-func (t *turn) askPlanner() *planning {
-	ctx, cancel := t.asking()
-	p := &planning{cancel: cancel, ready: make(chan *plan, 1)}
-	q := planQuestion{checker: t.Checker, req: t.req, set: &t.set, channel: t.channel}
-	go func() {
-		defer func() {
-			if v := recover(); v != nil {
-				p.ready <- &plan{err: stream.NewPanic(v)}
-			}
-		}()
-		p.ready <- q.ask(ctx)
-	}()
-	return p
-}
-
 // planQuestion is what the planner's goroutine knows.
 type planQuestion struct {
 	checker *Checker
@@ -205,78 +189,59 @@ func (p *plan) guide() chat.Quote {
 	return chat.Quote{About: "A plan for this request, which is a proposal: the tools and what they say decide", Text: b.String()}
 }
 
-// allSteps returns the planner's steps, and behind them those of this package, which run
-// in every turn.
-func (t *turn) allSteps() []step {
-	none := jsontext.Value("{}")
-	var all []step
-	if t.plan != nil {
-		all = slices.Clone(t.plan.steps)
-	}
-	channel, _ := json.Marshal(map[string]string{"channel": t.channel})
-	all = append(all, step{"composer", "compose_response", none}, step{"channel", "format_for_channel", channel}, step{"quality", "validate", none})
-	if t.req.Deliver {
-		all = append(all, step{"sender", "send", channel})
-	}
-	return all
+// course is the plan of a turn, and what became of it. plan is what planning came to, once that
+// was waited for.
+type course struct {
+	planning *planning // nil: nobody was asked
+	plan     *plan
+	ended    map[string]bool // agents, and whether they did their part
 }
 
-// steps counts allSteps without making them.
-func (t *turn) steps() int {
-	n := 3
-	if t.plan != nil {
-		n += len(t.plan.steps)
+// pending says whether the plan is still to be waited for.
+func (c *course) pending() bool { return c.planning != nil && c.plan == nil }
+
+// ran notes whether an agent ended well. A later run replaces an earlier one.
+func (c *course) ran(ev *stream.AgentRun) {
+	if c.ended == nil {
+		c.ended = map[string]bool{}
 	}
-	if t.req.Deliver {
+	c.ended[ev.AgentID] = *ev.Success
+}
+
+// steps returns how many steps the answer takes: those of the plan, those of this package, and one
+// to deliver it.
+func (c *course) steps(deliver bool) int {
+	n := ownSteps
+	if c.plan != nil {
+		n += len(c.plan.steps)
+	}
+	if deliver {
 		n++
 	}
 	return n
 }
 
-// stepsRun counts the steps that were done.
-func (t *turn) stepsRun() (n int) {
-	if t.plan != nil {
-		for _, s := range t.plan.steps {
-			if well, known := t.ended[s.Agent]; well || !known && t.ended == nil && t.outcome != stream.NotEvaluated {
+// stepsRun returns how many of them were done.
+func (c *course) stepsRun(evaluated, delivered bool) (n int) {
+	if c.plan != nil {
+		for _, s := range c.plan.steps {
+			if well, known := c.ended[s.Agent]; well || !known && c.ended == nil && evaluated {
 				n++
 			}
 		}
 	}
-	if t.outcome == stream.NotEvaluated {
+	if !evaluated {
 		return n
 	}
-	n += 3 // composed, formatted, validated
-	if c := t.checks.Channel; c != nil && c.Delivery != nil && c.Delivery.Attempts > 0 {
+	n += ownSteps
+	if delivered {
 		n++
 	}
 	return n
 }
 
-// executionPlan returns the plan as it is reported and kept.
-func (t *turn) executionPlan(status string) jsontext.Value {
-	text, _ := json.Marshal(struct {
-		RequestID    string            `json:"request_id"`
-		UserMessage  string            `json:"user_message"`
-		Channel      string            `json:"channel"`
-		Steps        []step            `json:"steps"`
-		RequiresData bool              `json:"requires_data"`
-		Context      map[string]string `json:"context"`
-		CreatedAt    string            `json:"created_at"`
-		Status       string            `json:"status"`
-	}{
-		chat.RequestID(t.ctx), t.req.Input, t.channel, t.allSteps(), t.plan != nil && t.plan.requiresData, t.context(), stamp(t.start), status,
-	}, jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
-	return text
-}
-
-// context returns what the client says of the circumstances.
-func (t *turn) context() map[string]string {
-	all := map[string]string{}
-	for _, e := range t.req.Context {
-		all[e.Name] = e.Value
-	}
-	return all
-}
+// ownSteps are those of this package in every turn: it is composed, formatted and validated.
+const ownSteps = 3
 
 // stamp writes a time as RFC 3339 has it.
 func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z07:00") }

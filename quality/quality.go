@@ -13,9 +13,6 @@ import (
 	"sluice/telemetry/metrics"
 )
 
-// web is the channel that needs no formatter: Markdown as it was written.
-const web = "web"
-
 // Formatter words an answer for one channel. It may be used at the same time.
 type Formatter interface {
 	// Form is the one of the built-in channels that it is, or extends.
@@ -186,47 +183,10 @@ func (c *Checker) Applies(req *chat.Request, agent string) bool {
 	return c.formatter(req) != nil || c.cfg.Style != nil || !c.cfg.Spec.off(agent, req.Channel)
 }
 
-// Around returns what answers a request of which Applies is true.
-func (c *Checker) Around(inner stream.Runner, agent string) stream.Runner {
-	return &runner{c, inner, agent}
-}
-
 // formatter returns the one of the request's channel; nil: the answer stays as it is.
 func (c *Checker) formatter(req *chat.Request) Formatter {
 	if req.Channel == "" || req.Channel == web {
 		return nil
 	}
 	return c.cfg.Formatters[req.Channel]
-}
-
-// off says whether nothing is checked of what the agent, or if it is not known any of
-// them, answers in a channel.
-func (s *Spec) off(agent, channel string) bool {
-	if s.on(agent, channel).Mode != Off {
-		return false
-	}
-	if agent == "" {
-		for own := range s.agents {
-			if s.on(own, channel).Mode != Off {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// runner runs the turns of one request.
-type runner struct {
-	*Checker
-	inner stream.Runner
-	agent string
-}
-
-// Run implements stream.Runner.
-func (r *runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	t := newTurn(r, ctx, req, sink)
-	defer t.planning.stop()
-	err := t.run(r.inner)
-	t.close(err)
-	return t.out, err
 }

@@ -17,7 +17,7 @@ func (t *turn) close(err error) {
 	if t.outcome == "" {
 		t.outcome = stream.NotEvaluated
 	}
-	if t.planning != nil && t.plan == nil { // the turn ended before the plan was needed
+	if t.pending() { // the turn ended before the plan was needed
 		t.planning.cancel()
 		p := t.planning.wait()
 		t.spend(p.usage, p.elapsed)
@@ -44,21 +44,13 @@ func (t *turn) close(err error) {
 	}
 }
 
-// counted returns the attempt that the receipt is about.
-func (t *turn) counted() *attempt {
-	if t.outcome == stream.NotEvaluated || len(t.attempts) == 0 {
-		return new(attempt)
-	}
-	return t.best()
-}
-
 // receipt is what the client receives of the checks, at the end.
 func (t *turn) receipt(a *attempt) *stream.Receipt {
 	r := &stream.Receipt{
-		Passed: t.passed, Outcome: t.outcome, Refined: len(t.attempts) > 1, ScorecardID: t.scorecardID(),
+		Passed: t.passed, Outcome: t.outcome, Refined: t.refined(), ScorecardID: t.scorecardID(),
 		Criteria: make([]stream.CriterionCheck, 0, len(a.verdicts)), Millis: t.costs.ms,
 		Usage: stream.TokenUsage{Input: t.costs.usage.InputTokens, Output: t.costs.usage.OutputTokens, Thinking: t.costs.usage.ThinkingTokens},
-		Plan:  stream.ReceiptPlan{Steps: t.steps(), Ran: t.stepsRun()},
+		Plan:  stream.ReceiptPlan{Steps: t.steps(t.req.Deliver), Ran: t.stepsRun(t.outcome != stream.NotEvaluated, t.delivered())},
 	}
 	if t.cfg.Style != nil {
 		r.StyleVersion = t.cfg.Style.Version()
@@ -72,15 +64,11 @@ func (t *turn) receipt(a *attempt) *stream.Receipt {
 		if v.given {
 			line.Passed = &a.verdicts[i].passed
 		}
-		line.FailedFirst = len(t.attempts) > 1 && t.attempts[0].verdicts[i].failed()
+		line.FailedFirst = t.refined() && t.attempts[0].verdicts[i].failed()
 		r.Criteria = append(r.Criteria, line)
 	}
 	return r
 }
-
-// scorecardID is made of the request's id, so that both can be found by one of
-// them.
-func (t *turn) scorecardID() string { return "sc_" + chat.RequestID(t.ctx) }
 
 // keptCriterion is a criterion as a task keeps it. Its feedback is made by code: the
 // judge's own words may quote a text that was withheld.
@@ -149,7 +137,7 @@ func (t *turn) state(a *attempt, err error) jsontext.Value {
 		Scorecard: keptScorecard{ID: t.scorecardID(), RequestID: chat.RequestID(t.ctx), Criteria: []keptCriterion{}, Passed: t.passed, CreatedAt: stamp(t.start)},
 	}
 	status := planCompleted
-	if err != nil || t.withheld() {
+	if err != nil || t.withheld(&t.set) {
 		s.Status, status = "failed", planFailed
 	}
 	s.Plan = t.executionPlan(status)
@@ -208,5 +196,28 @@ func (t *turn) keepTexts(s *keptState, a *attempt) {
 		if whole := sent.formatted.Response(); len(whole) <= maxKeptForm {
 			s.Formatted = whole
 		}
+	}
+}
+
+// plannedID stands for the ids of planned criteria.
+const plannedID = "planned"
+
+// judged counts each criterion by its result. Criteria that a model planned
+// share one id: their names are its own.
+func (in *instruments) judged(a *attempt) {
+	for i, v := range a.verdicts {
+		id, result := a.card[i].ID, "open"
+		if a.card[i].planned {
+			id = plannedID
+		}
+		switch {
+		case v.notApplicable:
+			result = "not_applicable"
+		case v.failed():
+			result = "failed"
+		case v.given:
+			result = "passed"
+		}
+		in.criteria.Inc(id, result)
 	}
 }

@@ -101,14 +101,6 @@ func (t *turn) order(a *attempt) *Order {
 	}}
 }
 
-// written returns the text, which a RefinementRequest cannot be without.
-func (a *attempt) written() string {
-	if a.text == "" {
-		return "(no text)"
-	}
-	return a.text
-}
-
 // author returns the agent that wrote the first attempt.
 func (t *turn) author() string {
 	return cmp.Or(t.pieces.agent(), t.agent)

@@ -1,10 +1,12 @@
 package quality
 
 import (
+	"strings"
 	"time"
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/markdown"
 	"sluice/stream"
 )
 
@@ -140,4 +142,38 @@ func (t *turn) release() {
 	if err := t.send(a, stream.Sending, nil); err != nil && t.sink.Err == nil {
 		t.sink.Err = err
 	}
+}
+
+// first returns the first attempt.
+func (t *turn) first() *attempt {
+	return t.attempted(string(t.pieces.text), t.out.Reason, true)
+}
+
+// attempted notes an answer. What style adds around it belongs to what users
+// see, and so is checked with it.
+func (t *turn) attempted(text string, reason stream.FinishReason, unchanged bool) *attempt {
+	a := &attempt{text: text, reason: reason, unchanged: unchanged}
+	if strings.TrimSpace(text) != "" {
+		a.before, a.after = t.before, t.after
+	}
+	return a
+}
+
+// format brings the attempt into the form of the turn's channel, if it has one. source is the
+// styled text, shared with others that read it; nil: not shared. The error is why the turn has
+// ended.
+func (a *attempt) format(t *turn, source *markdown.Source) (err error) {
+	if t.form != nil && a.formatted == nil {
+		began := time.Now()
+		a.formatted, err = t.form.Format(t.ctx, Text{
+			RequestID: chat.RequestID(t.ctx), Markdown: a.text, Before: a.before, After: a.after, Subject: t.req.Subject,
+			Locale: t.locale, At: time.Now().Truncate(time.Millisecond), Source: source,
+		})
+		t.costs.ms.Format += time.Since(began).Milliseconds()
+		t.counts().step("format", began)
+	}
+	if err != nil {
+		return fault.Cause(t.ctx)
+	}
+	return nil
 }

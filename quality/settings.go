@@ -133,3 +133,22 @@ func (s *Spec) own() bool { return len(s.agents) > 0 }
 func (c *Criterion) applies(channel string) bool {
 	return len(c.Channels) == 0 || slices.Contains(c.Channels, channel)
 }
+
+// web is the channel that needs no formatter: Markdown as it was written.
+const web = "web"
+
+// off says whether nothing is checked of what the agent, or if it is not known any of
+// them, answers in a channel.
+func (s *Spec) off(agent, channel string) bool {
+	if s.on(agent, channel).Mode != Off {
+		return false
+	}
+	if agent == "" {
+		for own := range s.agents {
+			if s.on(own, channel).Mode != Off {
+				return false
+			}
+		}
+	}
+	return true
+}

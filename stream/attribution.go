@@ -53,31 +53,6 @@ func (own *Attribution) fill(a Attribution) {
 	}
 }
 
-// CallIDOf returns the id of the call that ev reports, to be changed in place: its own, or that
-// of the call that opened a delegate's session; nil if it reports none.
-func CallIDOf(ev Event) *string {
-	if c := CallOf(ev); c != nil {
-		return &c.ID
-	}
-	if run, ok := ev.(*AgentRun); ok && run.CallID != "" {
-		return &run.CallID
-	}
-	return nil
-}
-
-// Inner says whether ev reports what happens in a delegate's session, or of the session itself,
-// rather than of the agent that called it.
-func Inner(ev Event) bool {
-	switch ev := ev.(type) {
-	case *InnerDelta:
-		return ev.SessionID != ""
-	case *AgentRun:
-		return ev.SessionID != ""
-	}
-	c := CallOf(ev)
-	return c != nil && c.SessionID != ""
-}
-
 // CallOf returns the call that ev reports, to be changed in place; nil if it reports none.
 func CallOf(ev Event) *Call {
 	if c, ok := ev.(interface{ itself() *Call }); ok {

@@ -285,3 +285,33 @@ func empty(name string) Event {
 	}
 	return nil
 }
+
+// newExtension returns an empty extension of the given name, for reading a stored
+// one, or nil if there is none of that name.
+func newExtension(name string) Extension {
+	switch name {
+	case nameModel:
+		return new(ModelChanged)
+	case routeName:
+		return new(Route)
+	case agentName:
+		return new(AgentRun)
+	case innerName:
+		return new(InnerDelta)
+	case qualityName:
+		return new(Quality)
+	case channelMessageName:
+		return new(ChannelMessage)
+	case approvalName:
+		return new(Approval)
+	case nodeName:
+		return new(NodeRun)
+	}
+	return nil
+}
+
+// storedPieces is the data of a line of several pieces.
+type storedPieces struct {
+	Attribution
+	Texts []string `json:"texts"`
+}

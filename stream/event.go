@@ -33,28 +33,6 @@ import (
 // one for a whole answer; all others it may keep, and must not change.
 type Event interface{ event() }
 
-// Name returns the name that ev has on the wire of our own protocol, where all events
-// of a tool call share one; empty if ev is not of the vocabulary.
-func Name(ev Event) string {
-	switch ev := ev.(type) {
-	case *Delta:
-		return "response_delta"
-	case *Thinking:
-		return "thinking"
-	case *ToolStarted, *ToolProgress, *ToolCompleted, *ToolFailed, *ToolUnknown:
-		return "tool_call"
-	case *Start:
-		return "start"
-	case *Error:
-		return "error"
-	case *Done:
-		return "done"
-	case Extension:
-		return ev.Name()
-	}
-	return ""
-}
-
 // Attribution names who an event comes from, where several may speak in one turn.
 // The zero value means the turn's only agent; then encoders write nothing of it.
 type Attribution struct {

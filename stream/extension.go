@@ -17,30 +17,6 @@ type Extension interface {
 	Allow(t *Turn) error
 }
 
-// newExtension returns an empty extension of the given name, for reading a stored
-// one, or nil if there is none of that name.
-func newExtension(name string) Extension {
-	switch name {
-	case nameModel:
-		return new(ModelChanged)
-	case routeName:
-		return new(Route)
-	case agentName:
-		return new(AgentRun)
-	case innerName:
-		return new(InnerDelta)
-	case qualityName:
-		return new(Quality)
-	case channelMessageName:
-		return new(ChannelMessage)
-	case approvalName:
-		return new(Approval)
-	case nodeName:
-		return new(NodeRun)
-	}
-	return nil
-}
-
 // Turn is what the rules of extensions may know of the turn so far.
 type Turn struct {
 	texts int
@@ -92,4 +68,26 @@ func (t *Turn) count(name string) {
 		t.seen = map[string]int{}
 	}
 	t.seen[name]++
+}
+
+// Name returns the name that ev has on the wire of our own protocol, where all events
+// of a tool call share one; empty if ev is not of the vocabulary.
+func Name(ev Event) string {
+	switch ev := ev.(type) {
+	case *Delta:
+		return "response_delta"
+	case *Thinking:
+		return "thinking"
+	case *ToolStarted, *ToolProgress, *ToolCompleted, *ToolFailed, *ToolUnknown:
+		return "tool_call"
+	case *Start:
+		return "start"
+	case *Error:
+		return "error"
+	case *Done:
+		return "done"
+	case Extension:
+		return ev.Name()
+	}
+	return ""
 }

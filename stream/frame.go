@@ -7,55 +7,9 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"sluice/chat"
 	"sluice/fault"
 )
-
-// Runner answers one request. It emits what happens between Start and Done, and
-// neither of these: so a Runner can run others within its own turn, and pass their
-// events on.
-type Runner interface {
-	// Run emits events until the answer is complete, and says how it ended. It calls
-	// Flush before it waits for anything. An error ends the turn: the first error of
-	// sink as it is, else what went wrong (a *fault.Error, or a bug); the Result then
-	// counts for its figures alone. Run returns soon after ctx has ended, and all that
-	// it started has ended when it returns.
-	Run(ctx context.Context, req *chat.Request, sink Sink) (Result, error)
-}
-
-// Result is how a Runner ended: what Done says besides what the events have said.
-type Result struct {
-	Reason FinishReason
-	Usage  chat.Usage
-	Model  []time.Duration // of each model call, in order, retries included
-	Tools  []ToolTiming    // in order of the events that closed the calls
-	Models []string        // as in Done
-	Keyed  bool            // as in Done
-	Agents []AgentOutcome  // of a team, in the order of their answers
-	Route  time.Duration   // that a team took to decide who answers
-	Asker  string          // as in Done
-	Made   []chat.Made     // what agents did, in their order, if the request asked for it
-	// Paused is what waits, if Reason is ApprovalRequired.
-	Paused *chat.Paused
-	// Settle is set by a Runner whose request says that its answer is held back (Held), and
-	// that keeps it. It is called once, before the answer is sent, with what will be; empty:
-	// nothing of it.
-	Settle  func(sent string) error
-	*Checks // of an answer that was checked or formatted; nil: it was not
-}
-
-// Checks is what an answer that was checked or formatted adds to a Result.
-type Checks struct {
-	Quality *Receipt       // as in Done
-	Channel *Formatted     // as in Done
-	Checked jsontext.Value // as in Done
-	// Said is the answer as its author wrote it, in Markdown, where that is not what the
-	// events have reported: they report the form of its channel. Empty where nothing was sent
-	// of it.
-	Said string
-}
 
 // Frame makes a whole turn of what a Runner emits: Start, its events within the time
 // of a turn, a fatal Error if it failed, Done. It is the one place that does so; a
@@ -196,15 +150,3 @@ func NewPanic(value any) *Panic { return &Panic{value, debug.Stack()} }
 
 // Error returns the operator's text: value and stack.
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
-
-// done returns the event of a turn that ended well.
-func (r *Result) done() *Done {
-	d := &Done{
-		Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools,
-		Models: r.Models, Keyed: r.Keyed, Agents: r.Agents, Route: r.Route, Asker: r.Asker,
-	}
-	if c := r.Checks; c != nil {
-		d.Quality, d.Channel, d.Checked = c.Quality, c.Channel, c.Checked
-	}
-	return d
-}

@@ -52,3 +52,16 @@ func Passing(ev Event) bool {
 	d, ok := ev.(*InnerDelta)
 	return ok && (d.Attempt > 0 || d.Unkept)
 }
+
+// Inner says whether ev reports what happens in a delegate's session, or of the session itself,
+// rather than of the agent that called it.
+func Inner(ev Event) bool {
+	switch ev := ev.(type) {
+	case *InnerDelta:
+		return ev.SessionID != ""
+	case *AgentRun:
+		return ev.SessionID != ""
+	}
+	c := CallOf(ev)
+	return c != nil && c.SessionID != ""
+}

@@ -16,12 +16,6 @@ type Storage struct {
 	who  Attribution
 }
 
-// storedPieces is the data of a line of several pieces.
-type storedPieces struct {
-	Attribution
-	Texts []string `json:"texts"`
-}
-
 // endOfPieces is what stands behind the last piece of a line.
 const endOfPieces = "]}}\n"
 

@@ -155,3 +155,15 @@ type AgentOutcome struct {
 	Millis       int64  `json:"execution_time_ms"`
 	ErrorMessage string `json:"error_message,omitempty"`
 }
+
+// CallIDOf returns the id of the call that ev reports, to be changed in place: its own, or that
+// of the call that opened a delegate's session; nil if it reports none.
+func CallIDOf(ev Event) *string {
+	if c := CallOf(ev); c != nil {
+		return &c.ID
+	}
+	if run, ok := ev.(*AgentRun); ok && run.CallID != "" {
+		return &run.CallID
+	}
+	return nil
+}

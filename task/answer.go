@@ -20,8 +20,25 @@ type answer struct {
 	stream.Fold
 	// text is the answer as clients saw it, to its last byte.
 	text []byte
+	// lent is the buffer of text; nil: it is none of the service's.
+	lent *[]byte
 	// spans say which agent wrote which part of text, where the document names agents.
 	spans []span
+}
+
+// borrow gives the answer of a turn that begins a buffer, for the whole turn.
+func (a *answer) borrow(from *buffers) {
+	a.lent = from.get()
+	a.text = *a.lent
+}
+
+// giveBack ends the answer of a turn that is over: the store has all of it.
+func (a *answer) giveBack(to *buffers) {
+	if a.lent != nil {
+		*a.lent = a.text // which may have grown
+		to.put(a.lent)
+		a.lent, a.text, a.spans = nil, nil, nil
+	}
 }
 
 // note adds the next event.
@@ -73,24 +90,6 @@ func (a *answer) spoke(agent string) {
 	a.spans = append(a.spans, span{agent, a.Size, len(a.text)})
 }
 
-// responses returns what each agent has done, but for delegates: their callers answer.
-func (a *answer) responses() (list []AgentResponse) {
-	for _, run := range a.Runs {
-		if stream.Inner(run.AgentRun) {
-			continue
-		}
-		r := AgentResponse{AgentID: run.AgentID, Content: a.content(run), ErrorMessage: run.ErrorMessage}
-		if run.Success != nil {
-			r.Success = *run.Success
-		}
-		if run.Millis != nil {
-			r.ExecutionTimeMs = Number(*run.Millis)
-		}
-		list = append(list, r)
-	}
-	return list
-}
-
 // content returns what the agent of a run has said since the run began.
 //
 // A run of the same agent before it does not count, a later one does.
@@ -102,28 +101,4 @@ func (a *answer) content(run stream.Run) string {
 		}
 	}
 	return string(said)
-}
-
-// describe writes how the answer was checked, who was chosen, and what each agent said.
-//
-// It is called once, when the turn is over. Without a route the document names no agents, as
-// there is no team.
-func (a *answer) describe(m *Metadata) {
-	if a.Done != nil && a.Done.Checked != nil {
-		if m.Others == nil {
-			m.Others = Others{}
-		}
-		m.Others["quality"] = a.Done.Checked
-	}
-	r := a.Route
-	if r == nil {
-		return
-	}
-	m.AgentSelections = append([]string{r.AgentID}, r.Additional...)
-	m.RoutingConfidence = Number(r.Confidence)
-	m.Routing = &Routing{AgentID: r.AgentID, Confidence: Number(r.Confidence), Reasoning: r.Reasoning, AdditionalAgents: r.Additional}
-	m.AgentResponses = a.responses()
-	if r.Decision == stream.Routed && a.Reason().Success() {
-		m.LastAgent = r.AgentID
-	}
 }

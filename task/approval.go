@@ -52,7 +52,7 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 		case !waits || task.State != InputRequired:
 			return &fault.Error{Type: fault.ApprovalConflict, Message: "The task does not wait for this approval"}
 		}
-		t.version, t.doc = task.Version+1, doc
+		t.kept.version, t.kept.doc = task.Version+1, doc
 		doc.resumed(t.id, req.Question, t.began)
 		task.Holder, task.Turn, task.State = s.holder, t.id, Working
 		err = s.replaceDocument(ctx, doc, task, s.working(t))
@@ -91,11 +91,6 @@ func (s *Service) settled(ctx context.Context, req *Request) (store.Task, *Docum
 	}
 }
 
-// answered is said of a question whose answer has been taken by then.
-func answered() error {
-	return &fault.Error{Type: fault.ApprovalUsed, Message: "This approval was answered already"}
-}
-
 // Repeated returns a *Replay if the request's idempotency key was used with the same
 // body, and nil otherwise.
 //
@@ -127,9 +122,6 @@ func (s *Service) Asked(ctx context.Context, c Caller, id string) (ids []string,
 	}
 	return readDocument(id, t).Status.Approvals, c.mine(t), nil
 }
-
-// NotFound is the refusal of what names a task that is not there, or not the caller's.
-func NotFound() error { return notFound() }
 
 // Waiting returns the ids of the questions for which c's tasks wait, newest first, and the
 // cursor of the next page; of one conversation, if conversation is not empty.

@@ -8,13 +8,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rs/zerolog"
 
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/store"
+	"sluice/task/record"
 )
 
 // Caller is who asks for tasks. The zero value is any caller.
@@ -35,12 +38,6 @@ func (c Caller) mine(t store.Task) bool {
 		return false
 	}
 	return c.Principal.ID == "" || t.User == c.Owner()
-}
-
-// notFound is said of what is not there, and of what is not the caller's: the
-// difference would show who has tasks.
-func notFound() error {
-	return &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
 }
 
 // task returns a task that c may see.
@@ -292,16 +289,6 @@ func (s *Service) Forget(ctx context.Context, c Caller, conversation string) err
 	return s.each(ctx, q, s.remove)
 }
 
-// Erase has the store's files hold nothing of what was removed.
-func (s *Service) Erase(ctx context.Context) error {
-	if e, ok := s.cfg.Store.(store.Eraser); ok {
-		if err := e.Erase(ctx); err != nil {
-			return unavailable(s.note(err))
-		}
-	}
-	return nil
-}
-
 // each does something to all tasks of a list.
 //
 // do may change what is listed: the cursor continues behind the last task that was seen.
@@ -367,4 +354,63 @@ func (s *Service) remove(ctx context.Context, id string, t store.Task) error {
 
 // Resumed counts a request for the rest of a stream. outcome is resumed, attached, gone or
 // failed.
-func (s *Service) Resumed(outcome string) { s.resumes.Inc(outcome) }
+func (s *Service) Resumed(outcome string) { s.counts.resumes.Inc(outcome) }
+
+// Trace returns the trace of a task of c's: of turns that have ended as it was kept, of
+// others as far as their logs have them now.
+func (s *Service) Trace(ctx context.Context, c Caller, id string) ([]byte, error) {
+	t, err := s.task(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.traceOf(ctx, id, t)
+}
+
+// traceOf is Trace for a task that may be shown.
+func (s *Service) traceOf(ctx context.Context, id string, t store.Task) ([]byte, error) {
+	items, err := s.cfg.Store.List(ctx, store.TraceKey(id), 0, 0)
+	if err != nil {
+		return nil, unavailable(s.note(err))
+	}
+	var parts []*record.Part
+	for _, item := range items {
+		if p, err := record.Read(item); err == nil {
+			parts = append(parts, p)
+		}
+	}
+	doc := readDocument(id, t)
+	for _, turn := range doc.Metadata.Turns {
+		if slices.ContainsFunc(parts, func(p *record.Part) bool { return p.Turn == turn }) {
+			continue
+		}
+		k, err := s.readAll(ctx, turn)
+		if errors.Is(err, ErrGone) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		rec := k.record(record.New(s.cfg.Trace, turn, doc.began(turn, t.Created)))
+		parts = append(parts, rec.Part(turn != t.Turn || t.State != Working))
+	}
+	return record.Join(id, parts).Encode(), nil
+}
+
+// cancelMemory is how long a cancel waits for the process that it is meant for.
+const cancelMemory = time.Minute
+
+// cancels returns the index of the cancelled tasks of a process.
+func cancels(owner string) string { return "sluice:cancel:" + owner }
+
+// stop cancels a turn of this process. It says whether there is one.
+func (s *Service) stop(task string) bool {
+	s.mu.Lock()
+	t := s.running[task]
+	s.mu.Unlock()
+	if t == nil {
+		return false
+	}
+	zerolog.Ctx(t.ctx).Info().Dict("details", zerolog.Dict().Str("task_id", task)).Msg("turn_cancelled")
+	t.cancel(cancelled())
+	return true
+}

@@ -10,50 +10,13 @@ import (
 	"errors"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/store"
 	"sluice/task/record"
 )
-
-// Request says what is to be kept of a turn.
-type Request struct {
-	Chat   *chat.Request
-	TaskID string // that waits for the input; empty: see Recall
-	// Recall looks at the newest task of the conversation: the input answers its question, if
-	// it has one, and Chat learns who answered last. Else the turn gets a task of its own.
-	Recall bool
-	// Asked is the turn of TaskID that waits for a person, who has answered; empty: TaskID
-	// waits for an input.
-	Asked string
-	// Question is the one that the person has answered.
-	Question string
-	// MessageID is what the client calls its message; empty: it has no name for it.
-	MessageID string
-	// RequestID is what frames carry. Accumulated is kept for readers of the
-	// log, whose frames must be the same.
-	RequestID   string
-	Accumulated bool
-	Detached    bool // the turn continues when its client leaves
-	Durable     bool // and when its process does: it is a run of Config.Runs
-	// Key is the client's idempotency key; empty: none.
-	Key  string
-	Body *[32]byte // SHA-256 of what came with Key; nil without one
-	// Sender is whose Key is, if the request continues with a turn of somebody else; nil: it is
-	// Chat's owner.
-	Sender *string
-	// Cancel ends the turn.
-	Cancel context.CancelCauseFunc
-}
-
-// keyName returns where the request's idempotency key is kept: it belongs to who sent it.
-func (r *Request) keyName() string {
-	sender := r.Chat.Owner()
-	if r.Sender != nil {
-		sender = *r.Sender
-	}
-	return store.IdempotencyKey(r.Chat.Principal.Tenant, sender, r.Key)
-}
 
 // ErrNoRoom says that a turn is not kept because the store is full.
 var ErrNoRoom = errors.New("the store is full")
@@ -96,8 +59,8 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 	}
 	err := s.open(ctx, t, &req)
 	if err != nil {
-		if t.key != "" {
-			_ = s.cfg.Store.DeleteValue(context.WithoutCancel(ctx), t.key)
+		if t.claim.key != "" {
+			_ = s.cfg.Store.DeleteValue(context.WithoutCancel(ctx), t.claim.key)
 		}
 		return s.note(err)
 	}
@@ -119,7 +82,7 @@ func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 	}
 	there, err := s.cfg.Store.PutValue(ctx, key, store.Value{Data: mine.encode()}, longestTurn+keyMemory)
 	if err == nil {
-		t.key, t.keyed = key, mine
+		t.claim = claim{key, mine}
 		return nil
 	}
 	if !errors.Is(err, store.ErrConflict) {
@@ -130,7 +93,7 @@ func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 		return err
 	}
 	if used.Turn == t.id { // a try before, whose answer was lost
-		t.key, t.keyed = key, mine
+		t.claim = claim{key, mine}
 		return nil
 	}
 	if string(used.Body) != string(req.Body[:]) {
@@ -156,42 +119,54 @@ func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 	if err == nil && !continued {
 		err = s.create(ctx, t, req)
 	}
-	t.borrow()
-	t.pending = head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated}.append(t.room())
+	t.said.borrow(&s.buffers)
+	t.log.begin(head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated})
 	return err
 }
 
 // create makes the turn a task of its own.
 func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 	t.task = newID(chat.TaskPrefix)
-	t.doc = newDocument(t.task, req.Chat)
-	t.doc.Metadata.LastAgent = req.Chat.LastAgent
-	t.doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
-	doc, long := t.doc.stored()
+	t.kept.doc = newDocument(t.task, req.Chat)
+	t.kept.doc.Metadata.LastAgent = req.Chat.LastAgent
+	t.kept.doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
+	doc, long := t.kept.doc.stored()
 	err := s.cfg.Store.CreateTask(ctx, t.task, store.Task{Doc: doc, Meta: store.Meta{
-		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.doc.ContextID,
+		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.kept.doc.ContextID,
 		Turn: t.id, State: Working, Created: t.began,
 	}}, s.working(t))
 	if err == nil {
-		err = s.keepLong(ctx, t.doc, long, s.working(t))
+		err = s.keepLong(ctx, t.kept.doc, long, s.working(t))
 	}
 	return err
-}
-
-// working is how long the task of a turn that runs is kept. That of a run does not expire.
-func (s *Service) working(t *Turn) time.Duration {
-	if t.durable {
-		return 0
-	}
-	return s.cfg.TTL
 }
 
 // newTurn makes a turn. Its context is not the request's: what is stored must be
 // stored also when the client has gone.
 func (s *Service) newTurn(ctx context.Context, req Request) *Turn {
 	id, now := newID(chat.TurnPrefix), time.Now()
-	return &Turn{
-		service: s, id: id, version: 1, began: now, trace: record.New(s.cfg.Trace, id, now),
-		ctx: context.WithoutCancel(ctx), cancel: req.Cancel, detached: req.Detached, logging: true, durable: req.Durable && s.cfg.Runs != nil,
+	t := &Turn{
+		identity: identity{service: s, id: id, began: now, ctx: context.WithoutCancel(ctx), durable: req.Durable && s.cfg.Runs != nil},
+		cancel:   req.Cancel, client: receiver{detached: req.Detached}, kept: keeping{version: 1},
+		trace: tracing{Recorder: record.New(s.cfg.Trace, id, now)},
 	}
+	return t.wire()
+}
+
+// newDocument returns the document of a task that begins.
+func newDocument(id string, req *chat.Request) *Document {
+	conversation := req.ConversationID
+	if conversation == "" {
+		conversation = newID("conv_")
+	}
+	d := &Document{ID: id, SessionID: conversation, ContextID: conversation}
+	d.Metadata.Workflow, d.Metadata.Kind, d.Metadata.RetentionDays = req.Workflow, req.Kind, req.RetentionDays
+	d.Metadata.ParentTaskID = req.ParentTask
+	if len(req.Context) > 0 {
+		d.Metadata.Others = Others{}
+		for _, entry := range req.Context {
+			d.Metadata.Others[entry.Name], _ = jsontext.AppendQuote(nil, entry.Value)
+		}
+	}
+	return d
 }

@@ -19,12 +19,12 @@ func TestBuffersAreGivenBack(t *testing.T) {
 		t.Fatal(turn, err)
 	}
 	out := turn.Before(nowhere{})
-	if err := out.Write(stream.Stamp{N: 1}, &stream.Start{}); err != nil || turn.lent == nil {
+	if err := out.Write(stream.Stamp{N: 1}, &stream.Start{}); err != nil || turn.log.lent == nil {
 		t.Fatalf("%v; nothing is lent to an event", err)
 	}
-	lent := turn.lent
-	if err := out.Flush(); err != nil || turn.lent != nil || turn.pending != nil {
-		t.Errorf("%v; behind a flush there are %d bytes", err, len(turn.pending))
+	lent := turn.log.lent
+	if err := out.Flush(); err != nil || turn.log.lent != nil || turn.log.pending != nil {
+		t.Errorf("%v; behind a flush there are %d bytes", err, len(turn.log.pending))
 	}
 	// The pool may lose a buffer, and with the race detector often does.
 	back := false
@@ -34,8 +34,8 @@ func TestBuffersAreGivenBack(t *testing.T) {
 		if len(*got) != 0 {
 			t.Fatalf("a buffer has %d bytes", len(*got))
 		}
-		turn.lent, turn.pending = lent, append((*lent)[:0], "text"...)
-		turn.drop()
+		turn.log.lent, turn.log.pending = lent, append((*lent)[:0], "text"...)
+		turn.log.drop()
 	}
 	if !back {
 		t.Error("the buffer is not lent again")
@@ -43,7 +43,7 @@ func TestBuffersAreGivenBack(t *testing.T) {
 	if err := out.Write(stream.Stamp{N: 2}, &stream.Done{Reason: stream.Stop}); err != nil {
 		t.Fatal(err)
 	}
-	if turn.End(); turn.gathered != nil || turn.said.text != nil || turn.said.spans != nil {
+	if turn.End(); turn.said.lent != nil || turn.said.text != nil || turn.said.spans != nil {
 		t.Error("the turn has ended and holds its answer")
 	}
 	var few buffers

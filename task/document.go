@@ -3,18 +3,15 @@ package task
 //lint:file-ignore SA5008 the check does not know the option embed of go-json-experiment/json
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/store"
 	"sluice/stream"
 )
 
@@ -195,58 +192,6 @@ func (n *Number) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// newDocument returns the document of a task that begins.
-func newDocument(id string, req *chat.Request) *Document {
-	conversation := req.ConversationID
-	if conversation == "" {
-		conversation = newID("conv_")
-	}
-	d := &Document{ID: id, SessionID: conversation, ContextID: conversation}
-	d.Metadata.Workflow, d.Metadata.Kind, d.Metadata.RetentionDays = req.Workflow, req.Kind, req.RetentionDays
-	d.Metadata.ParentTaskID = req.ParentTask
-	if len(req.Context) > 0 {
-		d.Metadata.Others = Others{}
-		for _, entry := range req.Context {
-			d.Metadata.Others[entry.Name], _ = jsontext.AppendQuote(nil, entry.Value)
-		}
-	}
-	return d
-}
-
-// readDocument reads a task, also one that others wrote. What cannot be read of it is kept as it is.
-func readDocument(id string, t store.Task) *Document {
-	d, err := new(Document), errors.New("not ours")
-	if t.Version > 0 { // a name of the client's context may be one of ours but for its case
-		err = json.Unmarshal(t.Doc, d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	}
-	if err != nil || !IsState(d.Status.State) {
-		d = new(Document)
-		err = json.Unmarshal(t.Doc, d, lenient())
-	}
-	if err != nil {
-		d = readForeign(t.Doc)
-	}
-	d.dereference()
-	d.ID = id
-	if conversation := cmp.Or(d.ContextID, d.SessionID, t.Conversation); conversation != "" {
-		d.SessionID, d.ContextID = conversation, conversation
-	}
-	if d.Status.State = strings.ToLower(d.Status.State); !IsState(d.Status.State) {
-		d.Status.State = Unknown
-	}
-	return d
-}
-
-// encode returns the document as JSON.
-func (d *Document) encode() []byte {
-	d.dropReplaced()
-	text, err := json.Marshal(d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), json.Deterministic(true))
-	if err != nil {
-		text, _ = json.Marshal(Document{ID: d.ID, SessionID: d.SessionID, ContextID: d.ContextID, Status: Status{State: d.Status.State, Timestamp: d.Status.Timestamp}})
-	}
-	return text
-}
-
 // asked notes what the user says in a turn that begins.
 func (d *Document) asked(turn string, req *Request, now time.Time, most int) {
 	d.Status = statusOf(Working, now)
@@ -265,41 +210,6 @@ func (d *Document) resumed(turn, answered string, now time.Time) {
 	d.Status = statusOf(Working, now)
 	d.Status.Approvals = others
 	d.Metadata.Turns = append(d.Metadata.Turns, turn)
-}
-
-// ended notes what a turn has said, and the task's state after it.
-func (d *Document) ended(state string, said *answer, turn string, now time.Time, most int) {
-	d.Status = statusOf(state, now)
-	d.Metadata.PendingQuestion = d.question(said)
-	if failure := said.Failure(); failure != "" {
-		d.Status.Message = &Message{Role: "assistant", Content: failure}
-	}
-	if text := string(said.text); text != "" {
-		m := Message{Role: "assistant", Content: text, Timestamp: stamp(now), MessageID: turn + ":assistant"}
-		if said.Route != nil {
-			m.AgentID = said.Route.AgentID
-		}
-		d.say(m, most)
-		d.Artifacts = []Artifact{{ArtifactID: "answer", Name: "answer", Parts: []Part{{Text: text}}}}
-		if state == InputRequired {
-			d.Status.Message = &Message{Role: m.Role, Content: m.Content}
-		}
-	}
-	if ids, prompt := said.asked(); state == InputRequired && len(ids) > 0 {
-		d.Status.Message = &Message{Role: "assistant", Content: prompt}
-		d.Status.Approvals = ids
-	}
-	said.describe(&d.Metadata)
-}
-
-// dropAnswer takes out what the last turn has said, for a store that has no room for it.
-func (d *Document) dropAnswer(turn string) {
-	d.History = slices.DeleteFunc(d.History, func(m Message) bool { return m.MessageID == turn+":assistant" })
-	d.Artifacts = nil
-	for i := range d.Metadata.AgentResponses {
-		d.Metadata.AgentResponses[i].Content = ""
-	}
-	d.Status.Message = &Message{Role: "assistant", Content: "The answer is not kept: the store is full"}
 }
 
 // say adds a message, and drops the oldest beyond most.
@@ -322,3 +232,36 @@ func (d *Document) say(m Message, most int) {
 
 // stamp is RFC 3339 in UTC with milliseconds, as A2A wants timestamps.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+
+// Elsewhere says where a text is that a stored document does not have: in a message of its
+// history, or in the list of long texts. To is 0 if that is all of it.
+type Elsewhere struct {
+	Message string `json:"message,omitzero"` // its id
+	Text    string `json:"text,omitzero"`    // the id of a long text
+	From    int    `json:"from,omitzero"`
+	To      int    `json:"to,omitzero"`
+}
+
+// Earlier are messages of a history that stand before those of a stored document, in a long text.
+type Earlier struct {
+	// Messages is how many of them still count: the last ones.
+	Messages int    `json:"messages"`
+	Text     string `json:"text"`
+}
+
+// Question is what a task that is input-required waits for an answer to. One that waits
+// for something else has none.
+type Question struct {
+	AgentID string  `json:"agentId,omitzero"` // who asked; empty: the router
+	InARow  Number  `json:"inARow,omitzero"`  // of the router's, up to this one
+	Asked   []Asked `json:"asked"`            // request, question, reply, …, question
+	Others  Others  `json:",embed"`
+}
+
+// Asked is one message of a Question.
+type Asked struct {
+	Role      string     `json:"role"`
+	Content   string     `json:"content"`
+	Elsewhere *Elsewhere `json:"elsewhere,omitzero"` // as in Message
+	Others    Others     `json:",embed"`
+}

@@ -6,6 +6,7 @@
 package task
 
 import (
+	"sync"
 	"time"
 
 	"sluice/stream"
@@ -18,17 +19,23 @@ const (
 	pace, latest = 1500 * time.Microsecond, 2 * time.Millisecond
 )
 
-// gathering is what a Turn knows of the events that wait. Its zero value is that of one that has sent
-// nothing; Turn.mu guards it.
+// gathering decides when what a turn sends is handed on: each event within latest of when it
+// was flushed, and with the flush that follows it unless it is a piece. Its zero value is that of a
+// turn that has sent nothing; to must be set.
 type gathering struct {
+	mu     sync.Mutex // guards the fields below and what to uses, until rest
+	to     handing
 	handed time.Time // when something was handed on last
 	waits  bool      // something was flushed, and not handed on
-	urgent bool      // what waits is to be handed on with the next Flush
+	urgent bool      // what waits is to be handed on with the next flush
 	spoken bool      // the first piece of the answer was sent
 	rests  bool      // only the turn's own goroutine hands on from now on
 	timer  *time.Timer
 	armed  bool // the timer
 }
+
+// handing hands on what waits.
+type handing interface{ handOn() error }
 
 // sent notes an event that the turn sends. It needs mu.
 func (g *gathering) sent(ev stream.Event) {
@@ -44,69 +51,65 @@ func (g *gathering) sent(ev stream.Event) {
 	g.urgent = true
 }
 
-// Flush hands on the events that wait to the log, or leaves pieces of an answer to a later
-// one, for two milliseconds at most. Of a run nothing waits: what it writes of itself next
+// flush hands on the events that wait, or leaves pieces of an answer to a later one, for two
+// milliseconds at most. If the turn is durable nothing waits: what a run writes of itself next
 // may rely on what it has sent.
-func (t *Turn) Flush() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	since := time.Since(t.handed)
-	if t.urgent || t.rests || t.durable || since >= pace {
-		return t.handOn()
+func (g *gathering) flush(durable bool) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	since := time.Since(g.handed)
+	if g.urgent || g.rests || durable || since >= pace {
+		return g.to.handOn()
 	}
-	t.waits = true
-	t.arm(latest - since)
+	g.waits = true
+	g.arm(latest - since)
 	return nil
 }
-
-// Spill is Flush for an output that has no room for more, and is called from its Write.
-func (t *Turn) Spill() error { return t.handOn() }
 
 // handedOn notes that nothing waits. It needs mu.
 func (g *gathering) handedOn() { g.waits, g.urgent, g.handed = false, false, time.Now() }
 
 // arm sees to it that what waits is handed on in so long. It needs mu.
-func (t *Turn) arm(wait time.Duration) {
+func (g *gathering) arm(wait time.Duration) {
 	switch {
-	case t.armed:
+	case g.armed:
 		return
-	case t.timer == nil:
-		t.timer = time.AfterFunc(wait, t.late)
+	case g.timer == nil:
+		g.timer = time.AfterFunc(wait, g.late)
 	default:
-		t.timer.Reset(wait)
+		g.timer.Reset(wait)
 	}
-	t.armed = true
+	g.armed = true
 }
 
 // late hands on what waits, in the goroutine of the timer. The turn learns what went wrong with
-// its next Flush: a client's writer that has failed once fails again.
-func (t *Turn) late() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.armed = false
-	if t.rests || !t.waits {
+// its next flush: a client's writer that has failed once fails again.
+func (g *gathering) late() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.armed = false
+	if g.rests || !g.waits {
 		return
 	}
-	if wait := latest - time.Since(t.handed); wait > 0 {
-		t.arm(wait) // it was handed on meanwhile, and more came
+	if wait := latest - time.Since(g.handed); wait > 0 {
+		g.arm(wait) // it was handed on meanwhile, and more came
 		return
 	}
-	_ = t.handOn()
+	_ = g.to.handOn()
 }
 
-// Rest hands on what waits. Until it returns the client's output may be used by another
-// goroutine, from then on it belongs to the caller's.
-func (t *Turn) Rest() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.rests {
+// rest hands on what waits. From when it returns no other goroutine hands on.
+func (g *gathering) rest() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.rests {
 		return
 	}
-	t.rests = true
-	if t.timer != nil {
-		t.timer.Stop()
+	g.rests = true
+	if g.timer != nil {
+		g.timer.Stop()
 	}
-	if t.waits {
-		_ = t.handOn()
+	if g.waits {
+		_ = g.to.handOn()
 	}
 }

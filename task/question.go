@@ -1,7 +1,5 @@
 package task
 
-//lint:file-ignore SA5008 the check does not know the option embed of go-json-experiment/json
-
 import (
 	"context"
 	"errors"
@@ -9,61 +7,7 @@ import (
 
 	"sluice/chat"
 	"sluice/store"
-	"sluice/stream"
 )
-
-// Question is what a task that is input-required waits for an answer to. One that waits
-// for something else has none.
-type Question struct {
-	AgentID string  `json:"agentId,omitzero"` // who asked; empty: the router
-	InARow  Number  `json:"inARow,omitzero"`  // of the router's, up to this one
-	Asked   []Asked `json:"asked"`            // request, question, reply, …, question
-	Others  Others  `json:",embed"`
-}
-
-// Asked is one message of a Question.
-type Asked struct {
-	Role      string     `json:"role"`
-	Content   string     `json:"content"`
-	Elsewhere *Elsewhere `json:"elsewhere,omitzero"` // as in Message
-	Others    Others     `json:",embed"`
-}
-
-// maxAsked bounds the messages of a Question. The request stays, and what was said last.
-const maxAsked = 16
-
-// question returns what the turn that has ended has asked, if it has: behind what was
-// asked before, and the user's words.
-func (d *Document) question(said *answer) *Question {
-	if said.Reason() != stream.InputRequired {
-		return nil
-	}
-	q := &Question{AgentID: said.Done.Asker}
-	if before := d.Metadata.PendingQuestion; before != nil {
-		q.Asked, q.InARow = before.Asked, before.InARow
-	}
-	if said.Route != nil && said.Route.Decision == stream.Clarified {
-		q.InARow++
-	} else {
-		q.InARow = 0
-	}
-	input := d.lastInput()
-	q.Asked = append(q.Asked, Asked{Role: "user", Content: input.Content, Elsewhere: input.Elsewhere}, Asked{Role: "assistant", Content: string(said.text)})
-	if n := len(q.Asked); n > maxAsked {
-		q.Asked = append(q.Asked[:1:1], q.Asked[n-maxAsked+1:]...)
-	}
-	return q
-}
-
-// lastInput returns what the user said in the last turn.
-func (d *Document) lastInput() Message {
-	for i := len(d.History) - 1; i >= 0; i-- {
-		if d.History[i].Role == "user" {
-			return d.History[i]
-		}
-	}
-	return Message{}
-}
 
 // forRequest returns the question as a request answers it.
 func (q *Question) forRequest() *chat.Clarification {
@@ -140,7 +84,7 @@ func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *Documen
 	if err := s.replaceDocument(ctx, doc, task, s.cfg.TTL); err != nil {
 		return err
 	}
-	t.task, t.doc, t.version = doc.ID, doc, task.Version+1
+	t.task, t.kept.doc, t.kept.version = doc.ID, doc, task.Version+1
 	req.Chat.Question = asked.forRequest()
 	req.Chat.LastAgent = doc.Metadata.LastAgent
 	if req.Chat.ConversationID == "" {

@@ -53,11 +53,21 @@ func readKeyed(data []byte) (k keyed, err error) {
 	return k, nil
 }
 
-// releaseKey notes that the turn of a key is over: its memory begins to run out.
-func (s *Service) releaseKey(t *Turn) {
-	t.keyed.Over = true
-	_, err := s.cfg.Store.PutValue(t.ctx, t.key, store.Value{Data: t.keyed.encode(), Version: 1}, keyMemory)
-	_ = s.note(err)
+// claim is the idempotency key that a turn holds from its begin to its end. Its zero value is
+// that of a turn without one.
+type claim struct {
+	key string // of the store; empty: none
+	keyed
+}
+
+// release notes that the turn of the key is over: its memory begins to run out.
+func (c *claim) release(of *identity) {
+	if c.key == "" {
+		return
+	}
+	c.Over = true
+	_, err := of.service.cfg.Store.PutValue(of.ctx, c.key, store.Value{Data: c.encode(), Version: 1}, keyMemory)
+	_ = of.service.note(err)
 }
 
 // Reopen is OpenLog for a request that repeats a key. If the turn has no log and is not over,

@@ -1,11 +1,13 @@
 package task
 
 import (
+	"context"
 	_ "embed"
 	"maps"
 	"time"
 
 	"sluice/config/file"
+	"sluice/store"
 )
 
 //go:embed retention.json
@@ -93,4 +95,20 @@ func (r Retention) due(d *Document) time.Time {
 		return time.Time{}
 	}
 	return ended.Add(time.Duration(r.daysOf(d)) * day)
+}
+
+// Forget removes something that is kept of a task. It may be called twice.
+type Forget func(ctx context.Context, task string) error
+
+// retention is what a Service does of its own accord: it belongs to the keeper.
+type retention struct {
+	policy Retention // by which the keeper swept last
+	// walking is behind which entry the walk continues that puts the whole index right, after
+	// the policy has changed; nil: there is none.
+	walking *store.Member
+	begun   bool
+	// left says that files may hold what was swept, and erased when they were looked through
+	// last.
+	left   bool
+	erased time.Time
 }

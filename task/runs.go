@@ -3,13 +3,11 @@ package task
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/fault"
 	"sluice/store"
 	"sluice/stream"
 	"sluice/task/record"
@@ -18,67 +16,8 @@ import (
 // A turn that is a run of a workflow is not lost with its process: another one claims its
 // task and continues with it, in the same log.
 
-// Runs knows the runs that this process can continue for a dead one.
-type Runs interface {
-	// Open returns the run of a task; nil if the task has none. The error of a run that
-	// this process cannot continue with is ErrNotHere.
-	Open(ctx context.Context, task string) (Run, error)
-	// Due returns up to limit tasks whose wait is over.
-	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
-	// Finish says that a task is over.
-	Finish(ctx context.Context, task string) error
-}
-
-// Run is a run that was read. One goroutine uses it.
-type Run interface {
-	// TakeOver makes it ready to be continued; emitted is what the log has of the turn,
-	// nil if there is none. It returns the events that the log lacks.
-	TakeOver(emitted []stream.Event) []stream.Event
-	// TimeOut decides what no person has decided in time.
-	TimeOut(now time.Time)
-	// Unseen says that the client can have seen nothing of the run's last turn but its Start.
-	Unseen() bool
-	// Frame returns what runs it, and the request to run it with.
-	Frame(ctx context.Context, task, turn string) (*stream.Frame, *chat.Request)
-}
-
-// ErrNotHere says that another process must continue with a run.
-var ErrNotHere = errors.New("this process cannot go on with the run")
-
 // maxContinued is how many runs one sweep continues with.
 const maxContinued = 8
-
-func shuttingDown() error {
-	return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"}
-}
-
-// leaves notes that another process, or this one later, continues with the turn. It says
-// whether the client's stream breaks off.
-//
-// Its client does not read of an end, for there is none: its stream breaks off with what the
-// log has, and continues where the client asks for the rest. While the store is unavailable
-// there is no rest to ask for, and the client learns why; but not of a run that is fenced,
-// which another process may have by then.
-func (t *Turn) leaves(ev stream.Event) (breaksOff bool) {
-	e, ok := ev.(*stream.Error)
-	if !ok || !e.Fatal || !t.durable {
-		return false
-	}
-	switch e.Type {
-	case fault.ShuttingDown, fault.StoreUnavailable, fault.TurnLost:
-		t.append()
-		t.leftOff, t.logging = true, false
-		return e.Type != fault.StoreUnavailable || t.isFenced()
-	}
-	return false
-}
-
-// isFenced says whether another process may have the turn by now.
-func (t *Turn) isFenced() bool {
-	t.service.mu.Lock()
-	defer t.service.mu.Unlock()
-	return t.fenced
-}
 
 // switching is the sink of a turn whose first part is in a log.
 type switching struct{ next stream.Sink }
@@ -108,7 +47,7 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 		return false, nil // it was over but for its last state
 	}
 	unlogged := len(kept.logged) == 0 && run.Unseen()
-	t.trace = kept.record(record.New(s.cfg.Trace, t.id, t.doc.began(t.id, task.Created)))
+	t.trace.Recorder = kept.record(record.New(s.cfg.Trace, t.id, t.kept.doc.began(t.id, task.Created)))
 	c := &closing{n: kept.last}
 	sink := &switching{c}
 	guard := stream.NewGuard(sink)
@@ -117,13 +56,14 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 		return true, err
 	}
 	if unlogged { // its log begins here
-		t.pending, t.logging = head{t.task, t.id, task.Tenant, "", true}.append(nil), true
+		t.log.begin(head{t.task, t.id, task.Tenant, "", true})
+		t.log.ended = false
 		sink.next = stream.NewStamper(t.Before(nobody{}), t.began)
 		guard = stream.NewGuard(sink)
 		_ = guard.Emit(&stream.Start{})
 		return true, s.goOnWith(t, run, guard, task.Cancel)
 	}
-	t.began, t.at, t.n = time.Now().Add(-c.at), c.n, c.n
+	t.began, t.log.at, t.log.n = time.Now().Add(-c.at), c.n, c.n
 	sink.next = stream.NewStamperAt(t.Before(nobody{}), t.began, c.n)
 	return true, s.goOnWith(t, run, guard, task.Cancel)
 }
@@ -138,7 +78,7 @@ func (t *Turn) replay(kept stored, run Run, c *closing, guard *stream.Guard) {
 		events = append(events, e.Event)
 	}
 	lacks := run.TakeOver(events)
-	if t.logging = len(events) > 0; !t.logging {
+	if t.log.ended = len(events) == 0; t.log.ended {
 		_ = guard.Emit(&stream.Start{})
 		return
 	}
@@ -163,7 +103,7 @@ func (s *Service) claimTask(ctx context.Context, id string, t *Turn, task store.
 	}
 	gone, err := s.change(ctx, id, closing, owned)
 	if gone {
-		t.logging = false
+		t.log.ended = true
 	}
 	return err
 }
@@ -193,11 +133,12 @@ func (s *Service) change(ctx context.Context, id string, c store.Closing, owned 
 // resumedTurn is the turn in which a task was when its owner left it.
 func (s *Service) resumedTurn(id string, task store.Task) *Turn {
 	ctx, cancel := context.WithCancelCause(s.cfg.Log.WithContext(context.Background()))
-	return &Turn{
-		service: s, id: task.Turn, task: id, version: task.Version + 1, began: time.Now(), ctx: context.WithoutCancel(ctx), work: ctx,
-		cancel: cancel, detached: true, durable: true, logging: true, doc: readDocument(id, task),
-		trace: record.New(s.cfg.Trace, task.Turn, time.Now()),
+	t := &Turn{
+		identity: identity{service: s, id: task.Turn, task: id, began: time.Now(), ctx: context.WithoutCancel(ctx), durable: true},
+		work:     ctx, cancel: cancel, client: receiver{detached: true}, kept: keeping{version: task.Version + 1, doc: readDocument(id, task)},
+		trace: tracing{Recorder: record.New(s.cfg.Trace, task.Turn, time.Now())},
 	}
+	return t.wire()
 }
 
 // goOnWith runs a run to its end, without a client. One that was cancelled
@@ -301,59 +242,22 @@ func (s *Service) timeOut(ctx context.Context, id string, now time.Time) (err er
 	run.TimeOut(now)
 	t := s.resumedTurn(id, task)
 	t.id = newID(chat.TurnPrefix)
-	t.trace = record.New(s.cfg.Trace, t.id, t.began)
-	t.doc.resumed(t.id, "", t.began)
+	t.trace.Recorder = record.New(s.cfg.Trace, t.id, t.began)
+	t.kept.doc.resumed(t.id, "", t.began)
 	task.Holder, task.Turn, task.State = s.holder, t.id, Working
-	if err := s.replaceDocument(ctx, t.doc, task, 0); err != nil {
+	if err := s.replaceDocument(ctx, t.kept.doc, task, 0); err != nil {
 		return err
 	}
-	t.pending = head{t.task, t.id, task.Tenant, "", true}.append(t.room())
+	t.log.begin(head{t.task, t.id, task.Tenant, "", true})
 	guard := stream.NewGuard(stream.NewStamper(t.Before(nobody{}), t.began))
 	_ = guard.Emit(&stream.Start{})
 	return s.goOnWith(t, run, guard, task.Cancel)
-}
-
-// closeOwn is closeLost for a task that this process has left itself.
-func (s *Service) closeOwn(id string, task store.Task) (err error) {
-	defer caught(&err)
-	return s.closeLost(s.ctx, id, task)
 }
 
 // caught makes an error of a panic. It is deferred.
 func caught(err *error) {
 	if p := recover(); p != nil {
 		*err = stream.NewPanic(p)
-	}
-}
-
-// retake continues with the runs that this process has left because the store was unavailable,
-// or full. One stays in mind until it runs again, or is another's.
-func (s *Service) retake() {
-	s.mu.Lock()
-	ids := s.leftRuns
-	s.leftRuns = nil
-	s.mu.Unlock()
-	for i, id := range ids {
-		task, err := s.cfg.Store.Task(s.ctx, id)
-		switch {
-		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working):
-			continue
-		case err == nil:
-			err = s.closeOwn(id, task)
-		}
-		if s.note(err) == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
-			continue
-		}
-		again := ids[i : i+1]
-		if errors.Is(err, store.ErrUnavailable) {
-			again = ids[i:]
-		}
-		s.mu.Lock()
-		s.leftRuns = append(s.leftRuns, again...)
-		s.mu.Unlock()
-		if len(again) > 1 {
-			return
-		}
 	}
 }
 
@@ -406,15 +310,6 @@ func (s *Service) stopContinued() {
 		t.cancel(shuttingDown())
 	}
 	s.unattended.Wait()
-}
-
-// leave keeps in mind a run that was left while the store was unavailable.
-func (s *Service) leave(task string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Contains(s.leftRuns, task) {
-		s.leftRuns = append(s.leftRuns, task)
-	}
 }
 
 // nobody is the output of a turn that has no client.

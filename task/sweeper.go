@@ -30,9 +30,6 @@ const (
 // times.
 const retainedPolicy = store.RetainIndex + ":policy"
 
-// Forget removes something that is kept of a task. It may be called twice.
-type Forget func(ctx context.Context, task string) error
-
 // Sweeper removes the records of tasks whose time is over. Store is required; the rest may
 // be zero. It is safe for concurrent use.
 type Sweeper struct {
@@ -198,19 +195,6 @@ func (r Retention) sum() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// retention is what a Service does of its own accord: it belongs to the keeper.
-type retention struct {
-	policy Retention // by which the keeper swept last
-	// walking is behind which entry the walk continues that puts the whole index right, after
-	// the policy has changed; nil: there is none.
-	walking *store.Member
-	begun   bool
-	// left says that files may hold what was swept, and erased when they were looked through
-	// last.
-	left   bool
-	erased time.Time
-}
-
 // SetRetention makes r the policy from now on, for tasks that have ended too.
 func (s *Service) SetRetention(r Retention) { s.policy.Store(&r) }
 
@@ -232,7 +216,7 @@ func (s *Service) sweepRetained(ctx context.Context) {
 	}
 	s.eraseSwept(ctx, gone > 0)
 	if gone > 0 {
-		s.deleted.Add(float64(gone))
+		s.counts.deleted.Add(float64(gone))
 		s.cfg.Log.Info().Dict("details", zerolog.Dict().Int("tasks", gone).Int64("duration_ms", time.Since(began).Milliseconds())).Msg("retention_swept")
 	}
 	_ = s.note(err)
@@ -288,4 +272,14 @@ func (s *Service) keepEnded(ctx context.Context, id string, d *Document, waits t
 		return s.cfg.TTL + waits, nil
 	}
 	return 0, s.cfg.Store.PutIndex(ctx, store.RetainIndex, store.Member{ID: id, Score: policy.due(d).UnixMilli()}, 0)
+}
+
+// Erase has the store's files hold nothing of what was removed.
+func (s *Service) Erase(ctx context.Context) error {
+	if e, ok := s.cfg.Store.(store.Eraser); ok {
+		if err := e.Erase(ctx); err != nil {
+			return unavailable(s.note(err))
+		}
+	}
+	return nil
 }

@@ -32,7 +32,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
 	"sluice/store"
 	"sluice/task/record"
 	"sluice/telemetry/metrics"
@@ -63,6 +62,9 @@ const (
 	keyMemory   = 10 * time.Minute
 	longestTurn = 15 * time.Minute
 )
+
+// lookEvery is how often something is looked at whose signal may be lost: a cancel, a log.
+const lookEvery = 500 * time.Millisecond
 
 // Config describes a Service. Store is required; everything else may be zero.
 type Config struct {
@@ -106,74 +108,17 @@ type Service struct {
 	buffers buffers       // of turns
 	listing chan struct{} // one for each list that is made
 
-	mu         sync.Mutex       // guards the fields below
-	running    map[string]*Turn // by task
-	unsettled  []*Turn          // are over, and the store does not know it yet
-	leftRuns   []string         // tasks whose runs this process left, to continue with later
-	renewed    time.Time        // when the lease was renewed last
-	closed     bool
-	unattended sync.WaitGroup // runs without a client
+	register
 
 	policy   atomic.Pointer[Retention]
 	retained retention // of the keeper alone
 
-	states   metrics.Counter
-	resumes  metrics.Counter
-	lost     metrics.Counter
-	deleted  metrics.Counter // tasks whose time was over
+	counts   counts
 	detached atomic.Int64
 	// readers are those who follow a log that may belong to another process.
 	readers atomic.Int64
 	// failed is when the store was unavailable last, by a clock that is never set; nil: never.
 	failed atomic.Pointer[time.Time]
-}
-
-// New returns a Service and starts its one goroutine, the keeper: it renews the lease,
-// learns of cancels, and closes the turns of dead processes. The caller must call Close.
-func New(cfg Config) *Service {
-	if cfg.TTL == 0 {
-		cfg.TTL = DefaultTTL
-	}
-	if cfg.EventTTL == 0 {
-		cfg.EventTTL = DefaultEventTTL
-	}
-	if cfg.Lease == 0 {
-		cfg.Lease = DefaultLease
-	}
-	if cfg.MaxHistory == 0 {
-		cfg.MaxHistory = DefaultMaxHistory
-	}
-	s := &Service{
-		cfg:     cfg,
-		holder:  store.Holder{Owner: newID("gw_"), Epoch: time.Now().UnixMilli()},
-		ended:   make(chan struct{}),
-		ready:   make(chan struct{}, 1),
-		listing: make(chan struct{}, lists),
-		running: map[string]*Turn{},
-		states:  cfg.Metrics.Counter("tasks_total", "Tasks that reached a state in which nothing runs.", "state"),
-		resumes: cfg.Metrics.Counter("resumes_total", "Requests for the rest of a stream, by outcome.", "outcome"),
-		lost:    cfg.Metrics.Counter("turns_lost_total", "Turns of processes that are gone, which this one closed."),
-		deleted: cfg.Metrics.Counter("retention_deleted_total", "Tasks whose records this process removed because their time was over."),
-	}
-	s.SetRetention(cfg.Retention)
-	cfg.Metrics.GaugeFunc("turns_detached", "Turns that go on without the client that began them.", func() float64 {
-		return float64(s.detached.Load())
-	})
-	s.ctx, s.close = context.WithCancel(context.Background())
-	s.renew()
-	go s.keep()
-	return s
-}
-
-// Close ends the keeper and gives the lease back. No turn may run any more.
-func (s *Service) Close() {
-	s.stopContinued()
-	s.close()
-	<-s.ended
-	if s.retained.left {
-		_ = s.Erase(context.Background())
-	}
-	_ = s.cfg.Store.ReleaseLease(context.Background(), s.holder)
 }
 
 // newID returns an id of 128 random bits.
@@ -187,6 +132,24 @@ func newID(prefix string) string {
 // idText writes 26 of [0-9a-v] for 16 bytes.
 var idText = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
+// register are the turns of this process that its store has no end of. A turn is in running
+// from its begin to its End, and in one of the other lists after that, if at all.
+type register struct {
+	mu         sync.Mutex       // guards the fields below
+	running    map[string]*Turn // by task
+	unsettled  []*Turn          // are over, and the store does not know it yet
+	leftRuns   []string         // tasks whose runs this process left, to continue with later
+	renewed    time.Time        // when the lease was renewed last
+	closed     bool             // no run is continued any more
+	unattended sync.WaitGroup   // runs without a client
+}
+
+// counts are the metrics of a Service.
+type counts struct {
+	states, resumes, lost metrics.Counter
+	deleted               metrics.Counter // tasks whose time was over
+}
+
 // note remembers that the store is unavailable.
 func (s *Service) note(err error) error {
 	if errors.Is(err, store.ErrUnavailable) {
@@ -196,7 +159,26 @@ func (s *Service) note(err error) error {
 	return err
 }
 
-// unavailable is the fault of what cannot be done without the store.
-func unavailable(err error) error {
-	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+// changed reports a task's new state.
+func (s *Service) changed(ctx context.Context, task, before, state string) {
+	if state != Working {
+		s.counts.states.Inc(state)
+	}
+	zerolog.Ctx(ctx).Info().Dict("details", zerolog.Dict().
+		Str("task_id", task).Str("old_state", before).Str("new_state", state)).Msg("task_state_changed")
+}
+
+// uncertain says that processes may live whose lease is over: the store was unavailable so
+// shortly ago that they could not renew it.
+func (s *Service) uncertain() bool {
+	failed := s.failed.Load()
+	return failed != nil && time.Since(*failed) < s.cfg.Lease || !s.leased.Load()
+}
+
+// working is how long the task of a turn that runs is kept. That of a run does not expire.
+func (s *Service) working(t *Turn) time.Duration {
+	if t.durable {
+		return 0
+	}
+	return s.cfg.TTL
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"sluice/store"
@@ -18,18 +17,20 @@ func traceBounds(id string) store.Bounds {
 	return store.Bounds{Items: 100, Bytes: 8 << 20, Task: id}
 }
 
-// Context returns a context in which the calls of models are noted for the turn's trace.
-func (t *Turn) Context(ctx context.Context) context.Context { return t.trace.Context(ctx, t.began) }
+// tracing records a turn for the trace of its task, which gets the record once.
+type tracing struct {
+	*record.Recorder
+	kept bool // the store has it, or never will
+}
 
-// keepTrace adds what the turn has recorded to the trace of its task, once. It returns
-// false if the store is unavailable.
-func (t *Turn) keepTrace() bool {
-	if t.traced {
-		return true
+// keep adds what was recorded to the trace of the task, which is kept for ttl. It returns false
+// if the store is unavailable.
+func (t *tracing) keep(of *identity, ttl time.Duration) bool {
+	if !t.kept {
+		err := of.service.pushTrace(of.ctx, of.task, t.Part(true), ttl)
+		t.kept = !errors.Is(err, store.ErrUnavailable)
 	}
-	err := t.service.pushTrace(t.ctx, t.task, t.trace.Part(true), t.kept)
-	t.traced = !errors.Is(err, store.ErrUnavailable)
-	return t.traced
+	return t.kept
 }
 
 // pushTrace adds to a trace that is kept as long as its task. Who removes a task removes its
@@ -76,44 +77,4 @@ func (d *Document) began(turn string, created time.Time) time.Time {
 		}
 	}
 	return created
-}
-
-// Trace returns the trace of a task of c's: of turns that have ended as it was kept, of
-// others as far as their logs have them now.
-func (s *Service) Trace(ctx context.Context, c Caller, id string) ([]byte, error) {
-	t, err := s.task(ctx, c, id)
-	if err != nil {
-		return nil, err
-	}
-	return s.traceOf(ctx, id, t)
-}
-
-// traceOf is Trace for a task that may be shown.
-func (s *Service) traceOf(ctx context.Context, id string, t store.Task) ([]byte, error) {
-	items, err := s.cfg.Store.List(ctx, store.TraceKey(id), 0, 0)
-	if err != nil {
-		return nil, unavailable(s.note(err))
-	}
-	var parts []*record.Part
-	for _, item := range items {
-		if p, err := record.Read(item); err == nil {
-			parts = append(parts, p)
-		}
-	}
-	doc := readDocument(id, t)
-	for _, turn := range doc.Metadata.Turns {
-		if slices.ContainsFunc(parts, func(p *record.Part) bool { return p.Turn == turn }) {
-			continue
-		}
-		k, err := s.readAll(ctx, turn)
-		if errors.Is(err, ErrGone) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		rec := k.record(record.New(s.cfg.Trace, turn, doc.began(turn, t.Created)))
-		parts = append(parts, rec.Part(turn != t.Turn || t.State != Working))
-	}
-	return record.Join(id, parts).Encode(), nil
 }

@@ -225,42 +225,52 @@ func (e *evaluation) add(c *RouterCase, d *router.Decided, reported bool) {
 		e.byKind = map[string][2]int{}
 		e.byWant, e.byGot, e.bySame = map[stream.Decision]int{}, map[stream.Decision]int{}, map[stream.Decision]int{}
 	}
-	got := d.Route
-	want := c.want()
-	right := d.Err == nil && got.Decision == want && (want != stream.Routed || got.AgentID == c.Agents[0])
+	got, want := d.Route, c.want()
 	e.report.Decisions++
 	e.elapsed = append(e.elapsed, d.Elapsed)
 	e.usage.Add(d.Usage)
 	e.attempts += got.Attempts
 	e.bad += d.Unreadable
-	if d.Err != nil {
-		e.report.Failed++
-	}
 	if !slices.Contains(e.kinds, c.Kind) {
 		e.kinds = append(e.kinds, c.Kind)
 	}
+	e.byWant[want]++
+	right := false
+	if d.Err != nil {
+		e.report.Failed++
+	} else {
+		right = e.compare(c, got)
+	}
 	k := e.byKind[c.Kind]
 	k[1]++
-	e.byWant[want]++
-	if d.Err == nil {
-		e.byGot[got.Decision]++
-		if got.Decision == want {
-			e.bySame[want]++
-		}
-		if got.Method == "model" {
-			e.bucket(got.Confidence, got.Decision == stream.Routed && right || got.Decision != stream.Routed && got.Decision == want)
-		}
-	}
 	if right {
 		k[0]++
-		e.right++
-		if want != stream.Routed || sameIDs(c.Agents, append([]string{got.AgentID}, got.Additional...)) {
-			e.set++
-		}
 	} else if reported {
 		e.report.Wrong = append(e.report.Wrong, RouterMistake{Input: c.Input, Want: c.text(), Got: gotText(d)})
 	}
 	e.byKind[c.Kind] = k
+}
+
+// compare counts a decision by what its case wants, and says whether it is right.
+func (e *evaluation) compare(c *RouterCase, got *stream.Route) (right bool) {
+	want, routed := c.want(), got.Decision == stream.Routed
+	same := got.Decision == want
+	right = same && (!routed || got.AgentID == c.Agents[0])
+	e.byGot[got.Decision]++
+	if same {
+		e.bySame[want]++
+	}
+	if got.Method == "model" {
+		e.bucket(got.Confidence, right)
+	}
+	if !right {
+		return false
+	}
+	e.right++
+	if !routed || sameIDs(c.Agents, append([]string{got.AgentID}, got.Additional...)) {
+		e.set++
+	}
+	return true
 }
 
 // bucket notes a decision for the calibration: of those with a confidence of

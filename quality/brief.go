@@ -1,0 +1,28 @@
+package quality
+
+import "sluice/chat"
+
+// brief is what a turn is asked for, and how its answer is to be worded: the same from its begin
+// to its end.
+type brief struct {
+	req     *chat.Request
+	channel string
+	form    Formatter // nil: the answer stays as it is
+	before  string    // of the style
+	after   string
+	locale  string
+}
+
+// briefOf returns what a request asks for. Its channel decides which form and which criteria
+// there are.
+func (c *Checker) briefOf(req *chat.Request) brief {
+	b := brief{req: req, channel: req.Channel, form: c.formatter(req), locale: req.Locale}
+	if b.channel == "" {
+		b.channel = web
+	}
+	if c.cfg.Style != nil {
+		b.before, b.after = c.cfg.Style.Around(req, b.channel)
+		b.locale = c.cfg.Style.Language(req)
+	}
+	return b
+}

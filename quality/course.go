@@ -1,0 +1,88 @@
+package quality
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// askPlanner begins to ask.
+func (t *turn) askPlanner() *planning {
+	ctx, cancel := t.asking()
+	p := &planning{cancel: cancel, ready: make(chan *plan, 1)}
+	q := planQuestion{checker: t.Checker, req: t.req, set: &t.set, channel: t.channel}
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				p.ready <- &plan{err: stream.NewPanic(v)}
+			}
+		}()
+		p.ready <- q.ask(ctx)
+	}()
+	return p
+}
+
+// awaitPlan waits for the planner.
+func (t *turn) awaitPlan() {
+	if !t.pending() {
+		return
+	}
+	t.sink.Flush()
+	p := t.planning.wait()
+	t.plan = p
+	t.costs.ms.Plan = p.elapsed.Milliseconds()
+	t.spend(p.usage, p.elapsed)
+	t.counts().observe("plan", p.elapsed)
+	t.logInteraction("planner", "plan", p.elapsed, p.err, map[string]int{"question": len(t.req.Input)},
+		map[string]int{"steps": len(p.steps), "criteria": len(p.criteria), "dropped": p.dropped})
+	if p.err != nil && t.set.Mode == Enforce && t.ctx.Err() == nil {
+		t.warn(fault.QualityUnavailable, unavailableMessage)
+	}
+}
+
+// allSteps returns the planner's steps, and behind them those of this package, which run
+// in every turn.
+func (t *turn) allSteps() []step {
+	none := jsontext.Value("{}")
+	var all []step
+	if t.plan != nil {
+		all = slices.Clone(t.plan.steps)
+	}
+	channel, _ := json.Marshal(map[string]string{"channel": t.channel})
+	all = append(all, step{"composer", "compose_response", none}, step{"channel", "format_for_channel", channel}, step{"quality", "validate", none})
+	if t.req.Deliver {
+		all = append(all, step{"sender", "send", channel})
+	}
+	return all
+}
+
+// executionPlan returns the plan as it is reported and kept.
+func (t *turn) executionPlan(status string) jsontext.Value {
+	text, _ := json.Marshal(struct {
+		RequestID    string            `json:"request_id"`
+		UserMessage  string            `json:"user_message"`
+		Channel      string            `json:"channel"`
+		Steps        []step            `json:"steps"`
+		RequiresData bool              `json:"requires_data"`
+		Context      map[string]string `json:"context"`
+		CreatedAt    string            `json:"created_at"`
+		Status       string            `json:"status"`
+	}{
+		chat.RequestID(t.ctx), t.req.Input, t.channel, t.allSteps(), t.plan != nil && t.plan.requiresData, t.context(), stamp(t.start), status,
+	}, jsontext.AllowInvalidUTF8(true), json.Deterministic(true))
+	return text
+}
+
+// context returns what the client says of the circumstances.
+func (t *turn) context() map[string]string {
+	all := map[string]string{}
+	for _, e := range t.req.Context {
+		all[e.Name] = e.Value
+	}
+	return all
+}

@@ -1,0 +1,94 @@
+package quality
+
+import (
+	"strings"
+
+	"sluice/stream"
+)
+
+// rounds are the attempts at an answer, two at most, and what became of it. All of them are judged
+// by one card, and outcome and passed are of the best one.
+type rounds struct {
+	card     []criterion
+	attempt  int        // under way, from 1
+	attempts []*attempt // that were judged, or begun to be
+	outcome  stream.Outcome
+	passed   bool
+}
+
+// best returns the attempt that counts: one without a failed requirement before one with. Of
+// two without it is the second, of two with the one that fails less, or the second if they fail
+// alike.
+func (r *rounds) best() *attempt {
+	best := r.attempts[0]
+	for _, a := range r.attempts[1:] {
+		switch {
+		case a.failedMust() != best.failedMust():
+			if best.failedMust() {
+				best = a
+			}
+		case !a.failedMust() || a.failures() <= best.failures():
+			best = a
+		}
+	}
+	return best
+}
+
+// counted returns the attempt that the receipt is about.
+func (r *rounds) counted() *attempt {
+	if r.outcome == stream.NotEvaluated || len(r.attempts) == 0 {
+		return new(attempt)
+	}
+	return r.best()
+}
+
+// decide sets what became of the answer, of which a is the attempt that counts.
+func (r *rounds) decide(set *Settings, a *attempt) {
+	r.passed = a.failures() == 0 && a.open() == 0
+	switch {
+	case set.Mode == Observe:
+		r.outcome = stream.Observed
+	case a.failedMust() && set.OnFail == Graceful:
+		r.outcome = stream.GracefulFailure
+	case a.failedMust():
+		r.outcome = stream.SentFailed
+	case a.open() > 0:
+		r.outcome = stream.Unjudged
+	case a.failures() > 0:
+		r.outcome = stream.SentFailed
+	case a.unchanged:
+		r.outcome = stream.Passed
+	default:
+		r.outcome = stream.Refined
+	}
+}
+
+// withheld says whether the failure text stands in place of the answer: no attempt passed,
+// or none was judged and the settings want no such answer.
+func (r *rounds) withheld(set *Settings) bool {
+	return r.outcome == stream.GracefulFailure || r.outcome == stream.Unjudged && set.OnUnjudged == Graceful
+}
+
+// refined says whether there is a second attempt.
+func (r *rounds) refined() bool { return len(r.attempts) > 1 }
+
+// whyFailed says in words of our own why an answer did not pass.
+func (r *rounds) whyFailed(set *Settings) string {
+	var parts []string
+	for i, a := range r.attempts {
+		attempt := []string{"the first attempt", "the second attempt"}[i]
+		if _, failed := a.ids(); len(failed) > 0 {
+			parts = append(parts, attempt+" failed "+strings.Join(failed, ", "))
+		}
+		if a.open() > 0 && !a.failedMust() {
+			parts = append(parts, attempt+" has no verdict of the judge on "+strings.Join(a.unjudged(), ", "))
+		}
+	}
+	switch {
+	case set.Mode == Enforce && r.attempt == 1 && r.attempts[0].failures() > 0:
+		parts = append(parts, "there was no time left for a second one")
+	case r.attempt > 1 && len(r.attempts) == 1:
+		parts = append(parts, "the refinement did not come")
+	}
+	return strings.Join(parts, "; ")
+}

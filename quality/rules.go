@@ -1,0 +1,32 @@
+package quality
+
+// rules say what becomes of an answer. They are settled once, by the settings of the agent that
+// answers, and stay from then on.
+type rules struct {
+	agent   string // whose settings hold; empty: not known yet, or nobody's own
+	set     Settings
+	settled bool
+	watched bool // the answer is checked
+	held    bool // and, or, held back
+	drafts  bool // and shown as it is written
+}
+
+// assign says whose settings hold. It is too late for that once the rules are settled.
+func (r *rules) assign(agent string) {
+	if !r.settled {
+		r.agent = agent
+	}
+}
+
+// apply settles the rules for an answer. It returns false if they are settled.
+func (r *rules) apply(spec *Spec, b *brief) bool {
+	if r.settled {
+		return false
+	}
+	r.settled = true
+	r.set = spec.on(r.agent, b.channel)
+	r.watched = r.set.Mode == Observe || r.set.Mode == Enforce
+	r.held = r.set.Mode == Enforce || b.form != nil
+	r.drafts = r.held && r.set.drafts(b.req)
+	return true
+}

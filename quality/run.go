@@ -1,0 +1,249 @@
+package quality
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sluice/chat"
+	"sluice/run"
+	"sluice/stream"
+)
+
+// Around returns what answers a request of which Applies is true.
+func (c *Checker) Around(inner stream.Runner, agent string) stream.Runner {
+	return &runner{c, inner, agent}
+}
+
+// runner runs the turns of one request.
+type runner struct {
+	*Checker
+	inner stream.Runner
+	agent string
+}
+
+// Run implements stream.Runner.
+func (r *runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	t := newTurn(r, ctx, req, sink)
+	defer t.planning.stop()
+	err := t.run(r.inner)
+	t.close(err)
+	return t.out, err
+}
+
+// newTurn begins a turn.
+func newTurn(r *runner, ctx context.Context, req *chat.Request, sink stream.Sink) *turn {
+	t := &turn{
+		Checker: r.Checker, brief: r.briefOf(req), rules: rules{agent: r.agent}, rounds: rounds{attempt: 1},
+		ctx: ctx, sink: run.Out{Sink: sink}, start: time.Now(),
+	}
+	t.Owner = t
+	return t
+}
+
+// run asks the inner runner, and does with its answer what the settings say.
+func (t *turn) run(inner stream.Runner) error {
+	if t.agent != "" || !t.cfg.Spec.own() {
+		t.settle()
+	}
+	if t.sink.Err != nil {
+		return t.sink.Err
+	}
+	err := t.ask(inner)
+	defer t.keep("") // unless something was sent
+	t.settle()
+	if err == nil && t.sink.Err != nil {
+		err = t.sink.Err
+	}
+	if err == nil && t.out.Reason == "" {
+		err = errors.New("the runner returned before its answer was complete")
+	}
+	if err == nil {
+		err = t.answer()
+	} else {
+		t.fail()
+	}
+	if err != nil {
+		return err
+	}
+	if t.pending() { // it is waited for; else done goes out with the text
+		t.sink.Flush()
+	}
+	return t.sink.Err
+}
+
+// ask has the inner runner answer.
+func (t *turn) ask(inner stream.Runner) (err error) {
+	t.begun = true
+	own, began := t.instructed(), time.Now()
+	own.Facts.Held = t.holds
+	if t.watched || !t.settled {
+		t.evidence.restore(t.req.Resumed)
+		t.evidence.keep(&own.Facts)
+	}
+	t.out, err = inner.Run(t.ctx, own, t)
+	t.logAnswer(began, err)
+	return err
+}
+
+// answer brings what the inner runner has said to its end.
+func (t *turn) answer() error {
+	switch {
+	case t.pauses():
+		t.release()
+	case !t.held && !t.watched:
+		t.say(t.after)
+	default:
+		if err := t.finish(); err != nil {
+			t.fail()
+			return err
+		}
+	}
+	return nil
+}
+
+// holds settles the turn, and says whether its answer is held back.
+func (t *turn) holds() bool {
+	t.settle()
+	return t.held
+}
+
+// settle decides what becomes of the answer, and has the planner begin.
+func (t *turn) settle() {
+	if !t.apply(&t.cfg.Spec, &t.brief) {
+		return
+	}
+	if t.held || t.watched {
+		t.Max, t.Long = maxHeld, tooLong()
+	}
+	if !t.watched {
+		return
+	}
+	if t.set.Plan != noPlan {
+		t.report(stream.Planning)
+		t.planning = t.askPlanner()
+		if t.set.Plan == guide && !t.begun {
+			t.awaitPlan()
+			t.sink.Emit(t.phase(stream.Planning, func(q *stream.Quality) { q.Plan = t.executionPlan(planCreated) }))
+		}
+	}
+	t.report(stream.Extracting)
+}
+
+// instructed returns the request as the inner runner gets it. How to write is an
+// instruction; the steps of a plan are data, since a model has made them.
+func (t *turn) instructed() *chat.Request {
+	var parts []string
+	if t.req.Instruction != "" {
+		parts = append(parts, t.req.Instruction)
+	}
+	if t.cfg.Style != nil {
+		parts = append(parts, t.cfg.Style.Instruction(t.req, t.channel))
+	}
+	own := *t.req
+	own.Instruction = strings.Trim(strings.Join(parts, "\n\n"), "\n")
+	if t.plan != nil && t.set.Plan == guide && len(t.plan.steps) > 0 {
+		own.Data = append(slices.Clip(own.Data), t.plan.guide())
+	}
+	return &own
+}
+
+// CallID implements run.Owner: the owner of a call was set further inside.
+func (t *turn) CallID(own string, _ bool) string { return own }
+
+// Pass implements run.Owner. What is not text passes.
+func (t *turn) Pass(ev stream.Event, inner bool) error {
+	switch ev := ev.(type) {
+	case *stream.Thinking:
+		if t.watched && t.set.HideThinking {
+			return t.sink.Err
+		}
+	case *stream.ToolCompleted:
+		if t.watched || !t.settled {
+			t.evidence.add(ev)
+		}
+	case *stream.Route:
+		if t.sink.Emit(ev); !t.settled {
+			if ev.Decision == stream.Routed {
+				t.assign(ev.AgentID)
+			}
+			t.settle()
+		}
+		return t.sink.Err
+	case *stream.AgentRun:
+		if ev.Success != nil && !inner {
+			t.ran(ev)
+			t.logAgent(ev)
+		}
+	case *stream.InnerDelta:
+		if t.held && !t.drafts {
+			return t.sink.Err
+		}
+	case *stream.Approval:
+		t.release()
+	}
+	return t.sink.Emit(ev)
+}
+
+// Flush implements stream.Sink.
+func (t *turn) Flush() error {
+	return t.sink.Flush()
+}
+
+// Say implements run.Owner.
+func (t *turn) Say(ev *stream.Delta) error {
+	t.settle()
+	if !t.held && !t.watched { // there is a style
+		if t.firstText.IsZero() {
+			t.firstText = time.Now()
+			t.say(t.before)
+		}
+		return t.sink.Emit(ev)
+	}
+	t.pieces.add(ev.Text, ev.Attribution)
+	t.composing(utf8.RuneCountInString(ev.Text))
+	switch {
+	case !t.held:
+		if len(t.pieces.ends) == 1 {
+			t.say(t.before)
+		}
+		t.sink.Emit(ev)
+	case t.drafts:
+		if len(t.pieces.ends) == 1 {
+			t.show(t.before, stream.Attribution{})
+		}
+		t.show(ev.Text, ev.Attribution)
+	}
+	return t.sink.Err
+}
+
+// composing says that there is text, and once a second how much.
+func (t *turn) composing(chars int) {
+	first, due := t.grow(chars, time.Now())
+	switch {
+	case first:
+		t.report(stream.Composing)
+	case due:
+		t.sink.Emit(t.phase(stream.Composing, func(q *stream.Quality) { q.Chars = t.chars }))
+	}
+}
+
+// pauses says whether the turn ends with a question to somebody: that is not an answer.
+func (t *turn) pauses() bool {
+	switch t.out.Reason {
+	case stream.Stop, stream.MaxTokens, stream.MaxSteps:
+		return false
+	}
+	return true
+}
+
+// fail ends a turn without an answer. What is held back is dropped.
+func (t *turn) fail() {
+	t.outcome, t.pieces = stream.NotEvaluated, holding{}
+	if t.watched && !t.released {
+		t.report(stream.Failing)
+	}
+}

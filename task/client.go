@@ -1,0 +1,88 @@
+package task
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"sluice/stream"
+)
+
+// ErrBroken says that the client's stream ends here, without Done: the client comes back for
+// what follows, and gets it from the log.
+var ErrBroken = errors.New("the turn is another process's")
+
+// receiver is the client of a turn. It gets an event once the log has it, nothing more once
+// its stream is broken off, and is written to no more once a write to it has failed.
+type receiver struct {
+	next     stream.Output
+	discard  func() // drops what next holds back; see Turn.OnBreak
+	detached bool   // the turn continues without it
+	broken   bool   // it gets nothing more, not even an end
+	left     bool   // a write has failed, of a turn that is detached
+	presence atomic.Int32
+	alone    *atomic.Int64 // counts the turns that continue without their client
+}
+
+// Values of receiver.presence.
+const (
+	present = iota
+	absent  // and the turn is counted as one that continues alone
+	over    // the turn is
+)
+
+// write writes an event.
+func (c *receiver) write(s stream.Stamp, ev stream.Event) error {
+	if c.left {
+		return nil
+	}
+	return c.leave(c.next.Write(s, ev))
+}
+
+// flush sends what was written.
+func (c *receiver) flush() error {
+	if c.left {
+		return nil
+	}
+	return c.leave(c.next.Flush())
+}
+
+// leave notes that the client has left. A turn that continues without it has no error then.
+func (c *receiver) leave(err error) error {
+	if err == nil || !c.detached {
+		return err
+	}
+	c.left = true
+	c.gone()
+	return nil
+}
+
+// gone counts a turn that continues without its client, once. Any goroutine may call it.
+func (c *receiver) gone() {
+	if c.detached && c.presence.CompareAndSwap(present, absent) {
+		c.alone.Add(1)
+	}
+}
+
+// end ends the count: the turn is over.
+func (c *receiver) end() {
+	if c.presence.Swap(over) == absent {
+		c.alone.Add(-1)
+	}
+}
+
+// breakOff ends the client's stream.
+func (c *receiver) breakOff() error {
+	if !c.broken && c.discard != nil {
+		c.discard()
+	}
+	c.broken = true
+	return ErrBroken
+}
+
+// leaveOff ends the client's stream with what was written, if all of it may be sent.
+func (c *receiver) leaveOff(all bool) error {
+	if all && !c.left {
+		_ = c.next.Flush()
+	}
+	return c.breakOff()
+}

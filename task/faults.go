@@ -1,0 +1,43 @@
+package task
+
+import "sluice/fault"
+
+const lostMessage = "The gateway that ran this turn has stopped; its answer is not complete"
+
+// lost ends a turn whose process is gone. Whether its last tools ran is
+// unknown.
+func lost() error { return &fault.Error{Type: fault.TurnLost, Message: lostMessage} }
+
+// lostOr is lost; owned says that this process has left the turn, and has not stopped.
+func lostOr(owned bool) error {
+	if owned {
+		return unavailable(nil)
+	}
+	return lost()
+}
+
+// cancelled ends a turn that a caller asked to end.
+func cancelled() error { return &fault.Error{Type: fault.Cancelled, Message: "The turn was cancelled"} }
+
+func shuttingDown() error {
+	return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"}
+}
+
+// unavailable is the fault of what cannot be done without the store.
+func unavailable(err error) error {
+	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+}
+
+// notFound is said of what is not there, and of what is not the caller's: the
+// difference would show who has tasks.
+func notFound() error {
+	return &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
+}
+
+// answered is said of a question whose answer has been taken by then.
+func answered() error {
+	return &fault.Error{Type: fault.ApprovalUsed, Message: "This approval was answered already"}
+}
+
+// NotFound is the refusal of what names a task that is not there, or not the caller's.
+func NotFound() error { return notFound() }

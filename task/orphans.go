@@ -1,0 +1,154 @@
+// This file closes the turns of processes that are gone, and those that this one has left: each
+// is continued if it is a run, else its log gets what it lacks and its task a last state.
+
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/store"
+	"sluice/stream"
+)
+
+// maxOrphans is how many turns one sweep closes.
+const maxOrphans = 100
+
+// sweep closes the turns of dead processes, and continues their runs: with
+// some of them, as others want theirs. It says whether it has left any. After an outage of
+// the store it waits for one lease, so that owners can renew theirs.
+func (s *Service) sweep(ctx context.Context) (more bool) {
+	if s.uncertain() {
+		return false
+	}
+	ids, err := s.cfg.Store.Orphans(ctx, maxOrphans)
+	if s.note(err) != nil {
+		return false
+	}
+	before := s.continuing
+	for _, id := range ids {
+		if s.continuing-before == maxContinued {
+			return true
+		}
+		if err := s.closeOrphan(ctx, id); err != nil && !errors.Is(err, ErrNotHere) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
+			_ = s.note(err)
+			s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).AnErr("cause", err)).Msg("turn_not_closed")
+		}
+	}
+	return false
+}
+
+// closeOrphan closes one of them. What this process holds itself is none, whatever the
+// store's clock says of its lease.
+func (s *Service) closeOrphan(ctx context.Context, id string) (err error) {
+	defer caught(&err)
+	task, err := s.cfg.Store.Task(ctx, id)
+	if err != nil || task.Holder == s.holder {
+		return err
+	}
+	if task.Owner == "" { // another one was faster
+		return store.ErrConflict
+	}
+	return s.closeLost(ctx, id, task)
+}
+
+// closeLost continues a task that no process runs, or closes it: its log gets what it
+// lacks, its task a last state.
+func (s *Service) closeLost(ctx context.Context, id string, task store.Task) error {
+	if continued, err := s.takeOver(ctx, id, task); continued || err != nil {
+		return err
+	}
+	before, dead, owned := task.State, task.Owner, task.Holder == s.holder
+	kept, err := s.readAll(ctx, task.Turn)
+	if err != nil && !errors.Is(err, ErrGone) {
+		return err
+	}
+	doc, begun := readDocument(id, task), readDocument(id, task)
+	c := store.Closing{Task: task}
+	var said answer
+	if lost := lostOr(owned); err != nil {
+		c.State = Failed
+		said.note(stream.NewError(lost, true))
+	} else {
+		s.closeLog(kept, lost, time.Since(begun.began(task.Turn, task.Created)), &said, &c)
+	}
+	doc.ended(c.State, &said, task.Turn, time.Now(), s.cfg.MaxHistory)
+	var long []byte
+	c.Doc, long = doc.stored()
+	c.Holder = store.Holder{}
+	if c.TTL, err = s.keepEnded(ctx, id, doc, said.waits()); err != nil {
+		return err
+	}
+	if c.State == InputRequired && s.cfg.Runs != nil { // a run ends its wait itself
+		if run, err := s.cfg.Runs.Open(ctx, id); run != nil || err != nil {
+			c.TTL = 0
+		}
+	}
+	if err = s.keepLong(ctx, doc, long, c.TTL); err != nil {
+		return err
+	}
+	if _, err = s.change(ctx, id, c, owned); err != nil {
+		return err
+	}
+	s.traceLost(ctx, id, begun, task, kept, &c)
+	s.counts.lost.Inc()
+	s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).Str("owner", dead)).Msg("turn_lost")
+	s.changed(s.cfg.Log.WithContext(ctx), id, before, c.State)
+	return nil
+}
+
+// closeLog fills into c what the log of a lost turn lacks and the state in which the turn ends,
+// and into said all that the turn has said then.
+func (s *Service) closeLog(kept stored, lost error, after time.Duration, said *answer, c *store.Closing) {
+	for _, logged := range kept.logged {
+		said.note(logged.Event)
+	}
+	data, n := kept.close(lost, after, said)
+	if c.State = Failed; said.Done != nil {
+		c.State = stateOf(said.Reason())
+	}
+	if n > 0 {
+		c.LogOf = c.Turn
+		c.Log = store.Append{Entry: store.Entry{N: n, Data: data}, At: kept.last, TTL: s.cfg.EventTTL}
+	}
+}
+
+// closeOwn is closeLost for a task that this process has left itself.
+func (s *Service) closeOwn(id string, task store.Task) (err error) {
+	defer caught(&err)
+	return s.closeLost(s.ctx, id, task)
+}
+
+// retake continues with the runs that this process has left because the store was unavailable,
+// or full. One stays in mind until it runs again, or is another's.
+func (s *Service) retake() {
+	s.mu.Lock()
+	ids := s.leftRuns
+	s.leftRuns = nil
+	s.mu.Unlock()
+	for i, id := range ids {
+		task, err := s.cfg.Store.Task(s.ctx, id)
+		switch {
+		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working):
+			continue
+		case err == nil:
+			err = s.closeOwn(id, task)
+		}
+		if s.note(err) == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
+			continue
+		}
+		again := ids[i : i+1]
+		if errors.Is(err, store.ErrUnavailable) {
+			again = ids[i:]
+		}
+		s.mu.Lock()
+		s.leftRuns = append(s.leftRuns, again...)
+		s.mu.Unlock()
+		if len(again) > 1 {
+			return
+		}
+	}
+}

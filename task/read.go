@@ -1,0 +1,46 @@
+package task
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/store"
+)
+
+// readDocument reads a task, also one that others wrote. What cannot be read of it is kept as it is.
+func readDocument(id string, t store.Task) *Document {
+	d, err := new(Document), errors.New("not ours")
+	if t.Version > 0 { // a name of the client's context may be one of ours but for its case
+		err = json.Unmarshal(t.Doc, d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	}
+	if err != nil || !IsState(d.Status.State) {
+		d = new(Document)
+		err = json.Unmarshal(t.Doc, d, lenient())
+	}
+	if err != nil {
+		d = readForeign(t.Doc)
+	}
+	d.dereference()
+	d.ID = id
+	if conversation := cmp.Or(d.ContextID, d.SessionID, t.Conversation); conversation != "" {
+		d.SessionID, d.ContextID = conversation, conversation
+	}
+	if d.Status.State = strings.ToLower(d.Status.State); !IsState(d.Status.State) {
+		d.Status.State = Unknown
+	}
+	return d
+}
+
+// encode returns the document as JSON.
+func (d *Document) encode() []byte {
+	d.dropReplaced()
+	text, err := json.Marshal(d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), json.Deterministic(true))
+	if err != nil {
+		text, _ = json.Marshal(Document{ID: d.ID, SessionID: d.SessionID, ContextID: d.ContextID, Status: Status{State: d.Status.State, Timestamp: d.Status.Timestamp}})
+	}
+	return text
+}

@@ -1,0 +1,37 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// Runs knows the runs that this process can continue for a dead one.
+type Runs interface {
+	// Open returns the run of a task; nil if the task has none. The error of a run that
+	// this process cannot continue with is ErrNotHere.
+	Open(ctx context.Context, task string) (Run, error)
+	// Due returns up to limit tasks whose wait is over.
+	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
+	// Finish says that a task is over.
+	Finish(ctx context.Context, task string) error
+}
+
+// Run is a run that was read. One goroutine uses it.
+type Run interface {
+	// TakeOver makes it ready to be continued; emitted is what the log has of the turn,
+	// nil if there is none. It returns the events that the log lacks.
+	TakeOver(emitted []stream.Event) []stream.Event
+	// TimeOut decides what no person has decided in time.
+	TimeOut(now time.Time)
+	// Unseen says that the client can have seen nothing of the run's last turn but its Start.
+	Unseen() bool
+	// Frame returns what runs it, and the request to run it with.
+	Frame(ctx context.Context, task, turn string) (*stream.Frame, *chat.Request)
+}
+
+// ErrNotHere says that another process must continue with a run.
+var ErrNotHere = errors.New("this process cannot go on with the run")
