@@ -71,6 +71,10 @@ func (t *Turn) arm(wait time.Duration) {
 	case t.armed:
 		return
 	case t.timer == nil:
+		// Timer (output that lags): appends to the log what waits of a stored turn, then writes it
+		// to the client.
+		// Ends: it has handed on what waits.
+		// Waits: nobody: it works under `Turn.mu`, and finds nothing when the turn has ended.
 		t.timer = time.AfterFunc(wait, t.late)
 	default:
 		t.timer.Reset(wait)

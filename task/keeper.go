@@ -47,6 +47,9 @@ func cancelled() error { return &fault.Error{Type: fault.Cancelled, Message: "Th
 func (s *Service) keep() {
 	defer close(s.ended)
 	var watching sync.WaitGroup
+	// Goroutine (watchLease): ends the turns of this process when its lease could not be renewed.
+	// Ends: `Service.Close`.
+	// Waits: keep.
 	watching.Go(s.watchLease)
 	defer watching.Wait()
 	watch := s.cfg.Store.Watch(store.CancelTopic(s.holder.Owner))

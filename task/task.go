@@ -161,6 +161,9 @@ func New(cfg Config) *Service {
 	})
 	s.ctx, s.close = context.WithCancel(context.Background())
 	s.renew()
+	// Goroutine (keep): renews the lease (each third of it), sweeps, and looks for cancels.
+	// Ends: `Service.Close`.
+	// Waits: `Service.Close`.
 	go s.keep()
 	return s
 }

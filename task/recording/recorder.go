@@ -85,6 +85,9 @@ func New(cfg Config) *Recorder {
 	cfg.Max = cmp.Or(cfg.Max, DefaultMax)
 	r := &Recorder{cfg: cfg, queue: make(chan item, maxLines), ended: make(chan struct{}), open: map[*Turn]*file{}}
 	r.create = r.newFile
+	// Goroutine (recorder, if `SLUICE_RECORD` is set): writes recordings; turns never wait for it.
+	// Ends: `Recorder.Close`, when all streams have ended.
+	// Waits: `Recorder.Close`.
 	go r.write()
 	return r
 }

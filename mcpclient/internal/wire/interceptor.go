@@ -107,6 +107,10 @@ func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	ended := make(chan returned[T], 1)
+	// Goroutine (await, one for each use of a session): runs mcp-go's call, so that its caller can
+	// leave when its own context ends.
+	// Ends: mcp-go returns; its context is cancelled when the caller leaves.
+	// Waits: the group.
 	if !t.group.Run(func() {
 		stack.Reserve()
 		ended <- contained(inner, f)
