@@ -79,7 +79,7 @@ func (t *interceptor) send(ctx context.Context, req transport.JSONRPCRequest) (*
 		}
 		resp, err := t.Interface.SendRequest(ctx, req)
 		if err == nil && resp == nil {
-			err = &CutError{errors.New("no answer")}
+			err = &cutError{errors.New("no answer")}
 		}
 		return resp, err
 	})
@@ -125,7 +125,7 @@ func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (
 	case <-t.closed:
 		err = ErrClosed
 	case <-t.cut:
-		err = &CutError{errLost}
+		err = &cutError{errLost}
 	}
 	select {
 	case r := <-ended: // it came in the same moment: an answer is worth more

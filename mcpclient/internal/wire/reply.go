@@ -120,7 +120,7 @@ func (r *reply) read() (said, error) {
 		case err != nil && state == answered:
 			return state, nil // the answer is there, however the stream ended
 		case err != nil:
-			return state, &CutError{err}
+			return state, &cutError{err}
 		}
 	}
 }

@@ -158,7 +158,7 @@ func (l *lines) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (
 	if f.consumed == 0 {
 		return nil, &NotSentError{l.reason()}
 	}
-	return nil, &CutError{l.reason()}
+	return nil, &cutError{l.reason()}
 }
 
 // SendNotification sends a notification. It returns when the message is taken

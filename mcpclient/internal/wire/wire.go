@@ -64,7 +64,7 @@ func SSE(s Session, url string, c *http.Client, endpoint time.Duration) (transpo
 	if err != nil {
 		return nil, err
 	}
-	conn.SetConnectionLostHandler(func(err error) { s.Lost(&CutError{err}) })
+	conn.SetConnectionLostHandler(func(err error) { s.Lost(&cutError{err}) })
 	return s.intercepted(&interceptor{Interface: conn, cut: s.Gone}), nil
 }
 
