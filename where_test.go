@@ -133,30 +133,6 @@ func declarations(file string) (names []string) {
 	return names
 }
 
-// A goroutine that no page names has an owner whom nobody knows. Programs that judge or
-// simulate are left out, and commands, of which the page says one sentence.
-func TestConcurrencyPageNamesWhatStartsGoroutines(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile(filepath.FromSlash("docs/concurrency.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	elsewhere := regexp.MustCompile(`^(cmd|clients|e2e|examples|sim)/|^internal/(skipped|testnet)/|/(gatewaytest|wholetest|storetest)/|_test\.go$`)
-	found := 0
-	for _, file := range goFiles(t, elsewhere) {
-		if !startsGoroutine(t, file) {
-			continue
-		}
-		found++
-		if !strings.Contains(string(page), "`"+file+"`") {
-			t.Errorf("docs/concurrency.md does not name %s, which starts a goroutine", file)
-		}
-	}
-	if found < 20 {
-		t.Errorf("found %d files that start goroutines: are they still recognized?", found)
-	}
-}
-
 // TestOperationsPageNamesTheMetrics reads the names where they are registered.
 func TestOperationsPageNamesTheMetrics(t *testing.T) {
 	t.Parallel()
@@ -202,27 +178,6 @@ func goFiles(t *testing.T, without *regexp.Regexp) (files []string) {
 		t.Fatal(err)
 	}
 	return files
-}
-
-// startsGoroutine finds go statements and calls of a method Go, as sync.WaitGroup has one.
-func startsGoroutine(t *testing.T, file string) (found bool) {
-	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(file), nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.GoStmt:
-			found = true
-		case *ast.CallExpr:
-			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Go" {
-				found = true
-			}
-		}
-		return !found
-	})
-	return found
 }
 
 // The index of the documents names each page once.

@@ -78,6 +78,9 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 // by wait. ended has room for all, so nobody blocks on it.
 func (c *parallel) start(j *job) {
 	c.working = append(c.working, j)
+	// Goroutine (tool call): runs one call and puts it into `ended`, which has room for all.
+	// Ends: the call returns; its context ends with the turn.
+	// Waits: `agent/parallel.go`: runAll (whatever happens, a panic included).
 	c.wg.Go(func() {
 		stack.Reserve()
 		if c.inner != nil {

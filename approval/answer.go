@@ -101,7 +101,7 @@ func (s *Service) find(ctx context.Context, token string) (*record, error) {
 	case err != nil:
 		return nil, err
 	case r == nil && used:
-		return nil, Used()
+		return nil, alreadyUsed()
 	case r == nil || subtle.ConstantTimeCompare(r.Handle, h.sum()) != 1:
 		return nil, invalid(errToken)
 	}
@@ -176,14 +176,14 @@ func (s *Service) changed(ctx context.Context, r *record, decisions []chat.Decis
 // ID is that of the question.
 func (a *Accepted) ID() string { return a.record.ID }
 
-// Stored says whether the turn that waits is that of a kept task: then taking up the task
+// stored says whether the turn that waits is that of a kept task: then taking up the task
 // is what uses the answer up, and Claim does nothing.
-func (a *Accepted) Stored() bool { return a.record.Task != "" }
+func (a *Accepted) stored() bool { return a.record.Task != "" }
 
 // Claim uses the token up. Of several answers one succeeds, as far as this process and,
 // if there is one, the store can know.
 func (a *Accepted) Claim(ctx context.Context) error {
-	if a.Stored() {
+	if a.stored() {
 		return nil
 	}
 	if err := a.service.claim(ctx, a.record); err != nil {
@@ -193,7 +193,7 @@ func (a *Accepted) Claim(ctx context.Context) error {
 	return nil
 }
 
-// claim marks a record as used. Of several answers at the same time one gets nil and the others Used. With a
+// claim marks a record as used. Of several answers at the same time one gets nil and the others alreadyUsed. With a
 // store that holds for all processes which share it, otherwise for this one.
 func (s *Service) claim(ctx context.Context, r *record) error {
 	if s.cfg.Store != nil {
@@ -201,7 +201,7 @@ func (s *Service) claim(ctx context.Context, r *record) error {
 		_, err := s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data}, time.Until(r.expiry())+grace)
 		switch {
 		case errors.Is(err, store.ErrConflict):
-			return Used()
+			return alreadyUsed()
 		case err != nil:
 			return unavailable(err)
 		}
@@ -210,7 +210,7 @@ func (s *Service) claim(ctx context.Context, r *record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.used[r.ID]; ok {
-		return Used()
+		return alreadyUsed()
 	}
 	if len(s.used)%64 == 63 {
 		for id, until := range s.used {

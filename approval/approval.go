@@ -27,10 +27,10 @@ import (
 
 // Bounds of Config.TTL, and its defaults.
 const (
-	MinTTL          = 10 * time.Second
+	minTTL          = 10 * time.Second
 	MaxTTL          = 24 * time.Hour
-	MaxStoredTTL    = 30 * 24 * time.Hour
-	DefaultTTL      = 5 * time.Minute
+	maxStoredTTL    = 30 * 24 * time.Hour
+	defaultTTL      = 5 * time.Minute
 	DefaultStoreTTL = 24 * time.Hour
 )
 
@@ -47,7 +47,7 @@ type Config struct {
 	Mode Mode
 	// Keys seal tokens; the first one seals, all open. None: a random one.
 	Keys []Key
-	// TTL is how long a question can be answered; 0: DefaultTTL, or DefaultStoreTTL.
+	// TTL is how long a question can be answered; 0: defaultTTL, or DefaultStoreTTL.
 	TTL time.Duration
 	// Store keeps what waits; nil: the token holds it.
 	Store Store
@@ -84,7 +84,7 @@ func New(cfg Config) *Service {
 		cfg.Keys = []Key{newKey()}
 	}
 	if cfg.TTL == 0 {
-		cfg.TTL = DefaultTTL
+		cfg.TTL = defaultTTL
 		if cfg.Store != nil {
 			cfg.TTL = DefaultStoreTTL
 		}
@@ -149,8 +149,8 @@ func expired() error {
 	return &fault.Error{Type: fault.ApprovalExpired, Message: "It is too late to answer: the approval has expired, and nothing was run"}
 }
 
-// Used is the refusal of an answer to what somebody has answered.
-func Used() error {
+// alreadyUsed is the refusal of an answer to what somebody has answered.
+func alreadyUsed() error {
 	return &fault.Error{Type: fault.ApprovalUsed, Message: "This approval was answered already"}
 }
 

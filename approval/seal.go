@@ -148,7 +148,7 @@ func (s *sealer) open(token string) ([]byte, error) {
 	return nil, fmt.Errorf("%w: no key opens it", errToken)
 }
 
-// unpack reads what a token held. It allocates the length that is named, which is below run.MaxPaused, before it reads:
+// unpack reads what a token held. It allocates the length that is named, which is below run.maxPaused, before it reads:
 // only what was sealed by one of our keys comes this far.
 func (s *sealer) unpack(packed []byte) ([]byte, error) {
 	if len(packed) < 4 {

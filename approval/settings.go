@@ -25,8 +25,8 @@ func Settings(c *config.Config) config.Section {
 		config.Func("SLUICE_APPROVAL_TTL", "", "duration, 10s to 24h; to 720h with a store",
 			"how long an approval can be answered", func(value string) (err error) {
 				own.TTL, err = config.ParseDuration(value)
-				if err != nil || own.TTL < MinTTL || own.TTL > MaxStoredTTL {
-					return fmt.Errorf("must be a duration from %v to %v", MinTTL, MaxStoredTTL)
+				if err != nil || own.TTL < minTTL || own.TTL > maxStoredTTL {
+					return fmt.Errorf("must be a duration from %v to %v", minTTL, maxStoredTTL)
 				}
 				return nil
 			}).As("`5m`; `24h` with a store"),

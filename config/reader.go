@@ -123,8 +123,8 @@ func Unreadable(err error) string {
 		return "we may not read the file"
 	case errors.Is(err, ErrNoFile):
 		return ErrNoFile.Error()
-	case errors.Is(err, ErrTooLarge):
-		return ErrTooLarge.Error()
+	case errors.Is(err, errTooLarge):
+		return errTooLarge.Error()
 	}
 	return "the file cannot be read"
 }

@@ -13,7 +13,7 @@ const maxFile = 16 << 20
 // Errors of ReadFile.
 var (
 	ErrNoFile   = errors.New("is no regular file")
-	ErrTooLarge = errors.New("the file has more than 16 MiB")
+	errTooLarge = errors.New("the file has more than 16 MiB")
 )
 
 // ReadFile reads a file that somebody names: a regular one of at most 16 MiB. A device may
@@ -32,7 +32,7 @@ func ReadFile(path string) ([]byte, error) {
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(content) > maxFile {
-		return nil, &os.PathError{Op: "read", Path: path, Err: ErrTooLarge}
+		return nil, &os.PathError{Op: "read", Path: path, Err: errTooLarge}
 	}
 	return content, err
 }

@@ -43,6 +43,10 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, t *turn) error {
 func (s *Server) sendFirst(w http.ResponseWriter, r *http.Request, t *turn, run func() error) error {
 	first := &firstReply{header: http.Header{}, sent: make(chan struct{})}
 	t.early = first
+	// Goroutine (sendFirst): runs the whole turn of a client that does not wait, from its task on,
+	// and hands the reply to the goroutine of the request.
+	// Ends: the turn has its `done`.
+	// Waits: `handlers`, which counts it for a drain as any turn.
 	go func() {
 		defer first.refuse(errEarly)
 		defer survive(r.Context())

@@ -46,6 +46,9 @@ func (r *refusals) line(t fault.Type) bool {
 		return true
 	}
 	if len(r.held) == 0 {
+		// Timer (count of refusals): logs a second's refusals in one line.
+		// Ends: it has fired.
+		// Waits: nobody: `Server.Close` flushes first, and a timer that comes later finds nothing.
 		time.AfterFunc(time.Second, r.flush)
 	}
 	r.held[t]++

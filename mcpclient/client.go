@@ -87,8 +87,15 @@ func (c *Client) Start(ctx context.Context) {
 	c.start.Do(func() {
 		for _, u := range c.upstreams {
 			if u.usesLists() {
+				// Goroutine (recall): reads the list of a server's tools that the store has.
+				// Ends: it is read, or the time for it is over.
+				// Waits: the group.
 				c.group.Run(u.recall)
 			}
+			// Goroutine (supervise, one for each server): connects, with backoff, and watches the
+			// session that exists.
+			// Ends: the context of `Start` ends, or the client's `life`.
+			// Waits: the group.
 			c.group.Run(func() { u.supervise(ctx) })
 		}
 	})

@@ -43,6 +43,10 @@ func (u *upstream) connect(ctx context.Context, asked bool) *connecting {
 			return connected(nil, u.unavailable(err))
 		}
 		f := &connecting{done: make(chan struct{})}
+		// Goroutine (dial, at most one for each server): opens a session, for a turn or for
+		// supervise, and reports the result to all who wait for the attempt.
+		// Ends: the attempt ends; its time is limited, whether or not those who asked still wait.
+		// Waits: the group.
 		if !u.group.Run(func() { u.dial(f, report) }) {
 			report(breaker.Neutral, nil)
 			return connected(nil, u.unavailable(wire.ErrClosed))
@@ -111,6 +115,10 @@ func (u *upstream) announce(s *session, err error, elapsed time.Duration) {
 		d.Str("transport", string(u.Transport)).Str("protocol", s.protocol).
 			Int("tools", len(u.catalogue.Load().offers)).Int64("duration_ms", elapsed.Milliseconds())
 	})
+	// Goroutine (awaitClose, one for each session): drops the session when its transport is lost,
+	// and shuts it when its last call has ended.
+	// Ends: the session is shut.
+	// Waits: the group.
 	if !u.group.Run(func() { u.awaitClose(s) }) {
 		u.drop(s, wire.ErrClosed)
 		s.shut()

@@ -33,6 +33,10 @@ func (u *upstream) open(ctx context.Context) (opened *session, err error) {
 	s.client.OnNotification(u.notified)
 	tools, err := u.handshake(ctx, life, s)
 	if err != nil {
+		// Goroutine (shut, one for each attempt that failed): ends what the attempt had begun; a
+		// child may need its time.
+		// Ends: the transport is closed.
+		// Waits: the group.
 		if !u.group.Run(s.shut) { // a child may take its time
 			s.shut()
 		}
@@ -99,6 +103,10 @@ func (u *upstream) listen(life context.Context, s *session) {
 	if !mcp.IsModernProtocol(s.protocol) || tools == nil || !tools.ListChanged {
 		return
 	}
+	// Goroutine (listen, one for each session since protocol 2026-07-28): waits for a change of the
+	// tools.
+	// Ends: the session is shut.
+	// Waits: the group.
 	u.group.Run(func() {
 		_ = s.client.Listen(life, mcp.SubscriptionFilter{ToolsListChanged: true})
 	})

@@ -21,6 +21,9 @@ type watchdog struct {
 // start has bark called after first, unless there is a sign of life before.
 func (w *watchdog) start(first, idle time.Duration, exact bool, bark func()) {
 	w.first, w.idle, w.exact, w.due = first, idle, exact, time.Now().Add(first)
+	// Timer (watchdog): cancels a model call that is silent.
+	// Ends: `end` stops it.
+	// Waits: nobody: it only cancels a context.
 	w.timer = time.AfterFunc(first, bark)
 }
 

@@ -16,6 +16,10 @@ func (t *turn) askPlanner() *planning {
 	ctx, cancel := t.asking()
 	p := &planning{cancel: cancel, ready: make(chan *plan, 1)}
 	q := planQuestion{checker: t.Checker, req: t.req, set: &t.set, channel: t.channel}
+	// Goroutine (planner): asks the model for criteria of an answer's checks while the agents
+	// begin.
+	// Ends: the answer is there, or its context ends.
+	// Waits: nobody: `ready` has room for its result.
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {

@@ -196,6 +196,10 @@ type chorus struct {
 
 // launch makes an attempt of a member on a goroutine of its own, after a delay.
 func (c *chorus) launch(m *member, delay time.Duration) {
+	// Goroutine (member of a team): runs the agent and puts its events into a queue; the turn's
+	// goroutine emits them.
+	// Ends: the agent's turn is over.
+	// Waits: together, on each way out.
 	c.running.Go(func() {
 		result, err := stream.Result{}, error(nil)
 		if delay > 0 && !wait(m.ctx, delay) {

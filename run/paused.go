@@ -16,7 +16,7 @@ const Version = 3
 
 // Bounds of a tree that is read. What carries one may have room for less.
 const (
-	MaxPaused = 16 << 20 // bytes
+	maxPaused = 16 << 20 // bytes
 	maxDepth  = 32       // nodes within each other
 )
 
@@ -110,7 +110,7 @@ func ReadPaused(kind string, text []byte) (*Paused, error) {
 }
 
 func read(kind string, text []byte) (*Paused, error) {
-	if len(text) > MaxPaused {
+	if len(text) > maxPaused {
 		return nil, fmt.Errorf("it has %d bytes", len(text))
 	}
 	var t before

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// DefaultTimeout bounds one command.
-	DefaultTimeout = 500 * time.Millisecond
+	// defaultTimeout bounds one command.
+	defaultTimeout = 500 * time.Millisecond
 	// turnWait bounds how long a command waits for its place among the others of this process.
 	turnWait = 2 * time.Second
 	// large is from how many bytes on it is the value of a command that makes the command slow.
@@ -27,7 +27,7 @@ var errLarge = errors.New("its value is large")
 
 // CallsConfig describes Calls. Its zero value works.
 type CallsConfig struct {
-	Timeout time.Duration // of one command; 0: DefaultTimeout
+	Timeout time.Duration // of one command; 0: defaultTimeout
 	// Allow says whether a command may be sent now; done is called with what the command
 	// says of the store. The circuit breaker "store" stands behind it; nil: there is none.
 	Allow   func(context.Context) (done func(Verdict, error), err error)
@@ -63,7 +63,7 @@ type Calls struct {
 // NewCalls returns Calls.
 func NewCalls(cfg CallsConfig) *Calls {
 	if cfg.Timeout == 0 {
-		cfg.Timeout = DefaultTimeout
+		cfg.Timeout = defaultTimeout
 	}
 	return &Calls{
 		cfg:     cfg,

@@ -75,6 +75,10 @@ func (g *gathering) arm(wait time.Duration) {
 	case g.armed:
 		return
 	case g.timer == nil:
+		// Timer (output that lags): appends to the log what waits of a stored turn, then writes it
+		// to the client.
+		// Ends: it has handed on what waits.
+		// Waits: nobody: it works under `Turn.mu`, and finds nothing when the turn has ended.
 		g.timer = time.AfterFunc(wait, g.late)
 	default:
 		g.timer.Reset(wait)

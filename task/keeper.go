@@ -17,6 +17,9 @@ const sweepEvery, sweepForReaders = 5 * time.Second, time.Second
 func (s *Service) keep() {
 	defer close(s.ended)
 	var watching sync.WaitGroup
+	// Goroutine (watchLease): ends the turns of this process when its lease could not be renewed.
+	// Ends: `Service.Close`.
+	// Waits: keep.
 	watching.Go(s.watchLease)
 	defer watching.Wait()
 	watch := s.cfg.Store.Watch(store.CancelTopic(s.holder.Owner))
@@ -159,6 +162,9 @@ func New(cfg Config) *Service {
 	})
 	s.ctx, s.close = context.WithCancel(context.Background())
 	s.renew()
+	// Goroutine (keep): renews the lease (each third of it), sweeps, and looks for cancels.
+	// Ends: `Service.Close`.
+	// Waits: `Service.Close`.
 	go s.keep()
 	return s
 }

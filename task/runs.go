@@ -156,6 +156,9 @@ func (s *Service) goOnWith(t *Turn, run Run, guard *stream.Guard, stop bool) err
 	if stop {
 		t.cancel(cancelled())
 	}
+	// Goroutine (run that was taken over): continues a workflow's run whose process is gone.
+	// Ends: the run ends, waits, or `stopContinued` cancels it.
+	// Waits: `Service.Close`, by stopContinued.
 	go func() {
 		defer s.unattended.Done()
 		defer s.survive(t.task)

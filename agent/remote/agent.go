@@ -72,6 +72,9 @@ type Agent struct {
 func New(cfg Config) *Agent {
 	ctx, stop := context.WithCancel(context.Background())
 	a := &Agent{cfg: cfg, origin: originOf(cfg.Card), tried: make(chan struct{}), ctx: ctx, stop: stop}
+	// Goroutine (keepCard): reads the agent's card, and again when it is old.
+	// Ends: `Agent.Close`.
+	// Waits: `Agent.Close`.
 	a.running.Go(a.keepCard)
 	return a
 }

@@ -285,6 +285,9 @@ func (a *Agent) cancel(c *card, task sdk.TaskID) {
 	a.mu.Lock()
 	closed := a.closed
 	if !closed {
+		// Goroutine (cancel): asks the other side to cancel a task that this turn has left.
+		// Ends: it is answered, within its limit.
+		// Waits: `Agent.Close`.
 		a.running.Go(ask)
 	}
 	a.mu.Unlock()

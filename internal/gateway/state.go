@@ -162,6 +162,10 @@ func (s *state) inspect(ctx context.Context, engine inspector, log zerolog.Logge
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var looking sync.WaitGroup
+	// Goroutine (look again): asks a Redis that did not answer at the start how it is configured,
+	// every five seconds.
+	// Ends: it has answered, or `Close`.
+	// Waits: `Close`.
 	looking.Go(func() {
 		for again := time.NewTicker(inspectAgain); ; {
 			select {

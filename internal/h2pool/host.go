@@ -96,6 +96,10 @@ func (h *host) join() (*conn, *waiter) {
 	if h.stop == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		h.stop, h.kept = stop, make(chan struct{})
+		// Goroutine (keep, when a request waits and none runs): grants streams to those who wait,
+		// and dials for them.
+		// Ends: no request waits and no dial runs, or its context ends.
+		// Waits: `CloseIdleConnections`, unless requests still wait: it cancels it and waits.
 		go h.keep(ctx, h.kept)
 	}
 	h.wake()

@@ -54,6 +54,9 @@ func (h *host) round(ctx context.Context, dials *sync.WaitGroup) bool {
 	useless := h.tidy()
 	for range h.missing() {
 		h.dials++
+		// Goroutine (dial): opens one connection.
+		// Ends: the connection is there, failed, or no request waits for it.
+		// Waits: keep.
 		dials.Go(func() { h.dial(ctx) })
 	}
 	more := h.waiting.Len() > 0 || h.dials > 0 ||
@@ -177,7 +180,14 @@ func (h *host) dial(ctx context.Context) {
 func (h *host) add(cc *http.ClientConn, elapsed time.Duration) {
 	settle := min(max(elapsed, minSettle), maxSettle)
 	c := &conn{host: h, cc: cc, allowance: max(h.limit, 1), settleAt: time.Now().Add(settle)}
+	// Timer (first look at a new connection): wakes keep when the server's settings may be there.
+	// Ends: it has fired, within 2 s.
+	// Waits: nobody: it puts a token into a channel with room for one.
 	time.AfterFunc(min(elapsed, settle), h.wake)
+	// Timer (second look at a new connection): wakes keep when the server's settings should be
+	// there.
+	// Ends: it has fired, within 2 s.
+	// Waits: nobody: it puts a token into a channel with room for one.
 	time.AfterFunc(settle, h.wake)
 	h.conns = append(h.conns, c)
 	cc.SetStateHook(c.changed)

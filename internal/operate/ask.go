@@ -23,8 +23,8 @@ var (
 	ErrNoModel = errors.New("names no model of the configuration")
 )
 
-// Structured is one question whose answer is an object that a schema describes.
-type Structured struct {
+// structured is one question whose answer is an object that a schema describes.
+type structured struct {
 	// Model is asked, in the forms that Forms know.
 	Model model.Link
 	Forms *model.Forms
@@ -60,12 +60,12 @@ func AskModel(ctx context.Context, cfg settings.Config, q Question, out io.Write
 	log = log.With().Str("request_id", id).Logger()
 	ctx, cancel := context.WithTimeout(log.WithContext(chat.WithRequestID(ctx, id)), cfg.TurnTimeout())
 	defer cancel()
-	return askStructured(ctx, Structured{Model: asked, Forms: models.Forms(), Schema: q.Schema, Text: q.Text}, out)
+	return askStructured(ctx, structured{Model: asked, Forms: models.Forms(), Schema: q.Schema, Text: q.Text}, out)
 }
 
 // askStructured asks, and writes the answer as one line. ErrSchema comes before anything
 // is sent; the error of an answer which does not fit is a *model.Invalid.
-func askStructured(ctx context.Context, s Structured, out io.Writer) error {
+func askStructured(ctx context.Context, s structured, out io.Writer) error {
 	schema, err := model.NewSchema("answer", jsontext.Value(s.Schema))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSchema, err)

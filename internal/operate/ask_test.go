@@ -29,7 +29,7 @@ func TestAskStructured(t *testing.T) {
 	const schema = `{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`
 	ask := func(schema, answer string) (string, error) {
 		var out strings.Builder
-		err := askStructured(t.Context(), Structured{Model: parrot(answer), Forms: model.NewForms(model.FormsConfig{}), Schema: []byte(schema), Text: "n?"}, &out)
+		err := askStructured(t.Context(), structured{Model: parrot(answer), Forms: model.NewForms(model.FormsConfig{}), Schema: []byte(schema), Text: "n?"}, &out)
 		return out.String(), err
 	}
 	if got, err := ask(schema, "Sure: {\"n\": 1}"); got != "{\"n\":1}\n" || err != nil {

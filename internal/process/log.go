@@ -58,6 +58,9 @@ func NewLogWriter(out io.Writer, secrets []string) *LogWriter {
 		out: out, secrets: redact.New(secrets),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
+	// Goroutine (log writer): writes lines; those who log never wait for it.
+	// Ends: `Close`.
+	// Waits: `Close`, for a second: a reader of the log that is stuck does not hold up the end.
 	go w.loop()
 	return w
 }

@@ -105,11 +105,17 @@ func Serve(ctx context.Context, socket net.Listener, cfg ServerConfig) (*Server,
 		}
 		s.admin = s.newHTTP(cfg.Admin, nil)
 		cfg.Log.Info().Dict("details", zerolog.Dict().Str("addr", ln.Addr().String())).Msg("admin_listening")
+		// Goroutine (server of the admin address): accepts and serves.
+		// Ends: `Close`.
+		// Waits: nobody: it touches nothing after `Close`.
 		go func() { _ = s.admin.Serve(ln) }() // ends with Close
 	}
 	if cfg.Limiter != nil {
 		socket = cfg.Limiter.Listen(socket)
 	}
+	// Goroutine (HTTP server): accepts and serves.
+	// Ends: `Close` or `Shutdown`.
+	// Waits: nobody: `failed` has room for its error; `Run` reads it if the server stops by itself.
 	go func() { s.failed <- s.http.Serve(socket) }() // ends with Close
 	return s, nil
 }
@@ -203,6 +209,9 @@ func (s *Server) drain(signals <-chan os.Signal) (hurried bool) {
 	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	// Goroutine (drain): waits for the streams.
+	// Ends: no stream runs any more, or drain returns, which cancels it.
+	// Waits: drain, unless its patience ends.
 	go func() {
 		defer close(ended)
 		_ = s.cfg.Turns.Wait(ctx)

@@ -339,6 +339,9 @@ func (m *Models) startOffline(ctx context.Context) (string, error) {
 		Handler:           geminisim.New(geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: OfflinePace, FirstDelay: OfflineFirst}),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
+	// Goroutine (offline model): serves the simulator on loopback.
+	// Ends: `Close`.
+	// Waits: nobody: it touches nothing of the gateway.
 	go func() { _ = m.offline.Serve(ln) }() // ends with close
 	return "http://" + m.offline.Addr, nil
 }

@@ -116,6 +116,9 @@ const (
 func (r *Runs) Use(by Continue, connected func() bool, ready func()) {
 	ctx, stop := context.WithTimeout(context.Background(), toolPatience)
 	r.stop = stop
+	// Goroutine (first tools): waits until the tools are there, then lets runs continue.
+	// Ends: they are there, or `Close`.
+	// Waits: `Close`.
 	r.waiting.Go(func() {
 		for !connected() && ctx.Err() == nil {
 			select {

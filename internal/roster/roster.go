@@ -92,6 +92,9 @@ func New(cfg Config) *Roster {
 		return r
 	}
 	r.read(ctx)
+	// Goroutine (follow): reads the list of agents that operators add, when it changes.
+	// Ends: `Close`.
+	// Waits: `Close`.
 	r.ending.Go(func() { r.follow(ctx) })
 	return r
 }
@@ -131,6 +134,9 @@ func (r *Roster) remake(use func(Team)) {
 	for id, a := range r.agents {
 		if t.Remotes[id] != a.Agent {
 			delete(r.agents, id)
+			// Goroutine (end of an agent that a reload has removed): closes it.
+			// Ends: it is closed.
+			// Waits: `Close`.
 			r.ending.Go(a.Close)
 		}
 	}
@@ -185,6 +191,9 @@ func (r *Roster) agent(spec *router.AgentSpec) *remote.Agent {
 		if reflect.DeepEqual(a.spec, *spec.Remote) {
 			return a.Agent
 		}
+		// Goroutine (end of an agent that has changed): closes it; another one has its place.
+		// Ends: it is closed.
+		// Waits: `Close`.
 		r.ending.Go(a.Close)
 	}
 	guard := r.breakers[spec.ID]
@@ -248,6 +257,9 @@ func (r *Roster) Close() {
 	r.closed = true
 	for id, a := range r.agents {
 		delete(r.agents, id)
+		// Goroutine (end of each agent): closes it, alongside the others.
+		// Ends: it is closed.
+		// Waits: `Close`.
 		r.ending.Go(a.Close)
 	}
 	r.making.Unlock()

@@ -26,7 +26,7 @@ const (
 // message that begins again drops them; so is the judgement of a call's arguments,
 // because the reason for an ending comes after them.
 type answer struct {
-	codec *Codec
+	codec *codec
 	tools *tool.Set // on offer; nil: none
 	ids   model.IDs
 	open  []block // begun and not ended, at most a few

@@ -20,8 +20,8 @@ import (
 // the API wants a limit in every request.
 const defaultMaxTokens = 8192
 
-// Codec is the Messages protocol, set up for one model.
-type Codec struct {
+// codec is the Messages protocol, set up for one model.
+type codec struct {
 	model     string
 	maker     string // what Message.Maker is in messages that this model made
 	maxTokens int    // of the visible part
@@ -57,8 +57,8 @@ func wire() model.Wire {
 
 // newCodec returns the codec of spec. leftOut, which may be nil, is called with tools that are
 // not offered because of their schemas (model.Tools).
-func newCodec(spec *model.Spec, leftOut func(name, reason string)) *Codec {
-	c := &Codec{
+func newCodec(spec *model.Spec, leftOut func(name, reason string)) *codec {
+	c := &codec{
 		model:         spec.Model,
 		maker:         spec.Maker(),
 		maxTokens:     spec.MaxTokens,
@@ -76,4 +76,4 @@ func newCodec(spec *model.Spec, leftOut func(name, reason string)) *Codec {
 }
 
 // NewAnswer returns a reader of answers.
-func (c *Codec) NewAnswer() model.Answer { return &answer{codec: c} }
+func (c *codec) NewAnswer() model.Answer { return &answer{codec: c} }

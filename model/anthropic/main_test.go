@@ -20,7 +20,7 @@ func testSpec() *model.Spec {
 	return &model.Spec{Key: "claude", Provider: "anthropic", Model: "claude-sonnet-4-20250514", Thinking: model.Thinking{Word: "off"}}
 }
 
-func testCodec(change func(*model.Spec)) *Codec {
+func testCodec(change func(*model.Spec)) *codec {
 	spec := testSpec()
 	if change != nil {
 		change(spec)

@@ -44,7 +44,7 @@ const statusOverloaded = 529
 
 // Refuse reads an error. With a status, the status counts, except for what only the message
 // says.
-func (c *Codec) Refuse(status int, header http.Header, body []byte) *model.Refusal {
+func (c *codec) Refuse(status int, header http.Header, body []byte) *model.Refusal {
 	typ, code, message := errorOf(body)
 	r := &model.Refusal{Status: status, Type: model.Word(typ), Code: model.Word(code), Message: message, NoRetry: header.Get("X-Should-Retry") == "false"}
 	kind, usual := errorKind(typ)
@@ -111,7 +111,7 @@ func kindOfMessage(r *model.Refusal, message string) model.Kind {
 // memberIn returns the member of ours that the message says the API does not take, or
 // "". Messages about the conversation name members that are not ours; so does the
 // advice that follows a fault, which is why thinking is looked for first.
-func (c *Codec) memberIn(message string) string {
+func (c *codec) memberIn(message string) string {
 	text := strings.ToLower(message)
 	if strings.Contains(text, memberCacheControl) && !c.sets(memberCacheControl) {
 		return memberCacheControl
@@ -144,4 +144,4 @@ func mentions(text, word string) bool {
 
 // sets says whether the configuration gave that member: it is not left out because it was
 // refused.
-func (c *Codec) sets(member string) bool { return c.extra.HasPath(member) }
+func (c *codec) sets(member string) bool { return c.extra.HasPath(member) }

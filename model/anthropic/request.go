@@ -30,7 +30,7 @@ const cacheControl = `,"cache_control":{"type":"ephemeral"}`
 const fallbackBudget = 2048
 
 // Render appends req as the body of a request. It is valid JSON whatever req holds.
-func (c *Codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
+func (c *codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	caches := !omit.Has(memberCacheControl)
 	tools := c.tools.Of(req.Tools, false)
 	turns := c.turns(req.Messages)
@@ -48,7 +48,7 @@ func (c *Codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte
 }
 
 // limit is how many tokens the visible part of the answer may have.
-func (c *Codec) limit(req *chat.ModelRequest) int {
+func (c *codec) limit(req *chat.ModelRequest) int {
 	if req.MaxTokens > 0 {
 		return min(req.MaxTokens, c.maxTokens)
 	}
@@ -151,7 +151,7 @@ const (
 // mode returns how to ask for thinking. A forced tool rules it out, and so do last
 // calls that were made without: "a final assistant message must start with a thinking
 // block", the API answers, which other models' never does.
-func (c *Codec) mode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode {
+func (c *codec) mode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode {
 	thinking := c.thinking.For(req.Thinking)
 	if thinking.Off() || (req.ForceTool && !req.NoTools) {
 		return noThinking
@@ -168,7 +168,7 @@ func (c *Codec) mode(req *chat.ModelRequest, turns []turn, omit model.Omit) mode
 
 // appendThinking appends the thinking, and what depends on it: the temperature, which the API
 // refuses together with it, and the effort, which shares a member with the format.
-func (c *Codec) appendThinking(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
+func (c *codec) appendThinking(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
 	switch m {
 	case adaptive:
 		b = append(b, `,"thinking":{"type":"adaptive","display":"summarized"}`...)
@@ -183,7 +183,7 @@ func (c *Codec) appendThinking(b []byte, m mode, req *chat.ModelRequest, omit mo
 
 // budget returns how many tokens of thinking to ask for where a model takes a number
 // only.
-func (c *Codec) budget() int {
+func (c *codec) budget() int {
 	if c.thinking.Tokens > 0 {
 		return max(c.thinking.Tokens, 1024) // the API's least
 	}
@@ -192,7 +192,7 @@ func (c *Codec) budget() int {
 
 // appendTemperature prefers what the call asks for over the configuration. Values
 // above 1, which other providers take, are cut.
-func (c *Codec) appendTemperature(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
+func (c *codec) appendTemperature(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	t := req.Temperature
 	if t == nil {
 		t = c.temperature
@@ -206,7 +206,7 @@ func (c *Codec) appendTemperature(b []byte, req *chat.ModelRequest, omit model.O
 
 // appendOutput writes output_config, where effort and format share one object. A form
 // that is not a schema has no member in this protocol: the prompt asks for it.
-func (c *Codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
+func (c *codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
 	effort := ""
 	if t := c.thinking.For(req.Thinking); m != noThinking && t.Tokens == 0 && t.Word != "summary" && !omit.Has(memberEffort) {
 		effort = t.Word

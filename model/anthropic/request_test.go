@@ -24,7 +24,7 @@ func setOf(names ...string) *tool.Set {
 }
 
 // render returns the body as JSON libraries see it.
-func render(t testing.TB, c *Codec, req *chat.ModelRequest, omit ...string) map[string]any {
+func render(t testing.TB, c *codec, req *chat.ModelRequest, omit ...string) map[string]any {
 	t.Helper()
 	b := c.Render([]byte("before"), req, omit)
 	return parse(t, strings.TrimPrefix(string(b), "before")).(map[string]any)

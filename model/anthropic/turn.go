@@ -41,7 +41,7 @@ type wireResult struct {
 // turns arranges the messages as the API takes them: every call has exactly one
 // result, in the message right after it and in the order of the calls, and every
 // result has a call.
-func (c *Codec) turns(messages []chat.Message) []turn {
+func (c *codec) turns(messages []chat.Message) []turn {
 	list := make([]turn, 0, len(messages)+1)
 	var ids model.SentIDs
 	for i := range messages {
@@ -178,7 +178,7 @@ const maxID = 64
 func fitsID(id string) bool { return model.WordOf(id, maxID) }
 
 // appendTurns appends the messages.
-func (c *Codec) appendTurns(b []byte, turns []turn, tools *model.RenderedTools) []byte {
+func (c *codec) appendTurns(b []byte, turns []turn, tools *model.RenderedTools) []byte {
 	for i := range turns {
 		if i > 0 {
 			b = append(b, ',')

@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			modeltest.Run(t, modeltest.Protocol{
-				Spec: model.Spec{Provider: Provider, Driver: driver, Endpoint: DefaultBaseURL, Model: "gemini-3-flash-preview"},
+				Spec: model.Spec{Provider: provider, Driver: driver, Endpoint: DefaultBaseURL, Model: "gemini-3-flash-preview"},
 				New:  New, Text: textChunk, Finish: finishChunk("STOP"), Unreadable: event("{"),
 				FinishEvents: finishChunk("STOP"),
 				Idle:         []string{event("{}"), event(`{"candidates":[{"content":{"parts":[{"text":""}]}}]}`), event(`{"usageMetadata":{"promptTokenCount":7}}`)},

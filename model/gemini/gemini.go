@@ -33,8 +33,8 @@ import (
 // service is the name of the upstream in errors and in the breaker.
 const service = "gemini"
 
-// Provider is the name of the protocol.
-const Provider = "gemini"
+// provider is the name of the protocol.
+const provider = "gemini"
 
 const (
 	keyHeader = "X-Goog-Api-Key"
@@ -131,7 +131,7 @@ func New(spec model.Spec, opts model.Options) (*Model, error) {
 	c := newCodec(settings)
 	c.maker, c.sentinel = spec.Maker(), signs(spec.Model)
 	wire := model.Wire{URL: endpoint(strings.TrimRight(spec.Endpoint, "/"), strings.TrimPrefix(spec.Model, "models/")), KeyHeader: keyHeader}
-	if spec.Provider == Provider {
+	if spec.Provider == provider {
 		wire.Event = logEvent
 	}
 	f, err := spec.Frame(wire, c, opts)
@@ -166,7 +166,7 @@ func (cfg *Config) frame(c *codec) model.Frame {
 		Jitter:  cfg.jitter,
 	}
 	if cfg.Key != "" {
-		f.Key, f.Provider, f.Maker = cfg.Key, Provider, c.maker
+		f.Key, f.Provider, f.Maker = cfg.Key, provider, c.maker
 	}
 	return f
 }
@@ -216,7 +216,7 @@ func (cfg *Config) normalize() error {
 	}
 	cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/")
 	if cfg.Timeout == 0 {
-		cfg.Timeout = DefaultTimeout
+		cfg.Timeout = defaultTimeout
 	}
 	var faults []error
 	if err := check.BaseURL(cfg.BaseURL); err != nil {

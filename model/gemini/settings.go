@@ -19,7 +19,7 @@ const (
 	// DefaultBaseURL is where the Gemini API itself lives. It always wants a key.
 	DefaultBaseURL  = "https://generativelanguage.googleapis.com"
 	DefaultThinking = "summary"
-	DefaultTimeout  = 15 * time.Second
+	defaultTimeout  = 15 * time.Second
 
 	// Of the service's breaker; the rest is as in every breaker.
 	breakerFailures = 3
@@ -47,7 +47,7 @@ func Settings(c *config.Config) config.Section {
 			"`sdk` is generative-ai-go: the same events for more CPU ([ADR 2](docs/adr/0002-gemini-drivers.md))"),
 		config.Func("GEMINI_THINKING", DefaultThinking, "`"+strings.Join(thinkingWords(), "`, `")+"`, or a number from -1",
 			"`summary` asks for thought summaries, `off` for nothing; a level, or a budget in tokens, asks for summaries as well", thinking(&own.Thinking)),
-		config.Duration("SLUICE_MODEL_TIMEOUT", &own.Timeout, DefaultTimeout,
+		config.Duration("SLUICE_MODEL_TIMEOUT", &own.Timeout, defaultTimeout,
 			"one model call: to its first chunk, and between two chunks"),
 		breaker.Setting("SLUICE_GEMINI_BREAKER", &own.Breaker, breaker.Config{Failures: breakerFailures, Recovery: breakerRecovery},
 			"Gemini's circuit breaker: consecutive failures, recovery time, half-open calls"),

@@ -53,6 +53,10 @@ func (l *listener) want(topic string, watched bool) {
 	l.pending[topic] = watched
 	if !l.started {
 		l.started = true
+		// Goroutine (run): asks Redis for the channels of topics that are watched, and gives back
+		// others.
+		// Ends: `Close`.
+		// Waits: `Close`.
 		l.wg.Go(l.run)
 	}
 	select {
@@ -74,6 +78,9 @@ func (l *listener) drain() map[string]bool {
 // run asks for channels, until close.
 func (l *listener) run() {
 	sub := l.client.Subscribe(l.ctx)
+	// Goroutine (observe): wakes those who watch.
+	// Ends: the subscription is closed, which run does.
+	// Waits: `Close`.
 	l.wg.Go(func() { l.observe(sub.ChannelWithSubscriptions()) })
 	defer sub.Close() // ends observe
 	asked := map[string]bool{}

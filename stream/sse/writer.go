@@ -99,6 +99,11 @@ func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
 	w.WriteHeader(http.StatusOK)
 	if cfg.Heartbeat > 0 {
 		s.mu.Lock() // the timer must not fire before it is stored
+		// Timer (heartbeat): writes a heartbeat after a silence, and sets itself again for the rest
+		// of it.
+		// Ends: `Close`.
+		// Waits: nobody: it works under the Writer's lock, and after `Close` it finds `closed` set
+		// and touches nothing.
 		s.timer = time.AfterFunc(cfg.Heartbeat, s.beat)
 		s.mu.Unlock()
 	}

@@ -93,7 +93,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if asked.read(large); asked.body != nil || !asked.lost.Load() {
 		t.Errorf("%d bytes of a request are kept", len(asked.body))
 	}
-	if answered.add(Entry{Kind: Out, Data: &large}); answered.pending != nil || !answered.lost.Load() {
+	if answered.add(Entry{Kind: kindOut, Data: &large}); answered.pending != nil || !answered.lost.Load() {
 		t.Errorf("%d entries are kept", len(answered.pending))
 	}
 	r := &Recorder{queue: make(chan item, 2)} // nobody writes
@@ -157,8 +157,8 @@ func TestExchangeThatCannotBeRepeated(t *testing.T) {
 func paced() *Recording {
 	one, two, rest, ask := Text("a\n\n"), Text(": beat\n\nb\n\n"), Text("c"), Text("{}")
 	return &Recording{Entries: []Entry{
-		{Kind: Out, Data: &one}, {Kind: Ask, N: 1, Method: "POST", URL: "/m", Data: &ask}, {Kind: Out, Data: &two},
-		{At: 4e6, Kind: Answer, N: 1, Status: 200}, {At: 4e6, Kind: Data, N: 1, Data: &rest}, {At: 4e6, Kind: Close, N: 1}, {At: 6e6, Kind: Out, Data: &rest},
+		{Kind: kindOut, Data: &one}, {Kind: kindAsk, N: 1, Method: "POST", URL: "/m", Data: &ask}, {Kind: kindOut, Data: &two},
+		{At: 4e6, Kind: kindAnswer, N: 1, Status: 200}, {At: 4e6, Kind: kindData, N: 1, Data: &rest}, {At: 4e6, Kind: kindClose, N: 1}, {At: 6e6, Kind: kindOut, Data: &rest},
 	}}
 }
 
@@ -194,11 +194,11 @@ func TestAnswersComeInTheirOrder(t *testing.T) {
 		p := NewPlayer(paced())
 		answered := ask(t, p)
 		for _, part := range []string{"a\n\n", ": beat\n\n", ": beat\n\n"} {
-			if p.Said([]byte(part)); answered() {
+			if p.said([]byte(part)); answered() {
 				t.Fatal("it has come before the second event")
 			}
 		}
-		if p.Said([]byte("b\n\n")); !answered() {
+		if p.said([]byte("b\n\n")); !answered() {
 			t.Error("it has not come behind the second event")
 		}
 	})
@@ -215,7 +215,7 @@ func TestAnswersComeInTheirOrder(t *testing.T) {
 		p := NewPlayer(paced())
 		p.Speed = 2
 		answered := ask(t, p)
-		p.Said([]byte("a\n\nb\n\n"))
+		p.said([]byte("a\n\nb\n\n"))
 		if time.Sleep(2*time.Second - 1); answered() {
 			t.Error("it has come before its time")
 		}

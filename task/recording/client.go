@@ -23,7 +23,7 @@ func (r *Recording) HTTP(ctx context.Context) (*http.Request, error) {
 		req.Header[name] = values
 	}
 	for i := range r.Entries {
-		if id := r.Entries[i].Header.Get("X-Request-Id"); r.Entries[i].Kind == Reply && id != "" {
+		if id := r.Entries[i].Header.Get("X-Request-Id"); r.Entries[i].Kind == kindReply && id != "" {
 			req.Header.Set("X-Request-Id", id)
 		}
 	}
@@ -72,7 +72,7 @@ func (c *Client) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	c.body = append(c.body, p...)
 	c.mu.Unlock()
-	c.player.Said(p)
+	c.player.said(p)
 	return len(p), nil
 }
 

@@ -18,7 +18,7 @@ func (r *Recording) Play(ctx context.Context, w io.Writer, speed float64) error 
 	began := time.Now()
 	for i := range r.Entries {
 		e := &r.Entries[i]
-		if e.Kind != Out || e.Data == nil {
+		if e.Kind != kindOut || e.Data == nil {
 			continue
 		}
 		if speed > 0 {
@@ -204,7 +204,7 @@ func (c *chances) out(text string) string {
 // aborted says whether the reply was cut off.
 func (r *Recording) aborted() bool {
 	for i := range r.Entries {
-		if r.Entries[i].Kind == Abort {
+		if r.Entries[i].Kind == kindAbort {
 			return true
 		}
 	}

@@ -35,13 +35,13 @@ func (r recorded) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	t.Begin(r.why)
 	n := t.number(&t.exchanges)
-	t.add(Entry{Kind: Ask, N: n, Method: req.Method, URL: target(req.URL), Data: bodyOf(req)})
+	t.add(Entry{Kind: kindAsk, N: n, Method: req.Method, URL: target(req.URL), Data: bodyOf(req)})
 	resp, err := r.next.RoundTrip(req)
 	if err != nil {
-		t.add(Entry{Kind: Close, N: n, Lost: lostBy(req.Context(), err)})
+		t.add(Entry{Kind: kindClose, N: n, Lost: lostBy(req.Context(), err)})
 		return nil, err
 	}
-	t.add(Entry{Kind: Answer, N: n, Status: resp.StatusCode, Header: harmless(resp.Header, "Content-Type", "Content-Encoding", "Retry-After", "Retry-After-Ms")})
+	t.add(Entry{Kind: kindAnswer, N: n, Status: resp.StatusCode, Header: harmless(resp.Header, "Content-Type", "Content-Encoding", "Retry-After", "Retry-After-Ms")})
 	resp.Body = &recordedBody{ReadCloser: resp.Body, turn: t, n: n, ctx: req.Context()}
 	return resp, nil
 }
@@ -115,7 +115,7 @@ type recordedBody struct {
 func (b *recordedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		b.turn.add(Entry{Kind: Data, N: b.n, Data: copied(p[:n])})
+		b.turn.add(Entry{Kind: kindData, N: b.n, Data: copied(p[:n])})
 	}
 	if err != nil {
 		lost := ""
@@ -134,5 +134,5 @@ func (b *recordedBody) Close() error {
 }
 
 func (b *recordedBody) end(lost string) {
-	b.over.Do(func() { b.turn.add(Entry{Kind: Close, N: b.n, Lost: lost}) })
+	b.over.Do(func() { b.turn.add(Entry{Kind: kindClose, N: b.n, Lost: lost}) })
 }

@@ -66,18 +66,18 @@ func NewPlayer(r *Recording) *Player {
 		p.before = append(p.before, c)
 		p.timed = p.timed || e.Lost == lostCancelled
 		switch e.Kind {
-		case Ask:
+		case kindAsk:
 			c.asks++
-		case Call:
+		case kindCall:
 			c.calls++
-		case Out:
+		case kindOut:
 			c.frames += f.count(*e.Data)
-		case Offer:
+		case kindOffer:
 			if e.Tools != nil {
 				p.sets[e.Set] = e.Tools.set()
 			}
 			p.offers[e.Of] = append(p.offers[e.Of], e.Set)
-		case Name:
+		case kindName:
 			p.names[e.Of] = string(*e.Data)
 		}
 	}
@@ -113,8 +113,8 @@ func (f *framer) count(p []byte) (n int) {
 	return n
 }
 
-// Said gives the Player what the program has sent to its client.
-func (p *Player) Said(out []byte) {
+// said gives the Player what the program has sent to its client.
+func (p *Player) said(out []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.frames += p.frames.count(out)
@@ -174,7 +174,7 @@ func (p *Player) Extra() (asked []string, unused int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.entries {
-		if k := p.entries[i].Kind; (k == Ask || k == Call) && !p.used[i] {
+		if k := p.entries[i].Kind; (k == kindAsk || k == kindCall) && !p.used[i] {
 			unused++
 		}
 	}
@@ -200,7 +200,7 @@ func (p *Player) claim(kind Kind, data []byte, what string, fits func(*Entry) bo
 			best, unlike = i, n
 		}
 	}
-	if kind == Ask {
+	if kind == kindAsk {
 		p.now.asks++
 	} else {
 		p.now.calls++
@@ -253,16 +253,16 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = req.Body.Close()
 	}
 	ctx, to := req.Context(), target(req.URL)
-	i := p.claim(Ask, body, req.Method+" "+to, func(e *Entry) bool { return e.Method == req.Method && e.URL == to })
+	i := p.claim(kindAsk, body, req.Method+" "+to, func(e *Entry) bool { return e.Method == req.Method && e.URL == to })
 	if i < 0 {
 		return nil, fmt.Errorf("%s %s: %w", req.Method, to, errNotRecorded)
 	}
-	if i = p.next(i, Answer, Close); i < 0 {
+	if i = p.next(i, kindAnswer, kindClose); i < 0 {
 		return nil, lose(ctx, lostCancelled)
 	}
 	p.await(ctx, i)
 	e := &p.entries[i]
-	if e.Kind == Close {
+	if e.Kind == kindClose {
 		return nil, lose(ctx, e.Lost)
 	}
 	if ctx.Err() != nil {
@@ -316,7 +316,7 @@ func (b *playedBody) Read(buf []byte) (int, error) {
 // more returns the next part.
 func (b *playedBody) more() ([]byte, error) {
 	ctx := b.ctx
-	i := b.p.next(b.at, Data, Close)
+	i := b.p.next(b.at, kindData, kindClose)
 	if i < 0 {
 		return nil, lose(ctx, lostCancelled)
 	}
@@ -325,7 +325,7 @@ func (b *playedBody) more() ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if e := &b.p.entries[i]; e.Kind == Data {
+	if e := &b.p.entries[i]; e.Kind == kindData {
 		return *e.Data, nil
 	}
 	return nil, lose(ctx, b.p.entries[i].Lost)
@@ -369,13 +369,13 @@ func (p *Player) Named(_ context.Context, server, name string, _ func() string) 
 // Call implements Tools.
 func (t playedTools) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	p := t.p
-	i := p.claim(Call, call.Arguments, "tool "+call.Name, func(e *Entry) bool { return e.Of == t.of && e.Tool == call.Name })
+	i := p.claim(kindCall, call.Arguments, "tool "+call.Name, func(e *Entry) bool { return e.Of == t.of && e.Tool == call.Name })
 	if i < 0 {
 		return tool.Result{}, errNotRecorded
 	}
 	report := tool.ReportOf(ctx)
 	for {
-		if i = p.next(i, Progress, Result); i < 0 {
+		if i = p.next(i, kindProgress, kindResult); i < 0 {
 			return tool.Result{}, lose(ctx, lostCancelled)
 		}
 		e := &p.entries[i]
@@ -386,9 +386,9 @@ func (t playedTools) Call(ctx context.Context, call tool.Call) (tool.Result, err
 		switch {
 		case ctx.Err() != nil && e.Lost == "":
 			return tool.Result{}, context.Cause(ctx)
-		case e.Kind == Progress && report != nil && e.Progress != nil:
+		case e.Kind == kindProgress && report != nil && e.Progress != nil:
 			report(*e.Progress)
-		case e.Kind == Result:
+		case e.Kind == kindResult:
 			out := tool.Result{}
 			if e.Result != nil {
 				out = *e.Result

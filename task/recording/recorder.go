@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// DefaultMax is how many bytes of recordings a folder has.
-	DefaultMax = 256 << 20
+	// defaultMax is how many bytes of recordings a folder has.
+	defaultMax = 256 << 20
 	// maxQueue bounds the bytes that wait to be written. A disk that is slower than the
 	// turns costs recordings: no turn waits for it.
 	maxQueue = 32 << 20
@@ -37,7 +37,7 @@ const (
 type Config struct {
 	Dir string // is made if it is not there, with mode 0700
 	// Max is how many bytes of recordings stay in Dir: the oldest go. A turn that is larger
-	// by itself is not recorded. 0: DefaultMax.
+	// by itself is not recorded. 0: defaultMax.
 	Max     int64
 	Version string // of the program
 	// Hide returns a line, which is JSON, without the secrets of the configuration: an upstream
@@ -82,9 +82,12 @@ type file struct {
 // New returns a Recorder. A folder that cannot be written is reported when a turn comes: the
 // gateway works without.
 func New(cfg Config) *Recorder {
-	cfg.Max = cmp.Or(cfg.Max, DefaultMax)
+	cfg.Max = cmp.Or(cfg.Max, defaultMax)
 	r := &Recorder{cfg: cfg, queue: make(chan item, maxLines), ended: make(chan struct{}), open: map[*Turn]*file{}}
 	r.create = r.newFile
+	// Goroutine (recorder, if `SLUICE_RECORD` is set): writes recordings; turns never wait for it.
+	// Ends: `Recorder.Close`, when all streams have ended.
+	// Waits: `Recorder.Close`.
 	go r.write()
 	return r
 }

@@ -74,20 +74,20 @@ type Kind string
 
 // Kinds. N numbers exchanges and calls, each from 1.
 const (
-	Ask      Kind = "ask"      // N: a request to an upstream: Method, URL, Data
-	Answer   Kind = "answer"   // N: the head of its reply: Status, Header
-	Data     Kind = "data"     // N: a part of the reply's body: Data
-	Close    Kind = "close"    // N: its end; with Lost the exchange failed
-	Offer    Kind = "offer"    // Of was offered Set, which is spelled out when it is new
-	Name     Kind = "name"     // Of ("server/tool") has the name Data
-	Call     Kind = "call"     // N: Of calls a tool: Tool, Data
-	Progress Kind = "progress" // N: of the call
-	Result   Kind = "result"   // N: of the call: Result or Failure
-	Reply    Kind = "reply"    // the head of the reply to the client: Status, Header
-	Out      Kind = "out"      // a part of its body: Data
-	Abort    Kind = "abort"    // the reply was cut off on purpose
-	Note     Kind = "note"     // Lost is Head.Continues, which was not known when the turn began
-	end      Kind = "end"      // the last line
+	kindAsk      Kind = "ask"      // N: a request to an upstream: Method, URL, Data
+	kindAnswer   Kind = "answer"   // N: the head of its reply: Status, Header
+	kindData     Kind = "data"     // N: a part of the reply's body: Data
+	kindClose    Kind = "close"    // N: its end; with Lost the exchange failed
+	kindOffer    Kind = "offer"    // Of was offered Set, which is spelled out when it is new
+	kindName     Kind = "name"     // Of ("server/tool") has the name Data
+	kindCall     Kind = "call"     // N: Of calls a tool: Tool, Data
+	kindProgress Kind = "progress" // N: of the call
+	kindResult   Kind = "result"   // N: of the call: Result or Failure
+	kindReply    Kind = "reply"    // the head of the reply to the client: Status, Header
+	kindOut      Kind = "out"      // a part of its body: Data
+	kindAbort    Kind = "abort"    // the reply was cut off on purpose
+	kindNote     Kind = "note"     // Lost is Head.Continues, which was not known when the turn began
+	end          Kind = "end"      // the last line
 )
 
 // Entry is a line. Which fields it has depends on its Kind.
@@ -250,7 +250,7 @@ func Read(r io.Reader) (*Recording, error) {
 			if e.Kind == end {
 				return out, checkEnd(in, line, seal(lines, sum.Sum(nil)))
 			}
-			if e.Kind == Note {
+			if e.Kind == kindNote {
 				out.Continues = e.Lost
 			}
 			out.Entries = append(out.Entries, e)
@@ -312,7 +312,7 @@ func checkEnd(in *bufio.Reader, line, want []byte) error {
 func (r *Recording) Body() []byte {
 	var all []byte
 	for i := range r.Entries {
-		if e := &r.Entries[i]; e.Kind == Out && e.Data != nil {
+		if e := &r.Entries[i]; e.Kind == kindOut && e.Data != nil {
 			all = append(all, *e.Data...)
 		}
 	}

@@ -269,7 +269,7 @@ func TestCompare(t *testing.T) {
 	t.Parallel()
 	body := func(text string) *Recording {
 		data := Text(text)
-		return &Recording{Entries: []Entry{{Kind: Out, Data: &data}}}
+		return &Recording{Entries: []Entry{{Kind: kindOut, Data: &data}}}
 	}
 	const one = "retry: 1000\nid: turn_aaaaaaaaaaaaaaaa:1\ndata: {\"task_id\":\"task_aaaaaaaaaaaaaaaa\",\"duration_ms\":12,\"at\":\"2026-01-02T03:04:05Z\"}\n\n: ping\n\ndata: {\"turn\":\"turn_aaaaaaaaaaaaaaaa\"}\n\n"
 	for text, differs := range map[string]int{
@@ -367,7 +367,7 @@ func TestCompareOfBranches(t *testing.T) {
 	const a1, a2, b1, b2, end = "id: t:1\ndata: {\"node_id\":\"a\",\"x\":1}\n\n", "id: t:2\ndata: {\"node_id\":\"a\",\"x\":2}\n\n",
 		"id: t:3\ndata: {\"node_id\":\"b\",\"x\":1}\n\n", "id: t:4\ndata: {\"node_id\":\"b\",\"x\":2}\n\n", "id: t:5\ndata: {\"done\":1}\n\n"
 	data := Text(a1 + b1 + a2 + b2 + end)
-	r := &Recording{Entries: []Entry{{Kind: Out, Data: &data}}}
+	r := &Recording{Entries: []Entry{{Kind: kindOut, Data: &data}}}
 	for text, want := range map[string]string{
 		a1 + b1 + a2 + b2 + end: "equal", b1 + b2 + a1 + a2 + end: "reordered", b2 + b1 + a1 + a2 + end: "different",
 		a1 + a2 + b1 + end: "different", a1 + a1 + b1 + b2 + end: "different",
@@ -406,9 +406,9 @@ func TestCompareOfBranchesThatEnd(t *testing.T) {
 		"cut, and something else": {call("a", "begun") + call("a", "failed") + "half", two, true, false},
 	} {
 		data := Text(tt.recorded)
-		r := &Recording{Entries: []Entry{{Kind: Out, Data: &data}}}
+		r := &Recording{Entries: []Entry{{Kind: kindOut, Data: &data}}}
 		if tt.cut {
-			r.Entries = append(r.Entries, Entry{Kind: Abort})
+			r.Entries = append(r.Entries, Entry{Kind: kindAbort})
 		}
 		if d, _ := r.Compare([]byte(tt.rerun)); (d == nil) != tt.same {
 			t.Errorf("%s: %v", name, d)

@@ -34,7 +34,7 @@ func (t *Turn) offered(of string, set *tool.Set) {
 		return
 	}
 	t.mu.Lock()
-	e := Entry{Kind: Offer, Of: of, Set: t.sets[set]}
+	e := Entry{Kind: kindOffer, Of: of, Set: t.sets[set]}
 	if e.Set == 0 {
 		if t.sets == nil {
 			t.sets = map[any]int{}
@@ -68,7 +68,7 @@ func (s *Set) set() *tool.Set {
 // Named returns the name that ask gives a server's tool, and records it.
 func (r *Recorder) Named(ctx context.Context, server, name string, ask func() string) string {
 	known := ask()
-	From(ctx).add(Entry{Kind: Name, Of: server + "/" + name, Data: copied([]byte(known))})
+	From(ctx).add(Entry{Kind: kindName, Of: server + "/" + name, Data: copied([]byte(known))})
 	return known
 }
 
@@ -79,15 +79,15 @@ func (r recordedTools) Call(ctx context.Context, call tool.Call) (tool.Result, e
 		return r.next.Call(ctx, call)
 	}
 	n := t.number(&t.calls)
-	t.add(Entry{Kind: Call, N: n, Of: r.of, Tool: call.Name, CallID: call.ID, Data: copied(call.Arguments)})
+	t.add(Entry{Kind: kindCall, N: n, Of: r.of, Tool: call.Name, CallID: call.ID, Data: copied(call.Arguments)})
 	if report := tool.ReportOf(ctx); report != nil {
 		ctx = tool.WithProgress(ctx, func(p tool.Progress) {
-			t.add(Entry{Kind: Progress, N: n, Progress: &p})
+			t.add(Entry{Kind: kindProgress, N: n, Progress: &p})
 			report(p)
 		})
 	}
 	result, err := r.next.Call(ctx, call)
-	e := Entry{Kind: Result, N: n, Result: &result, Failure: failureOf(err)}
+	e := Entry{Kind: kindResult, N: n, Result: &result, Failure: failureOf(err)}
 	if err != nil && ctx.Err() != nil {
 		e.Lost = lostCancelled
 	}

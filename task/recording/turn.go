@@ -53,7 +53,7 @@ func (t *Turn) Begin(continues string) {
 	if t.begun { // the head is written: what is known only now stands behind it
 		if continues != "" && t.head.Continues == "" {
 			t.head.Continues = continues
-			t.addLocked(Entry{Kind: Note, Lost: continues})
+			t.addLocked(Entry{Kind: kindNote, Lost: continues})
 		}
 		return
 	}

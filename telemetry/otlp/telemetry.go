@@ -138,14 +138,23 @@ func (t *Telemetry) Close(limit time.Duration) {
 	t.closed.Do(func() {
 		// The providers get a context that does not end: it is ours that ends what they
 		// wait for, so that they have ended when they return.
+		// Timer (patience with the collector): ends what the providers wait for.
+		// Ends: `Close` returns, or it has fired.
+		// Waits: nobody: it only cancels a context.
 		defer time.AfterFunc(limit, t.giveUp).Stop()
 		defer t.giveUp()
 		var ending sync.WaitGroup
 		defer ending.Wait()
 		if t.traces != nil {
+			// Goroutine (last spans): sends what is queued.
+			// Ends: it is sent, or `giveUp` is called.
+			// Waits: `Close`.
 			ending.Go(func() { t.report.failed("traces", t.traces.Shutdown(context.Background())) })
 		}
 		if t.metrics != nil {
+			// Goroutine (last metrics): sends what the registry holds.
+			// Ends: they are sent, or `giveUp` is called.
+			// Waits: `Close`.
 			ending.Go(func() { t.report.failed("metrics", t.metrics.Shutdown(context.Background())) })
 		}
 	})

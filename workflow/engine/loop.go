@@ -180,6 +180,10 @@ func (x *execution) spawn(k *worker) {
 	}
 	k.queue = x.queue
 	k.unwatch = context.AfterFunc(k.ctx, x.queue.Wake)
+	// Goroutine (node of a workflow): runs the node and puts its events into a queue; the turn's
+	// goroutine emits them.
+	// Ends: the node is over.
+	// Waits: the run, before it ends (`workflow/engine/loop.go`: loop).
 	x.running.Go(func() {
 		out, err := k.work()
 		x.queue.End(func() { x.end(k, out, err) })

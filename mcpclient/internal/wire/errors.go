@@ -30,15 +30,15 @@ func (e *NotSentError) Error() string { return "not sent: " + e.err.Error() }
 // It leads to the reason.
 func (e *NotSentError) Unwrap() error { return e.err }
 
-// CutError is a reply that broke off: the server has the request, and may have
+// cutError is a reply that broke off: the server has the request, and may have
 // carried it out.
-type CutError struct{ err error }
+type cutError struct{ err error }
 
 // It is for the log.
-func (e *CutError) Error() string { return "the reply broke off: " + e.err.Error() }
+func (e *cutError) Error() string { return "the reply broke off: " + e.err.Error() }
 
 // It leads to the error of the connection.
-func (e *CutError) Unwrap() error { return e.err }
+func (e *cutError) Unwrap() error { return e.err }
 
 // rpcError is a JSON-RPC error that came with an HTTP error status.
 type rpcError struct{ details *mcp.JSONRPCErrorDetails }
@@ -71,7 +71,7 @@ var (
 
 // BrokeOff reports whether err is a reply that broke off.
 func BrokeOff(err error) bool {
-	_, ok := errors.AsType[*CutError](err)
+	_, ok := errors.AsType[*cutError](err)
 	return ok
 }
 

@@ -41,6 +41,9 @@ func (g *Group) Run(f func()) bool {
 		return false
 	}
 	g.wg.Add(1)
+	// Goroutine (each of a group): runs a function of the rows here, and logs its panic.
+	// Ends: the function returns.
+	// Waits: `Group.Stop`, up to a limit.
 	go func() {
 		defer g.wg.Done()
 		defer func() {
@@ -61,6 +64,10 @@ func (g *Group) Stop(limit time.Duration) bool {
 	g.closed = true
 	g.mu.Unlock()
 	ended := make(chan struct{})
+	// Goroutine (end of a group): waits for all of the group, so that `Group.Stop` can have a
+	// limit.
+	// Ends: all have ended.
+	// Waits: `Group.Stop`, up to a limit.
 	go func() {
 		g.wg.Wait()
 		close(ended)

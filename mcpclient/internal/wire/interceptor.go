@@ -79,7 +79,7 @@ func (t *interceptor) send(ctx context.Context, req transport.JSONRPCRequest) (*
 		}
 		resp, err := t.Interface.SendRequest(ctx, req)
 		if err == nil && resp == nil {
-			err = &CutError{errors.New("no answer")}
+			err = &cutError{errors.New("no answer")}
 		}
 		return resp, err
 	})
@@ -107,6 +107,10 @@ func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	ended := make(chan returned[T], 1)
+	// Goroutine (await, one for each use of a session): runs mcp-go's call, so that its caller can
+	// leave when its own context ends.
+	// Ends: mcp-go returns; its context is cancelled when the caller leaves.
+	// Waits: the group.
 	if !t.group.Run(func() {
 		stack.Reserve()
 		ended <- contained(inner, f)
@@ -121,7 +125,7 @@ func await[T any](ctx context.Context, t *interceptor, f func(context.Context) (
 	case <-t.closed:
 		err = ErrClosed
 	case <-t.cut:
-		err = &CutError{errLost}
+		err = &cutError{errLost}
 	}
 	select {
 	case r := <-ended: // it came in the same moment: an answer is worth more

@@ -137,7 +137,7 @@ func TestLinesEnd(t *testing.T) {
 					tt.end(p)
 				}()
 				_, _, err := p.ask(t.Context(), 1)
-				if _, ok := errors.AsType[*CutError](err); !ok || !errors.Is(err, tt.want) {
+				if _, ok := errors.AsType[*cutError](err); !ok || !errors.Is(err, tt.want) {
 					t.Errorf("got %v, want a cut because of %v", err, tt.want)
 				}
 				_, _, err = p.ask(t.Context(), 2)

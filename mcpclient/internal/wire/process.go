@@ -69,6 +69,10 @@ func (c Command) start(g *Group) (*process, error) {
 		return nil, err
 	}
 	started := make(chan error, 1)
+	// Goroutine (live, one for each child): starts the child, keeps its thread (the parent-death
+	// signal of Linux belongs to it), waits, and kills the process group.
+	// Ends: the child is reaped.
+	// Waits: the group.
 	if !g.Run(func() { p.live(started, theirs) }) {
 		started <- ErrClosed
 	}
@@ -77,6 +81,9 @@ func (c Command) start(g *Group) (*process, error) {
 		p.closePipes()
 		return nil, fmt.Errorf("starting the server's command: %w", err)
 	}
+	// Goroutine (logStderr, one for each child): logs the child's stderr, to its end.
+	// Ends: the pipe ends, at the latest a second after the child.
+	// Waits: the group.
 	g.Run(func() { c.logStderr(p.stderr) })
 	return p, nil
 }

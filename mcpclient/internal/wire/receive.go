@@ -119,6 +119,10 @@ func (l *lines) answer(line []byte) {
 	default:
 		return
 	}
+	// Goroutine (answer, one for each request of a server, at most four): answers a ping and the
+	// like.
+	// Ends: the answer is handed to write.
+	// Waits: the group.
 	l.group.Run(func() {
 		defer func() { <-l.serverAsk }()
 		resp, err := handle(context.Background(), req)

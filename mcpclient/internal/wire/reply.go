@@ -107,6 +107,10 @@ func (r *reply) read() (said, error) {
 			case nothing:
 				r.forget()
 			case answered:
+				// Timer (tail of a reply): cancels a stream whose answer has come and which stays
+				// open.
+				// Ends: the stream ends, or it has fired.
+				// Waits: nobody: it only cancels a context.
 				defer time.AfterFunc(TailWait, r.stop).Stop()
 			}
 		}
@@ -116,7 +120,7 @@ func (r *reply) read() (said, error) {
 		case err != nil && state == answered:
 			return state, nil // the answer is there, however the stream ended
 		case err != nil:
-			return state, &CutError{err}
+			return state, &cutError{err}
 		}
 	}
 }

@@ -122,7 +122,7 @@ func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
 		if x.state.Load() != claimed {
 			return nil, &NotSentError{err}
 		}
-		return nil, &CutError{err}
+		return nil, &cutError{err}
 	}
 	if resp.StatusCode >= 300 {
 		defer cancel()

@@ -82,7 +82,19 @@ func newLines(in io.ReadCloser, out io.WriteCloser, c *Group, stuck time.Duratio
 // Start begins to read and to write. The connection lives until Close, not until
 // ctx ends.
 func (l *lines) Start(context.Context) error {
-	if !l.group.Run(l.read) || !l.group.Run(l.write) {
+	// Goroutine (read, one for each pipe): reads messages and hands them to those who wait
+	// (`mcpclient/internal/wire/receive.go`).
+	// Ends: the other side ends.
+	// Waits: the group.
+	if !l.group.Run(l.read) {
+		return ErrClosed
+	}
+	// Goroutine (write, one for each pipe): writes messages: **the only one that can hang in a
+	// full pipe**.
+	// Ends: the connection is dead; a timer ends a write that lasts too long and closes the
+	// pipe.
+	// Waits: the group.
+	if !l.group.Run(l.write) {
 		return ErrClosed
 	}
 	return nil
@@ -146,7 +158,7 @@ func (l *lines) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (
 	if f.consumed == 0 {
 		return nil, &NotSentError{l.reason()}
 	}
-	return nil, &CutError{l.reason()}
+	return nil, &cutError{l.reason()}
 }
 
 // SendNotification sends a notification. It returns when the message is taken
@@ -185,6 +197,9 @@ func (l *lines) hand(ctx context.Context, data []byte) (*frame, error) {
 // that is full. A write that does not come back in time ends the connection: the
 // child has stopped reading, and every call behind it would wait too.
 func (l *lines) write() {
+	// Timer (stuck, one for each pipe): ends a write that lasts too long, and closes the pipe.
+	// Ends: write ends.
+	// Waits: nobody: it only fails the connection.
 	watchdog := time.AfterFunc(l.stuck, func() { l.fail(ErrStuck) })
 	watchdog.Stop()
 	defer watchdog.Stop()

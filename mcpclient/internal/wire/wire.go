@@ -64,7 +64,7 @@ func SSE(s Session, url string, c *http.Client, endpoint time.Duration) (transpo
 	if err != nil {
 		return nil, err
 	}
-	conn.SetConnectionLostHandler(func(err error) { s.Lost(&CutError{err}) })
+	conn.SetConnectionLostHandler(func(err error) { s.Lost(&cutError{err}) })
 	return s.intercepted(&interceptor{Interface: conn, cut: s.Gone}), nil
 }
 
@@ -81,6 +81,9 @@ func Child(s Session, c Command, stuck time.Duration) (transport.Interface, erro
 		return nil, err
 	}
 	l := newLines(p.stdout, p.stdin, s.Group, stuck, p.stop)
+	// Goroutine (lost, one for each pipe): reports to the session that its pipe is dead.
+	// Ends: the connection is dead.
+	// Waits: the group.
 	if !s.Group.Run(func() {
 		<-l.gone
 		s.Lost(l.reason())

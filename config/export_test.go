@@ -1,0 +1,4 @@
+package config
+
+// The names that the external tests use.
+var ErrTooLarge = errTooLarge

@@ -1,0 +1,4 @@
+package run
+
+// The names that the external tests use.
+const MaxPaused = maxPaused

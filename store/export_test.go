@@ -1,0 +1,4 @@
+package store
+
+// The names that the external tests use.
+const DefaultTimeout = defaultTimeout

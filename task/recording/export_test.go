@@ -1,0 +1,4 @@
+package recording
+
+// The names that the external tests use.
+const DefaultMax = defaultMax
