@@ -40,6 +40,7 @@ func TestMatch(t *testing.T) {
 		{"<how=very_high|high> first", "Very high first", captured{"how": "Very high"}},
 		{"^ go $", "go", captured{}},
 		{"say ^ go", "say go", nil},
+		{"go ^ go", "go", nil},
 		{"<all>", "anything, at all.", captured{"all": "anything, at all."}},
 	} {
 		got, ok := Read(tt.text).Match(tt.pattern)

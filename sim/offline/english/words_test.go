@@ -25,6 +25,7 @@ func TestRead(t *testing.T) {
 		"Stop!":                 "Stop !",
 		"well, then; go":        "well , then ; go",
 		"bread,milk":            "bread , milk",
+		"bread;milk":            "bread ; milk",
 		"\"Call Bob\"":          "\" Call Bob \"",
 		"(later)":               "( later )",
 		"at 3:30 on 2026-12-05": "at 3:30 on 2026-12-05",
@@ -87,7 +88,7 @@ func TestWordsAlone(t *testing.T) {
 		list, w string
 		want    bool
 	}{
-		{"a bc d", "a", true}, {"a bc d", "bc", true}, {"a bc d", "d", true}, {"a bc d", "b", false}, {"a bc d", "c d", false}, {"a bc d", "", false}, {"", "a", false},
+		{"a bc d", "a", true}, {"a bc d", "bc", true}, {"a bc d", "d", true}, {"a bc d", "b", false}, {"a bc d", "c d", false}, {"a bc d", "", false}, {"", "a", false}, {"", "", false},
 	} {
 		if In(tt.list, tt.w) != tt.want {
 			t.Errorf("%q in %q: %t", tt.w, tt.list, !tt.want)
