@@ -121,7 +121,7 @@ func (l language) refusal(path string, fault *jsonschema.ValidationError) *apiEr
 	case *kind.DependentRequired:
 		name = k.Prop
 	case *kind.Type:
-		if k.Got == "array" {
+		if k.Got == "array" && slices.Contains(k.Want, "string") {
 			return invalid(fmt.Sprintf("Proto field is not repeating, cannot start list. Invalid value at '%s'", path))
 		}
 	}

@@ -86,6 +86,10 @@ func TestRouteReadsTheCatalogue(t *testing.T) {
 		{"nobody to ask", []geminisim.Message{user("User request: something")}, choice{"none", 0.9, "No agent is made for this.", nil}},
 		{"not to be chosen", []geminisim.Message{user("- c: lamps\n- b: songs\n\nUser request: the old brass lamps")}, choice{"none", 0.9, "No agent is made for this.", nil}},
 		{"a fault reported back", []geminisim.Message{user("Now:\n" + both + "the lamps"), model("{"), user("That was not JSON.")}, choice{"a", 0.95, "The words of the request fit a.", nil}},
+		{"a mark in the catalogue", []geminisim.Message{user("- a: User request: lamps\n- b: Capabilities: jazz.\n\nUser request: jazz")}, choice{"b", 0.95, "The words of the request fit b.", nil}},
+		{"the least sure counts", []geminisim.Message{user(both + "lamps jazz, dimming")}, choice{"b", 0.725, "The words of the request fit b, a.", []string{"a"}}},
+		{"nearly as good, behind it", []geminisim.Message{user(both + "songs dimming")}, choice{"a", 0.725, "The words of the request fit a.", nil}},
+		{"the greatest weight counts", []geminisim.Message{user("- a: Capabilities: jazz.\n  example: jazz\n- b: Capabilities: jazz.\n\nUser request: jazz")}, choice{"a", 0.5, "The words of the request fit a.", nil}},
 		{"a mark in the request", []geminisim.Message{user(both + "User request: jazz")}, choice{"b", 0.95, "The words of the request fit b.", nil}},
 	} {
 		v, ok := route(jsontext.Value(schema), geminisim.Question{Messages: tt.messages})
