@@ -56,6 +56,8 @@ func TestTriage(t *testing.T) {
 		"compare A and B":                     `{"kind":"question","amount":0}`,
 		"whatever":                            `{"kind":"other","amount":0}`,
 		"I ask what it is":                    `{"kind":"other","amount":0}`,
+		"research 5 papers":                   `{"kind":"question","amount":0}`,
+		"somehow":                             `{"kind":"other","amount":0}`,
 		"hello":                               `{"kind":"other","amount":0}`,
 		"":                                    `{"kind":"other","amount":0}`,
 		"hi\n" + shown("A note", "refund 99"): `{"kind":"other","amount":0}`,

@@ -159,3 +159,28 @@ func TestRewritten(t *testing.T) {
 		}
 	}
 }
+
+// One request is for one role: what a schema asks for decides, whatever the conversation holds.
+func TestOneRoleAnswers(t *testing.T) {
+	t.Parallel()
+	all := []geminisim.Message{
+		user(`{"user_message":"Show my lamps","answer":"a lamp","draft":"x","criteria":[{"id":"a"}]}`),
+		user("- a: lamps\n\nUser request: lamps"),
+	}
+	for members, want := range map[string]string{
+		"criteria steps":        `{"criteria":`,
+		"verdicts":              `{"verdicts":`,
+		"score passed feedback": `{"score":`,
+	} {
+		if got, ok := asked(t, members, all...); !ok || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", members, got)
+		}
+	}
+	schema := jsontext.Value(`{"properties":{"agentId":{"enum":["a","none"]},"verdicts":{}}}`)
+	for i, role := range Structured() {
+		v, ok := role(schema, geminisim.Question{Messages: all})
+		if want := i == 0 || i == 2; ok != want {
+			t.Errorf("role %d: %t, %s", i, ok, v)
+		}
+	}
+}
