@@ -92,7 +92,7 @@ func TestIDsOfCalls(t *testing.T) {
 	}
 }
 
-// What is no request of a protocol is answered before anything is looked at.
+// What is not a request of a protocol is answered before anything is looked at.
 func TestRequestsOfNoProtocol(t *testing.T) {
 	t.Parallel()
 	s, url := serve(t, Config{})

@@ -68,7 +68,7 @@ func TestTriage(t *testing.T) {
 	}
 }
 
-// What is no agent of the examples is left to others.
+// What is not an agent of the examples is left to others.
 func TestOthersAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	for _, system := range []string{"", "You help.", "triage", "Writers write.", "A Writer"} {
