@@ -47,7 +47,7 @@ func question(t *testing.T, path, body string) geminisim.Question {
 func same(t *testing.T, name string, want, got geminisim.Question) {
 	t.Helper()
 	asJSON := cmp.FilterValues(func(a, b jsontext.Value) bool { return len(a) > 0 && len(b) > 0 }, cmp.Transformer("JSON", func(v jsontext.Value) (out any) {
-		_ = json.Unmarshal(v, &out) // what is no JSON is nil
+		_ = json.Unmarshal(v, &out) // what cannot be read is nil
 		return out
 	}))
 	if diff := cmp.Diff(want, got, asJSON, cmpopts.EquateEmpty()); diff != "" {
