@@ -1,13 +1,19 @@
 package geminisim
 
 import (
+	_ "embed" // the schemas
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // checkTools looks at the declared functions: their names and their parameters.
@@ -39,10 +45,10 @@ func checkDeclaration(path string, d *declaration) *apiError {
 		return invalid(at + ".parameters_json_schema: parameters and parameters_json_schema are mutually exclusive\n")
 	}
 	if !absent(d.Parameters) {
-		return checkParameters(openAPISubset(), path+".parameters", d.Parameters)
+		return openAPISubset().check(path+".parameters", d.Parameters)
 	}
 	if !absent(d.ParametersJSONSchema) {
-		return checkParameters(jsonSchemaSubset(), path+".parameters_json_schema", d.ParametersJSONSchema)
+		return jsonSchemaSubset().check(path+".parameters_json_schema", d.ParametersJSONSchema)
 	}
 	return nil
 }
@@ -54,174 +60,102 @@ func isFunctionName(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Contains(letters, name[:1]) && strings.Trim(name, letters+"0123456789.:-") == ""
 }
 
-// keyword says what the value of a schema keyword is.
-type keyword int
+// language is one of the two that parameters may be written in, as a schema of its schemas.
+type language struct {
+	doc      any
+	compiled *jsonschema.Schema
+}
 
-const (
-	anyValue       keyword = iota
-	oneSchema              // a schema
-	schemaList             // an array of schemas
-	schemaMap              // an object whose members are schemas
-	boolOrSchema           // true, false or a schema
-	stringList             // an array of strings
-	typeName               // one name of a type
-	typeNames              // one name of a type, or an array of them
-	besidesRefOnly         // allowed only next to $ref
+//go:embed openapi.json
+var openAPIText []byte
+
+//go:embed jsonschema.json
+var jsonSchemaText []byte
+
+var (
+	openAPISubset    = sync.OnceValue(func() language { return readLanguage(openAPIText) })
+	jsonSchemaSubset = sync.OnceValue(func() language { return readLanguage(jsonSchemaText) })
 )
 
-// dialect is one of the two languages that parameters may be written in.
-type dialect struct {
-	keywords map[string]keyword
-	types    []string
-	// check holds the rules that look at several keywords of one schema.
-	check func(path string, node map[string]jsontext.Value, root jsontext.Value) *apiError
-}
-
-// openAPITypes is the enum Type, in the order of its numbers.
-func openAPITypes() []string {
-	return []string{"TYPE_UNSPECIFIED", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"}
-}
-
-// openAPISubset is the message Schema, the language of "parameters". Title and
-// default are not in it: both were seen refused.
-func openAPISubset() dialect {
-	return dialect{
-		keywords: map[string]keyword{
-			"type": typeName, "format": anyValue, "description": anyValue, "nullable": anyValue,
-			"enum": stringList, "items": oneSchema, "minItems": anyValue, "maxItems": anyValue,
-			"properties": schemaMap, "required": stringList, "propertyOrdering": stringList,
-			"minProperties": anyValue, "maxProperties": anyValue, "minimum": anyValue, "maximum": anyValue,
-			"minLength": anyValue, "maxLength": anyValue, "pattern": anyValue, "example": anyValue,
-			"anyOf": schemaList,
-		},
-		types: openAPITypes(),
-		check: checkOpenAPINode,
+// readLanguage compiles an embedded schema.
+func readLanguage(text []byte) language {
+	var l language
+	if err := json.Unmarshal(text, &l.doc); err != nil {
+		panic(err)
 	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("language:///schema.json", l.doc); err != nil {
+		panic(err)
+	}
+	l.compiled = c.MustCompile("language:///schema.json")
+	return l
 }
 
-// jsonSchemaSubset is what the API documents for "parametersJsonSchema" (the
-// comment on responseJsonSchema in its proto; the engine is the same).
-func jsonSchemaSubset() dialect {
-	return dialect{
-		keywords: map[string]keyword{
-			"$id": anyValue, "$defs": schemaMap, "$ref": anyValue, "$anchor": anyValue,
-			"type": typeNames, "format": anyValue, "title": anyValue, "description": anyValue,
-			"enum": anyValue, "items": oneSchema, "prefixItems": schemaList, "minItems": anyValue, "maxItems": anyValue,
-			"minimum": anyValue, "maximum": anyValue, "anyOf": schemaList, "oneOf": schemaList,
-			"properties": schemaMap, "additionalProperties": boolOrSchema, "required": stringList,
-			"propertyOrdering": stringList, "default": besidesRefOnly,
-		},
-		types: []string{"string", "number", "integer", "boolean", "array", "object", "null"},
-		check: checkRefNode,
+// check refuses parameters that are not of the language, for the first place that is at fault. path is
+// theirs in the request.
+func (l language) check(path string, parameters jsontext.Value) *apiError {
+	var doc any
+	_ = json.Unmarshal(parameters, &doc) // it was read before
+	broken, ok := errors.AsType[*jsonschema.ValidationError](l.compiled.Validate(doc))
+	if ok {
+		fault := slices.MinFunc(causes(broken), func(a, b *jsonschema.ValidationError) int {
+			return slices.Compare(a.InstanceLocation, b.InstanceLocation)
+		})
+		return l.refusal(path+schemaPath(doc, fault.InstanceLocation), fault)
 	}
-}
-
-// checkParameters checks a schema and wants an object at its root.
-func checkParameters(d dialect, path string, root jsontext.Value) *apiError {
-	if err := d.checkNode(path, root, root); err != nil {
-		return err
-	}
-	node, _ := members(root)
-	if t := strings.ToLower(stringOf(node["type"])); t != "object" && t != "6" && absent(node["$ref"]) {
-		return invalid(fmt.Sprintf("* GenerateContentRequest.%s.type: parameters must be of type OBJECT\n", path))
+	if _, compiled := compileWanted(parameters); compiled == nil && hasRef(parameters) {
+		return invalid(fmt.Sprintf("* GenerateContentRequest.%s: reference to an undefined schema\n", path))
 	}
 	return nil
 }
 
-// checkNode checks one schema and all within it. Keys are visited in order, so
-// that the same request gets the same message.
-func (d dialect) checkNode(path string, v, root jsontext.Value) *apiError {
-	node, ok := members(v)
-	if !ok {
-		return invalid(fmt.Sprintf("Invalid value at '%s' (Schema)", path))
-	}
-	for _, key := range slices.Sorted(maps.Keys(node)) {
-		kind, known := d.keywords[key]
-		if !known || kind == besidesRefOnly && node["$ref"] == nil {
-			return unknownName(path, key)
-		}
-		if err := d.checkKeyword(path+"."+snake(key), kind, node[key], root); err != nil {
-			return err
-		}
-	}
-	return d.check(path, node, root)
-}
-
-// checkKeyword checks the value of a keyword by what kind of value it takes.
-func (d dialect) checkKeyword(path string, kind keyword, v, root jsontext.Value) *apiError {
-	switch kind {
-	case oneSchema:
-		return d.checkNode(path, v, root)
-	case schemaList:
-		return d.checkList(path, v, root)
-	case schemaMap:
-		return d.checkMap(path, v, root)
-	case boolOrSchema:
-		if v.Kind() == 't' || v.Kind() == 'f' {
-			return nil
-		}
-		return d.checkNode(path, v, root)
-	case stringList:
-		var list []string
-		if json.Unmarshal(v, &list) != nil {
-			return invalid(fmt.Sprintf("Invalid value at '%s' (TYPE_STRING), %s", path, v.Kind()))
-		}
-	case typeName, typeNames:
-		return d.checkType(path, kind, v)
-	}
-	return nil
-}
-
-// checkList checks each schema of a list.
-func (d dialect) checkList(path string, v, root jsontext.Value) *apiError {
-	var list []jsontext.Value
-	if json.Unmarshal(v, &list) != nil {
-		return invalid(fmt.Sprintf("Invalid value at '%s' (Schema)", path))
-	}
-	for i, item := range list {
-		if err := d.checkNode(fmt.Sprintf("%s[%d]", path, i), item, root); err != nil {
-			return err
+// refusal words a fault as the API does: what its messages say of a rule is the rule's description.
+func (l language) refusal(path string, fault *jsonschema.ValidationError) *apiError {
+	_, pointer, _ := strings.Cut(fault.SchemaURL, "#")
+	rule, _ := url.PathUnescape(pointer)
+	text, _ := lookup(l.doc, jsontext.Pointer(rule+"/description"))
+	name := ""
+	switch k := fault.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		name = slices.Min(k.Properties)
+	case *kind.DependentRequired:
+		name = k.Prop
+	case *kind.Type:
+		if k.Got == "array" && slices.Contains(k.Want, "string") {
+			return invalid(fmt.Sprintf("Proto field is not repeating, cannot start list. Invalid value at '%s'", path))
 		}
 	}
-	return nil
-}
-
-// checkMap checks each schema of a map, in the order of names, so that messages
-// do not change from run to run.
-func (d dialect) checkMap(path string, v, root jsontext.Value) *apiError {
-	node, ok := members(v)
-	if !ok {
-		return invalid(fmt.Sprintf("Invalid value at '%s' (Map)", path))
-	}
-	for i, name := range slices.Sorted(maps.Keys(node)) {
-		if err := d.checkNode(fmt.Sprintf("%s[%d].value", path, i), node[name], root); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkType accepts the dialect's names of types; the OpenAPI one also in lower
-// case and as the numbers of the enum, as protojson does.
-func (d dialect) checkType(path string, kind keyword, v jsontext.Value) *apiError {
-	var names []string
 	switch {
-	case v.Kind() == '"':
-		names = []string{stringOf(v)}
-	case v.Kind() == '0' && kind == typeName && len(v) == 1 && v[0] < '0'+byte(len(d.types)):
-		return nil
-	case v.Kind() != '[' || kind != typeNames || json.Unmarshal(v, &names) != nil:
-		return invalid(fmt.Sprintf("Proto field is not repeating, cannot start list. Invalid value at '%s'", path))
+	case text != nil && name != "":
+		return invalid(fmt.Sprintf("* GenerateContentRequest.%s%v %q\n", path, text, name))
+	case text != nil:
+		return invalid(fmt.Sprintf("* GenerateContentRequest.%s%v\n", path, text))
+	case name != "":
+		return unknownName(path, name)
 	}
-	for _, name := range names {
-		if kind == typeName {
-			name = strings.ToUpper(name)
+	return invalid(fmt.Sprintf("Invalid value at '%s' (Schema)", path))
+}
+
+// schemaPath spells a place within a schema as the API does, which counts the members of a map:
+// .properties[0].value.items.
+func schemaPath(schema any, place []string) string {
+	var b strings.Builder
+	isMap := false // of schemas by name
+	for _, step := range place {
+		switch node := schema.(type) {
+		case []any:
+			fmt.Fprintf(&b, "[%s]", step)
+		case map[string]any:
+			if isMap {
+				fmt.Fprintf(&b, "[%d].value", slices.Index(slices.Sorted(maps.Keys(node)), step))
+			} else {
+				b.WriteString("." + snake(step))
+			}
+			isMap = !isMap && (step == "properties" || step == "$defs")
 		}
-		if !slices.Contains(d.types, name) {
-			return invalid(fmt.Sprintf("Invalid value at '%s' (type.googleapis.com/google.ai.generativelanguage.v1beta.Type), %q", path, name))
-		}
+		schema, _ = lookup(schema, jsontext.Pointer("").AppendToken(step))
 	}
-	return nil
+	return b.String()
 }
 
 // members returns the members of an object.
@@ -231,13 +165,4 @@ func members(v jsontext.Value) (map[string]jsontext.Value, bool) {
 		return nil, false
 	}
 	return m, true
-}
-
-// stringOf returns a JSON string's text, and any other value as it is written.
-func stringOf(v jsontext.Value) string {
-	var s string
-	if v.Kind() == '"' && json.Unmarshal(v, &s) == nil {
-		return s
-	}
-	return string(v)
 }

@@ -1,247 +1,229 @@
 package geminisim
 
 import (
-	"fmt"
+	"errors"
 	"maps"
 	"math"
+	"math/big"
+	"regexp"
 	"regexp/syntax"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// maxNesting is how deep a smallest value goes: a schema that asks for more is
-// recursive without an end.
-const maxNesting = 40
+// Bounds of what is made up: a schema that asks for more is recursive without an end.
+const (
+	maxRepairs = 1000
+	maxNesting = 40
+	lastNested = 6 // from here on the last of the alternatives is chosen, which ends most recursions
+)
 
-// smallest returns the smallest value that a JSON Schema allows, or null if none
-// was found: required members only, the first of the alternatives, the first of an
-// enum, the fewest items, the shortest string. It knows the keywords that requests
-// for structured output use (and the upper-case types of Gemini's own language),
-// not every contradiction that can be written.
+// smallest returns a small value that a JSON Schema allows, or null if none was found.
+//
+// It begins with {} and repairs the last place that a validator complains of, over and over: what is
+// required is added, of alternatives the first is chosen, of an enum the first value. So it knows the
+// keywords that the validator knows, but for those that forbid.
 func smallest(schema jsontext.Value) jsontext.Value {
-	var root any
-	if json.Unmarshal(schema, &root) != nil {
-		return jsontext.Value("null")
-	}
-	value, ok := filler{root}.fill(root, maxNesting)
-	if !ok {
-		return jsontext.Value("null")
-	}
-	b, err := json.Marshal(value, json.Deterministic(true))
-	if err != nil {
-		return jsontext.Value("null")
-	}
-	return b
-}
-
-// filler fills the schemas of one document.
-type filler struct{ root any }
-
-// fill returns the smallest value of a schema, which is an object or a boolean.
-func (f filler) fill(schema any, depth int) (any, bool) {
-	node, ok := schema.(map[string]any)
-	if !ok || depth == 0 {
-		return nil, schema == true
-	}
-	if c, ok := node["const"]; ok {
-		return c, true
-	}
-	if list, ok := node["enum"].([]any); ok && len(list) > 0 {
-		return list[0], true
-	}
-	if name, ok := node["$ref"].(string); ok {
-		target, found := lookup(f.root, jsontext.Pointer(strings.TrimPrefix(name, "#")))
-		if !found {
-			return nil, false
-		}
-		return f.merged(node, "$ref", []any{target}, depth)
-	}
-	if all, ok := node["allOf"].([]any); ok {
-		return f.merged(node, "allOf", all, depth)
-	}
-	for _, key := range []string{"anyOf", "oneOf"} {
-		list, ok := node[key].([]any)
-		if !ok {
-			continue
-		}
-		for _, branch := range list {
-			if v, ok := f.merged(node, key, []any{branch}, depth); ok {
-				return v, true
-			}
-		}
-		return nil, false
-	}
-	return f.fillType(node, depth)
-}
-
-// merged fills node without key, together with schemas that hold as well.
-func (f filler) merged(node map[string]any, key string, also []any, depth int) (any, bool) {
-	sum := maps.Clone(node)
-	delete(sum, key)
-	for _, s := range also {
-		if s == true {
-			continue
-		}
-		more, ok := s.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		for k, v := range more {
-			sum[k] = both(sum[k], v)
-		}
-	}
-	return f.fill(sum, depth-1)
-}
-
-// both joins the values of one keyword: members and lists are united, of all else
-// the second holds.
-func both(a, b any) any {
-	switch b := b.(type) {
-	case map[string]any:
-		if a, ok := a.(map[string]any); ok {
-			sum := maps.Clone(a)
-			maps.Copy(sum, b)
-			return sum
-		}
-	case []any:
-		if a, ok := a.([]any); ok {
-			return append(slices.Clone(a), b...)
-		}
-	}
-	return b
-}
-
-// fillType returns the smallest value of a schema's type; ok is false if there
-// is none within the depth.
-func (f filler) fillType(node map[string]any, depth int) (any, bool) {
-	switch typeOf(node) {
-	case "object":
-		return f.object(node, depth)
-	case "array":
-		return f.array(node, depth)
-	case "string":
-		return smallestString(node), true
-	case "integer", "number":
-		return smallestNumber(node), true
-	case "boolean":
-		return false, true
-	}
-	return nil, true
-}
-
-// typeOf returns the type of a node, or what its keywords suggest.
-func typeOf(node map[string]any) string {
-	switch t := node["type"].(type) {
-	case string:
-		return strings.ToLower(t)
-	case []any:
-		if len(t) > 0 {
-			return strings.ToLower(fmt.Sprint(t[0]))
-		}
-	}
-	for key, name := range map[string]string{
-		"properties": "object", "required": "object", "items": "array", "prefixItems": "array",
-		"minLength": "string", "pattern": "string", "format": "string", "minimum": "number", "maximum": "number",
-	} {
-		if _, ok := node[key]; ok {
-			return name
-		}
-	}
-	return "object"
-}
-
-// object fills in what is required, and as many others as minProperties asks
-// for.
-func (f filler) object(node map[string]any, depth int) (any, bool) {
-	properties, _ := node["properties"].(map[string]any)
-	value := map[string]any{}
-	names, _ := node["required"].([]any)
-	for _, name := range slices.Sorted(maps.Keys(properties)) { // for minProperties
-		names = append(names, name)
-	}
-	required, _ := node["required"].([]any)
-	for i, n := range names {
-		name := fmt.Sprint(n)
-		if i >= len(required) && float64(len(value)) >= number(node, "minProperties", 0) {
+	compiler, compiled := compileWanted(schema)
+	var value any = map[string]any{}
+	for range maxRepairs {
+		if compiled == nil {
 			break
 		}
-		schema, ok := properties[name]
+		err := compiled.Validate(value)
+		if err == nil {
+			b, _ := json.Marshal(value, json.Deterministic(true)) // made of JSON alone
+			return b
+		}
+		invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 		if !ok {
-			schema = node["additionalProperties"]
-			if schema == nil {
-				schema = true
+			break
+		}
+		fault := slices.MaxFunc(causes(invalid), func(a, b *jsonschema.ValidationError) int {
+			return slices.Compare(a.InstanceLocation, b.InstanceLocation)
+		})
+		if len(fault.InstanceLocation) > maxNesting {
+			break
+		}
+		value = changed(value, fault.InstanceLocation, func(v any) any { return repaired(compiler, v, fault) })
+	}
+	return jsontext.Value("null")
+}
+
+// compileWanted compiles the schema of a structured answer, which may have the upper-case types
+// of Gemini's own language; nil: it is none.
+func compileWanted(schema jsontext.Value) (*jsonschema.Compiler, *jsonschema.Schema) {
+	const url = "wanted:///schema.json"
+	var doc any
+	if json.Unmarshal(schema, &doc) != nil {
+		return nil, nil
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // nothing is ever fetched
+	compiler.AssertFormat()
+	if compiler.AddResource(url, readable(doc)) != nil {
+		return nil, nil
+	}
+	compiled, err := compiler.Compile(url)
+	if err != nil {
+		return nil, nil
+	}
+	return compiler, compiled
+}
+
+// readable makes a schema one that the validator reads: with types in lower case, and without the
+// patterns of other languages, such as those that look ahead.
+func readable(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, member := range v {
+			v[key] = readable(member)
+			if text, ok := member.(string); ok && key == "type" {
+				v[key] = strings.ToLower(text)
+			} else if _, err := regexp.Compile(text); key == "pattern" && err != nil {
+				delete(v, key)
 			}
 		}
-		v, ok := f.fill(schema, depth-1)
-		if !ok {
-			return nil, false
+	case []any:
+		for i := range v {
+			v[i] = readable(v[i])
 		}
-		value[name] = v
-	}
-	return value, true
-}
-
-// array fills in as many items as minItems asks for.
-func (f filler) array(node map[string]any, depth int) (any, bool) {
-	first, _ := node["prefixItems"].([]any)
-	items, ok := node["items"]
-	if !ok {
-		items = true
-	}
-	value := []any{}
-	for i := range int(number(node, "minItems", 0)) {
-		schema := items
-		if i < len(first) {
-			schema = first[i]
-		}
-		v, ok := f.fill(schema, depth-1)
-		if !ok {
-			return nil, false
-		}
-		value = append(value, distinct(node, schema, v, i))
-	}
-	return value, true
-}
-
-// distinct makes the items of a list differ that must: the next of an enum, a
-// higher number, a longer string.
-func distinct(list map[string]any, schema, v any, i int) any {
-	if list["uniqueItems"] != true || i == 0 {
-		return v
-	}
-	node, _ := schema.(map[string]any)
-	if enum, ok := node["enum"].([]any); ok && i < len(enum) {
-		return enum[i]
-	}
-	switch v := v.(type) {
-	case float64:
-		return v + float64(i)*number(node, "multipleOf", 1)
-	case string:
-		return v + strings.Repeat("x", i)
 	}
 	return v
 }
 
-// smallestString returns a text that keeps to format, length and pattern, as
-// far as they are simple; the caller checks it against the schema.
-func smallestString(node map[string]any) string {
-	formats := map[string]string{
-		"date-time": "2026-01-01T00:00:00Z", "date": "2026-01-01", "time": "00:00:00Z", "duration": "PT0S",
-		"email": "a@example.com", "hostname": "example.com", "ipv4": "127.0.0.1", "ipv6": "::1",
-		"uri": "http://example.com", "uuid": "00000000-0000-0000-0000-000000000000",
+// causes returns the faults that a validator found, of alternatives those of one.
+func causes(e *jsonschema.ValidationError) (all []*jsonschema.ValidationError) {
+	under := e.Causes
+	switch e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf:
+		if len(under) > 0 && len(e.InstanceLocation) >= lastNested {
+			under = under[len(under)-1:]
+		}
+		under = under[:min(len(under), 1)]
 	}
-	format, _ := node["format"].(string)
-	s := formats[format]
-	least := int(number(node, "minLength", 0))
-	if pattern, ok := node["pattern"].(string); ok {
-		if re, err := syntax.Parse(pattern, syntax.Perl); err == nil {
-			return longer(re, least)
+	if len(under) == 0 {
+		return []*jsonschema.ValidationError{e}
+	}
+	for _, cause := range under {
+		all = append(all, causes(cause)...)
+	}
+	return all
+}
+
+// changed changes what stands at a place of v.
+func changed(v any, place []string, change func(any) any) any {
+	if len(place) == 0 {
+		return change(v)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		v[place[0]] = changed(v[place[0]], place[1:], change)
+	case []any:
+		i := itemNumber(place[:1])
+		v[i] = changed(v[i], place[1:], change)
+	}
+	return v
+}
+
+// itemNumber is the number of a place in its list; 0: it is in none.
+func itemNumber(place []string) (i int) {
+	if len(place) > 0 {
+		i, _ = strconv.Atoi(place[len(place)-1]) // the name of a member is no number
+	}
+	return max(i, 0)
+}
+
+// repaired returns v without a fault, or nearer to that. What it cannot repair stays.
+func repaired(compiler *jsonschema.Compiler, v any, fault *jsonschema.ValidationError) any {
+	switch k := fault.ErrorKind.(type) {
+	case *kind.Type:
+		return retyped(v, k.Want)
+	case *kind.Const:
+		return k.Want
+	case *kind.Enum: // items of a list get different values, as they may have to
+		return k.Want[itemNumber(fault.InstanceLocation)%len(k.Want)]
+	case *kind.Required:
+		v.(map[string]any)[k.Missing[0]] = map[string]any{}
+	case *kind.DependentRequired:
+		v.(map[string]any)[k.Missing[0]] = map[string]any{}
+	case *kind.MinProperties:
+		node, err := compiler.Compile(fault.SchemaURL)
+		if err != nil {
+			return v
+		}
+		for _, name := range slices.Sorted(maps.Keys(node.Properties)) {
+			if _, ok := v.(map[string]any)[name]; !ok {
+				v.(map[string]any)[name] = map[string]any{}
+				break
+			}
+		}
+	case *kind.MinItems:
+		return append(v.([]any), map[string]any{})
+	case *kind.UniqueItems:
+		switch item := v.([]any)[k.Duplicates[1]].(type) {
+		case float64:
+			v.([]any)[k.Duplicates[1]] = item + 1
+		case string:
+			v.([]any)[k.Duplicates[1]] = item + "x"
+		}
+	default:
+		return nearer(v, k)
+	}
+	return v
+}
+
+// retyped returns the smallest value of a type: of several types, not null.
+func retyped(v any, types []string) any {
+	if n, ok := v.(float64); ok && slices.Contains(types, "integer") { // a bound made it a fraction
+		return math.Floor(n)
+	}
+	values := map[string]any{"object": map[string]any{}, "array": []any{}, "string": "", "boolean": false, "integer": 0.0, "number": 0.0}
+	for _, name := range types {
+		if value, ok := values[name]; ok {
+			return value
 		}
 	}
-	return s + strings.Repeat("x", max(0, least-len([]rune(s))))
+	return nil
+}
+
+// nearer returns a string or a number that is nearer to what a schema asks for: a number at its bound,
+// or the next multiple away from 0, an example of a format, the last letter of a text repeated.
+func nearer(v any, fault jsonschema.ErrorKind) any {
+	at := func(bound *big.Rat) float64 { n, _ := bound.Float64(); return n }
+	switch k := fault.(type) {
+	case *kind.Minimum:
+		return at(k.Want)
+	case *kind.Maximum:
+		return at(k.Want)
+	case *kind.ExclusiveMinimum:
+		return math.Floor(at(k.Want)) + 1
+	case *kind.ExclusiveMaximum:
+		return at(k.Want) - 0.5
+	case *kind.MultipleOf:
+		step := at(k.Want)
+		return math.Copysign(math.Ceil(math.Abs(v.(float64))/step)*step, v.(float64))
+	case *kind.Format:
+		return map[string]any{
+			"date-time": "2026-01-01T00:00:00Z", "date": "2026-01-01", "time": "00:00:00Z", "duration": "PT0S",
+			"email": "a@example.com", "hostname": "example.com", "ipv4": "127.0.0.1", "ipv6": "::1",
+			"uri": "http://example.com", "uuid": "00000000-0000-0000-0000-000000000000",
+		}[k.Want]
+	case *kind.Pattern:
+		if re, err := syntax.Parse(k.Want, syntax.Perl); err == nil {
+			return shortest(re)
+		}
+	case *kind.MinLength:
+		runes := []rune("x" + v.(string))
+		return v.(string) + strings.Repeat(string(runes[len(runes)-1]), k.Want-k.Got)
+	}
+	return v
 }
 
 // shortest returns a text that matches re, as short as it goes.
@@ -255,7 +237,7 @@ func shortest(re *syntax.Regexp) string {
 		}
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return "x"
-	case syntax.OpCapture, syntax.OpPlus:
+	case syntax.OpCapture, syntax.OpPlus, syntax.OpAlternate:
 		return shortest(re.Sub[0])
 	case syntax.OpRepeat:
 		return strings.Repeat(shortest(re.Sub[0]), re.Min)
@@ -265,75 +247,6 @@ func shortest(re *syntax.Regexp) string {
 			b.WriteString(shortest(sub))
 		}
 		return b.String()
-	case syntax.OpAlternate:
-		return shortest(re.Sub[0])
 	}
 	return ""
-}
-
-// longer returns a text of at least n runes that matches re, if one of its parts
-// may be repeated; else one that may be too short.
-func longer(re *syntax.Regexp, n int) string {
-	missing := n - len([]rune(shortest(re)))
-	if missing <= 0 {
-		return shortest(re)
-	}
-	for _, sub := range parts(re) {
-		switch sub.Op {
-		case syntax.OpStar, syntax.OpPlus, syntax.OpRepeat:
-			if piece := shortest(sub.Sub[0]); piece != "" {
-				least := sub.Min // of a repeat; 0 for the others
-				if sub.Op == syntax.OpPlus {
-					least = 1
-				}
-				sub.Op, sub.Min = syntax.OpRepeat, least+missing
-				return shortest(re)
-			}
-		}
-	}
-	return shortest(re)
-}
-
-// parts takes an expression apart into what stands side by side in it.
-func parts(re *syntax.Regexp) []*syntax.Regexp {
-	if re.Op == syntax.OpConcat || re.Op == syntax.OpCapture {
-		var all []*syntax.Regexp
-		for _, sub := range re.Sub {
-			all = append(all, parts(sub)...)
-		}
-		return all
-	}
-	return []*syntax.Regexp{re}
-}
-
-// smallestNumber is the number nearest to 0 from the lower limit on.
-func smallestNumber(node map[string]any) float64 {
-	step := number(node, "multipleOf", 1)
-	low := max(number(node, "minimum", math.Inf(-1)), number(node, "exclusiveMinimum", math.Inf(-1)))
-	high := min(number(node, "maximum", math.Inf(1)), number(node, "exclusiveMaximum", math.Inf(1)))
-	n := 0.0
-	switch {
-	case low > 0 || low == 0 && node["exclusiveMinimum"] != nil:
-		n = math.Ceil(low/step) * step
-		if n == node["exclusiveMinimum"] {
-			n += step
-		}
-	case high < 0 || high == 0 && node["exclusiveMaximum"] != nil:
-		n = math.Floor(high/step) * step
-		if n == node["exclusiveMaximum"] {
-			n -= step
-		}
-	}
-	if typeOf(node) == "number" && node["multipleOf"] == nil && (n < low || n > high || n == node["exclusiveMaximum"]) {
-		n = (low + high) / 2
-	}
-	return n
-}
-
-// number returns a keyword's number, or otherwise if it has none.
-func number(node map[string]any, key string, otherwise float64) float64 {
-	if n, ok := node[key].(float64); ok {
-		return n
-	}
-	return otherwise
 }

@@ -15,7 +15,7 @@ func TestSmallest(t *testing.T) {
 	tests := []struct{ schema, want string }{
 		{`{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"integer"},"c":{"type":"boolean"}},"required":["a","b"]}`, `{"a":0,"b":""}`},
 		{`{"type":"object"}`, `{}`},
-		{`true`, `null`},
+		{`true`, `{}`},
 		{`{}`, `{}`},
 		{`{"enum":["low","high"]}`, `"low"`},
 		{`{"const":7}`, `7`},

@@ -8,7 +8,7 @@
 // from the date line of the system instruction. So the same request always gets
 // the same answer.
 //
-// Rules are tables of patterns, tried in order (phrases.go for todos, home.go for the house);
+// Rules are tables of patterns, tried in order (phrases.go for todos, house.txt for the house);
 // what none of them fits gets an honest answer. A pattern names the parts of a phrase that
 // matter, and small readers make dates, priorities and tags of them (package english). There is
 // no state: a turn that is asked again, or continued elsewhere, gets the same

@@ -64,7 +64,8 @@ func (s *Sentence) At(i int) string {
 // Span returns the words [from,to) as the user wrote them; what lies outside the sentence is empty.
 func (s *Sentence) Span(from, to int) string {
 	var b strings.Builder
-	for i := max(0, from); i < min(to, len(s.Words)); i++ {
+	from = max(0, from)
+	for i := from; i < min(to, len(s.Words)); i++ {
 		if i > from && !s.Words[i].glued {
 			b.WriteByte(' ')
 		}

@@ -27,11 +27,11 @@ func unquoted(text string) (said string, quotes []quoted) {
 		about, heads := strings.CutSuffix(line, headingEnd)
 		quote, isQuote := strings.CutPrefix(line, quoteMark)
 		switch {
-		case heads:
-			quotes, within = append(quotes, quoted{about: about}), true
-		case within && isQuote:
+		case within && isQuote: // first, as a text of others may look like a heading
 			q := &quotes[len(quotes)-1]
 			q.text += quote + "\n"
+		case heads:
+			quotes, within = append(quotes, quoted{about: about}), true
 		case within && (line == "" || strings.HasPrefix(line, cutMark)):
 		default:
 			own, within = append(own, line), false

@@ -159,16 +159,13 @@ func clip(s string) string {
 // critic is the demo's critic: it wants a draft to begin with a greeting. It answers
 // requests whose schema asks for a score, passed and feedback.
 func critic(schema jsontext.Value, q geminisim.Question) (jsontext.Value, bool) {
-	var asked struct {
-		Properties map[string]jsontext.Value `json:"properties"`
-	}
-	if json.Unmarshal(schema, &asked) != nil || len(q.Messages) == 0 {
-		return nil, false
-	}
 	for _, name := range []string{"score", "passed", "feedback"} {
-		if _, ok := asked.Properties[name]; !ok {
+		if !asksFor(schema, name) {
 			return nil, false
 		}
+	}
+	if len(q.Messages) == 0 {
+		return nil, false
 	}
 	var task struct {
 		Draft string `json:"draft"`
