@@ -258,7 +258,7 @@ func (e *evidence) member(name string) memberKind {
 	k = memberKind{words: nameWords(last)}
 	k.unit = nameUnit(k.words)
 	if k.unit == "" {
-		k.unit = nameUnit(nameWords(name))
+		k.unit = nameUnit(nameWords(strings.TrimSuffix(name, ".min"))) // a minimum
 	}
 	lower := strings.ToLower(last)
 	for _, part := range [...]string{"percent", "pct", "prozent", "humidity", "discount", "progress"} {

@@ -101,7 +101,7 @@ func (c *claim) mayBe(k kind, s *sentence) bool {
 	case difference:
 		return c.percent && s.says(change)
 	case span:
-		return isTime(c.unit)
+		return c.unit == k.unit || isMeasure(c.unit) && isMeasure(k.unit)
 	}
 	return !c.percent || k.percent
 }
