@@ -164,15 +164,6 @@ var measures = [...]measure{
 	{money, '$', 1},
 }
 
-// isTime says whether a unit is one of time.
-func isTime(u unit) bool {
-	switch u {
-	case "ms", "s", minute, hour, day, week, "month", year:
-		return true
-	}
-	return false
-}
-
 // isTemperature says whether a unit is one of temperature.
 func isTemperature(u unit) bool { return u == degree || u == "c" || u == "f" }
 

@@ -21,7 +21,7 @@ func TestTimeWords(t *testing.T) {
 		year:    "year years Jahr Jahre Jahren ans année années año años anno anni ano anos jaar год года лет",
 	} {
 		for word := range strings.FieldsSeq(strings.ToLower(words)) {
-			if got := unitOf(word); got != want || !isTime(got) || got != periodOf(word) {
+			if got := unitOf(word); got != want || got != periodOf(word) {
 				t.Errorf("%s is %q, want %q", word, got, want)
 			}
 		}
@@ -42,7 +42,7 @@ func TestMeasureWords(t *testing.T) {
 		"": "apples us r rs per thousand is todos",
 	} {
 		for word := range strings.FieldsSeq(strings.ToLower(words)) {
-			if got := unitOf(word); got != want || isTime(got) {
+			if got := unitOf(word); got != want {
 				t.Errorf("%s is %q, want %q", word, got, want)
 			}
 		}

@@ -110,7 +110,7 @@ func TestWordsHaveOneMeaning(t *testing.T) {
 		}
 	}
 	for _, r := range "分분小時时시天日일周週주" {
-		if counterOf(r) != 0 || !isTime(counterUnitOf(r)) {
+		if counterOf(r) != 0 || counterUnitOf(r) == "" {
 			t.Errorf("%c is no unit", r)
 		}
 	}
