@@ -150,6 +150,7 @@ func (e *evidence) fields(dec *jsontext.Decoder, at place) {
 			return
 		}
 		inner.name = prefix + token.String()
+		e.member(inner.name) // its words are of the evidence, whatever its value is
 		e.value(dec, inner)
 	}
 	_, _ = dec.ReadToken()
