@@ -157,7 +157,7 @@ func (in *Input) states(value jsontext.Value) bool {
 	}
 	if len(text) >= 10 {
 		if t, size, _ := timeAt(text, 4); size > 0 {
-			return in.hasNumber(keys{strconv.Itoa(t.Day()): true, "=" + t.Format("02.01"): true})
+			return in.hasNumber(keys{strconv.Itoa(t.Day()): true, "=" + t.Format("02.01"): true, "=" + t.Format("2.1"): true})
 		}
 	}
 	only := false
