@@ -89,7 +89,7 @@ func TestLastDigit(t *testing.T) {
 	}
 }
 
-// A value is found by its size among those of its kind and sign; what is no number is left out.
+// A value is found by its size among those of its kind and sign; what is not a number is left out.
 func TestPool(t *testing.T) {
 	t.Parallel()
 	p := pool{}
