@@ -167,3 +167,17 @@ func TestSignsAreBacked(t *testing.T) {
 	})
 	judgeAll(t, "", `{"bookings":[{"amount":-20},{"amount":70},{"amount":30}]}`, []answer{{"It was 20.", true}, {"It was -70.", false}})
 }
+
+// What lies at the edge of a rule: noon and midnight, spans without their zeros, two signs that
+// round, a column alone, two columns of two units, a percentage that no value follows.
+func TestEdges(t *testing.T) {
+	t.Parallel()
+	judgeAll(t, "", `{"opens":"00:00"}`, []answer{{"It opens at 12.", true}, {"It opens at 11.", false}})
+	judgeAll(t, "", `{"best":"00:07:45/2","ratio":"0:07/3"}`, []answer{{"It is 0:07/3.", true}, {"It is 0:08/3.", false}})
+	judgeAll(t, "", `[{"v":5},{"v":20},{"v":31},{"v":90}]`, []answer{{"The first two have 25.", true}, {"The first three have 56.", true}, {"The first three have 59.", false}})
+	judgeAll(t, "", `[{"disk_used_gb":40,"disk_free_kg":30},{"disk_used_gb":20,"disk_free_kg":7}]`, []answer{{"It is 97 in all.", false}, {"It is 60 GB in all.", true}})
+	judgeAll(t, "", `{"price":250,"off_pct":12,"tax_pct":19}`, []answer{{"With 0 % it is 12 % off, so 220.", false}, {"It is 19 % more and 12 % off, so 220.", true}})
+	if got := amountOf(t, "over ~5").rounded; got != near|over {
+		t.Errorf("two signs say %b", got)
+	}
+}
