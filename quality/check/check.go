@@ -87,47 +87,31 @@ var ErrUnknown = errors.New("there is no such check")
 // the check themselves.
 type args interface{ compile() (Check, error) }
 
-// newArgs returns the arguments of a check by its name, to be read into; nil: there is no such
-// check.
-func newArgs(name string) args {
-	switch name {
-	case "not_empty":
-		return new(notEmpty)
-	case "complete":
-		return new(complete)
-	case "plain_text":
-		return new(plainText)
-	case "max_length":
-		return new(maxLength)
-	case "contains":
-		return new(contains)
-	case "excludes":
-		return new(excludes)
-	case "matches":
-		return new(matches)
-	case "required_facts":
-		return new(requiredFacts)
-	case "numbers_backed":
-		return new(numbersBacked)
-	case "data_used":
-		return new(dataUsed)
-	case "links_backed":
-		return new(linksBacked)
-	case "script":
-		return new(sameScript)
-	case "no_pii":
-		return new(noPII)
-	}
-	return nil
+// checks make the arguments of each check, to be read into.
+var checks = map[string]func() args{
+	"not_empty":      func() args { return new(notEmpty) },
+	"complete":       func() args { return new(complete) },
+	"plain_text":     func() args { return new(plainText) },
+	"max_length":     func() args { return new(maxLength) },
+	"contains":       func() args { return new(contains) },
+	"excludes":       func() args { return new(excludes) },
+	"matches":        func() args { return new(matches) },
+	"required_facts": func() args { return new(requiredFacts) },
+	"numbers_backed": func() args { return new(numbersBacked) },
+	"data_used":      func() args { return new(dataUsed) },
+	"links_backed":   func() args { return new(linksBacked) },
+	"script":         func() args { return new(sameScript) },
+	"no_pii":         func() args { return new(noPII) },
 }
 
 // Compile makes a check of its name and arguments, an object in JSON; nil: there are none.
 // The error is ErrUnknown or an *ArgsError.
 func Compile(name string, arguments jsontext.Value) (Check, error) {
-	a := newArgs(name)
-	if a == nil {
+	newArgs, ok := checks[name]
+	if !ok {
 		return nil, ErrUnknown
 	}
+	a := newArgs()
 	if len(arguments) > 0 {
 		if err := json.Unmarshal(arguments, a, json.RejectUnknownMembers(true)); err != nil {
 			return nil, argsError(err)

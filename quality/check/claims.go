@@ -471,7 +471,7 @@ func names(word string, u unit) bool {
 	return unitOf(word) == u || counterUnitOf(r) == u
 }
 
-// isSpan says whether b continues with the span of time of a: 7 h 12 min, 1 h 58.
+// isSpan says whether b continues with the span of time of a: 7 h 12 min, 7h12m, 1 h 58.
 func (s *scanner) isSpan(a, b *claim) bool {
 	smaller := smallerOf(a.unit)
 	if smaller == "" || a.forms&b.forms&asAmount == 0 || !a.isBefore(b) || b.means[0].value >= 60 || a.means[0].decimals > 0 {
@@ -480,7 +480,7 @@ func (s *scanner) isSpan(a, b *claim) bool {
 	between := strings.ToLower(strings.TrimSpace(s.text[a.end:b.start]))
 	word, rest, _ := strings.Cut(strings.TrimRight(between, "."), " ")
 	isUnit := names(word, a.unit)
-	if b.unit == smaller {
+	if b.unit == smaller || smaller == minute && b.unit == "m" {
 		return word == "" || isUnit && (rest == "" || senseOf(strings.TrimSpace(rest))&joint != 0)
 	}
 	return b.isBare() && b.end-b.start == 2 && isUnit && rest == "" && (word == "h" || s.endsAt(b.end))

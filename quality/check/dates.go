@@ -3,20 +3,15 @@
 package check
 
 import (
-	"strconv"
 	"strings"
 	"time"
 )
 
-// timeAt reads the date or time of which the first separator is at a place. size is how
-// far it reaches from there; 0: there is none.
+// timeAt reads the date of which the first separator is at a place, with a time if there is
+// one. size is how far it reaches from there; 0: there is none.
 //
-// A time alone is of the year 0. hasZone says that it names a zone, or Z.
+// hasZone says that it names a zone, or Z.
 func timeAt(text string, at int) (t time.Time, size int, hasZone bool) {
-	if text[at] == ':' {
-		t, size = clockAt(text, at)
-		return t, size, false
-	}
 	if at < 4 || at+6 > len(text) {
 		return t, 0, false
 	}
@@ -40,23 +35,6 @@ func timeAt(text string, at int) (t time.Time, size int, hasZone bool) {
 	return t, 0, false
 }
 
-// clockAt is timeAt for a time alone, whose hours are in front of a colon.
-func clockAt(text string, at int) (t time.Time, size int) {
-	if at < 1 || at+3 > len(text) {
-		return t, 0
-	}
-	start := max(0, at-2)
-	if !isDigitByte(text[start]) {
-		start++
-	}
-	h, errH := strconv.Atoi(text[start:at])
-	m, errM := strconv.Atoi(text[at+1 : at+3])
-	if errH != nil || errM != nil || h < 0 || h > 24 || m < 0 || m > 59 {
-		return t, 0
-	}
-	return time.Date(0, 1, 1, h, m, 0, 0, time.UTC), 3
-}
-
 // zoneEnd returns the end of a fraction and a zone: .123Z, +02:00.
 func zoneEnd(text string, at int) int {
 	if at < len(text) && text[at] == '.' {
@@ -74,11 +52,3 @@ func zoneEnd(text string, at int) int {
 
 // isDigitByte says whether c is a digit of ASCII.
 func isDigitByte(c byte) bool { return '0' <= c && c <= '9' }
-
-// two writes two digits.
-func two(n int) string {
-	if n < 10 {
-		return "0" + strconv.Itoa(n)
-	}
-	return strconv.Itoa(n)
-}

@@ -160,14 +160,14 @@ func (d *derived) pair(into pool, a, b amount) {
 
 // isAlike says whether two units are the same, as far as is known.
 func isAlike(a, b unit) bool {
-	isBare := func(u unit) bool { return u == "" || u == degree || u == anyTime }
+	isBare := func(u unit) bool { return u == "" || u == degree || u == anyTime || u == lengthUnit }
 	return a == b || isBare(a) && isBare(b)
 }
 
 // additive derives the sum and the difference.
 func additive(into pool, a, b amount) {
 	k := kind{way: reckoned, unit: a.unit, percent: a.percent}
-	if k.unit == lengthUnit {
+	if a.isLength() || b.isLength() {
 		k = kind{way: counted}
 	}
 	into.add(k, math.Abs(a.value-b.value))

@@ -150,6 +150,7 @@ func (e *evidence) fields(dec *jsontext.Decoder, at place) {
 			return
 		}
 		inner.name = prefix + token.String()
+		e.member(inner.name) // its words are of the evidence, whatever its value is
 		e.value(dec, inner)
 	}
 	_, _ = dec.ReadToken()
@@ -258,7 +259,7 @@ func (e *evidence) member(name string) memberKind {
 	k = memberKind{words: nameWords(last)}
 	k.unit = nameUnit(k.words)
 	if k.unit == "" {
-		k.unit = nameUnit(nameWords(name))
+		k.unit = nameUnit(nameWords(strings.TrimSuffix(name, ".min"))) // a minimum
 	}
 	lower := strings.ToLower(last)
 	for _, part := range [...]string{"percent", "pct", "prozent", "humidity", "discount", "progress"} {

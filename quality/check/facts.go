@@ -156,8 +156,8 @@ func (in *Input) states(value jsontext.Value) bool {
 		return true
 	}
 	if len(text) >= 10 {
-		if t, size, _ := timeAt(text, 4); size >= 6 && t.Year() > 0 {
-			return in.hasNumber(keys{strconv.Itoa(t.Day()): true, "=" + two(t.Day()) + "." + two(int(t.Month())): true})
+		if t, size, _ := timeAt(text, 4); size > 0 {
+			return in.hasNumber(keys{strconv.Itoa(t.Day()): true, "=" + t.Format("02.01"): true, "=" + t.Format("2.1"): true})
 		}
 	}
 	only := false

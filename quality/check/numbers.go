@@ -50,9 +50,8 @@ func (c *numbersBacked) allow(v jsontext.Value) bool {
 		if err != nil {
 			return false
 		}
-		before := len(c.allowed)
 		eachNumber(string(text), c.allowed.add)
-		return len(c.allowed) > before
+		return holdsNumber(string(text))
 	}
 	return false
 }

@@ -101,7 +101,7 @@ func (c *claim) mayBe(k kind, s *sentence) bool {
 	case difference:
 		return c.percent && s.says(change)
 	case span:
-		return isTime(c.unit)
+		return c.unit == k.unit || isMeasure(c.unit) && isMeasure(k.unit)
 	}
 	return !c.percent || k.percent
 }
@@ -169,17 +169,19 @@ func ulp(r reading) float64 { return math.Pow10(-r.decimals) }
 // minQuotient is from where on a quotient may be rounded to a whole number.
 const minQuotient = 100
 
-// around is what is rounded to v, where unit is the value of its last digit.
+// around is what is rounded to v, where unit is the value of its last digit: a half is rounded
+// up.
 func around(v, unit float64) bounds {
-	low := exactly(v - unit/2).low
-	return bounds{low, v + unit/2 - (v - unit/2 - low)}
+	within := min(inexact(v), unit/1000)
+	return bounds{v - unit/2 - within, v + unit/2 - within}
 }
 
 // exactly is what is equal but for what arithmetic of floats adds.
-func exactly(v float64) bounds {
-	within := 1e-9 * max(1, math.Abs(v))
-	return bounds{v - within, v + within}
-}
+func exactly(v float64) bounds { return bounds{v - inexact(v), v + inexact(v)} }
+
+// inexact is what arithmetic of floats may add to a value. It is less than the last digit of a
+// number of twelve digits, so that two accounts are never equal.
+func inexact(v float64) float64 { return 1e-9 + 1e-13*math.Abs(v) }
 
 // bounds returns between what a value of a kind must lie.
 //

@@ -167,9 +167,9 @@ func (p *proseParser) enter(n ast.Node) {
 func (p *proseParser) leave(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Link:
-		p.prose.links = append(p.prose.links, string(n.Destination))
+		p.prose.links = append(p.prose.links, resolved(n.Destination))
 	case *ast.Image:
-		p.prose.links = append(p.prose.links, string(n.Destination))
+		p.prose.links = append(p.prose.links, resolved(n.Destination))
 	case *ast.List:
 		p.prose.lists = append(p.prose.lists, n.ChildCount())
 	}

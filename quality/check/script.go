@@ -5,7 +5,7 @@
 package check
 
 import (
-	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -63,39 +63,40 @@ func isLetter(r rune) bool {
 
 // writing is what a language is written with: a script, or several.
 type writing struct {
-	name   string
-	tables []*unicode.RangeTable
+	name      string
+	languages string // that are written so, as subtags (CLDR 48, likely subtags)
+	tables    []*unicode.RangeTable
 }
 
 // writings are those with several scripts, and the others by their code in ISO 15924.
 var writings = map[string]*writing{
-	"Jpan": {"Japanese", []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana}},
-	"Kore": {"Korean", []*unicode.RangeTable{unicode.Hangul, unicode.Han}},
-	"Hani": {"Han", []*unicode.RangeTable{unicode.Han, unicode.Bopomofo}},
-	"Latn": {"Latin", []*unicode.RangeTable{unicode.Latin}},
-	"Arab": {"Arabic", []*unicode.RangeTable{unicode.Arabic}},
-	"Cyrl": {"Cyrillic", []*unicode.RangeTable{unicode.Cyrillic}},
-	"Grek": {"Greek", []*unicode.RangeTable{unicode.Greek}},
-	"Hebr": {"Hebrew", []*unicode.RangeTable{unicode.Hebrew}},
-	"Deva": {"Devanagari", []*unicode.RangeTable{unicode.Devanagari}},
-	"Beng": {"Bengali", []*unicode.RangeTable{unicode.Bengali}},
-	"Guru": {"Gurmukhi", []*unicode.RangeTable{unicode.Gurmukhi}},
-	"Gujr": {"Gujarati", []*unicode.RangeTable{unicode.Gujarati}},
-	"Taml": {"Tamil", []*unicode.RangeTable{unicode.Tamil}},
-	"Telu": {"Telugu", []*unicode.RangeTable{unicode.Telugu}},
-	"Knda": {"Kannada", []*unicode.RangeTable{unicode.Kannada}},
-	"Mlym": {"Malayalam", []*unicode.RangeTable{unicode.Malayalam}},
-	"Sinh": {"Sinhala", []*unicode.RangeTable{unicode.Sinhala}},
-	"Thai": {"Thai", []*unicode.RangeTable{unicode.Thai}},
-	"Laoo": {"Lao", []*unicode.RangeTable{unicode.Lao}},
-	"Khmr": {"Khmer", []*unicode.RangeTable{unicode.Khmer}},
-	"Mymr": {"Myanmar", []*unicode.RangeTable{unicode.Myanmar}},
-	"Tibt": {"Tibetan", []*unicode.RangeTable{unicode.Tibetan}},
-	"Geor": {"Georgian", []*unicode.RangeTable{unicode.Georgian}},
-	"Armn": {"Armenian", []*unicode.RangeTable{unicode.Armenian}},
-	"Ethi": {"Ethiopic", []*unicode.RangeTable{unicode.Ethiopic}},
-	"Mong": {"Mongolian", []*unicode.RangeTable{unicode.Mongolian}},
-	"Thaa": {"Thaana", []*unicode.RangeTable{unicode.Thaana}},
+	"Jpan": {"Japanese", "ja", []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana}},
+	"Kore": {"Korean", "ko", []*unicode.RangeTable{unicode.Hangul, unicode.Han}},
+	"Hani": {"Han", "zh yue", []*unicode.RangeTable{unicode.Han, unicode.Bopomofo}},
+	"Latn": {"Latin", "", []*unicode.RangeTable{unicode.Latin}},
+	"Arab": {"Arabic", "ar fa ur ps ckb sd ug", []*unicode.RangeTable{unicode.Arabic}},
+	"Cyrl": {"Cyrillic", "ru uk bg sr mk be kk ky mn tg tt", []*unicode.RangeTable{unicode.Cyrillic}},
+	"Grek": {"Greek", "el", []*unicode.RangeTable{unicode.Greek}},
+	"Hebr": {"Hebrew", "he yi", []*unicode.RangeTable{unicode.Hebrew}},
+	"Deva": {"Devanagari", "hi mr ne sa", []*unicode.RangeTable{unicode.Devanagari}},
+	"Beng": {"Bengali", "bn as", []*unicode.RangeTable{unicode.Bengali}},
+	"Guru": {"Gurmukhi", "pa", []*unicode.RangeTable{unicode.Gurmukhi}},
+	"Gujr": {"Gujarati", "gu", []*unicode.RangeTable{unicode.Gujarati}},
+	"Taml": {"Tamil", "ta", []*unicode.RangeTable{unicode.Tamil}},
+	"Telu": {"Telugu", "te", []*unicode.RangeTable{unicode.Telugu}},
+	"Knda": {"Kannada", "kn", []*unicode.RangeTable{unicode.Kannada}},
+	"Mlym": {"Malayalam", "ml", []*unicode.RangeTable{unicode.Malayalam}},
+	"Sinh": {"Sinhala", "si", []*unicode.RangeTable{unicode.Sinhala}},
+	"Thai": {"Thai", "th", []*unicode.RangeTable{unicode.Thai}},
+	"Laoo": {"Lao", "lo", []*unicode.RangeTable{unicode.Lao}},
+	"Khmr": {"Khmer", "km", []*unicode.RangeTable{unicode.Khmer}},
+	"Mymr": {"Myanmar", "my", []*unicode.RangeTable{unicode.Myanmar}},
+	"Tibt": {"Tibetan", "bo dz", []*unicode.RangeTable{unicode.Tibetan}},
+	"Geor": {"Georgian", "ka", []*unicode.RangeTable{unicode.Georgian}},
+	"Armn": {"Armenian", "hy", []*unicode.RangeTable{unicode.Armenian}},
+	"Ethi": {"Ethiopic", "am ti", []*unicode.RangeTable{unicode.Ethiopic}},
+	"Mong": {"Mongolian", "", []*unicode.RangeTable{unicode.Mongolian}},
+	"Thaa": {"Thaana", "dv", []*unicode.RangeTable{unicode.Thaana}},
 }
 
 // writingCode returns the key in writings of a script that a locale names.
@@ -111,44 +112,15 @@ func writingCode(script string) string {
 	return script
 }
 
-// scriptOf returns the script of a language by its subtag in lower case; empty: the language is
-// written in Latin letters, or not known. It is asked once a check.
+// scriptOf returns the script of a language by its subtag in lower case. What is in no list is
+// written in Latin letters, or not known.
 func scriptOf(language string) string {
-	// A script with its languages (CLDR 48, likely subtags).
-	const scripts = `Arab ar fa ur ps ckb sd ug
-Cyrl ru uk bg sr mk be kk ky mn tg tt
-Grek el
-Hebr he yi
-Deva hi mr ne sa
-Beng bn as
-Guru pa
-Gujr gu
-Taml ta
-Telu te
-Knda kn
-Mlym ml
-Sinh si
-Thai th
-Laoo lo
-Khmr km
-Mymr my
-Tibt bo dz
-Geor ka
-Armn hy
-Ethi am ti
-Thaa dv
-Jpan ja
-Kore ko
-Hani zh yue`
-	for line := range strings.SplitSeq(scripts, "\n") {
-		script, languages, _ := strings.Cut(line, " ")
-		for l := range strings.FieldsSeq(languages) {
-			if l == language {
-				return script
-			}
+	for script, w := range writings {
+		if slices.Contains(strings.Fields(w.languages), language) {
+			return script
 		}
 	}
-	return ""
+	return "Latn"
 }
 
 // writingOfLocale returns nil for none.
@@ -157,7 +129,7 @@ func writingOfLocale(locale string) *writing {
 		return nil
 	}
 	tags := strings.Split(locale, "-")
-	code := cmp.Or(scriptOf(strings.ToLower(tags[0])), "Latn")
+	code := scriptOf(strings.ToLower(tags[0]))
 	if len(tags) > 1 && len(tags[1]) == 4 {
 		code = writingCode(strings.ToUpper(tags[1][:1]) + strings.ToLower(tags[1][1:]))
 	}
@@ -198,7 +170,7 @@ func writingOf(text string) *writing {
 
 // codeOf returns the script of a letter, or otherwise if it is not known.
 func codeOf(r rune, otherwise string) string {
-	if unicode.Is(unicode.Han, r) {
+	if unicode.In(r, writings["Hani"].tables...) {
 		return "Hani"
 	}
 	for code, w := range writings {

@@ -124,8 +124,8 @@ func (s *sentence) hasDate(c *claim) bool {
 
 // hasClock says whether a time of day is one of the evidence.
 func (s *sentence) hasClock(c *claim) bool {
-	if c.hasSeconds {
-		return s.pairs[plainSpan(s.search.text[c.start:c.end])]
+	if isSpan := s.pairs[plainSpan(s.search.text[c.start:c.end])]; isSpan || c.hasSeconds { // 7:45 may be of minutes
+		return isSpan
 	}
 	const halfDay = 720
 	if s.inUTC[c.clock.minute] && (strings.Contains(s.text, "UTC") || strings.Contains(s.text, "GMT")) {

@@ -164,15 +164,6 @@ var measures = [...]measure{
 	{money, '$', 1},
 }
 
-// isTime says whether a unit is one of time.
-func isTime(u unit) bool {
-	switch u {
-	case "ms", "s", minute, hour, day, week, "month", year:
-		return true
-	}
-	return false
-}
-
 // isTemperature says whether a unit is one of temperature.
 func isTemperature(u unit) bool { return u == degree || u == "c" || u == "f" }
 
@@ -185,7 +176,7 @@ func isAdditive(u unit) bool {
 // periodOf returns the period of the calendar that a word names, also as "monthly" does.
 func periodOf(word string) unit {
 	switch word {
-	case "daily", "täglich", "quotidien", "diario", "diaria", "giornaliero", "giornaliera", "al día":
+	case "daily", "täglich", "quotidien", "diario", "diaria", "giornaliero", "giornaliera":
 		return day
 	case "weekly", "wöchentlich", "hebdomadaire", "semanal", "settimanale":
 		return week
@@ -244,18 +235,17 @@ func (b bounds) inUnit(from, to unit) []bounds {
 // nameUnit returns the unit that stands in the name of a member, as in wind_kmh; the last one
 // if there are more, and none of those behind "per". Two in a row are one by the other.
 //
-// "min" alone is a minimum, and so it is of a temperature. Spans and temperatures without a
-// unit have one that is not named.
+// "min" is a minimum if it begins the name, or stands behind a temperature. Spans and
+// temperatures without a unit have one that is not named.
 func nameUnit(words []string) unit {
-	found := unit("")
+	found, last := unit(""), ""
 	for i, word := range words {
-		last := ""
-		if i > 0 {
-			last = words[i-1]
-		}
 		u := unitOf(word)
+		if word == "min" && (i == 0 || found == degree) {
+			continue
+		}
 		switch {
-		case isPer(last), isPer(word), len(words) == 1 && len(word) == 1, u == minute && (len(words) == 1 || found == degree):
+		case isPer(last), isPer(word), len(words) == 1 && len(word) == 1:
 		case u == "" && found == "":
 			found = bareUnit(word)
 		case u == "":
@@ -266,6 +256,7 @@ func nameUnit(words []string) unit {
 		default:
 			found = u
 		}
+		last = word
 	}
 	return found
 }

@@ -8,7 +8,7 @@ package check
 // isPercent says whether a word makes the number before it one of 100.
 func isPercent(word string) bool {
 	switch word {
-	case "percent", "per", "prozent", "pour", "por", "percento", "procent", "pct", "процент", "процента", "процентов", "パーセント":
+	case "percent", "prozent", "percento", "procent", "pct", "процент", "процента", "процентов", "パーセント":
 		return true
 	}
 	return false
@@ -69,7 +69,7 @@ func monthOf(word string) int {
 		return 1
 	case "february", "feb", "februar", "februari", "février", "févr", "fév", "febrero", "fevereiro", "fev", "febbraio", "февраля", "февраль", "фев":
 		return 2
-	case "march", "mar", "märz", "mrz", "maart", "mars", "marzo", "março", "марта", "март", "мар":
+	case "march", "mar", "märz", "mrz", "maart", "mrt", "mars", "marzo", "março", "марта", "март", "мар":
 		return 3
 	case "april", "apr", "avril", "avr", "abril", "abr", "aprile", "апреля", "апрель", "апр":
 		return 4
@@ -115,7 +115,7 @@ const (
 // senseOf returns what a word in lower case says.
 func senseOf(word string) sense {
 	switch word {
-	case "about", "around", "approximately", "approx", "roughly", "circa", "ca", "some", "rund", "etwa", "ungefähr", "environ", "unos", "unas", "aproximadamente", "alrededor", "circa.", "ongeveer", "около", "примерно", "約", "约", "大约", "近", "intorno", "autour", "cerca", "quelque", "ungefaehr", "estimated":
+	case "about", "around", "approximately", "approx", "roughly", "circa", "ca", "some", "rund", "etwa", "ungefähr", "environ", "unos", "unas", "aproximadamente", "alrededor", "ongeveer", "около", "примерно", "約", "约", "大约", "近", "intorno", "autour", "cerca", "quelque", "ungefaehr", "estimated":
 		return near
 	case "nearly", "almost", "fast", "knapp", "presque", "casi", "quasi", "bijna", "quase", "почти", "beinahe", "ほぼ":
 		return under
@@ -123,7 +123,7 @@ func senseOf(word string) sense {
 		return over | change
 	case "above", "exceeds", "exceeded", "oberhalb", "passed", "reached", "least", "mindestens", "erreicht", "atteint", "dépassé", "alcanzado", "superado", "almeno", "superato":
 		return over
-	case "minus", "below", "spent", "spend", "paid", "pay", "owe", "owes", "owed", "lost", "lose", "loses", "loss", "losses", "behind", "negative", "debit", "deficit", "debt", "overdrawn", "withdrawn", "charged", "under", "unter", "verloren", "verlust", "minus.", "ausgegeben", "bezahlt", "gezahlt", "schulden", "schuldet", "ausgaben", "rückstand", "moins", "dépensé", "payé", "perdu", "perte", "dette", "dépenses", "sous", "gastado", "gastaste", "gasto", "gastos", "pagado", "pagaste", "perdido", "pérdida", "debe", "debes", "deuda", "bajo", "speso", "spese", "pagato", "perso", "perdita", "deve", "debito", "sotto", "gasté", "expenses", "outflow", "outflows", "costs", "cost":
+	case "minus", "below", "spent", "spend", "paid", "pay", "owe", "owes", "owed", "lost", "lose", "loses", "loss", "losses", "behind", "negative", "debit", "deficit", "debt", "overdrawn", "withdrawn", "charged", "under", "unter", "verloren", "verlust", "ausgegeben", "bezahlt", "gezahlt", "schulden", "schuldet", "ausgaben", "rückstand", "moins", "dépensé", "payé", "perdu", "perte", "dette", "dépenses", "sous", "gastado", "gastaste", "gasto", "gastos", "pagado", "pagaste", "perdido", "pérdida", "debe", "debes", "deuda", "bajo", "speso", "spese", "pagato", "perso", "perdita", "deve", "debito", "sotto", "gasté", "expenses", "outflow", "outflows", "costs", "cost":
 		return less
 	case "less", "weniger", "menos", "meno", "fell", "fallen", "falls", "drop", "dropped", "drops", "decline", "declined", "decrease", "decreased", "down", "lower", "shrinks", "shrank", "shrink", "reduced", "reduction", "sank", "gesunken", "gefallen", "sinkt", "fiel", "rückgang", "niedriger", "baissé", "baisse", "diminué", "recul", "bajado", "bajó", "cayó", "caída", "disminuyó", "sceso", "calo", "diminuito", "caduto", "cala", "меньше":
 		return less | change
@@ -141,7 +141,7 @@ func senseOf(word string) sense {
 		return joint | timeWord(word)
 	case "the", "a", "an", "der", "die", "das", "den", "dem", "il", "lo", "la", "le", "les", "el", "los", "las", "un", "une", "una", "of", "de", "di", "del", "des", "du", "than", "als", "que", "ein", "eine", "einem":
 		return article | timeWord(word)
-	case "at", "um", "à", "from", "ab", "von", "gegen", "dalle", "dès", "desde", "by", "at.", "vers", "as", "before", "after", "since", "vor", "nach", "seit":
+	case "at", "um", "à", "from", "ab", "von", "gegen", "dalle", "dès", "desde", "by", "vers", "as", "before", "after", "since", "vor", "nach", "seit":
 		return atTime
 	}
 	return 0
