@@ -39,7 +39,7 @@ func (r *reader) unknown(environ []string, settings []Setting, c *Config) {
 // Nearest returns the one of known that name is most likely a slip of: upper case, _ and -
 // do not count, and up to a third of its letters may be wrong. false: there is none.
 func Nearest(name string, known []string) (best string, ok bool) {
-	least := 1 + max(1, (len(name)+1)/3) // more changes than that are another word
+	least := 1 + max(1, (min(len(name), 64)+1)/3) // more changes than that are another word
 	for _, k := range known {
 		if d := distance(fold(name), fold(k)); d < least {
 			best, least = k, d

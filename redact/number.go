@@ -316,8 +316,12 @@ func isOrdered(before string) bool {
 	return endsWithWord(before, "order", "invoice", "ticket", "isbn", "sku", "id", "ref", "reference", "account", "case", "parcel", "tracking", "bestellung", "rechnung", "serial", "timestamp", "part", "article", "item", "no", "nr", "number", "order number", "commande", "facture", "pedido", "ordine", "fattura", "zamówienie", "faktura", "注文", "订单", "eur", "usd", "total")
 }
 
-// ipv6 returns the end of an address that begins at at, or at.
+// ipv6 returns the end of an address that begins at at, or at. None begins behind ::, which is
+// within one: what has that twice is none, nor is its end.
 func (w *finder) ipv6(at, end int) int {
+	if strings.HasSuffix(w.text[:at], "::") {
+		return at
+	}
 	to := at
 	for to < min(end, at+46) && (strings.IndexByte("0123456789abcdefABCDEF:", w.text[to]) >= 0 || w.text[to] == '.' && strings.Count(w.text[at:to], ":") > 1) {
 		to++

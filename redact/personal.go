@@ -128,7 +128,7 @@ func (w *finder) find() {
 			class |= c
 			end++
 		}
-		if class&(isDigit|isAt|isColon|isEquals|isWide) != 0 || end-at > 20 || end-at >= leastBearer && class&isUpper != 0 && followsBearer(text[:at]) {
+		if class&(isDigit|isAt|isColon|isEquals|isWide) != 0 || end-at >= leastKey || end-at >= leastBearer && class&isUpper != 0 && followsBearer(text[:at]) {
 			end = w.word(at, end, class)
 		}
 		at = end

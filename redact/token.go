@@ -15,6 +15,10 @@ var keyForms = [...]struct {
 	{"SG.", 20}, {"npm_", 20}, {"pypi-", 20}, {"hf_", 20}, {"dop_v1_", 20}, {"shpat_", 20}, {"eyJ", 20},
 }
 
+// leastKey is the length of the shortest key in bytes, a word of letters alone too: xoxb- and
+// ten more.
+const leastKey = 15
+
 // isKeyByte says whether c can stand in a key: base64 in both alphabets, and
 // points.
 func isKeyByte(c byte) bool {

@@ -540,7 +540,7 @@ func appendMarkdown(b []byte, s string) []byte {
 // more never do (CommonMark 0.31.2, section 5.2).
 func isOrdinal(b []byte) bool {
 	n := len(b)
-	for n > 0 && b[n-1] >= '0' && b[n-1] <= '9' && len(b)-n < 10 {
+	for n > 0 && b[n-1] >= '0' && b[n-1] <= '9' && len(b)-n < 9 {
 		n--
 	}
 	return n < len(b) && (n == 0 || b[n-1] == '\n')
