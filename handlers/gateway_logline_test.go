@@ -1,4 +1,4 @@
-package gateway_test
+package handlers_test
 
 import (
 	"net/http"
