@@ -1,4 +1,4 @@
-package handlers_test
+package process_test
 
 import (
 	"fmt"
