@@ -286,7 +286,7 @@ func (f *faulty) turn(text string, within time.Duration) wholetest.WireReply {
 	if len(r.Body) > maxJudged {
 		return r
 	}
-	for _, fault := range judge(r) {
+	for _, fault := range wholetest.Judge(r) {
 		f.t.Errorf("the reply breaks the contract: %s", fault)
 	}
 	return r
@@ -356,7 +356,7 @@ func (f *faulty) settle(private ...string) {
 		}
 		gatewaytest.Within(f.t, "the end of all turns", more)
 	}
-	for _, fault := range judgeLog([]byte(f.log.String()), append(private, wholetest.Key, "UPSTREAM", "SECRET")) {
+	for _, fault := range wholetest.JudgeLog([]byte(f.log.String()), append(private, wholetest.Key, "UPSTREAM", "SECRET")) {
 		f.t.Errorf("the log breaks the contract: %s", fault)
 	}
 }
@@ -375,12 +375,13 @@ func eventTrace(r wholetest.WireReply) string {
 		}
 		text.Reset()
 	}
-	for _, ev := range new(judgement).readByAnother(r.Body) {
-		var e wireEvent
-		_ = json.Unmarshal([]byte(ev.Data), &e) // judge reports errors
+	events, _ := wholetest.ReadByAnother(r.Body) // Judge reports errors
+	for _, ev := range events {
+		var e wholetest.WireEvent
+		_ = json.Unmarshal([]byte(ev.Data), &e) // as above
 		if ev.Type != "response_delta" {
 			flush()
-			list = append(list, e.brief(ev.Type))
+			list = append(list, brief(e, ev.Type))
 		}
 		text.WriteString(e.Delta)
 	}
@@ -388,7 +389,8 @@ func eventTrace(r wholetest.WireReply) string {
 	return strings.Join(list, " ")
 }
 
-func (e wireEvent) brief(kind string) string {
+// brief is an event in a word or two.
+func brief(e wholetest.WireEvent, kind string) string {
 	switch kind {
 	case "thinking":
 		return "thinking(" + e.Content + ")"

@@ -63,12 +63,12 @@ func playAndJudge(tr wholetest.Transcript, t *testing.T) {
 	var log bytes.Buffer
 	replies := tr.Play(t, sim, &log)
 	for _, r := range replies {
-		for _, fault := range judge(r) {
+		for _, fault := range wholetest.Judge(r) {
 			t.Errorf("the reply breaks the contract: %s", fault)
 		}
 	}
 	last := replies[len(replies)-1]
-	for _, fault := range judgeLog(log.Bytes(), privateTexts(tr, last)) {
+	for _, fault := range wholetest.JudgeLog(log.Bytes(), privateTexts(tr, last)) {
 		t.Errorf("the log breaks the contract: %s", fault)
 	}
 	tr.JudgeGemini(t, sim)

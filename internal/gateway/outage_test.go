@@ -138,7 +138,7 @@ func TestModelOutage(t *testing.T) {
 		wait = time.Duration(e.Data["retry_after_ms"].(float64)) * time.Millisecond
 		return elapsed
 	})
-	testnet.Prompt(t, "with an open breaker a turn", elapsed, atOnce)
+	testnet.Prompt(t, "with an open breaker a turn", elapsed, 50*time.Millisecond)
 	if wait <= 0 || wait > 1500*time.Millisecond {
 		t.Errorf("with an open breaker a turn tells to wait %v", wait)
 	}
@@ -237,7 +237,7 @@ func TestToolOutage(t *testing.T) {
 		}
 		return elapsed
 	})
-	testnet.Prompt(t, "with an open breaker a turn", elapsed, atOnce)
+	testnet.Prompt(t, "with an open breaker a turn", elapsed, 50*time.Millisecond)
 	if requests.Load() != before {
 		t.Errorf("with an open breaker %d requests went out", requests.Load()-before)
 	}

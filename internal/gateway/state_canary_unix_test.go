@@ -3,6 +3,7 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,7 +59,11 @@ func TestKeptTurnsStaySecret(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "", "--requirepass", "CANARY-password")
 	collector, api := otlptest.Start(t), gatewaytest.Scripted(t, strings.Repeat(canaryTurn, 6)+"error 400")
-	_, tools := toolsOverHTTP(t)
+	say := func(context.Context) string { return "CANARY-result" }
+	tools := gatewaytest.MCPConfig(t, map[string]any{"home": map[string]any{
+		"url":     gatewaytest.ServeHandler(t, gatewaytest.ToolServer(t, map[string]func(context.Context) string{"dim": say, "play": say})) + "/mcp",
+		"headers": map[string]string{"Authorization": "Bearer CANARY-secret-of-a-server"},
+	}})
 	r := keeping(t, api.Env("MCP_CONFIG", tools, "GEMINI_API_KEY", "CANARY-key-0123456789", "SLUICE_STORE", "unix://:CANARY-password@"+server.Socket), collector.URL)
 	r.Log.Await(t, "mcp_connected", r.Ended)
 	ask := func(method, path, body string, headers ...string) string {

@@ -1,4 +1,4 @@
-package gateway_test
+package otlp_test
 
 import (
 	"encoding/json"

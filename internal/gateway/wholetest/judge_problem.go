@@ -1,14 +1,12 @@
-package gateway_test
+package wholetest
 
 import (
 	"encoding/json"
 	"net/http"
-
-	"sluice/internal/gateway/wholetest"
 )
 
 // problem judges a reply other than a stream.
-func (j *judgement) problem(r wholetest.WireReply) {
+func (j *judgement) problem(r WireReply) {
 	var p struct {
 		Type, Title, Detail string
 		Status              int
@@ -20,7 +18,7 @@ func (j *judgement) problem(r wholetest.WireReply) {
 	j.must(err == nil, "no JSON: %v", err)
 	j.must(r.Header.Get("Content-Type") == "application/problem+json", "Content-Type %q", r.Header.Get("Content-Type"))
 	j.must(p.Type == "about:blank" && p.Title == http.StatusText(r.Status) && p.Status == r.Status && p.Detail != "", "problem %+v", p)
-	j.must(p.RequestID == wholetest.RequestID, "request_id %q", p.RequestID)
+	j.must(p.RequestID == RequestID, "request_id %q", p.RequestID)
 	want := map[int]string{
 		422: "validation_error", 413: "payload_too_large", 415: "unsupported_media_type", 405: "method_not_allowed",
 		404: "not_found", 403: "origin_refused", 409: "duplicate_request", 408: "request_timeout",

@@ -1,4 +1,4 @@
-package gateway_test
+package approval_test
 
 import (
 	"encoding/json"
@@ -36,7 +36,7 @@ var (
 // turn of the task.
 func TestApprovedTurnIsTheTurnThatNeverPaused(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../testdata/transcripts/*.txtar")
+	files, err := filepath.Glob("../testdata/transcripts/*.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +72,11 @@ func TestApprovedTurnIsTheTurnThatNeverPaused(t *testing.T) {
 // that wait in it and what they know of one another's calls.
 func TestTeamOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
-	token, err := os.ReadFile("../../run/testdata/token-team-1.txt")
+	token, err := os.ReadFile("../run/testdata/token-team-1.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := wholetest.ReadTranscript(t, "../../testdata/transcripts/team_tools.txtar")
+	tr := wholetest.ReadTranscript(t, "../testdata/transcripts/team_tools.txtar")
 	synctest.Test(t, func(t *testing.T) {
 		want, _ := playApproved(tr, t, "all", gateway.Seams{})
 		got, _ := playApproved(tr, t, "all", gateway.Seams{}, strings.TrimSpace(string(token)))

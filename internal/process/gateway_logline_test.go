@@ -1,4 +1,4 @@
-package gateway_test
+package process_test
 
 import (
 	"net/http"

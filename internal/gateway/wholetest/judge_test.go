@@ -1,4 +1,4 @@
-package gateway_test
+package wholetest_test
 
 import (
 	"net/http"
@@ -76,14 +76,14 @@ func TestJudgeSeesFaults(t *testing.T) {
 		{"heartbeats", "an event after done", "\"write_blocked_ms\":0}}\n\n", "\"write_blocked_ms\":0}}\n\n: ping\n\n"},
 	} {
 		r := goldenStream(t, m.transcript)
-		if faults := judge(r); faults != nil {
+		if faults := wholetest.Judge(r); faults != nil {
 			t.Fatalf("%s is in order: %q", m.transcript, faults)
 		}
 		if !strings.Contains(r.Body, m.old) {
 			t.Errorf("%s: there is no %q", m.transcript, m.old)
 		}
 		r.Body = strings.ReplaceAll(r.Body, m.old, m.new)
-		if judge(r) == nil {
+		if wholetest.Judge(r) == nil {
 			t.Errorf("%s: the judge does not see: %s", m.transcript, m.what)
 		}
 	}
@@ -98,7 +98,7 @@ func TestJudgeSeesFaultyReplies(t *testing.T) {
 			"Content-Type": {"application/problem+json"}, "X-Request-Id": {wholetest.RequestID},
 		}}
 	}
-	if faults := judge(good()); faults != nil {
+	if faults := wholetest.Judge(good()); faults != nil {
 		t.Fatalf("it is in order: %q", faults)
 	}
 	for what, spoil := range map[string]func(*wholetest.WireReply){
@@ -118,16 +118,16 @@ func TestJudgeSeesFaultyReplies(t *testing.T) {
 	} {
 		r := good()
 		spoil(&r)
-		if judge(r) == nil {
+		if wholetest.Judge(r) == nil {
 			t.Errorf("the judge does not see: %s", what)
 		}
 	}
 	r := goldenStream(t, "plain_answer")
-	for name := range streamHeaders {
+	for name := range wholetest.StreamHeaders {
 		bad := r
 		bad.Header = r.Header.Clone()
 		bad.Header.Set(name, "other")
-		if judge(bad) == nil {
+		if wholetest.Judge(bad) == nil {
 			t.Errorf("the judge does not see another %s", name)
 		}
 	}
@@ -136,14 +136,14 @@ func TestJudgeSeesFaultyReplies(t *testing.T) {
 func TestJudgeSeesFaultyLogs(t *testing.T) {
 	t.Parallel()
 	good := `{"timestamp":"2026-11-22T15:00:00.000Z","level":"INFO","request_id":"req_golden","event":"x","details":{}}` + "\n"
-	if faults := judgeLog([]byte(good), []string{"hello"}); faults != nil {
+	if faults := wholetest.JudgeLog([]byte(good), []string{"hello"}); faults != nil {
 		t.Fatalf("it is in order: %q", faults)
 	}
 	for _, m := range []struct{ old, new string }{
 		{"}\n", "\n"}, {".000Z", "Z"}, {"Z\"", "+00:00\""}, {"INFO", "info"}, {`"request_id":"req_golden",`, ""}, {"req_golden", "req_1"},
 		{`"event":"x",`, ""}, {`"event":"x"`, `"event":"hello"`}, {`"event":"x"`, `"event":"request_received"`},
 	} {
-		if judgeLog([]byte(strings.Replace(good, m.old, m.new, 1)), []string{"hello"}) == nil {
+		if wholetest.JudgeLog([]byte(strings.Replace(good, m.old, m.new, 1)), []string{"hello"}) == nil {
 			t.Errorf("the judge does not see %q in place of %q", m.new, m.old)
 		}
 	}
@@ -153,10 +153,10 @@ func TestJudgeSeesFaultyLogs(t *testing.T) {
 // left out.
 func goldenStream(t *testing.T, name string) wholetest.WireReply {
 	t.Helper()
-	tr := wholetest.ReadTranscript(t, filepath.Join("../../testdata/transcripts", name+".txtar"))
+	tr := wholetest.ReadTranscript(t, filepath.Join(wholetest.Root(), "testdata", "transcripts", name+".txtar"))
 	body := strings.NewReplacer(`"model_ms":"random"`, `"model_ms":[0]`, `"random"`, "0").Replace(tr.Get("want.sse"))
 	header := http.Header{"X-Request-Id": {wholetest.RequestID}}
-	for name, value := range streamHeaders {
+	for name, value := range wholetest.StreamHeaders {
 		header.Set(name, value)
 	}
 	return wholetest.WireReply{Status: http.StatusOK, Header: header, Body: body, Calls: 1}

@@ -1,4 +1,4 @@
-package gateway_test
+package process_test
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ finish STOP`)
 }
 
 // With readonly a turn of a GET changes nothing, and one of a POST does as before.
-func TestToolsOfAGet(t *testing.T) {
+func TestTurnOfAGetChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, setting := range []string{"readonly", "off"} {
 		t.Run(setting, func(t *testing.T) {

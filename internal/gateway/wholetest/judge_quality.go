@@ -1,4 +1,4 @@
-package gateway_test
+package wholetest
 
 import (
 	"slices"
@@ -45,10 +45,10 @@ func (q *qualityJudgement) parallel() int {
 	return 0
 }
 
-func isDraft(ev wireEvent) bool { return ev.kind == "inner_delta" && ev.Attempt > 0 }
+func isDraft(ev WireEvent) bool { return ev.kind == "inner_delta" && ev.Attempt > 0 }
 
 // phase: they come in their order, each once, but for those that may report more.
-func (j *judgement) phase(ev wireEvent) {
+func (j *judgement) phase(ev WireEvent) {
 	order := []string{"planning1", "extracting1", "composing1", "formatting1", "validating1", "refining2", "formatting2", "validating2"}
 	name := ev.Phase + string(rune('0'+ev.Attempt))
 	last := len(j.quality.phases) - 1
@@ -71,7 +71,7 @@ func (j *judgement) phase(ev wireEvent) {
 }
 
 // draft: none follows a piece of the answer, and none is of an attempt that is over.
-func (j *judgement) draft(ev wireEvent) {
+func (j *judgement) draft(ev WireEvent) {
 	j.must(ev.Delta != "", "an empty draft")
 	if !isDraft(ev) {
 		return
@@ -84,7 +84,7 @@ func (j *judgement) draft(ev wireEvent) {
 }
 
 // message: 1 to total, without gaps.
-func (j *judgement) message(ev wireEvent) {
+func (j *judgement) message(ev WireEvent) {
 	j.quality.messages++
 	total := 0.0
 	if ev.Total != nil {
@@ -97,7 +97,7 @@ func (j *judgement) message(ev wireEvent) {
 }
 
 // checked judges what done says about the checks.
-func (j *judgement) checked(ev wireEvent) {
+func (j *judgement) checked(ev WireEvent) {
 	j.must(float64(j.quality.messages) == j.quality.total, "%d messages of %v", j.quality.messages, j.quality.total)
 	r := ev.Quality
 	if r == nil {

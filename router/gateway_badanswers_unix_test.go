@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway_test
+package router_test
 
 import (
 	"fmt"
@@ -71,7 +71,7 @@ func askRouted(t *testing.T, client *http.Client, input string) (decision, agent
 		t.Fatal(err)
 	}
 	r := wholetest.ReadReply(t, resp)
-	for _, fault := range judge(r) {
+	for _, fault := range wholetest.Judge(r) {
 		t.Errorf("the reply breaks the contract: %s", fault)
 	}
 	m := decided.FindStringSubmatch(r.Body)

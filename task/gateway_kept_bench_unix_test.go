@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway_test
+package task_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package gateway_test
+package wholetest
 
 import (
 	"encoding/json"
@@ -11,19 +11,17 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	gosse "github.com/tmaxmax/go-sse"
-
-	"sluice/internal/gateway/wholetest"
 )
 
-// judge returns in what a reply breaks the contract. It shares no code with what
+// Judge returns in what a reply breaks the contract. It shares no code with what
 // made the reply: it knows the wire alone, and reads it with another's parser.
-func judge(r wholetest.WireReply) []string {
-	j := judgement{calls: map[string]wireEvent{}}
-	if r.Header.Get("X-Request-ID") != wholetest.RequestID {
+func Judge(r WireReply) []string {
+	j := judgement{calls: map[string]WireEvent{}}
+	if r.Header.Get("X-Request-ID") != RequestID {
 		j.fault("X-Request-ID is %q", r.Header.Get("X-Request-ID"))
 	}
 	switch kind := r.Header.Get("Content-Type"); {
-	case strings.Contains(r.Body, wholetest.Key):
+	case strings.Contains(r.Body, Key):
 		j.fault("the key is in the reply")
 	case unfit.MatchString(r.Body):
 		j.fault("%s is in the reply", unfit.FindString(r.Body))
@@ -48,7 +46,7 @@ type judgement struct {
 	done        bool
 	fatal       string               // error_type of a fatal error
 	explain     bool                 // a call went wrong, and an error must say why
-	calls       map[string]wireEvent // under way, by call_id
+	calls       map[string]WireEvent // under way, by call_id
 	ids         []string             // of all calls
 	tools       []string             // names in order of call
 	missing     []string             // services that were reported to be unavailable
@@ -72,8 +70,8 @@ func (j *judgement) must(ok bool, format string, args ...any) {
 	}
 }
 
-// wireEvent holds the members of all events' data.
-type wireEvent struct {
+// WireEvent holds the members of all events' data.
+type WireEvent struct {
 	kind string
 
 	RequestID    string          `json:"request_id"`
@@ -166,20 +164,21 @@ func memberPattern(row string) *regexp.Regexp {
 var (
 	wireFrame = regexp.MustCompile(`^(?:(: ping)|(retry: 86400000\n)?(?:id: (\S+):(\d+)\n)?event: (\w+)\ndata: (\{.*\}))$`)
 
-	streamHeaders = map[string]string{
+	// StreamHeaders are those of every stream.
+	StreamHeaders = map[string]string{
 		"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no",
 	}
 )
 
-func (j *judgement) stream(r wholetest.WireReply) {
+func (j *judgement) stream(r WireReply) {
 	j.must(r.Status == http.StatusOK, "a stream with status %d", r.Status)
-	for name, want := range streamHeaders {
+	for name, want := range StreamHeaders {
 		j.must(r.Header.Get(name) == want, "header %s: %q", name, r.Header.Get(name))
 	}
 	j.must(!strings.Contains(r.Body, "\r"), "there is a CR in the framing")
 	blocks := strings.Split(r.Body, "\n\n")
 	j.must(blocks[len(blocks)-1] == "", "the last frame is not closed by an empty line")
-	var events []wireEvent
+	var events []WireEvent
 	var read []gosse.Event
 	for i, block := range blocks[:len(blocks)-1] {
 		m := wireFrame.FindStringSubmatch(block)
@@ -198,7 +197,7 @@ func (j *judgement) stream(r wholetest.WireReply) {
 			read = append(read, gosse.Event{LastEventID: read[len(read)-1].LastEventID, Type: m[5], Data: m[6]})
 			continue
 		}
-		j.must(m[3] == wholetest.RequestID && m[4] == strconv.Itoa(len(events)+1), "id %s:%s after %d events", m[3], m[4], len(events))
+		j.must(m[3] == RequestID && m[4] == strconv.Itoa(len(events)+1), "id %s:%s after %d events", m[3], m[4], len(events))
 		read = append(read, gosse.Event{LastEventID: m[3] + ":" + m[4], Type: m[5], Data: m[6]})
 		events = append(events, ev)
 	}
@@ -207,19 +206,27 @@ func (j *judgement) stream(r wholetest.WireReply) {
 }
 
 // readByAnother reads the stream with a parser that we did not write.
-func (j *judgement) readByAnother(body string) (events []gosse.Event) {
-	for ev, err := range gosse.Read(strings.NewReader(body), &gosse.ReadConfig{MaxEventSize: 4 << 20}) {
-		if err != nil {
-			j.fault("go-sse: %v", err)
-			break
-		}
-		events = append(events, ev)
+func (j *judgement) readByAnother(body string) []gosse.Event {
+	events, err := ReadByAnother(body)
+	if err != nil {
+		j.fault("go-sse: %v", err)
 	}
 	return events
 }
 
-func (j *judgement) decode(kind, data string) wireEvent {
-	ev := wireEvent{kind: kind}
+// ReadByAnother reads a stream with a parser that we did not write, as far as it can be read.
+func ReadByAnother(body string) (events []gosse.Event, err error) {
+	for ev, err := range gosse.Read(strings.NewReader(body), &gosse.ReadConfig{MaxEventSize: 4 << 20}) {
+		if err != nil {
+			return events, err
+		}
+		events = append(events, ev)
+	}
+	return events, nil
+}
+
+func (j *judgement) decode(kind, data string) WireEvent {
+	ev := WireEvent{kind: kind}
 	if !jsontext.Value(data).IsValid() {
 		j.fault("no strict JSON (RFC 7493): %s", data)
 	}
@@ -231,7 +238,7 @@ func (j *judgement) decode(kind, data string) wireEvent {
 		row += "/" + ev.Status
 	}
 	j.must(vocabulary[row] != "" && memberPattern(vocabulary[row]).MatchString(memberNames(data)), "members of %s: %s", row, memberNames(data))
-	j.must(ev.RequestID == wholetest.RequestID, "request_id %q", ev.RequestID)
+	j.must(ev.RequestID == RequestID, "request_id %q", ev.RequestID)
 	j.must(!strings.ContainsRune(data, '\uFFFD'), "something was replaced in %s", data)
 	return ev
 }

@@ -1,4 +1,4 @@
-package gateway_test
+package toolcache_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package gateway_test
+package task_test
 
 import (
 	"bytes"
@@ -50,7 +50,7 @@ func closeEverywhere(tr wholetest.Transcript, t *testing.T) {
 		r := wholetest.ReadReply(t, resp)
 		r.Header.Set("X-Request-ID", wholetest.RequestID)
 		r.Body = wholetest.Plain(r.Body)
-		for _, fault := range judge(r) {
+		for _, fault := range wholetest.Judge(r) {
 			// No turn without a store is lost, and a live one never ends between a call that went
 			// wrong and the error that reports it.
 			if strings.Contains(fault, "turn_lost") || strings.Contains(fault, "after a call that went wrong") {

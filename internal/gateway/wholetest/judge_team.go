@@ -1,11 +1,11 @@
-package gateway_test
+package wholetest
 
 import (
 	"slices"
 )
 
 // route judges the decision of a team, which comes once and before any agent.
-func (j *judgement) route(ev wireEvent) {
+func (j *judgement) route(ev WireEvent) {
 	j.must(j.routes == 0 && len(j.agents) == 0 && j.text == "", "a route comes once and first")
 	j.routes++
 	j.must(slices.Contains([]string{"route", "clarify", "fallback"}, ev.Decision), "decision %q", ev.Decision)
@@ -14,7 +14,7 @@ func (j *judgement) route(ev wireEvent) {
 }
 
 // agent judges what is said about an agent's part: it begins once and ends once.
-func (j *judgement) agent(ev wireEvent) {
+func (j *judgement) agent(ev WireEvent) {
 	j.must(j.routes == 1, "an agent before the route")
 	if j.agents == nil {
 		j.agents = map[string]string{}
@@ -36,7 +36,7 @@ func (j *judgement) agent(ev wireEvent) {
 }
 
 // teamEnded judges what done says about a team.
-func (j *judgement) teamEnded(ev wireEvent) {
+func (j *judgement) teamEnded(ev WireEvent) {
 	sent := 0
 	for _, a := range ev.Agents {
 		status, here := j.agents[a.AgentID]

@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway_test
+package router_test
 
 import (
 	"bytes"

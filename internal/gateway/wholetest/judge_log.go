@@ -1,4 +1,4 @@
-package gateway_test
+package wholetest
 
 import (
 	"encoding/json"
@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"sluice/internal/gateway/wholetest"
 )
 
 var (
@@ -20,9 +18,9 @@ var logPairs = map[string]string{
 	"request_received": "request_completed", "gemini_api_called": "gemini_api_result", "mcp_tool_called": "mcp_tool_result",
 }
 
-// judgeLog returns in what the log of a turn breaks the rules of docs/operations.md.
+// JudgeLog returns in what the log of a turn breaks the rules of docs/operations.md.
 // private are texts that must not be in it.
-func judgeLog(log []byte, private []string) (faults []string) {
+func JudgeLog(log []byte, private []string) (faults []string) {
 	counts := map[string]int{}
 	for line := range strings.Lines(string(log)) {
 		var l struct {
@@ -39,7 +37,7 @@ func judgeLog(log []byte, private []string) (faults []string) {
 			counts["request_completed"]++
 		}
 		fit := logStamp.MatchString(l.Timestamp) && slices.Contains(logWords, l.Level) && l.Event != "" && l.RequestID != nil
-		if !fit || *l.RequestID != "" && *l.RequestID != wholetest.RequestID {
+		if !fit || *l.RequestID != "" && *l.RequestID != RequestID {
 			faults = append(faults, "not a line of the contract's form: "+line)
 		}
 	}

@@ -1,4 +1,4 @@
-package gateway_test
+package wholetest
 
 import (
 	"slices"
@@ -6,12 +6,11 @@ import (
 	"unicode"
 
 	"sluice/fault"
-	"sluice/internal/gateway/wholetest"
 )
 
 // event judges one event after those before it: the grammar, and what must hold
 // between events.
-func (j *judgement) event(ev wireEvent, first bool) {
+func (j *judgement) event(ev WireEvent, first bool) {
 	j.must(!j.done, "%s after done", ev.kind)
 	j.must(j.fatal == "" || ev.kind == "done", "%s between a fatal error and done", ev.kind)
 	wrong := ev.kind == "tool_call" && (ev.Status == "failed" || ev.Status == "unknown")
@@ -39,7 +38,7 @@ func (j *judgement) event(ev wireEvent, first bool) {
 	case "approval":
 		j.asked = true
 		j.must(len(j.calls) == 0 && j.fatal == "", "a question while something runs")
-		j.must(ev.Prompt != "" && len(ev.Waiting) > 0 && wholetest.Tokens.MatchString(ev.Token) && wholetest.ApprovalIDs.MatchString(ev.ApprovalID), "a question that nobody can answer")
+		j.must(ev.Prompt != "" && len(ev.Waiting) > 0 && Tokens.MatchString(ev.Token) && ApprovalIDs.MatchString(ev.ApprovalID), "a question that nobody can answer")
 		for _, c := range ev.Waiting {
 			j.must(c.CallID != "" && !slices.Contains(j.ids, c.CallID) && c.Reason != "" && strings.HasPrefix(string(c.Arguments), "{"), "it asks about %+v", c)
 		}
@@ -58,7 +57,7 @@ func (j *judgement) event(ev wireEvent, first bool) {
 	}
 }
 
-func (j *judgement) toolCall(ev wireEvent) {
+func (j *judgement) toolCall(ev WireEvent) {
 	j.must(strings.HasPrefix(string(ev.Arguments), "{"), "arguments are no object: %s", ev.Arguments)
 	if ev.Status == "in_progress" {
 		j.must(ev.CallID != "" && ev.Tool != "" && !slices.Contains(j.ids, ev.CallID), "call_id %q is used twice", ev.CallID)
@@ -82,14 +81,14 @@ func (j *judgement) toolCall(ev wireEvent) {
 }
 
 // progress only grows, and its message is fit for a line.
-func (j *judgement) progress(ev, before wireEvent) {
+func (j *judgement) progress(ev, before WireEvent) {
 	j.must(before.Status == "in_progress" || ev.Progress > before.Progress, "progress %v after %v", ev.Progress, before.Progress)
 	j.must(ev.Total == nil || *ev.Total > 0, "a total that is none")
 	j.must(len(ev.Message) <= 256 && !strings.ContainsFunc(ev.Message, unicode.IsControl), "a message that is not fit for a line: %q", ev.Message)
 	j.calls[ev.CallID] = ev
 }
 
-func (j *judgement) delta(ev wireEvent) {
+func (j *judgement) delta(ev WireEvent) {
 	j.must(ev.Delta != "", "an empty delta")
 	j.must(j.quality.messages == 0, "a delta after the messages of a channel")
 	j.text += ev.Delta
@@ -126,7 +125,7 @@ var errorTypes = map[string]struct {
 	"delivery_failed":       {true, "never"},
 }
 
-func (j *judgement) failure(ev wireEvent) {
+func (j *judgement) failure(ev WireEvent) {
 	rule, ok := errorTypes[ev.ErrorType]
 	j.must(ok, "there is no error_type %q", ev.ErrorType)
 	acted := ev.Fatal && len(j.ids) > 0 && !ev.Recoverable // what a call may have done is not done again
@@ -152,7 +151,7 @@ func (j *judgement) forPerson(message string) {
 // fatalReasons says what a turn ends with after a fatal error; all others with "error".
 var fatalReasons = map[string]string{"timeout": "timeout", "shutting_down": "shutdown"}
 
-func (j *judgement) end(ev wireEvent) {
+func (j *judgement) end(ev WireEvent) {
 	j.done = true
 	j.must(len(j.calls) == 0, "done while a tool is called")
 	j.must(ev.FinalOutput == j.text, "final_output is %q, the deltas are %q", ev.FinalOutput, j.text)
@@ -186,7 +185,7 @@ func (j *judgement) end(ev wireEvent) {
 }
 
 // times judges the timings, which are rounded to milliseconds.
-func (j *judgement) times(ev wireEvent) {
+func (j *judgement) times(ev WireEvent) {
 	t := ev.Timings
 	j.must((t.FirstDelta != nil) == (j.text != ""), "first_delta_ms is there: %v, text: %q", t.FirstDelta != nil, j.text)
 	if t.FirstDelta != nil {
