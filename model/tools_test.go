@@ -179,6 +179,10 @@ func TestIDs(t *testing.T) {
 			t.Errorf("%.9q became %q, again: %v", id, got, again)
 		}
 	}
+	made, _ := ids.Claim("", "f", nil)
+	if got, again := ids.Claim(made, "f", nil); got == made || again {
+		t.Errorf("our own id %q was given to another call, again: %v", got, again)
+	}
 	ids.Reset()
 	if got, _ := ids.Claim("a", "f", nil); got != "a" {
 		t.Error("Reset keeps ids")
