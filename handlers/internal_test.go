@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/stream"
 )
 
 // reserve claims a key, which must be free or not as want says.
@@ -127,6 +129,44 @@ func TestMetricNames(t *testing.T) {
 	}
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// The log and the metrics count every event, whichever of the two ways it went.
+func TestObserverCounts(t *testing.T) {
+	t.Parallel()
+	o := observer{next: discarded{}}
+	if o.total() != 0 {
+		t.Errorf("%d events before the first", o.total())
+	}
+	for _, ev := range []stream.Event{&stream.Start{}, &stream.Delta{Text: "a"}, &stream.Delta{Text: "b"}, &stream.Error{}, &stream.Error{}, &stream.Done{}} {
+		if err := o.Emit(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []count{{"start", 1}, {"error", 2}, {"done", 1}, {"response_delta", 2}}
+	for range 2 { // the metrics look, then the log
+		if got := o.counted(); !slices.Equal(got, want) || o.total() != 6 {
+			t.Errorf("%v, %d in all, want %v", got, o.total(), want)
+		}
+	}
+}
+
+// discarded is a sink that keeps nothing.
+type discarded struct{}
+
+func (discarded) Emit(stream.Event) error { return nil }
+func (discarded) Flush() error            { return nil }
+
+// BenchmarkObserver is what a piece of an answer costs to observe.
+func BenchmarkObserver(b *testing.B) {
+	o := observer{Fold: stream.Fold{Only: stream.Tools}, next: discarded{}}
+	delta := &stream.Delta{Text: "twenty-five characters .."}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := o.Emit(delta); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

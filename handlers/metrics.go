@@ -64,7 +64,7 @@ func (m *instruments) rejected(t fault.Type) { m.rejections.Inc(string(t)) }
 func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, elapsed time.Duration, before chat.Usage) {
 	m.streams.Inc(string(seen.ending()))
 	m.turnTime.Observe(elapsed.Seconds())
-	for _, c := range seen.counts {
+	for _, c := range seen.counted() {
 		m.events.Add(float64(c.n), c.name)
 	}
 	for _, e := range seen.Errors {

@@ -19,6 +19,9 @@ const dataHead = 200
 // withoutData returns a text with a note in place of each long piece of base64, be it in a URL,
 // in JSON, or alone: a model cannot read it, and it would fill the result.
 func withoutData(text string) string {
+	if len(text) < leastData {
+		return text
+	}
 	var out strings.Builder
 	copied := 0
 	for at := 0; at < len(text); {

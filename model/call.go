@@ -166,8 +166,10 @@ func (c *call) run() error {
 	defer ans.Close()
 	defer c.said.close(ans)
 	patient := c.m.cfg.Policy != PolicyGemini
-	if s, ok := ans.(interface{ Listen(Pinged) }); ok && patient {
-		s.Listen(&c.watchdog)
+	if patient {
+		if s, ok := ans.(interface{ Listen(Pinged) }); ok {
+			s.Listen(&c.watchdog)
+		}
 	}
 	reported := false // how the answer ends
 	for first := true; ; first = false {

@@ -29,9 +29,16 @@ func newID() string { return rand.Text()[:idLength] }
 // IDs distinguishes the calls of one answer, from each other and from those of the
 // conversation. Its zero value is ready.
 type IDs struct {
-	before []chat.Message // of the request; not looked through before there is a call
-	used   map[string]bool
-	calls  map[calledAs]bool
+	before []chat.Message    // of the request; not looked through before there is a call
+	used   map[string]*claim // by id; nil: it is not that of a call of this answer
+	calls  map[calledAs]bool // those whose id another one has as well
+}
+
+// claim is the first call that came with an id. What it asks for is not summed up before another
+// one comes with the same id, as hardly any does.
+type claim struct {
+	name string
+	args jsontext.Value
 }
 
 // calledAs is what a call is known by when a service sends it once more.
@@ -49,32 +56,54 @@ func (s *IDs) Asked(messages []chat.Message) {
 // Claim returns id, or one of ours if it is missing, too long, or taken by another call.
 // again says that this is no other call: id, name and arguments are those of one that was
 // used, which a service has sent twice. It must not run twice.
+//
+// It retains args, which must not change before Reset.
 func (s *IDs) Claim(id, name string, args jsontext.Value) (used string, again bool) {
 	s.begin()
-	if id != "" {
-		as := calledAs{id, sumOf(name, args)}
-		if s.calls[as] {
-			return id, true
-		}
-		s.calls[as] = true
+	if id != "" && len(id) <= maxID && !s.has(id) {
+		s.used[id] = &claim{name, args}
+		return id, false
 	}
-	for id == "" || len(id) > maxID || s.used[id] {
+	if id != "" && s.repeats(id, name, args) {
+		return id, true
+	}
+	for id = newID(); s.has(id); {
 		id = newID()
 	}
-	s.used[id] = true
+	s.used[id] = nil
 	return id, false
+}
+
+// has says whether an id is taken.
+func (s *IDs) has(id string) bool {
+	_, ok := s.used[id]
+	return ok
+}
+
+// repeats says whether a call that asks for the same thing came before with an id that is taken.
+func (s *IDs) repeats(id, name string, args jsontext.Value) bool {
+	if s.calls == nil {
+		s.calls = map[calledAs]bool{}
+	}
+	if first := s.used[id]; first != nil {
+		s.calls[calledAs{id, sumOf(first.name, first.args)}] = true
+	}
+	as := calledAs{id, sumOf(name, args)}
+	again := s.calls[as]
+	s.calls[as] = true
+	return again
 }
 
 // begin makes room for the first call, and looks for the ids that the conversation has.
 func (s *IDs) begin() {
-	if s.calls != nil {
+	if s.used != nil {
 		return
 	}
-	s.used, s.calls = map[string]bool{}, map[calledAs]bool{}
+	s.used = map[string]*claim{}
 	for i := range s.before {
 		for _, p := range s.before[i].Parts {
 			if p.Call != nil && p.Call.ID != "" {
-				s.used[p.Call.ID] = true
+				s.used[p.Call.ID] = nil
 			}
 		}
 	}
@@ -91,7 +120,7 @@ func sumOf(name string, args jsontext.Value) [sha256.Size]byte {
 }
 
 // Any says whether a call was taken.
-func (s *IDs) Any() bool { return s.calls != nil }
+func (s *IDs) Any() bool { return s.used != nil }
 
 // Reset makes s ready for another answer.
 func (s *IDs) Reset() { *s = IDs{} }

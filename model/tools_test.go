@@ -179,6 +179,10 @@ func TestIDs(t *testing.T) {
 			t.Errorf("%.9q became %q, again: %v", id, got, again)
 		}
 	}
+	made, _ := ids.Claim("", "f", nil)
+	if got, again := ids.Claim(made, "f", nil); got == made || again {
+		t.Errorf("our own id %q was given to another call, again: %v", got, again)
+	}
 	ids.Reset()
 	if got, _ := ids.Claim("a", "f", nil); got != "a" {
 		t.Error("Reset keeps ids")
@@ -190,14 +194,19 @@ func TestIDs(t *testing.T) {
 func TestCallsThatComeTwice(t *testing.T) {
 	t.Parallel()
 	var ids model.IDs
+	ids.Asked([]chat.Message{{Parts: []chat.Part{{Call: &tool.Call{ID: "before"}}}}})
 	for _, tt := range []struct {
 		id, name, args string
 		again          bool
 	}{
+		{"before", "f", `{}`, false},
+		{"before", "f", `{}`, true},
 		{"a", "f", `{"x":1}`, false},
 		{"a", "f", `{"x":1}`, true},
 		{"a", "f", `{ "x" : 1 }`, true},
 		{"a", "f", `{"x":2}`, false},
+		{"a", "f", `{"x":2}`, true},
+		{"a", "f", `{"x": 1}`, true},
 		{"a", "g", `{"x":1}`, false},
 		{"b", "f", `{"x":1}`, false},
 		{"", "f", `{"x":1}`, false},
@@ -209,6 +218,18 @@ func TestCallsThatComeTwice(t *testing.T) {
 	} {
 		if _, again := ids.Claim(tt.id, tt.name, jsontext.Value(tt.args)); again != tt.again {
 			t.Errorf("%.9s %s %s: again %v", tt.id, tt.name, tt.args, again)
+		}
+	}
+}
+
+// BenchmarkClaim is the first call of an answer.
+func BenchmarkClaim(b *testing.B) {
+	args := jsontext.Value(`{"title": "Review the quarterly report","due_date": "2026-12-01","priority": "high"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		var ids model.IDs
+		if id, again := ids.Claim("a", "create_todo", args); id != "a" || again {
+			b.Fatal(id, again)
 		}
 	}
 }

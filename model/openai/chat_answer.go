@@ -271,14 +271,15 @@ func (a *chatAnswer) appendCalls(c *chat.Chunk, calls []chatCall) {
 	names := a.codec.tools.Names(a.tools)
 	for i := range calls {
 		call := &calls[i]
-		id, again := a.ids.Claim(string(call.id), string(call.name), call.args)
+		args := jsontext.Value(bytes.Clone(call.args))
+		id, again := a.ids.Claim(string(call.id), string(call.name), args)
 		if again {
 			continue
 		}
 		part := chat.Part{Call: &tool.Call{
 			ID:        id,
 			Name:      names.Ours(string(call.name)),
-			Arguments: jsontext.Value(bytes.Clone(call.args)),
+			Arguments: args,
 		}}
 		if len(call.extra) > 0 && a.kept.fits() && jsontext.Value(call.extra).IsValid() {
 			part.Kept = `{"extra_content":` + string(call.extra) + `}`

@@ -310,11 +310,12 @@ func (a *responsesAnswer) call(item *responsesItem) error {
 		a.malformed = &model.Malformed{Reason: reason}
 		return nil
 	}
+	args = args.Clone() // it is the event's
 	id, again := a.ids.Claim(item.callID, item.name, args)
 	if again {
 		return a.budget.Grow(len(args))
 	}
-	call := &tool.Call{ID: id, Name: a.codec.tools.Names(a.tools).Ours(item.name), Arguments: args.Clone()}
+	call := &tool.Call{ID: id, Name: a.codec.tools.Names(a.tools).Ours(item.name), Arguments: args}
 	kept := responsesKept{id: a.link(item)}
 	size := len(id) + len(kept.id) + len(item.name) + max(0, len(args)-a.announced)
 	a.announced = 0
