@@ -65,6 +65,8 @@ type Request struct {
 	// Instruction is what the gateway adds to the instructions of every agent that takes
 	// part: how to write, the steps of a plan. Empty: nothing.
 	Instruction string
+	// App is what the client's program adds; nil: nothing.
+	App *Application
 	ReplyForm
 	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
@@ -155,7 +157,7 @@ func (r *Request) Owner() string {
 func (r *Request) Messages() []Message {
 	history := r.asking()
 	messages := append(make([]Message, 0, len(history)+1), history...)
-	return appendSaid(messages, Said{RoleUser, r.Input})
+	return appendSaid(messages, Said{Role: RoleUser, Text: r.Input})
 }
 
 // ToolAccess says which tools a turn may call. Of the others its model receives nothing, and
