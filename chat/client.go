@@ -47,19 +47,19 @@ func NameTaken() *FieldError {
 	return &FieldError{Code: CodeNameTaken, Message: "is the name of a tool that the gateway has itself"}
 }
 
-// Line is one message of a conversation as a client reports it, in the words of no protocol.
-type Line struct {
+// ClientMessage is one message of a conversation as a client reports it, in the words of no protocol.
+type ClientMessage struct {
 	Speaker Speaker
 	Text    string
-	// Calls are those of an assistant's line.
+	// Calls are those of an assistant's message.
 	Calls []tool.Call
-	// Result answers a call, by its id; of a line of SpeakerTool. Its name is the call's.
+	// Result answers a call, by its id; of a message of SpeakerTool. Its name is the call's.
 	Result tool.Result
 	// At is the JSON pointer of the message.
 	At string
 }
 
-// Speaker says whose line it is.
+// Speaker says who a message is from.
 type Speaker int
 
 // Speakers.
@@ -79,8 +79,8 @@ type Conversation struct {
 	Continues []Message
 }
 
-// MaxLines is how many messages a request may have.
-const MaxLines = maxHistoryMessages
+// MaxMessages is how many messages a request may have.
+const MaxMessages = maxHistoryMessages
 
 // Bounds of what an application says, in code points.
 const (
@@ -104,12 +104,12 @@ type Gatherer struct {
 //
 // The last message must be the user's: it is the input. Or what follows the user's last one
 // answers all calls of the client's tools, the last step among them.
-func (g Gatherer) Gather(lines []Line, e *ValidationError) (c Conversation) {
-	if len(lines) > MaxLines {
+func (g Gatherer) Gather(lines []ClientMessage, e *ValidationError) (c Conversation) {
+	if len(lines) > MaxMessages {
 		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 1000 messages"})
 		return c
 	}
-	said, asked := make([]Line, 0, len(lines)), -1
+	said, asked := make([]ClientMessage, 0, len(lines)), -1
 	var instructions []string
 	for _, l := range lines {
 		switch l.Speaker {
@@ -151,7 +151,7 @@ func (g *Gatherer) instructions(texts []string, e *ValidationError) string {
 }
 
 // input reads the user's message that is answered.
-func (g *Gatherer) input(l *Line, e *ValidationError) string {
+func (g *Gatherer) input(l *ClientMessage, e *ValidationError) string {
 	most := g.MaxInput
 	if most == 0 {
 		most = DefaultLine
@@ -168,7 +168,7 @@ func (g *Gatherer) input(l *Line, e *ValidationError) string {
 
 // earlier returns what was said before the input. A call has its result from the first line
 // that answers it; a call or a result alone is left out.
-func earlier(lines []Line) (said []Said) {
+func earlier(lines []ClientMessage) (said []Said) {
 	results := resultsOf(lines)
 	for i := range lines {
 		switch l := &lines[i]; l.Speaker {
@@ -191,7 +191,7 @@ func earlier(lines []Line) (said []Said) {
 type results map[string]*tool.Result
 
 // resultsOf returns the results in lines. Of two with one id the first counts.
-func resultsOf(lines []Line) results {
+func resultsOf(lines []ClientMessage) results {
 	var found results
 	for i := range lines {
 		if l := &lines[i]; l.Speaker == SpeakerTool {
@@ -240,7 +240,7 @@ func portableResult(r tool.Result) tool.Result {
 
 // continued reads the steps behind the input: calls, and the results that the client has for
 // its own.
-func (g *Gatherer) continued(lines []Line, e *ValidationError) (steps []Message) {
+func (g *Gatherer) continued(lines []ClientMessage, e *ValidationError) (steps []Message) {
 	known := map[string]bool{}
 	size, last := 0, false
 	for i := range lines {
@@ -277,7 +277,7 @@ func (g *Gatherer) continued(lines []Line, e *ValidationError) (steps []Message)
 
 // step reads one message of the model with the results of its calls, and says whether it
 // has calls of the client's tools.
-func (g *Gatherer) step(l *Line, found results, e *ValidationError) (messages []Message, own bool) {
+func (g *Gatherer) step(l *ClientMessage, found results, e *ValidationError) (messages []Message, own bool) {
 	m := Message{Role: RoleModel, Maker: ClientOrigin, Origin: ClientOrigin}
 	r := Message{Role: RoleUser, Origin: ClientOrigin}
 	if text := stripControl(l.Text); !blank(text) {
