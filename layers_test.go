@@ -91,7 +91,8 @@ func layers() []layer {
 		{"mcpclient", parts, []string{"tool", "chat", "fault", "telemetry", "breaker", "redact", "internal/check", "mcpclient/internal/wire"}, "Tools, for anyone who wants some"},
 		{"dialect/jsonline", words, []string{"chat"}, "JSON on one line; chat knows which characters are hidden"},
 		{"dialect/channels", parts, []string{"chat", "fault", "quality/channel", "quality/style", "dialect"}, "a protocol without turns: what words texts knows no HTTP"},
-		{"dialect/sluice", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
+		{"dialect/native", words, []string{"chat", "stream", "dialect/jsonline"}, "what events say as JSON, for our protocol and for those that repeat it"},
+		{"dialect/sluice", parts, []string{"chat", "stream", "fault", "dialect/native", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect/chatkit/threads", parts, []string{"dialect/chatkit", "fault", "store"}, "it stores threads for the protocol, which knows no store"},
 		{"dialect/chatkit", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect/a2a", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect", "store"}, "a protocol, which knows events and no other protocol"},
@@ -302,7 +303,7 @@ func strayDialects(tr *tree) (broken []string) {
 	imports(tr.production(), func(s source, spec *ast.ImportSpec, target string) {
 		below, isDialect := strings.CutPrefix(target, module+"/dialect/")
 		name, _, _ := strings.Cut(below, "/")
-		if isDialect && name != "jsonline" && !inTrees(s.pkg, "dialect/"+name, "cmd", "internal/gateway", "internal/records") {
+		if isDialect && name != "jsonline" && name != "native" && !inTrees(s.pkg, "dialect/"+name, "cmd", "internal/gateway", "internal/records") {
 			broken = append(broken, fmt.Sprintf("%s: only the wiring may import dialect/%s", tr.at(spec), below))
 		}
 	})

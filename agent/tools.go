@@ -32,6 +32,7 @@ type job struct {
 	key     string // empty: refused
 	sent    string // by what its server recognizes equal tries: tool.WithKey; empty: nothing
 	waits   bool   // for an answer from outside
+	client  bool   // the client runs it
 	elapsed time.Duration
 	result  tool.Result
 	err     error
@@ -93,6 +94,9 @@ func (t *turn) openJobs() (jobs, admitted []*job) {
 		jobs = append(jobs, j)
 		if j.key, j.err = t.admit(j, running); j.err == nil {
 			running++
+			if j.client = t.clients.runs(j.spec); j.client {
+				continue
+			}
 			if j.waits = t.agent.cfg.Hold != nil && t.agent.cfg.Hold(c, j.spec); j.waits {
 				continue
 			}
@@ -139,7 +143,11 @@ func (t *turn) lose(key string) {
 // newJob gives the call an id that is unique in the turn, because models repeat
 // theirs.
 func (t *turn) newJob(c tool.Call, spec *tool.Spec) *job {
-	return newJob(t.state.calls.id(c.ID), c, spec)
+	l := &t.state.calls
+	if known := chat.TurnOf(t.ctx); l.seed == "" && known.RequestID != "" {
+		l.seed = chat.CallSeed(t.req.Turn, known.RequestID, known.Began)
+	}
+	return newJob(l.id(c.ID), c, spec)
 }
 
 // newJob makes a job of a call. spec is nil for a tool that is not offered;

@@ -33,9 +33,12 @@ type turn struct {
 	before struct{ model, tools int }
 	// tools is the set of this step. It may be another one in the next:
 	// servers come and go.
-	tools   *tool.Set
-	request chat.ModelRequest // of the step at hand
-	step    step
+	tools *tool.Set
+	// clients are the client's tools, and required the calls of them with which the turn ends.
+	clients  merged
+	required []stream.Call
+	request  chat.ModelRequest // of the step at hand
+	step     step
 }
 
 // begin makes the first State of a turn.
@@ -46,7 +49,11 @@ func (t *turn) begin(req *chat.Request) error {
 	t.state.Access = req.Tools
 	t.list()
 	t.state.System = t.agent.systemPrompt(req, t.tools)
-	t.state.Messages = req.WithQuotes(chat.Portable(req.Messages(), t.agent.cfg.Origin, func(name string) bool { return t.tools.Lookup(name) != nil }))
+	offered := func(name string) bool { return t.tools.Lookup(name) != nil }
+	t.state.Messages = req.WithQuotes(chat.Portable(req.Messages(), t.agent.cfg.Origin, offered))
+	if req.App != nil {
+		t.state.Messages = append(t.state.Messages, chat.Portable(capResults(req.App.Continues), t.agent.cfg.Origin, offered)...)
+	}
 	t.asked = len(t.state.Messages)
 	return t.over()
 }
@@ -64,9 +71,14 @@ func (t *turn) list() {
 	t.sink.Flush()
 }
 
-// available returns what this turn may call. One that may call nothing does not learn
-// of servers that are unavailable.
+// available returns what this turn may call, the client's tools among it.
 func (t *turn) available() *tool.Set {
+	return t.clients.with(t.ofServers(), t.req.App)
+}
+
+// ofServers returns what servers run. A turn that may call nothing does not learn
+// of servers that are unavailable.
+func (t *turn) ofServers() *tool.Set {
 	switch t.state.Access {
 	case chat.ToolsAll:
 		return t.agent.cfg.Tools.Tools(t.ctx)
@@ -148,6 +160,9 @@ func (t *turn) prepare(spent bool) (last bool) {
 	req := &t.request
 	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered,
 		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens}
+	if t.req.App != nil {
+		asked(req, t.req.App)
+	}
 	if spent {
 		req.MaxTokens = lastTokens
 	}

@@ -338,3 +338,25 @@ func pointerTo(name string) string {
 	}
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
+
+// SharedFields reads fields of a request that another protocol's body has under their own
+// names: those of members that known names. They follow the same rules; at is the JSON pointer
+// of what holds them. null is absence.
+func SharedFields(members map[string]jsontext.Value, at string, known func(name string) bool, e *ValidationError) *Asked {
+	d := new(decoder)
+	for i := range fields {
+		name := fields[i].name
+		value, given := members[name]
+		if !given || !known(name) || fields[i].list != nil || value.Kind() == 'n' {
+			continue
+		}
+		d.decodeField(i, name, value)
+		if d.values.of[i].given {
+			set(i, &d.asked, d.values.of[i], &d.faults)
+		}
+	}
+	for _, f := range d.faults.Fields {
+		e.addOne(at+f.Field, f.Code, f.Message)
+	}
+	return &d.asked
+}

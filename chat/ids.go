@@ -3,6 +3,7 @@ package chat
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/hex"
 	"strconv"
 	"strings"
 	"time"
@@ -47,4 +48,23 @@ func MadeCallID(id string) bool {
 	}
 	_, err := strconv.ParseUint(rest[seedLength+1:], 10, 32)
 	return err == nil && strings.Trim(rest[:seedLength], "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
+// maxOwnID bounds what a client calls a conversation, in bytes.
+const maxOwnID = 512
+
+// ConversationIDOf makes the id of a conversation of what another protocol's client calls it:
+// the same if it is one, else conv_ and the client's, or conv_ and 32 hexadecimal digits of its
+// SHA-256. Empty stays empty.
+func ConversationIDOf(own string) (string, *FieldError) {
+	switch {
+	case own == "" || validConversationID(own):
+		return own, nil
+	case len(own) > maxOwnID:
+		return "", &FieldError{Code: CodeTooLong, Message: "must have at most 512 bytes"}
+	case validConversationID("conv_" + own):
+		return "conv_" + own, nil
+	}
+	sum := sha256.Sum256([]byte(own))
+	return "conv_" + hex.EncodeToString(sum[:16]), nil
 }

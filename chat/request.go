@@ -77,7 +77,8 @@ type Request struct {
 	// ParentTask is the task that the request belongs to, as its client says; empty: none.
 	ParentTask string
 	// Mute says that the client could not show a question to its user: calls that a person
-	// must allow are refused. The code of a protocol sets it.
+	// must allow are refused. What a run asks is answered elsewhere. The code of a protocol
+	// sets it.
 	Mute bool
 	// Hops counts the gateways that the request has come through, each as a remote agent of
 	// the one before; 0: a client has sent it here. See MaxHops.

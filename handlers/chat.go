@@ -161,6 +161,9 @@ func announce(h http.Header, log *zerolog.Logger, t *turn) {
 	for name, values := range t.Header {
 		h[http.CanonicalHeaderKey(name)] = values
 	}
+	if app := t.Request.App; app != nil {
+		dialect.AddIgnored(h, app.Ignored)
+	}
 	p := t.Request.Pruning
 	if p.Dropped == 0 {
 		return

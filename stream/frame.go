@@ -39,6 +39,9 @@ type Result struct {
 	Made   []chat.Made     // what agents did, in their order, if the request asked for it
 	// Paused is what waits, if Reason is ApprovalRequired.
 	Paused *chat.Paused
+	// Required are the calls that the client must run, if Reason is ClientTools. No Runner
+	// emits them: they follow all else.
+	Required []Call
 	// Settle is set by a Runner whose request says that its answer is held back (Held), and
 	// that keeps it. It is called once, before the answer is sent, with what will be; empty:
 	// nothing of it.
@@ -132,7 +135,7 @@ func (f *Frame) end(ctx context.Context, guard *Guard, result *Result, err error
 	case result.Reason == "":
 		err = errors.New("the runner returned before its answer was complete")
 	default:
-		err = guard.Emit(result.done())
+		err = guard.finish(result)
 	}
 	if err == nil {
 		return guard.Flush()

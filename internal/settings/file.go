@@ -9,6 +9,7 @@ import (
 
 	"sluice/config"
 	"sluice/config/file"
+	"sluice/dialect"
 	"sluice/handlers"
 	"sluice/internal/providers"
 	"sluice/mcpclient/servers"
@@ -66,6 +67,7 @@ type File struct {
 	Style      *style.Guide // nil: there is none
 	Webhooks   []deliver.Config
 	Memory     conversation.Spec
+	Dialects   dialect.Rules
 	Workflows  []*workflow.Workflow
 }
 
@@ -120,6 +122,8 @@ func FileSections(c *config.Config, f *File) file.Table {
 		task.RetentionSection(&f.Retention),
 		a2aSection(&f.A2A),
 		conversation.Section(&f.Memory, stored),
+		dialectsFile(&f.Dialects),
+		historyFile(&f.Dialects.History, func() bool { return f.Memory.Enabled }),
 		workflow.Section(&f.Workflows, c),
 	}
 }
