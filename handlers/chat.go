@@ -196,7 +196,7 @@ func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel 
 		return nobody{}
 	}
 	if t.Form != dialect.Streamed {
-		return &document{Fold: stream.Fold{Only: stream.Ends}, server: s, w: w, r: r, turn: t}
+		return &document{Fold: stream.Fold{Only: stream.Ends | stream.Tools}, server: s, w: w, r: r, turn: t}
 	}
 	cfg := sse.Config{
 		Encoder:      t.Encoder,

@@ -157,7 +157,7 @@ func TestGetWithoutOrigin(t *testing.T) {
 // What a page of a listed origin may read, and what all may when all are allowed.
 func TestCORSHeaders(t *testing.T) {
 	t.Parallel()
-	const expose = "X-Request-ID, Retry-After, X-Sluice-History"
+	const expose = "X-Request-ID, Retry-After, X-Sluice-History, X-Sluice-Ignored, X-Sluice-Replayed, X-Error-Type, X-Should-Retry, Retry-After-Ms, X-Vercel-AI-UI-Message-Stream"
 	for _, tt := range []struct {
 		origins             []string
 		origin              string

@@ -34,6 +34,7 @@ type Request struct {
 	// log, whose frames must be the same.
 	RequestID   string
 	Accumulated bool
+	Protocol    Protocol
 	Detached    bool // the turn continues when its client leaves
 	Durable     bool // and when its process does: it is a run of Config.Runs
 	// Key is the client's idempotency key; empty: none.
@@ -157,7 +158,7 @@ func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 		err = s.create(ctx, t, req)
 	}
 	t.borrow()
-	t.pending = head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated}.append(t.room())
+	t.pending = head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated, req.Protocol}.append(t.room())
 	return err
 }
 

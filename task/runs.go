@@ -117,7 +117,7 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 		return true, err
 	}
 	if unlogged { // its log begins here
-		t.pending, t.logging = head{t.task, t.id, task.Tenant, "", true}.append(nil), true
+		t.pending, t.logging = head{Task: t.task, Turn: t.id, Tenant: task.Tenant, Accumulated: true}.append(nil), true
 		sink.next = stream.NewStamper(t.Before(nobody{}), t.began)
 		guard = stream.NewGuard(sink)
 		_ = guard.Emit(&stream.Start{})
@@ -307,7 +307,7 @@ func (s *Service) timeOut(ctx context.Context, id string, now time.Time) (err er
 	if err := s.replaceDocument(ctx, t.doc, task, 0); err != nil {
 		return err
 	}
-	t.pending = head{t.task, t.id, task.Tenant, "", true}.append(t.room())
+	t.pending = head{Task: t.task, Turn: t.id, Tenant: task.Tenant, Accumulated: true}.append(t.room())
 	guard := stream.NewGuard(stream.NewStamper(t.Before(nobody{}), t.began))
 	_ = guard.Emit(&stream.Start{})
 	return s.goOnWith(t, run, guard, task.Cancel)
