@@ -90,10 +90,13 @@ func withoutMissing(parts, results []Part, offered func(string) bool) (shown []M
 	return []Message{m, r}
 }
 
-// push appends a message. Of two texts of the model in a row, between which calls were left
+// push appends a message. Of two texts of one role in a row, between which calls were left
 // out, the model is shown one.
 func push(all []Message, m Message) []Message {
 	n := len(all)
+	if n > 0 && m.Role == RoleUser && m.Spoken() {
+		return appendSaid(all, Said{Role: RoleUser, Text: m.Text()})
+	}
 	if n == 0 || m.Role != RoleModel || all[n-1].Role != RoleModel || m.Origin == "" && m.Maker != "" || calls(&all[n-1]) {
 		return append(all, m)
 	}
