@@ -93,7 +93,8 @@ func layers() []layer {
 		{"mcpclient", parts, []string{"tool", "chat", "fault", "telemetry", "breaker", "redact", "internal/check", "mcpclient/internal/wire"}, "Tools, for anyone who wants some"},
 		{"dialect/jsonline", words, []string{"chat"}, "JSON on one line; chat knows which characters are hidden"},
 		{"dialect/channels", parts, []string{"chat", "fault", "quality/channel", "quality/style", "dialect"}, "a protocol without turns: what words texts knows no HTTP"},
-		{"dialect/sluice", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
+		{"dialect/native", words, []string{"chat", "stream", "dialect/jsonline"}, "what events say as JSON, for our protocol and for those that repeat it"},
+		{"dialect/sluice", parts, []string{"chat", "stream", "fault", "dialect/native", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect/chatkit/threads", parts, []string{"dialect/chatkit", "fault", "store"}, "it stores threads for the protocol, which knows no store"},
 		{"dialect/chatkit", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect/a2a", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect", "store"}, "a protocol, which knows events and no other protocol"},
@@ -110,7 +111,7 @@ func layers() []layer {
 		{"internal/records", house, []string{"approval", "chat", "dialect/a2a", "fault", "store", "stream", "task", "telemetry", "workflow/engine", "workflow/records"}, "the runs and turns of a store, for what continues, shows or removes them"},
 		{"internal/providers", house, []string{"breaker", "chat", "config", "model", "model/anthropic", "model/gemini", "model/openai", "quality", "router", "sim/geminisim", "sim/offline", "task/record", "telemetry"}, "wiring: the models of a configuration, for all that ask them"},
 		{"internal/settings", house, []string{
-			"agent", "agent/remote", "approval", "config", "handlers", "internal/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",
+			"agent", "agent/remote", "approval", "chat", "config", "dialect", "handlers", "internal/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",
 		}, "wiring: the tables of all that can be configured"},
 		{"internal/operate", house, []string{
 			"chat", "config", "internal/providers", "internal/records", "internal/settings", "mcpclient/servers", "model", "quality/style", "redact", "router", "store", "store/engines", "store/memory", "stream", "task", "task/record", "task/recording", "telemetry", "tool", "workflow/graph", "workflow/records",
@@ -304,7 +305,7 @@ func strayDialects(tr *tree) (broken []string) {
 	imports(tr.production(), func(s source, spec *ast.ImportSpec, target string) {
 		below, isDialect := strings.CutPrefix(target, module+"/dialect/")
 		name, _, _ := strings.Cut(below, "/")
-		if isDialect && name != "jsonline" && !inTrees(s.pkg, "dialect/"+name, "cmd", "internal/gateway", "internal/records") {
+		if isDialect && name != "jsonline" && name != "native" && !inTrees(s.pkg, "dialect/"+name, "cmd", "internal/gateway", "internal/records") {
 			broken = append(broken, fmt.Sprintf("%s: only the wiring may import dialect/%s", tr.at(spec), below))
 		}
 	})

@@ -16,14 +16,21 @@ import (
 // next message.
 func (t *turn) settle(jobs []*job) {
 	s := &t.state
-	if !slices.ContainsFunc(jobs, func(j *job) bool { return j.waits }) {
+	waits := slices.ContainsFunc(jobs, func(j *job) bool { return j.waits })
+	if t.require(jobs, waits); s.Over() {
+		return
+	}
+	if !waits {
 		s.reply(len(jobs), func(i int) *tool.Result { return jobs[i].forModel() })
 		return
 	}
 	s.Open = make([]OpenCall, len(jobs))
 	for i, j := range jobs {
 		s.Open[i] = OpenCall{ID: j.event.ID, Call: j.call, Within: j.within, key: j.key}
-		if !j.waits {
+		switch {
+		case j.client:
+			s.Open[i].Answer, s.Open[i].Note = Refused, notWithApproval
+		case !j.waits:
 			s.Open[i].Answer, s.Open[i].Result = Ran, j.forModel()
 		}
 	}

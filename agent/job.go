@@ -25,6 +25,7 @@ type job struct {
 	key     string // empty: refused
 	sent    string // by what its server recognizes equal tries: tool.WithKey; empty: nothing
 	waits   bool   // for an answer from outside
+	client  bool   // the client runs it
 	elapsed time.Duration
 	result  tool.Result
 	err     error
@@ -49,7 +50,11 @@ type job struct {
 // newJob gives the call an id that is unique in the turn, because models repeat
 // theirs.
 func (t *turn) newJob(c tool.Call, spec *tool.Spec) *job {
-	return newJob(t.state.calls.id(c.ID), c, spec)
+	l := &t.state.calls
+	if known := chat.TurnOf(t.ctx); l.seed == "" && known.RequestID != "" {
+		l.seed = chat.CallSeed(t.req.Turn, known.RequestID, known.Began)
+	}
+	return newJob(l.id(c.ID), c, spec)
 }
 
 // newJob makes a job of a call. spec is nil for a tool that is not offered;

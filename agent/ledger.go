@@ -2,11 +2,11 @@ package agent
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/chat"
 	"sluice/fault"
 	"sluice/tool"
 )
@@ -17,7 +17,8 @@ const maxIdentical = 3
 
 // ledger remembers the tool calls of a turn.
 type ledger struct {
-	n    int // ids given out
+	seed string // of the ids that are given out
+	n    int    // ids given out
 	ids  index[struct{}]
 	made index[made] // by callKey
 }
@@ -43,7 +44,7 @@ func (l *ledger) id(own string) string {
 	id := own
 	for id == "" || l.ids.find(id) != nil || len(id) > 64 || strings.ContainsFunc(id, unfit) {
 		l.n++
-		id = "call_" + strconv.Itoa(l.n)
+		id = chat.CallID(l.seed, l.n)
 	}
 	l.ids.add(id)
 	return id

@@ -54,6 +54,9 @@ func (t *turn) prepare(spent bool) (last bool) {
 	req := &t.request
 	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered,
 		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens}
+	if t.req.App != nil {
+		asked(req, t.req.App)
+	}
 	if spent {
 		req.MaxTokens = lastTokens
 	}

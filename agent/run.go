@@ -35,7 +35,7 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (r
 func (t *turn) conclude(result *stream.Result, p *chat.Paused, made bool) {
 	*result = t.state.result()
 	result.Model, result.Tools = result.Model[t.before.model:], result.Tools[t.before.tools:]
-	result.Keyed = t.agent.cfg.Keyed
+	result.Keyed, result.Required = t.agent.cfg.Keyed, t.required
 	if made {
 		result.Made = t.made()
 	}

@@ -61,6 +61,9 @@ func (t *turn) openJobs() (jobs, admitted []*job) {
 		jobs = append(jobs, j)
 		if j.key, j.err = t.admit(j, running); j.err == nil {
 			running++
+			if j.client = t.clients.runs(j.spec); j.client {
+				continue
+			}
 			if j.waits = t.agent.cfg.Hold != nil && t.agent.cfg.Hold(c, j.spec); j.waits {
 				continue
 			}

@@ -32,9 +32,12 @@ type turn struct {
 	before struct{ model, tools int }
 	// tools is the set of this step. It may be another one in the next:
 	// servers come and go.
-	tools   *tool.Set
-	request chat.ModelRequest // of the step at hand
-	step    step
+	tools *tool.Set
+	// clients are the client's tools, and required the calls of them with which the turn ends.
+	clients  merged
+	required []stream.Call
+	request  chat.ModelRequest // of the step at hand
+	step     step
 }
 
 // begin makes the first State of a turn.
@@ -45,7 +48,11 @@ func (t *turn) begin(req *chat.Request) error {
 	t.state.Access = req.Tools
 	t.list()
 	t.state.System = t.agent.systemPrompt(req, t.tools)
-	t.state.Messages = req.WithQuotes(chat.Portable(req.Messages(), t.agent.cfg.Origin, func(name string) bool { return t.tools.Lookup(name) != nil }))
+	offered := func(name string) bool { return t.tools.Lookup(name) != nil }
+	t.state.Messages = req.WithQuotes(chat.Portable(req.Messages(), t.agent.cfg.Origin, offered))
+	if req.App != nil {
+		t.state.Messages = append(t.state.Messages, chat.Portable(capResults(req.App.Continues), t.agent.cfg.Origin, offered)...)
+	}
 	t.asked = len(t.state.Messages)
 	return t.over()
 }
@@ -63,9 +70,14 @@ func (t *turn) list() {
 	t.sink.Flush()
 }
 
-// available returns what this turn may call. One that may call nothing does not learn
-// of servers that are unavailable.
+// available returns what this turn may call, the client's tools among it.
 func (t *turn) available() *tool.Set {
+	return t.clients.with(t.ofServers(), t.req.App)
+}
+
+// ofServers returns what servers run. A turn that may call nothing does not learn
+// of servers that are unavailable.
+func (t *turn) ofServers() *tool.Set {
 	switch t.state.Access {
 	case chat.ToolsAll:
 		return t.agent.cfg.Tools.Tools(t.ctx)

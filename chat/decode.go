@@ -19,7 +19,10 @@ import (
 // trailing data are faults; unknown fields are not. An error is a
 // *ValidationError that lists every faulty field, unless the JSON is broken:
 // then nothing behind that place can be read. With an error NamesHistory alone is set.
-func DecodeRequest(body []byte) (*Asked, error) {
+func DecodeRequest(body []byte) (*Asked, error) { return HistoryRules{}.DecodeRequest(body) }
+
+// DecodeRequest is the function of that name by other rules for the request's history.
+func (h HistoryRules) DecodeRequest(body []byte) (*Asked, error) {
 	d := new(decoder)
 	d.document(body, d.member)
 	names := d.saw(fieldOf(historyField), historyField)
@@ -30,7 +33,7 @@ func DecodeRequest(body []byte) (*Asked, error) {
 		return &Asked{NamesHistory: names}, err
 	}
 	d.asked.NamesHistory = names
-	d.asked.HasHistory = names && !d.noHistory
+	h.Bring(&d.asked.Request, d.values.said, names && !d.noHistory)
 	return &d.asked, nil
 }
 
@@ -334,4 +337,26 @@ func pointerTo(name string) string {
 		return ""
 	}
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// SharedFields reads fields of a request that another protocol's body has under their own
+// names: those of members that known names. They follow the same rules; at is the JSON pointer
+// of what holds them. null is absence.
+func SharedFields(members map[string]jsontext.Value, at string, known func(name string) bool, e *ValidationError) *Asked {
+	d := new(decoder)
+	for i := range fields {
+		name := fields[i].name
+		value, given := members[name]
+		if !given || !known(name) || fields[i].list != nil || value.Kind() == 'n' {
+			continue
+		}
+		d.decodeField(i, name, value)
+		if d.values.of[i].given {
+			set(i, &d.asked, d.values.of[i], &d.faults)
+		}
+	}
+	for _, f := range d.faults.Fields {
+		e.addOne(at+f.Field, f.Code, f.Message)
+	}
+	return &d.asked
 }

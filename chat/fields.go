@@ -87,9 +87,7 @@ var fields = [...]field{
 		}
 		r.Approval = &a
 	}},
-	{name: historyField, list: readHistory, said: func(r *Asked, said []Said) {
-		r.History, r.Pruning = PruneHistory(said)
-	}},
+	{name: historyField, list: readHistory},
 }
 
 // Fields with rules beyond their own: approvalField answers a question, and a request with
@@ -99,8 +97,7 @@ const (
 	historyField  = "history"
 )
 
-// field is one entry of the table. Exactly one of text, number, flag, object and list is set;
-// with list, said is set as well.
+// field is one entry of the table. Exactly one of text, number, flag, object and list is set.
 type field struct {
 	name     string
 	required bool // and then null is a fault, not absence
@@ -117,7 +114,6 @@ type field struct {
 	// list reads an array, in front of which the decoder is, and adds its faults by
 	// itself. Its error is that of broken JSON.
 	list func(*jsontext.Decoder, *ValidationError) ([]Said, error)
-	said func(*Asked, []Said) // takes what list has read
 }
 
 // FieldNames returns the names of a request's fields: all of them, which a body may
@@ -164,10 +160,7 @@ func (v *raws) build(r *Asked, e *ValidationError) error {
 	for i := range fields { // without copies, which would fill the stack
 		given, name := v.of[i].given, fields[i].name
 		switch {
-		case fields[i].list != nil:
-			if len(e.Fields) == 0 { // else the work would be for nothing
-				fields[i].said(r, v.said)
-			}
+		case fields[i].list != nil: // a history, which DecodeRequest prunes
 		case fields[i].required && answers:
 			if given {
 				e.add("/"+name, CodeNotAllowed, "must not stand beside an approval")

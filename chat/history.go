@@ -3,14 +3,21 @@ package chat
 import (
 	"strings"
 	"unicode/utf8"
+
+	"sluice/tool"
 )
 
-// Limits of a history. The figures are constants until a setting changes them.
+// Limits of a history that no setting changes, and the defaults of those that one does.
 const (
 	maxHistoryMessages = 1000   // that a request may bring; more are a fault
-	maxMessage         = 32_000 // code points of one message, the mark of a cut included
+	maxMessage         = 32_000 // code points of one message of our own protocol, the mark of a cut included
 	keptMessages       = 50     // that the model is shown, after joining
 	keptChars          = 64_000 // code points of all that it is shown
+
+	keptCalls        = 8       // the last ones of earlier exchanges
+	keptArguments    = 4 << 10 // bytes of a call; one with more is left out
+	keptResult       = 2 << 10 // bytes of a result, the mark of a cut apart
+	maxClientResults = 1 << 20 // bytes of all results of the calls that a client answers
 )
 
 // cutMark ends a message that was cut.
@@ -20,6 +27,20 @@ const cutMark = " […]"
 type Said struct {
 	Role Role
 	Text string
+	// Calls are those of the model's message, behind its text. Only calls with a result
+	// count: a model takes no others.
+	Calls []SaidCall
+}
+
+// SaidCall is a call of a tool that a client reports, with its result.
+type SaidCall struct {
+	Call   tool.Call
+	Result tool.Result
+}
+
+// chars is what the call counts for, in code points.
+func (c *SaidCall) chars() int {
+	return utf8.RuneCountInString(c.Call.Name) + utf8.RuneCount(c.Call.Arguments) + utf8.RuneCountInString(c.Result.Text)
 }
 
 // Pruning says what became of a history. Messages are counted after joining. Its zero value is
@@ -30,27 +51,82 @@ type Pruning struct {
 	Chars   int // code points of what was kept
 }
 
-// PruneHistory makes of what a client says was said before what the model is shown:
+// HistorySource says where what was said before a request comes from.
+type HistorySource string
+
+// Sources of a history.
+const (
+	HistoryOfRequest HistorySource = ""      // the request, and the memory where a request brings none
+	HistoryOfStore   HistorySource = "store" // the memory alone
+	HistoryOfNone    HistorySource = "none"  // nothing: each turn stands alone
+)
+
+// HistoryRules say what becomes of the history that requests bring. The zero value is the
+// default.
+type HistoryRules struct {
+	Source HistorySource
+	// NoCalls leaves calls of tools out of it.
+	NoCalls bool
+	// Messages and Chars bound what the model is shown, after joining; 0: the defaults, 50 and
+	// 64,000 code points. Messages below 0: nothing is shown.
+	Messages, Chars int
+	// Message bounds one message in code points; 0: 32,000. A longer one is cut.
+	Message int
+}
+
+// filled returns the rules with their defaults.
+func (h HistoryRules) filled() HistoryRules {
+	or := func(n *int, def int) {
+		if *n == 0 {
+			*n = def
+		}
+	}
+	or(&h.Messages, keptMessages)
+	or(&h.Chars, keptChars)
+	or(&h.Message, maxMessage)
+	return h
+}
+
+// Bring gives a request the history that its client reports; brings says that it reports one,
+// be it empty.
+func (h HistoryRules) Bring(req *Request, said []Said, brings bool) {
+	switch {
+	case h.Source == HistoryOfNone:
+		req.HasHistory = true
+	case h.Source == HistoryOfStore || !brings:
+	default:
+		req.HasHistory = true
+		req.History, req.Pruning = h.Prune(said)
+	}
+}
+
+// PruneHistory is HistoryRules.Prune by the defaults.
+func PruneHistory(said []Said) ([]Message, Pruning) { return HistoryRules{}.Prune(said) }
+
+// Prune makes of what a client says was said before what the model is shown:
 // in this order it cleans each message as an input is cleaned, cuts it, joins
 // messages of one role in a row by a blank line, and drops whole exchanges (a user's
 // message up to the next one), oldest first, until the limits hold. The newest
 // exchange is never dropped whole: its longer message is cut instead. Empty
 // messages and the model's before the user's first are left out.
 //
+// Of calls the last 8 stay, with their results, which are cut; one with long arguments is
+// left out. A message is not joined with the one behind its results.
+//
 // It is a pure function, linear in the length of its input.
-func PruneHistory(said []Said) ([]Message, Pruning) {
-	joined := join(said)
-	drop := surplus(joined)
-	kept := joined[drop:]
-	fit(kept)
+func (h HistoryRules) Prune(said []Said) ([]Message, Pruning) {
+	h = h.filled()
+	joined := h.join(said)
+	drop := h.surplus(joined)
+	kept := h.fit(joined[drop:])
 	p := Pruning{Kept: len(kept), Dropped: drop}
 	if len(kept) == 0 {
 		return nil, p
 	}
-	messages := make([]Message, len(kept))
-	for i, s := range kept {
-		messages[i] = Message{Role: s.Role, Parts: []Part{{Text: s.Text}}}
-		p.Chars += s.chars
+	messages := make([]Message, 0, len(kept))
+	for i := range kept {
+		messages = kept[i].show(messages)
+		p.Chars += kept[i].chars
 	}
 	return messages, p
 }
@@ -61,31 +137,91 @@ type measured struct {
 	chars int
 }
 
+// show appends what the model is shown of the message.
+func (m *measured) show(messages []Message) []Message {
+	if len(m.Calls) == 0 {
+		return append(messages, Message{Role: m.Role, Parts: []Part{{Text: m.Text}}})
+	}
+	var parts, results []Part
+	if m.Text != "" {
+		parts = append(parts, Part{Text: m.Text})
+	}
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		parts = append(parts, Part{Call: &c.Call})
+		results = append(results, Part{Result: &c.Result})
+	}
+	return append(messages, Message{Role: RoleModel, Parts: parts, Maker: ClientOrigin, Origin: ClientOrigin},
+		Message{Role: RoleUser, Parts: results, Origin: ClientOrigin})
+}
+
 // join cleans and cuts the messages, and joins those of one role in a row.
-func join(said []Said) []measured {
+func (h *HistoryRules) join(said []Said) []measured {
+	spare := 0 // calls that are too old
+	for i := range said {
+		spare += len(said[i].Calls)
+	}
+	spare -= keptCalls
 	joined := make([]measured, 0, min(len(said), 2*keptMessages))
 	var run []string // texts of the message at hand
 	role := RoleUser
-	end := func() {
-		if len(run) > 0 {
-			text := strings.Join(run, "\n\n")
-			joined = append(joined, measured{Said{role, text}, utf8.RuneCountInString(text)})
+	end := func(calls []SaidCall) {
+		if len(run) > 0 || len(calls) > 0 {
+			m := measured{Said: Said{role, strings.Join(run, "\n\n"), calls}}
+			m.measure()
+			joined = append(joined, m)
 		}
 		run = run[:0]
 	}
-	for _, s := range said {
+	for i := range said {
+		s := &said[i]
+		calls := h.calls(s, &spare)
 		text := stripControl(s.Text)
-		if blank(text) || len(joined) == 0 && len(run) == 0 && s.Role != RoleUser {
+		silent := blank(text)
+		if silent && len(calls) == 0 || len(joined) == 0 && len(run) == 0 && s.Role != RoleUser {
 			continue
 		}
 		if s.Role != role {
-			end()
+			end(nil)
 			role = s.Role
 		}
-		run = append(run, cut(text, maxMessage))
+		if !silent {
+			run = append(run, cut(text, h.Message))
+		}
+		if len(calls) > 0 {
+			end(calls)
+		}
 	}
-	end()
+	end(nil)
 	return joined
+}
+
+// measure counts the message.
+func (m *measured) measure() {
+	m.chars = utf8.RuneCountInString(m.Text) + m.callChars()
+}
+
+// callChars is what the calls of the message count for.
+func (m *measured) callChars() (n int) {
+	for i := range m.Calls {
+		n += m.Calls[i].chars()
+	}
+	return n
+}
+
+// calls returns the calls of a message that stay. spare counts those that are too old.
+func (h *HistoryRules) calls(s *Said, spare *int) (kept []SaidCall) {
+	for i := range s.Calls {
+		c := s.Calls[i]
+		if *spare--; *spare >= 0 || h.NoCalls || s.Role != RoleModel || len(c.Call.Arguments) > keptArguments {
+			continue
+		}
+		if head, isCut := Truncate(c.Result.Text, keptResult); isCut {
+			c.Result.Text = head + cutMark
+		}
+		kept = append(kept, c)
+	}
+	return kept
 }
 
 // cut shortens a text to at most limit code points, the mark included. limit is at
@@ -109,15 +245,18 @@ func cut(text string, limit int) string {
 
 // surplus returns how many messages go so that those behind them hold the limits, or
 // are the newest exchange.
-func surplus(list []measured) (drop int) {
+func (h *HistoryRules) surplus(list []measured) (drop int) {
+	if h.Messages < 0 {
+		return len(list)
+	}
 	messages, chars, newest := len(list), 0, 0
-	for i, s := range list {
-		chars += s.chars
-		if s.Role == RoleUser {
+	for i := range list {
+		chars += list[i].chars
+		if list[i].Role == RoleUser {
 			newest = i
 		}
 	}
-	for drop < newest && (messages > keptMessages || chars > keptChars) {
+	for drop < newest && (messages > h.Messages || chars > h.Chars) {
 		for first := drop; drop == first || list[drop].Role != RoleUser; drop++ {
 			messages--
 			chars -= list[drop].chars
@@ -126,24 +265,44 @@ func surplus(list []measured) (drop int) {
 	return drop
 }
 
-// fit cuts the newest exchange, if that is all there is and still too long: the longer
-// of its messages, but not below half of what there may be; then the other one.
-func fit(list []measured) {
-	over := -keptChars
-	for _, s := range list {
-		over += s.chars
-	}
-	for over > 0 {
-		longest := 0
-		for i, s := range list {
-			if s.chars > list[longest].chars {
+// fit cuts the newest exchange, if that is all there is and still too long: the longest
+// of its messages, but not below its share of what there may be; then the next one. Calls go
+// where they are more than half of that.
+func (h *HistoryRules) fit(list []measured) []measured {
+	for {
+		over, longest := -h.Chars, 0
+		for i := range list {
+			if over += list[i].chars; list[i].chars > list[longest].chars {
 				longest = i
 			}
 		}
-		m := &list[longest]
-		text := cut(m.Text, max(m.chars-over, keptChars/2))
-		chars := utf8.RuneCountInString(text)
-		over -= m.chars - chars
-		m.Text, m.chars = text, chars
+		if over <= 0 {
+			return list
+		}
+		m, share := &list[longest], h.Chars/len(list)
+		if own := m.callChars(); own > share/2 {
+			m.Calls, m.chars = nil, m.chars-own
+			list = rejoin(list, longest)
+		} else {
+			m.Text = cut(m.Text, max(m.chars-over, share)-own)
+			m.measure()
+		}
 	}
+}
+
+// rejoin joins a message that has lost its calls with the one behind them, and leaves it
+// out if nothing is left.
+func rejoin(list []measured, i int) []measured {
+	next := i + 1
+	switch m := &list[i]; {
+	case m.Text == "":
+		return append(list[:i], list[next:]...)
+	case next == len(list) || list[next].Role != m.Role:
+		return list
+	case list[next].Text != "":
+		m.Text += "\n\n" + list[next].Text
+	}
+	list[i].Calls = list[next].Calls
+	list[i].measure()
+	return append(list[:next], list[next+1:]...)
 }

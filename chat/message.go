@@ -103,11 +103,23 @@ type ModelRequest struct {
 	Thinking string
 	// Form asks for a structured answer; its zero value for text.
 	Form Form
-	// ForceTool obliges the model to call the only tool of Tools.
+	// ForceTool obliges the model to call a tool: the one that ForcedTool names.
 	ForceTool bool
+	// Tool is the tool that ForceTool is about; empty: the only one of Tools, or if there are
+	// several, whichever the model wants.
+	Tool string
 	// Answered is the key of the model that answered the turn's calls so far, if that
 	// was not the first of a chain; else empty.
 	Answered string
+}
+
+// ForcedTool returns the name of the tool that the model must call, if ForceTool is set;
+// empty: whichever it wants.
+func (r *ModelRequest) ForcedTool() string {
+	if r.Tool == "" && len(r.Tools.Specs) == 1 {
+		return r.Tools.Specs[0].Name
+	}
+	return r.Tool
 }
 
 // Form is the form that an answer must have. The prompt says so as well: a model may

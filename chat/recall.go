@@ -13,7 +13,8 @@ type Made struct{ Messages []Message }
 // Portable returns messages as a model may be shown them. Calls of turns before, which have
 // an Origin, stay with their results if they are the model's own: of this origin, all of
 // them of tools on offer. Of the others a text line each is shown, in front of what was
-// said then. The messages themselves do not change.
+// said then. Calls that a client reports belong to no model: those of tools on offer stay, and
+// others are left out. The messages themselves do not change.
 func Portable(messages []Message, origin string, offered func(name string) bool) []Message {
 	for i := range messages {
 		if !own(&messages[i], origin, offered) {
@@ -29,6 +30,14 @@ func portable(messages []Message, from int, origin string, offered func(string) 
 	var lines []string
 	for i := from; i < len(messages); i++ {
 		m := messages[i]
+		if m.Origin == ClientOrigin && !own(&m, origin, offered) {
+			shown := withoutMissing(m.Parts, messages[i+1].Parts, offered)
+			i++
+			for _, m := range shown {
+				all = push(all, m)
+			}
+			continue
+		}
 		if !own(&m, origin, offered) {
 			var results []Part
 			if i+1 < len(messages) && !messages[i+1].Spoken() && messages[i+1].Role == RoleUser {
@@ -47,7 +56,7 @@ func portable(messages []Message, from int, origin string, offered func(string) 
 				all = append(all, Message{Role: RoleModel, Parts: []Part{{Text: text}}})
 			}
 		}
-		all = append(all, m)
+		all = push(all, m)
 	}
 	if len(lines) > 0 {
 		all = append(all, Message{Role: RoleModel, Parts: []Part{{Text: strings.Join(lines, "\n")}}})
@@ -55,12 +64,64 @@ func portable(messages []Message, from int, origin string, offered func(string) 
 	return all
 }
 
+// withoutMissing returns what a client says of calls and their results, which are in the same
+// order, without those of tools that are not on offer.
+func withoutMissing(parts, results []Part, offered func(string) bool) (shown []Message) {
+	m := Message{Role: RoleModel, Maker: ClientOrigin, Origin: ClientOrigin}
+	r := Message{Role: RoleUser, Origin: ClientOrigin}
+	n := 0
+	for i := range parts {
+		c := parts[i].Call
+		if c == nil {
+			m.Parts = append(m.Parts, parts[i])
+			continue
+		}
+		if n++; offered(c.Name) {
+			m.Parts, r.Parts = append(m.Parts, parts[i]), append(r.Parts, results[n-1])
+		}
+	}
+	switch {
+	case len(m.Parts) == 0:
+		return nil
+	case len(r.Parts) == 0:
+		m.Maker, m.Origin = "", ""
+		return []Message{m}
+	}
+	return []Message{m, r}
+}
+
+// push appends a message. Of two texts of one role in a row, between which calls were left
+// out, the model is shown one.
+func push(all []Message, m Message) []Message {
+	n := len(all)
+	if n > 0 && m.Role == RoleUser && m.Spoken() {
+		return appendSaid(all, Said{Role: RoleUser, Text: m.Text()})
+	}
+	if n == 0 || m.Role != RoleModel || all[n-1].Role != RoleModel || m.Origin == "" && m.Maker != "" || calls(&all[n-1]) {
+		return append(all, m)
+	}
+	last := all[n-1]
+	last.Parts = append([]Part{{Text: last.Text() + "\n\n" + m.Text()}}, callsOf(m.Parts)...)
+	last.Maker, last.Origin = m.Maker, m.Origin
+	return append(all[:n-1], last)
+}
+
+// callsOf returns the parts that are calls.
+func callsOf(parts []Part) (calls []Part) {
+	for _, p := range parts {
+		if p.Call != nil {
+			calls = append(calls, p)
+		}
+	}
+	return calls
+}
+
 // own says whether a message can be shown as it is.
 func own(m *Message, origin string, offered func(string) bool) bool {
 	if m.Origin == "" {
 		return true
 	}
-	if m.Origin != origin {
+	if m.Origin != origin && m.Origin != ClientOrigin {
 		return !calls(m)
 	}
 	for i := range m.Parts {

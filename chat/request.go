@@ -65,6 +65,8 @@ type Request struct {
 	// Instruction is what the gateway adds to the instructions of every agent that takes
 	// part: how to write, the steps of a plan. Empty: nothing.
 	Instruction string
+	// App is what the client's program adds; nil: nothing.
+	App *Application
 	ReplyForm
 	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
@@ -75,7 +77,8 @@ type Request struct {
 	// ParentTask is the task that the request belongs to, as its client says; empty: none.
 	ParentTask string
 	// Mute says that the client could not show a question to its user: calls that a person
-	// must allow are refused. The code of a protocol sets it.
+	// must allow are refused. What a run asks is answered elsewhere. The code of a protocol
+	// sets it.
 	Mute bool
 	// Hops counts the gateways that the request has come through, each as a remote agent of
 	// the one before; 0: a client has sent it here. See MaxHops.
@@ -155,7 +158,7 @@ func (r *Request) Owner() string {
 func (r *Request) Messages() []Message {
 	history := r.asking()
 	messages := append(make([]Message, 0, len(history)+1), history...)
-	return appendSaid(messages, Said{RoleUser, r.Input})
+	return appendSaid(messages, Said{Role: RoleUser, Text: r.Input})
 }
 
 // ToolAccess says which tools a turn may call. Of the others its model receives nothing, and

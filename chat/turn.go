@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"sync/atomic"
+	"time"
 )
 
 // Turn is what is known of a turn where no Request reaches: in tools, in calls of models, and
@@ -17,6 +18,9 @@ type Turn struct {
 	// RequestID is set where a request comes in. Calls to MCP servers and to models send it on
 	// as X-Request-ID, and replies and logs name it.
 	RequestID string
+	// Began is when the request came in, set with RequestID; zero: not known. Ids of calls are
+	// made of both.
+	Began time.Time
 	// Principal is who sent the request, set where it is admitted, for what a dialect answers
 	// at once. A turn's Request has it anyway.
 	Principal Principal

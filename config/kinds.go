@@ -218,3 +218,22 @@ func duration(p *time.Duration, lowest time.Duration) func(string) error {
 		return nil
 	}
 }
+
+// Words takes a comma-separated list of some words, or none alone. All are the default.
+func Words(variable string, p *[]string, words []string, meaning string) Setting {
+	all := "`" + strings.Join(words, "`, `") + "`, or `none`"
+	return Func(variable, strings.Join(words, ","), all, meaning, func(value string) error {
+		list := []string{}
+		if value != "none" {
+			for entry := range strings.SplitSeq(value, ",") {
+				entry = strings.TrimSpace(entry)
+				if !slices.Contains(words, entry) {
+					return errors.New("must be none, or some of " + strings.Join(words, ", "))
+				}
+				list = append(list, entry)
+			}
+		}
+		*p = list
+		return nil
+	})
+}

@@ -8,10 +8,13 @@
 package dialect
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"time"
 
 	"sluice/chat"
+	"sluice/fault"
 	"sluice/stream"
 )
 
@@ -19,6 +22,12 @@ import (
 // characters in their longest JSON form (60,000 bytes, as escaped surrogate pairs) with
 // room for the rest.
 const MaxBody = 128 << 10
+
+// MaxFacts bounds Exchange.Facts, in bytes.
+const MaxFacts = 4 << 10
+
+// Native is the Dialect of our own protocol.
+const Native = "native"
 
 // A Dialect is one protocol in which turns are asked for and answered.
 type Dialect interface {
@@ -31,6 +40,9 @@ type Dialect interface {
 // the metrics are the server's own for all of them. A request with a Last-Event-ID runs
 // nothing: it gets the rest of its turn from the store, else 204.
 type Route struct {
+	// Dialect is the name of the protocol in metrics, in logs and in what is kept of a turn;
+	// empty: native.
+	Dialect string
 	Methods []string
 	// Path is as for http.ServeMux: /v1/responses/{id}, /v1/models/{id...}. A route whose
 	// path ends in {rest...} also words the refusals of what no other route takes.
@@ -96,8 +108,11 @@ type Exchange struct {
 	Approval *chat.Answer
 	// Decides is the task whose question Approval answers; empty: it has a token.
 	Decides string
-	// Accumulated is kept with the turn, for Route.Resume.
+	// Accumulated is kept with the turn, for Route.Resume, and so are Facts: what an encoder
+	// must know of the request to make the same bytes of its log, as one JSON value of at most
+	// MaxFacts bytes; nil: nothing.
 	Accumulated bool
+	Facts       []byte
 	// Mode says what becomes of the turn without its client.
 	Mode Mode
 	// Keyed is what Key must not come with in another form; nil: path, query and body.
@@ -106,6 +121,9 @@ type Exchange struct {
 	// once more by Encoder, where Route.Resume is nil.
 	Attach bool
 	Form   Form // of what Encoder writes
+	// Words says whether the document of Form Document has words for a fatal error of a type,
+	// so that it is sent all the same. nil: it has none.
+	Words func(fault.Type) bool
 	// Refuse words a refusal of this request in place of Route.Refuse. nil: that.
 	Refuse func(Refusal) Reply
 	// Begun is called when the turn is admitted, with what ends it. May be nil.
@@ -155,6 +173,11 @@ type Frames interface {
 type StoredTurn struct {
 	TurnID, RequestID string
 	Accumulated       bool
+	// Dialect is the name of the protocol in which the turn was asked for, Began when, and Facts
+	// what its encoder wanted kept (Exchange.Facts).
+	Dialect string
+	Began   time.Time
+	Facts   []byte
 }
 
 // Skipper is an Encoder that accepts events whose frames are not wanted, at less
@@ -171,3 +194,6 @@ type Reply struct {
 
 // JSON returns the reply that is a JSON text.
 func JSON(text []byte) *Reply { return &Reply{Body: text} }
+
+// Name is the name of the route's protocol.
+func (r *Route) Name() string { return cmp.Or(r.Dialect, Native) }

@@ -19,6 +19,9 @@ type Refusal struct {
 	// Status is that of web/openapi.yaml for this type.
 	Status    int
 	RequestID string
+	// Ended says that the turn began, and ended with Fault: its reply is no stream. Acted says
+	// that a tool was started then.
+	Ended, Acted bool
 }
 
 // problem is the JSON form of a Refusal (RFC 9457).

@@ -161,6 +161,9 @@ func announce(h http.Header, log *zerolog.Logger, t *turn) {
 	for name, values := range t.Header {
 		h[http.CanonicalHeaderKey(name)] = values
 	}
+	if app := t.Request.App; app != nil {
+		dialect.AddIgnored(h, app.Ignored)
+	}
 	p := t.Request.Pruning
 	if p.Dropped == 0 {
 		return
@@ -193,7 +196,7 @@ func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel 
 		return nobody{}
 	}
 	if t.Form != dialect.Streamed {
-		return &document{Fold: stream.Fold{Only: stream.Ends}, server: s, w: w, r: r, turn: t}
+		return &document{Fold: stream.Fold{Only: stream.Ends | stream.Tools}, server: s, w: w, r: r, turn: t}
 	}
 	cfg := sse.Config{
 		Encoder:      t.Encoder,

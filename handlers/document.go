@@ -44,7 +44,10 @@ func (d *document) Flush() error {
 }
 
 // refused says that a fault stands in the place of the reply.
-func (d *document) refused() bool { return d.Fatal() != nil && d.turn.Form != dialect.AnyDocument }
+func (d *document) refused() bool {
+	ev := d.Fatal()
+	return ev != nil && d.turn.Form != dialect.AnyDocument && (d.turn.Words == nil || !d.turn.Words(ev.Type))
+}
 
 // send sends the reply, once.
 func (d *document) send() {
@@ -88,7 +91,13 @@ func (d *document) refuse() {
 		d.turn.early.refuse(why)
 		return
 	}
-	d.server.refuse(d.w, d.r, d.server.refusal(d.r, why), d.server.shape(d.r))
+	refusal := d.server.refusal(d.r, why)
+	refusal.Ended, refusal.Acted = true, len(d.Calls) > 0
+	shape := d.turn.Refuse
+	if shape == nil {
+		shape = d.server.shape(d.r)
+	}
+	d.server.refuse(d.w, d.r, refusal, shape)
 }
 
 // Stats returns the figures of the one write.

@@ -1,11 +1,13 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -118,7 +120,8 @@ func (s *Server) finish(in slot, w http.ResponseWriter, r *http.Request, t *turn
 	if t.Mode != dialect.Unattended {
 		defer context.AfterFunc(r.Context(), t.stored.Left)()
 		if t.route.Resume != nil {
-			t.Encoder = t.route.Resume(dialect.StoredTurn{TurnID: t.stored.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated})
+			t.Encoder = t.route.Resume(dialect.StoredTurn{TurnID: t.stored.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
+				Dialect: t.route.Name(), Began: t.began, Facts: t.Facts})
 		}
 	}
 	s.run(in, w, r, t)
@@ -126,8 +129,12 @@ func (s *Server) finish(in slot, w http.ResponseWriter, r *http.Request, t *turn
 
 // kept returns what is to be kept of a turn.
 func (s *Server) kept(r *http.Request, t *turn) task.Request {
+	var asked task.Protocol
+	if t.route.Dialect != "" {
+		asked = task.Protocol{Dialect: t.route.Dialect, Began: t.began.UnixNano(), Facts: t.Facts}
+	}
 	return task.Request{
-		Chat: &t.Request, TaskID: t.TaskID, Asked: t.asked, Question: t.question, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
+		Protocol: asked, Chat: &t.Request, TaskID: t.TaskID, Asked: t.asked, Question: t.question, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
 		Recall: len(s.team().Agents) > 0, Detached: t.Mode != dialect.Attached, Durable: durable(&t.Request), Key: t.Key, Body: t.sum, MessageID: t.MessageID,
 		Sender: t.sender,
 	}
@@ -222,7 +229,11 @@ func (t *turn) replayEncoder() func(dialect.StoredTurn) stream.Encoder {
 // storedAs is what an encoder must know of a turn that is read from its log, so
 // that a reader gets the same bytes as the first one.
 func storedAs(l *task.Log) dialect.StoredTurn {
-	return dialect.StoredTurn{TurnID: l.Turn, RequestID: l.RequestID, Accumulated: l.Accumulated}
+	k := dialect.StoredTurn{TurnID: l.Turn, RequestID: l.RequestID, Accumulated: l.Accumulated, Dialect: cmp.Or(l.Dialect, dialect.Native), Facts: l.Facts}
+	if l.Began > 0 {
+		k.Began = time.Unix(0, l.Began)
+	}
+	return k
 }
 
 // lost says whether the client had this stream before and lost it. A turn is never run

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/chat"
 	"sluice/fault"
 )
 
@@ -133,10 +134,27 @@ func (p originPolicy) preflight(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", strings.Join(p.methods, ", "))
-	h.Set("Access-Control-Allow-Headers", strings.Join(p.headers, ", "))
+	h.Set("Access-Control-Allow-Headers", p.wanted(r))
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
+}
+
+// wanted lists the headers that a page of an allowed origin may set: those that it asks for, as
+// front ends send headers of their own, or without such a list all that some path reads.
+func (p originPolicy) wanted(r *http.Request) string {
+	var names []string
+	for _, list := range r.Header["Access-Control-Request-Headers"] {
+		for name := range strings.SplitSeq(list, ",") {
+			if name = strings.TrimSpace(name); chat.Token(name, 1, 64) && len(names) < 64 {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		names = p.headers
+	}
+	return strings.Join(names, ", ")
 }
 
 // allow adds the headers that let an allowed page read the reply. Credentials are for
@@ -148,8 +166,11 @@ func (p originPolicy) allow(h http.Header, origin string) {
 	} else {
 		h.Set("Access-Control-Allow-Origin", "*")
 	}
-	h.Set("Access-Control-Expose-Headers", "X-Request-ID, Retry-After, X-Sluice-History")
+	h.Set("Access-Control-Expose-Headers", exposed)
 }
+
+// exposed are the headers of replies that a foreign page may read.
+const exposed = "X-Request-ID, Retry-After, X-Sluice-History, X-Sluice-Ignored, X-Sluice-Replayed, X-Error-Type, X-Should-Retry, Retry-After-Ms, X-Vercel-AI-UI-Message-Stream"
 
 // corsHeaders returns the request headers that a foreign page may set everywhere.
 func corsHeaders() []string {

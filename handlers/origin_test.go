@@ -157,7 +157,7 @@ func TestGetWithoutOrigin(t *testing.T) {
 // What a page of a listed origin may read, and what all may when all are allowed.
 func TestCORSHeaders(t *testing.T) {
 	t.Parallel()
-	const expose = "X-Request-ID, Retry-After, X-Sluice-History"
+	const expose = "X-Request-ID, Retry-After, X-Sluice-History, X-Sluice-Ignored, X-Sluice-Replayed, X-Error-Type, X-Should-Retry, Retry-After-Ms, X-Vercel-AI-UI-Message-Stream"
 	for _, tt := range []struct {
 		origins             []string
 		origin              string
@@ -188,14 +188,14 @@ func TestCORSHeaders(t *testing.T) {
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	g := serve(t, handlers.Config{Origins: []string{"https://app.example"}})
-	ask := []string{"Access-Control-Request-Method: POST", "Access-Control-Request-Headers: content-type"}
+	ask := []string{"Access-Control-Request-Method: POST", "Access-Control-Request-Headers: content-type, x-app;, X-Own"}
 
 	got := g.do(t, "OPTIONS", "/chat/stream", "", append(ask, "Origin: https://app.example")...)
 	want := map[string]string{
 		"Access-Control-Allow-Origin":      "https://app.example",
 		"Access-Control-Allow-Credentials": "true",
 		"Access-Control-Allow-Methods":     "GET, POST",
-		"Access-Control-Allow-Headers":     "Content-Type, Idempotency-Key, Last-Event-ID, X-Request-ID",
+		"Access-Control-Allow-Headers":     "content-type, X-Own",
 		"Access-Control-Max-Age":           "600",
 	}
 	for name, value := range want {
@@ -205,6 +205,11 @@ func TestPreflight(t *testing.T) {
 	}
 	if got.status != 204 || got.body != "" {
 		t.Errorf("status %d, body %q", got.status, got.body)
+	}
+
+	got = g.do(t, "OPTIONS", "/chat/stream", "", ask[0], "Origin: https://app.example")
+	if names := got.header.Get("Access-Control-Allow-Headers"); names != "Content-Type, Idempotency-Key, Last-Event-ID, X-Request-ID" {
+		t.Errorf("without a list: %q", names)
 	}
 
 	got = g.do(t, "OPTIONS", "/chat/stream", "", append(ask, "Origin: https://evil.example")...)

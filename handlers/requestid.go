@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"time"
 
 	"sluice/chat"
 )
@@ -13,7 +14,7 @@ const requestIDHeader = "X-Request-Id"
 func (s *Server) identified(w http.ResponseWriter, r *http.Request) *http.Request {
 	id := requestID(r.Header[requestIDHeader])
 	w.Header()[requestIDHeader] = []string{id}
-	ctx := chat.WithRequestID(r.Context(), id)
+	ctx := chat.WithTurn(r.Context(), chat.Turn{RequestID: id, Began: time.Now()})
 	log := s.cfg.Log.With().Str("request_id", id).Logger()
 	r = r.WithContext(log.WithContext(ctx))
 	s.track(w, r)

@@ -255,6 +255,10 @@ func (r *turn) count(m *member, result stream.Result) {
 	r.result.Model = append(r.result.Model, result.Model...)
 	r.result.Tools = append(r.result.Tools, result.Tools...)
 	r.result.Keyed = r.result.Keyed || result.Keyed
+	for _, c := range result.Required { // of the one agent of a turn that has such tools
+		c.AgentID = m.agent.ID
+		r.result.Required = append(r.result.Required, c)
+	}
 	m.made = result.Made
 	for _, key := range result.Models {
 		if !slices.Contains(r.result.Models, key) {

@@ -70,6 +70,7 @@ const (
 	storedCompleted = "tool_completed"
 	storedFailed    = "tool_failed"
 	storedUnknown   = "tool_unknown"
+	storedRequired  = "tool_required"
 	storedError     = "error"
 	storedDone      = "done"
 )
@@ -176,6 +177,8 @@ func storable(ev Event) (name string, data any, err error) {
 		c := ev.stored()
 		c.Duration, c.Message = ev.Duration, ev.Message
 		return storedUnknown, c, nil
+	case *ToolRequired:
+		return storedRequired, ev.stored(), nil
 	case Extension:
 		return ev.Name(), ev, nil
 	}
@@ -261,6 +264,8 @@ func (s *stored) read() (Event, error) {
 		return &ToolFailed{c.call(), c.Duration, c.Message, c.ErrorType}, nil
 	case storedUnknown:
 		return &ToolUnknown{c.call(), c.Duration, c.Message}, nil
+	case storedRequired:
+		return &ToolRequired{c.call()}, nil
 	}
 	return nil, errors.New("unknown event")
 }

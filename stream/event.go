@@ -126,6 +126,10 @@ type ToolUnknown struct {
 	Message  string // fit for a person
 }
 
+// ToolRequired is a call that the client runs, and the only event of it. Nothing but others and
+// Done follow, whose reason is ClientTools: the client's next request brings the results.
+type ToolRequired struct{ Call }
+
 // Error reports a failure. A fatal one comes right before Done.
 type Error struct {
 	Attribution
@@ -170,11 +174,13 @@ const (
 	InputRequired FinishReason = "input_required"
 	// ApprovalRequired: a person must answer before the turn continues.
 	ApprovalRequired FinishReason = "approval_required"
+	// ClientTools: the client must run calls of its own tools.
+	ClientTools FinishReason = "client_tools"
 )
 
 // Success says whether a turn that ended so did what it was asked for.
 func (r FinishReason) Success() bool {
-	return r == Stop || r == MaxTokens || r == MaxSteps || r == InputRequired || r == ApprovalRequired
+	return r == Stop || r == MaxTokens || r == MaxSteps || r == InputRequired || r == ApprovalRequired || r == ClientTools
 }
 
 // Done is always the last event. The final output is not part of it: it is the
@@ -235,5 +241,6 @@ func (*ToolProgress) event()  {}
 func (*ToolCompleted) event() {}
 func (*ToolFailed) event()    {}
 func (*ToolUnknown) event()   {}
+func (*ToolRequired) event()  {}
 func (*Error) event()         {}
 func (*Done) event()          {}

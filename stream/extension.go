@@ -78,7 +78,7 @@ func Name(ev Event) string {
 		return "response_delta"
 	case *Thinking:
 		return "thinking"
-	case *ToolStarted, *ToolProgress, *ToolCompleted, *ToolFailed, *ToolUnknown:
+	case *ToolStarted, *ToolProgress, *ToolCompleted, *ToolFailed, *ToolUnknown, *ToolRequired:
 		return "tool_call"
 	case *Start:
 		return "start"

@@ -28,6 +28,7 @@ type Fold struct {
 	Route     *Route
 	Errors    []*Error
 	Questions []*Approval
+	Required  []*ToolRequired
 	Done      *Done
 }
 
@@ -68,6 +69,8 @@ func (f *Fold) Add(ev Event) {
 		f.Errors = append(f.Errors, ev)
 	case *Approval:
 		f.Questions = append(f.Questions, ev)
+	case *ToolRequired:
+		f.Required = append(f.Required, ev)
 	case *Done:
 		f.Done = ev
 	}

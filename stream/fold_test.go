@@ -21,6 +21,7 @@ func folded() map[stream.Event]func(*stream.Fold) any {
 	call := stream.Call{ID: "c", Tool: "t"}
 	return map[stream.Event]func(*stream.Fold) any{
 		&stream.Delta{Text: "a"}:                                   func(f *stream.Fold) any { return f.Pieces },
+		&stream.ToolRequired{Call: call}:                           func(f *stream.Fold) any { return f.Required },
 		&stream.ToolStarted{Call: call}:                            func(f *stream.Fold) any { return f.Calls[1:] },
 		&stream.ToolCompleted{Call: stream.Call{ID: "open"}}:       func(f *stream.Fold) any { return f.Calls[0].Outcome },
 		&stream.ToolFailed{Call: stream.Call{ID: "open"}}:          func(f *stream.Fold) any { return f.Calls[0].Outcome },

@@ -86,7 +86,7 @@ func (f *Frame) end(ctx context.Context, guard *Guard, result *Result, err error
 	case result.Reason == "":
 		err = errors.New("the runner returned before its answer was complete")
 	default:
-		err = guard.Emit(result.done())
+		err = guard.finish(result)
 	}
 	if err == nil {
 		return guard.Flush()

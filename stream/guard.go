@@ -19,7 +19,8 @@ import (
 // after a fatal Error, and only then, has a reason that is not a success. Nothing follows Done,
 // and nothing follows a sink that failed. An extension has a rule of its own (Extension.Allow),
 // and what it opened must be closed before Done. Of the extensions an Approval is followed by
-// others and Done alone, whose reason is ApprovalRequired then and only then.
+// others and Done alone, whose reason is ApprovalRequired then and only then; a ToolRequired
+// by others and a Done of reason ClientTools.
 //
 // An event out of place is refused with an error and does not reach the sink, so
 // whatever runs behind a Guard, a client sees a well-formed stream.
@@ -55,6 +56,7 @@ const (
 	expectAny
 	expectTail   // as expectAny, but the answer is complete
 	expectAnswer // after an Approval
+	expectResult // after a ToolRequired
 	expectDone   // after a fatal Error
 	ended
 )
@@ -100,6 +102,16 @@ func (g *Guard) Flush() error {
 // Ended says whether Done was passed on.
 func (g *Guard) Ended() bool { return g.state == ended }
 
+// finish emits the end of a turn that ended well.
+func (g *Guard) finish(result *Result) error {
+	for i := range result.Required {
+		if err := g.Emit(&ToolRequired{result.Required[i]}); err != nil {
+			return err
+		}
+	}
+	return g.Emit(result.done())
+}
+
 // Lose closes the tool calls that are under way as unknown: the process that made them is
 // gone.
 func (g *Guard) Lose() {
@@ -130,7 +142,7 @@ func (g *Guard) fail(err error, so *Result) error {
 		_ = g.Emit(&Start{})
 	}
 	g.turn.open = nil // what an extension has opened ends with the turn
-	if g.state == expectAnswer {
+	if g.state == expectAnswer || g.state == expectResult {
 		g.state = expectAny
 	}
 	if g.state == expectAny || g.state == expectTail {
@@ -182,8 +194,11 @@ func (g *Guard) check(ev Event) (state, error) {
 	if err := g.expected(ev); err != nil {
 		return 0, err
 	}
-	if g.state == expectAnswer {
+	switch g.state {
+	case expectAnswer:
 		return g.afterApproval(ev)
+	case expectResult:
+		return g.afterRequired(ev)
 	}
 	switch ev := ev.(type) {
 	case *Delta:
@@ -204,6 +219,8 @@ func (g *Guard) check(ev Event) (state, error) {
 	case *Start, *Thinking:
 	case *Approval:
 		return g.question(ev)
+	case *ToolRequired:
+		return g.required(ev)
 	case Extension:
 		return expectAny, g.extension(ev)
 	default: // nil, or a type of another package that embeds one of ours
@@ -218,6 +235,14 @@ func (g *Guard) question(ev *Approval) (state, error) {
 		return 0, err
 	}
 	return expectAnswer, g.extension(ev)
+}
+
+// required accepts a call for the client, before which everything has ended.
+func (g *Guard) required(ev *ToolRequired) (state, error) {
+	if err := g.closed(); err != nil {
+		return 0, err
+	}
+	return expectResult, g.note(tracked{Call: ev.Call, over: true})
 }
 
 // expected says what is wrong with an event of this type in this state: Start is the first, Done
@@ -248,7 +273,7 @@ func (g *Guard) said(ev *Delta) error {
 
 // done checks the reason by which a turn ends.
 func (g *Guard) done(ev *Done) error {
-	if ev.Reason == "" || ev.Reason == ApprovalRequired || ev.Reason.Success() != (g.state == expectAny || g.state == expectTail) {
+	if ev.Reason == "" || ev.Reason == ApprovalRequired || ev.Reason == ClientTools || ev.Reason.Success() != (g.state == expectAny || g.state == expectTail) {
 		return fmt.Errorf("%w: Done with reason %q", ErrGrammar, ev.Reason)
 	}
 	return g.closed()
@@ -268,6 +293,20 @@ func (g *Guard) afterApproval(ev Event) (state, error) {
 	return 0, fmt.Errorf("%w: %T after an Approval", ErrGrammar, ev)
 }
 
+// afterRequired returns the state after ev, which follows a ToolRequired.
+func (g *Guard) afterRequired(ev Event) (state, error) {
+	switch ev := ev.(type) {
+	case *ToolRequired:
+		return g.required(ev)
+	case *Done:
+		if ev.Reason != ClientTools {
+			return 0, fmt.Errorf("%w: Done with reason %q after a ToolRequired", ErrGrammar, ev.Reason)
+		}
+		return ended, nil
+	}
+	return 0, fmt.Errorf("%w: %T after a ToolRequired", ErrGrammar, ev)
+}
+
 // extension asks the event's own rule.
 func (g *Guard) extension(ev Extension) error {
 	if err := ev.Allow(&g.turn); err != nil {
@@ -277,13 +316,17 @@ func (g *Guard) extension(ev Extension) error {
 	return nil
 }
 
-// begin opens a call. More than fewCalls are found by a map.
+// begin opens a call.
 func (g *Guard) begin(ev *ToolStarted) error {
-	c := ev.Call
+	return g.note(tracked{Call: ev.Call, repeatable: ev.Repeatable})
+}
+
+// note adds a call. More than fewCalls are found by a map.
+func (g *Guard) note(c tracked) error {
 	if c.ID == "" || g.find(c.ID) != nil {
 		return fmt.Errorf("%w: tool call id %q is empty or used twice", ErrGrammar, c.ID)
 	}
-	g.calls = append(g.calls, tracked{Call: c, repeatable: ev.Repeatable})
+	g.calls = append(g.calls, c)
 	switch n := len(g.calls); {
 	case g.at != nil:
 		g.at[c.ID] = n - 1

@@ -35,6 +35,9 @@ type Result struct {
 	Made   []chat.Made     // what agents did, in their order, if the request asked for it
 	// Paused is what waits, if Reason is ApprovalRequired.
 	Paused *chat.Paused
+	// Required are the calls that the client must run, if Reason is ClientTools. No Runner
+	// emits them: they follow all else.
+	Required []Call
 	// Settle is set by a Runner whose request says that its answer is held back (Held), and
 	// that keeps it. It is called once, before the answer is sent, with what will be; empty:
 	// nothing of it.

@@ -120,7 +120,7 @@ func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 		err = s.create(ctx, t, req)
 	}
 	t.said.borrow(&s.buffers)
-	t.log.begin(head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated})
+	t.log.begin(head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated, req.Protocol})
 	return err
 }
 

@@ -27,6 +27,16 @@ type head struct {
 	Tenant      string `json:"tenant,omitempty"`
 	RequestID   string `json:"request_id"`
 	Accumulated bool   `json:"accumulated"`
+	// Protocol says in which protocol the turn was asked for, and what its encoder must know.
+	Protocol
+}
+
+// Protocol is how a turn was asked for, as its readers must know it. The zero value is our own
+// protocol.
+type Protocol struct {
+	Dialect string          `json:"dialect,omitempty"`
+	Began   int64           `json:"began,omitempty"` // since 1970, in nanoseconds
+	Facts   json.RawMessage `json:"facts,omitempty"` // one JSON value of the protocol's
 }
 
 // append writes the head as the first line of a log.
@@ -41,6 +51,13 @@ func (h head) append(dst []byte) []byte {
 	}
 	quote(`,"request_id":`, h.RequestID)
 	dst = strconv.AppendBool(append(dst, `,"accumulated":`...), h.Accumulated)
+	if h.Dialect != "" {
+		quote(`,"dialect":`, h.Dialect)
+		dst = strconv.AppendInt(append(dst, `,"began":`...), h.Began, 10)
+	}
+	if len(h.Facts) > 0 {
+		dst = append(append(dst, `,"facts":`...), h.Facts...)
+	}
 	return append(dst, "}\n"...)
 }
 

@@ -25,6 +25,7 @@ type Request struct {
 	// log, whose frames must be the same.
 	RequestID   string
 	Accumulated bool
+	Protocol    Protocol
 	Detached    bool // the turn continues when its client leaves
 	Durable     bool // and when its process does: it is a run of Config.Runs
 	// Key is the client's idempotency key; empty: none.

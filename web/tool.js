@@ -12,6 +12,7 @@ const states = {
   completed: 'done',
   failed: 'failed',
   unknown: 'outcome unknown',
+  client_required: 'for the client to run',
 };
 
 export class ToolCard {

@@ -86,6 +86,7 @@ export const endings = {
   max_steps: 'Answered at the limit of model steps',
   input_required: 'Asks you something',
   approval_required: 'Waits for your decision',
+  client_tools: 'Waits for its client to run a tool',
   error: 'Failed',
   timeout: 'Out of time',
   cancelled: 'Cancelled',

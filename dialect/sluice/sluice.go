@@ -41,6 +41,8 @@ type Dialect struct {
 	// OnDisconnect is what becomes of such a turn whose client leaves, unless its request
 	// says it. Empty: chat.OnDisconnectContinue.
 	OnDisconnect string
+	// History says what becomes of the history that a POST brings.
+	History chat.HistoryRules
 }
 
 // Routes implements dialect.Dialect.
@@ -57,7 +59,7 @@ func (d Dialect) Routes() []dialect.Route {
 
 // post reads the request of a POST from its body.
 func (d Dialect) post(r *http.Request, body []byte) (*dialect.Exchange, error) {
-	asked, err := chat.DecodeRequest(body)
+	asked, err := d.History.DecodeRequest(body)
 	if len(body) > dialect.MaxBody && !asked.NamesHistory {
 		return nil, &fault.Error{Type: fault.PayloadTooLarge,
 			Message: "The request's body may have at most 128 KiB, or 1 MiB with a history"}
@@ -70,6 +72,7 @@ func (d Dialect) post(r *http.Request, body []byte) (*dialect.Exchange, error) {
 func (d Dialect) get(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 	asked, err := chat.QueryRequest(r.URL.RawQuery)
 	asked.Tools = d.GetTools
+	d.History.Bring(&asked.Request, nil, false)
 	query, _ := url.ParseQuery(r.URL.RawQuery)
 	key, err := dialect.Key(query["idempotency_key"], err)
 	return d.exchange(r, asked, key, err)

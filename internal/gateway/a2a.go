@@ -22,7 +22,7 @@ import (
 // made.
 func (g *Gateway) newDialects() []dialect.Dialect {
 	list := []dialect.Dialect{
-		sluice.Dialect{GetTools: settings.Of[handlers.Policy](&g.cfg).GetTools, Stored: g.state != nil, OnDisconnect: g.cfg.Tasks.OnDisconnect},
+		sluice.Dialect{GetTools: settings.Of[handlers.Policy](&g.cfg).GetTools, Stored: g.state != nil, OnDisconnect: g.cfg.Tasks.OnDisconnect, History: g.cfg.Dialects.History},
 		newChatKit(settings.Of[settings.ChatKit](&g.cfg).History, g.state),
 	}
 	if g.cfg.A2A.Enabled {

@@ -8,6 +8,8 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"sluice/agent/delegate"
@@ -15,6 +17,7 @@ import (
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/model"
+	"sluice/router"
 	"sluice/stream"
 	"sluice/workflow/engine"
 )
@@ -109,6 +112,9 @@ func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error
 	if err == nil && req.Resumed == nil {
 		err = r.refuse(req, agent)
 	}
+	if err == nil {
+		err = g.clientTools(r, req, agent)
+	}
 	if err == nil && by.sum != "" && g.state != nil {
 		err = g.state.runs.Admit()
 	}
@@ -168,6 +174,52 @@ func (r *registry) refuse(req *chat.Request, agent string) error {
 		return nil
 	}
 	return wrong
+}
+
+// clientTools sees to it that the client's tools are for a turn that one agent answers from
+// the start, and have names of their own; agent is who answers, if that is certain. The code of
+// the protocol has its own copy of what the application says.
+func (g *Gateway) clientTools(r *registry, req *chat.Request, agent string) error {
+	if req.App == nil || len(req.App.Tools) == 0 {
+		return nil
+	}
+	if agent == "" && r.team != nil && r.spec.Config.Off {
+		agent = r.spec.Agents[0].ID
+	}
+	taken := g.names(r, agent)
+	if taken == nil || req.Workflow != "" {
+		req.App.Tools, req.App.Choice = nil, chat.ToolChoice{}
+		req.App.Ignored = append(req.App.Ignored, "tools")
+		return nil
+	}
+	wrong := new(chat.ValidationError)
+	for _, t := range req.App.Tools {
+		if taken(t.Name) {
+			wrong.Add(t.At, chat.NameTaken())
+		}
+	}
+	if len(wrong.Fields) == 0 {
+		return nil
+	}
+	return wrong
+}
+
+// names says which names of tools an agent has; empty is the built-in one. nil: it can have no
+// tools of a client, as it is somewhere else, or not known before the turn.
+func (g *Gateway) names(r *registry, agent string) func(name string) bool {
+	if r.team == nil {
+		return func(name string) bool { return g.tools.Tools(context.Background()).Lookup(name) != nil }
+	}
+	for _, a := range r.spec.Agents {
+		if a.ID == agent && a.Remote == nil {
+			tools := g.tools.Select(a.Tools).Tools(context.Background())
+			return func(name string) bool {
+				id, delegates := strings.CutPrefix(name, router.DelegatePrefix)
+				return tools.Lookup(name) != nil || delegates && slices.Contains(a.Delegates, id)
+			}
+		}
+	}
+	return nil
 }
 
 // timeout returns how long the turn of a request may take.

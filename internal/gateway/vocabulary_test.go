@@ -87,6 +87,7 @@ func everyEvent() []stream.Event {
 			ID: "appr_1", Kind: chat.AskTools, Prompt: "Allow\n<b>?", ExpiresAt: "2026-01-01T00:00:00.000Z", Token: "slap1.x", TaskID: "task_1", Schema: jsontext.Value(`{"type":"object"}`),
 			Calls: []stream.ApprovalCall{{CallID: "d", Tool: "add", Server: "todo", Arguments: jsontext.Value(`{"b":"\u2028"}`), Reason: "writes", AgentID: "light-agent"}},
 		},
+		&stream.ToolRequired{Call: call("e")},
 		&fatal,
 		&stream.Done{
 			Reason: stream.Failed, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 1, Estimated: true}, Models: []string{"fast", "spare"}, Keyed: true,
@@ -99,10 +100,13 @@ func everyEvent() []stream.Event {
 	}
 }
 
-// ofOneTurn returns those of everyEvent that can stand in one turn: it fails, or asks a
-// person.
+// ofOneTurn returns those of everyEvent that can stand in one turn: it fails, asks a person, or
+// asks its client.
 func ofOneTurn() []stream.Event {
-	return slices.DeleteFunc(everyEvent(), func(ev stream.Event) bool { return stream.Name(ev) == "approval" })
+	return slices.DeleteFunc(everyEvent(), func(ev stream.Event) bool {
+		_, required := ev.(*stream.ToolRequired)
+		return required || stream.Name(ev) == "approval"
+	})
 }
 
 // madeUp is an extension that this version does not know. The embedded event lends it

@@ -9,6 +9,7 @@ import (
 
 	"sluice/config"
 	"sluice/config/file"
+	"sluice/dialect"
 	"sluice/handlers"
 	"sluice/internal/providers"
 	"sluice/mcpclient/servers"
@@ -67,6 +68,7 @@ type File struct {
 	Style      *style.Guide // nil: there is none
 	Webhooks   []deliver.Config
 	Memory     conversation.Spec
+	Dialects   dialect.Rules
 	Workflows  []*graph.Workflow
 }
 
@@ -121,6 +123,8 @@ func FileSections(c *config.Config, f *File) file.Table {
 		task.RetentionSection(&f.Retention),
 		a2aSection(&f.A2A),
 		conversation.Section(&f.Memory, stored),
+		dialectsFile(&f.Dialects),
+		historyFile(&f.Dialects.History, func() bool { return f.Memory.Enabled }),
 		graph.Section(&f.Workflows, c, engine.Kinds()),
 	}
 }

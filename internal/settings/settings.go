@@ -33,6 +33,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		handlers.Settings(c),
 		store.Settings(c),
 		approval.Settings(c),
+		dialectsSection(c),
 		chatKitSection(c),
 		loggingSection(c),
 		telemetrySection(c),

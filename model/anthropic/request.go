@@ -133,7 +133,11 @@ func appendToolChoice(b []byte, req *chat.ModelRequest, tools *model.RenderedToo
 	case req.NoTools:
 		b = append(b, `,"tool_choice":{"type":"none"}`...)
 	case req.ForceTool:
-		b = model.AppendString(append(b, `,"tool_choice":{"type":"tool","name":`...), tools.Names.Fit(req.Tools.Specs[0].Name))
+		name := req.ForcedTool()
+		if name == "" {
+			return append(b, `,"tool_choice":{"type":"any"}`...)
+		}
+		b = model.AppendString(append(b, `,"tool_choice":{"type":"tool","name":`...), tools.Names.Fit(name))
 		b = append(b, '}')
 	}
 	return b

@@ -63,7 +63,11 @@ func appendToolConfig(b []byte, req *chat.ModelRequest) []byte {
 	case req.NoTools:
 		return append(b, `,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`...)
 	case req.ForceTool:
-		return append(b, `,"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}`...)
+		b = append(b, `,"toolConfig":{"functionCallingConfig":{"mode":"ANY"`...)
+		if name := req.ForcedTool(); name != "" && len(req.Tools.Specs) > 1 {
+			b = append(appendString(append(b, `,"allowedFunctionNames":[`...), fitName(name)), ']')
+		}
+		return append(b, `}}`...)
 	}
 	return b
 }

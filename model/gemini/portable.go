@@ -13,12 +13,9 @@ const sentinel = "skip_thought_signature_validator"
 // portable returns the messages as this model takes them: signatures go back to the
 // model that made them, and to no other.
 func (c *codec) portable(messages []chat.Message) []chat.Message {
-	if c.maker == "" {
-		return messages
-	}
 	copied := false
 	for i := range messages {
-		if messages[i].Role != chat.RoleModel || messages[i].Maker == c.maker {
+		if maker := messages[i].Maker; messages[i].Role != chat.RoleModel || maker == c.maker || c.maker == "" && maker != chat.ClientOrigin {
 			continue
 		}
 		if !copied {

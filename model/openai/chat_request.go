@@ -57,8 +57,12 @@ func appendChatTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTool
 	case req.NoTools:
 		b = append(b, `,"tool_choice":"none"`...)
 	case req.ForceTool:
+		name := req.ForcedTool()
+		if name == "" {
+			return append(b, `,"tool_choice":"required"`...)
+		}
 		b = append(b, `,"tool_choice":{"type":"function","function":{"name":`...)
-		b = append(model.AppendString(b, tools.Names.Fit(req.Tools.Specs[0].Name)), `}}`...)
+		b = append(model.AppendString(b, tools.Names.Fit(name)), `}}`...)
 	}
 	return b
 }

@@ -42,7 +42,11 @@ func appendResponsesTools(b []byte, req *chat.ModelRequest, tools *model.Rendere
 	case req.NoTools:
 		b = append(b, `,"tool_choice":"none"`...)
 	case req.ForceTool:
-		b = model.AppendString(append(b, `,"tool_choice":{"type":"function","name":`...), tools.Names.Fit(req.Tools.Specs[0].Name))
+		name := req.ForcedTool()
+		if name == "" {
+			return append(b, `,"tool_choice":"required"`...)
+		}
+		b = model.AppendString(append(b, `,"tool_choice":{"type":"function","name":`...), tools.Names.Fit(name))
 		b = append(b, '}')
 	}
 	return b

@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"slices"
+
+	"sluice/chat"
+	"sluice/stream"
+	"sluice/tool"
+)
+
+// Tools of the client: a model is offered them next to those of servers, and a turn ends with
+// their calls, which the client's next request answers.
+
+// merged is a set with the client's tools in it, made once for each set of the servers'. The
+// zero value has none.
+type merged struct {
+	app   *chat.Application
+	whole *tool.Set // of the servers
+	all   *tool.Set
+}
+
+// with returns what a turn may call.
+func (m *merged) with(whole *tool.Set, app *chat.Application) *tool.Set {
+	if app == nil || len(app.Tools) == 0 {
+		return whole
+	}
+	if m.whole != whole || m.app != app {
+		all := &tool.Set{Unavailable: whole.Unavailable, Specs: slices.Clone(whole.Specs)}
+		for i := range app.Tools {
+			all.Specs = append(all.Specs, app.Tools[i].Spec)
+		}
+		*m = merged{app, whole, all}
+	}
+	return m.all
+}
+
+// runs says whether the client runs the tool.
+func (m *merged) runs(spec *tool.Spec) bool {
+	return spec != nil && m.app != nil && m.whole.Lookup(spec.Name) == nil
+}
+
+// asked sets what an application asks of a model call.
+func asked(req *chat.ModelRequest, app *chat.Application) {
+	if app.MaxTokens > 0 && (req.MaxTokens == 0 || app.MaxTokens < req.MaxTokens) {
+		req.MaxTokens = app.MaxTokens
+	}
+	if c := app.Choice; c.Must && req.Step == 1 && len(req.Tools.Specs) > 0 && (c.Name == "" || req.Tools.Lookup(c.Name) != nil) {
+		req.ForceTool, req.Tool = true, c.Name
+	}
+}
+
+// notWithApproval is what the model is given of a client's call next to one that waits for a
+// person: a turn can wait for one of the two.
+const notWithApproval = "another call of this step waits for a person's approval. Call it again if it is still needed."
+
+// require ends the turn with the calls that the client must run, unless others wait for a
+// person.
+func (t *turn) require(jobs []*job, waits bool) {
+	if waits {
+		return
+	}
+	for _, j := range jobs {
+		if j.client {
+			t.required = append(t.required, j.event)
+		}
+	}
+	if len(t.required) > 0 {
+		t.state.Reason = stream.ClientTools
+	}
+}
+
+// capResults returns what a client has said of its calls, with the results as long as those of
+// servers may be.
+func capResults(messages []chat.Message) []chat.Message {
+	capped := slices.Clone(messages)
+	for i := range capped {
+		m := &capped[i]
+		m.Parts = slices.Clone(m.Parts)
+		for k := range m.Parts {
+			if r := m.Parts[k].Result; r != nil && len(r.Text) > maxForModel {
+				short := *r
+				short.Text = capResult(r.Text)
+				m.Parts[k].Result = &short
+			}
+		}
+	}
+	return capped
+}

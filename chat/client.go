@@ -1,0 +1,306 @@
+package chat
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"sluice/tool"
+)
+
+// ClientTool is a tool that the client runs: its call ends the turn, and the client's next
+// request brings the result.
+type ClientTool struct {
+	tool.Spec
+	// At is the JSON pointer of its name in the request, for the fault of a name that is taken.
+	At string
+}
+
+// ToolChoice says what the first model call of a turn must call. The zero value leaves it to
+// the model.
+type ToolChoice struct {
+	// Must says that the model must call a tool: Name, or if that is empty, whichever it wants.
+	Must bool
+	Name string
+}
+
+// Application is what the client's own program adds to a turn: it speaks to the gateway in
+// the place of its user. The zero value adds nothing.
+type Application struct {
+	// Instructions are for each agent that answers, under its operator's, which they never
+	// override. Router, planner, judge, critic and delegates do not see them.
+	Instructions string
+	// MaxTokens bounds the visible part of each model call; 0: the configuration does.
+	MaxTokens int
+	// Tools are those that the client runs, for a turn that one agent answers from the start.
+	Tools  []ClientTool
+	Choice ToolChoice
+	// Continues is what follows the input, where the client answers calls of its tools: the
+	// calls of one step of an agent and their results, once for each step.
+	Continues []Message
+	// Ignored names members of the request that count for nothing here, as the reply says.
+	Ignored []string
+}
+
+// NameTaken is the fault of a client's tool that has the name of one of the gateway's.
+func NameTaken() *FieldError {
+	return &FieldError{Code: CodeNameTaken, Message: "is the name of a tool that the gateway has itself"}
+}
+
+// ClientMessage is one message of a conversation as a client reports it, in the words of no protocol.
+type ClientMessage struct {
+	Speaker Speaker
+	Text    string
+	// Calls are those of an assistant's message.
+	Calls []tool.Call
+	// Result answers a call, by its id; of a message of SpeakerTool. Its name is the call's.
+	Result tool.Result
+	// At is the JSON pointer of the message.
+	At string
+}
+
+// Speaker says who a message is from.
+type Speaker int
+
+// Speakers.
+const (
+	SpeakerUser Speaker = iota
+	SpeakerAssistant
+	SpeakerApplication // system, developer
+	SpeakerTool
+)
+
+// Conversation is what Gather makes of a client's messages.
+type Conversation struct {
+	Earlier      []Said // oldest first
+	Input        string
+	Instructions string
+	// Continues is as in Application.
+	Continues []Message
+}
+
+// MaxMessages is how many messages a request may have.
+const MaxMessages = maxHistoryMessages
+
+// Bounds of what an application says, in code points.
+const (
+	maxInstructions = 16_000
+	DefaultLine     = 32_000 // of an input, where no setting says it
+)
+
+// Gatherer makes a turn of a client's messages.
+type Gatherer struct {
+	// Root is the JSON pointer of the messages.
+	Root string
+	// MaxInput bounds the input in code points; 0: DefaultLine.
+	MaxInput int
+	// Client says whether a tool is one that the client runs. nil: none is.
+	Client func(name string) bool
+}
+
+// Gather sorts the messages: what was said earlier, the input, what the application
+// instructs, and calls that the client has answered. Faults go to e. It is a pure function,
+// linear in the length of its input, and does not change it.
+//
+// The last message must be the user's: it is the input. Or what follows the user's last one
+// answers all calls of the client's tools, the last step among them.
+func (g Gatherer) Gather(lines []ClientMessage, e *ValidationError) (c Conversation) {
+	if len(lines) > MaxMessages {
+		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 1000 messages"})
+		return c
+	}
+	said, asked := make([]ClientMessage, 0, len(lines)), -1
+	var instructions []string
+	for _, l := range lines {
+		switch l.Speaker {
+		case SpeakerApplication:
+			if text := stripControl(l.Text); !blank(text) {
+				instructions = append(instructions, text)
+			}
+			continue
+		case SpeakerUser:
+			asked = len(said)
+		}
+		said = append(said, l)
+	}
+	c.Instructions = g.instructions(instructions, e)
+	if asked < 0 {
+		g.unasked(e)
+		return c
+	}
+	c.Input = g.input(&said[asked], e)
+	c.Earlier = earlier(said[:asked])
+	if behind := said[asked+1:]; len(behind) > 0 {
+		c.Continues = g.continued(behind, e)
+	}
+	return c
+}
+
+// unasked reports that there is nothing to answer.
+func (g *Gatherer) unasked(e *ValidationError) {
+	e.Add(g.Root, &FieldError{Code: CodeRequired, Message: "must end with a message of the user, or with the results of all calls of the client's tools"})
+}
+
+// instructions joins what the application says.
+func (g *Gatherer) instructions(texts []string, e *ValidationError) string {
+	text := strings.Join(texts, "\n\n")
+	if utf8.RuneCountInString(text) > maxInstructions {
+		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 16000 characters of instructions"})
+	}
+	return text
+}
+
+// input reads the user's message that is answered.
+func (g *Gatherer) input(l *ClientMessage, e *ValidationError) string {
+	most := g.MaxInput
+	if most == 0 {
+		most = DefaultLine
+	}
+	text := stripControl(l.Text)
+	switch {
+	case blank(text):
+		e.Add(l.At, &FieldError{Code: CodeBlank, Message: "must hold more than white space"})
+	case utf8.RuneCountInString(text) > most:
+		e.Add(l.At, &FieldError{Code: CodeTooLong, Message: "must have at most " + strconv.Itoa(most) + " characters"})
+	}
+	return text
+}
+
+// earlier returns what was said before the input. A call has its result from the first line
+// that answers it; a call or a result alone is left out.
+func earlier(lines []ClientMessage) (said []Said) {
+	results := resultsOf(lines)
+	for i := range lines {
+		switch l := &lines[i]; l.Speaker {
+		case SpeakerUser:
+			said = append(said, Said{Role: RoleUser, Text: l.Text})
+		case SpeakerAssistant:
+			s := Said{Role: RoleModel, Text: l.Text}
+			for _, c := range l.Calls {
+				if r := results.answer(c); r != nil {
+					s.Calls = append(s.Calls, SaidCall{portableCall(c), portableResult(*r)})
+				}
+			}
+			said = append(said, s)
+		}
+	}
+	return said
+}
+
+// results are the results of calls, by the id of the call.
+type results map[string]*tool.Result
+
+// resultsOf returns the results in lines. Of two with one id the first counts.
+func resultsOf(lines []ClientMessage) results {
+	var found results
+	for i := range lines {
+		if l := &lines[i]; l.Speaker == SpeakerTool {
+			if found == nil {
+				found = results{}
+			}
+			if _, twice := found[l.Result.ID]; !twice {
+				r := l.Result
+				found[r.ID] = &r
+			}
+		}
+	}
+	return found
+}
+
+// answer returns the result of a call, nil if it has none, and uses it up.
+func (r results) answer(c tool.Call) *tool.Result {
+	found := r[c.ID]
+	if found == nil || c.ID == "" {
+		return nil
+	}
+	delete(r, c.ID)
+	found.Name = c.Name
+	return found
+}
+
+// portableCall returns a call as a model is given it: without an id that the gateway made.
+func portableCall(c tool.Call) tool.Call {
+	if MadeCallID(c.ID) {
+		c.ID = ""
+	}
+	if c.Arguments.Kind() != '{' || !c.Arguments.IsValid() {
+		c.Arguments = []byte("{}")
+	}
+	return c
+}
+
+// portableResult is portableCall for the call's result.
+func portableResult(r tool.Result) tool.Result {
+	if MadeCallID(r.ID) {
+		r.ID = ""
+	}
+	r.Text = stripControl(r.Text)
+	return r
+}
+
+// continued reads the steps behind the input: calls, and the results that the client has for
+// its own.
+func (g *Gatherer) continued(lines []ClientMessage, e *ValidationError) (steps []Message) {
+	known := map[string]bool{}
+	size, last := 0, false
+	for i := range lines {
+		l := &lines[i]
+		if l.Speaker == SpeakerTool {
+			size += len(l.Result.Text)
+			if !known[l.Result.ID] {
+				e.Add(l.At, &FieldError{Code: CodeUnknownValue, Message: "answers no call, or one that is answered already"})
+			}
+			delete(known, l.Result.ID)
+			continue
+		}
+		for _, c := range l.Calls {
+			known[c.ID] = true
+		}
+	}
+	if size > maxClientResults {
+		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 1 MiB of results"})
+	}
+	found := resultsOf(lines)
+	for i := range lines {
+		if l := &lines[i]; l.Speaker == SpeakerAssistant {
+			var messages []Message
+			messages, last = g.step(l, found, e)
+			steps = append(steps, messages...)
+		}
+	}
+	if !last { // with server calls alone nobody waits for this client
+		g.unasked(e)
+		return nil
+	}
+	return steps
+}
+
+// step reads one message of the model with the results of its calls, and says whether it
+// has calls of the client's tools.
+func (g *Gatherer) step(l *ClientMessage, found results, e *ValidationError) (messages []Message, own bool) {
+	m := Message{Role: RoleModel, Maker: ClientOrigin, Origin: ClientOrigin}
+	r := Message{Role: RoleUser, Origin: ClientOrigin}
+	if text := stripControl(l.Text); !blank(text) {
+		m.Parts = append(m.Parts, Part{Text: text})
+	}
+	for _, c := range l.Calls {
+		client := g.Client != nil && g.Client(c.Name)
+		own = own || client
+		result := found.answer(c)
+		if result == nil {
+			if client {
+				e.Add(l.At, &FieldError{Code: CodeRequired, Message: "has a call of a client's tool without a result"})
+			}
+			continue
+		}
+		call, answer := portableCall(c), portableResult(*result)
+		m.Parts, r.Parts = append(m.Parts, Part{Call: &call}), append(r.Parts, Part{Result: &answer})
+	}
+	switch {
+	case len(m.Parts) == 0:
+		return nil, own
+	case len(r.Parts) == 0:
+		return []Message{m}, own
+	}
+	return []Message{m, r}, own
+}

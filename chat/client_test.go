@@ -1,0 +1,283 @@
+package chat_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/chat"
+	"sluice/tool"
+)
+
+func fromUser(text string) chat.ClientMessage {
+	return chat.ClientMessage{Text: text, At: "/messages/u"}
+}
+
+func fromAssistant(text string, calls ...string) chat.ClientMessage {
+	m := chat.ClientMessage{Speaker: chat.SpeakerAssistant, Text: text, At: "/messages/a"}
+	for _, id := range calls {
+		m.Calls = append(m.Calls, tool.Call{ID: id, Name: strings.TrimRight(id, "0123456789"), Arguments: []byte(`{"of":"` + id + `"}`)})
+	}
+	return m
+}
+
+func fromTool(id, text string) chat.ClientMessage {
+	return chat.ClientMessage{Speaker: chat.SpeakerTool, Result: tool.Result{ID: id, Text: text}, At: "/messages/t"}
+}
+
+func fromApplication(text string) chat.ClientMessage {
+	return chat.ClientMessage{Speaker: chat.SpeakerApplication, Text: text, At: "/messages/s"}
+}
+
+// gatherer takes tools whose name begins with "mine" for the client's.
+func gatherer() chat.Gatherer {
+	return chat.Gatherer{Root: "/messages", Client: func(name string) bool { return strings.HasPrefix(name, "mine") }}
+}
+
+// shown renders messages, a line for each part.
+func shown(messages []chat.Message) (lines []string) {
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			switch {
+			case p.Call != nil:
+				lines = append(lines, fmt.Sprintf("%s calls %s %s %s", m.Role, p.Call.ID, p.Call.Name, p.Call.Arguments))
+			case p.Result != nil:
+				lines = append(lines, fmt.Sprintf("%s result %s %s %s", m.Role, p.Result.ID, p.Result.Name, p.Result.Text))
+			default:
+				lines = append(lines, fmt.Sprintf("%s %s", m.Role, p.Text))
+			}
+		}
+	}
+	return lines
+}
+
+func TestGather(t *testing.T) {
+	t.Parallel()
+	made := chat.CallID(chat.CallSeed("", "req_1", time.Unix(1, 0)), 1)
+	long := strings.Repeat("é", chat.DefaultLine)
+	for _, tt := range []struct {
+		name                string
+		messages            []chat.ClientMessage
+		earlier             []string // what a model is shown of it
+		input, instructions string
+		continues           []string
+		faults              []string
+	}{
+		{name: "an input alone", messages: []chat.ClientMessage{fromUser("hi")}, input: "hi"},
+		{name: "control characters go", messages: []chat.ClientMessage{fromUser("h\x00i")}, input: "hi"},
+		{name: "earlier texts", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("b"), fromUser("c")}, earlier: []string{"user a", "model b"}, input: "c"},
+		{name: "a question without an answer", messages: []chat.ClientMessage{fromUser("a"), fromUser("b")}, earlier: []string{"user a"}, input: "b"},
+		{name: "instructions, wherever they stand", messages: []chat.ClientMessage{fromApplication("x"), fromUser("a"), fromApplication(" "), fromApplication("y")}, input: "a", instructions: "x\n\ny"},
+		{name: "a call and its result", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("b", "get1"), fromTool("get1", "r"), fromAssistant("c"), fromUser("d")},
+			earlier: []string{"user a", "model b", `model calls get1 get {"of":"get1"}`, "user result get1 get r", "model c"}, input: "d"},
+		{name: "an id of ours does not go back", messages: []chat.ClientMessage{fromUser("a"),
+			{Speaker: chat.SpeakerAssistant, Calls: []tool.Call{{ID: made, Name: "get"}}}, fromTool(made, "r"), fromUser("d")},
+			earlier: []string{"user a", `model calls  get {}`, "user result  get r"}, input: "d"},
+		{name: "alone they are left out", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "get1"), fromTool("other", "r"), fromAssistant("c"), fromUser("d")},
+			earlier: []string{"user a", "model c"}, input: "d"},
+		{name: "the first of two results", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "get1"), fromTool("get1", "r"), fromTool("get1", "s"), fromUser("d")},
+			earlier: []string{"user a", `model calls get1 get {"of":"get1"}`, "user result get1 get r"}, input: "d"},
+		{name: "the client's calls are answered", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("b", "mine1", "get1"), fromTool("get1", "s"), fromTool("mine1", "r")},
+			input: "a", continues: []string{"model b", `model calls mine1 mine {"of":"mine1"}`, `model calls get1 get {"of":"get1"}`, "user result mine1 mine r", "user result get1 get s"}},
+		{name: "in two steps", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "mine1"), fromTool("mine1", "r"), fromAssistant("", "mine2"), fromTool("mine2", "s")},
+			input: "a", continues: []string{`model calls mine1 mine {"of":"mine1"}`, "user result mine1 mine r", `model calls mine2 mine {"of":"mine2"}`, "user result mine2 mine s"}},
+
+		{name: "nothing", faults: []string{"/messages required"}},
+		{name: "instructions alone", messages: []chat.ClientMessage{fromApplication("x")}, instructions: "x", faults: []string{"/messages required"}},
+		{name: "the assistant's is last", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("b")}, input: "a", faults: []string{"/messages required"}},
+		{name: "calls of servers are last", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("b", "get1"), fromTool("get1", "r")}, input: "a", faults: []string{"/messages required"}},
+		{name: "a call without a result", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "mine1", "mine2"), fromTool("mine1", "r")}, input: "a",
+			faults: []string{"/messages/a required"}, continues: []string{`model calls mine1 mine {"of":"mine1"}`, "user result mine1 mine r"}},
+		{name: "a result of no call", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "mine1"), fromTool("mine1", "r"), fromTool("mine9", "s")}, input: "a",
+			faults: []string{"/messages/t unknown_value"}, continues: []string{`model calls mine1 mine {"of":"mine1"}`, "user result mine1 mine r"}},
+		{name: "a result twice", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "mine1"), fromTool("mine1", "r"), fromTool("mine1", "s")}, input: "a",
+			faults: []string{"/messages/t unknown_value"}, continues: []string{`model calls mine1 mine {"of":"mine1"}`, "user result mine1 mine r"}},
+		{name: "too much of results", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "mine1"), fromTool("mine1", strings.Repeat("x", 1<<20+1))}, input: "a",
+			faults: []string{"/messages too_long"}, continues: []string{`model calls mine1 mine {"of":"mine1"}`, "user result mine1 mine " + strings.Repeat("x", 1<<20+1)}},
+		{name: "a blank input", messages: []chat.ClientMessage{fromUser(" \n")}, input: " \n", faults: []string{"/messages/u blank"}},
+		{name: "an input of the greatest length", messages: []chat.ClientMessage{fromUser(long)}, input: long},
+		{name: "one more", messages: []chat.ClientMessage{fromUser(long + "e")}, input: long + "e", faults: []string{"/messages/u too_long"}},
+		{name: "too many instructions", messages: []chat.ClientMessage{fromApplication(long), fromUser("a")}, input: "a", instructions: long, faults: []string{"/messages too_long"}},
+		{name: "1,001 messages", messages: make([]chat.ClientMessage, 1001), faults: []string{"/messages too_long"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			before, _ := json.Marshal(tt.messages)
+			var e chat.ValidationError
+			c := gatherer().Gather(tt.messages, &e)
+			earlier, _ := chat.HistoryRules{}.Prune(c.Earlier)
+			if diff := cmp.Diff(tt.earlier, shown(earlier)); diff != "" {
+				t.Errorf("earlier (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.continues, shown(c.Continues)); diff != "" {
+				t.Errorf("continues (-want +got):\n%.1000s", diff)
+			}
+			if c.Input != tt.input || c.Instructions != tt.instructions {
+				t.Errorf("input %.50q, instructions %.50q", c.Input, c.Instructions)
+			}
+			var faults []string
+			for _, f := range e.Fields {
+				faults = append(faults, f.Field+" "+f.Code)
+			}
+			if diff := cmp.Diff(tt.faults, faults); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+			if after, _ := json.Marshal(tt.messages); string(after) != string(before) {
+				t.Error("the messages were changed")
+			}
+		})
+	}
+}
+
+// Whatever a client's messages are: the bounds hold, the roles take turns, each call has its
+// result right behind it and each result its call, and nothing of the input changes.
+func TestHistoryOfAnyMessages(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		messages := anyMessages(rng)
+		rules := chat.HistoryRules{Messages: 1 + rng.IntN(12), Chars: 1000 + rng.IntN(3000), Message: 5000, NoCalls: rng.IntN(8) == 0}
+		before, _ := json.Marshal(messages)
+		var e chat.ValidationError
+		c := gatherer().Gather(messages, &e)
+		history, pruned := rules.Prune(c.Earlier)
+		if fault := unfit(history, rules); fault != "" {
+			t.Fatalf("seed %d: %s\n%s\nof %s", seed, fault, strings.Join(shown(history), "\n"), before)
+		}
+		offered := func(name string) bool { return name != "gone" }
+		portable := chat.Portable(history, "o", offered)
+		if fault := unfit(portable, chat.HistoryRules{Messages: 100, Chars: rules.Chars + 100}); fault != "" {
+			t.Fatalf("seed %d, of tools on offer: %s\n%s", seed, fault, strings.Join(shown(portable), "\n"))
+		}
+		if strings.Contains(strings.Join(shown(portable), "\n"), " gone ") {
+			t.Fatalf("seed %d: a call of a tool that is gone", seed)
+		}
+		if pruned.Kept > rules.Messages && pruned.Dropped > 0 && users(history) > 1 {
+			t.Fatalf("seed %d: %d messages are kept of at most %d", seed, pruned.Kept, rules.Messages)
+		}
+		again, _ := rules.Prune(c.Earlier)
+		if !reflect.DeepEqual(history, again) {
+			t.Fatalf("seed %d: two runs differ", seed)
+		}
+		if after, _ := json.Marshal(messages); string(after) != string(before) {
+			t.Fatalf("seed %d: the messages were changed", seed)
+		}
+	}
+}
+
+// anyMessages makes up messages of a client.
+func anyMessages(rng *rand.Rand) (messages []chat.ClientMessage) {
+	ids := []string{"get1", "get2", "gone3", "mine4", "get5", ""}
+	for range rng.IntN(30) {
+		text := strings.Repeat("é", []int{0, 1, 50, 900, 6000}[rng.IntN(5)])
+		switch rng.IntN(7) {
+		case 0, 1, 2:
+			messages = append(messages, fromUser(text))
+		case 3:
+			messages = append(messages, fromAssistant(text))
+		case 4:
+			var calls []string
+			for range rng.IntN(4) {
+				calls = append(calls, ids[rng.IntN(len(ids))])
+			}
+			messages = append(messages, fromAssistant(text, calls...))
+		case 5:
+			messages = append(messages, fromTool(ids[rng.IntN(len(ids))], text))
+		default:
+			messages = append(messages, fromApplication(text))
+		}
+	}
+	return messages
+}
+
+// users counts what users say.
+func users(messages []chat.Message) (n int) {
+	for i := range messages {
+		if messages[i].Spoken() && messages[i].Role == chat.RoleUser {
+			n++
+		}
+	}
+	return n
+}
+
+// unfit returns what is wrong with a history as the APIs of models want it.
+func unfit(messages []chat.Message, rules chat.HistoryRules) string {
+	chars := 0
+	for i, m := range messages {
+		calls, results := 0, 0
+		for _, p := range m.Parts {
+			switch {
+			case p.Call != nil:
+				calls++
+				chars += utf8.RuneCountInString(p.Call.Name) + utf8.RuneCount(p.Call.Arguments)
+			case p.Result != nil:
+				results++
+				chars += utf8.RuneCountInString(p.Result.Text)
+			case p.Text == "":
+				return fmt.Sprintf("message %d has an empty text", i)
+			default:
+				chars += utf8.RuneCountInString(p.Text)
+			}
+		}
+		switch {
+		case len(m.Parts) == 0:
+			return fmt.Sprintf("message %d is empty", i)
+		case i == 0 && (m.Role != chat.RoleUser || results > 0):
+			return "the user does not begin"
+		case i > 0 && m.Role == messages[i-1].Role && (m.Role == chat.RoleModel || results > 0 || messages[i-1].Parts[0].Result == nil):
+			// what the user says may follow results: in each API these are of another kind
+			return fmt.Sprintf("message %d is of the same role as the one before", i)
+		case calls > 0 && (i+1 == len(messages) || len(messages[i+1].Parts) != calls || messages[i+1].Parts[0].Result == nil):
+			return fmt.Sprintf("message %d has %d calls, and not as many results behind it", i, calls)
+		case results > 0 && (i == 0 || messages[i-1].Parts[len(messages[i-1].Parts)-1].Call == nil):
+			return fmt.Sprintf("message %d has results without calls", i)
+		}
+	}
+	if chars > rules.Chars {
+		return fmt.Sprintf("%d code points of at most %d", chars, rules.Chars)
+	}
+	return ""
+}
+
+func TestCallIDs(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1, 2)
+	seed := chat.CallSeed("", "req_1", began)
+	id := chat.CallID(seed, 12)
+	if !chat.MadeCallID(id) || len(id) > 64 {
+		t.Errorf("%q is not one of ours", id)
+	}
+	for _, other := range []string{chat.CallSeed("", "req_2", began), chat.CallSeed("", "req_1", began.Add(1)), chat.CallSeed("turn_1", "req_1", began)} {
+		if other == seed {
+			t.Errorf("two turns have the seed %q", seed)
+		}
+	}
+	if chat.CallSeed("turn_1", "a", began) != chat.CallSeed("turn_1", "b", began.Add(1)) {
+		t.Error("a turn that is kept has two seeds")
+	}
+	for _, foreign := range []string{"", "call_1", "call_abc", "call_" + seed, id + "x", "call_" + strings.ToUpper(seed) + "_1", "toolu_1"} {
+		if chat.MadeCallID(foreign) {
+			t.Errorf("%q is one of ours", foreign)
+		}
+	}
+}
+
+func TestConversationIDOf(t *testing.T) {
+	t.Parallel()
+	for own, want := range map[string]string{
+		"": "", "conv_1": "conv_1", "6f1c8a52-0000-4000-8000-000000000000": "6f1c8a52-0000-4000-8000-000000000000",
+		"Ab-9_": "conv_Ab-9_", "a b": "conv_c8687a08aa5d6ed2044328fa6a697ab8", strings.Repeat("x", 513): "",
+	} {
+		got, wrong := chat.ConversationIDOf(own)
+		if got != want || (wrong != nil) != (len(own) > 512) {
+			t.Errorf("%.20q: %q, %v; want %q", own, got, wrong, want)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package dialect
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"sluice/chat"
+)
+
+// Handling says what becomes of something that a client may send.
+type Handling string
+
+// Ways to handle it. The zero value is to honour it.
+const (
+	Honour Handling = ""
+	Ignore Handling = "ignore" // as if it were not there; the reply names it
+	Refuse Handling = "refuse" // the request is at fault
+)
+
+// Rules are what the protocols of others have in common: the section dialects of the
+// configuration file, and history. The zero value is the default.
+type Rules struct {
+	Instructions Handling
+	ClientTools  Handling
+	// MessageChars bounds an input in code points; 0: chat.DefaultLine. An earlier message that
+	// is longer is cut.
+	MessageChars int
+	// Body bounds a body in bytes; 0: 1 MiB.
+	Body    int64
+	History chat.HistoryRules
+	// Models are the names by which OpenAI's clients ask for agents and workflows: a name and
+	// an id of either.
+	Models map[string]string
+	// Stored says that turns are kept.
+	Stored bool
+}
+
+// MaxBody returns the bound of a body.
+func (r *Rules) MaxBody() int64 { return cmp.Or(r.Body, 1<<20) }
+
+// Talk is what a client's messages and tools come to, for Rules.Compose.
+type Talk struct {
+	Messages []chat.ClientMessage
+	// Root is the JSON pointer of the messages.
+	Root string
+	// Instructions come in front of those in Messages; empty: there are none.
+	Instructions string
+	Tools        []chat.ClientTool
+	Choice       chat.ToolChoice
+	// NoTools says that the client wants none of its tools called: they are left out.
+	NoTools bool
+	// MaxTokens is as in chat.Application.
+	MaxTokens int
+}
+
+// Compose makes a turn of what a client says, in req, and adds what is wrong with it to e. A
+// request that answers a question (Exchange.Approval) has no use for it.
+func (r *Rules) Compose(req *chat.Request, t Talk, e *chat.ValidationError) {
+	app := &chat.Application{MaxTokens: t.MaxTokens}
+	tools := r.tools(&t, app, e)
+	g := chat.Gatherer{Root: t.Root, MaxInput: r.MessageChars, Client: func(name string) bool {
+		return slices.ContainsFunc(tools, func(c chat.ClientTool) bool { return c.Name == name })
+	}}
+	if t.Instructions != "" {
+		t.Messages = append([]chat.ClientMessage{{Speaker: chat.SpeakerApplication, Text: t.Instructions, At: t.Root}}, t.Messages...)
+	}
+	c := g.Gather(t.Messages, e)
+	r.instruct(c.Instructions, t.Root, app, e)
+	if len(e.Fields) > 0 {
+		return
+	}
+	app.Tools, app.Choice, app.Continues = tools, t.Choice, c.Continues
+	if t.NoTools {
+		app.Tools, app.Choice = nil, chat.ToolChoice{}
+	}
+	req.Input = c.Input
+	rules := r.History
+	rules.Message = r.MessageChars
+	rules.Bring(req, c.Earlier, true)
+	if app.Instructions != "" || app.MaxTokens > 0 || len(app.Tools) > 0 || len(app.Continues) > 0 || len(app.Ignored) > 0 {
+		req.App = app
+	}
+}
+
+// instruct adds what the application instructs, as the operator has it.
+func (r *Rules) instruct(text, at string, app *chat.Application, e *chat.ValidationError) {
+	switch {
+	case text == "":
+	case r.Instructions == Refuse:
+		e.Add(at, &chat.FieldError{Code: chat.CodeUnsupported, Message: "holds instructions, which this gateway does not take"})
+	case r.Instructions == Ignore:
+		app.Ignored = append(app.Ignored, "instructions")
+	default:
+		app.Instructions = text
+	}
+}
+
+// tools returns the client's tools that count.
+func (r *Rules) tools(t *Talk, app *chat.Application, e *chat.ValidationError) []chat.ClientTool {
+	switch {
+	case len(t.Tools) == 0:
+	case r.ClientTools == Refuse:
+		e.Add("/tools", &chat.FieldError{Code: chat.CodeUnsupported, Message: "this gateway takes no tools of clients"})
+	case r.ClientTools == Ignore:
+		app.Ignored = append(app.Ignored, "tools")
+	default:
+		return t.Tools
+	}
+	return nil
+}
+
+// ConversationID makes a conversation_id of a client's own id of a conversation: as it is
+// if it is one, else by a prefix, or by its hash. Empty stays empty. An id of more than 512 bytes
+// is at fault.
+func ConversationID(own, at string, e *chat.ValidationError) string {
+	id, wrong := chat.ConversationIDOf(own)
+	e.Add(at, wrong)
+	return id
+}
+
+// IgnoredHeader is the header of a reply that names members of the request which count for
+// nothing.
+const IgnoredHeader = "X-Sluice-Ignored"
+
+// AddIgnored adds names to the header of a reply. Names that are no token are left out: a
+// client may have made them up.
+func AddIgnored(h http.Header, names []string) {
+	var all []string
+	if given := h.Get(IgnoredHeader); given != "" {
+		all = strings.Split(given, ", ")
+	}
+	for _, name := range names {
+		if chat.Token(name, 1, 64) && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	if len(all) > 0 {
+		h.Set(IgnoredHeader, strings.Join(all, ", "))
+	}
+}
