@@ -95,10 +95,11 @@ func layers() []layer {
 		{"dialect/channels", parts, []string{"chat", "fault", "quality/channel", "quality/style", "dialect"}, "a protocol without turns: what words texts knows no HTTP"},
 		{"dialect/native", words, []string{"chat", "stream", "dialect/jsonline"}, "what events say as JSON, for our protocol and for those that repeat it"},
 		{"dialect/sluice", parts, []string{"chat", "stream", "fault", "dialect/native", "dialect"}, "a protocol, which knows events and no other protocol"},
+		{"dialect/openai", parts, []string{"chat", "stream", "fault", "tool", "dialect/jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect/chatkit/threads", parts, []string{"dialect/chatkit", "fault", "store"}, "it stores threads for the protocol, which knows no store"},
 		{"dialect/chatkit", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect/a2a", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect", "store"}, "a protocol, which knows events and no other protocol"},
-		{"dialect", words, []string{"chat", "stream", "fault"}, "what all protocols have in common"},
+		{"dialect", words, []string{"chat", "stream", "fault", "tool"}, "what all protocols have in common"},
 
 		{"handlers", house, []string{"tool", "chat", "stream", "fault", "config", "telemetry", "dialect", "store", "task", "approval"}, "of what answers it knows one method, and of protocols their routes"},
 		{"clients/loadtest", house, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
@@ -121,7 +122,7 @@ func layers() []layer {
 			"agent", "breaker", "chat", "config", "fault", "internal/gateway", "internal/gateway/gatewaytest", "internal/process", "internal/providers", "internal/settings", "internal/testnet", "mcpclient", "mcpclient/servers", "model", "router", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "store/memory", "store/redis", "store/sqlite", "stream", "task", "telemetry",
 		}, "wiring: a whole gateway for the tests of any package"},
 		{"internal/gateway", house, []string{
-			"agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow/engine", "workflow/graph", "workflow/records",
+			"agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/openai", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow/engine", "workflow/graph", "workflow/records",
 		}, "wiring: the gateway itself"},
 		{"cmd", house, []string{
 			"clients/ask", "clients/doctor", "clients/loadtest", "clients/terminal", "config", "internal/gateway", "internal/operate", "internal/process", "internal/providers", "internal/settings", "quality/channel", "quality/style", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "stream", "task", "task/recording", "workflow/graph",

@@ -23,8 +23,11 @@ import (
 func (g *Gateway) newDialects() []dialect.Dialect {
 	list := []dialect.Dialect{
 		sluice.Dialect{GetTools: settings.Of[handlers.Policy](&g.cfg).GetTools, Stored: g.state != nil, OnDisconnect: g.cfg.Tasks.OnDisconnect, History: g.cfg.Dialects.History},
-		newChatKit(settings.Of[settings.ChatKit](&g.cfg).History, g.state),
 	}
+	if served := settings.Of[settings.Dialects](&g.cfg); served.Serves("chatkit") {
+		list = append(list, newChatKit(settings.Of[settings.ChatKit](&g.cfg).History, g.state))
+	}
+	list = append(list, g.frontEnds()...)
 	if g.cfg.A2A.Enabled {
 		list = append(list, g.newA2A())
 	}

@@ -1,0 +1,210 @@
+// Package openai speaks OpenAI's Chat Completions, as its SDKs and what stands on them send and
+// read it: POST /v1/chat/completions as a stream or as one document, and GET /v1/models.
+//
+// A frame, byte for byte:
+//
+//	data: {"id":"chatcmpl-req_0123456789ab","object":"chat.completion.chunk",...}
+//
+// and at the end data: [DONE]. Calls that the gateway's servers run are in no chunk: a client
+// would run what stands in tool_calls too.
+package openai
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"sluice/chat"
+	"sluice/dialect"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// Name is the protocol's name in metrics and logs, and in what is kept of a turn.
+const Name = "chat_completions"
+
+// Config describes a Server. Its zero value serves the default agent alone.
+type Config struct {
+	Rules dialect.Rules
+	// Models returns the ids of agents and of workflows that a client may name. It is asked for
+	// each request. nil: there are none.
+	Models func() (agents, workflows []string)
+	// Began is since when the models are there, as GET /v1/models reports it.
+	Began time.Time
+}
+
+// Server answers the SDKs' requests. It is safe for concurrent use. Use New.
+type Server struct{ cfg Config }
+
+// New returns a Server.
+func New(cfg Config) *Server {
+	if cfg.Models == nil {
+		cfg.Models = func() (agents, workflows []string) { return nil, nil }
+	}
+	return &Server{cfg: cfg}
+}
+
+// Routes implements dialect.Dialect. The last one words the refusals of all other paths.
+func (s *Server) Routes() []dialect.Route {
+	route := func(method, path string, open func(*http.Request, []byte) (*dialect.Exchange, error)) dialect.Route {
+		return dialect.Route{
+			Dialect: Name, Methods: []string{method}, Path: path, MaxBody: s.cfg.Rules.MaxBody(), Open: open, Refuse: Refuse,
+			NoBody: method == http.MethodGet, Mixed: method == http.MethodGet,
+		}
+	}
+	completions := route(http.MethodPost, "/v1/chat/completions", s.open)
+	completions.Resume = resume
+	return []dialect.Route{
+		completions,
+		route(http.MethodGet, "/v1/models", s.list),
+		route(http.MethodGet, "/v1/models/{id...}", s.show),
+		route(http.MethodGet, "/v1/{rest...}", nowhere),
+	}
+}
+
+// nowhere answers a path that there is nothing at.
+func nowhere(*http.Request, []byte) (*dialect.Exchange, error) {
+	return nil, &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path"}
+}
+
+// own begins the names of models that are the gateway's.
+const own = "sluice"
+
+// chosen is what a model's name stands for; all empty: the default agent or the router.
+type chosen struct{ agent, workflow string }
+
+// choose returns what a name stands for.
+func (s *Server) choose(name string) (c chosen, ok bool) {
+	id, ok := s.cfg.Rules.Models[name]
+	if !ok {
+		if name == own {
+			return c, true
+		}
+		if id, ok = strings.CutPrefix(name, own+"/"); !ok {
+			return c, false
+		}
+	}
+	agents, workflows := s.cfg.Models()
+	switch {
+	case slices.Contains(agents, id):
+		return chosen{agent: id}, true
+	case slices.Contains(workflows, id):
+		return chosen{workflow: id}, true
+	}
+	return c, id == own
+}
+
+// names lists the models that a client may name.
+func (s *Server) names() []string {
+	agents, workflows := s.cfg.Models()
+	all := []string{own}
+	for _, id := range append(slices.Clone(agents), workflows...) {
+		all = append(all, own+"/"+id)
+	}
+	var more []string
+	for name := range s.cfg.Rules.Models {
+		if _, ok := s.choose(name); ok {
+			more = append(more, name)
+		}
+	}
+	slices.Sort(more)
+	return slices.Compact(append(all, more...))
+}
+
+// model is an entry of GET /v1/models.
+type model struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+func (s *Server) model(name string) model {
+	return model{name, "model", max(s.cfg.Began.Unix(), 0), own}
+}
+
+// list answers GET /v1/models.
+func (s *Server) list(*http.Request, []byte) (*dialect.Exchange, error) {
+	all := struct {
+		Object string  `json:"object"`
+		Data   []model `json:"data"`
+	}{Object: "list"}
+	for _, name := range s.names() {
+		all.Data = append(all.Data, s.model(name))
+	}
+	return document(all)
+}
+
+// show answers GET /v1/models/{id}.
+func (s *Server) show(r *http.Request, _ []byte) (*dialect.Exchange, error) {
+	name := r.PathValue("id")
+	if _, ok := s.choose(name); !ok {
+		return nil, noModel()
+	}
+	return document(s.model(name))
+}
+
+func document(v any) (*dialect.Exchange, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return &dialect.Exchange{Reply: dialect.JSON(text)}, nil
+}
+
+// noModelText is the sentence about a model that there is none of.
+const noModelText = "There is no such model; GET /v1/models lists them"
+
+func noModel() error { return &fault.Error{Type: fault.NotFound, Message: noModelText} }
+
+// open reads the request of a turn.
+func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
+	e := new(chat.ValidationError)
+	q := s.read(body, e)
+	key, err := dialect.HeaderKey(r, faultOf(e))
+	if err != nil {
+		return nil, err
+	}
+	by, ok := s.choose(q.model)
+	if !ok {
+		return nil, noModel()
+	}
+	q.request.Agent, q.request.Workflow = by.agent, by.workflow
+	x := &dialect.Exchange{Request: q.request, Key: key, Mode: q.mode, Header: http.Header{}, Facts: q.facts()}
+	dialect.AddIgnored(x.Header, q.ignored)
+	turn := chat.TurnOf(r.Context())
+	x.Encoder = newEncoder(turn.RequestID, turn.Began, q.model, q.usage)
+	if !q.stream {
+		x.Form, x.Words, x.Attach = dialect.Document, hasWords, true
+		x.Encoder = newCollector(turn.RequestID, turn.Began, q.model)
+	}
+	return x, nil
+}
+
+// faultOf is nil if there is no fault.
+func faultOf(e *chat.ValidationError) error {
+	if len(e.Fields) == 0 {
+		return nil
+	}
+	return e
+}
+
+// facts are what the encoder of a log must know.
+type facts struct {
+	Model string `json:"model"`
+	Usage bool   `json:"usage,omitempty"`
+}
+
+// resume returns the encoder of a stream that is kept. A turn that was asked for in another
+// protocol has the default model's name.
+func resume(k dialect.StoredTurn) stream.Encoder {
+	var f facts
+	if k.Dialect == Name {
+		_ = json.Unmarshal(k.Facts, &f)
+	}
+	return newEncoder(k.RequestID, k.Began, cmp.Or(f.Model, own), f.Usage)
+}

@@ -1,0 +1,385 @@
+package openai
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/dialect"
+	"sluice/tool"
+)
+
+// request is a body that was read.
+type request struct {
+	request chat.Request
+	model   string
+	stream  bool
+	usage   bool // a stream ends with the figures
+	mode    dialect.Mode
+	ignored []string
+}
+
+// facts returns what the encoder of a log must know.
+func (q *request) facts() []byte {
+	text, _ := jsontext.AppendQuote([]byte(`{"model":`), q.model)
+	if q.usage {
+		text = append(text, `,"usage":true`...)
+	}
+	return append(text, '}')
+}
+
+// unsupported are members that would change the answer in a way that is not served, each with
+// its values that change nothing, besides null and what is empty.
+var unsupported = map[string][]string{
+	"n": {"1"}, "stop": nil, "logprobs": {"false"}, "modalities": {`["text"]`}, "audio": nil,
+	"functions": nil, "function_call": {`"auto"`, `"none"`}, "web_search_options": nil,
+}
+
+// honoured are the members that are read.
+var honoured = []string{
+	"model", "messages", "max_completion_tokens", "max_tokens", "response_format", "tools", "tool_choice", "stream", "stream_options",
+	"metadata", "user", "safety_identifier",
+}
+
+// ignorable are members of OpenAI's that count for nothing here, as the reply says.
+var ignorable = []string{
+	"temperature", "top_p", "seed", "reasoning_effort", "parallel_tool_calls", "store", "presence_penalty", "frequency_penalty", "logit_bias",
+	"top_logprobs", "service_tier", "prediction", "verbosity", "prompt_cache_key", "prompt_cache_retention",
+}
+
+// maxTokens bounds what a client may ask for.
+const maxTokens = 1_000_000
+
+// reader reads the members of a body.
+type reader struct {
+	members map[string]jsontext.Value
+	e       *chat.ValidationError
+}
+
+// fault adds a fault at a JSON pointer.
+func (r *reader) fault(at, code, message string) {
+	r.e.Add(at, &chat.FieldError{Code: code, Message: message})
+}
+
+// read reads a body. What is wrong with it goes to e.
+func (s *Server) read(body []byte, e *chat.ValidationError) (q request) {
+	r := &reader{e: e}
+	var ok bool
+	if r.members, ok = chat.Members(body, append(slices.Clone(honoured), keys(unsupported)...), e); !ok {
+		return q
+	}
+	for _, name := range keys(unsupported) {
+		if v, given := r.members[name]; given && !harmless(v, unsupported[name]) {
+			r.fault("/"+name, chat.CodeUnsupported, "is not served here: leave it out")
+		}
+	}
+	for _, name := range ignorable {
+		if v, given := r.members[name]; given && !harmless(v, nil) {
+			q.ignored = append(q.ignored, name)
+		}
+	}
+	q.model = r.text("/model", r.members["model"], true)
+	q.stream = r.flag("/stream", r.members["stream"])
+	q.usage = r.flag("/stream_options/include_usage", r.objectAt("/stream_options", r.members["stream_options"])["include_usage"])
+	talk := dialect.Talk{Root: "/messages", Messages: r.messages(r.members["messages"]), MaxTokens: r.limit()}
+	talk.Tools = r.tools(r.members["tools"])
+	talk.Choice, talk.NoTools = r.choice(r.members["tool_choice"])
+	r.format(r.members["response_format"])
+	r.shared(&q, s.cfg.Rules.Stored)
+	s.cfg.Rules.Compose(&q.request, talk, e)
+	q.request.Mute = true
+	return q
+}
+
+// keys returns the names of a table in their order.
+func keys(table map[string][]string) (names []string) {
+	for name := range table {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// harmless says whether a value changes nothing: it is null, empty, or one of some.
+func harmless(v jsontext.Value, defaults []string) bool {
+	text := strings.Join(strings.Fields(string(v)), "")
+	return slices.Contains([]string{"null", `""`, "[]", "{}"}, text) || slices.Contains(defaults, text)
+}
+
+// none says whether a member is absent, which null is too.
+func none(v jsontext.Value) bool { return v == nil || v.Kind() == 'n' }
+
+// text reads a string.
+func (r *reader) text(at string, v jsontext.Value, required bool) string {
+	switch {
+	case none(v) && required:
+		r.fault(at, chat.CodeRequired, "is required")
+	case none(v):
+	case v.Kind() != '"':
+		r.fault(at, chat.CodeWrongType, "must be a string")
+	default:
+		text, _ := jsontext.AppendUnquote(nil, v) // chat.Members has seen to it that this works
+		if required && len(text) == 0 {
+			r.fault(at, chat.CodeBlank, "must not be empty")
+		}
+		return string(text)
+	}
+	return ""
+}
+
+// flag reads true or false.
+func (r *reader) flag(at string, v jsontext.Value) bool {
+	if !none(v) && v.Kind() != 't' && v.Kind() != 'f' {
+		r.fault(at, chat.CodeWrongType, "must be true or false")
+	}
+	return !none(v) && v.Kind() == 't'
+}
+
+// objectAt reads an object; nil if there is none.
+func (r *reader) objectAt(at string, v jsontext.Value) map[string]jsontext.Value {
+	if none(v) {
+		return nil
+	}
+	if v.Kind() != '{' {
+		r.fault(at, chat.CodeWrongType, "must be an object")
+		return nil
+	}
+	members := map[string]jsontext.Value{}
+	dec := jsontext.NewDecoder(bytes.NewReader(v))
+	_, _ = dec.ReadToken()
+	for dec.PeekKind() == '"' {
+		name, _ := dec.ReadToken()
+		key := name.String() // before the next read
+		value, err := dec.ReadValue()
+		if err != nil {
+			break // it was read whole before
+		}
+		members[key] = value.Clone()
+	}
+	return members
+}
+
+// list reads an array; nil if there is none.
+func (r *reader) list(at string, v jsontext.Value) (all []jsontext.Value) {
+	if none(v) {
+		return nil
+	}
+	if v.Kind() != '[' {
+		r.fault(at, chat.CodeWrongType, "must be an array")
+		return nil
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(v))
+	_, _ = dec.ReadToken()
+	for dec.PeekKind() != ']' {
+		value, err := dec.ReadValue()
+		if err != nil {
+			break // it was read whole before
+		}
+		all = append(all, value.Clone())
+	}
+	return all
+}
+
+// limit reads the bound of the answer. The newer name counts.
+func (r *reader) limit() (most int) {
+	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
+		v := r.members[name]
+		if none(v) {
+			continue
+		}
+		n, err := strconv.Atoi(string(v))
+		switch {
+		case v.Kind() != '0' || err != nil:
+			r.fault("/"+name, chat.CodeWrongType, "must be a whole number")
+		case n < 1 || n > maxTokens:
+			r.fault("/"+name, chat.CodeInvalidFormat, "must be from 1 to 1000000")
+		case most == 0:
+			most = n
+		}
+	}
+	return most
+}
+
+// format reads response_format.
+func (r *reader) format(v jsontext.Value) {
+	members := r.objectAt("/response_format", v)
+	if members == nil {
+		return
+	}
+	if kind := r.text("/response_format/type", members["type"], true); kind != "text" && kind != "" {
+		r.fault("/response_format", chat.CodeUnsupported, "must be of type text: structured answers are not served here")
+	}
+}
+
+// shared reads the members that are of the gateway: who the user is, and what metadata says.
+func (r *reader) shared(q *request, stored bool) {
+	user := r.text("/safety_identifier", r.members["safety_identifier"], false)
+	if given := r.text("/user", r.members["user"], false); user == "" {
+		user = given
+	}
+	clean, wrong := chat.CheckUserID(user)
+	r.e.Add("/user", wrong)
+	known := func(name string) bool {
+		return slices.Contains([]string{"conversation_id", "timezone", "on_disconnect", "channel", "locale"}, name)
+	}
+	metadata := r.objectAt("/metadata", r.members["metadata"])
+	own := metadata["conversation_id"]
+	delete(metadata, "conversation_id")
+	asked := chat.SharedFields(metadata, "/metadata", known, r.e)
+	q.request = asked.Request
+	q.request.UserID = clean
+	q.request.ConversationID = dialect.ConversationID(r.text("/metadata/conversation_id", own, false), "/metadata/conversation_id", r.e)
+	if asked.OnDisconnect == chat.OnDisconnectContinue {
+		if q.mode = dialect.Detached; !stored {
+			r.fault("/metadata/on_disconnect", chat.CodeNotConfigured, "needs a store, and this gateway has none (SLUICE_STORE)")
+		}
+	}
+}
+
+// messages reads the conversation.
+func (r *reader) messages(v jsontext.Value) (all []chat.ClientMessage) {
+	if none(v) {
+		r.fault("/messages", chat.CodeRequired, "is required")
+		return nil
+	}
+	items := r.list("/messages", v)
+	if len(items) > chat.MaxMessages {
+		return make([]chat.ClientMessage, len(items)) // which Compose reports
+	}
+	last := len(items) - 1
+	for i, item := range items {
+		at := "/messages/" + strconv.Itoa(i)
+		if m, ok := r.message(at, item, i == last); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// speakers are the roles of messages.
+var speakers = map[string]chat.Speaker{
+	"system": chat.SpeakerApplication, "developer": chat.SpeakerApplication, "user": chat.SpeakerUser,
+	"assistant": chat.SpeakerAssistant, "tool": chat.SpeakerTool,
+}
+
+// message reads one message.
+func (r *reader) message(at string, v jsontext.Value, last bool) (m chat.ClientMessage, ok bool) {
+	members := r.objectAt(at, v)
+	if members == nil {
+		r.fault(at, chat.CodeWrongType, "must be an object with role and content")
+		return m, false
+	}
+	role := r.text(at+"/role", members["role"], true)
+	speaker, ok := speakers[role]
+	if !ok {
+		if role != "" {
+			r.fault(at+"/role", chat.CodeUnsupported, "must be system, developer, user, assistant or tool")
+		}
+		return m, false
+	}
+	m = chat.ClientMessage{Speaker: speaker, At: at, Text: r.content(at+"/content", members["content"], last && speaker == chat.SpeakerUser)}
+	switch speaker {
+	case chat.SpeakerAssistant:
+		m.Calls = r.calls(at+"/tool_calls", members["tool_calls"])
+	case chat.SpeakerTool:
+		m.Result = tool.Result{ID: r.text(at+"/tool_call_id", members["tool_call_id"], true), Text: m.Text}
+		m.Text = ""
+	}
+	return m, true
+}
+
+// attachment is what the model is shown of a part that is no text.
+const attachment = "[attachment left out]"
+
+// content reads a text, or parts with texts. In the last message there may be nothing else.
+func (r *reader) content(at string, v jsontext.Value, last bool) string {
+	if none(v) || v.Kind() == '"' {
+		return r.text(at, v, false)
+	}
+	if v.Kind() != '[' {
+		r.fault(at, chat.CodeWrongType, "must be a string or an array of parts")
+		return ""
+	}
+	var texts []string
+	for i, item := range r.list(at, v) {
+		place := at + "/" + strconv.Itoa(i)
+		part := r.objectAt(place, item)
+		switch kind := r.text(place+"/type", part["type"], true); kind {
+		case "text", "refusal":
+			texts = append(texts, r.text(place+"/"+kind, part[kind], false))
+		case "":
+		default:
+			if texts = append(texts, attachment); last {
+				r.fault(place, chat.CodeUnsupported, "must be of type text: nothing else can be sent here")
+			}
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// calls reads the calls of an assistant's message.
+func (r *reader) calls(at string, v jsontext.Value) (calls []tool.Call) {
+	for i, item := range r.list(at, v) {
+		place := at + "/" + strconv.Itoa(i)
+		members := r.objectAt(place, item)
+		function := r.objectAt(place+"/function", members["function"])
+		if function == nil {
+			r.fault(place, chat.CodeUnsupported, "must be a call of a function")
+			continue
+		}
+		arguments := r.text(place+"/function/arguments", function["arguments"], false)
+		calls = append(calls, tool.Call{
+			ID: r.text(place+"/id", members["id"], true), Name: r.text(place+"/function/name", function["name"], true), Arguments: jsontext.Value(arguments),
+		})
+	}
+	return calls
+}
+
+// choice reads tool_choice: that no tool of the client's is to be called, or that one must be.
+func (r *reader) choice(v jsontext.Value) (c chat.ToolChoice, no bool) {
+	if none(v) {
+		return c, false
+	}
+	if v.Kind() == '"' {
+		switch word := r.text("/tool_choice", v, true); word {
+		case "auto":
+		case "none":
+			return c, true
+		case "required":
+			c.Must = true
+		default:
+			r.fault("/tool_choice", chat.CodeUnsupported, "must be none, auto, required or a function")
+		}
+		return c, false
+	}
+	members := r.objectAt("/tool_choice", v)
+	function := r.objectAt("/tool_choice/function", members["function"])
+	if function == nil {
+		r.fault("/tool_choice", chat.CodeUnsupported, "must be none, auto, required or a function")
+		return c, false
+	}
+	return chat.ToolChoice{Must: true, Name: r.text("/tool_choice/function/name", function["name"], true)}, false
+}
+
+// tools reads the tools that the client runs.
+func (r *reader) tools(v jsontext.Value) []chat.ClientTool {
+	var all dialect.Tools
+	for i, item := range r.list("/tools", v) {
+		at := "/tools/" + strconv.Itoa(i)
+		members := r.objectAt(at, item)
+		if kind := r.text(at+"/type", members["type"], true); kind != "function" {
+			if kind != "" {
+				r.fault(at+"/type", chat.CodeUnsupported, "must be function")
+			}
+			continue
+		}
+		at += "/function"
+		f := r.objectAt(at, members["function"])
+		all.Add(r.text(at+"/name", f["name"], true), r.text(at+"/description", f["description"], false), f["parameters"], at, at+"/name", at+"/parameters", r.e)
+	}
+	return all.All()
+}

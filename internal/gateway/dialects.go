@@ -1,0 +1,31 @@
+package gateway
+
+import (
+	"time"
+
+	"sluice/dialect"
+	"sluice/dialect/openai"
+	"sluice/internal/settings"
+)
+
+// frontEnds returns the protocols of others that SLUICE_DIALECTS names, but for ChatKit.
+func (g *Gateway) frontEnds() (list []dialect.Dialect) {
+	served, rules := settings.Of[settings.Dialects](&g.cfg), g.cfg.Dialects
+	rules.Stored = g.state != nil
+	if served.Serves("openai") {
+		list = append(list, openai.New(openai.Config{Rules: rules, Models: g.askable, Began: time.Now()}))
+	}
+	return list
+}
+
+// askable returns the ids of what a request can name: agents, and workflows.
+func (g *Gateway) askable() (agents, workflows []string) {
+	r := g.registry.Load()
+	if r == nil { // while the gateway starts
+		return nil, nil
+	}
+	for _, w := range r.flows.described {
+		workflows = append(workflows, w.Name)
+	}
+	return r.ids(), workflows
+}
