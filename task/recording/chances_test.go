@@ -12,7 +12,7 @@ import (
 // replied is the recording of a reply.
 func replied(body string, more ...Entry) *Recording {
 	data := Text(body)
-	return &Recording{Entries: append([]Entry{{Kind: Out, Data: &data}}, more...)}
+	return &Recording{Entries: append([]Entry{{Kind: kindOut, Data: &data}}, more...)}
 }
 
 // What no two turns have in common makes no difference; all else does.
@@ -60,7 +60,7 @@ func TestChancesOfATurn(t *testing.T) {
 // Of a reply that was cut off what its client got whole counts, and no more.
 func TestCompareWithAReplyThatWasCutOff(t *testing.T) {
 	t.Parallel()
-	cut := replied("data: 1\n\ndata: 2\n\ndata: hal", Entry{Kind: Abort})
+	cut := replied("data: 1\n\ndata: 2\n\ndata: hal", Entry{Kind: kindAbort})
 	for body, want := range map[string]int{
 		"data: 1\n\ndata: 2\n\ndata: half\n\ndata: 3\n\n": 0, "data: 1\n\ndata: 2": 0, "data: 1\n\ndata: other\n\n": 2, "data: 1\n\n": 2, "": 1,
 	} {
@@ -92,7 +92,7 @@ func TestDifferenceIsShown(t *testing.T) {
 func TestPlayWritesWhatTheClientGot(t *testing.T) {
 	t.Parallel()
 	late := Text("late")
-	r := replied("now ", Entry{Kind: Ask, Data: &late}, Entry{Kind: Out}, Entry{Kind: Out, At: 3_600_000_000, Data: &late})
+	r := replied("now ", Entry{Kind: kindAsk, Data: &late}, Entry{Kind: kindOut}, Entry{Kind: kindOut, At: 3_600_000_000, Data: &late})
 	var out bytes.Buffer
 	if err := r.Play(t.Context(), &out, 0); err != nil || out.String() != "now late" {
 		t.Errorf("at once: %q, %v", out.String(), err)
@@ -119,7 +119,7 @@ func TestRequestOfARecording(t *testing.T) {
 	t.Parallel()
 	for method, body := range map[string]string{http.MethodPost: `{"input":"hi"}`, http.MethodGet: ""} {
 		r := &Recording{Head: Head{Request: Request{Method: method, Target: "/chat/stream?input=a%20b", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"input":"hi"}`)}}}
-		r.Entries = []Entry{{Kind: Answer, Header: http.Header{"X-Request-Id": {"of a model"}}}, {Kind: Reply, Header: http.Header{"X-Request-Id": {"req_1"}}}}
+		r.Entries = []Entry{{Kind: kindAnswer, Header: http.Header{"X-Request-Id": {"of a model"}}}, {Kind: kindReply, Header: http.Header{"X-Request-Id": {"req_1"}}}}
 		req, err := r.HTTP(t.Context())
 		if err != nil {
 			t.Fatal(err)
