@@ -11,8 +11,8 @@ import (
 const (
 	maxHistoryMessages = 1000   // that a request may bring; more are a fault
 	maxMessage         = 32_000 // code points of one message of our own protocol, the mark of a cut included
-	keptMessages       = 50     // that the model is shown, after joining
-	keptChars          = 64_000 // code points of all that it is shown
+	DefaultMessages    = 50     // that the model is shown, after joining
+	DefaultChars       = 64_000 // code points of all that it is shown
 
 	keptCalls        = 8       // the last ones of earlier exchanges
 	keptArguments    = 4 << 10 // bytes of a call; one with more is left out
@@ -61,15 +61,24 @@ const (
 	HistoryOfNone    HistorySource = "none"  // nothing: each turn stands alone
 )
 
+// UnmarshalText reads a word of the configuration file, whose schema has checked it.
+func (s *HistorySource) UnmarshalText(text []byte) error {
+	if *s = HistorySource(text); *s == "request" {
+		*s = HistoryOfRequest
+	}
+	return nil
+}
+
 // HistoryRules say what becomes of the history that requests bring. The zero value is the
 // default.
 type HistoryRules struct {
-	Source HistorySource
+	Source HistorySource `key:"source"`
 	// NoCalls leaves calls of tools out of it.
-	NoCalls bool
+	NoCalls bool `key:"tools" is:"none"`
 	// Messages and Chars bound what the model is shown, after joining; 0: the defaults, 50 and
 	// 64,000 code points. Messages below 0: nothing is shown.
-	Messages, Chars int
+	Messages int `key:"messages"`
+	Chars    int `key:"chars"`
 	// Message bounds one message in code points; 0: 32,000. A longer one is cut.
 	Message int
 }
@@ -81,8 +90,8 @@ func (h HistoryRules) filled() HistoryRules {
 			*n = def
 		}
 	}
-	or(&h.Messages, keptMessages)
-	or(&h.Chars, keptChars)
+	or(&h.Messages, DefaultMessages)
+	or(&h.Chars, DefaultChars)
 	or(&h.Message, maxMessage)
 	return h
 }
@@ -162,7 +171,7 @@ func (h *HistoryRules) join(said []Said) []measured {
 		spare += len(said[i].Calls)
 	}
 	spare -= keptCalls
-	joined := make([]measured, 0, min(len(said), 2*keptMessages))
+	joined := make([]measured, 0, min(len(said), 2*DefaultMessages))
 	var run []string // texts of the message at hand
 	role := RoleUser
 	end := func(calls []SaidCall) {

@@ -19,26 +19,37 @@ const (
 	Refuse Handling = "refuse" // the request is at fault
 )
 
+// UnmarshalText reads a word of the configuration file, whose schema has checked it.
+func (h *Handling) UnmarshalText(text []byte) error {
+	if *h = Handling(text); *h != Ignore && *h != Refuse {
+		*h = Honour
+	}
+	return nil
+}
+
 // Rules are what the protocols of others have in common: the section dialects of the
 // configuration file, and history. The zero value is the default.
 type Rules struct {
-	Instructions Handling
-	ClientTools  Handling
+	Instructions Handling `key:"instructions"`
+	ClientTools  Handling `key:"client_tools"`
 	// MessageChars bounds an input in code points; 0: chat.DefaultLine. An earlier message that
 	// is longer is cut.
-	MessageChars int
+	MessageChars int `key:"message_chars"`
 	// Body bounds a body in bytes; 0: 1 MiB.
-	Body    int64
+	Body    int64 `key:"body"`
 	History chat.HistoryRules
 	// Models are the names by which OpenAI's clients ask for agents and workflows: a name and
 	// an id of either.
-	Models map[string]string
+	Models map[string]string `key:"openai/models"`
 	// Stored says that turns are kept.
 	Stored bool
 }
 
+// DefaultBody bounds a body where no setting says it, in bytes.
+const DefaultBody = 1 << 20
+
 // MaxBody returns the bound of a body.
-func (r *Rules) MaxBody() int64 { return cmp.Or(r.Body, 1<<20) }
+func (r *Rules) MaxBody() int64 { return cmp.Or(r.Body, DefaultBody) }
 
 // Talk is what a client's messages and tools come to, for Rules.Compose.
 type Talk struct {

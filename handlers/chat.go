@@ -98,7 +98,7 @@ func (s *Server) begin(in slot, w http.ResponseWriter, r *http.Request, t *turn)
 	ctx, span := s.span(withLogger(in.ctx, t), r, t)
 	o.span = span
 	log := zerolog.Ctx(ctx)
-	logReceived(log, r, utf8.RuneCountInString(t.Request.Input))
+	logAsked(log, r, t)
 	announce(t.header(w), log, t)
 	o.out = s.writer(w, r, t, in.cancel)
 	if t.stored != nil {
@@ -118,6 +118,7 @@ func (s *Server) account(ctx context.Context, o *emission, err error) (broken bo
 		o.turn.stored.Rest() // the reply is this goroutine's again
 	}
 	closeErr := o.out.Close()
+	s.metrics.asked(o.turn, &o.seen)
 	s.metrics.turn(&o.seen, o.stamper, o.out.Stats(), time.Since(o.turn.began), spentBefore(o.turn))
 	logCompleted(zerolog.Ctx(ctx), &o.seen, err, time.Since(o.turn.began))
 	o.seen.endSpan(o.span)
@@ -226,6 +227,19 @@ func withLogger(ctx context.Context, t *turn) context.Context {
 	}
 	log := c.Logger()
 	return log.WithContext(ctx)
+}
+
+// logAsked is logReceived for a turn that was read: with what its client's program brought.
+func logAsked(log *zerolog.Logger, r *http.Request, t *turn) {
+	details := logRequestLine(zerolog.Dict(), r).Int("input_length", utf8.RuneCountInString(t.Request.Input))
+	if p := t.Request.Pruning; t.route.Dialect != "" || p != (chat.Pruning{}) {
+		details.Str("dialect", t.route.Name()).Bool("streamed", t.Form == dialect.Streamed).
+			Int("history_messages", p.Kept).Int("history_chars", p.Chars)
+		if app := t.Request.App; app != nil && len(app.Tools) > 0 {
+			details.Int("client_tools", len(app.Tools))
+		}
+	}
+	log.Info().Dict("details", details).Msg("request_received")
 }
 
 // logReceived logs that a turn was asked for: of its input the length alone.

@@ -19,6 +19,9 @@ import (
 type instruments struct {
 	streams, events, errors, tools, tokens, rejections, stalls, blocked metrics.Counter
 	turnTime, firstEvent, firstDelta, modelTime, toolTime               metrics.Histogram
+
+	dialects, dropped, clientCalls metrics.Counter
+	history                        metrics.Histogram
 }
 
 // tokenCounter counts the tokens of turns, unless the models count theirs by themselves.
@@ -47,6 +50,11 @@ func newInstruments(r *metrics.Registry, tokens metrics.Counter, active func() i
 		firstDelta: r.Histogram("first_delta_seconds", "Time from the request to the first piece of the answer."),
 		modelTime:  r.Histogram("model_call_seconds", "Duration of a model call, retries included."),
 		toolTime:   r.Histogram("tool_call_seconds", "Duration of a tool call.", "server"),
+
+		dialects:    r.Counter("dialect_turns_total", "Turns that ended, by the protocol in which they were asked for.", "dialect"),
+		history:     r.Sizes("history_chars", "Characters of the history that a turn's request brought, as the model was shown it."),
+		dropped:     r.Counter("history_dropped_total", "Messages of histories that were left out."),
+		clientCalls: r.Counter("client_tool_calls_total", "Calls of tools that the client runs.", "dialect"),
 	}
 }
 
@@ -58,6 +66,19 @@ func metricsHandler(r *metrics.Registry) http.Handler {
 
 // rejected counts a request that was refused.
 func (m *instruments) rejected(t fault.Type) { m.rejections.Inc(string(t)) }
+
+// asked adds up how a turn that has ended was asked for.
+func (m *instruments) asked(t *turn, seen *observer) {
+	name := t.route.Name()
+	m.dialects.Inc(name)
+	if p := t.Request.Pruning; p != (chat.Pruning{}) {
+		m.history.Observe(float64(p.Chars))
+		m.dropped.Add(float64(p.Dropped))
+	}
+	if n := len(seen.Required); n > 0 {
+		m.clientCalls.Add(float64(n), name)
+	}
+}
 
 // turn adds up a turn that has ended. before is what it had spent, and was counted, before
 // it was paused.

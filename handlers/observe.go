@@ -43,7 +43,7 @@ func (o *observer) warn(ev stream.Event) error {
 	switch ev := ev.(type) {
 	case *stream.Start:
 		return nil
-	case *stream.Approval:
+	case *stream.Approval, *stream.ToolRequired:
 		defer func() { o.noRoom = nil }()
 	case *stream.Error:
 		if ev.Fatal {

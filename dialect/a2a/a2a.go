@@ -121,7 +121,11 @@ func (s *Server) Routes() []dialect.Route {
 	card := dialect.Route{Methods: []string{http.MethodGet}, NoBody: true, Mixed: true, Open: s.openCard}
 	cards := []dialect.Route{card, card}
 	cards[0].Path, cards[1].Path = wellKnown, agentRoot+wellKnown
-	return append(cards, append(s.below(agentRoot), s.below(root)...)...)
+	all := append(cards, append(s.below(agentRoot), s.below(root)...)...)
+	for i := range all {
+		all[i].Dialect = "a2a"
+	}
+	return all
 }
 
 // below returns the routes of one endpoint.

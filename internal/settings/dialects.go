@@ -38,50 +38,29 @@ var historySchema string
 
 // dialectsFile is the section dialects of the configuration file.
 func dialectsFile(r *dialect.Rules) file.Section {
-	return file.Section{Name: "dialects", Schema: dialectsSchema, Read: func(n *file.Node) {
-		word := func(key string, p *dialect.Handling) {
-			if text, ok := n.Get(key).Text(); ok && text != "append" && text != "on" {
-				*p = dialect.Handling(text)
-			}
-		}
-		word("instructions", &r.Instructions)
-		word("client_tools", &r.ClientTools)
-		if chars, ok := n.Get("message_chars").Int(); ok {
-			r.MessageChars = chars
-		}
-		if size, ok := n.Get("body").Int(); ok {
-			r.Body = int64(size)
-		}
-		for m := range n.Get("openai").Get("models").Members() {
-			if id, ok := m.Text(); ok {
-				if r.Models == nil {
-					r.Models = map[string]string{}
-				}
-				r.Models[m.Name()] = id
-			}
-		}
+	return file.Section{Name: "dialects", Schema: dialectsSchema, Into: r, Read: func(*file.Node) {
+		unless(&r.MessageChars, chat.DefaultLine)
+		unless(&r.Body, dialect.DefaultBody)
 	}}
 }
 
 // historyFile is the section history of the configuration file.
 func historyFile(h *chat.HistoryRules, remembers func() bool) file.Section {
-	return file.Section{Name: "history", Schema: historySchema, Read: func(n *file.Node) {
-		if source, ok := n.Get("source").Text(); ok && source != "request" {
-			h.Source = chat.HistorySource(source)
-		}
+	return file.Section{Name: "history", Schema: historySchema, Into: h, Read: func(n *file.Node) {
 		if h.Source == chat.HistoryOfStore && !remembers() {
 			n.Get("source").Fault("store needs the memory of conversations: the section memory, and SLUICE_STORE")
 		}
-		if tools, ok := n.Get("tools").Text(); ok {
-			h.NoCalls = tools == "none"
-		}
-		if messages, ok := n.Get("messages").Int(); ok {
-			if h.Messages = messages; messages == 0 {
-				h.Messages = -1
-			}
-		}
-		if chars, ok := n.Get("chars").Int(); ok {
-			h.Chars = chars
+		unless(&h.Messages, chat.DefaultMessages)
+		unless(&h.Chars, chat.DefaultChars)
+		if messages, ok := n.Get("messages").Int(); ok && messages == 0 {
+			h.Messages = -1
 		}
 	}}
+}
+
+// unless makes a number 0 if it says what holds anyway.
+func unless[T int | int64](p *T, def T) {
+	if *p == def {
+		*p = 0
+	}
 }

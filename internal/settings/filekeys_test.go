@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/chat"
 	"sluice/config"
+	"sluice/dialect"
 	"sluice/mcpclient/servers"
 	"sluice/model"
 	"sluice/quality"
@@ -30,7 +32,7 @@ func TestKeysAreFields(t *testing.T) {
 	for _, of := range []any{
 		model.Spec{}, servers.Server{}, quality.Settings{}, quality.Criterion{}, router.Spec{}, router.AgentSpec{}, router.Remote{}, router.Config{}, router.Rule{},
 		router.Dispatch{}, router.Aggregate{}, channel.Spec{}, deliver.Config{}, style.Guide{}, style.Texts{}, task.Spec{}, task.Retention{}, record.Spec{}, A2A{},
-		conversation.Spec{}, graph.Definition{}, graph.Node{}, graph.Repeat{}, graph.Edge{},
+		conversation.Spec{}, graph.Definition{}, graph.Node{}, graph.Repeat{}, graph.Edge{}, dialect.Rules{}, chat.HistoryRules{},
 	} {
 		keysOfFields(reflect.TypeOf(of), fields)
 	}

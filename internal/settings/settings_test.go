@@ -221,6 +221,7 @@ func TestBadValues(t *testing.T) {
 		"SLUICE_CONFIRM":         {"write", "on", "Destructive", "true"},
 		"SLUICE_APPROVAL_KEY":    {"c2hvcnQ=", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=,", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=,x", strings.Repeat("!", 44)},
 		"SLUICE_APPROVAL_TTL":    {"9s", "721h", "5", "0"},
+		"SLUICE_DIALECTS":        {"chatgpt", "openai,none", "openai,,ag-ui", "OpenAI"},
 		"SLUICE_CHATKIT_HISTORY": {"redis", "Memory", "true", "store"},
 		"SLUICE_LOG_LEVEL":       {"warn", "INFO", "trace"},
 		"SLUICE_LOG_PAYLOADS":    {"yes", "2"},

@@ -93,6 +93,11 @@ func (r *Registry) Fractions(name, help string, labels ...string) Histogram {
 	return r.histogram(name, help, prometheus.LinearBuckets(0.1, 0.1, 10), labels)
 }
 
+// Sizes returns a histogram of lengths, from 64 to a million.
+func (r *Registry) Sizes(name, help string, labels ...string) Histogram {
+	return r.histogram(name, help, prometheus.ExponentialBuckets(64, 4, 8), labels)
+}
+
 // histogram registers a histogram with the buckets given. One without labels is
 // resolved here, so that observing costs no look-up.
 func (r *Registry) histogram(name, help string, buckets []float64, labels []string) Histogram {
