@@ -88,8 +88,11 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	}
 	turn := chat.TurnOf(r.Context())
 	x := &dialect.Exchange{
-		Request: in.request, Key: key, TaskID: in.taskID, Mode: in.mode(), Facts: in.facts(),
-		Encoder: newEncoder(turn.RequestID, turn.Began, in.thread, in.run),
+		Request: in.request, Key: key, TaskID: in.taskID, Mode: in.mode(), Facts: in.facts.text(),
+		Encoder: newEncoder(turn.RequestID, turn.Began, in.facts),
+	}
+	if in.answer != nil {
+		x.Approval, x.Refuse = in.answer, refuseAnswer(in.facts)
 	}
 	if key == "" && s.cfg.Rules.Stored {
 		x.Key, x.KeyMade, x.Keyed = ownKey(path, body), true, body
@@ -121,15 +124,18 @@ func ownKey(path string, body []byte) string {
 	return "agui-" + hex.EncodeToString(h.Sum(nil))
 }
 
-// facts are what the encoder of a log must know: the client's own ids.
+// facts are what the encoder of a log must know: the client's own ids, and, where an answer is
+// given, the calls that the thread has already.
 type facts struct {
-	Thread string `json:"threadId"`
-	Run    string `json:"runId"`
+	Thread string   `json:"threadId"`
+	Run    string   `json:"runId"`
+	Waited []string `json:"waited,omitempty"`
+	Closed []string `json:"closed,omitempty"`
 }
 
-// facts returns what the encoder of a log must know.
-func (in *input) facts() []byte {
-	text, err := json.Marshal(facts{in.thread, in.run})
+// text returns the facts as they are kept.
+func (f facts) text() []byte {
+	text, err := json.Marshal(f)
 	if err != nil { // plain strings: cannot happen
 		return nil
 	}
@@ -143,5 +149,6 @@ func resume(k dialect.StoredTurn) stream.Encoder {
 	if k.Dialect == Name {
 		_ = json.Unmarshal(k.Facts, &f)
 	}
-	return newEncoder(k.RequestID, k.Began, cmp.Or(f.Thread, k.TurnID), cmp.Or(f.Run, k.TurnID))
+	f.Thread, f.Run = cmp.Or(f.Thread, k.TurnID), cmp.Or(f.Run, k.TurnID)
+	return newEncoder(k.RequestID, k.Began, f)
 }

@@ -44,6 +44,10 @@ type encoder struct {
 	said  string                       // the text that has just ended; empty: something followed it
 	steps map[stream.Attribution]*step // the calls of each speaker that are open
 
+	again     map[string]before // calls that an earlier run of the thread has reported
+	asked     bool              // a question is in the outcome
+	interrupt []byte            // the interrupts of the outcome
+
 	native native.Data
 	delta  stream.Delta // the one that is written, without its speaker
 }
@@ -54,8 +58,18 @@ type step struct {
 	open   int
 }
 
-func newEncoder(requestID string, began time.Time, thread, run string) *encoder {
-	return &encoder{requestID: requestID, began: began, thread: thread, run: run}
+func newEncoder(requestID string, began time.Time, f facts) *encoder {
+	e := &encoder{requestID: requestID, began: began, thread: f.Thread, run: f.Run}
+	if len(f.Waited)+len(f.Closed) > 0 {
+		e.again = map[string]before{}
+	}
+	for _, id := range f.Waited {
+		e.again[id] = waited
+	}
+	for _, id := range f.Closed {
+		e.again[id] = closed
+	}
+	return e
 }
 
 // Heartbeat returns a comment.
@@ -75,19 +89,20 @@ func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	case *stream.Start:
 		return e.start(dst, ev)
 	case *stream.ToolStarted:
-		e.native.Skip(ev)
-		return e.call(dst, &ev.Call)
+		return e.started(dst, ev)
 	case *stream.ToolRequired:
 		return e.call(dst, &ev.Call)
 	case *stream.ToolProgress:
 		return e.custom(dst, "tool_progress", ev)
 	case *stream.ToolCompleted:
 		shown, _ := chat.Truncate(ev.Result, maxResult)
-		return e.result(dst, &ev.Call, shown)
+		return e.ended(dst, &ev.Call, shown, ev)
 	case *stream.ToolFailed:
-		return e.result(dst, &ev.Call, ev.Message)
+		return e.ended(dst, &ev.Call, ev.Message, ev)
 	case *stream.ToolUnknown:
-		return e.result(dst, &ev.Call, ev.Message)
+		return e.ended(dst, &ev.Call, ev.Message, ev)
+	case *stream.Approval:
+		return e.question(dst, ev)
 	case *stream.AgentRun:
 		return e.agent(dst, ev)
 	case *stream.Error:
@@ -187,6 +202,28 @@ func (e *encoder) end(dst []byte) []byte {
 	return dst
 }
 
+// started appends a call that the gateway runs. What an earlier run of the thread has reported
+// is not opened twice: clients look calls up in the whole thread.
+func (e *encoder) started(dst []byte, ev *stream.ToolStarted) []byte {
+	switch e.again[ev.ID] {
+	case waited:
+		e.native.Skip(ev)
+		return dst
+	case closed:
+		return e.custom(dst, stream.Name(ev), ev)
+	}
+	e.native.Skip(ev)
+	return e.call(dst, &ev.Call)
+}
+
+// ended appends the end of a call, with content as its result.
+func (e *encoder) ended(dst []byte, c *stream.Call, content string, ev stream.Event) []byte {
+	if e.again[c.ID] == closed {
+		return e.custom(dst, stream.Name(ev), ev)
+	}
+	return e.result(dst, c, content)
+}
+
 // call appends a call as a whole.
 func (e *encoder) call(dst []byte, c *stream.Call) []byte {
 	dst = e.end(dst)
@@ -255,13 +292,16 @@ func (e *encoder) failed(dst []byte, ev *stream.Error) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// done ends the run, unless an error has. It has no outcome: without one a run is a success, and
-// clients find the calls that they are to run by themselves.
+// done ends the run, unless an error has. Only a question is an outcome: without one a run is a
+// success, and clients find the calls that they are to run by themselves.
 func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 	if e.over {
 		return dst
 	}
 	dst = e.ofRun(e.custom(e.end(dst), "done", ev), "RUN_FINISHED")
+	if e.asked {
+		dst = append(append(append(dst, `,"outcome":{"type":"interrupt","interrupts":[`...), e.interrupt...), "]}"...)
+	}
 	u, count := &ev.Usage, func(name string, n int) {
 		dst = strconv.AppendInt(append(dst, name...), int64(n), 10)
 	}

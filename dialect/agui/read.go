@@ -20,10 +20,11 @@ const (
 
 // input is a RunAgentInput that was read.
 type input struct {
-	request     chat.Request
-	thread, run string
-	taskID      string
-	disconnect  string
+	request    chat.Request
+	facts      facts
+	answer     *chat.Answer // nil: the request asks for a turn
+	taskID     string
+	disconnect string
 }
 
 // mode says what becomes of the turn without its client: in this protocol leaving is the stop
@@ -51,18 +52,30 @@ func (s *Server) read(body []byte, e *chat.ValidationError) (in input) {
 		return in
 	}
 	r.forwarded(members["forwardedProps"], s.cfg.Rules.Stored, &in)
-	in.thread, in.run = r.id("/threadId", members["threadId"]), r.id("/runId", members["runId"])
-	in.request.ConversationID = dialect.ConversationID(in.thread, "/threadId", e)
-	if len(r.list("/resume", members["resume"])) > 0 {
-		r.fault("/resume", chat.CodeUnsupported, "must be empty: this gateway asks no questions here")
+	in.facts = facts{Thread: r.id("/threadId", members["threadId"]), Run: r.id("/runId", members["runId"])}
+	in.request.ConversationID = dialect.ConversationID(in.facts.Thread, "/threadId", e)
+	if in.answer = r.resumed(members["resume"]); in.answer != nil {
+		r.continued(&in, members["messages"])
+		return in
 	}
 	talk := dialect.Talk{Root: "/messages", Messages: r.messages(members["messages"]), Tools: r.tools(members["tools"])}
 	quote, dropped := r.context(members["context"])
 	s.cfg.Rules.Compose(&in.request, talk, e)
 	in.request.Data = quote
 	in.request.Pruning.Context = dropped
-	in.request.Mute = true
 	return in
+}
+
+// continued reads what an answer needs of the thread: which calls it has already. The turn that
+// continues has the rest.
+func (r reader) continued(in *input, messages jsontext.Value) {
+	for _, c := range in.answer.Calls {
+		in.facts.Waited = append(in.facts.Waited, c.CallID)
+	}
+	in.facts.Closed = reported(r.messages(messages))
+	if len(in.facts.text()) > dialect.MaxFacts {
+		r.fault("/resume", chat.CodeTooLong, "continues with more calls than can be kept")
+	}
 }
 
 // id reads an id of the client's.

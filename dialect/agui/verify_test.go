@@ -68,6 +68,9 @@ func shaped(kind string, ev map[string]any) error {
 	if !ok {
 		return fmt.Errorf("%q is not of the table", kind)
 	}
+	if _, ok := ev["outcome"]; ok && kind == "RUN_FINISHED" {
+		want = append(slices.Clone(want), "outcome")
+	}
 	if len(ev) != len(want)+1 {
 		return fmt.Errorf("%s has %d members", kind, len(ev))
 	}
