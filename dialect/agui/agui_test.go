@@ -160,6 +160,24 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// Of a tool of the page that failed, the model reads what the page says, else the error.
+func TestResultThatFailed(t *testing.T) {
+	t.Parallel()
+	for members, want := range map[string]string{
+		`"content":"why","error":"e"`: "why true", `"content":"","error":"e"`: "e true", `"error":"e"`: "e true", `"content":"fine","error":null`: "fine false",
+	} {
+		x, err := open(t, agui.Config{}, "", `{"threadId":"t","runId":"r","tools":[{"name":"pick"}],"messages":[`+asked+
+			`,{"role":"assistant","toolCalls":[{"id":"c","function":{"name":"pick","arguments":"{}"}}]},{"role":"tool","toolCallId":"c",`+members+`}]}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := x.Request.App.Continues[1].Parts[0].Result
+		if got := r.Text + " " + strconv.FormatBool(r.IsError); got != want {
+			t.Errorf("%s: %s, want %s", members, got, want)
+		}
+	}
+}
+
 // The context of an application has a bound, and what exceeds it is counted.
 func TestContextIsBounded(t *testing.T) {
 	t.Parallel()

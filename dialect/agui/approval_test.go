@@ -92,6 +92,22 @@ func TestRunThatContinues(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("frames (-want +got):\n%s", diff)
 	}
+	frames := encoded(k, begun, &stream.ToolStarted{Call: b}, &stream.ToolStarted{Call: a}, &stream.ToolStarted{Call: c}, &stream.Done{Reason: stream.Stop})
+	if !strings.Contains(frames, `"tools_called":["ask","list","list"]`) {
+		t.Errorf("not all tools are listed in\n%s", frames)
+	}
+}
+
+// A call that still waits is asked about again, and not reported again.
+func TestQuestionThatIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	k := stored()
+	k.Facts = []byte(`{"threadId":"T","runId":"R","waited":["a"]}`)
+	q := &stream.Approval{ID: "q", Kind: chat.AskTools, Prompt: "May it?", Token: "tok", ExpiresAt: "x", Calls: []stream.ApprovalCall{{CallID: "a", Tool: "list"}}}
+	got := lines(t, encoded(k, begun, q, &stream.Done{Reason: stream.ApprovalRequired}))
+	if len(got) != len(begunLines)+2 || !strings.Contains(got[3], `"interrupts":[{"id":"tok~a",`) {
+		t.Errorf("frames %q", got)
+	}
 }
 
 func TestAnswer(t *testing.T) {

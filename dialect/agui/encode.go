@@ -249,7 +249,6 @@ func (e *encoder) parent(by *stream.Attribution) string {
 		}
 		e.steps[*by] = s
 	}
-	e.said = ""
 	s.open++
 	return s.parent
 }

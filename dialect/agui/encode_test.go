@@ -166,6 +166,10 @@ func TestEncode(t *testing.T) {
 			},
 			all(called("a", "list", "1"), called("b", "create", "1"), []string{result("2", "b", "two"), result("3", "a", "one")}, called("c", "list", "4")),
 		},
+		"a step lasts while one of its calls is open": {
+			[]stream.Event{&stream.ToolStarted{Call: a}, &stream.ToolStarted{Call: b}, &stream.ToolCompleted{Call: a}, &stream.ToolStarted{Call: callOf("c", "list")}},
+			all(called("a", "list", "1"), called("b", "create", "1"), []string{result("2", "a", "")}, called("c", "list", "1")),
+		},
 		"the text just before is the parent": {
 			[]stream.Event{
 				&stream.Delta{Text: "t"}, &stream.ToolStarted{Call: a}, &stream.ToolStarted{Call: b}, &stream.ToolCompleted{Call: a}, &stream.ToolCompleted{Call: b},
