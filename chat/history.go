@@ -49,6 +49,9 @@ type Pruning struct {
 	Kept    int // messages that the model is shown
 	Dropped int // messages that went with their exchange, oldest first; 0: none was left out
 	Chars   int // code points of what was kept
+	// Context counts what was left out of the circumstances, as the client's application says
+	// them: it is reported with Dropped, but no message went.
+	Context int
 }
 
 // HistorySource says where what was said before a request comes from.

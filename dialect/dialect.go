@@ -95,6 +95,9 @@ type Exchange struct {
 	Request chat.Request
 	// Key is the idempotency key, as HeaderKey reads it; empty: none.
 	Key string
+	// KeyMade says that Key was made of the request, which brings none: a store that does not
+	// answer is done without.
+	KeyMade bool
 	// Header is added to that of the turn's reply. nil: nothing is.
 	Header  http.Header
 	Encoder stream.Encoder

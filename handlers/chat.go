@@ -166,11 +166,12 @@ func announce(h http.Header, log *zerolog.Logger, t *turn) {
 		dialect.AddIgnored(h, app.Ignored)
 	}
 	p := t.Request.Pruning
-	if p.Dropped == 0 {
+	dropped := p.Dropped + p.Context
+	if dropped == 0 {
 		return
 	}
-	h.Set("X-Sluice-History", fmt.Sprintf("kept=%d; dropped=%d", p.Kept, p.Dropped))
-	log.Info().Dict("details", zerolog.Dict().Int("kept", p.Kept).Int("dropped", p.Dropped)).Msg("history_pruned")
+	h.Set("X-Sluice-History", fmt.Sprintf("kept=%d; dropped=%d", p.Kept, dropped))
+	log.Info().Dict("details", zerolog.Dict().Int("kept", p.Kept).Int("dropped", dropped)).Msg("history_pruned")
 }
 
 // ended logs why a turn ends without an answer.

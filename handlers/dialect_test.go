@@ -266,3 +266,21 @@ func TestDocumentOfATurnThatFails(t *testing.T) {
 		t.Errorf("status %d, header %v: %s", got.status, got.header, got.body)
 	}
 }
+
+// crowded is a protocol whose request says more of the circumstances than there is room for.
+type crowded struct{}
+
+func (crowded) Routes() []dialect.Route {
+	return []dialect.Route{{Methods: []string{"POST"}, Path: "/crowded", ContentType: "*/*", Open: func(*http.Request, []byte) (*dialect.Exchange, error) {
+		return &dialect.Exchange{Request: chat.Request{Input: "hi", Pruning: chat.Pruning{Kept: 1, Dropped: 2, Context: 3}}, Encoder: shoutEncoder{}}, nil
+	}}}
+}
+
+// What was left out of the circumstances counts as dropped.
+func TestContextThatIsLeftOutIsReported(t *testing.T) {
+	t.Parallel()
+	g := serve(t, handlers.Config{Dialects: []dialect.Dialect{crowded{}}})
+	if got := g.do(t, "POST", "/crowded", "").header.Get("X-Sluice-History"); got != "kept=1; dropped=5" {
+		t.Errorf("X-Sluice-History is %q", got)
+	}
+}

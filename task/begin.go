@@ -26,7 +26,7 @@ var ErrNoRoom = errors.New("the store is full")
 // no input. It sets in Request.Chat which question its input answers. End must be called on the Turn.
 //
 // A turn cannot do without the store if the store is required, if the turn is a run, or if
-// the request names a key or a task.
+// the request names a key or a task; a key that was made of the request is none.
 func (s *Service) Begin(ctx context.Context, req Request) (*Turn, error) {
 	t := s.newTurn(ctx, req)
 	err := s.begin(ctx, t, req)
@@ -35,7 +35,7 @@ func (s *Service) Begin(ctx context.Context, req Request) (*Turn, error) {
 		return t, nil
 	case !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrDamaged):
 		return nil, err
-	case s.cfg.Required || req.Durable || req.Key != "" || req.TaskID != "":
+	case s.cfg.Required || req.Durable || req.Key != "" && !req.KeyMade || req.TaskID != "":
 		return nil, unavailable(err)
 	case errors.Is(err, store.ErrFull):
 		return nil, ErrNoRoom

@@ -134,3 +134,24 @@ func (m *meanwhile) Value(ctx context.Context, key string) (store.Value, error) 
 	}
 	return m.Store.Value(ctx, key)
 }
+
+// deaf is a Store that keeps no value.
+type deaf struct{ Store }
+
+func (deaf) PutValue(context.Context, string, store.Value, time.Duration) (store.Value, error) {
+	return store.Value{}, store.ErrUnavailable
+}
+
+// A client that names a key relies on it. One that was made of the request is done without.
+func TestKeyWithoutAStore(t *testing.T) {
+	t.Parallel()
+	s := New(Config{Store: deaf{memory.New(memory.Config{})}})
+	defer s.Close()
+	sum := sha256.Sum256(nil)
+	for made, want := range map[bool]fault.Type{false: fault.StoreUnavailable, true: ""} {
+		turn, err := s.Begin(t.Context(), Request{Chat: &chat.Request{Input: "hi"}, Key: "key-12345", KeyMade: made, Body: &sum, Cancel: func(error) {}})
+		if turn != nil || want == "" && err != nil || want != "" && (err == nil || fault.From(err).Type != want) {
+			t.Errorf("made of the request: %v: %v, %v", made, turn, err)
+		}
+	}
+}

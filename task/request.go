@@ -31,6 +31,8 @@ type Request struct {
 	// Key is the client's idempotency key; empty: none.
 	Key  string
 	Body *[32]byte // SHA-256 of what came with Key; nil without one
+	// KeyMade says that Key was made of the request: the turn can do without the store.
+	KeyMade bool
 	// Sender is whose Key is, if the request continues with a turn of somebody else; nil: it is
 	// Chat's owner.
 	Sender *string

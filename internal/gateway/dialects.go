@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sluice/dialect"
+	"sluice/dialect/agui"
 	"sluice/dialect/openai"
 	"sluice/internal/settings"
 )
@@ -14,6 +15,9 @@ func (g *Gateway) frontEnds() (list []dialect.Dialect) {
 	rules.Stored = g.state != nil
 	if served.Serves("openai") {
 		list = append(list, openai.New(openai.Config{Rules: rules, Models: g.askable, Began: time.Now()}))
+	}
+	if served.Serves("ag-ui") {
+		list = append(list, agui.New(agui.Config{Rules: rules, Agents: g.askable}))
 	}
 	return list
 }

@@ -114,3 +114,25 @@ func TestGenerationConfig(t *testing.T) {
 		}
 	}
 }
+
+// What a client says that agents have called is signed by nobody. A model that is the only one,
+// and has no key, gets the sentinel for it too.
+func TestCallsOfAClientGetTheSentinel(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int{"gemini-3-flash": 1, "gemini-2.5-flash": 0} {
+		var c *codec
+		_, err := newModel(Config{Model: name}, func(_ *model.HTTP, made *codec, _ string) model.Source {
+			c = made
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(c.Render(nil, conversation(chat.ClientOrigin), nil)); strings.Count(got, sentinel) != want || strings.Contains(got, "mine") {
+			t.Errorf("%s: %s", name, got)
+		}
+		if got := string(c.Render(nil, conversation(""), nil)); strings.Contains(got, sentinel) || !strings.Contains(got, "mine") {
+			t.Errorf("%s, its own: %s", name, got)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package agui
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/dialect"
+	"sluice/dialect/jsonline"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// Questions to people are interrupts: the run ends with them as its outcome, and the next one
+// brings the answers in resume. The protocol asks call by call, and each interrupt has an id that
+// comes back: the first is the token and the call's id, the others the question's id and theirs.
+
+// between stands between the two parts of an interrupt's id. No token has it.
+const between = "~"
+
+// before says what an earlier run of the thread has reported of a call.
+type before int
+
+const (
+	_      before = iota
+	waited        // that it waits for a person
+	closed        // all of it: a delegate's, which ended with the question that it asks
+)
+
+// Schemas of what a person answers.
+const (
+	approvedOrEdited = `{"type":"object","properties":{"approved":{"type":"boolean"},"editedArgs":{"type":"object"}},"required":["approved"]}`
+	approvedOnly     = `{"type":"object","properties":{"approved":{"type":"boolean"}},"required":["approved"]}`
+)
+
+// question appends what is asked. Of several questions the first is the outcome, as one request
+// answers one: the run that continues asks the others.
+func (e *encoder) question(dst []byte, q *stream.Approval) []byte {
+	dst = e.end(dst)
+	if e.asked {
+		return e.custom(dst, q.Name(), q)
+	}
+	e.asked = true
+	if len(q.Calls) == 0 {
+		e.interrupt = interrupt(e.interrupt, q, q.Token, "input_required", "", q.Schema)
+		return dst
+	}
+	schema := jsontext.Value(approvedOrEdited)
+	if q.Kind != chat.AskTools {
+		schema = jsontext.Value(approvedOnly)
+	}
+	for i := range q.Calls {
+		c, id := &q.Calls[i], q.ID
+		if e.again[c.CallID] == 0 {
+			dst = e.call(dst, &stream.Call{ID: c.CallID, Tool: c.Tool, Arguments: c.Arguments, Attribution: stream.Attribution{AgentID: c.AgentID}})
+		}
+		if i == 0 {
+			id = q.Token
+		} else {
+			e.interrupt = append(e.interrupt, ',')
+		}
+		e.interrupt = interrupt(e.interrupt, q, id+between+c.CallID, "tool_call", c.CallID, schema)
+	}
+	return dst
+}
+
+// interrupt appends one interrupt. What is empty is left out.
+func interrupt(dst []byte, q *stream.Approval, id, reason, call string, schema jsontext.Value) []byte {
+	dst = member(jsonline.Name(append(dst, `{"id":`...), id), "reason", reason)
+	if call != "" {
+		dst = member(dst, "toolCallId", call)
+	}
+	dst = jsonline.String(append(dst, `,"message":`...), q.Prompt)
+	if schema != nil {
+		dst = jsonline.Object(append(dst, `,"responseSchema":`...), schema)
+	}
+	return append(member(dst, "expiresAt", q.ExpiresAt), '}')
+}
+
+// resumed reads the answers of a request, all of which are to one question. nil: there are none.
+func (r reader) resumed(v jsontext.Value) *chat.Answer {
+	items := r.list("/resume", v)
+	if len(items) == 0 {
+		return nil
+	}
+	a := &chat.Answer{At: "/resume"}
+	for i, item := range items {
+		at := "/resume/" + strconv.Itoa(i)
+		members := r.object(at, item)
+		question, call, ofCall := strings.Cut(r.text(at+"/interruptId", members["interruptId"], true), between)
+		if len(question) > len(a.Token) { // the ids of questions are shorter than any token
+			a.Token = question
+		}
+		status := r.text(at+"/status", members["status"], true)
+		if status != "resolved" && status != "cancelled" && status != "" {
+			r.fault(at+"/status", chat.CodeUnknownValue, "must be resolved or cancelled")
+		}
+		switch payload := members["payload"]; {
+		case ofCall:
+			a.Calls = append(a.Calls, r.decision(at+"/payload", payload, call, status == "cancelled"))
+		case status == "cancelled":
+			a.Action = chat.Reject
+		default:
+			if a.Action = chat.Approve; !none(payload) {
+				a.Input = payload
+			}
+		}
+	}
+	if a.Action != "" && len(items) > 1 {
+		r.fault("/resume", chat.CodeNotAllowed, "must answer one question")
+	}
+	return a
+}
+
+// decision reads what a person says of one call.
+func (r reader) decision(at string, v jsontext.Value, call string, cancelled bool) chat.CallAnswer {
+	c := chat.CallAnswer{CallID: call, Action: chat.Reject}
+	if cancelled {
+		return c
+	}
+	members := r.object(at, v)
+	switch approved := members["approved"]; {
+	case none(approved):
+		r.fault(at+"/approved", chat.CodeRequired, "is required")
+	case approved.Kind() != 't' && approved.Kind() != 'f':
+		r.fault(at+"/approved", chat.CodeWrongType, "must be true or false")
+	case approved.Kind() == 't':
+		c.Action = chat.Approve
+		if edited := members["editedArgs"]; r.object(at+"/editedArgs", edited) != nil {
+			c.Action, c.Arguments = chat.Modify, edited
+		}
+	}
+	return c
+}
+
+// reported returns the calls behind the user's last message that have a result already.
+func reported(messages []chat.ClientMessage) (ids []string) {
+	for _, m := range messages {
+		switch {
+		case m.Speaker == chat.SpeakerUser:
+			ids = nil
+		case m.Speaker == chat.SpeakerTool && !slices.Contains(ids, m.Result.ID):
+			ids = append(ids, m.Result.ID)
+		}
+	}
+	return ids
+}
+
+// refuseAnswer words why an answer does not count: as the protocol wants it, by a run that fails.
+// What has nothing to do with the answer is refused like any other request.
+func refuseAnswer(f facts) func(dialect.Refusal) dialect.Reply {
+	return func(r dialect.Refusal) dialect.Reply {
+		switch r.Fault.Type {
+		case fault.ApprovalInvalid, fault.ApprovalExpired, fault.ApprovalUsed, fault.ApprovalConflict, fault.Validation:
+		default:
+			return refuse(r)
+		}
+		e := encoder{thread: f.Thread, run: f.Run}
+		frames := append(e.ofRun(nil, "RUN_STARTED"), "}\n\n"...)
+		frames = e.failed(frames, &stream.Error{Type: r.Fault.Type, Message: r.Fault.Message})
+		return dialect.Reply{ContentType: "text/event-stream", Body: frames}
+	}
+}
