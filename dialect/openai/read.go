@@ -238,7 +238,7 @@ func (r *reader) schema(at string, members map[string]jsontext.Value) *chat.Answ
 		Schema: members["schema"], SchemaAt: at + "/schema",
 	}
 	r.flag(at+"/strict", members["strict"])
-	if form.Name != "" && !chat.Token(form.Name, 1, 64) {
+	if form.Name != "" && (!chat.Token(form.Name, 1, 64) || strings.Contains(form.Name, ".")) {
 		r.fault(at+"/name", chat.CodeInvalidFormat, "must be 1 to 64 of a-z, A-Z, 0-9, _ and -")
 	}
 	if len(form.Description) > chat.MaxAnswerDescription {
