@@ -109,6 +109,18 @@ func TestStructuredAnswers(t *testing.T) {
 	}
 }
 
+// The offline model answers by a schema, with tools and without.
+func TestStructuredAnswersOffline(t *testing.T) {
+	t.Parallel()
+	schema := `"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object","properties":{"said":{"type":"string"}},"required":["said"]}}}`
+	if got := complete(t, wholetest.Listen(t, nil), schema); !strings.HasPrefix(got, `stop {"said":"I'm the built-in offline demo model`) {
+		t.Errorf("with tools: %s", got)
+	}
+	if got := complete(t, wholetest.StartFile(t, "agents: {a: {description: Answers questions.}}\n"), schema); got != `stop {"said":""} 0` {
+		t.Errorf("without tools: %s", got)
+	}
+}
+
 // What cannot be served is refused before anything runs.
 func TestStructuredAnswersRefused(t *testing.T) {
 	t.Parallel()
