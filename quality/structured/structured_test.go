@@ -77,6 +77,9 @@ func (s *trail) Emit(ev stream.Event) error {
 
 func (s *trail) Flush() error {
 	s.lines = append(s.lines, "flush")
+	if s.fail == "flush" {
+		return errGone
+	}
 	return nil
 }
 
@@ -298,6 +301,11 @@ func TestNobodyToAskFor(t *testing.T) {
 	if _, err := Around(r, Config{Asker: ask}).Run(t.Context(), req, left); !errors.Is(err, errGone) || len(ask.asked) > 0 {
 		t.Errorf("a client that has left: %v, asked %d times", err, len(ask.asked))
 	}
+	left = &trail{fail: "flush"}
+	opening := func(context.Context, *chat.Request) (*chat.ModelRequest, bool) { return new(chat.ModelRequest), true }
+	if _, err := Around(r, Config{Asker: ask, Opening: opening}).Run(t.Context(), req, left); !errors.Is(err, errGone) || len(ask.asked) > 0 {
+		t.Errorf("a client that has left before: %v, asked %d times", err, len(ask.asked))
+	}
 	over, cancel := context.WithCancelCause(t.Context())
 	cancel(&fault.Error{Type: fault.Cancelled})
 	if _, err := Around(&inner{out: r.out}, Config{Asker: ask}).Run(over, req, new(trail)); fault.From(err).Type != fault.Cancelled || len(ask.asked) > 0 {
@@ -331,6 +339,11 @@ func TestBounds(t *testing.T) {
 	parts := ask.asked[0].Messages[0].Parts
 	if len(parts) != 10 || !strings.Contains(parts[0].Text, "tool t1 ") || !strings.Contains(parts[7].Text, "tool t8 ") || len(parts[8].Text) > maxText {
 		t.Errorf("%d parts, the first %.40q, a text of %d bytes", len(parts), parts[0].Text, len(parts[8].Text))
+	}
+	var all results
+	all.add("t", strings.Repeat("x", 2*maxResults))
+	if shown := all.quotes(); len(shown) != 1 || len(shown[0].Shown()) > maxResult {
+		t.Errorf("of one long result %d are shown", len(shown))
 	}
 	pieces := 0
 	for _, line := range sink.lines {
