@@ -19,7 +19,7 @@ func (listed) Call(context.Context, tool.Call) (tool.Result, error) {
 	return tool.Result{}, errors.New("called")
 }
 
-// Whoever asks in place of an agent without tools asks what it would ask itself. One that has
+// Who asks in place of an agent without tools asks what it would ask itself. An agent that has
 // some, or may have some, must be asked.
 func TestOpening(t *testing.T) {
 	t.Parallel()
