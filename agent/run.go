@@ -52,6 +52,24 @@ func (a *Agent) Begin(ctx context.Context, req *chat.Request, sink stream.Sink) 
 	return t.state, err
 }
 
+// Opening returns what a turn would ask the model first, for who asks in place of the agent. It is
+// false if any tool is on offer, one's server is unavailable, or the client has answered calls: then
+// the agent must be asked, as the answer may rest on what tools say.
+func (a *Agent) Opening(ctx context.Context, req *chat.Request) (*chat.ModelRequest, bool) {
+	if req.App != nil && len(req.App.Continues) > 0 {
+		return nil, false
+	}
+	t := a.turn(ctx, nil)
+	t.req, t.state.Access = req, req.Tools
+	t.tools = t.available()
+	if len(t.tools.Specs) > 0 || len(t.tools.Unavailable) > 0 {
+		return nil, false
+	}
+	t.open(req)
+	t.prepare(false)
+	return &t.request, true
+}
+
 // Waits returns what is asked about the calls of a State that wait; nil: none does.
 func (a *Agent) Waits(ctx context.Context, s State) (*chat.Question, error) {
 	if s.Over() || !s.waits() {

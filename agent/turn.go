@@ -47,6 +47,12 @@ func (t *turn) begin(req *chat.Request) error {
 	}
 	t.state.Access = req.Tools
 	t.list()
+	t.open(req)
+	return t.over()
+}
+
+// open makes the prompt and the messages of a turn that begins with the tools that there are.
+func (t *turn) open(req *chat.Request) {
 	t.state.System = t.agent.systemPrompt(req, t.tools)
 	offered := func(name string) bool { return t.tools.Lookup(name) != nil }
 	t.state.Messages = req.WithQuotes(chat.Portable(req.Messages(), t.agent.cfg.Origin, offered))
@@ -54,7 +60,6 @@ func (t *turn) begin(req *chat.Request) error {
 		t.state.Messages = append(t.state.Messages, chat.Portable(capResults(req.App.Continues), t.agent.cfg.Origin, offered)...)
 	}
 	t.asked = len(t.state.Messages)
-	return t.over()
 }
 
 // list learns what can be called in this turn, and says which servers cannot be used. One whose

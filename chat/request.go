@@ -102,6 +102,9 @@ type ReplyForm struct {
 	Locale   string // BCP 47; empty: not known
 	Subject  string // of an e-mail; empty: made of the text
 	Deliver  bool   // the channel's receiver gets the answer too
+	// Answer asks for a JSON object in place of a text; nil: the answer is a text. The code of
+	// a protocol sets it.
+	Answer *AnswerForm `json:",omitempty"`
 }
 
 // Choice is yes, no, or left to the configuration.

@@ -25,6 +25,9 @@ type AskOptions struct {
 	// Lenient finds members whose names have other capitals, and takes texts for numbers
 	// where the schema wants numbers.
 	Lenient bool
+	// MaxTokens bounds the visible part of each attempt, also of one that follows an answer
+	// that was cut; 0: the model's own limit does.
+	MaxTokens int
 }
 
 // Answered is a structured answer.
@@ -37,6 +40,9 @@ type Answered struct {
 	Key, Model string
 	// Attempts is how often a model was asked, also where there is no JSON.
 	Attempts int
+	// Cut is the last answer as far as it came, up to maxSaid, if it was cut at its limit; else
+	// empty.
+	Cut string
 }
 
 // Invalid is the error of a structured answer that did not come: no attempt gave what
@@ -48,6 +54,8 @@ type Invalid struct {
 	// Pointer and Rule say what is wrong with the last answer. An empty Pointer is the whole
 	// answer.
 	Pointer, Rule string
+	// Cut says that the last answer was cut at its limit.
+	Cut bool
 }
 
 // It is for the log: it has the name of the rule that was broken, and nothing of what
@@ -116,6 +124,7 @@ type asking struct {
 	// was none.
 	fault *flaw
 	said  string
+	isCut bool  // the last answer was, at its limit
 	tries []try // one for each mode and model so far
 }
 
@@ -134,6 +143,7 @@ func (a *asking) attempt(ctx context.Context) error {
 	a.out.Key, a.out.Model = a.model.Key(), a.model.Name()
 	err := a.model.Stream(ctx, req, r.add)
 	a.usage, a.fault = r.usage, nil
+	a.out.Cut, a.isCut = "", false
 	if err != nil {
 		return err
 	}
@@ -153,6 +163,7 @@ func (a *asking) attempt(ctx context.Context) error {
 		a.forms.fits(a.out.Key, a.mode)
 	case r.finish == chat.FinishMaxTokens:
 		a.fault = a.cut()
+		a.out.Cut, a.isCut = a.said, true
 		a.forms.count(a, askedCut)
 	default:
 		a.forms.count(a, askedInvalid)
@@ -196,6 +207,9 @@ func (a *asking) learn() {
 // one as far as the model's own allows. Where it does not the answer must be shorter.
 func (a *asking) cut() *flaw {
 	most := a.forms.limits[a.out.Key]
+	if own := a.opts.MaxTokens; own > 0 && (most == 0 || own < most) {
+		most = own
+	}
 	doubled := a.limit * 2
 	if most > 0 {
 		doubled = min(doubled, most)
@@ -247,7 +261,7 @@ func refusesForm(err error) bool {
 // invalid ends the question without an answer. Only the first problem is reported: the others
 // often follow from it.
 func (a *asking) invalid(ctx context.Context, attempts int) error {
-	e := &Invalid{Key: a.out.Key, Mode: string(a.mode), Attempts: attempts, Pointer: a.fault.problems[0].Pointer, Rule: a.fault.problems[0].Rule}
+	e := &Invalid{Key: a.out.Key, Mode: string(a.mode), Attempts: attempts, Pointer: a.fault.problems[0].Pointer, Rule: a.fault.problems[0].Rule, Cut: a.isCut}
 	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().
 		Str("key", e.Key).Str("mode", e.Mode).Int("attempt", e.Attempts).Str("pointer", e.Pointer)).Msg("structured_output_invalid")
 	return e

@@ -32,6 +32,26 @@ type Schema struct {
 // caller judges what it does not know. Nothing is ever fetched: a reference out of the schema
 // is an error.
 func NewSchema(name string, raw jsontext.Value, open ...string) (*Schema, error) {
+	return newSchema(name, raw, tool.Room, open)
+}
+
+// NewClientSchema is NewSchema for one that a client has sent: its root must be of type object,
+// and it may take so much work to compile (see tool.Compile).
+func NewClientSchema(name string, raw jsontext.Value, work int) (*Schema, error) {
+	s, err := newSchema(name, raw, work, nil)
+	if errors.Is(err, tool.ErrNoRoom) {
+		return nil, errors.New("the schema takes too long to compile")
+	}
+	if err == nil && s.doc["type"] != "object" {
+		return nil, errors.New("the root of the schema is not of type object")
+	}
+	return s, err
+}
+
+// Name returns the name of the schema.
+func (s *Schema) Name() string { return s.name }
+
+func newSchema(name string, raw jsontext.Value, room int, open []string) (*Schema, error) {
 	if !regexp.MustCompile(`^[a-z0-9_-]{1,64}$`).MatchString(name) {
 		return nil, errors.New("the name of the schema is not 1 to 64 of a-z, 0-9, _ and -")
 	}
@@ -53,7 +73,7 @@ func NewSchema(name string, raw jsontext.Value, open ...string) (*Schema, error)
 		}
 	}
 	var err error
-	if s.check, _, err = tool.Compile(checked, tool.Room); err != nil {
+	if s.check, _, err = tool.Compile(checked, room); err != nil {
 		return nil, err
 	}
 	s.doc, err = object(s.raw)

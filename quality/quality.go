@@ -183,6 +183,10 @@ func (c *Checker) Applies(req *chat.Request, agent string) bool {
 	return c.formatter(req) != nil || c.cfg.Style != nil || !c.cfg.Spec.off(agent, req.Channel)
 }
 
+// Enforces says whether an answer on a page must pass checks, of an agent, or if that is not
+// known, of any of them.
+func (c *Checker) Enforces(agent string) bool { return c.cfg.Spec.enforces(agent) }
+
 // formatter returns the one of the request's channel; nil: the answer stays as it is.
 func (c *Checker) formatter(req *chat.Request) Formatter {
 	if req.Channel == "" || req.Channel == web {

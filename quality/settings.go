@@ -140,15 +140,27 @@ const web = "web"
 // off says whether nothing is checked of what the agent, or if it is not known any of
 // them, answers in a channel.
 func (s *Spec) off(agent, channel string) bool {
-	if s.on(agent, channel).Mode != Off {
-		return false
+	return !s.anyMode(agent, channel, func(m Mode) bool { return m != Off })
+}
+
+// enforces says whether what the agent, or if it is not known any of them, answers on a page must
+// pass its checks.
+func (s *Spec) enforces(agent string) bool {
+	return s.anyMode(agent, web, func(m Mode) bool { return m == Enforce })
+}
+
+// anyMode says whether is holds for the mode of the agent in a channel, or if it is not known for
+// that of any of them.
+func (s *Spec) anyMode(agent, channel string, is func(Mode) bool) bool {
+	if is(s.on(agent, channel).Mode) {
+		return true
 	}
 	if agent == "" {
 		for own := range s.agents {
-			if s.on(own, channel).Mode != Off {
-				return false
+			if is(s.on(own, channel).Mode) {
+				return true
 			}
 		}
 	}
-	return true
+	return false
 }

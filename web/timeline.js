@@ -69,7 +69,7 @@ export function rowsOf(trace, asked) {
 /** @type {Record<string, string>} */
 const names = {
   route: 'Routing', step: 'Model', router: 'Model, as router', planner: 'Model, as planner', judge: 'Model, as judge', refinement: 'Model, as reviser',
-  critic: 'Model, as critic', approval: 'Question to a person', model: 'Another model answers', error: 'A failure',
+  critic: 'Model, as critic', structured: 'Model, for the form', approval: 'Question to a person', model: 'Another model answers', error: 'A failure',
 };
 
 /** @param {TraceStep} s @param {number} turn  its number @returns {string} */
@@ -90,7 +90,7 @@ function stepRow(s, level, turn) {
 }
 
 // Questions of the gateway's own to a model.
-const asks = ['router', 'planner', 'judge', 'refinement', 'critic'];
+const asks = ['router', 'planner', 'judge', 'refinement', 'critic', 'structured'];
 
 const kinds = ['agent', 'tool', 'condition', 'human', ''];
 

@@ -88,8 +88,8 @@ func (s *Server) read(body []byte, e *chat.ValidationError) (q request) {
 	talk := dialect.Talk{Root: "/messages", Messages: r.messages(r.members["messages"]), MaxTokens: r.limit()}
 	talk.Tools = r.tools(r.members["tools"])
 	talk.Choice, talk.NoTools = r.choice(r.members["tool_choice"])
-	r.format(r.members["response_format"])
 	r.shared(&q, s.cfg.Rules.Stored)
+	q.request.Answer = r.format(r.members["response_format"])
 	s.cfg.Rules.Compose(&q.request, talk, e)
 	q.request.Mute = true
 	return q
@@ -204,15 +204,55 @@ func (r *reader) limit() (most int) {
 	return most
 }
 
-// format reads response_format.
-func (r *reader) format(v jsontext.Value) {
-	members := r.objectAt("/response_format", v)
+// format reads response_format; nil: the answer is a text.
+func (r *reader) format(v jsontext.Value) *chat.AnswerForm {
+	const at = "/response_format"
+	members := r.objectAt(at, v)
 	if members == nil {
-		return
+		return nil
 	}
-	if kind := r.text("/response_format/type", members["type"], true); kind != "text" && kind != "" {
-		r.fault("/response_format", chat.CodeUnsupported, "must be of type text: structured answers are not served here")
+	switch r.text(at+"/type", members["type"], true) {
+	case "text", "":
+		return nil
+	case "json_object":
+		return &chat.AnswerForm{Name: "answer", Schema: jsontext.Value(chat.AnyObject), At: at, SchemaAt: at}
+	case "json_schema":
+		own := members["json_schema"]
+		if none(own) {
+			r.fault(at+"/json_schema", chat.CodeRequired, "is required")
+			return nil
+		}
+		form := r.schema(at+"/json_schema", r.objectAt(at+"/json_schema", own))
+		form.At = at
+		return form
 	}
+	r.fault(at, chat.CodeUnsupported, "must be of type text, json_schema or json_object")
+	return nil
+}
+
+// schema reads the form that a schema describes. strict changes nothing: a schema always counts.
+// Whether it can be used is for others to say.
+func (r *reader) schema(at string, members map[string]jsontext.Value) *chat.AnswerForm {
+	form := &chat.AnswerForm{
+		Name: r.text(at+"/name", members["name"], true), Description: r.text(at+"/description", members["description"], false),
+		Schema: members["schema"], SchemaAt: at + "/schema",
+	}
+	r.flag(at+"/strict", members["strict"])
+	if form.Name != "" && (!chat.Token(form.Name, 1, 64) || strings.Contains(form.Name, ".")) {
+		r.fault(at+"/name", chat.CodeInvalidFormat, "must be 1 to 64 of a-z, A-Z, 0-9, _ and -")
+	}
+	if len(form.Description) > chat.MaxAnswerDescription {
+		r.fault(at+"/description", chat.CodeTooLong, "must have at most 4096 bytes")
+	}
+	switch {
+	case none(form.Schema): // any object, as OpenAI has it
+		form.Schema = jsontext.Value(chat.AnyObject)
+	case form.Schema.Kind() != '{':
+		r.fault(form.SchemaAt, chat.CodeWrongType, "must be an object")
+	case len(form.Schema) > chat.MaxAnswerSchema:
+		r.fault(form.SchemaAt, chat.CodeTooLong, "must have at most 64 KiB")
+	}
+	return form
 }
 
 // shared reads the members that are of the gateway: who the user is, and what metadata says.

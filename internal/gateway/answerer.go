@@ -92,6 +92,13 @@ func (a *answerer) forRequest(r *registry, req *chat.Request, agent string) (str
 	if timeout == 0 {
 		timeout = r.timeout(req)
 	}
+	if req.Answer != nil { // neither style nor checks touch it
+		runner, err := r.structured(a.bare, req, agent)
+		if err != nil {
+			return nil, 0, err
+		}
+		return a.around(runner), timeout, nil
+	}
 	if !r.quality.Applies(req, agent) {
 		return a.whole, timeout, nil
 	}
@@ -170,6 +177,9 @@ func (r *registry) refuse(req *chat.Request, agent string) error {
 			wrong.Add("/"+name, faults[name])
 		}
 	}
+	if form := req.Answer; form != nil && (req.Channel != "" && req.Channel != "web" || r.quality.Enforces(agent)) {
+		wrong.Add(form.At, &chat.FieldError{Code: chat.CodeUnsupported, Message: "is not served beside a channel, nor where answers must pass checks (quality.mode)"})
+	}
 	if len(wrong.Fields) == 0 {
 		return nil
 	}
@@ -183,9 +193,7 @@ func (g *Gateway) clientTools(r *registry, req *chat.Request, agent string) erro
 	if req.App == nil || len(req.App.Tools) == 0 {
 		return nil
 	}
-	if agent == "" && r.team != nil && r.spec.Config.Off {
-		agent = r.spec.Agents[0].ID
-	}
+	agent = r.only(agent)
 	taken := g.names(r, agent)
 	if taken == nil || req.Workflow != "" {
 		req.App.Tools, req.App.Choice = nil, chat.ToolChoice{}
@@ -202,6 +210,15 @@ func (g *Gateway) clientTools(r *registry, req *chat.Request, agent string) erro
 		return nil
 	}
 	return wrong
+}
+
+// only returns the id of the agent that answers a request for no workflow, where that is certain;
+// agent is whom the request is for, if it says so.
+func (r *registry) only(agent string) string {
+	if agent == "" && r.team != nil && r.spec.Config.Off {
+		return r.spec.Agents[0].ID
+	}
+	return agent
 }
 
 // names says which names of tools an agent has; empty is the built-in one. nil: it can have no

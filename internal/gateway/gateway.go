@@ -60,14 +60,17 @@ type Gateway struct {
 	models   *providers.Models
 	tools    *mcpclient.Client
 	started  settings.Config // as it was asked for
-	// alone answers where there are no agents, and registry is what the file says of
-	// them, and of how answers are checked.
-	alone    *answerer
-	registry atomic.Pointer[registry]
-	roster   *roster.Roster
-	file     settings.Config  // of the registry; the lock of roster guards it
-	state    *state           // nil without a store
-	cache    *toolcache.Cache // nil unless results of tools are kept
+	// alone answers where there are no agents, with the built-in one, and registry is what the
+	// file says of them, and of how answers are checked.
+	alone     *answerer
+	assistant *agent.Agent
+	registry  atomic.Pointer[registry]
+	// answerForms asks for structured answers.
+	answerForms *providers.AnswerForms
+	roster      *roster.Roster
+	file        settings.Config  // of the registry; the lock of roster guards it
+	state       *state           // nil without a store
+	cache       *toolcache.Cache // nil unless results of tools are kept
 	// approvals asks people; nil if nobody is to be asked.
 	approvals *approval.Service
 	todos     *todo.Store         // nil unless the built-in todo server is used
@@ -146,7 +149,8 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 		return nil, err
 	}
 	g.channels = channels.New(cfg.Forms(), cfg.Style, checksOf(cfg))
-	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.agent()), g.asking)
+	g.assistant, g.answerForms = g.agent(), providers.NewAnswerForms(g.models)
+	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.assistant), g.asking)
 	server := g.serverConfig(log)
 	g.openRoster(cfg)
 	if g.state != nil && g.cfg.HasFile() {

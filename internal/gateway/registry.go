@@ -39,6 +39,7 @@ type registry struct {
 
 	flows   workflows
 	quality *quality.Checker
+	forms   forms
 	tokens  int // of a turn; 0: no limit
 }
 
@@ -55,6 +56,7 @@ func (g *Gateway) newRegistry(file settings.Config, team roster.Team) *registry 
 	r.described = r.describe(version)
 	r.flows = g.newWorkflows(file.Workflows, spec.Agents, r.spec.Config.Dispatch.Timeout)
 	r.quality = g.newQuality(file, r)
+	r.forms = g.newForms()
 	if len(spec.Agents) == 0 {
 		return r
 	}
@@ -67,7 +69,8 @@ func (g *Gateway) newRegistry(file settings.Config, team roster.Team) *registry 
 		if remote := r.remotes[a.ID]; remote != nil {
 			member.Runner, member.Remote, member.Available = remote, true, remote.Available
 		} else {
-			member.Runner = callees.Add(a.ID, g.memberConfig(a))
+			local := callees.Add(a.ID, g.memberConfig(a))
+			member.Runner, r.forms.local[a.ID] = local, local
 		}
 		cfg.Agents = append(cfg.Agents, member)
 	}

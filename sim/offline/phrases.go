@@ -88,6 +88,9 @@ func smallTalk() []phrase {
 		{"are you [a|an|the] real|gemini|human|ai|bot|robot|model|offline <rest?>", answer(self)},
 		{"how do|can|to [i] use|get|set_up|connect [the] [real] gemini|model|api_key", answer(self)},
 		{"what|what's|what_is|which [is] [the] day|date|time|today|today's_date [is] [it] [today|now|right_now]", date},
+		{"[do_you_remember|tell_me|repeat] what did|have i [just] <asked=ask|asked|say|said|want|wanted|request|requested|write|written> <rest?>", readRecall},
+		{"[do_you_remember|tell_me|repeat] what i|i've [have] [just] <asked=asked|said|wanted|requested|written> <rest?>", readRecall},
+		{"what|what's|what_is|which was|is|were [it] my last|previous|earlier|first <asked=question|request|message|words|wish> <rest?>", readRecall},
 		{"never_mind|nevermind|forget_it|cancel|stop|nothing|no [thanks|thank_you]", answer("All right, nothing was changed.")},
 	}
 }

@@ -44,6 +44,7 @@ const (
 	Judge      = "judge"
 	Refinement = "refinement"
 	Critic     = "critic"
+	Structured = "structured" // the object that a structured answer is
 )
 
 // Status says how a step ended.

@@ -5,8 +5,9 @@ package roles
 
 import "sluice/sim/geminisim"
 
-// Structured returns the roles that answer by a schema: a router, a planner, a judge and a critic.
-func Structured() []geminisim.Role { return []geminisim.Role{route, plan, judge, critic} }
+// Structured returns the roles that answer by a schema: a router, a planner, a judge and a critic,
+// and who gives an answer the form that a client wants.
+func Structured() []geminisim.Role { return []geminisim.Role{route, plan, judge, critic, written} }
 
 // Answer returns the answer to a request that is not a visitor's: one to write an answer again,
 // or one to an agent of the example workflows. ok is false for all others.

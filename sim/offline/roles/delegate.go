@@ -32,7 +32,7 @@ func researcher(q geminisim.Question) geminisim.Answer {
 	}
 	for _, f := range q.Functions {
 		if strings.HasPrefix(f.Name, delegatePrefix) && q.MayCall {
-			args, err := json.Marshal(map[string]string{"task": "Which sources are there on this: " + clip(request)})
+			args, err := json.Marshal(map[string]string{"task": "Which sources are there on this: " + Clip(request)})
 			if err == nil {
 				return geminisim.Answer{Calls: []geminisim.Call{{Name: f.Name, Args: jsontext.Value(args)}}}
 			}
@@ -50,9 +50,9 @@ func wordResult(r geminisim.Result) string {
 	_ = json.Unmarshal(r.Response, &fields) // the simulator has checked it
 	who := strings.TrimPrefix(r.Name, delegatePrefix)
 	if fields.Output == "" {
-		return "Of the " + who + " nothing was to be had: " + clip(fields.Error)
+		return "Of the " + who + " nothing was to be had: " + Clip(fields.Error)
 	}
-	return "From the " + who + ": " + clip(fields.Output)
+	return "From the " + who + ": " + Clip(fields.Output)
 }
 
 // sources is what the demo's librarian says.

@@ -101,7 +101,7 @@ func write(request string, others []quoted, earlier []geminisim.Message) string 
 	}
 	body := draftBegins + " " + strings.Join(found, " ")
 	if len(found) == 0 {
-		body = draftBegins + " " + fmt.Sprintf("About “%s” nothing was found.", clip(request))
+		body = draftBegins + " " + fmt.Sprintf("About “%s” nothing was found.", Clip(request))
 	}
 	if better {
 		return greeting + "\n\n" + body + "\n\nKind regards"
@@ -125,13 +125,13 @@ func sentences(o quoted) (list []string) {
 		if tool == "refund" {
 			return []string{fmt.Sprintf("Your refund was paid: %s.", fact(o.text, "amount")+" EUR")}
 		}
-		return []string{fmt.Sprintf("%s says %s.", tool, clip(o.text))}
+		return []string{fmt.Sprintf("%s says %s.", tool, Clip(o.text))}
 	}
 	if !strings.HasPrefix(o.about, "Answer of step ") || strings.HasPrefix(o.text, "{") {
 		return nil
 	}
 	for part := range strings.SplitSeq(o.text, "\n\n") { // of several model calls
-		if part = clip(part); part != "" {
+		if part = Clip(part); part != "" {
 			list = append(list, part)
 		}
 	}
@@ -147,8 +147,8 @@ func fact(object, name string) string {
 	return strings.Trim(string(members[name]), `"`)
 }
 
-// clip returns a text on one line, at most 300 characters of it.
-func clip(s string) string {
+// Clip returns a text on one line, at most 300 characters of it.
+func Clip(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > 300 {
 		return string(r[:300]) + "…"

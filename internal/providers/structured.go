@@ -1,0 +1,105 @@
+// This file asks models for the objects that structured answers are.
+
+package providers
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"sluice/chat"
+	"sluice/model"
+	"sluice/quality/structured"
+	"sluice/task/record"
+)
+
+// formAttempts is how often a model is asked for one object at most.
+const formAttempts = 2
+
+// maxFormWork bounds what a client's schema may take to compile, in tool.Compile's units: it
+// holds a schema of 64 KiB whose properties have a type and a description.
+const maxFormWork = 6000
+
+// AnswerForms makes askers of the forms that clients want. It is safe for concurrent use.
+//
+// The last schemas stay compiled: a program sends the same one with each request.
+type AnswerForms struct {
+	models *Models
+
+	mu   sync.Mutex // guards the field below
+	last []compiled // the newest last
+}
+
+// maxForms is how many schemas stay compiled.
+const maxForms = 8
+
+// NewAnswerForms returns one that has compiled no schema yet.
+func NewAnswerForms(m *Models) *AnswerForms { return &AnswerForms{models: m} }
+
+// Asker returns what asks the model of a key, empty for the default, for objects of a form. The
+// error says what is wrong with the schema.
+func (f *AnswerForms) Asker(form *chat.AnswerForm, key string) (structured.Asker, error) {
+	schema, err := f.schema(form)
+	if err != nil {
+		return nil, err
+	}
+	return &formAsker{f.models, key, schema}, nil
+}
+
+// schema returns a compiled schema.
+//
+// Other requests do not wait while one compiles; two of them may compile the same.
+func (f *AnswerForms) schema(form *chat.AnswerForm) (*model.Schema, error) {
+	name, text := strings.ToLower(form.Name), string(form.Schema)
+	if s := f.known(name, text); s != nil {
+		return s, nil
+	}
+	s, err := model.NewClientSchema(name, form.Schema, maxFormWork)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.last) == maxForms {
+		f.last = append(f.last[:0:0], f.last[1:]...)
+	}
+	f.last = append(f.last, compiled{text, s})
+	return s, nil
+}
+
+// known returns a schema that is compiled; nil: it is not.
+func (f *AnswerForms) known(name, text string) *model.Schema {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.last {
+		if c.text == text && c.schema.Name() == name {
+			return c.schema
+		}
+	}
+	return nil
+}
+
+// formAsker is a structured.Asker over models.
+type formAsker struct {
+	models *Models
+	key    string
+	schema *model.Schema
+}
+
+// Ask implements structured.Asker.
+//
+// The limit of the request is the client's word, so that no attempt may go beyond it.
+func (a *formAsker) Ask(ctx context.Context, req *chat.ModelRequest) (structured.Reply, error) {
+	opts := model.AskOptions{Attempts: formAttempts, Lenient: true, MaxTokens: req.MaxTokens}
+	got, err := a.models.Forms().Ask(record.For(ctx, record.Structured), a.models.Link(a.key), req, a.schema, opts)
+	reply := structured.Reply{JSON: got.JSON, Usage: got.Usage, Key: got.Key, Text: got.Cut}
+	if invalid, ok := errors.AsType[*model.Invalid](err); ok {
+		kind := structured.ErrInvalid
+		if invalid.Cut {
+			kind = structured.ErrCut
+		}
+		err = errors.Join(kind, invalid)
+	}
+	return reply, err
+}

@@ -1,0 +1,64 @@
+package structured
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/stream"
+)
+
+// Asker asks a model for an object of one form, twice at most.
+type Asker interface {
+	// Ask returns an object that the form's schema describes. Where none came the error wraps
+	// ErrInvalid, or ErrCut. The request is the Asker's to keep; it must not be changed.
+	Ask(ctx context.Context, req *chat.ModelRequest) (Reply, error)
+}
+
+// Errors of an Asker.
+var (
+	// ErrInvalid is that of answers of which none fits the schema.
+	ErrInvalid = errors.New("the model gave no object that the schema describes")
+	// ErrCut is that of an object which has no room within the limit of tokens.
+	ErrCut = errors.New("the object was cut at the limit of tokens")
+)
+
+// Reply is what an Asker was given.
+type Reply struct {
+	JSON  jsontext.Value
+	Usage chat.Usage // also with an error
+	Key   string     // of the model that answered
+	Text  string     // with ErrCut: the answer as far as it came
+}
+
+// Config describes a runner of one form.
+type Config struct {
+	Asker Asker
+	// Opening returns what the only agent that can answer asks its model first, if no tool is
+	// on offer; false: the agent must run. nil: it always must.
+	Opening func(ctx context.Context, req *chat.Request) (*chat.ModelRequest, bool)
+	// Keyed says that models are configured by key: stream.Result.Keyed.
+	Keyed bool
+}
+
+// Around returns what answers requests that have an Answer. inner runs unless Opening makes that
+// needless.
+func Around(inner stream.Runner, cfg Config) stream.Runner { return &runner{cfg, inner} }
+
+type runner struct {
+	Config
+	inner stream.Runner
+}
+
+// Run implements stream.Runner.
+func (r *runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	t := newTurn(r, ctx, req, sink)
+	err := t.run()
+	t.settle("") // unless something was emitted
+	if err == nil {
+		err = t.sink.Err
+	}
+	return t.out, err
+}

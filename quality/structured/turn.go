@@ -1,0 +1,186 @@
+package structured
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/run"
+	"sluice/stream"
+)
+
+// maxHeld bounds the text that is held back, in bytes.
+const maxHeld = 2 << 20
+
+// turn is one turn. All of it belongs to the goroutine that called Run. It is the branch of the
+// inner runner.
+type turn struct {
+	run.Branch
+	*runner
+	ctx      context.Context
+	req      *chat.Request
+	sink     run.Out
+	held     []stretch
+	released bool // what is held is out, and text is emitted as it comes
+	results  results
+	out      stream.Result
+}
+
+// stretch is a text of one speaker.
+type stretch struct {
+	who  stream.Attribution
+	text []byte
+}
+
+func newTurn(r *runner, ctx context.Context, req *chat.Request, sink stream.Sink) *turn {
+	t := &turn{runner: r, ctx: ctx, req: req, sink: run.Out{Sink: sink}}
+	t.Owner, t.Max, t.Long = t, maxHeld, &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage, Err: errors.New("the text is too long")}
+	if req.App != nil {
+		for i := range req.App.Continues {
+			t.results.addAll(req.App.Continues[i].Parts)
+		}
+	}
+	return t
+}
+
+// run answers the request.
+func (t *turn) run() error {
+	if t.Opening != nil && t.req.Resumed == nil {
+		if asked, ok := t.Opening(t.ctx, t.req); ok {
+			t.out.Reason, t.out.Keyed = stream.Stop, t.Keyed
+			return t.ask(described(asked, t.req.Answer))
+		}
+	}
+	own := *t.req
+	own.Facts.Held = func() bool { return true }
+	var err error
+	if t.out, err = t.inner.Run(t.ctx, &own, t); err != nil {
+		return err
+	}
+	switch t.out.Reason {
+	case "":
+		return errors.New("the runner returned before its answer was complete")
+	case stream.Stop:
+		return t.ask(described(t.question(), t.req.Answer))
+	case stream.MaxTokens, stream.MaxSteps: // a client must not read the text for an object
+		t.out.Reason = stream.MaxTokens
+	}
+	t.settle(t.text())
+	t.release()
+	return nil
+}
+
+// ask asks for the object and emits it. An object that was cut is a limit like any other: of the
+// text there is, what the agent has said counts more than half an object.
+func (t *turn) ask(req *chat.ModelRequest) error {
+	t.sink.Flush()
+	if t.sink.Err != nil {
+		return t.sink.Err
+	}
+	if err := fault.Cause(t.ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	reply, err := t.Asker.Ask(t.ctx, req)
+	t.out.Usage.Add(reply.Usage)
+	t.out.Model = append(t.out.Model, time.Since(began))
+	if t.out.Keyed && err == nil && !slices.Contains(t.out.Models, reply.Key) {
+		t.out.Models = append(slices.Clip(t.out.Models), reply.Key)
+	}
+	switch {
+	case err == nil:
+		t.settle(string(reply.JSON))
+		t.say(stream.Attribution{}, string(reply.JSON))
+	case errors.Is(err, ErrCut):
+		t.out.Reason = stream.MaxTokens
+		if len(t.held) == 0 {
+			t.held = []stretch{{text: []byte(reply.Text)}}
+		}
+		t.settle(t.text())
+		t.release()
+	case errors.Is(err, ErrInvalid):
+		return &fault.Error{Type: fault.ModelError, Message: "The model gave no answer of the form that was asked for", Err: err}
+	default:
+		return err
+	}
+	return nil
+}
+
+// release emits the text that is held back, and from now on what comes.
+func (t *turn) release() {
+	if t.released {
+		return
+	}
+	t.released = true
+	for _, s := range t.held {
+		t.say(s.who, string(s.text))
+	}
+}
+
+// settle has the inner runner keep what is emitted, if it keeps its answer.
+func (t *turn) settle(sent string) {
+	settle := t.out.Settle
+	if settle == nil {
+		return
+	}
+	t.out.Settle = nil
+	if err := settle(sent); err != nil && t.sink.Err == nil {
+		t.sink.Err = err
+	}
+}
+
+// text returns what the inner runner has said.
+func (t *turn) text() string {
+	var all []byte
+	for _, s := range t.held {
+		all = append(all, s.text...)
+	}
+	return string(all)
+}
+
+// maxPiece bounds a piece of a text, in bytes.
+const maxPiece = 16 << 10
+
+// say emits a text in pieces.
+func (t *turn) say(who stream.Attribution, text string) {
+	for text != "" {
+		head, _ := chat.Truncate(text, maxPiece)
+		_ = t.sink.Emit(&stream.Delta{Attribution: who, Text: head})
+		text = text[len(head):]
+	}
+}
+
+// CallID implements run.Owner: the owner of a call was set further inside.
+func (t *turn) CallID(own string, _ bool) string { return own }
+
+// Say implements run.Owner.
+func (t *turn) Say(ev *stream.Delta) error {
+	if n := len(t.held); n == 0 || t.held[n-1].who != ev.Attribution {
+		t.held = append(t.held, stretch{who: ev.Attribution})
+	}
+	last := &t.held[len(t.held)-1]
+	last.text = append(last.text, ev.Text...)
+	if t.released {
+		return t.sink.Emit(ev)
+	}
+	return t.sink.Err
+}
+
+// Pass implements run.Owner. A question to a person comes behind the text that leads to it.
+func (t *turn) Pass(ev stream.Event, inner bool) error {
+	switch ev := ev.(type) {
+	case *stream.ToolCompleted:
+		if !inner { // what a delegate has looked up is in its answer
+			t.results.add(ev.Tool, ev.Result)
+		}
+	case *stream.Approval:
+		t.release()
+	}
+	return t.sink.Emit(ev)
+}
+
+// Flush implements stream.Sink.
+func (t *turn) Flush() error { return t.sink.Flush() }

@@ -1,0 +1,60 @@
+// This file answers questions about the conversation itself, from the messages before.
+
+package offline
+
+import (
+	"fmt"
+	"time"
+
+	"sluice/sim/geminisim"
+	"sluice/sim/offline/english"
+	"sluice/sim/offline/roles"
+)
+
+// recall is the wish to know what was asked before.
+type recall struct{ first bool }
+
+// recalled are words that may follow the question; others belong to a wish of its own, as in
+// "what did I want to buy?".
+const recalled = "you for to do about before last earlier just now of me first ago a moment then again previously"
+
+// readRecall reads a question about what the visitor has said.
+func readRecall(s *english.Sentence, f english.Found, _ time.Time) intent {
+	for _, w := range english.Read(f.Texts["rest"]).Words {
+		if !english.IsSign(w.Low) && !english.In(recalled, w.Low) {
+			return nil
+		}
+	}
+	_, _, first := s.Cut("first")
+	return recall{first}
+}
+
+// next says what the user has asked, in the user's own words.
+func (r recall) next(t *turn) geminisim.Answer {
+	asked, which := lastSaid(t.before), "last"
+	if r.first {
+		asked, which = firstSaid(t.before), "first"
+	}
+	if asked == "" {
+		return text("You haven't asked me anything before this, as far as I can see.")
+	}
+	return text(fmt.Sprintf("The %s thing you asked me was: “%s”.", which, asked))
+}
+
+// lastSaid returns the user's last words before a request, on one line; empty: there are none.
+func lastSaid(before []geminisim.Message) string {
+	if i := roles.LastRequest(before); i >= 0 {
+		return roles.Clip(roles.Said(before[i].Text))
+	}
+	return ""
+}
+
+// firstSaid returns the user's first words.
+func firstSaid(before []geminisim.Message) string {
+	for _, m := range before {
+		if !m.Model && len(m.Results) == 0 {
+			return roles.Clip(roles.Said(m.Text))
+		}
+	}
+	return ""
+}
