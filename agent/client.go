@@ -60,12 +60,13 @@ func (t *turn) require(jobs []*job, waits bool) {
 		return
 	}
 	for _, j := range jobs {
-		if j.client {
-			t.required = append(t.required, j.event)
+		if !j.client {
+			continue
 		}
-	}
-	if len(t.required) > 0 {
-		t.state.Reason = stream.ClientTools
+		if t.required == nil {
+			t.required, t.state.Reason = new(stream.Required), stream.ClientTools
+		}
+		t.required.Calls = append(t.required.Calls, j.event)
 	}
 }
 

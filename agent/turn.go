@@ -35,7 +35,7 @@ type turn struct {
 	tools *tool.Set
 	// clients are the client's tools, and required the calls of them with which the turn ends.
 	clients  merged
-	required []stream.Call
+	required *stream.Required
 	request  chat.ModelRequest // of the step at hand
 	step     step
 }

@@ -255,9 +255,11 @@ func (r *turn) count(m *member, result stream.Result) {
 	r.result.Model = append(r.result.Model, result.Model...)
 	r.result.Tools = append(r.result.Tools, result.Tools...)
 	r.result.Keyed = r.result.Keyed || result.Keyed
-	for _, c := range result.Required { // of the one agent of a turn that has such tools
-		c.AgentID = m.agent.ID
-		r.result.Required = append(r.result.Required, c)
+	if result.Required != nil { // of the one agent of a turn that has such tools
+		for i := range result.Required.Calls {
+			result.Required.Calls[i].AgentID = m.agent.ID
+		}
+		r.result.Required = result.Required
 	}
 	m.made = result.Made
 	for _, key := range result.Models {

@@ -104,9 +104,11 @@ func (g *Guard) Ended() bool { return g.state == ended }
 
 // finish emits the end of a turn that ended well.
 func (g *Guard) finish(result *Result) error {
-	for i := range result.Required {
-		if err := g.Emit(&ToolRequired{result.Required[i]}); err != nil {
-			return err
+	if result.Required != nil {
+		for _, c := range result.Required.Calls {
+			if err := g.Emit(&ToolRequired{c}); err != nil {
+				return err
+			}
 		}
 	}
 	return g.Emit(result.done())

@@ -36,14 +36,18 @@ type Result struct {
 	// Paused is what waits, if Reason is ApprovalRequired.
 	Paused *chat.Paused
 	// Required are the calls that the client must run, if Reason is ClientTools. No Runner
-	// emits them: they follow all else.
-	Required []Call
+	// emits them: they follow all else. nil: there are none.
+	Required *Required
 	// Settle is set by a Runner whose request says that its answer is held back (Held), and
 	// that keeps it. It is called once, before the answer is sent, with what will be; empty:
 	// nothing of it.
 	Settle  func(sent string) error
 	*Checks // of an answer that was checked or formatted; nil: it was not
 }
+
+// Required are calls that the client must run. They are apart from the Result, of which each
+// runner around another one has a copy on the stack of the open stream.
+type Required struct{ Calls []Call }
 
 // Checks is what an answer that was checked or formatted adds to a Result.
 type Checks struct {
