@@ -83,7 +83,7 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 			return exitUsage
 		}
 	}
-	others := modelsim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: *pace, FirstDelay: providers.OfflineFirst, Foreign: true}
+	others := modelsim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: *pace, FirstDelay: providers.OfflineFirst}
 	if *directives != "" {
 		text, err := p.readFile(*directives)
 		if err == nil {
