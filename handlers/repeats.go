@@ -15,7 +15,7 @@ import (
 )
 
 // Some libraries send a request again by themselves when its connection is lost, without a key
-// (dialect.Route.Repeats). Nothing but a count in a header tells that from a second wish of a
+// (dialect.Route.Repeats). Nothing but a count in a header distinguishes that from a second wish of a
 // person, so what was admitted of late is noted.
 
 // repeatMemory is how long a turn is noted from its admission on.

@@ -60,7 +60,7 @@ func Refuse(r dialect.Refusal) dialect.Reply {
 func repeatable(r dialect.Refusal, status int) bool {
 	switch {
 	case r.Ended:
-		// Whoever has cancelled a turn does not want another.
+		// A turn was cancelled because it is not wanted.
 		return r.Fault.Type.Recoverable() && r.Fault.Type != fault.Cancelled && !r.Acted
 	case status == http.StatusConflict:
 		return r.Fault.Type == fault.DuplicateRequest && r.Fault.RetryAfter > 0 // its turn begins
