@@ -45,7 +45,8 @@ type Route struct {
 	Dialect string
 	Methods []string
 	// Path is as for http.ServeMux: /v1/responses/{id}, /v1/models/{id...}. A route whose
-	// path ends in {rest...} also words the refusals of what no other route takes.
+	// path ends in {rest...} also words the refusals of what no other route takes, and needs no
+	// method for that.
 	Path string
 	// MaxBody bounds the body in bytes; 0 means MaxBody. A body that says that it is
 	// longer is not read.
@@ -65,6 +66,11 @@ type Route struct {
 	// EventSource does: a repeated idempotency key gets 204, which stops them, and not a
 	// refusal.
 	Reconnects bool
+	// Repeats returns which repetition a request is that the client's library sends by itself,
+	// with a lost connection for instance; 0: a first try. One that has the path, body and
+	// sender of a turn of the last ten minutes, and no key, is refused, unless the reply said
+	// that it may come again (X-Should-Retry). nil: no library does that.
+	Repeats func(r *http.Request) int
 	// Open reads a request. Its error is reported by Refuse: a *chat.ValidationError, a
 	// *fault.Error, or a bug. It is called when all else that can be decided about the request
 	// is decided, except whether a turn is admitted. r has the values of the path (PathValue),

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -19,8 +20,11 @@ type Refusal struct {
 	// Status is that of web/openapi.yaml for this type.
 	Status    int
 	RequestID string
+	// RetryAfter is after how long the client may come back, as the reply's header says where
+	// Fault does not; 0: nothing is said.
+	RetryAfter time.Duration
 	// Ended says that the turn began, and ended with Fault: its reply is no stream. Acted says
-	// that a tool was started then.
+	// that it may have done something: a tool was started, then or earlier in its run.
 	Ended, Acted bool
 }
 

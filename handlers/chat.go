@@ -30,6 +30,10 @@ type turn struct {
 	// noRoom is true from when the store has no room for the turn until its client is warned;
 	// nil: that cannot be.
 	noRoom *atomic.Bool
+	// Of a turn whose client sends requests again by itself, without a key.
+	content *[32]byte // what makes two requests one; nil: no such client
+	note    *admittedTurn
+	first   bool // of its content
 	// Of a turn that is kept.
 	stored *task.Turn
 	sum    *[32]byte   // of what came with Key; nil without one

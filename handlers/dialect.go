@@ -55,10 +55,18 @@ func (s *Server) serveTurn(w http.ResponseWriter, r *http.Request, t *turn) (err
 	if t.frame, err = s.frameOf(&t.Request); err != nil {
 		return err
 	}
-	if s.cfg.Tasks == nil {
-		return s.stream(w, r, t)
+	if err = s.note(r, t); err != nil {
+		return err
 	}
-	return s.keep(w, r, t)
+	if s.cfg.Tasks == nil {
+		err = s.stream(w, r, t)
+	} else {
+		err = s.keep(w, r, t)
+	}
+	if err != nil && t.stored == nil && t.first { // nothing has begun, nor had before
+		s.unnote(r, t)
+	}
+	return err
 }
 
 // open reads the turn of a request. It returns nil if there is none to run: the error
@@ -89,6 +97,9 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 		t.sum = checksum(r, body, t.Keyed)
 	}
 	t.Request.Principal = who
+	if rt.Repeats != nil && t.Key == "" {
+		t.content = contentOf(r, body, &t.Request)
+	}
 	if t.Reply != nil {
 		respond(w, t.Reply)
 		return nil, nil

@@ -92,12 +92,14 @@ func (d *document) refuse() {
 		return
 	}
 	refusal := d.server.refusal(d.r, why)
-	refusal.Ended, refusal.Acted = true, len(d.Calls) > 0
+	refusal.Ended, refusal.Acted = true, len(d.Calls) > 0 || why.Recoverable() && !ev.Recoverable
 	shape := d.turn.Refuse
 	if shape == nil {
 		shape = d.server.shape(d.r)
 	}
-	d.server.refuse(d.w, d.r, refusal, shape)
+	if again(d.server.refuse(d.w, d.r, refusal, shape)) {
+		d.server.unnote(d.r, d.turn)
+	}
 }
 
 // Stats returns the figures of the one write.

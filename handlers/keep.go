@@ -119,7 +119,7 @@ func (s *Server) finish(in slot, w http.ResponseWriter, r *http.Request, t *turn
 	defer t.stored.End()
 	if t.Mode != dialect.Unattended {
 		defer context.AfterFunc(r.Context(), t.stored.Left)()
-		if t.route.Resume != nil {
+		if t.route.Resume != nil && t.Form == dialect.Streamed {
 			t.Encoder = t.route.Resume(dialect.StoredTurn{TurnID: t.stored.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
 				Dialect: t.route.Name(), Began: t.began, Facts: t.Facts})
 		}

@@ -17,8 +17,8 @@ import (
 // instruments are what the HTTP face counts and measures. Everything about a turn is
 // added when it ends.
 type instruments struct {
-	streams, events, errors, tools, tokens, rejections, stalls, blocked metrics.Counter
-	turnTime, firstEvent, firstDelta, modelTime, toolTime               metrics.Histogram
+	streams, events, errors, tools, tokens, rejections, repetitions, stalls, blocked metrics.Counter
+	turnTime, firstEvent, firstDelta, modelTime, toolTime                            metrics.Histogram
 
 	dialects, dropped, clientCalls metrics.Counter
 	history                        metrics.Histogram
@@ -37,19 +37,20 @@ func tokenCounter(r *metrics.Registry, byModel bool) metrics.Counter {
 func newInstruments(r *metrics.Registry, tokens metrics.Counter, active func() int) *instruments {
 	r.GaugeFunc("streams_active", "Streams that run now.", func() float64 { return float64(active()) })
 	return &instruments{
-		streams:    r.Counter("streams_total", "Streams that ended, by finish reason.", "finish_reason"),
-		events:     r.Counter("events_total", "Events sent, by type.", "event"),
-		errors:     r.Counter("stream_errors_total", "Error events sent, by type.", "error_type", "fatal"),
-		tools:      r.Counter("tool_calls_total", "Tool calls that ended, by MCP server and outcome.", "server", "outcome"),
-		tokens:     tokens,
-		rejections: r.Counter("rejections_total", "Requests refused before a stream began, by error type.", "error_type"),
-		stalls:     r.Counter("write_stalls_total", "Clients cut because a write took too long."),
-		blocked:    r.Counter("write_blocked_seconds_total", "Time spent in writes to clients."),
-		turnTime:   r.Histogram("turn_seconds", "Duration of a turn."),
-		firstEvent: r.Histogram("first_event_seconds", "Time from the request to the first event."),
-		firstDelta: r.Histogram("first_delta_seconds", "Time from the request to the first piece of the answer."),
-		modelTime:  r.Histogram("model_call_seconds", "Duration of a model call, retries included."),
-		toolTime:   r.Histogram("tool_call_seconds", "Duration of a tool call.", "server"),
+		streams:     r.Counter("streams_total", "Streams that ended, by finish reason.", "finish_reason"),
+		events:      r.Counter("events_total", "Events sent, by type.", "event"),
+		errors:      r.Counter("stream_errors_total", "Error events sent, by type.", "error_type", "fatal"),
+		tools:       r.Counter("tool_calls_total", "Tool calls that ended, by MCP server and outcome.", "server", "outcome"),
+		tokens:      tokens,
+		rejections:  r.Counter("rejections_total", "Requests refused before a stream began, by error type.", "error_type"),
+		repetitions: r.Counter("sdk_retries_refused_total", "Requests refused because a library had sent them again by itself."),
+		stalls:      r.Counter("write_stalls_total", "Clients cut because a write took too long."),
+		blocked:     r.Counter("write_blocked_seconds_total", "Time spent in writes to clients."),
+		turnTime:    r.Histogram("turn_seconds", "Duration of a turn."),
+		firstEvent:  r.Histogram("first_event_seconds", "Time from the request to the first event."),
+		firstDelta:  r.Histogram("first_delta_seconds", "Time from the request to the first piece of the answer."),
+		modelTime:   r.Histogram("model_call_seconds", "Duration of a model call, retries included."),
+		toolTime:    r.Histogram("tool_call_seconds", "Duration of a tool call.", "server"),
 
 		dialects:    r.Counter("dialect_turns_total", "Turns that ended, by the protocol in which they were asked for.", "dialect"),
 		history:     r.Sizes("history_chars", "Characters of the history that a turn's request brought, as the model was shown it."),

@@ -210,7 +210,7 @@ func TestMetrics(t *testing.T) {
 			`events_total{event="thinking"} 1`, `events_total{event="tool_call"} 3`,
 			`first_delta_seconds_sum 3`, `first_delta_seconds_count 1`, `first_event_seconds_sum 2e-09`, `first_event_seconds_count 2`,
 			`model_call_seconds_sum 1`, `model_call_seconds_count 1`,
-			`rejections_total{error_type="not_found"} 1`,
+			`rejections_total{error_type="not_found"} 1`, "sdk_retries_refused_total 0",
 			`stream_errors_total{error_type="internal_error",fatal="true"} 1`, `stream_errors_total{error_type="tool_execution_failed",fatal="false"} 1`,
 			`streams_active 0`, `streams_total{finish_reason="error"} 1`, `streams_total{finish_reason="stop"} 1`,
 			`tokens_total{kind="input"} 7`, `tokens_total{kind="output"} 8`, `tokens_total{kind="thinking"} 9`,

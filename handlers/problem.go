@@ -128,11 +128,9 @@ func (s *Server) refusal(r *http.Request, err error) dialect.Refusal {
 }
 
 // refuse sends a refusal in the words of shape.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal, shape func(dialect.Refusal) dialect.Reply) {
-	if t := refusal.Fault.Type; t == fault.Overloaded || t == fault.ShuttingDown || t == fault.StoreUnavailable {
-		w.Header().Set("Retry-After", strconv.Itoa(1+rand.IntN(5))) // jittered, so that not all come back at once
-	} else if t == fault.DuplicateRequest && refusal.Fault.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(refusal.Fault.RetryAfter.Seconds())))
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal, shape func(dialect.Refusal) dialect.Reply) dialect.Reply {
+	if refusal.RetryAfter = comeBackAfter(refusal.Fault); refusal.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(refusal.RetryAfter.Seconds())))
 	}
 	if refusal.Fault.Type == fault.ShuttingDown && r.ProtoMajor == 1 {
 		// A load balancer would send its next request on this connection just when the end
@@ -141,6 +139,18 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.
 	}
 	answer := shape(refusal)
 	respond(w, &answer)
+	return answer
+}
+
+// comeBackAfter returns after how long a client may send its request again; 0: it is not said.
+func comeBackAfter(f *fault.Error) time.Duration {
+	switch f.Type {
+	case fault.Overloaded, fault.ShuttingDown, fault.StoreUnavailable:
+		return time.Duration(1+rand.IntN(5)) * time.Second // jittered, so that not all come back at once
+	case fault.DuplicateRequest:
+		return f.RetryAfter
+	}
+	return 0
 }
 
 // respond sends a reply that is not a stream.

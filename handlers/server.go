@@ -120,6 +120,7 @@ type Server struct {
 	bodies    *bodies
 	buffers   buffers
 	keys      *keyring
+	admitted  *admittedTurns
 	metrics   *instruments
 	refusals  *refusals
 	native    func(dialect.StoredTurn) stream.Encoder // of the first route that can resume
@@ -149,6 +150,7 @@ func NewServer(cfg Config) *Server {
 		probes:   newProbes(),
 		bodies:   &bodies{max: maxBodies},
 		keys:     newKeyring(max(minKeys, 2*cfg.MaxStreams)),
+		admitted: newAdmittedTurns(minKeys),
 		refusals: newRefusals(cfg.Log),
 	}
 	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout, OnError: s.ended}

@@ -10,6 +10,7 @@
 #   .venv/chatkit/                the types of ChatKit's Python package, from PyPI
 #   .venv/otlp/                   the messages of OTLP, from PyPI
 #   .venv/a2a/                    A2A's SDK, from PyPI
+#   .venv/openai/                 OpenAI's SDK, from PyPI
 #   .venv/models/                 LiteLLM's proxy and llmock, from PyPI
 #   .venv/llamacpp/               llama.cpp's server and a small model for it, from PyPI
 #   .venv/graphs/                 networkx, from PyPI
@@ -116,6 +117,17 @@ a2a() {
 		sum "$want" >"$venv/.peers" || fail "A2A's SDK for Python could not be installed"
 }
 
+# openai installs the SDK that uses the gateway as OpenAI's clients do.
+openai() {
+	local want=examples/openai/requirements.txt venv=.venv/openai
+	unchanged "$venv/.peers" "$want" && "$venv/bin/python" -c '' 2>/dev/null && return
+	has_venv || { fail "python3 of 3.11 or later with venv is missing"; return; }
+	say "installing $want into $venv"
+	rm -f "$venv/.peers"
+	python3 -m venv --clear "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$want" &&
+		sum "$want" >"$venv/.peers" || fail "OpenAI's SDK for Python could not be installed"
+}
+
 # graphs installs the judge of workflows' graphs.
 graphs() {
 	local want=e2e/peers/testdata/graphs-requirements.txt venv=.venv/graphs
@@ -176,6 +188,7 @@ a2a
 models
 llamacpp
 channel
+openai
 graphs
 scripts/npm-peers-install.sh || failed=1
 scripts/balancers-install.sh || failed=1

@@ -35,6 +35,9 @@ func LeaseKey(owner string) string { return "sluice:gw:" + owner }
 // IdempotencyKey returns the value of a user's idempotency key.
 func IdempotencyKey(tenant, user, key string) string { return "sluice:idem:" + hash(tenant, user, key) }
 
+// ContentKey returns the value that notes a turn of some content, which is a hash.
+func ContentKey(content [32]byte) string { return "sluice:again:" + hex.EncodeToString(content[:16]) }
+
 // MemoryKey returns the list of a conversation's memory.
 func MemoryKey(tenant, user, conversation string) string {
 	return "sluice:mem:" + hash(tenant, user, conversation)

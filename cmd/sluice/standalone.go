@@ -72,7 +72,7 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 	if !ok {
 		return code
 	}
-	sim := geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: *pace, FirstDelay: providers.OfflineFirst}
+	sim := geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: *pace, FirstDelay: providers.OfflineFirst, Foreign: true}
 	if *path != "" {
 		text, err := p.readFile(*path)
 		if err == nil {

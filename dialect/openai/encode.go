@@ -66,6 +66,16 @@ func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	return dst
 }
 
+// Skip implements dialect.Skipper.
+func (e *encoder) Skip(ev stream.Event) {
+	switch ev := ev.(type) {
+	case *stream.ToolRequired:
+		e.calls++
+	case *stream.Error:
+		e.blocked = e.blocked || ev.Fatal && hasWords(ev.Type)
+	}
+}
+
 // call appends a call that the client is to run. index is left out below 0.
 func call(dst []byte, c *stream.Call, index int) []byte {
 	dst = append(dst, '{')
@@ -99,8 +109,8 @@ func (e *encoder) failed(dst []byte, ev *stream.Error) []byte {
 		return dst
 	}
 	dst = jsonline.String(append(dst, `data: {"error":{"message":`...), ev.Message)
-	dst = append(dst, `,"type":"server_error","code":"`...)
-	return append(append(dst, ev.Type...), "\",\"param\":null}}\n\n"...)
+	dst = append(append(dst, `,"type":"`...), kindOf(statusOfEnd(ev.Type))...)
+	return append(append(append(dst, `","code":"`...), ev.Type...), "\",\"param\":null}}\n\n"...)
 }
 
 // hasWords says whether the protocol has a reason for an answer that ended because of an error.

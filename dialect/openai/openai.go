@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,7 +49,8 @@ func New(cfg Config) *Server {
 	return &Server{cfg: cfg}
 }
 
-// Routes implements dialect.Dialect. The last one words the refusals of all other paths.
+// Routes implements dialect.Dialect. The last one has no method: it words the refusals of all
+// other paths.
 func (s *Server) Routes() []dialect.Route {
 	route := func(method, path string, open func(*http.Request, []byte) (*dialect.Exchange, error)) dialect.Route {
 		return dialect.Route{
@@ -57,18 +59,19 @@ func (s *Server) Routes() []dialect.Route {
 		}
 	}
 	completions := route(http.MethodPost, "/v1/chat/completions", s.open)
-	completions.Resume = resume
+	completions.Resume, completions.Repeats = resume, repeats
 	return []dialect.Route{
 		completions,
 		route(http.MethodGet, "/v1/models", s.list),
 		route(http.MethodGet, "/v1/models/{id...}", s.show),
-		route(http.MethodGet, "/v1/{rest...}", nowhere),
+		{Dialect: Name, Path: "/v1/{rest...}", Refuse: Refuse},
 	}
 }
 
-// nowhere answers a path that there is nothing at.
-func nowhere(*http.Request, []byte) (*dialect.Exchange, error) {
-	return nil, &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path"}
+// repeats reads what the SDKs count: they send a request again by themselves.
+func repeats(r *http.Request) int {
+	n, _ := strconv.Atoi(r.Header.Get("X-Stainless-Retry-Count"))
+	return n
 }
 
 // own begins the names of models that are the gateway's.
@@ -79,13 +82,10 @@ type chosen struct{ agent, workflow string }
 
 // choose returns what a name stands for.
 func (s *Server) choose(name string) (c chosen, ok bool) {
-	id, ok := s.cfg.Rules.Models[name]
-	if !ok {
-		if name == own {
-			return c, true
-		}
+	id, named := s.cfg.Rules.Models[name]
+	if !named {
 		if id, ok = strings.CutPrefix(name, own+"/"); !ok {
-			return c, false
+			return c, name == own
 		}
 	}
 	agents, workflows := s.cfg.Models()
@@ -95,7 +95,7 @@ func (s *Server) choose(name string) (c chosen, ok bool) {
 	case slices.Contains(workflows, id):
 		return chosen{workflow: id}, true
 	}
-	return c, id == own
+	return c, named && id == own
 }
 
 // names lists the models that a client may name.

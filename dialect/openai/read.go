@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +49,7 @@ var honoured = []string{
 // ignorable are members of OpenAI's that count for nothing here, as the reply says.
 var ignorable = []string{
 	"temperature", "top_p", "seed", "reasoning_effort", "parallel_tool_calls", "store", "presence_penalty", "frequency_penalty", "logit_bias",
-	"top_logprobs", "service_tier", "prediction", "verbosity", "prompt_cache_key", "prompt_cache_retention",
+	"top_logprobs", "service_tier", "prediction", "verbosity", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "moderation",
 }
 
 // maxTokens bounds what a client may ask for.
@@ -69,7 +70,7 @@ func (r *reader) fault(at, code, message string) {
 func (s *Server) read(body []byte, e *chat.ValidationError) (q request) {
 	r := &reader{e: e}
 	var ok bool
-	if r.members, ok = chat.Members(body, append(slices.Clone(honoured), keys(unsupported)...), e); !ok {
+	if r.members, ok = chat.Members(body, slices.Concat(honoured, ignorable, keys(unsupported)), e); !ok {
 		return q
 	}
 	for _, name := range keys(unsupported) {
@@ -191,9 +192,9 @@ func (r *reader) limit() (most int) {
 		if none(v) {
 			continue
 		}
-		n, err := strconv.Atoi(string(v))
+		n, err := strconv.Atoi(string(v)) // of a number that is too large the largest
 		switch {
-		case v.Kind() != '0' || err != nil:
+		case v.Kind() != '0' || errors.Is(err, strconv.ErrSyntax):
 			r.fault("/"+name, chat.CodeWrongType, "must be a whole number")
 		case n < 1 || n > maxTokens:
 			r.fault("/"+name, chat.CodeInvalidFormat, "must be from 1 to 1000000")
@@ -257,12 +258,13 @@ func (r *reader) schema(at string, members map[string]jsontext.Value) *chat.Answ
 
 // shared reads the members that are of the gateway: who the user is, and what metadata says.
 func (r *reader) shared(q *request, stored bool) {
-	user := r.text("/safety_identifier", r.members["safety_identifier"], false)
+	at := "/safety_identifier"
+	user := r.text(at, r.members["safety_identifier"], false)
 	if given := r.text("/user", r.members["user"], false); user == "" {
-		user = given
+		at, user = "/user", given
 	}
 	clean, wrong := chat.CheckUserID(user)
-	r.e.Add("/user", wrong)
+	r.e.Add(at, wrong)
 	known := func(name string) bool {
 		return slices.Contains([]string{"conversation_id", "timezone", "on_disconnect", "channel", "locale"}, name)
 	}
@@ -290,12 +292,18 @@ func (r *reader) messages(v jsontext.Value) (all []chat.ClientMessage) {
 	if len(items) > chat.MaxMessages {
 		return make([]chat.ClientMessage, len(items)) // which Compose reports
 	}
-	last := len(items) - 1
+	var attached []string // to the last message of the user, which is answered
 	for i, item := range items {
-		at := "/messages/" + strconv.Itoa(i)
-		if m, ok := r.message(at, item, i == last); ok {
-			all = append(all, m)
+		m, others, ok := r.message("/messages/"+strconv.Itoa(i), item)
+		if !ok {
+			continue
 		}
+		if all = append(all, m); m.Speaker == chat.SpeakerUser {
+			attached = others
+		}
+	}
+	for _, at := range attached {
+		r.fault(at, chat.CodeUnsupported, "must be of type text: nothing else can be sent here")
 	}
 	return all
 }
@@ -306,22 +314,23 @@ var speakers = map[string]chat.Speaker{
 	"assistant": chat.SpeakerAssistant, "tool": chat.SpeakerTool,
 }
 
-// message reads one message.
-func (r *reader) message(at string, v jsontext.Value, last bool) (m chat.ClientMessage, ok bool) {
-	members := r.objectAt(at, v)
-	if members == nil {
+// message reads one message. others are the places of its parts that are no text.
+func (r *reader) message(at string, v jsontext.Value) (m chat.ClientMessage, others []string, ok bool) {
+	if v.Kind() != '{' {
 		r.fault(at, chat.CodeWrongType, "must be an object with role and content")
-		return m, false
+		return m, nil, false
 	}
+	members := r.objectAt(at, v)
 	role := r.text(at+"/role", members["role"], true)
 	speaker, ok := speakers[role]
 	if !ok {
 		if role != "" {
 			r.fault(at+"/role", chat.CodeUnsupported, "must be system, developer, user, assistant or tool")
 		}
-		return m, false
+		return m, nil, false
 	}
-	m = chat.ClientMessage{Speaker: speaker, At: at, Text: r.content(at+"/content", members["content"], last && speaker == chat.SpeakerUser)}
+	m = chat.ClientMessage{Speaker: speaker, At: at}
+	m.Text, others = r.content(at+"/content", members["content"])
 	switch speaker {
 	case chat.SpeakerAssistant:
 		m.Calls = r.calls(at+"/tool_calls", members["tool_calls"])
@@ -329,36 +338,38 @@ func (r *reader) message(at string, v jsontext.Value, last bool) (m chat.ClientM
 		m.Result = tool.Result{ID: r.text(at+"/tool_call_id", members["tool_call_id"], true), Text: m.Text}
 		m.Text = ""
 	}
-	return m, true
+	return m, others, true
 }
 
 // attachment is what the model is shown of a part that is no text.
 const attachment = "[attachment left out]"
 
-// content reads a text, or parts with texts. In the last message there may be nothing else.
-func (r *reader) content(at string, v jsontext.Value, last bool) string {
+// content reads a text, or parts with texts. others are the places of the parts that are none.
+func (r *reader) content(at string, v jsontext.Value) (text string, others []string) {
 	if none(v) || v.Kind() == '"' {
-		return r.text(at, v, false)
+		return r.text(at, v, false), nil
 	}
 	if v.Kind() != '[' {
 		r.fault(at, chat.CodeWrongType, "must be a string or an array of parts")
-		return ""
+		return "", nil
 	}
 	var texts []string
 	for i, item := range r.list(at, v) {
 		place := at + "/" + strconv.Itoa(i)
+		if item.Kind() != '{' {
+			r.fault(place, chat.CodeWrongType, "must be a part with a type")
+			continue
+		}
 		part := r.objectAt(place, item)
 		switch kind := r.text(place+"/type", part["type"], true); kind {
 		case "text", "refusal":
-			texts = append(texts, r.text(place+"/"+kind, part[kind], false))
+			texts = append(texts, r.text(place+"/"+kind, part[kind], true))
 		case "":
 		default:
-			if texts = append(texts, attachment); last {
-				r.fault(place, chat.CodeUnsupported, "must be of type text: nothing else can be sent here")
-			}
+			texts, others = append(texts, attachment), append(others, place)
 		}
 	}
-	return strings.Join(texts, "\n")
+	return strings.Join(texts, "\n"), others
 }
 
 // calls reads the calls of an assistant's message.
@@ -410,6 +421,10 @@ func (r *reader) tools(v jsontext.Value) []chat.ClientTool {
 	var all dialect.Tools
 	for i, item := range r.list("/tools", v) {
 		at := "/tools/" + strconv.Itoa(i)
+		if item.Kind() != '{' {
+			r.fault(at, chat.CodeWrongType, "must be an object")
+			continue
+		}
 		members := r.objectAt(at, item)
 		if kind := r.text(at+"/type", members["type"], true); kind != "function" {
 			if kind != "" {

@@ -1,9 +1,11 @@
 package openai
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -47,8 +49,9 @@ func Refuse(r dialect.Refusal) dialect.Reply {
 		body = []byte("{}")
 	}
 	h := http.Header{"X-Should-Retry": {strconv.FormatBool(repeatable(r, status))}}
-	if r.Fault.RetryAfter > 0 {
-		h.Set("Retry-After-Ms", strconv.FormatInt(r.Fault.RetryAfter.Milliseconds(), 10))
+	if after := cmp.Or(r.RetryAfter, r.Fault.RetryAfter); after > 0 {
+		h.Set("Retry-After-Ms", strconv.FormatInt(after.Milliseconds(), 10))
+		h.Set("Retry-After", strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10))
 	}
 	return dialect.Reply{Status: status, Body: body, Header: h}
 }
@@ -57,7 +60,8 @@ func Refuse(r dialect.Refusal) dialect.Reply {
 func repeatable(r dialect.Refusal, status int) bool {
 	switch {
 	case r.Ended:
-		return r.Fault.Type.Recoverable() && !r.Acted
+		// A turn was cancelled because it is not wanted.
+		return r.Fault.Type.Recoverable() && r.Fault.Type != fault.Cancelled && !r.Acted
 	case status == http.StatusConflict:
 		return r.Fault.Type == fault.DuplicateRequest && r.Fault.RetryAfter > 0 // its turn begins
 	}
@@ -66,7 +70,18 @@ func repeatable(r dialect.Refusal, status int) bool {
 
 // statusOf returns the status of a refusal, and of a turn that ended without an answer.
 func statusOf(r dialect.Refusal) int {
-	switch r.Fault.Type {
+	switch {
+	case r.Ended:
+		return statusOfEnd(r.Fault.Type)
+	case r.Status == http.StatusUnprocessableEntity:
+		return http.StatusBadRequest
+	}
+	return r.Status
+}
+
+// statusOfEnd returns the status of a turn that ended by a fatal error.
+func statusOfEnd(t fault.Type) int {
+	switch t {
 	case fault.ModelUnavailable, fault.AgentUnavailable, fault.StoreUnavailable, fault.Overloaded, fault.ShuttingDown:
 		return http.StatusServiceUnavailable
 	case fault.ModelRateLimited:
@@ -80,10 +95,7 @@ func statusOf(r dialect.Refusal) int {
 	case fault.ApprovalRejected:
 		return http.StatusForbidden
 	}
-	if r.Status == http.StatusUnprocessableEntity {
-		return http.StatusBadRequest
-	}
-	return r.Status
+	return http.StatusInternalServerError
 }
 
 // kindOf returns OpenAI's type of an error.
@@ -118,7 +130,7 @@ func codeOf(f chat.FieldError) string {
 func isParameter(pointer string) bool {
 	name := strings.TrimPrefix(pointer, "/")
 	_, refused := unsupported[name]
-	return refused
+	return refused || name == "tools" // where the operator has none of clients
 }
 
 // paramOf writes a JSON pointer as OpenAI names parameters: messages.3.content.

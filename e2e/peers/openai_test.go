@@ -1,0 +1,46 @@
+package peers
+
+import (
+	"os/exec"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What uses a gateway as OpenAI's clients do: its SDK for Python.
+const (
+	openAIPython  = ".venv/openai/bin/python"
+	openAIJudge   = "e2e/peers/testdata/openai_judge.py"
+	openAIExample = "examples/openai/ask.py"
+)
+
+// OpenAI's SDK gets the same text as a native client, its own exceptions, and calls of its tools.
+func TestOpenAISDK(t *testing.T) {
+	t.Parallel()
+	python := installed(t, openAIPython)
+	g := startGateway(t, nil)
+	native := g.ask(t, "Show my todos").done().FinalOutput
+	out, err := exec.CommandContext(t.Context(), python, installed(t, openAIJudge), g.base, native).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if diff := cmp.Diff("models\ndocument\nstream\nrefusals\ntools\n", string(out)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOpenAIExample(t *testing.T) {
+	t.Parallel()
+	python := installed(t, openAIPython)
+	g := startGateway(t, nil)
+	native := g.ask(t, "show my todos").done().FinalOutput
+	cmd := exec.CommandContext(t.Context(), python, installed(t, openAIExample), "show my todos")
+	cmd.Env = append(baseEnv(), "SLUICE_URL="+g.base)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if diff := cmp.Diff(native+"\n", string(out)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
