@@ -231,6 +231,12 @@ func TestAddresses(t *testing.T) {
 		{"Firmware 1.2.3.4", "Firmware 1.2.3.4"},
 		{"section 1.2.3.4", "section 1.2.3.4"},
 		{"conversion 1.2.3.4", "conversion [ip]"},
+		{"see § 1.2.3.4", "see § 1.2.3.4"},
+		{"VER=1.2.3.4", "VER=1.2.3.4"},
+		{"versions of 1.2.3.4", "versions of [ip]"},
+		{"10.0.0.1 10.0.0.2", "[ip] [ip]"},
+		{"10.0.0.1 - 10.0.0.9", "[ip] - [ip]"},
+		{"10.0.0.1-10.0.0.9", "10.0.0.1-10.0.0.9"},
 		{"::1", "::1"}, // too short to be of anybody
 		{"fe80::1", "[ip]"},
 		{"[2001:db8::1]:80", "[[ip]]:80"},
