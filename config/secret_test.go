@@ -37,8 +37,8 @@ func TestSecretShowsNowhere(t *testing.T) {
 	t.Parallel()
 	const value = "Bearer 0123456789"
 	s := Secret(value)
-	document, err := json.Marshal(map[string]any{"a": s, "b": []Secret{s}, "c": map[Secret]int{s: 1}})
-	if want := `{"a":"[REDACTED]","b":["[REDACTED]"],"c":{"[REDACTED]":1}}`; err != nil || string(document) != want {
+	document, err := json.Marshal(map[string]any{"a": s, "b": []Secret{s}})
+	if want := `{"a":"[REDACTED]","b":["[REDACTED]"]}`; err != nil || string(document) != want {
 		t.Errorf("JSON is %s, %v, want %s", document, err, want)
 	}
 	for how, got := range map[string]string{"String": s.String(), "GoString": s.GoString(), "%x": fmt.Sprintf("%x", s), "%q": fmt.Sprintf("%q", s), "%d of a list": fmt.Sprintf("%d", []Secret{s})} {
