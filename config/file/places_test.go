@@ -212,3 +212,18 @@ func TestWhereVariablesStand(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing is hidden a reader may hide all the same, and headers are read.
+func TestNothingIsHidden(t *testing.T) {
+	t.Parallel()
+	said := use("s: {X-Token: 'Bearer ${V}'}", config.Sources{Lookup: configtest.World{Env: map[string]string{"V": "v"}}.Lookup}, func(s *file.Node) {
+		s.HideVariables()
+		s.Hide("token", "abc")
+		if got := s.Headers(" Host "); got["X-Token"] != "Bearer v" || len(got) != 1 {
+			t.Errorf("%d headers", len(got))
+		}
+	})
+	if said != nil {
+		t.Errorf("said %q", said)
+	}
+}

@@ -121,3 +121,21 @@ func TestPlainLines(t *testing.T) {
 		}
 	}
 }
+
+// Sources that share a parser do not share what is in them, and each is read once it is asked.
+func TestSourcesShareAParser(t *testing.T) {
+	t.Parallel()
+	p := NewParser()
+	first, second := p.Source(nil, "*a*\n\n[x]: /y"), p.Source(nil, "[x]")
+	one, raw := first.Tree()
+	two, other := second.Tree()
+	if got := shape(one, raw); !strings.Contains(got, "<Emphasis a>") {
+		t.Errorf("the first is %s", got)
+	}
+	if got := shape(two, other); got != "<Document <Paragraph [x]>>" {
+		t.Errorf("the second is %s, which has no definition", got)
+	}
+	if !p.Source(nil, "a").Plain() || first.Plain() || second.Plain() {
+		t.Error("a source is plain by another's text")
+	}
+}
