@@ -296,7 +296,7 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// How a stream broke off tells what did it: an end in order, none at all, or an error.
+// How a stream broke off says what did it: an end in order, none at all, or an error.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
