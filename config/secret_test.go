@@ -32,7 +32,7 @@ func TestSecretsOfPartsAreHiddenToo(t *testing.T) {
 	}
 }
 
-// A secret by itself shows in no dump, whoever makes it, and is revealed by those that ask.
+// A secret by itself shows in no dump of any kind, and is revealed by those that ask.
 func TestSecretShowsNowhere(t *testing.T) {
 	t.Parallel()
 	const value = "Bearer 0123456789"
