@@ -96,6 +96,10 @@ func TestKinds(t *testing.T) {
 			map[string]any{"*": []string{"*"}, "https://a.b": []string{"https://a.b"}, "https://a.b , http://c:1": []string{"https://a.b", "http://c:1"}}, []string{"https://a.b,*"}, "entry 2 must not be *, which stands alone",
 		},
 		{
+			"words", Words("V", &list, []string{"up", "down"}, ""), func() any { return list },
+			map[string]any{"none": []string{}, "up": []string{"up"}, "down , up": []string{"down", "up"}}, []string{"none,up", "up,", "UP", secret}, "must be none, or some of up, down",
+		},
+		{
 			"hosts", Hosts("V", &list, ""), func() any { return list },
 			map[string]any{"A.b": []string{"a.b"}, "[::1], 10.0.0.1": []string{"::1", "10.0.0.1"}}, []string{"a.b,http://c", "a.b,c:1", "a.b,"}, "entry 2 must be a host name or address, without scheme and port",
 		},
@@ -138,6 +142,7 @@ func TestShownOfKinds(t *testing.T) {
 		{DataFile("V", new(string), new(bool), "x/y.db", ""), "", "`x/y.db` in the user's data folder", "path"},
 		{TextFile("V", new(string), ""), "", "none", "path"},
 		{Origins("V", new([]string), ""), "", "none", "origins"},
+		{Words("V", new([]string), []string{"up", "down"}, ""), "up,down", "`up,down`", "`up`, `down`, or `none`"},
 	} {
 		if tt.setting.Default != tt.def || tt.setting.DefaultShown() != tt.shown || tt.setting.Values != tt.accepts {
 			t.Errorf("%q, shown as %q, of %q; want %q, %q, %q", tt.setting.Default, tt.setting.DefaultShown(), tt.setting.Values, tt.def, tt.shown, tt.accepts)

@@ -71,12 +71,12 @@ func TestSecretsOfTelemetry(t *testing.T) {
 	t.Parallel()
 	c, err := loadOTel(map[string]string{
 		"SLUICE_OTEL": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "https://me:password-one@c",
-		"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20token-of-the-collector,x=y", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "api-key = key-of-the-collector",
+		"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20token-of-the-collector,x=y", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "api-key = key-of-the-collector,no-value,bad=100%-of-the-key",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"password-one", "token-of-the-collector", "Bearer token-of-the-collector", "key-of-the-collector"} {
+	for _, secret := range []string{"password-one", "token-of-the-collector", "Bearer token-of-the-collector", "key-of-the-collector", "100%-of-the-key"} {
 		if !slices.Contains(c.Secrets(), secret) {
 			t.Errorf("%q is not among %q", secret, c.Secrets())
 		}

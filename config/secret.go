@@ -12,7 +12,8 @@ const redacted = "[REDACTED]"
 // conversion to string, reveals it.
 //
 // fmt cannot call methods of what it reaches through an unexported field: do not
-// print a struct that keeps a Secret in one. Nor does it call them for %p.
+// print a struct that keeps a Secret in one. Nor does it call them for %p, nor does
+// encoding/json for the key of a map.
 type Secret string
 
 // Reveal returns the value.

@@ -231,6 +231,13 @@ func TestAddresses(t *testing.T) {
 		{"Firmware 1.2.3.4", "Firmware 1.2.3.4"},
 		{"section 1.2.3.4", "section 1.2.3.4"},
 		{"conversion 1.2.3.4", "conversion [ip]"},
+		{"see § 1.2.3.4", "see § 1.2.3.4"},
+		{"VER=1.2.3.4", "VER=1.2.3.4"},
+		{"versions of 1.2.3.4", "versions of [ip]"},
+		{"10.0.0.1 10.0.0.2", "[ip] [ip]"},
+		{"10.0.0.1 - 10.0.0.9", "[ip] - [ip]"},
+		{"10.0.0.1-10.0.0.9", "10.0.0.1-10.0.0.9"},
+		{"it was 10.0.0.1. 5 hops", "it was [ip]. 5 hops"},
 		{"::1", "::1"}, // too short to be of anybody
 		{"fe80::1", "[ip]"},
 		{"[2001:db8::1]:80", "[[ip]]:80"},
@@ -250,6 +257,8 @@ func TestAddresses(t *testing.T) {
 func TestPhones(t *testing.T) {
 	t.Parallel()
 	hides(t, redact.Phone, []row{
+		{"+49 - 30 123456", "[phone]"}, // three separators
+		{"+49 -- 30 123456", "+49 -- 30 123456"},
 		{"+49 30 123456", "[phone]"},
 		{"+4930123456", "[phone]"},
 		{"+49 30 1", "+49 30 1"},

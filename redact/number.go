@@ -14,7 +14,8 @@ func (w *finder) number(at int) (to int, mark string) {
 			return to, "[card]"
 		}
 	}
-	if at > 1 && w.text[at] != '+' && separator(w.text[at-1])&(bySpace|byDash) != 0 && classes[w.text[at-2]] == isDigit {
+	// What is hidden has ended: a number behind it is one of its own.
+	if at-2 >= w.copied && w.text[at] != '+' && separator(w.text[at-1])&(bySpace|byDash) != 0 && classes[w.text[at-2]] == isDigit {
 		return at, "" // it began before
 	}
 	n := readNumber(w.text, at)

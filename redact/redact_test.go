@@ -119,17 +119,19 @@ func TestJSON(t *testing.T) {
 	t.Parallel()
 	s := redact.New(append(secrets(), `":7,"det`, "}}\n\n{{abc"))
 	for name, tt := range map[string]struct{ in, values, names string }{
-		"nothing":         {`{"a": "b"}`, `{"a": "b"}`, `{"a": "b"}`},
-		"the bytes stay":  {` { "a" : "` + token + `" , "b":1.50 }` + "\n", ` { "a" : "[redacted]" , "b":1.50 }` + "\n", ` { "a" : "[redacted]" , "b":1.50 }` + "\n"},
-		"a name":          {`{"request_id":"the request_id"}`, `{"request_id":"the [redacted]"}`, `{"[redacted]":"the [redacted]"}`},
-		"a number":        {`{"a":97531864,"b":-997531864e1}`, `{"a":"[redacted]","b":"-9[redacted]e1"}`, `{"a":"[redacted]","b":"-9[redacted]e1"}`},
-		"its own grammar": {`{"a":7,"details":{"b":"x"}}`, `{"a":7,"details":{"b":"x"}}`, `{"a":7,"details":{"b":"x"}}`},
-		"two lines":       {`{"a":"abcdefgh"}` + "\n" + `{"a":2}` + "\n", `{"a":"[redacted]"}` + "\n" + `{"a":2}` + "\n", `{"a":"[redacted]"}` + "\n" + `{"a":2}` + "\n"},
-		"names twice":     {`{"a":"abcdefgh","a":"x"}`, `{"a":"[redacted]","a":"x"}`, `{"a":"[redacted]","a":"x"}`},
-		"invalid UTF-8":   {"{\"a\":\"\xff abcdefgh\"}", "{\"a\":\"\uFFFD [redacted]\"}", "{\"a\":\"\uFFFD [redacted]\"}"},
-		"half a pair":     {`{"a":"\ud800 abcdefgh"}`, "{\"a\":\"\uFFFD [redacted]\"}", "{\"a\":\"\uFFFD [redacted]\"}"},
-		"no JSON":         {`{"a":"abcdefgh`, `{"a":"[redacted]`, `{"a":"[redacted]`},
-		"empty":           {``, ``, ``},
+		"nothing":           {`{"a": "b"}`, `{"a": "b"}`, `{"a": "b"}`},
+		"the bytes stay":    {` { "a" : "` + token + `" , "b":1.50 }` + "\n", ` { "a" : "[redacted]" , "b":1.50 }` + "\n", ` { "a" : "[redacted]" , "b":1.50 }` + "\n"},
+		"a name":            {`{"request_id":"the request_id"}`, `{"request_id":"the [redacted]"}`, `{"[redacted]":"the [redacted]"}`},
+		"a number":          {`{"a":97531864,"b":-997531864e1}`, `{"a":"[redacted]","b":"-9[redacted]e1"}`, `{"a":"[redacted]","b":"-9[redacted]e1"}`},
+		"its own grammar":   {`{"a":7,"details":{"b":"x"}}`, `{"a":7,"details":{"b":"x"}}`, `{"a":7,"details":{"b":"x"}}`},
+		"two lines":         {`{"a":"abcdefgh"}` + "\n" + `{"a":2}` + "\n", `{"a":"[redacted]"}` + "\n" + `{"a":2}` + "\n", `{"a":"[redacted]"}` + "\n" + `{"a":2}` + "\n"},
+		"names twice":       {`{"a":"abcdefgh","a":"x"}`, `{"a":"[redacted]","a":"x"}`, `{"a":"[redacted]","a":"x"}`},
+		"invalid UTF-8":     {"{\"a\":\"\xff abcdefgh\"}", "{\"a\":\"\uFFFD [redacted]\"}", "{\"a\":\"\uFFFD [redacted]\"}"},
+		"half a pair":       {`{"a":"\ud800 abcdefgh"}`, "{\"a\":\"\uFFFD [redacted]\"}", "{\"a\":\"\uFFFD [redacted]\"}"},
+		"no JSON":           {`{"a":"abcdefgh`, `{"a":"[redacted]`, `{"a":"[redacted]`},
+		"broken further on": {`{"a":"abcdefgh" "request_id":1}`, `{"a":"[redacted]" "[redacted]":1}`, `{"a":"[redacted]" "[redacted]":1}`},
+		"no value":          {`{"a":"abcdefgh","b":tru}`, `{"a":"[redacted]","b":tru}`, `{"a":"[redacted]","b":tru}`},
+		"empty":             {``, ``, ``},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,6 +145,15 @@ func TestJSON(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// JSON that only looked as if it held a secret is returned itself, and not a copy.
+func TestJSONWithoutSecretsIsNotCopied(t *testing.T) {
+	t.Parallel()
+	in := []byte(`{"request_id":"\u0061"}`)
+	if got := redact.New(secrets()).JSON(in); &got[0] != &in[0] || len(got) != len(in) {
+		t.Errorf("got another %s", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package file
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
@@ -89,6 +90,8 @@ func (b *builder) plain(n *Node, text string) {
 	switch {
 	case fault != "":
 		n.Fault(fault)
+	case strings.HasPrefix(text, "}"): // the parser takes it for a text, unlike ]
+		n.Fault(notYAML + ": this } closes nothing")
 	case n.kind == stringKind:
 		b.text(n, text)
 	}
