@@ -356,3 +356,34 @@ func TestFullStoreIsSeen(t *testing.T) {
 		}
 	}
 }
+
+// A counter whose time is over begins again, whether or not what has expired was looked for.
+func TestCounterBeginsAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{})
+		for i, want := range []int64{2, 4, 2} { // each renews the time
+			if n, err := s.AddCounter(t.Context(), "n", 2, 5*time.Second); n != want || err != nil {
+				t.Errorf("count %d is %d, %v, want %d", i, n, err, want)
+			}
+			time.Sleep([]time.Duration{5*time.Second - 1, 5 * time.Second, 0}[i])
+		}
+	})
+}
+
+// The list of a task that is being written stays also if its task has to go for it: what is added
+// would otherwise be counted and belong to nothing.
+func TestListThatIsWrittenOutlivesItsTask(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{store.TraceKey("a"), store.LongKey("a")} {
+		s, ctx := New(Config{Bytes: 1000}), t.Context()
+		err := errors.Join(s.CreateTask(ctx, "a", store.Task{Doc: of(200)}, 0), s.PushList(ctx, key, of(100), store.Bounds{}, 0), s.PushList(ctx, key, of(200), store.Bounds{}, 0))
+		items, _ := s.List(ctx, key, 0, 0)
+		if len(items) != 2 || err != nil || len(s.tasks) != 0 {
+			t.Errorf("%s: %d items, %v, and %d tasks", key, len(items), err, len(s.tasks))
+		}
+		if diff := books(s); diff != "" {
+			t.Errorf("%s: %s", key, diff)
+		}
+	}
+}
