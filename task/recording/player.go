@@ -354,7 +354,10 @@ func (t playedTools) Tools(context.Context) *tool.Set {
 	}
 	n := min(t.p.offered[t.of], len(offers)-1)
 	t.p.offered[t.of]++
-	return t.p.sets[offers[n]]
+	if set := t.p.sets[offers[n]]; set != nil {
+		return set
+	}
+	return &tool.Set{} // the file does not spell it out
 }
 
 // Named returns the name of a server's tool; empty: there was none.
