@@ -28,6 +28,15 @@ type index struct {
 	until  expiry
 }
 
+// has says whether the index has a member. It works on nil.
+func (x *index) has(id string) bool {
+	if x == nil {
+		return false
+	}
+	_, there := x.scores[id]
+	return there
+}
+
 // value returns a value that is there. It needs mu.
 func (s *Store) value(key string) (*value, error) {
 	v := s.values[key]
@@ -72,7 +81,11 @@ func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl tim
 	if before.Version != v.Version {
 		return before, store.ErrConflict
 	}
-	if !s.room(len(v.Data)+overhead, key) {
+	grows := len(v.Data) + overhead
+	if b := s.values[key]; b != nil { // which goes, even if it has expired
+		grows -= len(b.Data) + overhead
+	}
+	if !s.room(grows, key) {
 		return store.Value{}, store.ErrFull
 	}
 	s.removeValue(key)
@@ -242,16 +255,16 @@ func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl t
 		return err
 	}
 	defer s.mu.Unlock()
-	if !s.room(overhead, "") {
-		return store.ErrFull
-	}
 	x, until := s.index(name), s.after(ttl)
+	if !x.has(m.ID) {
+		if !s.room(overhead, "") {
+			return store.ErrFull
+		}
+		s.bytes += overhead
+	}
 	if x == nil {
 		x = &index{scores: map[string]int64{}, until: until}
 		s.indexes[name] = x
-	}
-	if _, there := x.scores[m.ID]; !there {
-		s.bytes += overhead
 	}
 	x.scores[m.ID] = m.Score
 	if ttl == 0 || !time.Time(x.until).IsZero() && time.Time(x.until).Before(time.Time(until)) {
@@ -266,11 +279,7 @@ func (s *Store) RemoveIndex(ctx context.Context, name, id string) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	x := s.index(name)
-	if x == nil {
-		return nil
-	}
-	if _, there := x.scores[id]; there {
+	if x := s.index(name); x.has(id) {
 		delete(x.scores, id)
 		s.bytes -= overhead
 	}

@@ -357,24 +357,3 @@ func TestPagesOfLargeTasks(t *testing.T) {
 		t.Errorf("pages (-want +got):\n%s", diff)
 	}
 }
-
-// A caller whose context has ended changes nothing, and learns why it ended.
-func TestEndedContextChangesNothing(t *testing.T) {
-	t.Parallel()
-	s, why := New(Config{}), errors.New("why")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(why)
-	_, counted := s.AddCounter(ctx, "n", 1, 0)
-	for name, err := range map[string]error{
-		"task": s.CreateTask(ctx, "a", store.Task{}, 0), "log": s.AppendLog(ctx, "x", entry(0, 1, 0)), "value": put(ctx, s, 0, 1),
-		"list": s.PushList(ctx, "l", of(1), store.Bounds{}, 0), "index": s.PutIndex(ctx, "i", store.Member{}, 0),
-		"lease": s.RenewLease(ctx, store.Holder{}, 0), "counter": counted,
-	} {
-		if !errors.Is(err, why) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if s.Size() != 0 || len(s.leases)+len(s.counters) != 0 {
-		t.Errorf("%d bytes are stored", s.Size())
-	}
-}

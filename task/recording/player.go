@@ -71,14 +71,14 @@ func NewPlayer(r *Recording) *Player {
 		case kindCall:
 			c.calls++
 		case kindOut:
-			c.frames += f.count(*e.Data)
+			c.frames += f.count(e.bytes())
 		case kindOffer:
 			if e.Tools != nil {
 				p.sets[e.Set] = e.Tools.set()
 			}
 			p.offers[e.Of] = append(p.offers[e.Of], e.Set)
 		case kindName:
-			p.names[e.Of] = string(*e.Data)
+			p.names[e.Of] = string(e.bytes())
 		}
 	}
 	return p
@@ -192,11 +192,7 @@ func (p *Player) claim(kind Kind, data []byte, what string, fits func(*Entry) bo
 		if e.Kind != kind || p.used[i] || !fits(e) {
 			continue
 		}
-		var recorded []byte
-		if e.Data != nil {
-			recorded = *e.Data
-		}
-		if n := unlikeness(recorded, data); best < 0 || n < unlike {
+		if n := unlikeness(e.bytes(), data); best < 0 || n < unlike {
 			best, unlike = i, n
 		}
 	}
@@ -326,7 +322,7 @@ func (b *playedBody) more() ([]byte, error) {
 		return nil, context.Cause(ctx)
 	}
 	if e := &b.p.entries[i]; e.Kind == kindData {
-		return *e.Data, nil
+		return e.bytes(), nil
 	}
 	return nil, lose(ctx, b.p.entries[i].Lost)
 }
@@ -358,7 +354,10 @@ func (t playedTools) Tools(context.Context) *tool.Set {
 	}
 	n := min(t.p.offered[t.of], len(offers)-1)
 	t.p.offered[t.of]++
-	return t.p.sets[offers[n]]
+	if set := t.p.sets[offers[n]]; set != nil {
+		return set
+	}
+	return &tool.Set{} // the file does not spell it out
 }
 
 // Named returns the name of a server's tool; empty: there was none.

@@ -116,6 +116,14 @@ type Entry struct {
 	SHA256 string `json:"sha256,omitempty"` // of those
 }
 
+// bytes returns the entry's data; nil if it has none, as the file may be anybody's.
+func (e *Entry) bytes() []byte {
+	if e.Data == nil {
+		return nil
+	}
+	return *e.Data
+}
+
 // Set is a tool.Set as it is recorded.
 type Set struct {
 	Specs       []tool.Spec   `json:"specs"`
@@ -312,8 +320,8 @@ func checkEnd(in *bufio.Reader, line, want []byte) error {
 func (r *Recording) Body() []byte {
 	var all []byte
 	for i := range r.Entries {
-		if e := &r.Entries[i]; e.Kind == kindOut && e.Data != nil {
-			all = append(all, *e.Data...)
+		if e := &r.Entries[i]; e.Kind == kindOut {
+			all = append(all, e.bytes()...)
 		}
 	}
 	return all
