@@ -170,6 +170,23 @@ func TestGather(t *testing.T) {
 	}
 }
 
+// The bound of an input is the operator's, where there is one.
+func TestGatherBoundsTheInput(t *testing.T) {
+	t.Parallel()
+	g := gatherer()
+	g.MaxInput = 5000
+	for size, want := range map[int]string{5000: "", 5001: "/messages/u too_long"} {
+		var e chat.ValidationError
+		g.Gather([]chat.ClientMessage{fromUser(strings.Repeat("é", size) + "\x00")}, &e)
+		if got := listed(&e); got != want {
+			t.Errorf("%d code points: %q, want %q", size, got, want)
+		}
+	}
+	if len(gatherer().Gather([]chat.ClientMessage{fromUser("a"), fromAssistant("", "get1"), fromTool("get1", "r")}, new(chat.ValidationError)).Continues) > 0 {
+		t.Error("a turn continues with calls of servers alone")
+	}
+}
+
 // Whatever a client's messages are: the bounds hold, the roles take turns, each call has its
 // result right behind it and each result its call, and nothing of the input changes.
 func TestHistoryOfAnyMessages(t *testing.T) {

@@ -64,6 +64,8 @@ func TestPruneCalls(t *testing.T) {
 		{"calls that fill the newest exchange go", chat.HistoryRules{Chars: 1000}, []chat.Said{user("a"), calling("b", called("1", args(900), strings.Repeat("x", 496))), assistant("c")}, []string{"user a", "model b\n\nc"}},
 		{"and leave no empty message", chat.HistoryRules{Chars: 1000}, []chat.Said{user("a"), calling("", called("1", args(900), strings.Repeat("x", 496))), assistant("c")}, []string{"user a", "model c"}},
 		{"they go before a question is cut short", chat.HistoryRules{Chars: 1000}, []chat.Said{user(strings.Repeat("ж", 300)), calling("b", called("1", args(900), "r"))}, []string{"user " + strings.Repeat("ж", 300), "model b"}},
+		{"those that take more than half of a share", chat.HistoryRules{Chars: 1000}, []chat.Said{user("a"), calling(strings.Repeat("ж", 700), called("1", args(300), "r"))},
+			[]string{"user a", "model " + strings.Repeat("ж", 700)}},
 		{"short ones stay beside a text that is cut", chat.HistoryRules{Chars: 1000}, []chat.Said{user("a"), calling(strings.Repeat("ж", 1200), called("1", `{}`, "r"))},
 			[]string{"user a", "model " + strings.Repeat("ж", 991) + mark, "model calls 1 t {}", "user result 1 t r"}},
 		{"a message of another bound", chat.HistoryRules{Message: 5000}, []chat.Said{user(strings.Repeat("ж", 5001)), assistant(strings.Repeat("x", 5000))},
