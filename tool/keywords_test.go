@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -87,6 +88,25 @@ func TestEachKeywordCounts(t *testing.T) {
 				t.Errorf("%s accepts %s: %v", schema, tt.not, f)
 			}
 		}
+	}
+}
+
+// A schema is paid for wherever it stands: in each place forks of references are too costly.
+func TestEachPlaceIsPaidFor(t *testing.T) {
+	t.Parallel()
+	_, defs, _ := strings.Cut(forks(40, `{"const":"no"}`), ",")
+	const ref = `{"$ref":"#/$defs/d0"}`
+	for place, args := range map[string]string{
+		`"not":` + ref: `{}`, `"if":` + ref: `{}`, `"allOf":[` + ref + `]`: `{}`, `"propertyNames":` + ref: `{"a":1}`,
+		`"additionalProperties":` + ref: `{"a":1}`, `"patternProperties":{"a":` + ref + `}`: `{"a":1}`, `"dependentSchemas":{"a":` + ref + `}`: `{"a":1}`,
+		`"unevaluatedProperties":` + ref: `{"a":1}`, `"properties":{"a":{"items":` + ref + `}}`: `{"a":[1]}`, `"properties":{"a":{"contains":` + ref + `}}`: `{"a":[1]}`,
+		`"properties":{"a":{"prefixItems":[` + ref + `]}}`: `{"a":[1]}`, `"properties":{"a":{"unevaluatedItems":` + ref + `}}`: `{"a":[1]}`,
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // without a price it takes hours
+		if _, f := mustCompile(t, "{"+place+","+defs).Check(ctx, "t", jsontext.Value(args)); f == nil || !errors.Is(f, errCostly) {
+			t.Errorf("%s: %v", place, f)
+		}
+		cancel()
 	}
 }
 
