@@ -120,6 +120,10 @@ func (g Gatherer) Gather(lines []ClientMessage, e *ValidationError) (c Conversat
 			continue
 		case SpeakerUser:
 			asked = len(said)
+		case SpeakerAssistant:
+			if len(l.Calls) == 0 && blank(stripControl(l.Text)) { // a client's place for an answer that never came
+				continue
+			}
 		}
 		said = append(said, l)
 	}
@@ -166,19 +170,18 @@ func (g *Gatherer) input(l *ClientMessage, e *ValidationError) string {
 	return text
 }
 
-// earlier returns what was said before the input. A call has its result from the first line
-// that answers it; a call or a result alone is left out.
+// earlier returns what was said before the input. A call or a result alone is left out.
 func earlier(lines []ClientMessage) (said []Said) {
-	results := resultsOf(lines)
+	results, _ := pair(lines)
 	for i := range lines {
 		switch l := &lines[i]; l.Speaker {
 		case SpeakerUser:
 			said = append(said, Said{Role: RoleUser, Text: l.Text})
 		case SpeakerAssistant:
 			s := Said{Role: RoleModel, Text: l.Text}
-			for _, c := range l.Calls {
-				if r := results.answer(c); r != nil {
-					s.Calls = append(s.Calls, SaidCall{portableCall(c), portableResult(*r)})
+			for n, c := range l.Calls {
+				if r := results[callAt{i, n}]; r != nil {
+					s.Calls = append(s.Calls, SaidCall{portableCall(c), portableResult(c, r)})
 				}
 			}
 			said = append(said, s)
@@ -187,35 +190,41 @@ func earlier(lines []ClientMessage) (said []Said) {
 	return said
 }
 
-// results are the results of calls, by the id of the call.
-type results map[string]*tool.Result
+// callAt is the place of a call: the line, and the number in it.
+type callAt struct{ line, n int }
 
-// resultsOf returns the results in lines. Of two with one id the first counts.
-func resultsOf(lines []ClientMessage) results {
-	var found results
+// pair returns the results of the calls in lines, and which lines have a result that answers
+// no call. A result is for the last line before it with a call of its id, as some models count
+// their ids from the beginning in each answer; and for the first such call there that has none.
+func pair(lines []ClientMessage) (results map[callAt]*tool.Result, alone []int) {
+	var waiting map[string][]callAt
 	for i := range lines {
-		if l := &lines[i]; l.Speaker == SpeakerTool {
-			if found == nil {
-				found = results{}
+		l := &lines[i]
+		if l.Speaker == SpeakerTool {
+			calls := waiting[l.Result.ID]
+			if len(calls) == 0 {
+				alone = append(alone, i)
+				continue
 			}
-			if _, twice := found[l.Result.ID]; !twice {
-				r := l.Result
-				found[r.ID] = &r
+			results[calls[0]] = &l.Result
+			waiting[l.Result.ID] = calls[1:]
+			continue
+		}
+		for n, c := range l.Calls {
+			if c.ID == "" {
+				continue
 			}
+			if waiting == nil {
+				waiting, results = map[string][]callAt{}, map[callAt]*tool.Result{}
+			}
+			calls := waiting[c.ID]
+			if len(calls) > 0 && calls[0].line != i {
+				calls = nil
+			}
+			waiting[c.ID] = append(calls, callAt{i, n})
 		}
 	}
-	return found
-}
-
-// answer returns the result of a call, nil if it has none, and uses it up.
-func (r results) answer(c tool.Call) *tool.Result {
-	found := r[c.ID]
-	if found == nil || c.ID == "" {
-		return nil
-	}
-	delete(r, c.ID)
-	found.Name = c.Name
-	return found
+	return results, alone
 }
 
 // portableCall returns a call as a model is given it: without an id that the gateway made.
@@ -229,8 +238,10 @@ func portableCall(c tool.Call) tool.Call {
 	return c
 }
 
-// portableResult is portableCall for the call's result.
-func portableResult(r tool.Result) tool.Result {
+// portableResult is portableCall for the result of a call.
+func portableResult(c tool.Call, result *tool.Result) tool.Result {
+	r := *result
+	r.Name = c.Name
 	if MadeCallID(r.ID) {
 		r.ID = ""
 	}
@@ -241,32 +252,25 @@ func portableResult(r tool.Result) tool.Result {
 // continued reads the steps behind the input: calls, and the results that the client has for
 // its own.
 func (g *Gatherer) continued(lines []ClientMessage, e *ValidationError) (steps []Message) {
-	known := map[string]bool{}
+	results, alone := pair(lines)
+	for _, i := range alone {
+		e.Add(lines[i].At, &FieldError{Code: CodeUnknownValue, Message: "answers no call, or one that is answered already"})
+	}
 	size, last := 0, false
 	for i := range lines {
-		l := &lines[i]
-		if l.Speaker == SpeakerTool {
+		switch l := &lines[i]; l.Speaker {
+		case SpeakerTool:
 			size += len(l.Result.Text)
-			if !known[l.Result.ID] {
-				e.Add(l.At, &FieldError{Code: CodeUnknownValue, Message: "answers no call, or one that is answered already"})
+		case SpeakerAssistant:
+			var messages []Message
+			messages, last = g.step(lines, i, results, e)
+			for _, m := range messages {
+				steps = push(steps, m)
 			}
-			delete(known, l.Result.ID)
-			continue
-		}
-		for _, c := range l.Calls {
-			known[c.ID] = true
 		}
 	}
 	if size > maxClientResults {
 		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 1 MiB of results"})
-	}
-	found := resultsOf(lines)
-	for i := range lines {
-		if l := &lines[i]; l.Speaker == SpeakerAssistant {
-			var messages []Message
-			messages, last = g.step(l, found, e)
-			steps = append(steps, messages...)
-		}
 	}
 	if !last { // with server calls alone nobody waits for this client
 		g.unasked(e)
@@ -275,25 +279,26 @@ func (g *Gatherer) continued(lines []ClientMessage, e *ValidationError) (steps [
 	return steps
 }
 
-// step reads one message of the model with the results of its calls, and says whether it
+// step reads line i, a message of the model, with the results of its calls, and says whether it
 // has calls of the client's tools.
-func (g *Gatherer) step(l *ClientMessage, found results, e *ValidationError) (messages []Message, own bool) {
+func (g *Gatherer) step(lines []ClientMessage, i int, results map[callAt]*tool.Result, e *ValidationError) (messages []Message, own bool) {
+	l := &lines[i]
 	m := Message{Role: RoleModel, Maker: ClientOrigin, Origin: ClientOrigin}
 	r := Message{Role: RoleUser, Origin: ClientOrigin}
 	if text := stripControl(l.Text); !blank(text) {
 		m.Parts = append(m.Parts, Part{Text: text})
 	}
-	for _, c := range l.Calls {
+	for n, c := range l.Calls {
 		client := g.Client != nil && g.Client(c.Name)
 		own = own || client
-		result := found.answer(c)
+		result := results[callAt{i, n}]
 		if result == nil {
 			if client {
 				e.Add(l.At, &FieldError{Code: CodeRequired, Message: "has a call of a client's tool without a result"})
 			}
 			continue
 		}
-		call, answer := portableCall(c), portableResult(*result)
+		call, answer := portableCall(c), portableResult(c, result)
 		m.Parts, r.Parts = append(m.Parts, Part{Call: &call}), append(r.Parts, Part{Result: &answer})
 	}
 	switch {

@@ -1,10 +1,12 @@
 package chat_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +86,38 @@ func TestGather(t *testing.T) {
 			earlier: []string{"user a", "model c"}, input: "d"},
 		{name: "the first of two results", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "get1"), fromTool("get1", "r"), fromTool("get1", "s"), fromUser("d")},
 			earlier: []string{"user a", `model calls get1 get {"of":"get1"}`, "user result get1 get r"}, input: "d"},
+		{name: "an id that is used again in a later step", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "get1"), fromTool("get1", "r"), fromAssistant("", "get1"), fromTool("get1", "s"), fromUser("d")},
+			earlier: []string{"user a", `model calls get1 get {"of":"get1"}`, "user result get1 get r", `model calls get1 get {"of":"get1"}`, "user result get1 get s"}, input: "d"},
+		{name: "a result in front of its call is none", messages: []chat.ClientMessage{fromUser("a"), fromTool("get1", "r"), fromAssistant("b", "get1"), fromUser("d")},
+			earlier: []string{"user a", "model b"}, input: "d"},
+		{name: "an id that only the later of two calls has a result for", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("b", "get1"), fromUser("c"), fromAssistant("", "get1"), fromTool("get1", "r"), fromUser("d")},
+			earlier: []string{"user a", "model b", "user c", `model calls get1 get {"of":"get1"}`, "user result get1 get r"}, input: "d"},
+		{name: "two calls of one answer with one id", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "get1", "get1"), fromTool("get1", "r"), fromTool("get1", "s"), fromUser("d")},
+			earlier: []string{"user a", `model calls get1 get {"of":"get1"}`, `model calls get1 get {"of":"get1"}`, "user result get1 get r", "user result get1 get s"}, input: "d"},
+		{name: "results in another order than the calls", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "get1", "get2"), fromTool("get2", "s"), fromTool("get1", "r"), fromUser("d")},
+			earlier: []string{"user a", `model calls get1 get {"of":"get1"}`, `model calls get2 get {"of":"get2"}`, "user result get1 get r", "user result get2 get s"}, input: "d"},
+		{name: "control characters of a result go", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "get1"), fromTool("get1", "r\x00\x1b"), fromUser("d")},
+			earlier: []string{"user a", `model calls get1 get {"of":"get1"}`, "user result get1 get r"}, input: "d"},
+		{name: "arguments that are no object", messages: []chat.ClientMessage{fromUser("a"), {Speaker: chat.SpeakerAssistant, Calls: []tool.Call{{ID: "x", Name: "get", Arguments: []byte(`[1]`)}, {ID: "y", Name: "get", Arguments: []byte(`{"a":`)}}},
+			fromTool("x", "r"), fromTool("y", "s"), fromUser("d")},
+			earlier: []string{"user a", `model calls x get {}`, `model calls y get {}`, "user result x get r", "user result y get s"}, input: "d"},
+		{name: "an empty answer behind the input is none", messages: []chat.ClientMessage{fromUser("a"), fromAssistant(" \x00")}, input: "a"},
+		{name: "an empty answer behind the results is none", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "mine1"), fromTool("mine1", "r"), fromAssistant("")},
+			input: "a", continues: []string{`model calls mine1 mine {"of":"mine1"}`, "user result mine1 mine r"}},
+		{name: "the client's calls with an id twice", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "mine1"), fromTool("mine1", "r"), fromAssistant("", "mine1"), fromTool("mine1", "s")},
+			input: "a", continues: []string{`model calls mine1 mine {"of":"mine1"}`, "user result mine1 mine r", `model calls mine1 mine {"of":"mine1"}`, "user result mine1 mine s"}},
+		{name: "words and calls that are reported apart are one message", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("b"), fromAssistant("c", "get9"), fromAssistant("", "mine1"), fromTool("mine1", "r")},
+			input: "a", continues: []string{"model b\n\nc", `model calls mine1 mine {"of":"mine1"}`, "user result mine1 mine r"}},
+		{name: "1 MiB of results", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "mine1", "mine2"), fromTool("mine1", strings.Repeat("x", 1<<19)), fromTool("mine2", strings.Repeat("y", 1<<19))},
+			input: "a", continues: []string{`model calls mine1 mine {"of":"mine1"}`, `model calls mine2 mine {"of":"mine2"}`,
+				"user result mine1 mine " + strings.Repeat("x", 1<<19), "user result mine2 mine " + strings.Repeat("y", 1<<19)}},
+		{name: "a result of a call before the input", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "mine1"), fromUser("b"), fromTool("mine1", "r")},
+			earlier: []string{"user a"}, input: "b", faults: []string{"/messages/t unknown_value", "/messages required"}},
+		{name: "results without an id", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", ""), fromTool("", "r"), fromAssistant("", "mine1"), fromTool("mine1", "s")},
+			input: "a", continues: []string{`model calls mine1 mine {"of":"mine1"}`, "user result mine1 mine s"}, faults: []string{"/messages/t unknown_value"}},
+		{name: "1,000 messages", messages: slices.Repeat([]chat.ClientMessage{fromUser("a")}, 1000), earlier: []string{"user a" + strings.Repeat("\n\na", 998)}, input: "a"},
+		{name: "as many instructions as may be", messages: []chat.ClientMessage{fromApplication(strings.Repeat("é", 15_997)), fromApplication("y"), fromUser("a")},
+			input: "a", instructions: strings.Repeat("é", 15_997) + "\n\ny"},
 		{name: "the client's calls are answered", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("b", "mine1", "get1"), fromTool("get1", "s"), fromTool("mine1", "r")},
 			input: "a", continues: []string{"model b", `model calls mine1 mine {"of":"mine1"}`, `model calls get1 get {"of":"get1"}`, "user result mine1 mine r", "user result get1 get s"}},
 		{name: "in two steps", messages: []chat.ClientMessage{fromUser("a"), fromAssistant("", "mine1"), fromTool("mine1", "r"), fromAssistant("", "mine2"), fromTool("mine2", "s")},
@@ -136,6 +170,23 @@ func TestGather(t *testing.T) {
 	}
 }
 
+// The bound of an input is the operator's, where there is one.
+func TestGatherBoundsTheInput(t *testing.T) {
+	t.Parallel()
+	g := gatherer()
+	g.MaxInput = 5000
+	for size, want := range map[int]string{5000: "", 5001: "/messages/u too_long"} {
+		var e chat.ValidationError
+		g.Gather([]chat.ClientMessage{fromUser(strings.Repeat("é", size) + "\x00")}, &e)
+		if got := listed(&e); got != want {
+			t.Errorf("%d code points: %q, want %q", size, got, want)
+		}
+	}
+	if len(gatherer().Gather([]chat.ClientMessage{fromUser("a"), fromAssistant("", "get1"), fromTool("get1", "r")}, new(chat.ValidationError)).Continues) > 0 {
+		t.Error("a turn continues with calls of servers alone")
+	}
+}
+
 // Whatever a client's messages are: the bounds hold, the roles take turns, each call has its
 // result right behind it and each result its call, and nothing of the input changes.
 func TestHistoryOfAnyMessages(t *testing.T) {
@@ -148,6 +199,9 @@ func TestHistoryOfAnyMessages(t *testing.T) {
 		var e chat.ValidationError
 		c := gatherer().Gather(messages, &e)
 		history, pruned := rules.Prune(c.Earlier)
+		if fault := newest(history, c.Earlier); fault != "" {
+			t.Fatalf("seed %d: %s\n%s", seed, fault, strings.Join(shown(history), "\n"))
+		}
 		if fault := unfit(history, rules); fault != "" {
 			t.Fatalf("seed %d: %s\n%s\nof %s", seed, fault, strings.Join(shown(history), "\n"), before)
 		}
@@ -170,6 +224,99 @@ func TestHistoryOfAnyMessages(t *testing.T) {
 			t.Fatalf("seed %d: the messages were changed", seed)
 		}
 	}
+}
+
+// newest returns what is wrong with the newest exchange of a history: of what the user has said
+// last, and of the answer to it, something is shown, whatever the bounds are.
+func newest(history []chat.Message, earlier []chat.Said) string {
+	last := -1
+	for i, s := range earlier {
+		if s.Role == chat.RoleUser && strings.TrimSpace(s.Text) != "" {
+			last = i
+		}
+	}
+	if last < 0 {
+		if len(history) > 0 {
+			return "there is a history without anything of the user"
+		}
+		return ""
+	}
+	at := len(history) - 1
+	for at >= 0 && !history[at].Spoken() {
+		at--
+	}
+	if at < 0 {
+		return "nothing of the user is left"
+	}
+	asked := false
+	for i := last; i >= 0 && (earlier[i].Role == chat.RoleUser || strings.TrimSpace(earlier[i].Text) == ""); i-- {
+		asked = asked || strings.HasPrefix(earlier[i].Text, string([]rune(history[at].Text())[:1]))
+	}
+	if !asked {
+		return "what the user has said last is not that"
+	}
+	answered := slices.ContainsFunc(earlier[last:], func(s chat.Said) bool { return s.Role == chat.RoleModel && strings.TrimSpace(s.Text) != "" })
+	shown := slices.ContainsFunc(history[at:], func(m chat.Message) bool { return m.Role == chat.RoleModel && m.Text() != "" })
+	if answered != shown {
+		return fmt.Sprintf("the newest exchange has an answer: %v; shown: %v", answered, shown)
+	}
+	return ""
+}
+
+// FuzzGather reads three bytes for each message: who speaks, how much, and of which call. Of
+// whatever comes a history is made that the APIs of models accept, within the bounds, and with
+// the newest exchange; calls that a turn continues with have their results.
+func FuzzGather(f *testing.F) {
+	f.Add([]byte{9, 9, 0, 1, 0, 1, 3, 1, 0, 1, 0, 0})
+	f.Add([]byte{1, 0, 0, 9, 0, 0, 2, 3, 1, 3, 200, 1, 1, 250, 2, 3, 0, 2, 0, 0, 9})
+	f.Add([]byte{0, 0, 0, 255, 0, 255, 1, 255, 0, 1, 255, 1, 2, 0, 1, 3, 255, 1})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) < 2 || len(data) > 600 {
+			t.Skip()
+		}
+		rules := chat.HistoryRules{Messages: 1 + int(data[0]), Chars: 1000 + 20*int(data[1]), Message: 5000}
+		messages := messagesOf(data[2:])
+		var e chat.ValidationError
+		c := gatherer().Gather(messages, &e)
+		history, p := rules.Prune(c.Earlier)
+		for _, fault := range []string{unfit(history, rules), newest(history, c.Earlier)} {
+			if fault != "" {
+				t.Fatalf("%s\n%s", fault, strings.Join(shown(history), "\n"))
+			}
+		}
+		if p.Dropped < 0 || p.Kept > len(messages) || (len(history) == 0) != (p.Kept == 0) {
+			t.Errorf("%d messages, %+v", len(history), p)
+		}
+		if len(e.Fields) > 0 {
+			checkFaults(t, &e)
+			return
+		}
+		if fault := unfit(append([]chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: c.Input}}}}, c.Continues...), chat.HistoryRules{Chars: 1 << 30}); fault != "" {
+			t.Errorf("what the turn continues with: %s\n%s", fault, strings.Join(shown(c.Continues), "\n"))
+		}
+	})
+}
+
+// messagesOf makes messages of bytes, each of words of its own.
+func messagesOf(data []byte) (messages []chat.ClientMessage) {
+	ids := []string{"get1", "get2", "gone3", "mine4", ""}
+	for i := 0; i+2 < len(data); i += 3 {
+		text := strings.Repeat(string(rune(0x4E00+i)), 25*int(data[i+1]))
+		id := ids[int(data[i+2])%len(ids)]
+		switch data[i] % 5 {
+		case 0:
+			messages = append(messages, fromUser(text))
+		case 1:
+			messages = append(messages, fromAssistant(text))
+		case 2:
+			messages = append(messages, fromAssistant(text, id, ids[int(data[i+1])%len(ids)]))
+		case 3:
+			messages = append(messages, fromTool(id, text))
+		default:
+			messages = append(messages, fromApplication(text))
+		}
+	}
+	return messages
 }
 
 // anyMessages makes up messages of a client.
@@ -262,7 +409,13 @@ func TestCallIDs(t *testing.T) {
 	if chat.CallSeed("turn_1", "a", began) != chat.CallSeed("turn_1", "b", began.Add(1)) {
 		t.Error("a turn that is kept has two seeds")
 	}
-	for _, foreign := range []string{"", "call_1", "call_abc", "call_" + seed, id + "x", "call_" + strings.ToUpper(seed) + "_1", "toolu_1"} {
+	if got := chat.CallID("", 3); got != "call_3" {
+		t.Errorf("the third call of a turn without a seed is %q", got)
+	}
+	if a, b := chat.CallID(seed, 1), chat.CallID(seed, 11); a == b || !strings.HasPrefix(a, "call_"+seed) {
+		t.Errorf("two calls of one turn are %q and %q", a, b)
+	}
+	for _, foreign := range []string{"", "call_1", seed + "_1", "call_" + seed + "-1", "call_" + seed + "_", "call_" + seed + "_-1", "call_" + seed + "a_1", "call_" + seed[1:] + "_1", "call_abc", "call_" + seed, id + "x", "call_" + strings.ToUpper(seed) + "_1", "toolu_1"} {
 		if chat.MadeCallID(foreign) {
 			t.Errorf("%q is one of ours", foreign)
 		}
@@ -274,6 +427,8 @@ func TestConversationIDOf(t *testing.T) {
 	for own, want := range map[string]string{
 		"": "", "conv_1": "conv_1", "6f1c8a52-0000-4000-8000-000000000000": "6f1c8a52-0000-4000-8000-000000000000",
 		"Ab-9_": "conv_Ab-9_", "a b": "conv_c8687a08aa5d6ed2044328fa6a697ab8", strings.Repeat("x", 513): "",
+		strings.Repeat("x", 64): "conv_" + strings.Repeat("x", 64), strings.Repeat("x", 65): "conv_" + hashOf(strings.Repeat("x", 65)),
+		strings.Repeat("x", 512): "conv_" + hashOf(strings.Repeat("x", 512)), "conv_": "conv_conv_", "conv_é": "conv_" + hashOf("conv_é"),
 	} {
 		got, wrong := chat.ConversationIDOf(own)
 		if got != want || (wrong != nil) != (len(own) > 512) {
@@ -281,3 +436,6 @@ func TestConversationIDOf(t *testing.T) {
 		}
 	}
 }
+
+// hashOf is the first half of the SHA-256 of an id, in hexadecimal.
+func hashOf(id string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(id)))[:32] }

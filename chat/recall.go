@@ -101,7 +101,11 @@ func push(all []Message, m Message) []Message {
 		return append(all, m)
 	}
 	last := all[n-1]
-	last.Parts = append([]Part{{Text: last.Text() + "\n\n" + m.Text()}}, callsOf(m.Parts)...)
+	text := last.Text()
+	if more := m.Text(); more != "" {
+		text += "\n\n" + more
+	}
+	last.Parts = append([]Part{{Text: text}}, callsOf(m.Parts)...)
 	last.Maker, last.Origin = m.Maker, m.Origin
 	return append(all[:n-1], last)
 }

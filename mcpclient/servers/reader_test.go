@@ -218,3 +218,32 @@ func FuzzMCPConfig(f *testing.F) {
 		}
 	})
 }
+
+// What a file of MCP_CONFIG says of single tools, and what is wrong with it.
+func TestFileNamesTools(t *testing.T) {
+	t.Parallel()
+	got := listed(t, mcpWorld(`{"mcpServers":{"a":{"command":"x","fallback":{"f":["g","b/f"]},"confirm":{"f":"always","g":"never"},"on_unknown":"tell"},"b":{"builtin":"todo"}}}`))
+	if diff := cmp.Diff(map[string][]string{"f": {"g", "b/f"}}, got[0].Fallback); diff != "" {
+		t.Errorf("fallback (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]tool.Confirm{"f": tool.ConfirmAlways, "g": tool.ConfirmNever}, got[0].Confirm); diff != "" {
+		t.Errorf("confirm (-want +got):\n%s", diff)
+	}
+	if got[0].OnUnknown != ReportUnknown || got[1].Transport != mcpclient.InProcess {
+		t.Errorf("got %q, %q", got[0].OnUnknown, got[1].Transport)
+	}
+	_, err := load(mcpWorld(`{"mcpServers":{"a":{"command":"x","fallback":{"f":[],"g":["","h","h",1],"":["x"]},"confirm":{"":"always","f":"perhaps","g":1},"on_unknown":"guess"},
+		"b":{"builtin":"todo","args":[],"type":"stdio"},"c":{"command":"x","confirm":[]}}}`))
+	want := []string{
+		"a/fallback/f: must name a tool, or be left out", "a/fallback/g/0: must not be empty", "a/fallback/g/2: is named twice", "a/fallback/g/3: must be a string",
+		"a/fallback//0: must not be empty", "a/confirm/: must not be empty", "a/confirm/f: must be always or never", "a/confirm/g: must be a string", "a/on_unknown: must be one of ask, tell",
+		"b/type: belongs to a server that is not built in", "b/args: belongs to a server that is not built in",
+		`c/confirm: must be an object of always and never, such as {"refund": "always"}`,
+	}
+	for i := range want {
+		want[i] = "MCP_CONFIG: /mcpServers/" + want[i]
+	}
+	if diff := cmp.Diff(want, faults(t, err)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
