@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sluice/dialect"
+	"sluice/dialect/aisdk"
 	"sluice/dialect/openai"
 	"sluice/internal/settings"
 )
@@ -12,6 +13,9 @@ import (
 func (g *Gateway) frontEnds() (list []dialect.Dialect) {
 	served, rules := settings.Of[settings.Dialects](&g.cfg), g.cfg.Dialects
 	rules.Stored = g.state != nil
+	if served.Serves("ai-sdk") {
+		list = append(list, aisdk.New(aisdk.Config{Rules: rules}))
+	}
 	if served.Serves("openai") {
 		list = append(list, openai.New(openai.Config{Rules: rules, Models: g.askable, Began: time.Now()}))
 	}
