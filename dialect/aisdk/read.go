@@ -52,9 +52,12 @@ func (s *Server) read(body []byte, e *chat.ValidationError) (q request) {
 	}
 	r.natives(&q, s.cfg.Rules.Stored)
 	talk := dialect.Talk{Root: "/messages", Counted: true, Tools: r.tools(r.members["tools"])}
-	talk.Messages, q.continues = r.messages(r.members["messages"])
 	r.flag("/approvals", r.members["approvals"])
-	s.cfg.Rules.Compose(&q.request, talk, e)
+	before := len(e.Fields)
+	talk.Messages, q.continues = r.messages(r.members["messages"])
+	if len(e.Fields) == before { // else what they come to would be at fault for the same reason
+		s.cfg.Rules.Compose(&q.request, talk, e)
+	}
 	q.request.Mute = true
 	return q
 }
