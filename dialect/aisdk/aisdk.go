@@ -32,6 +32,8 @@ const (
 // Config describes a Server. Its zero value works.
 type Config struct {
 	Rules dialect.Rules
+	// Turns are those that are kept; nil: none is, and there is nothing to resume.
+	Turns Turns
 }
 
 // Server answers the requests of useChat. It is safe for concurrent use. Use New.
@@ -44,17 +46,13 @@ func New(cfg Config) *Server { return &Server{cfg: cfg} }
 func (s *Server) Routes() []dialect.Route {
 	return []dialect.Route{
 		{Dialect: Name, Methods: []string{http.MethodPost}, Path: path, MaxBody: s.cfg.Rules.MaxBody(), Open: s.open, Resume: resume, Refuse: Refuse},
-		{
-			Dialect: Name, Methods: []string{http.MethodGet, http.MethodDelete}, Path: streamPath, NoBody: true, Mixed: true,
-			Open: nothing, Refuse: Refuse,
-		},
+		{Dialect: Name, Methods: []string{http.MethodGet}, Path: streamPath, NoBody: true, Mixed: true, Open: s.follow, Refuse: Refuse},
+		{Dialect: Name, Methods: []string{http.MethodDelete}, Path: streamPath, NoBody: true, Mixed: true, Open: s.stop, Refuse: Refuse},
 	}
 }
 
-// nothing answers a client that asks for a turn under way, or for its end: there is none.
-func nothing(*http.Request, []byte) (*dialect.Exchange, error) {
-	return &dialect.Exchange{Reply: &dialect.Reply{Status: http.StatusNoContent}}, nil
-}
+// head is the header by which clients know the protocol.
+func head() http.Header { return http.Header{"X-Vercel-Ai-Ui-Message-Stream": {"v1"}} }
 
 // open reads the request of a turn.
 func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
@@ -71,7 +69,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	turn := chat.TurnOf(r.Context())
 	return &dialect.Exchange{
 		Request: q.request, TaskID: q.taskID, Key: key, Mode: q.mode, Facts: q.facts(),
-		Header:  http.Header{"X-Vercel-Ai-Ui-Message-Stream": {"v1"}},
+		Header:  head(),
 		Encoder: newEncoder("", turn.RequestID, turn.Began, q.continues),
 	}, nil
 }

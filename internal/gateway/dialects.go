@@ -6,6 +6,7 @@ import (
 	"sluice/dialect"
 	"sluice/dialect/aisdk"
 	"sluice/dialect/openai"
+	"sluice/internal/records"
 	"sluice/internal/settings"
 )
 
@@ -14,7 +15,11 @@ func (g *Gateway) frontEnds() (list []dialect.Dialect) {
 	served, rules := settings.Of[settings.Dialects](&g.cfg), g.cfg.Dialects
 	rules.Stored = g.state != nil
 	if served.Serves("ai-sdk") {
-		list = append(list, aisdk.New(aisdk.Config{Rules: rules}))
+		cfg := aisdk.Config{Rules: rules}
+		if g.state != nil {
+			cfg.Turns = records.Chats{Service: g.state.tasks}
+		}
+		list = append(list, aisdk.New(cfg))
 	}
 	if served.Serves("openai") {
 		list = append(list, openai.New(openai.Config{Rules: rules, Models: g.askable, Began: time.Now()}))
