@@ -336,7 +336,7 @@ func (m *Models) startOffline(ctx context.Context) (string, error) {
 	}
 	m.offline = &http.Server{
 		Addr:              ln.Addr().String(),
-		Handler:           geminisim.New(geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: OfflinePace, FirstDelay: OfflineFirst}),
+		Handler:           geminisim.New(geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: OfflinePace, FirstDelay: OfflineFirst, Foreign: true}),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
 	// Goroutine (offline model): serves the simulator on loopback.
