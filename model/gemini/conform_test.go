@@ -114,3 +114,17 @@ func TestGenerationConfig(t *testing.T) {
 		}
 	}
 }
+
+// A model that is the only one gets calls too that it has not made: clients bring them along.
+func TestCallsOfClientsGetTheSentinel(t *testing.T) {
+	eachDriver(t, func(t *testing.T, open func(*testing.T, Config) *Model) {
+		u := serve(t, finished("hello"))
+		m := open(t, Config{BaseURL: u.URL})
+		if err := m.Stream(t.Context(), conversation(chat.ClientOrigin), func(*chat.Chunk) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(u.requests()[0].body); strings.Count(got, sentinel) != 1 {
+			t.Errorf("sent: %s", got)
+		}
+	})
+}

@@ -98,8 +98,9 @@ func newModel(cfg Config, d driver) (*Model, error) {
 		return nil, err
 	}
 	c := newCodec(generation{thinking: thinking, levels: levelsOf(cfg.Model), fixed: true, room: roomFor(cfg.Thinking), warm: usesTemperature(cfg.Model)})
+	c.sentinel = signs(cfg.Model) // also of a lone model: clients bring calls along
 	if cfg.Key != "" {
-		c.maker, c.sentinel = model.Spec{Key: cfg.Key, Model: cfg.Model}.Maker(), signs(cfg.Model)
+		c.maker = model.Spec{Key: cfg.Key, Model: cfg.Model}.Maker()
 	}
 	return d.open(cfg.frame(c), c)
 }
