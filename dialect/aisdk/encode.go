@@ -147,7 +147,7 @@ func (e *encoder) silence(dst []byte) []byte {
 	return dst
 }
 
-// other makes room for what is no part of the open stretch.
+// other ends the stretch for a part of another kind.
 func (e *encoder) other(dst []byte) []byte { return e.begin(e.silence(dst)) }
 
 // begin begins another step if the last one is over.

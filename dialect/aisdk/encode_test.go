@@ -17,9 +17,9 @@ var began = time.Unix(1_790_000_000, 0)
 
 const requestID = "req_0123456789ab"
 
-// told encodes events, and writes SEED for what makes ids unique, and D for the members of
+// encoded encodes events, and writes SEED for what makes ids unique, and D for the members of
 // data-sluice behind its name.
-func told(e *encoder, events ...stream.Event) string {
+func encoded(e *encoder, events ...stream.Event) string {
 	var out []byte
 	for i, ev := range events {
 		out = e.Encode(out, stream.Stamp{N: i + 1}, ev)
@@ -27,7 +27,7 @@ func told(e *encoder, events ...stream.Event) string {
 	return strings.ReplaceAll(string(out), chat.CallSeed("", requestID, began), "SEED")
 }
 
-// lines are what told returns, frame by frame, without what all frames have.
+// lines are what encoded returns, frame by frame, without what all frames have.
 func lines(frames string) []string {
 	var all []string
 	for _, frame := range strings.Split(strings.TrimSuffix(frames, "\n\n"), "\n\n") {
@@ -65,7 +65,7 @@ const (
 // A whole turn, byte for byte.
 func TestFramesOfATurn(t *testing.T) {
 	t.Parallel()
-	got := told(newEncoder("", requestID, began, false),
+	got := encoded(newEncoder("", requestID, began, false),
 		&stream.Start{ConversationID: "conv_1", Model: "m"},
 		&stream.Delta{Text: "Hello\u2028\"you\""},
 		&stream.Done{Reason: stream.Stop, Timings: stream.Timings{Total: time.Second}},
@@ -150,10 +150,20 @@ func TestParts(t *testing.T) {
 			t.Parallel()
 			e := newEncoder("", requestID, began, false)
 			e.Encode(nil, stream.Stamp{N: 1}, &stream.Start{})
-			if diff := cmp.Diff(test.want, lines(told(e, test.events...))); diff != "" {
+			if diff := cmp.Diff(test.want, lines(encoded(e, test.events...))); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// What data-sluice says at the end of the turn is whole, though its pieces came as parts.
+func TestTheEndRepeatsTheTurn(t *testing.T) {
+	t.Parallel()
+	got := encoded(newEncoder("", requestID, began, false), &stream.Start{}, &stream.ToolStarted{Call: milk}, &stream.ToolCompleted{Call: milk},
+		&stream.Delta{Attribution: stream.Attribution{AgentID: "a"}, Text: "x\n"}, &stream.Delta{Text: "y"}, &stream.Done{Reason: stream.Stop})
+	if want := `"final_output":"x\ny","tools_called":["create_todo"],`; !strings.Contains(got, want) {
+		t.Errorf("no %s in\n%s", want, got)
 	}
 }
 
@@ -173,7 +183,7 @@ func TestFinishReasons(t *testing.T) {
 // a second one of it.
 func TestContinuedMessageHasNoID(t *testing.T) {
 	t.Parallel()
-	got := lines(told(newEncoder("", requestID, began, true), &stream.Start{}))
+	got := lines(encoded(newEncoder("", requestID, began, true), &stream.Start{}))
 	if want := []string{`{"type":"start"}`, "sluice start", startStep}; !cmp.Equal(want, got) {
 		t.Error(cmp.Diff(want, got))
 	}
@@ -187,7 +197,7 @@ func TestLogMakesTheSameBytes(t *testing.T) {
 	for _, continues := range []bool{false, true} {
 		q := request{continues: continues}
 		kept := dialect.StoredTurn{TurnID: "turn_1", RequestID: requestID, Dialect: Name, Began: began, Facts: q.facts()}
-		first, again := told(resume(kept).(*encoder), events...), told(resume(kept).(*encoder), events...)
+		first, again := encoded(resume(kept).(*encoder), events...), encoded(resume(kept).(*encoder), events...)
 		if diff := cmp.Diff(first, again); diff != "" {
 			t.Error(diff)
 		}

@@ -21,9 +21,12 @@ type Turns interface {
 	Cancel(ctx context.Context, who chat.Principal, user, task string) error
 }
 
+// Stored says how a turn was asked for; its Dialect is empty where that is our own protocol.
+type Stored = dialect.StoredTurn
+
 // Log is the log of one turn.
 type Log interface {
-	Stored() dialect.StoredTurn
+	Stored() Stored
 	// Rest calls use with the events from the first to Done, as they come, and flush behind
 	// those that came together. It ends with ctx, or with the first error of flush.
 	Rest(ctx context.Context, use func(stream.Stamp, stream.Event), flush func() error) error

@@ -1,14 +1,12 @@
 package records
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"time"
 
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/dialect/aisdk"
 	"sluice/store"
 	"sluice/task"
@@ -62,10 +60,8 @@ func (c Chats) Log(ctx context.Context, turn string) (aisdk.Log, error) {
 type storedLog struct{ turnLog }
 
 // Stored implements aisdk.Log.
-func (l storedLog) Stored() dialect.StoredTurn {
-	k := dialect.StoredTurn{
-		TurnID: l.Turn, RequestID: l.RequestID, Accumulated: l.Accumulated, Dialect: cmp.Or(l.Dialect, dialect.Native), Facts: l.Facts,
-	}
+func (l storedLog) Stored() aisdk.Stored {
+	k := aisdk.Stored{TurnID: l.Turn, RequestID: l.RequestID, Dialect: l.Dialect, Facts: l.Facts}
 	if l.Began > 0 {
 		k.Began = time.Unix(0, l.Began)
 	}
