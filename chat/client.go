@@ -92,6 +92,8 @@ const (
 type Gatherer struct {
 	// Root is the JSON pointer of the messages.
 	Root string
+	// Counted says that the protocol has counted its messages, of which one may be several here.
+	Counted bool
 	// MaxInput bounds the input in code points; 0: DefaultLine.
 	MaxInput int
 	// Client says whether a tool is one that the client runs. nil: none is.
@@ -105,7 +107,7 @@ type Gatherer struct {
 // The last message must be the user's: it is the input. Or what follows the user's last one
 // answers all calls of the client's tools, the last step among them.
 func (g Gatherer) Gather(lines []ClientMessage, e *ValidationError) (c Conversation) {
-	if len(lines) > MaxMessages {
+	if len(lines) > MaxMessages && !g.Counted {
 		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 1000 messages"})
 		return c
 	}

@@ -54,6 +54,8 @@ func (r *Rules) MaxBody() int64 { return cmp.Or(r.Body, DefaultBody) }
 // Talk is what a client's messages and tools come to, for Rules.Compose.
 type Talk struct {
 	Messages []chat.ClientMessage
+	// Counted is as in chat.Gatherer.
+	Counted bool
 	// Root is the JSON pointer of the messages.
 	Root string
 	// Instructions come in front of those in Messages; empty: there are none.
@@ -71,7 +73,7 @@ type Talk struct {
 func (r *Rules) Compose(req *chat.Request, t Talk, e *chat.ValidationError) {
 	app := &chat.Application{MaxTokens: t.MaxTokens}
 	tools := r.tools(&t, app, e)
-	g := chat.Gatherer{Root: t.Root, MaxInput: r.MessageChars, Client: func(name string) bool {
+	g := chat.Gatherer{Root: t.Root, Counted: t.Counted, MaxInput: r.MessageChars, Client: func(name string) bool {
 		return slices.ContainsFunc(tools, func(c chat.ClientTool) bool { return c.Name == name })
 	}}
 	if t.Instructions != "" {

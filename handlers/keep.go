@@ -169,7 +169,11 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, t *turn, replay 
 	defer in.leave()
 	var out writer
 	begin := func(e stream.Encoder) {
-		t.header(w).Set("X-Sluice-Replayed", "true")
+		h := t.header(w)
+		for name, values := range t.Header {
+			h[http.CanonicalHeaderKey(name)] = values
+		}
+		h.Set("X-Sluice-Replayed", "true")
 		t.Encoder = e
 		out = s.writer(w, r, t, in.cancel)
 	}

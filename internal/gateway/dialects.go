@@ -5,7 +5,9 @@ import (
 
 	"sluice/dialect"
 	"sluice/dialect/agui"
+	"sluice/dialect/aisdk"
 	"sluice/dialect/openai"
+	"sluice/internal/records"
 	"sluice/internal/settings"
 )
 
@@ -13,6 +15,13 @@ import (
 func (g *Gateway) frontEnds() (list []dialect.Dialect) {
 	served, rules := settings.Of[settings.Dialects](&g.cfg), g.cfg.Dialects
 	rules.Stored = g.state != nil
+	if served.Serves("ai-sdk") {
+		cfg := aisdk.Config{Rules: rules}
+		if g.state != nil {
+			cfg.Turns = records.Chats{Service: g.state.tasks}
+		}
+		list = append(list, aisdk.New(cfg))
+	}
 	if served.Serves("openai") {
 		list = append(list, openai.New(openai.Config{Rules: rules, Models: g.askable, Began: time.Now()}))
 	}

@@ -1,0 +1,187 @@
+package aisdk
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/dialect"
+)
+
+// request is a body that was read.
+type request struct {
+	request chat.Request
+	taskID  string
+	mode    dialect.Mode
+	// continues says that the last message is the assistant's.
+	continues bool
+}
+
+// shared says whether a field of our own protocol counts here too.
+func shared(name string) bool {
+	return !slices.Contains([]string{"input", "history", "approval", "accumulated"}, name)
+}
+
+// fields are the members that are read.
+func fields() []string {
+	return append(slices.DeleteFunc(chat.FieldNames(false), func(name string) bool { return !shared(name) }), "id", "messages", "tools", "approvals")
+}
+
+// reader reads the members of a body.
+type reader struct {
+	members map[string]jsontext.Value
+	// own are the names of the client's tools.
+	own map[string]bool
+	e   *chat.ValidationError
+}
+
+// fault adds a fault at a JSON pointer.
+func (r *reader) fault(at, code, message string) {
+	r.e.Add(at, &chat.FieldError{Code: code, Message: message})
+}
+
+// read reads a body. What is wrong with it goes to e.
+func (s *Server) read(body []byte, e *chat.ValidationError) (q request) {
+	r := &reader{e: e, own: map[string]bool{}}
+	var ok bool
+	if r.members, ok = chat.Members(body, fields(), e); !ok {
+		return q
+	}
+	r.natives(&q, s.cfg.Rules.Stored)
+	talk := dialect.Talk{Root: "/messages", Counted: true, Tools: r.tools(r.members["tools"])}
+	r.flag("/approvals", r.members["approvals"])
+	before := len(e.Fields)
+	talk.Messages, q.continues = r.messages(r.members["messages"])
+	if len(e.Fields) == before { // else what they come to would be at fault for the same reason
+		s.cfg.Rules.Compose(&q.request, talk, e)
+	}
+	q.request.Mute = true
+	return q
+}
+
+// natives reads the fields of our own protocol. What the client calls its chat is the
+// conversation, if it says that.
+func (r *reader) natives(q *request, stored bool) {
+	asked := chat.SharedFields(r.members, "", shared, r.e)
+	q.request, q.taskID = asked.Request, asked.TaskID
+	if id := dialect.ConversationID(r.text("/id", r.members["id"], false), "/id", r.e); id != "" {
+		q.request.ConversationID = id
+	}
+	continues := asked.OnDisconnect == chat.OnDisconnectContinue
+	if continues || q.request.Workflow != "" && asked.OnDisconnect == "" {
+		q.mode = dialect.Detached
+	}
+	const none = "needs a store, and this gateway has none (SLUICE_STORE)"
+	if q.taskID != "" && !stored {
+		r.fault("/task_id", chat.CodeNotConfigured, none)
+	}
+	if continues && !stored {
+		r.fault("/on_disconnect", chat.CodeNotConfigured, none)
+	}
+}
+
+// none says whether a member is absent, which null is too.
+func none(v jsontext.Value) bool { return v == nil || v.Kind() == 'n' }
+
+// text reads a string.
+func (r *reader) text(at string, v jsontext.Value, required bool) string {
+	switch {
+	case none(v):
+		if required {
+			r.fault(at, chat.CodeRequired, "is required")
+		}
+	case v.Kind() != '"':
+		r.fault(at, chat.CodeWrongType, "must be a string")
+	default:
+		text, _ := jsontext.AppendUnquote(nil, v) // chat.Members has seen to it that this works
+		return string(text)
+	}
+	return ""
+}
+
+// flag reads true or false.
+func (r *reader) flag(at string, v jsontext.Value) bool {
+	if !none(v) && v.Kind() != 't' && v.Kind() != 'f' {
+		r.fault(at, chat.CodeWrongType, "must be true or false")
+	}
+	return !none(v) && v.Kind() == 't'
+}
+
+// object reads an object; nil if there is none.
+func (r *reader) object(at string, v jsontext.Value) map[string]jsontext.Value {
+	switch {
+	case none(v):
+		r.fault(at, chat.CodeRequired, "is required")
+		return nil
+	case v.Kind() != '{':
+		r.fault(at, chat.CodeWrongType, "must be an object")
+		return nil
+	}
+	members := map[string]jsontext.Value{}
+	dec := jsontext.NewDecoder(bytes.NewReader(v))
+	_, _ = dec.ReadToken()
+	for dec.PeekKind() == '"' {
+		name, _ := dec.ReadToken()
+		key := name.String() // before the next read
+		value, err := dec.ReadValue()
+		if err != nil {
+			break // chat.Members has read it whole
+		}
+		members[key] = value.Clone()
+	}
+	return members
+}
+
+// list reads an array; nil if there is none.
+func (r *reader) list(at string, v jsontext.Value, required bool) (all []jsontext.Value) {
+	switch {
+	case none(v):
+		if required {
+			r.fault(at, chat.CodeRequired, "is required")
+		}
+		return nil
+	case v.Kind() != '[':
+		r.fault(at, chat.CodeWrongType, "must be an array")
+		return nil
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(v))
+	_, _ = dec.ReadToken()
+	for dec.PeekKind() != ']' {
+		value, err := dec.ReadValue()
+		if err != nil {
+			break // chat.Members has read it whole
+		}
+		all = append(all, value.Clone())
+	}
+	return all
+}
+
+// tools reads the tools that the client runs, in the shape of Chat Completions.
+func (r *reader) tools(v jsontext.Value) []chat.ClientTool {
+	var all dialect.Tools
+	for i, item := range r.list("/tools", v, false) {
+		at := "/tools/" + strconv.Itoa(i)
+		members := r.object(at, item)
+		if members == nil {
+			continue
+		}
+		if kind := r.text(at+"/type", members["type"], true); kind != "function" {
+			if kind != "" {
+				r.fault(at+"/type", chat.CodeUnsupported, "must be function")
+			}
+			continue
+		}
+		at += "/function"
+		f := r.object(at, members["function"])
+		if f == nil {
+			continue
+		}
+		name := r.text(at+"/name", f["name"], true)
+		r.own[name] = true
+		all.Add(name, r.text(at+"/description", f["description"], false), f["parameters"], at, at+"/name", at+"/parameters", r.e)
+	}
+	return all.All()
+}
