@@ -69,7 +69,7 @@ func TestPlacesOfKeys(t *testing.T) {
 	}
 }
 
-// What is no YAML is explained by what its author has to change, at the place where that is.
+// What is not YAML is explained by what its author has to change, at the place where that is.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{

@@ -156,7 +156,7 @@ func TestLiteLLM(t *testing.T) {
 		return open(replay.Open(spec, model.Options{}))
 	}
 	spec := replay.Spec("", apis["direct"])
-	spec.Provider, spec.Model, spec.APIKey = codec.Provider, "gemini-flash-latest", "test-key-0123456789"
+	spec.Provider, spec.Model, spec.APIKey = "gemini", "gemini-flash-latest", "test-key-0123456789"
 
 	const question = "What is to be done?"
 	direct := runTurn(t.Context(), open(codec.New(spec, model.Options{})), question)

@@ -35,7 +35,9 @@ func TestOpenAIExample(t *testing.T) {
 	g := startGateway(t, nil)
 	native := g.ask(t, "show my todos").done().FinalOutput
 	cmd := exec.CommandContext(t.Context(), python, installed(t, openAIExample), "show my todos")
-	cmd.Env = append(baseEnv(), "SLUICE_URL="+g.base)
+	for name, value := range with(baseEnv(), "SLUICE_URL", g.base) {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)
