@@ -38,6 +38,7 @@ type turn struct {
 	required *stream.Required
 	request  chat.ModelRequest // of the step at hand
 	step     step
+	ofModel  modelCall
 }
 
 // begin makes the first State of a turn.
@@ -138,45 +139,58 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 		return chat.FinishNone, err
 	}
 	t.step.reset(t.state.kept)
-	began := time.Now()
-	var usage chat.Usage
-	var finish chat.Finish
-	err := t.agent.cfg.Model.Stream(t.ctx, req, func(c *chat.Chunk) error {
-		if c.Usage != nil {
-			usage = *c.Usage
+	t.ofModel = modelCall{began: time.Now()}
+	return t.called(req, t.agent.cfg.Model.Stream(t.ctx, req, t.chunk))
+}
+
+// modelCall is what is known of the model call at hand. It is a field of the turn, as the
+// frames that wait for the model have no room for it (docs/performance.md).
+type modelCall struct {
+	began  time.Time
+	usage  chat.Usage
+	finish chat.Finish
+}
+
+// chunk takes a piece of the answer.
+func (t *turn) chunk(c *chat.Chunk) error {
+	if c.Usage != nil {
+		t.ofModel.usage = *c.Usage
+	}
+	if c.Finish != chat.FinishNone {
+		t.ofModel.finish = c.Finish
+	}
+	if c.Again || c.Switch != nil {
+		t.restart(c.Switch)
+	}
+	if len(c.Parts) > 0 {
+		t.step.gave = true
+		t.step.made(c.Maker)
+		if err := t.parts(c.Parts); err != nil {
+			return err
 		}
-		if c.Finish != chat.FinishNone {
-			finish = c.Finish
-		}
-		if c.Again || c.Switch != nil {
-			t.restart(c.Switch)
-		}
-		if len(c.Parts) > 0 {
-			t.step.gave = true
-			t.step.made(c.Maker)
-			if err := t.parts(c.Parts); err != nil {
-				return err
-			}
-		}
-		if !c.More {
-			t.sink.Flush()
-		}
-		return t.sink.Err
-	})
-	t.state.Model = append(t.state.Model, time.Since(began))
-	t.state.Usage.Add(usage)
+	}
+	if !c.More {
+		t.sink.Flush()
+	}
+	return t.sink.Err
+}
+
+// called counts a model call that is over.
+func (t *turn) called(req *chat.ModelRequest, err error) (chat.Finish, error) {
+	t.state.Model = append(t.state.Model, time.Since(t.ofModel.began))
+	t.state.Usage.Add(t.ofModel.usage)
 	if t.budget != nil {
-		t.budget.Spend(usage)
+		t.budget.Spend(t.ofModel.usage)
 	}
 	t.step.seal()
 	if n := t.step.thoughts; n > 0 {
 		t.log.Info().Dict("details", zerolog.Dict().Int("step", req.Step).Int("thought_length", n)).Msg("agent_reasoning")
 	}
-	if err == nil && finish == chat.FinishNone {
+	if err == nil && t.ofModel.finish == chat.FinishNone {
 		err = &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage,
 			Err: errors.New("the answer ended without a finish reason")}
 	}
-	return finish, err
+	return t.ofModel.finish, err
 }
 
 // restart forgets an answer that failed, and reports another model that answers now.

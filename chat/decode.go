@@ -19,10 +19,10 @@ import (
 // trailing data are faults; unknown fields are not. An error is a
 // *ValidationError that lists every faulty field, unless the JSON is broken:
 // then nothing behind that place can be read. With an error NamesHistory alone is set.
-func DecodeRequest(body []byte) (*Asked, error) { return HistoryRules{}.DecodeRequest(body) }
+func DecodeRequest(body []byte) (*Asked, error) { return new(HistoryRules).DecodeRequest(body) }
 
 // DecodeRequest is the function of that name by other rules for the request's history.
-func (h HistoryRules) DecodeRequest(body []byte) (*Asked, error) {
+func (h *HistoryRules) DecodeRequest(body []byte) (*Asked, error) {
 	d := new(decoder)
 	d.document(body, d.member)
 	names := d.saw(fieldOf(historyField), historyField)

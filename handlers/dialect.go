@@ -85,11 +85,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 	if err != nil {
 		return nil, err
 	}
-	if who != (chat.Principal{}) {
-		turn := chat.TurnOf(r.Context())
-		turn.Principal = who
-		r = r.WithContext(chat.WithTurn(r.Context(), turn))
-	}
+	r = sentBy(r, who)
 	if t.Exchange, err = rt.Open(r, body); err != nil {
 		return nil, &refusedTurn{err, inputLength(r, body)}
 	}
@@ -105,6 +101,17 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 		return nil, nil
 	}
 	return t, nil
+}
+
+// sentBy returns the request with who has sent it. It is apart from open, whose frame lies on the
+// stack while the body is decoded.
+func sentBy(r *http.Request, who chat.Principal) *http.Request {
+	if who == (chat.Principal{}) {
+		return r
+	}
+	turn := chat.TurnOf(r.Context())
+	turn.Principal = who
+	return r.WithContext(chat.WithTurn(r.Context(), turn))
 }
 
 // body reads the body, which is nil for a route that takes none.

@@ -58,7 +58,7 @@ func (d Dialect) Routes() []dialect.Route {
 }
 
 // post reads the request of a POST from its body.
-func (d Dialect) post(r *http.Request, body []byte) (*dialect.Exchange, error) {
+func (d *Dialect) post(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	asked, err := d.History.DecodeRequest(body)
 	if len(body) > dialect.MaxBody && !asked.NamesHistory {
 		return nil, &fault.Error{Type: fault.PayloadTooLarge,
@@ -69,7 +69,7 @@ func (d Dialect) post(r *http.Request, body []byte) (*dialect.Exchange, error) {
 }
 
 // get reads the request of a GET from its query, as an EventSource sends it.
-func (d Dialect) get(r *http.Request, _ []byte) (*dialect.Exchange, error) {
+func (d *Dialect) get(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 	asked, err := chat.QueryRequest(r.URL.RawQuery)
 	asked.Tools = d.GetTools
 	d.History.Bring(&asked.Request, nil, false)
@@ -80,7 +80,7 @@ func (d Dialect) get(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 
 // exchange makes a turn of what was asked, or returns the fault. Fields that
 // only a kept turn has are refused where none is kept.
-func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err error) (*dialect.Exchange, error) {
+func (d *Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err error) (*dialect.Exchange, error) {
 	if err == nil && !d.Stored {
 		err = notStored(asked)
 	}
@@ -103,7 +103,7 @@ func (d Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err er
 }
 
 // decide reads an answer to the question of a task. Who wants no stream says so.
-func (d Dialect) decide(r *http.Request, body []byte) (*dialect.Exchange, error) {
+func (d *Dialect) decide(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	answer, err := chat.ReadAnswer(body)
 	key, err := dialect.HeaderKey(r, err)
 	if err != nil {
