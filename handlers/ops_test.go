@@ -206,9 +206,11 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 		want := []string{
+			`dialect_turns_total{dialect="native"} 2`,
 			`events_total{event="done"} 2`, `events_total{event="error"} 2`, `events_total{event="response_delta"} 2`, `events_total{event="start"} 2`,
 			`events_total{event="thinking"} 1`, `events_total{event="tool_call"} 3`,
 			`first_delta_seconds_sum 3`, `first_delta_seconds_count 1`, `first_event_seconds_sum 2e-09`, `first_event_seconds_count 2`,
+			`history_chars_sum 0`, `history_chars_count 0`, `history_dropped_total 0`,
 			`model_call_seconds_sum 1`, `model_call_seconds_count 1`,
 			`rejections_total{error_type="not_found"} 1`, "sdk_retries_refused_total 0",
 			`stream_errors_total{error_type="internal_error",fatal="true"} 1`, `stream_errors_total{error_type="tool_execution_failed",fatal="false"} 1`,

@@ -97,7 +97,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 			chat.CodeDuplicateKey, chat.CodeInvalidUTF8, chat.CodeInvalidJSON, chat.CodeTrailingData, chat.CodeUnsupported,
 			chat.CodeUnknownValue, chat.CodeNotConfigured, chat.CodeNotAllowed, chat.CodeNameTaken)},
 		{"finish reasons", enum(doc, "DoneEvent", "properties", "finish_reason"), sorted(
-			stream.Stop, stream.MaxTokens, stream.MaxSteps, stream.InputRequired, stream.ApprovalRequired, stream.Failed, stream.TimedOut, stream.Cancelled, stream.Shutdown)},
+			stream.Stop, stream.MaxTokens, stream.MaxSteps, stream.InputRequired, stream.ApprovalRequired, stream.ClientTools, stream.Failed, stream.TimedOut, stream.Cancelled, stream.Shutdown)},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
