@@ -272,3 +272,20 @@ func TestToolsCache(t *testing.T) {
 		t.Errorf("rendered %q", rendered)
 	}
 }
+
+func TestWordsAndNineLetters(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string][2]bool{
+		"":           {false, false},
+		"aZ0":        {true, false},
+		"abcdefghi":  {true, true},
+		"abcdefgh_":  {true, false},
+		"abcdefghij": {false, false},
+		"a.b":        {false, false},
+		"é":          {false, false},
+	} {
+		if got := [2]bool{model.WordOf(id, 9), model.NineLetters(id)}; got != want {
+			t.Errorf("%q: %v, want %v", id, got, want)
+		}
+	}
+}

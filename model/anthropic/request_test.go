@@ -218,6 +218,10 @@ func TestToolChoice(t *testing.T) {
 	body := render(t, c, req)
 	wantMember(t, body, "tool_choice", `{"type":"tool","name":"a_b"}`)
 	wantMember(t, body, "thinking", "") // the API refuses both at once
+	req.Tools = setOf("a.b", "c.d")
+	wantMember(t, render(t, c, req), "tool_choice", `{"type":"any"}`)
+	req.Tool = "c.d"
+	wantMember(t, render(t, c, req), "tool_choice", `{"type":"tool","name":"c_d"}`)
 
 	// Without tools on offer, a conversation with calls declares one all the same.
 	req = &chat.ModelRequest{Messages: []chat.Message{user(text("hi")), said(ours, chat.Part{Call: callOf("i", "x.y", `{}`)}), user(result("i", "x.y", "r"))}}

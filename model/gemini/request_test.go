@@ -60,6 +60,8 @@ func TestRenderRequest(t *testing.T) {
 		{"system", "off", chat.ModelRequest{System: "be\nkind", Messages: hello}, helloJSON + `,"systemInstruction":{"parts":[{"text":"be\nkind"}]}}`},
 		{"tools", "off", chat.ModelRequest{Messages: hello, Tools: tools}, helloJSON + toolsJSON + `}`},
 		{"no tools allowed", "off", chat.ModelRequest{Messages: hello, Tools: tools, NoTools: true}, helloJSON + toolsJSON + `,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}}`},
+		{"a forced tool", "off", chat.ModelRequest{Messages: hello, Tools: tools, ForceTool: true}, helloJSON + toolsJSON + `,"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}}`},
+		{"a forced tool of several", "off", chat.ModelRequest{Messages: hello, Tools: tools, ForceTool: true, Tool: "add"}, helloJSON + toolsJSON + `,"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["add"]}}}`},
 		{"no tools at all", "off", chat.ModelRequest{Messages: hello, Tools: &tool.Set{}, NoTools: true}, helloJSON + `}`},
 		{"nothing", "off", chat.ModelRequest{}, `{"contents":[]}`},
 		{"a step", "off", chat.ModelRequest{Messages: []chat.Message{

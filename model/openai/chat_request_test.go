@@ -83,7 +83,7 @@ func TestChatRequestOptions(t *testing.T) {
 	think := func(word string) model.Thinking { return model.Thinking{Word: word} }
 	strict := chat.Form{Kind: chat.FormSchema, Name: "plan", Schema: jsontext.Value(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`)}
 	loose := chat.Form{Kind: chat.FormSchema, Name: "plan", Schema: jsontext.Value(`{"type":"object","properties":{"a":{"type":"string"}}}`)}
-	set := tools(tool.Spec{Name: "f"})
+	set, two := tools(tool.Spec{Name: "f"}), tools(tool.Spec{Name: "f"}, tool.Spec{Name: "g"})
 	tests := []struct {
 		name string
 		spec model.Spec
@@ -118,6 +118,8 @@ func TestChatRequestOptions(t *testing.T) {
 		{"no tools any more", model.Spec{}, chat.ModelRequest{Tools: set, NoTools: true}, "", `{"tool_choice":"none"}`},
 		{"no tools at all", model.Spec{}, chat.ModelRequest{NoTools: true}, "", `{}`},
 		{"forced tool", model.Spec{}, chat.ModelRequest{Tools: set, ForceTool: true}, "", `{"tool_choice":{"type":"function","function":{"name":"f"}}}`},
+		{"forced, whichever", model.Spec{}, chat.ModelRequest{Tools: two, ForceTool: true}, "", `{"tool_choice":"required"}`},
+		{"forced, one of two", model.Spec{}, chat.ModelRequest{Tools: two, ForceTool: true, Tool: "g"}, "", `{"tool_choice":{"type":"function","function":{"name":"g"}}}`},
 		{"tool_choice refused", model.Spec{}, chat.ModelRequest{Tools: set, NoTools: true}, "tool_choice", `{}`},
 		{"strict schema", model.Spec{}, chat.ModelRequest{Form: strict}, "", `{"response_format":{"type":"json_schema","json_schema":{"name":"plan","strict":true,"schema":` + string(strict.Schema) + `}}}`},
 		{"strict refused", model.Spec{}, chat.ModelRequest{Form: strict}, "strict", `{"response_format":{"type":"json_schema","json_schema":{"name":"plan","schema":` + string(strict.Schema) + `}}}`},

@@ -263,3 +263,15 @@ func TestResponsesNames(t *testing.T) {
 		t.Errorf("strict is not left out: %s", without)
 	}
 }
+
+// Which of several tools must be called, or whichever the model wants.
+func TestResponsesToolChoice(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]any{"": "required", "sub": map[string]any{"type": "function", "name": "sub"}} {
+		req := &chat.ModelRequest{Tools: responsesSet("add", "sub"), ForceTool: true, Tool: name, Messages: []chat.Message{responsesUser("hi")}}
+		got := renderResponses(t, newResponses(model.Spec{Model: "gpt-5"}, nil), req)
+		if diff := cmp.Diff(want, got["tool_choice"]); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", name, diff)
+		}
+	}
+}

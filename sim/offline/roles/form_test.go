@@ -3,6 +3,7 @@ package roles
 import (
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/sim/geminisim"
@@ -29,5 +30,22 @@ func TestWritten(t *testing.T) {
 	}
 	if got, ok := written(jsontext.Value(`{"type":"object"}`), geminisim.Question{Messages: []geminisim.Message{user("Hi")}}); ok {
 		t.Errorf("without an answer: %s", got)
+	}
+}
+
+// What fills a member is a text of any kind, and of no fixed set.
+func TestPlainText(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]bool{
+		`{"type":"string"}`: true, `{"type":"STRING","description":"d"}`: true, `{"type":"string","enum":["a"]}`: false,
+		`{"type":"number"}`: false, `{}`: false, `{"type":"string","pattern":"^a$"}`: false,
+	} {
+		var members map[string]jsontext.Value
+		if err := json.Unmarshal([]byte(schema), &members); err != nil {
+			t.Fatal(err)
+		}
+		if got := plainText(members); got != want {
+			t.Errorf("%s: %t, want %t", schema, got, want)
+		}
 	}
 }
