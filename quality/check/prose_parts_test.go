@@ -228,7 +228,7 @@ func TestProseIsShared(t *testing.T) {
 	if got := other.prose(); got.text != "b\n" {
 		t.Errorf("%+v", got)
 	}
-	if in.evidence() != in.evidence() {
+	if first, again := in.evidence(), in.evidence(); first != again {
 		t.Error("the evidence is read twice")
 	}
 }

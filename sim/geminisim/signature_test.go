@@ -88,7 +88,8 @@ func TestForeignCalls(t *testing.T) {
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	one, other := digest([]byte("one")), digest([]byte("other"))
-	if callID(one, 0) == callID(one, 1) || callID(one, 0) == callID(other, 0) || callID(one, 0) != callID(one, 0) || len(callID(one, 0)) != 8 {
+	first, again := callID(one, 0), callID(one, 0)
+	if first == callID(one, 1) || first == callID(other, 0) || first != again || len(first) != 8 {
 		t.Errorf("ids %s, %s, %s", callID(one, 0), callID(one, 1), callID(other, 0))
 	}
 	if responseID(one) == responseID(other) || len(responseID(one)) != 23 || strings.Trim(responseID(one), "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {

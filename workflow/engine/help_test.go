@@ -17,16 +17,6 @@ func itoa(i int) string { return strconv.Itoa(i) }
 // name is that of a node of a test's graph.
 func name(i int) string { return "n" + itoa(i) }
 
-// mustCompile returns a definition that can be run.
-func mustCompile(t testing.TB, d graph.Definition) *graph.Workflow {
-	t.Helper()
-	w, problems := graph.Compile(d, engine.Kinds())
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	return w
-}
-
 // mustRead returns the only workflow of a file that is fine. The file has agents and servers of
 // every name that a test uses.
 func mustRead(t testing.TB, content string) *graph.Workflow {
