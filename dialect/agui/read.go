@@ -1,7 +1,6 @@
 package agui
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -200,19 +199,7 @@ func (r reader) object(at string, v jsontext.Value) map[string]jsontext.Value {
 		r.fault(at, chat.CodeWrongType, "must be an object")
 		return nil
 	}
-	members := map[string]jsontext.Value{}
-	dec := jsontext.NewDecoder(bytes.NewReader(v))
-	_, _ = dec.ReadToken()
-	for dec.PeekKind() == '"' {
-		name, _ := dec.ReadToken()
-		key := name.String() // before the next read
-		value, err := dec.ReadValue()
-		if err != nil {
-			break // it was read whole before
-		}
-		members[key] = value.Clone()
-	}
-	return members
+	return dialect.Object(v)
 }
 
 // list reads an array; nil if there is none.
@@ -224,14 +211,5 @@ func (r reader) list(at string, v jsontext.Value) (all []jsontext.Value) {
 		r.fault(at, chat.CodeWrongType, "must be an array")
 		return nil
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(v))
-	_, _ = dec.ReadToken()
-	for dec.PeekKind() != ']' {
-		value, err := dec.ReadValue()
-		if err != nil {
-			break // it was read whole before
-		}
-		all = append(all, value.Clone())
-	}
-	return all
+	return dialect.List(v)
 }

@@ -1,7 +1,6 @@
 package aisdk
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -120,19 +119,7 @@ func (r *reader) object(at string, v jsontext.Value) map[string]jsontext.Value {
 		r.fault(at, chat.CodeWrongType, "must be an object")
 		return nil
 	}
-	members := map[string]jsontext.Value{}
-	dec := jsontext.NewDecoder(bytes.NewReader(v))
-	_, _ = dec.ReadToken()
-	for dec.PeekKind() == '"' {
-		name, _ := dec.ReadToken()
-		key := name.String() // before the next read
-		value, err := dec.ReadValue()
-		if err != nil {
-			break // chat.Members has read it whole
-		}
-		members[key] = value.Clone()
-	}
-	return members
+	return dialect.Object(v)
 }
 
 // list reads an array; nil if there is none.
@@ -147,16 +134,7 @@ func (r *reader) list(at string, v jsontext.Value, required bool) (all []jsontex
 		r.fault(at, chat.CodeWrongType, "must be an array")
 		return nil
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(v))
-	_, _ = dec.ReadToken()
-	for dec.PeekKind() != ']' {
-		value, err := dec.ReadValue()
-		if err != nil {
-			break // chat.Members has read it whole
-		}
-		all = append(all, value.Clone())
-	}
-	return all
+	return dialect.List(v)
 }
 
 // tools reads the tools that the client runs, in the shape of Chat Completions.
