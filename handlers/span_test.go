@@ -51,9 +51,10 @@ func TestSpans(t *testing.T) {
 // The span of a turn whose client leaves says that it was cancelled.
 func TestSpanOfAClientThatLeaves(t *testing.T) {
 	t.Parallel()
-	tree, ended := new(tracetest.Tree), make(chan struct{})
+	tree, began, ended := new(tracetest.Tree), make(chan struct{}), make(chan struct{})
 	g := serve(t, handlers.Config{Tracer: tree, Runner: begins(func(ctx context.Context, _ chat.Request, _ stream.Sink) error {
 		defer close(ended)
+		close(began)
 		<-ctx.Done()
 		return fault.Cause(ctx)
 	})})
@@ -62,6 +63,7 @@ func TestSpanOfAClientThatLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	<-began // a client that leaves before has no turn to cancel
 	leave()
 	_ = resp.Body.Close()
 	<-ended

@@ -160,11 +160,12 @@ const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 // panic. Others say what they have to say in less.
 const maxLoggedError = 8 << 10
 
-// logFormat sets zerolog's package-wide format, once in a process.
+// init sets zerolog's package-wide format.
 //
-// zerolog has these settings for a whole process only. They are the same for every gateway
-// in it, so that tests with several do not disturb each other.
-var logFormat = sync.OnceFunc(func() {
+// zerolog has these settings for a whole process only, and reads them without a lock. They
+// are set before anything logs: a gateway that starts later must not write what another
+// logger reads.
+func init() {
 	zerolog.TimestampFieldName = "timestamp"
 	zerolog.MessageFieldName = "event"
 	zerolog.TimeFieldFormat = timeFormat
@@ -173,7 +174,7 @@ var logFormat = sync.OnceFunc(func() {
 	zerolog.ErrorMarshalFunc = func(err error) any {
 		return chat.Clip(redact.Keys(err.Error()), maxLoggedError)
 	}
-})
+}
 
 // levelName is a level in the log's own words.
 func levelName(l zerolog.Level) string {
@@ -192,7 +193,6 @@ func levelName(l zerolog.Level) string {
 //
 // level is one of the setting's words.
 func NewLogger(w io.Writer, level string) zerolog.Logger {
-	logFormat()
 	return zerolog.New(w).Level(levelOf(level)).With().Timestamp().Logger()
 }
 
