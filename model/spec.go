@@ -73,12 +73,12 @@ func (t Thinking) Room(visible int, silent bool) int {
 	if silent {
 		return visible
 	}
-	return t.WireLimit(visible)
+	return t.wireLimit(visible)
 }
 
-// WireLimit returns the limit to send for an answer whose visible part has at most
+// wireLimit returns the limit to send for an answer whose visible part has at most
 // visible tokens.
-func (t Thinking) WireLimit(visible int) int {
+func (t Thinking) wireLimit(visible int) int {
 	switch {
 	case t.Off():
 		return visible

@@ -161,9 +161,9 @@ type Sticky string
 
 // Ways to be sticky.
 const (
-	StickyOff  Sticky = "off"
-	StickyHint Sticky = "hint" // the model that decides receives who answered last
-	StickyHold Sticky = "hold" // the conversation keeps its agent
+	stickyOff  Sticky = "off"
+	stickyHint Sticky = "hint" // the model that decides receives who answered last
+	stickyHold Sticky = "hold" // the conversation keeps its agent
 )
 
 // Rule sends requests to agents without asking a model.
@@ -223,7 +223,7 @@ func Defaults() Config {
 		FallbackTemplate:      defaultFallback,
 
 		MaxClarifications: 2,
-		Sticky:            StickyHint,
+		Sticky:            stickyHint,
 
 		HistoryTurns:  1,
 		MaxConcurrent: 64,
