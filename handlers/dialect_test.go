@@ -52,7 +52,7 @@ func (d *shout) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 		form = dialect.Document
 	}
 	return &dialect.Exchange{
-		Key: key, Request: chat.Request{Input: "hi"}, Encoder: shoutEncoder{r.PathValue("room")},
+		Repetition: dialect.Repetition{Key: key}, Request: chat.Request{Input: "hi"}, Encoder: shoutEncoder{r.PathValue("room")},
 		Header: http.Header{"X-Shout": {"v1"}}, Form: form,
 		Close: func() { d.closed++ },
 	}, nil
@@ -272,7 +272,7 @@ type crowded struct{}
 
 func (crowded) Routes() []dialect.Route {
 	return []dialect.Route{{Methods: []string{"POST"}, Path: "/crowded", ContentType: "*/*", Open: func(*http.Request, []byte) (*dialect.Exchange, error) {
-		return &dialect.Exchange{Request: chat.Request{Input: "hi", Pruning: chat.Pruning{Kept: 1, Dropped: 2, Context: 3}}, Encoder: shoutEncoder{}}, nil
+		return &dialect.Exchange{Request: chat.Request{Input: "hi", Past: chat.Past{Pruning: chat.Pruning{Kept: 1, Dropped: 2, Context: 3}}}, Encoder: shoutEncoder{}}, nil
 	}}}
 }
 
