@@ -132,7 +132,7 @@ type Exchange struct {
 	// Again makes the encoder that Attach uses in place of Encoder, if the ids and times in it
 	// are those of the turn, and not of the request that asks again. nil: Encoder.
 	Again func(StoredTurn) stream.Encoder
-	Form   Form // of what Encoder writes
+	Form  Form // of what Encoder writes
 	// Words says whether the document of Form Document has words for a fatal error of a type,
 	// so that it is sent all the same. nil: it has none.
 	Words func(fault.Type) bool
