@@ -52,8 +52,8 @@ func TestAlikePropertiesCheckTheSame(t *testing.T) {
 			`{"c":{"properties":{"a":{"type":"string"},"b":{"type":"string"}}}}`, `{"c":{"properties":{"a":{"type":"string"}}}}`,
 		}},
 		"references": {`{"$defs":{"s":{"type":"string"}},"properties":{` + many + `,"r":{"$ref":"#/properties/p7"},"s":{"$ref":"#/$defs/s"}}}`, []string{`{"r":1}`, `{"r":"1","s":1}`, `{"p7":1}`}},
-		"numbers and words": {`{"properties":{` + many + `,"a":{"const":1},"b":{"const":"1"},"c":{"const":true},"d":{"const":"true"},"e":{"const":null},"f":{"const":[]},"g":{"const":{}},"h":{"const":["1,2"]},"i":{"const":["1","2"]}}}`, []string{
-			`{"a":1,"b":"1","c":true,"d":"true","e":null,"f":[],"g":{},"h":["1,2"],"i":["1","2"]}`, `{"a":"1"}`, `{"b":1}`, `{"c":"true"}`, `{"d":true}`, `{"e":0}`, `{"f":{}}`, `{"g":[]}`, `{"h":["1","2"]}`, `{"i":["1,2"]}`,
+		"numbers and words": {`{"properties":{` + many + `,"a":{"const":1},"b":{"const":"1"},"c":{"const":true},"d":{"const":"true"},"e":{"const":null},"f":{"const":[]},"g":{"const":{}},"h":{"const":["1,2"]},"i":{"const":["1","2"]},"j":{"const":{"title":"x"}},"k":{"const":{"title":"y"}}}}`, []string{
+			`{"a":1,"b":"1","c":true,"d":"true","e":null,"f":[],"g":{},"h":["1,2"],"i":["1","2"]}`, `{"a":"1"}`, `{"b":1}`, `{"c":"true"}`, `{"d":true}`, `{"e":0}`, `{"f":{}}`, `{"g":[]}`, `{"h":["1","2"]}`, `{"i":["1,2"]}`, `{"j":{"title":"y"}}`, `{"k":{"title":"y"}}`,
 		}},
 	} {
 		shared, _, err := Compile(jsontext.Value(tt.schema), maxToolWork)
