@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/jsonparts"
 )
 
 // Bounds of an Answer.
@@ -101,7 +103,7 @@ func members(object jsontext.Value) func(yield func(string, jsontext.Value) bool
 		_, _ = dec.ReadToken()
 		for dec.PeekKind() == '"' {
 			key, _ := dec.ReadValue()
-			name, _ := unquote(key)
+			name, _ := jsonparts.Unquote(key)
 			value, err := dec.ReadValue()
 			if err != nil || !yield(name, value.Clone()) {
 				return
@@ -152,7 +154,7 @@ func answerText(v jsontext.Value, at string, e *ValidationError) string {
 		e.addOne(at, CodeWrongType, "must be a string")
 		return ""
 	}
-	text, _ := unquote(v)
+	text, _ := jsonparts.Unquote(v)
 	if text == "" {
 		e.addOne(at, CodeBlank, "must not be empty")
 	}
@@ -182,7 +184,7 @@ func answerMessage(v jsontext.Value, at string, e *ValidationError) string {
 		e.addOne(at, CodeWrongType, "must be a string")
 		return ""
 	}
-	text, _ := unquote(v)
+	text, _ := jsonparts.Unquote(v)
 	if text = stripControl(text); utf8.RuneCountInString(text) > maxAnswerMessage {
 		e.addOne(at, CodeTooLong, "must have at most 2000 characters")
 	}

@@ -147,6 +147,9 @@ type Repetition struct {
 	// Attach says that a repeated Key is answered by the turn that it was used for, reported
 	// once more by Encoder, where Route.Resume is nil.
 	Attach bool
+	// Again makes the encoder that Attach uses in place of Encoder, if the ids and times in it
+	// are those of the turn, and not of the request that asks again. nil: Encoder.
+	Again func(StoredTurn) stream.Encoder
 }
 
 // Form says how what an Encoder writes is sent.
