@@ -1,15 +1,12 @@
 package peers
 
 import (
-	"encoding/json"
-	"errors"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// aiSDKSeen is what ai_sdk.mjs writes.
+// aiSDKSeen is what chat.mjs writes.
 type aiSDKSeen struct {
 	Turns         [][]string
 	Messages      int
@@ -22,21 +19,14 @@ type aiSDKSeen struct {
 }
 
 // What useChat stands on has a conversation with the gateway: the oldest version that takes
-// what we send, which refuses any key that it does not know, and a newer one.
+// what we send, which refuses any key that it does not know, and newer ones.
 func TestAISDK(t *testing.T) {
-	for _, name := range []string{"ai5", "ai6"} {
+	t.Parallel()
+	g := startGateway(t, nil)
+	for _, name := range []string{"ai-5.0.100", "ai-5.0.277", "ai-6.0.230", "ai-6.0.326", "ai-7.0.173"} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			installed(t, npmFolder+"/node_modules/"+name)
-			g := startGateway(t, nil)
-			out, err := exec.CommandContext(t.Context(), node(t), installed(t, npmFolder+"/ai_sdk.mjs"), name, g.base).Output()
-			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-				t.Fatalf("%v: %s", err, exit.Stderr)
-			}
 			var seen aiSDKSeen
-			if err := json.Unmarshal(out, &seen); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
+			runDialect(t, "aisdk", "chat.mjs", map[string]string{"package": name, "gateway": g.base}, &seen)
 			for i, tool := range []string{"create_todo", "list_todos", "update_todo"} {
 				wantParts(t, seen.Turns[i], "reasoning  done **", "dynamic-tool "+tool+" output-available {", "step-start", "text  done ")
 			}

@@ -1,11 +1,13 @@
 // Has a conversation with the gateway through the AI SDK's own Chat and transport.
 //
-//     node ai_sdk.mjs PACKAGE GATEWAY
+//     echo '{"package": "ai-6.0.326", "gateway": "http://127.0.0.1:8080"}' | node chat.mjs
 //
 // Writes {"turns": [[part…]…], "messages", "events", "calls", "errors", "resent"}: the parts of
 // each answer, the names of the events that came as data-sluice, the client's calls, its errors,
 // and of a call of a tool of its own the parts of the message that the answer continued.
-const [name, gateway] = process.argv.slice(2);
+import { json } from 'node:stream/consumers';
+
+const { package: name, gateway } = await json(process.stdin);
 const { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls } = await import(name);
 
 class Chat extends AbstractChat {
@@ -32,7 +34,7 @@ const options = {
 const short = (part) => [part.type, part.toolName ?? '', part.state ?? '', part.text ?? part.output ?? ''].join(' ').trim();
 
 const chat = new Chat({
-  ...options, transport: new DefaultChatTransport({ api: `${gateway}/api/chat`, body: { user_id: 'ada' } }),
+  ...options, transport: new DefaultChatTransport({ api: `${gateway}/api/chat`, body: { user_id: name.replaceAll('.', '_') } }),
   onToolCall: ({ toolCall }) => seen.calls.push(toolCall.toolName),
 });
 for (const text of ['Remind me to buy milk tomorrow', 'What is on my list?', 'Mark milk as done']) {
