@@ -201,21 +201,27 @@ func anything(r *rand.Rand) stream.Event {
 	return events[r.IntN(len(events))]
 }
 
+// anyTurn reports a turn of any events.
+func anyTurn(r *rand.Rand, f facts) *tape {
+	out := &tape{enc: newEncoder("", requestID, began, f)}
+	guard := stream.NewGuard(out)
+	_ = guard.Emit(&stream.Start{Model: "m"})
+	for range r.IntN(60) {
+		_ = guard.Emit(anything(r)) // the guard refuses what is out of place
+	}
+	if !guard.Ended() {
+		_ = guard.Fail(&fault.Error{Type: fault.Timeout, Message: "too slow"})
+	}
+	return out
+}
+
 // In whatever events a turn is reported, the client can follow it and reads the same text.
 func TestAnyTurnCanBeFollowed(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(11, 12))
 	seen := map[string]int{}
 	for range 3000 {
-		out := &tape{enc: newEncoder("", requestID, began, facts{Continues: r.IntN(2) == 0, Mute: r.IntN(2) == 0})}
-		guard := stream.NewGuard(out)
-		_ = guard.Emit(&stream.Start{Model: "m"})
-		for range r.IntN(60) {
-			_ = guard.Emit(anything(r)) // the guard refuses what is out of place
-		}
-		if !guard.Ended() {
-			_ = guard.Fail(&fault.Error{Type: fault.Timeout, Message: "too slow"})
-		}
+		out := anyTurn(r, facts{Continues: r.IntN(2) == 0, Mute: r.IntN(2) == 0})
 		var j judge
 		if err := j.read(string(out.frames)); err != nil {
 			t.Fatalf("%v\n%s", err, out.frames)
