@@ -139,7 +139,7 @@ func (c *chatPage) refused(status int, body string, wantStatus int, want string)
 	}
 }
 
-// What is no whole answer to the question of its user uses nothing up.
+// An answer that is not whole, not of the question or not of its user uses nothing up.
 func TestBadAnswersOfAISDKUseNothingUp(t *testing.T) {
 	inBank(t, func(t *testing.T, b *bank) {
 		b.calls = 2

@@ -26,8 +26,8 @@ type providerSeen struct {
 	}
 }
 
-// colours is the offline model, which also picks a colour by a tool of the client's, and breaks
-// when it is told to.
+// colours is the offline model, which also picks a colour by a tool of the client's, and fails
+// where it is asked to break.
 func colours(t *testing.T) *gemini {
 	t.Helper()
 	sim := simulator(t, geminisim.Config{Model: demo.Model{}})

@@ -21,8 +21,8 @@ import (
 // useChats are the versions of @ai-sdk/react that are tried.
 var useChats = []string{"react-2.0.280", "react-3.0.326", "react-4.0.177"}
 
-// storyteller is the offline model, which also tells stories: of each the first word, and the rest
-// when it is told to go on.
+// storyteller is the offline model, which also has stories: of each the first word comes, and the
+// rest when it is released.
 type storyteller struct {
 	*gemini
 	stopped chan string // the stories whose listener has left
@@ -46,7 +46,7 @@ func newStoryteller(t *testing.T) *storyteller {
 			return // the gateway has left
 		}
 		if m := story.FindSubmatch(body); m != nil {
-			s.tell(w, r, string(m[1]))
+			s.begin(w, r, string(m[1]))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -66,7 +66,7 @@ func (s *storyteller) of(name string) chan struct{} {
 	return s.stories[name]
 }
 
-func (s *storyteller) tell(w http.ResponseWriter, r *http.Request, name string) {
+func (s *storyteller) begin(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	fmt.Fprint(w, `data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Once "}]}}]}`+"\r\n\r\n")
 	_ = http.NewResponseController(w).Flush()
