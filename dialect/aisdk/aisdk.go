@@ -92,11 +92,23 @@ func (f facts) text() []byte {
 	return text
 }
 
-// resume returns the encoder of a stream that is kept.
-func resume(k dialect.StoredTurn) stream.Encoder {
-	var f facts
+// factsOf returns what is kept of a request of this protocol.
+func factsOf(k dialect.StoredTurn) (f facts) {
 	if k.Dialect == Name {
 		_ = json.Unmarshal(k.Facts, &f)
 	}
+	return f
+}
+
+// resume returns the encoder of a stream that is kept.
+func resume(k dialect.StoredTurn) stream.Encoder {
+	return newEncoder(k.TurnID, k.RequestID, k.Began, factsOf(k))
+}
+
+// reload is resume for a page that may have lost its messages: it fails on the result of a call
+// that it does not have, so calls that were asked about are whole.
+func reload(k dialect.StoredTurn) stream.Encoder {
+	f := factsOf(k)
+	f.Waited = nil
 	return newEncoder(k.TurnID, k.RequestID, k.Began, f)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/stream"
 )
 
@@ -84,6 +85,25 @@ func TestStreamThatContinues(t *testing.T) {
 	}
 	if got := encoded(e, &stream.Done{Reason: stream.Stop}); !strings.Contains(got, `"tools_called":["ask_agent","create_todo","list"]`) {
 		t.Errorf("not all tools are listed in %s", got)
+	}
+}
+
+// A page that is loaded again has no card for the result of a call that was asked about.
+func TestPageThatIsLoadedAgainGetsWholeCalls(t *testing.T) {
+	t.Parallel()
+	kept := dialect.StoredTurn{RequestID: requestID, Began: began, Dialect: Name, Facts: []byte(`{"continues":true,"mute":true,"waited":["c1"],"closed":["d"]}`)}
+	delegate := stream.Call{ID: "d", Tool: "ask_agent"}
+	events := []stream.Event{&stream.Start{}, &stream.ToolStarted{Call: milk}, &stream.ToolStarted{Call: delegate}, &stream.ToolCompleted{Call: milk, Result: `{"id":1}`}}
+	for name, test := range map[string]struct {
+		encoder stream.Encoder
+		want    []string
+	}{
+		"the client that answered": {resume(kept), []string{`{"type":"start"}`, "sluice start", startStep, "sluice tool_call", milkOut}},
+		"loaded again":             {reload(kept), []string{`{"type":"start"}`, "sluice start", startStep, milkIn, "sluice tool_call", milkOut}},
+	} {
+		if diff := cmp.Diff(test.want, lines(encoded(test.encoder.(*encoder), events...))); diff != "" || !test.encoder.(*encoder).mute {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 
