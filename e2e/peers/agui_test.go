@@ -244,6 +244,26 @@ func TestAGUIModels(t *testing.T) {
 	}
 }
 
+// CopilotKit, a page's core in front of the runtime in front of a HttpAgent, plays every golden
+// transcript as the client itself does, and has conversations with a gateway.
+func TestCopilotKit(t *testing.T) {
+	needPeers(t)
+	turns := recordedTurns(t)
+	t.Parallel()
+	g := startGateway(t, byMarkerAs(t, geminisim.Config{Foreign: true}, aguiScripts).env())
+	var seen struct{ Runs, Talks map[string][]aguiRun }
+	runDialect(t, "copilotkit", "play.mjs", map[string]any{"tape": turns.serve(t), "runs": turns.runs(), "gateway": g.base}, &seen)
+	for name, count := range turns.runs() {
+		for i := range count {
+			want := aguiWant(turns[name][i], map[string]bool{}).inOrder()
+			if text := diff.Diff(want, seen.Runs[name][i].inOrder()); text != "" {
+				t.Errorf("%s, run %d (-want +got):\n%s", name, i+1, text)
+			}
+		}
+	}
+	t.Log(seen.Talks)
+}
+
 // aguiScripts are what the model answers, by what stands in the first message of the thread.
 var aguiScripts = map[string]string{
 	"[turns]": `thought **Both lists**
