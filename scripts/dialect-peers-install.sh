@@ -7,6 +7,7 @@
 #                                 file; needs Node 20 or newer with npm. A newer Node,
 #                                 which some clients need, is one of them (for Linux on x64;
 #                                 elsewhere Node 22 or newer must be installed)
+#   .venv/ag-ui/                  AG-UI's models for Python, from PyPI
 #
 # Another set of clients from npm is another such folder, with package.json,
 # package-lock.json and .npmrc; of what comes from elsewhere each has a function here.
@@ -30,7 +31,18 @@ npm_set() {
 	npm --prefix "$1" ci --no-progress --loglevel=error || fail "npm could not install $1"
 }
 
+# ag_ui installs the judge of AG-UI's events.
+ag_ui() {
+	local want=e2e/peers/testdata/agui-requirements.txt venv=.venv/ag-ui
+	cmp -s "$want" "$venv/.peers" && "$venv/bin/python" -c '' 2>/dev/null && return
+	say "installing $want into $venv"
+	rm -f "$venv/.peers"
+	python3 -m venv --clear "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-deps -r "$want" &&
+		cp "$want" "$venv/.peers" || fail "AG-UI's models for Python could not be installed"
+}
+
 for set in e2e/peers/npm/dialects/*/; do
 	[[ -f $set/package-lock.json ]] && npm_set "${set%/}"
 done
+ag_ui
 exit "$failed"
