@@ -129,6 +129,10 @@ type Exchange struct {
 	// Attach says that a repeated Key is answered by the turn that it was used for, reported
 	// once more by Encoder, where Route.Resume is nil.
 	Attach bool
+	// Resume is Route.Resume for what repeats more of the request than Facts can have: it makes
+	// the encoder of the turn when it is kept, and where the same request comes again with its
+	// Key, in each Form. nil: Route.Resume and Attach count.
+	Resume func(StoredTurn) stream.Encoder
 	Form   Form // of what Encoder writes
 	// Words says whether the document of Form Document has words for a fatal error of a type,
 	// so that it is sent all the same. nil: it has none.
