@@ -78,12 +78,12 @@ func (s *Server) Routes() []dialect.Route {
 	}
 	return []dialect.Route{
 		completions,
+		route(http.MethodGet, "/v1/models", s.list),
+		route(http.MethodGet, "/v1/models/{id...}", s.show),
 		responses,
 		kept(http.MethodGet, "/v1/responses/{id}", s.response),
 		kept(http.MethodDelete, "/v1/responses/{id}", s.drop),
 		kept(http.MethodPost, "/v1/responses/{id}/cancel", s.cancel),
-		route(http.MethodGet, "/v1/models", s.list),
-		route(http.MethodGet, "/v1/models/{id...}", s.show),
 		{Dialect: Name, Path: "/v1/{rest...}", Refuse: Refuse},
 	}
 }
