@@ -412,3 +412,48 @@ func TestForgottenResponses(t *testing.T) {
 		}
 	})
 }
+
+// A call that a person must allow is asked for, answered on another gateway, and then made; what
+// follows continues that response.
+func TestResponseWithApproval(t *testing.T) {
+	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
+		scripted(f, `
+text Let me.
+call create_todo {"title":"milk"} id=c1
+call create_todo {"title":"eggs"} id=c2
+finish STOP
+---
+expect /contents/1/parts/1/functionCall/name create_todo
+text Half done.
+finish STOP
+---
+expect /contents/0/parts/0/text buy
+text Fine.
+finish STOP
+`)
+		env := map[string]string{"SLUICE_CONFIRM": "writes", "SLUICE_APPROVAL_KEY": wholetest.ApprovalKey}
+		one, other := f.Gateway(env), f.Gateway(env)
+		asked := ask(t, one, `{"model":"sluice","input":"buy","stream":true}`)
+		if len(asked.Output) != 3 || asked.Output[1].Type != "mcp_approval_request" || asked.Output[2].Name != "create_todo" || asked.Output[1].Label == "" || asked.Status != "completed" {
+			t.Fatalf("the question is %+v", asked)
+		}
+		answer := func(item output, approve bool) string {
+			return `{"type":"mcp_approval_response","approval_request_id":"` + item.ID + `","approve":` + strconv.FormatBool(approve) + `}`
+		}
+		const previous = `{"model":"sluice","previous_response_id":"`
+		if status, text := other.Ask(t, http.MethodPost, "/v1/responses", previous+asked.ID+`","input":[`+answer(asked.Output[1], true)+`]}`); status != 400 {
+			t.Errorf("one answer of two: %d %s", status, text)
+		}
+		body := previous + asked.ID + `","input":[` + answer(asked.Output[1], true) + `,` + answer(asked.Output[2], false) + `]}`
+		answered := ask(t, other, body)
+		if answered.ID == asked.ID || !strings.Contains(answered.said(), "mcp_call completed create_todo") || !strings.Contains(answered.said(), "mcp_call failed create_todo") || !strings.Contains(answered.said(), "Half done.") {
+			t.Errorf("then it is %q", answered.said())
+		}
+		if status, text := one.Ask(t, http.MethodPost, "/v1/responses", body); status != 409 || !strings.Contains(text, `"code":"approval_used"`) {
+			t.Errorf("the same again: %d %s", status, text)
+		}
+		if last := ask(t, one, previous+answered.ID+`","input":"thanks"}`); last.said() != "completed; message completed Fine." {
+			t.Errorf("the last is %+v", last)
+		}
+	})
+}
