@@ -364,17 +364,26 @@ func (r *reader) content(at string, v jsontext.Value) (text string, others []str
 			continue
 		}
 		part := r.objectAt(place, item)
-		switch kind := r.text(place+"/type", part["type"], true); kind {
-		case "text", "refusal":
-			texts = append(texts, r.text(place+"/"+kind, part[kind], true))
-		case "input_text", "output_text": // of the Responses API
-			texts = append(texts, r.text(place+"/text", part["text"], true))
-		case "":
-		default:
+		kind := r.text(place+"/type", part["type"], true)
+		switch member := r.member(kind); {
+		case member != "":
+			texts = append(texts, r.text(place+"/"+member, part[member], true))
+		case kind != "":
 			texts, others = append(texts, attachment), append(others, place)
 		}
 	}
 	return strings.Join(texts, "\n"), others
+}
+
+// member returns which member of a part of a type holds its text; empty: it has none.
+func (r *reader) member(kind string) string {
+	switch {
+	case kind == "text" || kind == "refusal":
+		return kind
+	case r.flat && (kind == "input_text" || kind == "output_text"):
+		return "text"
+	}
+	return ""
 }
 
 // calls reads the calls of an assistant's message.
