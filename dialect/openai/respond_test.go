@@ -422,7 +422,7 @@ func TestAnyTurnIsAResponse(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(11, 12))
 	seen := map[string]int{}
-	for range 3000 {
+	for range 1500 {
 		out := &tape{enc: newResponder("req_1", began, smallFacts(), asStream), document: newResponder("req_1", began, smallFacts(), asDocument)}
 		guard := stream.NewGuard(out)
 		_ = guard.Emit(&stream.Start{Model: "m", TurnID: []string{"", keptTurn}[r.IntN(2)]})
