@@ -113,6 +113,7 @@ func (s *Server) readResponse(ctx context.Context, body []byte, e *chat.Validati
 	q.facts.echo = r.echo(&q, own, previous)
 	if q.answer = in.answer(); q.answer == nil {
 		s.cfg.Rules.Compose(&q.request.request, talk, e)
+		err = s.restore(ctx, &q.request.request, in.made)
 	} else { // the turn that waits has its own input: all that was said is earlier, for what is kept
 		talk.Messages = append(talk.Messages, chat.ClientMessage{Text: "-"})
 		s.cfg.Rules.Compose(&q.request.request, talk, new(chat.ValidationError))
@@ -121,7 +122,20 @@ func (s *Server) readResponse(ctx context.Context, body []byte, e *chat.Validati
 	if q.facts.store {
 		q.kept = newRecord(ctx, &q.request.request, q.facts.echo)
 	}
-	return q, nil
+	return q, err
+}
+
+// restore gives calls that the client has answered what their model has signed, if the response
+// that they are of is kept.
+func (s *Server) restore(ctx context.Context, req *chat.Request, item string) error {
+	if req.App == nil || len(req.App.Continues) == 0 {
+		return nil
+	}
+	k, err := s.find(ctx, turnOf(item), req.UserID)
+	if err == nil && k != nil && k.Called != nil {
+		req.App.Restore(k.Called.message())
+	}
+	return err
 }
 
 // stores says whether the response is to be kept.

@@ -27,7 +27,8 @@ type items struct {
 	attached []string // to the last message of the user, which is answered
 	// joins says that the last message is the model's, and what it says next is part of it.
 	joins   bool
-	calls   int // that have no id of their model's
+	calls   int    // that have no id of their model's
+	made    string // the id of the last item that is a call of the client's
 	answers []personAnswer
 }
 
@@ -92,6 +93,7 @@ func (r *items) item(at string, v jsontext.Value) {
 	case "message":
 		r.message(at, members)
 	case "function_call":
+		r.made = r.text(at+"/id", members["id"], false)
 		r.call(at, tool.Call{ID: r.text(at+"/call_id", members["call_id"], true), Name: r.text(at+"/name", members["name"], true),
 			Arguments: jsontext.Value(r.text(at+"/arguments", members["arguments"], false))})
 	case "function_call_output":

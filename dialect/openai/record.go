@@ -11,6 +11,7 @@ import (
 	"sluice/dialect"
 	"sluice/dialect/jsonline"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // responsePrefix begins the ids of responses. That of a turn that is kept has the turn's behind it.
@@ -59,8 +60,53 @@ type record struct {
 	Input jsontext.Value `json:"input"`
 	// Response is the response as it has ended; nil: it has not, as far as is known.
 	Response jsontext.Value `json:"response,omitempty"`
+	// Called is the model's message whose calls the client must run; nil: there is none.
+	Called *called `json:"called,omitempty"`
 
 	version int64
+}
+
+// called is a message as it is kept: to the byte, as its model wants it back.
+type called struct {
+	Maker string       `json:"maker,omitempty"`
+	Parts []calledPart `json:"parts"`
+}
+
+// calledPart is a part of it. Call is the id of the call, empty for other parts.
+type calledPart struct {
+	Text      string `json:"text,omitempty"`
+	Thought   bool   `json:"thought,omitempty"`
+	Signature string `json:"signature,omitempty"`
+	Kept      string `json:"kept,omitempty"`
+	Call      string `json:"call,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments,omitempty"`
+}
+
+// calledOf returns what is kept of a message.
+func calledOf(m chat.Message) *called {
+	c := &called{Maker: m.Maker}
+	for _, p := range m.Parts {
+		kept := calledPart{Text: p.Text, Thought: p.Thought, Signature: p.Signature, Kept: p.Kept}
+		if p.Call != nil {
+			kept.Call, kept.Name, kept.Arguments = p.Call.ID, p.Call.Name, string(p.Call.Arguments)
+		}
+		c.Parts = append(c.Parts, kept)
+	}
+	return c
+}
+
+// message returns the message.
+func (c *called) message() chat.Message {
+	m := chat.Message{Role: chat.RoleModel, Maker: c.Maker}
+	for _, kept := range c.Parts {
+		p := chat.Part{Text: kept.Text, Thought: kept.Thought, Signature: kept.Signature, Kept: kept.Kept}
+		if kept.Call != "" {
+			p.Call = &tool.Call{ID: kept.Call, Name: kept.Name, Arguments: jsontext.Value(kept.Arguments)}
+		}
+		m.Parts = append(m.Parts, p)
+	}
+	return m
 }
 
 // newRecord returns what is kept of a response when its turn begins.
@@ -179,27 +225,37 @@ func (k *record) encode() []byte {
 	return data
 }
 
-// keep has the store keep what is known of a response: when its turn begins, and at its end.
+// keep has the store keep what is known of a response: when its turn begins, before its client is
+// to run calls, and at its end.
 func (s *Server) keep(ctx context.Context, x *dialect.Exchange, k *record) {
 	x.Begun = func(context.CancelCauseFunc) {
 		if x.Request.Turn == "" { // the store is unavailable
 			return
 		}
-		if k.Task, k.Turn = x.Request.Task, x.Request.Turn; x.Approval != nil { // the rest is its turn's before
-			k.Conversation = x.Request.ConversationID
+		k.Task, k.Turn, k.Conversation = x.Request.Task, x.Request.Turn, x.Request.ConversationID
+		s.put(ctx, k)
+	}
+	if app := x.Request.App; app != nil {
+		app.Called = func(m chat.Message) {
+			k.Called = calledOf(m)
+			s.put(ctx, k)
 		}
-		data := k.encode()
-		if data == nil {
-			k.Turn = ""
-			return
-		}
-		s.cfg.Turns.KeepResponse(ctx, k.Task, k.Turn, data, 0)
 	}
 	x.Close = func() {
-		if k.Turn != "" {
-			k.version = 1
+		if k.version > 0 {
 			_, _ = s.complete(ctx, k) // who asks for the response tries again
 		}
+	}
+}
+
+// put keeps a record of a turn that is under way, in the place of what was kept of it before.
+func (s *Server) put(ctx context.Context, k *record) {
+	if k.Turn == "" || k.Called != nil && k.version == 0 {
+		return
+	}
+	if data := k.encode(); data != nil {
+		s.cfg.Turns.KeepResponse(ctx, k.Task, k.Turn, data, k.version)
+		k.version++
 	}
 }
 

@@ -233,12 +233,13 @@ func TestFunctionCall(t *testing.T) {
 	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
 		scripted(f, `
 text Let me see.
-call weather {"city":"Oslo"} id=c1
+call weather {"city":"Oslo"} id=c1 sig=c2lnbmVk
 call alarm {} id=c2
 finish STOP
 ---
 expect /contents/0/parts/0/text Cold?
 expect /contents/1/parts/1/functionCall/name weather
+expect /contents/1/parts/1/thoughtSignature c2lnbmVk
 expect /contents/2/parts/0/functionResponse/response/output minus 5
 expect-count /contents/2/parts 2
 text Yes.
