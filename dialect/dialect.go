@@ -129,10 +129,9 @@ type Exchange struct {
 	// Attach says that a repeated Key is answered by the turn that it was used for, reported
 	// once more by Encoder, where Route.Resume is nil.
 	Attach bool
-	// Resume is Route.Resume for what repeats more of the request than Facts can have: it makes
-	// the encoder of the turn when it is kept, and where the same request comes again with its
-	// Key, in each Form. nil: Route.Resume and Attach count.
-	Resume func(StoredTurn) stream.Encoder
+	// Again makes the encoder that Attach uses in place of Encoder, if the ids and times in it
+	// are those of the turn, and not of the request that asks again. nil: Encoder.
+	Again func(StoredTurn) stream.Encoder
 	Form   Form // of what Encoder writes
 	// Words says whether the document of Form Document has words for a fatal error of a type,
 	// so that it is sent all the same. nil: it has none.

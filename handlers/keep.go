@@ -119,8 +119,8 @@ func (s *Server) finish(in slot, w http.ResponseWriter, r *http.Request, t *turn
 	defer t.stored.End()
 	if t.Mode != dialect.Unattended {
 		defer context.AfterFunc(r.Context(), t.stored.Left)()
-		if resume := t.keptEncoder(); resume != nil {
-			t.Encoder = resume(dialect.StoredTurn{TurnID: t.stored.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
+		if t.route.Resume != nil && t.Form == dialect.Streamed {
+			t.Encoder = t.route.Resume(dialect.StoredTurn{TurnID: t.stored.ID(), RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
 				Dialect: t.route.Name(), Began: t.began, Facts: t.Facts})
 		}
 	}
@@ -221,18 +221,11 @@ func (*awaited) Heartbeat() []byte { return sse.Ping() }
 
 // replayEncoder returns what makes the encoder of a turn that is reported again; nil: nothing does.
 func (t *turn) replayEncoder() func(dialect.StoredTurn) stream.Encoder {
-	if t.Attach && t.Resume == nil {
-		return func(dialect.StoredTurn) stream.Encoder { return t.Encoder }
-	}
-	return t.keptEncoder()
-}
-
-// keptEncoder returns what makes the encoder of a turn that is kept, so that a reader of its log
-// gets the same bytes; nil: the encoder that there is stays.
-func (t *turn) keptEncoder() func(dialect.StoredTurn) stream.Encoder {
 	switch {
-	case t.Resume != nil:
-		return t.Resume
+	case t.Attach && t.Again != nil:
+		return t.Again
+	case t.Attach:
+		return func(dialect.StoredTurn) stream.Encoder { return t.Encoder }
 	case t.Form != dialect.Streamed:
 		return nil
 	}

@@ -199,7 +199,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	turn := chat.TurnOf(r.Context())
 	x.Encoder = newEncoder(turn.RequestID, turn.Began, q.model, q.usage)
 	if !q.stream {
-		x.Form, x.Words, x.Attach = dialect.Document, hasWords, true
+		x.Form, x.Words, x.Attach, x.Again = dialect.Document, hasWords, true, again
 		x.Encoder = newCollector(turn.RequestID, turn.Began, q.model)
 	}
 	return x, nil
@@ -222,9 +222,19 @@ type facts struct {
 // resume returns the encoder of a stream that is kept. A turn that was asked for in another
 // protocol has the default model's name.
 func resume(k dialect.StoredTurn) stream.Encoder {
-	var f facts
+	f := factsOf(k)
+	return newEncoder(k.RequestID, k.Began, f.Model, f.Usage)
+}
+
+// again returns the encoder of a document that a repeated key gets once more.
+func again(k dialect.StoredTurn) stream.Encoder {
+	return newCollector(k.RequestID, k.Began, factsOf(k).Model)
+}
+
+func factsOf(k dialect.StoredTurn) (f facts) {
 	if k.Dialect == Name {
 		_ = json.Unmarshal(k.Facts, &f)
 	}
-	return newEncoder(k.RequestID, k.Began, cmp.Or(f.Model, own), f.Usage)
+	f.Model = cmp.Or(f.Model, own)
+	return f
 }
