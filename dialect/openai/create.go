@@ -79,7 +79,8 @@ func (s *Server) create(r *http.Request, body []byte) (*dialect.Exchange, error)
 			x.Mode, form = dialect.Early, asBegun
 		}
 	}
-	x.Resume = func(k dialect.StoredTurn) stream.Encoder { return newResponder(k.RequestID, k.Began, q.facts, form) }
+	// A repeated key gets the turn once more: the same request, which the encoder repeats.
+	x.Attach, x.Again = true, func(k dialect.StoredTurn) stream.Encoder { return newResponder(k.RequestID, k.Began, q.facts, form) }
 	turn := chat.TurnOf(r.Context())
 	x.Encoder = newResponder(turn.RequestID, turn.Began, q.facts, form)
 	if q.kept != nil {
