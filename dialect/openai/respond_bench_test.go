@@ -20,9 +20,9 @@ func TestDeltaOfAResponseCostsNoAllocation(t *testing.T) {
 	}
 }
 
-// BenchmarkDelta encodes answers of so many deltas of 25 characters; the figures are for one
+// BenchmarkResponseDelta encodes answers of so many deltas of 25 characters; the figures are for one
 // delta. chunks is what Chat Completions costs, which repeats nothing at the end.
-func BenchmarkDelta(b *testing.B) {
+func BenchmarkResponseDelta(b *testing.B) {
 	delta := &stream.Delta{Text: "five and twenty letters, "}
 	buf := make([]byte, 0, 64<<10)
 	for _, rounds := range []int{200, 2_000, 20_000} {
