@@ -264,7 +264,7 @@ func pair(lines []ClientMessage) (results map[callAt]*tool.Result, alone []int) 
 
 // portableCall returns a call as a model is given it: without an id that the gateway made.
 func portableCall(c tool.Call) tool.Call {
-	if MadeCallID(c.ID) {
+	if madeCallID(c.ID) {
 		c.ID = ""
 	}
 	if c.Arguments.Kind() != '{' || !c.Arguments.IsValid() {
@@ -277,7 +277,7 @@ func portableCall(c tool.Call) tool.Call {
 func portableResult(c tool.Call, result *tool.Result) tool.Result {
 	r := *result
 	r.Name = c.Name
-	if MadeCallID(r.ID) {
+	if madeCallID(r.ID) {
 		r.ID = ""
 	}
 	r.Text = stripControl(r.Text)

@@ -88,7 +88,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	}
 	turn := chat.TurnOf(r.Context())
 	x := &dialect.Exchange{
-		Request: in.request, Key: key, TaskID: in.taskID, Mode: in.mode(), Facts: in.facts.text(),
+		Request: in.request, Repetition: dialect.Repetition{Key: key}, TaskID: in.taskID, Mode: in.mode(), Facts: in.facts.text(),
 		Encoder: newEncoder(turn.RequestID, turn.Began, in.facts),
 	}
 	if in.answer != nil {

@@ -68,7 +68,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	}
 	turn := chat.TurnOf(r.Context())
 	return &dialect.Exchange{
-		Request: q.request, TaskID: q.taskID, Key: key, Mode: q.mode, Facts: q.facts(),
+		Request: q.request, TaskID: q.taskID, Repetition: dialect.Repetition{Key: key}, Mode: q.mode, Facts: q.facts(),
 		Header:  head(),
 		Encoder: newEncoder("", turn.RequestID, turn.Began, q.continues),
 	}, nil

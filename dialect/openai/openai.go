@@ -194,7 +194,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 		return nil, noModel()
 	}
 	q.request.Agent, q.request.Workflow = by.agent, by.workflow
-	x := &dialect.Exchange{Request: q.request, Key: key, Mode: q.mode(), Header: http.Header{}, Facts: q.facts()}
+	x := &dialect.Exchange{Request: q.request, Repetition: dialect.Repetition{Key: key}, Mode: q.mode(), Header: http.Header{}, Facts: q.facts()}
 	dialect.AddIgnored(x.Header, q.ignored)
 	turn := chat.TurnOf(r.Context())
 	x.Encoder = newEncoder(turn.RequestID, turn.Began, q.model, q.usage)
