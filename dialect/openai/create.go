@@ -41,6 +41,8 @@ const maxMetadata = 16
 type responseFacts struct {
 	echo  []byte // members of the response, each behind a comma
 	store bool   // it is to be kept
+	// answered are the ids of the questions that the request answers, by that of their call.
+	answered map[string]string
 }
 
 // asked is a request for a response.
@@ -118,10 +120,10 @@ func (s *Server) readResponse(ctx context.Context, body []byte, e *chat.Validati
 	} else { // the turn that waits has its own input: all that was said is earlier, for what is kept
 		talk.Messages = append(talk.Messages, chat.ClientMessage{Text: "-"})
 		s.cfg.Rules.Compose(&q.request.request, talk, new(chat.ValidationError))
-		q.request.request.Input = ""
+		q.request.request.Input, q.facts.answered = "", in.questions()
 	}
 	if q.facts.store {
-		q.kept = newRecord(ctx, &q.request.request, q.facts.echo)
+		q.kept = newRecord(ctx, &q.request.request, q.facts)
 	}
 	return q, err
 }
@@ -156,8 +158,9 @@ func (s *Server) stores(r *reader) bool {
 
 // talk reads what is said, with what the response before has.
 func (s *Server) talk(ctx context.Context, r *reader, q *asked) (talk dialect.Talk, in items, err error) {
+	seen := map[string]*record{} // each is read once
 	in = items{reader: r, refer: func(at, id string) jsontext.Value {
-		item, failed := s.itemOf(ctx, r, at, id, q.request.request.UserID)
+		item, failed := s.itemOf(ctx, r, seen, at, id, q.request.request.UserID)
 		if failed != nil {
 			err = failed
 		}

@@ -365,7 +365,7 @@ func TestRecordIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := newRecord(t.Context(), &x.Request, []byte(`,"model":"sluice"`))
+	k := newRecord(t.Context(), &x.Request, smallFacts())
 	k.Turn = keptTurn
 	var first, second record
 	if err := json.Unmarshal(k.encode(), &first); err != nil {
@@ -378,7 +378,7 @@ func TestRecordIsReadBack(t *testing.T) {
 	if diff := cmp.Diff(conversation(&x.Request), conversation(&again.Request)); diff != "" {
 		t.Errorf("(-first +second):\n%s", diff)
 	}
-	if second = *newRecord(t.Context(), &again.Request, []byte(`,"model":"sluice"`)); string(second.Input) != string(first.Input) || first.Owner != "ann" {
+	if second = *newRecord(t.Context(), &again.Request, smallFacts()); string(second.Input) != string(first.Input) || first.Owner != "ann" {
 		t.Errorf("%s, then %s", first.Input, second.Input)
 	}
 	k.Input = jsontext.Value(`["` + strings.Repeat("x", maxRecord) + `"]`)
@@ -423,7 +423,7 @@ func FuzzCreate(f *testing.F) {
 		}
 		x.Request.Task, x.Request.Turn = "task_1", keptTurn
 		s := storing(dialect.Rules{})
-		k := newRecord(t.Context(), &x.Request, []byte(`,"model":"sluice"`))
+		k := newRecord(t.Context(), &x.Request, smallFacts())
 		r := items{reader: &reader{e: new(chat.ValidationError), flat: true}, refer: func(string, string) jsontext.Value { t.Fatal("a reference is kept"); return nil }}
 		if r.all("/x", k.Input); len(r.e.Fields) > 0 || !k.Input.IsValid() || s == nil {
 			t.Fatalf("%v in %s", r.e.Fields, k.Input)

@@ -227,3 +227,12 @@ func (r *items) answer() *chat.Answer {
 	}
 	return a
 }
+
+// questions returns the ids of the questions that are answered, by that of their call.
+func (r *items) questions() map[string]string {
+	all := map[string]string{}
+	for _, one := range r.answers {
+		all[one.CallID] = one.question + idJoint + one.CallID
+	}
+	return all
+}

@@ -56,6 +56,8 @@ type record struct {
 	Turn         string `json:"turn"`
 	// Echo has the members of the response that repeat the request.
 	Echo jsontext.Value `json:"echo"`
+	// Answered is as in responseFacts.
+	Answered map[string]string `json:"answered,omitempty"`
 	// Input is what the turn was shown, as items.
 	Input jsontext.Value `json:"input"`
 	// Response is the response as it has ended; nil: it has not, as far as is known.
@@ -110,10 +112,10 @@ func (c *called) message() chat.Message {
 }
 
 // newRecord returns what is kept of a response when its turn begins.
-func newRecord(ctx context.Context, req *chat.Request, echo []byte) *record {
+func newRecord(ctx context.Context, req *chat.Request, f responseFacts) *record {
 	return &record{
 		Tenant: chat.TurnOf(ctx).Principal.Tenant, Owner: (&chat.Request{Principal: chat.TurnOf(ctx).Principal, UserID: req.UserID}).Owner(), Conversation: req.ConversationID,
-		Echo: append(append([]byte{'{'}, echo[1:]...), '}'), Input: itemsOf(req),
+		Echo: append(append([]byte{'{'}, f.echo[1:]...), '}'), Answered: f.answered, Input: itemsOf(req),
 	}
 }
 
@@ -213,7 +215,7 @@ func (k *record) id() string { return responsePrefix + strings.TrimPrefix(k.Turn
 // facts are what the encoder of the log must know.
 func (k *record) facts() responseFacts {
 	echo := append([]byte{','}, k.Echo[1:len(k.Echo)-1]...)
-	return responseFacts{echo: echo, store: true}
+	return responseFacts{echo: echo, store: true, answered: k.Answered}
 }
 
 // encode returns the record as it is kept; nil: it is too long.
@@ -347,15 +349,20 @@ func (s *Server) before(ctx context.Context, r *reader, at, id, user string) (*r
 // codeNoResponse is the code of a response that is not there.
 const codeNoResponse = "previous_response_not_found"
 
-// itemOf returns an item of a response; nil: the fault is reported.
-func (s *Server) itemOf(ctx context.Context, r *reader, at, id, user string) (jsontext.Value, error) {
+// itemOf returns an item of a response, of which seen has those that were read; nil: the fault is
+// reported.
+func (s *Server) itemOf(ctx context.Context, r *reader, seen map[string]*record, at, id, user string) (jsontext.Value, error) {
 	if s.cfg.Turns == nil {
 		r.fault(at+"/id", chat.CodeUnsupported, "names an item, and this gateway stores none: send the items themselves, as clients do that send store: false")
 		return nil, nil
 	}
-	k, err := s.find(ctx, turnOf(id), user)
-	if err != nil {
-		return nil, err
+	k, known := seen[turnOf(id)]
+	if !known {
+		var err error
+		if k, err = s.find(ctx, turnOf(id), user); err != nil {
+			return nil, err
+		}
+		seen[turnOf(id)] = k
 	}
 	if k != nil {
 		for _, item := range dialect.List(k.output()) {

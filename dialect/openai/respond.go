@@ -32,6 +32,7 @@ type responder struct {
 	began     time.Time
 	echo      []byte // members of the response that repeat the request, each behind a comma
 	wanted    bool   // the response is kept, if its turn is
+	answered  map[string]string
 	form      responseForm
 
 	id   string
@@ -76,7 +77,7 @@ type openCall struct {
 }
 
 func newResponder(requestID string, began time.Time, f responseFacts, form responseForm) *responder {
-	return &responder{requestID: requestID, began: began, echo: f.echo, wanted: f.store, form: form}
+	return &responder{requestID: requestID, began: began, echo: f.echo, wanted: f.store, answered: f.answered, form: form}
 }
 
 // Heartbeat returns a comment, or nothing: a document has no room for it.
@@ -277,7 +278,7 @@ func (e *responder) started(dst []byte, c *stream.Call) []byte {
 		e.calls = map[string]openCall{}
 	}
 	e.calls[c.ID] = o
-	dst = e.ofOutput(dst, "response.output_item.added", o.index, mcpCall(nil, o.id, c, nil, "in_progress", ""))
+	dst = e.ofOutput(dst, "response.output_item.added", o.index, e.mcpCall(o.id, c, nil, "in_progress", ""))
 	dst = append(e.ofItem(dst, "response.mcp_call.in_progress", o), "}\n\n"...)
 	arguments := string(jsonline.Object(nil, c.Arguments))
 	dst = append(e.ofItem(dst, "response.mcp_call_arguments.delta", o), `,"delta":`...)
@@ -299,17 +300,20 @@ func (e *responder) ended(dst []byte, c *stream.Call, status, result string) []b
 		event = "response.mcp_call.completed"
 	}
 	dst = append(e.ofItem(dst, event, o), "}\n\n"...)
-	return e.close(dst, o.index, mcpCall(nil, o.id, c, jsonline.Object(nil, c.Arguments), status, result))
+	return e.close(dst, o.index, e.mcpCall(o.id, c, jsonline.Object(nil, c.Arguments), status, result))
 }
 
-// mcpCall appends the item of a call that the gateway runs. The result of one that did not go
-// well is its error.
-func mcpCall(dst []byte, id string, c *stream.Call, arguments []byte, status, result string) []byte {
-	dst = jsonline.Name(append(dst, `{"id":`...), id)
+// mcpCall returns the item of a call that the gateway runs. The result of one that did not go
+// well is its error. A call that a person has allowed names the question.
+func (e *responder) mcpCall(id string, c *stream.Call, arguments []byte, status, result string) []byte {
+	dst := jsonline.Name([]byte(`{"id":`), id)
 	dst = append(append(append(dst, `,"type":"mcp_call","status":"`...), status...), `","server_label":`...)
 	dst = serverLabel(dst, c.Server)
 	dst = jsonline.Name(append(dst, `,"name":`...), c.Tool)
 	dst = jsonline.String(append(dst, `,"arguments":`...), string(arguments))
+	if question, ok := e.answered[c.ID]; ok {
+		dst = jsonline.Name(append(dst, `,"approval_request_id":`...), question)
+	}
 	switch status {
 	case "in_progress":
 		return append(dst, `,"output":null,"error":null}`...)

@@ -25,6 +25,7 @@ type output struct {
 	ID, Type, Status, Name, Arguments, Output string
 	Call                                      string `json:"call_id"`
 	Label                                     string `json:"server_label"`
+	Question                                  string `json:"approval_request_id"`
 	Content, Summary                          []struct{ Text string }
 	Error                                     json.RawMessage
 }
@@ -449,6 +450,13 @@ finish STOP
 		answered := ask(t, other, body)
 		if answered.ID == asked.ID || !strings.Contains(answered.said(), "mcp_call completed create_todo") || !strings.Contains(answered.said(), "mcp_call failed create_todo") || !strings.Contains(answered.said(), "Half done.") {
 			t.Errorf("then it is %q", answered.said())
+		}
+		if answered.Output[0].Question != asked.Output[1].ID || answered.Output[1].Question != asked.Output[2].ID {
+			t.Errorf("the calls are of other questions: %+v", answered.Output)
+		}
+		_, later := one.Ask(t, http.MethodGet, "/v1/responses/"+answered.ID+"?stream=true", "")
+		if diff := gocmp.Diff(answered, read(t, later)); diff != "" {
+			t.Errorf("of the log it is another one: %s", diff)
 		}
 		if status, text := one.Ask(t, http.MethodPost, "/v1/responses", body); status != 409 || !strings.Contains(text, `"code":"approval_used"`) {
 			t.Errorf("the same again: %d %s", status, text)
