@@ -112,7 +112,7 @@ func layers() []layer {
 		{"internal/process", house, []string{"chat", "fault", "redact", "internal/conns"}, "the care for a process, whatever it serves"},
 		{"internal/wording", house, []string{"quality/channel", "chat", "quality/deliver", "quality", "quality/style", "stream"}, "what gives quality the packages that it may not import"},
 		{"internal/roster", house, []string{"agent/remote", "breaker", "chat", "config", "fault", "telemetry", "router", "store", "store/memory"}, "who is in a team, for what answers"},
-		{"internal/records", house, []string{"approval", "chat", "dialect/a2a", "dialect/aisdk", "fault", "store", "stream", "task", "telemetry", "workflow/engine", "workflow/records"}, "wiring: the runs and turns of a store, for what continues, shows or removes them"},
+		{"internal/records", house, []string{"approval", "chat", "dialect/a2a", "dialect/aisdk", "dialect/openai", "fault", "store", "stream", "task", "telemetry", "workflow/engine", "workflow/records"}, "wiring: the runs and turns of a store, for what continues, shows or removes them"},
 		{"internal/providers", house, []string{"breaker", "chat", "config", "model", "model/anthropic", "model/gemini", "model/openai", "quality", "router", "sim/geminisim", "sim/offline", "task/record", "telemetry"}, "wiring: the models of a configuration, for all that ask them"},
 		{"internal/settings", house, []string{
 			"agent", "agent/remote", "approval", "chat", "config", "dialect", "handlers", "internal/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",

@@ -9,7 +9,7 @@ import (
 )
 
 // conversation is a body with 50 messages before the input, of 64,000 code points in all.
-func conversation(letter string) string {
+func fiftyMessages(letter string) string {
 	line := strings.Repeat(letter, 79) + `\n`
 	said := `{"role":"user","content":"` + strings.Repeat(line, 16) + `"},{"role":"assistant","content":"` + strings.Repeat(line, 16) + `"},`
 	return `{"model":"sluice","messages":[` + strings.Repeat(said, 25) + `{"role":"user","content":"now"}]}`
@@ -20,7 +20,7 @@ func conversation(letter string) string {
 func BenchmarkHistory(b *testing.B) {
 	s := served(dialect.Rules{})
 	for name, letter := range map[string]string{"ascii": "x", "wide": "ж"} {
-		body := conversation(letter)
+		body := fiftyMessages(letter)
 		b.Run(name+"/open", func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
