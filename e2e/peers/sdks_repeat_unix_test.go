@@ -164,6 +164,8 @@ func TestSDKRepetitions(t *testing.T) {
 	if diff := cmp.Diff(map[string]map[string]int{"python": refused, "npm 6.49.0": refused, "npm 7.57.0": refused, "go": refused}, got); diff != "" {
 		t.Errorf("how the turns ended (-want +got):\n%s", diff)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if len(c.calls) != 4*repeats {
 		t.Errorf("%d turns called the tool, want %d", len(c.calls), 4*repeats)
 	}

@@ -105,8 +105,7 @@ func TestSDKsFromNPM(t *testing.T) {
 	judgeSDKs(t, cmd, map[string]sdkSeen{"openai 6.49.0": want, "openai 7.57.0": want, "langchain": want})
 }
 
-// LangChain, LiteLLM and llm for Python have the gateway as a model. llm runs its tools itself,
-// and its error has neither a status nor the request's id.
+// LangChain, LiteLLM and llm for Python have the gateway as a model. llm runs its tools itself.
 func TestSDKsFromPyPI(t *testing.T) {
 	t.Parallel()
 	python := installed(t, sdksPython)
