@@ -17,9 +17,10 @@ import (
 // What stands on OpenAI's SDKs, and how it is installed: LangChain, LiteLLM and llm for Python, two
 // versions of OpenAI's SDK and LangChain from npm.
 const (
-	sdksPython = ".venv/sdks/bin/python"
-	sdksJudge  = "e2e/peers/testdata/sdks_judge.py"
-	sdksFolder = npmFolder + "/dialects/sdks"
+	sdksPython  = ".venv/sdks/bin/python"
+	sdksJudge   = "e2e/peers/testdata/sdks_judge.py"
+	sdksExample = "examples/langchain/ask.py"
+	sdksFolder  = npmFolder + "/dialects/sdks"
 )
 
 // sdkSeen is what one client has got.
@@ -119,4 +120,22 @@ func TestSDKsFromPyPI(t *testing.T) {
 	langchain.Refused = "OpenAIModelNotFoundError 404 req_" // a NotFoundError
 	llm.Call, llm.Answered = "get_weather minus 5", "It is cold."
 	judgeSDKs(t, cmd, map[string]sdkSeen{"langchain": langchain, "litellm": lite, "llm": llm})
+}
+
+func TestLangChainExample(t *testing.T) {
+	t.Parallel()
+	python := installed(t, sdksPython)
+	g := startGateway(t, nil)
+	native := g.ask(t, "show my todos").done().FinalOutput
+	cmd := exec.CommandContext(t.Context(), python, installed(t, sdksExample), "show my todos")
+	for name, value := range with(baseEnv(), "SLUICE_URL", g.base, "LANGSMITH_TRACING", "false") {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if diff := cmp.Diff(native+"\nSummary(open=0, next='')\n", string(out)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
