@@ -61,7 +61,7 @@ func TestOneOfManyFindsNoNote(t *testing.T) {
 
 // A request replaces the note of an earlier one, a repetition does not: it is dropped by whose
 // it is.
-func TestNoteBelongsToItsRequest(t *testing.T) {
+func TestOwnerOfANote(t *testing.T) {
 	t.Parallel()
 	kept := memory.New(memory.Config{Tasks: 100})
 	s := task.New(task.Config{Store: kept})
