@@ -43,6 +43,7 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"internal/check", ground, nil, "rules for texts, which read alike wherever they are asked"},
+		{"internal/jsonparts", ground, nil, "one way to take JSON apart that was checked"},
 		{"internal/stack", ground, nil, "it knows goroutines and nothing of what runs on them"},
 		{"internal/markdown", ground, nil, "one way to read Markdown, for what words it and what checks it"},
 		{"internal/conns", ground, nil, "it knows connections and nothing of what runs on them"},
@@ -56,7 +57,7 @@ func layers() []layer {
 
 		{"tool/toolcache", parts, []string{"tool", "chat", "telemetry", "store"}, "it stores results, and knows neither who runs tools nor who asks for them"},
 		{"tool", words, []string{"fault"}, "what a tool is must not depend on who runs it or who asks for it"},
-		{"chat", words, []string{"tool", "internal/check"}, "what is asked and said must not depend on how it is answered"},
+		{"chat", words, []string{"tool", "internal/check", "internal/jsonparts"}, "what is asked and said must not depend on how it is answered"},
 		{"stream", words, []string{"chat", "fault"}, "events tell of calls, usage and faults; an encoder knows events only"},
 		{"run", words, []string{"tool", "chat", "stream", "fault"}, "what runs inside a turn; it knows neither teams nor workflows"},
 		{"breaker", words, []string{"fault", "config", "telemetry"}, "it guards calls without knowing what they are"},
@@ -101,7 +102,7 @@ func layers() []layer {
 		{"dialect/chatkit/threads", parts, []string{"dialect/chatkit", "fault", "store"}, "it stores threads for the protocol, which knows no store"},
 		{"dialect/chatkit", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect/a2a", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect", "store"}, "a protocol, which knows events and no other protocol"},
-		{"dialect", words, []string{"chat", "stream", "fault", "tool"}, "what all protocols have in common"},
+		{"dialect", words, []string{"chat", "stream", "fault", "tool", "internal/jsonparts"}, "what all protocols have in common"},
 
 		{"handlers", house, []string{"tool", "chat", "stream", "fault", "config", "telemetry", "dialect", "store", "task", "approval"}, "of what answers it knows one method, and of protocols their routes"},
 		{"clients/loadtest", house, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
@@ -111,7 +112,7 @@ func layers() []layer {
 		{"internal/process", house, []string{"chat", "fault", "redact", "internal/conns"}, "the care for a process, whatever it serves"},
 		{"internal/wording", house, []string{"quality/channel", "chat", "quality/deliver", "quality", "quality/style", "stream"}, "what gives quality the packages that it may not import"},
 		{"internal/roster", house, []string{"agent/remote", "breaker", "chat", "config", "fault", "telemetry", "router", "store", "store/memory"}, "who is in a team, for what answers"},
-		{"internal/records", house, []string{"approval", "chat", "dialect/a2a", "dialect/aisdk", "fault", "store", "stream", "task", "telemetry", "workflow/engine", "workflow/records"}, "wiring: the runs and turns of a store, for what continues, shows or removes them"},
+		{"internal/records", house, []string{"approval", "chat", "dialect/a2a", "dialect/aisdk", "dialect/openai", "fault", "store", "stream", "task", "telemetry", "workflow/engine", "workflow/records"}, "wiring: the runs and turns of a store, for what continues, shows or removes them"},
 		{"internal/providers", house, []string{"breaker", "chat", "config", "model", "model/anthropic", "model/gemini", "model/openai", "quality", "router", "sim/geminisim", "sim/offline", "task/record", "telemetry"}, "wiring: the models of a configuration, for all that ask them"},
 		{"internal/settings", house, []string{
 			"agent", "agent/remote", "approval", "chat", "config", "dialect", "handlers", "internal/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",

@@ -3,7 +3,6 @@ package handlers
 import (
 	"errors"
 	"net/http"
-	"time"
 	"unicode/utf8"
 
 	"sluice/chat"
@@ -73,7 +72,7 @@ func (s *Server) serveTurn(w http.ResponseWriter, r *http.Request, t *turn) (err
 // says why, or the reply was given. What a dialect's Open does may take effect at once,
 // so everything else about the request is looked at before.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (*turn, error) {
-	t := &turn{began: time.Now(), route: rt}
+	t := &turn{began: chat.TurnOf(r.Context()).Began, route: rt}
 	if lost(r) {
 		return nil, s.comeBack(w, r, rt)
 	}

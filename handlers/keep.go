@@ -222,6 +222,8 @@ func (*awaited) Heartbeat() []byte { return sse.Ping() }
 // replayEncoder returns what makes the encoder of a turn that is reported again; nil: nothing does.
 func (t *turn) replayEncoder() func(dialect.StoredTurn) stream.Encoder {
 	switch {
+	case t.Attach && t.Again != nil:
+		return t.Again
 	case t.Attach:
 		return func(dialect.StoredTurn) stream.Encoder { return t.Encoder }
 	case t.Form != dialect.Streamed:

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"sluice/chat"
 	"sluice/dialect"
 	"sluice/dialect/openai"
@@ -36,7 +38,7 @@ func (g *gateway) complete(t *testing.T, body string, headers ...string) reply {
 func sdkGateways(t *testing.T, run stream.Runner, test func(t *testing.T, g, other *gateway)) {
 	t.Helper()
 	cfg := func(tasks *task.Service) handlers.Config {
-		return handlers.Config{Runner: run, Tasks: tasks, Dialects: []dialect.Dialect{openai.New(openai.Config{})}}
+		return handlers.Config{Runner: run, Keeping: handlers.Keeping{Tasks: tasks}, Dialects: []dialect.Dialect{openai.New(openai.Config{})}}
 	}
 	t.Run("without a store", func(t *testing.T) {
 		t.Parallel()
@@ -164,7 +166,7 @@ func TestRepetitionThatWasAskedFor(t *testing.T) {
 func TestRefusalLeavesNoNote(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{Runner: slow(20 * time.Second), MaxStreams: 1, Dialects: []dialect.Dialect{openai.New(openai.Config{})}})
+		g, _, stop := serveInBubble(handlers.Config{Runner: slow(20 * time.Second), Limits: handlers.Limits{MaxStreams: 1}, Dialects: []dialect.Dialect{openai.New(openai.Config{})}})
 		defer stop()
 		go func() { _ = g.complete(t, strings.Replace(sdkBody, "pay", "other", 1)) }()
 		time.Sleep(time.Second)
@@ -175,6 +177,28 @@ func TestRefusalLeavesNoNote(t *testing.T) {
 		time.Sleep(time.Minute)
 		if r := g.complete(t, sdkBody, sdkRepeat); r.status != 200 {
 			t.Errorf("%d %s", r.status, r.body)
+		}
+	})
+}
+
+// A document that a repeated key gets is the first one, byte for byte: its id and its time are
+// those of the turn, not of the request that asks again.
+func TestRepeatedKeyGetsTheSameDocument(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tasks := task.New(task.Config{Store: memory.New(memory.Config{Tasks: 100})})
+		defer tasks.Close()
+		g, _, stop := serveInBubble(handlers.Config{Runner: hello, Keeping: handlers.Keeping{Tasks: tasks}, Dialects: []dialect.Dialect{openai.New(openai.Config{})}})
+		defer stop()
+		const key = "Idempotency-Key: 0123456789"
+		first := g.complete(t, sdkWhole, key, "X-Request-ID: req_first")
+		time.Sleep(time.Minute)
+		second := g.complete(t, sdkWhole, key, "X-Request-ID: req_second")
+		if first.status != 200 || second.header.Get("X-Sluice-Replayed") != "true" || !strings.Contains(first.body, `"id":"chatcmpl-req_first"`) {
+			t.Errorf("%d %s, then %v", first.status, first.body, second.header)
+		}
+		if diff := cmp.Diff(first.body, second.body); diff != "" {
+			t.Errorf("the second is not the first (-first +second):\n%s", diff)
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 // The protocols that a gateway serves are named, and the paths that a proxy keeps to itself.
 func TestDialects(t *testing.T) {
 	t.Parallel()
-	const rest = "(, Responses at /v1/responses)?, ChatKit at /chatkit$"
+	const rest = ", Responses at /v1/responses, ChatKit at /chatkit$"
 	every, some, none := start(t), start(t, "--dialects=ag-ui"), start(t, "--dialects=none")
 	before := func(base string, keeps ...string) string {
 		target, err := url.Parse(base)

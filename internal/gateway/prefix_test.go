@@ -49,6 +49,8 @@ func TestFrontEndsBehindAPrefix(t *testing.T) {
 		{http.MethodDelete, "/api/chat/c/stream", "", http.StatusNoContent, ""},
 		{http.MethodPost, "/agui", `{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"Show my todos"}]}`, http.StatusOK, `"type":"RUN_FINISHED"`},
 		{http.MethodPost, "/v1/chat/completions", `{"model":"sluice","messages":[{"role":"user","content":"Show my todos"}]}`, http.StatusOK, `"finish_reason":"stop"`},
+		{http.MethodPost, "/v1/responses", `{"model":"sluice","input":"Show my todos"}`, http.StatusOK, `"status":"completed"`},
+		{http.MethodGet, "/v1/responses/resp_none", "", http.StatusNotFound, `"error":{`},
 		{http.MethodGet, "/v1/models/sluice", "", http.StatusOK, `"id":"sluice"`},
 		{http.MethodGet, "/v1/models/sluice%2Fnobody", "", http.StatusNotFound, `"code":"model_not_found"`},
 		{http.MethodGet, "/v1/elsewhere", "", http.StatusNotFound, `"type":"invalid_request_error"`},

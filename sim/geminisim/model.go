@@ -19,6 +19,8 @@ type Question struct {
 	// Schema is that of the structured answer that is asked for; "{}": any object; nil: none.
 	Schema jsontext.Value
 	Forced string // the function that must be called; "": none
+	// OneOf are the functions of which one must be called, if there are several; nil: none.
+	OneOf []string
 }
 
 // Message is one content of the conversation.
@@ -70,7 +72,6 @@ func (r *request) question() Question {
 	q := Question{
 		MayCall: r.ToolConfig.FunctionCallingConfig.Mode != modeNone,
 		Schema:  r.GenerationConfig.wanted(),
-		Forced:  r.forced(),
 	}
 	if r.SystemInstruction != nil {
 		q.System = r.SystemInstruction.text()
@@ -94,5 +95,6 @@ func (r *request) question() Question {
 			q.Functions = append(q.Functions, Function{Name: d.Name, Parameters: parameters})
 		}
 	}
+	r.oblige(&q)
 	return q
 }

@@ -73,6 +73,7 @@ func TestWhatARequestAsksFor(t *testing.T) {
 		{"none, as a number", mode(`"mode":3`), "may not call"},
 		{"any", mode(`"mode":"ANY"`), "may call"},
 		{"any of two", mode(`"mode":"ANY","allowedFunctionNames":["f","g"]`), "may call"},
+		{"any of the only one", `"tools":[{"functionDeclarations":[{"name":"g"}]}],"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}`, `called g {}`},
 		{"one", mode(`"mode":"ANY","allowedFunctionNames":["f"]`), `called f {"n":0}`},
 		{"one, as a number", mode(`"mode":2,"allowedFunctionNames":["g"]`), `called g {}`},
 		{"one that is not declared", mode(`"mode":"ANY","allowedFunctionNames":["x"]`), "may call"},

@@ -1,6 +1,7 @@
 package geminisim
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,19 +17,32 @@ const anyObject = "{}"
 
 // Respond returns the answer to q in any protocol: for a forced function its
 // arguments, for a structured answer what the first role that knows the request
-// says, else the smallest value that the schema allows, and for the rest what m says.
+// says, else the smallest value that the schema allows, and for the rest what m says. Where m
+// must call one of several functions and calls none, the last of them is called: a gateway
+// declares those of its clients behind its own.
 func Respond(m Model, roles []Role, q Question) Answer {
-	if q.Forced != "" {
-		for _, f := range q.Functions {
-			if f.Name == q.Forced {
-				return Answer{Calls: []Call{{Name: f.Name, Args: structured(roles, f.Parameters, q)}}}
-			}
+	if a, ok := forced(roles, q.Forced, q); ok {
+		return a
+	}
+	if q.Schema != nil {
+		return Answer{Text: string(structured(roles, q.Schema, q))}
+	}
+	a := m.Answer(q)
+	if len(q.OneOf) > 0 && !slices.ContainsFunc(a.Calls, func(c Call) bool { return slices.Contains(q.OneOf, c.Name) }) {
+		if last, ok := forced(roles, q.OneOf[len(q.OneOf)-1], q); ok {
+			return last
 		}
 	}
-	if q.Schema == nil {
-		return m.Answer(q)
+	return a
+}
+
+// forced calls a function with the smallest arguments; ok is false if it is not declared.
+func forced(roles []Role, name string, q Question) (a Answer, ok bool) {
+	i := slices.IndexFunc(q.Functions, func(f Function) bool { return f.Name == name })
+	if i < 0 {
+		return a, false
 	}
-	return Answer{Text: string(structured(roles, q.Schema, q))}
+	return Answer{Calls: []Call{{Name: name, Args: structured(roles, q.Functions[i].Parameters, q)}}}, true
 }
 
 // structured answers a request for JSON: by the first role that knows the
@@ -89,11 +103,21 @@ func (cfg *generationConfig) wanted() jsontext.Value {
 	return nil
 }
 
-// forced returns the only function that may be called, and must be; "" if there is none.
-func (r *request) forced() string {
+// oblige says in q which function must be called: the only one that may be, or one of several.
+func (r *request) oblige(q *Question) {
 	cfg := r.ToolConfig.FunctionCallingConfig
-	if cfg.Mode == "ANY" && len(cfg.AllowedFunctionNames) == 1 {
-		return cfg.AllowedFunctionNames[0]
+	if cfg.Mode != "ANY" {
+		return
 	}
-	return ""
+	may := cfg.AllowedFunctionNames
+	if len(may) == 0 {
+		for _, f := range q.Functions {
+			may = append(may, f.Name)
+		}
+	}
+	if len(may) == 1 {
+		q.Forced = may[0]
+		return
+	}
+	q.OneOf = may
 }

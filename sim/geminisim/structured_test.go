@@ -17,6 +17,7 @@ func TestRespond(t *testing.T) {
 	router := func(_ jsontext.Value, q Question) (jsontext.Value, bool) {
 		return jsontext.Value(`{"n":9}`), strings.Contains(q.System, "router")
 	}
+	two := []Function{{Name: "f", Parameters: schema}, {Name: "g"}}
 	tests := []struct {
 		name string
 		q    Question
@@ -28,6 +29,8 @@ func TestRespond(t *testing.T) {
 		{"any object", Question{Schema: jsontext.Value("{}")}, Answer{Text: "{}"}},
 		{"schema in the prompt", Question{Schema: jsontext.Value("{}"), Messages: []Message{{Text: "Use {x} or {} and follow " + string(schema) + " please"}}}, Answer{Text: `{"n":0}`}},
 		{"forced", Question{Forced: "f", Functions: []Function{{Name: "f", Parameters: schema}}}, Answer{Calls: []Call{{Name: "f", Args: jsontext.Value(`{"n":0}`)}}}},
+		{"one of two, and the model calls none", Question{OneOf: []string{"g", "f"}, Functions: two}, Answer{Calls: []Call{{Name: "f", Args: jsontext.Value(`{"n":0}`)}}}},
+		{"one of two that are not declared", Question{OneOf: []string{"x", "y"}, Functions: two}, Answer{Text: "OK."}},
 	}
 	for _, tt := range tests {
 		got := Respond(wordless{}, []Role{router}, tt.q)

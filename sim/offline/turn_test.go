@@ -212,3 +212,18 @@ func BenchmarkAnswer(b *testing.B) {
 		})
 	}
 }
+
+// A model that must call one of several tools makes its own call if it has one, and else that of
+// the tool that was declared last.
+func TestAnyToolMustBeCalled(t *testing.T) {
+	t.Parallel()
+	functions := []geminisim.Function{{Name: "list_todos"}, {Name: "get_weather"}}
+	for said, want := range map[string]string{"Show my todos": "list_todos", "What is the weather?": "get_weather"} {
+		a := geminisim.Respond(Model{Now: testNow}, Roles(), geminisim.Question{
+			Messages: []geminisim.Message{{Text: said}}, Functions: functions, MayCall: true, OneOf: []string{"list_todos", "get_weather"},
+		})
+		if len(a.Calls) != 1 || a.Calls[0].Name != want || a.Text != "" {
+			t.Errorf("%s: %+v, want a call of %s", said, a, want)
+		}
+	}
+}
