@@ -46,6 +46,7 @@ func protocols() []protocol {
 		{name: "native", path: "/chat/stream", body: `{"input":"go","accumulated":false}`, read: readNative, want: wantNative},
 		{name: "native, accumulated", path: "/chat/stream", body: `{"input":"go"}`, read: readNative, want: wantNative},
 		{name: "AI SDK", path: "/api/chat", body: `{"id":"c","approvals":false,"messages":[{"id":"1","role":"user","parts":[{"type":"text","text":"go"}]}]}`, read: readAISDK, want: wantAISDK},
+		{name: "AI SDK, which asks a person", path: "/api/chat", body: `{"id":"c","messages":[{"id":"1","role":"user","parts":[{"type":"text","text":"go"}]}]}`, read: readAISDK, want: wantAISDKAsked},
 		{name: "AG-UI", path: "/agui", body: `{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"go"}]}`, read: readAGUI, want: wantAGUI},
 		{name: "Chat Completions", path: "/v1/chat/completions", body: `{"model":"sluice","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"go"}]}`, read: readChunks, want: wantCompletion},
 		{name: "Chat Completions, a document", path: "/v1/chat/completions", body: `{"model":"sluice","messages":[{"role":"user","content":"go"}]}`, read: readCompletion, want: wantDocument},
