@@ -11,7 +11,7 @@ import (
 
 // What docs/dialects.md says of nginx holds: below a prefix that it takes away streams come as
 // they are sent, each protocol is found, and a client has its conversations.
-func TestNginxTakesAPrefixAway(t *testing.T) {
+func TestNginxStripsAPrefix(t *testing.T) {
 	t.Parallel()
 	program := balancers()[0].program(t)
 	g := startGateway(t, byMarkerAs(t, geminisim.Config{Foreign: true}, aguiScripts).env("SLUICE_CONFIRM", "writes"))
