@@ -42,10 +42,10 @@ type aguiRun struct {
 
 type aguiCall struct{ ID, Name, Arguments, Result string }
 
-// tape is the turns of golden transcripts, by name.
+// tape is the turns of golden transcripts, and of others, by name.
 type tape map[string][][]wholetest.Recorded
 
-// recordedTurns plays all golden transcripts, once for all tests.
+// recordedTurns plays all golden transcripts, and a run of a workflow, once for all tests.
 func recordedTurns(t *testing.T) tape {
 	t.Helper()
 	recordOnce.Do(func() {
@@ -53,13 +53,19 @@ func recordedTurns(t *testing.T) tape {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range files {
-			tr := wholetest.ReadTranscript(t, file)
+		record := func(name string, tr wholetest.Transcript) {
 			synctest.Test(t, func(t *testing.T) {
 				if turns := tr.Record(t); len(turns) > 0 {
-					recordedOnce[strings.TrimSuffix(filepath.Base(file), ".txtar")] = turns
+					recordedOnce[name] = turns
 				}
 			})
+		}
+		for _, file := range files {
+			record(strings.TrimSuffix(filepath.Base(file), ".txtar"), wholetest.ReadTranscript(t, file))
+		}
+		record("research", wholetest.Research(t, root+"/examples"))
+		for name, turn := range wholetest.RareTurns(t) {
+			recordedOnce[name] = [][]wholetest.Recorded{turn}
 		}
 	})
 	if len(recordedOnce) < 90 {
@@ -143,6 +149,9 @@ func aguiWant(turn []wholetest.Recorded, earlier map[string]bool) (want aguiRun)
 			c.Result, _ = chat.Truncate(c.Result, 2<<10)
 		}
 		want.Calls = append(want.Calls, aguiCall{c.ID, c.Tool, string(c.Arguments), c.Result})
+	}
+	for _, c := range fold.Required {
+		want.Calls = append(want.Calls, aguiCall{c.ID, c.Tool, string(c.Arguments), ""})
 	}
 	if e := fold.Fatal(); e != nil {
 		want.Verdict = string(e.Type) + " " + e.Message

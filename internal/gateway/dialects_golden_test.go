@@ -16,7 +16,6 @@ import (
 
 	"sluice/chat"
 	"sluice/dialect"
-	"sluice/fault"
 	"sluice/internal/gateway"
 	"sluice/internal/gateway/wholetest"
 	"sluice/stream"
@@ -47,6 +46,7 @@ func protocols() []protocol {
 		{name: "native", path: "/chat/stream", body: `{"input":"go","accumulated":false}`, read: readNative, want: wantNative},
 		{name: "native, accumulated", path: "/chat/stream", body: `{"input":"go"}`, read: readNative, want: wantNative},
 		{name: "AI SDK", path: "/api/chat", body: `{"id":"c","approvals":false,"messages":[{"id":"1","role":"user","parts":[{"type":"text","text":"go"}]}]}`, read: readAISDK, want: wantAISDK},
+		{name: "AI SDK, which asks a person", path: "/api/chat", body: `{"id":"c","messages":[{"id":"1","role":"user","parts":[{"type":"text","text":"go"}]}]}`, read: readAISDK, want: wantAISDKAsked},
 		{name: "AG-UI", path: "/agui", body: `{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"go"}]}`, read: readAGUI, want: wantAGUI},
 		{name: "Chat Completions", path: "/v1/chat/completions", body: `{"model":"sluice","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"go"}]}`, read: readChunks, want: wantCompletion},
 		{name: "Chat Completions, a document", path: "/v1/chat/completions", body: `{"model":"sluice","messages":[{"role":"user","content":"go"}]}`, read: readCompletion, want: wantDocument},
@@ -90,7 +90,16 @@ func TestTurnsAreTheSameInAllDialects(t *testing.T) {
 			})
 		})
 	}
-	for name, turn := range rareTurns() {
+	t.Run("delegates in a run", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			turn := wholetest.Research(t, "../../examples").Record(t)[0]
+			if f := fold(turn); len(f.Runs) < 3 || !slices.ContainsFunc(f.Runs, func(r stream.Run) bool { return r.SessionID != "" }) {
+				t.Errorf("%d runs of agents", len(f.Runs))
+			}
+			play(t, turn)
+		})
+	})
+	for name, turn := range wholetest.RareTurns(t) {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { play(t, turn) }) })
 	}
 	if turns < 100 {
@@ -206,41 +215,4 @@ func compact(text string) string {
 		return err.Error()
 	}
 	return b.String()
-}
-
-// rareTurns are turns of which there is no transcript.
-func rareTurns() map[string][]wholetest.Recorded {
-	turn := func(events ...stream.Event) (list []wholetest.Recorded) {
-		for i, ev := range append([]stream.Event{&stream.Start{Model: "m"}}, events...) {
-			list = append(list, wholetest.Recorded{Stamp: stream.Stamp{N: i + 1, At: time.Duration(i) * time.Millisecond}, Event: ev})
-		}
-		return list
-	}
-	call := func(id, tool string, by stream.Attribution) stream.Call {
-		return stream.Call{Attribution: by, ID: id, Tool: tool, Server: "s", Arguments: []byte(`{"a": [1, "ü"]}`)}
-	}
-	of := func(agent, session string) stream.Attribution {
-		return stream.Attribution{AgentID: agent, SessionID: session}
-	}
-	outer, inner := call("c1", "ask_helper", of("a", "")), call("c2", "look", of("helper", "sess_1"))
-	return map[string][]wholetest.Recorded{
-		"the client's tools": turn(
-			&stream.Thinking{Content: "Both."}, &stream.Delta{Text: "One moment. "},
-			&stream.ToolStarted{Call: call("c0", "look", stream.Attribution{})}, &stream.ToolCompleted{Call: call("c0", "look", stream.Attribution{}), Result: "dark"},
-			&stream.ToolRequired{Call: call("c1", "pick", stream.Attribution{})}, &stream.ToolRequired{Call: call("c2", "pick", stream.Attribution{})},
-			&stream.Done{Reason: stream.ClientTools},
-		),
-		"the client's tools alone": turn(&stream.ToolRequired{Call: call("c1", "pick", stream.Attribution{})}, &stream.Done{Reason: stream.ClientTools}),
-		"a session within a call": turn(
-			&stream.ToolStarted{Call: outer}, &stream.Delta{Attribution: of("helper", "sess_1"), Text: "I look. "},
-			&stream.ToolStarted{Call: inner}, &stream.ToolUnknown{Call: inner, Message: "Nobody knows"},
-			&stream.ToolFailed{Call: outer, Message: "It has failed"},
-			&stream.Delta{Attribution: of("a", ""), Text: "No."}, &stream.Done{Reason: stream.Stop},
-		),
-		"cancelled": turn(&stream.Delta{Text: "Hm"}, &stream.Error{Type: fault.Cancelled, Message: "The turn was cancelled", Fatal: true}, &stream.Done{Reason: stream.Cancelled}),
-		"a question to a person": turn(
-			&stream.Approval{ID: "appr_1", Token: "slap1.x", Kind: chat.AskHuman, Prompt: "Which one?", Schema: []byte(`{"type":"object"}`), ExpiresAt: "2026-01-01T00:05:00Z"},
-			&stream.Done{Reason: stream.ApprovalRequired},
-		),
-	}
 }

@@ -151,10 +151,32 @@ func readNative(t *testing.T, body string) seen {
 // The AI SDK. A lost result is a failure of the call, and a question to a person is text.
 
 func wantAISDK(f *folded) seen {
-	s := seen{Text: f.Text(), Thoughts: f.thoughts.String(), Calls: f.calls(maxShown, " […]")}
+	s := wantAISDKCalls(f)
 	for _, q := range f.Questions {
 		s.Text += q.Prompt
 	}
+	return s
+}
+
+// wantAISDKAsked is wantAISDK for a page that can ask a person: the first question is one about
+// its calls.
+func wantAISDKAsked(f *folded) seen {
+	s := wantAISDKCalls(f)
+	for i, q := range f.Questions {
+		if len(q.Calls) == 0 {
+			s.Text += q.Prompt
+		}
+		for _, c := range q.Calls {
+			if i == 0 {
+				s.Calls = append(s.Calls, seenCall{ID: c.CallID, Name: c.Tool, Arguments: compact(string(c.Arguments)), Outcome: "asked"})
+			}
+		}
+	}
+	return s
+}
+
+func wantAISDKCalls(f *folded) seen {
+	s := seen{Text: f.Text(), Thoughts: f.thoughts.String(), Calls: f.calls(maxShown, " […]")}
 	for i := range s.Calls {
 		if s.Calls[i].Outcome == string(stream.CallUnknown) {
 			s.Calls[i].Outcome = string(stream.CallFailed)
@@ -212,6 +234,8 @@ func readAISDK(t *testing.T, body string) (s seen) {
 		case "tool-output-available":
 			c := calls.of(t, part.str("toolCallId"))
 			c.Outcome, c.Result = "completed", part.str("output")
+		case "tool-approval-request":
+			calls.of(t, part.str("toolCallId")).Outcome = "asked"
 		case "tool-output-error":
 			c := calls.of(t, part.str("toolCallId"))
 			c.Outcome, c.Result = "failed", part.str("errorText")
