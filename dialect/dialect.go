@@ -124,6 +124,9 @@ type Exchange struct {
 	Facts       []byte
 	// Mode says what becomes of the turn without its client.
 	Mode Mode
+	// RunsOn says that an answer (Approval) with which a run of a workflow continues is Detached:
+	// its request does not say that leaving cancels the run.
+	RunsOn bool
 	// Keyed is what Key must not come with in another form; nil: path, query and body.
 	Keyed []byte
 	// Attach says that a repeated Key is answered by the turn that it was used for, reported

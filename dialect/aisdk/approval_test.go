@@ -195,6 +195,17 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// A run of a workflow that goes on with an answer does so without its client, unless the request
+// says otherwise.
+func TestAnswerOfARun(t *testing.T) {
+	t.Parallel()
+	for others, want := range map[string]bool{"": true, `,"on_disconnect":"cancel"`: false} {
+		if x := open(t, New(Config{}), body(user+","+assistant(part("c", responded, `{"id":"slap1.t~c","approved":true}`)), others)); x.RunsOn != want || x.Mode != dialect.Attached {
+			t.Errorf("%s: %v %v", others, x.RunsOn, x.Mode)
+		}
+	}
+}
+
 // Only the last message answers, and only what a person has said.
 func TestWhatIsNoAnswer(t *testing.T) {
 	t.Parallel()
