@@ -30,6 +30,7 @@ type aiSDKSeen struct {
 // what we send, which refuses any key that it does not know, and newer ones.
 func TestAISDK(t *testing.T) {
 	t.Parallel()
+	installed(t, dialectsFolder+"/aisdk/node_modules")
 	model := withAsides(t, aside{"Buy both", "call create_todo {\"title\":\"a\"}\ncall create_todo {\"title\":\"b\"}\nfinish STOP", "text Both are decided.\nfinish STOP"})
 	g, asking := startGateway(t, model.env()), startGateway(t, model.env("SLUICE_CONFIRM", "writes"))
 	for _, name := range []string{"ai-5.0.100", "ai-5.0.277", "ai-6.0.230", "ai-6.0.326", "ai-7.0.173"} {
