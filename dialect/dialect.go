@@ -120,7 +120,10 @@ type Exchange struct {
 	Facts       []byte
 	// Mode says what becomes of the turn without its client.
 	Mode Mode
-	Form Form // of what Encoder writes
+	// RunsOn says that an answer (Approval) with which a run of a workflow continues is Detached:
+	// its request does not say that leaving cancels the run.
+	RunsOn bool
+	Form   Form // of what Encoder writes
 	// Words says whether the document of Form Document has words for a fatal error of a type,
 	// so that it is sent all the same. nil: it has none.
 	Words func(fault.Type) bool

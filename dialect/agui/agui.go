@@ -92,7 +92,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 		Encoder: newEncoder(turn.RequestID, turn.Began, in.facts),
 	}
 	if in.answer != nil {
-		x.Approval, x.Refuse = in.answer, refuseAnswer(in.facts)
+		x.Approval, x.RunsOn, x.Refuse = in.answer, in.disconnect == "", refuseAnswer(in.facts)
 	}
 	if key == "" && s.cfg.Rules.Stored {
 		x.Key, x.KeyMade, x.Keyed = ownKey(path, body), true, body

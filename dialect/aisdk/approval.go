@@ -71,7 +71,7 @@ func (r *reader) answer(at string) *chat.Answer {
 		}
 		call, ofCall := dialect.AnswerTo(a, r.text(at+"/id", approval["id"], true))
 		if !ofCall || call != r.text("", q.part["toolCallId"], false) {
-			r.fault(at+"/id", chat.CodeUnknownValue, "is not what this call was asked about under")
+			r.fault(at+"/id", chat.CodeUnknownValue, "is not the id of this call's question")
 		}
 		if q.state == responded {
 			a.Calls = append(a.Calls, r.decision(at, approval, call))

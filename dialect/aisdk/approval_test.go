@@ -1,7 +1,11 @@
 package aisdk
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,34 +78,74 @@ func TestStreamThatContinues(t *testing.T) {
 	f.Waited, f.Closed = []string{"c1"}, []string{"d"}
 	other, delegate := stream.Call{ID: "c3", Tool: "list"}, stream.Call{ID: "d", Tool: "ask_agent"}
 	e := newEncoder("", requestID, began, f)
-	got := lines(encoded(e, &stream.Start{}, &stream.ToolStarted{Call: delegate}, &stream.ToolStarted{Call: milk}, &stream.ToolFailed{Call: milk, Message: "Rejected"},
+	got := lines(encoded(e, &stream.Start{}, &stream.ToolStarted{Call: milk}, &stream.ToolFailed{Call: milk, Message: "Rejected"}, &stream.ToolStarted{Call: delegate},
 		&stream.ToolCompleted{Call: delegate}, &stream.ToolStarted{Call: other}, asks(chat.AskTools, "c1")))
-	want := append([]string{`{"type":"start"}`, "sluice start", startStep, "sluice tool_call",
+	want := append([]string{`{"type":"start"}`, "sluice start", startStep,
 		`{"type":"tool-output-error","toolCallId":"c1","errorText":"Rejected","dynamic":true,"providerExecuted":true}`,
-		finishStep, startStep, "sluice tool_call",
+		finishStep, startStep, "sluice tool_call", "sluice tool_call",
 		`{"type":"tool-input-available","toolCallId":"c3","toolName":"list","input":{},"dynamic":true,"providerExecuted":true}`}, waits("c1", "slap1.tok")...)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := encoded(e, &stream.Done{Reason: stream.Stop}); !strings.Contains(got, `"tools_called":["ask_agent","create_todo","list"]`) {
+	if got := encoded(e, &stream.Done{Reason: stream.Stop}); !strings.Contains(got, `"tools_called":["create_todo","ask_agent","list"]`) {
 		t.Errorf("not all tools are listed in %s", got)
 	}
 }
 
+// keptTurn is a store with one turn under way.
+type keptTurn struct {
+	dialect.StoredTurn
+	events []stream.Event
+}
+
+func (k *keptTurn) Running(context.Context, chat.Principal, string, string) (task, turn string, err error) {
+	return "task_1", "turn_1", nil
+}
+func (k *keptTurn) Log(context.Context, string) (Log, error)                     { return k, nil }
+func (k *keptTurn) Cancel(context.Context, chat.Principal, string, string) error { return nil }
+func (k *keptTurn) Stored() Stored                                               { return k.StoredTurn }
+
+func (k *keptTurn) Rest(_ context.Context, use func(stream.Stamp, stream.Event), flush func() error) error {
+	for _, ev := range k.events {
+		use(stream.Stamp{}, ev)
+	}
+	return flush()
+}
+
+// frames is where a stream is written.
+type frames struct{ strings.Builder }
+
+func (f *frames) WriteFrame(frame []byte) error { _, err := f.Write(frame); return err }
+func (f *frames) Flush() error                  { return nil }
+
 // A page that is loaded again has no card for the result of a call that was asked about.
 func TestPageThatIsLoadedAgainGetsWholeCalls(t *testing.T) {
 	t.Parallel()
-	kept := dialect.StoredTurn{RequestID: requestID, Began: began, Dialect: Name, Facts: []byte(`{"continues":true,"mute":true,"waited":["c1"],"closed":["d"]}`)}
 	delegate := stream.Call{ID: "d", Tool: "ask_agent"}
-	events := []stream.Event{&stream.Start{}, &stream.ToolStarted{Call: milk}, &stream.ToolStarted{Call: delegate}, &stream.ToolCompleted{Call: milk, Result: `{"id":1}`}}
-	for name, test := range map[string]struct {
-		encoder stream.Encoder
-		want    []string
-	}{
-		"the client that answered": {resume(kept), []string{`{"type":"start"}`, "sluice start", startStep, "sluice tool_call", milkOut}},
-		"loaded again":             {reload(kept), []string{`{"type":"start"}`, "sluice start", startStep, milkIn, "sluice tool_call", milkOut}},
+	k := &keptTurn{
+		dialect.StoredTurn{RequestID: requestID, Began: began, Dialect: Name, Facts: []byte(`{"continues":true,"mute":true,"waited":["c1"],"closed":["d"]}`)},
+		[]stream.Event{&stream.Start{}, &stream.ToolStarted{Call: milk}, &stream.ToolStarted{Call: delegate}, &stream.ToolCompleted{Call: milk, Result: `{"id":1}`}, &stream.Done{}},
+	}
+	answered := resume(k.StoredTurn).(*encoder)
+	x, err := New(Config{Turns: k}).follow(httptest.NewRequest(http.MethodGet, streamPath, nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again frames
+	if !x.Follow(t.Context(), &again) || !x.Encoder.(*encoder).mute || !answered.mute {
+		t.Errorf("not all of the turn: %s", again.String())
+	}
+	head := []string{`{"type":"start"}`, "sluice start", startStep}
+	for name, test := range map[string]struct{ frames, call string }{
+		"the client that answered": {encoded(answered, k.events...), ""},
+		"loaded again":             {again.String(), milkIn},
 	} {
-		if diff := cmp.Diff(test.want, lines(encoded(test.encoder.(*encoder), events...))); diff != "" || !test.encoder.(*encoder).mute {
+		want := head
+		if test.call != "" {
+			want = append(slices.Clone(head), test.call)
+		}
+		want = append(slices.Clone(want), "sluice tool_call", milkOut)
+		if diff := cmp.Diff(want, lines(test.frames)[:len(want)]); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
@@ -125,6 +169,8 @@ func TestAnswers(t *testing.T) {
 		{"one", part("c", responded, `{"id":"slap1.t~c","approved":true}`), chat.Answer{Token: "slap1.t", Calls: []chat.CallAnswer{yes("c")}}, `{"continues":true,"waited":["c"]}`},
 		{"no, and why", part("c", responded, `{"id":"slap1.t~c","approved":false,"reason":"Too\u0000 dear"}`),
 			chat.Answer{Token: "slap1.t", Calls: []chat.CallAnswer{{CallID: "c", Action: chat.Reject, Message: "Too dear"}}}, `{"continues":true,"waited":["c"]}`},
+		{"the longest reason", part("c", responded, `{"id":"slap1.t~c","approved":false,"reason":"`+strings.Repeat("é", 2000)+`"}`),
+			chat.Answer{Token: "slap1.t", Calls: []chat.CallAnswer{{CallID: "c", Action: chat.Reject, Message: strings.Repeat("é", 2000)}}}, `{"continues":true,"waited":["c"]}`},
 		{"two, and a delegate", delegated + "," + part("c", responded, `{"id":"slap1.t~c","approved":true}`) + "," + part("e", responded, `{"id":"ap~e","approved":true,"reason":null}`),
 			chat.Answer{Token: "slap1.t", Calls: []chat.CallAnswer{yes("c"), yes("e")}}, `{"continues":true,"waited":["c","e"],"closed":["d"]}`},
 		{"one of two: the other has the token", part("c", asked, `{"id":"slap1.t~c"}`) + "," + part("e", responded, `{"id":"ap~e","approved":true}`),
@@ -146,6 +192,17 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%+v %s", x.Request, x.Facts)
 			}
 		})
+	}
+}
+
+// A run of a workflow that goes on with an answer does so without its client, unless the request
+// says otherwise.
+func TestAnswerOfARun(t *testing.T) {
+	t.Parallel()
+	for others, want := range map[string]bool{"": true, `,"on_disconnect":"cancel"`: false} {
+		if x := open(t, New(Config{}), body(user+","+assistant(part("c", responded, `{"id":"slap1.t~c","approved":true}`)), others)); x.RunsOn != want || x.Mode != dialect.Attached {
+			t.Errorf("%s: %v %v", others, x.RunsOn, x.Mode)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ type request struct {
 	request chat.Request
 	taskID  string
 	mode    dialect.Mode
+	runsOn  bool         // nothing is said of leaving
 	answer  *chat.Answer // nil: the request asks for a turn
 	facts   facts
 }
@@ -76,6 +77,7 @@ func (s *Server) read(body []byte, e *chat.ValidationError) (q request) {
 func (r *reader) natives(q *request, stored bool) {
 	asked := chat.SharedFields(r.members, "", shared, r.e)
 	q.request, q.taskID = asked.Request, asked.TaskID
+	q.runsOn = asked.OnDisconnect == ""
 	if id := dialect.ConversationID(r.text("/id", r.members["id"], false), "/id", r.e); id != "" {
 		q.request.ConversationID = id
 	}

@@ -1,17 +1,12 @@
 package peers
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"sluice/sim/geminisim"
-	demo "sluice/sim/offline"
 )
 
 // providerSeen is what one client has got.
@@ -26,40 +21,13 @@ type providerSeen struct {
 	}
 }
 
-// colours is the offline model, which also picks a colour by a tool of the client's, and fails
-// where it is asked to break.
-func colours(t *testing.T) *gemini {
-	t.Helper()
-	sim := simulator(t, geminisim.Config{Model: demo.Model{}})
-	picks := simulator(t, geminisim.Config{Script: parse(t, "loop\nlenient\ncall pick_color {}\nfinish STOP")})
-	says := simulator(t, geminisim.Config{Script: parse(t, "loop\nlenient\ntext It is red.\nfinish STOP")})
-	breaks := simulator(t, geminisim.Config{Script: parse(t, "loop\nerror 400 No such luck")})
-	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return // the gateway has left
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		switch has := func(text string) bool { return bytes.Contains(body, []byte(text)) }; {
-		case has("Break"):
-			breaks.ServeHTTP(w, r)
-		case has("Pick a colour") && has("functionResponse"):
-			says.ServeHTTP(w, r)
-		case has("Pick a colour"):
-			picks.ServeHTTP(w, r)
-		default:
-			sim.ServeHTTP(w, r)
-		}
-	}))
-	return &gemini{url: url}
-}
-
 // The AI SDK's packages for OpenAI's API have the gateway as a provider of models: text, the same
 // as a stream, a tool of their own, an object, and errors of their own classes.
 func TestAISDKProviders(t *testing.T) {
 	t.Parallel()
 	installed(t, dialectsFolder+"/aisdk/node_modules")
-	g := startGateway(t, colours(t).env())
+	const breaks = "error 400 No such luck"
+	g := startGateway(t, withAsides(t, aside{"Pick a colour", "call pick_color {}\nfinish STOP", "text It is red.\nfinish STOP"}, aside{"Break", breaks, breaks}).env())
 	native := g.ask(t, "Show my todos").done().FinalOutput
 	clients := []string{"chat", "compatible", "compatible, plain"}
 	responses := serves(t, g, "/v1/responses")

@@ -20,13 +20,19 @@ type aiSDKSeen struct {
 		Requests    int
 		Parts, Next []string
 	}
+	Both struct { // calls, of which the second is answered after the first
+		Early, Requests int // requests after each
+		Parts           []string
+	}
 }
 
 // What useChat stands on has a conversation with the gateway: the oldest version that takes
 // what we send, which refuses any key that it does not know, and newer ones.
 func TestAISDK(t *testing.T) {
 	t.Parallel()
-	g, asking := startGateway(t, nil), startGateway(t, map[string]string{"SLUICE_CONFIRM": "writes"})
+	installed(t, dialectsFolder+"/aisdk/node_modules")
+	model := withAsides(t, aside{"Buy both", "call create_todo {\"title\":\"a\"}\ncall create_todo {\"title\":\"b\"}\nfinish STOP", "text Both are decided.\nfinish STOP"})
+	g, asking := startGateway(t, model.env()), startGateway(t, model.env("SLUICE_CONFIRM", "writes"))
 	for _, name := range []string{"ai-5.0.100", "ai-5.0.277", "ai-6.0.230", "ai-6.0.326", "ai-7.0.173"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +65,12 @@ func (s *aiSDKSeen) checkAsked(t *testing.T, asks bool) {
 	if asks {
 		want["yes"] = []string{"dynamic-tool create_todo output-available {", "step-start", "text  done I've added"}
 		want["no"] = []string{"dynamic-tool create_todo output-error", "step-start", "text  done I couldn't add"}
+	}
+	if asks {
+		if s.Both.Early != 1 || s.Both.Requests != 2 {
+			t.Errorf("two calls: %+v", s.Both)
+		}
+		wantParts(t, s.Both.Parts, "dynamic-tool create_todo output-available {", "dynamic-tool create_todo output-error", "text  done Both are decided.")
 	}
 	if len(s.Asked) != len(want) {
 		t.Errorf("asked %d times: %v", len(s.Asked), s.Asked)

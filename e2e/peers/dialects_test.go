@@ -3,8 +3,13 @@ package peers
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
 	"os/exec"
 	"testing"
+
+	"sluice/sim/geminisim"
+	demo "sluice/sim/offline"
 )
 
 // dialectsFolder holds the clients of front ends' protocols from npm, a folder for each
@@ -37,4 +42,39 @@ func runDialect(t testing.TB, set, script string, input, seen any) {
 	if err := json.Unmarshal(out, seen); err != nil {
 		t.Fatalf("%s: %v: %s", script, err, out)
 	}
+}
+
+// aside is what the offline model does not know: where a request has the marker, the model calls
+// tools, and then says something.
+type aside struct{ marker, calls, says string }
+
+// withAsides is the offline model without its pauses, and with asides.
+func withAsides(t *testing.T, asides ...aside) *gemini {
+	t.Helper()
+	// A call of a history has no signature of this model's.
+	sim := simulator(t, geminisim.Config{Model: demo.Model{}, Foreign: true})
+	scripted := func(script string) *geminisim.Server {
+		return simulator(t, geminisim.Config{Script: parse(t, "loop\nlenient\n"+script)})
+	}
+	calls, says := map[string]*geminisim.Server{}, map[string]*geminisim.Server{}
+	for _, a := range asides {
+		calls[a.marker], says[a.marker] = scripted(a.calls), scripted(a.says)
+	}
+	return &gemini{url: serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the gateway has left
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		for marker, server := range calls {
+			if bytes.Contains(body, []byte(marker)) {
+				if bytes.Contains(body, []byte("functionResponse")) {
+					server = says[marker]
+				}
+				server.ServeHTTP(w, r)
+				return
+			}
+		}
+		sim.ServeHTTP(w, r)
+	}))}
 }

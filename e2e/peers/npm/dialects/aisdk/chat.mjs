@@ -3,10 +3,11 @@
 //     echo '{"package": "ai-6.0.326", "gateway": "http://127.0.0.1:8080", "asking": "http://127.0.0.1:8081"}' | node chat.mjs
 //
 // asking is a gateway that has calls confirmed. Writes {"turns": [[part…]…], "messages", "events",
-// "calls", "errors", "resent", "asked"}: the parts of each answer, the names of the events that
+// "calls", "errors", "resent", "asked", "both"}: the parts of each answer, the names of the events that
 // came as data-sluice, the client's calls, its errors, of a call of a tool of its own the parts
-// of the message that the answer continued, and of a call that a person was asked about the
-// parts after a yes, after a no, and in a client that cannot ask.
+// of the message that the answer continued, of a call that a person was asked about the
+// parts after a yes, after a no, and in a client that cannot ask, and of two such calls the requests
+// when the first is answered, and when both are.
 import { json } from 'node:stream/consumers';
 
 const { package: name, gateway, asking } = await json(process.stdin);
@@ -76,33 +77,55 @@ seen.resent = { requests, messages: page.messages.length, parts: page.messages.a
 // What a person answers about a call goes out by itself when all of a step are answered. ai 5 does
 // not know the question, so it says that it cannot ask.
 const complete = library.lastAssistantMessageIsCompleteWithApprovalResponses;
-async function ask(approved) {
-  let requests = 0;
-  let answered;
-  const over = new Promise((resolve) => { answered = resolve; });
-  const chat = new Chat({
-    onError: (error) => { seen.errors.push(error.message); answered(); },
+function asked(canAsk, over) {
+  const counted = { requests: 0 };
+  counted.chat = new Chat({
+    onError: (error) => { seen.errors.push(error.message); over(); },
     onToolCall: ({ toolCall }) => seen.calls.push(toolCall.toolName),
     sendAutomaticallyWhen: complete,
     transport: new DefaultChatTransport({
-      api: `${asking}/api/chat`, body: { user_id: user, approvals: approved !== undefined },
-      fetch: (url, init) => { requests++; return fetch(url, init); },
+      api: `${asking}/api/chat`, body: { user_id: user, approvals: canAsk },
+      fetch: (url, init) => { counted.requests++; return fetch(url, init); },
     }),
-    onFinish: () => { if (approved === undefined || requests > 1) answered(); },
+    onFinish: () => { if (!canAsk || counted.requests > 1) over(); },
   });
-  await chat.sendMessage({ text: `Remind me to buy eggs for ${thing} tomorrow` });
-  if (approved !== undefined) {
-    const waits = chat.messages.at(-1).parts.filter((part) => part.state === 'approval-requested');
-    if (waits.length === 0) throw new Error(`nothing waits: ${JSON.stringify(chat.messages)} ${seen.errors}`);
-    for (const part of waits) await chat.addToolApprovalResponse({ id: part.approval.id, approved, reason: approved ? undefined : 'Not now' });
-  }
-  await over;
-  await new Promise(setImmediate); // until the chat has noticed that it is over
-  const parts = chat.messages.at(-1).parts.map(short);
-  await chat.sendMessage({ text: 'What is on my list?' });
-  return { requests, parts, next: chat.messages.at(-1).parts.map(short) };
+  return counted;
 }
+const waiting = (chat) => chat.messages.at(-1).parts.filter((part) => part.state === 'approval-requested');
+const settled = () => new Promise(setImmediate); // until the chat has noticed what is over
+
+async function ask(approved) {
+  const { promise, resolve } = Promise.withResolvers();
+  const page = asked(approved !== undefined, resolve);
+  await page.chat.sendMessage({ text: `Remind me to buy eggs for ${thing} tomorrow` });
+  for (const part of approved === undefined ? [] : waiting(page.chat)) {
+    await page.chat.addToolApprovalResponse({ id: part.approval.id, approved, reason: approved ? undefined : 'Not now' });
+  }
+  await promise;
+  await settled();
+  const parts = page.chat.messages.at(-1).parts.map(short);
+  await page.chat.sendMessage({ text: 'What is on my list?' });
+  return { requests: page.requests, parts, next: page.chat.messages.at(-1).parts.map(short) };
+}
+
+async function askBoth() {
+  const { promise, resolve } = Promise.withResolvers();
+  const page = asked(true, resolve);
+  await page.chat.sendMessage({ text: 'Buy both' });
+  const [one, other] = waiting(page.chat);
+  await page.chat.addToolApprovalResponse({ id: one.approval.id, approved: true });
+  await settled();
+  const early = page.requests;
+  await page.chat.addToolApprovalResponse({ id: other.approval.id, approved: false });
+  await promise;
+  await settled();
+  return { early, requests: page.requests, parts: page.chat.messages.at(-1).parts.map(short) };
+}
+
 seen.asked = { cannot: await ask() };
-if (complete) Object.assign(seen.asked, { yes: await ask(true), no: await ask(false) });
+if (complete) {
+  Object.assign(seen.asked, { yes: await ask(true), no: await ask(false) });
+  seen.both = await askBoth();
+}
 
 process.stdout.write(JSON.stringify({ ...seen, events: [...seen.events] }));
