@@ -175,7 +175,6 @@ func (s *Server) talk(ctx context.Context, r *reader, q *asked) (talk dialect.Ta
 		if before != nil {
 			in.all("/previous_response_id", before.Input)
 			in.all("/previous_response_id", before.output())
-			in.attached, in.answers = nil, nil
 			if q.request.request.ConversationID == "" {
 				q.request.request.ConversationID = before.Conversation
 			}

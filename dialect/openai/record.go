@@ -244,10 +244,28 @@ func (s *Server) keep(ctx context.Context, x *dialect.Exchange, k *record) {
 		}
 	}
 	x.Close = func() {
-		if k.version > 0 {
-			_, _ = s.complete(ctx, k) // who asks for the response tries again
+		if k.version == 0 {
+			return
 		}
+		// The client has seen the end, or the log has it. Who asks for the response tries again.
+		if e, ok := x.Encoder.(*responder); ok {
+			k.Response = e.whole()
+		}
+		if k.Response != nil {
+			_ = s.settle(ctx, k)
+			return
+		}
+		_, _ = s.complete(ctx, k)
 	}
+}
+
+// settle keeps a record that is complete, or nothing if it is too long.
+func (s *Server) settle(ctx context.Context, k *record) error {
+	if data := k.encode(); data != nil {
+		s.cfg.Turns.KeepResponse(ctx, k.Task, k.Turn, data, k.version)
+		return nil
+	}
+	return s.cfg.Turns.DropResponse(ctx, k.Turn)
 }
 
 // put keeps a record of a turn that is under way, in the place of what was kept of it before.
@@ -306,11 +324,7 @@ func (s *Server) complete(ctx context.Context, k *record) (*record, error) {
 		return k, nil
 	}
 	k.Response = e
-	if data := k.encode(); data != nil {
-		s.cfg.Turns.KeepResponse(ctx, k.Task, k.Turn, data, k.version)
-		return k, nil
-	}
-	return k, s.cfg.Turns.DropResponse(ctx, k.Turn)
+	return k, s.settle(ctx, k)
 }
 
 // past returns the response as far as the log has it, and whether it has ended; nil: there is no

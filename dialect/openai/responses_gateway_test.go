@@ -391,6 +391,10 @@ func TestRepeatedResponse(t *testing.T) {
 			if first != again || read(t, first).Status != "completed" {
 				t.Errorf("first\n%s\nthen\n%s", first, again)
 			}
+			time.Sleep(2 * time.Hour) // the log is gone
+			if _, kept := other.Ask(t, http.MethodGet, "/v1/responses/"+read(t, first).ID, ""); !strings.Contains(first, kept) || read(t, kept).Status != "completed" {
+				t.Errorf("first\n%s\nand kept\n%s", first, kept)
+			}
 		}
 		if f.Runs != 2 {
 			t.Errorf("%d turns", f.Runs)
