@@ -152,7 +152,6 @@ func (s *Server) stores(r *reader) bool {
 			r.fault("/"+name, chat.CodeUnsupported, "needs a store, and this gateway has none (SLUICE_STORE)")
 		}
 	}
-	delete(r.members, "previous_response_id")
 	return false
 }
 
