@@ -435,3 +435,41 @@ func FuzzCreate(f *testing.F) {
 		}
 	})
 }
+
+// A response is its owner's. To a sender who names no user the id is the key, among the responses
+// of that sender.
+func TestWhoseResponse(t *testing.T) {
+	t.Parallel()
+	s := storing(dialect.Rules{})
+	for _, tt := range []struct {
+		who  chat.Principal
+		user string
+		want bool
+	}{
+		{chat.Principal{}, "", true}, {chat.Principal{}, "ann", true}, {chat.Principal{}, "bob", false},
+		{chat.Principal{ID: "ann"}, "", false}, {chat.Principal{ID: "an"}, "", false}, {chat.Principal{ID: "bob"}, "ann", false},
+		{chat.Principal{Tenant: "t"}, "ann", false}, {chat.Principal{Tenant: "t"}, "", false},
+	} {
+		k, err := s.find(chat.WithTurn(t.Context(), chat.Turn{Principal: tt.who}), keptTurn, tt.user)
+		if err != nil || (k != nil) != tt.want {
+			t.Errorf("%+v as %q: %v %v, want %v", tt.who, tt.user, k, err, tt.want)
+		}
+	}
+	known := storing(dialect.Rules{})
+	kept := known.cfg.Turns.(shelf).kept
+	kept[keptTurn] = strings.Replace(kept[keptTurn], `"owner":"ann"`, `"owner":"app\u0000ann"`, 1)
+	for _, tt := range []struct {
+		who, user string
+		want      bool
+	}{{"app", "ann", true}, {"app", "", true}, {"app", "bob", false}, {"ap", "", false}, {"other", "ann", false}} {
+		if k, _ := known.find(chat.WithTurn(t.Context(), chat.Turn{Principal: chat.Principal{ID: tt.who}}), keptTurn, tt.user); (k != nil) != tt.want {
+			t.Errorf("%+v: %v", tt, k)
+		}
+	}
+	for _, foreign := range []string{"", "{", `{"owner":"ann","turn":"turn_1"}`, `{"owner":"ann","turn":"` + keptTurn + `","echo":5,"input":[]}`, `{"owner":"ann","turn":"` + keptTurn + `","echo":{},"input":{}}`} {
+		s.cfg.Turns = shelf{map[string]string{keptTurn: foreign}}
+		if k, err := s.find(t.Context(), keptTurn, "ann"); k != nil || err != nil {
+			t.Errorf("%s: %v %v", foreign, k, err)
+		}
+	}
+}

@@ -289,8 +289,8 @@ func turnOf(id string) string {
 	return ""
 }
 
-// find returns what is kept of a response of a user's, complete if it has ended. nil: nothing.
-// Of those who are not known, and say not who they are, the id is the key.
+// find returns what is kept of a response of a user's, complete if it has ended. nil: nothing. To a
+// sender who names no user the id is the key, among the responses of that sender.
 func (s *Server) find(ctx context.Context, turn, user string) (*record, error) {
 	if s.cfg.Turns == nil || turn == "" {
 		return nil, nil
@@ -304,7 +304,9 @@ func (s *Server) find(ctx context.Context, turn, user string) (*record, error) {
 	if json.Unmarshal(data, k) != nil || k.Turn != turn || k.Tenant != who.Tenant || k.Echo.Kind() != '{' || k.Input.Kind() != '[' {
 		return nil, nil
 	}
-	if owner := (&chat.Request{Principal: who, UserID: user}).Owner(); owner != k.Owner && (who.ID != "" || owner != "") {
+	// The owner of a request without a user is the sender alone.
+	owner := (&chat.Request{Principal: who, UserID: user}).Owner()
+	if owner != k.Owner && (user != "" || !strings.HasPrefix(k.Owner, owner)) {
 		return nil, nil
 	}
 	return s.complete(ctx, k)
