@@ -152,7 +152,6 @@ func (s *Server) stores(r *reader) bool {
 			r.fault("/"+name, chat.CodeUnsupported, "needs a store, and this gateway has none (SLUICE_STORE)")
 		}
 	}
-	delete(r.members, "previous_response_id")
 	return false
 }
 
@@ -175,7 +174,6 @@ func (s *Server) talk(ctx context.Context, r *reader, q *asked) (talk dialect.Ta
 		if before != nil {
 			in.all("/previous_response_id", before.Input)
 			in.all("/previous_response_id", before.output())
-			in.attached, in.answers = nil, nil
 			if q.request.request.ConversationID == "" {
 				q.request.request.ConversationID = before.Conversation
 			}

@@ -38,12 +38,15 @@ func (shelf) DropResponse(context.Context, string) error                        
 func (shelf) ResponseLog(context.Context, string) (Log, error)                     { return nil, nil }
 func (shelf) CancelResponse(context.Context, chat.Principal, string, string) error { return nil }
 
-// storing is served with a store, in which there is one response of ann's.
+// storing is served with a store, in which there is a response of ann's, and one that has called a
+// client's tool.
 func storing(rules dialect.Rules) *Server {
 	s := served(rules)
 	s.cfg.Rules.Stored = true
 	s.cfg.Turns = shelf{map[string]string{keptTurn: `{"owner":"ann","conversation":"conv_1","task":"task_1","turn":"` + keptTurn + `","echo":{"model":"sluice"},
-		"input":[{"role":"user","content":"before"}],"response":{"output":[{"id":"rs_` + keptSeed + `_0","type":"reasoning"},{"id":"msg_` + keptSeed + `_1","type":"message","role":"assistant","content":[{"type":"output_text","text":"said"}]}]}}`}}
+		"input":[{"role":"user","content":"before"}],"response":{"output":[{"id":"rs_` + keptSeed + `_0","type":"reasoning"},{"id":"msg_` + keptSeed + `_1","type":"message","role":"assistant","content":[{"type":"output_text","text":"said"}]}]}}`,
+		"turn_zzzzzzzzzzzzzzzzzzzzzzzzzz": `{"task":"task_2","turn":"turn_zzzzzzzzzzzzzzzzzzzzzzzzzz","echo":{"model":"sluice"},
+		"input":[{"role":"user","content":"first"}],"response":{"output":[{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}"}]}}`}}
 	return s
 }
 
@@ -85,10 +88,11 @@ func TestRefusedResponses(t *testing.T) {
 		own + `[{"role":"system","content":"a"}]}`:    "400 required input false",
 		own + `[{"role":"assistant","content":"a"}]}`: "400 required input false",
 		own + `[{"role":"user","content":null}]}`:     "400 blank input.0 false",
-		own + `[{"role":"user","content":[{"type":"input_image"}]}]}`:             "400 unsupported_value input.0.content.0 false",
-		own + `[{"role":"user","content":[{"type":"input_text"}]}]}`:              "400 required input.0.content.0.text false",
-		own + `[` + repeat(`{"role":"user","content":"a"}`, 1001) + `]}`:          "400 string_above_max_length input false",
-		own + `[{"role":"user","content":"` + strings.Repeat("x", 1<<20) + `"}]}`: "400 string_above_max_length input.0 false",
+		own + `[{"role":"user","content":[{"type":"input_image"}]}]}`:                                   "400 unsupported_value input.0.content.0 false",
+		own + `[{"role":"user","content":[{"type":"input_text"}]}]}`:                                    "400 required input.0.content.0.text false",
+		own + `[` + repeat(`{"role":"user","content":"a"}`, 1001) + `]}`:                                "400 string_above_max_length input false",
+		own + `[{"role":"user","content":"` + strings.Repeat("x", 1<<20) + `"}]}`:                       "400 string_above_max_length input.0 false",
+		own + `[{"role":"user","content":[{"type":"input_file"}]},{"role":"developer","content":"x"}]}`: "400 unsupported_value input.0.content.0 false",
 		// calls
 		own + `[{"role":"user","content":"a"},{"type":"function_call","name":"weather"}]}`:                                                                                                                                      "400 required input.1.call_id false",
 		own + `[{"role":"user","content":"a"},{"type":"function_call_output","output":"x"}]}`:                                                                                                                                   "400 required input.1.call_id false",
@@ -176,8 +180,8 @@ func TestResponsesWithoutAStore(t *testing.T) {
 		if got := refusal(err); got != want {
 			t.Errorf("%s: %s, want %s", body, got, want)
 		}
-		if v, ok := errors.AsType[*chat.ValidationError](err); ok && strings.Contains(body, "msg_") && !strings.Contains(v.Fields[0].Message, "store: false") {
-			t.Errorf("%s: %s", body, v.Fields[0].Message)
+		if v, ok := errors.AsType[*chat.ValidationError](err); ok && (len(v.Fields) != 1 || strings.Contains(body, "msg_") && !strings.Contains(v.Fields[0].Message, "store: false")) {
+			t.Errorf("%s: %+v", body, v.Fields)
 		}
 	}
 	for _, open := range []func(*http.Request, []byte) (*dialect.Exchange, error){s.response, s.drop, s.cancel} {
@@ -275,7 +279,8 @@ func TestHistoryOfAResponse(t *testing.T) {
 	const own, previous = `{"model":"sluice","input":`, `"previous_response_id":"resp_` + keptSeed + `"`
 	for body, want := range map[string]string{
 		own + `"a"}`: "false  0",
-		own + `[{"role":"user","content":"b"},{"role":"assistant","content":"c"},{"role":"user","content":"a"}]}`: "true  2",
+		own + `[{"role":"user","content":"b"},{"role":"assistant","content":"c"},{"role":"user","content":"a"}]}`:                                                                                   "true  2",
+		`{"model":"sluice","tools":[{"type":"function","name":"f"}],"previous_response_id":"resp_zzzzzzzzzzzzzzzzzzzzzzzzzz","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`: "true  0",
 		own + `"a",` + previous + `}`:                                 "true conv_1 2",
 		own + `"a","conversation":"x","user":"ann",` + previous + `}`: "true conv_x 2",
 	} {
@@ -429,4 +434,42 @@ func FuzzCreate(f *testing.F) {
 			t.Fatalf("%v in %s", r.e.Fields, k.Input)
 		}
 	})
+}
+
+// A response is its owner's. To a sender who names no user the id is the key, among the responses
+// of that sender.
+func TestWhoseResponse(t *testing.T) {
+	t.Parallel()
+	s := storing(dialect.Rules{})
+	for _, tt := range []struct {
+		who  chat.Principal
+		user string
+		want bool
+	}{
+		{chat.Principal{}, "", true}, {chat.Principal{}, "ann", true}, {chat.Principal{}, "bob", false},
+		{chat.Principal{ID: "ann"}, "", false}, {chat.Principal{ID: "an"}, "", false}, {chat.Principal{ID: "bob"}, "ann", false},
+		{chat.Principal{Tenant: "t"}, "ann", false}, {chat.Principal{Tenant: "t"}, "", false},
+	} {
+		k, err := s.find(chat.WithTurn(t.Context(), chat.Turn{Principal: tt.who}), keptTurn, tt.user)
+		if err != nil || (k != nil) != tt.want {
+			t.Errorf("%+v as %q: %v %v, want %v", tt.who, tt.user, k, err, tt.want)
+		}
+	}
+	known := storing(dialect.Rules{})
+	kept := known.cfg.Turns.(shelf).kept
+	kept[keptTurn] = strings.Replace(kept[keptTurn], `"owner":"ann"`, `"owner":"app\u0000ann"`, 1)
+	for _, tt := range []struct {
+		who, user string
+		want      bool
+	}{{"app", "ann", true}, {"app", "", true}, {"app", "bob", false}, {"ap", "", false}, {"other", "ann", false}} {
+		if k, _ := known.find(chat.WithTurn(t.Context(), chat.Turn{Principal: chat.Principal{ID: tt.who}}), keptTurn, tt.user); (k != nil) != tt.want {
+			t.Errorf("%+v: %v", tt, k)
+		}
+	}
+	for _, foreign := range []string{"", "{", `{"owner":"ann","turn":"turn_1"}`, `{"owner":"ann","turn":"` + keptTurn + `","echo":5,"input":[]}`, `{"owner":"ann","turn":"` + keptTurn + `","echo":{},"input":{}}`} {
+		s.cfg.Turns = shelf{map[string]string{keptTurn: foreign}}
+		if k, err := s.find(t.Context(), keptTurn, "ann"); k != nil || err != nil {
+			t.Errorf("%s: %v %v", foreign, k, err)
+		}
+	}
 }

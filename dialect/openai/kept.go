@@ -19,20 +19,19 @@ const cancelled = 2 * time.Second
 // sought finds the response of a path.
 func (s *Server) sought(r *http.Request) (*record, string, error) {
 	e := new(chat.ValidationError)
-	query := r.URL.Query()
-	user := query.Get("safety_identifier")
-	if user == "" {
-		user = query.Get("user_id")
-	}
-	user, wrong := chat.CheckUserID(user)
+	user, wrong := chat.CheckUserID(r.URL.Query().Get("user_id"))
 	if e.Add("/user_id", wrong); len(e.Fields) > 0 {
 		return nil, "", e
 	}
 	k, err := s.find(r.Context(), turnOf(r.PathValue("id")), user)
 	if err == nil && (k == nil || k.id() != r.PathValue("id")) {
-		err = &fault.Error{Type: fault.NotFound, Message: "There is no such response"}
+		err = noResponse()
 	}
 	return k, user, err
+}
+
+func noResponse() error {
+	return &fault.Error{Type: fault.NotFound, Message: "There is no such response"}
 }
 
 // response answers GET /v1/responses/{id}: with the response as it is, or with the events behind
@@ -69,7 +68,10 @@ func (s *Server) shown(ctx context.Context, k *record) (*dialect.Exchange, error
 	response := k.Response
 	if response == nil {
 		var err error
-		if response, _, err = s.past(ctx, k); err != nil {
+		if response, _, err = s.past(ctx, k); err == nil && response == nil { // its log has just gone
+			err = noResponse()
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

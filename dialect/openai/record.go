@@ -244,10 +244,28 @@ func (s *Server) keep(ctx context.Context, x *dialect.Exchange, k *record) {
 		}
 	}
 	x.Close = func() {
-		if k.version > 0 {
-			_, _ = s.complete(ctx, k) // who asks for the response tries again
+		if k.version == 0 {
+			return
 		}
+		// The client has seen the end, or the log has it. Who asks for the response tries again.
+		if e, ok := x.Encoder.(*responder); ok {
+			k.Response = e.whole()
+		}
+		if k.Response != nil {
+			_ = s.settle(ctx, k)
+			return
+		}
+		_, _ = s.complete(ctx, k)
 	}
+}
+
+// settle keeps a record that is complete, or nothing if it is too long.
+func (s *Server) settle(ctx context.Context, k *record) error {
+	if data := k.encode(); data != nil {
+		s.cfg.Turns.KeepResponse(ctx, k.Task, k.Turn, data, k.version)
+		return nil
+	}
+	return s.cfg.Turns.DropResponse(ctx, k.Turn)
 }
 
 // put keeps a record of a turn that is under way, in the place of what was kept of it before.
@@ -271,8 +289,8 @@ func turnOf(id string) string {
 	return ""
 }
 
-// find returns what is kept of a response of a user's, complete if it has ended. nil: nothing.
-// Of those who are not known, and say not who they are, the id is the key.
+// find returns what is kept of a response of a user's, complete if it has ended. nil: nothing. To a
+// sender who names no user the id is the key, among the responses of that sender.
 func (s *Server) find(ctx context.Context, turn, user string) (*record, error) {
 	if s.cfg.Turns == nil || turn == "" {
 		return nil, nil
@@ -286,7 +304,9 @@ func (s *Server) find(ctx context.Context, turn, user string) (*record, error) {
 	if json.Unmarshal(data, k) != nil || k.Turn != turn || k.Tenant != who.Tenant || k.Echo.Kind() != '{' || k.Input.Kind() != '[' {
 		return nil, nil
 	}
-	if owner := (&chat.Request{Principal: who, UserID: user}).Owner(); owner != k.Owner && (who.ID != "" || owner != "") {
+	// The owner of a request without a user is the sender alone.
+	owner := (&chat.Request{Principal: who, UserID: user}).Owner()
+	if owner != k.Owner && (user != "" || !strings.HasPrefix(k.Owner, owner)) {
 		return nil, nil
 	}
 	return s.complete(ctx, k)
@@ -306,11 +326,7 @@ func (s *Server) complete(ctx context.Context, k *record) (*record, error) {
 		return k, nil
 	}
 	k.Response = e
-	if data := k.encode(); data != nil {
-		s.cfg.Turns.KeepResponse(ctx, k.Task, k.Turn, data, k.version)
-		return k, nil
-	}
-	return k, s.cfg.Turns.DropResponse(ctx, k.Turn)
+	return k, s.settle(ctx, k)
 }
 
 // past returns the response as far as the log has it, and whether it has ended; nil: there is no

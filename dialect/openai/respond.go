@@ -47,6 +47,7 @@ type responder struct {
 	asked   bool                // a question is in the output
 
 	failure *stream.Error // fatal
+	over    *stream.Done  // nil: it has not
 	scratch []byte        // frames of which a document has no use
 }
 
@@ -293,7 +294,6 @@ func (e *responder) ended(dst []byte, c *stream.Call, status, result string) []b
 	if !ok {
 		return dst
 	}
-	delete(e.calls, c.ID)
 	dst = e.end(dst, "completed")
 	event := "response.mcp_call.failed"
 	if status == "completed" {
@@ -387,6 +387,7 @@ func (e *responder) question(dst []byte, q *stream.Approval) []byte {
 
 // done ends the response, whatever is still open in it.
 func (e *responder) done(dst []byte, ev *stream.Done) []byte {
+	e.over = ev
 	status, items := e.status(ev), "completed"
 	if status != "completed" {
 		items = "incomplete"
@@ -403,7 +404,7 @@ func (e *responder) done(dst []byte, ev *stream.Done) []byte {
 // status returns how a response has ended.
 func (e *responder) status(ev *stream.Done) string {
 	switch {
-	case e.failure != nil && hasWords(e.failure.Type), e.failure == nil && ev.Reason == stream.MaxTokens:
+	case e.failure != nil && hasWords(e.failure.Type), ev.Reason == stream.MaxTokens:
 		return "incomplete"
 	case e.failure != nil && e.failure.Type == fault.Cancelled:
 		return "cancelled"
@@ -444,6 +445,14 @@ func (e *responder) response(dst []byte, status string, ev *stream.Done) []byte 
 		return append(dst, `],"usage":null}`...)
 	}
 	return append(responseFigures(append(dst, ']'), &ev.Usage), '}')
+}
+
+// whole returns the response as it has ended; nil: it has not, as far as the encoder has seen.
+func (e *responder) whole() []byte {
+	if e.over == nil {
+		return nil
+	}
+	return e.response(nil, e.status(e.over), e.over)
 }
 
 // failed appends why a response has failed.

@@ -281,6 +281,9 @@ func TestResponseOfATurn(t *testing.T) {
 			[]stream.Event{&stream.Delta{Text: "a"}, &stream.Approval{ID: "ap1", Kind: "human", Prompt: "How many?", Token: "tok"}, &stream.Done{Reason: stream.ApprovalRequired}},
 			[]string{`message completed "a"`, `message completed "How many?"`, "completed completed"},
 		},
+		"a question without words": {
+			[]stream.Event{&stream.Approval{ID: "ap1", Kind: "human", Token: "tok"}, &stream.Done{Reason: stream.ApprovalRequired}}, []string{"completed completed"},
+		},
 		"cut by a limit":   {[]stream.Event{&stream.Delta{Text: "a"}, &stream.Done{Reason: stream.MaxTokens}}, []string{`message incomplete "a"`, "incomplete incomplete max_output_tokens"}},
 		"nothing":          {[]stream.Event{&stream.Done{Reason: stream.InputRequired}}, []string{"completed completed"}},
 		"blocked":          {[]stream.Event{&stream.Delta{Text: "a"}, &stream.Error{Type: fault.ModelBlocked, Fatal: true}, &stream.Done{Reason: stream.Failed}}, []string{`message incomplete "a"`, "incomplete incomplete content_filter"}},

@@ -391,6 +391,10 @@ func TestRepeatedResponse(t *testing.T) {
 			if first != again || read(t, first).Status != "completed" {
 				t.Errorf("first\n%s\nthen\n%s", first, again)
 			}
+			time.Sleep(2 * time.Hour) // the log is gone
+			if _, kept := other.Ask(t, http.MethodGet, "/v1/responses/"+read(t, first).ID, ""); !strings.Contains(first, kept) || read(t, kept).Status != "completed" {
+				t.Errorf("first\n%s\nand kept\n%s", first, kept)
+			}
 		}
 		if f.Runs != 2 {
 			t.Errorf("%d turns", f.Runs)
@@ -465,4 +469,53 @@ finish STOP
 			t.Errorf("the last is %+v", last)
 		}
 	})
+}
+
+// Without a store the client says again what was said, and the token has the turn that waits.
+func TestResponseWithApprovalWithoutAStore(t *testing.T) {
+	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
+		f.Store = nil
+		scripted(f, `
+call create_todo {"title":"milk"} id=c1
+finish STOP
+---
+expect /contents/2/parts/0/functionResponse/name create_todo
+text Done.
+finish STOP
+`)
+		p := f.Gateway(map[string]string{"SLUICE_CONFIRM": "writes", "SLUICE_APPROVAL_KEY": wholetest.ApprovalKey})
+		asked := ask(t, p, `{"model":"sluice","input":"buy"}`)
+		if len(asked.Output) != 1 || asked.Output[0].Type != "mcp_approval_request" || asked.Store {
+			t.Fatalf("the question is %+v", asked)
+		}
+		q := asked.Output[0]
+		answered := ask(t, p, `{"model":"sluice","input":[{"role":"user","content":"buy"},{"type":"mcp_approval_request","id":"`+q.ID+`"},{"type":"mcp_approval_response","approval_request_id":"`+q.ID+`","approve":true}],"stream":true}`)
+		if got := answered.said(); !strings.HasPrefix(got, "completed; mcp_call completed create_todo") || !strings.HasSuffix(got, "Done.") {
+			t.Errorf("then it is %q", got)
+		}
+		status, text := p.Ask(t, http.MethodPost, "/v1/responses", `{"model":"sluice","input":[{"type":"mcp_approval_response","approval_request_id":"slap1.forged~c1","approve":true}]}`)
+		if status != 403 || !strings.Contains(text, `"code":"approval_invalid"`) {
+			t.Errorf("a forged one: %d %s", status, text)
+		}
+	})
+}
+
+// An answer may be an object, as in Chat Completions.
+func TestResponseIsAnObject(t *testing.T) {
+	t.Parallel()
+	replies := play(t, `
+-- request --
+`+respond+`{"model":"sluice","stream":true,"input":"Where?","text":{"format":{"type":"json_schema","name":"place","strict":true,"schema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}}
+---
+`+respond+`{"model":"sluice","input":"Where?","text":{"format":{"type":"json_schema","name":"place","schema":{"type":"string"}}}}
+-- gemini --
+text {"city":"Oslo"}
+finish STOP
+`)
+	if got := read(t, replies[0].Body).said(); got != `completed; message completed {"city":"Oslo"}` {
+		t.Errorf("the object is %q", got)
+	}
+	if r := replies[1]; r.Status != 400 || !strings.Contains(r.Body, `"param":"text.format.schema"`) {
+		t.Errorf("a schema of a text: %d %s", r.Status, r.Body)
+	}
 }
