@@ -108,11 +108,7 @@ type Exchange struct {
 	// MessageID is what the client calls its message, for the task's history; empty: it has
 	// no name for it.
 	MessageID string
-	// Approval answers a question: Request then says who answers, and the turn that was
-	// paused continues. nil: Request asks for a turn.
-	Approval *chat.Answer
-	// Decides is the task whose question Approval answers; empty: it has a token.
-	Decides string
+	Answering
 	// Accumulated is kept with the turn, for Route.Resume, and so are Facts: what an encoder
 	// must know of the request to make the same bytes of its log, as one JSON value of at most
 	// MaxFacts bytes; nil: nothing.
@@ -120,10 +116,7 @@ type Exchange struct {
 	Facts       []byte
 	// Mode says what becomes of the turn without its client.
 	Mode Mode
-	// RunsOn says that an answer (Approval) with which a run of a workflow continues is Detached:
-	// its request does not say that leaving cancels the run.
-	RunsOn bool
-	Form   Form // of what Encoder writes
+	Form Form // of what Encoder writes
 	// Words says whether the document of Form Document has words for a fatal error of a type,
 	// so that it is sent all the same. nil: it has none.
 	Words func(fault.Type) bool
@@ -136,6 +129,18 @@ type Exchange struct {
 	// Close is called once when a turn that was admitted is over, however it went: to
 	// its Done, or with a client that left. May be nil.
 	Close func()
+}
+
+// Answering is what a request that answers a question says of it.
+type Answering struct {
+	// Approval answers a question: Request then says who answers, and the turn that was
+	// paused continues. nil: Request asks for a turn.
+	Approval *chat.Answer
+	// Decides is the task whose question Approval answers; empty: it has a token.
+	Decides string
+	// RunsOn says that an answer (Approval) with which a run of a workflow continues is Detached:
+	// its request does not say that leaving cancels the run.
+	RunsOn bool
 }
 
 // Repetition says how a request is known again.

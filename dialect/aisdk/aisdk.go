@@ -68,7 +68,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	}
 	turn := chat.TurnOf(r.Context())
 	return &dialect.Exchange{
-		Request: q.request, Approval: q.answer, TaskID: q.taskID, Repetition: dialect.Repetition{Key: key}, Mode: q.mode, RunsOn: q.runsOn, Facts: q.facts.text(),
+		Request: q.request, Answering: dialect.Answering{Approval: q.answer, RunsOn: q.runsOn}, TaskID: q.taskID, Repetition: dialect.Repetition{Key: key}, Mode: q.mode, Facts: q.facts.text(),
 		Header:  head(),
 		Encoder: newEncoder("", turn.RequestID, turn.Began, q.facts),
 	}, nil

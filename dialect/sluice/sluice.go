@@ -96,7 +96,7 @@ func (d *Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err e
 		Repetition:  dialect.Repetition{Key: key},
 		Encoder:     NewEncoder(chat.RequestID(r.Context()), asked.Accumulated, 0),
 		TaskID:      asked.TaskID,
-		Approval:    asked.Approval,
+		Answering:   dialect.Answering{Approval: asked.Approval},
 		Accumulated: asked.Accumulated,
 		Mode:        mode,
 	}, nil
@@ -118,10 +118,10 @@ func (d *Dialect) decide(r *http.Request, body []byte) (*dialect.Exchange, error
 		mode = dialect.Unattended
 	}
 	return &dialect.Exchange{
-		Request:    chat.Request{UserID: answer.UserID},
-		Repetition: dialect.Repetition{Key: key},
-		Encoder:    NewEncoder(chat.RequestID(r.Context()), true, 0),
-		Approval:   &answer, Decides: id,
+		Request:     chat.Request{UserID: answer.UserID},
+		Repetition:  dialect.Repetition{Key: key},
+		Encoder:     NewEncoder(chat.RequestID(r.Context()), true, 0),
+		Answering:   dialect.Answering{Approval: &answer, Decides: id},
 		Accumulated: true, Mode: mode,
 	}, nil
 }
