@@ -43,6 +43,7 @@ type layer struct {
 func layers() []layer {
 	return []layer{
 		{"internal/check", ground, nil, "rules for texts, which read alike wherever they are asked"},
+		{"internal/jsonparts", ground, nil, "one way to take JSON apart that was checked"},
 		{"internal/stack", ground, nil, "it knows goroutines and nothing of what runs on them"},
 		{"internal/markdown", ground, nil, "one way to read Markdown, for what words it and what checks it"},
 		{"internal/conns", ground, nil, "it knows connections and nothing of what runs on them"},
@@ -56,7 +57,7 @@ func layers() []layer {
 
 		{"tool/toolcache", parts, []string{"tool", "chat", "telemetry", "store"}, "it stores results, and knows neither who runs tools nor who asks for them"},
 		{"tool", words, []string{"fault"}, "what a tool is must not depend on who runs it or who asks for it"},
-		{"chat", words, []string{"tool", "internal/check"}, "what is asked and said must not depend on how it is answered"},
+		{"chat", words, []string{"tool", "internal/check", "internal/jsonparts"}, "what is asked and said must not depend on how it is answered"},
 		{"stream", words, []string{"chat", "fault"}, "events tell of calls, usage and faults; an encoder knows events only"},
 		{"run", words, []string{"tool", "chat", "stream", "fault"}, "what runs inside a turn; it knows neither teams nor workflows"},
 		{"breaker", words, []string{"fault", "config", "telemetry"}, "it guards calls without knowing what they are"},
@@ -101,7 +102,7 @@ func layers() []layer {
 		{"dialect/chatkit/threads", parts, []string{"dialect/chatkit", "fault", "store"}, "it stores threads for the protocol, which knows no store"},
 		{"dialect/chatkit", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
 		{"dialect/a2a", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect", "store"}, "a protocol, which knows events and no other protocol"},
-		{"dialect", words, []string{"chat", "stream", "fault", "tool"}, "what all protocols have in common"},
+		{"dialect", words, []string{"chat", "stream", "fault", "tool", "internal/jsonparts"}, "what all protocols have in common"},
 
 		{"handlers", house, []string{"tool", "chat", "stream", "fault", "config", "telemetry", "dialect", "store", "task", "approval"}, "of what answers it knows one method, and of protocols their routes"},
 		{"clients/loadtest", house, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
@@ -121,7 +122,7 @@ func layers() []layer {
 		}, "wiring: commands that need parts; it knows no gateway"},
 		{"internal/gateway/gatewaytest", house, []string{"sim/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway/wholetest", house, []string{
-			"agent", "breaker", "chat", "config", "fault", "internal/gateway", "internal/gateway/gatewaytest", "internal/process", "internal/providers", "internal/settings", "internal/testnet", "mcpclient", "mcpclient/servers", "model", "router", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "store/memory", "store/redis", "store/sqlite", "stream", "task", "telemetry",
+			"agent", "breaker", "chat", "config", "dialect", "fault", "internal/gateway", "internal/gateway/gatewaytest", "internal/process", "internal/providers", "internal/settings", "internal/testnet", "mcpclient", "mcpclient/servers", "model", "router", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "store/memory", "store/redis", "store/sqlite", "stream", "task", "telemetry",
 		}, "wiring: a whole gateway for the tests of any package"},
 		{"internal/gateway", house, []string{
 			"agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/agui", "dialect/aisdk", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/openai", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow/engine", "workflow/graph", "workflow/records",

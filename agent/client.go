@@ -25,7 +25,7 @@ func (m *merged) with(whole *tool.Set, app *chat.Application) *tool.Set {
 		return whole
 	}
 	if m.whole != whole || m.app != app {
-		all := &tool.Set{Unavailable: whole.Unavailable, Specs: slices.Clone(whole.Specs)}
+		all := &tool.Set{Unavailable: whole.Unavailable, Specs: slices.Clone(whole.Specs), Passing: true}
 		for i := range app.Tools {
 			all.Specs = append(all.Specs, app.Tools[i].Spec)
 		}

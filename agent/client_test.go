@@ -37,6 +37,9 @@ func TestCallsForTheClient(t *testing.T) {
 			t.Parallel()
 			got := play(t, scene{request: ofClient(nil), answers: []answer{wants(tt.calls...)}})
 			got.want(t, tt.want...)
+			if !got.requests[0].Tools.Passing {
+				t.Error("the tools of one client are taken for tools that stay")
+			}
 			if len(got.calls) != tt.ran || len(got.requests) != 1 {
 				t.Errorf("%d calls ran, and the model was asked %d times", len(got.calls), len(got.requests))
 			}

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/jsonparts"
 )
 
 // Bounds of an Answer.
@@ -101,7 +103,7 @@ func members(object jsontext.Value) func(yield func(string, jsontext.Value) bool
 		_, _ = dec.ReadToken()
 		for dec.PeekKind() == '"' {
 			key, _ := dec.ReadValue()
-			name, _ := unquote(key)
+			name, _ := jsonparts.Unquote(key)
 			value, err := dec.ReadValue()
 			if err != nil || !yield(name, value.Clone()) {
 				return
@@ -152,7 +154,7 @@ func answerText(v jsontext.Value, at string, e *ValidationError) string {
 		e.addOne(at, CodeWrongType, "must be a string")
 		return ""
 	}
-	text, _ := unquote(v)
+	text, _ := jsonparts.Unquote(v)
 	if text == "" {
 		e.addOne(at, CodeBlank, "must not be empty")
 	}
@@ -182,11 +184,18 @@ func answerMessage(v jsontext.Value, at string, e *ValidationError) string {
 		e.addOne(at, CodeWrongType, "must be a string")
 		return ""
 	}
-	text, _ := unquote(v)
-	if text = stripControl(text); utf8.RuneCountInString(text) > maxAnswerMessage {
-		e.addOne(at, CodeTooLong, "must have at most 2000 characters")
-	}
+	text, _ := jsonparts.Unquote(v)
+	text, wrong := CheckAnswerMessage(text)
+	e.Add(at, wrong)
 	return text
+}
+
+// CheckAnswerMessage returns what a person says to an answer, without control characters.
+func CheckAnswerMessage(text string) (string, *FieldError) {
+	if text = stripControl(text); utf8.RuneCountInString(text) > maxAnswerMessage {
+		return text, &FieldError{Code: CodeTooLong, Message: "must have at most 2000 characters"}
+	}
+	return text, nil
 }
 
 func answerCalls(v jsontext.Value, at string, e *ValidationError) (calls []CallAnswer) {

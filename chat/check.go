@@ -60,7 +60,17 @@ func CheckJSON(value jsontext.Value) *FieldError {
 	case value.IsValid():
 		return nil
 	case value.IsValid(jsontext.AllowDuplicateNames(true)):
-		return &FieldError{Code: CodeDuplicateKey, Message: "holds an object with a duplicate key"}
+		return twice()
 	}
+	return notUTF8()
+}
+
+// twice is the fault of an object that has a key twice.
+func twice() *FieldError {
+	return &FieldError{Code: CodeDuplicateKey, Message: "holds an object with a duplicate key"}
+}
+
+// notUTF8 is the fault of text that is none.
+func notUTF8() *FieldError {
 	return &FieldError{Code: CodeInvalidUTF8, Message: "holds invalid UTF-8 or a lone surrogate"}
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/jsonparts"
 )
 
 // Bounds of Request.Context.
@@ -52,7 +54,7 @@ func readContext(object jsontext.Value, e *ValidationError) (entries []ContextEn
 			return nil
 		}
 		key, _ := dec.ReadValue()
-		name, _ := unquote(key)
+		name, _ := jsonparts.Unquote(key)
 		value, _ := dec.ReadValue()
 		if wrong := checkEntry(name, value); wrong != nil {
 			at := "/context"
@@ -62,7 +64,7 @@ func readContext(object jsontext.Value, e *ValidationError) (entries []ContextEn
 			e.addOne(at, wrong.Code, wrong.Message)
 			continue
 		}
-		text, _ := unquote(value)
+		text, _ := jsonparts.Unquote(value)
 		entries = append(entries, ContextEntry{name, stripControl(text)})
 	}
 	return entries
@@ -88,7 +90,7 @@ func checkEntry(name string, value jsontext.Value) *FieldError {
 	case value.Kind() != '"':
 		return &FieldError{Code: CodeWrongType, Message: "must be a string"}
 	}
-	text, _ := unquote(value)
+	text, _ := jsonparts.Unquote(value)
 	if utf8.RuneCountInString(stripControl(text)) > maxContextValue {
 		return &FieldError{Code: CodeTooLong, Message: "must have at most 256 characters"}
 	}

@@ -270,6 +270,7 @@ func portableCall(c tool.Call) tool.Call {
 	if c.Arguments.Kind() != '{' || !c.Arguments.IsValid() {
 		c.Arguments = []byte("{}")
 	}
+	c.Arguments = c.Arguments.Clone() // the body is not kept for it
 	return c
 }
 

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/jsonparts"
 )
 
 // DecodeRequest reads a request from a JSON body, strictly: a duplicate key at
@@ -113,9 +115,64 @@ type decoder struct {
 
 // Members takes apart the body of another request than a Request, by the same rules, and
 // adds what is wrong with it to faults. fields are the names that the request knows, each of
-// which has its own fault. A member with a fault has no value; ok is false if the body is no
-// object.
+// which has its own fault. A member with a fault has no value; ok is false, and there is
+// none, if the body is no object. Values lie in one copy of the body: who keeps one clones it.
 func Members(body []byte, fields []string, faults *ValidationError) (values map[string]jsontext.Value, ok bool) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(body)) // which reads the body where it is
+	if dec.PeekKind() != '{' {
+		return anyMembers(body, fields, flaw{}, faults)
+	}
+	whole, err := dec.ReadValue()
+	found := flawOf(err, body)
+	if err != nil && !found.broken {
+		return anyMembers(body, fields, found, faults)
+	}
+	d := decoder{faults: *faults}
+	if err != nil {
+		d.syntax(err)
+	} else {
+		values = jsonparts.Object(whole.Clone())
+		d.end(dec)
+	}
+	*faults = d.faults
+	return values, err == nil
+}
+
+// flaw is the first thing that a strict decoder finds wrong with a body. The zero value is not
+// known.
+type flaw struct {
+	at     int64
+	twice  bool // a key is there twice
+	broken bool // it is the JSON itself, so that a lenient decoder gets no further
+}
+
+func flawOf(err error, body []byte) (f flaw) {
+	e, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if !ok {
+		return f
+	}
+	f.at, f.twice = e.ByteOffset, errors.Is(err, jsontext.ErrDuplicateName)
+	// What may be wrong with text alone is a byte beyond ASCII, or an escape.
+	f.broken = !f.twice && (f.at >= int64(len(body)) || body[f.at] < utf8.RuneSelf && body[f.at] != '\\')
+	return f
+}
+
+// check is CheckJSON for the value that ends at an offset of the body, without reading what
+// was read.
+func (f flaw) check(value jsontext.Value, end int64) *FieldError {
+	switch {
+	case f.at >= end:
+		return nil
+	case f.at < end-int64(len(value)) || f == (flaw{}):
+		return CheckJSON(value)
+	case f.twice && value.IsValid(jsontext.AllowDuplicateNames(true)):
+		return twice()
+	}
+	return notUTF8()
+}
+
+// anyMembers is Members for a body in which something is wrong.
+func anyMembers(body []byte, fields []string, found flaw, faults *ValidationError) (values map[string]jsontext.Value, ok bool) {
 	values = map[string]jsontext.Value{}
 	d := decoder{faults: *faults}
 	d.document(body, func(dec *jsontext.Decoder) error {
@@ -123,7 +180,7 @@ func Members(body []byte, fields []string, faults *ValidationError) (values map[
 		if err != nil {
 			return err
 		}
-		name, nameErr := unquote(key)
+		name, nameErr := jsonparts.Unquote(key)
 		value, err := dec.ReadValue()
 		if err != nil {
 			return err
@@ -137,7 +194,7 @@ func Members(body []byte, fields []string, faults *ValidationError) (values map[
 			wrong = &FieldError{Code: CodeDuplicateKey, Message: duplicateKey}
 		default:
 			d.see(-1, name)
-			if wrong = CheckJSON(value); wrong == nil {
+			if wrong = found.check(value, dec.InputOffset()); wrong == nil {
 				values[name] = value.Clone() // the decoder uses its buffer again
 			}
 		}
@@ -149,7 +206,10 @@ func Members(body []byte, fields []string, faults *ValidationError) (values map[
 		return nil
 	})
 	*faults = d.faults
-	return values, !d.broken
+	if d.broken {
+		return nil, false
+	}
+	return values, true
 }
 
 // document reads the body's object by member, which is called at the name of each. It continues
@@ -177,6 +237,11 @@ func (d *decoder) document(body []byte, member func(*jsontext.Decoder) error) {
 		d.syntax(err)
 		return
 	}
+	d.end(dec)
+}
+
+// end wants nothing behind the document.
+func (d *decoder) end(dec *jsontext.Decoder) {
 	if _, err := dec.ReadToken(); err != io.EOF {
 		d.faults.add("", CodeTrailingData, "there is data after the JSON object")
 	}
@@ -198,7 +263,7 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	name, nameErr := unquote(key) // now: the key is gone with the next read
+	name, nameErr := jsonparts.Unquote(key) // now: the key is gone with the next read
 	i := fieldOf(name)
 	if i >= 0 && fields[i].list != nil && nameErr == nil && !d.saw(i, name) && dec.PeekKind() == '[' {
 		d.see(i, name)
@@ -289,7 +354,7 @@ func (d *decoder) decodeField(i int, name string, value jsontext.Value) {
 func (d *decoder) decodeString(i int, value jsontext.Value) {
 	switch kind := value.Kind(); {
 	case kind == '"':
-		s, _ := unquote(value) // CheckJSON has seen to it that this works
+		s, _ := jsonparts.Unquote(value) // CheckJSON has seen to it that this works
 		d.values.of[i] = raw{given: true, text: s}
 	case kind != 'n' || fields[i].required:
 		d.faults.add("/"+fields[i].name, CodeWrongType, "must be a string")
@@ -320,14 +385,6 @@ func (d *decoder) decodeBool(i int, value jsontext.Value) {
 func lenient(text []byte) *jsontext.Decoder {
 	// Of a bytes.Buffer it makes no copy, and leaves its bytes as they are.
 	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
-// unquote returns the string that v is. The error is one of invalid UTF-8 or of
-// a lone surrogate.
-func unquote(v jsontext.Value) (string, error) {
-	var short [64]byte // room for most, which are keys and ids
-	b, err := jsontext.AppendUnquote(short[:0], v)
-	return string(b), err
 }
 
 // pointerTo returns the JSON pointer of a member (RFC 6901). A name that is long

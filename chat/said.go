@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/jsonparts"
 )
 
 // readHistory reads an array of {"role","content"} in one pass. A fault has a pointer
@@ -80,7 +82,7 @@ func readSaidMember(dec *jsontext.Decoder, s *Said, seen *names, at place, e *Va
 	if err != nil {
 		return err
 	}
-	name, nameErr := unquote(key) // now: the key is gone with the next read
+	name, nameErr := jsonparts.Unquote(key) // now: the key is gone with the next read
 	value, err := dec.ReadValue()
 	switch {
 	case err != nil:
@@ -121,7 +123,7 @@ func saidText(v jsontext.Value, member string, at place, e *ValidationError) str
 		e.addOne(at.of(member), CodeWrongType, "must be a string")
 		return ""
 	}
-	text, err := unquote(v)
+	text, err := jsonparts.Unquote(v)
 	if err != nil {
 		e.addOne(at.of(member), CodeInvalidUTF8, "holds invalid UTF-8 or a lone surrogate")
 	}

@@ -62,7 +62,7 @@ func (t *Tools) Add(name, description string, schema jsontext.Value, at, nameAt,
 			t.names = map[string]bool{}
 		}
 		t.names[name] = true
-		t.list = append(t.list, chat.ClientTool{Spec: tool.Spec{Name: name, Description: tool.Clean(description), InputSchema: schema}, At: nameAt})
+		t.list = append(t.list, chat.ClientTool{Spec: tool.Spec{Name: name, Description: tool.Clean(description), InputSchema: schema.Clone()}, At: nameAt})
 	}
 }
 

@@ -1,38 +1,20 @@
 package dialect
 
 import (
-	"bytes"
-
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/jsonparts"
 )
 
-// Object returns the members of a JSON object that chat.Members has read whole.
-func Object(v jsontext.Value) map[string]jsontext.Value {
-	members := map[string]jsontext.Value{}
-	dec := jsontext.NewDecoder(bytes.NewReader(v))
-	_, _ = dec.ReadToken()
-	for dec.PeekKind() == '"' {
-		name, _ := dec.ReadToken()
-		key := name.String() // before the next read
-		value, err := dec.ReadValue()
-		if err != nil {
-			break
-		}
-		members[key] = value.Clone()
-	}
-	return members
-}
+// Object returns the members of a JSON object that chat.Members has read whole. They lie in its
+// memory, as the items of List do: who keeps one longer than the request is read clones it.
+func Object(v jsontext.Value) map[string]jsontext.Value { return jsonparts.Object(v) }
 
 // List returns the items of a JSON array that chat.Members has read whole.
-func List(v jsontext.Value) (all []jsontext.Value) {
-	dec := jsontext.NewDecoder(bytes.NewReader(v))
-	_, _ = dec.ReadToken()
-	for dec.PeekKind() != ']' {
-		value, err := dec.ReadValue()
-		if err != nil {
-			break
-		}
-		all = append(all, value.Clone())
-	}
-	return all
+func List(v jsontext.Value) []jsontext.Value { return jsonparts.List(v) }
+
+// Text returns the string that a JSON string is which chat.Members has read.
+func Text(v jsontext.Value) string {
+	text, _ := jsonparts.Unquote(v) // chat.Members has seen to it that this works
+	return text
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
@@ -134,7 +135,7 @@ func TestChain(t *testing.T) {
 	t.Parallel()
 	on := model.DefaultFallbackOn()
 	open := newLink("c", says("never"))
-	open.breaker = breaker.New(breaker.Config{Service: "model:c", Failures: 1})
+	open.breaker = breaker.New(breaker.Config{Service: "model:c", Failures: 1, Recovery: time.Hour}) // the other tests may take long
 	done, _ := open.breaker.Allow(t.Context())
 	done(breaker.Failure, nil)
 	last := refusedAs(model.KindQuota, 429)

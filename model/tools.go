@@ -12,7 +12,8 @@ import (
 )
 
 // maxRendered is how many sets of tools are kept rendered. Several are in use at the
-// same time where not every turn may call everything.
+// same time where not every turn may call everything. As many of single turns are kept apart:
+// each of their turns needs its own for all its steps.
 const maxRendered = 4
 
 // Tools keeps the rendered tools of the sets that were asked for last. Sets never change
@@ -28,7 +29,8 @@ type Tools struct {
 	// again for a set that is rendered again. Nil: it is not reported.
 	LeftOut func(name, reason string)
 
-	recent atomic.Pointer[[]*RenderedTools] // the newest first; never changed in place
+	// The newest first; never changed in place.
+	staying, passing atomic.Pointer[[]*RenderedTools]
 }
 
 // RenderedTools are the tools of a set as a protocol takes them.
@@ -47,7 +49,8 @@ func (t *Tools) Of(set *tool.Set, omitted bool) *RenderedTools {
 	if set == nil || len(set.Specs) == 0 {
 		return &RenderedTools{}
 	}
-	known := t.known()
+	recent := t.recent(set)
+	known := known(recent)
 	for _, r := range known {
 		if r.set == set && r.omitted == omitted {
 			return r
@@ -56,14 +59,22 @@ func (t *Tools) Of(set *tool.Set, omitted bool) *RenderedTools {
 	r := &RenderedTools{set: set, omitted: omitted, Names: fitNames(set.Specs)}
 	r.JSON = t.render(set.Specs, r.Names, omitted)
 	kept := append([]*RenderedTools{r}, known[:min(len(known), maxRendered-1)]...)
-	t.recent.Store(&kept) // if another call does so now, one of the two renders again
+	recent.Store(&kept) // if another call does so now, one of the two renders again
 	return r
+}
+
+// recent is where a set is kept.
+func (t *Tools) recent(set *tool.Set) *atomic.Pointer[[]*RenderedTools] {
+	if set.Passing {
+		return &t.passing
+	}
+	return &t.staying
 }
 
 // known returns the sets that were rendered lately. The slice is never changed,
 // only replaced.
-func (t *Tools) known() []*RenderedTools {
-	if p := t.recent.Load(); p != nil {
+func known(recent *atomic.Pointer[[]*RenderedTools]) []*RenderedTools {
+	if p := recent.Load(); p != nil {
 		return *p
 	}
 	return nil
@@ -74,7 +85,7 @@ func (t *Tools) Names(set *tool.Set) *ToolNames {
 	if set == nil {
 		return nil
 	}
-	for _, r := range t.known() {
+	for _, r := range known(t.recent(set)) {
 		if r.set == set {
 			return r.Names
 		}

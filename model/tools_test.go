@@ -273,6 +273,30 @@ func TestToolsCache(t *testing.T) {
 	}
 }
 
+// Sets of single turns, as many as there may be, do not have those that stay rendered again.
+func TestPassingSetsAreKeptApart(t *testing.T) {
+	t.Parallel()
+	var rendered []string
+	tools := model.Tools{Append: func(b []byte, name, _ string, _ jsontext.Value, _ bool) []byte {
+		rendered = append(rendered, name)
+		return model.AppendString(b, name)
+	}}
+	staying := &tool.Set{Specs: []tool.Spec{{Name: "stays"}}}
+	tools.Of(staying, false)
+	for range 5 {
+		passing := &tool.Set{Specs: []tool.Spec{{Name: "passes"}, {Name: "a.b"}}, Passing: true}
+		for range 3 { // the steps of its turn
+			tools.Of(staying, false)
+			if tools.Of(passing, false); tools.Names(passing).Ours("a_b") != "a.b" {
+				t.Error("the names are lost")
+			}
+		}
+	}
+	if want := 1 + 5*2; len(rendered) != want {
+		t.Errorf("%d tools were rendered, want %d: %q", len(rendered), want, rendered)
+	}
+}
+
 func TestWordsAndNineLetters(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string][2]bool{

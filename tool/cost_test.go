@@ -55,7 +55,7 @@ func costly() map[string]string {
 		"classes":     properties(members(8, `"p%d":{"pattern":"`+strings.Repeat(`\\pL|`, 800)+`%d"}`)),
 		"folded":      properties(members(60, `"p%d":{"pattern":"(?i)`+strings.Repeat(`[B-\\x{1E920}]`, 280)+`%d"}`)),
 		"long":        properties(`"p":{"pattern":"` + strings.Repeat("a|", maxPattern) + `"}`),
-		"addresses":   properties(`"` + long + `":{"properties":{` + members(1000, `"p%d":{"type":"string"}`) + `}}`), // 1.2 GB
+		"addresses":   properties(`"` + long + `":{"properties":{` + members(1000, `"p%d":{"type":"string","minLength":%d}`) + `}}`), // 1.2 GB
 		"own address": `{"$id":"http://a/` + long + `","properties":{` + members(1000, `"p%d":{"$ref":"#/properties/p1"}`) + `}}`,
 		"references":  `{"x":{` + members(2000, `"p%d":{"a":1}`) + `},"properties":{` + members(2000, `"p%d":{"$ref":"#/x/p%d"}`) + `}}`,
 		"old defs":    `{"$schema":"http://json-schema.org/draft-07/schema#","$defs":{` + members(1800, `"p%d":{"a":1}`) + `},"properties":{` + members(1800, `"p%d":{"$ref":"#/$defs/p%d"}`) + `}}`,

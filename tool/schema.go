@@ -70,7 +70,9 @@ func Compile(raw jsontext.Value, room int) (s *Schema, work int, err error) {
 	if t, ok := doc.(map[string]any)["type"]; ok && t != "object" {
 		return nil, 0, errors.New("the schema is not one of an object")
 	}
-	work, err = workOf(doc)
+	var compiled *jsonschema.Schema
+	same := alike{ids: map[string]int{}, first: map[int]place{}}
+	work, err = same.workOf(doc, func() *jsonschema.Schema { return compiled })
 	switch {
 	case err != nil:
 		return nil, 0, err
@@ -78,7 +80,7 @@ func Compile(raw jsontext.Value, room int) (s *Schema, work int, err error) {
 		return nil, 0, ErrNoRoom
 	}
 	programs := patterns{known: map[string]jsonschema.Regexp{}, room: min(maxProgram, (room-work)*patternUnit)}
-	compiled, err := compileDocument(doc, &programs)
+	compiled, err = compileDocument(doc, &programs)
 	work += programs.size / patternUnit
 	switch {
 	case errors.Is(programs.err, errPatterns) && programs.room < maxProgram:
@@ -86,6 +88,9 @@ func Compile(raw jsontext.Value, room int) (s *Schema, work int, err error) {
 	case programs.err != nil:
 		return nil, work, programs.err
 	case err != nil:
+		return nil, work, err
+	}
+	if err := same.restore(); err != nil {
 		return nil, work, err
 	}
 	s, err = newSchema(compiled)
@@ -139,24 +144,39 @@ type measure struct {
 	copying   map[string]bool // references for which the compiler copies its notes
 	defs      map[string]bool // references to $defs, which is so in old dialects only
 	old       bool
+	linked    bool // parts refer to parts, or have names
 }
 
 // workOf returns the work that it takes to compile a document, but for its
-// patterns.
-func workOf(doc any) (int, error) {
-	m := measure{copying: map[string]bool{}, defs: map[string]bool{}}
-	if err := m.add(doc, len(schemaURL)); err != nil {
-		return 0, err
+// patterns. It leaves out of the document what can be shared.
+func (a *alike) workOf(doc any, compiled place) (int, error) {
+	m, err := measured(doc)
+	if err == nil && m.work() > alikeFrom && !m.linked {
+		a.prune(doc, compiled)
+		m, err = measured(doc)
 	}
+	switch {
+	case err != nil:
+		return 0, err
+	case m.work() > maxToolWork:
+		return 0, errWork
+	}
+	return m.work(), nil
+}
+
+func measured(doc any) (m measure, err error) {
+	m = measure{copying: map[string]bool{}, defs: map[string]bool{}}
+	err = m.add(doc, len(schemaURL))
+	return m, err
+}
+
+// work sums up.
+func (m *measure) work() int {
 	copies := len(m.copying)
 	if m.old {
 		copies += len(m.defs)
 	}
-	work := m.values + m.schemas + m.addresses/addressUnit + copies*m.values/copiedUnit
-	if work > maxToolWork {
-		return 0, errWork
-	}
-	return work, nil
+	return m.values + m.schemas + m.addresses/addressUnit + copies*m.values/copiedUnit
 }
 
 // add measures v, whose address has so many bytes.
@@ -201,6 +221,7 @@ func (m *measure) refer(name string, value any) error {
 	if len(text) > maxReference {
 		return fmt.Errorf("a reference of the schema is longer than %d bytes", maxReference)
 	}
+	m.linked = m.linked || name != "$schema"
 	switch {
 	case name == "$schema":
 		m.old = m.old || strings.Contains(text, "draft-0")

@@ -81,6 +81,9 @@ type Set struct {
 	// Unavailable names the servers that are unavailable. Of their tools only those are in
 	// Specs that have a Fallback which can be called.
 	Unavailable []UnavailableServer
+	// Passing says that the set is of one turn, as one with a client's tools is. What is
+	// made of it must not take the place of what is made of a set that stays.
+	Passing bool
 }
 
 // UnavailableServer is an MCP server that cannot be used at the moment, with the

@@ -127,10 +127,9 @@ func ownKey(path string, body []byte) string {
 // facts are what the encoder of a log must know: the client's own ids, and, where an answer is
 // given, the calls that the thread has already.
 type facts struct {
-	Thread string   `json:"threadId"`
-	Run    string   `json:"runId"`
-	Waited []string `json:"waited,omitempty"`
-	Closed []string `json:"closed,omitempty"`
+	Thread string `json:"threadId"`
+	Run    string `json:"runId"`
+	dialect.Reported
 }
 
 // text returns the facts as they are kept.

@@ -145,11 +145,11 @@ func (r *reader) text(at string, v jsontext.Value, required bool) string {
 	case v.Kind() != '"':
 		r.fault(at, chat.CodeWrongType, "must be a string")
 	default:
-		text, _ := jsontext.AppendUnquote(nil, v) // chat.Members has seen to it that this works
-		if required && len(text) == 0 {
+		text := dialect.Text(v)
+		if required && text == "" {
 			r.fault(at, chat.CodeBlank, "must not be empty")
 		}
-		return string(text)
+		return text
 	}
 	return ""
 }
@@ -258,6 +258,7 @@ func (r *reader) schema(at string, members map[string]jsontext.Value) *chat.Answ
 	case len(form.Schema) > chat.MaxAnswerSchema:
 		r.fault(form.SchemaAt, chat.CodeTooLong, "must have at most 64 KiB")
 	}
+	form.Schema = form.Schema.Clone() // the body is not kept for it
 	return form
 }
 

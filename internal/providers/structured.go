@@ -18,8 +18,9 @@ import (
 const formAttempts = 2
 
 // maxFormWork bounds what a client's schema may take to compile, in tool.Compile's units: it
-// holds a schema of 64 KiB whose properties have a type and a description.
-const maxFormWork = 6000
+// holds 64 KiB of properties of which 200 are each of a form of their own, and any number that
+// are alike.
+const maxFormWork = 2000
 
 // AnswerForms makes askers of the forms that clients want. It is safe for concurrent use.
 //

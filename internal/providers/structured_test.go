@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,7 +94,7 @@ func TestClientsSchemas(t *testing.T) {
 	properties := func(n int, of string) string {
 		var all []string
 		for i := range n {
-			all = append(all, fmt.Sprintf("\"p%d\":%s", i, of))
+			all = append(all, fmt.Sprintf("\"p%d\":", i)+strings.ReplaceAll(of, "%d", strconv.Itoa(i)))
 		}
 		return `{"type":"object","properties":{` + strings.Join(all, ",") + "}}"
 	}
@@ -102,7 +103,9 @@ func TestClientsSchemas(t *testing.T) {
 		fits   bool
 	}{
 		"one of 64 KiB":    {properties(1100, `{"type":"string","description":"what it is"}`), true},
-		"small parts":      {properties(3900, "{}"), false},
+		"small parts":      {properties(3900, "{}"), true},
+		"each of its kind": {properties(900, `{"minimum":%d}`), false},
+		"some of a kind":   {properties(200, `{"enum":["a%d","b","c"]}`), true},
 		"200 levels":       {strings.Repeat(`{"type":"object","properties":{"a":`, 100) + "{}" + strings.Repeat("}}", 100), false},
 		"another root":     {`{"type":"string"}`, false},
 		"no type":          {`{}`, false},

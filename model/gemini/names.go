@@ -58,11 +58,7 @@ func inName(c byte) bool {
 // original returns the name that we gave the tool that the API calls fitted: one of a
 // set that was rendered lately, or else fitted itself.
 func (c *toolCache) original(fitted string) string {
-	p := c.recent.Load()
-	if p == nil {
-		return fitted
-	}
-	for _, r := range *p {
+	for r := range c.known() {
 		if own, renamed := r.renamed[fitted]; renamed {
 			return own
 		}
@@ -70,12 +66,21 @@ func (c *toolCache) original(fitted string) string {
 	return fitted
 }
 
+// renames says whether a tool of late has another name for the API.
+func (c *toolCache) renames() bool {
+	for r := range c.known() {
+		if r.renamed != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // fit returns messages with the names by which the API knows our tools, in calls and
 // results. A name that the model made up stays as the model wrote it. messages itself is
 // not changed, and returned where no tool of late has another name.
 func (c *toolCache) fit(messages []chat.Message) []chat.Message {
-	p := c.recent.Load()
-	if p == nil || !slices.ContainsFunc(*p, func(r *renderedTools) bool { return r.renamed != nil }) {
+	if !c.renames() {
 		return messages
 	}
 	fitted := slices.Clone(messages)

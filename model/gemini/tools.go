@@ -1,19 +1,22 @@
 package gemini
 
 import (
+	"iter"
 	"sync/atomic"
 
 	"sluice/tool"
 )
 
 // maxRendered is how many sets of tools are kept rendered. Several are in use at the
-// same time where not every turn may call everything.
+// same time where not every turn may call everything. As many of single turns are kept apart:
+// each of their turns needs its own for all its steps.
 const maxRendered = 4
 
 // toolCache keeps the rendered tools of the sets that were asked for last. Sets
 // never change and are replaced seldom, so a few are enough, and nothing piles up.
 type toolCache struct {
-	recent atomic.Pointer[[]*renderedTools] // the newest first; never changed in place
+	// The newest first; never changed in place.
+	staying, passing atomic.Pointer[[]*renderedTools]
 }
 
 // renderedTools is a tool set in the form of the API. It is made once for a
@@ -32,10 +35,11 @@ func (c *toolCache) render(set *tool.Set) []byte {
 	if set == nil || len(set.Specs) == 0 {
 		return nil
 	}
-	var known []*renderedTools
-	if p := c.recent.Load(); p != nil {
-		known = *p
+	recent := &c.staying
+	if set.Passing {
+		recent = &c.passing
 	}
+	known := load(recent)
 	for _, r := range known {
 		if r.set == set {
 			return r.json
@@ -43,8 +47,28 @@ func (c *toolCache) render(set *tool.Set) []byte {
 	}
 	r := &renderedTools{set: set, json: renderTools(set.Specs), renamed: renamed(set.Specs)}
 	kept := append([]*renderedTools{r}, known[:min(len(known), maxRendered-1)]...)
-	c.recent.Store(&kept) // if another call does so now, one of the two renders again
+	recent.Store(&kept) // if another call does so now, one of the two renders again
 	return r.json
+}
+
+func load(recent *atomic.Pointer[[]*renderedTools]) []*renderedTools {
+	if p := recent.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// known yields the sets that were rendered lately.
+func (c *toolCache) known() iter.Seq[*renderedTools] {
+	return func(yield func(*renderedTools) bool) {
+		for _, recent := range [...]*atomic.Pointer[[]*renderedTools]{&c.staying, &c.passing} {
+			for _, r := range load(recent) {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // renderTools renders a set as the member tools. Names and schemas are made to

@@ -23,10 +23,33 @@ func TestToolsAreRenderedOnce(t *testing.T) { // AllocsPerRun wants no others at
 	}); n != 0 {
 		t.Errorf("the last %d sets are rendered again: %v allocations", maxRendered, n)
 	}
-	if n := len(*c.recent.Load()); n != maxRendered {
+	if n := len(*c.staying.Load()); n != maxRendered {
 		t.Errorf("%d sets are kept, want %d", n, maxRendered)
 	}
 	if c.render(nil) != nil || c.render(new(tool.Set)) != nil {
 		t.Error("no tools are rendered as something")
+	}
+}
+
+// Sets of single turns, as many as there may be, do not have those that stay rendered again.
+func TestPassingSetsAreKeptApart(t *testing.T) { // AllocsPerRun wants no others at the same time
+	var c toolCache
+	staying := &tool.Set{Specs: []tool.Spec{{Name: "a"}, {Name: "é"}}}
+	c.render(staying)
+	var passing *tool.Set
+	for range 100 {
+		passing = &tool.Set{Specs: []tool.Spec{{Name: "a"}, {Name: "ü"}}, Passing: true}
+		c.render(passing)
+	}
+	if n := testing.AllocsPerRun(10, func() { c.render(staying); c.render(passing) }); n != 0 {
+		t.Errorf("a set is rendered again: %v allocations", n)
+	}
+	if n := len(*c.passing.Load()); n != maxRendered {
+		t.Errorf("%d sets are kept, want %d", n, maxRendered)
+	}
+	for _, own := range []string{"é", "ü"} {
+		if got := c.original(fitName(own)); got != own {
+			t.Errorf("the name of %s is %s", own, got)
+		}
 	}
 }

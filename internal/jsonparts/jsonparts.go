@@ -1,0 +1,135 @@
+// Package jsonparts takes JSON values apart that are known to be valid, as RFC 7493 has it: a
+// body is checked once, and then each of its levels is split without being read again. What it
+// returns lies in the memory of what it was given, so who keeps a part clones it.
+//
+// Of a value that is not valid the result is unspecified, but nothing panics.
+package jsonparts
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Object returns the members of an object; none if v is of another kind.
+func Object(v jsontext.Value) map[string]jsontext.Value {
+	members := map[string]jsontext.Value{}
+	i := enter(v, '{')
+	for i < len(v) && v[i] == '"' {
+		behind := skip(v, i)
+		name, _ := Unquote(v[i:behind])
+		if i = space(v, space(v, behind)+1); i >= len(v) { // behind the colon
+			break
+		}
+		behind = skip(v, i)
+		members[name] = v[i:behind:behind]
+		i = next(v, behind)
+	}
+	return members
+}
+
+// List returns the items of an array; none if v is of another kind.
+func List(v jsontext.Value) (items []jsontext.Value) {
+	i := enter(v, '[')
+	for i < len(v) && v[i] != ']' {
+		behind := skip(v, i)
+		items = append(items, v[i:behind:behind])
+		i = next(v, behind)
+	}
+	return items
+}
+
+// Unquote returns the string that a JSON string is, which need not be valid inside: the error is
+// that of invalid UTF-8, of an escape that is none or of a lone surrogate, and comes with the
+// string as far as it goes.
+func Unquote(v jsontext.Value) (string, error) {
+	if n := len(v); n >= 2 && v[0] == '"' && v[n-1] == '"' {
+		if inner := v[1 : n-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+			return string(inner), nil // most strings are what they look like
+		}
+	}
+	var short [64]byte // room for most that are not, which are keys and ids
+	dst := short[:0]
+	if len(v) > len(short) {
+		dst = make([]byte, 0, len(v))
+	}
+	b, err := jsontext.AppendUnquote(dst, v)
+	return string(b), err
+}
+
+// enter returns where the first part of an object or array begins, or its end.
+func enter(v []byte, open byte) int {
+	i := space(v, 0)
+	if i >= len(v) || v[i] != open {
+		return len(v)
+	}
+	return space(v, i+1)
+}
+
+// next returns where the part behind a comma begins, or the end of what holds it.
+func next(v []byte, i int) int {
+	if i = space(v, i); i < len(v) && v[i] == ',' {
+		return space(v, i+1)
+	}
+	return len(v)
+}
+
+// space returns where white space ends.
+func space(v []byte, i int) int {
+	for i < len(v) && (v[i] == ' ' || v[i] == '\n' || v[i] == '\r' || v[i] == '\t') {
+		i++
+	}
+	return min(i, len(v))
+}
+
+// skip returns where the value ends that begins at i. It goes ahead, whatever is there.
+func skip(v []byte, i int) int {
+	depth := 0
+	for ; i < len(v); i++ {
+		switch v[i] {
+		case '"':
+			if i = quoted(v, i); depth == 0 {
+				return i
+			}
+			i-- // the loop's step
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth <= 0 {
+				return i + 1
+			}
+		default:
+			if depth == 0 {
+				return literal(v, i)
+			}
+		}
+	}
+	return len(v)
+}
+
+// quoted returns where the string ends that begins at i.
+func quoted(v []byte, i int) int {
+	for begin := i + 1; ; {
+		n := bytes.IndexByte(v[begin:], '"')
+		if n < 0 {
+			return len(v)
+		}
+		end, escapes := begin+n, 0
+		for end-escapes > begin && v[end-escapes-1] == '\\' {
+			escapes++
+		}
+		if begin = end + 1; escapes%2 == 0 {
+			return begin
+		}
+	}
+}
+
+// literal returns where a number or a word ends that begins at i.
+func literal(v []byte, i int) int {
+	n := bytes.IndexAny(v[i+1:], " \n\r\t,:]}")
+	if n < 0 {
+		return len(v)
+	}
+	return i + 1 + n
+}
