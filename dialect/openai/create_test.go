@@ -438,7 +438,7 @@ func FuzzCreate(f *testing.F) {
 
 // A response is its owner's. To a sender who names no user the id is the key, among the responses
 // of that sender.
-func TestWhoseResponse(t *testing.T) {
+func TestOwnerOfAResponse(t *testing.T) {
 	t.Parallel()
 	s := storing(dialect.Rules{})
 	for _, tt := range []struct {
