@@ -114,13 +114,13 @@ func (s *Server) readResponse(ctx context.Context, body []byte, e *chat.Validati
 	}
 	previous := r.text("/previous_response_id", r.members["previous_response_id"], false)
 	q.facts.echo = r.echo(&q, own, previous)
-	if q.answer = in.answer(); q.answer == nil {
+	if q.answer = in.answer; q.answer == nil {
 		s.cfg.Rules.Compose(&q.request.request, talk, e)
 		err = s.restore(ctx, &q.request.request, in.made)
 	} else { // the turn that waits has its own input: all that was said is earlier, for what is kept
 		talk.Messages = append(talk.Messages, chat.ClientMessage{Text: "-"})
 		s.cfg.Rules.Compose(&q.request.request, talk, new(chat.ValidationError))
-		q.request.request.Input, q.facts.answered = "", in.questions()
+		q.request.request.Input, q.facts.answered = "", in.questions
 	}
 	if q.facts.store {
 		q.kept = newRecord(ctx, &q.request.request, q.facts)

@@ -17,6 +17,7 @@ import (
 	"sluice/dialect"
 	"sluice/fault"
 	"sluice/stream"
+	"sluice/tool"
 )
 
 // shelf is a store of responses.
@@ -385,6 +386,11 @@ func TestRecordIsReadBack(t *testing.T) {
 	}
 	if second = *newRecord(t.Context(), &again.Request, smallFacts()); string(second.Input) != string(first.Input) || first.Owner != "ann" {
 		t.Errorf("%s, then %s", first.Input, second.Input)
+	}
+	alone := chat.Request{Input: "go"}
+	alone.History = []chat.Message{{Role: chat.RoleModel, Parts: []chat.Part{{Text: "a"}, {Call: &tool.Call{ID: "c", Name: "f"}}}}}
+	if got := string(itemsOf(&alone)); got != `[{"role":"assistant","content":"a"},{"role":"user","content":"go"}]` {
+		t.Errorf("a call without a result: %s", got)
 	}
 	k.Input = jsontext.Value(`["` + strings.Repeat("x", maxRecord) + `"]`)
 	if k.encode() != nil {

@@ -12,10 +12,6 @@ import (
 	"sluice/tool"
 )
 
-// idJoint stands between the two parts of the id by which a person's answer names a call: the
-// question's token, or its id, and the call's id. No token has it.
-const idJoint = "~"
-
 // items makes a conversation of the items of responses: of those that are kept, and of those
 // that a request brings.
 type items struct {
@@ -26,16 +22,12 @@ type items struct {
 	messages []chat.ClientMessage
 	attached []string // to the last message of the user, which is answered
 	// joins says that the last message is the model's, and what it says next is part of it.
-	joins   bool
-	calls   int    // that have no id of their model's
-	made    string // the id of the last item that is a call of the client's
-	answers []personAnswer
-}
-
-// personAnswer is what a person says of a call that waits.
-type personAnswer struct {
-	at, question string
-	chat.CallAnswer
+	joins  bool
+	calls  int          // that have no id of their model's
+	made   string       // the id of the last item that is a call of the client's
+	answer *chat.Answer // what a person says of the calls that wait; nil: nothing
+	// questions are the ids under which they were asked about, by their own.
+	questions map[string]string
 }
 
 // input reads what the request says now: a text, or items.
@@ -88,7 +80,7 @@ func (r *items) item(at string, v jsontext.Value) {
 		r.answered(at, members)
 		return
 	}
-	r.answers = nil // what was answered before this is settled
+	r.answer, r.questions = nil, nil // what was answered before this is settled
 	switch kind {
 	case "message":
 		r.message(at, members)
@@ -111,7 +103,7 @@ func (r *items) item(at string, v jsontext.Value) {
 // reference reads an item that the request names. Thoughts and questions are left out, wherever
 // they are from.
 func (r *items) reference(at, id string) {
-	if id == "" || strings.HasPrefix(id, "rs_") || strings.Contains(id, idJoint) {
+	if _, asks := dialect.AnswerTo(new(chat.Answer), id); asks || id == "" || strings.HasPrefix(id, "rs_") {
 		return
 	}
 	if v := r.refer(at, id); v != nil {
@@ -196,43 +188,23 @@ func failureText(v jsontext.Value) string {
 	return strings.TrimSpace(strings.Join(texts, "\n"))
 }
 
-// answered reads what a person says of a call that waits.
+// answered reads what a person says of a call that waits. All answers of a request are to one
+// question.
 func (r *items) answered(at string, members map[string]jsontext.Value) {
+	if r.answer == nil {
+		r.answer, r.questions = &chat.Answer{At: "/input"}, map[string]string{}
+	}
 	id := r.text(at+"/approval_request_id", members["approval_request_id"], true)
-	question, call, ok := strings.Cut(id, idJoint)
+	call, ok := dialect.AnswerTo(r.answer, id)
 	if id != "" && !ok {
 		r.fault(at+"/approval_request_id", chat.CodeUnknownValue, "names no request for an approval")
 	}
 	if approve := members["approve"]; none(approve) {
 		r.fault(at+"/approve", chat.CodeRequired, "is required")
 	}
-	a := personAnswer{at, question, chat.CallAnswer{CallID: call, Action: chat.Reject, Message: r.text(at+"/reason", members["reason"], false)}}
+	a := chat.CallAnswer{CallID: call, Action: chat.Reject, Message: r.text(at+"/reason", members["reason"], false)}
 	if r.flag(at+"/approve", members["approve"]) {
 		a.Action, a.Message = chat.Approve, ""
 	}
-	r.answers = append(r.answers, a)
-}
-
-// answer returns what the request answers, all of it one question; nil: it asks for a turn.
-func (r *items) answer() *chat.Answer {
-	if len(r.answers) == 0 {
-		return nil
-	}
-	a := &chat.Answer{At: "/input"}
-	for _, one := range r.answers {
-		if len(one.question) > len(a.Token) { // the ids of questions are shorter than any token
-			a.Token = one.question
-		}
-		a.Calls = append(a.Calls, one.CallAnswer)
-	}
-	return a
-}
-
-// questions returns the ids of the questions that are answered, by that of their call.
-func (r *items) questions() map[string]string {
-	all := map[string]string{}
-	for _, one := range r.answers {
-		all[one.CallID] = one.question + idJoint + one.CallID
-	}
-	return all
+	r.answer.Calls, r.questions[call] = append(r.answer.Calls, a), id
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/dialect/jsonline"
 	"sluice/fault"
 	"sluice/stream"
@@ -369,11 +370,8 @@ func (e *responder) question(dst []byte, q *stream.Approval) []byte {
 	e.asked = true
 	dst = e.end(dst, "completed")
 	for i := range q.Calls {
-		c, id := &q.Calls[i], q.ID
-		if i == 0 {
-			id = q.Token
-		}
-		item := jsonline.Name([]byte(`{"id":`), id+idJoint+c.CallID)
+		c := &q.Calls[i]
+		item := jsonline.Name([]byte(`{"id":`), dialect.CallQuestion(q, i))
 		item = serverLabel(append(item, `,"type":"mcp_approval_request","server_label":`...), c.Server)
 		item = jsonline.Name(append(item, `,"name":`...), c.Tool)
 		item = jsonline.String(append(item, `,"arguments":`...), string(jsonline.Object(nil, c.Arguments)))

@@ -312,8 +312,10 @@ func TestKeptResponse(t *testing.T) {
 		if diff := gocmp.Diff(read(t, all), read(t, document)); diff != "" || !strings.Contains(all, document) {
 			t.Errorf("the document is another one: %s", diff)
 		}
-		if status, _ := one.Ask(t, http.MethodGet, path+"?stream=true&starting_after=x", ""); status != 400 {
-			t.Errorf("an event x: %d", status)
+		for _, after := range []string{"x", "-1", "1.5"} {
+			if status, _ := one.Ask(t, http.MethodGet, path+"?stream=true&starting_after="+after, ""); status != 400 {
+				t.Errorf("behind event %s: %d", after, status)
+			}
 		}
 		time.Sleep(2 * time.Hour) // the log is gone
 		if _, text := other.Ask(t, http.MethodGet, path, ""); text != document {
