@@ -7,6 +7,7 @@ package jsonparts
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -45,8 +46,10 @@ func List(v jsontext.Value) (items []jsontext.Value) {
 // string as far as it goes.
 func Unquote(v jsontext.Value) (string, error) {
 	if n := len(v); n >= 2 && v[0] == '"' && v[n-1] == '"' {
-		if inner := v[1 : n-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-			return string(inner), nil // most strings are what they look like
+		if inner := v[1 : n-1]; utf8.Valid(inner) {
+			if text, ok := unescape(inner); ok {
+				return text, nil
+			}
 		}
 	}
 	var short [64]byte // room for most that are not, which are keys and ids
@@ -56,6 +59,31 @@ func Unquote(v jsontext.Value) (string, error) {
 	}
 	b, err := jsontext.AppendUnquote(dst, v)
 	return string(b), err
+}
+
+// unescape replaces escapes of one letter, as nearly all are; ok is false if there is another.
+func unescape(inner []byte) (text string, ok bool) {
+	const letters, means = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	at := bytes.IndexByte(inner, '\\')
+	if at < 0 {
+		return string(inner), true // most strings are what they look like
+	}
+	var b strings.Builder
+	b.Grow(len(inner))
+	for ; at >= 0; at = bytes.IndexByte(inner, '\\') {
+		which := -1
+		if at+1 < len(inner) {
+			which = strings.IndexByte(letters, inner[at+1])
+		}
+		if which < 0 {
+			return "", false
+		}
+		b.Write(inner[:at])
+		b.WriteByte(means[which])
+		inner = inner[at+2:]
+	}
+	b.Write(inner)
+	return b.String(), true
 }
 
 // enter returns where the first part of an object or array begins, or its end.
