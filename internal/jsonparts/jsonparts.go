@@ -19,7 +19,7 @@ func Object(v jsontext.Value) map[string]jsontext.Value {
 	i := enter(v, '{')
 	for i < len(v) && v[i] == '"' {
 		behind := skip(v, i)
-		name, _ := Unquote(v[i:behind])
+		name := Text(v[i:behind])
 		if i = space(v, space(v, behind)+1); i >= len(v) { // behind the colon
 			break
 		}
@@ -39,6 +39,17 @@ func List(v jsontext.Value) (items []jsontext.Value) {
 		i = next(v, behind)
 	}
 	return items
+}
+
+// Text returns the string that a valid JSON string is.
+func Text(v jsontext.Value) string {
+	if n := len(v); n >= 2 {
+		if text, ok := unescape(v[1 : n-1]); ok {
+			return text
+		}
+	}
+	text, _ := Unquote(v)
+	return text
 }
 
 // Unquote returns the string that a JSON string is, which need not be valid inside: the error is

@@ -86,6 +86,9 @@ func FuzzUnquote(f *testing.F) {
 		}
 		want, wantErr := jsontext.AppendUnquote(nil, text)
 		got, err := Unquote(text)
+		if plain := Text(text); wantErr == nil && plain != got {
+			t.Errorf("%q is %q without a check", got, plain)
+		}
 		if got != string(want) && err == nil || (err == nil) != (wantErr == nil) {
 			t.Errorf("%q: %q %v, want %q %v", text, got, err, want, wantErr)
 		}
