@@ -278,7 +278,7 @@ func TestModelLearnsOfAPrunedHistory(t *testing.T) {
 	const note = "its earlier messages are left out."
 	earlier := []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "a"}}}, {Role: chat.RoleModel, Parts: []chat.Part{{Text: "b"}}}}
 	for _, dropped := range []int{0, 2} {
-		request := chat.Request{Input: "hi", History: earlier, Pruning: chat.Pruning{Kept: 2, Dropped: dropped}}
+		request := chat.Request{Input: "hi", Past: chat.Past{History: earlier, Pruning: chat.Pruning{Kept: 2, Dropped: dropped}}}
 		got := play(t, scene{request: request, answers: []answer{wants(tool.Call{Name: "find"}), says("done")}, cut: true})
 		if len(got.requests) != 2 {
 			t.Fatalf("%d model calls", len(got.requests))

@@ -29,9 +29,9 @@ func (t *turn) settle(jobs []*job) {
 		s.Open[i] = OpenCall{ID: j.event.ID, Call: j.call, Within: j.within, key: j.key}
 		switch {
 		case j.client:
-			s.Open[i].Answer, s.Open[i].Note = Refused, notWithApproval
+			s.Open[i].Answer, s.Open[i].Note = answerRefused, notWithApproval
 		case !j.waits:
-			s.Open[i].Answer, s.Open[i].Result = Ran, j.forModel()
+			s.Open[i].Answer, s.Open[i].Result = answerRan, j.forModel()
 		}
 	}
 }
@@ -43,9 +43,9 @@ func (t *turn) runAnswered() error {
 	var approved []*job
 	for i := range s.Open {
 		switch c := &s.Open[i]; c.Answer {
-		case Approved:
+		case answerApproved:
 			jobs[i] = t.approved(c)
-		case Decided:
+		case answerDecided:
 			jobs[i] = t.continued(c)
 		}
 		if jobs[i] != nil && jobs[i].err == nil {
@@ -54,12 +54,12 @@ func (t *turn) runAnswered() error {
 	}
 	for i := range s.Open { // later, as an equal call may have been allowed
 		switch c := &s.Open[i]; c.Answer {
-		case Rejected:
+		case answerRejected:
 			t.forbid(c)
 			t.rejected(c)
 			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true,
 				Text: strings.TrimSpace("Not executed: the user has not allowed this call. " + c.Note)}
-		case Refused:
+		case answerRefused:
 			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true, Text: "Not executed: " + c.Note}
 		}
 	}

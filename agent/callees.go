@@ -32,7 +32,7 @@ type Continued struct {
 type Within struct {
 	State *run.Paused
 	Asks  []chat.PendingCall
-	// Decided are the decisions about Asks; they are complete once the call is Decided.
+	// Decided are the decisions about Asks; they are complete once the answer is answerDecided.
 	Decided []chat.Decision
 }
 

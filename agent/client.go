@@ -68,6 +68,39 @@ func (t *turn) require(jobs []*job, waits bool) {
 		}
 		t.required.Calls = append(t.required.Calls, j.event)
 	}
+	if t.required != nil && t.req.App != nil && t.req.App.Called != nil {
+		if m, ok := t.forClient(jobs); ok {
+			t.req.App.Called(m)
+		}
+	}
+}
+
+// forClient returns the model's message with the calls of the client alone. ok is false if its first
+// call is not one of them: some models sign that for all.
+func (t *turn) forClient(jobs []*job) (m chat.Message, ok bool) {
+	m = t.state.Messages[len(t.state.Messages)-1]
+	var parts []chat.Part
+	n := 0
+	for _, p := range m.Parts {
+		if p.Call != nil {
+			if n == len(jobs) {
+				return m, false
+			}
+			j := jobs[n]
+			if n++; !j.client {
+				if n == 1 {
+					return m, false
+				}
+				continue
+			}
+			own := *p.Call
+			own.ID = j.event.ID
+			p.Call = &own
+		}
+		parts = append(parts, p)
+	}
+	m.Parts = parts
+	return m, n > 0
 }
 
 // capResults returns what a client has said of its calls, with the results as long as those of

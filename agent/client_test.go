@@ -132,3 +132,33 @@ func TestResultsOfTheClient(t *testing.T) {
 		}
 	}
 }
+
+// Who keeps the calls of a client gets them as their model wants them back, under the ids that the
+// client gets; without those of servers, unless the first is one: some models sign that for all.
+func TestCallsAreKeptForTheClient(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		calls []tool.Call
+		want  string
+	}{
+		"two":                      {[]tool.Call{call("a", "alarm", "{}"), call("", "alarm", `{"n":1}`)}, "a call_1"},
+		"and a server's":           {[]tool.Call{call("a", "alarm", "{}"), call("b", "read", "{}")}, "a"},
+		"a server's in front":      {[]tool.Call{call("b", "read", "{}"), call("a", "alarm", "{}")}, ""},
+		"none of the client's own": {[]tool.Call{call("b", "read", "{}")}, ""},
+	} {
+		var got []string
+		request := ofClient(func(app *chat.Application) {
+			app.Called = func(m chat.Message) {
+				for _, p := range m.Parts {
+					if p.Call != nil {
+						got = append(got, p.Call.ID)
+					}
+				}
+			}
+		})
+		play(t, scene{request: request, answers: []answer{wants(tt.calls...), says("done")}})
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}

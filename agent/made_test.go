@@ -30,7 +30,9 @@ func TestMade(t *testing.T) {
 			says("done"),
 		}}
 		a := agent.New(agent.Config{Model: m, Tools: &tools{t: t, rec: rec}, Origin: origin})
-		result, err := a.Run(t.Context(), &chat.Request{Input: "hi", Record: record, History: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "before"}}}, {Role: chat.RoleModel, Parts: []chat.Part{{Text: "yes"}}}}}, silent{})
+		result, err := a.Run(t.Context(), &chat.Request{Input: "hi", Record: record, Past: chat.Past{
+			History: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "before"}}}, {Role: chat.RoleModel, Parts: []chat.Part{{Text: "yes"}}}},
+		}}, silent{})
 		if err != nil {
 			t.Fatal(err)
 		}

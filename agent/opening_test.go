@@ -41,7 +41,7 @@ func TestOpening(t *testing.T) {
 	} {
 		warm := 0.5
 		a := New(Config{Tools: listed{tt.set}, Prompt: "Be an agent.", Temperature: &warm, MaxTokens: 70})
-		req := &chat.Request{Input: "x", Tools: tt.access, App: tt.app, Data: []chat.Quote{{About: "A", Text: "b"}}}
+		req := &chat.Request{Input: "x", Tools: tt.access, App: tt.app, Additions: chat.Additions{Data: []chat.Quote{{About: "A", Text: "b"}}}}
 		got, ok := a.Opening(t.Context(), req)
 		if ok != tt.ok {
 			t.Errorf("%s: %t", tt.name, ok)

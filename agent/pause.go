@@ -48,11 +48,11 @@ func (s *State) decide(decisions []chat.Decision) error {
 		case chat.Approve:
 			err = s.Approve(d.CallID)
 		case chat.Modify:
-			err = s.Modify(d.CallID, d.Arguments)
+			err = s.modify(d.CallID, d.Arguments)
 		case chat.Reject:
 			err = s.Reject(d.CallID, d.Message)
 		case chat.Refuse:
-			err = s.Refuse(d.CallID, d.Message)
+			err = s.refuse(d.CallID, d.Message)
 		default:
 			err = fmt.Errorf("action %q of a decision", d.Action)
 		}

@@ -60,7 +60,7 @@ type OpenCall struct {
 	// ID is that of the call's events.
 	ID   string
 	Call tool.Call
-	// Answer says what becomes of a call that has not run; Waiting until Decide.
+	// Answer says what becomes of a call that has not run; answerWaiting until Decide.
 	Answer Answer
 	// Note is what the model receives of a call that was rejected or refused, or with the
 	// result of one that was approved.
@@ -83,13 +83,13 @@ type Answer string
 
 // Answers to an open call.
 const (
-	Waiting  Answer = ""
-	Ran      Answer = "ran"      // it did not wait: Result is what came of it
-	Approved Answer = "approved" // it may run
-	Rejected Answer = "rejected" // a person has not allowed it; Note says why, to the model
-	Refused  Answer = "refused"  // nobody could be asked; Note says so to the model
-	Supplied Answer = "supplied" // somebody else ran it: Result is what came of it
-	Decided  Answer = "decided"  // about all that waits within it, so it continues
+	answerWaiting  Answer = ""
+	answerRan      Answer = "ran"      // it did not wait: Result is what came of it
+	answerApproved Answer = "approved" // it may run
+	answerRejected Answer = "rejected" // a person has not allowed it; Note says why, to the model
+	answerRefused  Answer = "refused"  // nobody could be asked; Note says so to the model
+	answerSupplied Answer = "supplied" // somebody else ran it: Result is what came of it
+	answerDecided  Answer = "decided"  // about all that waits within it, so it continues
 )
 
 // Over says whether the turn has ended well: there is nothing to continue.
@@ -98,7 +98,7 @@ func (s *State) Over() bool { return s.Reason != "" }
 // Waiting returns the calls that wait for an answer.
 func (s *State) Waiting() (calls []OpenCall) {
 	for _, c := range s.Open {
-		if c.Answer == Waiting {
+		if c.Answer == answerWaiting {
 			calls = append(calls, c)
 		}
 	}
@@ -127,7 +127,7 @@ func (s *State) Silent() State {
 // waits says whether a call waits for an answer.
 func (s *State) waits() bool {
 	for i := range s.Open {
-		if s.Open[i].Answer == Waiting {
+		if s.Open[i].Answer == answerWaiting {
 			return true
 		}
 	}
@@ -136,30 +136,30 @@ func (s *State) waits() bool {
 
 // Approve lets a waiting call run at the next step.
 func (s *State) Approve(id string) error {
-	return s.answer(id, func(c *OpenCall) { c.Answer = Approved })
+	return s.answer(id, func(c *OpenCall) { c.Answer = answerApproved })
 }
 
 // Reject closes a waiting call without running it. note, if not empty, is passed on
 // to the model.
 func (s *State) Reject(id, note string) error {
-	return s.answer(id, func(c *OpenCall) { c.Answer, c.Note = Rejected, note })
+	return s.answer(id, func(c *OpenCall) { c.Answer, c.Note = answerRejected, note })
 }
 
-// Modify lets a waiting call run with other arguments.
-func (s *State) Modify(id string, args jsontext.Value) error {
-	return s.answer(id, func(c *OpenCall) { c.Answer, c.Changed = Approved, args })
+// modify lets a waiting call run with other arguments.
+func (s *State) modify(id string, args jsontext.Value) error {
+	return s.answer(id, func(c *OpenCall) { c.Answer, c.Changed = answerApproved, args })
 }
 
-// Refuse closes a waiting call that nobody could be asked about. Unlike one that was
+// refuse closes a waiting call that nobody could be asked about. Unlike one that was
 // rejected, it may be made again.
-func (s *State) Refuse(id, why string) error {
-	return s.answer(id, func(c *OpenCall) { c.Answer, c.Note = Refused, why })
+func (s *State) refuse(id, why string) error {
+	return s.answer(id, func(c *OpenCall) { c.Answer, c.Note = answerRefused, why })
 }
 
 // Supply closes a waiting call with the result that it had elsewhere.
 func (s *State) Supply(id, text string, isError bool) error {
 	return s.answer(id, func(c *OpenCall) {
-		c.Answer = Supplied
+		c.Answer = answerSupplied
 		c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, Text: capResult(text), IsError: isError}
 	})
 }
@@ -168,7 +168,7 @@ func (s *State) Supply(id, text string, isError bool) error {
 // already is not open any more, so that the first of two answers counts.
 func (s *State) answer(id string, set func(*OpenCall)) error {
 	for i := range s.Open {
-		if s.Open[i].ID == id && s.Open[i].Answer == Waiting && s.Open[i].Within == nil {
+		if s.Open[i].ID == id && s.Open[i].Answer == answerWaiting && s.Open[i].Within == nil {
 			set(&s.Open[i])
 			return nil
 		}

@@ -227,7 +227,7 @@ func (b *stateBody) checkOpen() error {
 		if c.Call != calls[i] || c.ID == "" {
 			return errors.New("the open calls are not those of the last message")
 		}
-		if closed := c.Answer == Ran || c.Answer == Supplied; closed != (c.Result != nil) {
+		if closed := c.Answer == answerRan || c.Answer == answerSupplied; closed != (c.Result != nil) {
 			return fmt.Errorf("call %d has the answer %q, and its result does not fit that", i, c.Answer)
 		}
 		if err := c.Within.check(c.Answer); err != nil {

@@ -35,10 +35,10 @@ func fullState() State {
 			{Role: chat.RoleModel, Maker: "spare", Parts: append([]chat.Part{{Text: "hm", Thought: true, Signature: "s"}}, parts...)},
 		},
 		Open: []OpenCall{
-			{ID: "a", Call: calls[0], Answer: Ran, Result: result(0), key: "add 0"},
-			{ID: "b", Call: calls[1], Answer: Approved, Note: "take care", Changed: []byte("{\"n\":  1}"), key: "add 1", print: "sha"},
-			{ID: "c", Call: calls[2], Answer: Rejected, Note: "too dear"},
-			{ID: "d", Call: calls[3], Answer: Supplied, Result: result(3)},
+			{ID: "a", Call: calls[0], Answer: answerRan, Result: result(0), key: "add 0"},
+			{ID: "b", Call: calls[1], Answer: answerApproved, Note: "take care", Changed: []byte("{\"n\":  1}"), key: "add 1", print: "sha"},
+			{ID: "c", Call: calls[2], Answer: answerRejected, Note: "too dear"},
+			{ID: "d", Call: calls[3], Answer: answerSupplied, Result: result(3)},
 			{ID: "e", Call: calls[4]},
 			{ID: "f", Call: calls[5], Within: &Within{State: &run.Paused{Kind: run.KindSession, Name: "f", State: []byte(`{"a":1}`)}, Asks: []chat.PendingCall{{ID: "in", AgentID: "x", Tool: "pay", Server: "bank", Arguments: []byte(`{}`), Fingerprint: "p"}}, Decided: []chat.Decision{{CallID: "in"}}}},
 		},
@@ -119,7 +119,7 @@ func TestStateThatContradictsItself(t *testing.T) {
 		"a call that ran for nothing": {func(b *stateBody) { b.Open[0].Result = nil }, true},
 		"a result of nothing":         {func(b *stateBody) { b.Open[4].Result = b.Open[0].Result }, true},
 		"an answer of the future":     {func(b *stateBody) { b.Open[4].Answer = "postponed" }, true},
-		"decided, and nobody waits":   {func(b *stateBody) { b.Open[4].Answer = Decided }, true},
+		"decided, and nobody waits":   {func(b *stateBody) { b.Open[4].Answer = answerDecided }, true},
 		"more calls than are taken": {func(b *stateBody) {
 			last := &b.Messages[1]
 			for range maxCalls {

@@ -62,7 +62,7 @@ func identify(c *chat.PendingCall, spec *tool.Spec) {
 func (s *State) askedWithin(id string) *OpenCall {
 	for i := range s.Open {
 		c := &s.Open[i]
-		if c.Answer == Waiting && c.Within != nil &&
+		if c.Answer == answerWaiting && c.Within != nil &&
 			slices.ContainsFunc(c.Within.Asks, func(a chat.PendingCall) bool { return a.ID == id }) {
 			return c
 		}
@@ -78,7 +78,7 @@ func (c *OpenCall) decide(d chat.Decision) error {
 		return fmt.Errorf("call %q is decided twice", d.CallID)
 	}
 	if w.Decided = append(w.Decided, d); len(w.Decided) == len(w.Asks) {
-		c.Answer = Decided
+		c.Answer = answerDecided
 	}
 	return nil
 }
@@ -89,11 +89,11 @@ func (s *State) RefuseAll(why string) {
 	for i := range s.Open {
 		c := &s.Open[i]
 		switch {
-		case c.Answer != Waiting:
+		case c.Answer != answerWaiting:
 		case c.Within == nil:
-			c.Answer, c.Note = Refused, why
+			c.Answer, c.Note = answerRefused, why
 		default:
-			c.Within.Decided, c.Answer = nil, Decided
+			c.Within.Decided, c.Answer = nil, answerDecided
 			for _, a := range c.Within.Asks {
 				c.Within.Decided = append(c.Within.Decided, chat.Decision{CallID: a.ID, Action: chat.Refuse, Message: why})
 			}
@@ -133,9 +133,9 @@ func (s *State) suspendedAgain(jobs []*job) (again bool) {
 		switch {
 		case !again:
 		case jobs[i] != nil && jobs[i].waits:
-			c.Answer, c.Within = Waiting, jobs[i].within
+			c.Answer, c.Within = answerWaiting, jobs[i].within
 		default:
-			c.Answer, c.Within = Ran, nil
+			c.Answer, c.Within = answerRan, nil
 		}
 	}
 	return again
@@ -189,15 +189,15 @@ func (stored *storedWithin) within() *Within {
 func (stored *storedWithin) check(answer Answer) error {
 	switch {
 	case stored == nil:
-		if slices.Contains([]Answer{Waiting, Ran, Approved, Rejected, Refused, Supplied}, answer) {
+		if slices.Contains([]Answer{answerWaiting, answerRan, answerApproved, answerRejected, answerRefused, answerSupplied}, answer) {
 			return nil
 		}
 		return fmt.Errorf("a call has the answer %q", answer)
-	case answer != Waiting && answer != Decided:
+	case answer != answerWaiting && answer != answerDecided:
 		return fmt.Errorf("a call within which somebody waits has the answer %q", answer)
 	case len(stored.Asks) == 0:
 		return errors.New("of a call within which somebody waits something is missing")
-	case answer == Decided && len(stored.Done) != len(stored.Asks):
+	case answer == answerDecided && len(stored.Done) != len(stored.Asks):
 		return errors.New("not all calls within a call were decided")
 	}
 	return nil

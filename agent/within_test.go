@@ -38,8 +38,8 @@ func TestSuspendedCallIsStored(t *testing.T) {
 		}, false},
 		"no state":             {func(c *OpenCall) { c.Within.State = nil }, true},
 		"nothing is asked":     {func(c *OpenCall) { c.Within.Asks = nil }, true},
-		"it is rejected":       {func(c *OpenCall) { c.Answer = Rejected }, true},
-		"decided, but for one": {func(c *OpenCall) { c.Answer, c.Within.Decided = Decided, make([]chat.Decision, 1) }, true},
+		"it is rejected":       {func(c *OpenCall) { c.Answer = answerRejected }, true},
+		"decided, but for one": {func(c *OpenCall) { c.Answer, c.Within.Decided = answerDecided, make([]chat.Decision, 1) }, true},
 	} {
 		s := suspended()
 		tt.change(&s.Open[0])
@@ -65,7 +65,7 @@ func TestDecisionsWithinACall(t *testing.T) {
 	t.Parallel()
 	s := suspended()
 	yes := func(id string) []chat.Decision { return []chat.Decision{{CallID: id, Action: chat.Approve}} }
-	if err := s.decide(yes("in_1")); err != nil || s.Open[0].Answer != Waiting {
+	if err := s.decide(yes("in_1")); err != nil || s.Open[0].Answer != answerWaiting {
 		t.Errorf("after one of two: %v, %q", err, s.Open[0].Answer)
 	}
 	if err := s.decide(yes("in_1")); err == nil {
@@ -74,7 +74,7 @@ func TestDecisionsWithinACall(t *testing.T) {
 	if err := s.decide(yes("a")); err == nil {
 		t.Error("the call itself is approved, which asks nothing")
 	}
-	if err := s.decide(yes("in_2")); err != nil || s.Open[0].Answer != Decided || len(s.Open[0].Within.Decided) != 2 {
+	if err := s.decide(yes("in_2")); err != nil || s.Open[0].Answer != answerDecided || len(s.Open[0].Within.Decided) != 2 {
 		t.Errorf("after both: %v, %+v", err, s.Open[0])
 	}
 }
@@ -89,7 +89,7 @@ func TestAllWithinIsRefused(t *testing.T) {
 	}
 	s.RefuseAll("nobody is there")
 	want := []chat.Decision{{CallID: "in_1", Action: chat.Refuse, Message: "nobody is there"}, {CallID: "in_2", Action: chat.Refuse, Message: "nobody is there"}}
-	if diff := cmp.Diff(want, s.Open[0].Within.Decided); diff != "" || s.Open[0].Answer != Decided {
+	if diff := cmp.Diff(want, s.Open[0].Within.Decided); diff != "" || s.Open[0].Answer != answerDecided {
 		t.Errorf("%q (-want +got):\n%s", s.Open[0].Answer, diff)
 	}
 }
@@ -99,12 +99,12 @@ func TestAllWithinIsRefused(t *testing.T) {
 func TestOthersHaveRunWhenOneWaitsAgain(t *testing.T) {
 	t.Parallel()
 	s := suspended()
-	s.Open = append(s.Open, OpenCall{ID: "b", Call: tool.Call{ID: "b"}, Answer: Approved})
-	if s.suspendedAgain([]*job{{}, {}}) || s.Open[1].Answer != Approved {
+	s.Open = append(s.Open, OpenCall{ID: "b", Call: tool.Call{ID: "b"}, Answer: answerApproved})
+	if s.suspendedAgain([]*job{{}, {}}) || s.Open[1].Answer != answerApproved {
 		t.Error("none waits, and the step is changed")
 	}
 	more := &Within{State: &run.Paused{State: []byte(`{"later":1}`)}}
-	if !s.suspendedAgain([]*job{{waits: true, within: more}, {}}) || s.Open[0].Within != more || s.Open[0].Answer != Waiting || s.Open[1].Answer != Ran {
+	if !s.suspendedAgain([]*job{{waits: true, within: more}, {}}) || s.Open[0].Within != more || s.Open[0].Answer != answerWaiting || s.Open[1].Answer != answerRan {
 		t.Errorf("%+v", s.Open)
 	}
 }

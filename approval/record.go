@@ -26,29 +26,17 @@ type record struct {
 	// Handle is the sum of the token of a record that is in a store.
 	Handle []byte `json:"handle,omitempty"`
 
-	// Who may answer.
-	Tenant    string `json:"tenant,omitempty"`
-	Principal string `json:"principal,omitempty"`
-	User      string `json:"user,omitempty"`
-	// The request of the turn, without what only its first step needs.
-	Conversation string              `json:"conversation,omitempty"`
-	Input        string              `json:"input,omitempty"`
-	Agent        string              `json:"agent,omitempty"`
-	Zone         string              `json:"zone,omitempty"`
-	Context      []chat.ContextEntry `json:"context,omitempty"`
-	Access       chat.ToolAccess     `json:"access,omitempty"`
-	Form         chat.ReplyForm      `json:"form,omitzero"`
+	entitled
+	storedRequest
 	// The task that waits, if it is kept.
 	Task string `json:"task,omitempty"`
 	Turn string `json:"turn,omitempty"`
 
 	Calls []recordedCall `json:"calls"`
 	// Of a node of a workflow that asks.
-	Node string          `json:"node,omitempty"`
-	Fill json.RawMessage `json:"fill,omitempty"` // the schema of what a person may fill in
-	// Approvers may answer, besides the owner; empty: the owner alone.
-	Approvers []string   `json:"approvers,omitempty"`
-	Usage     chat.Usage `json:"usage"`
+	Node  string          `json:"node,omitempty"`
+	Fill  json.RawMessage `json:"fill,omitempty"` // the schema of what a person may fill in
+	Usage chat.Usage      `json:"usage"`
 	// The turn, in the form before the tree.
 	By    string          `json:"by,omitempty"`
 	State json.RawMessage `json:"state,omitempty"`
@@ -58,6 +46,26 @@ type record struct {
 	Evidence json.RawMessage `json:"evidence,omitempty"`
 
 	waiting *run.Paused // the turn
+}
+
+// storedRequest is the request of the turn, without what only its first step needs.
+type storedRequest struct {
+	Conversation string              `json:"conversation,omitempty"`
+	Input        string              `json:"input,omitempty"`
+	Agent        string              `json:"agent,omitempty"`
+	Zone         string              `json:"zone,omitempty"`
+	Context      []chat.ContextEntry `json:"context,omitempty"`
+	Access       chat.ToolAccess     `json:"access,omitempty"`
+	Form         chat.ReplyForm      `json:"form,omitzero"`
+}
+
+// entitled are those who may answer.
+type entitled struct {
+	Tenant    string `json:"tenant,omitempty"`
+	Principal string `json:"principal,omitempty"`
+	User      string `json:"user,omitempty"`
+	// Approvers may answer, besides the owner; empty: the owner alone.
+	Approvers []string `json:"approvers,omitempty"`
 }
 
 // recordedCall is a call that waits. Its arguments are a string: as JSON they would be
@@ -81,8 +89,15 @@ func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time
 	}
 	r := &record{
 		waiting: waiting, ID: newID(), Kind: q.Kind, Prompt: q.Prompt, Expires: expires.UnixMilli(),
-		Tenant: req.Principal.Tenant, Principal: req.Principal.ID, User: req.UserID,
-		Conversation: req.ConversationID, Input: req.Input, Agent: req.Agent, Context: req.Context, Access: req.Tools, Form: req.ReplyForm,
+		entitled: entitled{Tenant: req.Principal.Tenant, Principal: req.Principal.ID, User: req.UserID},
+		storedRequest: storedRequest{
+			Conversation: req.ConversationID,
+			Input:        req.Input,
+			Agent:        req.Agent,
+			Context:      req.Context,
+			Access:       req.Tools,
+			Form:         req.ReplyForm,
+		},
 		Task: req.Task, Turn: req.Turn, Usage: p.Usage, Evidence: p.Evidence,
 	}
 	if req.Location != nil {

@@ -49,7 +49,7 @@ func TestWhoMayAnswer(t *testing.T) {
 		{"says to be the approver", question{"p_ann", "", []string{"p_boss"}}, sure("p_bob", "p_boss"), false, false},
 		{"another tenant", question{"", "", []string{"any"}}, Caller{chat.Principal{Tenant: "u", ID: "x"}, ""}, false, false},
 	} {
-		r := &record{Tenant: "t", Principal: tt.of.principal, User: tt.of.user, Approvers: tt.of.approvers}
+		r := &record{entitled: entitled{Tenant: "t", Principal: tt.of.principal, User: tt.of.user, Approvers: tt.of.approvers}}
 		if listed, may := tt.by.mine(r, false), tt.by.mine(r, true); listed != tt.listed || may != tt.may {
 			t.Errorf("%s: without a token %v, want %v; with it %v, want %v", tt.name, listed, tt.listed, may, tt.may)
 		}
@@ -66,13 +66,13 @@ func TestWhoIsAsked(t *testing.T) {
 		conversation string
 		want         bool
 	}{
-		"named":              {record{Tenant: "t", Principal: "ann", Approvers: []string{"bob"}, Conversation: "c", Expires: later}, "", true},
-		"of a conversation":  {record{Tenant: "t", Principal: "ann", Approvers: []string{"any"}, Conversation: "c", Expires: later}, "c", true},
-		"of another":         {record{Tenant: "t", Principal: "ann", Approvers: []string{"bob"}, Conversation: "c", Expires: later}, "d", false},
-		"not named":          {record{Tenant: "t", Principal: "ann", Approvers: []string{"eve"}, Expires: later}, "", false},
-		"of another tenant":  {record{Tenant: "u", Principal: "ann", Approvers: []string{"bob"}, Expires: later}, "", false},
-		"about their task":   {record{Tenant: "t", Principal: "bob", Approvers: []string{"any"}, Expires: later}, "", false},
-		"whose time is over": {record{Tenant: "t", Principal: "ann", Approvers: []string{"bob"}, Expires: 1}, "", false},
+		"named":              {record{entitled: entitled{Tenant: "t", Principal: "ann", Approvers: []string{"bob"}}, storedRequest: storedRequest{Conversation: "c"}, Expires: later}, "", true},
+		"of a conversation":  {record{entitled: entitled{Tenant: "t", Principal: "ann", Approvers: []string{"any"}}, storedRequest: storedRequest{Conversation: "c"}, Expires: later}, "c", true},
+		"of another":         {record{entitled: entitled{Tenant: "t", Principal: "ann", Approvers: []string{"bob"}}, storedRequest: storedRequest{Conversation: "c"}, Expires: later}, "d", false},
+		"not named":          {record{entitled: entitled{Tenant: "t", Principal: "ann", Approvers: []string{"eve"}}, Expires: later}, "", false},
+		"of another tenant":  {record{entitled: entitled{Tenant: "u", Principal: "ann", Approvers: []string{"bob"}}, Expires: later}, "", false},
+		"about their task":   {record{entitled: entitled{Tenant: "t", Principal: "bob", Approvers: []string{"any"}}, Expires: later}, "", false},
+		"whose time is over": {record{entitled: entitled{Tenant: "t", Principal: "ann", Approvers: []string{"bob"}}, Expires: 1}, "", false},
 	} {
 		if got := bob.isAsked(&c.record, c.conversation); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

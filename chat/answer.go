@@ -185,10 +185,17 @@ func answerMessage(v jsontext.Value, at string, e *ValidationError) string {
 		return ""
 	}
 	text, _ := jsonparts.Unquote(v)
-	if text = stripControl(text); utf8.RuneCountInString(text) > maxAnswerMessage {
-		e.addOne(at, CodeTooLong, "must have at most 2000 characters")
-	}
+	text, wrong := CheckAnswerMessage(text)
+	e.Add(at, wrong)
 	return text
+}
+
+// CheckAnswerMessage returns what a person says to an answer, without control characters.
+func CheckAnswerMessage(text string) (string, *FieldError) {
+	if text = stripControl(text); utf8.RuneCountInString(text) > maxAnswerMessage {
+		return text, &FieldError{Code: CodeTooLong, Message: "must have at most 2000 characters"}
+	}
+	return text, nil
 }
 
 func answerCalls(v jsontext.Value, at string, e *ValidationError) (calls []CallAnswer) {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,6 +41,38 @@ type Application struct {
 	Continues []Message
 	// Ignored names members of the request that count for nothing here, as the reply says.
 	Ignored []string
+	// Called is given the model's message whose calls end the turn, as its model wants it back:
+	// with signatures. Of its calls it has those of the client, under the ids that the client
+	// gets. nil: nobody keeps it.
+	Called func(Message) `json:"-"`
+}
+
+// Restore puts a message that Called was given into Continues, in the place of what the client says
+// of it, if the client says it of the same calls.
+func (a *Application) Restore(made Message) {
+	for i := range a.Continues {
+		m := &a.Continues[i]
+		if m.Role != RoleModel || !sameCalls(m.Parts, made.Parts) {
+			continue
+		}
+		parts := slices.Clone(made.Parts)
+		for k := range parts {
+			if c := parts[k].Call; c != nil {
+				own := portableCall(*c)
+				parts[k].Call = &own
+			}
+		}
+		m.Parts, m.Maker = parts, made.Maker
+	}
+}
+
+// sameCalls says whether two messages have the same calls. The ids of ours a client's has no more.
+func sameCalls(said, made []Part) bool {
+	said, made = callsOf(said), callsOf(made)
+	return len(said) > 0 && slices.EqualFunc(said, made, func(a, b Part) bool {
+		own := portableCall(*b.Call)
+		return a.Call.ID == own.ID && a.Call.Name == own.Name
+	})
 }
 
 // NameTaken is the fault of a client's tool that has the name of one of the gateway's.
@@ -231,7 +264,7 @@ func pair(lines []ClientMessage) (results map[callAt]*tool.Result, alone []int) 
 
 // portableCall returns a call as a model is given it: without an id that the gateway made.
 func portableCall(c tool.Call) tool.Call {
-	if MadeCallID(c.ID) {
+	if madeCallID(c.ID) {
 		c.ID = ""
 	}
 	if c.Arguments.Kind() != '{' || !c.Arguments.IsValid() {
@@ -245,7 +278,7 @@ func portableCall(c tool.Call) tool.Call {
 func portableResult(c tool.Call, result *tool.Result) tool.Result {
 	r := *result
 	r.Name = c.Name
-	if MadeCallID(r.ID) {
+	if madeCallID(r.ID) {
 		r.ID = ""
 	}
 	r.Text = stripControl(r.Text)

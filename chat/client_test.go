@@ -439,3 +439,34 @@ func TestConversationIDOf(t *testing.T) {
 
 // hashOf is the first half of the SHA-256 of an id, in hexadecimal.
 func hashOf(id string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(id)))[:32] }
+
+// What a model has signed takes the place of what its client says of the same calls, and of those
+// alone.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	made := chat.CallID(chat.CallSeed("", "r", time.Time{}), 1)
+	call := func(id, name, arguments, signature string) chat.Part {
+		return chat.Part{Call: &tool.Call{ID: id, Name: name, Arguments: []byte(arguments)}, Signature: signature}
+	}
+	signed := chat.Message{Role: chat.RoleModel, Maker: "m", Parts: []chat.Part{{Text: "Hm.", Thought: true, Signature: "s0"}, call("a", "alarm", `{"n": 1}`, "s1"), call(made, "alarm", "{}", "")}}
+	for name, tt := range map[string]struct {
+		said []chat.Part
+		want bool
+	}{
+		"the same":          {[]chat.Part{call("a", "alarm", `{"n":1}`, ""), call("", "alarm", "{}", "")}, true},
+		"one of them":       {[]chat.Part{call("a", "alarm", "{}", "")}, false},
+		"another id":        {[]chat.Part{call("b", "alarm", "{}", ""), call("", "alarm", "{}", "")}, false},
+		"another name":      {[]chat.Part{call("a", "alert", "{}", ""), call("", "alarm", "{}", "")}, false},
+		"no call at all":    {[]chat.Part{{Text: "Hm."}}, false},
+		"in another order":  {[]chat.Part{call("", "alarm", "{}", ""), call("a", "alarm", "{}", "")}, false},
+		"with another text": {[]chat.Part{{Text: "x"}, call("a", "alarm", "{}", ""), call("", "alarm", "{}", "")}, true},
+	} {
+		app := chat.Application{Continues: []chat.Message{{Role: chat.RoleModel, Maker: chat.ClientOrigin, Origin: chat.ClientOrigin, Parts: tt.said}, {Role: chat.RoleUser, Origin: chat.ClientOrigin}}}
+		app.Restore(signed)
+		m := app.Continues[0]
+		restored := m.Maker == "m" && len(m.Parts) == 3 && m.Parts[0].Signature == "s0" && m.Parts[1].Signature == "s1" && m.Parts[1].Call.ID == "a" && m.Parts[2].Call.ID == ""
+		if restored != tt.want || m.Origin != chat.ClientOrigin || !tt.want && m.Maker != chat.ClientOrigin || signed.Parts[2].Call.ID != made {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+}

@@ -39,9 +39,9 @@ func CallID(seed string, n int) string {
 	return callPrefix + seed + "_" + strconv.Itoa(n)
 }
 
-// MadeCallID says whether an id is one of CallID: its model does not know it, and is not
+// madeCallID says whether an id is one of CallID: its model does not know it, and is not
 // given it back.
-func MadeCallID(id string) bool {
+func madeCallID(id string) bool {
 	rest, ok := strings.CutPrefix(id, callPrefix)
 	if !ok || len(rest) < seedLength+2 || rest[seedLength] != '_' {
 		return false

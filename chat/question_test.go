@@ -18,13 +18,13 @@ func TestMessagesOfAReply(t *testing.T) {
 		req          Request
 		want, before []Message
 	}{
-		"without a question":        {Request{History: before}, append(before[:2:2], said(RoleUser, "i")), before},
-		"without a history":         {Request{Question: q}, exchange, nil},
-		"with one before it":        {Request{Question: q, History: before}, append(before[:2:2], exchange...), before},
-		"the history tells of it":   {Request{Question: q, History: append(before[:2:2], exchange[:2]...)}, append(before[:2:2], exchange...), before},
-		"and of nothing else":       {Request{Question: q, History: exchange[:2]}, exchange, []Message{}},
-		"the history ends unasked":  {Request{Question: q, History: []Message{said(RoleUser, "a")}}, []Message{said(RoleUser, "a\n\nr"), exchange[1], exchange[2]}, []Message{said(RoleUser, "a")}},
-		"a question without a text": {Request{Question: new(Clarification)}, exchange[2:], nil},
+		"without a question":        {Request{Past: Past{History: before}}, append(before[:2:2], said(RoleUser, "i")), before},
+		"without a history":         {Request{Past: Past{Question: q}}, exchange, nil},
+		"with one before it":        {Request{Past: Past{Question: q, History: before}}, append(before[:2:2], exchange...), before},
+		"the history tells of it":   {Request{Past: Past{Question: q, History: append(before[:2:2], exchange[:2]...)}}, append(before[:2:2], exchange...), before},
+		"and of nothing else":       {Request{Past: Past{Question: q, History: exchange[:2]}}, exchange, []Message{}},
+		"the history ends unasked":  {Request{Past: Past{Question: q, History: []Message{said(RoleUser, "a")}}}, []Message{said(RoleUser, "a\n\nr"), exchange[1], exchange[2]}, []Message{said(RoleUser, "a")}},
+		"a question without a text": {Request{Past: Past{Question: new(Clarification)}}, exchange[2:], nil},
 	} {
 		tt.req.Input = "i"
 		if diff := cmp.Diff(tt.want, tt.req.Messages()); diff != "" {

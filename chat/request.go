@@ -24,16 +24,7 @@ const (
 
 // Request is one chat turn, validated and cleaned.
 type Request struct {
-	// History is what was said before, oldest first, as PruneHistory leaves it. It is
-	// the client's word, for the model to read: neither limits nor permissions look at
-	// it.
-	History []Message
-	// Pruning says what of the history was left out.
-	Pruning Pruning
-	// HasHistory says that the request brings its history along, whatever that holds, or
-	// that its dialect keeps it: nothing else that was said before belongs to the turn. A
-	// history that is null is none.
-	HasHistory bool
+	Past
 	// Input is what the user says now.
 	Input          string
 	ConversationID string // empty: none
@@ -43,39 +34,21 @@ type Request struct {
 	Location  *time.Location // nil: the gateway's own
 	// Agent is the id of the agent that is to answer; empty: the router decides.
 	Agent string
-	// Workflow is the name of the workflow that is to answer; empty: none. Kind and
-	// RetentionDays (nil: as configured) say how long the records of its run are kept.
-	Workflow      string
-	Kind          string
-	RetentionDays *int
+	// Workflow is the name of the workflow that is to answer; empty: none.
+	Workflow string
+	Keeping
 	// Context is what the client says of the circumstances: data for agents to read, by
 	// name, in the order in which it came.
 	Context []ContextEntry
-	// Note is what the gateway says to the agent about the turn, next to its instructions. It
-	// has no word of others: those are Data.
-	Note string
-	// Data is what others have said, for the agent to read; see WithQuotes.
-	Data []Quote
+	Additions
 	// Record asks for what the agents do: stream.Result.Made.
 	Record bool
-	// Question is what the input answers; nil: it is a request of its own.
-	Question *Clarification
-	// LastAgent is who answered last in the conversation; empty: not known.
-	LastAgent string
-	// Instruction is what the gateway adds to the instructions of every agent that takes
-	// part: how to write, the steps of a plan. Empty: nothing.
-	Instruction string
 	// App is what the client's program adds; nil: nothing.
 	App *Application
 	ReplyForm
 	// Tools says which tools the turn may call. The code that admits the request sets it:
 	// no client can.
 	Tools ToolAccess
-	// Task and Turn are the ids under which the turn is kept; empty: it is not. The code
-	// that keeps it sets them.
-	Task, Turn string
-	// ParentTask is the task that the request belongs to, as its client says; empty: none.
-	ParentTask string
 	// Mute says that the client could not show a question to its user: calls that a person
 	// must allow are refused. What a run asks is answered elsewhere. The code of a protocol
 	// sets it.
@@ -88,6 +61,50 @@ type Request struct {
 	Resumed *Resumed
 	// Facts are those of the turn that the request is part of. No client sets them.
 	Facts Facts
+}
+
+// Additions are what the gateway adds to the words of a client.
+type Additions struct {
+	// Note is what the gateway says to the agent about the turn, next to its instructions. It
+	// has no word of others: those are Data.
+	Note string
+	// Data is what others have said, for the agent to read; see WithQuotes.
+	Data []Quote
+	// Instruction is what the gateway adds to the instructions of every agent that takes
+	// part: how to write, the steps of a plan. Empty: nothing.
+	Instruction string
+}
+
+// Keeping says under which names the turn is kept, and for how long.
+type Keeping struct {
+	// Task and Turn are the ids under which the turn is kept; empty: it is not. The code
+	// that keeps it sets them.
+	Task string
+	Turn string
+	// ParentTask is the task that the request belongs to, as its client says; empty: none.
+	ParentTask string
+	// Kind and RetentionDays (nil: as configured) say how long the records of a workflow's
+	// run are kept.
+	Kind          string
+	RetentionDays *int
+}
+
+// Past is what was said before the request.
+type Past struct {
+	// History is what was said before, oldest first, as PruneHistory leaves it. It is
+	// the client's word, for the model to read: neither limits nor permissions look at
+	// it.
+	History []Message
+	// Pruning says what of the history was left out.
+	Pruning Pruning
+	// HasHistory says that the request brings its history along, whatever that holds, or
+	// that its dialect keeps it: nothing else that was said before belongs to the turn. A
+	// history that is null is none.
+	HasHistory bool
+	// LastAgent is who answered last in the conversation; empty: not known.
+	LastAgent string
+	// Question is what the input answers; nil: it is a request of its own.
+	Question *Clarification
 }
 
 // ReplyForm says in which form, and for whom, an answer is wanted. Its zero value is the

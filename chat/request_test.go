@@ -20,10 +20,10 @@ func TestWholeAndWords(t *testing.T) {
 		whole, words string
 	}{
 		{chat.Request{Input: "hi"}, "hi", "hi"},
-		{chat.Request{Input: "kitchen", Question: q},
+		{chat.Request{Input: "kitchen", Past: chat.Past{Question: q}},
 			"turn it on\n\nThe assistant asked: which?\n\nThe user answered: the big one\n\nThe assistant asked: which room?\n\nThe user answered: kitchen",
 			"turn it on\n\nthe big one\n\nkitchen"},
-		{chat.Request{Input: "yes", Question: new(chat.Clarification)}, "The user answered: yes", "yes"},
+		{chat.Request{Input: "yes", Past: chat.Past{Question: new(chat.Clarification)}}, "The user answered: yes", "yes"},
 	} {
 		if got := tt.req.Whole(); got != tt.whole {
 			t.Errorf("Whole is %q, want %q", got, tt.whole)

@@ -40,7 +40,7 @@ func TestSharedFields(t *testing.T) {
 			chat.Asked{Request: chat.Request{Agent: "todo", ConversationID: "conv_1", ReplyForm: chat.ReplyForm{Locale: "pt-BR"}}, OnDisconnect: "continue"}, ""},
 		{"texts are cleaned", `{"user_name":" Ann\n\u0007Lee ","user_id":"u\u0000"}`, all, chat.Asked{Request: chat.Request{UserID: "u", ReplyForm: chat.ReplyForm{UserName: "Ann Lee"}}}, ""},
 		{"flags, numbers, objects", `{"deliver":true,"drafts":false,"retention_days":7,"context":{"page":"home"}}`, all,
-			chat.Asked{Request: chat.Request{RetentionDays: &days, Context: []chat.ContextEntry{{Name: "page", Value: "home"}}, ReplyForm: chat.ReplyForm{Drafts: chat.No, Deliver: true}}}, ""},
+			chat.Asked{Request: chat.Request{Keeping: chat.Keeping{RetentionDays: &days}, Context: []chat.ContextEntry{{Name: "page", Value: "home"}}, ReplyForm: chat.ReplyForm{Drafts: chat.No, Deliver: true}}}, ""},
 		{"null is absence", `{"agent":null,"deliver":null,"retention_days":null,"context":null,"timezone":null,"approval":null}`, all, chat.Asked{}, ""},
 		{"names that are not known", `{"agent":"Not one!","locale":"de","input":7}`, some, chat.Asked{Request: chat.Request{ReplyForm: chat.ReplyForm{Locale: "de"}}}, ""},
 		{"names that are nobody's", `{"Agent":"x","toString":1,"":2}`, all, chat.Asked{}, ""},

@@ -99,11 +99,7 @@ type Exchange struct {
 	Followed string
 
 	Request chat.Request
-	// Key is the idempotency key, as HeaderKey reads it; empty: none.
-	Key string
-	// KeyMade says that Key was made of the request, which brings none: a store that does not
-	// answer is done without.
-	KeyMade bool
+	Repetition
 	// Header is added to that of the turn's reply. nil: nothing is.
 	Header  http.Header
 	Encoder stream.Encoder
@@ -124,15 +120,10 @@ type Exchange struct {
 	Facts       []byte
 	// Mode says what becomes of the turn without its client.
 	Mode Mode
-	// Keyed is what Key must not come with in another form; nil: path, query and body.
-	Keyed []byte
-	// Attach says that a repeated Key is answered by the turn that it was used for, reported
-	// once more by Encoder, where Route.Resume is nil.
-	Attach bool
-	// Again makes the encoder that Attach uses in place of Encoder, if the ids and times in it
-	// are those of the turn, and not of the request that asks again. nil: Encoder.
-	Again func(StoredTurn) stream.Encoder
-	Form  Form // of what Encoder writes
+	// RunsOn says that an answer (Approval) with which a run of a workflow continues is Detached:
+	// its request does not say that leaving cancels the run.
+	RunsOn bool
+	Form   Form // of what Encoder writes
 	// Words says whether the document of Form Document has words for a fatal error of a type,
 	// so that it is sent all the same. nil: it has none.
 	Words func(fault.Type) bool
@@ -145,6 +136,23 @@ type Exchange struct {
 	// Close is called once when a turn that was admitted is over, however it went: to
 	// its Done, or with a client that left. May be nil.
 	Close func()
+}
+
+// Repetition says how a request is known again.
+type Repetition struct {
+	// Key is the idempotency key, as HeaderKey reads it; empty: none.
+	Key string
+	// KeyMade says that Key was made of the request, which brings none: a store that does not
+	// answer is done without.
+	KeyMade bool
+	// Keyed is what Key must not come with in another form; nil: path, query and body.
+	Keyed []byte
+	// Attach says that a repeated Key is answered by the turn that it was used for, reported
+	// once more by Encoder, where Route.Resume is nil.
+	Attach bool
+	// Again makes the encoder that Attach uses in place of Encoder, if the ids and times in it
+	// are those of the turn, and not of the request that asks again. nil: Encoder.
+	Again func(StoredTurn) stream.Encoder
 }
 
 // Form says how what an Encoder writes is sent.

@@ -56,6 +56,9 @@ type Talk struct {
 	Messages []chat.ClientMessage
 	// Counted is as in chat.Gatherer.
 	Counted bool
+	// Optional says that a request without earlier messages brings no history: a memory of the
+	// conversation counts then.
+	Optional bool
 	// Root is the JSON pointer of the messages.
 	Root string
 	// Instructions come in front of those in Messages; empty: there are none.
@@ -91,7 +94,7 @@ func (r *Rules) Compose(req *chat.Request, t Talk, e *chat.ValidationError) {
 	req.Input = c.Input
 	rules := r.History
 	rules.Message = r.MessageChars
-	rules.Bring(req, c.Earlier, true)
+	rules.Bring(req, c.Earlier, !t.Optional || len(c.Earlier) > 0)
 	if app.Instructions != "" || app.MaxTokens > 0 || len(app.Tools) > 0 || len(app.Continues) > 0 || len(app.Ignored) > 0 {
 		req.App = app
 	}

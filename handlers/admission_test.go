@@ -44,7 +44,7 @@ func TestAdmissionByDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var m slowMachine
-		g, _, stop := serveInBubble(handlers.Config{Runner: waits, Delay: m.since})
+		g, _, stop := serveInBubble(handlers.Config{Runner: waits, Limits: handlers.Limits{Delay: m.since}})
 		defer stop()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -71,7 +71,7 @@ func TestAdmissionByDelay(t *testing.T) {
 func TestAdmissionByCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{Runner: waits, MaxStreams: 90})
+		g, _, stop := serveInBubble(handlers.Config{Runner: waits, Limits: handlers.Limits{MaxStreams: 90}})
 		defer stop()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

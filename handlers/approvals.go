@@ -101,6 +101,9 @@ func (s *Server) goOn(r *http.Request, t *turn) error {
 	}
 	t.accepted, t.Request = acc, acc.Request
 	t.TaskID, t.asked, t.question = acc.Request.Resumed.Task, acc.Request.Resumed.Turn, acc.ID()
+	if t.RunsOn && durable(&t.Request) {
+		t.Mode = dialect.Detached
+	}
 	return nil
 }
 

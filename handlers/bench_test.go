@@ -23,7 +23,7 @@ func BenchmarkTurn(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			delta := &stream.Delta{Text: "twenty-five characters .."}
 			g := serve(b, handlers.Config{
-				Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second,
+				Limits: handlers.Limits{Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second},
 				Runner: runner(func(_ context.Context, _ chat.Request, sink stream.Sink) error {
 					_ = sink.Emit(&stream.Start{Model: "m"})
 					for range 40 {

@@ -20,7 +20,7 @@ import (
 func TestTicks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second})
+		g, _, stop := serveInBubble(handlers.Config{Limits: handlers.Limits{Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second}})
 		defer stop()
 		began := time.Now()
 		got := g.do(t, "GET", "/diag/sse?ticks=3&padding=4", "", "X-Request-ID: r-1")
@@ -62,7 +62,7 @@ data: {"request_id":"r-1","ticks":3}
 func TestTicksComeOneByOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{Heartbeat: 15 * time.Second})
+		g, _, stop := serveInBubble(handlers.Config{Limits: handlers.Limits{Heartbeat: 15 * time.Second}})
 		defer stop()
 		resp, err := g.send(t.Context(), "GET", "/diag/sse", nil)
 		if err != nil {
@@ -119,7 +119,7 @@ func TestTicksAreBounded(t *testing.T) {
 func TestTicksHavePlacesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{MaxStreams: 1, Runner: waits})
+		g, _, stop := serveInBubble(handlers.Config{Limits: handlers.Limits{MaxStreams: 1}, Runner: waits})
 		defer stop()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -158,7 +158,7 @@ func TestTicksHavePlacesOfTheirOwn(t *testing.T) {
 func TestTicksDoNotHoldUpADrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{WriteTimeout: time.Hour})
+		g, _, stop := serveInBubble(handlers.Config{Limits: handlers.Limits{WriteTimeout: time.Hour}})
 		defer stop()
 		resp, err := g.send(t.Context(), "GET", "/diag/sse?ticks=2&interval_ms=100000", nil)
 		if err != nil {
@@ -201,7 +201,7 @@ func TestTicksEndWithTheirClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g, _, stop := serveInBubble(handlers.Config{WriteTimeout: 5 * time.Second})
+				g, _, stop := serveInBubble(handlers.Config{Limits: handlers.Limits{WriteTimeout: 5 * time.Second}})
 				defer stop()
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()

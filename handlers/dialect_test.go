@@ -52,7 +52,7 @@ func (d *shout) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 		form = dialect.Document
 	}
 	return &dialect.Exchange{
-		Key: key, Request: chat.Request{Input: "hi"}, Encoder: shoutEncoder{r.PathValue("room")},
+		Repetition: dialect.Repetition{Key: key}, Request: chat.Request{Input: "hi"}, Encoder: shoutEncoder{r.PathValue("room")},
 		Header: http.Header{"X-Shout": {"v1"}}, Form: form,
 		Close: func() { d.closed++ },
 	}, nil
@@ -105,7 +105,7 @@ func TestFirstReply(t *testing.T) {
 					}
 					return sends(&stream.Start{Model: "m"}, &stream.Done{Reason: stream.Stop})(ctx, req, sink)
 				})
-				g, _, stop := serveInBubble(handlers.Config{Tasks: tasks, Runner: run, Dialects: []dialect.Dialect{absent{dialect.Early, tt.begun}}})
+				g, _, stop := serveInBubble(handlers.Config{Keeping: handlers.Keeping{Tasks: tasks}, Runner: run, Dialects: []dialect.Dialect{absent{dialect.Early, tt.begun}}})
 				defer stop()
 				got := g.do(t, "POST", "/absent", "x")
 				if got.status != tt.status || !strings.Contains(got.body, tt.reply) || strings.Contains(got.body, "SECRET") {
@@ -126,7 +126,7 @@ func TestPanicOfATurnWithoutAClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tasks := task.New(task.Config{Store: memory.New(memory.Config{})})
 		defer tasks.Close()
-		g, _, stop := serveInBubble(handlers.Config{Tasks: tasks, Dialects: []dialect.Dialect{absent{dialect.Unattended, breaks}}})
+		g, _, stop := serveInBubble(handlers.Config{Keeping: handlers.Keeping{Tasks: tasks}, Dialects: []dialect.Dialect{absent{dialect.Unattended, breaks}}})
 		defer stop()
 		if got := g.do(t, "POST", "/absent", "x"); got.status != http.StatusAccepted {
 			t.Errorf("%d %s", got.status, got.body)
@@ -172,7 +172,7 @@ func TestDialect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &shout{}
 		g, _, stop := serveInBubble(handlers.Config{
-			Runner: slow(20 * time.Second), Heartbeat: 15 * time.Second,
+			Runner: slow(20 * time.Second), Limits: handlers.Limits{Heartbeat: 15 * time.Second},
 			Dialects: []dialect.Dialect{d}, Origins: []string{"https://app.example"},
 		})
 		defer stop()
@@ -272,7 +272,7 @@ type crowded struct{}
 
 func (crowded) Routes() []dialect.Route {
 	return []dialect.Route{{Methods: []string{"POST"}, Path: "/crowded", ContentType: "*/*", Open: func(*http.Request, []byte) (*dialect.Exchange, error) {
-		return &dialect.Exchange{Request: chat.Request{Input: "hi", Pruning: chat.Pruning{Kept: 1, Dropped: 2, Context: 3}}, Encoder: shoutEncoder{}}, nil
+		return &dialect.Exchange{Request: chat.Request{Input: "hi", Past: chat.Past{Pruning: chat.Pruning{Kept: 1, Dropped: 2, Context: 3}}}, Encoder: shoutEncoder{}}, nil
 	}}}
 }
 

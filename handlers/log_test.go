@@ -71,7 +71,7 @@ func TestLog(t *testing.T) {
 // What is ours to mend is an error, what an operator should know of a warning.
 func TestLogLevels(t *testing.T) {
 	t.Parallel()
-	g := serve(t, handlers.Config{MaxStreams: 1, Health: buggy()})
+	g := serve(t, handlers.Config{Limits: handlers.Limits{MaxStreams: 1}, Health: buggy()})
 	g.do(t, "GET", "/nowhere", "")
 	g.Drain()
 	g.chat(t)

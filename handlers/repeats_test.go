@@ -38,7 +38,7 @@ func (g *gateway) complete(t *testing.T, body string, headers ...string) reply {
 func sdkGateways(t *testing.T, run stream.Runner, test func(t *testing.T, g, other *gateway)) {
 	t.Helper()
 	cfg := func(tasks *task.Service) handlers.Config {
-		return handlers.Config{Runner: run, Tasks: tasks, Dialects: []dialect.Dialect{openai.New(openai.Config{})}}
+		return handlers.Config{Runner: run, Keeping: handlers.Keeping{Tasks: tasks}, Dialects: []dialect.Dialect{openai.New(openai.Config{})}}
 	}
 	t.Run("without a store", func(t *testing.T) {
 		t.Parallel()
@@ -166,7 +166,7 @@ func TestRepetitionThatWasAskedFor(t *testing.T) {
 func TestRefusalLeavesNoNote(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{Runner: slow(20 * time.Second), MaxStreams: 1, Dialects: []dialect.Dialect{openai.New(openai.Config{})}})
+		g, _, stop := serveInBubble(handlers.Config{Runner: slow(20 * time.Second), Limits: handlers.Limits{MaxStreams: 1}, Dialects: []dialect.Dialect{openai.New(openai.Config{})}})
 		defer stop()
 		go func() { _ = g.complete(t, strings.Replace(sdkBody, "pay", "other", 1)) }()
 		time.Sleep(time.Second)
@@ -188,7 +188,7 @@ func TestRepeatedKeyGetsTheSameDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tasks := task.New(task.Config{Store: memory.New(memory.Config{Tasks: 100})})
 		defer tasks.Close()
-		g, _, stop := serveInBubble(handlers.Config{Runner: hello, Tasks: tasks, Dialects: []dialect.Dialect{openai.New(openai.Config{})}})
+		g, _, stop := serveInBubble(handlers.Config{Runner: hello, Keeping: handlers.Keeping{Tasks: tasks}, Dialects: []dialect.Dialect{openai.New(openai.Config{})}})
 		defer stop()
 		const key = "Idempotency-Key: 0123456789"
 		first := g.complete(t, sdkWhole, key, "X-Request-ID: req_first")

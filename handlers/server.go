@@ -52,8 +52,7 @@ type Config struct {
 	Workflows func() []Workflow
 	// Model is the name in the start event.
 	Model string
-	// Timeout bounds a turn; 0 means DefaultTimeout.
-	Timeout time.Duration
+	Limits
 	// Tools returns what the model can call, for GET /tools.
 	Tools func(context.Context) *tool.Set
 	// Health knows the parts behind the gateway, for GET /readyz; nil: there are none.
@@ -64,6 +63,31 @@ type Config struct {
 	Tracer trace.Tracer
 	// TokensByModel says that the models count the tokens, each its own.
 	TokensByModel bool
+	Keeping
+	// Dialects are the protocols in which turns are asked for and answered.
+	Dialects []dialect.Dialect
+	// Channels words texts without a turn. nil: GET /channels and its like do not exist.
+	Channels Channels
+	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
+	Page fs.FS
+
+	// Authenticate returns who sent a request that may run something, from its head; its
+	// error refuses the request. It is called before the body is read. nil: everybody is
+	// anonymous.
+	Authenticate func(*http.Request) (chat.Principal, error)
+	// Origins are the foreign origins that may use the API; "*" allows all.
+	Origins []string
+	// Hosts are the names and addresses, without a port, that a request's Host may name besides
+	// those of loopback. Empty allows all.
+	Hosts []string
+
+	Log zerolog.Logger
+	// LogPayloads puts the words of upstreams, which can quote users, into the log.
+	LogPayloads bool
+}
+
+// Keeping says what outlives a connection.
+type Keeping struct {
 	// Tasks keeps turns beyond their connections; nil: they end with them.
 	Tasks *task.Service
 	// Records says what else is kept of tasks; nil: nothing is.
@@ -74,38 +98,24 @@ type Config struct {
 	Approvals *approval.Service
 	// StoreRequired fails readiness while the store is unavailable.
 	StoreRequired bool
-	// Dialects are the protocols in which turns are asked for and answered.
-	Dialects []dialect.Dialect
-	// Channels words texts without a turn. nil: GET /channels and its like do not exist.
-	Channels Channels
-	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
-	Page fs.FS
+}
 
+// Limits bound what a stream, a turn and a request may take.
+type Limits struct {
+	// Timeout bounds a turn; 0 means DefaultTimeout.
+	Timeout time.Duration
 	// Heartbeat is the silence after which a comment is sent; 0 disables.
 	Heartbeat time.Duration
 	// WriteTimeout bounds one write to a client; 0 means no bound.
 	WriteTimeout time.Duration
+	// BodyTimeout bounds the reading of a request's body; 0 means 10 s.
+	BodyTimeout time.Duration
 	// MaxStreams bounds the streams that run at once; 0 means DefaultMaxStreams.
 	MaxStreams int
 	// Delay returns how long work waited for the CPU since it was last called. If that
 	// is too long, streams are refused below MaxStreams too. It is called from one
 	// goroutine at a time. nil: MaxStreams alone decides.
 	Delay func() time.Duration
-	// Authenticate returns who sent a request that may run something, from its head; its
-	// error refuses the request. It is called before the body is read. nil: everybody is
-	// anonymous.
-	Authenticate func(*http.Request) (chat.Principal, error)
-	// BodyTimeout bounds the reading of a request's body; 0 means 10 s.
-	BodyTimeout time.Duration
-	// Origins are the foreign origins that may use the API; "*" allows all.
-	Origins []string
-	// Hosts are the names and addresses, without a port, that a request's Host may name besides
-	// those of loopback. Empty allows all.
-	Hosts []string
-
-	Log zerolog.Logger
-	// LogPayloads puts the words of upstreams, which can quote users, into the log.
-	LogPayloads bool
 }
 
 // Server serves the gateway's HTTP API. Use NewServer.

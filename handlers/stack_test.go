@@ -35,7 +35,7 @@ func TestFramesOfAnOpenStreamAreSmall(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector makes frames larger")
 	}
-	s := handlers.NewServer(handlers.Config{Runner: hello, Dialects: withOwn(nil), WriteTimeout: time.Second})
+	s := handlers.NewServer(handlers.Config{Runner: hello, Dialects: withOwn(nil), Limits: handlers.Limits{WriteTimeout: time.Second}})
 	used := uintptr(1 << 20)
 	for range 5 { // a stack that was moved in between gives any figure
 		r := httptest.NewRequest(http.MethodPost, "/chat/stream", strings.NewReader(`{"input":"hi"}`))

@@ -64,7 +64,7 @@ func TestStream(t *testing.T) {
 		return sends(&stream.Delta{Text: "lo"}, &stream.Done{Reason: stream.Stop, Usage: usage, Model: []time.Duration{2 * time.Second}})(ctx, req, sink)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{Runner: runner(run), Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second})
+		g, _, stop := serveInBubble(handlers.Config{Runner: runner(run), Limits: handlers.Limits{Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second}})
 		defer stop()
 		get := g.do(t, "GET", "/chat/stream?input=hi&conversation_id=conv_1&user_id=ann&idempotency_key=0123456789", "", "X-Request-ID: r-1")
 		post := g.do(t, "POST", "/chat/stream", `{"input":"hi","conversation_id":"conv_1","user_id":"ann","accumulated":false,"new":1}`, jsonType, "X-Request-ID: r-1")
@@ -107,7 +107,7 @@ data: {"request_id":"r-1","delta":"lo"}
 func TestHeartbeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{Runner: slow(50 * time.Second), Heartbeat: 15 * time.Second})
+		g, _, stop := serveInBubble(handlers.Config{Runner: slow(50 * time.Second), Limits: handlers.Limits{Heartbeat: 15 * time.Second}})
 		defer stop()
 		body := g.chat(t).body
 		if _, rest, _ := strings.Cut(body, "\n\n"); !strings.HasPrefix(rest, ": ping\n\n: ping\n\n: ping\n\nid: ") || strings.Count(body, "ping") != 3 {
@@ -183,7 +183,7 @@ func TestSlowReaderIsCut(t *testing.T) {
 			causes <- fault.Cause(ctx)
 			return context.Cause(ctx)
 		})
-		g, l, stop := serveInBubble(handlers.Config{Runner: flood, WriteTimeout: 5 * time.Second})
+		g, l, stop := serveInBubble(handlers.Config{Runner: flood, Limits: handlers.Limits{WriteTimeout: 5 * time.Second}})
 		defer stop()
 		conn, err := l.Dial(t.Context(), "", "")
 		if err != nil {
@@ -329,7 +329,7 @@ func checkRetryAfter(t *testing.T, got reply, errorType string) {
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, _, stop := serveInBubble(handlers.Config{Runner: waits, MaxStreams: 2})
+		g, _, stop := serveInBubble(handlers.Config{Runner: waits, Limits: handlers.Limits{MaxStreams: 2}})
 		defer stop()
 		var leave context.CancelFunc
 		for range 2 {
@@ -399,7 +399,7 @@ func TestHTTP2(t *testing.T) {
 			}
 			return sends(&stream.Done{Reason: stream.Stop})(ctx, req, sink)
 		})
-		g, _ := serveHTTP2(t, handlers.Config{Runner: slowly, WriteTimeout: pause * 2 / 3, Heartbeat: time.Hour})
+		g, _ := serveHTTP2(t, handlers.Config{Runner: slowly, Limits: handlers.Limits{WriteTimeout: pause * 2 / 3, Heartbeat: time.Hour}})
 		resp, err := g.send(t.Context(), "POST", "/chat/stream", strings.NewReader(`{"input":"hi"}`), jsonType)
 		if err != nil {
 			t.Fatal(err)

@@ -230,7 +230,7 @@ func TestReplyThatNobodyReads(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				_, l, stop := serveInBubble(handlers.Config{WriteTimeout: 5 * time.Second})
+				_, l, stop := serveInBubble(handlers.Config{Limits: handlers.Limits{WriteTimeout: 5 * time.Second}})
 				defer stop()
 				c, err := l.Dial(t.Context(), "", "")
 				if err != nil {
@@ -275,7 +275,7 @@ func TestDecidedBeforeTheBody(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g, l, stop := serveInBubble(handlers.Config{Runner: waits, MaxStreams: 1})
+				g, l, stop := serveInBubble(handlers.Config{Runner: waits, Limits: handlers.Limits{MaxStreams: 1}})
 				defer stop()
 				if tt.full {
 					resp, err := g.send(t.Context(), "GET", "/chat/stream?input=hi", nil)

@@ -23,14 +23,7 @@ type upstream struct {
 	service string // "mcp:<name>"
 	version string
 	log     zerolog.Logger
-	wait    time.Duration // Config.ConnectWait
-	every   time.Duration // Config.Refresh
-	baseEnv []string
-	http    *http.Client
-	hide    *redact.Scrubber
-	group   *wire.Group
-	lists   Lists           // Config.Lists
-	life    context.Context // ends with Client.Close
+	settings
 
 	warned    sync.Map  // of what the policy names but the server does not have
 	listeners listeners // to the progress of the calls under way
@@ -52,6 +45,18 @@ type upstream struct {
 	failed     bool        // the last attempt failed
 }
 
+// settings say how an upstream makes its sessions, and keeps them.
+type settings struct {
+	wait    time.Duration // Config.ConnectWait
+	every   time.Duration // Config.Refresh
+	baseEnv []string
+	http    *http.Client
+	hide    *redact.Scrubber
+	group   *wire.Group
+	lists   Lists           // Config.Lists
+	life    context.Context // ends with Client.Close
+}
+
 var errNotConnected = errors.New("the MCP server is not connected yet")
 
 // newUpstream returns a server that is not connected. next carries its requests if it is
@@ -59,8 +64,16 @@ var errNotConnected = errors.New("the MCP server is not connected yet")
 func newUpstream(c Config, s Server, next http.RoundTripper, life context.Context, group *wire.Group) *upstream {
 	s = c.withServerDefaults(s)
 	u := &upstream{
-		Server: s, service: "mcp:" + s.Name, version: c.Version, log: c.Log, wait: c.ConnectWait, every: c.Refresh,
-		baseEnv: c.BaseEnv, http: c.httpClient(s, next), hide: hider(s), group: group, lists: c.Lists, life: life,
+		Server: s, service: "mcp:" + s.Name, version: c.Version, log: c.Log, settings: settings{
+			wait:    c.ConnectWait,
+			every:   c.Refresh,
+			baseEnv: c.BaseEnv,
+			http:    c.httpClient(s, next),
+			hide:    hider(s),
+			group:   group,
+			lists:   c.Lists,
+			life:    life,
+		},
 		hints: make(chan struct{}, 1), connected: make(chan struct{}, 1),
 	}
 	u.down.Store(u.unavailable(errNotConnected))

@@ -246,7 +246,7 @@ func (a *asking) forgives(err error) bool {
 		outcome = askedForm
 		a.refusals++
 		return a.refusals <= maxRefusals && a.forms.refused(a.out.Key, a.mode)
-	case Class(err) == ClassBlocked:
+	case Class(err) == classBlocked:
 		outcome = askedBlocked
 	}
 	return false

@@ -50,7 +50,7 @@ type call struct {
 func newCall(parent context.Context, m *Model, req *chat.ModelRequest, yield func(*chat.Chunk) error) *call {
 	c := &call{m: m, parent: parent, req: req, yield: yield}
 	c.ctx, c.cancel = context.WithCancelCause(parent)
-	c.watchdog.start(m.cfg.First, m.cfg.Idle, m.cfg.Policy != PolicyGemini, func() { c.cancel(ErrSilent) })
+	c.watchdog.start(m.cfg.First, m.cfg.Idle, m.cfg.Policy != PolicyGemini, func() { c.cancel(errSilent) })
 	return c
 }
 
@@ -299,8 +299,8 @@ func (c *call) judge(err error) ending {
 	}
 	switch cause := context.Cause(c.ctx); {
 	case refused, cause == nil:
-	case cause == ErrSilent:
-		err = ErrSilent
+	case cause == errSilent:
+		err = errSilent
 	default:
 		return ending{err: fault.Cause(c.parent), verdict: breaker.Neutral, outcome: OutcomeCancelled}
 	}

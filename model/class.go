@@ -9,34 +9,34 @@ import (
 
 // Classes of failed calls, as a configuration names them.
 const (
-	ClassUnavailable   = "unavailable"   // the service failed, or its breaker is open
-	ClassTimeout       = "timeout"       // silent for too long
-	ClassRateLimited   = "rate_limited"  // too many requests
-	ClassMisconfigured = "misconfigured" // key, permission, name, money
-	ClassOverflow      = "overflow"      // the request is too long for the model
-	ClassBlocked       = "blocked"       // policy
+	classUnavailable   = "unavailable"   // the service failed, or its breaker is open
+	classTimeout       = "timeout"       // silent for too long
+	classRateLimited   = "rate_limited"  // too many requests
+	classMisconfigured = "misconfigured" // key, permission, name, money
+	classOverflow      = "overflow"      // the request is too long for the model
+	classBlocked       = "blocked"       // policy
 )
 
 // DefaultFallbackOn returns the classes after which another model is asked, unless the
 // configuration says otherwise.
 func DefaultFallbackOn() []string {
-	return []string{ClassUnavailable, ClassTimeout, ClassRateLimited, ClassMisconfigured}
+	return []string{classUnavailable, classTimeout, classRateLimited, classMisconfigured}
 }
 
 // Class returns the class of the error of a model call. It is empty if the failure is
 // of none: the request was refused for a reason that another model would have too, the
 // turn ended, or the fault is ours.
 //
-// An answer whose call cannot be read is ClassUnavailable; a Chain asks for it twice.
+// An answer whose call cannot be read is classUnavailable; a Chain asks for it twice.
 func Class(err error) string {
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		return refusal.class()
 	}
 	if _, ok := errors.AsType[*Blocked](err); ok {
-		return ClassBlocked
+		return classBlocked
 	}
 	if malformed(err) {
-		return ClassUnavailable
+		return classUnavailable
 	}
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
@@ -44,13 +44,13 @@ func Class(err error) string {
 	}
 	switch f.Type {
 	case fault.ModelUnavailable:
-		return ClassUnavailable
+		return classUnavailable
 	case fault.Timeout:
-		return ClassTimeout
+		return classTimeout
 	case fault.ModelRateLimited:
-		return ClassRateLimited
+		return classRateLimited
 	case fault.ModelBlocked:
-		return ClassBlocked
+		return classBlocked
 	}
 	return ""
 }
@@ -60,27 +60,27 @@ func Class(err error) string {
 func (e *Refusal) class() string {
 	switch e.Kind {
 	case KindServer, KindMalformed:
-		return ClassUnavailable
+		return classUnavailable
 	case KindRateLimited:
-		return ClassRateLimited
+		return classRateLimited
 	case KindQuota, KindMisconfigured:
-		return ClassMisconfigured
+		return classMisconfigured
 	case KindOverflow:
-		return ClassOverflow
+		return classOverflow
 	case KindBlocked:
-		return ClassBlocked
+		return classBlocked
 	case KindRejected:
 		return ""
 	}
 	switch s := e.Status; {
 	case s == http.StatusTooManyRequests:
-		return ClassRateLimited
+		return classRateLimited
 	case s == http.StatusUnauthorized, s == http.StatusPaymentRequired, s == http.StatusForbidden, s == http.StatusNotFound, s >= 300 && s < 400:
-		return ClassMisconfigured
+		return classMisconfigured
 	case s >= 400 && s < 500 && s != http.StatusRequestTimeout:
 		return ""
 	}
-	return ClassUnavailable
+	return classUnavailable
 }
 
 // malformed asks for a method, so that a Source that is not a codec of ours can say it too.

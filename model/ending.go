@@ -57,7 +57,7 @@ func (m *Model) endingOf(err error) ending {
 	if errors.Is(err, ErrOurRequest) {
 		return m.failed(breaker.Neutral, OutcomeRejected, fault.ModelError, rejectedMessage, err)
 	}
-	if errors.Is(err, ErrSilent) {
+	if errors.Is(err, errSilent) {
 		return m.failed(breaker.Failure, OutcomeTimeout, fault.Timeout, timeoutMessage, err)
 	}
 	if fault.Shortage(err) {

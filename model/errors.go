@@ -12,7 +12,7 @@ import (
 
 // Ways in which an answer can fail without saying so.
 var (
-	ErrSilent     = errors.New("no chunk in time")
+	errSilent     = errors.New("no chunk in time")
 	errEmpty      = errors.New("stream ended without a chunk")
 	ErrCut        = errors.New("stream ended without a finish reason")
 	ErrNoText     = errors.New("answer with neither text nor a call")

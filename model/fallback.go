@@ -101,7 +101,7 @@ func (c *Chain) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 // none to continue after, or nobody is left to continue with, the provider decides.
 func (c *Chain) overflows(l Link, req *chat.ModelRequest, last bool) error {
 	window := c.cfg.Windows[l.Key()]
-	if window == 0 || last || !slices.Contains(c.cfg.On, ClassOverflow) || requestBytes(req)/bytesPerToken <= window {
+	if window == 0 || last || !slices.Contains(c.cfg.On, classOverflow) || requestBytes(req)/bytesPerToken <= window {
 		return nil
 	}
 	return &fault.Error{Type: fault.ModelError, Message: "The conversation is too long for the AI service", Service: "model:" + l.Key(),

@@ -112,7 +112,7 @@ const (
 func (c *call) warnTruncated(said *tally, end *ending) {
 	m := c.m
 	if m.cfg.Key == "" || end.outcome != OutcomeOK || said.prompt <= longPrompt || said.usage.Estimated ||
-		said.usage.InputTokens == 0 || 2*said.usage.InputTokens >= Estimate(said.prompt) {
+		said.usage.InputTokens == 0 || 2*said.usage.InputTokens >= estimate(said.prompt) {
 		return
 	}
 	now, last := time.Now().Unix(), m.warned.Load()

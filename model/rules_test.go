@@ -22,16 +22,16 @@ import (
 func TestClassOfRefusals(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[Kind]string{
-		KindServer: ClassUnavailable, KindMalformed: ClassUnavailable, KindRateLimited: ClassRateLimited, KindQuota: ClassMisconfigured,
-		KindMisconfigured: ClassMisconfigured, KindOverflow: ClassOverflow, KindBlocked: ClassBlocked, KindRejected: "",
+		KindServer: classUnavailable, KindMalformed: classUnavailable, KindRateLimited: classRateLimited, KindQuota: classMisconfigured,
+		KindMisconfigured: classMisconfigured, KindOverflow: classOverflow, KindBlocked: classBlocked, KindRejected: "",
 	} {
 		if got := Class(fmt.Errorf("call: %w", &Refusal{Kind: kind, Status: 429})); got != want {
 			t.Errorf("kind %d is %q, want %q", kind, got, want)
 		}
 	}
 	for status, want := range map[int]string{
-		0: ClassUnavailable, 500: ClassUnavailable, 503: ClassUnavailable, 529: ClassUnavailable, 408: ClassUnavailable, 429: ClassRateLimited,
-		301: ClassMisconfigured, 307: ClassMisconfigured, 401: ClassMisconfigured, 402: ClassMisconfigured, 403: ClassMisconfigured, 404: ClassMisconfigured,
+		0: classUnavailable, 500: classUnavailable, 503: classUnavailable, 529: classUnavailable, 408: classUnavailable, 429: classRateLimited,
+		301: classMisconfigured, 307: classMisconfigured, 401: classMisconfigured, 402: classMisconfigured, 403: classMisconfigured, 404: classMisconfigured,
 		400: "", 405: "", 409: "", 422: "", 499: "",
 	} {
 		if got := Class(&Refusal{Status: status}); got != want {
@@ -46,15 +46,15 @@ func TestClassOfErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&Blocked{Reason: "x"}, ClassBlocked},
-		{fmt.Errorf("x: %w", &Malformed{Reason: "y"}), ClassUnavailable},
-		{&fault.Error{Type: fault.ModelUnavailable}, ClassUnavailable},
-		{&fault.Error{Type: fault.Timeout}, ClassTimeout},
-		{&fault.Error{Type: fault.ModelRateLimited}, ClassRateLimited},
-		{&fault.Error{Type: fault.ModelBlocked}, ClassBlocked},
+		{&Blocked{Reason: "x"}, classBlocked},
+		{fmt.Errorf("x: %w", &Malformed{Reason: "y"}), classUnavailable},
+		{&fault.Error{Type: fault.ModelUnavailable}, classUnavailable},
+		{&fault.Error{Type: fault.Timeout}, classTimeout},
+		{&fault.Error{Type: fault.ModelRateLimited}, classRateLimited},
+		{&fault.Error{Type: fault.ModelBlocked}, classBlocked},
 		{&fault.Error{Type: fault.ModelError}, ""},
-		{&fault.Error{Type: fault.ModelError, Err: &Refusal{Status: 401}}, ClassMisconfigured},
-		{&fault.Error{Type: fault.ModelError, Err: &Malformed{}}, ClassUnavailable},
+		{&fault.Error{Type: fault.ModelError, Err: &Refusal{Status: 401}}, classMisconfigured},
+		{&fault.Error{Type: fault.ModelError, Err: &Malformed{}}, classUnavailable},
 		{context.Canceled, ""},
 		{errors.New("x"), ""},
 		{nil, ""},
@@ -160,7 +160,7 @@ func TestTextsOfProviders(t *testing.T) {
 		}
 	}
 	for bytes, tokens := range map[int]int{0: 0, 1: 1, 4: 1, 5: 2, 400: 100} {
-		if got := Estimate(bytes); got != tokens {
+		if got := estimate(bytes); got != tokens {
 			t.Errorf("%d bytes are %d tokens, want %d", bytes, got, tokens)
 		}
 	}

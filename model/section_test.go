@@ -52,8 +52,8 @@ func TestModelDefaults(t *testing.T) {
 	got := one(t, "provider: openai, model: gpt", map[string]string{"OPENAI_API_KEY": "sk-1"})
 	want := model.Spec{
 		Key: "m", Provider: "openai", API: "responses", Endpoint: "https://api.openai.com/v1/responses", Model: "gpt", APIKey: "sk-1",
-		Thinking: model.Thinking{Word: "summary"}, ThinkTags: "auto", Structured: "auto",
-		First: 15 * time.Second, Idle: 15 * time.Second, Retries: 2,
+		Generation: model.Generation{Thinking: model.Thinking{Word: "summary"}, ThinkTags: "auto", Structured: "auto"},
+		First:      15 * time.Second, Idle: 15 * time.Second, Retries: 2,
 		Breaker:    breaker.Config{Service: "model:m", Failures: 3, Recovery: time.Minute, HalfOpenCalls: 3},
 		FallbackOn: []string{"unavailable", "timeout", "rate_limited", "misconfigured"},
 	}
@@ -79,8 +79,8 @@ func TestModelFields(t *testing.T) {
 		headers: {x-a: "Bearer ${K}"}, extra: {top_k: 5, deep: {a: [1, null, "${K}"]}}, context_tokens: 1024`, map[string]string{"K": "canary-key"})
 	want := model.Spec{
 		Key: "m", Provider: "openai", Preset: "groq", API: "responses", Endpoint: "http://h:1/a/v9/responses?x=y%20z", Model: "a/b:c", APIKey: "canary-key",
-		Temperature: &half, MaxTokens: 10, Thinking: model.Thinking{Word: "high"}, ThinkTags: "auto", Structured: "tool",
-		First: 15 * time.Second, Idle: 2 * time.Second, Retries: 0,
+		Generation: model.Generation{Temperature: &half, MaxTokens: 10, Thinking: model.Thinking{Word: "high"}, ThinkTags: "auto", Structured: "tool"},
+		First:      15 * time.Second, Idle: 2 * time.Second, Retries: 0,
 		Breaker:  breaker.Config{Service: "model:m", Failures: 1, Recovery: 5 * time.Second, HalfOpenCalls: 2},
 		Fallback: []string{"default"}, FallbackOn: []string{"blocked"},
 		Headers: map[string]config.Secret{"X-A": "Bearer canary-key"}, Extra: []byte(`{"top_k":5,"deep":{"a":[1,null,"canary-key"]}}`), Context: 1024,

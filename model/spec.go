@@ -23,12 +23,7 @@ type Spec struct {
 	APIKey config.Secret
 	Driver string `key:"driver"` // gemini: rest or sdk
 
-	Temperature   *float64 `key:"temperature"` // nil: not sent, unless the caller asks for one
-	NoTemperature bool     // never sent, even if the caller asks
-	MaxTokens     int      `key:"max_output_tokens"` // visible part; 0: not sent
-	Thinking      Thinking `key:"thinking"`
-	ThinkTags     string   `key:"think_tags"` // chat: auto, open or off
-	Structured    string   `key:"structured"` // auto, schema, json, tool or prompt
+	Generation
 
 	// First and Idle bound the silence before the first chunk, and between two.
 	First   time.Duration  `key:"timeout,timeout/first" from:"100ms" to:"10m"`
@@ -42,6 +37,16 @@ type Spec struct {
 	Headers map[string]config.Secret
 	Extra   jsontext.Value `key:"extra"`          // an object; empty: none
 	Context int            `key:"context_tokens"` // tokens; 0: unknown
+}
+
+// Generation is what a call asks of the model besides its words.
+type Generation struct {
+	Temperature   *float64 `key:"temperature"` // nil: not sent, unless the caller asks for one
+	NoTemperature bool     // never sent, even if the caller asks
+	MaxTokens     int      `key:"max_output_tokens"` // visible part; 0: not sent
+	Thinking      Thinking `key:"thinking"`
+	ThinkTags     string   `key:"think_tags"` // chat: auto, open or off
+	Structured    string   `key:"structured"` // auto, schema, json, tool or prompt
 }
 
 // Thinking says what is asked of a model's reasoning: a word, or a number of tokens
@@ -73,12 +78,12 @@ func (t Thinking) Room(visible int, silent bool) int {
 	if silent {
 		return visible
 	}
-	return t.WireLimit(visible)
+	return t.wireLimit(visible)
 }
 
-// WireLimit returns the limit to send for an answer whose visible part has at most
+// wireLimit returns the limit to send for an answer whose visible part has at most
 // visible tokens.
-func (t Thinking) WireLimit(visible int) int {
+func (t Thinking) wireLimit(visible int) int {
 	switch {
 	case t.Off():
 		return visible

@@ -43,12 +43,12 @@ func (t *tally) grown(ans Stream) (grown, pinged bool) {
 // estimate guesses the usage of an answer whose provider did not report it.
 func (t *tally) estimate(ans Stream) {
 	size := max(t.Size, ans.Note().Size)
-	t.usage = chat.Usage{InputTokens: Estimate(t.prompt), OutputTokens: Estimate(size), Estimated: true}
+	t.usage = chat.Usage{InputTokens: estimate(t.prompt), OutputTokens: estimate(size), Estimated: true}
 }
 
 // split guesses how much of a total that was reported is the request's.
 func (t *tally) split() {
-	input := min(Estimate(t.prompt), t.usage.OutputTokens)
+	input := min(estimate(t.prompt), t.usage.OutputTokens)
 	t.usage.InputTokens, t.usage.OutputTokens = input, t.usage.OutputTokens-input
 }
 

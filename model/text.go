@@ -30,6 +30,6 @@ func Word(s string) string {
 	return s
 }
 
-// Estimate returns about how many tokens n bytes of a request or an answer are, where
+// estimate returns about how many tokens n bytes of a request or an answer are, where
 // nobody has counted them.
-func Estimate(n int) int { return (n + 3) / 4 }
+func estimate(n int) int { return (n + 3) / 4 }

@@ -19,11 +19,11 @@ var errUnreadableSchema = errors.New("its schema is no JSON")
 // maxRootNodes is how many schemas the root of one may be put together of.
 const maxRootNodes = 256
 
-// ToolSchema returns a tool's input schema as providers take it: an object with
+// toolSchema returns a tool's input schema as providers take it: an object with
 // properties, and none of the forms at the root that are refused there (anyOf, oneOf,
 // allOf, $ref, enum, not). What stands below the root stays as the server wrote it. An
 // error says why there is no such schema, without a word of it.
-func ToolSchema(schema jsontext.Value) (jsontext.Value, error) {
+func toolSchema(schema jsontext.Value) (jsontext.Value, error) {
 	if len(bytes.TrimSpace(schema)) == 0 {
 		schema = jsontext.Value(`{}`)
 	}

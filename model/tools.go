@@ -21,7 +21,7 @@ const maxRendered = 4
 // concurrent use.
 type Tools struct {
 	// Append appends one tool as JSON, under the name that fits and with the schema that
-	// ToolSchema made. omitted says that the members which a protocol may be learned not
+	// toolSchema made. omitted says that the members which a protocol may be learned not
 	// to remove in tools stay.
 	Append func(b []byte, name, description string, schema jsontext.Value, omitted bool) []byte
 	// LeftOut is called with a tool that is not offered, because its schema allows no arguments
@@ -56,7 +56,7 @@ func (t *Tools) Of(set *tool.Set, omitted bool) *RenderedTools {
 			return r
 		}
 	}
-	r := &RenderedTools{set: set, omitted: omitted, Names: FitNames(set.Specs)}
+	r := &RenderedTools{set: set, omitted: omitted, Names: fitNames(set.Specs)}
 	r.JSON = t.render(set.Specs, r.Names, omitted)
 	kept := append([]*RenderedTools{r}, known[:min(len(known), maxRendered-1)]...)
 	recent.Store(&kept) // if another call does so now, one of the two renders again
@@ -90,7 +90,7 @@ func (t *Tools) Names(set *tool.Set) *ToolNames {
 			return r.Names
 		}
 	}
-	return FitNames(set.Specs)
+	return fitNames(set.Specs)
 }
 
 // render renders the tools of a set, without the array's brackets. A tool whose
@@ -98,7 +98,7 @@ func (t *Tools) Names(set *tool.Set) *ToolNames {
 func (t *Tools) render(specs []tool.Spec, names *ToolNames, omitted bool) (b []byte) {
 	for i := range specs {
 		spec := &specs[i]
-		schema, err := ToolSchema(spec.InputSchema)
+		schema, err := toolSchema(spec.InputSchema)
 		if err != nil {
 			if t.LeftOut != nil {
 				t.LeftOut(spec.Name, err.Error())
@@ -128,9 +128,9 @@ type ToolNames struct{ sent, own map[string]string } // only those that differ
 // maxName is how long a tool's name may be, in bytes.
 const maxName = 64
 
-// FitNames makes the names of tools fit [A-Za-z0-9_-] and 64 bytes. One that clashes
+// fitNames makes the names of tools fit [A-Za-z0-9_-] and 64 bytes. One that clashes
 // with another gets a number.
-func FitNames(specs []tool.Spec) *ToolNames {
+func fitNames(specs []tool.Spec) *ToolNames {
 	var n *ToolNames
 	used := map[string]bool{}
 	for i := range specs {

@@ -44,7 +44,7 @@ func (t *turn) awaitPlan() {
 	t.counts().observe("plan", p.elapsed)
 	t.logInteraction("planner", "plan", p.elapsed, p.err, map[string]int{"question": len(t.req.Input)},
 		map[string]int{"steps": len(p.steps), "criteria": len(p.criteria), "dropped": p.dropped})
-	if p.err != nil && t.set.Mode == Enforce && t.ctx.Err() == nil {
+	if p.err != nil && t.set.Mode == modeEnforce && t.ctx.Err() == nil {
 		t.warn(fault.QualityUnavailable, unavailableMessage)
 	}
 }

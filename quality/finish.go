@@ -85,7 +85,7 @@ func (t *turn) validate(a *attempt) {
 
 // refines says whether an attempt is to be written once more.
 func (t *turn) refines(a *attempt) bool {
-	if t.set.Mode != Enforce || a.failures() == 0 || t.ctx.Err() != nil || t.cfg.Writer == nil {
+	if t.set.Mode != modeEnforce || a.failures() == 0 || t.ctx.Err() != nil || t.cfg.Writer == nil {
 		return false
 	}
 	if end, bounded := t.ctx.Deadline(); bounded && time.Until(end) < t.set.Reserve {

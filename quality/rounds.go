@@ -46,9 +46,9 @@ func (r *rounds) counted() *attempt {
 func (r *rounds) decide(set *Settings, a *attempt) {
 	r.passed = a.failures() == 0 && a.open() == 0
 	switch {
-	case set.Mode == Observe:
+	case set.Mode == modeObserve:
 		r.outcome = stream.Observed
-	case a.failedMust() && set.OnFail == Graceful:
+	case a.failedMust() && set.OnFail == fallbackGraceful:
 		r.outcome = stream.GracefulFailure
 	case a.failedMust():
 		r.outcome = stream.SentFailed
@@ -66,7 +66,7 @@ func (r *rounds) decide(set *Settings, a *attempt) {
 // withheld says whether the failure text stands in place of the answer: no attempt passed,
 // or none was judged and the settings want no such answer.
 func (r *rounds) withheld(set *Settings) bool {
-	return r.outcome == stream.GracefulFailure || r.outcome == stream.Unjudged && set.OnUnjudged == Graceful
+	return r.outcome == stream.GracefulFailure || r.outcome == stream.Unjudged && set.OnUnjudged == fallbackGraceful
 }
 
 // refined says whether there is a second attempt.
@@ -85,7 +85,7 @@ func (r *rounds) whyFailed(set *Settings) string {
 		}
 	}
 	switch {
-	case set.Mode == Enforce && r.attempt == 1 && r.attempts[0].failures() > 0:
+	case set.Mode == modeEnforce && r.attempt == 1 && r.attempts[0].failures() > 0:
 		parts = append(parts, "there was no time left for a second one")
 	case r.attempt > 1 && len(r.attempts) == 1:
 		parts = append(parts, "the refinement did not come")

@@ -59,15 +59,15 @@ func TestRoundsDecide(t *testing.T) {
 		passed    bool
 		withheld  bool
 	}{
-		{"MW", true, Settings{Mode: Enforce}, stream.Passed, true, false},
-		{"MW", false, Settings{Mode: Enforce}, stream.Refined, true, false},
-		{"Mw", false, Settings{Mode: Enforce, OnFail: Graceful}, stream.SentFailed, false, false},
-		{"mW", true, Settings{Mode: Enforce, OnFail: Graceful}, stream.GracefulFailure, false, true},
-		{"mW?", true, Settings{Mode: Enforce, OnFail: Send, OnUnjudged: Graceful}, stream.SentFailed, false, false},
-		{"Mw?", true, Settings{Mode: Enforce, OnUnjudged: Graceful}, stream.Unjudged, false, true},
-		{"MwW?", true, Settings{Mode: Enforce, OnUnjudged: Send}, stream.Unjudged, false, false},
-		{"mW", true, Settings{Mode: Observe, OnFail: Graceful}, stream.Observed, false, false},
-		{"MW", true, Settings{Mode: Observe}, stream.Observed, true, false},
+		{"MW", true, Settings{Mode: modeEnforce}, stream.Passed, true, false},
+		{"MW", false, Settings{Mode: modeEnforce}, stream.Refined, true, false},
+		{"Mw", false, Settings{Mode: modeEnforce, OnFail: fallbackGraceful}, stream.SentFailed, false, false},
+		{"mW", true, Settings{Mode: modeEnforce, OnFail: fallbackGraceful}, stream.GracefulFailure, false, true},
+		{"mW?", true, Settings{Mode: modeEnforce, OnFail: fallbackSend, OnUnjudged: fallbackGraceful}, stream.SentFailed, false, false},
+		{"Mw?", true, Settings{Mode: modeEnforce, OnUnjudged: fallbackGraceful}, stream.Unjudged, false, true},
+		{"MwW?", true, Settings{Mode: modeEnforce, OnUnjudged: fallbackSend}, stream.Unjudged, false, false},
+		{"mW", true, Settings{Mode: modeObserve, OnFail: fallbackGraceful}, stream.Observed, false, false},
+		{"MW", true, Settings{Mode: modeObserve}, stream.Observed, true, false},
 	} {
 		var r rounds
 		r.decide(&test.set, judged(test.verdicts, test.unchanged))
@@ -87,11 +87,11 @@ func TestWhyAnAnswerFailed(t *testing.T) {
 		all     string // attempts
 		want    string
 	}{
-		{Enforce, 1, "mW", "the first attempt failed a; there was no time left for a second one"},
-		{Observe, 1, "mW", "the first attempt failed a"},
-		{Enforce, 2, "mW", "the first attempt failed a; the refinement did not come"},
-		{Enforce, 2, "Mw Mw?", "the first attempt failed b; the second attempt has no verdict of the judge on b"},
-		{Enforce, 2, "mw?W MW", "the first attempt failed a"},
+		{modeEnforce, 1, "mW", "the first attempt failed a; there was no time left for a second one"},
+		{modeObserve, 1, "mW", "the first attempt failed a"},
+		{modeEnforce, 2, "mW", "the first attempt failed a; the refinement did not come"},
+		{modeEnforce, 2, "Mw Mw?", "the first attempt failed b; the second attempt has no verdict of the judge on b"},
+		{modeEnforce, 2, "mw?W MW", "the first attempt failed a"},
 	} {
 		r := rounds{attempt: test.attempt}
 		for _, verdicts := range strings.Fields(test.all) {

@@ -25,8 +25,8 @@ func (r *rules) apply(spec *Spec, b *brief) bool {
 	}
 	r.settled = true
 	r.set = spec.on(r.agent, b.channel)
-	r.watched = r.set.Mode == Observe || r.set.Mode == Enforce
-	r.held = r.set.Mode == Enforce || b.form != nil
+	r.watched = r.set.Mode == modeObserve || r.set.Mode == modeEnforce
+	r.held = r.set.Mode == modeEnforce || b.form != nil
 	r.drafts = r.held && r.set.drafts(b.req)
 	return true
 }

@@ -10,9 +10,9 @@ import (
 // afterwards changes nothing.
 func TestRulesAreSettledOnce(t *testing.T) {
 	t.Parallel()
-	strict, open := Defaults(), Defaults()
-	strict.Mode, strict.Drafts, open.Mode = Enforce, askDrafts, Observe
-	spec := &Spec{begun: true, settings: Defaults(), agents: map[string]Settings{"strict": strict, "open": open}}
+	strict, open := defaults(), defaults()
+	strict.Mode, strict.Drafts, open.Mode = modeEnforce, askDrafts, modeObserve
+	spec := &Spec{begun: true, settings: defaults(), agents: map[string]Settings{"strict": strict, "open": open}}
 	for _, test := range []struct {
 		agent string
 		form  Formatter

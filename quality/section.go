@@ -54,7 +54,7 @@ func OfAgents(s *Spec, agents file.Section) file.Section {
 // begin fills in the defaults once, whichever section comes first.
 func (s *Spec) begin() {
 	if !s.begun {
-		s.begun, s.settings = true, Defaults()
+		s.begun, s.settings = true, defaults()
 	}
 }
 

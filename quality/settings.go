@@ -14,9 +14,9 @@ type Mode string
 
 // Modes.
 const (
-	Off     Mode = "off"     // nothing is checked
-	Observe Mode = "observe" // it streams, and is checked afterwards
-	Enforce Mode = "enforce" // it is held back until it has passed
+	modeOff     Mode = "off"     // nothing is checked
+	modeObserve Mode = "observe" // it streams, and is checked afterwards
+	modeEnforce Mode = "enforce" // it is held back until it has passed
 )
 
 // Planning says whether a planner is asked.
@@ -44,11 +44,11 @@ type Fallback string
 
 // What is sent.
 const (
-	Graceful Fallback = "graceful" // a text of our own
-	Send     Fallback = "send"     // the text all the same
+	fallbackGraceful Fallback = "graceful" // a text of our own
+	fallbackSend     Fallback = "send"     // the text all the same
 )
 
-// Settings say how answers are checked. Use Defaults: the zero value is not settled.
+// Settings say how answers are checked. Use defaults: the zero value is not settled.
 type Settings struct {
 	Mode Mode `key:"mode"`
 	// Channels are those for which Mode holds; none: all.
@@ -84,11 +84,11 @@ type Criterion struct {
 	Channels []string `key:"channels"`
 }
 
-// Defaults returns the settings of a file that says nothing.
-func Defaults() Settings {
+// defaults returns the settings of a file that says nothing.
+func defaults() Settings {
 	return Settings{
-		Mode: Off, Plan: scorecard, Drafts: neverDrafts, MaxPlanned: 6,
-		Timeout: 6 * time.Second, Reserve: 8 * time.Second, OnFail: Graceful, OnUnjudged: Send,
+		Mode: modeOff, Plan: scorecard, Drafts: neverDrafts, MaxPlanned: 6,
+		Timeout: 6 * time.Second, Reserve: 8 * time.Second, OnFail: fallbackGraceful, OnUnjudged: fallbackSend,
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *Spec) Settings(agent string) Settings {
 		return own
 	}
 	if !s.begun {
-		return Defaults()
+		return defaults()
 	}
 	return s.settings
 }
@@ -121,7 +121,7 @@ func (s *Spec) Settings(agent string) Settings {
 func (s *Spec) on(agent, channel string) Settings {
 	set := s.Settings(agent)
 	if len(set.Channels) > 0 && !slices.Contains(set.Channels, cmp.Or(channel, web)) {
-		set.Mode = Off
+		set.Mode = modeOff
 	}
 	return set
 }
@@ -140,13 +140,13 @@ const web = "web"
 // off says whether nothing is checked of what the agent, or if it is not known any of
 // them, answers in a channel.
 func (s *Spec) off(agent, channel string) bool {
-	return !s.anyMode(agent, channel, func(m Mode) bool { return m != Off })
+	return !s.anyMode(agent, channel, func(m Mode) bool { return m != modeOff })
 }
 
 // enforces says whether what the agent, or if it is not known any of them, answers on a page must
 // pass its checks.
 func (s *Spec) enforces(agent string) bool {
-	return s.anyMode(agent, web, func(m Mode) bool { return m == Enforce })
+	return s.anyMode(agent, web, func(m Mode) bool { return m == modeEnforce })
 }
 
 // anyMode says whether is holds for the mode of the agent in a channel, or if it is not known for

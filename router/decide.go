@@ -117,7 +117,7 @@ func (t *Team) sticky(req *chat.Request) *Agent {
 
 // held returns the agent that keeps the conversation; nil: none does.
 func (t *Team) held(req *chat.Request) *Agent {
-	if t.cfg.Sticky != StickyHold {
+	if t.cfg.Sticky != stickyHold {
 		return nil
 	}
 	return t.ifAvailable(req.LastAgent)

@@ -43,11 +43,16 @@ type member struct {
 	text    []string   // of a sequential turn: all of it, for those after
 	changed bool       // a tool ran that must not run again
 	usage   chat.Usage // of all attempts
-	ended   bool
-	err     *fault.Error   // why it failed; nil: it did not
-	paused  *chat.Paused   // it waits for a person; nil: it does not
-	result  *stream.Result // of one that waits, so far
-	again   bool           // it continues in the stream in which it has begun
+	ending
+	again bool // it continues in the stream in which it has begun
+}
+
+// ending is how a member has ended, or why it waits.
+type ending struct {
+	ended  bool
+	err    *fault.Error   // why it failed; nil: it did not
+	paused *chat.Paused   // it waits for a person; nil: it does not
+	result *stream.Result // of one that waits, so far
 	// outcome is what Done says about it.
 	outcome stream.AgentOutcome
 	made    []chat.Made // by its last attempt

@@ -293,7 +293,7 @@ func (r *turn) introduce() {
 func (t *Team) restore(s *savedMember, index int, req *chat.Request, history []chat.Message) *member {
 	m := &member{
 		agent: t.byID[s.ID], role: s.Role, index: index, attempt: s.Attempt, text: s.Text, Branch: run.Branch{Size: s.Size},
-		usage: s.Usage, ended: s.Ended, changed: s.waiting != nil,
+		usage: s.Usage, ending: ending{ended: s.Ended}, changed: s.waiting != nil,
 	}
 	if m.agent == nil {
 		m.agent = &Agent{ID: s.ID, Runner: gone{}}

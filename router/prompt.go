@@ -111,7 +111,7 @@ func line(s string) string {
 // history shows the last turns before a request and who answered last, or nothing.
 func (t *Team) history(req *chat.Request) string {
 	shown := t.turns(req)
-	if t.cfg.Sticky != StickyOff && t.byID[req.LastAgent] != nil {
+	if t.cfg.Sticky != stickyOff && t.byID[req.LastAgent] != nil {
 		shown += "The agent that answered last: " + req.LastAgent + "\n"
 	}
 	if shown != "" {

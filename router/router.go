@@ -121,28 +121,13 @@ type Config struct {
 	MaxTokens   int           `key:"max_output_tokens"`
 	Thinking    string        `key:"thinking"`
 
-	// The prompt's parts; those that are empty are the built-in ones.
-	SystemPrompt    string `key:"system_prompt" most:"16 KiB"`
-	UserTemplate    string `key:"user_template" most:"16 KiB"` // with {request} or {0}, {agents} or {1}, {history}, {threshold}
-	CatalogueHeader string `key:"catalogue_header"`
-	Capabilities    bool   `key:"include_capabilities"` // show them in the catalogue
-	Examples        bool   `key:"include_examples"`     // show them in the catalogue
+	Prompt
 
-	ClarificationAgent    string `key:"clarification_agent"`    // an id; if it is among Agents, it asks the question
-	ClarificationTemplate string `key:"clarification_template"` // with {request} {agents} {agent} {reason}
-	// FallbackAgent is who answers when nobody fits: an agent's id, or a name
-	// that stands for the template.
-	FallbackAgent    string `key:"fallback_agent"`
-	FallbackTemplate string `key:"fallback_template"`
+	Unsure
 
-	// MaxClarifications is how many questions may come in a row, then a request that is
-	// not clear gets the fallback. Where no questions are kept it is never reached, unless
-	// it is 0.
-	MaxClarifications int `key:"max_clarifications"`
 	// Sticky says whether the agent that answered last continues.
 	Sticky Sticky `key:"sticky"`
 
-	HistoryTurns int `key:"history_turns"` // how many turns before are shown to the model that decides
 	// Rules decide before any model is asked. The first one that fits counts.
 	Rules         []Rule
 	MaxConcurrent int `key:"max_concurrent"` // routing calls at the same time
@@ -156,14 +141,39 @@ type Config struct {
 	LogPayloads bool
 }
 
+// Unsure is what becomes of a request that no agent clearly fits.
+type Unsure struct {
+	ClarificationAgent    string `key:"clarification_agent"`    // an id; if it is among Agents, it asks the question
+	ClarificationTemplate string `key:"clarification_template"` // with {request} {agents} {agent} {reason}
+	// FallbackAgent is who answers when nobody fits: an agent's id, or a name
+	// that stands for the template.
+	FallbackAgent    string `key:"fallback_agent"`
+	FallbackTemplate string `key:"fallback_template"`
+	// MaxClarifications is how many questions may come in a row, then a request that is
+	// not clear gets the fallback. Where no questions are kept it is never reached, unless
+	// it is 0.
+	MaxClarifications int `key:"max_clarifications"`
+}
+
+// Prompt is how the model that decides is asked. The parts that are empty are the built-in ones.
+type Prompt struct {
+	// The prompt's parts; those that are empty are the built-in ones.
+	SystemPrompt    string `key:"system_prompt" most:"16 KiB"`
+	UserTemplate    string `key:"user_template" most:"16 KiB"` // with {request} or {0}, {agents} or {1}, {history}, {threshold}
+	CatalogueHeader string `key:"catalogue_header"`
+	Capabilities    bool   `key:"include_capabilities"` // show them in the catalogue
+	Examples        bool   `key:"include_examples"`     // show them in the catalogue
+	HistoryTurns    int    `key:"history_turns"`        // how many turns before are shown to the model that decides
+}
+
 // Sticky says how a conversation and its agent hold together: Request.LastAgent.
 type Sticky string
 
 // Ways to be sticky.
 const (
-	StickyOff  Sticky = "off"
-	StickyHint Sticky = "hint" // the model that decides receives who answered last
-	StickyHold Sticky = "hold" // the conversation keeps its agent
+	stickyOff  Sticky = "off"
+	stickyHint Sticky = "hint" // the model that decides receives who answered last
+	stickyHold Sticky = "hold" // the conversation keeps its agent
 )
 
 // Rule sends requests to agents without asking a model.
@@ -211,21 +221,23 @@ func Defaults() Config {
 		MaxTokens:   500,
 		Thinking:    "low",
 
-		SystemPrompt:    defaultSystemPrompt,
-		UserTemplate:    defaultUserTemplate,
-		CatalogueHeader: "Available agents:",
-		Capabilities:    true,
-		Examples:        true,
+		Prompt: Prompt{
+			SystemPrompt:    defaultSystemPrompt,
+			UserTemplate:    defaultUserTemplate,
+			CatalogueHeader: "Available agents:",
+			Capabilities:    true,
+			Examples:        true,
+			HistoryTurns:    1,
+		},
 
-		ClarificationAgent:    defaultClarificationAgent,
-		ClarificationTemplate: defaultClarification,
-		FallbackAgent:         defaultFallbackAgent,
-		FallbackTemplate:      defaultFallback,
-
-		MaxClarifications: 2,
-		Sticky:            StickyHint,
-
-		HistoryTurns:  1,
+		Unsure: Unsure{
+			ClarificationAgent:    defaultClarificationAgent,
+			ClarificationTemplate: defaultClarification,
+			FallbackAgent:         defaultFallbackAgent,
+			FallbackTemplate:      defaultFallback,
+			MaxClarifications:     2,
+		},
+		Sticky:        stickyHint,
 		MaxConcurrent: 64,
 
 		Dispatch: Dispatch{Retries: 2, RetryDelay: time.Second, MaxAgents: 4, Timeout: 30 * time.Second},

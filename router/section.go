@@ -229,7 +229,7 @@ func RouterSection(s *Spec, stored func() bool) file.Section {
 		}
 		n.Decode(c)
 		wantPlaces(n.Get("user_template"), "{request}", "{agents}")
-		if c.Sticky == StickyHold && !stored() {
+		if c.Sticky == stickyHold && !stored() {
 			n.Get("sticky").Fault("hold needs a store: SLUICE_STORE")
 		}
 		for rule := range n.Get("rules").Members() {

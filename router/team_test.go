@@ -224,16 +224,16 @@ func TestReplyGoesToWhoAsked(t *testing.T) {
 		req  chat.Request
 		want string
 	}{
-		"the asker":    {chat.Request{Input: "x", Question: question}, `route route b [] sticky ""`},
-		"another one":  {chat.Request{Input: "x", Question: question, Agent: "a"}, `route route a [] requested ""`},
-		"the router's": {chat.Request{Input: "x", Question: &chat.Clarification{Said: question.Said}}, `route route a [] model "because"`},
-		"gone":         {chat.Request{Input: "x", Question: &chat.Clarification{Said: question.Said, AgentID: "c"}}, `route route a [] model "because"`},
+		"the asker":    {chat.Request{Input: "x", Past: chat.Past{Question: question}}, `route route b [] sticky ""`},
+		"another one":  {chat.Request{Input: "x", Past: chat.Past{Question: question}, Agent: "a"}, `route route a [] requested ""`},
+		"the router's": {chat.Request{Input: "x", Past: chat.Past{Question: &chat.Clarification{Said: question.Said}}}, `route route a [] model "because"`},
+		"gone":         {chat.Request{Input: "x", Past: chat.Past{Question: &chat.Clarification{Said: question.Said, AgentID: "c"}}}, `route route a [] model "because"`},
 	} {
 		if lines := run(t, team(), &tt.req); lines[0] != tt.want {
 			t.Errorf("%s: %q", name, lines[0])
 		}
 	}
-	result, err := router.New(team()).Run(t.Context(), &chat.Request{Input: "x", Question: question}, new(record))
+	result, err := router.New(team()).Run(t.Context(), &chat.Request{Input: "x", Past: chat.Past{Question: question}}, new(record))
 	if err != nil || result.Reason != stream.InputRequired || result.Asker != "b" {
 		t.Errorf("%v, %+v", err, result)
 	}

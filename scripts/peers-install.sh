@@ -18,6 +18,7 @@
 #   Go's module cache             what e2e, a module of its own, needs beside the gateway's
 #   .venv/channel/                a counter of SMS segments, from PyPI
 #   e2e/peers/npm/           see npm-peers-install.sh
+#   e2e/peers/npm/dialects/  see dialect-peers-install.sh
 #   nginx, HAProxy, nc and socat  see balancers-install.sh
 #   Redis, for store/redis        see redis-install.sh
 #   e2e/browser/npm/         see browser-install.sh, which also installs Chromium
@@ -192,6 +193,7 @@ channel
 openai
 graphs
 scripts/npm-peers-install.sh || failed=1
+scripts/dialect-peers-install.sh || failed=1
 scripts/balancers-install.sh || failed=1
 scripts/redis-install.sh || failed=1
 scripts/sdks-install.sh || failed=1

@@ -91,6 +91,12 @@ func SessionKey(id string) string { return "sluice:session:" + id }
 // SessionsKey returns the list of the sessions of a task. No task has the id of a session.
 func SessionsKey(task string) string { return "sluice:session:" + task }
 
+// ResponseKey returns the value of a response of OpenAI's Responses API, by its id.
+func ResponseKey(id string) string { return "sluice:response:" + id }
+
+// ResponsesKey returns the list of the responses of a task. No task has the id of a response.
+func ResponsesKey(task string) string { return "sluice:response:" + task }
+
 // ThreadKey returns the value of a thread of ChatKit.
 func ThreadKey(id string) string { return "sluice:thread:" + id }
 

@@ -1,7 +1,7 @@
 package stream
 
-// Attributable is an Extension of which several may speak in a turn.
-type Attributable interface {
+// attributable is an Extension of which several may speak in a turn.
+type attributable interface {
 	Extension
 	// Attributed returns a copy that says whose it is.
 	Attributed(Attribution) Event
@@ -28,7 +28,7 @@ func Attributed(ev Event, a Attribution) Event {
 		return attributed(ev, a)
 	case *ToolUnknown:
 		return attributed(ev, a)
-	case Attributable:
+	case attributable:
 		return ev.Attributed(a)
 	}
 	return ev

@@ -30,8 +30,8 @@ type Turn struct {
 	said     bool // no piece of the answer may follow
 }
 
-// Answered says whether a piece of the answer was emitted.
-func (t *Turn) Answered() bool { return t.texts > 0 }
+// answered says whether a piece of the answer was emitted.
+func (t *Turn) answered() bool { return t.texts > 0 }
 
 // Count returns how many extensions of that name there were before this one.
 func (t *Turn) Count(name string) int { return t.seen[name] }
@@ -49,8 +49,8 @@ func (t *Turn) Open(key string) bool {
 	return true
 }
 
-// IsOpen says whether key was opened and not closed yet.
-func (t *Turn) IsOpen(key string) bool {
+// isOpen says whether key was opened and not closed yet.
+func (t *Turn) isOpen(key string) bool {
 	_, ok := t.open[key]
 	return ok
 }

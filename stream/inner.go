@@ -34,7 +34,7 @@ func (d *InnerDelta) Allow(t *Turn) error {
 		return nil
 	case d.Attempt < 0 || d.Attempt > lastAttempt:
 		return fmt.Errorf("attempt %d", d.Attempt)
-	case t.Answered():
+	case t.answered():
 		return errors.New("a draft after a piece of the answer")
 	case d.Attempt < t.attempt:
 		return errors.New("a draft of an attempt that is over")
@@ -43,7 +43,7 @@ func (d *InnerDelta) Allow(t *Turn) error {
 	return nil
 }
 
-// Attributed implements Attributable.
+// Attributed implements attributable.
 func (d *InnerDelta) Attributed(a Attribution) Event { return attributed(d, a) }
 
 // Passing says whether nothing is kept of ev, and it has no number: it is a draft, or may

@@ -34,7 +34,7 @@ func (m *ModelChanged) Allow(*Turn) error {
 
 func (*ModelChanged) event() {}
 
-// Attributed implements Attributable.
+// Attributed implements attributable.
 func (m *ModelChanged) Attributed(a Attribution) Event {
 	c := *m
 	c.fill(a)

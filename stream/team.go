@@ -45,7 +45,7 @@ func (*Route) Name() string { return routeName }
 
 // Allow refuses a second Route, and one after an agent has begun or text was shown.
 func (*Route) Allow(t *Turn) error {
-	if t.Count(routeName) > 0 || t.Count(agentName) > 0 || t.Answered() {
+	if t.Count(routeName) > 0 || t.Count(agentName) > 0 || t.answered() {
 		return errors.New("a route comes once and before any agent")
 	}
 	return nil
@@ -134,7 +134,7 @@ func (r *AgentRun) Allow(t *Turn) error {
 			return fmt.Errorf("agent %q has begun already", r.AgentID)
 		}
 	case AgentRetrying:
-		if !t.IsOpen(key) {
+		if !t.isOpen(key) {
 			return fmt.Errorf("agent %q is not running", r.AgentID)
 		}
 	case AgentCompleted, AgentFailed, AgentStopped:

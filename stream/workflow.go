@@ -62,7 +62,7 @@ func (r *NodeRun) Allow(t *Turn) error {
 			return fmt.Errorf("%s is not running", key)
 		}
 	case NodeSkipped:
-		if t.IsOpen(key) {
+		if t.isOpen(key) {
 			return fmt.Errorf("%s is running", key)
 		}
 	default:

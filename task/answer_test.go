@@ -39,7 +39,7 @@ func TestContentIsOfItsAgent(t *testing.T) {
 	say("x", "7")
 	say("y", "8")
 	a.note(&stream.Route{AgentID: "x"})
-	var m Metadata
+	var m metadata
 	a.describe(&m)
 	var got []string
 	for _, r := range m.AgentResponses {

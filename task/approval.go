@@ -69,7 +69,7 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 // answer to another question.
 //
 // After its patience it returns the task as it is, and goOn judges its state.
-func (s *Service) settled(ctx context.Context, req *Request) (store.Task, *Document, error) {
+func (s *Service) settled(ctx context.Context, req *Request) (store.Task, *document, error) {
 	for began := time.Now(); ; {
 		task, err := s.cfg.Store.Task(ctx, req.TaskID)
 		if err != nil {

@@ -334,7 +334,7 @@ func (s *Service) gone(ctx context.Context, id string, _ store.Task) error {
 
 // remove removes a task, its logs and what it asks: a question has what the user said.
 func (s *Service) remove(ctx context.Context, id string, t store.Task) error {
-	err := s.sweeper(s.Retention()).forget(ctx, id)
+	err := s.sweeper(s.retention()).forget(ctx, id)
 	doc := readDocument(id, t)
 	for _, asked := range doc.Status.Approvals {
 		if err == nil {

@@ -154,12 +154,12 @@ func (s *Service) newTurn(ctx context.Context, req Request) *Turn {
 }
 
 // newDocument returns the document of a task that begins.
-func newDocument(id string, req *chat.Request) *Document {
+func newDocument(id string, req *chat.Request) *document {
 	conversation := req.ConversationID
 	if conversation == "" {
 		conversation = newID("conv_")
 	}
-	d := &Document{ID: id, SessionID: conversation, ContextID: conversation}
+	d := &document{ID: id, SessionID: conversation, ContextID: conversation}
 	d.Metadata.Workflow, d.Metadata.Kind, d.Metadata.RetentionDays = req.Workflow, req.Kind, req.RetentionDays
 	d.Metadata.ParentTaskID = req.ParentTask
 	if len(req.Context) > 0 {

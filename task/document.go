@@ -38,8 +38,8 @@ var sentences = map[string]string{
 }
 
 // statusOf returns the status of a task that comes into a state.
-func statusOf(state string, now time.Time) Status {
-	return Status{State: state, Message: &Message{Role: "assistant", Content: sentences[state]}, Timestamp: stamp(now)}
+func statusOf(state string, now time.Time) status {
+	return status{State: state, Message: &message{Role: "assistant", Content: sentences[state]}, Timestamp: stamp(now)}
 }
 
 // IsState says whether state is one of those of a task.
@@ -64,22 +64,22 @@ func stateOf(reason stream.FinishReason) string {
 	return Failed
 }
 
-// Document is a task as it is stored and shown. Members that it does not know it keeps.
-type Document struct {
+// document is a task as it is stored and shown. Members that it does not know it keeps.
+type document struct {
 	// ID is the task's, SessionID and ContextID the conversation's, under the
 	// names of two protocols.
 	ID        string `json:"id"`
 	SessionID string `json:"sessionId,omitzero"`
 	ContextID string `json:"contextId,omitzero"`
-	Status    Status `json:"status"`
+	Status    status `json:"status"`
 	// Earlier, of a stored document alone, are before History.
-	Earlier   []Earlier  `json:"earlierMessages,omitempty"`
-	History   []Message  `json:"history,omitempty"`
-	Artifacts []Artifact `json:"artifacts,omitempty"`
-	Metadata  Metadata   `json:"metadata,omitzero"`
+	Earlier   []earlier  `json:"earlierMessages,omitempty"`
+	History   []message  `json:"history,omitempty"`
+	Artifacts []artifact `json:"artifacts,omitempty"`
+	Metadata  metadata   `json:"metadata,omitzero"`
 	// Others are members that another version or program wrote. They are kept.
 	Others Others `json:",embed"`
-	// foreign says that Others, or those of Status or Metadata, may hold members under
+	// foreign says that Others, or those of the status or metadata, may hold members under
 	// names of ours, whose values have a form that this version does not know.
 	foreign bool
 }
@@ -87,19 +87,19 @@ type Document struct {
 // Others are the members of an object that this version does not know.
 type Others map[string]jsontext.Value
 
-// Status is a task's state, and what is to be said of it.
-type Status struct {
+// status is a task's state, and what is to be said of it.
+type status struct {
 	// State is one of the constants above; Timestamp is of its last change.
 	State     string   `json:"state"`
-	Message   *Message `json:"message,omitzero"`
+	Message   *message `json:"message,omitzero"`
 	Timestamp string   `json:"timestamp,omitzero"`
 	// Approvals are the ids of the questions that wait for a person.
 	Approvals []string `json:"approvals,omitempty"`
 	Others    Others   `json:",embed"`
 }
 
-// Message is one of a task's history.
-type Message struct {
+// message is one of a task's history.
+type message struct {
 	// Role is user or assistant. AgentID says which agent spoke.
 	Role      string `json:"role"`
 	Content   string `json:"content"`
@@ -109,39 +109,39 @@ type Message struct {
 	TurnID  string `json:"turnId,omitzero"`
 	AgentID string `json:"agentId,omitzero"`
 	// Elsewhere, of a stored document alone, says where Content is whole; nil: here.
-	Elsewhere *Elsewhere `json:"elsewhere,omitzero"`
+	Elsewhere *elsewhere `json:"elsewhere,omitzero"`
 	Others    Others     `json:",embed"`
 }
 
-// Artifact is what a task has made.
-type Artifact struct {
+// artifact is what a task has made.
+type artifact struct {
 	// ArtifactID is unique within the task. Name is what the artifact is, such
 	// as the answer.
 	ArtifactID string `json:"artifactId"`
 	Name       string `json:"name,omitzero"`
-	Parts      []Part `json:"parts,omitempty"`
+	Parts      []part `json:"parts,omitempty"`
 	Others     Others `json:",embed"`
 }
 
-// Part is a part of an Artifact.
-type Part struct {
+// part is a part of an artifact.
+type part struct {
 	Text      string     `json:"text"`
-	Elsewhere *Elsewhere `json:"elsewhere,omitzero"` // as in Message
+	Elsewhere *elsewhere `json:"elsewhere,omitzero"` // as in message
 	Others    Others     `json:",embed"`
 }
 
-// Metadata is what is known of a task besides the conversation. The rest is the client's
+// metadata is what is known of a task besides the conversation. The rest is the client's
 // context, and what this version does not know.
-type Metadata struct {
+type metadata struct {
 	// AgentSelections are the agents that were chosen, and RoutingConfidence is 0
 	// to 1.
 	AgentSelections   []string        `json:"agentSelections,omitempty"`
-	RoutingConfidence Number          `json:"routingConfidence,omitzero"`
-	Routing           *Routing        `json:"routing,omitzero"`
+	RoutingConfidence number          `json:"routingConfidence,omitzero"`
+	Routing           *routing        `json:"routing,omitzero"`
 	AgentResponses    []AgentResponse `json:"agentResponses,omitempty"`
 	Turns             []string        `json:"turns,omitempty"` // ids, the last one at the end
 	// These two have names that none of the client's context can have.
-	PendingQuestion *Question `json:"pendingQuestion,omitzero"`
+	PendingQuestion *question `json:"pendingQuestion,omitzero"`
 	LastAgent       string    `json:"lastAgent,omitzero"` // who answered last in the conversation
 	// Workflow is whose run the task is; empty: it is none. Kind and RetentionDays (nil: as
 	// configured) say how long its records are kept. Their names are the gateway's too.
@@ -152,10 +152,10 @@ type Metadata struct {
 	Others        Others `json:",embed"`
 }
 
-// Routing is why the agents of a task were chosen.
-type Routing struct {
+// routing is why the agents of a task were chosen.
+type routing struct {
 	AgentID          string   `json:"agentId"`
-	Confidence       Number   `json:"confidence"`
+	Confidence       number   `json:"confidence"`
 	Reasoning        string   `json:"reasoning,omitzero"`
 	AdditionalAgents []string `json:"additionalAgents,omitempty"`
 	Others           Others   `json:",embed"`
@@ -169,17 +169,17 @@ type AgentResponse struct {
 	Content         string     `json:"content,omitzero"`
 	Success         bool       `json:"success"`
 	ErrorMessage    string     `json:"errorMessage,omitzero"`
-	ExecutionTimeMs Number     `json:"executionTimeMs"`
-	Elsewhere       *Elsewhere `json:"elsewhere,omitzero"` // as in Message
+	ExecutionTimeMs number     `json:"executionTimeMs"`
+	Elsewhere       *elsewhere `json:"elsewhere,omitzero"` // as in message
 	Others          Others     `json:",embed"`
 }
 
-// Number is a number that may also come as a string.
-type Number float64
+// number is a number that may also come as a string.
+type number float64
 
 // UnmarshalJSON implements json.Unmarshaler. null is 0; what JSON cannot write again, such
 // as NaN, is not a number in JSON.
-func (n *Number) UnmarshalJSON(text []byte) error {
+func (n *number) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		*n = 0
 		return nil
@@ -188,15 +188,15 @@ func (n *Number) UnmarshalJSON(text []byte) error {
 	if f-f != 0 {
 		return errors.New("a number that is not finite")
 	}
-	*n = Number(f)
+	*n = number(f)
 	return err
 }
 
 // asked notes what the user says in a turn that begins.
-func (d *Document) asked(turn string, req *Request, now time.Time, most int) {
+func (d *document) asked(turn string, req *Request, now time.Time, most int) {
 	d.Status = statusOf(Working, now)
 	d.Metadata.Turns = append(d.Metadata.Turns, turn)
-	m := Message{Role: "user", Content: req.Chat.Input, Timestamp: stamp(now), MessageID: turn + ":user"}
+	m := message{Role: "user", Content: req.Chat.Input, Timestamp: stamp(now), MessageID: turn + ":user"}
 	if req.MessageID != "" {
 		m.MessageID, m.TurnID = req.MessageID, turn
 	}
@@ -205,7 +205,7 @@ func (d *Document) asked(turn string, req *Request, now time.Time, most int) {
 
 // resumed notes a turn that continues with what an approval has answered; the other questions
 // still wait.
-func (d *Document) resumed(turn, answered string, now time.Time) {
+func (d *document) resumed(turn, answered string, now time.Time) {
 	others := slices.DeleteFunc(slices.Clone(d.Status.Approvals), func(id string) bool { return id == answered })
 	d.Status = statusOf(Working, now)
 	d.Status.Approvals = others
@@ -213,7 +213,7 @@ func (d *Document) resumed(turn, answered string, now time.Time) {
 }
 
 // say adds a message, and drops the oldest beyond most.
-func (d *Document) say(m Message, most int) {
+func (d *document) say(m message, most int) {
 	d.History = append(d.History, m)
 	tooMany := len(d.History) - most
 	for _, e := range d.Earlier {
@@ -233,35 +233,35 @@ func (d *Document) say(m Message, most int) {
 // stamp is RFC 3339 in UTC with milliseconds, as A2A wants timestamps.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// Elsewhere says where a text is that a stored document does not have: in a message of its
+// elsewhere says where a text is that a stored document does not have: in a message of its
 // history, or in the list of long texts. To is 0 if that is all of it.
-type Elsewhere struct {
+type elsewhere struct {
 	Message string `json:"message,omitzero"` // its id
 	Text    string `json:"text,omitzero"`    // the id of a long text
 	From    int    `json:"from,omitzero"`
 	To      int    `json:"to,omitzero"`
 }
 
-// Earlier are messages of a history that stand before those of a stored document, in a long text.
-type Earlier struct {
+// earlier are messages of a history that stand before those of a stored document, in a long text.
+type earlier struct {
 	// Messages is how many of them still count: the last ones.
 	Messages int    `json:"messages"`
 	Text     string `json:"text"`
 }
 
-// Question is what a task that is input-required waits for an answer to. One that waits
+// question is what a task that is input-required waits for an answer to. One that waits
 // for something else has none.
-type Question struct {
+type question struct {
 	AgentID string  `json:"agentId,omitzero"` // who asked; empty: the router
-	InARow  Number  `json:"inARow,omitzero"`  // of the router's, up to this one
-	Asked   []Asked `json:"asked"`            // request, question, reply, …, question
+	InARow  number  `json:"inARow,omitzero"`  // of the router's, up to this one
+	Asked   []asked `json:"asked"`            // request, question, reply, …, question
 	Others  Others  `json:",embed"`
 }
 
-// Asked is one message of a Question.
-type Asked struct {
+// asked is one message of a question.
+type asked struct {
 	Role      string     `json:"role"`
 	Content   string     `json:"content"`
-	Elsewhere *Elsewhere `json:"elsewhere,omitzero"` // as in Message
+	Elsewhere *elsewhere `json:"elsewhere,omitzero"` // as in message
 	Others    Others     `json:",embed"`
 }

@@ -20,12 +20,12 @@ func reread(text string) string {
 // The bytes of a document are a contract: other programs read them.
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	d := &Document{ID: "task_1", SessionID: "c", ContextID: "c"}
-	d.Status = Status{State: Working, Timestamp: stamp(time.Date(2026, 1, 2, 3, 4, 5, 600e6, time.FixedZone("", 3600)))}
-	d.History = []Message{{Role: "user", Content: "a", MessageID: "m1"}, {Role: "assistant", Content: "b", AgentID: "light"}}
-	d.Artifacts = []Artifact{{ArtifactID: "answer", Name: "answer", Parts: []Part{{Text: "b"}}}}
-	d.Metadata = Metadata{
-		AgentSelections: []string{"light"}, RoutingConfidence: 0.9, Routing: &Routing{AgentID: "light", Confidence: 0.9, Reasoning: "r", AdditionalAgents: []string{"x"}},
+	d := &document{ID: "task_1", SessionID: "c", ContextID: "c"}
+	d.Status = status{State: Working, Timestamp: stamp(time.Date(2026, 1, 2, 3, 4, 5, 600e6, time.FixedZone("", 3600)))}
+	d.History = []message{{Role: "user", Content: "a", MessageID: "m1"}, {Role: "assistant", Content: "b", AgentID: "light"}}
+	d.Artifacts = []artifact{{ArtifactID: "answer", Name: "answer", Parts: []part{{Text: "b"}}}}
+	d.Metadata = metadata{
+		AgentSelections: []string{"light"}, RoutingConfidence: 0.9, Routing: &routing{AgentID: "light", Confidence: 0.9, Reasoning: "r", AdditionalAgents: []string{"x"}},
 		AgentResponses: []AgentResponse{{AgentID: "light", Content: "b", ExecutionTimeMs: 12}, {AgentID: "x", Success: true, ErrorMessage: "e"}}, Turns: []string{"turn_1"},
 	}
 	const want = `{"id":"task_1","sessionId":"c","contextId":"c","status":{"state":"working","timestamp":"2026-01-02T02:04:05.600Z"},` +
@@ -101,9 +101,9 @@ func TestChangedForeignDocument(t *testing.T) {
 // The newest messages stay.
 func TestHistoryIsPruned(t *testing.T) {
 	t.Parallel()
-	d := new(Document)
+	d := new(document)
 	for _, text := range []string{"a", "b", "c"} {
-		d.say(Message{Content: text}, 2)
+		d.say(message{Content: text}, 2)
 	}
 	if len(d.History) != 2 || d.History[0].Content != "b" {
 		t.Errorf("kept %+v, want the last two", d.History)

@@ -10,47 +10,47 @@ import (
 )
 
 // ended notes what a turn has said, and the task's state after it.
-func (d *Document) ended(state string, said *answer, turn string, now time.Time, most int) {
+func (d *document) ended(state string, said *answer, turn string, now time.Time, most int) {
 	d.Status = statusOf(state, now)
 	d.Metadata.PendingQuestion = d.question(said)
 	if failure := said.Failure(); failure != "" {
-		d.Status.Message = &Message{Role: "assistant", Content: failure}
+		d.Status.Message = &message{Role: "assistant", Content: failure}
 	}
 	if text := string(said.text); text != "" {
-		m := Message{Role: "assistant", Content: text, Timestamp: stamp(now), MessageID: turn + ":assistant"}
+		m := message{Role: "assistant", Content: text, Timestamp: stamp(now), MessageID: turn + ":assistant"}
 		if said.Route != nil {
 			m.AgentID = said.Route.AgentID
 		}
 		d.say(m, most)
-		d.Artifacts = []Artifact{{ArtifactID: "answer", Name: "answer", Parts: []Part{{Text: text}}}}
+		d.Artifacts = []artifact{{ArtifactID: "answer", Name: "answer", Parts: []part{{Text: text}}}}
 		if state == InputRequired {
-			d.Status.Message = &Message{Role: m.Role, Content: m.Content}
+			d.Status.Message = &message{Role: m.Role, Content: m.Content}
 		}
 	}
 	if ids, prompt := said.asked(); state == InputRequired && len(ids) > 0 {
-		d.Status.Message = &Message{Role: "assistant", Content: prompt}
+		d.Status.Message = &message{Role: "assistant", Content: prompt}
 		d.Status.Approvals = ids
 	}
 	said.describe(&d.Metadata)
 }
 
 // dropAnswer takes out what the last turn has said, for a store that has no room for it.
-func (d *Document) dropAnswer(turn string) {
-	d.History = slices.DeleteFunc(d.History, func(m Message) bool { return m.MessageID == turn+":assistant" })
+func (d *document) dropAnswer(turn string) {
+	d.History = slices.DeleteFunc(d.History, func(m message) bool { return m.MessageID == turn+":assistant" })
 	d.Artifacts = nil
 	for i := range d.Metadata.AgentResponses {
 		d.Metadata.AgentResponses[i].Content = ""
 	}
-	d.Status.Message = &Message{Role: "assistant", Content: "The answer is not kept: the store is full"}
+	d.Status.Message = &message{Role: "assistant", Content: "The answer is not kept: the store is full"}
 }
 
 // question returns what the turn that has ended has asked, if it has: behind what was
 // asked before, and the user's words.
-func (d *Document) question(said *answer) *Question {
+func (d *document) question(said *answer) *question {
 	if said.Reason() != stream.InputRequired {
 		return nil
 	}
-	q := &Question{AgentID: said.Done.Asker}
+	q := &question{AgentID: said.Done.Asker}
 	if before := d.Metadata.PendingQuestion; before != nil {
 		q.Asked, q.InARow = before.Asked, before.InARow
 	}
@@ -60,7 +60,7 @@ func (d *Document) question(said *answer) *Question {
 		q.InARow = 0
 	}
 	input := d.lastInput()
-	q.Asked = append(q.Asked, Asked{Role: "user", Content: input.Content, Elsewhere: input.Elsewhere}, Asked{Role: "assistant", Content: string(said.text)})
+	q.Asked = append(q.Asked, asked{Role: "user", Content: input.Content, Elsewhere: input.Elsewhere}, asked{Role: "assistant", Content: string(said.text)})
 	if n := len(q.Asked); n > maxAsked {
 		q.Asked = append(q.Asked[:1:1], q.Asked[n-maxAsked+1:]...)
 	}
@@ -68,23 +68,23 @@ func (d *Document) question(said *answer) *Question {
 }
 
 // lastInput returns what the user said in the last turn.
-func (d *Document) lastInput() Message {
+func (d *document) lastInput() message {
 	for i := len(d.History) - 1; i >= 0; i-- {
 		if d.History[i].Role == "user" {
 			return d.History[i]
 		}
 	}
-	return Message{}
+	return message{}
 }
 
-// maxAsked bounds the messages of a Question. The request stays, and what was said last.
+// maxAsked bounds the messages of a question. The request stays, and what was said last.
 const maxAsked = 16
 
 // describe writes how the answer was checked, who was chosen, and what each agent said.
 //
 // It is called once, when the turn is over. Without a route the document names no agents, as
 // there is no team.
-func (a *answer) describe(m *Metadata) {
+func (a *answer) describe(m *metadata) {
 	if a.Done != nil && a.Done.Checked != nil {
 		if m.Others == nil {
 			m.Others = Others{}
@@ -96,8 +96,8 @@ func (a *answer) describe(m *Metadata) {
 		return
 	}
 	m.AgentSelections = append([]string{r.AgentID}, r.Additional...)
-	m.RoutingConfidence = Number(r.Confidence)
-	m.Routing = &Routing{AgentID: r.AgentID, Confidence: Number(r.Confidence), Reasoning: r.Reasoning, AdditionalAgents: r.Additional}
+	m.RoutingConfidence = number(r.Confidence)
+	m.Routing = &routing{AgentID: r.AgentID, Confidence: number(r.Confidence), Reasoning: r.Reasoning, AdditionalAgents: r.Additional}
 	m.AgentResponses = a.responses()
 	if r.Decision == stream.Routed && a.Reason().Success() {
 		m.LastAgent = r.AgentID
@@ -115,7 +115,7 @@ func (a *answer) responses() (list []AgentResponse) {
 			r.Success = *run.Success
 		}
 		if run.Millis != nil {
-			r.ExecutionTimeMs = Number(*run.Millis)
+			r.ExecutionTimeMs = number(*run.Millis)
 		}
 		list = append(list, r)
 	}

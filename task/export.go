@@ -52,7 +52,7 @@ func Export(ctx context.Context, st Store, spec Spec, policy Retention, traces r
 const defaultAgent = "assistant"
 
 // record returns the task as it is exported.
-func (d *Document) record(t store.Task, days int) Record {
+func (d *document) record(t store.Task, days int) Record {
 	r := Record{
 		ID: d.ID, Description: "-", Status: "running", Agent: defaultAgent, CreatedAt: stamp(t.Created),
 		Days: days, ParentTask: d.Metadata.ParentTaskID,

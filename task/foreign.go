@@ -21,10 +21,10 @@ func lenient() json.Options {
 
 // readForeign reads a document member by member. One that is not a JSON object, or was cut, has
 // none: its state is unknown.
-func readForeign(text []byte) *Document {
-	d := &Document{foreign: true}
+func readForeign(text []byte) *document {
+	d := &document{foreign: true}
 	if !readMembers(text, d, &d.Others) {
-		return &Document{Status: Status{State: Unknown}}
+		return &document{Status: status{State: Unknown}}
 	}
 	if unread, ok := d.Others["status"]; ok {
 		readMembers(unread, &d.Status, &d.Status.Others)
@@ -74,7 +74,7 @@ func ours(name string) string {
 
 // dropReplaced removes the members that could not be read in whose place others are written
 // now, so that each name is there once.
-func (d *Document) dropReplaced() {
+func (d *document) dropReplaced() {
 	if !d.foreign {
 		return
 	}

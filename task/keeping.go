@@ -11,7 +11,7 @@ import (
 // the turn ends: then it is made what the store gets as the last one, once, whatever number of
 // tries it takes.
 type keeping struct {
-	doc     *Document
+	doc     *document
 	version int64         // of the task, as this process wrote it
 	last    []byte        // the document at the end; nil: the turn has not ended
 	long    []byte        // texts for which it has no room, and the store has not yet

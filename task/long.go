@@ -20,7 +20,7 @@ import (
 
 // stored returns the document as it is stored, and the texts that are to be added to the list
 // of its long ones; nil: none. From then on d has of those their beginning.
-func (d *Document) stored() (doc, long []byte) {
+func (d *document) stored() (doc, long []byte) {
 	doc = d.short()
 	if len(doc) <= maxDocument {
 		return doc, nil
@@ -30,7 +30,7 @@ func (d *Document) stored() (doc, long []byte) {
 	d.moveParts(moved)
 	for _, s := range d.texts() {
 		if *s.at == nil && len(*s.text) > maxHead {
-			*s.at = &Elsewhere{Text: move(moved, *s.text)}
+			*s.at = &elsewhere{Text: move(moved, *s.text)}
 			*s.text, _ = chat.Truncate(*s.text, maxHead)
 		}
 	}
@@ -40,7 +40,7 @@ func (d *Document) stored() (doc, long []byte) {
 		if err != nil {
 			break
 		}
-		d.Earlier = append(d.Earlier, Earlier{half, move(moved, string(text))})
+		d.Earlier = append(d.Earlier, earlier{half, move(moved, string(text))})
 		d.History = slices.Clone(d.History[half:])
 	}
 	if len(moved) > 0 {
@@ -50,7 +50,7 @@ func (d *Document) stored() (doc, long []byte) {
 }
 
 // moveParts moves what repeats a part of a message that is to be moved.
-func (d *Document) moveParts(moved map[string]string) {
+func (d *document) moveParts(moved map[string]string) {
 	for _, s := range d.repeated() {
 		for i := range d.History {
 			m := &d.History[i]
@@ -58,7 +58,7 @@ func (d *Document) moveParts(moved map[string]string) {
 				continue
 			}
 			if from, ok := place(*s.text, nil, m); ok {
-				*s.at = &Elsewhere{Text: move(moved, m.Content), From: from, To: from + len(*s.text)}
+				*s.at = &elsewhere{Text: move(moved, m.Content), From: from, To: from + len(*s.text)}
 				*s.text, _ = chat.Truncate(*s.text, maxHead)
 			}
 		}
@@ -74,13 +74,13 @@ func move(moved map[string]string, text string) string {
 }
 
 // short returns the document with each of its texts once.
-func (d *Document) short() []byte {
+func (d *document) short() []byte {
 	defer d.refer()()
 	return d.encode()
 }
 
 // whole returns a task's document with all of its texts.
-func (s *Service) whole(ctx context.Context, id string, t store.Task) (*Document, error) {
+func (s *Service) whole(ctx context.Context, id string, t store.Task) (*document, error) {
 	d := readDocument(id, t)
 	if d.isWhole() {
 		return d, nil
@@ -117,7 +117,7 @@ func (s *Service) longTexts(ctx context.Context, id string) (map[string]string, 
 // keepLong adds to the long texts of a task, and keeps them as long as its document, which is
 // written next. Each text that a document refers to was added with another of its messages,
 // so the number of items is bounded by that of the messages.
-func (s *Service) keepLong(ctx context.Context, d *Document, long []byte, ttl time.Duration) error {
+func (s *Service) keepLong(ctx context.Context, d *document, long []byte, ttl time.Duration) error {
 	var err error
 	switch {
 	case long != nil:
@@ -132,7 +132,7 @@ func (s *Service) keepLong(ctx context.Context, d *Document, long []byte, ttl ti
 }
 
 // replaceDocument writes a task with its document, the long texts first.
-func (s *Service) replaceDocument(ctx context.Context, d *Document, t store.Task, ttl time.Duration) error {
+func (s *Service) replaceDocument(ctx context.Context, d *document, t store.Task, ttl time.Duration) error {
 	doc, long := d.stored()
 	if err := s.keepLong(ctx, d, long, ttl); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (s *Service) replaceDocument(ctx context.Context, d *Document, t store.Task
 
 // listed returns the document as lists show it: its newest messages, with texts that are cut,
 // and without artifacts unless they are asked for.
-func (d *Document) listed(artifacts bool) []byte {
+func (d *document) listed(artifacts bool) []byte {
 	if !artifacts {
 		d.Artifacts = nil
 	}
@@ -155,7 +155,7 @@ func (d *Document) listed(artifacts bool) []byte {
 		text = d.encode()
 	}
 	if len(text) > 2*maxDocument { // another program wrote it
-		text = (&Document{ID: d.ID, SessionID: d.SessionID, ContextID: d.ContextID, Status: Status{State: d.Status.State, Timestamp: d.Status.Timestamp}}).encode()
+		text = (&document{ID: d.ID, SessionID: d.SessionID, ContextID: d.ContextID, Status: status{State: d.Status.State, Timestamp: d.Status.Timestamp}}).encode()
 	}
 	return text
 }

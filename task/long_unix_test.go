@@ -21,7 +21,7 @@ import (
 )
 
 // kept reads a document as it was stored, with the texts that were stored next to it.
-func keptDocument(doc []byte, items ...[]byte) *Document {
+func keptDocument(doc []byte, items ...[]byte) *document {
 	d, long := readDocument("task_1", store.Task{Doc: doc, Meta: store.Meta{Version: 1}}), map[string]string{}
 	for _, item := range items {
 		_ = json.Unmarshal(item, &long)
@@ -33,8 +33,8 @@ func keptDocument(doc []byte, items ...[]byte) *Document {
 }
 
 // answered is a document of a team's turn, whose answer is said several times.
-func answeredBy(texts ...string) (d *Document, all string) {
-	d = &Document{ID: "task_1", SessionID: "c", ContextID: "c"}
+func answeredBy(texts ...string) (d *document, all string) {
+	d = &document{ID: "task_1", SessionID: "c", ContextID: "c"}
 	d.asked("turn_1", &Request{Chat: &chat.Request{Input: "the question"}}, time.Unix(0, 0), 50)
 	said := new(answer)
 	for i, text := range texts {
@@ -84,7 +84,7 @@ func TestDocumentsAreShort(t *testing.T) {
 	for seed := range 15 {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
 		most := []int{2, 50, 500}[seed%3]
-		d := &Document{ID: "task_1", SessionID: "c", ContextID: "c"}
+		d := &document{ID: "task_1", SessionID: "c", ContextID: "c"}
 		var said []string
 		var items [][]byte
 		var doc []byte
@@ -165,9 +165,9 @@ func TestPagesOfLongTasks(t *testing.T) {
 			}
 		}
 		// And one of the version before, which has all of it.
-		old := &Document{ID: "task_old", ContextID: "conv_1", SessionID: "conv_1", Status: Status{State: Completed}}
-		old.History = []Message{{Role: "user", Content: "hi"}, {Role: "assistant", Content: answer}}
-		old.Artifacts = []Artifact{{ArtifactID: "answer", Parts: []Part{{Text: answer}}}}
+		old := &document{ID: "task_old", ContextID: "conv_1", SessionID: "conv_1", Status: status{State: Completed}}
+		old.History = []message{{Role: "user", Content: "hi"}, {Role: "assistant", Content: answer}}
+		old.Artifacts = []artifact{{ArtifactID: "answer", Parts: []part{{Text: answer}}}}
 		if err := here.CreateTask(t.Context(), "task_old", store.Task{Doc: old.encode(), Meta: store.Meta{State: Completed, Conversation: "conv_1", Created: time.Now().Add(-time.Hour)}}, time.Hour); err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestPagesOfLongTasks(t *testing.T) {
 				t.Errorf("a page of %d bytes: %.200s", len(text), text)
 			}
 			for _, doc := range page.Tasks {
-				var d Document
+				var d document
 				_ = json.Unmarshal(doc, &d)
 				listed = append(listed, d.ID)
 				for _, m := range d.History {

@@ -10,7 +10,7 @@ import (
 )
 
 // forRequest returns the question as a request answers it.
-func (q *Question) forRequest() *chat.Clarification {
+func (q *question) forRequest() *chat.Clarification {
 	asked := &chat.Clarification{AgentID: q.AgentID, InARow: int(q.InARow)}
 	for _, m := range q.Asked {
 		role := chat.RoleModel
@@ -73,7 +73,7 @@ func taskFault(f *chat.FieldError) error {
 }
 
 // adopt makes a waiting task the turn's, and sets in the request what it answers.
-func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *Document, task store.Task) error {
+func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *document, task store.Task) error {
 	before := task.State
 	asked, err := s.asks(ctx, doc)
 	if err != nil {
@@ -95,9 +95,9 @@ func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *Documen
 }
 
 // asks returns the question of a task with all of its texts. The document stays as it is.
-func (s *Service) asks(ctx context.Context, d *Document) (*Question, error) {
+func (s *Service) asks(ctx context.Context, d *document) (*question, error) {
 	q := *d.Metadata.PendingQuestion
-	if !slices.ContainsFunc(q.Asked, func(a Asked) bool { return a.Elsewhere != nil }) {
+	if !slices.ContainsFunc(q.Asked, func(a asked) bool { return a.Elsewhere != nil }) {
 		return &q, nil
 	}
 	long, err := s.longTexts(ctx, d.ID)
@@ -105,6 +105,6 @@ func (s *Service) asks(ctx context.Context, d *Document) (*Question, error) {
 		return nil, err
 	}
 	q.Asked = slices.Clone(q.Asked)
-	(&Document{Metadata: Metadata{PendingQuestion: &q}}).complete(long)
+	(&document{Metadata: metadata{PendingQuestion: &q}}).complete(long)
 	return &q, nil
 }

@@ -12,13 +12,13 @@ import (
 )
 
 // readDocument reads a task, also one that others wrote. What cannot be read of it is kept as it is.
-func readDocument(id string, t store.Task) *Document {
-	d, err := new(Document), errors.New("not ours")
+func readDocument(id string, t store.Task) *document {
+	d, err := new(document), errors.New("not ours")
 	if t.Version > 0 { // a name of the client's context may be one of ours but for its case
 		err = json.Unmarshal(t.Doc, d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	}
 	if err != nil || !IsState(d.Status.State) {
-		d = new(Document)
+		d = new(document)
 		err = json.Unmarshal(t.Doc, d, lenient())
 	}
 	if err != nil {
@@ -36,11 +36,11 @@ func readDocument(id string, t store.Task) *Document {
 }
 
 // encode returns the document as JSON.
-func (d *Document) encode() []byte {
+func (d *document) encode() []byte {
 	d.dropReplaced()
 	text, err := json.Marshal(d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), json.Deterministic(true))
 	if err != nil {
-		text, _ = json.Marshal(Document{ID: d.ID, SessionID: d.SessionID, ContextID: d.ContextID, Status: Status{State: d.Status.State, Timestamp: d.Status.Timestamp}})
+		text, _ = json.Marshal(document{ID: d.ID, SessionID: d.SessionID, ContextID: d.ContextID, Status: status{State: d.Status.State, Timestamp: d.Status.Timestamp}})
 	}
 	return text
 }

@@ -76,10 +76,10 @@ func (r Retention) same(other Retention) bool {
 }
 
 // retained says whether retention counts for a task, and not Spec.TTL.
-func (r Retention) retained(d *Document) bool { return r.Set || d.Metadata.Workflow != "" }
+func (r Retention) retained(d *document) bool { return r.Set || d.Metadata.Workflow != "" }
 
 // daysOf returns for how many days the task of a document is kept behind its end.
-func (r Retention) daysOf(d *Document) int {
+func (r Retention) daysOf(d *document) int {
 	status := statusFailed
 	if d.Status.State == Completed {
 		status = statusCompleted
@@ -89,7 +89,7 @@ func (r Retention) daysOf(d *Document) int {
 
 // due returns when the records of a task that has ended go. The zero time: its end is not
 // known, so they go now.
-func (r Retention) due(d *Document) time.Time {
+func (r Retention) due(d *document) time.Time {
 	ended, err := time.Parse(time.RFC3339, d.Status.Timestamp)
 	if err != nil {
 		return time.Time{}

@@ -95,7 +95,7 @@ func TestMostSpecificRetentionWins(t *testing.T) {
 // runTurn runs a turn to its end: a workflow's if flow is not empty.
 func runTurn(t *testing.T, s *Service, flow, kind string, days *int, end ...stream.Event) string {
 	t.Helper()
-	turn, err := s.Begin(t.Context(), Request{Chat: &chat.Request{Input: "hi", ConversationID: "conv_1", Workflow: flow, Kind: kind, RetentionDays: days}, RequestID: "req_1"})
+	turn, err := s.Begin(t.Context(), Request{Chat: &chat.Request{Input: "hi", ConversationID: "conv_1", Workflow: flow, Keeping: chat.Keeping{Kind: kind, RetentionDays: days}}, RequestID: "req_1"})
 	if err != nil || turn == nil {
 		t.Fatal(turn, err)
 	}
@@ -174,7 +174,7 @@ func retentionOn(t *testing.T, st store.Store) {
 		"0":                     runTurn(t, s, "flow", "", days(0), done),
 		"waiting":               runTurn(t, s, "flow", "", days(0), &stream.Approval{ID: "a1"}, &stream.Done{Reason: stream.ApprovalRequired}),
 	}
-	live, err := s.Begin(t.Context(), Request{Chat: &chat.Request{Input: "hi", Workflow: "flow", RetentionDays: days(0)}})
+	live, err := s.Begin(t.Context(), Request{Chat: &chat.Request{Input: "hi", Workflow: "flow", Keeping: chat.Keeping{RetentionDays: days(0)}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -198,8 +198,8 @@ func (r Retention) sum() string {
 // SetRetention makes r the policy from now on, for tasks that have ended too.
 func (s *Service) SetRetention(r Retention) { s.policy.Store(&r) }
 
-// Retention returns the policy.
-func (s *Service) Retention() Retention { return *s.policy.Load() }
+// retention returns the policy.
+func (s *Service) retention() Retention { return *s.policy.Load() }
 
 // sweeper returns what removes records by the policy as it is.
 func (s *Service) sweeper(r Retention) *Sweeper {
@@ -208,7 +208,7 @@ func (s *Service) sweeper(r Retention) *Sweeper {
 
 // sweepRetained removes what is over, and walks on through the index.
 func (s *Service) sweepRetained(ctx context.Context) {
-	began, policy := time.Now(), s.Retention()
+	began, policy := time.Now(), s.retention()
 	w := s.sweeper(policy)
 	gone, err := w.Due(ctx, began)
 	if err == nil {
@@ -266,8 +266,8 @@ func (s *Service) walk(ctx context.Context, w *Sweeper, now time.Time) error {
 // a task that has ended and that retention counts for it keeps until they are swept: there
 // is an entry for them in the index before they are written. waits is how long a task
 // that waits for a person is kept beyond its TTL.
-func (s *Service) keepEnded(ctx context.Context, id string, d *Document, waits time.Duration) (time.Duration, error) {
-	policy := s.Retention()
+func (s *Service) keepEnded(ctx context.Context, id string, d *document, waits time.Duration) (time.Duration, error) {
+	policy := s.retention()
 	if !policy.retained(d) || !final(d.Status.State) {
 		return s.cfg.TTL + waits, nil
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 // part returns the part of a text that e means.
-func (e *Elsewhere) part(of string) (string, bool) {
+func (e *elsewhere) part(of string) (string, bool) {
 	to := e.To
 	if to == 0 {
 		to = len(of)
@@ -36,11 +36,11 @@ func (e *Elsewhere) part(of string) (string, bool) {
 // slot is a text of a document: all of it, or if at is set its beginning.
 type slot struct {
 	text *string
-	at   **Elsewhere
+	at   **elsewhere
 }
 
 // said returns the texts of the history.
-func (d *Document) said() (all []slot) {
+func (d *document) said() (all []slot) {
 	for i := range d.History {
 		all = append(all, slot{&d.History[i].Content, &d.History[i].Elsewhere})
 	}
@@ -48,7 +48,7 @@ func (d *Document) said() (all []slot) {
 }
 
 // repeated returns the texts that often are those of the history.
-func (d *Document) repeated() (all []slot) {
+func (d *document) repeated() (all []slot) {
 	for i := range d.Artifacts {
 		for j := range d.Artifacts[i].Parts {
 			p := &d.Artifacts[i].Parts[j]
@@ -71,15 +71,15 @@ func (d *Document) repeated() (all []slot) {
 }
 
 // texts returns all texts.
-func (d *Document) texts() []slot { return append(d.said(), d.repeated()...) }
+func (d *document) texts() []slot { return append(d.said(), d.repeated()...) }
 
 // isWhole says whether the document has all of its texts.
-func (d *Document) isWhole() bool {
+func (d *document) isWhole() bool {
 	return len(d.Earlier) == 0 && !slices.ContainsFunc(d.texts(), func(s slot) bool { return *s.at != nil })
 }
 
 // refer has each text that repeats one of the history refer to it. It returns what undoes that.
-func (d *Document) refer() (undo func()) {
+func (d *document) refer() (undo func()) {
 	var before []func()
 	for _, s := range d.repeated() {
 		text, at := *s.text, *s.at
@@ -92,7 +92,7 @@ func (d *Document) refer() (undo func()) {
 			if !ok || d.message(m.MessageID) != m {
 				continue
 			}
-			e := &Elsewhere{Message: m.MessageID, From: from}
+			e := &elsewhere{Message: m.MessageID, From: from}
 			if from > 0 || len(text) < len(m.Content) {
 				e.To = from + len(text)
 			}
@@ -110,7 +110,7 @@ func (d *Document) refer() (undo func()) {
 
 // place returns where in a message a text stands. Of texts that are not whole it is known
 // only if they are the same.
-func place(text string, at *Elsewhere, m *Message) (from int, ok bool) {
+func place(text string, at *elsewhere, m *message) (from int, ok bool) {
 	switch {
 	case at != nil || m.Elsewhere != nil:
 		return 0, at != nil && m.Elsewhere != nil && *at == *m.Elsewhere
@@ -124,7 +124,7 @@ func place(text string, at *Elsewhere, m *Message) (from int, ok bool) {
 }
 
 // dereference gives back what refer has taken out. What refers to no message stays as it is.
-func (d *Document) dereference() {
+func (d *document) dereference() {
 	for _, s := range d.repeated() {
 		e := *s.at
 		if e == nil || e.Message == "" {
@@ -143,7 +143,7 @@ func (d *Document) dereference() {
 }
 
 // message returns the last message of that id; nil: there is none.
-func (d *Document) message(id string) *Message {
+func (d *document) message(id string) *message {
 	for i := len(d.History) - 1; i >= 0 && id != ""; i-- {
 		if d.History[i].MessageID == id {
 			return &d.History[i]
@@ -153,9 +153,9 @@ func (d *Document) message(id string) *Message {
 }
 
 // complete fills in the long texts. Of one that is not there any more the beginning stays.
-func (d *Document) complete(long map[string]string) {
+func (d *document) complete(long map[string]string) {
 	for i := len(d.Earlier) - 1; i >= 0; i-- {
-		var messages []Message
+		var messages []message
 		_ = json.Unmarshal([]byte(long[d.Earlier[i].Text]), &messages, lenient())
 		d.History = append(messages[max(0, len(messages)-d.Earlier[i].Messages):], d.History...)
 	}
@@ -173,7 +173,7 @@ func (d *Document) complete(long map[string]string) {
 
 // cut makes of each text that is not whole, or longer than most, what is shown of it. 0: no
 // text is too long.
-func (d *Document) cut(most int) {
+func (d *document) cut(most int) {
 	for _, s := range d.texts() {
 		if *s.at != nil || most > 0 && len(*s.text) > most {
 			head, _ := chat.Truncate(*s.text, maxHead-len(cutMark))

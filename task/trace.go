@@ -44,7 +44,7 @@ func (s *Service) pushTrace(ctx context.Context, id string, part *record.Part, t
 }
 
 // traceLost adds the turn of a dead process, from its log and from what closed it.
-func (s *Service) traceLost(ctx context.Context, id string, doc *Document, t store.Task, k stored, c *store.Closing) {
+func (s *Service) traceLost(ctx context.Context, id string, doc *document, t store.Task, k stored, c *store.Closing) {
 	rec := record.New(s.cfg.Trace, t.Turn, doc.began(t.Turn, t.Created))
 	for line := range bytes.Lines(c.Log.Data) {
 		_ = stream.ReadStoredLine(line, func(at stream.Stamp, ev stream.Event) {
@@ -63,7 +63,7 @@ func (k stored) record(rec *record.Recorder) *record.Recorder {
 }
 
 // began returns when a turn began, as far as the document says.
-func (d *Document) began(turn string, created time.Time) time.Time {
+func (d *document) began(turn string, created time.Time) time.Time {
 	for _, m := range d.History {
 		if m.TurnID == turn || m.MessageID == turn+":user" {
 			if at, err := time.Parse(time.RFC3339, m.Timestamp); err == nil {

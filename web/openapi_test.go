@@ -63,7 +63,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		got, want []string
 	}{
 		{"paths", sortedKeys(at(doc, "paths")),
-			[]string{"/", "/.well-known/agent-card.json", "/a2a", "/agents", "/agents/{id}", "/approvals", "/channels", "/channels/{channel}/format", "/chat/stream", "/chatkit", "/conversations/{id}", "/diag/sse", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/checkpoints", "/tasks/{id}/checkpoints/{sequence}", "/tasks/{id}/decision", "/tasks/{id}/events", "/tasks/{id}/sessions/{session}", "/tasks/{id}/trace", "/tools", "/workflows"}},
+			[]string{"/", "/.well-known/agent-card.json", "/a2a", "/agents", "/agents/{id}", "/agui", "/agui/{agent}", "/api/chat", "/api/chat/{id}/stream", "/approvals", "/channels", "/channels/{channel}/format", "/chat/stream", "/chatkit", "/conversations/{id}", "/diag/sse", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/checkpoints", "/tasks/{id}/checkpoints/{sequence}", "/tasks/{id}/decision", "/tasks/{id}/events", "/tasks/{id}/sessions/{session}", "/tasks/{id}/trace", "/tools", "/v1/chat/completions", "/v1/models", "/v1/models/{id}", "/v1/responses", "/v1/responses/{id}", "/v1/responses/{id}/cancel", "/workflows"}},
 		{"methods of the stream", sortedKeys(at(doc, "paths", "/chat/stream")), []string{"get", "post"}},
 		{"methods of the ticks", sortedKeys(at(doc, "paths", "/diag/sse")), []string{"get"}},
 		{"methods of an agent, two of them for operators", sortedKeys(at(doc, "paths", "/agents/{id}")), []string{"delete", "get", "head", "parameters", "put"}},

@@ -238,7 +238,7 @@ func TestDelegation(t *testing.T) {
 		"researcher": {[]tool.Call{{ID: "call_1", Name: "read", Arguments: jsontext.Value(`{}`)}}, to("writer", "Write it"), "Found."},
 		"writer":     {"Written."},
 	})
-	o.turn(t.Context(), &chat.Request{Input: "secret", Task: "task_1", UserID: "ann"}, false, 0)
+	o.turn(t.Context(), &chat.Request{Input: "secret", Keeping: chat.Keeping{Task: "task_1"}, UserID: "ann"}, false, 0)
 	if o.err != nil || o.result.Usage.InputTokens != 60 {
 		t.Errorf("%v, %+v", o.err, o.result.Usage)
 	}
@@ -416,7 +416,7 @@ func TestSessionsPause(t *testing.T) {
 		"researcher": {to("writer", "z"), "R"},
 		"writer":     {write, write, "W", "W"},
 	})
-	req := &chat.Request{Input: "x", Task: "task_1"}
+	req := &chat.Request{Input: "x", Keeping: chat.Keeping{Task: "task_1"}}
 	o.turn(t.Context(), req, true, 0)
 	if o.err != nil || o.paused == nil || len(o.records.finished) > 0 {
 		t.Fatalf("%v, paused %+v, finished %v", o.err, o.paused, o.records.finished)
@@ -523,7 +523,7 @@ func TestToolsOfACaller(t *testing.T) {
 func TestNoDelegates(t *testing.T) {
 	t.Parallel()
 	none := New(Config{Agents: []Spec{{ID: "a"}}})
-	req := &chat.Request{Input: "x", Task: "t"}
+	req := &chat.Request{Input: "x", Keeping: chat.Keeping{Task: "t"}}
 	if none != nil || none.sessions(3) != nil || begunBy(req) != 0 {
 		t.Errorf("%+v", none)
 	}

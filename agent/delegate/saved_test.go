@@ -76,7 +76,7 @@ func TestSessionsOfTheVersionBefore(t *testing.T) {
 		return !strings.Contains(string(state), `{"id":"`+d.CallID+`","agent":"writer"`)
 	})
 	o := newOffice(map[string][]any{"boss": {"ok"}, "researcher": {"R"}, "writer": {"W", "W"}})
-	o.turn(t.Context(), &chat.Request{Input: "x", Task: "task_1", Resumed: resumed}, true, 3)
+	o.turn(t.Context(), &chat.Request{Input: "x", Keeping: chat.Keeping{Task: "task_1"}, Resumed: resumed}, true, 3)
 	if o.err != nil || o.paused != nil || len(resumed.Decisions) != 2 || begunBy(o.req) != 3 {
 		t.Fatalf("%v, paused %+v, %d decisions, %d begun", o.err, o.paused, len(resumed.Decisions), begunBy(o.req))
 	}

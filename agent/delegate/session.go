@@ -46,8 +46,8 @@ func (d *Agents) newSession(id string, asked task, callers []string, inner *agen
 	s := &session{
 		all: d, id: id, inner: inner, session: newSessionID(), asked: asked.whole, record: d.cfg.Records.Record(of.Task),
 		req: &chat.Request{
-			Input: asked.input, Data: asked.data, UserID: of.UserID, Principal: of.Principal, Location: of.Location, Tools: of.Tools, Hops: of.Hops,
-			Task: of.Task, Facts: of.Facts,
+			Input: asked.input, Additions: chat.Additions{Data: asked.data}, UserID: of.UserID, Principal: of.Principal, Location: of.Location, Tools: of.Tools, Hops: of.Hops,
+			Keeping: chat.Keeping{Task: of.Task}, Facts: of.Facts,
 		},
 	}
 	s.req.Facts.Callers = callers

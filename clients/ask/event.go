@@ -25,27 +25,19 @@ type viewer interface {
 // A member means what docs/events.md says of it in the event at hand; others are zero. New
 // events of a gateway do not break it: members that it does not know are passed over.
 type eventData struct {
-	RequestID    string         `json:"request_id"`
-	TaskID       string         `json:"task_id"`
-	Model        string         `json:"model"`
-	Key          string         `json:"key"`
-	Previous     string         `json:"previous"`
-	Reason       string         `json:"reason"`
-	Content      string         `json:"content"`
-	Tool         string         `json:"tool_name"`
-	Server       string         `json:"server"`
-	Arguments    jsontext.Value `json:"arguments"`
-	Status       string         `json:"status"`
-	Progress     float64        `json:"progress"`
-	Total        float64        `json:"total"`
-	Duration     int64          `json:"duration_ms"`
-	Result       string         `json:"result"`
-	Error        string         `json:"error"`
-	Delta        string         `json:"delta"`
-	ErrorType    string         `json:"error_type"`
-	Message      string         `json:"message"`
-	Success      bool           `json:"success"`
-	Finish       string         `json:"finish_reason"`
+	RequestID    string `json:"request_id"`
+	TaskID       string `json:"task_id"`
+	Model        string `json:"model"`
+	Key          string `json:"key"`
+	Previous     string `json:"previous"`
+	Reason       string `json:"reason"`
+	Content      string `json:"content"`
+	toolData     `json:",inline"`
+	Delta        string `json:"delta"`
+	ErrorType    string `json:"error_type"`
+	Message      string `json:"message"`
+	Success      bool   `json:"success"`
+	Finish       string `json:"finish_reason"`
 	teamData     `json:",inline"`
 	approvalData `json:",inline"`
 	checkData    `json:",inline"`
@@ -58,6 +50,19 @@ type eventData struct {
 		Total      int64  `json:"total_ms"`
 		FirstDelta *int64 `json:"first_delta_ms"`
 	} `json:"timings"`
+}
+
+// toolData are the members of tool_call.
+type toolData struct {
+	Tool      string         `json:"tool_name"`
+	Server    string         `json:"server"`
+	Arguments jsontext.Value `json:"arguments"`
+	Status    string         `json:"status"`
+	Progress  float64        `json:"progress"`
+	Total     float64        `json:"total"`
+	Duration  int64          `json:"duration_ms"`
+	Result    string         `json:"result"`
+	Error     string         `json:"error"`
 }
 
 // jsonLines prints each event as one line of JSON.

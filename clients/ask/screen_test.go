@@ -159,14 +159,14 @@ func TestTextStaysWhole(t *testing.T) {
 		data eventData
 	}{
 		{"route", eventData{teamData: teamData{AgentID: "a", Additional: []string{"b"}, Method: "rule"}}},
-		{"agent", eventData{Status: "started", teamData: teamData{AgentID: "a"}}},
-		{"agent", eventData{Status: "started", teamData: teamData{AgentID: "b"}}},
+		{"agent", eventData{toolData: toolData{Status: "started"}, teamData: teamData{AgentID: "a"}}},
+		{"agent", eventData{toolData: toolData{Status: "started"}, teamData: teamData{AgentID: "b"}}},
 		{"response_delta", eventData{Delta: "One ", teamData: teamData{AgentID: "a"}}},
-		{"tool_call", eventData{Tool: "x", Status: "in_progress", Arguments: []byte("{}"), teamData: teamData{AgentID: "b"}}},
-		{"agent", eventData{Status: "failed", teamData: teamData{AgentID: "b", Elapsed: 5, ErrorMessage: "no\x1b[2J"}}},
+		{"tool_call", eventData{toolData: toolData{Tool: "x", Status: "in_progress", Arguments: []byte("{}")}, teamData: teamData{AgentID: "b"}}},
+		{"agent", eventData{toolData: toolData{Status: "failed"}, teamData: teamData{AgentID: "b", Elapsed: 5, ErrorMessage: "no\x1b[2J"}}},
 		{"error", eventData{Message: "no", ErrorType: "agent_failed", teamData: teamData{AgentID: "b"}}},
 		{"response_delta", eventData{Delta: "two.", teamData: teamData{AgentID: "a"}}},
-		{"agent", eventData{Status: "completed", teamData: teamData{AgentID: "a", Elapsed: 7}}},
+		{"agent", eventData{toolData: toolData{Status: "completed"}, teamData: teamData{AgentID: "a", Elapsed: 7}}},
 		{"done", eventData{Finish: "stop"}},
 	} {
 		if err := term.show(sse.Event{Type: ev.kind}, ev.data); err != nil {

@@ -75,6 +75,7 @@ func (d *examination) run(ctx context.Context) {
 		return
 	}
 	d.readiness(ctx)
+	d.dialects(ctx)
 	streams := d.stream(ctx)
 	d.posts(ctx)
 	if !streams {

@@ -10,13 +10,19 @@ import (
 func sampleReport() Report {
 	return Report{
 		URL: "http://127.0.0.1:8080", Method: "POST", Loop: "closed", Clients: 64, Seconds: 12.04, Measured: 10,
-		Streams: Streams{
-			Started: 1210, Done: 1204, Failed: 3, Refused: 2, Broken: 1, Dropped: 7,
-			FailedBy: map[string]int64{"timeout": 1, "model_error": 2}, RefusedBy: map[string]int64{"503": 2}, BrokenBy: map[string]int64{"cut": 1},
+		Measures: Measures{
+			Streams: Streams{
+				Started: 1210, Done: 1204, Failed: 3, Refused: 2, Broken: 1, Dropped: 7,
+				FailedBy: map[string]int64{"timeout": 1, "model_error": 2}, RefusedBy: map[string]int64{"503": 2}, BrokenBy: map[string]int64{"cut": 1},
+			},
+			FirstEvent:   Quantiles{1204, 0.812, 1.25, 14.04, 250.4},
+			FirstText:    Quantiles{1204, 381, 390.6, 402, 1403},
+			Turn:         Quantiles{1204, 451, 462, 1475, 12000},
+			TurnsPerSec:  120.4,
+			DonePerSec:   119.8,
+			EventsPerSec: 15352,
+			BytesPerSec:  1_524_000,
 		},
-		FirstEvent: Quantiles{1204, 0.812, 1.25, 14.04, 250.4}, FirstText: Quantiles{1204, 381, 390.6, 402, 1403},
-		Turn:        Quantiles{1204, 451, 462, 1475, 12000},
-		TurnsPerSec: 120.4, DonePerSec: 119.8, EventsPerSec: 15352, BytesPerSec: 1_524_000,
 		Server:       Server{PID: 77, Name: "sluice", Cores: 0.5, CPUPerTurn: 4.125, CPUPerEvent: 32.5, RSSStart: 24 << 20, RSSPeak: 61 << 20, RSSEnd: 58 << 20},
 		GeneratorCPU: 0.31, Cores: 2, Warnings: []string{"a warning"}, Examples: []string{"turn 3, req_1: broken: cut"},
 	}
@@ -76,7 +82,7 @@ func TestWarnings(t *testing.T) {
 		{"the machine is the limit", 0.9, 1.0, 1, "server and generator together"},
 		{"nothing measured", 0.1, 0.1, 0, "no turn was measured"},
 	} {
-		rep := Report{GeneratorCPU: tt.generator, Server: Server{Cores: tt.server}, Cores: 2, Measured: 1, Turn: Quantiles{Count: tt.turns}}
+		rep := Report{GeneratorCPU: tt.generator, Server: Server{Cores: tt.server}, Cores: 2, Measured: 1, Measures: Measures{Turn: Quantiles{Count: tt.turns}}}
 		got := strings.Join(rep.warnings(), "\n")
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) || strings.Contains(got, "\n") {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

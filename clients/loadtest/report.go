@@ -17,11 +17,21 @@ type Report struct {
 	Rate        float64 `json:"rate"`
 	MaxInFlight int     `json:"max_in_flight"`
 
-	Started      time.Time `json:"started_at"`
-	Seconds      float64   `json:"seconds"`          // all of it
-	Measured     float64   `json:"measured_seconds"` // without the warm-up
-	Stopped      bool      `json:"stopped"`          // before its time
-	OK           bool      `json:"ok"`               // every turn ended as it was asked to
+	Started  time.Time `json:"started_at"`
+	Seconds  float64   `json:"seconds"`          // all of it
+	Measured float64   `json:"measured_seconds"` // without the warm-up
+	Stopped  bool      `json:"stopped"`          // before its time
+	OK       bool      `json:"ok"`               // every turn ended as it was asked to
+	Measures
+	Server       Server   `json:"server"`
+	GeneratorCPU float64  `json:"generator_cores"` // how many it kept busy; 0: not known
+	Cores        int      `json:"cores"`           // that this program may use
+	Warnings     []string `json:"warnings"`
+	Examples     []string `json:"examples"`
+}
+
+// Measures are what the turns took, and how many there were a second.
+type Measures struct {
 	Streams      Streams   `json:"streams"`
 	FirstEvent   Quantiles `json:"first_event"`
 	FirstText    Quantiles `json:"first_text"`
@@ -31,11 +41,6 @@ type Report struct {
 	DonePerSec   float64   `json:"done_per_second"` // turns that ended with success, by when they were begun
 	EventsPerSec float64   `json:"events_per_second"`
 	BytesPerSec  float64   `json:"bytes_per_second"`
-	Server       Server    `json:"server"`
-	GeneratorCPU float64   `json:"generator_cores"` // how many it kept busy; 0: not known
-	Cores        int       `json:"cores"`           // that this program may use
-	Warnings     []string  `json:"warnings"`
-	Examples     []string  `json:"examples"`
 }
 
 // Streams counts how all turns ended, those of the warm-up included. Started is the
@@ -80,14 +85,18 @@ func (m *meter) report() Report {
 		URL: cfg.URL, Method: cfg.Method, Accumulated: cfg.Accumulated, Loop: "closed",
 		Clients: cfg.Clients, Rate: cfg.Rate, MaxInFlight: cfg.MaxInFlight,
 		Started: r.begin.UTC(), Seconds: m.to.at.Sub(r.begin).Seconds(), Measured: seconds, Stopped: r.stopped(),
-		OK: r.tally.wrong() == 0, Streams: r.tally.streams(),
-		FirstEvent: r.firstEvent.quantiles(), FirstText: r.firstText.quantiles(),
-		Turn: r.turns.quantiles(), Gap: r.gaps.quantiles(),
-		TurnsPerSec:  per(float64(m.to.ended-m.from.ended), seconds),
-		DonePerSec:   per(float64(r.good.Load()), r.measuredFor().Seconds()),
-		EventsPerSec: per(float64(m.to.events-m.from.events), seconds),
-		BytesPerSec:  per(float64(m.to.bytes-m.from.bytes), seconds),
-		Server:       m.server(), Cores: runtime.GOMAXPROCS(0),
+		OK: r.tally.wrong() == 0, Measures: Measures{
+			Streams:      r.tally.streams(),
+			FirstEvent:   r.firstEvent.quantiles(),
+			FirstText:    r.firstText.quantiles(),
+			Turn:         r.turns.quantiles(),
+			Gap:          r.gaps.quantiles(),
+			TurnsPerSec:  per(float64(m.to.ended-m.from.ended), seconds),
+			DonePerSec:   per(float64(r.good.Load()), r.measuredFor().Seconds()),
+			EventsPerSec: per(float64(m.to.events-m.from.events), seconds),
+			BytesPerSec:  per(float64(m.to.bytes-m.from.bytes), seconds),
+		},
+		Server: m.server(), Cores: runtime.GOMAXPROCS(0),
 		Examples: r.tally.examples,
 	}
 	if cfg.Rate > 0 {

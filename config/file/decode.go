@@ -28,14 +28,19 @@ import (
 // A list becomes a slice, and so does an object: an item for each member. What is neither
 // becomes a slice of one item. A field without a key stays as it is, and so does one if its
 // value is absent or has a fault: it holds the default. null makes a field its zero value.
+// The fields of an embedded struct are as the struct's own.
 func (n *Node) Decode(into any) { n.decode(reflect.ValueOf(into).Elem()) }
 
 // decode fills a struct.
 func (n *Node) decode(v reflect.Value) {
 	for i := range v.NumField() {
-		tag := v.Type().Field(i).Tag
+		field := v.Type().Field(i)
+		tag := field.Tag
 		paths, ok := tag.Lookup("key")
 		if !ok {
+			if field.Anonymous && field.Type.Kind() == reflect.Struct {
+				n.decode(v.Field(i))
+			}
 			continue
 		}
 		for path := range strings.SplitSeq(paths, ",") {

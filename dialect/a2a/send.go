@@ -45,7 +45,7 @@ func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dia
 	if err != nil {
 		return nil, err
 	}
-	x := &dialect.Exchange{Refuse: c.refuse, Attach: true}
+	x := &dialect.Exchange{Refuse: c.refuse, Repetition: dialect.Repetition{Attach: true}}
 	if !s.cfg.Attached {
 		x.Mode = dialect.Detached
 	}

@@ -88,11 +88,11 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	}
 	turn := chat.TurnOf(r.Context())
 	x := &dialect.Exchange{
-		Request: in.request, Key: key, TaskID: in.taskID, Mode: in.mode(), Facts: in.facts.text(),
+		Request: in.request, Repetition: dialect.Repetition{Key: key}, TaskID: in.taskID, Mode: in.mode(), Facts: in.facts.text(),
 		Encoder: newEncoder(turn.RequestID, turn.Began, in.facts),
 	}
 	if in.answer != nil {
-		x.Approval, x.Refuse = in.answer, refuseAnswer(in.facts)
+		x.Approval, x.RunsOn, x.Refuse = in.answer, in.disconnect == "", refuseAnswer(in.facts)
 	}
 	if key == "" && s.cfg.Rules.Stored {
 		x.Key, x.KeyMade, x.Keyed = ownKey(path, body), true, body
@@ -127,10 +127,9 @@ func ownKey(path string, body []byte) string {
 // facts are what the encoder of a log must know: the client's own ids, and, where an answer is
 // given, the calls that the thread has already.
 type facts struct {
-	Thread string   `json:"threadId"`
-	Run    string   `json:"runId"`
-	Waited []string `json:"waited,omitempty"`
-	Closed []string `json:"closed,omitempty"`
+	Thread string `json:"threadId"`
+	Run    string `json:"runId"`
+	dialect.Reported
 }
 
 // text returns the facts as they are kept.

@@ -1,9 +1,7 @@
 package agui
 
 import (
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -15,20 +13,7 @@ import (
 )
 
 // Questions to people are interrupts: the run ends with them as its outcome, and the next one
-// brings the answers in resume. The protocol asks call by call, and each interrupt has an id that
-// comes back: the first is the token and the call's id, the others the question's id and theirs.
-
-// between stands between the two parts of an interrupt's id. No token has it.
-const between = "~"
-
-// before says what an earlier run of the thread has reported of a call.
-type before int
-
-const (
-	_      before = iota
-	waited        // that it waits for a person
-	closed        // all of it: a delegate's, which ended with the question that it asks
-)
+// brings the answers in resume. The protocol asks call by call.
 
 // Schemas of what a person answers.
 const (
@@ -53,16 +38,14 @@ func (e *encoder) question(dst []byte, q *stream.Approval) []byte {
 		schema = jsontext.Value(approvedOnly)
 	}
 	for i := range q.Calls {
-		c, id := &q.Calls[i], q.ID
+		c := &q.Calls[i]
 		if e.again[c.CallID] == 0 {
 			dst = e.call(dst, &stream.Call{ID: c.CallID, Tool: c.Tool, Arguments: c.Arguments, Attribution: stream.Attribution{AgentID: c.AgentID}})
 		}
-		if i == 0 {
-			id = q.Token
-		} else {
+		if i > 0 {
 			e.interrupt = append(e.interrupt, ',')
 		}
-		e.interrupt = interrupt(e.interrupt, q, id+between+c.CallID, "tool_call", c.CallID, schema)
+		e.interrupt = interrupt(e.interrupt, q, dialect.CallQuestion(q, i), "tool_call", c.CallID, schema)
 	}
 	return dst
 }
@@ -90,10 +73,7 @@ func (r reader) resumed(v jsontext.Value) *chat.Answer {
 	for i, item := range items {
 		at := "/resume/" + strconv.Itoa(i)
 		members := r.object(at, item)
-		question, call, ofCall := strings.Cut(r.text(at+"/interruptId", members["interruptId"], true), between)
-		if len(question) > len(a.Token) { // the ids of questions are shorter than any token
-			a.Token = question
-		}
+		call, ofCall := dialect.AnswerTo(a, r.text(at+"/interruptId", members["interruptId"], true))
 		status := r.text(at+"/status", members["status"], true)
 		if status != "resolved" && status != "cancelled" && status != "" {
 			r.fault(at+"/status", chat.CodeUnknownValue, "must be resolved or cancelled")
@@ -134,19 +114,6 @@ func (r reader) decision(at string, v jsontext.Value, call string, cancelled boo
 		}
 	}
 	return c
-}
-
-// reported returns the calls behind the user's last message that have a result already.
-func reported(messages []chat.ClientMessage) (ids []string) {
-	for _, m := range messages {
-		switch {
-		case m.Speaker == chat.SpeakerUser:
-			ids = nil
-		case m.Speaker == chat.SpeakerTool && !slices.Contains(ids, m.Result.ID):
-			ids = append(ids, m.Result.ID)
-		}
-	}
-	return ids
 }
 
 // refuseAnswer words why an answer does not count: as the protocol wants it, by a run that fails.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/dialect/jsonline"
 	"sluice/dialect/native"
 	"sluice/stream"
@@ -44,9 +45,9 @@ type encoder struct {
 	said  string                       // the text that has just ended; empty: something followed it
 	steps map[stream.Attribution]*step // the calls of each speaker that are open
 
-	again     map[string]before // calls that an earlier run of the thread has reported
-	asked     bool              // a question is in the outcome
-	interrupt []byte            // the interrupts of the outcome
+	again     map[string]dialect.Before // calls that an earlier run of the thread has reported
+	asked     bool                      // a question is in the outcome
+	interrupt []byte                    // the interrupts of the outcome
 
 	native native.Data
 	delta  stream.Delta // the one that is written, without its speaker
@@ -59,17 +60,7 @@ type step struct {
 }
 
 func newEncoder(requestID string, began time.Time, f facts) *encoder {
-	e := &encoder{requestID: requestID, began: began, thread: f.Thread, run: f.Run}
-	if len(f.Waited)+len(f.Closed) > 0 {
-		e.again = map[string]before{}
-	}
-	for _, id := range f.Waited {
-		e.again[id] = waited
-	}
-	for _, id := range f.Closed {
-		e.again[id] = closed
-	}
-	return e
+	return &encoder{requestID: requestID, began: began, thread: f.Thread, run: f.Run, again: f.Calls()}
 }
 
 // Heartbeat returns a comment.
@@ -206,10 +197,10 @@ func (e *encoder) end(dst []byte) []byte {
 // is not opened twice: clients look calls up in the whole thread.
 func (e *encoder) started(dst []byte, ev *stream.ToolStarted) []byte {
 	switch e.again[ev.ID] {
-	case waited:
+	case dialect.Waited:
 		e.native.Skip(ev)
 		return dst
-	case closed:
+	case dialect.Closed:
 		return e.custom(dst, stream.Name(ev), ev)
 	}
 	e.native.Skip(ev)
@@ -218,7 +209,7 @@ func (e *encoder) started(dst []byte, ev *stream.ToolStarted) []byte {
 
 // ended appends the end of a call, with content as its result.
 func (e *encoder) ended(dst []byte, c *stream.Call, content string, ev stream.Event) []byte {
-	if e.again[c.ID] == closed {
+	if e.again[c.ID] == dialect.Closed {
 		return e.custom(dst, stream.Name(ev), ev)
 	}
 	return e.result(dst, c, content)

@@ -68,10 +68,7 @@ func (s *Server) read(body []byte, e *chat.ValidationError) (in input) {
 // continued reads what an answer needs of the thread: which calls it has already. The turn that
 // continues has the rest.
 func (r reader) continued(in *input, messages jsontext.Value) {
-	for _, c := range in.answer.Calls {
-		in.facts.Waited = append(in.facts.Waited, c.CallID)
-	}
-	in.facts.Closed = reported(r.messages(messages))
+	in.facts.Reported = dialect.ReportedBefore(in.answer, r.messages(messages))
 	if len(in.facts.text()) > dialect.MaxFacts {
 		r.fault("/resume", chat.CodeTooLong, "continues with more calls than can be kept")
 	}

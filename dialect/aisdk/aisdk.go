@@ -68,30 +68,47 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	}
 	turn := chat.TurnOf(r.Context())
 	return &dialect.Exchange{
-		Request: q.request, TaskID: q.taskID, Key: key, Mode: q.mode, Facts: q.facts(),
+		Request: q.request, Approval: q.answer, TaskID: q.taskID, Repetition: dialect.Repetition{Key: key}, Mode: q.mode, RunsOn: q.runsOn, Facts: q.facts.text(),
 		Header:  head(),
-		Encoder: newEncoder("", turn.RequestID, turn.Began, q.continues),
+		Encoder: newEncoder("", turn.RequestID, turn.Began, q.facts),
 	}, nil
 }
 
 // facts are what the encoder of a log must know.
 type facts struct {
-	Continues bool `json:"continues"`
+	// Continues says that the last message is the assistant's.
+	Continues bool `json:"continues,omitzero"`
+	// Mute says that nobody can be asked by this client.
+	Mute bool `json:"mute,omitzero"`
+	dialect.Reported
 }
 
-// facts returns what is kept of the request.
-func (q *request) facts() []byte {
-	if !q.continues {
+// text returns the facts as they are kept; nil: there are none.
+func (f facts) text() []byte {
+	text, err := json.Marshal(f)
+	if err != nil || string(text) == "{}" { // plain strings: there is no error
 		return nil
 	}
-	return []byte(`{"continues":true}`)
+	return text
+}
+
+// factsOf returns what is kept of a request of this protocol.
+func factsOf(k dialect.StoredTurn) (f facts) {
+	if k.Dialect == Name {
+		_ = json.Unmarshal(k.Facts, &f)
+	}
+	return f
 }
 
 // resume returns the encoder of a stream that is kept.
 func resume(k dialect.StoredTurn) stream.Encoder {
-	var f facts
-	if k.Dialect == Name {
-		_ = json.Unmarshal(k.Facts, &f)
-	}
-	return newEncoder(k.TurnID, k.RequestID, k.Began, f.Continues)
+	return newEncoder(k.TurnID, k.RequestID, k.Began, factsOf(k))
+}
+
+// reload is resume for a page that may have lost its messages: it fails on the result of a call
+// that it does not have, so calls that were asked about are whole.
+func reload(k dialect.StoredTurn) stream.Encoder {
+	f := factsOf(k)
+	f.Waited = nil
+	return newEncoder(k.TurnID, k.RequestID, k.Began, f)
 }

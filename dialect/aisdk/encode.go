@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/dialect/jsonline"
 	"sluice/dialect/native"
 	"sluice/stream"
@@ -40,6 +41,7 @@ type encoder struct {
 	// continues says that the request ends with the assistant's message, which the answer
 	// continues: an id would make another one of it.
 	continues bool
+	mute      bool   // nobody can be asked here
 	seed      string // of the ids
 	request   []byte // the end of a native event's name, and the id of the request
 
@@ -55,11 +57,17 @@ type encoder struct {
 
 	step  step
 	calls int // that are open
+
+	before map[string]dialect.Before // calls that the conversation has already
+	asked  bool                      // a question is in the message
 }
 
-func newEncoder(turnID, requestID string, began time.Time, continues bool) *encoder {
+func newEncoder(turnID, requestID string, began time.Time, f facts) *encoder {
 	request, _ := jsontext.AppendQuote([]byte(`","request_id":`), requestID)
-	return &encoder{continues: continues, seed: chat.CallSeed(turnID, requestID, began), request: request}
+	return &encoder{
+		continues: f.Continues, mute: f.Mute, before: f.Calls(),
+		seed: chat.CallSeed(turnID, requestID, began), request: request,
+	}
 }
 
 // Heartbeat returns a comment.
@@ -80,13 +88,13 @@ func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	case *stream.Start:
 		return e.start(dst, ev)
 	case *stream.ToolStarted:
-		e.calls++
-		e.native.Skip(ev)
-		return end(append(input(e.other(dst), &ev.Call), `,"dynamic":true,"providerExecuted":true`...))
+		return e.started(dst, ev)
 	case *stream.ToolRequired:
 		return end(append(input(e.other(dst), &ev.Call), `,"dynamic":true`...))
 	case *stream.ToolCompleted, *stream.ToolFailed, *stream.ToolUnknown:
-		return e.result(e.other(dst), ev.(stream.ToolEnd).End())
+		if end := ev.(stream.ToolEnd).End(); e.before[end.Call.ID] != dialect.Closed {
+			return e.result(e.other(dst), end)
+		}
 	case *stream.Approval:
 		return e.ask(e.other(dst), ev)
 	case *stream.Error:
@@ -169,6 +177,26 @@ func (e *encoder) finish(dst []byte) []byte {
 	return append(e.silence(dst), "data: {\"type\":\"finish-step\"}\n\n"...)
 }
 
+// started appends a call that the gateway runs. One that the conversation has already is not
+// opened twice.
+func (e *encoder) started(dst []byte, ev *stream.ToolStarted) []byte {
+	before := e.before[ev.ID]
+	if before == dialect.Closed {
+		return e.sluice(e.begin(dst), ev)
+	}
+	e.calls++
+	e.native.Skip(ev)
+	if before == dialect.Waited {
+		return dst
+	}
+	return e.executed(e.other(dst), &ev.Call)
+}
+
+// executed appends a call that is not the client's to run.
+func (e *encoder) executed(dst []byte, c *stream.Call) []byte {
+	return end(append(input(dst, c), `,"dynamic":true,"providerExecuted":true`...))
+}
+
 // input begins the part of a call.
 func input(dst []byte, c *stream.Call) []byte {
 	dst = jsonline.Name(append(dst, `data: {"type":"tool-input-available","toolCallId":`...), c.ID)
@@ -195,14 +223,6 @@ func (e *encoder) result(dst []byte, c stream.CallEnd) []byte {
 		e.step = stepOver
 	}
 	return dst
-}
-
-// ask reports a question that is answered elsewhere: its prompt is a text of its own.
-func (e *encoder) ask(dst []byte, ev *stream.Approval) []byte {
-	dst = e.stretch(dst, text, stream.Attribution{})
-	dst = append(append(dst, e.prefix...), `,"delta":`...)
-	dst = end(jsonline.String(dst, ev.Prompt))
-	return e.sluice(e.silence(dst), ev)
 }
 
 // failed reports an error. The part of that name ends the client's turn, so it is for a fatal

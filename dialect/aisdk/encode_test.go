@@ -65,7 +65,7 @@ const (
 // A whole turn, byte for byte.
 func TestFramesOfATurn(t *testing.T) {
 	t.Parallel()
-	got := encoded(newEncoder("", requestID, began, false),
+	got := encoded(newEncoder("", requestID, began, facts{}),
 		&stream.Start{ConversationID: "conv_1", Model: "m"},
 		&stream.Delta{Text: "Hello\u2028\"you\""},
 		&stream.Done{Reason: stream.Stop, Timings: stream.Timings{Total: time.Second}},
@@ -148,7 +148,7 @@ func TestParts(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			e := newEncoder("", requestID, began, false)
+			e := newEncoder("", requestID, began, facts{})
 			e.Encode(nil, stream.Stamp{N: 1}, &stream.Start{})
 			if diff := cmp.Diff(test.want, lines(encoded(e, test.events...))); diff != "" {
 				t.Error(diff)
@@ -160,7 +160,7 @@ func TestParts(t *testing.T) {
 // What data-sluice says at the end of the turn is whole, though its pieces came as parts.
 func TestTheEndRepeatsTheTurn(t *testing.T) {
 	t.Parallel()
-	got := encoded(newEncoder("", requestID, began, false), &stream.Start{}, &stream.ToolStarted{Call: milk}, &stream.ToolCompleted{Call: milk},
+	got := encoded(newEncoder("", requestID, began, facts{}), &stream.Start{}, &stream.ToolStarted{Call: milk}, &stream.ToolCompleted{Call: milk},
 		&stream.Delta{Attribution: stream.Attribution{AgentID: "a"}, Text: "x\n"}, &stream.Delta{Text: "y"}, &stream.Done{Reason: stream.Stop})
 	if want := `"final_output":"x\ny","tools_called":["create_todo"],`; !strings.Contains(got, want) {
 		t.Errorf("no %s in\n%s", want, got)
@@ -183,7 +183,7 @@ func TestFinishReasons(t *testing.T) {
 // a second one of it.
 func TestContinuedMessageHasNoID(t *testing.T) {
 	t.Parallel()
-	got := lines(encoded(newEncoder("", requestID, began, true), &stream.Start{}))
+	got := lines(encoded(newEncoder("", requestID, began, facts{Continues: true}), &stream.Start{}))
 	if want := []string{`{"type":"start"}`, "sluice start", startStep}; !cmp.Equal(want, got) {
 		t.Error(cmp.Diff(want, got))
 	}
@@ -195,8 +195,7 @@ func TestLogMakesTheSameBytes(t *testing.T) {
 	events := []stream.Event{&stream.Start{TurnID: "turn_1", TaskID: "task_1"}, &stream.Thinking{Content: "hm"}, &stream.ToolStarted{Call: milk},
 		&stream.ToolCompleted{Call: milk}, &stream.Delta{Text: "x"}, &stream.Done{Reason: stream.Stop}}
 	for _, continues := range []bool{false, true} {
-		q := request{continues: continues}
-		kept := dialect.StoredTurn{TurnID: "turn_1", RequestID: requestID, Dialect: Name, Began: began, Facts: q.facts()}
+		kept := dialect.StoredTurn{TurnID: "turn_1", RequestID: requestID, Dialect: Name, Began: began, Facts: facts{Continues: continues}.text()}
 		first, again := encoded(resume(kept).(*encoder), events...), encoded(resume(kept).(*encoder), events...)
 		if diff := cmp.Diff(first, again); diff != "" {
 			t.Error(diff)
@@ -213,14 +212,14 @@ func TestLogMakesTheSameBytes(t *testing.T) {
 
 func TestHeartbeatIsAComment(t *testing.T) {
 	t.Parallel()
-	if got := string(newEncoder("", requestID, began, false).Heartbeat()); !strings.HasPrefix(got, ":") {
+	if got := string(newEncoder("", requestID, began, facts{}).Heartbeat()); !strings.HasPrefix(got, ":") {
 		t.Errorf("%q", got)
 	}
 }
 
 // deltas returns an encoder in the middle of a stretch.
 func deltas() (*encoder, *stream.Delta, []byte) {
-	e, d := newEncoder("", requestID, began, false), &stream.Delta{Text: "five and twenty letters, "}
+	e, d := newEncoder("", requestID, began, facts{}), &stream.Delta{Text: "five and twenty letters, "}
 	return e, d, e.Encode(make([]byte, 0, 4096), stream.Stamp{}, d)[:0]
 }
 

@@ -27,13 +27,14 @@ func (r *reader) messages(v jsontext.Value) (all []chat.ClientMessage, assistant
 		parts := r.list(at+"/parts", members["parts"], true)
 		role := r.text(at+"/role", members["role"], true)
 		assistant = role == "assistant"
+		r.questions = nil
 		switch role {
 		case "user":
 			all = append(all, chat.ClientMessage{Speaker: chat.SpeakerUser, At: at, Text: r.plain(at+"/parts/", parts, i == len(items)-1)})
 		case "system":
 			all = append(all, chat.ClientMessage{Speaker: chat.SpeakerApplication, At: at, Text: r.plain(at+"/parts/", parts, false)})
 		case "assistant":
-			all = r.answer(all, at, parts)
+			all = r.answered(all, at, parts)
 		case "":
 		default:
 			r.fault(at+"/role", chat.CodeUnsupported, "must be system, user or assistant")
@@ -79,8 +80,8 @@ func (r *reader) plain(at string, parts []jsontext.Value, last bool) string {
 	return strings.Join(texts, "\n")
 }
 
-// answered is a step of an answer: what was said, and then calls.
-type answered struct {
+// stage is a step of an answer: what was said, and then calls.
+type stage struct {
 	texts   []string
 	calls   []tool.Call
 	results []tool.Result
@@ -88,7 +89,7 @@ type answered struct {
 }
 
 // end appends the step's messages.
-func (s *answered) end(all []chat.ClientMessage, at string) []chat.ClientMessage {
+func (s *stage) end(all []chat.ClientMessage, at string) []chat.ClientMessage {
 	if len(s.texts)+len(s.calls) == 0 {
 		return all
 	}
@@ -96,15 +97,15 @@ func (s *answered) end(all []chat.ClientMessage, at string) []chat.ClientMessage
 	for _, result := range s.results {
 		all = append(all, chat.ClientMessage{Speaker: chat.SpeakerTool, At: at, Result: result})
 	}
-	*s = answered{}
+	*s = stage{}
 	return all
 }
 
-// answer appends the messages of an answer: for each step what was said and called, and the
+// answered appends the messages of an answer: for each step what was said and called, and the
 // results. One that comes to nothing is a message all the same, for the order of those who
 // speak.
-func (r *reader) answer(all []chat.ClientMessage, at string, parts []jsontext.Value) []chat.ClientMessage {
-	var s answered
+func (r *reader) answered(all []chat.ClientMessage, at string, parts []jsontext.Value) []chat.ClientMessage {
+	var s stage
 	before := len(all)
 	for i, v := range parts {
 		place := at + "/parts/" + strconv.Itoa(i)
@@ -141,12 +142,14 @@ func (r *reader) answer(all []chat.ClientMessage, at string, parts []jsontext.Va
 
 // call reads a call, with its result if it has one. A call of the gateway's that has none is
 // left out: nobody will ever bring it.
-func (r *reader) call(s *answered, at, name string, part map[string]jsontext.Value) {
+func (r *reader) call(s *stage, at, name string, part map[string]jsontext.Value) {
 	id := r.text(at+"/toolCallId", part["toolCallId"], true)
 	server := r.flag(at+"/providerExecuted", part["providerExecuted"]) || !r.own[name]
 	result := tool.Result{ID: id, Name: name}
 	done := true
-	switch r.text(at+"/state", part["state"], true) {
+	switch state := r.text(at+"/state", part["state"], true); state {
+	case asked, responded:
+		r.questions, done = append(r.questions, question{at, state, part}), false
 	case "output-available":
 		if result.Text = string(part["output"]); part["output"].Kind() == '"' {
 			result.Text = r.text(at+"/output", part["output"], false)

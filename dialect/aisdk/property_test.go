@@ -24,6 +24,7 @@ var keys = map[string]struct{ required, others string }{
 	"tool-input-available":  {"toolCallId toolName input dynamic", "providerExecuted"},
 	"tool-output-available": {"toolCallId output dynamic providerExecuted", ""},
 	"tool-output-error":     {"toolCallId errorText dynamic providerExecuted", ""},
+	"tool-approval-request": {"approvalId toolCallId", ""}, // of ai 6
 	"data-sluice":           {"data transient", ""},
 }
 
@@ -101,7 +102,7 @@ func (j *judge) part(line string) error {
 		if members["providerExecuted"] != nil {
 			j.calls[str("toolCallId")] = true
 		}
-	case strings.HasPrefix(kind, "tool-output"):
+	case strings.HasPrefix(kind, "tool-"):
 		if !j.calls[str("toolCallId")] {
 			return fmt.Errorf("no call is open")
 		}
@@ -155,7 +156,7 @@ func (j *judge) stretch(kind, id, delta string) error {
 
 // tape is a sink that encodes, and notes the answer.
 type tape struct {
-	enc    stream.Encoder
+	enc    *encoder
 	frames []byte
 	text   strings.Builder
 }
@@ -165,7 +166,9 @@ func (s *tape) Emit(ev stream.Event) error {
 	case *stream.Delta:
 		s.text.WriteString(ev.Text)
 	case *stream.Approval:
-		s.text.WriteString(ev.Prompt)
+		if s.enc.mute || len(ev.Calls) == 0 {
+			s.text.WriteString(ev.Prompt)
+		}
 	}
 	s.frames = s.enc.Encode(s.frames, stream.Stamp{}, ev)
 	return nil
@@ -188,6 +191,7 @@ func anything(r *rand.Rand) stream.Event {
 		&stream.Error{Type: fault.Timeout, Message: text, Fatal: true}, &stream.Done{Reason: stream.Stop}, &stream.Done{Reason: stream.ClientTools},
 		&stream.Done{Reason: stream.ApprovalRequired}, &stream.Done{Reason: stream.Failed},
 		&stream.Approval{ID: "ap", Kind: "human", Prompt: text, ExpiresAt: "2026-01-01T00:00:00.000Z", Token: "t"},
+		&stream.Approval{ID: "ap", Kind: "tools", Prompt: text, ExpiresAt: "2026-01-01T00:00:00.000Z", Token: "t", Calls: []stream.ApprovalCall{{CallID: text}, {CallID: "w"}}},
 		&stream.Route{Decision: stream.Routed, AgentID: "a"}, &stream.Quality{Phase: stream.Planning, Attempt: 1},
 		&stream.AgentRun{AgentID: "a", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentStarted},
 		&stream.AgentRun{AgentID: "a", Role: stream.RolePrimary, Attempt: 1, Status: stream.AgentCompleted, Success: &yes, Millis: &ms},
@@ -197,21 +201,27 @@ func anything(r *rand.Rand) stream.Event {
 	return events[r.IntN(len(events))]
 }
 
+// anyTurn reports a turn of any events.
+func anyTurn(r *rand.Rand, f facts) *tape {
+	out := &tape{enc: newEncoder("", requestID, began, f)}
+	guard := stream.NewGuard(out)
+	_ = guard.Emit(&stream.Start{Model: "m"})
+	for range r.IntN(60) {
+		_ = guard.Emit(anything(r)) // the guard refuses what is out of place
+	}
+	if !guard.Ended() {
+		_ = guard.Fail(&fault.Error{Type: fault.Timeout, Message: "too slow"})
+	}
+	return out
+}
+
 // In whatever events a turn is reported, the client can follow it and reads the same text.
 func TestAnyTurnCanBeFollowed(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(11, 12))
 	seen := map[string]int{}
 	for range 3000 {
-		out := &tape{enc: newEncoder("", requestID, began, r.IntN(2) == 0)}
-		guard := stream.NewGuard(out)
-		_ = guard.Emit(&stream.Start{Model: "m"})
-		for range r.IntN(60) {
-			_ = guard.Emit(anything(r)) // the guard refuses what is out of place
-		}
-		if !guard.Ended() {
-			_ = guard.Fail(&fault.Error{Type: fault.Timeout, Message: "too slow"})
-		}
+		out := anyTurn(r, facts{Continues: r.IntN(2) == 0, Mute: r.IntN(2) == 0})
 		var j judge
 		if err := j.read(string(out.frames)); err != nil {
 			t.Fatalf("%v\n%s", err, out.frames)

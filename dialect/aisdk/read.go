@@ -15,8 +15,9 @@ type request struct {
 	request chat.Request
 	taskID  string
 	mode    dialect.Mode
-	// continues says that the last message is the assistant's.
-	continues bool
+	runsOn  bool         // nothing is said of leaving
+	answer  *chat.Answer // nil: the request asks for a turn
+	facts   facts
 }
 
 // shared says whether a field of our own protocol counts here too.
@@ -34,7 +35,9 @@ type reader struct {
 	members map[string]jsontext.Value
 	// own are the names of the client's tools.
 	own map[string]bool
-	e   *chat.ValidationError
+	// questions are the calls of the last message that a person was asked about.
+	questions []question
+	e         *chat.ValidationError
 }
 
 // fault adds a fault at a JSON pointer.
@@ -51,13 +54,21 @@ func (s *Server) read(body []byte, e *chat.ValidationError) (q request) {
 	}
 	r.natives(&q, s.cfg.Rules.Stored)
 	talk := dialect.Talk{Root: "/messages", Counted: true, Tools: r.tools(r.members["tools"])}
-	r.flag("/approvals", r.members["approvals"])
+	q.facts.Mute = !none(r.members["approvals"]) && !r.flag("/approvals", r.members["approvals"])
+	q.request.Mute = q.facts.Mute
 	before := len(e.Fields)
-	talk.Messages, q.continues = r.messages(r.members["messages"])
-	if len(e.Fields) == before { // else what they come to would be at fault for the same reason
+	talk.Messages, q.facts.Continues = r.messages(r.members["messages"])
+	q.answer = r.answer("/messages")
+	switch {
+	case len(e.Fields) > before: // what the messages come to would be at fault for the same reason
+	case q.answer != nil:
+		q.facts.Reported = dialect.ReportedBefore(q.answer, talk.Messages)
+		if len(q.facts.text()) > dialect.MaxFacts {
+			r.fault("/messages", chat.CodeTooLong, "continue with more calls than can be kept")
+		}
+	default:
 		s.cfg.Rules.Compose(&q.request, talk, e)
 	}
-	q.request.Mute = true
 	return q
 }
 
@@ -66,6 +77,7 @@ func (s *Server) read(body []byte, e *chat.ValidationError) (q request) {
 func (r *reader) natives(q *request, stored bool) {
 	asked := chat.SharedFields(r.members, "", shared, r.e)
 	q.request, q.taskID = asked.Request, asked.TaskID
+	q.runsOn = asked.OnDisconnect == ""
 	if id := dialect.ConversationID(r.text("/id", r.members["id"], false), "/id", r.e); id != "" {
 		q.request.ConversationID = id
 	}

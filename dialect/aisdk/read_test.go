@@ -154,7 +154,7 @@ func TestRequest(t *testing.T) {
 	t.Parallel()
 	x := open(t, New(Config{}), body(user+","+assistant(`{"type":"text","text":"yes?"}`)+","+user, `,"user_id":"u","agent":"a","context":{"page":"p"},"input":1,"history":1,"approval":1,"accumulated":1,"other":1`))
 	req := x.Request
-	if req.Input != "hi" || req.ConversationID != "conv_abc" || req.UserID != "u" || req.Agent != "a" || len(req.Context) != 1 || !req.Mute || !req.HasHistory || len(req.History) != 2 || req.App != nil {
+	if req.Input != "hi" || req.ConversationID != "conv_abc" || req.UserID != "u" || req.Agent != "a" || len(req.Context) != 1 || req.Mute || x.Approval != nil || !req.HasHistory || len(req.History) != 2 || req.App != nil {
 		t.Errorf("%+v", req)
 	}
 	if x.Mode != dialect.Attached || x.Header.Get("x-vercel-ai-ui-message-stream") != "v1" || x.Facts != nil || x.Accumulated {
@@ -234,6 +234,7 @@ func FuzzBody(f *testing.F) {
 	f.Add(body(user, tools))
 	f.Add(body(user+","+assistant(`{"type":"tool-pick","toolCallId":"c","state":"output-available","input":{"n":1},"output":"red"}`), tools))
 	f.Add(body(user+","+assistant(`{"type":"step-start"},{"type":"dynamic-tool","toolName":"x","toolCallId":"c","state":"output-error"}`)+","+user, `,"agent":"\ud800"`))
+	f.Add(body(user+","+assistant(`{"type":"dynamic-tool","toolName":"x","toolCallId":"c","state":"approval-responded","approval":{"id":"t~c","approved":true,"reason":"r"}}`), `,"approvals":true`))
 	f.Add(`{"messages":[{"role":"system","parts":[null,1,"x",[]]}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		e := new(chat.ValidationError)
@@ -241,11 +242,17 @@ func FuzzBody(f *testing.F) {
 		if len(e.Fields) > 0 {
 			return
 		}
-		if strings.TrimSpace(q.request.Input) == "" || !q.request.HasHistory || !q.request.Mute {
+		if q.answer != nil {
+			if q.answer.Token == "" || len(q.answer.Calls) == 0 || q.request.Input != "" {
+				t.Errorf("%q became %+v", body, q.answer)
+			}
+			return
+		}
+		if strings.TrimSpace(q.request.Input) == "" || !q.request.HasHistory || q.request.Mute != q.facts.Mute {
 			t.Errorf("%q became %+v", body, q.request)
 		}
-		if app := q.request.App; q.continues != (app != nil && len(app.Continues) > 0) {
-			t.Errorf("%q: continues %v", body, q.continues)
+		if app := q.request.App; q.facts.Continues != (app != nil && len(app.Continues) > 0) {
+			t.Errorf("%q: continues %v", body, q.facts.Continues)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func (s *Server) follow(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 	if err != nil || log == nil {
 		return nothing(), err
 	}
-	x := &dialect.Exchange{Header: head(), Encoder: resume(log.Stored()), Followed: f.turn}
+	x := &dialect.Exchange{Header: head(), Encoder: reload(log.Stored()), Followed: f.turn}
 	x.Follow = func(ctx context.Context, out dialect.Frames) bool {
 		done := false
 		err := log.Rest(ctx, func(stamp stream.Stamp, ev stream.Event) {

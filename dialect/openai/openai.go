@@ -1,12 +1,16 @@
-// Package openai speaks OpenAI's Chat Completions, as its SDKs and what stands on them send and
-// read it: POST /v1/chat/completions as a stream or as one document, and GET /v1/models.
+// Package openai speaks OpenAI's Chat Completions and Responses, as its SDKs and what stands on
+// them send and read them: POST /v1/chat/completions and /v1/responses as a stream or as one
+// document, responses that are kept, and GET /v1/models.
 //
-// A frame, byte for byte:
+// A frame of Chat Completions, byte for byte:
 //
 //	data: {"id":"chatcmpl-req_0123456789ab","object":"chat.completion.chunk",...}
 //
 // and at the end data: [DONE]. Calls that the gateway's servers run are in no chunk: a client
-// would run what stands in tool_calls too.
+// would run what stands in tool_calls too. One of Responses, where they are items of their own:
+//
+//	event: response.output_text.delta
+//	data: {"type":"response.output_text.delta","sequence_number":4,...}
 package openai
 
 import (
@@ -25,8 +29,11 @@ import (
 	"sluice/stream"
 )
 
-// Name is the protocol's name in metrics and logs, and in what is kept of a turn.
-const Name = "chat_completions"
+// Names of the two protocols in metrics and logs, and in what is kept of a turn.
+const (
+	Name          = "chat_completions"
+	ResponsesName = "responses"
+)
 
 // Config describes a Server. Its zero value serves the default agent alone.
 type Config struct {
@@ -36,6 +43,8 @@ type Config struct {
 	Models func() (agents, workflows []string)
 	// Began is since when the models are there, as GET /v1/models reports it.
 	Began time.Time
+	// Turns are the turns of a store, and the responses of them; nil: there is no store.
+	Turns Turns
 }
 
 // Server answers the SDKs' requests. It is safe for concurrent use. Use New.
@@ -60,10 +69,21 @@ func (s *Server) Routes() []dialect.Route {
 	}
 	completions := route(http.MethodPost, "/v1/chat/completions", s.open)
 	completions.Resume, completions.Repeats = resume, repeats
+	responses := route(http.MethodPost, "/v1/responses", s.create)
+	responses.Dialect, responses.Repeats = ResponsesName, repeats
+	kept := func(method, path string, open func(*http.Request, []byte) (*dialect.Exchange, error)) dialect.Route {
+		rt := route(method, path, open)
+		rt.Dialect, rt.NoBody, rt.Mixed = ResponsesName, true, true
+		return rt
+	}
 	return []dialect.Route{
 		completions,
 		route(http.MethodGet, "/v1/models", s.list),
 		route(http.MethodGet, "/v1/models/{id...}", s.show),
+		responses,
+		kept(http.MethodGet, "/v1/responses/{id}", s.response),
+		kept(http.MethodDelete, "/v1/responses/{id}", s.drop),
+		kept(http.MethodPost, "/v1/responses/{id}/cancel", s.cancel),
 		{Dialect: Name, Path: "/v1/{rest...}", Refuse: Refuse},
 	}
 }
@@ -174,7 +194,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 		return nil, noModel()
 	}
 	q.request.Agent, q.request.Workflow = by.agent, by.workflow
-	x := &dialect.Exchange{Request: q.request, Key: key, Mode: q.mode, Header: http.Header{}, Facts: q.facts()}
+	x := &dialect.Exchange{Request: q.request, Repetition: dialect.Repetition{Key: key}, Mode: q.mode(), Header: http.Header{}, Facts: q.facts()}
 	dialect.AddIgnored(x.Header, q.ignored)
 	turn := chat.TurnOf(r.Context())
 	x.Encoder = newEncoder(turn.RequestID, turn.Began, q.model, q.usage)

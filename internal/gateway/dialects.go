@@ -23,7 +23,11 @@ func (g *Gateway) frontEnds() (list []dialect.Dialect) {
 		list = append(list, aisdk.New(cfg))
 	}
 	if served.Serves("openai") {
-		list = append(list, openai.New(openai.Config{Rules: rules, Models: g.askable, Began: time.Now()}))
+		cfg := openai.Config{Rules: rules, Models: g.askable, Began: time.Now()}
+		if g.state != nil {
+			cfg.Turns = records.Responses{Service: g.state.tasks, Store: g.state.store}
+		}
+		list = append(list, openai.New(cfg))
 	}
 	if served.Serves("ag-ui") {
 		list = append(list, agui.New(agui.Config{Rules: rules, Agents: g.askable}))

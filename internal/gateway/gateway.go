@@ -60,17 +60,9 @@ type Gateway struct {
 	models   *providers.Models
 	tools    *mcpclient.Client
 	started  settings.Config // as it was asked for
-	// alone answers where there are no agents, with the built-in one, and registry is what the
-	// file says of them, and of how answers are checked.
-	alone     *answerer
-	assistant *agent.Agent
-	registry  atomic.Pointer[registry]
-	// answerForms asks for structured answers.
-	answerForms *providers.AnswerForms
-	roster      *roster.Roster
-	file        settings.Config  // of the registry; the lock of roster guards it
-	state       *state           // nil without a store
-	cache       *toolcache.Cache // nil unless results of tools are kept
+	answerers
+	state *state           // nil without a store
+	cache *toolcache.Cache // nil unless results of tools are kept
 	// approvals asks people; nil if nobody is to be asked.
 	approvals *approval.Service
 	todos     *todo.Store         // nil unless the built-in todo server is used
@@ -80,6 +72,19 @@ type Gateway struct {
 	with      Seams
 
 	telemetry *otlp.Telemetry // nil unless spans or metrics are sent
+}
+
+// answerers are what answers turns. They change when the file is read again.
+type answerers struct {
+	// alone answers where there are no agents, with the built-in one, and registry is what the
+	// file says of them, and of how answers are checked.
+	alone     *answerer
+	assistant *agent.Agent
+	registry  atomic.Pointer[registry]
+	// answerForms asks for structured answers.
+	answerForms *providers.AnswerForms
+	roster      *roster.Roster
+	file        settings.Config // of the registry; the lock of roster guards it
 }
 
 // Seams are where a test, which cannot wait on sockets in fake time, puts its own

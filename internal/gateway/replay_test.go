@@ -18,13 +18,6 @@ import (
 	"sluice/stream"
 )
 
-// recorder is a Dialect that stores the events of its turns as they pass.
-type recorder struct {
-	dialect.Dialect
-	encoder func() stream.Encoder // nil: that of the Dialect
-	turns   *[]*recordedTurn
-}
-
 // recordedTurn is a turn as it was stored, and a second encoder.
 type recordedTurn struct {
 	lines [][]byte
@@ -32,58 +25,33 @@ type recordedTurn struct {
 	fresh stream.Encoder // for the same request
 }
 
-// Routes opens each request twice: the second encoder has not seen the first's events.
-func (rec recorder) Routes() []dialect.Route {
-	routes := rec.Dialect.Routes()
-	for i := range routes {
-		open := routes[i].Open
-		routes[i].Open = func(r *http.Request, body []byte) (*dialect.Exchange, error) {
-			x, err := open(r, body)
-			if err != nil || x.Reply != nil {
-				return x, err
-			}
-			again, err := open(r, body)
-			if err != nil {
-				return nil, err
-			}
-			return rec.behind(x, again), nil
+// recorder stores the events of a Dialect's turns as they pass. It opens each request twice: the
+// second encoder has not seen the first's events. encoder replaces both; nil: nothing does.
+func recorder(d dialect.Dialect, encoder func() stream.Encoder, turns *[]*recordedTurn) dialect.Dialect {
+	return wholetest.Observed{Dialect: d, Opened: func(x *dialect.Exchange, open func() (*dialect.Exchange, error)) (func(stream.Stamp, stream.Event), error) {
+		again, err := open()
+		if err != nil {
+			return nil, err
 		}
-	}
-	return routes
-}
-
-func (rec recorder) behind(x, again *dialect.Exchange) *dialect.Exchange {
-	turn := &recordedTurn{fresh: again.Encoder}
-	if rec.encoder != nil {
-		x.Encoder, turn.fresh = rec.encoder(), rec.encoder()
-	}
-	*rec.turns = append(*rec.turns, turn)
-	inner := x.Output
-	x.Output = func(out stream.Output) stream.Output {
-		if inner != nil {
-			out = inner(out)
+		turn := &recordedTurn{fresh: again.Encoder}
+		if encoder != nil {
+			x.Encoder, turn.fresh = encoder(), encoder()
 		}
-		return &tee{out, turn}
-	}
-	return x
+		*turns = append(*turns, turn)
+		return turn.store, nil
+	}}
 }
 
-// tee stores events on their way to an Output.
-type tee struct {
-	stream.Output
-	turn *recordedTurn
-}
-
-func (o *tee) Write(s stream.Stamp, ev stream.Event) error {
-	if stream.Passing(ev) { // nothing is kept of it
-		return o.Output.Write(s, ev)
+// store stores an event, unless nothing is kept of it.
+func (turn *recordedTurn) store(s stream.Stamp, ev stream.Event) {
+	if stream.Passing(ev) {
+		return
 	}
 	line, err := stream.AppendStored(nil, s, ev)
 	if err != nil {
-		o.turn.err = err
+		turn.err = err
 	}
-	o.turn.lines = append(o.turn.lines, line)
-	return o.Output.Write(s, ev)
+	turn.lines = append(turn.lines, line)
 }
 
 // again encodes the stored turn.
@@ -150,7 +118,7 @@ func replay(tr wholetest.Transcript, t *testing.T, encoder func() stream.Encoder
 	t.Helper()
 	var turns []*recordedTurn
 	replies := tr.PlayWith(t, tr.Gemini(t), new(bytes.Buffer), gateway.Seams{Dialect: func(d dialect.Dialect) dialect.Dialect {
-		return recorder{d, encoder, &turns}
+		return recorder(d, encoder, &turns)
 	}})
 	var got []string
 	for _, r := range replies {

@@ -120,7 +120,7 @@ func ourRow(b *testing.B, in store.Store, journal bool) row {
 		for range runs {
 			made++
 			calls.made = 0
-			if _, err := r.Run(b.Context(), &chat.Request{Input: rowText, Task: chat.TaskPrefix + strconv.Itoa(made)}, unseen{}); err != nil || calls.made != rowNodes {
+			if _, err := r.Run(b.Context(), &chat.Request{Input: rowText, Keeping: chat.Keeping{Task: chat.TaskPrefix + strconv.Itoa(made)}}, unseen{}); err != nil || calls.made != rowNodes {
 				b.Fatalf("%d calls, %v", calls.made, err)
 			}
 		}

@@ -119,7 +119,7 @@ func BenchmarkNodeToNode(b *testing.B) {
 			for b.Loop() {
 				n++
 				g.ended = time.Time{}
-				if _, err := r.Run(b.Context(), &chat.Request{Input: "x", Task: name + strconv.Itoa(n)}, g); err != nil {
+				if _, err := r.Run(b.Context(), &chat.Request{Input: "x", Keeping: chat.Keeping{Task: name + strconv.Itoa(n)}}, g); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -146,7 +146,7 @@ func BenchmarkStoredBytes(b *testing.B) {
 		in := &weighed{Store: memory.New(memory.Config{})}
 		rs := records.NewRunStore(records.RunStoreConfig{Store: in, Wait: time.Hour})
 		r := engine.New(engine.Config{Workflow: w, Tools: echoing{text}, Records: rs.Records})
-		if _, err := r.Run(b.Context(), &chat.Request{Input: "x", Task: "task_1"}, new(gaps)); err != nil {
+		if _, err := r.Run(b.Context(), &chat.Request{Input: "x", Keeping: chat.Keeping{Task: "task_1"}}, new(gaps)); err != nil {
 			b.Fatal(err)
 		}
 		held := 0
@@ -203,7 +203,7 @@ func BenchmarkWaiting(b *testing.B) {
 		flow := g.BareFlow("ask")
 		began, routines := held(), runtime.NumGoroutine()
 		for i := range waiting {
-			req := &chat.Request{Input: "x", Task: chat.TaskPrefix + strconv.Itoa(i), UserID: strconv.Itoa(i)}
+			req := &chat.Request{Input: "x", Keeping: chat.Keeping{Task: chat.TaskPrefix + strconv.Itoa(i)}, UserID: strconv.Itoa(i)}
 			req.Facts.Ask = func(*chat.Paused) string { return "" }
 			if _, err := flow.Run(b.Context(), req, new(gaps)); err != nil {
 				b.Fatal(err)

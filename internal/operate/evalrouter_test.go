@@ -49,8 +49,10 @@ func TestReadRouterCases(t *testing.T) {
 func TestRequestOfACase(t *testing.T) {
 	t.Parallel()
 	c := RouterCase{Input: "a", History: []RouterSpoken{{"user", "b"}, {"assistant", "c"}}}
-	want := &chat.Request{Input: "a", History: []chat.Message{
-		{Role: chat.RoleUser, Parts: []chat.Part{{Text: "b"}}}, {Role: chat.RoleModel, Parts: []chat.Part{{Text: "c"}}},
+	want := &chat.Request{Input: "a", Past: chat.Past{
+		History: []chat.Message{
+			{Role: chat.RoleUser, Parts: []chat.Part{{Text: "b"}}}, {Role: chat.RoleModel, Parts: []chat.Part{{Text: "c"}}},
+		},
 	}}
 	if diff := cmp.Diff(want, c.request()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -61,7 +61,7 @@ func TestSweepRetention(t *testing.T) {
 	names := map[string]string{}
 	run := func(name string, days *int) string {
 		t.Helper()
-		turn, err := tasks.Begin(t.Context(), task.Request{Chat: &chat.Request{Input: "hi", RetentionDays: days}, RequestID: "req_1"})
+		turn, err := tasks.Begin(t.Context(), task.Request{Chat: &chat.Request{Input: "hi", Keeping: chat.Keeping{RetentionDays: days}}, RequestID: "req_1"})
 		if err != nil {
 			t.Fatal(err)
 		}

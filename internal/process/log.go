@@ -160,12 +160,11 @@ const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 // panic. Others say what they have to say in less.
 const maxLoggedError = 8 << 10
 
-// init sets zerolog's package-wide format.
+// logFormat sets zerolog's package-wide format, once in a process.
 //
-// zerolog has these settings for a whole process only, and reads them without a lock. They
-// are set before anything logs: a gateway that starts later must not write what another
-// logger reads.
-func init() {
+// zerolog has these settings for a whole process only. They are the same for every gateway
+// in it, so that tests with several do not disturb each other.
+var logFormat = sync.OnceFunc(func() {
 	zerolog.TimestampFieldName = "timestamp"
 	zerolog.MessageFieldName = "event"
 	zerolog.TimeFieldFormat = timeFormat
@@ -174,7 +173,7 @@ func init() {
 	zerolog.ErrorMarshalFunc = func(err error) any {
 		return chat.Clip(redact.Keys(err.Error()), maxLoggedError)
 	}
-}
+})
 
 // levelName is a level in the log's own words.
 func levelName(l zerolog.Level) string {
@@ -193,6 +192,7 @@ func levelName(l zerolog.Level) string {
 //
 // level is one of the setting's words.
 func NewLogger(w io.Writer, level string) zerolog.Logger {
+	logFormat()
 	return zerolog.New(w).Level(levelOf(level)).With().Timestamp().Logger()
 }
 

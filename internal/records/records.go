@@ -31,9 +31,10 @@ func Of(st store.Store) Records {
 	return Records{Runs: records.NewRunStore(records.RunStoreConfig{Store: st}), Sessions: &records.Sessions{Store: st}}
 }
 
-// Forget is a task.Forget: a run's sessions go with its other records.
+// Forget is a task.Forget: a run's sessions go with its other records, and a task's responses
+// with it.
 func (r Records) Forget(ctx context.Context, task string) error {
-	return errors.Join(r.Runs.Forget(ctx, task), r.Sessions.Forget(ctx, task))
+	return errors.Join(r.Runs.Forget(ctx, task), r.Sessions.Forget(ctx, task), forgetResponses(ctx, r.Sessions.Store, task))
 }
 
 // Checkpoints implements handlers.Records.

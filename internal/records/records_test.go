@@ -70,7 +70,7 @@ func ran(t *testing.T, n int, text string) Records {
 			return r.Runs.Records(ctx, run)
 		},
 	})
-	if _, err := run.Run(t.Context(), &chat.Request{Input: "hi", Task: taskID, Turn: taskID + ":1"}, unattended{}); err != nil {
+	if _, err := run.Run(t.Context(), &chat.Request{Input: "hi", Keeping: chat.Keeping{Task: taskID, Turn: taskID + ":1"}}, unattended{}); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -74,6 +74,9 @@ func keysOfFields(of reflect.Type, keys map[string]bool) {
 		f := of.Field(i)
 		paths, ok := f.Tag.Lookup("key")
 		if !ok {
+			if f.Anonymous && f.Type.Kind() == reflect.Struct {
+				keysOfFields(f.Type, keys)
+			}
 			continue
 		}
 		for name := range strings.FieldsFuncSeq(paths, func(c rune) bool { return c == ',' || c == '/' }) {

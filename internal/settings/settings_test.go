@@ -69,7 +69,7 @@ func TestDefaults(t *testing.T) {
 		"servers":   servers.Common{Timeout: 10 * time.Second, Breaker: five},
 		"remote":    remote.Common{Breaker: five},
 		"todo":      Todos{DB: filepath.Join(home, "sluice", "todo.db"), IsDefault: true},
-		"streams":   handlers.Config{Timeout: 30 * time.Second, Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second, MaxStreams: 10000},
+		"streams":   handlers.Config{Limits: handlers.Limits{Timeout: 30 * time.Second, Heartbeat: 15 * time.Second, WriteTimeout: 5 * time.Second, MaxStreams: 10000}},
 		"policy":    handlers.Policy{Admission: "adaptive", GetTools: chat.ToolsAll},
 		"store":     store.Config{At: store.Location{Kind: store.None}},
 		"approval":  approval.Config{Mode: "off"},

@@ -30,7 +30,7 @@ func TestConformance(t *testing.T) {
 	ended := sse("content_block_stop", `{"type":"content_block_stop","index":0}`) +
 		sse("message_delta", `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":7}}`)
 	modeltest.Run(t, modeltest.Protocol{
-		Spec: model.Spec{Provider: "anthropic", Endpoint: "https://service.test/v1/messages", Model: "m", MaxTokens: 100, Temperature: &half, Thinking: model.Thinking{Word: "off"}},
+		Spec: model.Spec{Provider: "anthropic", Endpoint: "https://service.test/v1/messages", Model: "m", Generation: model.Generation{MaxTokens: 100, Temperature: &half, Thinking: model.Thinking{Word: "off"}}},
 		New:  New,
 		Open: sse("message_start", `{"type":"message_start","message":{"type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":3}}}`) +
 			sse("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`),

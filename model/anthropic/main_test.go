@@ -17,7 +17,7 @@ import (
 
 // testSpec is a model as the recordings' is.
 func testSpec() *model.Spec {
-	return &model.Spec{Key: "claude", Provider: "anthropic", Model: "claude-sonnet-4-20250514", Thinking: model.Thinking{Word: "off"}}
+	return &model.Spec{Key: "claude", Provider: "anthropic", Model: "claude-sonnet-4-20250514", Generation: model.Generation{Thinking: model.Thinking{Word: "off"}}}
 }
 
 func testCodec(change func(*model.Spec)) *codec {

@@ -90,19 +90,19 @@ func TestGenerationConfig(t *testing.T) {
 		omit model.Omit
 		want string
 	}{
-		{"nothing", model.Spec{Model: "gemini-flash-latest", Thinking: model.Thinking{Word: "off"}}, chat.ModelRequest{}, nil, ``},
-		{"budget for 2.5", model.Spec{Model: "gemini-2.5-pro", Thinking: model.Thinking{Word: "low"}}, chat.ModelRequest{}, nil,
+		{"nothing", model.Spec{Model: "gemini-flash-latest", Generation: model.Generation{Thinking: model.Thinking{Word: "off"}}}, chat.ModelRequest{}, nil, ``},
+		{"budget for 2.5", model.Spec{Model: "gemini-2.5-pro", Generation: model.Generation{Thinking: model.Thinking{Word: "low"}}}, chat.ModelRequest{}, nil,
 			`,"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":1024}}`},
-		{"level for 3", model.Spec{Model: "gemini-3-pro", Thinking: model.Thinking{Word: "low"}}, chat.ModelRequest{}, nil,
+		{"level for 3", model.Spec{Model: "gemini-3-pro", Generation: model.Generation{Thinking: model.Thinking{Word: "low"}}}, chat.ModelRequest{}, nil,
 			`,"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}}`},
-		{"omitted", model.Spec{Model: "gemini-3-pro", Thinking: model.Thinking{Word: "low"}}, chat.ModelRequest{}, model.Omit{"includeThoughts", "thinkingLevel"}, ``},
-		{"temperature", model.Spec{Model: "gemini-3.6-pro", Thinking: model.Thinking{Word: "off"}, Temperature: &warm}, chat.ModelRequest{}, nil, `,"generationConfig":{"temperature":0.5}`},
-		{"temperature of an alias", model.Spec{Model: "gemini-flash-latest", Thinking: model.Thinking{Word: "off"}, Temperature: &warm}, chat.ModelRequest{Temperature: &warm}, nil, ``},
-		{"temperature of 3.7", model.Spec{Model: "gemini-3.7-pro", Thinking: model.Thinking{Word: "off"}}, chat.ModelRequest{Temperature: &warm}, nil, ``},
-		{"limits", model.Spec{Model: "gemini-3-pro", Thinking: model.Thinking{Word: "off"}, MaxTokens: 100}, chat.ModelRequest{MaxTokens: 50}, nil, `,"generationConfig":{"maxOutputTokens":50}`},
-		{"limit and thoughts", model.Spec{Model: "gemini-3-pro", Thinking: model.Thinking{Word: "summary"}, MaxTokens: 100}, chat.ModelRequest{}, nil,
+		{"omitted", model.Spec{Model: "gemini-3-pro", Generation: model.Generation{Thinking: model.Thinking{Word: "low"}}}, chat.ModelRequest{}, model.Omit{"includeThoughts", "thinkingLevel"}, ``},
+		{"temperature", model.Spec{Model: "gemini-3.6-pro", Generation: model.Generation{Thinking: model.Thinking{Word: "off"}, Temperature: &warm}}, chat.ModelRequest{}, nil, `,"generationConfig":{"temperature":0.5}`},
+		{"temperature of an alias", model.Spec{Model: "gemini-flash-latest", Generation: model.Generation{Thinking: model.Thinking{Word: "off"}, Temperature: &warm}}, chat.ModelRequest{Temperature: &warm}, nil, ``},
+		{"temperature of 3.7", model.Spec{Model: "gemini-3.7-pro", Generation: model.Generation{Thinking: model.Thinking{Word: "off"}}}, chat.ModelRequest{Temperature: &warm}, nil, ``},
+		{"limits", model.Spec{Model: "gemini-3-pro", Generation: model.Generation{Thinking: model.Thinking{Word: "off"}, MaxTokens: 100}}, chat.ModelRequest{MaxTokens: 50}, nil, `,"generationConfig":{"maxOutputTokens":50}`},
+		{"limit and thoughts", model.Spec{Model: "gemini-3-pro", Generation: model.Generation{Thinking: model.Thinking{Word: "summary"}, MaxTokens: 100}}, chat.ModelRequest{}, nil,
 			`,"generationConfig":{"thinkingConfig":{"includeThoughts":true},"maxOutputTokens":2148}`},
-		{"schema", model.Spec{Model: "x", Thinking: model.Thinking{Word: "off"}}, chat.ModelRequest{Form: chat.Form{Kind: chat.FormSchema, Schema: []byte(`{"type":"object"}`)}}, nil,
+		{"schema", model.Spec{Model: "x", Generation: model.Generation{Thinking: model.Thinking{Word: "off"}}}, chat.ModelRequest{Form: chat.Form{Kind: chat.FormSchema, Schema: []byte(`{"type":"object"}`)}}, nil,
 			`,"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":{"type":"object"}}`},
 	} {
 		g, err := settingsOf(tt.spec)

@@ -21,7 +21,7 @@ func TestLevelOfOneCall(t *testing.T) {
 		{"gemini-2.5-flash", "summary", "off", `{"thinkingBudget":0}`},
 		{"gemini-2.5-flash", "off", "high", `{"thinkingBudget":0}`},
 	} {
-		g, err := settingsOf(model.Spec{Model: tt.name, Thinking: model.Thinking{Word: tt.own}})
+		g, err := settingsOf(model.Spec{Model: tt.name, Generation: model.Generation{Thinking: model.Thinking{Word: tt.own}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -170,7 +170,7 @@ func TestChatThinkTags(t *testing.T) {
 		{"off", "<think>a</think>b", "<think>a</think>b | stop"},
 	}
 	for _, tt := range tests {
-		answer := testChat(t, model.Spec{ThinkTags: tt.mode}).NewAnswer()
+		answer := testChat(t, model.Spec{Generation: model.Generation{ThinkTags: tt.mode}}).NewAnswer()
 		for step := 1; step <= max(1, len(tt.content)); step++ {
 			var chunks []string
 			for at := 0; at < len(tt.content); at += step {

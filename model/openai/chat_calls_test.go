@@ -208,7 +208,7 @@ func FuzzChatAnswer(f *testing.F) {
 		f.Add(rec)
 	}
 	f.Add([]byte("data: [DONE]\n\n"))
-	codec := testChat(f, model.Spec{ThinkTags: "auto"})
+	codec := testChat(f, model.Spec{Generation: model.Generation{ThinkTags: "auto"}})
 	f.Fuzz(func(t *testing.T, wire []byte) {
 		h := observe(codec.NewAnswer(), splitBytes(wire))
 		size := len(h.text) + len(h.thoughts)

@@ -91,30 +91,30 @@ func TestChatRequestOptions(t *testing.T) {
 		omit string
 		want string // the members besides model, messages, tools, stream and stream_options
 	}{
-		{"nothing asked for", model.Spec{Endpoint: other, Thinking: think("summary")}, chat.ModelRequest{}, "", `{}`},
-		{"limit", model.Spec{Endpoint: other, MaxTokens: 100}, chat.ModelRequest{}, "", `{"max_tokens":2148}`},
-		{"the lower limit", model.Spec{Endpoint: other, MaxTokens: 100, Thinking: think("off")}, chat.ModelRequest{MaxTokens: 50}, "", `{"max_tokens":50}`},
-		{"the model's limit is lower", model.Spec{Endpoint: azure, MaxTokens: 100, Thinking: think("off")}, chat.ModelRequest{MaxTokens: 500}, "", `{"max_completion_tokens":100}`},
+		{"nothing asked for", model.Spec{Endpoint: other, Generation: model.Generation{Thinking: think("summary")}}, chat.ModelRequest{}, "", `{}`},
+		{"limit", model.Spec{Endpoint: other, Generation: model.Generation{MaxTokens: 100}}, chat.ModelRequest{}, "", `{"max_tokens":2148}`},
+		{"the lower limit", model.Spec{Endpoint: other, Generation: model.Generation{MaxTokens: 100, Thinking: think("off")}}, chat.ModelRequest{MaxTokens: 50}, "", `{"max_tokens":50}`},
+		{"the model's limit is lower", model.Spec{Endpoint: azure, Generation: model.Generation{MaxTokens: 100, Thinking: think("off")}}, chat.ModelRequest{MaxTokens: 500}, "", `{"max_completion_tokens":100}`},
 		{"limit at OpenAI's", model.Spec{Endpoint: openAI}, chat.ModelRequest{MaxTokens: 10}, "", `{"max_completion_tokens":2058}`},
 		{"the limit's twin", model.Spec{Endpoint: openAI}, chat.ModelRequest{MaxTokens: 10}, "max_completion_tokens", `{"max_tokens":2058}`},
 		{"the other twin", model.Spec{Endpoint: other}, chat.ModelRequest{MaxTokens: 10}, "max_tokens", `{"max_completion_tokens":2058}`},
 		{"no limit", model.Spec{Endpoint: other}, chat.ModelRequest{MaxTokens: 10}, "max_tokens max_completion_tokens", `{}`},
-		{"temperature", model.Spec{Temperature: &half}, chat.ModelRequest{}, "", `{"temperature":0.5}`},
-		{"the caller's temperature", model.Spec{Temperature: &half}, chat.ModelRequest{Temperature: &none}, "", `{"temperature":0}`},
-		{"temperature never", model.Spec{NoTemperature: true}, chat.ModelRequest{Temperature: &half}, "", `{}`},
-		{"temperature refused", model.Spec{Temperature: &half}, chat.ModelRequest{}, "temperature", `{}`},
-		{"effort", model.Spec{Endpoint: other, Thinking: think("high")}, chat.ModelRequest{}, "", `{"reasoning_effort":"high"}`},
-		{"effort refused", model.Spec{Thinking: think("high")}, chat.ModelRequest{}, "reasoning_effort", `{}`},
-		{"thinking off at OpenAI's", model.Spec{Endpoint: openAI, Thinking: think("off")}, chat.ModelRequest{}, "", `{"reasoning_effort":"none"}`},
-		{"thinking off elsewhere", model.Spec{Endpoint: azure, Thinking: think("off")}, chat.ModelRequest{}, "", `{}`},
-		{"the caller's effort", model.Spec{Endpoint: other, Thinking: think("low")}, chat.ModelRequest{Thinking: "high"}, "", `{"reasoning_effort":"high"}`},
-		{"the caller's effort at OpenAI's", model.Spec{Endpoint: openAI, Thinking: think("summary")}, chat.ModelRequest{Thinking: "low"}, "", `{"reasoning_effort":"low"}`},
-		{"the caller's effort for a server that nobody told of any", model.Spec{Endpoint: other, Thinking: think("summary")}, chat.ModelRequest{Thinking: "high"}, "", `{}`},
-		{"the caller's effort refused", model.Spec{Endpoint: other, Thinking: think("low")}, chat.ModelRequest{Thinking: "high"}, "reasoning_effort", `{}`},
-		{"the caller wants no thoughts", model.Spec{Endpoint: other, Thinking: think("high")}, chat.ModelRequest{Thinking: "off"}, "", `{}`},
-		{"the caller wants none of OpenAI's", model.Spec{Endpoint: openAI, Thinking: think("high")}, chat.ModelRequest{Thinking: "off"}, "", `{"reasoning_effort":"none"}`},
-		{"what is set not to think does not", model.Spec{Endpoint: openAI, Thinking: think("off")}, chat.ModelRequest{Thinking: "high"}, "", `{"reasoning_effort":"none"}`},
-		{"nor does it elsewhere", model.Spec{Endpoint: other, Thinking: think("off")}, chat.ModelRequest{Thinking: "high"}, "", `{}`},
+		{"temperature", model.Spec{Generation: model.Generation{Temperature: &half}}, chat.ModelRequest{}, "", `{"temperature":0.5}`},
+		{"the caller's temperature", model.Spec{Generation: model.Generation{Temperature: &half}}, chat.ModelRequest{Temperature: &none}, "", `{"temperature":0}`},
+		{"temperature never", model.Spec{Generation: model.Generation{NoTemperature: true}}, chat.ModelRequest{Temperature: &half}, "", `{}`},
+		{"temperature refused", model.Spec{Generation: model.Generation{Temperature: &half}}, chat.ModelRequest{}, "temperature", `{}`},
+		{"effort", model.Spec{Endpoint: other, Generation: model.Generation{Thinking: think("high")}}, chat.ModelRequest{}, "", `{"reasoning_effort":"high"}`},
+		{"effort refused", model.Spec{Generation: model.Generation{Thinking: think("high")}}, chat.ModelRequest{}, "reasoning_effort", `{}`},
+		{"thinking off at OpenAI's", model.Spec{Endpoint: openAI, Generation: model.Generation{Thinking: think("off")}}, chat.ModelRequest{}, "", `{"reasoning_effort":"none"}`},
+		{"thinking off elsewhere", model.Spec{Endpoint: azure, Generation: model.Generation{Thinking: think("off")}}, chat.ModelRequest{}, "", `{}`},
+		{"the caller's effort", model.Spec{Endpoint: other, Generation: model.Generation{Thinking: think("low")}}, chat.ModelRequest{Thinking: "high"}, "", `{"reasoning_effort":"high"}`},
+		{"the caller's effort at OpenAI's", model.Spec{Endpoint: openAI, Generation: model.Generation{Thinking: think("summary")}}, chat.ModelRequest{Thinking: "low"}, "", `{"reasoning_effort":"low"}`},
+		{"the caller's effort for a server that nobody told of any", model.Spec{Endpoint: other, Generation: model.Generation{Thinking: think("summary")}}, chat.ModelRequest{Thinking: "high"}, "", `{}`},
+		{"the caller's effort refused", model.Spec{Endpoint: other, Generation: model.Generation{Thinking: think("low")}}, chat.ModelRequest{Thinking: "high"}, "reasoning_effort", `{}`},
+		{"the caller wants no thoughts", model.Spec{Endpoint: other, Generation: model.Generation{Thinking: think("high")}}, chat.ModelRequest{Thinking: "off"}, "", `{}`},
+		{"the caller wants none of OpenAI's", model.Spec{Endpoint: openAI, Generation: model.Generation{Thinking: think("high")}}, chat.ModelRequest{Thinking: "off"}, "", `{"reasoning_effort":"none"}`},
+		{"what is set not to think does not", model.Spec{Endpoint: openAI, Generation: model.Generation{Thinking: think("off")}}, chat.ModelRequest{Thinking: "high"}, "", `{"reasoning_effort":"none"}`},
+		{"nor does it elsewhere", model.Spec{Endpoint: other, Generation: model.Generation{Thinking: think("off")}}, chat.ModelRequest{Thinking: "high"}, "", `{}`},
 		{"no tools any more", model.Spec{}, chat.ModelRequest{Tools: set, NoTools: true}, "", `{"tool_choice":"none"}`},
 		{"no tools at all", model.Spec{}, chat.ModelRequest{NoTools: true}, "", `{}`},
 		{"forced tool", model.Spec{}, chat.ModelRequest{Tools: set, ForceTool: true}, "", `{"tool_choice":{"type":"function","function":{"name":"f"}}}`},
@@ -125,9 +125,9 @@ func TestChatRequestOptions(t *testing.T) {
 		{"strict refused", model.Spec{}, chat.ModelRequest{Form: strict}, "strict", `{"response_format":{"type":"json_schema","json_schema":{"name":"plan","schema":` + string(strict.Schema) + `}}}`},
 		{"schema that is not strict", model.Spec{}, chat.ModelRequest{Form: loose}, "", `{"response_format":{"type":"json_schema","json_schema":{"name":"plan","schema":` + string(loose.Schema) + `}}}`},
 		{"any JSON", model.Spec{}, chat.ModelRequest{Form: chat.Form{Kind: chat.FormJSON}}, "", `{"response_format":{"type":"json_object"}}`},
-		{"extra", model.Spec{Temperature: &half, Extra: jsontext.Value(`{"temperature":null,"top_p":1,"a":{"b":{"c":1,"d":null}},"e":null}`)}, chat.ModelRequest{}, "", `{"top_p":1,"a":{"b":{"c":1}}}`},
+		{"extra", model.Spec{Generation: model.Generation{Temperature: &half}, Extra: jsontext.Value(`{"temperature":null,"top_p":1,"a":{"b":{"c":1,"d":null}},"e":null}`)}, chat.ModelRequest{}, "", `{"top_p":1,"a":{"b":{"c":1}}}`},
 		{"extra goes deep", model.Spec{Extra: jsontext.Value(`{"response_format":{"json_schema":{"name":null,"x":[1]}}}`)}, chat.ModelRequest{Form: loose}, "", `{"response_format":{"type":"json_schema","json_schema":{"x":[1],"schema":` + string(loose.Schema) + `}}}`},
-		{"extra is not learned away", model.Spec{Extra: jsontext.Value(`{"reasoning_effort":"x"}`), Thinking: think("low")}, chat.ModelRequest{}, "reasoning_effort", `{"reasoning_effort":"x"}`},
+		{"extra is not learned away", model.Spec{Extra: jsontext.Value(`{"reasoning_effort":"x"}`), Generation: model.Generation{Thinking: think("low")}}, chat.ModelRequest{}, "reasoning_effort", `{"reasoning_effort":"x"}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestChatRequestOptions(t *testing.T) {
 
 func TestChatThinkingTokensAreAFault(t *testing.T) {
 	t.Parallel()
-	for _, spec := range []model.Spec{{Key: "k", Thinking: model.Thinking{Tokens: 1024}}, {Key: "k", API: "x"}} {
+	for _, spec := range []model.Spec{{Key: "k", Generation: model.Generation{Thinking: model.Thinking{Tokens: 1024}}}, {Key: "k", API: "x"}} {
 		if _, err := newCodec(spec, nil); err == nil || !strings.Contains(err.Error(), "models.k.") {
 			t.Errorf("%+v: %v", spec, err)
 		}

@@ -31,7 +31,7 @@ func TestChatConformance(t *testing.T) {
 	modeltest.Run(t, modeltest.Protocol{
 		Spec: model.Spec{
 			Provider: "openai", API: "chat", Endpoint: "https://service.test/v1/chat/completions", Model: "m",
-			Temperature: &half, ThinkTags: "auto",
+			Generation: model.Generation{Temperature: &half, ThinkTags: "auto"},
 		},
 		New:          New,
 		Open:         sse(says(`"role":"assistant","content":""`)),

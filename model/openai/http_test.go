@@ -137,7 +137,7 @@ func TestChatLearnsMembers(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	half := 0.5
-	spec := model.Spec{Endpoint: srv.URL + "/v1/chat/completions", Temperature: &half, Thinking: model.Thinking{Word: "low"}, APIKey: config.Secret("key")}
+	spec := model.Spec{Endpoint: srv.URL + "/v1/chat/completions", Generation: model.Generation{Temperature: &half, Thinking: model.Thinking{Word: "low"}}, APIKey: config.Secret("key")}
 	m := openModel(t, spec, model.Options{})
 	for range 2 {
 		if h := observeModel(t, m); h.err != nil || h.text != "a" {

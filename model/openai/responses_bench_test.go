@@ -77,7 +77,7 @@ func BenchmarkResponsesAnswer(b *testing.B) {
 }
 
 func BenchmarkResponsesRender(b *testing.B) {
-	codec := newResponses(model.Spec{Key: "fast", Model: "gpt-5", Thinking: model.Thinking{Word: "summary"}}, nil)
+	codec := newResponses(model.Spec{Key: "fast", Model: "gpt-5", Generation: model.Generation{Thinking: model.Thinking{Word: "summary"}}}, nil)
 	set := &tool.Set{}
 	for range 20 {
 		set.Specs = append(set.Specs, tool.Spec{Name: "add", Description: "Adds.", InputSchema: jsontext.Value(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`)})

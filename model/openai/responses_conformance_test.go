@@ -13,7 +13,7 @@ func TestResponsesConformance(t *testing.T) {
 	half := 0.5
 	modeltest.Run(t, modeltest.Protocol{
 		Spec: model.Spec{
-			Provider: "openai", API: "responses", Endpoint: "https://service.test/v1/responses", Model: "m", Temperature: &half,
+			Provider: "openai", API: "responses", Endpoint: "https://service.test/v1/responses", Model: "m", Generation: model.Generation{Temperature: &half},
 		},
 		New:        New,
 		Open:       sse(`{"type":"response.created","response":{"status":"in_progress"}}`),

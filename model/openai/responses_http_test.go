@@ -22,7 +22,7 @@ func openResponses(t *testing.T, answer http.HandlerFunc) *model.Model {
 	t.Cleanup(server.Close)
 	spec := model.Spec{
 		Key: "fast", Provider: "openai", Model: "gpt-5", Endpoint: server.URL + "/v1/responses", First: 10 * time.Second, Idle: 10 * time.Second,
-		Thinking: model.Thinking{Word: "summary"},
+		Generation: model.Generation{Thinking: model.Thinking{Word: "summary"}},
 	}
 	m, err := model.New(spec, model.Bearer(), newResponses(spec, nil), model.Options{})
 	if err != nil {

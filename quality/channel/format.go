@@ -357,11 +357,11 @@ func (d *draft) sms(fl *flat) {
 		}
 		body, encoding := m.write(p.start, p.end, s.roomOf(i, len(parts), truncated))
 		body = balanced(body)
-		if encoding == GSM7 && body != fl.text[p.start:p.end] {
+		if encoding == encodingGSM7 && body != fl.text[p.start:p.end] {
 			d.out.Metadata.Transliterated = true
 		}
 		if truncated && i == len(parts)-1 {
-			body += map[Encoding]string{GSM7: " ...", UCS2: " …"}[encoding]
+			body += map[Encoding]string{encodingGSM7: " ...", encodingUCS2: " …"}[encoding]
 		}
 		content.WriteString(body)
 		if len(parts) == 1 && !truncated {
@@ -383,7 +383,7 @@ func counted(content string, e Encoding) Own {
 //
 // The form is "(2/3)", from 1. A text of one part has none.
 func (d *draft) indicator(i, of int) string {
-	if d.spec.Indicator == NoIndicator || of < 2 {
+	if d.spec.Indicator == noIndicator || of < 2 {
 		return ""
 	}
 	return "(" + strconv.Itoa(i+1) + "/" + strconv.Itoa(of) + ")"
@@ -407,7 +407,7 @@ func indicated(body, indicator string, where Indicator) string {
 	switch {
 	case indicator == "":
 		return body
-	case where == Suffix:
+	case where == indicatorSuffix:
 		last := body[strings.LastIndexByte(body, '\n')+1:]
 		if last == "```" || strings.HasPrefix(last, "> ") {
 			return body + "\n" + indicator

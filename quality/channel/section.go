@@ -51,7 +51,7 @@ func Section(specs *[]Spec, deliver func(channel string, n *file.Node)) file.Sec
 func readSpec(n *file.Node, s *Spec) {
 	n.Decode(s)
 	if list := n.Get("markdown_features"); list != nil {
-		s.Features = FeaturesOf(list.Texts()...)
+		s.Features = featuresOf(list.Texts()...)
 	}
 	if n.Has("max_length") && s.MaxLength > 0 && s.MaxParts == 0 {
 		s.MaxParts = 5

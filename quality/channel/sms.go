@@ -18,14 +18,14 @@ type Encoding string
 
 // Encodings (3GPP TS 23.038). UCS-2 is UTF-16 on every phone that shows emojis.
 const (
-	GSM7 Encoding = "GSM-7"
-	UCS2 Encoding = "UCS-2"
+	encodingGSM7 Encoding = "GSM-7"
+	encodingUCS2 Encoding = "UCS-2"
 )
 
 // capacity is how many units one segment holds: alone, and as one of several, each of
 // which begins with a header of six octets (3GPP TS 23.040, 9.2.3.24.1).
 func (e Encoding) capacity() (alone, several int) {
-	if e == GSM7 {
+	if e == encodingGSM7 {
 		return 160, 153
 	}
 	return 70, 67
@@ -277,7 +277,7 @@ func (m *sms) gsmReach(start int, r room) int {
 	if n, cost := plainGSM(m.text[start:]); start+n == len(m.text) && m.holds(cost+r.before+r.behind) {
 		return len(m.text)
 	}
-	p := newPacker(GSM7)
+	p := newPacker(encodingGSM7)
 	p.reserve(r.before)
 	reach, seen, dropped := start, false, false
 	m.gsm(start, func(s string, end int, itself bool) bool {
@@ -325,7 +325,7 @@ func (m *sms) of(start, end int) sms {
 // end: each may lack one unit, as an escape and its character stay together. A part for
 // which it says no may have room as well.
 func (m *sms) holds(units int) bool {
-	_, several := GSM7.capacity()
+	_, several := encodingGSM7.capacity()
 	return (m.maxUnits == 0 || units <= m.maxUnits) && (m.maxSegments == 0 || units/(several-1) < m.maxSegments)
 }
 
@@ -338,7 +338,7 @@ func (p *packer) reserve(units int) {
 
 // ucsReach is how far a part reaches from start in UCS-2.
 func (m *sms) ucsReach(start int, r room) int {
-	p := newPacker(UCS2)
+	p := newPacker(encodingUCS2)
 	p.reserve(r.before)
 	at := start
 	for at < len(m.text) {
@@ -397,7 +397,7 @@ func plainGSM(text string) (n, units int) {
 // arrow has one unit in UCS-2 and three there. UCS-2 has the text as it is, emojis included.
 func (m *sms) write(start, end int, r room) (string, Encoding) {
 	if n, cost := plainGSM(m.text[start:end]); n == end-start && m.holds(cost+r.before+r.behind) {
-		return m.text[start:end], GSM7
+		return m.text[start:end], encodingGSM7
 	}
 	part := m.of(start, end)
 	var b strings.Builder
@@ -410,14 +410,14 @@ func (m *sms) write(start, end int, r room) (string, Encoding) {
 	})
 	isEmpty := strings.TrimSpace(b.String()) == "" && strings.TrimSpace(part.text) != ""
 	if reached && !isEmpty && m.bears(b.String(), r) {
-		return b.String(), GSM7
+		return b.String(), encodingGSM7
 	}
-	return part.text, UCS2
+	return part.text, encodingUCS2
 }
 
 // bears says whether a part has room for a text in GSM-7.
 func (m *sms) bears(text string, r room) bool {
-	p := newPacker(GSM7)
+	p := newPacker(encodingGSM7)
 	p.reserve(r.before)
 	addGSM(&p, text)
 	return m.fits(p, r.behind)
@@ -429,7 +429,7 @@ func (m *sms) bears(text string, r room) bool {
 // segment but the last is full.
 func (e Encoding) count(s string) (units, segments int) {
 	p := newPacker(e)
-	if n, cost := plainGSM(s); e == GSM7 && n == len(s) {
+	if n, cost := plainGSM(s); e == encodingGSM7 && n == len(s) {
 		if cost == utf8.RuneCountInString(s) { // there is no escape, which could not be parted
 			if cost <= p.alone {
 				return cost, min(1, cost)
@@ -441,7 +441,7 @@ func (e Encoding) count(s string) (units, segments int) {
 	}
 	for at := 0; at < len(s); {
 		end := grapheme(s, at)
-		if e == GSM7 {
+		if e == encodingGSM7 {
 			addGSM(&p, s[at:end])
 		} else {
 			addUCS(&p, s[at:end])

@@ -40,8 +40,8 @@ func TestCountIsThatOfPacking(t *testing.T) {
 			for _, r := range text {
 				sizes = append(sizes, septetsOf(r))
 			}
-			units, segments := GSM7.count(text)
-			if wantUnits, want := naively(GSM7, sizes); units != wantUnits || segments != want {
+			units, segments := encodingGSM7.count(text)
+			if wantUnits, want := naively(encodingGSM7, sizes); units != wantUnits || segments != want {
 				t.Fatalf("%d times %q: %d units in %d segments, want %d in %d", n, unit, units, segments, wantUnits, want)
 			}
 		}
@@ -52,8 +52,8 @@ func TestCountIsThatOfPacking(t *testing.T) {
 			for range n {
 				all = append(all, sizes...)
 			}
-			units, segments := UCS2.count(strings.Repeat(unit, n))
-			if wantUnits, want := naively(UCS2, all); units != wantUnits || segments != want {
+			units, segments := encodingUCS2.count(strings.Repeat(unit, n))
+			if wantUnits, want := naively(encodingUCS2, all); units != wantUnits || segments != want {
 				t.Fatalf("%d times %q: %d units in %d segments, want %d in %d", n, unit, units, segments, wantUnits, want)
 			}
 		}
@@ -74,7 +74,7 @@ func TestGraphemeLargerThanASegment(t *testing.T) {
 		{[]int{67, 68}, 3},
 		{[]int{1, 134, 1}, 4},
 	} {
-		p := newPacker(UCS2)
+		p := newPacker(encodingUCS2)
 		for _, n := range tt.sizes {
 			p.add(n)
 		}
@@ -82,7 +82,7 @@ func TestGraphemeLargerThanASegment(t *testing.T) {
 			t.Errorf("%d: %d segments, want %d", tt.sizes, got, tt.want)
 		}
 	}
-	if p := newPacker(GSM7); p.segments() != 0 {
+	if p := newPacker(encodingGSM7); p.segments() != 0 {
 		t.Error("an empty text has a segment")
 	}
 }
@@ -174,21 +174,21 @@ func TestWrite(t *testing.T) {
 		want     string
 		encoding Encoding
 	}{
-		{"plain", sms{text: "abc"}, room{}, "abc", GSM7},
-		{"nothing", sms{text: ""}, room{}, "", GSM7},
-		{"a sign stays unless it may be replaced", sms{text: "a→b"}, room{}, "a→b", UCS2},
-		{"a sign", sms{text: "a→b", transliterate: true}, room{}, "a->b", GSM7},
-		{"a sign that fits", sms{text: "a→b", transliterate: true, maxUnits: 4}, room{}, "a->b", GSM7},
-		{"a sign that does not", sms{text: "a→b", transliterate: true, maxUnits: 3}, room{}, "a→b", UCS2},
-		{"a sign that does not next to an indicator", sms{text: "a→b", transliterate: true, maxUnits: 6}, room{3, 0}, "a→b", UCS2},
-		{"a sign that fits next to an indicator", sms{text: "a→b", transliterate: true, maxUnits: 7}, room{2, 1}, "a->b", GSM7},
-		{"a letter stays, and all with it", sms{text: "ç→", transliterate: true}, room{}, "ç→", UCS2},
-		{"a letter at the end", sms{text: "→ç", transliterate: true}, room{}, "→ç", UCS2},
-		{"an emoji stays", sms{text: "a 😀"}, room{}, "a 😀", UCS2},
-		{"an emoji goes", sms{text: "a 😀", auto: true}, room{}, "a", GSM7},
-		{"an emoji alone", sms{text: "😀", auto: true}, room{}, "😀", UCS2},
-		{"a word", sms{text: "a✅b", auto: true, words: map[string]string{"✅": "yes"}}, room{}, "a yes b", GSM7},
-		{"a digit in front of a fraction", sms{text: "1½ x½ ½", transliterate: true}, room{}, "1 1/2 x1/2 1/2", GSM7},
+		{"plain", sms{text: "abc"}, room{}, "abc", encodingGSM7},
+		{"nothing", sms{text: ""}, room{}, "", encodingGSM7},
+		{"a sign stays unless it may be replaced", sms{text: "a→b"}, room{}, "a→b", encodingUCS2},
+		{"a sign", sms{text: "a→b", transliterate: true}, room{}, "a->b", encodingGSM7},
+		{"a sign that fits", sms{text: "a→b", transliterate: true, maxUnits: 4}, room{}, "a->b", encodingGSM7},
+		{"a sign that does not", sms{text: "a→b", transliterate: true, maxUnits: 3}, room{}, "a→b", encodingUCS2},
+		{"a sign that does not next to an indicator", sms{text: "a→b", transliterate: true, maxUnits: 6}, room{3, 0}, "a→b", encodingUCS2},
+		{"a sign that fits next to an indicator", sms{text: "a→b", transliterate: true, maxUnits: 7}, room{2, 1}, "a->b", encodingGSM7},
+		{"a letter stays, and all with it", sms{text: "ç→", transliterate: true}, room{}, "ç→", encodingUCS2},
+		{"a letter at the end", sms{text: "→ç", transliterate: true}, room{}, "→ç", encodingUCS2},
+		{"an emoji stays", sms{text: "a 😀"}, room{}, "a 😀", encodingUCS2},
+		{"an emoji goes", sms{text: "a 😀", auto: true}, room{}, "a", encodingGSM7},
+		{"an emoji alone", sms{text: "😀", auto: true}, room{}, "😀", encodingUCS2},
+		{"a word", sms{text: "a✅b", auto: true, words: map[string]string{"✅": "yes"}}, room{}, "a yes b", encodingGSM7},
+		{"a digit in front of a fraction", sms{text: "1½ x½ ½", transliterate: true}, room{}, "1 1/2 x1/2 1/2", encodingGSM7},
 	} {
 		if got, encoding := tt.m.write(0, len(tt.m.text), tt.room); got != tt.want || encoding != tt.encoding {
 			t.Errorf("%s: %q in %s, want %q in %s", tt.name, got, encoding, tt.want, tt.encoding)

@@ -24,13 +24,13 @@ const (
 
 // Features are the constructs of Markdown that a channel shows as markup.
 //
-// The zero value shows none. Bits are in the order of FeatureNames, which is public in the
+// The zero value shows none. Bits are in the order of featureNames, which is public in the
 // configuration; they are never stored.
 type Features uint16
 
-// FeatureNames are the names of features, as in the configuration, in the order of
+// featureNames are the names of features, as in the configuration, in the order of
 // their bits.
-func FeatureNames() []string {
+func featureNames() []string {
 	return []string{"bold", "italic", "strike", "headers", "tables", "links", "code", "lists", "quotes"}
 }
 
@@ -42,9 +42,9 @@ var featureOf = [...]Features{
 
 const allFeatures Features = 1<<9 - 1
 
-// FeaturesOf returns the set of those named; unknown names count for nothing.
-func FeaturesOf(names ...string) (f Features) {
-	for i, name := range FeatureNames() {
+// featuresOf returns the set of those named; unknown names count for nothing.
+func featuresOf(names ...string) (f Features) {
+	for i, name := range featureNames() {
 		if slices.Contains(names, name) {
 			f |= 1 << i
 		}
@@ -55,7 +55,7 @@ func FeaturesOf(names ...string) (f Features) {
 // Names lists the features of f.
 func (f Features) Names() []string {
 	list := []string{}
-	for i, name := range FeatureNames() {
+	for i, name := range featureNames() {
 		if f&(1<<i) != 0 {
 			list = append(list, name)
 		}
@@ -83,9 +83,9 @@ type Indicator string
 
 // Indicators: "(2/3) " in front, " (2/3)" behind, or none.
 const (
-	Prefix      Indicator = "prefix"
-	Suffix      Indicator = "suffix"
-	NoIndicator Indicator = "none"
+	indicatorPrefix Indicator = "prefix"
+	indicatorSuffix Indicator = "suffix"
+	noIndicator     Indicator = "none"
 )
 
 // Emoji policies; "max:N" keeps the first N.
@@ -128,18 +128,18 @@ type Spec struct {
 // docs/channels.md.
 func Builtin() []Spec {
 	return []Spec{
-		{Name: Web, Form: Web, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator, Greeting: true},
-		{Name: SMS, Form: SMS, MaxLength: 1600, MaxSegments: 10, SupportsEmojis: true, Emojis: EmojisAuto, Split: BySentence, Indicator: Prefix, MaxParts: 3, Transliterate: true},
+		{Name: Web, Form: Web, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: strategyByParagraph, Indicator: noIndicator, Greeting: true},
+		{Name: SMS, Form: SMS, MaxLength: 1600, MaxSegments: 10, SupportsEmojis: true, Emojis: EmojisAuto, Split: strategyBySentence, Indicator: indicatorPrefix, MaxParts: 3, Transliterate: true},
 		{
-			Name: WhatsApp, Form: WhatsApp, MaxLength: 4096, Markdown: true, Features: FeaturesOf("bold", "italic", "strike", "code", "lists", "quotes"),
-			SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: Prefix, MaxParts: 5, Greeting: true,
+			Name: WhatsApp, Form: WhatsApp, MaxLength: 4096, Markdown: true, Features: featuresOf("bold", "italic", "strike", "code", "lists", "quotes"),
+			SupportsEmojis: true, Emojis: EmojisKeep, Split: strategyByParagraph, Indicator: indicatorPrefix, MaxParts: 5, Greeting: true,
 		},
 		{
-			Name: Teams, Form: Teams, MaxLength: 28672, Markdown: true, Features: FeaturesOf("bold", "italic", "headers", "tables", "links", "code", "lists", "quotes"),
-			SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: Prefix, MaxParts: 5, Greeting: true,
+			Name: Teams, Form: Teams, MaxLength: 28672, Markdown: true, Features: featuresOf("bold", "italic", "headers", "tables", "links", "code", "lists", "quotes"),
+			SupportsEmojis: true, Emojis: EmojisKeep, Split: strategyByParagraph, Indicator: indicatorPrefix, MaxParts: 5, Greeting: true,
 		},
-		{Name: Email, Form: Email, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator, Greeting: true},
-		{Name: Plain, Form: Plain, SupportsEmojis: true, Emojis: EmojisKeep, Split: ByParagraph, Indicator: NoIndicator, Greeting: true},
+		{Name: Email, Form: Email, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: strategyByParagraph, Indicator: noIndicator, Greeting: true},
+		{Name: Plain, Form: Plain, SupportsEmojis: true, Emojis: EmojisKeep, Split: strategyByParagraph, Indicator: noIndicator, Greeting: true},
 	}
 }
 

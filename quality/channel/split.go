@@ -22,9 +22,9 @@ type Strategy string
 // Strategies, the largest first. Where none of a kind fits, the next is taken; behind
 // words come graphemes.
 const (
-	ByParagraph Strategy = "paragraph"
-	BySentence  Strategy = "sentence"
-	ByWord      Strategy = "word"
+	strategyByParagraph Strategy = "paragraph"
+	strategyBySentence  Strategy = "sentence"
+	strategyByWord      Strategy = "word"
 )
 
 // meter measures parts.
@@ -61,9 +61,9 @@ func (s *splitter) split(first Strategy) (parts []span, truncated bool) {
 	}
 	cutters := []func(start, end int) int{s.paragraphEnd, s.sentenceEnd, s.wordEnd}
 	switch first {
-	case BySentence:
+	case strategyBySentence:
 		cutters = cutters[1:]
-	case ByWord:
+	case strategyByWord:
 		cutters = cutters[2:]
 	}
 	for len(cutters) > 0 {
@@ -82,9 +82,9 @@ func (s *splitter) room(behind int) room {
 		n = len("(10/12) ")
 	}
 	switch s.indicator {
-	case Prefix:
+	case indicatorPrefix:
 		return room{n, behind}
-	case Suffix:
+	case indicatorSuffix:
 		return room{0, n + behind}
 	}
 	return room{0, behind}

@@ -95,7 +95,7 @@ func TestAbbreviations(t *testing.T) {
 
 // white is a splitter whose parts hold so many units.
 func white(text string, limit int) *splitter {
-	return &splitter{text: text, meter: units{&flat{text: text}, limit}, maxParts: 20, indicator: NoIndicator}
+	return &splitter{text: text, meter: units{&flat{text: text}, limit}, maxParts: 20, indicator: noIndicator}
 }
 
 // White space that parts a number is not cut at; other white space is.
@@ -213,17 +213,17 @@ func TestRoom(t *testing.T) {
 		truncated bool
 		want      room
 	}{
-		{Prefix, 9, 0, 3, false, room{6, 0}},
-		{Prefix, 10, 0, 3, false, room{8, 0}},
-		{Suffix, 9, 1, 3, false, room{0, 6}},
-		{Suffix, 20, 1, 3, false, room{0, 8}},
-		{NoIndicator, 9, 1, 3, false, room{0, 0}},
-		{Prefix, 9, 0, 1, false, room{}},
-		{Prefix, 3, 2, 3, true, room{6, 4}},
-		{Suffix, 3, 2, 3, true, room{0, 10}},
-		{NoIndicator, 3, 2, 3, true, room{0, 4}},
-		{Prefix, 3, 1, 3, true, room{6, 0}},
-		{Prefix, 1, 0, 1, true, room{6, 4}},
+		{indicatorPrefix, 9, 0, 3, false, room{6, 0}},
+		{indicatorPrefix, 10, 0, 3, false, room{8, 0}},
+		{indicatorSuffix, 9, 1, 3, false, room{0, 6}},
+		{indicatorSuffix, 20, 1, 3, false, room{0, 8}},
+		{noIndicator, 9, 1, 3, false, room{0, 0}},
+		{indicatorPrefix, 9, 0, 1, false, room{}},
+		{indicatorPrefix, 3, 2, 3, true, room{6, 4}},
+		{indicatorSuffix, 3, 2, 3, true, room{0, 10}},
+		{noIndicator, 3, 2, 3, true, room{0, 4}},
+		{indicatorPrefix, 3, 1, 3, true, room{6, 0}},
+		{indicatorPrefix, 1, 0, 1, true, room{6, 4}},
 	} {
 		s := &splitter{maxParts: tt.maxParts, indicator: tt.where}
 		if got := s.roomOf(tt.i, tt.of, tt.truncated); got != tt.want {
@@ -246,16 +246,16 @@ func TestStrategies(t *testing.T) {
 		want      []string
 		truncated bool
 	}{
-		{"all of it fits", ByParagraph, text, len(text), 1, []string{text}, false},
-		{"paragraphs", ByParagraph, text, 30, 9, []string{"One. Two two.", "Three three. Four."}, false},
-		{"sentences", BySentence, text, 30, 9, []string{"One. Two two.\n\nThree three.", "Four."}, false},
-		{"words", ByWord, text, 21, 9, []string{"One. Two two.\n\nThree", "three. Four."}, false},
-		{"sentences where a paragraph does not fit", ByParagraph, text, 16, 9, []string{"One. Two two.", "Three three.", "Four."}, false},
-		{"words where sentences make too many", BySentence, "Aa bb cc. Dd ee ff. Gg hh.", 14, 2, []string{"Aa bb cc. Dd", "ee ff. Gg hh."}, false},
-		{"the rest is lost", BySentence, "Aa bb. Cc dd. Ee ff. Gg hh. Ii jj.", 16, 2, []string{"Aa bb. Cc dd. Ee", "ff. Gg hh."}, true},
-		{"graphemes of a word", ByWord, "aaaaaaaaaa bb", 6, 9, []string{"aaaaaa", "aaaa", "bb"}, false},
-		{"graphemes of ideographs", ByWord, "会議予定会議", 4, 9, []string{"会議予定", "会議"}, false},
-		{"white space in front", ByWord, "  aa bb", 4, 9, []string{"  aa", "bb"}, false},
+		{"all of it fits", strategyByParagraph, text, len(text), 1, []string{text}, false},
+		{"paragraphs", strategyByParagraph, text, 30, 9, []string{"One. Two two.", "Three three. Four."}, false},
+		{"sentences", strategyBySentence, text, 30, 9, []string{"One. Two two.\n\nThree three.", "Four."}, false},
+		{"words", strategyByWord, text, 21, 9, []string{"One. Two two.\n\nThree", "three. Four."}, false},
+		{"sentences where a paragraph does not fit", strategyByParagraph, text, 16, 9, []string{"One. Two two.", "Three three.", "Four."}, false},
+		{"words where sentences make too many", strategyBySentence, "Aa bb cc. Dd ee ff. Gg hh.", 14, 2, []string{"Aa bb cc. Dd", "ee ff. Gg hh."}, false},
+		{"the rest is lost", strategyBySentence, "Aa bb. Cc dd. Ee ff. Gg hh. Ii jj.", 16, 2, []string{"Aa bb. Cc dd. Ee", "ff. Gg hh."}, true},
+		{"graphemes of a word", strategyByWord, "aaaaaaaaaa bb", 6, 9, []string{"aaaaaa", "aaaa", "bb"}, false},
+		{"graphemes of ideographs", strategyByWord, "会議予定会議", 4, 9, []string{"会議予定", "会議"}, false},
+		{"white space in front", strategyByWord, "  aa bb", 4, 9, []string{"  aa", "bb"}, false},
 	} {
 		s := white(tt.text, tt.limit)
 		s.maxParts = tt.maxParts

@@ -86,7 +86,7 @@ func (d *draft) addCard(i, of int, elements []element, plain string, rtl bool) {
 	}
 	if indicator := d.indicator(i, of); indicator != "" {
 		mark := element{json: append(appendJSON([]byte(`{"type":"TextBlock","text":`), indicator), `,"wrap":true,"isSubtle":true,"size":"Small"}`...)}
-		if d.spec.Indicator == Prefix {
+		if d.spec.Indicator == indicatorPrefix {
 			elements = append([]element{mark}, elements...)
 		} else {
 			elements = append(elements[:len(elements):len(elements)], mark)

@@ -78,8 +78,8 @@ func (e *ArgsError) Error() string {
 	return string(e.Pointer) + ": " + e.Text
 }
 
-// ErrUnknown is the error of Compile about a name that no check has.
-var ErrUnknown = errors.New("there is no such check")
+// errUnknown is the error of Compile about a name that no check has.
+var errUnknown = errors.New("there is no such check")
 
 // args are the arguments of a check, before they are checked.
 //
@@ -105,11 +105,11 @@ var checks = map[string]func() args{
 }
 
 // Compile makes a check of its name and arguments, an object in JSON; nil: there are none.
-// The error is ErrUnknown or an *ArgsError.
+// The error is errUnknown or an *ArgsError.
 func Compile(name string, arguments jsontext.Value) (Check, error) {
 	newArgs, ok := checks[name]
 	if !ok {
-		return nil, ErrUnknown
+		return nil, errUnknown
 	}
 	a := newArgs()
 	if len(arguments) > 0 {

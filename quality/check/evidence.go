@@ -37,6 +37,11 @@ type evidence struct {
 	now      time.Time
 	stopped  func() bool // whether nobody waits for the outcome any more
 
+	lazy
+}
+
+// lazy is what few checks need of an evidence. It is nil until it is asked for.
+type lazy struct {
 	// These are nil until they are needed.
 	results *derived
 	holders map[float64][]*object

@@ -168,8 +168,10 @@ func TestQuestion(t *testing.T) {
 	delegated := &stream.ToolCompleted{Call: stream.Call{ID: "d", Tool: "inner", Attribution: stream.Attribution{SessionID: "s"}}, Result: "inside"}
 	clients := chat.Message{Role: chat.RoleUser, Parts: []chat.Part{{Result: &tool.Result{Name: "pick", Text: "blue"}}}}
 	req := &chat.Request{
-		Input: "Add them.", History: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "Hi"}}}, {Role: chat.RoleModel, Parts: []chat.Part{{Text: "Hello"}}}},
-		Data:      []chat.Quote{{About: "A step", Text: "zero"}},
+		Input: "Add them.", Past: chat.Past{
+			History: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "Hi"}}}, {Role: chat.RoleModel, Parts: []chat.Part{{Text: "Hello"}}}},
+		},
+		Additions: chat.Additions{Data: []chat.Quote{{About: "A step", Text: "zero"}}},
 		App:       &chat.Application{Instructions: "Use metres.", MaxTokens: 70, Continues: []chat.Message{clients}},
 		ReplyForm: chat.ReplyForm{Answer: &chat.AnswerForm{Description: "A sum."}},
 	}

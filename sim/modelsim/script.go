@@ -34,38 +34,53 @@ type setting func(*directives)
 // Strings that are empty, and numbers that are 0, ask for the usual form. Positions of
 // events count from 1.
 type directives struct {
-	answer        *geminisim.Answer // nil: the model says what
-	refusal       string
-	first, pace   time.Duration
-	usage         string
-	figures       []int // of tokens: input, output, thinking, cached
-	finish        string
-	noDone        bool
-	noFinish      bool
-	index, ids    string
-	calls         string
+	answer      *geminisim.Answer // nil: the model says what
+	refusal     string
+	first, pace time.Duration
+	usage       string
+	figures     []int // of tokens: input, output, thinking, cached
+	finish      string
+	framing
+	index, ids string
+	calls      string
+	reasoned
+	acceptsIDs string // "nine": ids of nine letters and digits alone
+	alternate  bool
+	prompted   bool
+	failing
+	unknown int // status for members that are not known; 0: as the protocol does
+	refuse  []string
+}
+
+// reasoned is how an answer shows its thoughts.
+type reasoned struct {
 	reasoning     string
 	redacted      bool
 	signed        bool
-	acceptsIDs    string // "nine": ids of nine letters and digits alone
-	alternate     bool
 	needReasoning bool
-	prompted      bool
-	inband        string
-	inbandAt      int
-	cutAt         int
-	resetAt       int
-	stallAt       int
-	hang          bool
-	whole         bool
-	crlf          bool
-	comments      bool
-	split         int
-	raw           []string
-	unknown       int // status for members that are not known; 0: as the protocol does
-	refuse        []string
-	fault         *refusal
-	faultHeaders  map[string]string
+}
+
+// framing is how the bytes of an answer are laid out.
+type framing struct {
+	whole    bool
+	crlf     bool
+	comments bool
+	split    int
+	raw      []string
+	noDone   bool
+	noFinish bool
+}
+
+// failing is how an answer breaks off, or is none.
+type failing struct {
+	inband       string
+	inbandAt     int
+	cutAt        int
+	resetAt      int
+	stallAt      int
+	hang         bool
+	fault        *refusal
+	faultHeaders map[string]string
 }
 
 // ParseScript reads directives, one a line; "---" begins the block of the next

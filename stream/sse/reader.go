@@ -18,8 +18,8 @@ type Event struct {
 	Retry time.Duration
 }
 
-// ErrTooLong is the error of a frame that is larger than the Reader allows.
-var ErrTooLong = errors.New("sse: frame too long")
+// errTooLong is the error of a frame that is larger than the Reader allows.
+var errTooLong = errors.New("sse: frame too long")
 
 // Reader reads a stream as the WHATWG rules say: LF, CR and CRLF end a line, a
 // leading byte order mark is dropped, comments and unknown fields are skipped, a
@@ -35,7 +35,7 @@ type Reader struct {
 }
 
 // NewReader reads from r. limit is how many bytes a line may have, its field's
-// name included, and the data of a frame; more is ErrTooLong.
+// name included, and the data of a frame; more is errTooLong.
 func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{br: bufio.NewReader(r), limit: limit}
 }
@@ -64,7 +64,7 @@ func (r *Reader) Next() (Event, error) {
 		switch string(name) {
 		case "data":
 			if len(data)+len(value) > r.limit {
-				return Event{}, ErrTooLong
+				return Event{}, errTooLong
 			}
 			data, hasData = append(append(data, value...), '\n'), true
 		default:
@@ -117,7 +117,7 @@ func (r *Reader) readLine() ([]byte, error) {
 			return r.line, nil
 		}
 		if len(r.line) >= r.limit {
-			return nil, ErrTooLong
+			return nil, errTooLong
 		}
 		r.line = append(r.line, c)
 	}

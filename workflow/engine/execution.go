@@ -52,24 +52,34 @@ type execution struct {
 	result stream.Result
 	voice  voice
 
-	queue   *run.Queue[*worker] // nil: no node has a goroutine of its own
-	working []*worker
-	running sync.WaitGroup
-	count   atomic.Int64 // of executions, also by workers
-	acted   atomic.Bool  // a call was made that must not be made twice, also by workers
+	crew
+	acted   atomic.Bool // a call was made that must not be made twice, also by workers
 	unknown *unknownCalls
 	err     error // that ends the run
 	lost    bool  // the records are not ours any more, or unavailable
 
+	holding
+}
+
+// holding is what an execution keeps back until the answer was checked.
+type holding struct {
 	caller   context.Context // of the caller that is given the Result
 	held     bool            // the answer is, until it was checked
 	withheld []*graph.Vertex // that have ended, and that no checkpoint has yet
 }
 
+// crew are the workers of an execution.
+type crew struct {
+	queue   *run.Queue[*worker] // nil: no node has a goroutine of its own
+	working []*worker
+	running sync.WaitGroup
+	count   atomic.Int64 // of executions, also by workers
+}
+
 // run belongs to the execution from here on. The caller must call stop in the end, or the
 // context leaks.
 func newExecution(ctx context.Context, r *Runner, of *chat.Request, state *Run, sink stream.Sink) *execution {
-	x := &execution{runner: r, of: of, w: r.cfg.Workflow, state: state, out: run.Out{Sink: sink}, caller: ctx, began: time.Now(), before: state.Progress.Elapsed}
+	x := &execution{runner: r, of: of, w: r.cfg.Workflow, state: state, out: run.Out{Sink: sink}, holding: holding{caller: ctx}, began: time.Now(), before: state.Progress.Elapsed}
 	x.ctx, x.stop = context.WithCancelCause(ctx)
 	x.count.Store(int64(state.Progress.Iterations))
 	x.acted.Store(state.Progress.Acted)

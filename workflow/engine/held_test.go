@@ -29,7 +29,7 @@ func TestWithheldNodes(t *testing.T) {
 		if err := r.Join(w); err != nil {
 			t.Fatal(err)
 		}
-		x := &execution{held: true, w: w, state: r}
+		x := &execution{holding: holding{held: true}, w: w, state: r}
 		for _, n := range []*graph.Vertex{first, one, two} {
 			n.Speaks = true
 			x.withhold(n)

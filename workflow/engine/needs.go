@@ -77,7 +77,7 @@ type Reply struct {
 // Journal calls of several nodes come at the same time, Save calls one at a time.
 //
 // Anyone who continues with a run that another process began reads its parts back, puts what
-// Journal kept last of each node into Open.Entry, and calls Restore and Runner.Continue.
+// Journal kept last of each node into Open.Entry, and calls restore and Runner.Continue.
 //
 // An error of any method ends the run's stream with that error, and no node starts any
 // more: *fault.Error of type store_unavailable if the store is unavailable, or that of a lease

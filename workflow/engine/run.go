@@ -22,7 +22,7 @@ import (
 // in place of the one before. So what is stored of a run grows with what is said in it,
 // and not with the square of that.
 //
-// A Run is used by one goroutine at a time. Its zero value is not usable; begin and Restore
+// A Run is used by one goroutine at a time. Its zero value is not usable; begin and restore
 // make one.
 type Run struct {
 	Header   Header    `json:"header"`

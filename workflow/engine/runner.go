@@ -139,7 +139,7 @@ func (r *Runner) restore(ctx context.Context, state []byte) (*Run, error) {
 	case h.Kept && r.cfg.Load != nil:
 		return r.cfg.Load(ctx, h.Header.ID)
 	}
-	return Restore(r.cfg.Workflow, p)
+	return restore(r.cfg.Workflow, p)
 }
 
 // Continue continues with a run until it is over or waits for people. It takes run over. req
@@ -211,8 +211,8 @@ func (a *Asked) request() chat.Request {
 // ErrRun is wrapped by the error of a stored run that cannot be continued.
 var ErrRun = run.ErrPaused
 
-// Restore makes a run of what waits, with the definition that it is pinned to.
-func Restore(w *graph.Workflow, p *run.Paused) (*Run, error) {
+// restore makes a run of what waits, with the definition that it is pinned to.
+func restore(w *graph.Workflow, p *run.Paused) (*Run, error) {
 	r := new(Run)
 	if err := p.Into(r); err != nil {
 		return nil, err

@@ -40,14 +40,7 @@ type worker struct {
 	queue   *run.Queue[*worker] // nil: the worker is on the goroutine of the run
 	seen    *Run                // as it was when the execution began
 
-	round      int
-	draft      int                 // of the text that comes; 0: it is said
-	text       []string            // that is in no message yet
-	messages   []Message           // of the round
-	feedback   string              // of the critic, on last
-	last       string              // the text of the round before
-	calls      stream.Calls        // since the last step was complete
-	critic     any                 // of the round
+	progress
 	base       *Entry              // where the session was kept last; nil: nowhere
 	fatal      bool                // the error is the run's, not the node's
 	perform    func(*worker) error // makes one round
@@ -55,6 +48,18 @@ type worker struct {
 	span       trace.Span
 	result     stream.Result
 	recorder   recorder
+}
+
+// progress is what the rounds of a worker have made so far.
+type progress struct {
+	round    int
+	draft    int          // of the text that comes; 0: it is said
+	text     []string     // that is in no message yet
+	messages []Message    // of the round
+	feedback string       // of the critic, on last
+	last     string       // the text of the round before
+	calls    stream.Calls // since the last step was complete
+	critic   any          // of the round
 }
 
 // waiting is the error of a node whose calls wait for a person.
@@ -79,7 +84,7 @@ func (*rejection) Error() string { return "a person has not allowed the call" }
 // worker has ended.
 func newWorker(x *execution, n *graph.Vertex, o Open) *worker {
 	state := x.state
-	k := &worker{x: x, n: n, open: o, began: time.Now(), round: o.Round,
+	k := &worker{x: x, n: n, open: o, began: time.Now(), progress: progress{round: o.Round},
 		seen: &Run{Header: state.Header, Ended: state.Ended, Messages: state.Messages, w: state.w, at: slices.Clone(state.at)}}
 	k.Branch = run.Branch{
 		Owner: k, Who: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}, Max: graph.MaxText, Long: limit("A text of the workflow is longer than 1 MiB"),

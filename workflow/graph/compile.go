@@ -50,7 +50,7 @@ func Compile(def Definition, kinds []Kind) (*Workflow, []Problem) {
 	c.edges()
 	c.names()
 	var err error
-	if c.w.text, c.w.sum, err = def.Stored(); err != nil {
+	if c.w.text, c.w.sum, err = def.stored(); err != nil {
 		c.problem("", "cannot be stored")
 	}
 	if len(c.w.text)-len(def.Agents) > maxDefinition {
@@ -105,7 +105,7 @@ func (w *Workflow) Pinned(agents jsontext.Value) (*Workflow, error) {
 	own := *w
 	own.def.Agents = agents
 	var err error
-	own.text, own.sum, err = own.def.Stored()
+	own.text, own.sum, err = own.def.stored()
 	return &own, err
 }
 

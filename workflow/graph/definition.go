@@ -165,8 +165,8 @@ func (e *Edge) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Stored returns the definition's JSON, and the SHA-256 of it in hexadecimal digits.
-func (d *Definition) Stored() (text []byte, sum string, err error) {
+// stored returns the definition's JSON, and the SHA-256 of it in hexadecimal digits.
+func (d *Definition) stored() (text []byte, sum string, err error) {
 	text, err = json.Marshal(d)
 	hash := sha256.Sum256(text)
 	return text, hex.EncodeToString(hash[:]), err

@@ -36,7 +36,7 @@ func TestDefinitionGoesWithItsLastRun(t *testing.T) {
 				begins := func(id string) {
 					t.Helper()
 					r := engine.New(engine.Config{Workflow: w, Tools: echoing{}, Records: here.Records, Load: here.Load})
-					if _, err := r.Run(t.Context(), &chat.Request{Input: "hello", Task: id, Facts: askable()}, discard{}); err != nil {
+					if _, err := r.Run(t.Context(), &chat.Request{Input: "hello", Keeping: chat.Keeping{Task: id}, Facts: askable()}, discard{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -122,7 +122,7 @@ func TestDefinitionStaysForWhoBeginsMeanwhile(t *testing.T) {
 		here := runStore(s)
 		begins := func(id string) {
 			r := engine.New(engine.Config{Workflow: w, Tools: echoing{}, Records: here.Records, Load: here.Load})
-			if _, err := r.Run(t.Context(), &chat.Request{Input: "hello", Task: id, Facts: askable()}, discard{}); err != nil {
+			if _, err := r.Run(t.Context(), &chat.Request{Input: "hello", Keeping: chat.Keeping{Task: id}, Facts: askable()}, discard{}); err != nil {
 				t.Error(err)
 			}
 		}

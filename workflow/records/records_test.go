@@ -108,7 +108,7 @@ const runID = "task_1"
 func runPair(t *testing.T, rs *records.RunStore, w *graph.Workflow, run *engine.Run) stream.Result {
 	t.Helper()
 	r := engine.New(engine.Config{Workflow: w, Tools: echoing{}, Records: rs.Records, Load: rs.Load})
-	req := &chat.Request{Input: "hello", Task: runID, Facts: askable()}
+	req := &chat.Request{Input: "hello", Keeping: chat.Keeping{Task: runID}, Facts: askable()}
 	var got stream.Result
 	var err error
 	if run == nil {

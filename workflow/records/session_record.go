@@ -59,7 +59,7 @@ func (r *SessionRecords) Finish(ctx context.Context, task string) {
 type SessionRecord struct {
 	in     *SessionRecords
 	record SubAgentSession
-	said   Transcript
+	said   transcript
 	failed bool // to be written once: that is logged once
 }
 
@@ -77,7 +77,7 @@ func (k *SessionRecord) Begin(ctx context.Context, session, agent, asked string,
 	}
 	k.record.SessionID, k.record.AgentName, k.record.TaskDescription = session, agent, asked
 	k.record.Status, k.record.CreatedAt = SessionRunning, time.Now().UTC()
-	k.said.AddTask(asked)
+	k.said.addTask(asked)
 	k.write(ctx)
 }
 
@@ -91,8 +91,8 @@ func (k *SessionRecord) Note(ev stream.Event) {
 // Seal says that a step has ended; asked is what waits in it, nil: nothing.
 func (k *SessionRecord) Seal(asked *chat.Question, of run.Owner) {
 	if k != nil {
-		k.said.Leave(asked, of)
-		k.said.Seal()
+		k.said.leave(asked, of)
+		k.said.seal()
 	}
 }
 
@@ -103,7 +103,7 @@ func (k *SessionRecord) End(ctx context.Context, summary string, ok, waits bool,
 	if k == nil {
 		return
 	}
-	k.said.Seal()
+	k.said.seal()
 	switch {
 	case waits:
 	case ok:

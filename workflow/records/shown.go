@@ -68,7 +68,7 @@ func (s *RunStore) shown(ctx context.Context, id string) (*ShownRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.Definition(ctx, run.Header.Definition)
+	w, err := s.definition(ctx, run.Header.Definition)
 	if err != nil {
 		return nil, err
 	}

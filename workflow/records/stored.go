@@ -235,7 +235,7 @@ func (s *RunStore) Load(ctx context.Context, id string) (*engine.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.Definition(ctx, run.Header.Definition)
+	w, err := s.definition(ctx, run.Header.Definition)
 	if err != nil {
 		return nil, err
 	}
@@ -283,12 +283,12 @@ func (s *RunStore) messages(ctx context.Context, id string, r *storedRun) (list 
 	return list, err
 }
 
-// Definition returns a definition by its SHA-256.
+// definition returns a definition by its SHA-256.
 //
 // Its error wraps engine.ErrGone if the store has none, or one that this version of the program
 // cannot compile. It is compiled once in a process, outside of the lock: two callers may
 // both do it, which is only wasted work.
-func (s *RunStore) Definition(ctx context.Context, sum string) (*graph.Workflow, error) {
+func (s *RunStore) definition(ctx context.Context, sum string) (*graph.Workflow, error) {
 	s.mu.Lock()
 	w := s.defs[sum]
 	s.mu.Unlock()

@@ -1,4 +1,4 @@
-// A Transcript is for agents outside of nodes, such as one that another agent gave a task
+// A transcript is for agents outside of nodes, such as one that another agent gave a task
 // to. Workers make the messages of their nodes by the same rules (package engine), with the
 // bounds of a run in place of these.
 
@@ -14,7 +14,7 @@ import (
 	"sluice/workflow/engine"
 )
 
-// Bounds of a Transcript.
+// Bounds of a transcript.
 const (
 	maxSaid       = 32 << 10 // bytes of one result, as the model is given them
 	maxTranscript = 2 << 20  // bytes of all messages
@@ -23,10 +23,10 @@ const (
 // notStored stands in place of a message for which there was no room.
 const notKept = "[not kept: the session is longer than 2 MiB]"
 
-// Transcript makes messages of the events of one agent: one of the assistant for each step,
+// transcript makes messages of the events of one agent: one of the assistant for each step,
 // with its calls, and behind it the results in the order of the calls. The zero value is
 // empty. One goroutine uses it.
-type Transcript struct {
+type transcript struct {
 	// Messages are those of the steps that were sealed.
 	Messages []engine.Message
 
@@ -38,7 +38,7 @@ type Transcript struct {
 //
 // A message that does not fit becomes notStored, and its calls stay, so that results still
 // follow their calls. Later messages that are shorter may fit again.
-func (t *Transcript) Add(role, text string, calls ...engine.ToolCall) {
+func (t *transcript) Add(role, text string, calls ...engine.ToolCall) {
 	for _, c := range calls {
 		t.size += len(c.Arguments)
 	}
@@ -49,22 +49,22 @@ func (t *Transcript) Add(role, text string, calls ...engine.ToolCall) {
 	t.Messages = append(t.Messages, engine.Message{Role: role, Content: text, ToolCalls: calls, Timestamp: time.Now().UTC()})
 }
 
-// AddTask begins with what the agent is asked.
-func (t *Transcript) AddTask(text string) { t.Add(engine.RoleUser, text) }
+// addTask begins with what the agent is asked.
+func (t *transcript) addTask(text string) { t.Add(engine.RoleUser, text) }
 
 // Note takes an event of the agent's own; only text and calls count.
-func (t *Transcript) Note(ev stream.Event) {
+func (t *transcript) Note(ev stream.Event) {
 	t.step.Only = stream.Answer | stream.Tools | stream.Payloads
 	t.step.Add(ev)
 }
 
-// Leave takes the calls out of the step within which somebody waits: see run.Leave.
-func (t *Transcript) Leave(q *chat.Question, of run.Owner) {
+// leave takes the calls out of the step within which somebody waits: see run.Leave.
+func (t *transcript) leave(q *chat.Question, of run.Owner) {
 	t.step.Calls = run.Leave(t.step.Calls, q, of)
 }
 
-// Seal makes messages of the step that has ended; nothing, if nothing was said.
-func (t *Transcript) Seal() {
+// seal makes messages of the step that has ended; nothing, if nothing was said.
+func (t *transcript) seal() {
 	calls, text := t.step.Calls, t.step.Text()
 	if len(calls) > 0 || strings.TrimSpace(text) != "" {
 		t.Add(engine.RoleAssistant, text, engine.ToolCalls(calls)...)

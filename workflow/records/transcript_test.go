@@ -29,11 +29,11 @@ func (named) CallID(own string, _ bool) string { return strings.TrimPrefix(own, 
 // is emitted again.
 func TestTranscript(t *testing.T) {
 	t.Parallel()
-	var tr Transcript
+	var tr transcript
 	started := func(id string) {
 		tr.Note(&stream.ToolStarted{Call: stream.Call{ID: id, Server: "s", Tool: id, Arguments: []byte(`{}`)}})
 	}
-	tr.AddTask("Do it")
+	tr.addTask("Do it")
 	tr.Note(&stream.Delta{Text: "I "})
 	tr.Note(&stream.Delta{Text: "look."})
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -43,10 +43,10 @@ func TestTranscript(t *testing.T) {
 	tr.Note(&stream.ToolUnknown{Call: stream.Call{ID: "b"}, Message: "lost"})
 	tr.Note(&stream.ToolCompleted{Call: stream.Call{ID: "a"}, Result: strings.Repeat("x", maxSaid+1)})
 	tr.Note(&stream.ToolCompleted{Call: stream.Call{ID: "none"}, Result: "of nobody"})
-	tr.Leave(&chat.Question{Calls: []chat.PendingCall{{ID: "in", Within: "own d"}, {ID: "own c"}}}, named{})
-	tr.Seal()
+	tr.leave(&chat.Question{Calls: []chat.PendingCall{{ID: "in", Within: "own d"}, {ID: "own c"}}}, named{})
+	tr.seal()
 	tr.Note(&stream.Delta{Text: " \n"})
-	tr.Seal() // nothing was said
+	tr.seal() // nothing was said
 	var got []string
 	for _, m := range tr.Messages {
 		line := m.Role + " " + m.Content
@@ -67,7 +67,7 @@ func TestTranscript(t *testing.T) {
 // shorter message may still fit.
 func TestTranscriptIsBounded(t *testing.T) {
 	t.Parallel()
-	var tr Transcript
+	var tr transcript
 	tr.Add(engine.RoleUser, strings.Repeat("x", maxTranscript-100))
 	tr.Add(engine.RoleAssistant, strings.Repeat("y", 200), engine.ToolCall{ID: "a"})
 	tr.Add(engine.RoleTool, "short")

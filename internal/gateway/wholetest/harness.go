@@ -8,8 +8,14 @@ import (
 
 	"sluice/internal/gateway"
 	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/process"
 	"sluice/internal/settings"
 )
+
+// The first logger of a process sets zerolog's package-wide format, which zerolog reads
+// without a lock. Here it is set before the first test, which may log by itself while
+// another one starts a gateway.
+var _ = process.NewLogger(io.Discard, "error")
 
 // What a program makes of Run's result: its exit code.
 const (

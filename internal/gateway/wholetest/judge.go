@@ -74,42 +74,19 @@ func (j *judgement) must(ok bool, format string, args ...any) {
 type WireEvent struct {
 	kind string
 
-	RequestID    string          `json:"request_id"`
-	Protocol     string          `json:"protocol"`
-	Model        string          `json:"model"`
-	Content      string          `json:"content"`
-	CallID       string          `json:"call_id"`
-	Tool         string          `json:"tool_name"`
-	Server       string          `json:"server"`
-	Arguments    json.RawMessage `json:"arguments"`
-	Status       string          `json:"status"`
-	Duration     int             `json:"duration_ms"`
-	Progress     float64         `json:"progress"`
-	Total        *float64        `json:"total"`
-	Result       string          `json:"result"`
-	Truncated    bool            `json:"truncated"`
-	Error        string          `json:"error"`
-	Delta        string          `json:"delta"`
-	Accumulated  string          `json:"accumulated"`
-	ErrorType    string          `json:"error_type"`
-	Service      string          `json:"service"`
-	Message      string          `json:"message"`
-	Recoverable  bool            `json:"recoverable"`
-	Fatal        bool            `json:"fatal"`
-	RetryAfter   int             `json:"retry_after_ms"`
-	FinalOutput  string          `json:"final_output"`
-	ToolsCalled  []string        `json:"tools_called"`
-	Success      *bool           `json:"success"`
-	AgentID      string          `json:"agent_id"`
-	Decision     string          `json:"decision"`
-	Confidence   float64         `json:"confidence"`
-	Reasoning    string          `json:"reasoning"`
-	Attempt      int             `json:"attempt"`
-	ErrorMessage string          `json:"error_message"`
-	ApprovalID   string          `json:"approval_id"`
-	Prompt       string          `json:"prompt"`
-	Token        string          `json:"token"`
-	Waiting      []struct {
+	RequestID string `json:"request_id"`
+	Protocol  string `json:"protocol"`
+	Model     string `json:"model"`
+	Content   string `json:"content"`
+	toolEvent
+	Delta       string `json:"delta"`
+	Accumulated string `json:"accumulated"`
+	errorEvent
+	FinalOutput string   `json:"final_output"`
+	ToolsCalled []string `json:"tools_called"`
+	Success     *bool    `json:"success"`
+	agentEvent
+	Waiting []struct {
 		CallID    string          `json:"call_id"`
 		Arguments json.RawMessage `json:"arguments"`
 		Reason    string          `json:"reason"`
@@ -132,6 +109,44 @@ type WireEvent struct {
 		} `json:"tools"`
 		Blocked int `json:"write_blocked_ms"`
 	} `json:"timings"`
+}
+
+// agentEvent are the members of agent events and of approval.
+type agentEvent struct {
+	AgentID      string  `json:"agent_id"`
+	Decision     string  `json:"decision"`
+	Confidence   float64 `json:"confidence"`
+	Reasoning    string  `json:"reasoning"`
+	Attempt      int     `json:"attempt"`
+	ErrorMessage string  `json:"error_message"`
+	ApprovalID   string  `json:"approval_id"`
+	Prompt       string  `json:"prompt"`
+	Token        string  `json:"token"`
+}
+
+// errorEvent are the members of error.
+type errorEvent struct {
+	ErrorType   string `json:"error_type"`
+	Service     string `json:"service"`
+	Message     string `json:"message"`
+	Recoverable bool   `json:"recoverable"`
+	Fatal       bool   `json:"fatal"`
+	RetryAfter  int    `json:"retry_after_ms"`
+}
+
+// toolEvent are the members of tool_call.
+type toolEvent struct {
+	CallID    string          `json:"call_id"`
+	Tool      string          `json:"tool_name"`
+	Server    string          `json:"server"`
+	Arguments json.RawMessage `json:"arguments"`
+	Status    string          `json:"status"`
+	Duration  int             `json:"duration_ms"`
+	Progress  float64         `json:"progress"`
+	Total     *float64        `json:"total"`
+	Result    string          `json:"result"`
+	Truncated bool            `json:"truncated"`
+	Error     string          `json:"error"`
 }
 
 // vocabulary is that of docs/events.md: the members of each event's data, in

@@ -1,0 +1,4 @@
+package chat
+
+// The names that the external tests use.
+var MadeCallID = madeCallID

@@ -1,0 +1,110 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/dialect/openai"
+	"sluice/fault"
+	"sluice/store"
+	"sluice/task"
+)
+
+// responseLives is how long a response is kept.
+const responseLives = 24 * time.Hour
+
+// maxResponses is how many responses of one task are removed with it; more expire by themselves.
+const maxResponses = 1000
+
+// Responses are OpenAI's responses of a store. It implements openai.Turns.
+type Responses struct {
+	*task.Service
+	Store store.Store
+}
+
+// responseID is the id of a turn's response.
+func responseID(turn string) string { return "resp_" + turn[len(chat.TurnPrefix):] }
+
+// Response implements openai.Turns.
+func (r Responses) Response(ctx context.Context, turn string) ([]byte, int64, error) {
+	v, err := r.Store.Value(ctx, store.ResponseKey(responseID(turn)))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, responseFault(err)
+	}
+	return v.Data, v.Version, nil
+}
+
+// responseFault is the fault of a store that cannot be asked for responses.
+func responseFault(err error) error {
+	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Service: "store", Err: err}
+}
+
+// KeepResponse implements openai.Turns. A failure is logged: the turn is worth more.
+//
+// The task has a list of its responses, so that they go with it.
+func (r Responses) KeepResponse(ctx context.Context, task, turn string, data []byte, version int64) {
+	_, err := r.Store.PutValue(ctx, store.ResponseKey(responseID(turn)), store.Value{Data: data, Version: version}, responseLives)
+	if err == nil && version == 0 {
+		err = r.Store.PushList(ctx, store.ResponsesKey(task), []byte(turn), store.Bounds{Items: maxResponses, Task: task}, responseLives)
+	}
+	if err == nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+		return
+	}
+	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().
+		Str("error_type", string(fault.StoreUnavailable)).AnErr("error_message", err).Bool("recoverable", true)).Msg("error_occurred")
+}
+
+// DropResponse implements openai.Turns.
+func (r Responses) DropResponse(ctx context.Context, turn string) error {
+	if err := r.Store.DeleteValue(ctx, store.ResponseKey(responseID(turn))); err != nil {
+		return responseFault(err)
+	}
+	return nil
+}
+
+// ResponseLog implements openai.Turns.
+func (r Responses) ResponseLog(ctx context.Context, turn string) (openai.Log, error) {
+	log, err := r.OpenLog(ctx, turn)
+	if errors.Is(err, task.ErrGone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return storedLog{turnLog{log}}, nil
+}
+
+// CancelResponse implements openai.Turns.
+func (r Responses) CancelResponse(ctx context.Context, who chat.Principal, user, id string) error {
+	_, _, err := r.Cancel(ctx, task.Caller{Principal: who, UserID: user}, id)
+	return err
+}
+
+// forgetResponses removes the responses of a task.
+func forgetResponses(ctx context.Context, st interface {
+	store.Values
+	store.Lists
+}, task string) error {
+	turns, err := st.List(ctx, store.ResponsesKey(task), 0, maxResponses)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	for _, turn := range turns {
+		if chat.IsTurnID(string(turn)) {
+			if err := st.DeleteValue(ctx, store.ResponseKey(responseID(string(turn)))); err != nil {
+				return err
+			}
+		}
+	}
+	if len(turns) == 0 {
+		return nil
+	}
+	return st.DeleteList(ctx, store.ResponsesKey(task))
+}

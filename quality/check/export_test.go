@@ -1,0 +1,4 @@
+package check
+
+// The names that the external tests use.
+var ErrUnknown = errUnknown

@@ -1,0 +1,4 @@
+package router
+
+// The names that the external tests use.
+const StickyHold = stickyHold

@@ -1,0 +1,4 @@
+package sse
+
+// The names that the external tests use.
+var ErrTooLong = errTooLong
