@@ -199,7 +199,7 @@ func (g *Gatherer) input(l *ClientMessage, e *ValidationError) string {
 	switch {
 	case blank(text):
 		e.Add(l.At, &FieldError{Code: CodeBlank, Message: "must hold more than white space"})
-	case utf8.RuneCountInString(text) > most:
+	case longer(text, most):
 		e.Add(l.At, &FieldError{Code: CodeTooLong, Message: "must have at most " + strconv.Itoa(most) + " characters"})
 	}
 	return text

@@ -3,6 +3,7 @@ package chat
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // stripControl removes C0 and C1 controls and DEL, but keeps tab, LF and CR.
@@ -84,6 +85,12 @@ func isHex(c byte) bool {
 // Token says whether s has lo to hi characters, all of [A-Za-z0-9._-].
 func Token(s string, lo, hi int) bool {
 	return len(s) >= lo && len(s) <= hi && strings.IndexFunc(s, func(r rune) bool { return r != '.' && notIDChar(r) }) < 0
+}
+
+// longer says whether s has more than limit code points, without counting all of a text that is
+// far longer.
+func longer(s string, limit int) bool {
+	return len(s) > limit && (len(s) > utf8.UTFMax*limit || utf8.RuneCountInString(s) > limit)
 }
 
 // Truncate cuts s to at most limit bytes, between two code points.

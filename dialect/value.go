@@ -14,7 +14,4 @@ func Object(v jsontext.Value) map[string]jsontext.Value { return jsonparts.Objec
 func List(v jsontext.Value) []jsontext.Value { return jsonparts.List(v) }
 
 // Text returns the string that a JSON string is which chat.Members has read.
-func Text(v jsontext.Value) string {
-	text, _ := jsonparts.Unquote(v) // chat.Members has seen to it that this works
-	return text
-}
+func Text(v jsontext.Value) string { return jsonparts.Text(v) }

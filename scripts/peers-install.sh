@@ -11,6 +11,7 @@
 #   .venv/otlp/                   the messages of OTLP, from PyPI
 #   .venv/a2a/                    A2A's SDK, from PyPI
 #   .venv/openai/                 OpenAI's SDK, from PyPI
+#   .venv/sdks/                   see sdks-install.sh
 #   .venv/models/                 LiteLLM's proxy and llmock, from PyPI
 #   .venv/llamacpp/               llama.cpp's server and a small model for it, from PyPI
 #   .venv/graphs/                 networkx, from PyPI
@@ -195,6 +196,7 @@ scripts/npm-peers-install.sh || failed=1
 scripts/dialect-peers-install.sh || failed=1
 scripts/balancers-install.sh || failed=1
 scripts/redis-install.sh || failed=1
+scripts/sdks-install.sh || failed=1
 scripts/browser-install.sh || failed=1
 wait "$judged" || failed=1
 [[ $failed == 0 ]] && say "everything is there"

@@ -178,11 +178,11 @@ func (r reader) text(at string, v jsontext.Value, required bool) string {
 	case v.Kind() != '"':
 		r.fault(at, chat.CodeWrongType, "must be a string")
 	default:
-		text, _ := jsontext.AppendUnquote(nil, v) // chat.Members has seen to it that this works
-		if required && len(text) == 0 {
+		text := dialect.Text(v)
+		if required && text == "" {
 			r.fault(at, chat.CodeBlank, "must not be empty")
 		}
-		return string(text)
+		return text
 	}
 	return ""
 }

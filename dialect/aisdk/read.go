@@ -107,8 +107,7 @@ func (r *reader) text(at string, v jsontext.Value, required bool) string {
 	case v.Kind() != '"':
 		r.fault(at, chat.CodeWrongType, "must be a string")
 	default:
-		text, _ := jsontext.AppendUnquote(nil, v) // chat.Members has seen to it that this works
-		return string(text)
+		return dialect.Text(v)
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ package jsonparts
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,7 +19,7 @@ func Object(v jsontext.Value) map[string]jsontext.Value {
 	i := enter(v, '{')
 	for i < len(v) && v[i] == '"' {
 		behind := skip(v, i)
-		name, _ := Unquote(v[i:behind])
+		name := Text(v[i:behind])
 		if i = space(v, space(v, behind)+1); i >= len(v) { // behind the colon
 			break
 		}
@@ -40,13 +41,26 @@ func List(v jsontext.Value) (items []jsontext.Value) {
 	return items
 }
 
+// Text returns the string that a valid JSON string is.
+func Text(v jsontext.Value) string {
+	if n := len(v); n >= 2 {
+		if text, ok := unescape(v[1 : n-1]); ok {
+			return text
+		}
+	}
+	text, _ := Unquote(v)
+	return text
+}
+
 // Unquote returns the string that a JSON string is, which need not be valid inside: the error is
 // that of invalid UTF-8, of an escape that is none or of a lone surrogate, and comes with the
 // string as far as it goes.
 func Unquote(v jsontext.Value) (string, error) {
 	if n := len(v); n >= 2 && v[0] == '"' && v[n-1] == '"' {
-		if inner := v[1 : n-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-			return string(inner), nil // most strings are what they look like
+		if inner := v[1 : n-1]; utf8.Valid(inner) {
+			if text, ok := unescape(inner); ok {
+				return text, nil
+			}
 		}
 	}
 	var short [64]byte // room for most that are not, which are keys and ids
@@ -56,6 +70,31 @@ func Unquote(v jsontext.Value) (string, error) {
 	}
 	b, err := jsontext.AppendUnquote(dst, v)
 	return string(b), err
+}
+
+// unescape replaces escapes of one letter, as nearly all are; ok is false if there is another.
+func unescape(inner []byte) (text string, ok bool) {
+	const letters, means = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	at := bytes.IndexByte(inner, '\\')
+	if at < 0 {
+		return string(inner), true // most strings are what they look like
+	}
+	var b strings.Builder
+	b.Grow(len(inner))
+	for ; at >= 0; at = bytes.IndexByte(inner, '\\') {
+		which := -1
+		if at+1 < len(inner) {
+			which = strings.IndexByte(letters, inner[at+1])
+		}
+		if which < 0 {
+			return "", false
+		}
+		b.Write(inner[:at])
+		b.WriteByte(means[which])
+		inner = inner[at+2:]
+	}
+	b.Write(inner)
+	return b.String(), true
 }
 
 // enter returns where the first part of an object or array begins, or its end.

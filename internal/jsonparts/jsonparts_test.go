@@ -77,7 +77,7 @@ func read(t *testing.T, v jsontext.Value) (members map[string]jsontext.Value, it
 
 // FuzzUnquote: a string is what the decoder says, and so is what is wrong with it.
 func FuzzUnquote(f *testing.F) {
-	for _, s := range []string{`""`, `"a"`, `"é\n"`, `"\ud83d\ude00"`, `"\ud83d"`, "\"\xff\"", `"`, `a`, ``, `"a\"`, `"a"b"`, "\"a\nb\"", strings.Repeat("x", 70), `"` + strings.Repeat(`\n`, 70) + `"`} {
+	for _, s := range []string{`""`, `"a"`, `"é\n"`, `"\"\\\/\b\f\n\r\t"`, `"a\x"`, `"\\u0041"`, `"\ud83d\ude00"`, `"\ud83d"`, "\"\xff\"", `"`, `a`, ``, `"a\"`, `"a"b"`, "\"a\nb\"", strings.Repeat("x", 70), `"` + strings.Repeat(`\n`, 70) + `"`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -86,6 +86,9 @@ func FuzzUnquote(f *testing.F) {
 		}
 		want, wantErr := jsontext.AppendUnquote(nil, text)
 		got, err := Unquote(text)
+		if plain := Text(text); wantErr == nil && plain != got {
+			t.Errorf("%q is %q without a check", got, plain)
+		}
 		if got != string(want) && err == nil || (err == nil) != (wantErr == nil) {
 			t.Errorf("%q: %q %v, want %q %v", text, got, err, want, wantErr)
 		}
