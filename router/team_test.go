@@ -75,8 +75,11 @@ type asker []any
 func (a *asker) Ask(context.Context, *router.Question) (router.Reply, error) {
 	next := (*a)[0]
 	*a = (*a)[1:]
-	if err, ok := next.(error); ok {
-		return router.Reply{Attempts: 1}, err
+	switch next := next.(type) {
+	case error:
+		return router.Reply{Attempts: 1}, next
+	case router.Reply:
+		return next, nil
 	}
 	return router.Reply{JSON: []byte(next.(string)), Attempts: 1, Model: "default"}, nil
 }
@@ -204,6 +207,55 @@ func TestTurnsOfATeam(t *testing.T) {
 		})
 	}
 }
+
+// An unsure model's question is put to another one. The event counts the calls of both.
+func TestUnsureModelsDecisionIsEscalated(t *testing.T) {
+	t.Parallel()
+	unsure := router.Reply{JSON: []byte(choose("music", 0.5)), Attempts: 2, Model: "small"}
+	for name, tt := range map[string]struct {
+		second any
+		want   stream.Route
+	}{
+		"sure": {
+			router.Reply{JSON: []byte(choose("lights", 0.9)), Attempts: 3, Model: "large"},
+			stream.Route{Decision: stream.Routed, AgentID: "lights", Confidence: 0.9, Attempts: 5, Model: "large"},
+		},
+		"unavailable": {
+			&fault.Error{Type: fault.ModelUnavailable, Message: "m"},
+			stream.Route{Decision: stream.Clarified, AgentID: "clarification-agent", Confidence: 0.5, Attempts: 3, Model: "small"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := router.Defaults()
+			cfg.Agents = []router.Agent{agentOf("lights", says(0, "Dim.")), agentOf("music", says(0, "Jazz."))}
+			cfg.Asker, cfg.Escalate = &asker{unsure, tt.second}, "large"
+			var got stream.Route
+			sink := emits(func(ev stream.Event) {
+				if route, ok := ev.(*stream.Route); ok {
+					got = *route
+				}
+			})
+			if _, err := router.New(cfg).Run(t.Context(), &chat.Request{Input: "hi"}, sink); err != nil {
+				t.Fatal(err)
+			}
+			tt.want.Additional, tt.want.Method, tt.want.Reasoning, tt.want.Millis = []string{}, "model", "because", got.Millis
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// emits is a sink that hands its events on.
+type emits func(stream.Event)
+
+func (e emits) Emit(ev stream.Event) error {
+	e(ev)
+	return nil
+}
+
+func (e emits) Flush() error { return nil }
 
 // The agent that asked the user gets the reply, unless the request names another one; and
 // a rule looks at the user's words, not at those of the question.
