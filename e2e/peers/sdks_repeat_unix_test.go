@@ -125,7 +125,7 @@ func TestSDKRepetitions(t *testing.T) {
 	t.Parallel()
 	python, script := installed(t, sdksPython), installed(t, "e2e/peers/testdata/sdks_repeat.py")
 	installed(t, sdksFolder+"/node_modules")
-	nodejs, npm := node(t), installed(t, sdksFolder+"/repeat.mjs")
+	nodejs, npm := dialectNode(t), installed(t, sdksFolder+"/repeat.mjs")
 	kept := redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") == "1", "--appendonly", "yes")
 	c := &cutter{counter: &counter{calls: map[string]int{}, called: map[string]chan struct{}{}}}
 	env := mcpConfig(t, map[string]any{"counter": map[string]any{"url": serve(t, c.tools()), "type": "http"}})

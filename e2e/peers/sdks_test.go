@@ -93,7 +93,7 @@ func judgeSDKs(t *testing.T, cmd *exec.Cmd, want map[string]sdkSeen) {
 func TestSDKsFromNPM(t *testing.T) {
 	t.Parallel()
 	installed(t, sdksFolder+"/node_modules")
-	nodejs, script := node(t), installed(t, sdksFolder+"/openai.mjs")
+	nodejs, script := dialectNode(t), installed(t, sdksFolder+"/openai.mjs")
 	g := startGateway(t, nil)
 	native := g.ask(t, "Show my todos").done().FinalOutput
 	input, err := json.Marshal(map[string]string{"gateway": g.base, "question": "Show my todos"})
