@@ -111,6 +111,7 @@ func TestRefusedBodies(t *testing.T) {
 		`{"model":"sluice","messages":[{"role":"user","content":[{"text":"x"}]}]}`:                                                     "400 required messages.0.content.0.type false",
 		`{"model":"sluice","messages":[{"role":"user","content":[{"type":"text"}]}]}`:                                                  "400 required messages.0.content.0.text false",
 		`{"model":"sluice","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url"}]}]}`:                  "400 unsupported_value messages.0.content.1 false",
+		`{"model":"sluice","messages":[{"role":"user","content":[{"type":"input_text","text":"a"}]}]}`:                                 "400 unsupported_value messages.0.content.0 false",
 		`{"model":"sluice","messages":[{"role":"user","content":[{"type":"file"}]},{"role":"system","content":"x"}]}`:                  "400 unsupported_value messages.0.content.0 false",
 		`{"model":"sluice","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`:                             "400 required messages false",
 		`{"model":"sluice","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c","type":"custom"}]}]}`: "400 unsupported_value messages.1.tool_calls.0 false",
