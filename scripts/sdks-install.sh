@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what stands on OpenAI's SDK for Python and uses the gateway through it: LangChain,
-# LiteLLM and llm, from PyPI, into .venv/sdks, at the versions of the requirements file. What is
+# LiteLLM, llm and OpenAI's Agents SDK, from PyPI, into .venv/sdks, at the versions of the requirements file. What is
 # there already is left alone, so it may be called again and again. It needs the network when
 # something is missing, and Python 3.11 or later with venv.
 #
@@ -23,5 +23,5 @@ if python3 -m venv --clear "$venv"; then
 		"$venv/bin/python" "${install[@]}" --no-deps -r "$want"
 	fi && printf '%s\n' "$sum" >"$venv/.peers" && exit 0
 fi
-printf 'sdks-install: LangChain, LiteLLM and llm could not be installed\n' >&2
+printf 'sdks-install: what stands on OpenAI's SDK could not be installed\n' >&2
 exit 1

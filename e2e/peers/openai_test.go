@@ -1,7 +1,9 @@
 package peers
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,6 +37,40 @@ func TestOpenAIExample(t *testing.T) {
 	g := startGateway(t, nil)
 	native := g.ask(t, "show my todos").done().FinalOutput
 	cmd := exec.CommandContext(t.Context(), python, installed(t, openAIExample), "show my todos")
+	for name, value := range with(baseEnv(), "SLUICE_URL", g.base) {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if diff := cmp.Diff(native+"\n", string(out)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The example for TypeScript runs as it stands, with the SDK that the tests have.
+func TestOpenAIExampleInTypeScript(t *testing.T) {
+	t.Parallel()
+	sdk, nodejs := installed(t, sdksFolder+"/node_modules/openai-7.57.0"), dialectNode(t)
+	program, err := os.ReadFile(installed(t, "examples/openai/ask.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "ask.ts"), program, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(folder, "node_modules"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(sdk, filepath.Join(folder, "node_modules", "openai")); err != nil {
+		t.Fatal(err)
+	}
+	g := startGateway(t, nil)
+	native := g.ask(t, "show my todos").done().FinalOutput
+	cmd := exec.CommandContext(t.Context(), nodejs, "--no-warnings", "ask.ts", "show my todos")
+	cmd.Dir = folder
 	for name, value := range with(baseEnv(), "SLUICE_URL", g.base) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}

@@ -14,7 +14,7 @@ import (
 	demo "sluice/sim/offline"
 )
 
-// What stands on OpenAI's SDKs, and how it is installed: LangChain, LiteLLM and llm for Python, two
+// What stands on OpenAI's SDKs, and how it is installed: LangChain, LiteLLM, llm and the Agents SDK for Python, two
 // versions of OpenAI's SDK and LangChain from npm.
 const (
 	sdksPython  = ".venv/sdks/bin/python"
@@ -106,7 +106,8 @@ func TestSDKsFromNPM(t *testing.T) {
 	judgeSDKs(t, cmd, map[string]sdkSeen{"openai 6.49.0": want, "openai 7.57.0": want, "langchain": want})
 }
 
-// LangChain, LiteLLM and llm for Python have the gateway as a model. llm runs its tools itself.
+// LangChain, LiteLLM, llm and OpenAI's Agents SDK for Python have the gateway as a model. The last
+// two run their tools themselves, and the Agents SDK speaks the Responses API.
 func TestSDKsFromPyPI(t *testing.T) {
 	t.Parallel()
 	python := installed(t, sdksPython)
@@ -119,7 +120,7 @@ func TestSDKsFromPyPI(t *testing.T) {
 	langchain, lite, llm := sdkWants(native), sdkWants(native), sdkWants(native)
 	langchain.Refused = "OpenAIModelNotFoundError 404 req_" // a NotFoundError
 	llm.Call, llm.Answered = "get_weather minus 5", "It is cold."
-	judgeSDKs(t, cmd, map[string]sdkSeen{"langchain": langchain, "litellm": lite, "llm": llm})
+	judgeSDKs(t, cmd, map[string]sdkSeen{"langchain": langchain, "litellm": lite, "llm": llm, "agents": llm})
 }
 
 func TestLangChainExample(t *testing.T) {

@@ -1,6 +1,7 @@
-"""Uses a gateway through LangChain, LiteLLM and llm. Arguments: its address, a question and a
+"""Uses a gateway through LangChain, LiteLLM, llm and OpenAI's Agents SDK. Arguments: its address, a question and a
 folder for llm; the output says as JSON what each client got."""
 
+import asyncio
 import json
 import os
 import pathlib
@@ -102,9 +103,49 @@ def llm() -> dict:
     }
 
 
+def agents() -> dict:
+    """Speaks the Responses API, which is what the Agents SDK does unless it is told otherwise."""
+    import agents
+    import openai
+
+    agents.set_tracing_disabled(True)
+    called = []
+
+    @agents.function_tool
+    def get_weather(city: str = "Oslo") -> str:
+        """The weather"""
+        called.append("get_weather minus 5")
+        return "minus 5"
+
+    async def run() -> dict:
+        client = openai.AsyncOpenAI(base_url=BASE, api_key="none", max_retries=0)
+
+        def agent(name: str = "sluice", **more):
+            return agents.Agent(name="a", model=agents.OpenAIResponsesModel(model=name, openai_client=client), **more)
+
+        whole = await agents.Runner.run(agent(), QUESTION)
+        streamed, text = agents.Runner.run_streamed(agent(), QUESTION), ""
+        async for event in streamed.stream_events():
+            if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
+                text += event.data.delta
+        answered = await agents.Runner.run(agent(tools=[get_weather]), "Look at the weather")
+        object = await agents.Runner.run(agent(output_type=Note), QUESTION)
+        try:
+            await agents.Runner.run(agent("gpt-9"), QUESTION)
+            wrong = "not refused"
+        except openai.APIStatusError as e:
+            wrong = f"{type(e).__name__} {e.status_code} {(e.request_id or '')[:4]}"
+        return {
+            "text": whole.final_output, "streamed": text, "usage": streamed.context_wrapper.usage.total_tokens > 0, "call": ", ".join(called), "answered": answered.final_output,
+            "object": isinstance(object.final_output, Note), "refused": wrong,
+        }
+
+    return asyncio.run(run())
+
+
 def main() -> None:
     seen = {}
-    for client in (langchain, litellm, llm):
+    for client in (langchain, litellm, llm, agents):
         try:
             seen[client.__name__] = client()
         except Exception:  # what it is is for the test to say
