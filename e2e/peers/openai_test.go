@@ -36,15 +36,20 @@ func TestOpenAIExample(t *testing.T) {
 	python := installed(t, openAIPython)
 	g := startGateway(t, nil)
 	native := g.ask(t, "show my todos").done().FinalOutput
-	cmd := exec.CommandContext(t.Context(), python, installed(t, openAIExample), "show my todos")
-	for name, value := range with(baseEnv(), "SLUICE_URL", g.base) {
+	runExample(t, exec.CommandContext(t.Context(), python, installed(t, openAIExample), "show my todos"), g.base, native+"\n")
+}
+
+// runExample runs a program of examples, which must print what is wanted.
+func runExample(t *testing.T, cmd *exec.Cmd, gateway, want string) {
+	t.Helper()
+	for name, value := range with(baseEnv(), "SLUICE_URL", gateway, "LANGSMITH_TRACING", "false") {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)
 	}
-	if diff := cmp.Diff(native+"\n", string(out)); diff != "" {
+	if diff := cmp.Diff(want, string(out)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -71,14 +76,5 @@ func TestOpenAIExampleInTypeScript(t *testing.T) {
 	native := g.ask(t, "show my todos").done().FinalOutput
 	cmd := exec.CommandContext(t.Context(), nodejs, "--no-warnings", "ask.ts", "show my todos")
 	cmd.Dir = folder
-	for name, value := range with(baseEnv(), "SLUICE_URL", g.base) {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v:\n%s", err, out)
-	}
-	if diff := cmp.Diff(native+"\n", string(out)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	runExample(t, cmd, g.base, native+"\n")
 }

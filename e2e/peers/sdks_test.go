@@ -129,14 +129,5 @@ func TestLangChainExample(t *testing.T) {
 	g := startGateway(t, nil)
 	native := g.ask(t, "show my todos").done().FinalOutput
 	cmd := exec.CommandContext(t.Context(), python, installed(t, sdksExample), "show my todos")
-	for name, value := range with(baseEnv(), "SLUICE_URL", g.base, "LANGSMITH_TRACING", "false") {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v:\n%s", err, out)
-	}
-	if diff := cmp.Diff(native+"\nSummary(open=0, next='')\n", string(out)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	runExample(t, cmd, g.base, native+"\nSummary(open=0, next='')\n")
 }
