@@ -70,7 +70,8 @@ func (s *Server) create(r *http.Request, body []byte) (*dialect.Exchange, error)
 		return nil, noModel()
 	}
 	q.request.request.Agent, q.request.request.Workflow = by.agent, by.workflow
-	x := &dialect.Exchange{Request: q.request.request, Repetition: dialect.Repetition{Key: key}, Mode: q.mode(), Header: http.Header{}, Answering: dialect.Answering{Approval: q.answer}}
+	x := &dialect.Exchange{Request: q.request.request, Repetition: dialect.Repetition{Key: key}, Mode: q.mode(), Header: http.Header{}}
+	x.Approval, x.RunsOn = q.answer, q.answer != nil && q.disconnect == ""
 	dialect.AddIgnored(x.Header, q.ignored)
 	form := asStream
 	if !q.stream {

@@ -318,7 +318,7 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// What stands in leaving, in the background, and for whom.
+// What becomes of a response whose client leaves, and of one in the background.
 func TestModeOfAResponse(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]dialect.Mode{
@@ -337,6 +337,12 @@ func TestModeOfAResponse(t *testing.T) {
 	x, err := openBody(served(dialect.Rules{}), `{"model":"sluice/order",`+hi+`}`)
 	if err != nil || x.Mode != dialect.Detached {
 		t.Errorf("a run by Chat Completions: %v %v", x, err)
+	}
+	const answered = `{"model":"sluice","input":[{"type":"mcp_approval_response","approval_request_id":"t~c","approve":true}]`
+	for more, want := range map[string]bool{`}`: true, `,"metadata":{"on_disconnect":"cancel"}}`: false} {
+		if x, err = createBody(storing(dialect.Rules{}), answered+more); err != nil || x.Mode != dialect.Attached || x.RunsOn != want {
+			t.Errorf("a run that continues with an answer: %v %v", x, err)
+		}
 	}
 }
 
