@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -27,6 +28,7 @@ func TestChatQuirks(t *testing.T) {
 		{"usage none", nil, []string{`prompt_tokens`, `"choices":[]`}},
 		{"usage last", []string{`"finish_reason":"stop"`, `prompt_tokens`}, []string{`"choices":[]`}},
 		{"usage own", []string{`"choices":[]`}, nil},
+		{"usage every; text a b", []string{`"delta":{"content":"a "},"finish_reason":null,"index":0,"logprobs":null}],"created"`, `"prompt_tokens"`}, nil},
 		{"usage groq", []string{`"x_groq":{"id":"req_modelsim","usage":{`}, nil},
 		{"tokens 12 34 5 6", []string{`"prompt_tokens":12`, `"completion_tokens":39`, `"reasoning_tokens":5`, `"cached_tokens":6`, `"total_tokens":51`}, nil},
 		{"no-done", nil, []string{"[DONE]"}},
@@ -153,6 +155,36 @@ func TestCut(t *testing.T) {
 		_, body := post(t, url+chatPath, directives, newClient(chatPath, "s", "hi", todoTools(t)).body)
 		if !strings.Contains(body, "unexpected EOF") && !strings.Contains(body, "reset by peer") || strings.Count(body, "data:") > 1 {
 			t.Errorf("%s: %s", directives, body)
+		}
+	}
+}
+
+// short is a client that leaves after so many writes.
+type short struct {
+	*httptest.ResponseRecorder
+	writes int
+}
+
+func (s *short) Write(b []byte) (int, error) {
+	if s.writes--; s.writes < 0 {
+		return 0, io.ErrClosedPipe
+	}
+	return s.ResponseRecorder.Write(b)
+}
+
+// A client may leave after any event: nothing more is written then.
+func TestClientThatLeaves(t *testing.T) {
+	t.Parallel()
+	server, _ := serve(t, Config{})
+	for _, directives := range []string{"text a b c", `raw "x"; raw "y"; raw "z"`, "inband object 3; text a b c", "split 9; text a"} {
+		for writes := range 3 {
+			body := string(encode(newClient(chatPath, "s", "hi", todoTools(t)).body))
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, chatPath, strings.NewReader(body))
+			req.Header.Set(directivesHeader, directives)
+			w := &short{httptest.NewRecorder(), writes}
+			if server.ServeHTTP(w, req); w.writes != -1 || w.Code != http.StatusOK {
+				t.Errorf("%s: %d writes after the client had left behind %d, %d: %s", directives, -w.writes, writes, w.Code, w.Body)
+			}
 		}
 	}
 }
