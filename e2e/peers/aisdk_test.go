@@ -1,9 +1,18 @@
 package peers
 
 import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"sluice/chat"
+	"sluice/dialect/aisdk"
 )
 
 // aiSDKSeen is what chat.mjs writes.
@@ -105,5 +114,54 @@ func wantParts(t *testing.T, parts []string, want ...string) {
 			return
 		}
 		rest = rest[i+1:]
+	}
+}
+
+// Each frame of each turn of the golden transcripts is one that each version of the AI SDK reads. A
+// question to a person is for those that know one.
+func TestAISDKReadsEveryTranscript(t *testing.T) {
+	needPeers(t)
+	installed(t, dialectsFolder+"/aisdk/node_modules")
+	node, script := dialectNode(t), installed(t, dialectsFolder+"/aisdk/validate.mjs")
+	turns := recordedTurns(t)
+	for packages, body := range map[string]string{
+		"ai-5.0.100 ai-5.0.277":            `{"id":"c","approvals":false,"messages":[{"id":"1","role":"user","parts":[{"type":"text","text":"go"}]}]}`,
+		"ai-6.0.230 ai-6.0.326 ai-7.0.173": `{"id":"c","messages":[{"id":"1","role":"user","parts":[{"type":"text","text":"go"}]}]}`,
+	} {
+		t.Run(packages, func(t *testing.T) {
+			t.Parallel()
+			var frames []byte
+			for name, runs := range turns {
+				for _, turn := range runs {
+					asked := chat.Turn{RequestID: "req_" + name, Began: time.Unix(1_767_225_600, 0)}
+					r := httptest.NewRequestWithContext(chat.WithTurn(t.Context(), asked), http.MethodPost, "/api/chat", nil)
+					x, err := aisdk.New(aisdk.Config{}).Routes()[0].Open(r, []byte(body))
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, ev := range turn {
+						frames = x.Encoder.Encode(frames, ev.Stamp, ev.Event)
+					}
+				}
+			}
+			cmd := exec.CommandContext(t.Context(), node, append([]string{script}, strings.Fields(packages)...)...)
+			cmd.Stdin = bytes.NewReader(frames)
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			verdicts := map[string]struct {
+				Frames int
+				Faults []string
+			}{}
+			if err := json.Unmarshal(out, &verdicts); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			for _, name := range strings.Fields(packages) {
+				if v := verdicts[name]; v.Frames < 1000 || len(v.Faults) > 0 {
+					t.Errorf("%s: %d frames, %q", name, v.Frames, v.Faults)
+				}
+			}
+		})
 	}
 }

@@ -7,9 +7,14 @@ has of it.
 
 import json
 import sys
+import urllib.request
 
 import openai
+import pydantic
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.responses import Response, ResponseStreamEvent
 
+EVENT = pydantic.TypeAdapter(ResponseStreamEvent)
 MESSAGES = [{"role": "user", "content": "go"}]
 
 
@@ -48,7 +53,33 @@ def response(client):
         return seen
 
 
+def checked(base, turn, refused):
+    """Holds each frame, and each document, against the types of the SDK, which builds them unchecked."""
+    chat, create = {"model": "sluice", "messages": MESSAGES}, {"model": "sluice", "input": "go"}
+
+    def post(path, body):
+        request = urllib.request.Request(f"{base}/{turn}/v1{path}", json.dumps(body).encode(), {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request) as reply:
+            return reply.read().decode()
+
+    def frames(path, body):
+        for frame in post(path, {**body, "stream": True}).split("\n\n"):
+            data = frame.partition("data: ")[2]
+            if data not in ("", "[DONE]"):
+                yield data
+
+    for data in frames("/chat/completions", chat):
+        if "error" not in json.loads(data):
+            ChatCompletionChunk.model_validate_json(data)
+    for data in frames("/responses", create):
+        EVENT.validate_json(data)
+    if not refused:
+        ChatCompletion.model_validate_json(post("/chat/completions", chat))
+        Response.model_validate_json(post("/responses", create))
+
+
 def play(base, turn, refused):
+    checked(base, turn, refused)
     client = openai.OpenAI(base_url=f"{base}/{turn}/v1", api_key="none", max_retries=0)
     played = {"Stream": streamed(client), "Response": response(client)}
     if not refused:
