@@ -34,13 +34,26 @@ func TestMarkdownBombs(t *testing.T) {
 		MS   float64
 	}
 	g := startGateway(t, nil)
-	reports := drive[report](t, "bombs.mjs", map[string]any{"chromium": browser, "base": g.base, "texts": texts})
-	if len(reports) != len(texts) {
-		t.Fatalf("%d reports on %d texts", len(reports), len(texts))
+	draw := func(texts []text) []report {
+		reports := drive[report](t, "bombs.mjs", map[string]any{"chromium": browser, "base": g.base, "texts": texts})
+		if len(reports) != len(texts) {
+			t.Fatalf("%d reports on %d texts", len(reports), len(texts))
+		}
+		return reports
 	}
-	for _, r := range reports[1:] {
+	reports := draw(texts)
+	again := texts[:1:1] // with the tame one
+	for i, r := range reports {
 		if r.MS > 60*reports[0].MS {
-			t.Errorf("%s took %.0f ms, a tame text %.0f", r.Name, r.MS, reports[0].MS)
+			again = append(again, texts[i])
+		}
+	}
+	if len(again) > 1 { // once more: a machine that does other work stops a tab at any time
+		second := draw(again)
+		for _, r := range second[1:] {
+			if r.MS > 60*second[0].MS {
+				t.Errorf("%s took %.0f ms, a tame text %.0f, and that twice", r.Name, r.MS, second[0].MS)
+			}
 		}
 	}
 	worst := slices.MaxFunc(reports, func(a, b report) int { return int(1000 * (a.MS - b.MS)) })

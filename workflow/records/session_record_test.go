@@ -85,7 +85,7 @@ func TestSessionRecord(t *testing.T) {
 	if s.Status != SessionCompleted || s.Summary != "Found." || s.AgentName != "a" || s.ParentTaskID != task || texts != "user: Find it, assistant: I look., assistant: Found." {
 		t.Errorf("it has ended: %+v", s)
 	}
-	if !strings.Contains(log.String(), `"message":"session_completed"`) || strings.Contains(log.String(), "Found") {
+	if !strings.Contains(log.String(), `:"session_completed"`) || strings.Contains(log.String(), "Found") {
 		t.Errorf("the log:\n%s", log.String())
 	}
 	r = records.Record(task)
