@@ -50,6 +50,7 @@ type asked struct {
 	request
 	facts      responseFacts
 	background bool
+	previous   string       // the response that it continues; empty: none
 	answer     *chat.Answer // nil: it asks for a turn
 	kept       *record      // what is kept of it; nil: nothing
 }
@@ -109,12 +110,12 @@ func (s *Server) readResponse(ctx context.Context, body []byte, e *chat.Validati
 	if q.background && s.cfg.Turns != nil && !q.facts.store {
 		r.fault("/background", chat.CodeUnsupported, "needs a response that is stored")
 	}
+	q.previous = r.text("/previous_response_id", r.members["previous_response_id"], false)
 	talk, in, err := s.talk(ctx, r, &q)
 	if err != nil {
 		return q, err
 	}
-	previous := r.text("/previous_response_id", r.members["previous_response_id"], false)
-	q.facts.echo = r.echo(&q, own, previous)
+	q.facts.echo = r.echo(&q, own, talk.Instructions)
 	if q.answer = in.answer; q.answer == nil {
 		s.cfg.Rules.Compose(&q.request.request, talk, e)
 		err = s.restore(ctx, &q.request.request, in.made)
@@ -167,8 +168,8 @@ func (s *Server) talk(ctx context.Context, r *reader, q *asked) (talk dialect.Ta
 		return item
 	}}
 	talk = dialect.Talk{Root: "/input", Counted: true, Optional: true, MaxTokens: r.limit("max_output_tokens")}
-	if previous := r.text("/previous_response_id", r.members["previous_response_id"], false); previous != "" {
-		before, failed := s.before(ctx, r, "/previous_response_id", previous, q.request.request.UserID)
+	if q.previous != "" {
+		before, failed := s.before(ctx, r, "/previous_response_id", q.previous, q.request.request.UserID)
 		if failed != nil {
 			return talk, in, failed
 		}
@@ -203,7 +204,7 @@ func (r *reader) conversation(req *chat.Request) (own string) {
 }
 
 // echo returns the members of the response that repeat the request.
-func (r *reader) echo(q *asked, conversation, previous string) (dst []byte) {
+func (r *reader) echo(q *asked, conversation, instructions string) (dst []byte) {
 	text := func(name, value string) {
 		dst = append(append(append(dst, `,"`...), name...), `":`...)
 		if value == "" {
@@ -213,8 +214,8 @@ func (r *reader) echo(q *asked, conversation, previous string) (dst []byte) {
 		dst = jsonline.String(dst, value)
 	}
 	text("model", q.model)
-	text("instructions", r.text("/instructions", r.members["instructions"], false))
-	text("previous_response_id", previous)
+	text("instructions", instructions)
+	text("previous_response_id", q.previous)
 	dst = append(dst, `,"max_output_tokens":`...)
 	if v := r.members["max_output_tokens"]; v.Kind() == '0' {
 		dst = append(dst, v...)

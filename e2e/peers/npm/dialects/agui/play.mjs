@@ -8,6 +8,7 @@
 // "results": {ID: "…"}, "verdict", "complaints": […]}. Results are also those of calls of an earlier
 // run. What the client rejects or warns of is a complaint.
 import { json } from 'node:stream/consumers';
+import { collect } from '../thread.mjs';
 
 const { package: name, tape, runs, gateway } = await json(process.stdin);
 const { HttpAgent } = await import(name);
@@ -50,14 +51,7 @@ async function run(agent, parameters = {}, { answers, ...subscriber } = {}) {
     seen.complaints.push(`thrown: ${error.message}`);
   }
   seen.complaints.push(...complaints);
-  const result = (id) => agent.messages.find((m) => m.role === 'tool' && m.toolCallId === id)?.content ?? '';
-  for (const m of agent.messages) {
-    if (known.has(m.id) || m.role === 'user') continue;
-    if (m.role === 'assistant') seen.text += m.content ?? '';
-    if (m.role === 'tool') seen.results[m.toolCallId] = m.content;
-    if (m.role === 'reasoning') seen.thoughts += m.content ?? '';
-    for (const { id, function: f } of m.toolCalls ?? []) seen.calls.push({ id, name: f.name, arguments: f.arguments, result: result(id) });
-  }
+  collect(seen, agent, known);
   return seen;
 }
 

@@ -7,6 +7,7 @@
 // here. Writes {"runs": {"NAME": [run…]}, "talks": {…: [run…]}}; see play.mjs of AG-UI's client.
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
+import { collect } from '../thread.mjs';
 
 process.env.COPILOTKIT_TELEMETRY_DISABLED = 'true'; // it is read when the packages are
 const { HttpAgent } = await import('@ag-ui/client');
@@ -51,14 +52,7 @@ async function run(agent, text) {
   }
   subscription.unsubscribe();
   seen.complaints.push(...complaints);
-  const result = (id) => agent.messages.find((m) => m.role === 'tool' && m.toolCallId === id)?.content ?? '';
-  for (const m of agent.messages) {
-    if (known.has(m.id) || m.role === 'user') continue;
-    if (m.role === 'assistant') seen.text += m.content ?? '';
-    if (m.role === 'tool') seen.results[m.toolCallId] = m.content;
-    if (m.role === 'reasoning') seen.thoughts += m.content ?? '';
-    for (const { id, function: f } of m.toolCalls ?? []) seen.calls.push({ id, name: f.name, arguments: f.arguments, result: result(id) });
-  }
+  collect(seen, agent, known);
   return seen;
 }
 
