@@ -72,6 +72,11 @@ func layers() []layer {
 		{"model/anthropic", parts, []string{"tool", "chat", "model"}, "a codec of the Messages protocol"},
 		{"model", words, []string{"tool", "chat", "stream", "fault", "config", "telemetry", "breaker", "redact", "internal/check", "internal/h2pool"}, "the frame of all model calls, which knows no provider"},
 
+		{"access/keys", parts, []string{"access", "chat", "config", "fault", "telemetry"}, "API keys and their file; it knows no request"},
+		{"access/jwt", parts, []string{"access", "chat", "config", "fault", "telemetry"}, "tokens and the keys of their issuers; it knows no request"},
+		{"access/limit", parts, []string{"access", "chat", "config", "fault", "telemetry", "store"}, "it counts, and knows neither requests nor turns"},
+		{"access/door", parts, []string{"access", "access/keys", "access/jwt", "chat", "config", "fault", "telemetry"}, "it asks who sends a request; what answers it does not know"},
+		{"access", words, []string{"chat", "fault"}, "what a credential proves, whichever it is"},
 		{"agent/remote", parts, []string{"chat", "stream", "fault", "config", "breaker", "telemetry"}, "it runs an agent that is somewhere else; who asks it, it does not know"},
 		{"agent/delegate", parts, []string{"agent", "run", "tool", "chat", "stream", "fault", "telemetry", "task/record"}, "agents as tools of agents; of the file and of stores it knows what it declares"},
 		{"agent", parts, []string{"run", "tool", "chat", "stream", "fault", "config", "redact", "telemetry", "internal/stack"}, "it declares the Model and the Tools that it needs, and knows none"},

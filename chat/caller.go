@@ -5,19 +5,16 @@ type Caller struct {
 	Tenant string // empty: there is only one
 	// User is the request's user; empty: nobody in particular.
 	User string
-	// Key distinguishes users whom the gateway knows by more than their name; empty iff the
-	// user is nobody in particular.
+	// Key distinguishes users of one name whom the gateway knows by more than that: it is the
+	// Owner. Empty: nobody in particular, where nobody was asked.
 	Key string
 }
 
 // Caller returns whom the request is for.
 func (r *Request) Caller() Caller {
-	c := Caller{Tenant: r.Principal.Tenant, User: r.UserID, Key: r.UserID}
-	if id := r.Principal.ID; id != "" {
-		c.Key = id + "\x00" + r.UserID
-		if c.User == "" {
-			c.User = id
-		}
+	c := Caller{Tenant: r.Principal.Tenant, User: r.UserID, Key: r.Owner()}
+	if r.Principal.IsKnown() {
+		c.User = c.Key[1:]
 	}
 	return c
 }

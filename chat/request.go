@@ -156,22 +156,6 @@ type Asked struct {
 // ContextEntry is one member of Request.Context.
 type ContextEntry struct{ Name, Value string }
 
-// Principal is who sent a request, as far as the gateway has authenticated the sender. The
-// zero value is anonymous. Neither text holds a NUL.
-type Principal struct {
-	Tenant string // empty: there is only one
-	ID     string // empty: not known
-}
-
-// Owner returns the user whom what is kept of the request belongs to: who was made sure
-// of, else who the client says.
-func (r *Request) Owner() string {
-	if r.Principal.ID != "" {
-		return r.Principal.ID + "\x00" + r.UserID
-	}
-	return r.UserID
-}
-
 // Messages returns the conversation as the model is shown it: the history, then the
 // question that the input answers, then the input. A history that ends with a message
 // of the user which was never answered is continued by the input.

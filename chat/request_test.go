@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"sluice/chat"
 )
 
@@ -30,32 +28,6 @@ func TestWholeAndWords(t *testing.T) {
 		}
 		if got := tt.req.Words(); got != tt.words {
 			t.Errorf("Words are %q, want %q", got, tt.words)
-		}
-	}
-}
-
-// Who was made sure of owns what is kept; users of the same name of two credentials do not
-// share it.
-func TestOwnerAndCaller(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name  string
-		by    chat.Principal
-		user  string
-		owner string
-		want  chat.Caller
-	}{
-		{"nobody", chat.Principal{}, "", "", chat.Caller{}},
-		{"a name", chat.Principal{}, "ann", "ann", chat.Caller{User: "ann", Key: "ann"}},
-		{"a credential", chat.Principal{Tenant: "acme", ID: "key_1"}, "", "key_1\x00", chat.Caller{Tenant: "acme", User: "key_1", Key: "key_1\x00"}},
-		{"both", chat.Principal{ID: "key_1"}, "ann", "key_1\x00ann", chat.Caller{User: "ann", Key: "key_1\x00ann"}},
-	} {
-		req := chat.Request{Principal: tt.by, UserID: tt.user}
-		if got := req.Owner(); got != tt.owner {
-			t.Errorf("%s: owner %q, want %q", tt.name, got, tt.owner)
-		}
-		if diff := cmp.Diff(tt.want, req.Caller()); diff != "" {
-			t.Errorf("%s: Caller (-want +got):\n%s", tt.name, diff)
 		}
 	}
 }

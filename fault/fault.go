@@ -71,6 +71,11 @@ const (
 	ApprovalExpired  Type = "approval_expired"
 	ApprovalUsed     Type = "approval_used"
 	ApprovalConflict Type = "approval_conflict" // not the one that waits
+	// Of who may ask, and how much.
+	Unauthorized    Type = "unauthorized" // no credential, or one that does not count
+	Forbidden       Type = "forbidden"    // the credential does not allow it
+	RateLimited     Type = "rate_limited"
+	AuthUnavailable Type = "auth_unavailable" // nothing is there by which the credential could be checked
 )
 
 // Recoverable says whether the same request is worth sending again.
@@ -78,7 +83,7 @@ func (t Type) Recoverable() bool {
 	switch t {
 	case ToolFailed, MCPUnavailable, ModelUnavailable, ModelRateLimited, Timeout, ShuttingDown, Overloaded, RequestTimeout,
 		AgentFailed, AgentUnavailable, RoutingFailed, Cancelled, StoreUnavailable,
-		QualityFailed, QualityUnavailable, DeliveryFailed:
+		QualityFailed, QualityUnavailable, DeliveryFailed, RateLimited, AuthUnavailable:
 		return true
 	}
 	return false

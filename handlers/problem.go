@@ -35,14 +35,18 @@ func statusOf(t fault.Type) int {
 		return http.StatusMethodNotAllowed
 	case fault.NotFound:
 		return http.StatusNotFound
-	case fault.OriginRefused, fault.ApprovalInvalid:
+	case fault.OriginRefused, fault.ApprovalInvalid, fault.Forbidden:
 		return http.StatusForbidden
 	case fault.DuplicateRequest, fault.TaskNotCancelable, fault.ApprovalUsed, fault.ApprovalConflict:
 		return http.StatusConflict
 	case fault.RequestTimeout:
 		return http.StatusRequestTimeout
-	case fault.Overloaded, fault.ShuttingDown, fault.StoreUnavailable:
+	case fault.Overloaded, fault.ShuttingDown, fault.StoreUnavailable, fault.AuthUnavailable:
 		return http.StatusServiceUnavailable
+	case fault.Unauthorized:
+		return http.StatusUnauthorized
+	case fault.RateLimited:
+		return http.StatusTooManyRequests
 	case fault.ApprovalExpired:
 		return http.StatusGone
 	}

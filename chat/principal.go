@@ -1,0 +1,122 @@
+package chat
+
+import (
+	"strings"
+
+	"sluice/fault"
+)
+
+// Principal is who sent a request, as far as the gateway has made sure of it. The zero value
+// is anybody: the gateway asks nobody who they are.
+//
+// Names that somebody claims and names that somebody has proved belong to different people
+// even if they are equal: see Owner.
+type Principal struct {
+	Tenant string // empty: there is only one
+	// ID is the user, 1 to 256 code points without controls; AnonymousID; or empty: nobody was
+	// asked.
+	ID string
+	// Scopes are what the credential allows. They mean nothing without an ID.
+	Scopes Scopes
+	// Class names the limits that the credential has; empty: those of its user and tenant.
+	Class string
+}
+
+// AnonymousID is the ID of all who may ask without a credential where others must show one.
+// No user has it: it is a control character.
+const AnonymousID = "\x00"
+
+// Scopes are a set of what a credential allows.
+type Scopes uint8
+
+// The scopes (docs/access.md says what each opens).
+const (
+	ScopeChat     Scopes = 1 << iota
+	ScopeReadOnly        // as ScopeChat, with tools that only read
+	ScopeApprove
+	ScopeInspect
+	ScopeActAs
+	ScopeOps
+	ScopeAdmin
+)
+
+// scopeNames are the names of the scopes, in the order of their bits.
+var scopeNames = [...]string{"chat", "chat:readonly", "approve", "inspect", "act_as", "ops", "admin"}
+
+// ScopeNames returns the names of all scopes.
+func ScopeNames() []string { return scopeNames[:] }
+
+// ParseScopes returns the scopes of the words, and those words that name none.
+func ParseScopes(words []string) (set Scopes, unknown []string) {
+next:
+	for _, word := range words {
+		for i, name := range scopeNames {
+			if word == name {
+				set |= 1 << i
+				continue next
+			}
+		}
+		unknown = append(unknown, word)
+	}
+	return set, unknown
+}
+
+// Names returns the names of the scopes in s.
+func (s Scopes) Names() []string {
+	names := []string{}
+	for i, name := range scopeNames {
+		if s&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// String returns the names, with spaces between them, as in WWW-Authenticate.
+func (s Scopes) String() string { return strings.Join(s.Names(), " ") }
+
+// HasAny says whether one of the scopes in wanted is in s.
+func (s Scopes) HasAny(wanted Scopes) bool { return s&wanted != 0 }
+
+// IsKnown says whether the gateway has made sure who it is; the anonymous are not known.
+func (p Principal) IsKnown() bool { return p.ID != "" && p.ID != AnonymousID }
+
+// IsAnonymous says whether it is one of those who may ask without a credential where others
+// must show one.
+func (p Principal) IsAnonymous() bool { return p.ID == AnonymousID }
+
+// May says whether p is allowed one of the scopes in wanted. Where nobody was asked,
+// everything is allowed.
+func (p Principal) May(wanted Scopes) bool { return p.ID == "" || p.Scopes.HasAny(wanted) }
+
+// Owner returns whom what is kept belongs to within p's tenant, if a request names userID, of
+// which may be none. The texts of proved owners begin with a NUL, which no claimed name holds:
+// so what was kept while nobody was asked is found by nobody who was, nor the other way round.
+func (p Principal) Owner(userID string) string {
+	switch {
+	case p.ID == "":
+		return userID
+	case userID != "" && p.actsForOthers():
+		return "\x00" + userID
+	}
+	return "\x00" + p.ID
+}
+
+// For returns the principal that a request of p which names userID is carried out for: p
+// itself, or the user whom a backend that may act for others names. Another name is
+// fault.Forbidden.
+func (p Principal) For(userID string) (Principal, error) {
+	switch {
+	case p.ID == "", userID == "", userID == p.ID:
+	case p.actsForOthers():
+		p.ID = userID
+	default:
+		return Principal{}, &fault.Error{Type: fault.Forbidden, Message: "user_id is not that of the credential; leave it out, or use a credential with the scope act_as"}
+	}
+	return p, nil
+}
+
+func (p Principal) actsForOthers() bool { return p.IsKnown() && p.Scopes&ScopeActAs != 0 }
+
+// Owner returns whom what is kept of the request belongs to: see Principal.Owner.
+func (r *Request) Owner() string { return r.Principal.Owner(r.UserID) }
