@@ -1,10 +1,6 @@
 package chat
 
-import (
-	"strings"
-
-	"sluice/fault"
-)
+import "strings"
 
 // Principal is who sent a request, as far as the gateway has made sure of it. The zero value
 // is anybody: the gateway asks nobody who they are.
@@ -103,17 +99,17 @@ func (p Principal) Owner(userID string) string {
 }
 
 // For returns the principal that a request of p which names userID is carried out for: p
-// itself, or the user whom a backend that may act for others names. Another name is
-// fault.Forbidden.
-func (p Principal) For(userID string) (Principal, error) {
+// itself, or the user whom a backend that may act for others names. ok is false if p may not
+// name that user.
+func (p Principal) For(userID string) (_ Principal, ok bool) {
 	switch {
 	case p.ID == "", userID == "", userID == p.ID:
 	case p.actsForOthers():
 		p.ID = userID
 	default:
-		return Principal{}, &fault.Error{Type: fault.Forbidden, Message: "user_id is not that of the credential; leave it out, or use a credential with the scope act_as"}
+		return Principal{}, false
 	}
-	return p, nil
+	return p, true
 }
 
 func (p Principal) actsForOthers() bool { return p.IsKnown() && p.Scopes&ScopeActAs != 0 }
