@@ -122,6 +122,8 @@ func list(content []byte) (l listing, ok bool) {
 			} else if rest != "---" && !isRemark(indented) {
 				return l, false
 			}
+		case rest == "...":
+			return l, false // the end of a document
 		case dash == "" && isRemark(indented):
 		case dash == "" && !strings.HasPrefix(indented, "- "):
 			return l, false
@@ -238,8 +240,14 @@ func (r *reader) node(n *file.Node) {
 	}
 }
 
-// line returns an entry as Add writes it.
-func (e Entry) line() string {
+// Line returns an entry as Add writes it: a line of a file.
+func (e Entry) Line() string {
 	text, _ := json.Marshal(e) // texts and times: it cannot fail
 	return "- " + strings.ReplaceAll(string(text), "$", "$$") + "\n"
+}
+
+// isJSON says whether a text is an entry as Add writes it.
+func isJSON(text string) bool {
+	var e Entry
+	return json.Unmarshal([]byte(text), &e) == nil
 }

@@ -194,9 +194,9 @@ func TestLine(t *testing.T) {
 		{ID: "aaaaaaaaaa", Hash: hashA, User: "ana", Created: since},
 		{ID: "bbbbbbbbbb", Hash: hashB, User: `a"b: ${X} # {`, Tenant: "t", Scopes: []string{}, Limits: "l", Expires: until, Disabled: true, Created: since, Note: "$$ null – 😀 \u200d"},
 	} {
-		got, err := read("k", []byte("keys:\n"+e.line()))
+		got, err := read("k", []byte("keys:\n"+e.Line()))
 		if err != nil {
-			t.Errorf("%s: %v", e.line(), err)
+			t.Errorf("%s: %v", e.Line(), err)
 		}
 		if diff := cmp.Diff([]Entry{e}, got); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)

@@ -119,7 +119,7 @@ func fileOf(entries ...Entry) string {
 	}
 	text := "keys:\n"
 	for _, e := range entries {
-		text += e.line()
+		text += e.Line()
 	}
 	return text
 }
@@ -516,7 +516,7 @@ func manyKeys(t testing.TB) (path, key string) {
 		var e Entry
 		e, key = newKey(fmt.Sprint("user-", i))
 		e.Tenant, e.Scopes = "acme", []string{"chat", "approve"}
-		file.WriteString(e.line())
+		file.WriteString(e.Line())
 	}
 	path = filepath.Join(t.TempDir(), "keys.yaml")
 	if err := os.WriteFile(path, []byte(file.String()), 0o600); err != nil {
