@@ -111,7 +111,9 @@ func claims(changes ...map[string]any) string {
 	return string(must(json.Marshal(all)))
 }
 
-func header(algorithm, kid string) string { return fmt.Sprintf(`{"alg":%q,"kid":%q,"typ":"JWT"}`, algorithm, kid) }
+func header(algorithm, kid string) string {
+	return fmt.Sprintf(`{"alg":%q,"kid":%q,"typ":"JWT"}`, algorithm, kid)
+}
 
 // edToken is a good token, unless changes make it another.
 func edToken(kid string, changes ...map[string]any) string {
@@ -209,6 +211,8 @@ func online(t *testing.T, p *provider, cfg Config) *Verifier {
 	if cfg.Issuers == nil {
 		cfg.Issuers = []Spec{{Issuer: testIssuer, Audiences: []string{testAudience}, JWKS: testIssuer + "/keys"}}
 	}
-	cfg.transport = testnet.Serve(t, p)
+	ours := newTransport(nil)
+	ours.DialContext = testnet.Serve(t, p).DialContext
+	cfg.transport = ours
 	return open(t, cfg)
 }

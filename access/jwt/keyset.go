@@ -7,7 +7,9 @@ import (
 	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -96,9 +98,9 @@ func parseKeySet(text []byte) (*keySet, error) {
 	return &keySet{keys, strings.Join(texts, "\n")}, nil
 }
 
-// publicParts are the members of a public key. Nothing else of a key is read by the library:
+// publicParts are the members of a public key. The library reads nothing else of one:
 // a certificate that it cannot parse does not make the key worse.
-var publicParts = []string{"kty", "crv", "n", "e", "x", "y"}
+var publicParts = []string{"kty", "crv", "x", "y"}
 
 // parseKey reads a key, with a text that is equal for equal keys. ok is false if it cannot be
 // used: a private or symmetric one, of an unknown type, for encryption, too short or too long.
@@ -116,6 +118,23 @@ func parseKey(v jsontext.Value) (k key, text string, ok bool) {
 	if !hasID || !hasAlgorithm {
 		return key{}, "", false
 	}
+	public := publicOf(members)
+	family := familyOf(public)
+	if family == "" {
+		return key{}, "", false
+	}
+	print, err := (&jose.JSONWebKey{Key: public}).Thumbprint(crypto.SHA256)
+	if err != nil {
+		return key{}, "", false
+	}
+	return key{id, algorithm, family, public}, id + "\x00" + algorithm + "\x00" + string(print), true
+}
+
+// publicOf returns the public key that the members of a key describe; nil: none.
+func publicOf(members map[string]jsontext.Value) any {
+	if kty, _ := textOf(members["kty"]); kty == "RSA" {
+		return rsaOf(members["n"], members["e"])
+	}
 	public := map[string]jsontext.Value{}
 	for _, name := range publicParts {
 		if members[name] != nil {
@@ -125,23 +144,35 @@ func parseKey(v jsontext.Value) (k key, text string, ok bool) {
 	reduced, err := json.Marshal(public)
 	var jwk jose.JSONWebKey
 	if err != nil || jwk.UnmarshalJSON(reduced) != nil {
-		return key{}, "", false
+		return nil
 	}
-	family := familyOf(jwk.Key)
-	print, err := jwk.Thumbprint(crypto.SHA256)
-	if family == "" || err != nil {
-		return key{}, "", false
+	return jwk.Key
+}
+
+// rsaOf reads a key of RSA. The library has a bound for all of a process, of 4096 bits.
+func rsaOf(modulus, exponent jsontext.Value) any {
+	n, e := numberOf(modulus), numberOf(exponent)
+	if n.BitLen() < minRSA || n.BitLen() > maxRSA || e.BitLen() > 31 || e.Int64() < 3 || e.Bit(0) == 0 {
+		return nil
 	}
-	return key{id, algorithm, family, jwk.Key}, id + "\x00" + algorithm + "\x00" + string(print), true
+	return &rsa.PublicKey{N: n, E: int(e.Int64())}
+}
+
+// numberOf reads a number (RFC 7518 §2, Base64urlUInt); what is none is zero.
+func numberOf(v jsontext.Value) *big.Int {
+	text, _ := textOf(v)
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return new(big.Int)
+	}
+	return new(big.Int).SetBytes(b)
 }
 
 // familyOf returns what a public key can serve; empty: nothing.
 func familyOf(public any) string {
 	switch p := public.(type) {
 	case *rsa.PublicKey:
-		if bits := p.N.BitLen(); bits >= minRSA && bits <= maxRSA && p.E >= 3 && p.E%2 == 1 {
-			return "RSA"
-		}
+		return "RSA"
 	case *ecdsa.PublicKey:
 		return p.Curve.Params().Name
 	case ed25519.PublicKey:

@@ -22,7 +22,9 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	good := edToken("ed")
 	hour := func(n float64) float64 { return float64(time.Now().Unix()) + n*3600 }
-	ed := func(header string, changes ...object) string { return sign(header, claims(changes...), "EdDSA", ed25519Key()) }
+	ed := func(header string, changes ...object) string {
+		return sign(header, claims(changes...), "EdDSA", ed25519Key())
+	}
 	raw := func(claims string) string { return sign(header("EdDSA", "ed"), claims, "EdDSA", ed25519Key()) }
 	publicRSA := setOf(jwk("rsa", "", rsaKey()))
 	parts := strings.Split(good, ".")
@@ -236,7 +238,9 @@ func TestClaims(t *testing.T) {
 			s.Claims, s.Tenant, s.Scopes, s.Limits = Claims{"", "org", "scope", "plan"}, "acme", []string{"admin"}, "gold"
 		}, nil, principal{ID: "ann"}, ""},
 		{"null is none", func(s *Spec) { s.Claims.Scopes = "scope" }, object{"scope": json.RawMessage("null")}, principal{ID: "ann"}, ""},
-		{"scope map", func(s *Spec) { s.Claims.Scopes, s.ScopeMap = "groups", map[string]string{"staff": "chat", "sre": "ops"} },
+		{"scope map", func(s *Spec) {
+			s.Claims.Scopes, s.ScopeMap = "groups", map[string]string{"staff": "chat", "sre": "ops"}
+		},
 			object{"groups": []string{"sre", "admin", "chat"}}, principal{ID: "ann", Scopes: chat.ScopeOps}, ""},
 		{"empty scopes", func(s *Spec) { s.Claims.Scopes = "scope" }, object{"scope": ""}, principal{ID: "ann"}, ""},
 		{"prefix", func(s *Spec) { s.Prefix = new("x|") }, nil, principal{ID: "x|ann", Scopes: chat.ScopeChat}, ""},
