@@ -108,7 +108,9 @@ func TestWhatCausesNoFetch(t *testing.T) {
 		p.shows(setOf(jwk("one", "", ed25519Key())))
 		f := files{"set": setOf(jwk("one", "", ed25519Key()))}
 		file := spec(func(s *Spec) { s.Issuer = "https://file" })
-		v := online(t, p, Config{ReadFile: f.read, Issuers: []Spec{{Issuer: testIssuer, Audiences: []string{testAudience}, JWKS: testIssuer + "/keys"}, file}})
+		var reads atomic.Int64
+		read := func(path string) ([]byte, error) { reads.Add(1); return f.read(path) }
+		v := online(t, p, Config{ReadFile: read, Issuers: []Spec{{Issuer: testIssuer, Audiences: []string{testAudience}, JWKS: testIssuer + "/keys"}, file}})
 		v.Verify(t.Context(), edToken("one"), true)
 		for name, token := range map[string]string{
 			"another algorithm":  sign(header("HS256", "x"), claims(), "HS256", []byte(testSecret)),
@@ -123,8 +125,9 @@ func TestWhatCausesNoFetch(t *testing.T) {
 		} {
 			began := time.Now()
 			v.Verify(t.Context(), token, true)
-			if time.Since(began) != 0 || p.fetched.Load() != 1 {
-				t.Errorf("%s: %v, %d fetches", name, time.Since(began), p.fetched.Load())
+			synctest.Wait()
+			if time.Since(began) != 0 || p.fetched.Load() != 1 || reads.Load() != 1 {
+				t.Errorf("%s: %v, %d fetches, the file was read %d times", name, time.Since(began), p.fetched.Load(), reads.Load())
 			}
 		}
 	})
@@ -202,12 +205,16 @@ func TestBadReplies(t *testing.T) {
 			w.WriteHeader(404)
 			fmt.Fprint(w, setOf(jwk("two", "", p256Key())))
 		},
+		"a part": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(206)
+			fmt.Fprint(w, setOf(jwk("two", "", p256Key())))
+		},
 		"empty":     func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"keys":[]}`) },
 		"malformed": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
 		"redirect": func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/keys" {
-				http.Redirect(w, r, "/else", http.StatusFound)
-				return
+				w.Header().Set("Location", "/else")
+				w.WriteHeader(http.StatusFound)
 			}
 			fmt.Fprint(w, setOf(jwk("two", "", p256Key())))
 		},
@@ -282,6 +289,7 @@ func TestDiscovery(t *testing.T) {
 	keys := setOf(jwk("one", "", ed25519Key()))
 	for name, tt := range map[string]struct{ document, want string }{
 		"good":             {`{"issuer":"` + testIssuer + `/o","jwks_uri":"` + testIssuer + `/k","x":1}`, "as ann"},
+		"a slash more":     {`{"issuer":"` + testIssuer + `/o/","jwks_uri":"` + testIssuer + `/k"}`, "auth_unavailable"},
 		"another issuer":   {`{"issuer":"` + testIssuer + `","jwks_uri":"` + testIssuer + `/k"}`, "auth_unavailable"},
 		"no issuer":        {`{"jwks_uri":"` + testIssuer + `/k"}`, "auth_unavailable"},
 		"no keys":          {`{"issuer":"` + testIssuer + `/o"}`, "auth_unavailable"},
@@ -311,6 +319,25 @@ func TestDiscovery(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The path of the document follows an issuer that ends in a slash, as many do.
+func TestDiscoveryOfAnIssuerWithSlash(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := new(provider)
+		p.serves(func(w http.ResponseWriter, r *http.Request) {
+			if r.RequestURI == "/.well-known/openid-configuration" {
+				fmt.Fprint(w, `{"issuer":"`+testIssuer+`/","jwks_uri":"`+testIssuer+`/k"}`)
+				return
+			}
+			fmt.Fprint(w, setOf(jwk("one", "", ed25519Key())))
+		})
+		v := online(t, p, Config{Issuers: []Spec{{Issuer: testIssuer + "/", Audiences: []string{testAudience}, Discovery: true}}})
+		if got := reason(v.Verify(t.Context(), edToken("one", object{"iss": testIssuer + "/"}), true)); got != "as ann" {
+			t.Error(got)
+		}
+	})
 }
 
 // Verified tokens are kept for five minutes, never beyond their end, and their times are
@@ -531,6 +558,16 @@ func TestLogAndMetrics(t *testing.T) {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// An ask that comes while a fetch that is due begins is answered by that one.
+func TestFetchesDoNotFollowEachOther(t *testing.T) {
+	t.Parallel()
+	i := &issuer{asked: make(chan struct{}, 1)}
+	i.asked <- struct{}{}
+	if i.begin(); len(i.asked) != 0 || i.flight == nil {
+		t.Error("another fetch would follow")
+	}
 }
 
 // Who leaves does not wait.

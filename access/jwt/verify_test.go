@@ -143,6 +143,12 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s, again: %s, want %s", tt.name, got, tt.want)
 		}
 	}
+	// Nor is there a second way to write the last byte: 86 characters have 4 bits to spare.
+	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	last := strings.IndexByte(digits, good[len(good)-1])
+	if id, err := v.Verify(t.Context(), good[:len(good)-1]+digits[last+1:last+2], true); err == nil {
+		t.Errorf("bits behind the last byte: %v", id)
+	}
 	// A changed byte anywhere is noticed.
 	for i := range good {
 		if i == len(parts[0]) || i == len(parts[0])+1+len(parts[1]) {
@@ -187,6 +193,17 @@ func TestAlgorithms(t *testing.T) {
 			if got := reason(v.Verify(t.Context(), token, true)); got != want {
 				t.Errorf("%s where %s is allowed: %s", used, allowed, got)
 			}
+		}
+	}
+}
+
+// A secret has no id, whatever the tokens call it.
+func TestSecretByAnyID(t *testing.T) {
+	t.Parallel()
+	v := open(t, Config{Issuers: []Spec{spec(func(s *Spec) { s.JWKSFile, s.SecretFile = "", "secret" })}, ReadFile: files{"secret": testSecret}.read})
+	for _, kid := range []string{"", "a", "b"} {
+		if got := reason(v.Verify(t.Context(), sign(header("HS256", kid), claims(), "HS256", []byte(testSecret)), true)); got != "as ann" {
+			t.Errorf("%q: %s", kid, got)
 		}
 	}
 }
