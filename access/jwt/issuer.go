@@ -128,53 +128,52 @@ func (i *issuer) begin() {
 func (i *issuer) refresh(ctx context.Context) error {
 	i.begin()
 	set, again, err := i.source.read(ctx)
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	close(i.flight)
-	i.flight = nil
-	if now := time.Now(); now.Before(i.quiet) { // a token has asked, and the fetch took its time
-		i.quiet = now.Add(quietTime)
-	}
 	if ctx.Err() != nil {
-		return ctx.Err() // the process ends
+		err = ctx.Err()
 	}
-	if err != nil {
-		i.failed(err, again)
-		return err
+	changed, noteworthy := i.end(set, again, err)
+	switch keys := i.state().Keys; {
+	case ctx.Err() != nil: // the process ends
+	case err != nil:
+		i.count("failed")
+		if noteworthy {
+			i.log.Warn().Dict("details", zerolog.Dict().Str("issuer", i.spec.Issuer).Int("keys", keys).Str("cause", err.Error())).Msg("jwks_failed")
+		}
+	default:
+		i.count("ok")
+		if noteworthy {
+			i.log.Info().Dict("details", zerolog.Dict().Str("issuer", i.spec.Issuer).Int("keys", keys).Bool("changed", changed)).Msg("jwks_refreshed")
+		}
 	}
-	i.read(set, again)
-	return nil
+	return err
 }
 
-// read needs mu. It takes over a set that was read.
-func (i *issuer) read(set *keySet, again time.Duration) {
-	changed := i.set == nil || i.set.text != set.text
+// end takes over what a read has brought: a set, or an error. It says whether the keys are
+// others than before, and whether that is worth a line: a file is looked at too often for one
+// each time.
+func (i *issuer) end(set *keySet, again time.Duration, err error) (changed, noteworthy bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := time.Now()
+	close(i.flight)
+	i.flight = nil
+	if now.Before(i.quiet) { // a token has asked, and the fetch took its time
+		i.quiet = now.Add(quietTime)
+	}
+	if err != nil {
+		if again == 0 {
+			again = min(firstRetry<<min(i.failures, 8), lastRetry)
+		}
+		i.failures++
+		i.nextAt = now.Add(again)
+		return false, i.failures == 1 || i.source.isRemote()
+	}
+	changed, noteworthy = i.set == nil || i.set.text != set.text, i.failures > 0 || i.source.isRemote()
 	if changed {
 		i.set = set // what was verified by the former one has to be verified again
 	}
-	if changed || i.failures > 0 || i.source.isRemote() {
-		i.log.Info().Dict("details", zerolog.Dict().Str("issuer", i.spec.Issuer).Int("keys", len(set.keys)).Bool("changed", changed)).Msg("jwks_refreshed")
-	}
-	i.count("ok")
-	i.readAt, i.failures = time.Now(), 0
-	i.nextAt = i.readAt.Add(again)
-}
-
-// failed needs mu. again is 0 if the source does not say when to try again.
-func (i *issuer) failed(err error, again time.Duration) {
-	i.count("failed")
-	if again == 0 {
-		again = min(firstRetry<<min(i.failures, 8), lastRetry)
-	}
-	if i.failures == 0 || i.source.isRemote() { // a file is looked at too often for a line each time
-		keys := 0
-		if i.set != nil {
-			keys = len(i.set.keys)
-		}
-		i.log.Warn().Dict("details", zerolog.Dict().Str("issuer", i.spec.Issuer).Int("keys", keys).Str("cause", err.Error())).Msg("jwks_failed")
-	}
-	i.failures++
-	i.nextAt = time.Now().Add(again)
+	i.readAt, i.failures, i.nextAt = now, 0, now.Add(again)
+	return changed, changed || noteworthy
 }
 
 // state returns what /readyz shows of the issuer.
