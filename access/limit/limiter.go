@@ -15,6 +15,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/store"
+	"sluice/telemetry/metrics"
 )
 
 // Kind is what a request asks for.
@@ -67,6 +72,9 @@ type Config struct {
 	// Places is how many turns may run at once in this process; Spec.Share is a part of it. 0:
 	// it is not shared.
 	Places int
+	Sharing
+	Metrics *metrics.Registry
+	Log     zerolog.Logger
 }
 
 // Limiter counts. It is safe for concurrent use. A nil *Limiter limits nothing.
@@ -74,16 +82,20 @@ type Limiter struct {
 	rules  atomic.Pointer[rules] // nil: nothing is limited
 	places int
 	began  time.Time // all times are counted from it
+	sharing
+	figures
 
 	mu    sync.Mutex // guards the fields below
 	table table
 	all   entry // of the slot global
 }
 
-// New returns a Limiter.
+// New returns a Limiter. The caller closes it.
 func New(cfg Config) *Limiter {
-	l := &Limiter{places: cfg.Places, began: time.Now(), table: newTable(maxEntries)}
+	l := &Limiter{places: cfg.Places, began: time.Now(), table: newTable(maxEntries), sharing: sharing{Sharing: cfg.Sharing, log: cfg.Log}}
+	l.measure(cfg.Metrics)
 	l.Use(cfg.Spec, cfg.Tenants)
+	l.open()
 	return l
 }
 
@@ -102,6 +114,8 @@ type touch struct {
 	*plan
 	slot slot
 	e    *entry // nil: nothing is known of the subject
+	// others run in other processes, as the store said when it was asked.
+	others store.Running
 }
 
 // touches are those of a request: of its user, its tenant or address, and all together.
@@ -163,7 +177,7 @@ func (l *Limiter) Check(who Subject, kind Kind) error {
 // Admit charges a request, or refuses it. The caller calls End of the Admission, which may be
 // nil. An error is a *Refusal, or a *fault.Error where the store that counts for all gateways
 // is unavailable.
-func (l *Limiter) Admit(_ context.Context, who Subject, kind Kind) (*Admission, error) {
+func (l *Limiter) Admit(ctx context.Context, who Subject, kind Kind) (*Admission, error) {
 	if l == nil {
 		return nil, nil
 	}
@@ -171,15 +185,35 @@ func (l *Limiter) Admit(_ context.Context, who Subject, kind Kind) (*Admission, 
 	if r == nil {
 		return nil, nil
 	}
+	a := &Admission{limiter: l, kind: kind, who: who}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.now()
-	t := l.of(r, &who, true, now)
-	if v := t.violations(r, &who, kind, now); v != nil {
-		return nil, l.refuse(&who, &t, kind, v, now)
+	if err := l.admit(ctx, r, a); err != nil {
+		return nil, err
 	}
-	t.charge(kind, now)
-	return &Admission{limiter: l, touches: t, kind: kind}, nil
+	if _, ours := r.tenants[who.Tenant]; ours && kind == Turn {
+		l.turns.Inc(who.Tenant)
+	}
+	return a, nil
+}
+
+// admit is Admit. It needs mu.
+func (l *Limiter) admit(ctx context.Context, r *rules, a *Admission) error {
+	now := l.now()
+	a.touches = l.of(r, &a.who, true, now)
+	if l.Alone {
+		l.remember(ctx, &a.who, &a.touches)
+		now = l.now()
+	}
+	if v := a.violations(r, &a.who, a.kind, now); v != nil {
+		return l.refuse(&a.who, &a.touches, a.kind, v, now)
+	}
+	if l.isShared() {
+		return l.admitShared(ctx, r, &a.who, &a.touches, a.kind)
+	}
+	a.count(a.kind, 1)
+	a.chargeRate(a.kind, now)
+	return nil
 }
 
 // Continue is Admit for a turn that goes on, or a run that was taken over: nothing refuses
@@ -194,8 +228,12 @@ func (l *Limiter) Continue(who Subject) *Admission {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := &Admission{limiter: l, touches: l.of(r, &who, true, l.now()), kind: Turn}
-	a.begin(1)
+	a := &Admission{limiter: l, touches: l.of(r, &who, true, l.now()), kind: Turn, who: who}
+	if l.hasStore() {
+		a.named(&who)
+	}
+	a.count(Turn, 1)
+	l.say(a, true)
 	return a
 }
 
@@ -207,25 +245,26 @@ func rateOf(k Kind) what {
 	return reads
 }
 
-// charge counts a request. It needs the Limiter's lock.
-func (t *touches) charge(kind Kind, now int64) {
+// chargeRate charges a request to its rates. It needs the Limiter's lock, as count does.
+func (t *touches) chargeRate(kind Kind, now int64) {
 	w := rateOf(kind)
 	for i := range t.n {
 		at := &t.list[i]
 		if g := &at.rates[w]; g.on() {
 			at.e.tats[w] = g.charge(at.e.level(g, w, now), g.one, now)
 		}
-		at.e.count(kind, 1)
 	}
 }
 
 // count adds to the streams that run.
-func (e *entry) count(kind Kind, by int32) {
-	switch kind {
-	case Turn:
-		e.turns += by
-	case Watch:
-		e.watchers += by
+func (t *touches) count(kind Kind, by int32) {
+	for i := range t.n {
+		switch e := t.list[i].e; kind {
+		case Turn:
+			e.turns += by
+		case Watch:
+			e.watchers += by
+		}
 	}
 }
 
@@ -234,14 +273,8 @@ type Admission struct {
 	limiter *Limiter
 	touches
 	kind  Kind
+	who   Subject
 	ended bool // the lock of limiter guards it
-}
-
-// begin changes by how many streams the admission is counted. It needs the lock of limiter.
-func (a *Admission) begin(by int32) {
-	for i := range a.n {
-		a.list[i].e.count(a.kind, by)
-	}
 }
 
 // Tokens charges what a call of a model has used. It may be called again, and after End.
@@ -250,12 +283,15 @@ func (a *Admission) Tokens(n int) {
 		return
 	}
 	l := a.limiter
+	if _, ours := l.rulesNow().tenants[a.who.Tenant]; ours {
+		l.tokens.Add(float64(n), a.who.Tenant)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
 	for i := range a.n {
 		at := &a.list[i]
-		if !at.tokens {
+		if !at.plan.tokens {
 			continue
 		}
 		for w := tokens; w < levels; w++ {
@@ -263,7 +299,19 @@ func (a *Admission) Tokens(n int) {
 				at.e.tats[w] = g.charge(at.e.level(g, w, now), g.cost(n), now)
 			}
 		}
+		if l.hasStore() {
+			at.e.plan, at.e.owed = at.plan, at.e.owed+int64(n)
+		}
 	}
+	l.say(a, a.ended)
+}
+
+// rulesNow returns the rules that hold, which limit nothing if there are none any more.
+func (l *Limiter) rulesNow() *rules {
+	if r := l.rules.Load(); r != nil {
+		return r
+	}
+	return &rules{}
 }
 
 // End says that the stream is over. It may be called again.
@@ -271,10 +319,20 @@ func (a *Admission) End() {
 	if a == nil {
 		return
 	}
-	a.limiter.mu.Lock()
-	defer a.limiter.mu.Unlock()
-	if !a.ended {
-		a.ended = true
-		a.begin(-1)
+	l := a.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a.ended {
+		return
+	}
+	a.ended = true
+	a.count(a.kind, -1)
+	l.say(a, true)
+}
+
+// say has the store know what has changed. It needs mu.
+func (l *Limiter) say(a *Admission, atOnce bool) {
+	for i := range a.n {
+		l.enqueue(a.list[i].e, atOnce)
 	}
 }

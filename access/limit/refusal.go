@@ -28,6 +28,9 @@ func (e *Refusal) Error() string { return e.Fault.Error() }
 // Unwrap leads to the fault.
 func (e *Refusal) Unwrap() error { return e.Fault }
 
+// ViolatedPolicies returns Policies.
+func (e *Refusal) ViolatedPolicies() []string { return e.Policies }
+
 // Headers adds those that say what is left.
 func (e *Refusal) Headers(h http.Header) { setHeaders(h, e.policy, e.state) }
 
@@ -62,11 +65,11 @@ func (t *touches) violations(r *rules, who *Subject, kind Kind, now int64) (all 
 		if kind == Read {
 			continue
 		}
-		if at.streams > 0 && at.e.turns+at.e.watchers >= at.streams {
+		if at.streams > 0 && at.running() >= at.streams {
 			all = append(all, violation{nameOf(at.slot, streams), 0})
 		}
 		if kind == Turn {
-			all = at.lacking(all, at.e.turns+1, now)
+			all = at.lacking(all, at.e.turns+int32(at.others.Turns)+1, now)
 		}
 	}
 	if kind == Turn && r.share > 0 {
@@ -75,6 +78,11 @@ func (t *touches) violations(r *rules, who *Subject, kind Kind, now int64) (all 
 		}
 	}
 	return all
+}
+
+// running returns how many streams run, here and elsewhere.
+func (at *touch) running() int32 {
+	return at.e.turns + at.e.watchers + int32(at.others.Turns+at.others.Watchers)
 }
 
 // entryOf returns the entry of a slot, nil if there is none.
@@ -89,7 +97,7 @@ func (t *touches) entryOf(s slot) *entry {
 
 // lacking adds the quotas of tokens that do not have the reserve of so many turns.
 func (at *touch) lacking(all []violation, turns int32, now int64) []violation {
-	if !at.tokens {
+	if !at.plan.tokens {
 		return all
 	}
 	for w := tokens; w < levels; w++ {
@@ -121,6 +129,7 @@ func (l *Limiter) refuse(who *Subject, t *touches, kind Kind, all []violation, n
 	e := &Refusal{Tenant: who.Tenant}
 	for _, v := range all {
 		e.Policies = append(e.Policies, v.name)
+		l.refusals.Inc(v.name)
 	}
 	wait := all[0].wait
 	if wait == 0 {
@@ -246,7 +255,7 @@ func (t *touches) nearestStreams(violated string) (found figure) {
 		}
 		left := at.streams
 		if at.e != nil {
-			left = max(0, left-at.e.turns-at.e.watchers)
+			left = max(0, left-at.running())
 		}
 		found = found.nearer(figure{
 			name: nameOf(at.slot, streams), quota: int(at.streams), left: int(left), unit: "concurrent-requests", part: float64(left) / float64(at.streams),

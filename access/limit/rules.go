@@ -106,7 +106,7 @@ func newRules(s Spec, t Tenants, places int) *rules {
 	if s.Share < 1 && places > 0 {
 		r.share = int32(max(1, math.Floor(s.Share*float64(places))))
 	}
-	if r.plans == [slots]*plan{} && len(r.classes) == 0 && r.share == 0 {
+	if r.plans == [slots]*plan{} && len(r.classes) == 0 && r.share == 0 && len(t) == 0 {
 		return nil
 	}
 	r.calls = r.countsCalls()
