@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/labstack/echo/v4"
 
 	"sluice/dialect"
 	"sluice/telemetry/health"
@@ -145,7 +144,7 @@ func (s *Server) mailStyles() string {
 }
 
 // page serves the files of cfg.Page, index.html as /.
-func (s *Server) page(e *echo.Echo) {
+func (s *Server) page() {
 	if s.cfg.Page == nil {
 		return
 	}
@@ -160,7 +159,7 @@ func (s *Server) page(e *echo.Echo) {
 		if name == "index.html" {
 			route = "/"
 		}
-		readable(e, route, raw(file(contentType(name), policy, body)))
+		s.readable(route, open, file(contentType(name), policy, body))
 	}
 }
 

@@ -83,7 +83,16 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		logRejection(r, refusal.Fault, refusal.Status)
 	}
+	if own, ok := errors.AsType[headed](err); ok {
+		own.SetHeader(w.Header())
+	}
 	s.refuse(w, r, refusal, s.wording(r, err))
+}
+
+// headed is an error that says something in the head of the reply.
+type headed interface {
+	error
+	SetHeader(h http.Header)
 }
 
 // refusedTurn is the error of a request for a turn that was read and is refused.
