@@ -81,7 +81,7 @@ func (s *http2Server) answer(p *paced, place *conns.Place, h http.Handler, w htt
 		defer stream.End()
 		part = stream
 	}
-	r = r.WithContext(s.connContext(ctx, p.Conn, part))
+	r = r.WithContext(s.connContext(ctx, p.encrypted, part))
 	if r.ContentLength == 0 {
 		r.Body = http.NoBody
 	} else {

@@ -29,7 +29,7 @@ const (
 // something to say. A flood of frames would otherwise cost a core. Bodies do not count once
 // they are read, as that is bounded elsewhere.
 type paced struct {
-	*tls.Conn
+	encrypted
 	budget atomic.Int64  // bytes that may be read at once; below 0: none
 	done   chan struct{} // closed when the connection has ended
 	once   sync.Once
@@ -41,11 +41,17 @@ type paced struct {
 	skip   int // bytes until the next header
 }
 
+// encrypted is a *tls.Conn, or a test's.
+type encrypted interface {
+	net.Conn
+	ConnectionState() tls.ConnectionState
+}
+
 // frameHeader is the length of a frame's header (RFC 9113, 4.1).
 const frameHeader = 9
 
-func newPaced(c *tls.Conn) *paced {
-	p := &paced{Conn: c, done: make(chan struct{}), filled: time.Now(), skip: len(http2.ClientPreface)}
+func newPaced(c encrypted) *paced {
+	p := &paced{encrypted: c, done: make(chan struct{}), filled: time.Now(), skip: len(http2.ClientPreface)}
 	p.budget.Store(freeBytes)
 	return p
 }
@@ -55,14 +61,14 @@ func (p *paced) Read(b []byte) (int, error) {
 	if p.budget.Load() < 0 && !p.wait() {
 		return 0, net.ErrClosed
 	}
-	n, err := p.Conn.Read(b)
+	n, err := p.encrypted.Read(b)
 	p.budget.Add(-int64(n + p.frames(b[:n])))
 	return n, err
 }
 
 // Write implements io.Writer.
 func (p *paced) Write(b []byte) (int, error) {
-	n, err := p.Conn.Write(b)
+	n, err := p.encrypted.Write(b)
 	p.budget.Add(int64(n / writtenForOne))
 	return n, err
 }
@@ -127,11 +133,11 @@ func (p *paced) ended(request context.Context) {
 // Close implements net.Conn.
 func (p *paced) Close() error {
 	p.stop()
-	return p.Conn.Close()
+	return p.encrypted.Close()
 }
 
 // stop ends a wait to read.
 func (p *paced) stop() { p.once.Do(func() { close(p.done) }) }
 
 // NetConn returns the connection that is read.
-func (p *paced) NetConn() net.Conn { return p.Conn }
+func (p *paced) NetConn() net.Conn { return p.encrypted }
