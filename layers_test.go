@@ -133,7 +133,7 @@ func layers() []layer {
 			"access/limit", "agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/agui", "dialect/aisdk", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/openai", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow/engine", "workflow/graph", "workflow/records",
 		}, "wiring: the gateway itself"},
 		{"cmd", house, []string{
-			"clients/ask", "clients/doctor", "clients/loadtest", "clients/terminal", "config", "internal/gateway", "internal/operate", "internal/process", "internal/providers", "internal/settings", "quality/channel", "quality/style", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "stream", "task", "task/recording", "workflow/graph",
+			"access/keys", "clients/ask", "clients/doctor", "clients/loadtest", "clients/terminal", "config", "internal/gateway", "internal/operate", "internal/process", "internal/providers", "internal/settings", "quality/channel", "quality/style", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "stream", "task", "task/recording", "workflow/graph",
 		}, "wiring: main, signals and commands; nobody imports it"},
 
 		{"sim/home", parts, nil, "servers of their own, which could live elsewhere"},

@@ -210,7 +210,7 @@ func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel 
 		Encoder:      t.Encoder,
 		Heartbeat:    s.cfg.Heartbeat,
 		WriteTimeout: s.cfg.WriteTimeout,
-		HTTP1:        r.ProtoMajor == 1,
+		HTTP1:        lazyDeadline(r),
 		OnFail:       cancel,
 	}
 	if t.stored != nil {

@@ -339,7 +339,7 @@ func (s *Server) logOf(ctx context.Context, want sought) (*task.Log, error) {
 // reader returns what writes to a client that runs nothing.
 func (s *Server) reader(w http.ResponseWriter, r *http.Request, enc stream.Encoder, cancel context.CancelCauseFunc) *sse.Writer {
 	return sse.NewWriter(w, sse.Config{
-		Encoder: enc, Heartbeat: s.cfg.Heartbeat, WriteTimeout: s.cfg.WriteTimeout, HTTP1: r.ProtoMajor == 1, OnFail: cancel,
+		Encoder: enc, Heartbeat: s.cfg.Heartbeat, WriteTimeout: s.cfg.WriteTimeout, HTTP1: lazyDeadline(r), OnFail: cancel,
 	})
 }
 

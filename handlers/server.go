@@ -82,6 +82,9 @@ type Config struct {
 	// Hosts are the names and addresses, without a port, that a request's Host may name besides
 	// those of loopback. Empty allows all.
 	Hosts []string
+	// Sealed adds to each reply the headers of a gateway that asks who its callers are, or that
+	// encrypts.
+	Sealed bool
 
 	Log zerolog.Logger
 	// LogPayloads puts the words of upstreams, which can quote users, into the log.
@@ -212,6 +215,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
 	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 	defer s.caught(tw)
+	s.seal(tw, r)
 	if !s.answered(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}

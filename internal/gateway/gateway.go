@@ -210,6 +210,7 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
 	server.Approvals, server.Door = g.approvals, g.with.Door
+	server.Tickets = approval.NewTickets(settings.Of[approval.Config](cfg).Keys)
 	server.Dialects, server.Channels, server.Page = g.newDialects(), g.channels, web.Files()
 	server.Delay = process.AdmissionDelay(settings.Of[handlers.Policy](cfg).Admission == handlers.Count)
 	server.Log, server.LogPayloads = log, settings.Of[settings.Logging](cfg).Payloads
