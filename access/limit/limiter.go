@@ -88,11 +88,12 @@ type Limiter struct {
 	mu    sync.Mutex // guards the fields below
 	table table
 	all   entry // of the slot global
+	lanes lanes
 }
 
 // New returns a Limiter. The caller closes it.
 func New(cfg Config) *Limiter {
-	l := &Limiter{places: cfg.Places, began: time.Now(), table: newTable(maxEntries), sharing: sharing{Sharing: cfg.Sharing, log: cfg.Log}}
+	l := &Limiter{places: cfg.Places, began: time.Now(), table: newTable(maxEntries), lanes: lanes{}, sharing: sharing{Sharing: cfg.Sharing, log: cfg.Log}}
 	l.measure(cfg.Metrics)
 	l.Use(cfg.Spec, cfg.Tenants)
 	l.open()
@@ -157,10 +158,7 @@ func (l *Limiter) of(r *rules, who *Subject, makes bool, now int64) (t touches) 
 // Check refuses a request of which this process knows that it would be refused. It charges
 // nothing, asks no store and allocates nothing unless it refuses.
 func (l *Limiter) Check(who Subject, kind Kind) error {
-	if l == nil {
-		return nil
-	}
-	r := l.rules.Load()
+	r := l.rulesNow()
 	if r == nil {
 		return nil
 	}
@@ -178,10 +176,7 @@ func (l *Limiter) Check(who Subject, kind Kind) error {
 // nil. An error is a *Refusal, or a *fault.Error where the store that counts for all gateways
 // is unavailable.
 func (l *Limiter) Admit(ctx context.Context, who Subject, kind Kind) (*Admission, error) {
-	if l == nil {
-		return nil, nil
-	}
-	r := l.rules.Load()
+	r := l.rulesNow()
 	if r == nil {
 		return nil, nil
 	}
@@ -191,7 +186,7 @@ func (l *Limiter) Admit(ctx context.Context, who Subject, kind Kind) (*Admission
 	if err := l.admit(ctx, r, a); err != nil {
 		return nil, err
 	}
-	if _, ours := r.tenants[who.Tenant]; ours && kind == Turn {
+	if kind == Turn && r.has(who.Tenant) {
 		l.turns.Inc(who.Tenant)
 	}
 	return a, nil
@@ -219,10 +214,7 @@ func (l *Limiter) admit(ctx context.Context, r *rules, a *Admission) error {
 // Continue is Admit for a turn that goes on, or a run that was taken over: nothing refuses
 // it, and it costs no request.
 func (l *Limiter) Continue(who Subject) *Admission {
-	if l == nil {
-		return nil
-	}
-	r := l.rules.Load()
+	r := l.rulesNow()
 	if r == nil {
 		return nil
 	}
@@ -283,7 +275,7 @@ func (a *Admission) Tokens(n int) {
 		return
 	}
 	l := a.limiter
-	if _, ours := l.rulesNow().tenants[a.who.Tenant]; ours {
+	if r := l.rulesNow(); r != nil && r.has(a.who.Tenant) {
 		l.tokens.Add(float64(n), a.who.Tenant)
 	}
 	l.mu.Lock()
@@ -306,12 +298,12 @@ func (a *Admission) Tokens(n int) {
 	l.say(a, a.ended)
 }
 
-// rulesNow returns the rules that hold, which limit nothing if there are none any more.
+// rulesNow returns the rules that hold; nil: there are none. It works on nil.
 func (l *Limiter) rulesNow() *rules {
-	if r := l.rules.Load(); r != nil {
-		return r
+	if l == nil {
+		return nil
 	}
-	return &rules{}
+	return l.rules.Load()
 }
 
 // End says that the stream is over. It may be called again.

@@ -1,6 +1,9 @@
 package limit
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // slot is whom a limit counts.
 type slot int
@@ -83,6 +86,8 @@ type rules struct {
 	share   int32 // of the places of turns; 0: all
 	// unlimited is the plan of those whose places alone are counted.
 	unlimited *plan
+	models    map[string]*quota
+	wait      time.Duration // of a call of a model
 	refuse    bool
 	calls     bool // some limit counts calls of models
 }
@@ -93,7 +98,7 @@ type tenantRules struct{ whole, users *plan }
 // newRules returns nil if nothing is limited.
 func newRules(s Spec, t Tenants, places int) *rules {
 	s = s.Settled()
-	r := &rules{classes: map[string]*plan{}, tenants: map[string]tenantRules{}, unlimited: &plan{}, refuse: s.Refuse}
+	r := &rules{classes: map[string]*plan{}, tenants: map[string]tenantRules{}, unlimited: &plan{}, models: map[string]*quota{}, refuse: s.Refuse}
 	for i, l := range [slots]*Limit{s.User, s.Tenant, s.Address, s.Global} {
 		r.plans[i] = newPlan(l, *s.Reserve)
 	}
@@ -106,11 +111,20 @@ func newRules(s Spec, t Tenants, places int) *rules {
 	if s.Share < 1 && places > 0 {
 		r.share = int32(max(1, math.Floor(s.Share*float64(places))))
 	}
-	if r.plans == [slots]*plan{} && len(r.classes) == 0 && r.share == 0 && len(t) == 0 {
+	for key, q := range s.Models {
+		r.models[key] = newQuota(q, *s.Reserve)
+	}
+	r.wait, r.calls = *s.Wait, r.countsCalls()
+	if r.plans == [slots]*plan{} && len(r.models) == 0 && len(r.classes) == 0 && r.share == 0 && len(t) == 0 {
 		return nil
 	}
-	r.calls = r.countsCalls()
 	return r
+}
+
+// has says whether a tenant is one of the configuration file.
+func (r *rules) has(tenant string) bool {
+	_, ok := r.tenants[tenant]
+	return ok
 }
 
 func (r *rules) countsCalls() bool {
