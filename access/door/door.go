@@ -27,6 +27,8 @@ import (
 type Keys interface {
 	Verify(credential string) (*access.Identity, error)
 	Len() int
+	// Renew says whether a key that counted earlier still does.
+	Renew(id *access.Identity) bool
 	// IsCurrent is false while the key file is at fault, and what it had before counts.
 	IsCurrent() bool
 }
