@@ -39,7 +39,10 @@ type Operators struct {
 // business there: a request that a browser sends for one is refused.
 func (s *Server) Admin(o Operators) http.Handler {
 	a := &admin{Server: s, Operators: o, metrics: metricsHandler(s.cfg.Metrics)}
-	if o.Did == nil {
+	if s.cfg.Door != nil {
+		a.Authorize, a.Did = s.authorized, s.acted
+	}
+	if a.Did == nil {
 		a.Did = func(*http.Request, string, string) {}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +77,7 @@ func (a *admin) serve(w *trackedWriter, r *http.Request) error {
 	case r.URL.Path == "/metrics":
 		return a.read(w, r, func() error { a.metrics.ServeHTTP(w, r); return nil })
 	case r.URL.Path == "/readyz":
-		return a.read(w, r, func() error { return a.readyz(w, r) })
+		return a.read(w, r, func() error { return a.ready(w, true) })
 	case strings.HasPrefix(r.URL.Path, "/debug/pprof/") && a.profiles():
 		return a.profile(w, r)
 	}

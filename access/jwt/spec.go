@@ -155,6 +155,19 @@ func checkSecret(secret []byte, algorithms []jose.SignatureAlgorithm) string {
 	return ""
 }
 
+// CheckFile returns what is wrong with what its file holds, and the secret in it, if it is
+// one. No text: nothing is wrong.
+func (s *Spec) CheckFile(content []byte) (text string, secret []byte) {
+	if s.SecretFile != "" {
+		secret = withoutLineEnd(content)
+		return checkSecret(secret, s.algorithms()), secret
+	}
+	if _, err := parseKeySet(content); err != nil {
+		return err.Error(), nil
+	}
+	return "", nil
+}
+
 // algorithms are those that tokens may be signed with.
 func (s *Spec) algorithms() []jose.SignatureAlgorithm {
 	names := s.Algorithms
