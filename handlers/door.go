@@ -99,6 +99,9 @@ func (s *Server) guarded(method, path string, of rule, h asks) {
 		w, r := c.Response().Writer, c.Request()
 		setPathValues(c, names)
 		who, err := s.known(r, of)
+		if err == nil {
+			err = s.chargeHead(r, who, of)
+		}
 		if err != nil {
 			return err
 		}
