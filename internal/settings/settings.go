@@ -38,6 +38,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		loggingSection(c),
 		telemetrySection(c),
 		recording.Settings(c),
+		clientSection(c),
 	}
 }
 
@@ -83,6 +84,21 @@ func processSection(c *config.Config) config.Section {
 			"time for running streams to end after SIGTERM or SIGINT"),
 		config.Bool("SLUICE_STRICT", &c.Strict,
 			"`true`: a variable `SLUICE_…` that there is not stops the start, instead of a warning"),
+	}}
+}
+
+// Client is what the commands that ask a gateway show it.
+type Client struct {
+	// Key is an API key or a token; empty: they show none.
+	Key config.Secret
+}
+
+// clientSection has the settings of commands that are clients.
+func clientSection(c *config.Config) config.Section {
+	own := config.Bind[Client](c)
+	return config.Section{Name: "client", Settings: []config.Setting{
+		config.Key("SLUICE_KEY", "", &own.Key,
+			"API key or token that `sluice ask`, `loadtest` and `doctor` [show](docs/access.md) a gateway, as `Authorization: Bearer`").As("none"),
 	}}
 }
 
