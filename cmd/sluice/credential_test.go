@@ -22,7 +22,7 @@ func TestClientsShowTheirKey(t *testing.T) {
 		want string
 	}{
 		{map[string]string{"SLUICE_KEY": key}, []string{"ask", "hello"}, "Bearer " + key},
-		{map[string]string{"SLUICE_KEY_FILE": file}, []string{"ask", "--resume", "turn_01"}, "Bearer " + key},
+		{map[string]string{"SLUICE_KEY_FILE": file}, []string{"ask", "--resume", "turn_0123456789abcdef0123456789"}, "Bearer " + key},
 		{map[string]string{"SLUICE_KEY": key}, []string{"ask", "--waiting", "--user", "ana"}, "Bearer " + key},
 		{map[string]string{"SLUICE_KEY": key}, []string{"loadtest", "--turns", "1"}, "Bearer " + key},
 		{map[string]string{"SLUICE_KEY": key}, []string{"loadtest", "--turns", "1", "--header", "Authorization: Bearer own"}, "Bearer own"},
