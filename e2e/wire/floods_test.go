@@ -231,8 +231,8 @@ func TestFloods(t *testing.T) {
 		if most := int64(freeBytes + (burst+lasting).Seconds()*readRate + inKernel); o.sent > most {
 			t.Errorf("%s: %d bytes were sent, want at most %d", fl.name, o.sent, most)
 		}
-		// A frame that is answered counts for 512 bytes at least.
-		if most := int(freeBytes+(burst+lasting+time.Second).Seconds()*readRate)/512 + 100; o.acks > most {
+		// A frame that is answered counts for 128 bytes at least.
+		if most := int(freeBytes+(burst+lasting+time.Second).Seconds()*readRate)/128 + 100; o.acks > most {
 			t.Errorf("%s: %d frames were answered, want at most %d", fl.name, o.acks, most)
 		}
 		g.healthy(t)

@@ -22,12 +22,12 @@ const (
 	readSlice = 64 << 10
 	// framePrice is what a frame counts at least that brings neither a request nor its end, and
 	// shortHead how long a request's head may be before each byte counts twice: it can be packed.
-	framePrice = 512
+	framePrice = 128
 	shortHead  = 1 << 10
 	// resetPrice is what a reset counts that we send, and brokenPrice a request that was reset,
 	// by either side: work was begun for it that nobody wants.
-	resetPrice  = 1 << 10
-	brokenPrice = 12 << 10
+	resetPrice  = 256
+	brokenPrice = 4 << 10
 	// updateEvery is for how many bytes that were written a client may send an update of its
 	// windows that counts for no more than its bytes. Go's client sends two for 4 KiB.
 	updateEvery = 2 << 10
