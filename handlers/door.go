@@ -99,6 +99,9 @@ func (s *Server) guarded(method, path string, of rule, h asks) {
 		w, r := c.Response().Writer, c.Request()
 		setPathValues(c, names)
 		who, err := s.known(r, of)
+		if err == nil {
+			err = s.chargeHead(r, who, of)
+		}
 		if err != nil {
 			return err
 		}
@@ -128,6 +131,17 @@ func (s *Server) mayUse(r *http.Request, who *access.Identity, of rule) error {
 		return nil
 	}
 	return s.lacks(r, who, of.scopes)
+}
+
+// authorized refuses who may not do what needs one of the scopes.
+func (s *Server) authorized(r *http.Request, wanted chat.Scopes) error {
+	_, err := s.known(r, rule{wanted, dialect.Read})
+	return err
+}
+
+// acted says in the audit what an operator did.
+func (s *Server) acted(r *http.Request, action, target string) {
+	s.audit(r, "admin_action", func(d *zerolog.Event) { d.Str("action", action).Str("target", chat.Clip(target, maxLoggedName)) })
 }
 
 // logIdentity has the lines of a request say by which key it came. Its logger is its own.

@@ -253,17 +253,18 @@ type trackedWriter struct {
 }
 
 // begin also bounds the time of the reply, for a client that does not read. A stream
-// sets deadlines of its own; over HTTP/1 net/http clears them behind the reply.
+// sets deadlines of its own; those of other replies end with them, which over HTTP/1
+// net/http sees to.
 func (w *trackedWriter) begin() {
 	if w.begun {
 		return
 	}
 	w.begun = true
-	if w.r.ProtoMajor != 1 {
-		return
-	}
 	if w.timeout > 0 {
 		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
+	}
+	if w.r.ProtoMajor != 1 {
+		return
 	}
 	if w.closing = !settle(w.ResponseWriter, w.r); w.closing {
 		w.Header().Set("Connection", "close")

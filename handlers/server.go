@@ -75,6 +75,8 @@ type Config struct {
 	Door Door
 	// Tickets seal requests for clients that cannot send headers. nil: there are none.
 	Tickets Tickets
+	// Limiter counts what is asked for. nil: nothing is limited.
+	Limiter Limiter
 	// Client returns the address that a request comes from, for the audit. nil: it is not said.
 	Client func(*http.Request) string
 	// Origins are the foreign origins that may use the API; "*" allows all.
@@ -82,6 +84,9 @@ type Config struct {
 	// Hosts are the names and addresses, without a port, that a request's Host may name besides
 	// those of loopback. Empty allows all.
 	Hosts []string
+	// Sealed adds to each reply the headers of a gateway that asks who its callers are, or that
+	// encrypts.
+	Sealed bool
 
 	Log zerolog.Logger
 	// LogPayloads puts the words of upstreams, which can quote users, into the log.
@@ -212,6 +217,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
 	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 	defer s.caught(tw)
+	s.seal(tw, r)
 	if !s.answered(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}

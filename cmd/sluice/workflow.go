@@ -39,7 +39,9 @@ func (p program) workflow(ctx context.Context, args []string) int {
 func (p program) withStore() program {
 	lookup := p.lookup
 	p.lookup = func(name string) (string, bool) {
-		if value, ok := lookup(name); name != "SLUICE_STORE" || strings.TrimSpace(value) != "" {
+		value, ok := lookup(name)
+		file, _ := lookup("SLUICE_STORE_FILE")
+		if name != "SLUICE_STORE" || strings.TrimSpace(value) != "" || strings.TrimSpace(file) != "" {
 			return value, ok
 		}
 		return "memory", true

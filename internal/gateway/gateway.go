@@ -294,3 +294,7 @@ func (g *Gateway) Close() {
 	}
 	g.recorder.Close()
 }
+
+// Rules returns the paths that are served and who may use them, for what proves that each has a
+// rule.
+func (g *Gateway) Rules() []handlers.Rule { return g.server.Rules() }
