@@ -5,8 +5,10 @@
 package settings
 
 import (
+	"slices"
 	"time"
 
+	"sluice/access/door"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/dialect"
@@ -70,6 +72,7 @@ type File struct {
 	Memory     conversation.Spec
 	Dialects   dialect.Rules
 	Workflows  []*graph.Workflow
+	Auth       door.Spec // completed by SLUICE_API_KEYS
 }
 
 // Forms are the channels, the built-in ones too, with what the style says of emojis and
@@ -101,7 +104,7 @@ func (f *File) Forms() []channel.Spec {
 // Reading fills in both; what is wrong comes back as faults, with places and without
 // values.
 func FileSections(c *config.Config, f *File) file.Table {
-	google, kept := config.Bind[gemini.Config](c), config.Bind[store.Config](c)
+	google, kept, edge := config.Bind[gemini.Config](c), config.Bind[store.Config](c), config.Bind[handlers.Config](c)
 	stored := func() bool { return kept.On() } // once it is read
 	return file.Table{
 		model.Section(&f.Models, &google.Timeout, &google.APIKey, providers.Protocols()),
@@ -126,6 +129,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 		dialectsFile(&f.Dialects),
 		historyFile(&f.Dialects.History, func() bool { return f.Memory.Enabled }),
 		graph.Section(&f.Workflows, c, engine.Kinds()),
+		door.Section(&f.Auth, door.Around{Stored: stored, AnyOrigin: func() bool { return slices.Contains(edge.Origins, "*") }}),
 	}
 }
 

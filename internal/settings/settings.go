@@ -9,6 +9,7 @@ package settings
 import (
 	"time"
 
+	"sluice/access/door"
 	"sluice/agent"
 	"sluice/agent/remote"
 	"sluice/approval"
@@ -31,6 +32,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		remote.Settings(c),
 		todoServerSection(c),
 		handlers.Settings(c),
+		door.Settings(c, &f.Auth),
 		store.Settings(c),
 		approval.Settings(c),
 		dialectsSection(c),
