@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/access"
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/dialect"
@@ -25,6 +26,7 @@ import (
 type turn struct {
 	*dialect.Exchange
 	route *dialect.Route
+	who   *access.Identity // who sent it; nil: nobody was asked
 	began time.Time
 	frame stream.Frame
 	// noRoom is true from when the store has no room for the turn until its client is warned;
@@ -52,7 +54,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	defer in.leave()
-	release, err := s.keys.reserve(t.Request.Principal, t.Request.UserID, t.Key)
+	release, err := s.keys.reserve(&t.Request, t.Key)
 	if err != nil {
 		return err
 	}
@@ -208,7 +210,7 @@ func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel 
 		Encoder:      t.Encoder,
 		Heartbeat:    s.cfg.Heartbeat,
 		WriteTimeout: s.cfg.WriteTimeout,
-		HTTP1:        r.ProtoMajor == 1,
+		HTTP1:        lazyDeadline(r),
 		OnFail:       cancel,
 	}
 	if t.stored != nil {

@@ -130,7 +130,7 @@ func TestPageHasItsHooks(t *testing.T) {
 func TestErrorsHaveAdvice(t *testing.T) {
 	t.Parallel()
 	words := file(t, "words.js")
-	types := regexp.MustCompile(`\b(?:tool_execution_failed|mcp_unavailable|model_[a-z_]+|timeout|shutting_down|internal_error|validation_error|payload_too_large|origin_refused|duplicate_request|overloaded|request_timeout)\b`)
+	types := regexp.MustCompile(`\b(?:tool_execution_failed|mcp_unavailable|model_[a-z_]+|timeout|shutting_down|internal_error|validation_error|payload_too_large|origin_refused|unauthorized|forbidden|rate_limited|auth_unavailable|duplicate_request|overloaded|request_timeout)\b`)
 	found := types.FindAllString(file(t, "openapi.yaml"), -1)
 	slices.Sort(found)
 	for _, name := range slices.Compact(found) {

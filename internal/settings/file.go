@@ -7,6 +7,7 @@ package settings
 import (
 	"time"
 
+	"sluice/access/limit"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/dialect"
@@ -70,6 +71,8 @@ type File struct {
 	Memory     conversation.Spec
 	Dialects   dialect.Rules
 	Workflows  []*graph.Workflow
+	Tenants    limit.Tenants
+	Limits     limit.Spec
 }
 
 // Forms are the channels, the built-in ones too, with what the style says of emojis and
@@ -126,6 +129,8 @@ func FileSections(c *config.Config, f *File) file.Table {
 		dialectsFile(&f.Dialects),
 		historyFile(&f.Dialects.History, func() bool { return f.Memory.Enabled }),
 		graph.Section(&f.Workflows, c, engine.Kinds()),
+		limit.TenantsSection(&f.Tenants),
+		limit.Section(&f.Limits),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/access/limit"
 	"sluice/chat"
 	"sluice/config"
 	"sluice/dialect"
@@ -32,7 +33,7 @@ func TestKeysAreFields(t *testing.T) {
 	for _, of := range []any{
 		model.Spec{}, servers.Server{}, quality.Settings{}, quality.Criterion{}, router.Spec{}, router.AgentSpec{}, router.Remote{}, router.Config{}, router.Rule{},
 		router.Dispatch{}, router.Aggregate{}, channel.Spec{}, deliver.Config{}, style.Guide{}, style.Texts{}, task.Spec{}, task.Retention{}, record.Spec{}, A2A{},
-		conversation.Spec{}, graph.Definition{}, graph.Node{}, graph.Repeat{}, graph.Edge{}, dialect.Rules{}, chat.HistoryRules{},
+		conversation.Spec{}, graph.Definition{}, graph.Node{}, graph.Repeat{}, graph.Edge{}, dialect.Rules{}, chat.HistoryRules{}, limit.Tenant{}, limit.Spec{}, limit.Limit{}, limit.ModelQuota{}, limit.Rate{},
 	} {
 		keysOfFields(reflect.TypeOf(of), fields)
 	}

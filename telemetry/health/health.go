@@ -8,6 +8,7 @@
 package health
 
 import (
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -135,3 +136,40 @@ func (Store) Name() string { return "store" }
 
 // OK says whether the store answers; a warning is no failure.
 func (s Store) OK() bool { return s.State == Available }
+
+// KeysState says how fresh the keys of an issuer of tokens are.
+type KeysState string
+
+// States of an issuer's keys.
+const (
+	KeysFresh KeysState = "ok"
+	// KeysStale: the last try has failed, and the last good keys serve.
+	KeysStale KeysState = "stale"
+	// KeysUnavailable: none were ever read, or too long ago.
+	KeysUnavailable KeysState = "unavailable"
+)
+
+// Issuer is the status of an issuer of tokens.
+type Issuer struct {
+	Issuer string    `json:"issuer"`
+	Keys   int       `json:"keys"`
+	AgeS   *int64    `json:"age_s"` // seconds since they were read; nil: never
+	State  KeysState `json:"state"`
+}
+
+// Auth is the status of what asks who sends a request.
+type Auth struct {
+	Methods []string `json:"methods"`
+	Keys    int      `json:"keys"` // of the key file
+	Issuers []Issuer `json:"issuers"`
+	// Rejected: the key file has changed and is at fault, so that what it had before counts.
+	Rejected bool `json:"-"`
+}
+
+// Name implements Status.
+func (Auth) Name() string { return "auth" }
+
+// OK says whether all keys are as new as they can be.
+func (a Auth) OK() bool {
+	return !a.Rejected && !slices.ContainsFunc(a.Issuers, func(i Issuer) bool { return i.State != KeysFresh })
+}

@@ -1,0 +1,55 @@
+package door
+
+import (
+	"net/netip"
+	"path/filepath"
+
+	"sluice/config"
+)
+
+// Mode says when somebody is asked who they are.
+type Mode string
+
+// Modes.
+const (
+	Auto     Mode = "auto"     // as soon as there is a method
+	Required Mode = "required" // always: the start fails without a method
+)
+
+// Environment is what the environment says of who may ask.
+type Environment struct {
+	Mode           Mode
+	Keys           string // path of the key file
+	TrustedProxies []netip.Prefix
+}
+
+// Settings registers what can be set from outside. It is bound to c's part of type
+// Environment, and completes what the configuration file says, in s.
+func Settings(c *config.Config, s *Spec) config.Section {
+	own := config.Bind[Environment](c)
+	return config.Section{Name: "auth", Settings: []config.Setting{
+		config.OneOf("SLUICE_AUTH", &own.Mode, Auto, []Mode{Auto, Required},
+			"`auto`: clients must prove who they are as soon as a method is configured ([access](docs/configuration.md#auth)); `required`: the start fails without one").
+			Finally(func(fault func(string)) {
+				if own.Mode == Required && !s.IsOn() && own.Keys == "" {
+					fault("is required, and there is no method: SLUICE_API_KEYS, or the section auth of the configuration file")
+				}
+			}),
+		config.Text("SLUICE_API_KEYS", &own.Keys, "", "file of API keys").As("none").
+			Finally(func(fault func(string)) {
+				switch {
+				case own.Keys == "":
+				case s.Keys != "" && filepath.Clean(s.Keys) != filepath.Clean(own.Keys):
+					fault("auth.keys of the configuration file names another file")
+				default:
+					s.Keys = own.Keys
+				}
+			}),
+		config.Func("SLUICE_TRUSTED_PROXIES", "", "addresses, CIDRs",
+			"comma-separated peers whose `X-Forwarded-For` is believed; not `/0`",
+			func(value string) (err error) {
+				own.TrustedProxies, err = parseRanges(value)
+				return err
+			}).As("none"),
+	}}
+}

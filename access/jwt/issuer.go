@@ -1,0 +1,203 @@
+package jwt
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/rs/zerolog"
+
+	"sluice/telemetry/health"
+)
+
+const (
+	keysLast    = 24 * time.Hour   // how long the last good set serves
+	firstRetry  = 30 * time.Second // after a read that failed; doubled up to
+	lastRetry   = 5 * time.Minute
+	quietTime   = 30 * time.Second // after a fetch that a token asked for: none
+	waitForKeys = 2 * time.Second  // the longest wait of a request for a fetch
+)
+
+// issuer is who signs tokens, with the keys as they were read last.
+type issuer struct {
+	spec       Spec
+	algorithms []jose.SignatureAlgorithm
+	source     source
+	log        zerolog.Logger
+	count      func(outcome string) // of fetches
+	asked      chan struct{}        // of capacity 1: a token asks for a fetch
+
+	mu       sync.Mutex    // guards the fields below
+	set      *keySet       // nil: none was read yet
+	readAt   time.Time     // when set was read, or found to be unchanged
+	nextAt   time.Time     // when the next read is due
+	quiet    time.Time     // until then no token causes a fetch
+	flight   chan struct{} // closed at the end of the fetch that is asked for or runs; nil: there is none
+	failures int           // reads that failed since the last good one
+}
+
+// keys returns the keys to verify with now; nil: there are none, or they are too old.
+func (i *issuer) keys() *keySet {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.set == nil || time.Since(i.readAt) > keysLast {
+		return nil
+	}
+	return i.set
+}
+
+// isCurrent says whether tokens that were verified by set still are.
+func (i *issuer) isCurrent(set *keySet) bool { return i.keys() == set }
+
+// ask waits for a fetch, which is started unless one runs. It returns at once if the keys are
+// not fetched at all, or if a token has caused a fetch lately.
+func (i *issuer) ask(ctx context.Context) {
+	i.mu.Lock()
+	if i.flight == nil && (!i.source.isRemote() || time.Now().Before(i.quiet)) {
+		i.mu.Unlock()
+		return
+	}
+	if i.flight == nil {
+		i.flight = make(chan struct{})
+		i.asked <- struct{}{}
+	}
+	flight := i.flight
+	i.quiet = time.Now().Add(quietTime)
+	i.mu.Unlock()
+	wait(ctx, flight)
+}
+
+// await waits for a fetch that runs already: the first one, for one.
+func (i *issuer) await(ctx context.Context) {
+	i.mu.Lock()
+	flight := i.flight
+	i.mu.Unlock()
+	if flight != nil {
+		wait(ctx, flight)
+	}
+}
+
+// wait waits for the end of a fetch, but not for long: requests hold places.
+func wait(ctx context.Context, flight <-chan struct{}) {
+	timer := time.NewTimer(waitForKeys)
+	defer timer.Stop()
+	select {
+	case <-flight:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// keep reads the keys again and again, when they are due or a token asks.
+func (i *issuer) keep(ctx context.Context) {
+	timer := time.NewTimer(time.Until(i.due()))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-i.asked:
+		case <-timer.C:
+		}
+		i.refresh(ctx)
+		timer.Reset(time.Until(i.due()))
+	}
+}
+
+func (i *issuer) due() time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.nextAt
+}
+
+// begin marks that a fetch runs. One that was asked for meanwhile is this one.
+func (i *issuer) begin() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	select {
+	case <-i.asked:
+	default:
+	}
+	if i.flight == nil {
+		i.flight = make(chan struct{})
+	}
+}
+
+// refresh reads the keys once. A set is replaced by a whole good one alone.
+func (i *issuer) refresh(ctx context.Context) error {
+	i.begin()
+	set, again, err := i.source.read(ctx)
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	changed, noteworthy := i.end(set, again, err)
+	switch keys := i.state().Keys; {
+	case ctx.Err() != nil: // the process ends
+	case err != nil:
+		i.count("failed")
+		if noteworthy {
+			i.log.Warn().Dict("details", zerolog.Dict().Str("issuer", i.spec.Issuer).Int("keys", keys).Str("cause", err.Error())).Msg("jwks_failed")
+		}
+	default:
+		i.count("ok")
+		if noteworthy {
+			i.log.Info().Dict("details", zerolog.Dict().Str("issuer", i.spec.Issuer).Int("keys", keys).Bool("changed", changed)).Msg("jwks_refreshed")
+		}
+	}
+	return err
+}
+
+// end takes over what a read has brought: a set, or an error. It says whether the keys are
+// others than before, and whether that is worth a line: a file is looked at too often for one
+// each time.
+func (i *issuer) end(set *keySet, again time.Duration, err error) (changed, noteworthy bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := time.Now()
+	close(i.flight)
+	i.flight = nil
+	if now.Before(i.quiet) { // a token has asked, and the fetch took its time
+		i.quiet = now.Add(quietTime)
+	}
+	if err != nil {
+		if again == 0 {
+			again = min(firstRetry<<min(i.failures, 8), lastRetry)
+		}
+		i.failures++
+		i.nextAt = now.Add(again)
+		return false, i.failures == 1 || i.source.isRemote()
+	}
+	changed, noteworthy = i.set == nil || i.set.text != set.text, i.failures > 0 || i.source.isRemote()
+	if changed {
+		i.set = set // what was verified by the former one has to be verified again
+	}
+	i.readAt, i.failures, i.nextAt = now, 0, now.Add(again)
+	return changed, changed || noteworthy
+}
+
+// state returns what /readyz shows of the issuer.
+func (i *issuer) state() health.Issuer {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s := health.Issuer{Issuer: i.spec.Issuer, State: health.KeysUnavailable}
+	if i.set == nil {
+		return s
+	}
+	age := time.Since(i.readAt)
+	seconds := int64(age.Seconds())
+	s.Keys, s.AgeS = len(i.set.keys), &seconds
+	switch {
+	case age > keysLast:
+	case i.failures > 0:
+		s.State = health.KeysStale
+	default:
+		s.State = health.KeysFresh
+	}
+	return s
+}
+
+// retryAfter says when it makes sense to ask again, from a second to a minute.
+func (i *issuer) retryAfter() time.Duration {
+	return min(max(time.Until(i.due()), time.Second), time.Minute)
+}

@@ -1,0 +1,113 @@
+package jwt
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// token is a token that was taken apart. Until verify has returned nil it is only what
+// somebody claims.
+type token struct {
+	algorithm, keyID, kind string
+	hasKind                bool // typ is there
+	issuer                 string
+	claims                 map[string]jsontext.Value
+}
+
+// strict refuses what a decoder may overlook: line ends, and bits behind the last byte.
+var strict = base64.RawURLEncoding.Strict()
+
+// parse takes a token apart. What it cannot read for sure in one way alone is refused.
+func parse(text string) (*token, error) {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 || strings.ContainsAny(text, "\r\n") {
+		return nil, refused("malformed") // an encrypted one has five
+	}
+	var decoded [3][]byte
+	for i, part := range parts {
+		var err error
+		if decoded[i], err = strict.DecodeString(part); err != nil || part == "" {
+			return nil, refused("malformed")
+		}
+	}
+	var header map[string]jsontext.Value
+	t := new(token)
+	if json.Unmarshal(decoded[0], &header) != nil || json.Unmarshal(decoded[1], &t.claims) != nil || t.claims == nil {
+		return nil, refused("malformed")
+	}
+	if err := t.readHeader(header); err != nil {
+		return nil, err
+	}
+	var ok bool
+	if t.issuer, ok = textOf(t.claims["iss"]); !ok || t.issuer == "" {
+		return nil, refused("issuer")
+	}
+	return t, nil
+}
+
+// readHeader reads what matters of a header. Keys that it names or brings along are not
+// looked at; what changes the meaning of the rest is refused.
+func (t *token) readHeader(header map[string]jsontext.Value) error {
+	if header["crit"] != nil || header["b64"] != nil {
+		return refused("critical")
+	}
+	var isText [3]bool
+	t.algorithm, isText[0] = textOf(header["alg"])
+	t.keyID, isText[1] = textOf(header["kid"])
+	t.kind, isText[2] = textOf(header["typ"])
+	t.hasKind = header["typ"] != nil
+	if isText != [3]bool{true, true, true} {
+		return refused("malformed")
+	}
+	return nil
+}
+
+// checkHeader holds the header against what the issuer's tokens may have.
+func (t *token) checkHeader(i *issuer) error {
+	switch {
+	case !slices.Contains(i.algorithms, jose.SignatureAlgorithm(t.algorithm)):
+		return refused("algorithm")
+	case t.hasKind && !i.spec.hasType(t.kind):
+		return refused("type")
+	}
+	return nil
+}
+
+// defaultTypes are those of tokens, and of access tokens (RFC 9068).
+var defaultTypes = []string{"JWT", "at+jwt"}
+
+// hasType compares media types: their case does not matter, and application/ is understood
+// (RFC 7515 §4.1.9).
+func (s *Spec) hasType(kind string) bool {
+	types := s.Types
+	if types == nil {
+		types = defaultTypes
+	}
+	return slices.ContainsFunc(types, func(t string) bool { return strings.EqualFold(bareType(t), bareType(kind)) })
+}
+
+func bareType(kind string) string {
+	const prefix = "application/"
+	if len(kind) > len(prefix) && strings.EqualFold(kind[:len(prefix)], prefix) {
+		return kind[len(prefix):]
+	}
+	return kind
+}
+
+// verify checks the signature. The library compares the algorithm with the list once more,
+// and reads the same bytes.
+func (t *token) verify(text string, algorithms []jose.SignatureAlgorithm, public any) error {
+	signed, err := jose.ParseSignedCompact(text, algorithms)
+	if err != nil {
+		return refused("malformed")
+	}
+	if _, err := signed.Verify(public); err != nil {
+		return refused("signature")
+	}
+	return nil
+}

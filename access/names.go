@@ -1,0 +1,27 @@
+package access
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxUser is the length of a user in code points.
+const maxUser = 256
+
+// IsUser says whether a credential may name this user: 1 to 256 code points without controls.
+// What is of another form is refused and never cleaned, so that no two names become one.
+func IsUser(s string) bool {
+	return s != "" && len(s) <= maxUser*utf8.UTFMax && utf8.ValidString(s) &&
+		utf8.RuneCountInString(s) <= maxUser && strings.IndexFunc(s, unicode.IsControl) < 0
+}
+
+// IsID says whether s can be the id of a tenant or of a class of limits.
+func IsID(s string) bool {
+	if s == "" || len(s) > 64 || s[0] == '_' || s[0] == '-' {
+		return false
+	}
+	return strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r == '-')
+	}) < 0
+}
