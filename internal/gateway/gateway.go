@@ -21,6 +21,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/access/limit"
 	"sluice/agent"
 	"sluice/approval"
 	"sluice/config"
@@ -62,6 +63,9 @@ type Gateway struct {
 	answerers
 	state *state           // nil without a store
 	cache *toolcache.Cache // nil unless results of tools are kept
+	entrance entrance
+	// tenants are those of the file that was read last; nil without such a section.
+	tenants atomic.Pointer[limit.Tenants]
 	// approvals asks people; nil if nobody is to be asked.
 	approvals *approval.Service
 	todos     *todo.Store         // nil unless the built-in todo server is used
@@ -169,6 +173,9 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 // openParts opens what agents stand on, from the bottom up: a part may use those before it.
 func (g *Gateway) openParts(ctx context.Context) (err error) {
 	g.openTape()
+	if err := g.openEntrance(); err != nil {
+		return err
+	}
 	if err := g.connectTools(ctx); err != nil {
 		return err
 	}
@@ -209,7 +216,8 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.tracer()
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
-	server.Approvals, server.Door = g.approvals, g.with.Door
+	server.Approvals, server.Door, server.Client = g.approvals, g.asker(), g.client
+	server.Sealed = server.Sealed || server.Door != nil
 	server.Tickets = approval.NewTickets(settings.Of[approval.Config](cfg).Keys)
 	server.Dialects, server.Channels, server.Page = g.newDialects(), g.channels, web.Files()
 	server.Delay = process.AdmissionDelay(settings.Of[handlers.Policy](cfg).Admission == handlers.Count)
@@ -281,6 +289,7 @@ func (g *Gateway) Close() {
 	if g.server != nil {
 		g.server.Close()
 	}
+	g.entrance.close()
 	g.roster.Close()
 	g.state.close()
 	if g.tools != nil {
