@@ -7,6 +7,7 @@
 package access
 
 import (
+	"net/http"
 	"time"
 
 	"sluice/chat"
@@ -50,6 +51,29 @@ type Challenged struct {
 	Fault     *fault.Error
 	Challenge string
 }
+
+// Invalid refuses a credential that does not count, or several of them; reason is a word for the
+// audit. Clients get the same text for all of them.
+func Invalid(reason string) *Challenged {
+	return &Challenged{
+		Fault:     &fault.Error{Type: fault.Unauthorized, Message: unauthorized, Err: &Refused{reason}},
+		Challenge: `Bearer realm="sluice", error="invalid_token"`,
+	}
+}
+
+// Missing refuses a request that shows no credential.
+func Missing() *Challenged {
+	return &Challenged{
+		Fault:     &fault.Error{Type: fault.Unauthorized, Message: unauthorized, Err: &Refused{"none"}},
+		Challenge: `Bearer realm="sluice"`,
+	}
+}
+
+// unauthorized is the one text for all that does not count.
+const unauthorized = "This needs a valid credential: Authorization: Bearer with an API key or a token, or X-API-Key"
+
+// SetHeader adds what the refusal says in the head of its reply.
+func (e *Challenged) SetHeader(h http.Header) { h.Set("WWW-Authenticate", e.Challenge) }
 
 // It is the text of the fault.
 func (e *Challenged) Error() string { return e.Fault.Error() }

@@ -111,8 +111,12 @@ func (s *Service) find(ctx context.Context, token string) (*record, error) {
 // check says whether an answer counts: it must be of a caller who may give it, in time, and
 // about a turn whose state can still be read. token says that it came with the question's.
 func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat.Request, token bool) (*Accepted, error) {
-	if !(Caller{now.Principal, now.UserID}).mine(r, token) {
+	by := Caller{Principal: now.Principal, UserID: now.UserID}
+	if !by.mine(r, token) {
 		return nil, invalid(errors.New("it is somebody else's"))
+	}
+	if s.cfg.FourEyes && by.owns(r, token) {
+		return nil, &fault.Error{Type: fault.Forbidden, Message: "Nobody answers about a task of their own here; somebody else must"}
 	}
 	if !time.Now().Before(r.expiry()) {
 		return nil, expired()

@@ -57,6 +57,8 @@ type Config struct {
 	Problems func(ctx context.Context, name string, args jsontext.Value) []tool.Problem
 	// Valid says what is wrong with a value by a JSON Schema. nil: nothing is.
 	Valid func(schema, value jsontext.Value) []tool.Problem
+	// FourEyes has nobody answer about a task of their own.
+	FourEyes bool
 	// Readable says why a turn that waits cannot continue; nil: all can.
 	Readable func(*run.Paused) error
 	Metrics  *metrics.Registry
@@ -99,12 +101,17 @@ func New(cfg Config) *Service {
 type Caller struct {
 	Principal chat.Principal
 	UserID    string // empty: not said
+	// Inspects says that the caller reads, and may read what belongs to anybody in the tenant.
+	Inspects bool
 }
 
-// name is what approvers are called by.
+// name is what approvers are called by; empty: nobody in particular.
 func (c Caller) name() string {
-	if c.Principal.ID != "" {
+	switch {
+	case c.Principal.IsKnown():
 		return c.Principal.ID
+	case c.Principal.IsAnonymous():
+		return ""
 	}
 	return c.UserID
 }
@@ -112,10 +119,13 @@ func (c Caller) name() string {
 // owns says whether a question is about a task of c's. Who holds its token need not say
 // who they are; who does not must be whom the task belongs to, which may be nobody.
 func (c Caller) owns(r *record, token bool) bool {
-	if c.Principal != (chat.Principal{Tenant: r.Tenant, ID: r.Principal}) {
+	switch {
+	case c.Principal.Tenant != r.Tenant || c.Principal.ID != r.Principal:
 		return false
+	case c.Principal.ID != "":
+		return true
 	}
-	return c.UserID == r.User || c.UserID == "" && (token || c.Principal.ID != "")
+	return c.UserID == r.User || c.UserID == "" && token
 }
 
 // mine says whether a caller may answer. Nobody in particular may answer without a token
@@ -131,12 +141,34 @@ func (c Caller) mine(r *record, token bool) bool {
 	return c.named(r)
 }
 
-// named says whether the question's approvers are, or hold, the caller.
+// named says whether the question's approvers are, or hold, the caller. Where it names nobody, who
+// has chat.ScopeApprove is one of them.
 func (c Caller) named(r *record) bool {
-	if c.Principal.Tenant != r.Tenant {
+	if !c.sees(r) || c.Principal.IsAnonymous() {
 		return false
 	}
-	return slices.Contains(r.Approvers, anyone) || c.name() != "" && c.name() != owner && slices.Contains(r.Approvers, c.name())
+	if slices.Contains(r.Approvers, anyone) {
+		return true
+	}
+	if r.isForReviewers() {
+		return c.reviews()
+	}
+	return c.name() != "" && c.name() != owner && slices.Contains(r.Approvers, c.name())
+}
+
+// sees says whether a question belongs to somebody of c's tenant who was asked like c, or was not.
+func (c Caller) sees(r *record) bool {
+	return c.Principal.Tenant == r.Tenant && (c.Principal.ID != "") == (r.Principal != "")
+}
+
+// reviews says whether c answers what names nobody else.
+func (c Caller) reviews() bool {
+	return c.Principal.IsKnown() && c.Principal.Scopes&chat.ScopeApprove != 0
+}
+
+// isForReviewers says whether a question names nobody but its owner, where people have scopes.
+func (r *record) isForReviewers() bool {
+	return r.Principal != "" && !slices.ContainsFunc(r.Approvers, func(who string) bool { return who != owner })
 }
 
 // invalid is a fault that gives the caller no reason, which could help to forge a token; err is
@@ -231,7 +263,7 @@ func (s *Service) Shown(ctx context.Context, c Caller, ids []string) ([]*stream.
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Type == fault.StoreUnavailable {
 			return nil, err
 		}
-		if err == nil && r != nil && !used && c.mine(r, false) && time.Now().Before(r.expiry()) {
+		if err == nil && r != nil && !used && (c.mine(r, false) || c.Inspects && c.sees(r)) && time.Now().Before(r.expiry()) {
 			list = append(list, r.question())
 		}
 	}

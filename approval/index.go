@@ -22,6 +22,8 @@ const (
 	// Stands for everybody, next to named people who may answer a question.
 	anyone = "any"
 	owner  = "owner"
+	// Stands in the name of an index for those who have chat.ScopeApprove. No user has it.
+	reviewers = "\x00\x00approve"
 
 	// maxPruned is how many members whose time is over one question removes from an index,
 	// so that an index which nobody reads does not grow.
@@ -30,12 +32,15 @@ const (
 
 // indexes returns the indexes in which a question is found by people other than its owner.
 func (r *record) indexes() (names []string) {
-	if slices.Contains(r.Approvers, anyone) {
+	switch {
+	case slices.Contains(r.Approvers, anyone):
 		return []string{store.ApprovalsOfAllKey(r.Tenant)}
+	case r.isForReviewers():
+		return []string{store.ApprovalsKey(r.Tenant, reviewers)}
 	}
 	for _, who := range r.Approvers {
 		if who != owner {
-			names = append(names, store.ApprovalsKey(r.Tenant, who))
+			names = append(names, store.ApprovalsKey(r.Tenant, chat.Principal{ID: r.Principal}.Naming(who)))
 		}
 	}
 	return names
@@ -69,7 +74,7 @@ func (s *Service) leave(ctx context.Context, r *record) {
 
 // NamesOthers says whether a cursor is one of ForOthers.
 func NamesOthers(cursor string) bool {
-	return strings.HasPrefix(cursor, cursorNamed) || strings.HasPrefix(cursor, cursorAll)
+	return cursor != "" && strings.Contains(cursorNamed+cursorAll+cursorNone, cursor[:1])
 }
 
 // First characters of the cursors of ForOthers, before one of the store's: of which index
@@ -77,6 +82,7 @@ func NamesOthers(cursor string) bool {
 const (
 	cursorNamed = "n"
 	cursorAll   = "a"
+	cursorNone  = "r" // of those that name nobody, for who reviews
 )
 
 // ForOthers returns questions about tasks that are not c's and that c may answer, without
@@ -87,21 +93,39 @@ func (s *Service) ForOthers(ctx context.Context, c Caller, conversation, cursor 
 	if s.cfg.Store == nil || c.name() == "" {
 		return list, "", nil
 	}
-	switch cursor {
-	case "":
-		cursor = cursorNamed
-	case cursorNamed, cursorAll:
-		return nil, "", badCursor()
-	}
-	if rest, ok := strings.CutPrefix(cursor, cursorNamed); ok {
-		list, next, err = s.page(ctx, store.ApprovalsKey(c.Principal.Tenant, c.name()), c, conversation, rest)
-		if next != "" || err != nil {
-			return list, prefixed(cursorNamed, next), err
+	for _, in := range c.indexes() {
+		if cursor == in.prefix {
+			return nil, "", badCursor()
 		}
-		cursor = cursorAll
+		rest, ok := strings.CutPrefix(cursor, in.prefix)
+		if !ok && cursor != "" { // an index before the cursor's
+			continue
+		}
+		more, next, err := s.page(ctx, in.key, c, conversation, rest)
+		list = append(list, more...)
+		if next != "" || err != nil {
+			return list, prefixed(in.prefix, next), err
+		}
+		cursor = ""
 	}
-	all, next, err := s.page(ctx, store.ApprovalsOfAllKey(c.Principal.Tenant), c, conversation, strings.TrimPrefix(cursor, cursorAll))
-	return append(list, all...), prefixed(cursorAll, next), err
+	return list, "", nil
+}
+
+// askedIn is an index in which somebody finds what others may ask them, and with what its
+// cursors begin.
+type askedIn struct{ prefix, key string }
+
+// indexes returns those of c, in the order of their pages.
+func (c Caller) indexes() []askedIn {
+	tenant := c.Principal.Tenant
+	all := []askedIn{
+		{cursorNamed, store.ApprovalsKey(tenant, c.Principal.Naming(c.name()))},
+		{cursorAll, store.ApprovalsOfAllKey(tenant)},
+	}
+	if c.reviews() {
+		all = append(all, askedIn{cursorNone, store.ApprovalsKey(tenant, reviewers)})
+	}
+	return all
 }
 
 func prefixed(first, cursor string) string {
@@ -152,9 +176,8 @@ func (s *Service) page(ctx context.Context, name string, c Caller, conversation,
 
 // lists says whether a question is about a task that is listed as c's own.
 func (c Caller) lists(r *record) bool {
-	of := chat.Request{Principal: chat.Principal{ID: r.Principal}, UserID: r.User}
-	by := chat.Request{Principal: c.Principal, UserID: c.UserID}
-	return of.Owner() == by.Owner()
+	of := chat.Principal{ID: r.Principal}
+	return of.Owner(r.User) == c.Principal.Owner(c.UserID)
 }
 
 // badCursor is the fault of a cursor that no list has returned.

@@ -64,6 +64,7 @@ type entitled struct {
 	Tenant    string `json:"tenant,omitempty"`
 	Principal string `json:"principal,omitempty"`
 	User      string `json:"user,omitempty"`
+	Class     string `json:"class,omitempty"` // of limits
 	// Approvers may answer, besides the owner; empty: the owner alone.
 	Approvers []string `json:"approvers,omitempty"`
 }
@@ -89,7 +90,7 @@ func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time
 	}
 	r := &record{
 		waiting: waiting, ID: newID(), Kind: q.Kind, Prompt: q.Prompt, Expires: expires.UnixMilli(),
-		entitled: entitled{Tenant: req.Principal.Tenant, Principal: req.Principal.ID, User: req.UserID},
+		entitled: entitled{Tenant: req.Principal.Tenant, Principal: req.Principal.ID, User: req.UserID, Class: req.Principal.Class},
 		storedRequest: storedRequest{
 			Conversation: req.ConversationID,
 			Input:        req.Input,
@@ -193,7 +194,7 @@ func object(args string) jsontext.Value {
 // asked it, also if another one has answered.
 func (r *record) request(now chat.Request) chat.Request {
 	req := chat.Request{
-		Input: r.Input, ConversationID: r.Conversation, UserID: r.User, Principal: chat.Principal{Tenant: r.Tenant, ID: r.Principal}, Agent: r.Agent, Context: r.Context,
+		Input: r.Input, ConversationID: r.Conversation, UserID: r.User, Principal: chat.Principal{Tenant: r.Tenant, ID: r.Principal, Class: r.Class}, Agent: r.Agent, Context: r.Context,
 		Tools: r.Access, Mute: now.Mute, ReplyForm: r.Form,
 	}
 	if r.Zone != "" {

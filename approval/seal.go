@@ -2,6 +2,7 @@ package approval
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"crypto/aes"
 	"crypto/cipher"
@@ -75,10 +76,15 @@ func newKey() (k Key) {
 
 // sealer seals and opens tokens. It is safe for concurrent use.
 type sealer struct {
-	keys    []Key // the first one seals, all open
+	keys    []Key  // the first one seals, all open
+	label   string // what a token begins with; empty: prefix
+	max     int    // bytes of a token; 0: maxToken
 	writers sync.Pool
 	readers sync.Pool
 }
+
+// begins returns what tokens begin with.
+func (s *sealer) begins() string { return cmp.Or(s.label, prefix) }
 
 // seal makes a token of a record. The error is errLong if it would exceed MaxToken.
 func (s *sealer) seal(record []byte) (string, error) {
@@ -86,18 +92,19 @@ func (s *sealer) seal(record []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if tokenSize(len(packed)) > maxToken {
+	label := s.begins()
+	if tokenSize(label, len(packed)) > cmp.Or(s.max, maxToken) {
 		return "", errLong
 	}
 	raw := make([]byte, saltSize+nonceSize, rawSize(len(packed)))
 	_, _ = rand.Read(raw) // never fails
-	aead, err := aeadOf(s.keys[0], raw[:saltSize])
+	aead, err := aeadOf(label, s.keys[0], raw[:saltSize])
 	if err != nil {
 		return "", err
 	}
-	raw = aead.Seal(raw, raw[saltSize:], packed, []byte(prefix))
-	token := make([]byte, 0, tokenSize(len(packed)))
-	token = base64.RawURLEncoding.AppendEncode(append(token, prefix...), raw)
+	raw = aead.Seal(raw, raw[saltSize:], packed, []byte(label))
+	token := make([]byte, 0, tokenSize(label, len(packed)))
+	token = base64.RawURLEncoding.AppendEncode(append(token, label...), raw)
 	return string(token), nil
 }
 
@@ -105,8 +112,8 @@ func (s *sealer) seal(record []byte) (string, error) {
 // are packed in it.
 func rawSize(packed int) int { return saltSize + nonceSize + packed + 16 }
 
-func tokenSize(packed int) int {
-	return len(prefix) + base64.RawURLEncoding.EncodedLen(rawSize(packed))
+func tokenSize(label string, packed int) int {
+	return len(label) + base64.RawURLEncoding.EncodedLen(rawSize(packed))
 }
 
 // deflate packs a record by DEFLATE, behind its length.
@@ -128,7 +135,8 @@ func (s *sealer) deflate(record []byte) ([]byte, error) {
 
 // open returns the record of a token that one of the keys has sealed.
 func (s *sealer) open(token string) ([]byte, error) {
-	raw, err := rawOf(token)
+	label := s.begins()
+	raw, err := rawOf(label, token)
 	if err != nil {
 		return nil, err
 	}
@@ -137,11 +145,11 @@ func (s *sealer) open(token string) ([]byte, error) {
 	}
 	salt, nonce, sealed := raw[:saltSize], raw[saltSize:saltSize+nonceSize], raw[saltSize+nonceSize:]
 	for _, key := range s.keys {
-		aead, err := aeadOf(key, salt)
+		aead, err := aeadOf(label, key, salt)
 		if err != nil {
 			return nil, err
 		}
-		if packed, err := aead.Open(nil, nonce, sealed, []byte(prefix)); err == nil {
+		if packed, err := aead.Open(nil, nonce, sealed, []byte(label)); err == nil {
 			return s.unpack(packed)
 		}
 	}
@@ -189,8 +197,8 @@ func (s *sealer) inflate(packed []byte, size int) ([]byte, error) {
 }
 
 // aeadOf returns the cipher of one token.
-func aeadOf(key Key, salt []byte) (cipher.AEAD, error) {
-	own, err := hkdf.Key(sha256.New, key[:], salt, prefix, len(key))
+func aeadOf(label string, key Key, salt []byte) (cipher.AEAD, error) {
+	own, err := hkdf.Key(sha256.New, key[:], salt, label, len(key))
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +210,8 @@ func aeadOf(key Key, salt []byte) (cipher.AEAD, error) {
 }
 
 // rawOf returns the bytes of a token.
-func rawOf(token string) ([]byte, error) {
-	text, ok := strings.CutPrefix(token, prefix)
+func rawOf(label, token string) ([]byte, error) {
+	text, ok := strings.CutPrefix(token, label)
 	if !ok || len(token) > maxToken {
 		return nil, fmt.Errorf("%w: its form is another one", errToken)
 	}
@@ -235,7 +243,7 @@ func (h *handle) name(task, key string) {
 
 // handleOf returns the handle that a token is.
 func handleOf(token string) (h handle, ok bool) {
-	raw, err := rawOf(token)
+	raw, err := rawOf(prefix, token)
 	if err != nil || len(raw) != handleSize {
 		return h, false
 	}

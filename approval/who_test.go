@@ -16,8 +16,10 @@ import (
 // they say. A token stands for its holder's right, but not against approvers.
 func TestWhoMayAnswer(t *testing.T) {
 	t.Parallel()
-	sure := func(id, user string) Caller { return Caller{chat.Principal{Tenant: "t", ID: id}, user} }
-	says := func(user string) Caller { return Caller{chat.Principal{Tenant: "t"}, user} }
+	sure := func(id, user string) Caller {
+		return Caller{Principal: chat.Principal{Tenant: "t", ID: id}, UserID: user}
+	}
+	says := func(user string) Caller { return Caller{Principal: chat.Principal{Tenant: "t"}, UserID: user} }
 	type question struct {
 		principal, user string
 		approvers       []string
@@ -42,12 +44,12 @@ func TestWhoMayAnswer(t *testing.T) {
 		{"called like the owner", question{"", "ann", []string{"owner"}}, says("owner"), false, false},
 		{"sure owner", question{"p_ann", "", nil}, sure("p_ann", ""), true, true},
 		{"sure owner for a user", question{"p_ann", "u", nil}, sure("p_ann", "u"), true, true},
-		{"sure owner for another", question{"p_ann", "u", nil}, sure("p_ann", "v"), false, false},
+		{"sure owner, whatever they are called", question{"p_ann", "u", nil}, sure("p_ann", "v"), true, true},
 		{"sure other", question{"p_ann", "", nil}, sure("p_bob", ""), false, false},
 		{"says to be a sure one", question{"p_ann", "", nil}, says("p_ann"), false, false},
 		{"sure approver", question{"p_ann", "", []string{"p_boss"}}, sure("p_boss", ""), true, true},
 		{"says to be the approver", question{"p_ann", "", []string{"p_boss"}}, sure("p_bob", "p_boss"), false, false},
-		{"another tenant", question{"", "", []string{"any"}}, Caller{chat.Principal{Tenant: "u", ID: "x"}, ""}, false, false},
+		{"another tenant", question{"", "", []string{"any"}}, Caller{Principal: chat.Principal{Tenant: "u", ID: "x"}}, false, false},
 	} {
 		r := &record{entitled: entitled{Tenant: "t", Principal: tt.of.principal, User: tt.of.user, Approvers: tt.of.approvers}}
 		if listed, may := tt.by.mine(r, false), tt.by.mine(r, true); listed != tt.listed || may != tt.may {
@@ -124,7 +126,7 @@ func TestQuestionsOfALaterVersionStayListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, _, err := s.ForOthers(t.Context(), Caller{chat.Principal{Tenant: "t"}, "boss"}, "", "")
+	list, _, err := s.ForOthers(t.Context(), Caller{Principal: chat.Principal{Tenant: "t"}, UserID: "boss"}, "", "")
 	left, indexErr := in.Index(t.Context(), index, store.Range{Max: 1 << 53, Limit: 9})
 	if err != nil || indexErr != nil || len(list) != 0 || len(left) != 1 || left[0].ID != "later" {
 		t.Errorf("listed %v, left %v: %v, %v", list, left, err, indexErr)

@@ -92,11 +92,32 @@ func (p Principal) Owner(userID string) string {
 	switch {
 	case p.ID == "":
 		return userID
-	case userID != "" && p.actsForOthers():
-		return "\x00" + userID
+	case userID != "" && p.ActsForOthers():
+		return p.Naming(userID)
 	}
-	return "\x00" + p.ID
+	return p.Naming(p.ID)
 }
+
+// Naming returns how somebody of this name is kept apart, if they were asked like p, from people
+// of the same name who were not, or were.
+func (p Principal) Naming(name string) string {
+	if p.ID == "" {
+		return name
+	}
+	return "\x00" + name
+}
+
+// Finds says whether p may find what belongs to owner within p's tenant by its id. Where nobody
+// is asked the id is the key, and what somebody has proved to own is found by nobody.
+func (p Principal) Finds(owner, userID string) bool {
+	if p.ID == "" {
+		return !IsProved(owner)
+	}
+	return owner == p.Owner(userID)
+}
+
+// IsProved says whether an owner has proved to be that.
+func IsProved(owner string) bool { return strings.HasPrefix(owner, "\x00") }
 
 // For returns the principal that a request of p which names userID is carried out for: p
 // itself, or the user whom a backend that may act for others names. ok is false if p may not
@@ -104,7 +125,7 @@ func (p Principal) Owner(userID string) string {
 func (p Principal) For(userID string) (_ Principal, ok bool) {
 	switch {
 	case p.ID == "", userID == "", userID == p.ID:
-	case p.actsForOthers():
+	case p.ActsForOthers():
 		p.ID = userID
 	default:
 		return Principal{}, false
@@ -112,7 +133,8 @@ func (p Principal) For(userID string) (_ Principal, ok bool) {
 	return p, true
 }
 
-func (p Principal) actsForOthers() bool { return p.IsKnown() && p.Scopes&ScopeActAs != 0 }
+// ActsForOthers says whether p may name any user of its tenant.
+func (p Principal) ActsForOthers() bool { return p.IsKnown() && p.Scopes&ScopeActAs != 0 }
 
 // Owner returns whom what is kept of the request belongs to: see Principal.Owner.
 func (r *Request) Owner() string { return r.Principal.Owner(r.UserID) }

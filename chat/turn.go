@@ -31,6 +31,15 @@ type Turn struct {
 	// and fallbacks together; nil: there is no bound. Set by model.Budgeted, read by all that
 	// make such calls.
 	Budget *TokenBudget
+	// Admission is what the turn was admitted by; nil: nothing counts what it uses. Set by
+	// what serves the turn, read by what limits calls of models.
+	Admission Admission
+}
+
+// Admission is charged for what a turn uses.
+type Admission interface {
+	// Tokens charges what a call of a model has used.
+	Tokens(n int)
 }
 
 // turnKey is the key of a *Turn in a context.

@@ -127,7 +127,7 @@ func TextFile(variable string, p *string, meaning string) Setting {
 
 // Sources are what a document may look at besides its own text.
 type Sources struct {
-	// Lookup knows the environment.
+	// Lookup knows the environment, and the files that <NAME>_FILE names.
 	Lookup func(name string) (string, bool)
 	// ReadFile reads a file that the document names; nil: it can name none.
 	ReadFile func(path string) ([]byte, error)
@@ -163,7 +163,7 @@ func fileSetting(variable, meaning string, read func(path string, content []byte
 			r.fault(variable, Unreadable(err))
 			return
 		}
-		r.faults = append(r.faults, read(path, content, Sources{r.lookup, r.readFile, r.hide})...)
+		r.faults = append(r.faults, read(path, content, Sources{r.secret, r.readFile, r.hide})...)
 	}
 }
 

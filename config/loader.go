@@ -152,7 +152,7 @@ func (l *Loader) Args() []string { return l.args }
 // an *Error has the warnings alone.
 func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFile func(string) ([]byte, error)) (Config, error) {
 	var cfg Config
-	r := &reader{lookup: lookup, readFile: readFile, hide: cfg.Hide}
+	r := &reader{lookup: lookup, readFile: readFile, hide: cfg.Hide, files: map[string]string{}}
 	settings := slices.Concat(l.bind(&cfg).settings(), l.own)
 	line, err := r.parse(args, settings)
 	if err != nil {

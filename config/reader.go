@@ -19,6 +19,7 @@ type reader struct {
 	lookup   func(string) (string, bool)
 	readFile func(string) ([]byte, error)
 	hide     func(setting string, values ...Secret) // Config.Hide
+	files    map[string]string                      // what secret returned, by the variable
 
 	faults []Fault
 }
@@ -55,11 +56,11 @@ func last(values []string) string {
 // over the default; one that is set to nothing counts as not set.
 func (r *reader) applyOne(s Setting, given string, isFlag bool) {
 	if !isFlag {
-		given = r.env(s.Variable)
+		given = r.given(s, s.Variable)
 	}
 	value, name, parse := strings.TrimSpace(given), s.name(), s.parse
 	if value == "" && s.second != "" {
-		value, name, parse = strings.TrimSpace(r.env(s.second)), s.second, s.parseSecond
+		value, name, parse = strings.TrimSpace(r.given(s, s.second)), s.second, s.parseSecond
 	}
 	if value == "" {
 		value, name, parse = s.Default, s.name(), s.parse
@@ -74,6 +75,15 @@ func (r *reader) applyOne(s Setting, given string, isFlag bool) {
 		}
 		r.fault(name, message)
 	}
+}
+
+// given returns what a variable of s says.
+func (r *reader) given(s Setting, variable string) string {
+	if !s.orFile || variable == "" {
+		return r.env(variable)
+	}
+	value, _ := r.secret(variable)
+	return value
 }
 
 // env returns a variable, or "" for a setting that has none.

@@ -33,6 +33,7 @@ type Setting struct {
 	isBool   bool
 	repeated bool // each value of a flag counts, not the last one alone
 	secret   bool // not taken from the command line
+	orFile   bool // of <NAME>_FILE, too
 
 	// parse stores a value that is not empty. Its error must not repeat the value.
 	parse func(value string) error
@@ -66,11 +67,11 @@ func (s Setting) Or(second string, parse func(value string) error) Setting {
 	return s
 }
 
-// Hidden takes the setting from the environment alone: on a command line others on the
-// machine would see it.
+// Hidden takes the setting from the environment alone, or as OrFile: on a command line others
+// on the machine would see it.
 func (s Setting) Hidden() Setting {
 	s.secret = true
-	return s
+	return s.OrFile()
 }
 
 // Parse reads one value as the setting does, for values that come from a document of another form.

@@ -12,7 +12,8 @@ const variablePrefix = "SLUICE_"
 // a mistyped one would be ignored without a word, and SLUICE_CONFIRM among them guards
 // writes. No value is repeated.
 func (r *reader) unknown(environ []string, settings []Setting, c *Config) {
-	var known, unknown []string
+	known := r.secretNames(settings)
+	var unknown []string
 	for _, s := range settings {
 		known = append(known, s.Variable, s.second)
 	}

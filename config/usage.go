@@ -25,6 +25,9 @@ func (l *Loader) Usage(w io.Writer) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", s.Variable, s.flagShown(), plain(s.DefaultShown()), plain(s.Values), plain(s.Meaning))
 	}
 	t.Flush()
+	if l.sections != nil {
+		fmt.Fprintln(w, "\nA variable that holds a secret can be read from a file: GEMINI_API_KEY_FILE names the file of GEMINI_API_KEY.")
+	}
 }
 
 // flagShown is the flag of a setting. Secrets have none: other users of a

@@ -60,6 +60,15 @@ type Route struct {
 	// NoBody says that the request is complete without a body. One that comes all the
 	// same may be of any type and as long as MaxBody; Open does not see it.
 	NoBody bool
+	// Public says that everybody may ask, also where senders must show a credential.
+	Public bool
+	// Scopes are those of which a sender must have one; 0: those that let somebody run turns.
+	Scopes chat.Scopes
+	// Use says how limits count a request.
+	Use Use
+	// LabelsUsers says that the user a request names is a label of the client's: one that the
+	// credential does not allow is ignored, and not refused.
+	LabelsUsers bool
 	// Headers are request headers of its own, which allowed foreign pages may set too.
 	Headers []string
 	// Reconnects says that its clients send a request again by themselves, as an
@@ -85,6 +94,17 @@ type Route struct {
 	// request gets here, as for a method that the path does not take.
 	Refuse func(Refusal) Reply
 }
+
+// Use is what a request is for, by which limits count it.
+type Use uint8
+
+// Uses of a request.
+const (
+	Turn   Use = iota // it may start a turn
+	Read              // it reads what there is
+	Free              // it gives something back, or costs nothing: it is never refused by a limit
+	Either            // Turn or Read, by what its body says
+)
 
 // Exchange is one request and what answers it: a reply that is there already, a stream
 // about what is under way, or a turn.

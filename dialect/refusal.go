@@ -50,3 +50,9 @@ func Problem(r Refusal) Reply {
 	}
 	return Reply{Status: r.Status, ContentType: "application/problem+json", Body: body}
 }
+
+// ForeignUser refuses a request that names somebody else than its credential.
+func ForeignUser() error {
+	return &fault.Error{Type: fault.Forbidden,
+		Message: "user_id is not that of the credential; leave it out, or use a credential with the scope act_as"}
+}

@@ -3,9 +3,11 @@ package handlers
 import (
 	"context"
 	"net/http"
+	"net/http/pprof"
 	"strings"
 	"time"
 
+	"sluice/chat"
 	"sluice/fault"
 )
 
@@ -21,15 +23,35 @@ type Agents interface {
 	DeleteAgent(ctx context.Context, id string) error
 }
 
+// Operators says what the address for operators has, and who may use it.
+type Operators struct {
+	Agents Agents
+	// Loopback says that this machine alone reaches the address.
+	Loopback bool
+	// Authorize returns why a request may not do what needs one of the scopes; nil: everybody who
+	// reaches the address may do all of it, but for profiles, which loopback alone has.
+	Authorize func(r *http.Request, wanted chat.Scopes) error
+	// Did is called after something was changed or profiled, by its name, and what with. nil: nobody asks.
+	Did func(r *http.Request, action, target string)
+}
+
 // Admin returns the API for operators, which has a listener of its own. Pages have no
 // business there: a request that a browser sends for one is refused.
-func (s *Server) Admin(agents Agents) http.Handler {
+func (s *Server) Admin(o Operators) http.Handler {
+	a := &admin{Server: s, Operators: o, metrics: metricsHandler(s.cfg.Metrics)}
+	if s.cfg.Door != nil {
+		a.Authorize, a.Did = s.authorized, s.acted
+	}
+	if a.Did == nil {
+		a.Did = func(*http.Request, string, string) {}
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = s.identified(w, r)
 		tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 		defer s.caught(tw)
+		s.seal(tw, r)
 		if !s.refusedHost(tw, r) {
-			if err := s.admin(tw, r, agents); err != nil {
+			if err := a.serve(tw, r); err != nil {
 				s.reply(tw, r, err)
 			}
 		}
@@ -37,29 +59,125 @@ func (s *Server) Admin(agents Agents) http.Handler {
 	})
 }
 
-// admin answers a request of an operator.
-func (s *Server) admin(w http.ResponseWriter, r *http.Request, agents Agents) error {
+// admin is the address for operators.
+type admin struct {
+	*Server
+	Operators
+	metrics http.Handler
+}
+
+// serve answers a request of an operator.
+func (a *admin) serve(w *trackedWriter, r *http.Request) error {
+	if err := a.page(r); err != nil {
+		return err
+	}
+	switch id, isAgent := strings.CutPrefix(r.URL.Path, "/agents/"); {
+	case isAgent && !strings.Contains(id, "/"):
+		return a.serveAgent(w, r, id)
+	case r.URL.Path == "/metrics":
+		return a.read(w, r, func() error { a.metrics.ServeHTTP(w, r); return nil })
+	case r.URL.Path == "/readyz":
+		return a.read(w, r, func() error { return a.ready(w, true) })
+	case strings.HasPrefix(r.URL.Path, "/debug/pprof/") && a.profiles():
+		return a.profile(w, r)
+	}
+	return &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path"}
+}
+
+// page refuses what pages send. A name that resolves to loopback (DNS rebinding) would make the
+// address one of a page's own, where nobody is asked for a credential.
+func (a *admin) page(r *http.Request) error {
 	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return &fault.Error{Type: fault.OriginRefused, Message: "Pages cannot use this address"}
 	}
-	id, ok := strings.CutPrefix(r.URL.Path, "/agents/")
-	if !ok || strings.Contains(id, "/") {
+	if a.Authorize == nil && a.Loopback && !isLoopback(bareHost(r.Host)) {
+		return &fault.Error{Type: fault.OriginRefused, Message: "This address is asked under a name of loopback, such as localhost"}
+	}
+	return nil
+}
+
+// may returns why r may not do what needs one of the scopes.
+func (a *admin) may(r *http.Request, wanted chat.Scopes) error {
+	if a.Authorize == nil {
+		return nil
+	}
+	return a.Authorize(r, wanted)
+}
+
+// profiles says whether there are any. Where nobody is asked who they are, they are for this machine
+// alone: they show what the process holds.
+func (a *admin) profiles() bool { return a.Authorize != nil || a.Loopback }
+
+// read answers a request that changes nothing.
+func (a *admin) read(w http.ResponseWriter, r *http.Request, answer func() error) error {
+	if err := a.may(r, chat.ScopeOps); err != nil {
+		return err
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return wrongMethod(w, "GET, HEAD")
+	}
+	return answer()
+}
+
+// profile answers with a profile of the process.
+func (a *admin) profile(w *trackedWriter, r *http.Request) error {
+	if err := a.may(r, chat.ScopeAdmin); err != nil {
+		return err
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodPost {
+		return wrongMethod(w, "GET, POST")
+	}
+	w.timeout = 0 // a trace is written while it is made
+	name := strings.TrimPrefix(r.URL.Path, "/debug/pprof/")
+	a.Did(r, "profile", name)
+	switch name {
+	case "cmdline": // secrets are no flags, but paths are
 		return &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path"}
+	case "profile":
+		pprof.Profile(w, r)
+	case "symbol":
+		pprof.Symbol(w, r)
+	case "trace":
+		pprof.Trace(w, r)
+	default:
+		pprof.Index(w, r)
+	}
+	return nil
+}
+
+// wrongMethod names the methods that a path takes.
+func wrongMethod(w http.ResponseWriter, allowed string) error {
+	w.Header().Set("Allow", allowed)
+	return &fault.Error{Type: fault.MethodNotAllowed, Message: "This path does not take this method; the Allow header names those it takes"}
+}
+
+// serveAgent answers a request about one agent.
+func (a *admin) serveAgent(w http.ResponseWriter, r *http.Request, id string) error {
+	wanted := chat.ScopeAdmin
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		wanted = chat.ScopeOps | chat.ScopeAdmin
+	}
+	if err := a.may(r, wanted); err != nil {
+		return err
 	}
 	switch r.Method {
 	case http.MethodPut:
-		return s.putAgent(w, r, agents, id)
-	case http.MethodDelete:
-		if err := agents.DeleteAgent(r.Context(), id); err != nil {
+		if err := a.putAgent(w, r, a.Agents, id); err != nil {
 			return err
 		}
+		a.Did(r, "put_agent", id)
+		return nil
+	case http.MethodDelete:
+		if err := a.Agents.DeleteAgent(r.Context(), id); err != nil {
+			return err
+		}
+		a.Did(r, "delete_agent", id)
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	case http.MethodGet, http.MethodHead:
-		return s.agent(w, id)
+		return a.agent(w, id)
 	}
-	w.Header().Set("Allow", "GET, HEAD, PUT, DELETE")
-	return &fault.Error{Type: fault.MethodNotAllowed, Message: "This path does not take this method; the Allow header names those it takes"}
+	return wrongMethod(w, "GET, HEAD, PUT, DELETE")
 }
 
 // putAgent adds or replaces an agent.

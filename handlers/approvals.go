@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/dialect"
@@ -19,9 +17,9 @@ import (
 // Turns that wait for a person: what Config.Approvals adds to the way of a turn.
 
 // serveApprovals routes the list of what waits.
-func (s *Server) serveApprovals(e *echo.Echo) {
+func (s *Server) serveApprovals() {
 	if s.cfg.Approvals != nil {
-		readable(e, "/approvals", raw(s.listApprovals))
+		s.readable("/approvals", reviewed, s.listApprovals)
 	}
 }
 
@@ -46,7 +44,7 @@ func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
 		var wrong *chat.FieldError
 		conversation, wrong = chat.CheckConversationID(conversation)
 		e.Add("/conversation_id", wrong)
-	case s.cfg.Authenticate == nil && c.UserID == "":
+	case s.cfg.Door == nil && c.UserID == "":
 		e.Add("/conversation_id", &chat.FieldError{Code: chat.CodeRequired, Message: "is required without user_id"})
 	}
 	if len(e.Fields) > 0 {
@@ -173,7 +171,7 @@ func (s *Server) reattach(w http.ResponseWriter, r *http.Request, t *turn, repla
 // shows that the caller might answer, also about a task of somebody else.
 func (s *Server) again(ctx context.Context, w http.ResponseWriter, t *turn) error {
 	tenant := chat.Principal{Tenant: t.Request.Principal.Tenant}
-	doc, err := s.cfg.Tasks.Show(ctx, task.Caller{Principal: tenant}, t.Decides)
+	doc, err := s.cfg.Tasks.Show(ctx, task.Caller{Principal: tenant, Inspects: true}, t.Decides)
 	if err == nil {
 		w.Header().Set("X-Sluice-Replayed", "true")
 		s.cfg.Tasks.Resumed("attached")

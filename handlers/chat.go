@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/access"
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/dialect"
@@ -25,6 +26,7 @@ import (
 type turn struct {
 	*dialect.Exchange
 	route *dialect.Route
+	who   *access.Identity // who sent it; nil: nobody was asked
 	began time.Time
 	frame stream.Frame
 	// noRoom is true from when the store has no room for the turn until its client is warned;
@@ -40,9 +42,11 @@ type turn struct {
 	early  *firstReply // what its client gets while it runs; nil: the client waits
 	// Of a turn that continues because a person has answered.
 	accepted *approval.Accepted
-	sender   *string // who has answered, as an owner of keys; nil: the turn begins
-	asked    string  // the kept turn that waited; empty: it was not kept
-	question string  // that was answered
+	ticketed bool      // it came by a ticket
+	charged  Allowance // nil: it is not admitted yet, or nothing limits turns
+	sender   *string   // who has answered, as an owner of keys; nil: the turn begins
+	asked    string    // the kept turn that waited; empty: it was not kept
+	question string    // that was answered
 }
 
 // stream runs a turn that no store keeps. An error means that nothing was sent.
@@ -52,12 +56,16 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	defer in.leave()
-	release, err := s.keys.reserve(t.Request.Principal, t.Request.UserID, t.Key)
+	release, err := s.keys.reserve(&t.Request, t.Key)
 	if err != nil {
 		return err
 	}
 	defer release()
+	if err := s.chargeTurn(r, t); err != nil {
+		return err
+	}
 	if err := t.claim(in.ctx); err != nil {
+		t.uncharge()
 		return err
 	}
 	s.run(in, w, r, t)
@@ -72,13 +80,14 @@ func (s *Server) run(in slot, w http.ResponseWriter, r *http.Request, t *turn) {
 	if t.Close != nil {
 		defer t.Close()
 	}
+	defer t.spent()
 	if t.Begun != nil {
 		t.Begun(in.cancel)
 	}
 	ctx, o := s.begin(in, w, r, t)
-	within := ctx
+	within := t.counted(ctx)
 	if t.stored != nil {
-		within = t.stored.Context(ctx)
+		within = t.stored.Context(within)
 	}
 	err := t.frame.Run(within, &t.Request, &o.seen)
 	if s.account(ctx, o, err) && t.Mode != dialect.Unattended {
@@ -166,6 +175,9 @@ func announce(h http.Header, log *zerolog.Logger, t *turn) {
 	for name, values := range t.Header {
 		h[http.CanonicalHeaderKey(name)] = values
 	}
+	if t.charged != nil {
+		t.charged.Headers(h)
+	}
 	if app := t.Request.App; app != nil {
 		dialect.AddIgnored(h, app.Ignored)
 	}
@@ -208,7 +220,7 @@ func (s *Server) writer(w http.ResponseWriter, r *http.Request, t *turn, cancel 
 		Encoder:      t.Encoder,
 		Heartbeat:    s.cfg.Heartbeat,
 		WriteTimeout: s.cfg.WriteTimeout,
-		HTTP1:        r.ProtoMajor == 1,
+		HTTP1:        lazyDeadline(r),
 		OnFail:       cancel,
 	}
 	if t.stored != nil {

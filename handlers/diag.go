@@ -95,7 +95,7 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 		Encoder:      silent{},
 		Heartbeat:    heartbeat,
 		WriteTimeout: s.cfg.WriteTimeout,
-		HTTP1:        r.ProtoMajor == 1,
+		HTTP1:        lazyDeadline(r),
 		OnFail:       cancel,
 	})
 	err = p.write(ctx, s.probes.ended, out, &ticks{id: chat.RequestID(ctx), proto: r.Proto, filler: strings.Repeat("x", p.padding)})

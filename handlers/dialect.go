@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"unicode/utf8"
 
+	"sluice/access"
 	"sluice/chat"
 	"sluice/dialect"
 	"sluice/fault"
@@ -73,10 +74,14 @@ func (s *Server) serveTurn(w http.ResponseWriter, r *http.Request, t *turn) (err
 // so everything else about the request is looked at before.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (*turn, error) {
 	t := &turn{began: chat.TurnOf(r.Context()).Began, route: rt}
-	if lost(r) {
-		return nil, s.comeBack(w, r, rt)
+	r, by, err := s.redeem(r, rt)
+	if err != nil {
+		return nil, err
 	}
-	who, err := s.admit(r, rt)
+	if lost(r) {
+		return nil, s.comeBack(w, r, rt, by)
+	}
+	who, err := s.admit(r, rt, by)
 	if err != nil {
 		return nil, err
 	}
@@ -84,18 +89,26 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 	if err != nil {
 		return nil, err
 	}
-	r = sentBy(r, who)
+	r, t.who = sentBy(r, who), who
 	if t.Exchange, err = rt.Open(r, body); err != nil {
 		return nil, &refusedTurn{err, inputLength(r, body)}
+	}
+	if by != nil {
+		t.Request.Tools, t.ticketed = chat.ToolsAll, true // it was posted
+	}
+	if err := s.settle(r, t); err != nil {
+		return nil, err
 	}
 	if t.Key != "" && s.cfg.Tasks != nil {
 		t.sum = checksum(r, body, t.Keyed)
 	}
-	t.Request.Principal = who
 	if rt.Repeats != nil && t.Key == "" {
 		t.content = contentOf(r, body, &t.Request)
 	}
 	if t.Reply != nil {
+		if err := s.chargeReply(r, t); err != nil {
+			return nil, err
+		}
 		respond(w, t.Reply)
 		return nil, nil
 	}
@@ -104,12 +117,12 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 
 // sentBy returns the request with who has sent it. It is apart from open, whose frame lies on the
 // stack while the body is decoded.
-func sentBy(r *http.Request, who chat.Principal) *http.Request {
-	if who == (chat.Principal{}) {
+func sentBy(r *http.Request, who *access.Identity) *http.Request {
+	if who == nil {
 		return r
 	}
 	turn := chat.TurnOf(r.Context())
-	turn.Principal = who
+	turn.Principal = who.Principal
 	return r.WithContext(chat.WithTurn(r.Context(), turn))
 }
 
@@ -132,4 +145,12 @@ func giveUp(w http.ResponseWriter) error {
 func isRepetition(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
 	return ok && f.Type == fault.DuplicateRequest && f.RetryAfter == 0
+}
+
+// principalOf returns who a request is from.
+func principalOf(who *access.Identity) chat.Principal {
+	if who == nil {
+		return chat.Principal{}
+	}
+	return who.Principal
 }

@@ -23,7 +23,7 @@ import (
 // reserve claims a key, which must be free or not as want says.
 func reserve(t testing.TB, k *keyring, key string, want bool) (release func()) {
 	t.Helper()
-	release, err := k.reserve(chat.Principal{}, "ann", key)
+	release, err := k.reserve(&chat.Request{UserID: "ann"}, key)
 	if (err == nil) != want {
 		t.Errorf("take(%q): %v, want it free: %v", key, err, want)
 	}
@@ -74,18 +74,18 @@ func TestPanicAfterTheReplyHasBegun(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	s := NewServer(Config{Log: zerolog.New(&log)})
-	s.routes = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s.routes.GET("/half", raw(func(w http.ResponseWriter, _ *http.Request) error {
 		_, _ = io.WriteString(w, "half an ans")
 		_ = http.NewResponseController(w).Flush()
 		panic("SECRET")
-	})
+	}))
 	served := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(served)
 		s.ServeHTTP(w, r)
 	}))
 	defer srv.Close()
-	resp, err := srv.Client().Get(srv.URL)
+	resp, err := srv.Client().Get(srv.URL + "/half")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/access"
 	"sluice/chat"
 	"sluice/dialect"
 	"sluice/fault"
@@ -71,7 +72,11 @@ func (s *Server) start(r *http.Request, t *turn) (slot, error) {
 			in.leave()
 		}
 	}()
+	if err := s.chargeTurn(r, t); err != nil {
+		return slot{}, err
+	}
 	if err := s.commit(in, r, t); err != nil {
+		t.uncharge()
 		return slot{}, err
 	}
 	admitted = true
@@ -167,6 +172,11 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, t *turn, replay 
 		return err
 	}
 	defer in.leave()
+	watch, err := s.charge(r, principalOf(t.who), SpendRead|SpendWatch)
+	if err != nil {
+		return err
+	}
+	defer watch.End()
 	var out writer
 	begin := func(e stream.Encoder) {
 		h := t.header(w)
@@ -248,12 +258,19 @@ func lost(r *http.Request) bool { return len(r.Header.Values("Last-Event-ID")) >
 
 // comeBack answers a client that lost its stream: with the rest of it, if the turn is kept,
 // else with what makes an EventSource stop. It is let in also while the gateway drains.
-func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, rt *dialect.Route) error {
+func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, rt *dialect.Route, by *ticketed) error {
 	if err := s.origins.check(r); err != nil {
+		return err
+	}
+	who, err := s.returning(r, rt, by)
+	if err != nil {
 		return err
 	}
 	if s.cfg.Tasks == nil {
 		return giveUp(w)
+	}
+	if err := s.chargeHead(r, who, ruleOf(rt)); err != nil {
+		return err
 	}
 	turn, after, ok := eventID(r)
 	if !ok || rt.Resume == nil {
@@ -264,11 +281,15 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, rt *dialect.Ro
 			return err
 		}
 	}
-	who, err := s.sender(r)
-	if err != nil {
-		return err
+	return s.resume(w, r, rt.Resume, sought{turn: turn, after: after, by: task.Caller{Principal: principalOf(who)}})
+}
+
+// returning is who comes back: by a ticket that was read, or with a credential.
+func (s *Server) returning(r *http.Request, rt *dialect.Route, by *ticketed) (*access.Identity, error) {
+	if by != nil {
+		return by.who, nil
 	}
-	return s.resume(w, r, rt.Resume, sought{turn: turn, after: after, who: who})
+	return s.known(r, ruleOf(rt))
 }
 
 // nothing answers that there is nothing to resume.
@@ -277,20 +298,13 @@ func (s *Server) nothing(w http.ResponseWriter, outcome string) error {
 	return giveUp(w)
 }
 
-// sender returns who sent a request that runs nothing.
-func (s *Server) sender(r *http.Request) (chat.Principal, error) {
-	if s.cfg.Authenticate == nil {
-		return chat.Principal{}, nil
-	}
-	return s.cfg.Authenticate(r)
-}
-
 // sought says what a reader wants of a turn.
 type sought struct {
 	turn  string
 	task  string // that it must be of; empty: any
 	after int    // the number of the last event that the reader has
-	who   chat.Principal
+	by    task.Caller
+	until *access.Identity // whose credential ends the stream; nil: nobody's does
 }
 
 // resume sends the rest of a turn.
@@ -300,8 +314,13 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return err
 	}
 	defer in.leave()
+	watch, err := s.charge(r, want.by.Principal, SpendWatch)
+	if err != nil {
+		return err
+	}
+	defer watch.End()
 	log, err := s.logOf(in.ctx, want)
-	if err == nil && (log.Tenant != want.who.Tenant || want.task != "" && log.Task != want.task) {
+	if err == nil && (!log.IsFor(want.by) || want.task != "" && log.Task != want.task) {
 		err = task.ErrGone
 	}
 	if errors.Is(err, task.ErrGone) {
@@ -321,6 +340,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return s.nothing(w, "gone")
 	}
 	s.cfg.Tasks.Resumed("resumed")
+	defer whileCounts(want.until, in.cancel)()
 	s.replay(in, r, log, s.reader(w, r, enc, in.cancel), want.after)
 	return nil
 }
@@ -336,7 +356,7 @@ func (s *Server) logOf(ctx context.Context, want sought) (*task.Log, error) {
 // reader returns what writes to a client that runs nothing.
 func (s *Server) reader(w http.ResponseWriter, r *http.Request, enc stream.Encoder, cancel context.CancelCauseFunc) *sse.Writer {
 	return sse.NewWriter(w, sse.Config{
-		Encoder: enc, Heartbeat: s.cfg.Heartbeat, WriteTimeout: s.cfg.WriteTimeout, HTTP1: r.ProtoMajor == 1, OnFail: cancel,
+		Encoder: enc, Heartbeat: s.cfg.Heartbeat, WriteTimeout: s.cfg.WriteTimeout, HTTP1: lazyDeadline(r), OnFail: cancel,
 	})
 }
 

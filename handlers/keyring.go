@@ -36,15 +36,15 @@ type endedKey struct {
 // run are never forgotten, so that they may be more.
 func newKeyring(limit int) *keyring { return &keyring{max: limit, held: map[string]bool{}} }
 
-// reserve reserves the key of a principal's user. release must be called when the turn has
-// ended. An empty key is free for everybody.
-func (k *keyring) reserve(who chat.Principal, userID, key string) (release func(), err error) {
+// reserve reserves a key of the request's owner. release must be called when the turn has ended.
+// An empty key is free for everybody.
+func (k *keyring) reserve(req *chat.Request, key string) (release func(), err error) {
 	if key == "" {
 		return func() {}, nil
 	}
 	// A copy, for the request's strings may be parts of its body. Of these texts the last
-	// alone is the client's own to choose with a NUL in it.
-	full := key + "\x00" + who.Tenant + "\x00" + who.ID + "\x00" + userID
+	// alone can have a NUL in it.
+	full := key + "\x00" + req.Principal.Tenant + "\x00" + req.Owner()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.forget()

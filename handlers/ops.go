@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/labstack/echo/v4"
 
+	"sluice/chat"
 	"sluice/dialect"
 	"sluice/telemetry/health"
 	"sluice/tool"
@@ -37,10 +37,16 @@ type readiness struct {
 	Approvals bool `json:"approvals,omitzero"`
 }
 
-// readyz fails only while draining. A part that is unavailable degrades: the
+// readyz says whether the gateway is ready: with all that it knows of its parts to those alone who
+// may see that, where senders are asked who they are.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
+	return s.ready(w, s.cfg.Door == nil || isShown(r) && s.authorized(r, chat.ScopeOps) == nil)
+}
+
+// ready fails only while draining. A part that is unavailable degrades: the
 // gateway still answers, in-band, and taking every replica out of service because
 // they share an upstream would turn a partial outage into a whole one.
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {
+func (s *Server) ready(w http.ResponseWriter, whole bool) error {
 	rep := readiness{Status: "ok", Model: s.cfg.Model, Streams: s.gate.active(), Approvals: s.cfg.Approvals != nil && s.cfg.Tasks != nil,
 		Breakers: []health.Status{}, MCP: []health.Status{}}
 	for _, part := range s.cfg.Health.Check() {
@@ -64,6 +70,9 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {
 	}
 	if s.gate.isDraining() {
 		rep.Status, status = "draining", http.StatusServiceUnavailable
+	}
+	if !whole {
+		return writeJSON(w, status, map[string]string{"status": rep.Status})
 	}
 	return writeJSON(w, status, rep)
 }
@@ -145,7 +154,7 @@ func (s *Server) mailStyles() string {
 }
 
 // page serves the files of cfg.Page, index.html as /.
-func (s *Server) page(e *echo.Echo) {
+func (s *Server) page() {
 	if s.cfg.Page == nil {
 		return
 	}
@@ -160,7 +169,7 @@ func (s *Server) page(e *echo.Echo) {
 		if name == "index.html" {
 			route = "/"
 		}
-		readable(e, route, raw(file(contentType(name), policy, body)))
+		s.readable(route, open, file(contentType(name), policy, body))
 	}
 }
 

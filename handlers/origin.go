@@ -16,12 +16,13 @@ type originPolicy struct {
 	allowed map[string]bool
 	methods []string // that a foreign page may use
 	headers []string // that it may set
+	exposed string   // headers of replies that it may read
 }
 
 // newOriginPolicy returns the policy that allows these origins besides the gateway's own; "*"
 // allows all of them, without credentials.
 func newOriginPolicy(origins []string) originPolicy {
-	p := originPolicy{allowed: map[string]bool{}, methods: []string{http.MethodGet, http.MethodPost}, headers: corsHeaders()}
+	p := originPolicy{allowed: map[string]bool{}, methods: []string{http.MethodGet, http.MethodPost}, headers: corsHeaders(), exposed: exposed}
 	for _, o := range origins {
 		p.any = p.any || o == "*"
 		p.allowed[strings.ToLower(o)] = true
@@ -166,7 +167,13 @@ func (p originPolicy) allow(h http.Header, origin string) {
 	} else {
 		h.Set("Access-Control-Allow-Origin", "*")
 	}
-	h.Set("Access-Control-Expose-Headers", exposed)
+	h.Set("Access-Control-Expose-Headers", p.exposed)
+}
+
+// allowCredentials adds the headers of who may ask, and how much.
+func (p *originPolicy) allowCredentials() {
+	p.allowHeaders([]string{"Authorization", "X-API-Key"})
+	p.exposed += ", WWW-Authenticate, RateLimit, RateLimit-Policy"
 }
 
 // exposed are the headers of replies that a foreign page may read.

@@ -83,7 +83,16 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		logRejection(r, refusal.Fault, refusal.Status)
 	}
+	if own, ok := errors.AsType[headed](err); ok {
+		own.SetHeader(w.Header())
+	}
 	s.refuse(w, r, refusal, s.wording(r, err))
+}
+
+// headed is an error that says something in the head of the reply.
+type headed interface {
+	error
+	SetHeader(h http.Header)
 }
 
 // refusedTurn is the error of a request for a turn that was read and is refused.
@@ -244,17 +253,18 @@ type trackedWriter struct {
 }
 
 // begin also bounds the time of the reply, for a client that does not read. A stream
-// sets deadlines of its own; over HTTP/1 net/http clears them behind the reply.
+// sets deadlines of its own; those of other replies end with them, which over HTTP/1
+// net/http sees to.
 func (w *trackedWriter) begin() {
 	if w.begun {
 		return
 	}
 	w.begun = true
-	if w.r.ProtoMajor != 1 {
-		return
-	}
 	if w.timeout > 0 {
 		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
+	}
+	if w.r.ProtoMajor != 1 {
+		return
 	}
 	if w.closing = !settle(w.ResponseWriter, w.r); w.closing {
 		w.Header().Set("Connection", "close")

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/labstack/echo/v4"
 
 	"sluice/chat"
 	"sluice/fault"
@@ -32,13 +31,13 @@ const (
 )
 
 // serveRecords routes the records of tasks.
-func (s *Server) serveRecords(e *echo.Echo) {
+func (s *Server) serveRecords() {
 	if s.cfg.Records == nil {
 		return
 	}
-	readable(e, "/tasks/:id/checkpoints", named("id", s.listCheckpoints))
-	readable(e, "/tasks/:id/checkpoints/:sequence", withPathValues([]string{"id", "sequence"}, raw(s.showCheckpoint)))
-	readable(e, "/tasks/:id/sessions/:session", withPathValues([]string{"id", "session"}, raw(s.showSession)))
+	s.readable("/tasks/:id/checkpoints", inspected, s.listCheckpoints)
+	s.readable("/tasks/:id/checkpoints/:sequence", inspected, s.showCheckpoint)
+	s.readable("/tasks/:id/sessions/:session", inspected, s.showSession)
 }
 
 // ownTask returns the task of the path, if it is the caller's, and the query. One of

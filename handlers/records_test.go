@@ -33,7 +33,7 @@ func TestRecordsBelongToTheUserOfTheirTask(t *testing.T) {
 	if err := st.CreateTask(t.Context(), id, store.Task{Doc: []byte(`{}`), Meta: store.Meta{Tenant: "t", User: owner, State: task.Completed}}, 0); err != nil {
 		t.Fatal(err)
 	}
-	g := serve(t, handlers.Config{Authenticate: byHeader, Keeping: handlers.Keeping{Tasks: tasks, Records: drawer{}}})
+	g := serve(t, handlers.Config{Door: byHeader{}, Keeping: handlers.Keeping{Tasks: tasks, Records: drawer{}}})
 	for _, path := range []string{"/checkpoints", "/checkpoints/0", "/sessions/s"} {
 		for _, tt := range []struct {
 			tenant, id string

@@ -57,7 +57,7 @@ func (rt *routed) matches(path string) bool {
 }
 
 // serve registers the routes of a dialect.
-func (s *Server) serve(e *echo.Echo, d dialect.Dialect) {
+func (s *Server) serve(d dialect.Dialect) {
 	for _, route := range d.Routes() {
 		rt := newRouted(route)
 		if rt.Refuse != nil {
@@ -70,12 +70,12 @@ func (s *Server) serve(e *echo.Echo, d dialect.Dialect) {
 		if s.native == nil {
 			s.native = rt.Resume
 		}
-		s.register(e, rt)
+		s.register(rt)
 	}
 }
 
 // register adds a route to the router.
-func (s *Server) register(e *echo.Echo, rt *routed) {
+func (s *Server) register(rt *routed) {
 	var path strings.Builder
 	var names []string
 	for _, segment := range rt.segments {
@@ -96,23 +96,38 @@ func (s *Server) register(e *echo.Echo, rt *routed) {
 		h = withPathValues(names, h)
 	}
 	for _, method := range rt.Methods {
-		e.Add(method, path.String(), h)
+		s.route(method, path.String(), ruleOf(&rt.Route), h)
 	}
 }
 
 // withPathValues gives the request the values of its path.
 func withPathValues(names []string, h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		r := c.Request()
-		for i, name := range names {
-			value := c.ParamValues()[i]
-			if plain, err := url.PathUnescape(value); err == nil && r.URL.RawPath != "" {
-				value = plain // the router goes by the path as it was sent
-			}
-			r.SetPathValue(name, value)
-		}
+		setPathValues(c, names)
 		return h(c)
 	}
+}
+
+// setPathValues gives a request the values of its path.
+func setPathValues(c echo.Context, names []string) {
+	r := c.Request()
+	for i, name := range names {
+		value := c.ParamValues()[i]
+		if plain, err := url.PathUnescape(value); err == nil && r.URL.RawPath != "" {
+			value = plain // the router goes by the path as it was sent
+		}
+		r.SetPathValue(name, value)
+	}
+}
+
+// parameters returns the names of a path's segments that stand for others, as echo writes them.
+func parameters(path string) (names []string) {
+	for segment := range strings.SplitSeq(path, "/") {
+		if name, ok := strings.CutPrefix(segment, ":"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // shape returns how a refusal of r is worded: as the route at its path does, also if the

@@ -71,15 +71,22 @@ type Config struct {
 	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
 	Page fs.FS
 
-	// Authenticate returns who sent a request that may run something, from its head; its
-	// error refuses the request. It is called before the body is read. nil: everybody is
-	// anonymous.
-	Authenticate func(*http.Request) (chat.Principal, error)
+	// Door asks who sends a request. nil: nobody is asked, and everybody may do everything.
+	Door Door
+	// Tickets seal requests for clients that cannot send headers. nil: there are none.
+	Tickets Tickets
+	// Limiter counts what is asked for. nil: nothing is limited.
+	Limiter Limiter
+	// Client returns the address that a request comes from, for the audit. nil: it is not said.
+	Client func(*http.Request) string
 	// Origins are the foreign origins that may use the API; "*" allows all.
 	Origins []string
 	// Hosts are the names and addresses, without a port, that a request's Host may name besides
 	// those of loopback. Empty allows all.
 	Hosts []string
+	// Sealed adds to each reply the headers of a gateway that asks who its callers are, or that
+	// encrypts.
+	Sealed bool
 
 	Log zerolog.Logger
 	// LogPayloads puts the words of upstreams, which can quote users, into the log.
@@ -135,7 +142,8 @@ type Server struct {
 	refusals  *refusals
 	native    func(dialect.StoredTurn) stream.Encoder // of the first route that can resume
 	shapes    []*routed                               // of the routes that have refusals of their own
-	routes    http.Handler
+	routes    *echo.Echo
+	rules     map[string]rule // by method and path
 }
 
 // NewServer returns a Server.
@@ -166,28 +174,40 @@ func NewServer(cfg Config) *Server {
 	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout, OnError: s.ended}
 	s.admission = s.steps()
 	s.metrics = newInstruments(cfg.Metrics, tokenCounter(cfg.Metrics, cfg.TokensByModel), s.gate.active)
-	e := echo.New()
-	e.HTTPErrorHandler = s.replyError
-	for _, d := range cfg.Dialects {
-		s.serve(e, d)
-	}
-	if cfg.Channels != nil {
-		s.serve(e, cfg.Channels)
-		readable(e, "/channels", raw(s.listChannels))
-	}
-	s.serveTasks(e)
-	s.serveApprovals(e)
-	e.GET("/diag/sse", raw(s.diagnose))
-	readable(e, "/tools", raw(s.tools))
-	readable(e, "/agents", raw(s.agents))
-	readable(e, "/workflows", raw(s.workflows))
-	readable(e, "/agents/:id", func(c echo.Context) error { return s.agent(c.Response().Writer, c.Param("id")) })
-	readable(e, "/healthz", raw(s.healthz))
-	readable(e, "/readyz", raw(s.readyz))
-	readable(e, "/metrics", echo.WrapHandler(metricsHandler(cfg.Metrics)))
-	s.page(e)
-	s.routes = e
+	s.routes, s.rules = echo.New(), map[string]rule{}
+	s.routes.HTTPErrorHandler = s.replyError
+	s.serveAll()
 	return s
+}
+
+// serveAll routes everything that there is.
+func (s *Server) serveAll() {
+	for _, d := range s.cfg.Dialects {
+		s.serve(d)
+	}
+	if s.cfg.Channels != nil {
+		s.serve(s.cfg.Channels)
+		s.readable("/channels", reading, s.listChannels)
+	}
+	s.serveTasks()
+	s.serveApprovals()
+	s.guarded(http.MethodGet, "/diag/sse", probed, ignoring(s.diagnose))
+	s.readable("/tools", reading, s.tools)
+	s.readable("/agents", reading, s.agents)
+	s.readable("/workflows", reading, s.workflows)
+	s.readable("/agents/:id", reading, func(w http.ResponseWriter, r *http.Request) error { return s.agent(w, r.PathValue("id")) })
+	s.readable("/healthz", open, s.healthz)
+	s.readable("/readyz", open, s.readyz)
+	shown := metricsHandler(s.cfg.Metrics)
+	s.readable("/metrics", measured, func(w http.ResponseWriter, r *http.Request) error { shown.ServeHTTP(w, r); return nil })
+	if s.cfg.Door != nil {
+		s.origins.allowCredentials()
+		s.serveIdentity()
+	}
+	if s.cfg.Tickets != nil {
+		s.guarded(http.MethodPost, ticketPath, ticketing, s.issueTicket)
+	}
+	s.page()
 }
 
 // ServeHTTP makes Server an http.Handler. What every request goes through is called
@@ -197,6 +217,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
 	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 	defer s.caught(tw)
+	s.seal(tw, r)
 	if !s.answered(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}
@@ -231,13 +252,6 @@ func (s *Server) Abort(cause error) { s.gate.abort(cause) }
 
 // Wait returns when, after Drain, no stream runs any more, or with the error of ctx.
 func (s *Server) Wait(ctx context.Context) error { return s.gate.wait(ctx) }
-
-// readable routes a GET that has no effect, and HEAD, for which net/http leaves the
-// body out.
-func readable(e *echo.Echo, path string, h echo.HandlerFunc) {
-	e.GET(path, h)
-	e.HEAD(path, h)
-}
 
 // Close logs what is left to log. It is called when no request is served any more.
 func (s *Server) Close() { s.refusals.flush() }

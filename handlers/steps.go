@@ -3,35 +3,38 @@ package handlers
 import (
 	"net/http"
 
-	"sluice/chat"
+	"sluice/access"
 	"sluice/dialect"
 )
 
 // step is one of the decisions about a request that may run something. It gets who the
 // steps before it found the sender to be, and returns that, or what it made sure of
 // itself. Its error refuses the request.
-type step func(r *http.Request, rt *dialect.Route, who chat.Principal) (chat.Principal, error)
+type step func(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error)
 
 // steps lists what can be decided before the body of a request: neither time nor memory
 // is spent on one that will be refused. What costs less comes first, and what a limit may
 // want to know comes before it. (Whom any request may ask, ServeHTTP has decided.)
 func (s *Server) steps() []step {
-	return []step{s.notDraining, s.allowedOrigin, fitHeaders, s.authentic, s.freePlace}
+	return []step{s.notDraining, s.allowedOrigin, s.authentic, s.withinLimits, fitHeaders, s.freePlace}
 }
 
-// admit takes a request through the steps. The sender is anonymous until one of them
-// knows better.
-func (s *Server) admit(r *http.Request, rt *dialect.Route) (who chat.Principal, err error) {
+// admit takes a request through the steps. The sender is nobody until one of them knows
+// better.
+func (s *Server) admit(r *http.Request, rt *dialect.Route, by *ticketed) (who *access.Identity, err error) {
+	if by != nil {
+		who = by.who
+	}
 	for _, step := range s.admission {
 		if who, err = step(r, rt, who); err != nil {
-			return chat.Principal{}, err
+			return nil, err
 		}
 	}
 	return who, nil
 }
 
 // notDraining refuses turns: another gateway may accept them.
-func (s *Server) notDraining(_ *http.Request, rt *dialect.Route, who chat.Principal) (chat.Principal, error) {
+func (s *Server) notDraining(_ *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
 	if s.gate.isDraining() && !rt.Mixed {
 		return who, s.gate.vacant()
 	}
@@ -39,13 +42,13 @@ func (s *Server) notDraining(_ *http.Request, rt *dialect.Route, who chat.Princi
 }
 
 // allowedOrigin refuses what a foreign page can make a browser send.
-func (s *Server) allowedOrigin(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
+func (s *Server) allowedOrigin(r *http.Request, _ *dialect.Route, who *access.Identity) (*access.Identity, error) {
 	return who, s.origins.check(r)
 }
 
 // fitHeaders refuses a body by its headers alone: of another type, or declared longer
 // than the route takes.
-func fitHeaders(r *http.Request, rt *dialect.Route, who chat.Principal) (chat.Principal, error) {
+func fitHeaders(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
 	if !rt.NoBody {
 		if err := wantType(r, rt.ContentType); err != nil {
 			return who, err
@@ -57,18 +60,17 @@ func fitHeaders(r *http.Request, rt *dialect.Route, who chat.Principal) (chat.Pr
 	return who, nil
 }
 
-// authentic asks Config.Authenticate who the sender is; without it everyone is
-// anonymous.
-func (s *Server) authentic(r *http.Request, _ *dialect.Route, who chat.Principal) (chat.Principal, error) {
-	if s.cfg.Authenticate == nil {
+// authentic asks Config.Door who the sender is, and whether they may.
+func (s *Server) authentic(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
+	if who != nil { // a ticket says it
 		return who, nil
 	}
-	return s.cfg.Authenticate(r)
+	return s.known(r, ruleOf(rt))
 }
 
 // freePlace refuses when no stream could begin now. It reserves nothing: the place is
 // taken after the body was read.
-func (s *Server) freePlace(_ *http.Request, rt *dialect.Route, who chat.Principal) (chat.Principal, error) {
+func (s *Server) freePlace(_ *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
 	if rt.Mixed {
 		return who, nil
 	}

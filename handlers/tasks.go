@@ -7,40 +7,33 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/labstack/echo/v4"
-
+	"sluice/access"
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/fault"
-	"sluice/store"
 	"sluice/task"
 )
 
 // serveTasks routes what there is to ask of turns that are kept.
-func (s *Server) serveTasks(e *echo.Echo) {
+func (s *Server) serveTasks() {
 	if s.cfg.Tasks == nil {
 		return
 	}
 	s.origins.allowMethod(http.MethodPost)
 	s.origins.allowMethod(http.MethodDelete)
-	readable(e, "/tasks", raw(s.listTasks))
-	readable(e, "/tasks/:id", named("id", s.showTask))
-	readable(e, "/tasks/:id/trace", named("id", s.showTrace))
-	e.GET("/tasks/:id/events", named("id", s.taskEvents))
-	e.POST("/tasks/:id/cancel", named("id", s.cancelTask))
-	e.DELETE("/conversations/:id", named("id", s.forget))
-	s.serveRecords(e)
+	s.readable("/tasks", inspected, s.listTasks)
+	s.readable("/tasks/:id", inspected, s.showTask)
+	s.readable("/tasks/:id/trace", inspected, s.showTrace)
+	s.guarded(http.MethodGet, "/tasks/:id/events", inspected, s.taskEvents)
+	s.guarded(http.MethodPost, "/tasks/:id/cancel", changing, ignoring(s.cancelTask))
+	s.guarded(http.MethodDelete, "/conversations/:id", changing, ignoring(s.forget))
+	s.serveRecords()
 }
 
-// named gives the request the value of its path.
-func named(name string, h func(http.ResponseWriter, *http.Request) error) echo.HandlerFunc {
-	return withPathValues([]string{name}, raw(h))
-}
-
-// caller returns who asks: the authenticated principal, and the user that the query names.
+// caller returns who asks, and for which user: who sends the request may name one, or reads what
+// belongs to others.
 func (s *Server) caller(r *http.Request) (c task.Caller, query url.Values, err error) {
-	if c.Principal, err = s.sender(r); err != nil {
-		return c, nil, err
-	}
+	c.Principal = chat.TurnOf(r.Context()).Principal
 	query = r.URL.Query()
 	var e chat.ValidationError
 	if user := query.Get("user_id"); user != "" {
@@ -51,6 +44,21 @@ func (s *Server) caller(r *http.Request) (c task.Caller, query url.Values, err e
 	if len(e.Fields) > 0 {
 		return c, nil, &e
 	}
+	return actingFor(r, c, query)
+}
+
+// actingFor has c be whom it may ask for.
+func actingFor(r *http.Request, c task.Caller, query url.Values) (task.Caller, url.Values, error) {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	c.Inspects = reads && c.Principal.IsKnown() && c.Principal.Scopes&chat.ScopeInspect != 0
+	if c.Inspects && c.UserID != "" {
+		c.Principal.ID = c.UserID
+	}
+	p, ok := c.Principal.For(c.UserID)
+	if !ok {
+		return task.Caller{}, nil, dialect.ForeignUser()
+	}
+	c.Principal = p
 	return c, query, nil
 }
 
@@ -71,18 +79,18 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var e chat.ValidationError
-	q := store.Query{State: query.Get("state"), Cursor: query.Get("cursor"), Limit: store.MaxPage}
+	q := task.Query{State: query.Get("state"), Cursor: query.Get("cursor"), Limit: task.MaxPage}
 	conversation := query.Get("conversation_id")
 	switch {
 	case conversation != "":
 		var wrong *chat.FieldError
 		q.Conversation, wrong = chat.CheckConversationID(conversation)
 		e.Add("/conversation_id", wrong)
-	case s.cfg.Authenticate == nil:
+	case s.cfg.Door == nil:
 		e.Add("/conversation_id", &chat.FieldError{Code: chat.CodeRequired, Message: "is required"})
 	}
 	if text := query.Get("limit"); text != "" {
-		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > store.MaxPage {
+		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > task.MaxPage {
 			e.Add("/limit", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be a number from 1 to 100"})
 		}
 	}
@@ -100,7 +108,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 }
 
 // taskPage makes a list. It is made before the client reads of it, who may be slow.
-func (s *Server) taskPage(ctx context.Context, c task.Caller, q store.Query) (*task.Listed, error) {
+func (s *Server) taskPage(ctx context.Context, c task.Caller, q task.Query) (*task.Listed, error) {
 	done, err := s.cfg.Tasks.Listing()
 	if err != nil {
 		return nil, err
@@ -202,7 +210,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) (task.Caller, e
 
 // taskEvents reports a turn of a task in our own protocol, whatever protocol began it: from the
 // first event, or behind the one that Last-Event-ID or after names.
-func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request, who *access.Identity) error {
 	if err := s.origins.check(r); err != nil {
 		return err
 	}
@@ -222,7 +230,7 @@ func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || turn == "" {
 		return orGone(s, w, err)
 	}
-	return s.resume(w, r, s.native, sought{turn: turn, task: id, after: after, who: c.Principal})
+	return s.resume(w, r, s.native, sought{turn: turn, task: id, after: after, by: c, until: who})
 }
 
 // orGone replies without a body, or returns err. s is a parameter because

@@ -73,7 +73,13 @@ func (c *call) stream() error {
 			c.pay()
 			return c.refusedByBreaker(err)
 		}
-		c.attempt(n, done)
+		leave, err := c.enter()
+		if err != nil {
+			done(breaker.Neutral, nil)
+			c.pay()
+			return err
+		}
+		c.attempt(n, done, leave)
 		if c.learn() {
 			continue
 		}
@@ -82,6 +88,27 @@ func (c *call) stream() error {
 			return c.result()
 		}
 	}
+}
+
+// enter waits until another attempt may be made. Its error is that of a limit of ours, which
+// says nothing about the service.
+func (c *call) enter() (leave func(tokens int), err error) {
+	if c.m.cfg.Gate == nil {
+		return nil, nil
+	}
+	left := c.watchdog.pause(false)
+	defer c.watchdog.resume(left)
+	return c.m.cfg.Gate(c.ctx)
+}
+
+// used returns how many tokens the last attempt has used; of an answer that was cut, about how
+// many.
+func (c *call) used() int {
+	u := &c.said.usage
+	if !c.said.reported && *u == (chat.Usage{}) && (c.said.Size > 0 || c.end.outcome == OutcomeCancelled) {
+		return estimate(c.said.prompt) + estimate(c.said.Size)
+	}
+	return u.InputTokens + u.OutputTokens + u.ThinkingTokens
 }
 
 // render makes the body of the requests.
@@ -120,7 +147,8 @@ func (c *call) sent(member string) bool {
 }
 
 // attempt makes one attempt and reports how it ended to breaker, log and metrics.
-func (c *call) attempt(n int, done func(breaker.Verdict, error)) {
+// leave, unless nil, gets the tokens that it has used.
+func (c *call) attempt(n int, done func(breaker.Verdict, error), leave func(tokens int)) {
 	start := time.Now()
 	c.said = tally{}
 	c.end = ending{}
@@ -128,6 +156,9 @@ func (c *call) attempt(n int, done func(breaker.Verdict, error)) {
 	defer func() {
 		elapsed := time.Since(start)
 		done(c.end.verdict, brief(c.end.cause))
+		if leave != nil {
+			leave(c.used())
+		}
 		c.logResult(n, elapsed)
 		c.measure(n)
 		c.m.count(c.end.outcome, c.said.usage, elapsed)

@@ -42,6 +42,11 @@ const (
 	PolicyGemini
 )
 
+// Gate is asked before each attempt at a call, and may have it wait until the end of ctx. leave
+// is called once, at the end of the attempt, with the tokens that were used. The error is that
+// of the call.
+type Gate func(ctx context.Context) (leave func(tokens int), err error)
+
 // Frame is what a Model is made of. Codec, Service, First and Idle must be set, and
 // Source or Target.
 type Frame struct {
@@ -71,6 +76,8 @@ type Frame struct {
 	Retries int
 	// Policy says what is retried, and what restarts a timeout.
 	Policy Policy
+	// Gate admits attempts; nil: any is.
+	Gate Gate
 	// Breaker guards the service. Nil makes one with the defaults of package breaker.
 	Breaker *breaker.Breaker
 	// Extra is merged into the body of each request (Merge); empty: nothing.

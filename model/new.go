@@ -47,6 +47,8 @@ type Options struct {
 	Metrics *metrics.Registry
 	// Log gets what no request caused.
 	Log zerolog.Logger
+	// Gate admits attempts; nil: any is.
+	Gate Gate
 }
 
 // New returns the Model that spec configures, whose protocol is codec's. An error is
@@ -87,6 +89,7 @@ func (s Spec) Frame(wire Wire, codec Codec, opts Options) (Frame, error) {
 		First:    s.First,
 		Idle:     s.Idle,
 		Retries:  s.Retries,
+		Gate:     opts.Gate,
 		Breaker:  breaker.New(guard),
 		Extra:    s.Extra,
 		Secrets:  s.secrets(),

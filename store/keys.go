@@ -85,6 +85,12 @@ func ApprovalsKey(tenant, person string) string { return "sluice:approvals:" + h
 // ApprovalsOfAllKey: see ApprovalsKey.
 func ApprovalsOfAllKey(tenant string) string { return "sluice:approvals:" + hash(tenant) }
 
+// RateKey returns where a rate of a subject is kept, and what runs of it: a subject is a kind of
+// one and its names, what the rate or the count.
+func RateKey(what string, subject ...string) string {
+	return "sluice:rate:" + hash(subject...) + ":" + what
+}
+
 // SessionKey returns the value of a session of a sub-agent, by its UUID.
 func SessionKey(id string) string { return "sluice:session:" + id }
 

@@ -39,7 +39,7 @@ func Settings(c *config.Config) config.Section {
 					own.At.Kind = unknown
 				}
 				return err
-			}),
+			}).OrFile(),
 		config.Func("SLUICE_STORE_PREFIX", "", "up to 64 printable ASCII characters", "stands before every key in the store", func(value string) error {
 			if len(value) > maxPrefix || strings.Trim(value, printable) != "" {
 				return errors.New("must be up to 64 printable ASCII characters without spaces")

@@ -3,7 +3,7 @@
 // of Store; what needs state declares the few of them that it needs.
 //
 // The methods come in groups, by shape and not by who uses them: tasks, logs of events,
-// leases, values with a version, bounded lists, indexes by a score, counters, signals.
+// leases, values with a version, bounded lists, indexes by a score, counters, rates, signals.
 // One suite (store/storetest) says what each means, on every engine.
 //
 // A key belongs to one group: what is a value is no list (keys.go has their names).
@@ -67,6 +67,7 @@ type Store interface {
 	Lists
 	Indexes
 	Counters
+	Rates
 	Signals
 	// Close lets go of the store. Calls that come later fail, or do nothing.
 	Close() error

@@ -109,13 +109,26 @@ func (s *Service) Repeated(ctx context.Context, req Request) error {
 	return &Replay{Turn: used.Turn, key: key}
 }
 
+// KeyedTurn returns the turn that an owner's idempotency key was used for; empty: it is not known.
+func (s *Service) KeyedTurn(ctx context.Context, tenant, owner, key string) string {
+	v, err := s.cfg.Store.Value(ctx, store.IdempotencyKey(tenant, owner, key))
+	if err != nil {
+		return ""
+	}
+	used, err := readKeyed(v.Data)
+	if err != nil {
+		return ""
+	}
+	return used.Turn
+}
+
 // Asked returns the ids of the questions for which a task waits, and whether the task is
 // c's. Of one that is not the caller must not learn even that it is there, unless it may
 // answer one of them.
 func (s *Service) Asked(ctx context.Context, c Caller, id string) (ids []string, own bool, err error) {
 	t, err := s.cfg.Store.Task(ctx, id)
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && t.Tenant != c.Principal.Tenant:
+	case errors.Is(err, store.ErrNotFound), err == nil && !c.sees(t.Tenant, t.User):
 		return nil, false, notFound()
 	case err != nil:
 		return nil, false, unavailable(s.note(err))
@@ -126,6 +139,9 @@ func (s *Service) Asked(ctx context.Context, c Caller, id string) (ids []string,
 // Waiting returns the ids of the questions for which c's tasks wait, newest first, and the
 // cursor of the next page; of one conversation, if conversation is not empty.
 func (s *Service) Waiting(ctx context.Context, c Caller, conversation, cursor string) (ids []string, next string, err error) {
+	if c.Principal.IsAnonymous() {
+		return nil, "", nil
+	}
 	page, err := s.cfg.Store.Tasks(ctx, store.Query{
 		Tenant: c.Principal.Tenant, User: c.Owner(), Conversation: conversation, State: InputRequired, Limit: store.MaxPage, Cursor: cursor,
 	})

@@ -24,20 +24,27 @@ import (
 type Caller struct {
 	Principal chat.Principal
 	UserID    string
+	// Inspects says that c reads, and may read what belongs to anybody in the tenant.
+	Inspects bool
 }
 
 // Owner returns whom what c may see belongs to.
-func (c Caller) Owner() string {
-	return (&chat.Request{Principal: c.Principal, UserID: c.UserID}).Owner()
-}
+func (c Caller) Owner() string { return c.Principal.Owner(c.UserID) }
 
-// mine says whether a task may be shown to c. Of those who are not authenticated, the
-// id of the task is the key.
-func (c Caller) mine(t store.Task) bool {
-	if t.Tenant != c.Principal.Tenant {
+// mine says whether a task may be shown to c.
+func (c Caller) mine(t store.Task) bool { return c.finds(t.Tenant, t.User) }
+
+// finds says whether what belongs to an owner in a tenant may be shown to c.
+func (c Caller) finds(tenant, owner string) bool {
+	if tenant != c.Principal.Tenant {
 		return false
 	}
-	return c.Principal.ID == "" || t.User == c.Owner()
+	return c.Inspects && chat.IsProved(owner) || c.Principal.Finds(owner, c.UserID)
+}
+
+// sees says whether something belongs to somebody of c's tenant who was asked like c, or was not.
+func (c Caller) sees(tenant, owner string) bool {
+	return tenant == c.Principal.Tenant && chat.IsProved(owner) == (c.Principal.ID != "")
 }
 
 // task returns a task that c may see.
@@ -112,6 +119,12 @@ func (s *Service) Listing() (done func(), err error) {
 	}
 }
 
+// Query says which tasks of a caller are listed.
+type Query = store.Query
+
+// MaxPage bounds the tasks of a page.
+const MaxPage = store.MaxPage
+
 // Listed is a page of tasks as it is shown.
 type Listed struct {
 	Tasks []jsontext.Value `json:"tasks"` // their documents, with texts that are cut
@@ -127,6 +140,9 @@ type Shown struct {
 // List returns a page of c's tasks, newest first. q's tenant and user are c's. It may be
 // called after Listing.
 func (s *Service) List(ctx context.Context, c Caller, q store.Query, what Shown) (*Listed, error) {
+	if c.Principal.IsAnonymous() { // no list shows what belongs to all of them
+		return &Listed{Tasks: []jsontext.Value{}}, nil
+	}
 	q.Tenant, q.User = c.Principal.Tenant, c.Owner()
 	page, err := s.cfg.Store.Tasks(ctx, q)
 	if errors.Is(err, store.ErrCursor) {
@@ -152,6 +168,9 @@ func (s *Service) List(ctx context.Context, c Caller, q store.Query, what Shown)
 
 // Count returns how many tasks of c's a query has, up to most. It may be called after Listing.
 func (s *Service) Count(ctx context.Context, c Caller, q store.Query, most int) (n int, err error) {
+	if c.Principal.IsAnonymous() {
+		return 0, nil
+	}
 	q.Tenant, q.User, q.Cursor, q.Limit, q.Bare = c.Principal.Tenant, c.Owner(), "", store.MaxPage, true
 	for n < most {
 		page, err := s.cfg.Store.Tasks(ctx, q)
@@ -275,6 +294,9 @@ func (s *Service) withdraw(ctx context.Context, ids []string) {
 // Turns that do not end within patience are removed all the same: what they write
 // afterwards finds no task.
 func (s *Service) Forget(ctx context.Context, c Caller, conversation string) error {
+	if c.Principal.IsAnonymous() { // the id of a conversation can be guessed
+		return nil
+	}
 	q := store.Query{Tenant: c.Principal.Tenant, User: c.Owner(), Conversation: conversation, Limit: store.MaxPage}
 	q.State = Working
 	if err := s.each(ctx, q, s.ask); err != nil {

@@ -113,14 +113,14 @@ func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 		continued, err = true, s.goOn(ctx, t, req)
 	case req.TaskID != "":
 		continued, err = true, s.resumeTask(ctx, t, req)
-	case req.Recall && req.Chat.ConversationID != "":
+	case req.Recall && req.Chat.ConversationID != "" && !req.Chat.Principal.IsAnonymous():
 		continued, err = s.recall(ctx, t, req)
 	}
 	if err == nil && !continued {
 		err = s.create(ctx, t, req)
 	}
 	t.said.borrow(&s.buffers)
-	t.log.begin(head{t.task, t.id, req.Chat.Principal.Tenant, req.RequestID, req.Accumulated, req.Protocol})
+	t.log.begin(head{t.task, t.id, ownership{req.Chat.Principal.Tenant, provedOwner(req.Chat.Owner())}, req.RequestID, req.Accumulated, req.Protocol})
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/chat"
 	"sluice/store"
 	"sluice/stream"
 )
@@ -21,14 +22,28 @@ import (
 
 // head is the first line of a log.
 type head struct {
-	// Task and Turn are what the log belongs to; Tenant is whose.
-	Task        string `json:"task"`
-	Turn        string `json:"turn"`
-	Tenant      string `json:"tenant,omitempty"`
+	// Task and Turn are what the log belongs to.
+	Task string `json:"task"`
+	Turn string `json:"turn"`
+	ownership
 	RequestID   string `json:"request_id"`
 	Accumulated bool   `json:"accumulated"`
 	// Protocol says in which protocol the turn was asked for, and what its encoder must know.
 	Protocol
+}
+
+// ownership is who may read a log.
+type ownership struct {
+	Tenant string `json:"tenant,omitempty"`
+	Owner  string `json:"owner,omitempty"` // who has proved to be that; empty: nobody was asked
+}
+
+// provedOwner returns an owner who has proved to be that, or nothing.
+func provedOwner(owner string) string {
+	if chat.IsProved(owner) {
+		return owner
+	}
+	return ""
 }
 
 // Protocol is how a turn was asked for, as its readers must know it. The zero value is our own
@@ -48,6 +63,9 @@ func (h head) append(dst []byte) []byte {
 	quote(`,"turn":`, h.Turn)
 	if h.Tenant != "" {
 		quote(`,"tenant":`, h.Tenant)
+	}
+	if h.Owner != "" {
+		quote(`,"owner":`, h.Owner)
 	}
 	quote(`,"request_id":`, h.RequestID)
 	dst = strconv.AppendBool(append(dst, `,"accumulated":`...), h.Accumulated)
@@ -81,6 +99,12 @@ type Log struct {
 	// client received while the store was unavailable. skipped gets those up to it.
 	ahead   int
 	skipped func(stream.Event)
+}
+
+// IsFor says whether c may read the log: as the task that it belongs to, or as a backend that may
+// name whom it asks for and does not.
+func (l *Log) IsFor(c Caller) bool {
+	return c.finds(l.Tenant, l.Owner) || c.UserID == "" && c.Principal.ActsForOthers() && c.sees(l.Tenant, l.Owner)
 }
 
 // ErrGone says that there is no log, or none that can be read.

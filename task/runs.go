@@ -56,7 +56,7 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 		return true, err
 	}
 	if unlogged { // its log begins here
-		t.log.begin(head{Task: t.task, Turn: t.id, Tenant: task.Tenant, Accumulated: true})
+		t.log.begin(head{Task: t.task, Turn: t.id, ownership: ownership{task.Tenant, provedOwner(task.User)}, Accumulated: true})
 		t.log.ended = false
 		sink.next = stream.NewStamper(t.Before(nobody{}), t.began)
 		guard = stream.NewGuard(sink)
@@ -251,7 +251,7 @@ func (s *Service) timeOut(ctx context.Context, id string, now time.Time) (err er
 	if err := s.replaceDocument(ctx, t.kept.doc, task, 0); err != nil {
 		return err
 	}
-	t.log.begin(head{Task: t.task, Turn: t.id, Tenant: task.Tenant, Accumulated: true})
+	t.log.begin(head{Task: t.task, Turn: t.id, ownership: ownership{task.Tenant, provedOwner(task.User)}, Accumulated: true})
 	guard := stream.NewGuard(stream.NewStamper(t.Before(nobody{}), t.began))
 	_ = guard.Emit(&stream.Start{})
 	return s.goOnWith(t, run, guard, task.Cancel)

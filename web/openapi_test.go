@@ -63,7 +63,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		got, want []string
 	}{
 		{"paths", sortedKeys(at(doc, "paths")),
-			[]string{"/", "/.well-known/agent-card.json", "/a2a", "/agents", "/agents/{id}", "/agui", "/agui/{agent}", "/api/chat", "/api/chat/{id}/stream", "/approvals", "/channels", "/channels/{channel}/format", "/chat/stream", "/chatkit", "/conversations/{id}", "/diag/sse", "/healthz", "/metrics", "/openapi.yaml", "/readyz", "/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/checkpoints", "/tasks/{id}/checkpoints/{sequence}", "/tasks/{id}/decision", "/tasks/{id}/events", "/tasks/{id}/sessions/{session}", "/tasks/{id}/trace", "/tools", "/v1/chat/completions", "/v1/models", "/v1/models/{id}", "/v1/responses", "/v1/responses/{id}", "/v1/responses/{id}/cancel", "/workflows"}},
+			[]string{"/", "/.well-known/agent-card.json", "/a2a", "/agents", "/agents/{id}", "/agui", "/agui/{agent}", "/api/chat", "/api/chat/{id}/stream", "/approvals", "/channels", "/channels/{channel}/format", "/chat/stream", "/chat/tickets", "/chatkit", "/conversations/{id}", "/diag/sse", "/healthz", "/me", "/metrics", "/openapi.yaml", "/readyz", "/tasks", "/tasks/{id}", "/tasks/{id}/cancel", "/tasks/{id}/checkpoints", "/tasks/{id}/checkpoints/{sequence}", "/tasks/{id}/decision", "/tasks/{id}/events", "/tasks/{id}/sessions/{session}", "/tasks/{id}/trace", "/tools", "/v1/chat/completions", "/v1/models", "/v1/models/{id}", "/v1/responses", "/v1/responses/{id}", "/v1/responses/{id}/cancel", "/workflows"}},
 		{"methods of the stream", sortedKeys(at(doc, "paths", "/chat/stream")), []string{"get", "post"}},
 		{"methods of the ticks", sortedKeys(at(doc, "paths", "/diag/sse")), []string{"get"}},
 		{"methods of an agent, two of them for operators", sortedKeys(at(doc, "paths", "/agents/{id}")), []string{"delete", "get", "head", "parameters", "put"}},
@@ -91,7 +91,9 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		{"error types of problems", enum(doc, "ProblemErrorType"), types(
 			fault.Validation, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.MethodNotAllowed, fault.NotFound,
 			fault.OriginRefused, fault.DuplicateRequest, fault.RequestTimeout, fault.Overloaded, fault.ShuttingDown, fault.Internal,
-			fault.KeyReused, fault.TaskNotCancelable, fault.ApprovalInvalid, fault.ApprovalExpired, fault.ApprovalUsed, fault.ApprovalConflict, fault.StoreUnavailable)},
+			fault.KeyReused, fault.TaskNotCancelable, fault.ApprovalInvalid, fault.ApprovalExpired, fault.ApprovalUsed, fault.ApprovalConflict, fault.StoreUnavailable,
+			fault.Unauthorized, fault.Forbidden, fault.RateLimited, fault.AuthUnavailable)},
+		{"scopes", enum(doc, "Scope"), sorted(chat.ScopeNames()...)},
 		{"codes of a faulty field", enum(doc, "FieldError", "properties", "code"), sorted(
 			chat.CodeRequired, chat.CodeWrongType, chat.CodeBlank, chat.CodeTooLong, chat.CodeInvalidFormat,
 			chat.CodeDuplicateKey, chat.CodeInvalidUTF8, chat.CodeInvalidJSON, chat.CodeTrailingData, chat.CodeUnsupported,
@@ -132,6 +134,11 @@ func TestOpenAPIReferencesResolve(t *testing.T) {
 	doc := openAPI(t)
 	used := map[string]bool{}
 	walk(doc, func(m map[string]any) {
+		for _, need := range list(m["security"]) {
+			for name := range need.(map[string]any) {
+				used["securitySchemes "+name] = true
+			}
+		}
 		ref, ok := m["$ref"].(string)
 		if !ok {
 			return
@@ -149,6 +156,12 @@ func TestOpenAPIReferencesResolve(t *testing.T) {
 			}
 		}
 	}
+}
+
+// list returns a list of the document, which may be none.
+func list(node any) []any {
+	items, _ := node.([]any)
+	return items
 }
 
 func walk(node any, visit func(map[string]any)) {

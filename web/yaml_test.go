@@ -8,8 +8,8 @@ import (
 )
 
 // yamlReader reads the part of YAML that openapi.yaml keeps to: block maps and
-// lists, one-line lists of plain words, plain and double-quoted scalars, | and >-
-// blocks. Anything else is an error.
+// lists, one-line lists of plain words, plain and double-quoted scalars, empty maps
+// and lists, | and >- blocks. Anything else is an error.
 type yamlReader struct {
 	lines []string
 	n     int // the next line
@@ -103,6 +103,12 @@ func (y *yamlReader) value(rest string, indent int) any {
 }
 
 func scalar(s string) any {
+	switch s {
+	case "{}":
+		return map[string]any{}
+	case "[]":
+		return []any{}
+	}
 	if strings.HasPrefix(s, `"`) {
 		var text string
 		if err := json.Unmarshal([]byte(s), &text); err != nil {

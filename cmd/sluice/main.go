@@ -103,6 +103,10 @@ const usage = `Sluice streams what a Gemini agent thinks, calls and answers as S
   sluice replay FILE [--speed N]
                               print what the client of a recorded turn got
   sluice replay --rerun FILE  run a recorded turn again and compare
+  sluice keys add --user USER make an API key; it is shown once, and its hash added to the file
+  sluice keys list            show the keys of the file, without the keys themselves
+  sluice keys revoke ID       disable a key
+  sluice keys rotate ID       make another key for the same user, and let this one end
   sluice config check [FILE]  check the configuration file, and the settings with it
   sluice config schema        print the JSON Schema of the configuration file
   sluice version              print the version
@@ -144,6 +148,7 @@ func (p program) commands() map[string]func(context.Context, []string) int {
 		"export":      p.export,
 		"retention":   p.retention,
 		"replay":      p.replay,
+		"keys":        func(_ context.Context, args []string) int { return p.keys(args) },
 		"version": func(context.Context, []string) int {
 			fmt.Fprintln(p.stdout, version)
 			return exitOK

@@ -100,22 +100,20 @@ func (p program) serve(ctx context.Context, args []string) int {
 	defer s.Close()
 	running.Store(s)
 	banner(p.stderr, s)
-	if file.Path != "" {
-		defer p.reloads(s, args)()
-	}
+	defer p.reloads(s, args, file.Path != "")()
 	if s.Run(ctx, p.signals) != nil {
 		return exitFailed
 	}
 	return exitOK
 }
 
-// reloads reads the configuration again whenever the process is asked to, until the function
-// that it returns is called.
+// reloads reads what can be read again whenever the process is asked to, until the function
+// that it returns is called: the certificate and, if there is one, the configuration file.
 //
 // A configuration with faults changes nothing: the gateway continues with the one that it has.
 // stop waits for a reload that is under way.
-func (p program) reloads(s *gateway.Service, args []string) (stop func()) {
-	if p.hangups == nil {
+func (p program) reloads(s *gateway.Service, args []string, hasFile bool) (stop func()) {
+	if p.hangups == nil || !hasFile && !s.Encrypted() {
 		return func() {}
 	}
 	signals, release := p.hangups()
@@ -128,8 +126,12 @@ func (p program) reloads(s *gateway.Service, args []string) (stop func()) {
 				return
 			case <-signals:
 			}
+			s.Look()
+			if !hasFile {
+				continue
+			}
 			var file settings.File
-			cfg, err := p.read(settings.LoaderWith(&file), args)
+			cfg, err := p.read(settings.LoaderAgain(&file), args)
 			_ = s.Reload(gatewayConfig(cfg, file), err) // the log has it
 		}
 	})
@@ -153,6 +155,9 @@ func gatewayConfig(cfg config.Config, file settings.File) settings.Config {
 func banner(w io.Writer, s *gateway.Service) {
 	cfg := s.Config()
 	base := "http://" + reachable(s.Addr())
+	if s.Encrypted() {
+		base = "https://" + reachable(s.Addr())
+	}
 	fmt.Fprintf(w, "\nSluice %s is listening.\n\n  Browser   %s/\n  Terminal  curl -N %s/chat/stream -H 'Content-Type: application/json' -d '{\"input\":\"Remind me to buy eggs tomorrow at 3pm\"}'\n",
 		version, base, base)
 	if s.Offline() {

@@ -39,7 +39,9 @@ func (p program) workflow(ctx context.Context, args []string) int {
 func (p program) withStore() program {
 	lookup := p.lookup
 	p.lookup = func(name string) (string, bool) {
-		if value, ok := lookup(name); name != "SLUICE_STORE" || strings.TrimSpace(value) != "" {
+		value, ok := lookup(name)
+		file, _ := lookup("SLUICE_STORE_FILE")
+		if name != "SLUICE_STORE" || strings.TrimSpace(value) != "" || strings.TrimSpace(file) != "" {
 			return value, ok
 		}
 		return "memory", true
@@ -129,6 +131,6 @@ func (p program) workflowRun(ctx context.Context, args []string) int {
 	}
 	defer s.Close()
 	c := p.client("sluice workflow run", "http://"+reachable(s.Addr()), *approve, *reject)
-	c.Raw = *raw
+	c.Raw, c.Header = *raw, credential(cfg, nil)
 	return exitCodeOf(c.Turn(ctx, ask.Message{Text: l.Args()[1], Workflow: w.Definition().Name}))
 }

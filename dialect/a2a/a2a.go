@@ -45,6 +45,8 @@ type Config struct {
 	Tasks Tasks
 	// Attached says that a client that leaves ends its turn, although it is kept.
 	Attached bool
+	// PrivateCards shows cards to those alone who may run turns.
+	PrivateCards bool
 	// Native returns the encoder of our own protocol for a turn, of which the extension
 	// takes names and data. nil: there is no extension.
 	Native func(requestID string) stream.Encoder
@@ -118,7 +120,7 @@ const (
 
 // Routes implements dialect.Dialect.
 func (s *Server) Routes() []dialect.Route {
-	card := dialect.Route{Methods: []string{http.MethodGet}, NoBody: true, Mixed: true, Open: s.openCard}
+	card := dialect.Route{Methods: []string{http.MethodGet}, NoBody: true, Mixed: true, Use: dialect.Read, Public: !s.cfg.PrivateCards, Open: s.openCard}
 	cards := []dialect.Route{card, card}
 	cards[0].Path, cards[1].Path = wellKnown, agentRoot+wellKnown
 	all := append(cards, append(s.below(agentRoot), s.below(root)...)...)
@@ -131,13 +133,13 @@ func (s *Server) Routes() []dialect.Route {
 // below returns the routes of one endpoint.
 func (s *Server) below(path string) []dialect.Route {
 	rpc := dialect.Route{
-		Methods: []string{http.MethodPost}, ContentType: "*/*", Mixed: true, Headers: []string{sdk.SvcParamVersion, sdk.SvcParamExtensions},
+		Methods: []string{http.MethodPost}, ContentType: "*/*", Mixed: true, Use: dialect.Either, Headers: []string{sdk.SvcParamVersion, sdk.SvcParamExtensions},
 		Open: s.openRPC, Refuse: envelope{wire: rpc10}.refuse,
 	}
 	both := []dialect.Route{rpc, rpc}
 	both[0].Path, both[1].Path = path, path+"/"
 	read := dialect.Route{
-		Methods: []string{http.MethodGet, http.MethodDelete}, Path: path + rest + "/{rest...}", NoBody: true, Mixed: true,
+		Methods: []string{http.MethodGet, http.MethodDelete}, Path: path + rest + "/{rest...}", NoBody: true, Mixed: true, Use: dialect.Either,
 		Open: s.openREST, Refuse: envelope{wire: rest10}.refuse,
 	}
 	write := read

@@ -46,8 +46,8 @@ func New(cfg Config) *Server { return &Server{cfg: cfg} }
 func (s *Server) Routes() []dialect.Route {
 	return []dialect.Route{
 		{Dialect: Name, Methods: []string{http.MethodPost}, Path: path, MaxBody: s.cfg.Rules.MaxBody(), Open: s.open, Resume: resume, Refuse: Refuse},
-		{Dialect: Name, Methods: []string{http.MethodGet}, Path: streamPath, NoBody: true, Mixed: true, Open: s.follow, Refuse: Refuse},
-		{Dialect: Name, Methods: []string{http.MethodDelete}, Path: streamPath, NoBody: true, Mixed: true, Open: s.stop, Refuse: Refuse},
+		{Dialect: Name, Methods: []string{http.MethodGet}, Path: streamPath, NoBody: true, Mixed: true, Use: dialect.Read, Open: s.follow, Refuse: Refuse},
+		{Dialect: Name, Methods: []string{http.MethodDelete}, Path: streamPath, NoBody: true, Mixed: true, Use: dialect.Free, Open: s.stop, Refuse: Refuse},
 	}
 }
 

@@ -52,7 +52,11 @@ func (s *Server) seek(r *http.Request) (f sought, err error) {
 	if e.Add("/user_id", wrong); len(e.Fields) > 0 {
 		return f, e
 	}
-	if f.who, f.user = chat.TurnOf(r.Context()).Principal, user; s.cfg.Turns == nil {
+	f.who, f.user = chat.TurnOf(r.Context()).Principal, user
+	if _, ok := f.who.For(user); !ok {
+		return f, dialect.ForeignUser()
+	}
+	if s.cfg.Turns == nil {
 		return f, nil
 	}
 	f.task, f.turn, err = s.cfg.Turns.Running(r.Context(), f.who, f.user, conversation)

@@ -70,7 +70,7 @@ func (c *Channels) Set(own []channel.Spec, guide *style.Guide, checks Checks) {
 // Routes implements dialect.Dialect. Formatting runs no turn, but is admitted like one: a
 // text of 64 KiB costs as much as a short turn.
 func (c *Channels) Routes() []dialect.Route {
-	return []dialect.Route{{Methods: []string{http.MethodPost}, Path: "/channels/{channel}/format", MaxBody: maxFormatBody, Open: c.format}}
+	return []dialect.Route{{Methods: []string{http.MethodPost}, Path: "/channels/{channel}/format", MaxBody: maxFormatBody, Use: dialect.Read, Open: c.format}}
 }
 
 // format answers POST /channels/{channel}/format.

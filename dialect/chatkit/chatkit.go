@@ -65,7 +65,7 @@ const Path = "/chatkit"
 
 // Routes implements dialect.Dialect.
 func (s *Server) Routes() []dialect.Route {
-	return []dialect.Route{{Dialect: "chatkit", Methods: []string{http.MethodPost}, Path: Path, Open: s.open}}
+	return []dialect.Route{{Dialect: "chatkit", Methods: []string{http.MethodPost}, Path: Path, Use: dialect.Either, Open: s.open}}
 }
 
 // open looks at the key first, because a request that is not a turn takes effect at once.
@@ -91,7 +91,11 @@ func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, erro
 	if err != nil {
 		return nil, err
 	}
-	req.owner = ownerOf(chat.TurnOf(ctx).Principal, req.user)
+	who := chat.TurnOf(ctx).Principal
+	if _, ok := who.For(req.user); !ok {
+		return nil, dialect.ForeignUser()
+	}
+	req.owner, req.listsNone = ownerOf(who, req.user), who.IsAnonymous()
 	switch req.kind {
 	case threadsCreate, threadsAddUserMessage, threadsRetryAfterItem:
 		return s.openTurn(ctx, req)
@@ -104,8 +108,8 @@ func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, erro
 }
 
 // ownerOf returns whose threads a request is about: those of its tenant's user, as tasks and
-// the memory of conversations are. Nobody is authenticated yet, and then it is the user_id
-// alone. No part of it holds a NUL.
+// the memory of conversations are. Where nobody is asked it is the user_id
+// alone.
 func ownerOf(who chat.Principal, user string) string {
 	owner := (&chat.Request{Principal: who, UserID: user}).Owner()
 	if who.Tenant != "" {

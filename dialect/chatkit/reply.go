@@ -46,7 +46,7 @@ func rendered(v any, err error) ([]byte, error) {
 // is empty.
 func (s *Server) listThreads(ctx context.Context, req request) ([]byte, error) {
 	list := page[threadBody]{}
-	if s.cfg.Store == nil {
+	if s.cfg.Store == nil || req.listsNone {
 		return rendered(list, nil)
 	}
 	threads, more, err := s.cfg.Store.Threads(ctx, req.owner, req.query)

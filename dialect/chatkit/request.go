@@ -48,6 +48,7 @@ type request struct {
 	query            Query
 	itemIDs          []string
 	feedback         string
+	listsNone        bool // threads of such users are found by their ids alone
 }
 
 // readRequest reads a body. Its error is a *chat.ValidationError with every fault.

@@ -469,11 +469,11 @@ func TestOwnerOfAResponse(t *testing.T) {
 	}
 	known := storing(dialect.Rules{})
 	kept := known.cfg.Turns.(shelf).kept
-	kept[keptTurn] = strings.Replace(kept[keptTurn], `"owner":"ann"`, `"owner":"app\u0000ann"`, 1)
+	kept[keptTurn] = strings.Replace(kept[keptTurn], `"owner":"ann"`, `"owner":"\u0000ann"`, 1)
 	for _, tt := range []struct {
 		who, user string
 		want      bool
-	}{{"app", "ann", true}, {"app", "", true}, {"app", "bob", false}, {"ap", "", false}, {"other", "ann", false}} {
+	}{{"ann", "ann", true}, {"ann", "", true}, {"ann", "a label", true}, {"an", "", false}, {"other", "ann", false}, {"", "", false}, {"", "ann", false}} {
 		if k, _ := known.find(chat.WithTurn(t.Context(), chat.Turn{Principal: chat.Principal{ID: tt.who}}), keptTurn, tt.user); (k != nil) != tt.want {
 			t.Errorf("%+v: %v", tt, k)
 		}

@@ -64,26 +64,31 @@ func (s *Server) Routes() []dialect.Route {
 	route := func(method, path string, open func(*http.Request, []byte) (*dialect.Exchange, error)) dialect.Route {
 		return dialect.Route{
 			Dialect: Name, Methods: []string{method}, Path: path, MaxBody: s.cfg.Rules.MaxBody(), Open: open, Refuse: Refuse,
-			NoBody: method == http.MethodGet, Mixed: method == http.MethodGet,
+			NoBody: method == http.MethodGet, Mixed: method == http.MethodGet, LabelsUsers: true,
 		}
 	}
 	completions := route(http.MethodPost, "/v1/chat/completions", s.open)
 	completions.Resume, completions.Repeats = resume, repeats
 	responses := route(http.MethodPost, "/v1/responses", s.create)
 	responses.Dialect, responses.Repeats = ResponsesName, repeats
-	kept := func(method, path string, open func(*http.Request, []byte) (*dialect.Exchange, error)) dialect.Route {
+	kept := func(method, path string, use dialect.Use, open func(*http.Request, []byte) (*dialect.Exchange, error)) dialect.Route {
 		rt := route(method, path, open)
-		rt.Dialect, rt.NoBody, rt.Mixed = ResponsesName, true, true
+		rt.Dialect, rt.NoBody, rt.Mixed, rt.Use = ResponsesName, true, true, use
+		return rt
+	}
+	models := func(path string, open func(*http.Request, []byte) (*dialect.Exchange, error)) dialect.Route {
+		rt := route(http.MethodGet, path, open)
+		rt.Use = dialect.Read
 		return rt
 	}
 	return []dialect.Route{
 		completions,
-		route(http.MethodGet, "/v1/models", s.list),
-		route(http.MethodGet, "/v1/models/{id...}", s.show),
+		models("/v1/models", s.list),
+		models("/v1/models/{id...}", s.show),
 		responses,
-		kept(http.MethodGet, "/v1/responses/{id}", s.response),
-		kept(http.MethodDelete, "/v1/responses/{id}", s.drop),
-		kept(http.MethodPost, "/v1/responses/{id}/cancel", s.cancel),
+		kept(http.MethodGet, "/v1/responses/{id}", dialect.Read, s.response),
+		kept(http.MethodDelete, "/v1/responses/{id}", dialect.Free, s.drop),
+		kept(http.MethodPost, "/v1/responses/{id}/cancel", dialect.Free, s.cancel),
 		{Dialect: Name, Path: "/v1/{rest...}", Refuse: Refuse},
 	}
 }

@@ -304,9 +304,7 @@ func (s *Server) find(ctx context.Context, turn, user string) (*record, error) {
 	if json.Unmarshal(data, k) != nil || k.Turn != turn || k.Tenant != who.Tenant || k.Echo.Kind() != '{' || k.Input.Kind() != '[' {
 		return nil, nil
 	}
-	// The owner of a request without a user is the sender alone.
-	owner := (&chat.Request{Principal: who, UserID: user}).Owner()
-	if owner != k.Owner && (user != "" || !strings.HasPrefix(k.Owner, owner)) {
+	if !who.Finds(k.Owner, user) || who.ID == "" && user != "" && user != k.Owner {
 		return nil, nil
 	}
 	return s.complete(ctx, k)

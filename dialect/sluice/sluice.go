@@ -52,7 +52,8 @@ func (d Dialect) Routes() []dialect.Route {
 		{Methods: []string{http.MethodGet}, Path: Path, NoBody: true, Reconnects: true, Open: d.get, Resume: resume},
 	}
 	if d.Stored {
-		routes = append(routes, dialect.Route{Methods: []string{http.MethodPost}, Path: decisionPath, Open: d.decide, Resume: resume})
+		routes = append(routes, dialect.Route{Methods: []string{http.MethodPost}, Path: decisionPath, Open: d.decide, Resume: resume,
+			Scopes: chat.ScopeChat | chat.ScopeReadOnly | chat.ScopeApprove})
 	}
 	return routes
 }

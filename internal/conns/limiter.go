@@ -36,7 +36,8 @@ const (
 // a place is free or a connection has waited for long enough.
 //
 // Listen, Place and State belong into the Serve, the ConnContext and the ConnState of one
-// http.Server for HTTP/1. All methods may be called concurrently; apart from Accept each
+// http.Server. Over HTTP/2, where a connection has several requests at a time, each has a
+// Stream of the Place. All methods may be called concurrently; apart from Accept each
 // takes constant time.
 type Limiter struct {
 	max, maxSurplus int
@@ -71,6 +72,7 @@ type Place struct {
 	l       *Limiter
 	conn    net.Conn
 	surplus bool
+	busy    int // of its Streams, how many are
 
 	in         *queue // nil: in none
 	since      time.Duration
@@ -254,6 +256,11 @@ func (p *Place) Waiting() {
 func (p *Place) Busy() {
 	p.l.mu.Lock()
 	defer p.l.mu.Unlock()
+	p.work()
+}
+
+// work needs mu.
+func (p *Place) work() {
 	switch {
 	case !p.held():
 	case p.surplus:

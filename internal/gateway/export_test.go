@@ -28,7 +28,9 @@ func (g *Gateway) Store() store.Store         { return g.state.store }
 func (g *Gateway) Tasks() *task.Service       { return g.state.tasks }
 
 // Admin is what operators reach.
-func (g *Gateway) Admin() http.Handler { return g.server.Admin(operated{g}) }
+func (g *Gateway) Admin() http.Handler {
+	return g.server.Admin(handlers.Operators{Agents: operated{g}})
+}
 
 // TeamVersion is what clients receive of who answers.
 func (g *Gateway) TeamVersion() string { return g.registry.Load().described.Version }

@@ -23,7 +23,6 @@ import (
 
 	"sluice/agent"
 	"sluice/approval"
-	"sluice/chat"
 	"sluice/config"
 	"sluice/dialect"
 	"sluice/dialect/channels"
@@ -98,8 +97,8 @@ type Seams struct {
 	Agents http.RoundTripper // to remote agents
 	// Store is used in place of the configured one. nil: that.
 	Store store.Store
-	// Authenticate says who sends a request. nil: nobody is authenticated.
-	Authenticate func(*http.Request) (chat.Principal, error)
+	// Door asks who sends a request, in place of the configured one. nil: that.
+	Door handlers.Door
 	// Tracer begins spans in place of what sends them. nil: that.
 	Tracer trace.Tracer
 	// Dialect wraps each protocol. nil: nothing does.
@@ -210,7 +209,8 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.tracer()
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
-	server.Approvals, server.Authenticate = g.approvals, g.with.Authenticate
+	server.Approvals, server.Door = g.approvals, g.with.Door
+	server.Tickets = approval.NewTickets(settings.Of[approval.Config](cfg).Keys)
 	server.Dialects, server.Channels, server.Page = g.newDialects(), g.channels, web.Files()
 	server.Delay = process.AdmissionDelay(settings.Of[handlers.Policy](cfg).Admission == handlers.Count)
 	server.Log, server.LogPayloads = log, settings.Of[settings.Logging](cfg).Payloads
@@ -294,3 +294,7 @@ func (g *Gateway) Close() {
 	}
 	g.recorder.Close()
 }
+
+// Rules returns the paths that are served and who may use them, for what proves that each has a
+// rule.
+func (g *Gateway) Rules() []handlers.Rule { return g.server.Rules() }

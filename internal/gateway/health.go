@@ -6,6 +6,7 @@ package gateway
 
 import (
 	"sluice/internal/conns"
+	"sluice/internal/process"
 	"sluice/telemetry/health"
 )
 
@@ -52,6 +53,32 @@ func (g *Gateway) watchConnections(l *conns.Limiter) {
 		return float64(evicted)
 	})
 }
+
+// watchCertificate makes health and a metric of the certificate.
+func (g *Gateway) watchCertificate(c *process.Certificate) {
+	g.health.Add(certified{c})
+	g.metrics.GaugeFunc("tls_not_after_seconds", "When the certificate in use ends, in seconds since 1970.", func() float64 {
+		return float64(c.NotAfter().Unix())
+	})
+}
+
+// countHTTP2 returns what counts the errors of HTTP/2; nil where it is not served.
+func (s *Service) countHTTP2() func(kind string) {
+	if s.cert == nil {
+		return nil
+	}
+	errs := s.metrics.Counter("h2_errors_total", "Errors of HTTP/2 that clients made, by what was wrong.", "type")
+	return func(kind string) { errs.Inc(kind) }
+}
+
+// certified reports whether the files of the certificate hold what is in use.
+type certified struct{ *process.Certificate }
+
+// Check implements health.Checker.
+func (c certified) Check() health.Status { return c }
+
+// Name implements health.Status.
+func (certified) Name() string { return "tls" }
 
 // truth is 1 for true and 0 for false, as Prometheus has it.
 func truth(b bool) float64 {

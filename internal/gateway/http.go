@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 
 	"github.com/rs/zerolog"
@@ -26,6 +27,7 @@ import (
 type Service struct {
 	*Gateway
 	front *process.Server
+	cert  *process.Certificate // nil: the ports are not encrypted
 	out   *process.LogWriter
 }
 
@@ -52,7 +54,7 @@ func Listen(ctx context.Context, cfg settings.Config, out io.Writer) (_ *Service
 	room := process.Fit(process.Limits{
 		Streams: settings.Of[handlers.Config](&cfg).MaxStreams, Connections: own.MaxConnections, OwnModel: providers.Google(cfg.Config).Offline(),
 	}, process.OwnResources())
-	config.Change(&cfg.Config, func(c *handlers.Config) { c.MaxStreams = room.Streams })
+	config.Change(&cfg.Config, func(c *handlers.Config) { c.MaxStreams, c.Sealed = room.Streams, own.TLS.On() })
 	g, err := New(ctx, cfg, log, Seams{})
 	if err != nil {
 		_ = socket.Close()
@@ -61,29 +63,59 @@ func Listen(ctx context.Context, cfg settings.Config, out io.Writer) (_ *Service
 	room.Warn(g.log)
 	g.logProxy()
 	s := &Service{Gateway: g, out: w}
-	if s.front, err = process.Serve(ctx, socket, g.served(room.Limiter())); err != nil {
+	if s.front, err = s.serve(ctx, socket, room.Limiter()); err != nil {
 		_ = socket.Close()
 		g.Close()
-		return nil, fmt.Errorf("SLUICE_ADMIN_ADDR: %w", err)
+		return nil, err
 	}
 	return s, nil
 }
 
-// served is what the process serves; limiter is nil where connections are not bounded.
-func (g *Gateway) served(limiter *conns.Limiter) process.ServerConfig {
+// serve opens what is left to open, and serves; limiter is nil where connections are not bounded.
+func (s *Service) serve(ctx context.Context, socket net.Listener, limiter *conns.Limiter) (*process.Server, error) {
+	if from := settings.Of[settings.Process](&s.cfg).TLS; from.On() {
+		var err error
+		if s.cert, err = process.OpenCertificate(from, s.log); err != nil {
+			return nil, fmt.Errorf("SLUICE_TLS_CERT: %w", err)
+		}
+		s.watchCertificate(s.cert)
+	}
+	front, err := process.Serve(ctx, socket, s.served(limiter))
+	if err != nil {
+		return nil, fmt.Errorf("SLUICE_ADMIN_ADDR: %w", err)
+	}
+	return front, nil
+}
+
+// Encrypted says whether the addresses speak TLS.
+func (s *Service) Encrypted() bool { return s.cert != nil }
+
+// Look reads the files of the certificate again; what they hold is for new handshakes.
+func (s *Service) Look() {
+	if s.cert != nil {
+		s.cert.Look()
+	}
+}
+
+// served is what the process serves.
+func (s *Service) served(limiter *conns.Limiter) process.ServerConfig {
+	g := s.Gateway
 	if limiter != nil {
 		g.watchConnections(limiter)
 	}
 	own := settings.Of[settings.Process](&g.cfg)
 	return process.ServerConfig{
 		Handler: g, Turns: g.server, ConnContext: connContext, Limiter: limiter,
-		Admin: g.server.Admin(operated{g}), AdminAddr: own.AdminAddr,
+		Admin: func(loopback bool) http.Handler {
+			return g.server.Admin(handlers.Operators{Agents: operated{g}, Loopback: loopback})
+		},
+		AdminAddr: own.AdminAddr, Certificate: s.cert, HTTP2Error: s.countHTTP2(),
 		DrainTimeout: own.DrainTimeout, WriteTimeout: settings.Of[handlers.Config](&g.cfg).WriteTimeout, Flush: g.flushTelemetry, Log: g.log,
 	}
 }
 
 // connContext is process.ServerConfig.ConnContext.
-func connContext(ctx context.Context, c net.Conn, place *conns.Place) context.Context {
+func connContext(ctx context.Context, c net.Conn, place process.Place) context.Context {
 	of := handlers.Conn{Conn: c}
 	if place != nil {
 		of.Place = place

@@ -8,33 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// userTimeout is TCP_USER_TIMEOUT in milliseconds: a client that vanished
-	// without a FIN is noticed when what was sent to it stays unacknowledged for
-	// this long. Without it the kernel tries for a quarter of an hour.
-	userTimeout = 30_000
-	// sendBuffer bounds what the kernel buffers for a client that does not read;
-	// left to itself it grows to megabytes, and outlives the connection.
-	sendBuffer = 64 << 10
-)
-
-// listenConfig sets options on the listening socket, which the kernel passes on
-// to each connection: nothing per connection is left to do.
-//
-// The listener for operators has none of them. Multipath TCP, which Go listens with by
-// default, is off: the kernel refuses lastCall's filter on such a socket.
-func listenConfig() *net.ListenConfig {
-	lc := &net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		return c.Control(func(fd uintptr) {
-			// Best effort: the gateway works without them.
-			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, userTimeout)
-			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
-		})
-	}}
-	lc.SetMultipathTCP(false)
-	return lc
-}
-
 // lastCall lets no further connection into the queue of those that wait to be
 // accepted, so that it empties. A socket that is closed resets what is in its queue,
 // and a load balancer takes that for a request that may have run: it gives up.

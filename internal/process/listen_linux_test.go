@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"sluice/internal/conns"
 )
 
 // Connections that were open when a gateway stops letting any in are accepted, and no
@@ -68,7 +66,7 @@ func TestStopAnswersWhoIsConnected(t *testing.T) {
 		}
 		s, err := Serve(t.Context(), ln, ServerConfig{
 			Handler: http.NotFoundHandler(), Turns: new(crowd), DrainTimeout: time.Second, WriteTimeout: time.Second,
-			ConnContext: func(ctx context.Context, _ net.Conn, _ *conns.Place) context.Context { return ctx },
+			ConnContext: func(ctx context.Context, _ net.Conn, _ Place) context.Context { return ctx },
 			Flush:       func(time.Duration) {}, Log: OwnLogger(NewLogger(io.Discard, "info")),
 		})
 		if err != nil {

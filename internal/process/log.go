@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"sync"
 	"time"
 
@@ -216,12 +217,16 @@ func levelOf(name string) zerolog.Level {
 	return zerolog.InfoLevel
 }
 
+// address is one of TCP: its port, and an IPv6 address in brackets.
+var address = regexp.MustCompile(`(\d{1,3}(\.\d{1,3}){3}|\[[[:xdigit:]:.]+(%\w+)?\]):\d+`)
+
 // serverErrors passes what net/http has to say into the log.
 type serverErrors struct{ log zerolog.Logger }
 
 // Write implements io.Writer. net/http has one line a call. Most are about clients that
-// break off, so the level is debug.
+// break off, so the level is debug. Their addresses are left out.
 func (e serverErrors) Write(p []byte) (int, error) {
-	e.log.Debug().Dict("details", zerolog.Dict().Bytes("message", bytes.TrimSpace(p))).Msg("http_server")
+	line := address.ReplaceAllLiteral(bytes.TrimSpace(p), []byte("[address]"))
+	e.log.Debug().Dict("details", zerolog.Dict().Bytes("message", line)).Msg("http_server")
 	return len(p), nil
 }

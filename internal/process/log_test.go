@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"sluice/internal/gateway/gatewaytest"
@@ -142,5 +143,30 @@ func TestServerErrors(t *testing.T) {
 	tail.Check(t)
 	if lines := tail.All("http_server", "message", "http: TLS handshake error"); len(lines) != 1 {
 		t.Errorf("got %s", out.String())
+	}
+}
+
+// Of clients that break off the log has no address.
+func TestServerErrorsNameNoClient(t *testing.T) {
+	t.Parallel()
+	tail := new(gatewaytest.LogTail)
+	errs := serverErrors{OwnLogger(NewLogger(tail, "debug"))}
+	for _, line := range []string{
+		"http: TLS handshake error from 127.0.0.1:51234: EOF",
+		"http2: server connection error from [2001:db8::1]:51234: PROTOCOL_ERROR",
+		"http: TLS handshake error from [fe80::1%eth0]:51234: read tcp [fe80::2%eth0]:8080->[fe80::1%eth0]:51234: reset",
+	} {
+		fmt.Fprintln(errs, line)
+	}
+	var got []string
+	for _, line := range tail.All("http_server") {
+		got = append(got, line.Detail("message"))
+	}
+	if diff := cmp.Diff([]string{
+		"http: TLS handshake error from [address]: EOF",
+		"http2: server connection error from [address]: PROTOCOL_ERROR",
+		"http: TLS handshake error from [address]: read tcp [address]->[address]: reset",
+	}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -60,15 +61,30 @@ type Turns interface {
 	Abort(cause error)
 }
 
+// Place is what the connection of a request holds among those that there is room for:
+// see conns.Place and conns.Stream.
+type Place interface {
+	Surplus() bool
+	Waiting()
+	Busy()
+}
+
 // ServerConfig is what a Server serves, and how long its end may take.
 type ServerConfig struct {
 	Handler http.Handler
 	Turns   Turns
-	// ConnContext is that of http.Server. place is nil where connections are not bounded.
-	ConnContext func(ctx context.Context, c net.Conn, place *conns.Place) context.Context
+	// ConnContext is that of http.Server; over HTTP/2 it is called for each request. place is
+	// nil where connections are not bounded.
+	ConnContext func(ctx context.Context, c net.Conn, place Place) context.Context
 	Limiter     *conns.Limiter // of client connections; nil: they are not bounded
-	Admin       http.Handler   // for operators, on AdminAddr; empty: nowhere
-	AdminAddr   string
+	// Admin returns the handler for operators, on AdminAddr; an empty AdminAddr: nowhere.
+	// loopback says whether this machine alone reaches it.
+	Admin     func(loopback bool) http.Handler
+	AdminAddr string
+	// Certificate is what both addresses prove themselves with; nil: they are not encrypted.
+	Certificate *Certificate
+	// HTTP2Error counts an error of HTTP/2 by its kind, one of a few words. nil: nobody does.
+	HTTP2Error func(kind string)
 	// DrainTimeout is for streams that run, WriteTimeout for the last write of one.
 	DrainTimeout, WriteTimeout time.Duration
 	// Flush sends what was measured, within a limit, before the end is logged.
@@ -82,7 +98,12 @@ type Server struct {
 	socket net.Listener
 	http   *http.Server
 	admin  *http.Server // nil: there is no address for operators
+	http2  *http2Server // nil: nothing is encrypted
 	failed chan error   // the HTTP server's, when it stops by itself
+
+	ended   chan struct{} // closed by Close
+	looking sync.WaitGroup
+	once    sync.Once
 }
 
 // Listen opens the port for clients: an address in use is found before anything is started.
@@ -95,43 +116,80 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 // Close.
 //
 // The connections for operators have no limit, as their address is not for the public.
-func Serve(ctx context.Context, socket net.Listener, cfg ServerConfig) (*Server, error) {
-	s := &Server{cfg: cfg, socket: socket, failed: make(chan error, 1)}
-	s.http = s.newHTTP(cfg.Handler, cfg.Limiter)
+func Serve(ctx context.Context, socket net.Listener, cfg ServerConfig) (_ *Server, err error) {
+	s := &Server{cfg: cfg, socket: socket, failed: make(chan error, 1), ended: make(chan struct{})}
+	if s.http, s.http2, err = s.newHTTP(cfg.Handler, cfg.Limiter); err != nil {
+		return nil, err
+	}
 	if cfg.AdminAddr != "" {
-		ln, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.AdminAddr)
-		if err != nil {
+		if err := s.serveAdmin(ctx); err != nil {
 			return nil, err
 		}
-		s.admin = s.newHTTP(cfg.Admin, nil)
-		cfg.Log.Info().Dict("details", zerolog.Dict().Str("addr", ln.Addr().String())).Msg("admin_listening")
-		// Goroutine (server of the admin address): accepts and serves.
-		// Ends: `Close`.
-		// Waits: nobody: it touches nothing after `Close`.
-		go func() { _ = s.admin.Serve(ln) }() // ends with Close
 	}
 	if cfg.Limiter != nil {
 		socket = cfg.Limiter.Listen(socket)
 	}
+	if cfg.Certificate != nil {
+		// Goroutine (certificate): reads its files every five seconds.
+		// Ends: `Close`.
+		// Waits: `Close`.
+		s.looking.Go(func() { cfg.Certificate.keep(s.ended) })
+	}
 	// Goroutine (HTTP server): accepts and serves.
 	// Ends: `Close` or `Shutdown`.
 	// Waits: nobody: `failed` has room for its error; `Run` reads it if the server stops by itself.
-	go func() { s.failed <- s.http.Serve(socket) }() // ends with Close
+	go func() { s.failed <- s.serve(s.http, socket) }() // ends with Close
 	return s, nil
 }
 
-// newHTTP returns a server whose connections l bounds, if it is not nil.
-func (s *Server) newHTTP(h http.Handler, l *conns.Limiter) *http.Server {
+// serveAdmin opens the address for operators.
+func (s *Server) serveAdmin(ctx context.Context) (err error) {
+	ln, err := listenConfig().Listen(ctx, "tcp", s.cfg.AdminAddr)
+	if err != nil {
+		return err
+	}
+	addr, isTCP := ln.Addr().(*net.TCPAddr)
+	loopback := isTCP && addr.IP.IsLoopback()
+	if s.admin, _, err = s.newHTTP(s.cfg.Admin(loopback), nil); err != nil {
+		_ = ln.Close()
+		return err
+	}
+	s.cfg.Log.Info().Dict("details", zerolog.Dict().Str("addr", ln.Addr().String()).Bool("loopback", loopback)).Msg("admin_listening")
+	// Goroutine (server of the admin address): accepts and serves.
+	// Ends: `Close`.
+	// Waits: nobody: it touches nothing after `Close`.
+	go func() { _ = s.serve(s.admin, ln) }() // ends with Close
+	return nil
+}
+
+// serve accepts what comes to ln until server ends.
+func (s *Server) serve(server *http.Server, ln net.Listener) error {
+	if s.cfg.Certificate == nil {
+		return server.Serve(ln)
+	}
+	return server.ServeTLS(ln, "", "")
+}
+
+// newHTTP returns a server whose connections l bounds, if it is not nil. The other one is nil
+// without a certificate.
+func (s *Server) newHTTP(h http.Handler, l *conns.Limiter) (*http.Server, *http2Server, error) {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ErrorLog: stdlog.New(serverErrors{s.cfg.Log}, "", 0),
 	}
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return s.cfg.ConnContext(ctx, c, nil) }
 	if l != nil {
-		server.ConnState = l.State
-		server.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return s.cfg.ConnContext(ctx, c, l.Place(c)) }
+		server.ConnState = func(c net.Conn, state http.ConnState) { l.State(accepted(c), state) }
+		server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+			return s.cfg.ConnContext(ctx, c, l.Place(accepted(c)))
+		}
 	}
-	return server
+	if s.cfg.Certificate == nil {
+		return server, nil, nil
+	}
+	server.TLSConfig = s.cfg.Certificate.config()
+	h2, err := newHTTP2(server, &s.cfg, l)
+	return server, h2, err
 }
 
 // Addr returns the address that it listens on.
@@ -142,6 +200,8 @@ func (s *Server) Addr() string { return s.socket.Addr().String() }
 // A handler whose client has the whole answer may still write its recording, so all have a
 // moment. Streams that still run then are cut.
 func (s *Server) Close() {
+	s.once.Do(func() { close(s.ended) })
+	s.looking.Wait()
 	graceful, cancel := context.WithTimeout(context.Background(), forced)
 	defer cancel()
 	_ = s.http.Shutdown(graceful)
@@ -167,6 +227,9 @@ func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) error {
 	began := time.Now()
 	log.Info().Dict("details", zerolog.Dict().Dur("timeout_ms", s.cfg.DrainTimeout)).Msg("draining")
 	s.cfg.Turns.Drain()
+	if s.http2 != nil {
+		s.http2.goAway()
+	}
 	hurried := s.drain(signals)
 	limit := lastBytes
 	if hurried {

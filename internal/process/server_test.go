@@ -178,15 +178,15 @@ func TestConnectionsHaveAPlace(t *testing.T) {
 	t.Parallel()
 	type key struct{}
 	placed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Context().Value(key{}).(*conns.Place) != nil {
+		if r.Context().Value(key{}) != nil {
 			_, _ = io.WriteString(w, "bounded")
 		}
 	})
 	for _, limiter := range []*conns.Limiter{nil, conns.NewLimiter(10, 2)} {
 		tail, ln := new(gatewaytest.LogTail), newPipes()
 		s, err := Serve(t.Context(), ln, ServerConfig{
-			Handler: placed, Admin: placed, AdminAddr: "127.0.0.1:0", Limiter: limiter, Log: OwnLogger(NewLogger(tail, "info")),
-			ConnContext: func(ctx context.Context, _ net.Conn, place *conns.Place) context.Context {
+			Handler: placed, Admin: func(bool) http.Handler { return placed }, AdminAddr: "127.0.0.1:0", Limiter: limiter, Log: OwnLogger(NewLogger(tail, "info")),
+			ConnContext: func(ctx context.Context, _ net.Conn, place Place) context.Context {
 				return context.WithValue(ctx, key{}, place)
 			},
 		})

@@ -60,6 +60,20 @@ type Config struct {
 	Transport http.RoundTripper
 	// Around returns what is used in place of a transport. nil: nothing is.
 	Around func(http.RoundTripper) http.RoundTripper
+	// Gate admits attempts at calls of the model with a key, GeminiKey for that of the GEMINI_*
+	// variables: see model.Gate. nil: any is.
+	Gate func(ctx context.Context, key string) (leave func(tokens int), err error)
+}
+
+// GeminiKey names the model of the GEMINI_* variables where keys of models are named.
+const GeminiKey = "gemini"
+
+// gate returns what admits attempts at calls of one model.
+func (m *Models) gate(key string) model.Gate {
+	if m.cfg.Gate == nil {
+		return nil
+	}
+	return func(ctx context.Context) (func(int), error) { return m.cfg.Gate(ctx, key) }
 }
 
 // Models are the language models of a configuration, by key.
@@ -276,6 +290,7 @@ func (m *Models) open(ctx context.Context, spec model.Spec) (Model, error) {
 		Version:   m.cfg.Version,
 		Metrics:   m.cfg.Metrics,
 		Log:       m.cfg.Log,
+		Gate:      m.gate(spec.Key),
 	}
 	if spec.Provider == model.Simulator { // it speaks Gemini's protocol over loopback
 		url, err := m.startOffline(ctx)
@@ -312,7 +327,7 @@ func (m *Models) openGemini(ctx context.Context) (Model, error) {
 	}
 	cfg.Breaker.Log = m.cfg.Log
 	cfg.Transport, cfg.Proxy = m.transport(m.cfg.Transport), m.cfg.Settings.Proxy.Func()
-	cfg.Version, cfg.Metrics = m.cfg.Version, m.cfg.Metrics
+	cfg.Version, cfg.Metrics, cfg.Gate = m.cfg.Version, m.cfg.Metrics, m.gate(GeminiKey)
 	if len(m.cfg.Models) > 0 {
 		cfg.Key = model.DefaultKey
 	}

@@ -64,7 +64,7 @@ func saidDefaults() []string {
 
 // leastFile is a file that has an instance of everything for which defaults are reported.
 const leastFile = `{
-	"a2a": {}, "aggregate": {}, "dispatch": {}, "memory": {}, "retention": {}, "router": {}, "tasks": {}, "trace": {},
+	"a2a": {}, "aggregate": {}, "dispatch": {}, "limits": {}, "memory": {}, "retention": {}, "router": {}, "tasks": {}, "tenants": {"t": {}}, "trace": {},
 	"style": {"version": "1", "emojis": {}, "formatting": {}, "humor": {}, "texts": {"en": {}}, "tone": {}},
 	"models": {"default": {"provider": "gemini", "model": "x"}, "m": {"provider": "ollama", "model": "x"}},
 	"agents": {"a": {"description": "Does one thing."}, "remote": {"description": "Runs elsewhere.", "card": "https://h/card.json"}},
@@ -103,7 +103,7 @@ func readDefaults(t *testing.T, doc any) []any {
 		return nil
 	}
 	cfg.Warnings = nil // they have places
-	f.Team, f.Retention = f.Team.Settled(), f.Retention.Settled()
+	f.Team, f.Retention, f.Limits = f.Team.Settled(), f.Retention.Settled(), f.Limits.Settled()
 	f.Tasks.TTL, f.Tasks.EventTTL = cmp.Or(f.Tasks.TTL, task.DefaultTTL), cmp.Or(f.Tasks.EventTTL, task.DefaultEventTTL)
 	f.Tasks.Lease, f.Tasks.MaxHistory = cmp.Or(f.Tasks.Lease, task.DefaultLease), cmp.Or(f.Tasks.MaxHistory, task.DefaultMaxHistory)
 	f.Tasks.OnDisconnect = cmp.Or(f.Tasks.OnDisconnect, chat.OnDisconnectContinue)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/access/door"
+	"sluice/access/limit"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/dialect"
@@ -73,6 +74,8 @@ type File struct {
 	Dialects   dialect.Rules
 	Workflows  []*graph.Workflow
 	Auth       door.Spec // completed by SLUICE_API_KEYS
+	Tenants    limit.Tenants
+	Limits     limit.Spec
 }
 
 // Forms are the channels, the built-in ones too, with what the style says of emojis and
@@ -130,6 +133,8 @@ func FileSections(c *config.Config, f *File) file.Table {
 		historyFile(&f.Dialects.History, func() bool { return f.Memory.Enabled }),
 		graph.Section(&f.Workflows, c, engine.Kinds()),
 		door.Section(&f.Auth, door.Around{Stored: stored, AnyOrigin: func() bool { return slices.Contains(edge.Origins, "*") }}),
+		limit.TenantsSection(&f.Tenants),
+		limit.Section(&f.Limits),
 	}
 }
 

@@ -7,6 +7,9 @@
 package settings
 
 import (
+	"crypto/tls"
+	"maps"
+	"slices"
 	"time"
 
 	"sluice/access/door"
@@ -15,6 +18,7 @@ import (
 	"sluice/approval"
 	"sluice/config"
 	"sluice/handlers"
+	"sluice/internal/process"
 	"sluice/mcpclient/servers"
 	"sluice/model/gemini"
 	"sluice/store"
@@ -22,10 +26,14 @@ import (
 )
 
 // Sections returns the table of what can be set, bound to c and f.
-func Sections(c *config.Config, f *File) config.Table {
+func Sections(c *config.Config, f *File) config.Table { return sections(c, f, tlsSection(c)) }
+
+// sections is the table with encrypted as the section of TLS.
+func sections(c *config.Config, f *File, encrypted config.Section) config.Table {
 	return config.Table{
 		documentSection(c, f),
 		processSection(c),
+		encrypted,
 		gemini.Settings(c),
 		agent.Settings(c),
 		servers.Settings(c),
@@ -40,6 +48,7 @@ func Sections(c *config.Config, f *File) config.Table {
 		loggingSection(c),
 		telemetrySection(c),
 		recording.Settings(c),
+		clientSection(c),
 	}
 }
 
@@ -55,6 +64,17 @@ func LoaderWith(f *File) *config.Loader {
 	return config.NewLoader(func(c *config.Config) config.Table { return Sections(c, f) })
 }
 
+// LoaderAgain is LoaderWith for what looks at the settings of a gateway that runs. Files of a certificate
+// are not read: they may be about to be replaced, and the gateway sees to them itself.
+func LoaderAgain(f *File) *config.Loader {
+	return config.NewLoader(func(c *config.Config) config.Table {
+		own, section := config.Bind[Process](c), tlsSection(c)
+		section.Settings[0] = config.Text("SLUICE_TLS_CERT", &own.TLS.Cert, "", section.Settings[0].Meaning).As("none")
+		section.Settings[1] = config.Text("SLUICE_TLS_KEY", &own.TLS.Key, "", section.Settings[1].Meaning).As("none")
+		return sections(c, f, section)
+	})
+}
+
 // Of returns a copy of the part of type T of cfg's settings: see config.Of.
 func Of[T any](cfg *Config) T { return config.Of[T](&cfg.Config) }
 
@@ -68,6 +88,8 @@ type Process struct {
 	MaxConnections int
 	// DrainTimeout is 0 when running streams are ended at once.
 	DrainTimeout time.Duration
+	// TLS has the files of the certificate; without any the ports are not encrypted.
+	TLS process.TLS
 }
 
 // processSection has the settings of the process itself, which no package knows.
@@ -85,6 +107,53 @@ func processSection(c *config.Config) config.Section {
 			"time for running streams to end after SIGTERM or SIGINT"),
 		config.Bool("SLUICE_STRICT", &c.Strict,
 			"`true`: a variable `SLUICE_…` that there is not stops the start, instead of a warning"),
+	}}
+}
+
+// versionsOfTLS are what SLUICE_TLS_MIN can say.
+var versionsOfTLS = map[string]uint16{"1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}
+
+// tlsSection has the certificate of the process. That it can be used is found out at the start, with all
+// other faults.
+func tlsSection(c *config.Config) config.Section {
+	own := config.Bind[Process](c)
+	var cert, key []byte
+	var least string
+	return config.Section{Name: "tls", Settings: []config.Setting{
+		config.File("SLUICE_TLS_CERT", "PEM file with the certificate and those that it was issued by: both ports then speak [TLS, and HTTP/2](docs/operations.md#tls) where the client can. Read again each 5 s and on SIGHUP",
+			func(path string, content []byte, _ config.Sources) []config.Fault {
+				own.TLS.Cert, own.TLS.ReadFile, cert = path, config.ReadFile, content
+				return nil
+			}),
+		config.File("SLUICE_TLS_KEY", "PEM file with its key", func(path string, content []byte, _ config.Sources) []config.Fault {
+			own.TLS.Key, key = path, content
+			return nil
+		}).Finally(func(fault func(string)) {
+			if (own.TLS.Cert == "") != (own.TLS.Key == "") {
+				fault("SLUICE_TLS_CERT and SLUICE_TLS_KEY are used together")
+			} else if own.TLS.On() {
+				if _, err := process.ParsePair(cert, key, time.Now()); err != nil {
+					fault(err.Error())
+				}
+			}
+		}),
+		config.OneOf("SLUICE_TLS_MIN", &least, "1.2", slices.Sorted(maps.Keys(versionsOfTLS)), "the least version of TLS").
+			Finally(func(func(string)) { own.TLS.Min = versionsOfTLS[least] }),
+	}}
+}
+
+// Client is what the commands that ask a gateway show it.
+type Client struct {
+	// Key is an API key or a token; empty: they show none.
+	Key config.Secret
+}
+
+// clientSection has the settings of commands that are clients.
+func clientSection(c *config.Config) config.Section {
+	own := config.Bind[Client](c)
+	return config.Section{Name: "client", Settings: []config.Setting{
+		config.Key("SLUICE_KEY", "", &own.Key,
+			"API key or token that `sluice ask`, `loadtest` and `doctor` [show](docs/access.md) a gateway, as `Authorization: Bearer`").As("none"),
 	}}
 }
 

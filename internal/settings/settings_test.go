@@ -201,6 +201,7 @@ func TestBadValues(t *testing.T) {
 		"SLUICE_CONFIG":          {"nowhere.yaml"},
 		"PORT":                   {"http", ":80", "65536", "-1"},
 		"GEMINI_API_KEY":         {"two words", "ключ", "a\x01b"},
+		"SLUICE_KEY":             {"two words", "ключ", "a\x01b"},
 		"GOOGLE_API_KEY":         {"two words"},
 		"GEMINI_MODEL":           {"models/x", "../x", "-x", "x?y", strings.Repeat("m", 129)},
 		"GEMINI_BASE_URL":        {"generativelanguage.googleapis.com", "ftp://h", "http://", "http://:80", "http://u:p@h", "http://h?k=v", "http://h?", "http://h#f", "http://h#", "http://h:99999", "http://h:x", "http://a b", "//h"},

@@ -77,6 +77,8 @@ type Config struct {
 	Metrics *metrics.Registry
 	// Key names the model in the log and in metrics, where it is one of several.
 	Key string
+	// Gate admits attempts; nil: any is.
+	Gate model.Gate
 
 	jitter func(limit time.Duration) time.Duration // nil: random
 }
@@ -161,6 +163,7 @@ func (cfg *Config) frame(c *codec) model.Frame {
 		Idle:    cfg.Timeout,
 		Retries: retries,
 		Policy:  model.PolicyGemini,
+		Gate:    cfg.Gate,
 		Breaker: cfg.breaker(),
 		Secrets: []string{cfg.APIKey.Reveal()},
 		Metrics: cfg.Metrics,

@@ -53,6 +53,7 @@ type Store struct {
 	lists    map[string]*list
 	indexes  map[string]*index
 	counters map[string]counter
+	rates    map[string]rate
 	idle     ages                   // ids of tasks that nobody runs
 	changed  ages                   // keys of lists
 	said     map[conversation]*task // the newest of each
@@ -100,7 +101,7 @@ func New(cfg Config) *Store {
 	return &Store{
 		cfg: cfg, purged: time.Now(),
 		tasks: map[string]*task{}, logs: map[string]*log{}, leases: map[string]lease{}, values: map[string]*value{},
-		lists: map[string]*list{}, indexes: map[string]*index{}, counters: map[string]counter{},
+		lists: map[string]*list{}, indexes: map[string]*index{}, counters: map[string]counter{}, rates: map[string]rate{},
 		said: map[conversation]*task{},
 	}
 }
@@ -180,6 +181,11 @@ func (s *Store) purge(now time.Time) {
 	for key, c := range s.counters {
 		if c.until.passed(now) {
 			delete(s.counters, key)
+		}
+	}
+	for key, r := range s.rates {
+		if r.until.passed(now) {
+			delete(s.rates, key)
 		}
 	}
 }

@@ -50,8 +50,8 @@ type Config struct {
 	Heartbeat time.Duration
 	// WriteTimeout bounds one write to the client; 0 means no bound.
 	WriteTimeout time.Duration
-	// HTTP1 says that the response goes over HTTP/1, where a deadline that passes while
-	// nothing is written does no harm. It then stands for several writes, each of which
+	// HTTP1 says that the response goes over HTTP/1 without TLS, where a deadline that passes
+	// while nothing is written does no harm. It then stands for several writes, each of which
 	// may take up to a sixteenth longer.
 	HTTP1 bool
 	// Spill is called by Write in place of Flush, which it calls in turn, when much has come
@@ -97,6 +97,9 @@ func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
 	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)
+	if !cfg.HTTP1 {
+		_ = s.rc.SetWriteDeadline(time.Time{}) // a reply's deadline, which the server may have set, is none of a stream's
+	}
 	if cfg.Heartbeat > 0 {
 		s.mu.Lock() // the timer must not fire before it is stored
 		// Timer (heartbeat): writes a heartbeat after a silence, and sets itself again for the rest

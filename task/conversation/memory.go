@@ -142,7 +142,7 @@ type runner struct {
 
 // Run implements stream.Runner.
 func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	if req.ConversationID == "" || req.HasHistory {
+	if req.ConversationID == "" || req.HasHistory || req.Principal.IsAnonymous() {
 		return r.next.Run(ctx, req, sink)
 	}
 	m := r.memory

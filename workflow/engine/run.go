@@ -67,6 +67,7 @@ type Asked struct {
 	UserID         string              `json:"user_id,omitempty"`
 	Tenant         string              `json:"tenant,omitempty"`
 	Principal      string              `json:"principal,omitempty"`
+	Class          string              `json:"class,omitempty"` // of limits
 	Timezone       string              `json:"timezone,omitempty"`
 	Context        []chat.ContextEntry `json:"context,omitempty"`
 	Tools          chat.ToolAccess     `json:"tools,omitempty"`

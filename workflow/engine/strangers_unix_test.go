@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/access"
 	"sluice/chat"
 	"sluice/internal/gateway"
 	"sluice/internal/gateway/wholetest"
@@ -33,10 +34,14 @@ func sendAs(f *wholetest.Flow, who, method, path, body string) (int, string) {
 }
 
 // byWho is how a gateway of a test makes sure of its callers.
-func byWho(r *http.Request) (chat.Principal, error) {
+type byWho struct{}
+
+func (byWho) Authenticate(r *http.Request) (*access.Identity, error) {
 	tenant, id, _ := strings.Cut(r.Header.Get("X-Who"), "/")
-	return chat.Principal{Tenant: tenant, ID: id}, nil
+	return &access.Identity{Principal: chat.Principal{Tenant: tenant, ID: id, Scopes: chat.ScopeChat}}, nil
 }
+
+func (byWho) Counts(*access.Identity) bool { return true }
 
 // Who is somebody else, or of another tenant, learns nothing of a run that waits, not even
 // that it is there, and changes nothing of it: whatever user their request names.
@@ -44,7 +49,7 @@ func TestStrangersFindNoRun(t *testing.T) {
 	t.Parallel()
 	var paid atomic.Int64
 	cfg, file := wholetest.Configured(t, fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"), nil)
-	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), gateway.Seams{Store: memory.New(memory.Config{}), Authenticate: byWho})
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), gateway.Seams{Store: memory.New(memory.Config{}), Door: byWho{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,15 +70,25 @@ func TestStrangersFindNoRun(t *testing.T) {
 			{"GET", at + "/checkpoints/0", ""}, {"GET", at + "/sessions/s", ""}, {"POST", at + "/cancel", ""},
 			{"POST", at + "/decision", `{"action":"approve"}`}, {"POST", at + "/decision", `{"action":"approve","user_id":"ann"}`},
 		} {
-			if code, got := sendAs(f, who, tt.method, tt.path, tt.body); code != http.StatusNotFound || withoutID(got) != withoutID(unknown) {
+			code, got := sendAs(f, who, tt.method, tt.path, tt.body)
+			switch {
+			case who == "t/bob" && strings.Contains(tt.path+tt.body, "ann"): // not whom the credential is of
+				if code != http.StatusForbidden || !strings.Contains(got, `"forbidden"`) || strings.Contains(got, q.Task) {
+					t.Errorf("%s: %s %s: %d %s", who, tt.method, tt.path, code, got)
+				}
+			case code != http.StatusNotFound || withoutID(got) != withoutID(unknown):
 				t.Errorf("%s: %s %s: %d %s\nof an unknown one: %s", who, tt.method, tt.path, code, got, unknown)
 			}
 		}
-		if code, got := sendAs(f, who, "POST", "/chat/stream", answer); code != http.StatusForbidden || !strings.Contains(got, `"approval_invalid"`) {
+		code, got := sendAs(f, who, "POST", "/chat/stream", answer)
+		if why := map[string]string{"t/bob": `"forbidden"`, "u/ann": `"approval_invalid"`}[who]; code != http.StatusForbidden || !strings.Contains(got, why) {
 			t.Errorf("%s: %d %s", who, code, got)
 		}
 		for path, none := range map[string]string{"/approvals": `{"approvals":[]}`, "/approvals?user_id=ann": `{"approvals":[]}`, "/tasks": `{"tasks":[]}`, "/tasks?user_id=ann": `{"tasks":[]}`} {
-			if _, got := sendAs(f, who, "GET", path, ""); strings.TrimSpace(got) != none {
+			if who == "t/bob" && strings.Contains(path, "ann") {
+				none = "forbidden"
+			}
+			if _, got := sendAs(f, who, "GET", path, ""); strings.TrimSpace(got) != none && (none != "forbidden" || !strings.Contains(got, none)) {
 				t.Errorf("%s is shown %s", who, got)
 			}
 		}

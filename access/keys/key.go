@@ -1,0 +1,126 @@
+// Package keys proves who sends a request by an API key, of which the gateway keeps a hash in
+// a file.
+//
+// A key is slk_, its id (10 of 0-9a-z), _, 32 of 0-9A-Za-z (190 random bits), and the CRC-32
+// of all that in six digits of base 62, by which a scanner for secrets knows one. The file has
+// a SHA-256 of the whole: a slow hash would add nothing to 190 bits, and would hand out CPU.
+//
+// A Ring holds the keys of a file and follows its changes; Add, Revoke and Rotate change it.
+package keys
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/crc32"
+	"strings"
+)
+
+const (
+	prefix     = "slk_"
+	idLen      = 10
+	secretLen  = 32
+	sumLen     = 6
+	secretFrom = len(prefix) + idLen + 1
+	sumFrom    = secretFrom + secretLen
+	keyLen     = sumFrom + sumLen
+)
+
+const (
+	idDigits = "0123456789abcdefghijklmnopqrstuvwxyz"
+	digits   = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// IsKey says whether a credential wants to be a key rather than a token.
+func IsKey(credential string) bool { return strings.HasPrefix(credential, prefix) }
+
+// generate makes a key. It does not return if the system has no random bits.
+func generate() (id, key string) {
+	id = random(idDigits, idLen)
+	key = prefix + id + "_" + random(digits, secretLen)
+	return id, key + checksum(key)
+}
+
+// random returns n letters of an alphabet, each as likely as the others.
+func random(alphabet string, n int) string {
+	text := make([]byte, 0, n)
+	fair := 256 - 256%len(alphabet) // above it the first letters would be likelier
+	for bytes := make([]byte, 2*n); ; {
+		rand.Read(bytes) // never fails
+		for _, b := range bytes {
+			if int(b) < fair {
+				text = append(text, alphabet[int(b)%len(alphabet)])
+			}
+			if len(text) == n {
+				return string(text)
+			}
+		}
+	}
+}
+
+// checksum returns the six digits at the end of a key.
+func checksum(key string) string {
+	sum := sumOf(key)
+	return string(sum[:])
+}
+
+// sumOf goes byte by byte, as crc32.ChecksumIEEE would have a copy of the key on the heap.
+func sumOf(key string) (sum [sumLen]byte) {
+	rest := ^uint32(0)
+	for i := range len(key) {
+		rest = crc32.IEEETable[byte(rest)^key[i]] ^ rest>>8
+	}
+	rest = ^rest
+	for i := sumLen - 1; i >= 0; i-- {
+		sum[i] = digits[rest%uint32(len(digits))]
+		rest /= uint32(len(digits))
+	}
+	return sum
+}
+
+// hasForm says whether a text has the form of a key, its checksum apart.
+func hasForm(text string) bool {
+	return len(text) == keyLen && IsKey(text) && isID(text[len(prefix):secretFrom-1]) && text[secretFrom-1] == '_' &&
+		isAlphanumeric(text[secretFrom:])
+}
+
+// isID says whether a text has the form of the id of a key.
+func isID(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return len(text) == idLen
+}
+
+func isAlphanumeric(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// idOf returns the id of a text that has the form of a key.
+func idOf(key string) string { return key[len(prefix) : secretFrom-1] }
+
+// hashPrefix names the function that made the hash, for the day on which there is another.
+const hashPrefix = "sha256:"
+
+// hashOf returns what the file has of a key.
+func hashOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hashPrefix + hex.EncodeToString(sum[:])
+}
+
+// parseHash reads what hashOf returns.
+func parseHash(text string) (sum [sha256.Size]byte, ok bool) {
+	rest, ok := strings.CutPrefix(text, hashPrefix)
+	if !ok || len(rest) != hex.EncodedLen(len(sum)) || strings.ToLower(rest) != rest {
+		return sum, false
+	}
+	_, err := hex.Decode(sum[:], []byte(rest))
+	return sum, err == nil
+}

@@ -1,0 +1,265 @@
+package keys
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/config"
+)
+
+// Who changes a file has its lock meanwhile, writes another file next to it and renames that,
+// so that a reader, or somebody who starts after a crash, finds the one or the other. Remarks
+// stay; what cannot be changed without losing some is refused.
+
+// Errors of a change that is to be made by hand.
+var (
+	errForm = errors.New("the file has its keys in another form than a list with a dash for each: bring it into that form, " +
+		"or add an entry by hand (sluice keys add --print shows one)")
+	errRemark = errors.New("the entry has a remark behind a value, which would be lost: change it by hand")
+)
+
+// ErrUnknownID is the error of an id that is not in the file.
+var ErrUnknownID = errors.New("there is no key of this id in the file")
+
+// errEnded is the error of a key that cannot have a successor.
+var errEnded = errors.New("the key is disabled: add another one")
+
+// New makes a key and its entry; what is given is for whom it is and what it may. A
+// *config.Error has the flaws of that, each under the name of its field.
+func New(given Entry) (e Entry, key string, err error) {
+	e = given
+	e.ID, key = generate()
+	e.Hash = hashOf(key)
+	e.Created = Moment(time.Now().Truncate(time.Second))
+	if flaws := e.flaws(); len(flaws) > 0 {
+		all := &config.Error{}
+		for _, f := range flaws {
+			all.Faults = append(all.Faults, config.Fault{Name: f.field, Message: f.text})
+		}
+		return Entry{}, "", all
+	}
+	return e, key, nil
+}
+
+// List returns the entries of a file.
+func List(path string) ([]Entry, error) {
+	content, _, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	return read(path, content)
+}
+
+// Add makes a key, as New does, and adds it to a file, which is made if there is none.
+func Add(path string, given Entry) (e Entry, key string, err error) {
+	if e, key, err = New(given); err != nil {
+		return e, "", err
+	}
+	err = change(path, true, func(f *draft) error { return f.add(e) })
+	return e, key, err
+}
+
+// Revoke disables a key. Its entry stays, so that its id can be looked up later.
+func Revoke(path, id string) (e Entry, err error) {
+	err = change(path, false, func(f *draft) error {
+		at, err := f.find(id)
+		if err != nil {
+			return err
+		}
+		e = f.entries[at]
+		e.Disabled = true
+		return f.replace(at, e)
+	})
+	return e, err
+}
+
+// Rotate makes another key for the same, which lives as long as the one before it did, and has
+// that one end after grace, if it does not end earlier.
+func Rotate(path, id string, grace time.Duration) (e Entry, key string, err error) {
+	err = change(path, false, func(f *draft) error {
+		at, err := f.find(id)
+		if err != nil {
+			return err
+		}
+		old := f.entries[at]
+		if old.Disabled {
+			return errEnded
+		}
+		if e, key, err = New(old); err != nil {
+			return err
+		}
+		last := time.Time(e.Created).Add(grace)
+		if ends := time.Time(old.Expires); !ends.IsZero() {
+			e.Expires = Moment(time.Time(e.Created).Add(ends.Sub(time.Time(old.Created))))
+			if ends.Before(last) {
+				last = ends
+			}
+		}
+		old.Expires = Moment(last)
+		return errors.Join(f.replace(at, old), f.add(e))
+	})
+	return e, key, err
+}
+
+// draft is a file that is being changed.
+type draft struct {
+	text    string
+	entries []Entry
+}
+
+// newFile is what a file begins with that Add makes.
+const newFile = "# Keys of a Sluice gateway, made by sluice keys. A key itself is not in here.\nkeys: []\n"
+
+// change reads a file, has it changed and writes it. isNew allows that there is none.
+func change(path string, isNew bool, by func(*draft) error) error {
+	path, err := followed(path)
+	if err != nil {
+		return err
+	}
+	unlock, err := lock(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	content, info, err := load(path)
+	if isNew && isMissing(path) {
+		content, info, err = []byte(newFile), nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	f := &draft{text: string(content)}
+	if f.entries, err = read(path, content); err != nil {
+		return err
+	}
+	if err := by(f); err != nil {
+		return err
+	}
+	return write(path, f.text, info)
+}
+
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// followed returns where a file is that a link may lead to: the link stays.
+func followed(path string) (string, error) {
+	target, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	return target, err
+}
+
+// find returns the place of a key.
+func (f *draft) find(id string) (int, error) {
+	at := slices.IndexFunc(f.entries, func(e Entry) bool { return e.ID == id })
+	if at < 0 {
+		return 0, ErrUnknownID
+	}
+	return at, nil
+}
+
+// add appends an entry.
+func (f *draft) add(e Entry) error {
+	l, ok := list([]byte(f.text))
+	text, indented := f.text, ""
+	switch {
+	case ok:
+		first := l.lines[l.items[0].from]
+		indented = first[:strings.Index(first, "-")]
+	case len(f.entries) == 0 && strings.Count("\n"+text, "\nkeys: []") == 1:
+		text = strings.TrimPrefix(strings.Replace("\n"+text, "\nkeys: []", "\nkeys:", 1), "\n")
+	default:
+		return errForm
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return f.become(text+indented+e.Line(), append(slices.Clone(f.entries), e))
+}
+
+// replace puts an entry in place of another one.
+func (f *draft) replace(at int, e Entry) error {
+	l, ok := list([]byte(f.text))
+	it := l.itemOf(f.entries[at].ID)
+	if !ok || it.to == 0 {
+		return errForm
+	}
+	var remarks strings.Builder // those within the entry and behind it
+	for i, line := range l.lines[it.from:it.to] {
+		text := strings.TrimSpace(line)
+		switch {
+		case i > 0 && isRemark(text):
+			remarks.WriteString(line)
+		case strings.Contains(text, " #") && !(i == 0 && isJSON(text[2:])):
+			return errRemark
+		}
+	}
+	first := l.lines[it.from]
+	text := strings.Join(l.lines[:it.from], "") + first[:strings.Index(first, "-")] + e.Line() + remarks.String() + strings.Join(l.lines[it.to:], "")
+	entries := slices.Clone(f.entries)
+	entries[at] = e
+	return f.become(text, entries)
+}
+
+// itemOf returns the item of a key, of which there is one.
+func (l listing) itemOf(id string) item {
+	for _, it := range l.items {
+		lines := strings.Join(l.lines[it.from:it.to], "")
+		if !strings.Contains(lines, id) {
+			continue
+		}
+		if found, err := read("", []byte("keys:\n"+lines)); err == nil && len(found) == 1 && found[0].ID == id {
+			return it
+		}
+	}
+	return item{}
+}
+
+// become makes text the file's, if it says what is meant.
+func (f *draft) become(text string, entries []Entry) error {
+	got, err := read("", []byte(text))
+	if err != nil || !slices.EqualFunc(sorted(got), sorted(entries), func(a, b Entry) bool { return a.Line() == b.Line() }) {
+		return errForm
+	}
+	f.text, f.entries = text, entries
+	return nil
+}
+
+// sorted returns entries by their ids: those in forms of their own are read last.
+func sorted(entries []Entry) []Entry {
+	return slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// write puts a file in place of the one at path, whose mode and owner it gets. before is what is known of
+// that; nil: there is none.
+func write(path, text string, before os.FileInfo) (err error) {
+	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("a file next to the key file: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(next.Name()))
+		}
+	}()
+	_, err = next.WriteString(text)
+	if before != nil {
+		err = errors.Join(err, inherit(next, before))
+	}
+	if err = errors.Join(err, next.Sync(), next.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(next.Name(), path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}

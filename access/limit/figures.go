@@ -1,0 +1,27 @@
+package limit
+
+import "sluice/telemetry/metrics"
+
+// figures are what a Limiter counts for operators.
+type figures struct {
+	refusals, turns, tokens metrics.Counter
+	waits                   metrics.Histogram
+}
+
+// measure registers them.
+func (l *Limiter) measure(m *metrics.Registry) {
+	l.figures = figures{
+		refusals: m.Counter("limit_refusals_total", "Requests that a limit refused.", "limit"),
+		turns:    m.Counter("tenant_turns_total", "Turns of the tenants of the configuration file.", "tenant"),
+		tokens:   m.Counter("tenant_tokens_total", "Tokens that turns of the tenants of the configuration file have used.", "tenant"),
+		waits:    m.Histogram("limit_wait_seconds", "Time that calls of models waited for their limits, of those that waited.", "model"),
+	}
+	m.GaugeFunc("limits_shared", "1 while limits hold for all gateways together, else 0.", func() float64 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.isShared() && !l.lost {
+			return 1
+		}
+		return 0
+	})
+}

@@ -1,0 +1,366 @@
+// Package limit counts what each user, tenant and address uses, and refuses what is beyond.
+//
+// Rates are counted by the generic cell rate algorithm, which needs one number for each: the
+// time until nothing of what was charged is left. It is the same here and in a store that
+// several gateways share. What a turn costs in tokens is known afterwards, so a turn begins
+// if there is room for a reserve, for itself and each that runs, and what it takes beyond
+// that is a debt.
+//
+// A request is charged to all its limits or to none.
+package limit
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/store"
+	"sluice/telemetry/metrics"
+)
+
+// Kind is what a request is charged for: a set.
+type Kind uint8
+
+// What a request can be charged for.
+const (
+	Request  Kind = 1 << iota // it starts a turn
+	Read                      // it is any other request
+	Running                   // a turn that runs, until Admission.End
+	Watching                  // a stream that only watches, as long
+	// The usual sets.
+	Turn  = Request | Running
+	Watch = Read | Watching
+)
+
+// Subject is who sends a request. Its zero value is nobody in particular, whom the limits of
+// all together hold for.
+type Subject struct {
+	// User is the owner of what the request makes, within Tenant; empty: nobody is known.
+	User   string
+	Tenant string
+	// Class of the credential; empty: it names none.
+	Class string
+	// Address counts where there is no User. See AddressOf.
+	Address netip.Prefix
+}
+
+// AddressOf returns an address as limits count it: an IPv6 one as its /64, and an IPv4 one
+// that is written as IPv6 as what it is.
+func AddressOf(a netip.Addr) netip.Prefix {
+	a = a.Unmap().WithZone("")
+	bits := 32
+	if a.Is6() {
+		bits = 64
+	}
+	p, err := a.Prefix(bits)
+	if err != nil { // of no address
+		return netip.Prefix{}
+	}
+	return p
+}
+
+// maxEntries bounds how many subjects are known at once.
+const maxEntries = 100_000
+
+// Config describes a Limiter.
+type Config struct {
+	Spec    Spec
+	Tenants Tenants
+	// Places is how many turns may run at once in this process; Spec.Share is a part of it. 0:
+	// it is not shared.
+	Places int
+	Sharing
+	Metrics *metrics.Registry
+	Log     zerolog.Logger
+}
+
+// Limiter counts. It is safe for concurrent use. A nil *Limiter limits nothing.
+type Limiter struct {
+	rules  atomic.Pointer[rules] // nil: nothing is limited
+	places int
+	began  time.Time // all times are counted from it
+	sharing
+	figures
+
+	mu    sync.Mutex // guards the fields below
+	table table
+	all   entry // of the slot global
+	lanes lanes
+}
+
+// New returns a Limiter. The caller closes it.
+func New(cfg Config) *Limiter {
+	l := &Limiter{places: cfg.Places, began: time.Now(), table: newTable(maxEntries), lanes: lanes{}, sharing: sharing{Sharing: cfg.Sharing, log: cfg.Log}}
+	l.measure(cfg.Metrics)
+	l.Use(cfg.Spec, cfg.Tenants)
+	l.open()
+	return l
+}
+
+// Use makes the two sections those that hold from now on. What was charged stays charged.
+func (l *Limiter) Use(s Spec, t Tenants) {
+	if l != nil {
+		l.rules.Store(newRules(s, t, l.places))
+	}
+}
+
+// now returns the time of the process's monotonic clock, which nobody can set.
+func (l *Limiter) now() int64 { return int64(time.Since(l.began)) }
+
+// touch is a limit that a request is counted by.
+type touch struct {
+	*plan
+	slot slot
+	e    *entry // nil: nothing is known of the subject
+	// others run in other processes, as the store said when it was asked.
+	others store.Running
+}
+
+// touches are those of a request: of its user, its tenant or address, and all together.
+type touches struct {
+	list [slots]touch
+	n    int
+}
+
+// of collects what limits a subject, with the entries that there are; with makes, with new
+// ones too. It needs mu.
+func (l *Limiter) of(r *rules, who *Subject, makes bool, now int64) (t touches) {
+	sharing := slots
+	if r.share > 0 {
+		sharing = shares(who)
+	}
+	for s := range slots {
+		p := r.plan(s, who)
+		if p == nil && s == sharing {
+			p = r.unlimited
+		}
+		if p == nil {
+			continue
+		}
+		at := &t.list[t.n]
+		at.plan, at.slot = p, s
+		switch {
+		case s == globalSlot:
+			at.e = &l.all
+		case makes:
+			at.e, _ = l.table.make(s, who, now)
+		default:
+			at.e = l.table.find(s, who)
+		}
+		t.n++
+	}
+	return t
+}
+
+// Check refuses a request of which this process knows that it would be refused. It charges
+// nothing, asks no store and allocates nothing unless it refuses.
+func (l *Limiter) Check(who Subject, kind Kind) error {
+	r := l.rulesNow()
+	if r == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	t := l.of(r, &who, false, now)
+	if v := t.violations(r, &who, kind, now); v != nil {
+		return l.refuse(&who, &t, kind, v, now)
+	}
+	return nil
+}
+
+// Admit charges a request, or refuses it. The caller calls End of the Admission, which may be
+// nil. An error is a *Refusal, or a *fault.Error where the store that counts for all gateways
+// is unavailable.
+func (l *Limiter) Admit(ctx context.Context, who Subject, kind Kind) (*Admission, error) {
+	r := l.rulesNow()
+	if r == nil {
+		return nil, nil
+	}
+	a := &Admission{limiter: l, kind: kind, who: who}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.admit(ctx, r, a); err != nil {
+		return nil, err
+	}
+	if kind&Running != 0 && r.has(who.Tenant) {
+		l.turns.Inc(who.Tenant)
+	}
+	return a, nil
+}
+
+// admit is Admit. It needs mu.
+func (l *Limiter) admit(ctx context.Context, r *rules, a *Admission) error {
+	now := l.now()
+	a.touches = l.of(r, &a.who, true, now)
+	if l.Alone {
+		l.remember(ctx, &a.who, &a.touches)
+		now = l.now()
+	}
+	if v := a.violations(r, &a.who, a.kind, now); v != nil {
+		return l.refuse(&a.who, &a.touches, a.kind, v, now)
+	}
+	if l.isShared() {
+		return l.admitShared(ctx, r, &a.who, &a.touches, a.kind)
+	}
+	a.count(a.kind, 1)
+	a.chargeRate(a.kind, now)
+	return nil
+}
+
+// Continue is Admit for a turn that goes on, or a run that was taken over: nothing refuses
+// it, and it costs no request.
+func (l *Limiter) Continue(who Subject) *Admission {
+	r := l.rulesNow()
+	if r == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := &Admission{limiter: l, touches: l.of(r, &who, true, l.now()), kind: Running, who: who}
+	if l.hasStore() {
+		a.named(&who)
+	}
+	a.count(Running, 1)
+	l.say(a, true)
+	return a
+}
+
+// rateOf returns the rate that a kind of request is charged to; levels if there is none.
+func rateOf(k Kind) what {
+	switch {
+	case k&Request != 0:
+		return requests
+	case k&Read != 0:
+		return reads
+	}
+	return levels
+}
+
+// rate returns a rate of the plan, nil if it is no limit.
+func (p *plan) rate(w what) *gcra {
+	if w == levels || !p.rates[w].on() {
+		return nil
+	}
+	return &p.rates[w]
+}
+
+// chargeRate charges a request to its rates. It needs the Limiter's lock, as count does.
+func (t *touches) chargeRate(kind Kind, now int64) {
+	w := rateOf(kind)
+	for i := range t.n {
+		at := &t.list[i]
+		if g := at.rate(w); g != nil {
+			at.e.tats[w] = g.charge(at.e.level(g, w, now), g.one, now)
+		}
+	}
+}
+
+// count adds to the streams that run.
+func (t *touches) count(kind Kind, by int32) {
+	for i := range t.n {
+		e := t.list[i].e
+		if kind&Running != 0 {
+			e.turns += by
+		}
+		if kind&Watching != 0 {
+			e.watchers += by
+		}
+	}
+}
+
+// Admission is a request that was admitted. nil is one that nothing limits.
+type Admission struct {
+	limiter *Limiter
+	touches
+	kind  Kind
+	who   Subject
+	ended bool // the lock of limiter guards it
+}
+
+// Tokens charges what a call of a model has used. It may be called again, and after End.
+func (a *Admission) Tokens(n int) {
+	if a == nil || n <= 0 {
+		return
+	}
+	l := a.limiter
+	if r := l.rulesNow(); r != nil && r.has(a.who.Tenant) {
+		l.tokens.Add(float64(n), a.who.Tenant)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	for i := range a.n {
+		at := &a.list[i]
+		if !at.plan.tokens {
+			continue
+		}
+		for w := tokens; w < levels; w++ {
+			if g := &at.rates[w]; g.on() {
+				at.e.tats[w] = g.charge(at.e.level(g, w, now), g.cost(n), now)
+			}
+		}
+		if l.hasStore() {
+			at.e.plan, at.e.owed = at.plan, at.e.owed+int64(n)
+		}
+	}
+	l.say(a, a.ended)
+}
+
+// rulesNow returns the rules that hold; nil: there are none. It works on nil.
+func (l *Limiter) rulesNow() *rules {
+	if l == nil {
+		return nil
+	}
+	return l.rules.Load()
+}
+
+// End says that the stream is over. It may be called again.
+func (a *Admission) End() {
+	if a == nil {
+		return
+	}
+	l := a.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a.ended {
+		return
+	}
+	a.ended = true
+	a.count(a.kind, -1)
+	l.say(a, true)
+}
+
+// Cancel gives back what a request was charged that came to nothing.
+func (a *Admission) Cancel() {
+	if a == nil {
+		return
+	}
+	a.End()
+	l := a.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := rateOf(a.kind)
+	for i := range a.n {
+		at := &a.list[i]
+		if g := at.rate(w); g != nil {
+			at.e.tats[w] -= g.one
+			if l.isShared() {
+				at.e.plan, at.e.back = at.plan, at.e.back+1
+			}
+		}
+	}
+	a.kind &^= Request | Read
+	l.say(a, true)
+}
+
+// say has the store know what has changed. It needs mu.
+func (l *Limiter) say(a *Admission, atOnce bool) {
+	for i := range a.n {
+		l.enqueue(a.list[i].e, atOnce)
+	}
+}

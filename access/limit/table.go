@@ -1,0 +1,196 @@
+package limit
+
+import "hash/maphash"
+
+// key is a hash of what an entry counts, with secrets of the process: nobody can choose
+// names that share one.
+type key [2]uint64
+
+// entry is what is known of one subject. The lock of its Limiter guards it.
+type entry struct {
+	tats [levels]int64 // by gcra
+	key  key
+	// anybody says that who it counts has shown no credential.
+	anybody bool
+	// rest is when it was at rest at the last look: never later than it will be.
+	rest int64
+	// turns and watchers run now.
+	turns, watchers int32
+	shared
+}
+
+// busyFor is how long an entry with running streams counts as in use before it is looked at
+// again.
+const busyFor = int64(60e9)
+
+// restsAt returns when nothing of what was charged is left.
+func (e *entry) restsAt(now int64) (at int64) {
+	for _, tat := range e.tats {
+		at = max(at, tat)
+	}
+	if e.inUse() {
+		at = max(at, now+busyFor)
+	}
+	return at
+}
+
+// level returns what is left of what was charged. What is more than any charge makes, as after a
+// change of the limit, is the most from now on.
+func (e *entry) level(g *gcra, w what, now int64) int64 {
+	level := g.level(e.tats[w], now)
+	e.tats[w] = min(e.tats[w], now+level)
+	return level
+}
+
+// inUse says whether forgetting the entry would lose more than levels.
+func (e *entry) inUse() bool { return e.turns > 0 || e.watchers > 0 || e.unsaid() }
+
+// table has the entries, of which there are few more than most: those that are at rest are
+// forgotten first, which loses nothing; then those of addresses, since anybody can have many
+// of them; then those of users and tenants, each time what is nearest to rest.
+type table struct {
+	most    int
+	entries map[key]*entry
+	seeds   [2]maphash.Seed
+	// queues are heaps by rest: of addresses, and of all others.
+	queues [2]queue
+}
+
+func newTable(most int) table {
+	return table{most: most, entries: map[key]*entry{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+}
+
+// keyOf returns the key of what a subject counts as in a slot.
+func (t *table) keyOf(s slot, who *Subject) (k key) {
+	for i, seed := range t.seeds {
+		var h maphash.Hash
+		h.SetSeed(seed)
+		_ = h.WriteByte(byte(s))
+		if s != addressSlot {
+			_ = h.WriteByte(byte(len(who.Tenant)))
+			_, _ = h.WriteString(who.Tenant)
+		}
+		switch {
+		case isAnybody(s, who):
+			address := who.Address.Addr().As16()
+			_, _ = h.Write(address[:])
+		case s == userSlot:
+			_ = h.WriteByte(1)
+			_, _ = h.WriteString(who.User)
+		}
+		k[i] = h.Sum64()
+	}
+	return k
+}
+
+// isAnybody says whether a subject counts as its address in a slot.
+func isAnybody(s slot, who *Subject) bool {
+	return s == addressSlot || s == userSlot && who.User == ""
+}
+
+// find returns an entry, nil if nothing is known of the subject.
+func (t *table) find(s slot, who *Subject) *entry { return t.entries[t.keyOf(s, who)] }
+
+// make returns an entry, a new one if need be.
+func (t *table) make(s slot, who *Subject, now int64) (e *entry, fresh bool) {
+	k := t.keyOf(s, who)
+	if e := t.entries[k]; e != nil {
+		return e, false
+	}
+	if len(t.entries) >= t.most {
+		t.forget(now)
+	}
+	e = &entry{key: k, anybody: isAnybody(s, who), rest: now}
+	t.entries[k] = e
+	t.queueOf(e).add(e)
+	return e, true
+}
+
+func (t *table) queueOf(e *entry) *queue {
+	if e.anybody {
+		return &t.queues[0]
+	}
+	return &t.queues[1]
+}
+
+// forget removes one entry, if there is one that may be removed.
+func (t *table) forget(now int64) {
+	var next [2]*entry
+	for i := range t.queues {
+		if next[i] = t.queues[i].next(now); next[i] != nil && next[i].rest <= now {
+			t.drop(next[i])
+			return
+		}
+	}
+	for _, e := range next {
+		if e != nil && !e.inUse() {
+			t.drop(e)
+			return
+		}
+	}
+}
+
+// drop removes the entry that is the next of its queue.
+func (t *table) drop(e *entry) {
+	t.queueOf(e).remove()
+	delete(t.entries, e.key)
+}
+
+// queue is a heap of entries, the one that is at rest first on top.
+type queue []*entry
+
+func (q *queue) add(e *entry) {
+	*q = append(*q, e)
+	for i := len(*q) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if (*q)[parent].rest <= (*q)[i].rest {
+			return
+		}
+		(*q)[parent], (*q)[i] = (*q)[i], (*q)[parent]
+		i = parent
+	}
+}
+
+// remove removes the top.
+func (q *queue) remove() {
+	last := len(*q) - 1
+	(*q)[0] = (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	q.sink()
+}
+
+// sink moves the top to its place.
+func (q *queue) sink() {
+	for i := 0; ; {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(*q); child++ {
+			if (*q)[child].rest < (*q)[least].rest {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		(*q)[i], (*q)[least] = (*q)[least], (*q)[i]
+		i = least
+	}
+}
+
+// next returns the entry that is at rest first, nil if there is none. What was charged since
+// the last look is looked at now: charging itself moves nothing.
+func (q *queue) next(now int64) *entry {
+	for len(*q) > 0 {
+		top := (*q)[0]
+		rest := top.restsAt(now)
+		if rest <= top.rest {
+			return top
+		}
+		top.rest = rest
+		q.sink()
+		if (*q)[0] == top {
+			return top
+		}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package chat
+
+import (
+	"encoding/json"
+	"net/url"
+)
+
+// TicketQuery reads a request that is to be sent later by a GET, from a JSON body with the
+// fields of one: by the rules of DecodeRequest, and what a GET has no field for is a fault. It
+// returns the query of that GET, and the idempotency key of the request, which is nil if there is
+// none and else not looked at.
+func TicketQuery(body []byte) (query url.Values, key []string, err error) {
+	if _, err := DecodeRequest(body); err != nil {
+		return nil, nil, err
+	}
+	var members map[string]any
+	if err := json.Unmarshal(body, &members); err != nil {
+		return nil, nil, err
+	}
+	e := new(ValidationError)
+	query = url.Values{}
+	for _, f := range fields {
+		value, given := members[f.name]
+		if !given || value == nil {
+			continue
+		}
+		if !f.query {
+			e.add("/"+f.name, CodeNotAllowed, "has no place in a ticket: send the request by POST")
+		} else {
+			query.Set(f.name, queryText(value))
+		}
+	}
+	switch given := members["idempotency_key"].(type) {
+	case nil:
+	case string:
+		key = []string{given}
+	default:
+		e.add("/idempotency_key", CodeWrongType, "must be a string")
+	}
+	if len(e.Fields) > 0 {
+		return nil, nil, e
+	}
+	return query, key, nil
+}
+
+// queryText writes a value of a body as a query has it.
+func queryText(value any) string {
+	if flag, ok := value.(bool); ok {
+		if flag {
+			return "true"
+		}
+		return "false"
+	}
+	text, _ := value.(string) // fields of a GET are texts or flags
+	return text
+}

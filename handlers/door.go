@@ -1,0 +1,262 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/rs/zerolog"
+
+	"sluice/access"
+	"sluice/chat"
+	"sluice/dialect"
+	"sluice/fault"
+)
+
+// Door knows who sends a request.
+type Door interface {
+	// Authenticate returns who sent r, by its head. Its error refuses the request: a fault, or
+	// what leads to one. It is called before the body is read.
+	Authenticate(r *http.Request) (*access.Identity, error)
+	// Counts says whether a credential that was good at some time still is, here or at another
+	// gateway, and fills in what this one knows of it.
+	Counts(who *access.Identity) bool
+}
+
+// rule says who may use a path, and how limits count that.
+type rule struct {
+	scopes chat.Scopes // of which one is needed; 0: everybody may
+	use    dialect.Use
+}
+
+// turnScopes are those of which one lets somebody use the gateway.
+const turnScopes = chat.ScopeChat | chat.ScopeReadOnly
+
+// Rules of paths that belong to no protocol.
+var (
+	open      = rule{0, dialect.Free}
+	reading   = rule{turnScopes, dialect.Read}
+	inspected = rule{turnScopes | chat.ScopeInspect, dialect.Read}
+	reviewed  = rule{turnScopes | chat.ScopeInspect | chat.ScopeApprove, dialect.Read}
+	changing  = rule{turnScopes, dialect.Free}
+	ticketing = rule{turnScopes, dialect.Turn}
+	known     = rule{^chat.Scopes(0), dialect.Read} // whatever the credential allows
+	measured  = rule{chat.ScopeOps, dialect.Read}
+	probed    = rule{turnScopes | chat.ScopeOps, dialect.Read}
+)
+
+// ruleOf is the rule of a protocol's route.
+func ruleOf(rt *dialect.Route) rule {
+	if rt.Public {
+		return open
+	}
+	return rule{cmp.Or(rt.Scopes, turnScopes), rt.Use}
+}
+
+// Rule is one path of a Server, and who may use it.
+type Rule struct {
+	Method, Path string      // the path as echo's router has it
+	Scopes       chat.Scopes // of which one is needed; 0: everybody may
+	Use          dialect.Use
+	Missing      bool // the path is served by no rule, which is a bug
+}
+
+// Rules walks the router, for what proves that each path has a rule.
+func (s *Server) Rules() (list []Rule) {
+	for _, rt := range s.routes.Routes() {
+		of, ok := s.rules[rt.Method+" "+rt.Path]
+		list = append(list, Rule{rt.Method, rt.Path, of.scopes, of.use, !ok})
+	}
+	return list
+}
+
+// asks is a handler that must know who asks; who is nil where nobody is asked.
+type asks func(w http.ResponseWriter, r *http.Request, who *access.Identity) error
+
+// route serves a path by a rule. A GET is also a HEAD, for which net/http leaves the body out.
+func (s *Server) route(method, path string, of rule, h echo.HandlerFunc) {
+	s.rules[method+" "+path] = of
+	s.routes.Add(method, path, h)
+}
+
+// readable routes a GET that has no effect, and HEAD, for which net/http leaves the body out.
+func (s *Server) readable(path string, of rule, h func(http.ResponseWriter, *http.Request) error) {
+	s.guarded(http.MethodGet, path, of, ignoring(h))
+	s.guarded(http.MethodHead, path, of, ignoring(h))
+}
+
+// ignoring makes a handler that asks of one that does not.
+func ignoring(h func(http.ResponseWriter, *http.Request) error) asks {
+	return func(w http.ResponseWriter, r *http.Request, _ *access.Identity) error { return h(w, r) }
+}
+
+// guarded serves a path that runs no turn, for those whom its rule allows.
+func (s *Server) guarded(method, path string, of rule, h asks) {
+	names := parameters(path)
+	s.route(method, path, of, func(c echo.Context) error {
+		w, r := c.Response().Writer, c.Request()
+		setPathValues(c, names)
+		who, err := s.known(r, of)
+		if err == nil {
+			err = s.chargeHead(r, who, of)
+		}
+		if err != nil {
+			return err
+		}
+		return h(w, sentBy(r, who), who)
+	})
+}
+
+// known returns who sends a request, if they may; nil where nobody is asked.
+func (s *Server) known(r *http.Request, of rule) (*access.Identity, error) {
+	if s.cfg.Door == nil || of.scopes == 0 {
+		return nil, nil
+	}
+	if hasTicket(r) { // where it is of no use, or next to another credential
+		return nil, access.Invalid("ticket")
+	}
+	who, err := s.cfg.Door.Authenticate(r)
+	if err != nil {
+		return nil, err
+	}
+	logIdentity(r.Context(), who)
+	return who, s.mayUse(r, who, of)
+}
+
+// mayUse refuses a credential that does not allow what a rule asks for.
+func (s *Server) mayUse(r *http.Request, who *access.Identity, of rule) error {
+	if of == known || who.May(of.scopes) {
+		return nil
+	}
+	return s.lacks(r, who, of.scopes)
+}
+
+// authorized refuses who may not do what needs one of the scopes.
+func (s *Server) authorized(r *http.Request, wanted chat.Scopes) error {
+	_, err := s.known(r, rule{wanted, dialect.Read})
+	return err
+}
+
+// acted says in the audit what an operator did.
+func (s *Server) acted(r *http.Request, action, target string) {
+	s.audit(r, "admin_action", func(d *zerolog.Event) { d.Str("action", action).Str("target", chat.Clip(target, maxLoggedName)) })
+}
+
+// logIdentity has the lines of a request say by which key it came. Its logger is its own.
+func logIdentity(ctx context.Context, who *access.Identity) {
+	if who.Tenant == "" && who.KeyID == "" {
+		return
+	}
+	zerolog.Ctx(ctx).UpdateContext(func(c zerolog.Context) zerolog.Context {
+		if who.Tenant != "" {
+			c = c.Str("tenant", who.Tenant)
+		}
+		if who.KeyID != "" {
+			c = c.Str("key_id", who.KeyID)
+		}
+		return c
+	})
+}
+
+// lacks refuses a credential without the scopes of a path.
+func (s *Server) lacks(r *http.Request, who *access.Identity, wanted chat.Scopes) error {
+	s.audit(r, "auth_denied", func(d *zerolog.Event) {
+		d.Str("method", string(who.Method)).Str("scope", wanted.String()).Str("reason", "scope")
+	})
+	return &access.Challenged{
+		Fault:     &fault.Error{Type: fault.Forbidden, Message: "The credential does not allow this: it needs one of the scopes " + wanted.String()},
+		Challenge: `Bearer realm="sluice", error="insufficient_scope", scope="` + wanted.String() + `"`,
+	}
+}
+
+// audit logs what somebody did who is responsible for it, or what was refused.
+func (s *Server) audit(r *http.Request, event string, details func(*zerolog.Event)) {
+	d := zerolog.Dict()
+	if s.cfg.Client != nil {
+		d.Str("client", s.cfg.Client(r))
+	}
+	details(d.Str("http_method", chat.Clip(r.Method, maxLoggedMethod)).Str("path", chat.Clip(r.URL.Path, maxLoggedPath)))
+	zerolog.Ctx(r.Context()).Info().Bool("audit", true).Dict("details", d).Msg(event)
+}
+
+// settle has a request be carried out for one person, not for anyone whom its body names.
+func (s *Server) settle(r *http.Request, t *turn) error {
+	who := t.who
+	if who == nil {
+		return nil
+	}
+	req := &t.Request
+	user := req.UserID
+	if t.route.LabelsUsers && !who.ActsForOthers() {
+		user = ""
+	}
+	p, ok := who.For(user)
+	if !ok {
+		s.audit(r, "auth_denied", func(d *zerolog.Event) { d.Str("method", string(who.Method)).Str("reason", "user_id") })
+		return dialect.ForeignUser()
+	}
+	req.Principal = p
+	if req.UserID = p.ID; p.IsAnonymous() {
+		req.UserID = ""
+	}
+	if who.Scopes&turnScopes != chat.ScopeReadOnly {
+		return nil
+	}
+	if req.Workflow != "" {
+		return s.lacks(r, who, chat.ScopeChat)
+	}
+	req.Tools = max(req.Tools, chat.ToolsReadOnly)
+	return nil
+}
+
+// Streams that only watch end with the credential by which they were asked for.
+
+// lookAtCredential is how often a credential is looked at that can be taken back.
+const lookAtCredential = 5 * time.Second
+
+// errCredentialEnded is the cause of a stream's end.
+var errCredentialEnded = &fault.Error{Type: fault.Unauthorized, Message: "The credential has ended"}
+
+// whileCounts calls cut when the credential ends or is taken back. The caller must call stop.
+func whileCounts(who *access.Identity, cut func(cause error)) (stop func()) {
+	if who == nil || who.Ends.IsZero() && who.Revoked == nil {
+		return func() {}
+	}
+	ended, over := make(chan struct{}), make(chan struct{})
+	// Goroutine (whileCounts): looks whether the credential of a stream that only watches still counts.
+	// Ends: it does not, or the stream is over.
+	// Waits: the stream, whose end stops it.
+	go func() {
+		defer close(over)
+		watchCredential(who, ended, cut)
+	}()
+	return func() { close(ended); <-over }
+}
+
+// watchCredential is the loop of whileCounts.
+func watchCredential(who *access.Identity, ended <-chan struct{}, cut func(cause error)) {
+	for {
+		wait := lookAtCredential
+		if !who.Ends.IsZero() {
+			left := time.Until(who.Ends)
+			if left <= 0 {
+				cut(errCredentialEnded)
+				return
+			}
+			wait = min(wait, left)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ended:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		if who.Revoked != nil && who.Revoked() {
+			cut(errCredentialEnded)
+			return
+		}
+	}
+}

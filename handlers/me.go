@@ -1,0 +1,35 @@
+package handlers
+
+import (
+	"net/http"
+	"time"
+
+	"sluice/access"
+)
+
+// serveIdentity routes what a sender may ask of their own credential.
+func (s *Server) serveIdentity() {
+	s.guarded(http.MethodGet, "/me", known, s.me)
+	s.guarded(http.MethodHead, "/me", known, s.me)
+}
+
+// identity is the reply of GET /me, which web/openapi.yaml documents.
+type identity struct {
+	User      string        `json:"user"`
+	Tenant    string        `json:"tenant"`
+	Scopes    []string      `json:"scopes"`
+	Method    access.Method `json:"method"`
+	ExpiresAt string        `json:"expires_at,omitempty"`
+}
+
+// me replies with who sends the request.
+func (s *Server) me(w http.ResponseWriter, _ *http.Request, who *access.Identity) error {
+	me := identity{User: who.ID, Tenant: who.Tenant, Scopes: who.Scopes.Names(), Method: who.Method}
+	if who.IsAnonymous() {
+		me.User = ""
+	}
+	if !who.Expires.IsZero() {
+		me.ExpiresAt = who.Expires.UTC().Format(time.RFC3339)
+	}
+	return writeJSON(w, http.StatusOK, me)
+}
