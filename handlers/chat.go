@@ -42,9 +42,11 @@ type turn struct {
 	early  *firstReply // what its client gets while it runs; nil: the client waits
 	// Of a turn that continues because a person has answered.
 	accepted *approval.Accepted
-	sender   *string // who has answered, as an owner of keys; nil: the turn begins
-	asked    string  // the kept turn that waited; empty: it was not kept
-	question string  // that was answered
+	ticketed bool      // it came by a ticket
+	charged  Allowance // nil: it is not admitted yet, or nothing limits turns
+	sender   *string   // who has answered, as an owner of keys; nil: the turn begins
+	asked    string    // the kept turn that waited; empty: it was not kept
+	question string    // that was answered
 }
 
 // stream runs a turn that no store keeps. An error means that nothing was sent.
@@ -59,7 +61,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	defer release()
+	if err := s.chargeTurn(r, t); err != nil {
+		return err
+	}
 	if err := t.claim(in.ctx); err != nil {
+		t.uncharge()
 		return err
 	}
 	s.run(in, w, r, t)
@@ -74,13 +80,14 @@ func (s *Server) run(in slot, w http.ResponseWriter, r *http.Request, t *turn) {
 	if t.Close != nil {
 		defer t.Close()
 	}
+	defer t.spent()
 	if t.Begun != nil {
 		t.Begun(in.cancel)
 	}
 	ctx, o := s.begin(in, w, r, t)
-	within := ctx
+	within := t.counted(ctx)
 	if t.stored != nil {
-		within = t.stored.Context(ctx)
+		within = t.stored.Context(within)
 	}
 	err := t.frame.Run(within, &t.Request, &o.seen)
 	if s.account(ctx, o, err) && t.Mode != dialect.Unattended {
@@ -167,6 +174,9 @@ func (t *turn) header(w http.ResponseWriter) http.Header {
 func announce(h http.Header, log *zerolog.Logger, t *turn) {
 	for name, values := range t.Header {
 		h[http.CanonicalHeaderKey(name)] = values
+	}
+	if t.charged != nil {
+		t.charged.Headers(h)
 	}
 	if app := t.Request.App; app != nil {
 		dialect.AddIgnored(h, app.Ignored)

@@ -94,7 +94,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 		return nil, &refusedTurn{err, inputLength(r, body)}
 	}
 	if by != nil {
-		t.Request.Tools = chat.ToolsAll // it was posted
+		t.Request.Tools, t.ticketed = chat.ToolsAll, true // it was posted
 	}
 	if err := s.settle(r, t); err != nil {
 		return nil, err
@@ -106,6 +106,9 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 		t.content = contentOf(r, body, &t.Request)
 	}
 	if t.Reply != nil {
+		if err := s.chargeReply(r, t); err != nil {
+			return nil, err
+		}
 		respond(w, t.Reply)
 		return nil, nil
 	}

@@ -25,6 +25,11 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	defer in.leave()
+	watch, err := s.charge(r, principalOf(t.who), SpendWatch)
+	if err != nil {
+		return err
+	}
+	defer watch.End()
 	defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
 	for name, values := range t.Header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values

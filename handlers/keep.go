@@ -72,7 +72,11 @@ func (s *Server) start(r *http.Request, t *turn) (slot, error) {
 			in.leave()
 		}
 	}()
+	if err := s.chargeTurn(r, t); err != nil {
+		return slot{}, err
+	}
 	if err := s.commit(in, r, t); err != nil {
+		t.uncharge()
 		return slot{}, err
 	}
 	admitted = true
@@ -168,6 +172,11 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, t *turn, replay 
 		return err
 	}
 	defer in.leave()
+	watch, err := s.charge(r, principalOf(t.who), SpendRead|SpendWatch)
+	if err != nil {
+		return err
+	}
+	defer watch.End()
 	var out writer
 	begin := func(e stream.Encoder) {
 		h := t.header(w)
@@ -260,6 +269,9 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, rt *dialect.Ro
 	if s.cfg.Tasks == nil {
 		return giveUp(w)
 	}
+	if err := s.chargeHead(r, who, ruleOf(rt)); err != nil {
+		return err
+	}
 	turn, after, ok := eventID(r)
 	if !ok || rt.Resume == nil {
 		return s.nothing(w, "gone")
@@ -302,6 +314,11 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return err
 	}
 	defer in.leave()
+	watch, err := s.charge(r, want.by.Principal, SpendWatch)
+	if err != nil {
+		return err
+	}
+	defer watch.End()
 	log, err := s.logOf(in.ctx, want)
 	if err == nil && (!log.IsFor(want.by) || want.task != "" && log.Task != want.task) {
 		err = task.ErrGone

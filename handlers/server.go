@@ -75,6 +75,8 @@ type Config struct {
 	Door Door
 	// Tickets seal requests for clients that cannot send headers. nil: there are none.
 	Tickets Tickets
+	// Limiter counts what is asked for. nil: nothing is limited.
+	Limiter Limiter
 	// Client returns the address that a request comes from, for the audit. nil: it is not said.
 	Client func(*http.Request) string
 	// Origins are the foreign origins that may use the API; "*" allows all.

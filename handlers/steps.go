@@ -16,7 +16,7 @@ type step func(r *http.Request, rt *dialect.Route, who *access.Identity) (*acces
 // is spent on one that will be refused. What costs less comes first, and what a limit may
 // want to know comes before it. (Whom any request may ask, ServeHTTP has decided.)
 func (s *Server) steps() []step {
-	return []step{s.notDraining, s.allowedOrigin, s.authentic, fitHeaders, s.freePlace}
+	return []step{s.notDraining, s.allowedOrigin, s.authentic, s.withinLimits, fitHeaders, s.freePlace}
 }
 
 // admit takes a request through the steps. The sender is nobody until one of them knows

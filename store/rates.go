@@ -32,7 +32,7 @@ type Level struct {
 	Key string
 	// Window is the level at which it is used up; a charge afterwards may leave Debt above it.
 	Window, Debt time.Duration
-	// Cost is what is charged, and Need how much room there must be for it. With Of, there
+	// Cost is what is charged, or given back if it is negative, and Need how much room there must be for it. With Of, there
 	// must be Need for each turn that runs by Counts[Of-1].
 	Cost, Need time.Duration
 	Of         int
@@ -107,9 +107,9 @@ func (c *Charge) Apply(on Shelf, now time.Time) (r Charged, err error) {
 	}
 	for i := range c.Levels {
 		l := &c.Levels[i]
-		if l.Cost > 0 {
-			r.Levels[i] = min(r.Levels[i]+l.Cost, l.Window+l.Debt)
-			if err := on.PutText(l.Key, strconv.FormatInt(now.Add(r.Levels[i]).UnixNano(), 10), r.Levels[i]); err != nil {
+		if l.Cost != 0 {
+			r.Levels[i] = max(min(r.Levels[i]+l.Cost, l.Window+l.Debt), 0)
+			if err := on.PutText(l.Key, strconv.FormatInt(now.Add(r.Levels[i]).UnixNano(), 10), max(r.Levels[i], 1)); err != nil {
 				return r, err
 			}
 		}

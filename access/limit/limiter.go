@@ -22,17 +22,18 @@ import (
 	"sluice/telemetry/metrics"
 )
 
-// Kind is what a request asks for.
-type Kind int
+// Kind is what a request is charged for: a set.
+type Kind uint8
 
-// Kinds of requests.
+// What a request can be charged for.
 const (
-	// Turn starts a turn, and is a stream as long as that runs.
-	Turn Kind = iota
-	// Read is any other request.
-	Read
-	// Watch is a Read that is a stream, too.
-	Watch
+	Request  Kind = 1 << iota // it starts a turn
+	Read                      // it is any other request
+	Running                   // a turn that runs, until Admission.End
+	Watching                  // a stream that only watches, as long
+	// The usual sets.
+	Turn  = Request | Running
+	Watch = Read | Watching
 )
 
 // Subject is who sends a request. Its zero value is nobody in particular, whom the limits of
@@ -186,7 +187,7 @@ func (l *Limiter) Admit(ctx context.Context, who Subject, kind Kind) (*Admission
 	if err := l.admit(ctx, r, a); err != nil {
 		return nil, err
 	}
-	if kind == Turn && r.has(who.Tenant) {
+	if kind&Running != 0 && r.has(who.Tenant) {
 		l.turns.Inc(who.Tenant)
 	}
 	return a, nil
@@ -220,21 +221,32 @@ func (l *Limiter) Continue(who Subject) *Admission {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := &Admission{limiter: l, touches: l.of(r, &who, true, l.now()), kind: Turn, who: who}
+	a := &Admission{limiter: l, touches: l.of(r, &who, true, l.now()), kind: Running, who: who}
 	if l.hasStore() {
 		a.named(&who)
 	}
-	a.count(Turn, 1)
+	a.count(Running, 1)
 	l.say(a, true)
 	return a
 }
 
-// rateOf is what a kind of request is charged to.
+// rateOf returns the rate that a kind of request is charged to; levels if there is none.
 func rateOf(k Kind) what {
-	if k == Turn {
+	switch {
+	case k&Request != 0:
 		return requests
+	case k&Read != 0:
+		return reads
 	}
-	return reads
+	return levels
+}
+
+// rate returns a rate of the plan, nil if it is no limit.
+func (p *plan) rate(w what) *gcra {
+	if w == levels || !p.rates[w].on() {
+		return nil
+	}
+	return &p.rates[w]
 }
 
 // chargeRate charges a request to its rates. It needs the Limiter's lock, as count does.
@@ -242,7 +254,7 @@ func (t *touches) chargeRate(kind Kind, now int64) {
 	w := rateOf(kind)
 	for i := range t.n {
 		at := &t.list[i]
-		if g := &at.rates[w]; g.on() {
+		if g := at.rate(w); g != nil {
 			at.e.tats[w] = g.charge(at.e.level(g, w, now), g.one, now)
 		}
 	}
@@ -251,10 +263,11 @@ func (t *touches) chargeRate(kind Kind, now int64) {
 // count adds to the streams that run.
 func (t *touches) count(kind Kind, by int32) {
 	for i := range t.n {
-		switch e := t.list[i].e; kind {
-		case Turn:
+		e := t.list[i].e
+		if kind&Running != 0 {
 			e.turns += by
-		case Watch:
+		}
+		if kind&Watching != 0 {
 			e.watchers += by
 		}
 	}
@@ -319,6 +332,29 @@ func (a *Admission) End() {
 	}
 	a.ended = true
 	a.count(a.kind, -1)
+	l.say(a, true)
+}
+
+// Cancel gives back what a request was charged that came to nothing.
+func (a *Admission) Cancel() {
+	if a == nil {
+		return
+	}
+	a.End()
+	l := a.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := rateOf(a.kind)
+	for i := range a.n {
+		at := &a.list[i]
+		if g := at.rate(w); g != nil {
+			at.e.tats[w] -= g.one
+			if l.isShared() {
+				at.e.plan, at.e.back = at.plan, at.e.back+1
+			}
+		}
+	}
+	a.kind &^= Request | Read
 	l.say(a, true)
 }
 

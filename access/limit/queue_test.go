@@ -52,7 +52,9 @@ func turnOf(t *testing.T, l *Limiter, who Subject) context.Context {
 	return chat.WithTurn(t.Context(), chat.Turn{Admission: a})
 }
 
-func user(i int) Subject { return Subject{User: "\x00" + strconv.Itoa(i), Tenant: "t" + strconv.Itoa(i)} }
+func user(i int) Subject {
+	return Subject{User: "\x00" + strconv.Itoa(i), Tenant: "t" + strconv.Itoa(i)}
+}
 
 // A provider's quota is kept, in whichever windows it counts, and used as far as it goes.
 func TestQuotaOfCalls(t *testing.T) {

@@ -56,23 +56,23 @@ func (t *touches) violations(r *rules, who *Subject, kind Kind, now int64) (all 
 		if at.e == nil {
 			continue
 		}
-		if w := rateOf(kind); at.rates[w].on() {
-			g := &at.rates[w]
+		w := rateOf(kind)
+		if g := at.rate(w); g != nil {
 			if wait := g.wait(at.e.level(g, w, now), g.one); wait > 0 {
 				all = append(all, violation{nameOf(at.slot, w), wait})
 			}
 		}
-		if kind == Read {
+		if kind&(Running|Watching) == 0 {
 			continue
 		}
 		if at.streams > 0 && at.running() >= at.streams {
 			all = append(all, violation{nameOf(at.slot, streams), 0})
 		}
-		if kind == Turn {
+		if kind&Running != 0 {
 			all = at.lacking(all, at.e.turns+int32(at.others.Turns)+1, now)
 		}
 	}
-	if kind == Turn && r.share > 0 {
+	if kind&Running != 0 && r.share > 0 {
 		if e := t.entryOf(shares(who)); e != nil && e.turns >= r.share {
 			all = append(all, violation{shareName, 0})
 		}
@@ -178,11 +178,13 @@ func (t *touches) headers(kind Kind, now int64, violated string, wait time.Durat
 		}
 		policies, states = append(policies, p), append(states, s)
 	}
-	add(t.nearest(rateOf(kind), rateOf(kind)+1, violated, now))
-	if kind != Read {
+	if w := rateOf(kind); w != levels {
+		add(t.nearest(w, w+1, violated, now))
+	}
+	if kind&(Running|Watching) != 0 {
 		add(t.nearestStreams(violated))
 	}
-	if kind == Turn {
+	if kind&Running != 0 {
 		add(t.nearest(tokens, levels, violated, now))
 	}
 	if violated == shareName {

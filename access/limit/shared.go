@@ -27,6 +27,8 @@ type Sharing struct {
 // after publishEvery; and again after it if the store was unavailable.
 const (
 	publishEvery = time.Second
+	// publishPause is how long it waits for more to say.
+	publishPause = 2 * time.Millisecond
 	publishMost  = 32 // subjects of one command
 	// recount is how often the counts of streams that run are written again, long before
 	// store.KeepCount.
@@ -41,12 +43,17 @@ type shared struct {
 	saidTurns, saidWatchers int32
 	queued                  bool  // for the publisher
 	owed                    int64 // tokens that the store does not know of
+	back                    int64 // requests that were given back
 }
 
 // unsaid says whether the store does not know all of it.
 func (e *entry) unsaid() bool {
-	return e.name != "" && (e.owed > 0 || e.turns != e.saidTurns || e.watchers != e.saidWatchers)
+	return e.name != "" && (e.owed > 0 || e.back > 0 || e.turns != e.saidTurns || e.watchers != e.saidWatchers)
 }
+
+// isOversaid says whether the store believes that more runs than does: what was refused was on
+// its way together with what was not. That keeps others out until it is put right.
+func (e *entry) isOversaid() bool { return e.saidTurns > e.turns || e.saidWatchers > e.watchers }
 
 // sharing is the Limiter's part of it.
 type sharing struct {
@@ -101,6 +108,12 @@ func (l *Limiter) publishing() {
 			l.publish(context.Background())
 			return
 		case <-l.wake:
+			pause := time.NewTimer(publishPause)
+			select {
+			case <-pause.C:
+			case <-l.done:
+				pause.Stop()
+			}
 		case <-again.C:
 		case <-fresh.C:
 			l.recount()
@@ -177,6 +190,12 @@ func (l *Limiter) next() (c store.Charge, sent []published, more bool) {
 			c.Levels = append(c.Levels, e.plan.levelsOf(e.name, int(e.owed))...)
 			e.owed = 0
 		}
+		if g := e.plan; e.back > 0 && g != nil && g.rates[requests].on() {
+			level := g.rates[requests].kept(levelKey(e.name, requests))
+			level.Cost = -time.Duration(e.back * g.rates[requests].one)
+			c.Levels = append(c.Levels, level)
+		}
+		e.back = 0
 		if !l.Alone {
 			c.Counts = append(c.Counts, l.countOf(e))
 		}
@@ -258,7 +277,7 @@ func (l *Limiter) ask(t *touches, kind Kind) (c store.Charge, counted []publishe
 	for i := range t.n {
 		at := &t.list[i]
 		e, of := at.e, 0
-		if kind != Read && (at.streams > 0 || at.plan.tokens) {
+		if at.counts(kind) {
 			count := l.countOf(e)
 			count.Most = int(at.streams)
 			c.Counts = append(c.Counts, count)
@@ -266,12 +285,12 @@ func (l *Limiter) ask(t *touches, kind Kind) (c store.Charge, counted []publishe
 			of = len(c.Counts)
 		}
 		w := rateOf(kind)
-		if g := &at.rates[w]; g.on() {
+		if g := at.rate(w); g != nil {
 			level := g.kept(levelKey(e.name, w))
 			level.Cost, level.Need = time.Duration(g.one), time.Duration(g.one)
 			c.Levels = append(c.Levels, level)
 		}
-		if kind != Turn {
+		if kind&Running == 0 {
 			continue
 		}
 		for w := tokens; w < levels; w++ {
@@ -285,6 +304,11 @@ func (l *Limiter) ask(t *touches, kind Kind) (c store.Charge, counted []publishe
 	return c, counted
 }
 
+// counts says whether the store counts the stream of a request.
+func (at *touch) counts(kind Kind) bool {
+	return kind&(Running|Watching) != 0 && (at.streams > 0 || at.plan.tokens)
+}
+
 // learn takes over the answer to what ask has asked. Levels only grow by it: what this process
 // has charged and the store does not know stays. It needs mu.
 func (l *Limiter) learn(t *touches, kind Kind, c *store.Charge, r *store.Charged, now int64) {
@@ -295,15 +319,15 @@ func (l *Limiter) learn(t *touches, kind Kind, c *store.Charge, r *store.Charged
 	}
 	for i := range t.n {
 		at := &t.list[i]
-		if kind != Read && (at.streams > 0 || at.plan.tokens) {
+		if at.counts(kind) {
 			own := &c.Counts[len(c.Counts)-len(countsOf)]
 			at.others = store.Running{Turns: countsOf[0].Turns - own.Turns, Watchers: countsOf[0].Watchers - own.Watchers}
 			countsOf = countsOf[1:]
 		}
-		if w := rateOf(kind); at.rates[w].on() {
+		if w := rateOf(kind); at.rate(w) != nil {
 			grow(at.e, w)
 		}
-		for w := tokens; w < levels && kind == Turn; w++ {
+		for w := tokens; w < levels && kind&Running != 0; w++ {
 			if at.rates[w].on() {
 				grow(at.e, w)
 			}
@@ -341,17 +365,17 @@ func (l *Limiter) admitShared(ctx context.Context, r *rules, who *Subject, t *to
 	if answer.OK {
 		for _, p := range counted {
 			p.e.saidTurns, p.e.saidWatchers = p.turns, p.watchers
-			l.enqueue(p.e, false)
+			l.enqueue(p.e, p.e.isOversaid())
 		}
 		return nil
 	}
 	t.count(kind, -1)
 	for _, p := range counted {
-		l.enqueue(p.e, false)
+		l.enqueue(p.e, p.e.isOversaid())
 	}
 	v := t.violations(r, who, kind, now)
 	if v == nil { // it has become free since
-		v = []violation{{nameOf(t.list[0].slot, rateOf(kind)), time.Millisecond}}
+		v = []violation{{nameOf(t.list[0].slot, min(rateOf(kind), streams)), time.Millisecond}}
 	}
 	return l.refuse(who, t, kind, v, now)
 }

@@ -52,8 +52,8 @@ if ok or owed then
 	at = first
 	for i = 1, levels do
 		local window, debt, cost = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-		if cost > 0 then
-			found[i] = math.min(found[i] + cost, window + debt)
+		if cost ~= 0 then
+			found[i] = math.max(math.min(found[i] + cost, window + debt), 0)
 			put(KEYS[i], found[i])
 		end
 		at = at + 5

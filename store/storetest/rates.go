@@ -68,7 +68,10 @@ func ratesAllOrNothing(t *testing.T, s store.Store) {
 	r = charge(t, s, store.Charge{Levels: []store.Level{owed, minute("m")}, Owed: true}, true)
 	near(t, r.Levels[0], 2*time.Hour)
 	near(t, r.Levels[1], time.Second)
-	if r = charge(t, s, look, true); r.Levels[0] == 0 && r.Levels[1] < 2*time.Hour-2*time.Second {
+	back := store.Level{Key: "full", Window: time.Hour, Debt: time.Hour, Cost: -90 * time.Minute}
+	near(t, charge(t, s, store.Charge{Levels: []store.Level{back}, Owed: true}, true).Levels[0], 30*time.Minute)
+	same(t, "more than there was", charge(t, s, store.Charge{Levels: []store.Level{back}, Owed: true}, true).Levels[0], 0)
+	if r = charge(t, s, look, true); r.Levels[1] != 0 {
 		t.Errorf("levels %v", r.Levels)
 	}
 }
