@@ -109,7 +109,7 @@ func layers() []layer {
 		{"dialect/a2a", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect", "store"}, "a protocol, which knows events and no other protocol"},
 		{"dialect", words, []string{"chat", "stream", "fault", "tool", "internal/jsonparts"}, "what all protocols have in common"},
 
-		{"handlers", house, []string{"access", "tool", "chat", "stream", "fault", "config", "telemetry", "dialect", "store", "task", "approval"}, "of what answers it knows one method, and of protocols their routes"},
+		{"handlers", house, []string{"access", "tool", "chat", "stream", "fault", "config", "telemetry", "dialect", "task", "approval"}, "of what answers it knows one method, and of protocols their routes"},
 		{"clients/loadtest", house, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"clients/ask", house, []string{"stream", "clients/terminal"}, "a client at a terminal: it knows the wire, and no gateway"},
 		{"clients/terminal", house, nil, "what commands need to print for a person; it knows nothing of what they say"},

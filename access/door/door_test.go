@@ -29,9 +29,9 @@ import (
 
 // someTokens accepts tokens that begin with good, and knows those of cached.
 type someTokens struct {
-	cached map[string]bool
-	read   int
-	away   bool
+	cached      map[string]bool
+	read        int
+	unavailable bool
 }
 
 func (s *someTokens) Verify(_ context.Context, token string, mayRead bool) (*access.Identity, error) {
@@ -39,7 +39,7 @@ func (s *someTokens) Verify(_ context.Context, token string, mayRead bool) (*acc
 	case s.cached[token]:
 	case !mayRead:
 		return nil, jwt.ErrUnread
-	case s.away:
+	case s.unavailable:
 		return nil, &fault.Error{Type: fault.AuthUnavailable, RetryAfter: time.Second}
 	default:
 		if s.read++; !strings.HasPrefix(token, "good") {
@@ -358,13 +358,13 @@ func TestFailures(t *testing.T) {
 		if got := ask("[2001:db9:0:2::]:1", "good"); got != "jwt /tom chat" {
 			t.Errorf("another /64: %s", got)
 		}
-		tokens.away = true
+		tokens.unavailable = true
 		for range 20 {
 			if got := ask("203.0.113.77:1", "good"); got != "auth_unavailable" {
-				t.Fatalf("issuer away: %s", got)
+				t.Fatalf("issuer unavailable: %s", got)
 			}
 		}
-		tokens.away = false
+		tokens.unavailable = false
 		if got := ask("203.0.113.77:1", "good"); got != "jwt /tom chat" {
 			t.Errorf("what could not be checked counts as a failure: %s", got)
 		}
@@ -489,9 +489,9 @@ func TestMetricsAndHealth(t *testing.T) {
 	for _, credential := range []string{"", goodKey, "good", "goodelse"} {
 		ask(credential)
 	}
-	tokens.away = true
+	tokens.unavailable = true
 	ask("good")
-	tokens.away = false
+	tokens.unavailable = false
 	for range 4 {
 		ask("bad")
 	}
