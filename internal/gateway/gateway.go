@@ -21,6 +21,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/access/limit"
 	"sluice/agent"
 	"sluice/approval"
 	"sluice/config"
@@ -60,8 +61,10 @@ type Gateway struct {
 	tools    *mcpclient.Client
 	started  settings.Config // as it was asked for
 	answerers
-	state *state           // nil without a store
-	cache *toolcache.Cache // nil unless results of tools are kept
+	state *state // nil without a store
+	// limiter counts what is asked for; nil: nothing is limited.
+	limiter *limit.Limiter
+	cache   *toolcache.Cache // nil unless results of tools are kept
 	// approvals asks people; nil if nobody is to be asked.
 	approvals *approval.Service
 	todos     *todo.Store         // nil unless the built-in todo server is used
@@ -178,6 +181,7 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, g.with); err != nil {
 		return err
 	}
+	g.openLimits()
 	g.tools.Start(ctx)
 	g.openCache()
 	g.watch()
@@ -192,6 +196,7 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 func (g *Gateway) modelsConfig() providers.Config {
 	cfg := providers.Config{
 		Settings: g.cfg.Config, Models: g.cfg.Models, Version: g.cfg.Version, Log: g.log, Metrics: g.metrics, Transport: g.with.Gemini,
+		Gate: g.gate(),
 	}
 	if tape := g.tape; tape != nil {
 		cfg.Around = func(next http.RoundTripper) http.RoundTripper { return tape.Around(next, "") }
@@ -209,6 +214,7 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.tracer()
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
+	server.Limiter = g.limits()
 	server.Approvals, server.Door = g.approvals, g.with.Door
 	server.Tickets = approval.NewTickets(settings.Of[approval.Config](cfg).Keys)
 	server.Dialects, server.Channels, server.Page = g.newDialects(), g.channels, web.Files()
@@ -282,6 +288,7 @@ func (g *Gateway) Close() {
 		g.server.Close()
 	}
 	g.roster.Close()
+	g.limiter.Close()
 	g.state.close()
 	if g.tools != nil {
 		_ = g.tools.Close()
