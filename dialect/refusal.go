@@ -40,7 +40,7 @@ type problem struct {
 	Errors    []chat.FieldError `json:"errors,omitempty"`
 	RequestID string            `json:"request_id"`
 	// Of a request that is beyond a limit.
-	RetryAfterMS int64    `json:"retry_after_ms,omitempty"`
+	RetryAfterMS int64    `json:"retry_after_ms,omitzero"`
 	Policies     []string `json:"violated-policies,omitempty"`
 }
 
