@@ -181,7 +181,7 @@ func (s *Server) audit(r *http.Request, event string, details func(*zerolog.Even
 	zerolog.Ctx(r.Context()).Info().Bool("audit", true).Dict("details", d).Msg(event)
 }
 
-// settle has a request be carried out for one person, whoever the body names.
+// settle has a request be carried out for one person, not for anyone whom its body names.
 func (s *Server) settle(r *http.Request, t *turn) error {
 	who := t.who
 	if who == nil {

@@ -3,6 +3,7 @@
 
 import { spoken } from './approval.js';
 import { ChannelPicker } from './channel.js';
+import { CredentialField, isShown } from './credential.js';
 import { attribute, byId, el, say, set } from './dom.js';
 import { examples } from './examples.js';
 import { Inbox } from './inbox.js';
@@ -33,12 +34,17 @@ const picker = new ChannelPicker();
 const lookup = new Lookup();
 const inbox = new Inbox((card, answer, address) => decide(null, card, answer, address));
 const gateway = new StatusPanel((model) => offer(model === offlineModel), async ({ approvals }, getJSON) => {
+  if (gateway.asksWho) door.show();
+  const me = isShown() ? await getJSON('me') : null;
+  if (me?.scopes) door.known(me);
   lookup.offer(gateway.keeps);
   const list = await getJSON('channels');
   picker.offer(list?.channels ?? [], list?.quality?.drafts);
   picker.offerWorkflows((await getJSON('workflows'))?.workflows ?? []);
-  inbox.show(approvals === true, approvals ? await inbox.read(getJSON) : []);
+  const decides = approvals ?? me?.scopes?.includes('approve') ?? false;
+  inbox.show(decides, decides ? await inbox.read(getJSON, Boolean(me?.user)) : []);
 });
+const door = new CredentialField(() => gateway.refresh());
 inbox.asks = () => gateway.refresh();
 const conversation = new Follower();
 const session = new Session(begin, () => gateway.keeps, () => picker.fields);
@@ -96,6 +102,7 @@ function begin(record) {
       if (isChosen()) showTurn(byId('turn-panel'), record);
     },
     show(event, data) {
+      if (event === 'start' && data.task_id) gateway.keeps = true;
       if (event === 'approval') waits(record.ask.conversation_id);
       view.show(event, data);
     },
@@ -113,6 +120,7 @@ function begin(record) {
       if (isChosen()) choose(record);
       conversation.follow();
       compose();
+      if (record.status === 401) door.focus();
       gateway.refresh();
     },
   };
@@ -180,7 +188,7 @@ function compose() {
 function hint(count) {
   if (count > longest) return `${count} characters: at most ${longest} can be sent.`;
   if (session.running) return 'A turn is running. You can write the next one; Esc stops this one.';
-  if (viaChosen() === 'eventsource' && !fitsAddress(session.ask(input.value))) return 'Too long for the address of an EventSource: it will be sent with fetch.';
+  if (viaChosen() === 'eventsource' && !fitsAddress(session.ask(input.value))) return 'Too long for an EventSource: it will be sent with fetch.';
   if (viaChosen() === 'eventsource' && session.continues) return 'An EventSource sends no history: this turn will stand alone.';
   return 'Enter sends, Shift+Enter breaks the line.';
 }

@@ -32,11 +32,11 @@ export class Inbox {
   /**
    * What may be decided here: by the user that is written, also if another one has begun it; of nobody in
    * particular what this browser has begun, as nobody is told what others have.
-   * @param {(path: string) => Promise<any>} getJSON @returns {Promise<Approval[]>}
+   * @param {(path: string) => Promise<any>} getJSON @param {boolean} known  whether the gateway knows who asks @returns {Promise<Approval[]>}
    */
-  async read(getJSON) {
+  async read(getJSON, known) {
     const who = this.#who;
-    if (who.user_id) return (await pages(who, getJSON)) ?? [];
+    if (known || who.user_id) return (await pages(who, getJSON)) ?? [];
     const list = [];
     for (const conversation_id of conversations()) {
       const found = await pages({ conversation_id }, getJSON);

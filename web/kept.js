@@ -1,6 +1,7 @@
 // Turns that the gateway keeps, as one with a store does: what broke off is taken up, and
 // what runs is cancelled, wherever it runs.
 
+import { call } from './credential.js';
 import { read } from './transport.js';
 
 /** @typedef {import('./types').Outcome} Outcome */
@@ -15,7 +16,7 @@ import { read } from './transport.js';
 const waits = [0, 500, 1000, 2000, 4000, 8000, 8000];
 
 /** @param {string} path  of a task */
-const address = (path) => new URL(`tasks/${path}`, document.baseURI).href;
+const address = (path) => `tasks/${path}`;
 
 /**
  * Reads what follows in a turn, from its first event if there is none here.
@@ -26,7 +27,7 @@ const address = (path) => new URL(`tasks/${path}`, document.baseURI).href;
  */
 export async function takeUp({ task, turn, last }, listener, signal) {
   try {
-    const response = await fetch(address(`${task}/events?turn=${turn}`), { headers: last ? { 'Last-Event-ID': last } : {}, signal });
+    const response = await call(address(`${task}/events?turn=${turn}`), { headers: last ? { 'Last-Event-ID': last } : {}, signal });
     const kind = response.headers.get('Content-Type') ?? '';
     if (response.status === 200 && response.body && kind.startsWith('text/event-stream')) {
       return (await read(response.body, listener)) ? { how: 'done' } : { how: 'lost', sent: true };
@@ -76,7 +77,7 @@ function pause(ms, signal) {
  */
 export async function cancel(task) {
   try {
-    const response = await fetch(address(`${task}/cancel`), { method: 'POST' });
+    const response = await call(address(`${task}/cancel`), { method: 'POST' });
     await response.body?.cancel();
     return response.ok;
   } catch {

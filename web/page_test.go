@@ -104,7 +104,7 @@ func TestScriptFitsThePageAndTheStream(t *testing.T) {
 			t.Errorf("turn.js has no part for the event %s", name)
 		}
 	}
-	for _, key := range []string{"'Idempotency-Key': key", "&idempotency_key=${key}"} {
+	for _, key := range []string{"'Idempotency-Key': key", "idempotency_key: key"} {
 		if !strings.Contains(script, key) {
 			t.Errorf("the scripts do not send %s", key)
 		}
@@ -118,7 +118,7 @@ func TestPageHasItsHooks(t *testing.T) {
 	for _, id := range []string{
 		"input", "send", "stop", "retry", "transport", "turn", "answer", "thoughts", "tool-card", "error", "dropped", "edit", "offline-banner", "inspector",
 		"event-row", "waterfall", "tokens", "request-id", "copy-request-id", "copy-curl", "curl", "copy-events", "breaker", "tool-list", "theme", "new", "health",
-		"unreachable", "example", "channel", "drafts", "channel-message", "counter", "scorecard", "criterion", "outcome", "draft", "inbox", "workflow", "user", "task", "task-trace", "trace", "trace-row", "trace-detail", "trace-table",
+		"unreachable", "example", "channel", "drafts", "channel-message", "counter", "scorecard", "criterion", "outcome", "draft", "inbox", "workflow", "user", "task", "task-trace", "credential", "trace", "trace-row", "trace-detail", "trace-table",
 	} {
 		if !strings.Contains(both, `data-testid="`+id+`"`) && !strings.Contains(both, `'data-testid': '`+id+`'`) {
 			t.Errorf("nothing has the data-testid %s", id)

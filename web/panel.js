@@ -23,7 +23,7 @@ export function showTurn(root, record) {
     el('div', { class: 'bar' }, el('code', { 'data-testid': 'request-id', title: 'Found in every event, in the log and at the upstreams' }, id || (record.state === 'running' ? 'no id yet' : 'none was seen')),
       id ? copyButton('Copy', () => id, { 'data-testid': 'copy-request-id', 'aria-label': 'Copy the request id' }) : null),
     el('div', { class: 'code' },
-      el('div', { class: 'code-head' }, el('span', {}, record.via === 'fetch' ? 'The same with curl, POST' : 'The same with curl, GET'),
+      el('div', { class: 'code-head' }, el('span', {}, 'The same with curl'),
         copyButton('Copy', () => record.curl(), { 'data-testid': 'copy-curl', 'aria-label': 'Copy the curl line' })),
       el('pre', { tabindex: 0, 'data-testid': 'curl' }, record.curl())));
 }

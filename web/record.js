@@ -1,8 +1,9 @@
 // What is known of one turn: its events with their times, and what follows from
 // them. The views draw from it and keep no truth of their own.
 
+import { shellHeader } from './credential.js';
 import { dataOf } from './events.js';
-import { address, body, endpoint } from './transport.js';
+import { alone, body, endpoint } from './transport.js';
 import { quoted } from './words.js';
 
 /** @typedef {import('./types').Ask} Ask */
@@ -96,10 +97,13 @@ export class TurnRecord {
     this.ended = this.now();
   }
 
-  /** A line for a shell that asks the same. It has no key, so that it runs again. */
+  /**
+   * A line for a shell that asks the same. It has no idempotency key, so that it runs again, and
+   * of a credential the name of a variable.
+   */
   curl() {
-    if (this.via === 'eventsource') return `curl -N ${quoted(address(this.ask))}`;
-    return `curl -N ${quoted(endpoint(this.ask))} -H 'Content-Type: application/json' -d ${quoted(body(this.ask))}`;
+    const ask = this.via === 'eventsource' ? alone(this.ask) : this.ask;
+    return `curl -N ${quoted(endpoint(ask))}${shellHeader()} -H 'Content-Type: application/json' -d ${quoted(body(ask))}`;
   }
 
   /** The events as they were sent, but for heartbeats and retry. */

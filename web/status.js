@@ -1,6 +1,7 @@
 // What state the gateway is in: the model, breakers, servers, agents and tools, as
 // /readyz, /agents and /tools have them.
 
+import { call, isWanted } from './credential.js';
 import { attribute, byId, el, set } from './dom.js';
 import { counted } from './words.js';
 
@@ -17,6 +18,8 @@ export class StatusPanel {
   #ready = null;
   /** Whether the gateway keeps turns, as far as is known. */
   keeps = false;
+  /** Whether the gateway says more of itself to those alone whom it knows. */
+  asksWho = false;
   #read = 0; // when
   #poll = 0;
   #tick = 0;
@@ -35,11 +38,12 @@ export class StatusPanel {
     clearTimeout(this.#poll);
     const ready = await getJSON('readyz');
     this.#read = performance.now();
-    this.#ready = ready?.breakers ? ready : null;
-    if (this.#ready) this.keeps = this.#ready.store !== undefined;
+    this.#ready = ready?.status ? { model: '', breakers: [], mcp: [], ...ready } : null;
+    this.asksWho = this.#ready !== null && !ready.breakers;
+    if (ready?.breakers) this.keeps = ready.store !== undefined;
     this.#draw();
-    if (this.#ready) {
-      this.#agents((await getJSON('agents'))?.agents ?? []);
+    if (this.#ready && !isWanted()) this.#agents((await getJSON('agents'))?.agents ?? []);
+    if (this.#ready && !isWanted()) {
       this.#tools((await getJSON('tools'))?.tools ?? []);
       await this.onReady(this.#ready, getJSON);
     }
@@ -63,9 +67,10 @@ export class StatusPanel {
     byId('offline').hidden = ready.model !== offlineModel;
     this.onModel(ready.model);
     set(byId('facts'),
-      ...fact('Model', ready.model === offlineModel ? `${ready.model}, a simulator` : ready.model || 'none'),
-      ...fact('Streams now', String(ready.streams)),
+      ...(this.asksWho ? [] : fact('Model', ready.model === offlineModel ? `${ready.model}, a simulator` : ready.model || 'none')),
+      ...(ready.streams === undefined ? [] : fact('Streams now', String(ready.streams))),
       ...fact('Status', ready.status));
+    byId('parts').hidden = this.asksWho;
     set(byId('servers'), ...ready.mcp.map((m) => el('li', { class: 'row', 'data-state': m.connected ? 'closed' : 'open' },
       el('span', { class: 'dot', 'aria-hidden': 'true' }), el('code', {}, m.server),
       el('span', { class: 'faint' }, m.connected ? `connected, ${counted(m.tools, 'tool')}` : 'not connected'))));
@@ -105,7 +110,7 @@ export class StatusPanel {
 /** @param {string} path */
 async function getJSON(path) {
   try {
-    return await (await fetch(path, { signal: AbortSignal.timeout(10_000) })).json();
+    return await (await call(path, { signal: AbortSignal.timeout(10_000) })).json();
   } catch {
     return null;
   }
@@ -115,6 +120,7 @@ async function getJSON(path) {
 function headline(ready) {
   if (!ready) return 'Gateway unreachable';
   if (ready.status === 'draining') return 'Shutting down';
+  if (ready.status === 'degraded' && ready.breakers.length === 0) return 'Some parts do not work';
   const open = ready.breakers.filter((b) => b.state !== 'closed').map((b) => b.service);
   if (open.length > 0) return `Breaker ${ready.breakers.some((b) => b.state === 'open') ? 'open' : 'half-open'}: ${open.join(', ')}`;
   const missing = ready.mcp.filter((m) => !m.connected).map((m) => m.server);

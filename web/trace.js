@@ -1,6 +1,7 @@
 // The way of a task, drawn from its trace: a tree of what happened beside the time that it
 // took. The arrow keys walk in it, and all of it is there as a table, too.
 
+import { call } from './credential.js';
 import { attribute, el, say, set, svg, visible } from './dom.js';
 import { rowsOf, scaleOf, withGaps } from './timeline.js';
 import { args } from './tool.js';
@@ -21,7 +22,7 @@ const shown = 3; // levels that are not
  */
 export async function readTrace(task, who = {}) {
   try {
-    const response = await fetch(new URL(`tasks/${encodeURIComponent(task)}/trace?${new URLSearchParams(who)}`, document.baseURI));
+    const response = await call(`tasks/${encodeURIComponent(task)}/trace?${new URLSearchParams(who)}`);
     if (response.ok) return await response.json();
     await response.body?.cancel();
   } catch {

@@ -1,6 +1,8 @@
 // The two ways to ask: fetch, which posts JSON and reads the stream itself, and
-// EventSource, which can only GET. Each runs one turn once.
+// EventSource, which can only GET: the request is posted before, for a ticket that the GET
+// shows. Each runs one turn once.
 
+import { call } from './credential.js';
 import { eventNames } from './events.js';
 import { Parser } from './sse.js';
 
@@ -16,7 +18,8 @@ import { Parser } from './sse.js';
  * @property {() => void} interrupted  the rest is asked for
  */
 
-// Proxies commonly allow a request line of 8 KiB.
+// Proxies commonly allow a request line of 8 KiB. A ticket has no more than an address would
+// that had the request in it: what it holds is packed.
 const longestAddress = 8000;
 
 /** A key of 32 hex digits; crypto.randomUUID is missing on plain http pages. */
@@ -24,8 +27,11 @@ export function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');
 }
 
-/** Where a turn is asked for: at the task that waits, if it is answered by that. @param {Ask} [ask] */
-export const endpoint = (ask) => new URL(ask?.approval?.task ? `tasks/${ask.approval.task}/decision` : 'chat/stream', document.baseURI).href;
+/** Where a turn is asked for: at the task that waits, if it is answered by that. @param {Ask} ask */
+const pathOf = (ask) => (ask.approval?.task ? `tasks/${ask.approval.task}/decision` : 'chat/stream');
+
+/** @param {Ask} ask */
+export const endpoint = (ask) => new URL(pathOf(ask), document.baseURI).href;
 
 /** @param {Ask} ask */
 export function body({ approval, ...ask }) {
@@ -37,17 +43,11 @@ export function body({ approval, ...ask }) {
   return JSON.stringify({ ...ask, accumulated: false });
 }
 
-/**
- * The address of a GET, which cannot carry a history.
- * @param {Ask} ask
- */
-export function address({ history: _, approval: __, ...ask }) {
-  const query = Object.entries(ask).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
-  return `${endpoint()}?${query.join('&')}&accumulated=false`;
-}
+/** A request as an EventSource sends it, without a history. @param {Ask} ask @returns {Ask} */
+export const alone = ({ history: _, ...ask }) => ask;
 
 /** @param {Ask} ask */
-export const fitsAddress = (ask) => address(ask).length <= longestAddress;
+export const fitsAddress = (ask) => encodeURIComponent(body(alone(ask))).length <= longestAddress;
 
 /**
  * @param {Ask} ask
@@ -59,7 +59,7 @@ export const fitsAddress = (ask) => address(ask).length <= longestAddress;
 export async function post(ask, listener, signal, key) {
   let sent = false;
   try {
-    const response = await fetch(endpoint(ask), {
+    const response = await call(pathOf(ask), {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
       body: body(ask),
@@ -135,9 +135,31 @@ const hidden = {
  * @param {string} key
  * @returns {Promise<Outcome>}
  */
-export function listen(ask, listener, signal, key) {
+export async function listen(ask, listener, signal, key) {
+  try {
+    const response = await call('chat/tickets', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ ...alone(ask), accumulated: false, idempotency_key: key }),
+      signal,
+    });
+    if (response.status !== 201) return { how: 'refused', problem: await problemOf(response) };
+    const { url } = await response.json();
+    return await open(new URL(`.${url}`, document.baseURI), listener, signal); // a path there, which here may have a prefix
+  } catch {
+    return signal.aborted ? { how: 'stopped' } : { how: 'lost', sent: false };
+  }
+}
+
+/**
+ * @param {URL} address
+ * @param {Listener} listener
+ * @param {AbortSignal} signal
+ * @returns {Promise<Outcome>}
+ */
+function open(address, listener, signal) {
   return new Promise((resolve) => {
-    const source = new EventSource(`${address(ask)}&idempotency_key=${key}`);
+    const source = new EventSource(address);
     let sent = false;
     let kept = false;
     /** @param {Outcome} outcome */

@@ -249,7 +249,7 @@ export interface Ready {
   model: string;
   breakers: Breaker[];
   mcp: { server: string; connected: boolean; tools: number }[];
-  streams: number;
+  streams?: number; // the gateway does not say it to everybody
   store?: { kind: string; state: string };
   approvals?: boolean;
 }

@@ -57,6 +57,8 @@ type Client struct {
 	Action    Action // of every question
 	Raw       bool   // the events are printed as they are, a line of JSON each
 	Simulator string // name of the model that is none
+	// Header goes with each request; it may hold a credential.
+	Header http.Header
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -160,11 +162,20 @@ func (s *session) send(ctx context.Context, path string, given any) (said, error
 		return said{outcome: Failed}, err
 	}
 	req.Close = true // the next one may be long in coming
+	s.sign(req)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", "ask-"+rand.Text())
 	a := s.asking()
 	outcome, err := a.run(ctx, req)
 	return a.said(outcome), err
+}
+
+// sign puts in what goes with each request. A redirect to another host loses a credential, as
+// net/http has it.
+func (c *Client) sign(req *http.Request) {
+	for name, values := range c.Header {
+		req.Header[name] = values
+	}
 }
 
 // refusal is what a problem reply says.

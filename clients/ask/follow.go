@@ -31,6 +31,7 @@ var errBroken = errors.New("the stream broke before done, so the outcome is unkn
 // asking is one turn that is followed to its end.
 type asking struct {
 	command string // whose name is before a note
+	client  *Client
 	base    string
 	show    viewer
 	note    io.Writer // for what the turn itself does not report
@@ -44,7 +45,7 @@ type asking struct {
 
 // asking returns a turn of which nothing has come.
 func (s *session) asking() *asking {
-	return &asking{command: s.Command, base: s.Base, show: s.view, note: s.Stderr}
+	return &asking{command: s.Command, client: s.Client, base: s.Base, show: s.view, note: s.Stderr}
 }
 
 // resumeWaits are the waits before a stream that broke is asked for its rest. Another
@@ -132,6 +133,7 @@ func (a *asking) cancel(ctx context.Context, task string) error {
 	if err != nil {
 		return err
 	}
+	a.client.sign(req)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
@@ -148,20 +150,21 @@ func (a *asking) stored() bool { return strings.HasPrefix(a.last, "turn_") }
 
 // rest asks for what follows the last event.
 func (a *asking) rest(ctx context.Context) *http.Request {
-	return askFor(ctx, a.base+"/chat/stream", a.last)
+	return a.client.askFor(ctx, a.base+"/chat/stream", a.last)
 }
 
 // askFor returns the request for a turn's events; last is the id of one, or empty.
 //
 // Each request has its own connection: one that has broken must not be used again from the
 // pool.
-func askFor(ctx context.Context, url, last string) *http.Request {
+func (c *Client) askFor(ctx context.Context, url, last string) *http.Request {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		req = new(http.Request).WithContext(ctx) // which the client refuses: nobody can ask there
+		return new(http.Request).WithContext(ctx) // which net/http refuses: nobody can ask there
 	}
 	req.Close = true // the next one may be long in coming
-	if last != "" && req.Header != nil {
+	c.sign(req)
+	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
 	}
 	return req
@@ -260,7 +263,7 @@ func (c *Client) Follow(ctx context.Context, id string) Outcome {
 	if strings.HasPrefix(id, "task_") {
 		a.task.Store(&id)
 	}
-	outcome, err := a.run(ctx, askFor(ctx, url, last))
+	outcome, err := a.run(ctx, a.client.askFor(ctx, url, last))
 	said := a.said(outcome)
 	if err == nil && said.waits {
 		said.asked, err = a.stillAsked(ctx)
@@ -281,7 +284,7 @@ func (a *asking) stillAsked(ctx context.Context) (list []*approvalData, err erro
 			Approvals []string `json:"approvals"`
 		} `json:"status"`
 	}
-	if err := fetchJSON(ctx, a.base+"/tasks/"+*task, &doc); err != nil {
+	if err := a.client.fetchJSON(ctx, a.base+"/tasks/"+*task, &doc); err != nil {
 		return nil, err
 	}
 	for _, q := range a.asked {

@@ -27,7 +27,7 @@ const maxWaiting = 10
 // not end well; Asked if nobody is there to answer.
 func (c *Client) Waiting(ctx context.Context) Outcome {
 	s := c.open(ctx)
-	list, err := waiting(ctx, s.Base, s.User)
+	list, err := c.questions(ctx)
 	if err != nil {
 		return s.verdict(Failed, err)
 	}
@@ -65,15 +65,15 @@ func (s *session) answerOne(ctx context.Context, q *waitingQuestion) (Outcome, e
 	}
 }
 
-// waiting returns what waits for a user.
-func waiting(ctx context.Context, base, user string) (all []waitingQuestion, err error) {
-	query := url.Values{"user_id": {user}}
+// questions returns what waits for the user.
+func (c *Client) questions(ctx context.Context) (all []waitingQuestion, err error) {
+	query := url.Values{"user_id": {c.User}}
 	for range maxWaiting {
 		var page struct {
 			Approvals []waitingQuestion `json:"approvals"`
 			Next      string            `json:"next_cursor"`
 		}
-		if err := fetchJSON(ctx, base+"/approvals?"+query.Encode(), &page); err != nil {
+		if err := c.fetchJSON(ctx, c.Base+"/approvals?"+query.Encode(), &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Approvals...)
@@ -86,11 +86,12 @@ func waiting(ctx context.Context, base, user string) (all []waitingQuestion, err
 }
 
 // fetchJSON reads what a path of the gateway reports. Another status than 200 is a *refusal.
-func fetchJSON(ctx context.Context, address string, into any) error {
+func (c *Client) fetchJSON(ctx context.Context, address string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}
+	c.sign(req)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err

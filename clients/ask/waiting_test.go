@@ -65,7 +65,7 @@ func TestPagesOfWhatWaits(t *testing.T) {
 			}
 			fmt.Fprintf(w, `{"approvals":[{"task_id":"task_%d","approval_id":"a%d","prompt":"Go?"}]%s}`, n, n, next)
 		}))
-		list, err := waiting(t.Context(), base, "ann&x=1 ü")
+		list, err := (&Client{Base: base, User: "ann&x=1 ü"}).questions(t.Context())
 		if err != nil || len(list) != tt.want || list[len(list)-1].Task != fmt.Sprintf("task_%d", tt.want) || list[0].ID != "a1" {
 			t.Errorf("%d pages: %+v, %v", tt.pages, list, err)
 		}

@@ -75,6 +75,7 @@ func (d *examination) connect(ctx context.Context) bool {
 	} else {
 		d.ok("connect", "%s", seen)
 	}
+	d.certificate(resp.TLS)
 	d.measureTrip(ctx)
 	d.health(resp, body)
 	return !redirects(resp)
@@ -176,7 +177,7 @@ func stranger(check string, resp *http.Response) Finding {
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		f.Means, f.Change = "Something in between wants to know who asks.", []string{"Give what it wants with --header"}
+		f.Means, f.Change = "Something in between wants to know who asks.", []string{"Give what it wants with SLUICE_KEY or --header"}
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		f.Means, f.Change = "A proxy answers, but has no gateway behind it.", []string{"Start the gateway, or correct its address or health check at the proxy"}
 	}
@@ -204,6 +205,9 @@ func (d *examination) readiness(ctx context.Context) {
 		return
 	}
 	f := Finding{Check: "readyz", Verdict: Good, Seen: fmt.Sprintf("%s, model %s, %s open", reply.Status, reply.Model, count(reply.Streams, "stream"))}
+	if reply.Model == "" { // what only operators may see
+		f.Seen = reply.Status
+	}
 	if reply.Status == "draining" {
 		f.Verdict, f.Means = Problem, "This gateway stops and takes no new streams."
 		f.Change = []string{"Let the load balancer ask /readyz, so that it sends new streams elsewhere"}

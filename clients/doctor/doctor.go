@@ -74,6 +74,9 @@ func (d *examination) run(ctx context.Context) {
 	if !d.connect(ctx) {
 		return
 	}
+	if !d.access(ctx) {
+		return
+	}
 	d.readiness(ctx)
 	d.dialects(ctx)
 	streams := d.stream(ctx)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -97,7 +98,7 @@ func (p program) ask(ctx context.Context, args []string) int {
 		base = "http://" + reachable(s.Addr())
 	}
 	c := p.client("sluice ask", base, *f.approve, *f.reject)
-	c.User, c.Raw = *f.user, *f.raw
+	c.User, c.Raw, c.Header = *f.user, *f.raw, credential(cfg, nil)
 	m := ask.Message{Text: text, Channel: *f.channel, Drafts: *f.drafts}
 	switch {
 	case *f.resume != "":
@@ -124,6 +125,21 @@ func (p program) client(command, base string, approve, reject bool) *ask.Client 
 		c.Action = ask.Reject
 	}
 	return c
+}
+
+// credential returns the headers of a client of a gateway: those that are given, and the
+// credential of SLUICE_KEY unless there is one among them.
+func credential(cfg config.Config, given http.Header) http.Header {
+	key := config.Of[settings.Client](&cfg).Key
+	if key == "" || given.Get("Authorization") != "" || given.Get("X-API-Key") != "" {
+		return given
+	}
+	header := given.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set("Authorization", "Bearer "+key.Reveal())
+	return header
 }
 
 // exitCodeOf returns the exit code of an outcome.

@@ -36,6 +36,7 @@ func (p program) doctor(ctx context.Context, args []string) int {
 	if err != nil {
 		return p.refuse(err)
 	}
+	cfg.Header = credential(all, cfg.Header)
 	ctx, cancel := p.untilSignal(ctx)
 	defer cancel()
 	if !*f.json {

@@ -24,9 +24,11 @@ import (
 // every turn ended as it was asked to.
 func (p program) loadtest(ctx context.Context, args []string) int {
 	f := newLoadFlags(p.readFile)
-	if _, code, ok := p.load(f.loader, args); !ok {
+	cfg, code, ok := p.load(f.loader, args)
+	if !ok {
 		return code
 	}
+	f.cfg.Header = credential(cfg, f.cfg.Header)
 	save, err := p.reportTo(*f.json)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice loadtest: --json: %v\n", err)

@@ -12,17 +12,25 @@ import (
 	"golang.org/x/net/http2"
 )
 
+// A connection is read at readRate bytes a second beyond its first freeBytes. What costs us
+// more than its bytes counts for more; docs/reliability.md has the figures.
 const (
-	// A connection is read at readRate bytes a second beyond its first freeBytes.
 	readRate  = 1 << 20
 	freeBytes = 4 << 20
-	// framePrice is what a frame counts that costs us work and the client 9 bytes, and
-	// brokenPrice what a request counts that was reset, by the client or for an error of its:
-	// work was begun for it that nobody wants. docs/reliability.md has the figures.
-	framePrice  = 256
+	// readSlice is what may be read after a wait: to wake up for each frame would cost more than
+	// the frame.
+	readSlice = 64 << 10
+	// framePrice is what a frame counts at least that brings neither a request nor its end, and
+	// shortHead how long a request's head may be before each byte counts twice: it can be packed.
+	framePrice = 128
+	shortHead  = 1 << 10
+	// resetPrice is what a reset counts that we send, and brokenPrice a request that was reset,
+	// by either side: work was begun for it that nobody wants.
+	resetPrice  = 256
 	brokenPrice = 4 << 10
-	// Writing so many bytes gives one back: a client that receives much sends window updates.
-	writtenForOne = 16
+	// updateEvery is for how many bytes that were written a client may send an update of its
+	// windows that counts for no more than its bytes. Go's client sends two for 4 KiB.
+	updateEvery = 2 << 10
 )
 
 // paced is a connection over HTTP/2 that is read no faster than a client needs who has
@@ -30,15 +38,14 @@ const (
 // they are read, as that is bounded elsewhere.
 type paced struct {
 	encrypted
-	budget atomic.Int64  // bytes that may be read at once; below 0: none
-	done   chan struct{} // closed when the connection has ended
-	once   sync.Once
+	budget  atomic.Int64  // bytes that may be read at once; below 0: none
+	written atomic.Int64  // bytes for which no window was updated yet
+	done    chan struct{} // closed when the connection has ended
+	once    sync.Once
 
-	// What follows belongs to the goroutine that reads.
-	filled time.Time // when budget was filled up last
-	header [frameHeader]byte
-	have   int // bytes of header
-	skip   int // bytes until the next header
+	// Reads have one goroutine at a time, and writes too.
+	filled  time.Time // when budget was filled up last
+	in, out frameScan
 }
 
 // encrypted is a *tls.Conn, or a test's.
@@ -47,11 +54,8 @@ type encrypted interface {
 	ConnectionState() tls.ConnectionState
 }
 
-// frameHeader is the length of a frame's header (RFC 9113, 4.1).
-const frameHeader = 9
-
 func newPaced(c encrypted) *paced {
-	p := &paced{encrypted: c, done: make(chan struct{}), filled: time.Now(), skip: len(http2.ClientPreface)}
+	p := &paced{encrypted: c, done: make(chan struct{}), filled: time.Now(), in: frameScan{skip: len(http2.ClientPreface)}}
 	p.budget.Store(freeBytes)
 	return p
 }
@@ -62,14 +66,27 @@ func (p *paced) Read(b []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	n, err := p.encrypted.Read(b)
-	p.budget.Add(-int64(n + p.frames(b[:n])))
+	price := n
+	for rest := b[:n]; len(rest) > 0; {
+		var f frameStart
+		if f, rest = p.in.next(rest); f.found {
+			price += p.price(f)
+		}
+	}
+	p.budget.Add(-int64(price))
 	return n, err
 }
 
 // Write implements io.Writer.
 func (p *paced) Write(b []byte) (int, error) {
 	n, err := p.encrypted.Write(b)
-	p.budget.Add(int64(n / writtenForOne))
+	p.written.Add(int64(n))
+	for rest := b[:n]; len(rest) > 0; {
+		var f frameStart
+		if f, rest = p.out.next(rest); f.found && f.kind == http2.FrameRSTStream {
+			p.budget.Add(-resetPrice)
+		}
+	}
 	return n, err
 }
 
@@ -79,7 +96,7 @@ func (p *paced) wait() bool {
 		now := time.Now()
 		p.budget.Add(min(freeBytes, int64(now.Sub(p.filled).Seconds()*readRate)))
 		p.filled = now
-		missing := -p.budget.Load()
+		missing := readSlice - p.budget.Load()
 		if missing <= 0 {
 			return true
 		}
@@ -93,34 +110,25 @@ func (p *paced) wait() bool {
 	}
 }
 
-// frames returns what the frames that begin in b count besides their bytes.
-func (p *paced) frames(b []byte) (price int) {
-	for len(b) > 0 {
-		if p.skip > 0 {
-			n := min(p.skip, len(b))
-			p.skip -= n
-			b = b[n:]
-			continue
+// price returns what a frame that was read counts besides its bytes.
+func (p *paced) price(f frameStart) int {
+	least := max(0, framePrice-frameHeader-f.length)
+	switch f.kind {
+	case http2.FrameHeaders:
+		return max(0, f.length-shortHead)
+	case http2.FrameContinuation:
+		return max(least, f.length-shortHead)
+	case http2.FrameData:
+		if f.flags.Has(http2.FlagDataEndStream) {
+			return 0
 		}
-		n := copy(p.header[p.have:], b)
-		p.have += n
-		b = b[n:]
-		if p.have == frameHeader {
-			p.have = 0
-			p.skip = int(binary.BigEndian.Uint32(p.header[:]) >> 8)
-			price += priceOf(http2.FrameType(p.header[3]), p.skip)
+	case http2.FrameWindowUpdate:
+		if p.written.Load() >= updateEvery {
+			p.written.Add(-updateEvery)
+			return 0
 		}
 	}
-	return price
-}
-
-// priceOf returns what a frame counts besides its bytes. One that brings a request or a part
-// of its body counts nothing.
-func priceOf(kind http2.FrameType, length int) int {
-	if kind == http2.FrameHeaders || kind == http2.FrameData && length > 0 {
-		return 0
-	}
-	return framePrice
+	return least
 }
 
 // ended counts a request whose handler returns, if it was broken off.
@@ -141,3 +149,36 @@ func (p *paced) stop() { p.once.Do(func() { close(p.done) }) }
 
 // NetConn returns the connection that is read.
 func (p *paced) NetConn() net.Conn { return p.encrypted }
+
+// frameHeader is the length of a frame's header (RFC 9113, 4.1).
+const frameHeader = 9
+
+// frameScan finds the frames in one direction of a connection, however it is cut.
+type frameScan struct {
+	header [frameHeader]byte
+	have   int // bytes of header
+	skip   int // bytes until the next header
+}
+
+// frameStart is what a frame's header says.
+type frameStart struct {
+	found  bool
+	kind   http2.FrameType
+	flags  http2.Flags
+	length int // without the header
+}
+
+// next goes on in b, which is not empty, to behind the next header or to its end.
+func (s *frameScan) next(b []byte) (f frameStart, rest []byte) {
+	n := min(s.skip, len(b))
+	s.skip -= n
+	b = b[n:]
+	n = copy(s.header[s.have:], b)
+	s.have += n
+	if s.have < frameHeader {
+		return f, b[n:]
+	}
+	s.have = 0
+	s.skip = int(binary.BigEndian.Uint32(s.header[:]) >> 8)
+	return frameStart{true, http2.FrameType(s.header[3]), http2.Flags(s.header[4]), s.skip}, b[n:]
+}

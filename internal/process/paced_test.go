@@ -57,16 +57,23 @@ func TestFloodsArePaced(t *testing.T) {
 		"a request": {frames(func(f *http2.Framer) {
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: make([]byte, 50), EndHeaders: true})
 		}), 59},
-		"a body":         {frames(func(f *http2.Framer) { _ = f.WriteData(1, false, make([]byte, 16<<10)) }), 9 + 16<<10},
-		"PING":           {frames(func(f *http2.Framer) { _ = f.WritePing(false, [8]byte{}) }), 17 + framePrice},
-		"SETTINGS":       {frames(func(f *http2.Framer) { _ = f.WriteSettings(http2.Setting{ID: http2.SettingHeaderTableSize}) }), 15 + framePrice},
-		"empty DATA":     {frames(func(f *http2.Framer) { _ = f.WriteData(1, false, nil) }), 9 + framePrice},
-		"window updates": {frames(func(f *http2.Framer) { _ = f.WriteWindowUpdate(0, 1) }), 13 + framePrice},
-		"resets":         {frames(func(f *http2.Framer) { _ = f.WriteRSTStream(1, http2.ErrCodeCancel) }), 13 + framePrice},
+		"a long head": {frames(func(f *http2.Framer) {
+			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: make([]byte, 5000), EndHeaders: true})
+		}), 9 + 5000 + 5000 - shortHead},
+		"CONTINUATION":       {frames(func(f *http2.Framer) { _ = f.WriteContinuation(1, false, make([]byte, 5000)) }), 9 + 5000 + 5000 - shortHead},
+		"empty CONTINUATION": {frames(func(f *http2.Framer) { _ = f.WriteContinuation(1, false, nil) }), framePrice},
+		"a body":             {frames(func(f *http2.Framer) { _ = f.WriteData(1, false, make([]byte, 16<<10)) }), 9 + 16<<10},
+		"a short body":       {frames(func(f *http2.Framer) { _ = f.WriteData(1, true, make([]byte, 91)) }), 100},
+		"a body in pieces":   {frames(func(f *http2.Framer) { _ = f.WriteData(1, false, make([]byte, 10)) }), framePrice},
+		"PING":               {frames(func(f *http2.Framer) { _ = f.WritePing(false, [8]byte{}) }), framePrice},
+		"SETTINGS":           {frames(func(f *http2.Framer) { _ = f.WriteSettings(http2.Setting{ID: http2.SettingHeaderTableSize}) }), framePrice},
+		"empty DATA":         {frames(func(f *http2.Framer) { _ = f.WriteData(1, false, nil) }), framePrice},
+		"window updates":     {frames(func(f *http2.Framer) { _ = f.WriteWindowUpdate(0, 1) }), framePrice},
+		"resets":             {frames(func(f *http2.Framer) { _ = f.WriteRSTStream(1, http2.ErrCodeCancel) }), framePrice},
 		"a reset request": {frames(func(f *http2.Framer) {
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: make([]byte, 50), EndHeaders: true})
 			_ = f.WriteRSTStream(1, http2.ErrCodeCancel)
-		}), 59 + 13 + framePrice},
+		}), 59 + framePrice},
 	} {
 		for _, most := range []int{24, 4096} {
 			t.Run(name, func(t *testing.T) {
@@ -104,10 +111,24 @@ func TestWhatIsNotPaced(t *testing.T) {
 		if d := time.Since(began); d != 0 {
 			t.Errorf("64 MiB of bodies took %v", d)
 		}
+		update := frameStart{found: true, kind: http2.FrameWindowUpdate, length: 4}
+		if p.price(update) == 0 {
+			t.Error("a window update is free while nothing was written")
+		}
+		_, _ = p.Write(frames(func(f *http2.Framer) { _ = f.WriteData(1, false, make([]byte, 2*updateEvery)) }))
+		if first, second, third := p.price(update), p.price(update), p.price(update); first != 0 || second != 0 || third == 0 {
+			t.Errorf("after so much as two are free for, window updates count %d, %d, %d", first, second, third)
+		}
 		before := p.budget.Load()
-		_, _ = p.Write(make([]byte, 1600))
-		if got := p.budget.Load() - before; got != 100 {
-			t.Errorf("1,600 bytes that were written give %d back, want 100", got)
+		resets := frames(func(f *http2.Framer) {
+			_ = f.WriteRSTStream(1, http2.ErrCodeStreamClosed)
+			_ = f.WriteData(1, false, make([]byte, 100))
+			_ = f.WriteRSTStream(3, http2.ErrCodeStreamClosed)
+		})
+		_, _ = p.Write(resets[:20])
+		_, _ = p.Write(resets[20:])
+		if got := before - p.budget.Load(); got != 2*resetPrice {
+			t.Errorf("two resets that are sent count %d, want %d", got, 2*resetPrice)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		before = p.budget.Load()

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice/access/door"
 	"sluice/agent"
 	"sluice/agent/remote"
 	"sluice/approval"
@@ -39,6 +40,7 @@ func sections(c *config.Config, f *File, encrypted config.Section) config.Table 
 		remote.Settings(c),
 		todoServerSection(c),
 		handlers.Settings(c),
+		door.Settings(c, &f.Auth),
 		store.Settings(c),
 		approval.Settings(c),
 		dialectsSection(c),
@@ -46,6 +48,7 @@ func sections(c *config.Config, f *File, encrypted config.Section) config.Table 
 		loggingSection(c),
 		telemetrySection(c),
 		recording.Settings(c),
+		clientSection(c),
 	}
 }
 
@@ -136,6 +139,21 @@ func tlsSection(c *config.Config) config.Section {
 		}),
 		config.OneOf("SLUICE_TLS_MIN", &least, "1.2", slices.Sorted(maps.Keys(versionsOfTLS)), "the least version of TLS").
 			Finally(func(func(string)) { own.TLS.Min = versionsOfTLS[least] }),
+	}}
+}
+
+// Client is what the commands that ask a gateway show it.
+type Client struct {
+	// Key is an API key or a token; empty: they show none.
+	Key config.Secret
+}
+
+// clientSection has the settings of commands that are clients.
+func clientSection(c *config.Config) config.Section {
+	own := config.Bind[Client](c)
+	return config.Section{Name: "client", Settings: []config.Setting{
+		config.Key("SLUICE_KEY", "", &own.Key,
+			"API key or token that `sluice ask`, `loadtest` and `doctor` [show](docs/access.md) a gateway, as `Authorization: Bearer`").As("none"),
 	}}
 }
 

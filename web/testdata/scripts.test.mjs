@@ -8,7 +8,8 @@ const { Parser } = await import('../sse.js');
 const { TurnRecord } = await import('../record.js');
 const { History } = await import('../history.js');
 const { waterfall } = await import('../waterfall.js');
-const { address, body, fitsAddress, newKey, post } = await import('../transport.js');
+const { CredentialField, call: requested, isWanted } = await import('../credential.js');
+const { body, fitsAddress, listen, newKey, post } = await import('../transport.js');
 const { TurnView } = await import('../turn.js');
 const { Inspector } = await import('../inspector.js');
 const { Session } = await import('../session.js');
@@ -54,14 +55,104 @@ test('a word of the shell', () => {
 test('curl asks the same, without a key', () => {
   assert.equal(new TurnRecord({ ...ask, input: "it's" }, 'fetch').curl(),
     `curl -N 'https://sluice.example/app/chat/stream' -H 'Content-Type: application/json' -d '{"input":"it'\\''s","conversation_id":"conv_1","accumulated":false}'`);
-  assert.equal(new TurnRecord({ ...ask, input: "it's & more" }, 'eventsource').curl(),
-    `curl -N 'https://sluice.example/app/chat/stream?input=it'\\''s%20%26%20more&conversation_id=conv_1&accumulated=false'`);
+  assert.equal(new TurnRecord({ ...ask, history: said('one', 'two'), input: "it's & more" }, 'eventsource').curl(),
+    `curl -N 'https://sluice.example/app/chat/stream' -H 'Content-Type: application/json' -d '{"input":"it'\\''s & more","conversation_id":"conv_1","accumulated":false}'`);
 });
 
 test('a long text is not for an address', () => {
   assert.ok(fitsAddress({ ...ask, input: 'a'.repeat(5000) }));
   assert.ok(!fitsAddress({ ...ask, input: '\u00e9'.repeat(5000) }));
-  assert.ok(address(ask).startsWith('https://sluice.example/app/chat/stream?input=hi&'));
+});
+
+/** A page with a field, and what its requests had in their heads. */
+function asked(...statuses) {
+  const [parts, sent, used] = [{}, [], []];
+  const page = { getElementById: document.getElementById, body: document.body };
+  document.body = document.activeElement = el('body');
+  document.getElementById = (id) => parts[id] ??= Object.assign(el('p'), {
+    hidden: true, value: '', on: {}, focus() { document.activeElement = this; }, select() {},
+    addEventListener(name, does) { this.on[name] = does; },
+  });
+  globalThis.fetch = async (url, init) => {
+    sent.push([url.pathname, init.headers.Authorization]);
+    return new Response(null, { status: statuses.shift() ?? 200 });
+  };
+  const field = new CredentialField(() => used.push(parts.credential.value));
+  const enter = (text) => {
+    parts.credential.value = text;
+    parts.door.on.submit({ preventDefault() {} });
+  };
+  return { field, parts, sent, used, enter, leave: () => { enter(''); Object.assign(document, page); } };
+}
+
+test('a credential goes into one header, and is asked for when it is wanted', async () => {
+  const { parts, sent, used, enter, leave } = asked(200, 401, 200, 401);
+  await requested('readyz');
+  assert.equal(parts.door.hidden, true);
+  await requested('tools');
+  assert.equal(parts.door.hidden, false);
+  assert.equal(document.activeElement, parts.credential);
+  assert.equal(isWanted(), true);
+  await requested('readyz');
+  assert.equal(isWanted(), true, 'that is answered to everybody');
+  enter(' slk_1 \n');
+  assert.equal(isWanted(), false);
+  document.activeElement = el('textarea');
+  await requested('tools');
+  assert.equal(document.activeElement.tag, 'textarea', 'who writes goes on writing');
+  assert.match(parts['door-hint'].textContent, /does not accept/);
+  enter('slk_\u00e9');
+  assert.match(parts['door-hint'].textContent, /characters/);
+  enter('slk_1');
+  await requested('tools');
+  assert.deepEqual(sent.map(([, header]) => header), [undefined, undefined, undefined, 'Bearer slk_1', 'Bearer slk_1']);
+  assert.deepEqual(used, [' slk_1 \n'], 'what is in use already is not used again');
+  assert.ok(new TurnRecord(ask, 'fetch').curl().includes(` -H "Authorization: Bearer $SLUICE_KEY" -H`));
+  assert.ok(sent.every(([path]) => path.startsWith('/app/')));
+  leave();
+  assert.ok(!new TurnRecord(ask, 'fetch').curl().includes('SLUICE_KEY'));
+});
+
+test('a reply to the credential before says nothing of the one in use', async () => {
+  const { enter, leave } = asked();
+  let reply;
+  globalThis.fetch = () => new Promise((resolve) => { reply = resolve; });
+  enter('old');
+  const late = requested('tools');
+  enter('new');
+  reply(new Response(null, { status: 401 }));
+  await late;
+  assert.equal(isWanted(), false);
+  leave();
+});
+
+test('an EventSource opens a ticket, behind the prefix of the page, and its refusal can be read', async () => {
+  const opened = [];
+  globalThis.EventSource = class {
+    constructor(url) {
+      opened.push(String(url));
+      this.on = {};
+      queueMicrotask(() => this.on.done(Object.assign(new MessageEvent('done', { data: '{}', lastEventId: 'turn_1:1' }))));
+    }
+
+    addEventListener(name, does) { this.on[name] = does; }
+    close() {}
+  };
+  const posted = [];
+  const replies = [Response.json({ ticket: 'slt1.x', url: '/chat/stream?ticket=slt1.x' }, { status: 201 }), Response.json({ error_type: 'validation_error', detail: 'no', errors: [] }, { status: 422 })];
+  globalThis.fetch = async (url, { body: text }) => {
+    posted.push([url.href, JSON.parse(text)]);
+    return replies.shift();
+  };
+  const listener = { frame() {} };
+  const { signal } = new AbortController();
+  assert.deepEqual(await listen({ ...ask, history: said('one', 'two') }, listener, signal, 'key-0123'), { how: 'done' });
+  assert.deepEqual(opened, ['https://sluice.example/app/chat/stream?ticket=slt1.x']);
+  assert.deepEqual(posted, [['https://sluice.example/app/chat/tickets', { ...ask, accumulated: false, idempotency_key: 'key-0123' }]]);
+  const { how, problem } = await listen(ask, listener, signal, 'key-0123');
+  assert.deepEqual([how, problem.error_type, problem.status, opened.length], ['refused', 'validation_error', 422, 1]);
+  assert.deepEqual(await listen(ask, listener, signal, 'key-0123'), { how: 'lost', sent: false });
+  delete globalThis.EventSource;
 });
 
 test('keys are new and well formed', () => {
@@ -197,10 +288,9 @@ test('a conversation is bounded to one exchange more than a model is shown', () 
   assert.ok(history.field.history.at(-1).content.isWellFormed());
 });
 
-test('a history is posted, and is no part of an address', () => {
+test('a history is posted', () => {
   const turn = { ...ask, history: said('one', 'two') };
   assert.deepEqual(JSON.parse(body(turn)), { ...turn, accumulated: false });
-  assert.equal(address(turn), address(ask));
 });
 
 test('a record knows as much of the answer as has come', () => {
