@@ -120,7 +120,7 @@ func layers() []layer {
 		{"internal/records", house, []string{"approval", "chat", "dialect/a2a", "dialect/aisdk", "dialect/openai", "fault", "store", "stream", "task", "telemetry", "workflow/engine", "workflow/records"}, "wiring: the runs and turns of a store, for what continues, shows or removes them"},
 		{"internal/providers", house, []string{"breaker", "chat", "config", "model", "model/anthropic", "model/gemini", "model/openai", "quality", "router", "sim/geminisim", "sim/offline", "task/record", "telemetry"}, "wiring: the models of a configuration, for all that ask them"},
 		{"internal/settings", house, []string{
-			"agent", "agent/remote", "approval", "chat", "config", "dialect", "handlers", "internal/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",
+			"agent", "agent/remote", "approval", "chat", "config", "dialect", "handlers", "internal/process", "internal/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",
 		}, "wiring: the tables of all that can be configured"},
 		{"internal/operate", house, []string{
 			"chat", "config", "internal/providers", "internal/records", "internal/settings", "mcpclient/servers", "model", "quality/style", "redact", "router", "store", "store/engines", "store/memory", "stream", "task", "task/record", "task/recording", "telemetry", "tool", "workflow/graph", "workflow/records",
