@@ -109,7 +109,7 @@ func layers() []layer {
 		{"dialect/a2a", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect", "store"}, "a protocol, which knows events and no other protocol"},
 		{"dialect", words, []string{"chat", "stream", "fault", "tool", "internal/jsonparts"}, "what all protocols have in common"},
 
-		{"handlers", house, []string{"tool", "chat", "stream", "fault", "config", "telemetry", "dialect", "store", "task", "approval"}, "of what answers it knows one method, and of protocols their routes"},
+		{"handlers", house, []string{"access", "tool", "chat", "stream", "fault", "config", "telemetry", "dialect", "task", "approval"}, "of what answers it knows one method, and of protocols their routes"},
 		{"clients/loadtest", house, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"clients/ask", house, []string{"stream", "clients/terminal"}, "a client at a terminal: it knows the wire, and no gateway"},
 		{"clients/terminal", house, nil, "what commands need to print for a person; it knows nothing of what they say"},
@@ -120,14 +120,14 @@ func layers() []layer {
 		{"internal/records", house, []string{"approval", "chat", "dialect/a2a", "dialect/aisdk", "dialect/openai", "fault", "store", "stream", "task", "telemetry", "workflow/engine", "workflow/records"}, "wiring: the runs and turns of a store, for what continues, shows or removes them"},
 		{"internal/providers", house, []string{"breaker", "chat", "config", "model", "model/anthropic", "model/gemini", "model/openai", "quality", "router", "sim/geminisim", "sim/offline", "task/record", "telemetry"}, "wiring: the models of a configuration, for all that ask them"},
 		{"internal/settings", house, []string{
-			"access/limit", "agent", "agent/remote", "approval", "chat", "config", "dialect", "handlers", "internal/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",
+			"access/door", "access/limit", "agent", "agent/remote", "approval", "chat", "config", "dialect", "handlers", "internal/process", "internal/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",
 		}, "wiring: the tables of all that can be configured"},
 		{"internal/operate", house, []string{
 			"chat", "config", "internal/providers", "internal/records", "internal/settings", "mcpclient/servers", "model", "quality/style", "redact", "router", "store", "store/engines", "store/memory", "stream", "task", "task/record", "task/recording", "telemetry", "tool", "workflow/graph", "workflow/records",
 		}, "wiring: commands that need parts; it knows no gateway"},
 		{"internal/gateway/gatewaytest", house, []string{"sim/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
 		{"internal/gateway/wholetest", house, []string{
-			"agent", "breaker", "chat", "config", "dialect", "fault", "internal/gateway", "internal/gateway/gatewaytest", "internal/process", "internal/providers", "internal/settings", "internal/testnet", "mcpclient", "mcpclient/servers", "model", "router", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "store/memory", "store/redis", "store/sqlite", "stream", "task", "telemetry",
+			"access", "agent", "breaker", "chat", "config", "dialect", "fault", "internal/gateway", "internal/gateway/gatewaytest", "internal/process", "internal/providers", "internal/settings", "internal/testnet", "mcpclient", "mcpclient/servers", "model", "router", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "store/memory", "store/redis", "store/sqlite", "stream", "task", "telemetry",
 		}, "wiring: a whole gateway for the tests of any package"},
 		{"internal/gateway", house, []string{
 			"access/limit", "agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/agui", "dialect/aisdk", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/openai", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow/engine", "workflow/graph", "workflow/records",

@@ -104,7 +104,7 @@ func TestSecretsOfFiles(t *testing.T) {
 	}
 }
 
-// A variable that names the file of a secret is known; one of what is no secret is not.
+// A variable that names the file of a secret is known; one of other settings is not.
 func TestFilesOfSecretsAreKnown(t *testing.T) {
 	t.Parallel()
 	w := configtest.World{

@@ -31,7 +31,7 @@ type Operators struct {
 	// Authorize returns why a request may not do what needs one of the scopes; nil: everybody who
 	// reaches the address may do all of it, but for profiles, which loopback alone has.
 	Authorize func(r *http.Request, wanted chat.Scopes) error
-	// Did is called after something was changed or profiled, by its name, and what with. nil: nobody is told.
+	// Did is called after something was changed or profiled, by its name, and what with. nil: nobody asks.
 	Did func(r *http.Request, action, target string)
 }
 

@@ -199,7 +199,7 @@ func (s *Server) foreignUser(r *http.Request, who *access.Identity) error {
 	return dialect.ForeignUser()
 }
 
-// settle has a request be carried out for one person, whoever the body names.
+// settle has a request be carried out for one person, not for anyone whom its body names.
 func (s *Server) settle(r *http.Request, t *turn) error {
 	who := t.who
 	if who == nil {

@@ -98,7 +98,7 @@ func (of rule) spends(r *http.Request) (now, later Spending) {
 	return 0, SpendRequest | SpendTurn
 }
 
-// withinLimits refuses what is too much, before the body is read, and charges what is no turn.
+// withinLimits refuses what is too much, before the body is read, and charges the requests that run no turn.
 func (s *Server) withinLimits(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
 	return who, s.chargeHead(r, who, ruleOf(rt))
 }

@@ -11,7 +11,6 @@ import (
 	"sluice/chat"
 	"sluice/dialect"
 	"sluice/fault"
-	"sluice/store"
 	"sluice/task"
 )
 
@@ -80,7 +79,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var e chat.ValidationError
-	q := store.Query{State: query.Get("state"), Cursor: query.Get("cursor"), Limit: store.MaxPage}
+	q := task.Query{State: query.Get("state"), Cursor: query.Get("cursor"), Limit: task.MaxPage}
 	conversation := query.Get("conversation_id")
 	switch {
 	case conversation != "":
@@ -91,7 +90,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 		e.Add("/conversation_id", &chat.FieldError{Code: chat.CodeRequired, Message: "is required"})
 	}
 	if text := query.Get("limit"); text != "" {
-		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > store.MaxPage {
+		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > task.MaxPage {
 			e.Add("/limit", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be a number from 1 to 100"})
 		}
 	}
@@ -109,7 +108,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 }
 
 // taskPage makes a list. It is made before the client reads of it, who may be slow.
-func (s *Server) taskPage(ctx context.Context, c task.Caller, q store.Query) (*task.Listed, error) {
+func (s *Server) taskPage(ctx context.Context, c task.Caller, q task.Query) (*task.Listed, error) {
 	done, err := s.cfg.Tasks.Listing()
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@
 #                                 file; needs Node 20 or newer with npm. A newer Node,
 #                                 which some clients need, is one of them (for Linux on x64;
 #                                 elsewhere Node 22 or newer must be installed)
+#   examples/access/              the same, for the OpenID provider of that example
 #   .venv/ag-ui/                  AG-UI's models for Python, from PyPI
 #
 # Another set of clients from npm is another such folder, with package.json,
@@ -41,7 +42,7 @@ ag_ui() {
 		cp "$want" "$venv/.peers" || fail "AG-UI's models for Python could not be installed"
 }
 
-for set in e2e/peers/npm/dialects/*/; do
+for set in e2e/peers/npm/dialects/*/ examples/access/; do
 	[[ -f $set/package-lock.json ]] && npm_set "${set%/}"
 done
 ag_ui

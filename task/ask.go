@@ -119,6 +119,12 @@ func (s *Service) Listing() (done func(), err error) {
 	}
 }
 
+// Query says which tasks of a caller are listed.
+type Query = store.Query
+
+// MaxPage bounds the tasks of a page.
+const MaxPage = store.MaxPage
+
 // Listed is a page of tasks as it is shown.
 type Listed struct {
 	Tasks []jsontext.Value `json:"tasks"` // their documents, with texts that are cut

@@ -43,7 +43,10 @@ func (f *failures) wait(addr netip.Prefix) time.Duration {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	ahead, _ := f.ahead.Get(addr)
+	ahead, ok := f.ahead.Get(addr)
+	if !ok {
+		return 0
+	}
 	return max(0, time.Until(ahead)-f.burst+f.interval)
 }
 

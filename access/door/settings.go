@@ -29,10 +29,10 @@ func Settings(c *config.Config, s *Spec) config.Section {
 	own := config.Bind[Environment](c)
 	return config.Section{Name: "auth", Settings: []config.Setting{
 		config.OneOf("SLUICE_AUTH", &own.Mode, Auto, []Mode{Auto, Required},
-			"`auto`: clients must prove who they are as soon as a method is configured ([access](docs/configuration.md#auth)); `required`: the start fails without one").
+			"`auto`: clients must prove who they are as soon as a method is configured ([auth](docs/configuration.md#auth)); `required`: the start fails without one").
 			Finally(func(fault func(string)) {
 				if own.Mode == Required && !s.IsOn() && own.Keys == "" {
-					fault("is required, and there is no method: SLUICE_API_KEYS, or the section auth of the configuration file")
+					fault("needs a method: SLUICE_API_KEYS, or the section auth of the configuration file")
 				}
 			}),
 		config.Text("SLUICE_API_KEYS", &own.Keys, "", "file of API keys").As("none").

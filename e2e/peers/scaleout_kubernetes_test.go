@@ -27,6 +27,7 @@ type manifest struct {
 	Kind      string
 	Metadata  struct{ Name string }
 	Resources []string          // of a kustomization
+	Patches   []struct{ Path string }
 	Data      map[string]string // of a ConfigMap
 	Rules     struct {          // of the adapter
 		Custom []struct {
@@ -53,10 +54,8 @@ type manifest struct {
 type pod struct {
 	TerminationGracePeriodSeconds int
 	Containers                    []struct {
-		Env []struct {
-			Name, Value string
-			ValueFrom   struct{ SecretKeyRef struct{ Name, Key string } }
-		}
+		Name string
+		Env  []struct{ Name, Value string }
 		Resources struct {
 			Limits struct{ Memory string }
 		}
@@ -64,11 +63,15 @@ type pod struct {
 			PreStop struct{ Sleep struct{ Seconds int } }
 		}
 		ReadinessProbe, LivenessProbe struct{ HTTPGet struct{ Path string } }
-		VolumeMounts                  []struct{ Name, MountPath string }
+		VolumeMounts                  []struct{ Name, MountPath, SubPath string }
 	}
 	Volumes []struct {
 		Name      string
 		ConfigMap struct{ Name string }
+		Secret    struct {
+			SecretName  string
+			DefaultMode int
+		}
 	}
 }
 
@@ -78,8 +81,13 @@ json.dump({p.split("/")[-1]: yaml.safe_load(open(p)) for p in sys.argv[1:]}, sys
 
 func readManifests(t *testing.T) map[string]manifest {
 	t.Helper()
+	return readManifestsOf(t, "kubernetes")
+}
+
+func readManifestsOf(t *testing.T, folder string) map[string]manifest {
+	t.Helper()
 	interpreter := python(t, "python")
-	files, err := filepath.Glob(filepath.Join(root, "deploy", "kubernetes", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(root, "deploy", folder, "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no manifests: %v", err)
 	}
@@ -128,13 +136,10 @@ func loadFromPod(t *testing.T, all map[string]manifest, p pod) config.Config {
 	known := knownVariables()
 	env := map[string]string{}
 	for _, e := range p.Containers[0].Env {
-		if !slices.Contains(known, e.Name) && e.Name != "GOMEMLIMIT" {
+		if !slices.Contains(known, strings.TrimSuffix(e.Name, "_FILE")) && e.Name != "GOMEMLIMIT" {
 			t.Errorf("%s is no variable of the gateway", e.Name)
 		}
 		env[e.Name] = e.Value
-		if e.ValueFrom.SecretKeyRef.Name != "" {
-			env[e.Name] = "test-key-0123456789"
-		}
 	}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	cfg, err := settings.Loader().Load(nil, lookup, func(name string) ([]byte, error) { return mounted(all["mcp.yaml"], p, name) })
@@ -154,14 +159,49 @@ func knownVariables() []string {
 	return regexp.MustCompile(`\b(SLUICE|GEMINI|MCP)_[A-Z_]+\b`).FindAllString(usage.String(), -1)
 }
 
-// mounted reads a file of the pod, which must come from the ConfigMap.
+// mounted reads a file of the pod, which must come from the ConfigMap or from a secret that
+// the pod's group alone can read.
 func mounted(files manifest, p pod, name string) ([]byte, error) {
-	mount, volume := p.Containers[0].VolumeMounts[0], p.Volumes[0]
-	if content, ok := files.Data[path.Base(name)]; ok && path.Dir(name) == mount.MountPath &&
-		mount.Name == volume.Name && volume.ConfigMap.Name == files.Metadata.Name {
-		return []byte(content), nil
+	for _, mount := range p.Containers[0].VolumeMounts {
+		for _, volume := range p.Volumes {
+			if mount.Name != volume.Name || mount.MountPath != path.Dir(name) || mount.SubPath != "" {
+				continue
+			}
+			if content, ok := files.Data[path.Base(name)]; ok && volume.ConfigMap.Name == files.Metadata.Name {
+				return []byte(content), nil
+			}
+			if volume.Secret.SecretName != "" && volume.Secret.DefaultMode == 0o440 {
+				return []byte("test-key-0123456789\n"), nil
+			}
+		}
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: os.ErrNotExist}
+}
+
+// The component that closes the gateway changes the deployment of that name, and mounts the
+// key file where the gateway looks for it.
+func TestKubernetesComponentOfKeys(t *testing.T) {
+	t.Parallel()
+	deployment := readManifests(t)["deployment.yaml"]
+	all := readManifestsOf(t, "kubernetes/access")
+	patch := all["keys.yaml"]
+	if len(all["kustomization.yaml"].Patches) != 1 || all["kustomization.yaml"].Patches[0].Path != "keys.yaml" {
+		t.Errorf("the component has the patches %+v", all["kustomization.yaml"].Patches)
+	}
+	p := patch.Spec.Template.Spec
+	if patch.Kind != deployment.Kind || patch.Metadata.Name != deployment.Metadata.Name || p.Containers[0].Name != deployment.Spec.Template.Spec.Containers[0].Name {
+		t.Errorf("the patch is for %s %s", patch.Kind, patch.Metadata.Name)
+	}
+	env, known := map[string]string{}, knownVariables()
+	for _, e := range p.Containers[0].Env {
+		env[e.Name] = e.Value
+		if !slices.Contains(known, e.Name) {
+			t.Errorf("%s is no variable of the gateway", e.Name)
+		}
+	}
+	if _, err := mounted(manifest{}, p, env["SLUICE_API_KEYS"]); err != nil || env["SLUICE_AUTH"] != "required" {
+		t.Errorf("variables %v, %v", env, err)
+	}
 }
 
 // checkTimes sees that nothing is killed that still may end by itself.

@@ -348,8 +348,8 @@ func TestPlaceOfManyStreams(t *testing.T) {
 	})
 }
 
-// Beyond HTTP/2 there is HTTP/1.1 over TLS; of TLS what is asked for as the least; and whoever
-// speaks neither is told, or closed.
+// Beyond HTTP/2 there is HTTP/1.1 over TLS; of TLS what is asked for as the least; and who
+// speaks neither gets an error, or is closed.
 func TestWhatIsSpoken(t *testing.T) {
 	t.Parallel()
 	old := serveSealed(t, func(w http.ResponseWriter, r *http.Request) {

@@ -5,8 +5,10 @@
 package settings
 
 import (
+	"slices"
 	"time"
 
+	"sluice/access/door"
 	"sluice/access/limit"
 	"sluice/config"
 	"sluice/config/file"
@@ -71,6 +73,7 @@ type File struct {
 	Memory     conversation.Spec
 	Dialects   dialect.Rules
 	Workflows  []*graph.Workflow
+	Auth       door.Spec // completed by SLUICE_API_KEYS
 	Tenants    limit.Tenants
 	Limits     limit.Spec
 }
@@ -104,7 +107,7 @@ func (f *File) Forms() []channel.Spec {
 // Reading fills in both; what is wrong comes back as faults, with places and without
 // values.
 func FileSections(c *config.Config, f *File) file.Table {
-	google, kept := config.Bind[gemini.Config](c), config.Bind[store.Config](c)
+	google, kept, edge := config.Bind[gemini.Config](c), config.Bind[store.Config](c), config.Bind[handlers.Config](c)
 	stored := func() bool { return kept.On() } // once it is read
 	return file.Table{
 		model.Section(&f.Models, &google.Timeout, &google.APIKey, providers.Protocols()),
@@ -129,6 +132,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 		dialectsFile(&f.Dialects),
 		historyFile(&f.Dialects.History, func() bool { return f.Memory.Enabled }),
 		graph.Section(&f.Workflows, c, engine.Kinds()),
+		door.Section(&f.Auth, door.Around{Stored: stored, AnyOrigin: func() bool { return slices.Contains(edge.Origins, "*") }}),
 		limit.TenantsSection(&f.Tenants),
 		limit.Section(&f.Limits),
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice/access/door"
 	"sluice/agent"
 	"sluice/agent/remote"
 	"sluice/approval"
@@ -39,6 +40,7 @@ func sections(c *config.Config, f *File, encrypted config.Section) config.Table 
 		remote.Settings(c),
 		todoServerSection(c),
 		handlers.Settings(c),
+		door.Settings(c, &f.Auth),
 		store.Settings(c),
 		approval.Settings(c),
 		dialectsSection(c),

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/access/door"
 	"sluice/agent"
 	"sluice/agent/remote"
 	"sluice/approval"
@@ -148,6 +150,11 @@ func TestGoodValues(t *testing.T) {
 		{"SLUICE_HOSTS", "Chat.example.com, [2001:db8::1],b", func(c config.Config) any { return strings.Join(config.Of[handlers.Config](&c).Hosts, " ") }, "chat.example.com 2001:db8::1 b"},
 		{"SLUICE_CORS_ORIGINS", "*", func(c config.Config) any { return strings.Join(config.Of[handlers.Config](&c).Origins, " ") }, "*"},
 		{"SLUICE_CORS_ORIGINS", "https://a.test, http://b.test:8080,app://x", func(c config.Config) any { return strings.Join(config.Of[handlers.Config](&c).Origins, " ") }, "https://a.test http://b.test:8080 app://x"},
+		{"SLUICE_AUTH", "auto", func(c config.Config) any { return config.Of[door.Environment](&c).Mode }, door.Auto},
+		{"SLUICE_API_KEYS", "keys.yaml", func(c config.Config) any { return config.Of[door.Environment](&c).Keys }, "keys.yaml"},
+		{"SLUICE_TRUSTED_PROXIES", "10.1.2.3/8, ::1,::ffff:192.0.2.1,2001:db8::/32", func(c config.Config) any {
+			return fmt.Sprint(config.Of[door.Environment](&c).TrustedProxies)
+		}, "[10.0.0.0/8 ::1/128 192.0.2.1/32 2001:db8::/32]"},
 		{"SLUICE_CONFIRM", "writes", func(c config.Config) any { return config.Of[approval.Config](&c).Mode }, approval.Writes},
 		{"SLUICE_APPROVAL_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", func(c config.Config) any { return len(config.Of[approval.Config](&c).Keys) }, 1},
 		{"SLUICE_APPROVAL_TTL", "720h", func(c config.Config) any { return config.Of[approval.Config](&c).TTL }, 720 * time.Hour},
@@ -186,6 +193,9 @@ func TestBadValues(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"empty.txt": " \n", "latin1.txt": "\xe9", "huge.txt": strings.Repeat("x", 64<<10+1)}
 	bad := map[string][]string{
+		"SLUICE_AUTH":            {"on", "none", "Required", "required"}, // the last one for lack of a method
+		"SLUICE_API_KEYS":        {"a\x00b"},
+		"SLUICE_TRUSTED_PROXIES": {"0.0.0.0/0", "::/0", "192.0.2.1,", "host", "10.0.0.1:80", "10.0.0.0/33", "fe80::1%eth0", "::ffff:0.0.0.0/96", "*"},
 		"SLUICE_ADMIN_ADDR":      {"8080", "h:http"},
 		"SLUICE_ADDR":            {"8080", "host", "h:http", ":65536", ":-1", ":08", "a b:1", "http://h:1", "[::1:1"},
 		"SLUICE_CONFIG":          {"nowhere.yaml"},

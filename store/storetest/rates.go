@@ -32,7 +32,7 @@ func near(t *testing.T, level, charged time.Duration) {
 	}
 }
 
-// Of what comes at once exactly a window is admitted, whoever counts it, and levels are given
+// Of what comes at once exactly a window is admitted, by each engine, and levels are given
 // back with the time.
 func ratesHold(t *testing.T, s store.Store) {
 	day := store.Level{Key: "day", Window: 24 * time.Hour, Cost: 2 * time.Hour, Need: 2 * time.Hour}

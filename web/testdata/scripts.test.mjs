@@ -94,7 +94,7 @@ test('a credential goes into one header, and is asked for when it is wanted', as
   assert.equal(document.activeElement, parts.credential);
   assert.equal(isWanted(), true);
   await requested('readyz');
-  assert.equal(isWanted(), true, 'that is answered whoever asks');
+  assert.equal(isWanted(), true, 'that is answered to everybody');
   enter(' slk_1 \n');
   assert.equal(isWanted(), false);
   document.activeElement = el('textarea');
