@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -237,8 +238,11 @@ func (s *Server) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *tic
 
 // reasonOf returns why a ticket was refused, for the audit.
 func reasonOf(err error) string {
-	if c, ok := err.(*access.Challenged); ok && c.Fault.Err != nil {
-		return c.Fault.Err.Error()
+	if refused, ok := errors.AsType[*access.Refused](err); ok {
+		return refused.Reason
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return string(f.Type)
 	}
 	return "form"
 }
