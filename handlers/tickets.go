@@ -97,12 +97,12 @@ func (t *ticket) identity() *access.Identity {
 	}
 }
 
-// ticketRoute is how a ticket is asked for, which is admitted like the turn that it is for.
-var ticketRoute = newRouted(dialect.Route{Path: ticketPath})
+// ticketRoute returns how a ticket is asked for, which is admitted like the turn that it is for.
+func ticketRoute() *dialect.Route { return &newRouted(dialect.Route{Path: ticketPath}).Route }
 
 // issueTicket replies with a ticket for the request in the body. The ticket counts as the request.
 func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) error {
-	who, err := s.admit(r, &ticketRoute.Route, nil)
+	who, err := s.admit(r, ticketRoute(), nil)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) error {
 
 // sealTicket returns the ticket for the request in the body, and its text.
 func (s *Server) sealTicket(w http.ResponseWriter, r *http.Request, who *access.Identity) (*ticket, string, error) {
-	body, err := s.readBody(w, r, ticketRoute.MaxBody)
+	body, err := s.readBody(w, r, dialect.MaxBody)
 	if err != nil {
 		return nil, "", err
 	}
