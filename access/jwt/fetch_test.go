@@ -571,6 +571,23 @@ func TestFetchesDoNotFollowEachOther(t *testing.T) {
 	}
 }
 
+// A token waits for two seconds in all, for the first fetch and for the one it asks for.
+func TestWaitIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := new(provider)
+		p.serves(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(1500 * time.Millisecond)
+			fmt.Fprint(w, setOf(jwk("one", "", ed25519Key())))
+		})
+		v := online(t, p, Config{})
+		began := time.Now()
+		if got := reason(v.Verify(t.Context(), edToken("two"), true)); got != "key_unknown" || time.Since(began) != 2*time.Second {
+			t.Errorf("%s after %v", got, time.Since(began))
+		}
+	})
+}
+
 // Who leaves does not wait.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
