@@ -117,6 +117,9 @@ func TestAddRefuses(t *testing.T) {
 	if faults, ok := errors.AsType[*config.Error](err); !ok || len(faults.Faults) != 2 || key != "" {
 		t.Errorf("%q, %v", key, err)
 	}
+	if _, _, err := Add(path, Entry{User: "\xff"}); err == nil {
+		t.Error("a user that is no text was added")
+	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("a file was made")
 	}
