@@ -205,7 +205,7 @@ func (s *Server) serveAll() {
 		s.serveIdentity()
 	}
 	if s.cfg.Tickets != nil {
-		s.guarded(http.MethodPost, ticketPath, ticketing, s.issueTicket)
+		s.route(http.MethodPost, ticketPath, ruleOf(&ticketRoute.Route), raw(s.issueTicket))
 	}
 	s.page()
 }

@@ -6,6 +6,7 @@ package gateway
 import (
 	"errors"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
@@ -17,11 +18,15 @@ import (
 	"sluice/internal/settings"
 )
 
-// entrance is what asks who sends a request. Its zero value asks nobody.
+// entrance is what asks who sends a request, and counts it. Its zero value asks nobody.
 type entrance struct {
 	ring  *keys.Ring // nil: there is no key file
 	door  *door.Door // nil: nobody is asked
 	peers *door.Peers
+	// tenants are those of the file that was read last; nil without such a section.
+	tenants atomic.Pointer[limit.Tenants]
+	// limiter counts what is asked for; nil: nothing is limited.
+	limiter *limit.Limiter
 }
 
 // openEntrance makes what asks, if anybody is to be asked. Faults of the key file are a
@@ -64,17 +69,17 @@ func (g *Gateway) asker() handlers.Door {
 	if g.with.Door != nil {
 		return g.with.Door
 	}
-	if g.entrance.door == nil {
+	if g.door == nil {
 		return nil
 	}
-	return g.entrance.door
+	return g.door
 }
 
 // asksWho says whether senders must say who they are.
 func (g *Gateway) asksWho() bool { return g.with.Door != nil || g.cfg.Auth.IsOn() }
 
 // client returns the address that a request comes from.
-func (g *Gateway) client(r *http.Request) string { return g.entrance.peers.Client(r).String() }
+func (g *Gateway) client(r *http.Request) string { return g.peers.Client(r).String() }
 
 // useTenants takes over what a file says of tenants.
 func (g *Gateway) useTenants(t limit.Tenants) { g.tenants.Store(&t) }
@@ -106,14 +111,15 @@ func (g *Gateway) keysRejected(err error) {
 
 // lookAtKeys reads the key file again, if it has changed.
 func (g *Gateway) lookAtKeys() {
-	if g.entrance.ring != nil {
-		g.entrance.ring.Look()
+	if g.ring != nil {
+		g.ring.Look()
 	}
 }
 
 // close ends what the entrance does by itself.
 func (e *entrance) close() {
 	e.door.Close()
+	e.limiter.Close()
 	if e.ring != nil {
 		e.ring.Close()
 	}

@@ -21,7 +21,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/access/limit"
 	"sluice/agent"
 	"sluice/approval"
 	"sluice/config"
@@ -61,11 +60,9 @@ type Gateway struct {
 	tools    *mcpclient.Client
 	started  settings.Config // as it was asked for
 	answerers
+	entrance
 	state *state           // nil without a store
 	cache *toolcache.Cache // nil unless results of tools are kept
-	entrance entrance
-	// tenants are those of the file that was read last; nil without such a section.
-	tenants atomic.Pointer[limit.Tenants]
 	// approvals asks people; nil if nobody is to be asked.
 	approvals *approval.Service
 	todos     *todo.Store         // nil unless the built-in todo server is used
@@ -185,6 +182,7 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, g.with); err != nil {
 		return err
 	}
+	g.openLimits()
 	g.tools.Start(ctx)
 	g.openCache()
 	g.watch()
@@ -199,6 +197,7 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 func (g *Gateway) modelsConfig() providers.Config {
 	cfg := providers.Config{
 		Settings: g.cfg.Config, Models: g.cfg.Models, Version: g.cfg.Version, Log: g.log, Metrics: g.metrics, Transport: g.with.Gemini,
+		Gate: g.gate(),
 	}
 	if tape := g.tape; tape != nil {
 		cfg.Around = func(next http.RoundTripper) http.RoundTripper { return tape.Around(next, "") }
@@ -216,7 +215,7 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.tracer()
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
-	server.Approvals, server.Door, server.Client = g.approvals, g.asker(), g.client
+	server.Approvals, server.Door, server.Client, server.Limiter = g.approvals, g.asker(), g.client, g.limits()
 	server.Sealed = server.Sealed || server.Door != nil
 	server.Tickets = approval.NewTickets(settings.Of[approval.Config](cfg).Keys)
 	server.Dialects, server.Channels, server.Page = g.newDialects(), g.channels, web.Files()

@@ -91,7 +91,7 @@ func (s *Service) serve(ctx context.Context, socket net.Listener, limiter *conns
 func (s *Service) Encrypted() bool { return s.cert != nil }
 
 // HasSecretFiles says whether there is a certificate or a key file, which can be looked at again.
-func (s *Service) HasSecretFiles() bool { return s.cert != nil || s.entrance.ring != nil }
+func (s *Service) HasSecretFiles() bool { return s.cert != nil || s.ring != nil }
 
 // Look reads the key file and the files of the certificate again; what the latter hold is for new
 // handshakes.
