@@ -346,6 +346,30 @@ func TestUnchangedFileIsNotRead(t *testing.T) {
 		f.touch(f.path, -30*time.Second)
 		f.Look()
 		f.want(anaKey, "unknown")
+		// The same number and time, and another size.
+		if before, err = os.Stat(f.path); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.WriteFile(f.path, []byte(fileOf(bob, ana)), 0o600), os.Chtimes(f.path, before.ModTime(), before.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+		f.Look()
+		f.want(anaKey, "")
+		// The very file comes back.
+		if err := os.Rename(f.path, f.path+".old"); err != nil {
+			t.Fatal(err)
+		}
+		f.Look()
+		if f.IsCurrent() {
+			t.Error("a file that is gone counts as current")
+		}
+		if err := os.Rename(f.path+".old", f.path); err != nil {
+			t.Fatal(err)
+		}
+		f.Look()
+		if !f.IsCurrent() {
+			t.Error("a file that is back does not count")
+		}
 	})
 }
 

@@ -123,6 +123,10 @@ func TestAddRefuses(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Error("a file was made")
 	}
+	_, err = Revoke(path, "aaaaaaaaaa")
+	if _, ok := errors.AsType[*config.Error](err); !ok {
+		t.Errorf("a key of no file: %v", err)
+	}
 	for name, content := range map[string]string{
 		"a fault":            "keys:\n- {}\n",
 		"JSON":               `{"keys":[` + jsonLine("aaaaaaaaaa", "")[2:] + "]}",
