@@ -253,14 +253,14 @@ type trackedWriter struct {
 }
 
 // begin also bounds the time of the reply, for a client that does not read. A stream
-// sets deadlines of its own; those of other replies end with them, which over HTTP/1
-// net/http sees to.
+// sets deadlines of its own. Those of other replies end with them: over HTTP/1 net/http
+// clears them behind the reply, and over HTTP/2 they are the request's own.
 func (w *trackedWriter) begin() {
 	if w.begun {
 		return
 	}
 	w.begun = true
-	if w.timeout > 0 {
+	if w.timeout > 0 && (w.r.ProtoMajor == 1 || w.Header().Get("Content-Type") != "text/event-stream") {
 		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
 	}
 	if w.r.ProtoMajor != 1 {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -55,6 +56,8 @@ type ticket struct {
 	Key     string        `json:"i"` // idempotency key of its turn
 	Origin  string        `json:"o,omitempty"`
 	Until   int64         `json:"z"` // of the ticket, in milliseconds
+
+	who *access.Identity // what this gateway knows of them, once the ticket is open
 }
 
 // sealedFor returns a ticket of what who sends.
@@ -206,15 +209,18 @@ func (s *Server) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *tic
 	query, _ := url.ParseQuery(t.Query)
 	query.Set("idempotency_key", t.Key)
 	held.RawQuery = query.Encode()
+	if t.who != nil {
+		logIdentity(r.Context(), t.who)
+	}
 	own.URL = &held
 	s.metrics.tickets.Inc("redeemed")
-	return &own, &ticketed{t.identity(), t.Key}, nil
+	return &own, &ticketed{t.who, t.Key}, nil
 }
 
 // reasonOf returns why a ticket was refused, for the audit.
 func reasonOf(err error) string {
-	if c, ok := err.(*access.Challenged); ok && c.Fault.Err != nil {
-		return c.Fault.Err.Error()
+	if bad, ok := errors.AsType[*access.Refused](err); ok {
+		return bad.Reason
 	}
 	return "form"
 }
@@ -237,6 +243,7 @@ func (s *Server) openTicket(r *http.Request) (*ticket, error) {
 		return nil, access.Invalid("origin")
 	}
 	who := t.identity()
+	t.who = who
 	switch {
 	case (who == nil) != (s.cfg.Door == nil), who != nil && !s.cfg.Door.Counts(who):
 		return nil, access.Invalid("credential")

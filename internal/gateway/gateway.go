@@ -21,7 +21,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/access/limit"
 	"sluice/agent"
 	"sluice/approval"
 	"sluice/config"
@@ -61,10 +60,9 @@ type Gateway struct {
 	tools    *mcpclient.Client
 	started  settings.Config // as it was asked for
 	answerers
-	state *state // nil without a store
-	// limiter counts what is asked for; nil: nothing is limited.
-	limiter *limit.Limiter
-	cache   *toolcache.Cache // nil unless results of tools are kept
+	entrance
+	state *state           // nil without a store
+	cache *toolcache.Cache // nil unless results of tools are kept
 	// approvals asks people; nil if nobody is to be asked.
 	approvals *approval.Service
 	todos     *todo.Store         // nil unless the built-in todo server is used
@@ -172,6 +170,9 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 // openParts opens what agents stand on, from the bottom up: a part may use those before it.
 func (g *Gateway) openParts(ctx context.Context) (err error) {
 	g.openTape()
+	if err := g.openEntrance(); err != nil {
+		return err
+	}
 	if err := g.connectTools(ctx); err != nil {
 		return err
 	}
@@ -214,8 +215,8 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.tracer()
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
-	server.Limiter = g.limits()
-	server.Approvals, server.Door = g.approvals, g.with.Door
+	server.Approvals, server.Door, server.Client, server.Limiter = g.approvals, g.asker(), g.client, g.limits()
+	server.Sealed = server.Sealed || server.Door != nil
 	server.Tickets = approval.NewTickets(settings.Of[approval.Config](cfg).Keys)
 	server.Dialects, server.Channels, server.Page = g.newDialects(), g.channels, web.Files()
 	server.Delay = process.AdmissionDelay(settings.Of[handlers.Policy](cfg).Admission == handlers.Count)
@@ -287,8 +288,8 @@ func (g *Gateway) Close() {
 	if g.server != nil {
 		g.server.Close()
 	}
+	g.entrance.close()
 	g.roster.Close()
-	g.limiter.Close()
 	g.state.close()
 	if g.tools != nil {
 		_ = g.tools.Close()

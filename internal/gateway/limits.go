@@ -41,7 +41,7 @@ func (g *Gateway) limits() handlers.Limiter {
 	if g.limiter == nil {
 		return nil
 	}
-	return limits{g.limiter, door.NewPeers(settings.Of[door.Environment](&g.cfg).TrustedProxies)}
+	return limits{g.limiter, g.peers}
 }
 
 // limits is a Gateway as handlers ask it.

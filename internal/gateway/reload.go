@@ -37,6 +37,7 @@ func (g *Gateway) Reload(cfg settings.Config, err error) error {
 	g.channels.Set(cfg.Forms(), cfg.Style, checksOf(cfg))
 	g.state.retain(cfg.Retention)
 	g.limiter.Use(cfg.Limits, cfg.Tenants)
+	g.useTenants(cfg.Tenants)
 	process.WarnOfConfig(g.log, cfg.Warnings)
 	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.described.Version).Int("agents", len(now.described.Agents))).Msg("config_reloaded")
 	g.logChanges(before, now)
@@ -60,6 +61,7 @@ func (g *Gateway) needsRestart(cfg settings.Config) error {
 	check("memory", g.started.Memory, cfg.Memory)
 	check("tasks", g.started.Tasks, cfg.Tasks)
 	check("a2a", g.started.A2A, cfg.A2A)
+	check("auth", g.started.Auth, cfg.Auth)
 	check("mcpServers", config.Of[servers.List](&g.started.Config), config.Of[servers.List](&cfg.Config))
 	if len(faults) == 0 {
 		return nil
