@@ -141,6 +141,7 @@ func layers() []layer {
 		{"sim/modelsim", parts, []string{"sim/geminisim"}, "it speaks other protocols for the same plans, and judges us like it"},
 		{"sim/geminisim", parts, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
 		{"sim/offline", parts, []string{"sim/geminisim"}, "a model behind the simulator, which sees what a language model would see: questions, no gateway"},
+		{"internal/linked", ground, nil, "a command for the gate; nobody imports it"},
 		{"internal/ratio", ground, nil, "a command that counts lines; nobody imports it"},
 		{"internal/skipped", ground, nil, "a command for the gate; nobody imports it"},
 		{"internal/testnet", ground, nil, "tests only, of any package"},
