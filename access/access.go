@@ -70,7 +70,7 @@ func Missing() *Challenged {
 }
 
 // unauthorized is the one text for all that does not count.
-const unauthorized = "This needs a valid credential: Authorization: Bearer with an API key or a token, or X-API-Key"
+const unauthorized = "The request needs a valid credential: an API key or a token"
 
 // SetHeader adds what the refusal says in the head of its reply.
 func (e *Challenged) SetHeader(h http.Header) { h.Set("WWW-Authenticate", e.Challenge) }

@@ -23,6 +23,8 @@ type Refusal struct {
 	// RetryAfter is after how long the client may come back, as the reply's header says where
 	// Fault does not; 0: nothing is said.
 	RetryAfter time.Duration
+	// Policies names the limits that the request is beyond, if it is refused for that.
+	Policies []string
 	// Ended says that the turn began, and ended with Fault: its reply is no stream. Acted says
 	// that it may have done something: a tool was started, then or earlier in its run.
 	Ended, Acted bool
@@ -37,14 +39,21 @@ type problem struct {
 	Detail    string            `json:"detail"`
 	Errors    []chat.FieldError `json:"errors,omitempty"`
 	RequestID string            `json:"request_id"`
+	// Of a request that is beyond a limit.
+	RetryAfterMS int64    `json:"retry_after_ms,omitzero"`
+	Policies     []string `json:"violated-policies,omitempty"`
 }
 
 // Problem words a Refusal as a problem document.
 func Problem(r Refusal) Reply {
-	body, err := json.Marshal(problem{
+	doc := problem{
 		Type: "about:blank", Title: http.StatusText(r.Status), Status: r.Status, ErrorType: r.Fault.Type,
-		Detail: r.Fault.Message, Errors: r.Fields, RequestID: r.RequestID,
-	})
+		Detail: r.Fault.Message, Errors: r.Fields, RequestID: r.RequestID, Policies: r.Policies,
+	}
+	if r.Fault.Type == fault.RateLimited {
+		doc.RetryAfterMS = r.RetryAfter.Milliseconds()
+	}
+	body, err := json.Marshal(doc)
 	if err != nil { // plain strings and numbers: cannot happen
 		body = []byte("{}")
 	}

@@ -185,10 +185,16 @@ func (s *Server) lacks(r *http.Request, who *access.Identity, wanted chat.Scopes
 
 // audit logs what somebody did who is responsible for it, or what was refused.
 func (s *Server) audit(r *http.Request, event string, details func(*zerolog.Event)) {
-	d := zerolog.Dict()
+	client := ""
 	if s.cfg.Client != nil {
-		d.Str("client", s.cfg.Client(r))
+		client = s.cfg.Client(r)
 	}
+	Audit(r, client, event, details)
+}
+
+// Audit writes a line of the audit about a request that comes from client.
+func Audit(r *http.Request, client, event string, details func(*zerolog.Event)) {
+	d := zerolog.Dict().Str("client", client)
 	details(d.Str("http_method", chat.Clip(r.Method, maxLoggedMethod)).Str("path", chat.Clip(r.URL.Path, maxLoggedPath)))
 	zerolog.Ctx(r.Context()).Info().Bool("audit", true).Dict("details", d).Msg(event)
 }

@@ -71,17 +71,22 @@ func (s *Server) charge(r *http.Request, who chat.Principal, what Spending) (All
 type violation interface {
 	error
 	ViolatedPolicies() []string
-	Headers(h http.Header)
 }
 
 // limited has the audit say which limit refused a request.
 func (s *Server) limited(r *http.Request, err error) error {
-	if v, ok := errors.AsType[violation](err); ok {
-		if policies := v.ViolatedPolicies(); len(policies) > 0 {
-			s.audit(r, "limit_refused", func(d *zerolog.Event) { d.Str("limit", policies[0]) })
-		}
+	if policies := violated(err); len(policies) > 0 {
+		s.audit(r, "limit_refused", func(d *zerolog.Event) { d.Str("limit", policies[0]) })
 	}
 	return err
+}
+
+// violated returns the names of the limits that a request is beyond.
+func violated(err error) []string {
+	if v, ok := errors.AsType[violation](err); ok {
+		return v.ViolatedPolicies()
+	}
+	return nil
 }
 
 // spends returns what a path is charged for before its body is read, and, if that is a turn's,

@@ -137,13 +137,13 @@ func (s *Server) wording(r *http.Request, err error) func(dialect.Refusal) diale
 // refusal makes what a dialect words: the fault, its fields and its status.
 func (s *Server) refusal(r *http.Request, err error) dialect.Refusal {
 	f, fields := rejected(err)
-	return dialect.Refusal{Fault: f, Fields: fields, Status: statusOf(f.Type), RequestID: chat.RequestID(r.Context())}
+	return dialect.Refusal{Fault: f, Fields: fields, Status: statusOf(f.Type), RequestID: chat.RequestID(r.Context()), Policies: violated(err)}
 }
 
 // refuse sends a refusal in the words of shape.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal, shape func(dialect.Refusal) dialect.Reply) dialect.Reply {
 	if refusal.RetryAfter = comeBackAfter(refusal.Fault); refusal.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(refusal.RetryAfter.Seconds())))
+		w.Header().Set("Retry-After", strconv.Itoa(int((refusal.RetryAfter+time.Second-1)/time.Second)))
 	}
 	if refusal.Fault.Type == fault.ShuttingDown && r.ProtoMajor == 1 {
 		// A load balancer would send its next request on this connection just when the end
@@ -160,7 +160,7 @@ func comeBackAfter(f *fault.Error) time.Duration {
 	switch f.Type {
 	case fault.Overloaded, fault.ShuttingDown, fault.StoreUnavailable:
 		return time.Duration(1+rand.IntN(5)) * time.Second // jittered, so that not all come back at once
-	case fault.DuplicateRequest:
+	case fault.DuplicateRequest, fault.RateLimited:
 		return f.RetryAfter
 	}
 	return 0
@@ -253,14 +253,14 @@ type trackedWriter struct {
 }
 
 // begin also bounds the time of the reply, for a client that does not read. A stream
-// sets deadlines of its own; those of other replies end with them, which over HTTP/1
-// net/http sees to.
+// sets deadlines of its own. Those of other replies end with them: over HTTP/1 net/http
+// clears them behind the reply, and over HTTP/2 they are the request's own.
 func (w *trackedWriter) begin() {
 	if w.begun {
 		return
 	}
 	w.begun = true
-	if w.timeout > 0 {
+	if w.timeout > 0 && (w.r.ProtoMajor == 1 || w.Header().Get("Content-Type") != "text/event-stream") {
 		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
 	}
 	if w.r.ProtoMajor != 1 {

@@ -229,6 +229,9 @@ func (s *Server) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *tic
 	query, _ := url.ParseQuery(t.Query)
 	query.Set("idempotency_key", t.Key)
 	held.RawQuery = query.Encode()
+	if who != nil {
+		logIdentity(r.Context(), who)
+	}
 	own.URL = &held
 	s.metrics.tickets.Inc("redeemed")
 	paid := *rt

@@ -19,6 +19,7 @@
 #   .venv/channel/                a counter of SMS segments, from PyPI
 #   e2e/peers/npm/           see npm-peers-install.sh
 #   e2e/peers/npm/dialects/  see dialect-peers-install.sh
+#   e2e/access/npm/          see access-peers-install.sh
 #   nginx, HAProxy, nc and socat  see balancers-install.sh
 #   Redis, for store/redis        see redis-install.sh
 #   e2e/browser/npm/         see browser-install.sh, which also installs Chromium
@@ -194,6 +195,7 @@ openai
 graphs
 scripts/npm-peers-install.sh || failed=1
 scripts/dialect-peers-install.sh || failed=1
+scripts/access-peers-install.sh || failed=1
 scripts/balancers-install.sh || failed=1
 scripts/redis-install.sh || failed=1
 scripts/sdks-install.sh || failed=1

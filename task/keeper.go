@@ -127,6 +127,9 @@ func (s *Service) settle() {
 	}
 }
 
+// Holder is this process in the store, whose lease the Service renews.
+func (s *Service) Holder() store.Holder { return s.holder }
+
 // New returns a Service and starts its one goroutine, the keeper: it renews the lease,
 // learns of cancels, and closes the turns of dead processes. The caller must call Close.
 func New(cfg Config) *Service {

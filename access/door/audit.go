@@ -93,9 +93,7 @@ func (a *audit) count(ctx context.Context) {
 func (a *audit) writeCounts() {
 	a.mu.Lock()
 	tally := a.tally
-	if len(tally) > 0 {
-		a.tally = map[netip.Addr]int{}
-	}
+	a.tally = map[netip.Addr]int{}
 	a.mu.Unlock()
 	for client, n := range tally {
 		if n <= linesPerAddress {

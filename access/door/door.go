@@ -128,13 +128,6 @@ func (d *Door) Check() health.Status {
 	return s
 }
 
-// The texts of refusals: one for all credentials, so that nobody learns what was wrong.
-const (
-	unauthorizedText = "The request needs a valid credential: an API key or a token"
-	challenge        = `Bearer realm="sluice"`
-	invalidToken     = challenge + `, error="invalid_token"`
-)
-
 // limitName is what refusals call the limit of failed credentials.
 const limitName = "failures"
 
@@ -259,16 +252,16 @@ func (d *Door) refuse(r *http.Request, method access.Method, err error) error {
 	if err == errNoCredential {
 		d.outcomes.Inc(string(method), string(missing))
 		d.audit.failed(r, d.cfg.Peers, method, "missing")
-		return challenged(challenge)
+		return access.Missing()
 	}
 	if bad, ok := errors.AsType[*access.Refused](err); ok {
 		d.outcomes.Inc(string(method), string(refused))
 		d.failures.add(d.limitedAddress(r))
 		d.audit.failed(r, d.cfg.Peers, method, bad.Reason)
 		if method == access.ByProxy {
-			return challenged(challenge)
+			return access.Missing() // no token was shown
 		}
-		return challenged(invalidToken)
+		return access.Invalid(bad.Reason)
 	}
 	if _, ok := errors.AsType[*Limited](err); ok {
 		d.outcomes.Inc(string(method), string(limited))
@@ -276,10 +269,6 @@ func (d *Door) refuse(r *http.Request, method access.Method, err error) error {
 		d.outcomes.Inc(string(method), string(unavailable))
 	}
 	return err
-}
-
-func challenged(value string) error {
-	return &access.Challenged{Challenge: value, Fault: &fault.Error{Type: fault.Unauthorized, Message: unauthorizedText}}
 }
 
 func refusedFor(reason string) error { return &access.Refused{Reason: reason} }

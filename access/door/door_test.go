@@ -68,6 +68,8 @@ func (someKeys) Verify(credential string) (*access.Identity, error) {
 	return nil, refusedFor("unknown")
 }
 
+func (someKeys) Renew(id *access.Identity) bool { return id.KeyID == kim.KeyID }
+
 func (someKeys) Len() int          { return 7 }
 func (s someKeys) IsCurrent() bool { return !s.rejected }
 
@@ -516,6 +518,40 @@ func TestMetricsAndHealth(t *testing.T) {
 	d.cfg.Keys = someKeys{rejected: true}
 	if d.Check().OK() {
 		t.Error("a key file at fault is well")
+	}
+}
+
+// A credential that was good once must still be good when what it opened is used.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	tenants := func(id string) (known, enabled bool) { return id != "gone", id != "off" }
+	all, _ := doorOf(t, Spec{Proxy: proxySpec(nil), Anonymous: &Anonymous{}}, Config{Tenants: tenants})
+	keysAlone := must(Open(Spec{Keys: "keys"}, Config{Keys: someKeys{}}))
+	t.Cleanup(keysAlone.Close)
+	of := func(method access.Method, tenant, key string, ends time.Duration) *access.Identity {
+		return &access.Identity{Method: method, KeyID: key, Ends: time.Now().Add(ends), Principal: chat.Principal{ID: "x", Tenant: tenant}}
+	}
+	for _, tt := range []struct {
+		name        string
+		who         *access.Identity
+		all, byKeys bool
+	}{
+		{"a key", of(access.ByKey, "", "k1", 0), true, true},
+		{"a key taken back", of(access.ByKey, "", "k2", 0), false, false},
+		{"a token", of(access.ByToken, "", "", time.Hour), true, false},
+		{"a token that has ended", of(access.ByToken, "", "", -time.Second), false, false},
+		{"the proxy's", of(access.ByProxy, "", "", 0), true, false},
+		{"anonymous", of(access.Anonymous, "", "", 0), true, false},
+		{"another method", of("else", "", "", 0), false, false},
+		{"a tenant that is gone", of(access.ByKey, "gone", "k1", 0), false, true},
+		{"a tenant that is off", of(access.ByProxy, "off", "", 0), false, false},
+	} {
+		if got := all.Counts(tt.who); got != tt.all {
+			t.Errorf("%s, with all methods: %v", tt.name, got)
+		}
+		if got := keysAlone.Counts(tt.who); got != tt.byKeys {
+			t.Errorf("%s, with keys alone: %v", tt.name, got)
+		}
 	}
 }
 

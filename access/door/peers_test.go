@@ -53,6 +53,7 @@ func TestClient(t *testing.T) {
 		{"brackets alone", "10.0.0.1:80", []string{"[]:"}, "10.0.0.1"},
 		{"zone", "10.0.0.1:80", []string{"fe80::1%eth0"}, "fe80::1"},
 		{"zone in brackets", "10.0.0.1:80", []string{"[fe80::1%eth0]:1"}, "fe80::1"},
+		{"a long zone", "10.0.0.1:80", []string{"fe80::1%" + strings.Repeat("e", 100)}, "10.0.0.1"},
 		{"IPv4 in IPv6", "10.0.0.1:80", []string{"::ffff:198.51.100.1"}, "198.51.100.1"},
 		{"a trusted peer in IPv6", "[::ffff:10.0.0.1]:80", []string{"198.51.100.1, ::ffff:10.0.0.7"}, "198.51.100.1"},
 		{"a trusted one with a zone", "[2001:db8::1%eth0]:80", []string{"198.51.100.1"}, "198.51.100.1"},
@@ -118,6 +119,19 @@ func TestClientCannotChoose(t *testing.T) {
 		}
 		if got := peers.Client(request(next.String()+":1", lines...)); got != client {
 			t.Fatalf("%d: %s, want %s: %q", n, got, client, lines)
+		}
+	}
+}
+
+func TestRanges(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"10.1.2.3/8": "[10.0.0.0/8]", "10.1.2.3, ::1": "[10.1.2.3/32 ::1/128]", "::ffff:10.1.2.3/104": "[10.0.0.0/8]", "2001:DB8::1/32": "[2001:db8::/32]", "0.0.0.0/1": "[0.0.0.0/1]",
+		"": "", "0.0.0.0/0": "", "::/0": "", "::ffff:0.0.0.0/96": "", "::ffff:0.0.0.0/90": "", "fe80::1%e": "", "10.0.0.1:80": "", "10.0.0.0/-1": "", "10.0.0.1,": "", "x": "",
+	} {
+		list, err := parseRanges(text)
+		if got := fmt.Sprint(list); (err != nil) != (want == "") || err == nil && got != want {
+			t.Errorf("%q: %s, %v", text, got, err)
 		}
 	}
 }

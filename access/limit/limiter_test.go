@@ -419,7 +419,7 @@ func TestHeaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		h = http.Header{}
-		r.Headers(h)
+		r.SetHeader(h)
 		check(h, `"user-requests";q=60;w=60, "tenant-streams";q=3;qu="concurrent-requests", "user-tokens-m";q=100000;qu="tokens";w=60`,
 			fmt.Sprintf(`"user-requests";r=0;t=%d, "tenant-streams";r=2, "user-tokens-m";r=50000;t=30`, seconds(r.Fault.RetryAfter)))
 		none := http.Header{}
@@ -571,6 +571,6 @@ func BenchmarkRefusal(b *testing.B) {
 		if !ok {
 			b.Fatal(err)
 		}
-		r.Headers(http.Header{})
+		r.SetHeader(http.Header{})
 	}
 }

@@ -31,8 +31,8 @@ func (e *Refusal) Unwrap() error { return e.Fault }
 // ViolatedPolicies returns Policies.
 func (e *Refusal) ViolatedPolicies() []string { return e.Policies }
 
-// Headers adds those that say what is left.
-func (e *Refusal) Headers(h http.Header) { setHeaders(h, e.policy, e.state) }
+// SetHeader adds what is left to the head of the reply.
+func (e *Refusal) SetHeader(h http.Header) { setHeaders(h, e.policy, e.state) }
 
 // setHeaders sets the headers of draft-ietf-httpapi-ratelimit-headers-11.
 func setHeaders(h http.Header, policy, state string) {

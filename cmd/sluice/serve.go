@@ -113,7 +113,7 @@ func (p program) serve(ctx context.Context, args []string) int {
 // A configuration with faults changes nothing: the gateway continues with the one that it has.
 // stop waits for a reload that is under way.
 func (p program) reloads(s *gateway.Service, args []string, hasFile bool) (stop func()) {
-	if p.hangups == nil || !hasFile && !s.Encrypted() {
+	if p.hangups == nil || !hasFile && !s.HasSecretFiles() {
 		return func() {}
 	}
 	signals, release := p.hangups()

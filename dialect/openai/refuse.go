@@ -41,6 +41,9 @@ func Refuse(r dialect.Refusal) dialect.Reply {
 			p.Param = &param
 		}
 	}
+	if r.Fault.Type == fault.RateLimited {
+		p.Code = "rate_limit_exceeded"
+	}
 	if r.Fault.Message == noModelText {
 		param := "model"
 		p.Code, p.Param = "model_not_found", &param
@@ -57,6 +60,10 @@ func Refuse(r dialect.Refusal) dialect.Reply {
 	return dialect.Reply{Status: status, Body: body, Header: h}
 }
 
+// longestRepeat is the longest wait after which an SDK shall send a request again by itself: it
+// would keep its caller waiting.
+const longestRepeat = time.Minute
+
 // repeatable says whether an SDK may send the request again by itself.
 func repeatable(r dialect.Refusal, status int) bool {
 	switch {
@@ -65,6 +72,8 @@ func repeatable(r dialect.Refusal, status int) bool {
 		return r.Fault.Type.Recoverable() && r.Fault.Type != fault.Cancelled && !r.Acted
 	case status == http.StatusConflict:
 		return r.Fault.Type == fault.DuplicateRequest && r.Fault.RetryAfter > 0 // its turn begins
+	case r.Fault.Type == fault.RateLimited:
+		return r.Fault.RetryAfter <= longestRepeat
 	}
 	return status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status == http.StatusServiceUnavailable
 }

@@ -50,7 +50,7 @@ func TestRefusals(t *testing.T) {
 		{plain(409, fault.DuplicateRequest), `Conflict false {"error":{"message":"m","type":"invalid_request_error","param":null,"code":"duplicate_request"}}`},
 		{begins, `Conflict true {"error":{"message":"m","type":"invalid_request_error","param":null,"code":"duplicate_request"}}`},
 		{plain(408, fault.RequestTimeout), `Request Timeout true {"error":{"message":"m","type":"invalid_request_error","param":null,"code":"request_timeout"}}`},
-		{plain(429, "rate_limited"), `Too Many Requests true {"error":{"message":"m","type":"rate_limit_error","param":null,"code":"rate_limited"}}`},
+		{plain(429, "rate_limited"), `Too Many Requests true {"error":{"message":"m","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`},
 		{plain(503, fault.Overloaded), `Service Unavailable true {"error":{"message":"m","type":"server_error","param":null,"code":"overloaded"}}`},
 		{plain(500, fault.Internal), `Internal Server Error false {"error":{"message":"m","type":"server_error","param":null,"code":"internal_error"}}`},
 	} {

@@ -26,7 +26,7 @@ import (
 type manifest struct {
 	Kind      string
 	Metadata  struct{ Name string }
-	Resources []string          // of a kustomization
+	Resources []string // of a kustomization
 	Patches   []struct{ Path string }
 	Data      map[string]string // of a ConfigMap
 	Rules     struct {          // of the adapter
@@ -54,8 +54,8 @@ type manifest struct {
 type pod struct {
 	TerminationGracePeriodSeconds int
 	Containers                    []struct {
-		Name string
-		Env  []struct{ Name, Value string }
+		Name      string
+		Env       []struct{ Name, Value string }
 		Resources struct {
 			Limits struct{ Memory string }
 		}

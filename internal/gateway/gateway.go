@@ -60,6 +60,7 @@ type Gateway struct {
 	tools    *mcpclient.Client
 	started  settings.Config // as it was asked for
 	answerers
+	entrance
 	state *state           // nil without a store
 	cache *toolcache.Cache // nil unless results of tools are kept
 	// approvals asks people; nil if nobody is to be asked.
@@ -169,6 +170,9 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 // openParts opens what agents stand on, from the bottom up: a part may use those before it.
 func (g *Gateway) openParts(ctx context.Context) (err error) {
 	g.openTape()
+	if err := g.openEntrance(); err != nil {
+		return err
+	}
 	if err := g.connectTools(ctx); err != nil {
 		return err
 	}
@@ -178,6 +182,7 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, g.with); err != nil {
 		return err
 	}
+	g.openLimits()
 	g.tools.Start(ctx)
 	g.openCache()
 	g.watch()
@@ -192,6 +197,7 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 func (g *Gateway) modelsConfig() providers.Config {
 	cfg := providers.Config{
 		Settings: g.cfg.Config, Models: g.cfg.Models, Version: g.cfg.Version, Log: g.log, Metrics: g.metrics, Transport: g.with.Gemini,
+		Gate: g.gate(),
 	}
 	if tape := g.tape; tape != nil {
 		cfg.Around = func(next http.RoundTripper) http.RoundTripper { return tape.Around(next, "") }
@@ -209,7 +215,8 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.tracer()
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
-	server.Approvals, server.Door = g.approvals, g.with.Door
+	server.Approvals, server.Door, server.Client, server.Limiter = g.approvals, g.asker(), g.client, g.limits()
+	server.Sealed = server.Sealed || server.Door != nil
 	server.Tickets = approval.NewTickets(settings.Of[approval.Config](cfg).Keys)
 	server.Dialects, server.Channels, server.Page = g.newDialects(), g.channels, web.Files()
 	server.Delay = process.AdmissionDelay(settings.Of[handlers.Policy](cfg).Admission == handlers.Count)
@@ -281,6 +288,7 @@ func (g *Gateway) Close() {
 	if g.server != nil {
 		g.server.Close()
 	}
+	g.entrance.close()
 	g.roster.Close()
 	g.state.close()
 	if g.tools != nil {

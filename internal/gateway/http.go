@@ -90,8 +90,13 @@ func (s *Service) serve(ctx context.Context, socket net.Listener, limiter *conns
 // Encrypted says whether the addresses speak TLS.
 func (s *Service) Encrypted() bool { return s.cert != nil }
 
-// Look reads the files of the certificate again; what they hold is for new handshakes.
+// HasSecretFiles says whether there is a certificate or a key file, which can be looked at again.
+func (s *Service) HasSecretFiles() bool { return s.cert != nil || s.ring != nil }
+
+// Look reads the key file and the files of the certificate again; what the latter hold is for new
+// handshakes.
 func (s *Service) Look() {
+	s.lookAtKeys()
 	if s.cert != nil {
 		s.cert.Look()
 	}

@@ -137,5 +137,8 @@ func (g *Gateway) goOn(r *engine.Run, req *chat.Request, emitted []stream.Event)
 	if err != nil {
 		return nil, err
 	}
+	if g.limiter != nil {
+		runner = charged{runner, g.limiter}
+	}
 	return &stream.Frame{Runner: runner, Model: g.Model()}, nil
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // Reload takes over the team of another reading of the configuration file, and what it
-// says of quality, channels and style, for the turns that begin from now on. err is that of
+// says of quality, channels, style, tenants and limits, for the turns that begin from now on. err is that of
 // the reading. A file that is faulty, or
 // whose models, budget, memory, tasks or MCP servers are not those that run, changes nothing: the
 // error, which is in the log, says why. It may be called concurrently.
@@ -36,6 +36,8 @@ func (g *Gateway) Reload(cfg settings.Config, err error) error {
 	before, now := g.use(cfg)
 	g.channels.Set(cfg.Forms(), cfg.Style, checksOf(cfg))
 	g.state.retain(cfg.Retention)
+	g.limiter.Use(cfg.Limits, cfg.Tenants)
+	g.useTenants(cfg.Tenants)
 	process.WarnOfConfig(g.log, cfg.Warnings)
 	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.described.Version).Int("agents", len(now.described.Agents))).Msg("config_reloaded")
 	g.logChanges(before, now)
@@ -59,6 +61,7 @@ func (g *Gateway) needsRestart(cfg settings.Config) error {
 	check("memory", g.started.Memory, cfg.Memory)
 	check("tasks", g.started.Tasks, cfg.Tasks)
 	check("a2a", g.started.A2A, cfg.A2A)
+	check("auth", g.started.Auth, cfg.Auth)
 	check("mcpServers", config.Of[servers.List](&g.started.Config), config.Of[servers.List](&cfg.Config))
 	if len(faults) == 0 {
 		return nil

@@ -52,7 +52,7 @@ func (g *Gateway) cached(s toolcache.Source) agent.Tools {
 
 // identified passes to the tools for whom a turn is run, if there is one that asks.
 func (g *Gateway) identified(r stream.Runner) stream.Runner {
-	if g.cache != nil {
+	if g.cache != nil || g.asksWho() {
 		return forCaller{r}
 	}
 	for _, s := range g.servers() {

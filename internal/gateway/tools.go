@@ -129,9 +129,17 @@ func (g *Gateway) mcpServer(s servers.Server) mcpclient.Server {
 		Allow:           s.Allow,
 		Deny:            s.Deny,
 		Policy:          s.Policy,
-		Identity:        s.Identity,
+		Identity:        g.identifies(s),
 		Breaker:         breaker.Of("mcp:"+s.Name, settings.Of[servers.Common](&g.cfg).Breaker, g.log),
 	}
+}
+
+// identifies says whether a server receives for whom its tools are called.
+func (g *Gateway) identifies(s servers.Server) bool {
+	if s.Identity != nil {
+		return *s.Identity
+	}
+	return s.Builtin != "" && g.asksWho()
 }
 
 // reveal returns the plain values of secrets.

@@ -348,8 +348,8 @@ func TestPlaceOfManyStreams(t *testing.T) {
 	})
 }
 
-// Beyond HTTP/2 there is HTTP/1.1 over TLS; of TLS what is asked for as the least; and who
-// speaks neither gets an error, or is closed.
+// Besides HTTP/2 there is HTTP/1.1 over TLS, and of TLS what is asked for as the least. A client
+// that speaks plain HTTP gets a 400; one that speaks nothing known is closed.
 func TestWhatIsSpoken(t *testing.T) {
 	t.Parallel()
 	old := serveSealed(t, func(w http.ResponseWriter, r *http.Request) {

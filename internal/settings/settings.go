@@ -8,8 +8,6 @@ package settings
 
 import (
 	"crypto/tls"
-	"maps"
-	"slices"
 	"time"
 
 	"sluice/access/door"
@@ -100,7 +98,7 @@ func processSection(c *config.Config) config.Section {
 			"listen address; nobody is authenticated, so anyone who reaches it may ask; port 0 picks one, logged as `listening`").
 			Or("PORT", config.Port(&own.Addr)).As("`127.0.0.1:8080`, or `:$PORT`"),
 		config.Address("SLUICE_ADMIN_ADDR", &own.AdminAddr, "",
-			"second listen address, for operators alone: [agents](docs/agents.md) are added and taken out there").As("none"),
+			"second listen address, for operators alone: [metrics, readiness, profiles](docs/operations.md#the-address-for-operators), and [agents](docs/agents.md) are added and taken out there").As("none"),
 		config.Int("SLUICE_MAX_CONNECTIONS", &own.MaxConnections, 0, 1, 1_000_000,
 			"client connections; at it, the one that has waited longest for bytes of a request (250 ms at least) is closed for a new one").As("from the descriptors"),
 		config.DurationOrNone("SLUICE_DRAIN_TIMEOUT", &own.DrainTimeout, 30*time.Second,
@@ -110,9 +108,6 @@ func processSection(c *config.Config) config.Section {
 	}}
 }
 
-// versionsOfTLS are what SLUICE_TLS_MIN can say.
-var versionsOfTLS = map[string]uint16{"1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}
-
 // tlsSection has the certificate of the process. That it can be used is found out at the start, with all
 // other faults.
 func tlsSection(c *config.Config) config.Section {
@@ -120,7 +115,7 @@ func tlsSection(c *config.Config) config.Section {
 	var cert, key []byte
 	var least string
 	return config.Section{Name: "tls", Settings: []config.Setting{
-		config.File("SLUICE_TLS_CERT", "PEM file with the certificate and those that it was issued by: both ports then speak [TLS, and HTTP/2](docs/operations.md#tls) where the client can. Read again each 5 s and on SIGHUP",
+		config.File("SLUICE_TLS_CERT", "PEM file with the certificate and those that it was issued by: both addresses then speak [TLS](docs/operations.md#tls), with HTTP/2. Read again each 5 s and on SIGHUP",
 			func(path string, content []byte, _ config.Sources) []config.Fault {
 				own.TLS.Cert, own.TLS.ReadFile, cert = path, config.ReadFile, content
 				return nil
@@ -137,8 +132,11 @@ func tlsSection(c *config.Config) config.Section {
 				}
 			}
 		}),
-		config.OneOf("SLUICE_TLS_MIN", &least, "1.2", slices.Sorted(maps.Keys(versionsOfTLS)), "the least version of TLS").
-			Finally(func(func(string)) { own.TLS.Min = versionsOfTLS[least] }),
+		config.OneOf("SLUICE_TLS_MIN", &least, "1.2", []string{"1.2", "1.3"}, "the least version of TLS").Finally(func(func(string)) {
+			if least == "1.3" {
+				own.TLS.Min = tls.VersionTLS13
+			}
+		}),
 	}}
 }
 

@@ -50,7 +50,7 @@ func TestMCPConfig(t *testing.T) {
 		{Name: "alpha", Transport: mcpclient.HTTP, URL: "http://h.test:8000/mcp", Headers: map[string]config.Secret{"Authorization": "Bearer t0ken"}, Timeout: time.Minute,
 			ProtocolVersion: "2025-11-25", Allow: []string{"a", "b"}, Deny: []string{"c"}, Expanded: []config.Secret{"h.test"},
 			Policy: tool.Policy{Fallback: map[string][]string{"a": {"b"}, "b": {"zeta/b"}}, ReadOnly: []string{"a"}, Idempotent: []string{"a", "b"}, Destructive: []string{"b"}, Untrusted: true,
-				Cache: map[string]time.Duration{"a": time.Minute, "c": 2 * time.Second}, CacheShared: true}, Identity: true},
+				Cache: map[string]time.Duration{"a": time.Minute, "c": 2 * time.Second}, CacheShared: true}, Identity: new(true)},
 		{Name: "old-one", Transport: mcpclient.SSE, URL: "https://h/sse", ProtocolVersion: "auto"},
 		{Name: "plain", Transport: mcpclient.Stdio, Command: "./server", Dir: abs},
 	}

@@ -76,8 +76,9 @@ type Server struct {
 	// AskUnknown, which is also what empty means, or ReportUnknown.
 	OnUnknown string `key:"on_unknown"`
 
-	// Identity has the server receive for whom its tools are called.
-	Identity bool `key:"identity"`
+	// Identity has the server receive for whom its tools are called; nil: built-in ones do where
+	// senders must say who they are, so that each has a list of their own.
+	Identity *bool `key:"identity"`
 
 	// Expanded holds what ${VAR} put into URL and Args, where no Secret can hide
 	// it: it is often a token.

@@ -97,9 +97,6 @@ func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
 	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)
-	if !cfg.HTTP1 {
-		_ = s.rc.SetWriteDeadline(time.Time{}) // a reply's deadline, which the server may have set, is none of a stream's
-	}
 	if cfg.Heartbeat > 0 {
 		s.mu.Lock() // the timer must not fire before it is stored
 		// Timer (heartbeat): writes a heartbeat after a silence, and sets itself again for the rest

@@ -21,6 +21,7 @@ import (
 
 	"sluice/agent"
 	"sluice/chat"
+	"sluice/handlers"
 	"sluice/internal/gateway"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
@@ -233,6 +234,7 @@ type Fleet struct {
 	// gemini is the model; nil: a slow runner answers in its place.
 	Gemini http.Handler
 	File   string // what stands in the configuration file; empty: there is none
+	Door   handlers.Door
 }
 
 // Gateway starts one.
@@ -253,7 +255,7 @@ func (f *Fleet) Gateway(env map[string]string) Peer {
 		f.T.Fatal(err)
 	}
 	with := gateway.Seams{
-		Store: f.Store, Gemini: testnet.Serve(f.T, Silent()),
+		Store: f.Store, Door: f.Door, Gemini: testnet.Serve(f.T, Silent()),
 		Runner: func(*agent.Agent) stream.Runner { return Slow{Words: max(5, f.Words), Runs: &f.Runs} },
 	}
 	if f.Gemini != nil {

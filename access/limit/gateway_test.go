@@ -1,0 +1,234 @@
+package limit_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sluice/internal/gateway/wholetest"
+	"sluice/store/memory"
+)
+
+// asked is what tests look at of a reply.
+type asked struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// ask sends a request of somebody, tenant/user; empty: of nobody.
+func ask(t *testing.T, g wholetest.Peer, method, path, body, who string, header ...string) (got asked) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://gateway"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if who != "" {
+		req.Header.Set("X-Who", who)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := g.Client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Errorf("%s broke off: %v", path, err)
+	}
+	return asked{resp.StatusCode, resp.Header, string(text)}
+}
+
+// turns asks for n turns, and returns how many there were.
+func turns(t *testing.T, g wholetest.Peer, who string, n int) (got int) {
+	t.Helper()
+	for range n {
+		switch r := ask(t, g, http.MethodPost, "/chat/stream", `{"input":"hi"}`, who); r.status {
+		case http.StatusOK:
+			got++
+		case http.StatusTooManyRequests:
+		default:
+			t.Fatalf("%d %s", r.status, r.body)
+		}
+	}
+	return got
+}
+
+// fleet is gateways with one store and limits.
+func fleet(t *testing.T, limits string) *wholetest.Fleet {
+	return &wholetest.Fleet{
+		T: t, Store: memory.New(memory.Config{}), Door: wholetest.Door{}, File: limits,
+		Gemini: wholetest.InPieces{Speaking: wholetest.NewSpeaking(3, true)},
+	}
+}
+
+// settled waits until what has ended is counted by all.
+func settled() {
+	time.Sleep(3 * time.Second)
+	synctest.Wait()
+}
+
+// Limits hold for all gateways together, by owner; a refusal is a problem that says when to come
+// back, and a repeated key of a turn that was admitted costs nothing.
+func TestLimitsOfAUser(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := fleet(t, "limits: {user: {requests: 4/h, reads: 3/h}}")
+		one, two := f.Gateway(nil), f.Gateway(nil)
+		first := ask(t, one, http.MethodPost, "/chat/stream", `{"input":"hi"}`, "acme/ada", "Idempotency-Key", "0123456789abcdef")
+		if first.header.Get("RateLimit-Policy") != `"user-requests";q=4;w=3600` || first.header.Get("RateLimit") != `"user-requests";r=3;t=900` {
+			t.Errorf("head of a turn: %v", first.header)
+		}
+		for range 3 {
+			again := ask(t, two, http.MethodPost, "/chat/stream", `{"input":"hi"}`, "acme/ada", "Idempotency-Key", "0123456789abcdef")
+			if again.status != http.StatusOK || again.header.Get("X-Sluice-Replayed") == "" {
+				t.Errorf("repeated: %d %s", again.status, again.body)
+			}
+		}
+		if r := ask(t, one, http.MethodGet, "/tasks", "", "acme/ada"); r.status != http.StatusTooManyRequests {
+			t.Errorf("three repetitions are three reads, and this is a fourth: %d", r.status)
+		}
+		settled()
+		if n := turns(t, two, "acme/ada", 9); n != 3 {
+			t.Errorf("%d further turns of ada's, want 3", n)
+		}
+		settled()
+		r := ask(t, one, http.MethodPost, "/chat/stream", `{"input":"hi"}`, "acme/ada")
+		var doc struct {
+			Type     string   `json:"error_type"`
+			Wait     int64    `json:"retry_after_ms"`
+			Violated []string `json:"violated-policies"`
+		}
+		if err := json.Unmarshal([]byte(r.body), &doc); err != nil {
+			t.Fatal(err)
+		}
+		after, _ := strconv.Atoi(r.header.Get("Retry-After"))
+		if r.status != http.StatusTooManyRequests || doc.Type != "rate_limited" || fmt.Sprint(doc.Violated) != "[user-requests]" || after < 880 || after > 990 || doc.Wait > int64(after)*1000 || doc.Wait <= int64(after-1)*1000 {
+			t.Errorf("refused with %d, Retry-After %d, %s", r.status, after, r.body)
+		}
+		if want := `"user-requests";r=0;t=` + strconv.Itoa(after); r.header.Get("RateLimit") != want {
+			t.Errorf("head of a refusal: %v, want %s", r.header, want)
+		}
+		for _, other := range []string{"acme/bob", "blue/ada"} {
+			if n := turns(t, two, other, 9); n != 4 {
+				t.Errorf("%d of %s, want 4", n, other)
+			}
+		}
+		if r := ask(t, one, http.MethodPost, "/v1/chat/completions", `{"model":"sluice","messages":[{"role":"user","content":"hi"}]}`, "acme/ada"); r.status != http.StatusTooManyRequests ||
+			r.header.Get("X-Should-Retry") != "false" || !strings.Contains(r.body, `"code":"rate_limit_exceeded"`) || r.header.Get("Retry-After-Ms") == "" {
+			t.Errorf("of OpenAI's dialect: %d %v %s", r.status, r.header, r.body)
+		}
+	})
+}
+
+// What was not admitted for another reason costs no request.
+func TestRefusalsCostNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := fleet(t, "limits: {user: {requests: 2/h, streams: 5, tokens: [100000/d]}}").Gateway(nil)
+		for range 5 {
+			for path, body := range map[string]string{
+				"/chat/stream": `{"input":""}`, "/v1/chat/completions": `{}`, "/tasks/task_x/cancel": "",
+			} {
+				if r := ask(t, g, http.MethodPost, path, body, "acme/ada"); r.status < 400 || r.status == http.StatusTooManyRequests {
+					t.Errorf("%s: %d %s", path, r.status, r.body)
+				}
+			}
+			if r := ask(t, g, http.MethodPost, "/chat/stream", `{"input":"hi","agent":"none"}`, "acme/ada"); r.status < 400 || r.status == http.StatusTooManyRequests {
+				t.Errorf("%d %s", r.status, r.body)
+			}
+			if r := ask(t, g, http.MethodPost, "/chat/stream", `{"input":"hi","user_id":"bob"}`, "acme/ada"); r.status != http.StatusForbidden {
+				t.Errorf("%d %s", r.status, r.body)
+			}
+		}
+		if n := turns(t, g, "acme/ada", 5); n != 2 {
+			t.Errorf("%d turns, want 2", n)
+		}
+	})
+}
+
+// Tokens of all calls of a turn are its owner's, on all gateways.
+func TestTokensOfAUser(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := fleet(t, "limits: {reserve: 0, user: {tokens: [60/d]}}")
+		one, two := f.Gateway(nil), f.Gateway(nil)
+		n := 0
+		for _, g := range []wholetest.Peer{one, two, one, two, one, two, one} {
+			n += turns(t, g, "acme/ada", 1) // 15 tokens
+			settled()
+		}
+		if n != 4 && n != 5 { // what is given back of a day in these seconds is less than a token
+			t.Errorf("%d turns of 15 tokens of 60", n)
+		}
+		if n := turns(t, two, "acme/bob", 1); n != 1 {
+			t.Error("another's tokens are counted")
+		}
+	})
+}
+
+// One tenant at twenty times its limit uses nothing of what is for others.
+func TestOthersAreUnaffected(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := fleet(t, "limits: {tenant: {requests: 5/h}, classes: {big: {requests: 50/h}}}\ntenants: {acme: {}, blue: {}, vast: {limits: big}}")
+		g := f.Gateway(nil)
+		for i := range 100 {
+			who := "acme/u" + strconv.Itoa(i%7)
+			if r := ask(t, g, http.MethodPost, "/chat/stream", `{"input":"hi"}`, who); (r.status == http.StatusOK) != (i < 5) {
+				t.Fatalf("request %d of acme: %d", i, r.status)
+			}
+			if i%25 == 0 {
+				if n := turns(t, g, "blue/ada", 1); n != 1 {
+					t.Errorf("blue is refused at %d", i)
+				}
+			}
+			if i%2 == 0 {
+				if n := turns(t, g, "vast/ada", 1); n != 1 {
+					t.Errorf("vast is refused at %d", i)
+				}
+			}
+		}
+	})
+}
+
+// The same with its store: quotas of a model are waited for, so that its provider refuses nothing.
+func TestQuotaOfAModel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := fleet(t, "limits: {models: {gemini: {calls: 5/s}}, wait: 30s}")
+		speaking := f.Gemini
+		var times []time.Time
+		f.Gemini = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			now, within := time.Now(), 0
+			for _, at := range times {
+				if now.Sub(at) < time.Second {
+					within++
+				}
+			}
+			if times = append(times, now); within >= 5 {
+				http.Error(w, "{}", http.StatusTooManyRequests)
+				return
+			}
+			speaking.ServeHTTP(w, r)
+		})
+		g := f.Gateway(nil)
+		for i := range 20 {
+			if r := ask(t, g, http.MethodPost, "/chat/stream", `{"input":"hi"}`, "acme/u"+strconv.Itoa(i)); r.status != http.StatusOK || strings.Contains(r.body, "error_type") {
+				t.Fatalf("turn %d: %d %s", i, r.status, r.body)
+			}
+		}
+		if len(times) != 20 {
+			t.Errorf("%d calls, want 20", len(times))
+		}
+	})
+}
