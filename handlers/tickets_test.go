@@ -294,8 +294,10 @@ func TestTicketIsNoGood(t *testing.T) {
 	}
 	last := good()
 	g.Drain()
-	if got := g.do(t, "GET", last, ""); got.status != 503 {
-		t.Errorf("while draining: %d %s", got.status, got.body)
+	for _, path := range []string{last, string(altered)} {
+		if got := g.do(t, "GET", path, ""); got.status != 503 {
+			t.Errorf("while draining: %d %s", got.status, got.body)
+		}
 	}
 }
 
@@ -349,6 +351,10 @@ func TestTicketOfAKeptTurn(t *testing.T) {
 			}
 			if got := g.do(t, "GET", i.URL, "", lastID(another.body, 2)); got.status != 401 {
 				t.Errorf("%s, another turn of the same user: %d %s", when, got.status, got.body)
+			}
+			unused := g.ticket(t, `{"input":"unused"}`, asAnn...)
+			if got := g.do(t, "GET", unused.URL, "", lastID(another.body, 2)); got.status != 401 {
+				t.Errorf("%s, by a ticket that has begun none: %d %s", when, got.status, got.body)
 			}
 		}
 		resumes("at once")
