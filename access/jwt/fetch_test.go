@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -318,6 +319,24 @@ func TestDiscovery(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// answers is a network on which every document is the same.
+type answers string
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(string(a))), Request: r}, nil
+}
+
+// An issuer elsewhere does not lead to this machine.
+func TestDiscoveryLeadsToNoLoopback(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]bool{"https://keys.example/k": true, "http://127.0.0.1/k": false, "http://localhost/k": false, "http://keys.example/k": false, "/k": false, "": false} {
+		r := remote{client: newClient(answers(`{"issuer":"https://id.example","jwks_uri":"` + uri + `"}`)), issuer: "https://id.example"}
+		if got, err := r.discover(t.Context()); (err == nil) != want || want && got != uri {
+			t.Errorf("%q: %q, %v", uri, got, err)
+		}
 	}
 }
 
