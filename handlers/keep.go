@@ -281,7 +281,7 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, rt *dialect.Ro
 			return err
 		}
 	}
-	return s.resume(w, r, rt.Resume, sought{turn: turn, after: after, by: task.Caller{Principal: principalOf(who)}})
+	return s.resume(w, r, rt.Resume, sought{turn: turn, after: after, by: task.Caller{Principal: principalOf(who)}, until: who})
 }
 
 // returning is who comes back: by a ticket that was read, or with a credential.

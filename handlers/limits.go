@@ -75,8 +75,16 @@ type violation interface {
 
 // limited has the audit say which limit refused a request.
 func (s *Server) limited(r *http.Request, err error) error {
-	if policies := violated(err); len(policies) > 0 {
-		s.audit(r, "limit_refused", func(d *zerolog.Event) { d.Str("limit", policies[0]) })
+	policies := violated(err)
+	if len(policies) == 0 {
+		return err
+	}
+	of := refusedBy{limit: policies[0]}
+	if s.cfg.Client != nil {
+		of.client = s.cfg.Client(r)
+	}
+	if s.overLimit.line(of) {
+		s.audit(r, "limit_refused", func(d *zerolog.Event) { d.Str("limit", of.limit) })
 	}
 	return err
 }
@@ -95,10 +103,10 @@ func (of rule) spends(r *http.Request) (now, later Spending) {
 	switch {
 	case of.scopes == 0, of.use == dialect.Free, of.use == dialect.Either:
 		return 0, 0
-	case r.URL.Path == ticketPath:
-		return SpendRequest, 0 // its turn comes with the ticket
 	case of.use == dialect.Read, lost(r):
 		return SpendRead, 0
+	case of.use == dialect.Paid:
+		return 0, SpendTurn
 	}
 	return 0, SpendRequest | SpendTurn
 }
