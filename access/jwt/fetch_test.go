@@ -49,6 +49,25 @@ func TestRotation(t *testing.T) {
 	})
 }
 
+// A fetch that brings the same keys changes nothing: what was verified still is.
+func TestSameKeysKeepTheCache(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := new(provider)
+		p.serves(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=60")
+			fmt.Fprint(w, setOf(jwk("one", "", ed25519Key())))
+		})
+		v := online(t, p, Config{})
+		token := edToken("one")
+		v.Verify(t.Context(), token, true)
+		time.Sleep(3*time.Minute + time.Second)
+		if _, err := v.Verify(t.Context(), token, false); err != nil || p.fetched.Load() < 3 {
+			t.Errorf("%v after %d fetches", err, p.fetched.Load())
+		}
+	})
+}
+
 // However many tokens have unknown keys: one fetch for all, then none for 30 seconds.
 func TestUnknownKeysCostOneFetch(t *testing.T) {
 	t.Parallel()
