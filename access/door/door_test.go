@@ -430,6 +430,13 @@ func TestAudit(t *testing.T) {
 			t.Errorf("counts of nothing: %q", lines)
 		}
 
+		for range linesPerAddress { // as many as have lines leave nothing to count
+			ask("203.0.113.9:1", "X-Api-Key", "slk_canary")
+		}
+		time.Sleep(time.Minute)
+		if lines := log.drain(); len(lines) != linesPerAddress {
+			t.Errorf("%d lines for %d failures", len(lines), linesPerAddress)
+		}
 		for range 3 {
 			ask("203.0.113.9:1", "X-Api-Key", goodKey)
 			ask("203.0.113.9:1", "Authorization", "Bearer goodacme")
