@@ -160,7 +160,7 @@ func comeBackAfter(f *fault.Error) time.Duration {
 	switch f.Type {
 	case fault.Overloaded, fault.ShuttingDown, fault.StoreUnavailable:
 		return time.Duration(1+rand.IntN(5)) * time.Second // jittered, so that not all come back at once
-	case fault.DuplicateRequest, fault.RateLimited:
+	case fault.DuplicateRequest, fault.RateLimited, fault.AuthUnavailable:
 		return f.RetryAfter
 	}
 	return 0

@@ -26,9 +26,16 @@ type audit struct {
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 
-	mu    sync.Mutex         // guards the fields below
-	tally map[netip.Addr]int // failures of this minute; the zero Addr is all that are not apart
+	mu    sync.Mutex      // guards the fields below
+	tally map[tallied]int // of this minute
 	uses  *access.Recent[use, time.Time]
+}
+
+// tallied is what is counted together: the events of an address. The zero Addr is of all
+// addresses that are not apart.
+type tallied struct {
+	event  string
+	client netip.Addr
 }
 
 // use is whose use of a credential is the first one.
@@ -39,7 +46,7 @@ func newAudit(write func(*http.Request, string, func(*zerolog.Event))) *audit {
 		return nil
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	a := &audit{write: write, stop: stop, tally: map[netip.Addr]int{}, uses: access.NewRecent[use, time.Time](rememberedUses)}
+	a := &audit{write: write, stop: stop, tally: map[tallied]int{}, uses: access.NewRecent[use, time.Time](rememberedUses)}
 	// Goroutine (audit): each minute writes down how many failed credentials had no line.
 	// Ends: `Close`.
 	// Waits: `Close`.
@@ -56,10 +63,19 @@ func (a *audit) close() {
 
 // failed reports a request whose credential does not count.
 func (a *audit) failed(r *http.Request, peers *Peers, method access.Method, reason string) {
-	if a == nil || !a.hasLine(peers.Client(r)) {
+	const event = "auth_failed"
+	if a == nil || !a.hasLine(tallied{event, peers.Client(r)}) {
 		return
 	}
-	a.write(r, "auth_failed", func(e *zerolog.Event) { e.Str("method", string(method)).Str("reason", reason) })
+	a.write(r, event, func(e *zerolog.Event) { e.Str("method", string(method)).Str("reason", reason) })
+}
+
+// limited reports a token that was not read.
+func (a *audit) limited(r *http.Request, peers *Peers) {
+	const event = "limit_refused"
+	if a != nil && a.hasLine(tallied{event, peers.Client(r)}) {
+		a.write(r, event, func(e *zerolog.Event) { e.Str("limit", limitName) })
+	}
 }
 
 // denied reports a credential that is good, of a tenant that is not served.
@@ -69,16 +85,16 @@ func (a *audit) denied(r *http.Request, id *access.Identity) {
 	}
 }
 
-// hasLine counts a failure, and says whether it gets a line of its own.
-func (a *audit) hasLine(client netip.Addr) bool {
+// hasLine counts an event, and says whether it gets a line of its own.
+func (a *audit) hasLine(of tallied) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n, ok := a.tally[client]
+	n, ok := a.tally[of]
 	if !ok && len(a.tally) >= countedApart {
-		client = netip.Addr{}
-		n = a.tally[client]
+		of.client = netip.Addr{}
+		n = a.tally[of]
 	}
-	a.tally[client] = n + 1
+	a.tally[of] = n + 1
 	return n < linesPerAddress
 }
 
@@ -100,15 +116,15 @@ func (a *audit) count(ctx context.Context) {
 func (a *audit) writeCounts() {
 	a.mu.Lock()
 	tally := a.tally
-	a.tally = map[netip.Addr]int{}
+	a.tally = map[tallied]int{}
 	a.mu.Unlock()
-	for client, n := range tally {
+	for of, n := range tally {
 		if n <= linesPerAddress {
 			continue
 		}
-		a.write(nil, "auth_failed", func(e *zerolog.Event) {
-			if client.IsValid() {
-				e.Str("client", client.String())
+		a.write(nil, of.event, func(e *zerolog.Event) {
+			if of.client.IsValid() {
+				e.Str("client", of.client.String())
 			}
 			e.Int("count", n-linesPerAddress)
 		})

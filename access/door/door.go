@@ -9,9 +9,11 @@ package door
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -133,7 +135,10 @@ const limitName = "failures"
 
 // Limited is the refusal of a token that is not read, because too many credentials of its
 // address were bad.
-type Limited struct{ fault *fault.Error }
+type Limited struct {
+	fault *fault.Error
+	rate  Rate
+}
 
 // It is the text of the fault.
 func (e *Limited) Error() string { return e.fault.Error() }
@@ -141,8 +146,15 @@ func (e *Limited) Error() string { return e.fault.Error() }
 // Unwrap leads to the fault.
 func (e *Limited) Unwrap() error { return e.fault }
 
-// Policies names the limits that were broken.
-func (e *Limited) Policies() []string { return []string{limitName} }
+// ViolatedPolicies names the limits that were broken.
+func (e *Limited) ViolatedPolicies() []string { return []string{limitName} }
+
+// SetHeader adds the limit to the head of the reply, in the form of
+// draft-ietf-httpapi-ratelimit-headers-11.
+func (e *Limited) SetHeader(h http.Header) {
+	h.Set("RateLimit-Policy", fmt.Sprintf("%q;q=%d;w=%d", limitName, e.rate.N, int(e.rate.Per.Seconds())))
+	h.Set("RateLimit", fmt.Sprintf("%q;r=0;t=%d", limitName, int((e.fault.RetryAfter+time.Second-1)/time.Second)))
+}
 
 // outcome is what came of a request at the door.
 type outcome string
@@ -242,7 +254,7 @@ func (d *Door) verify(r *http.Request, token string) (*access.Identity, error) {
 		return id, err
 	}
 	if wait := d.failures.wait(d.limitedAddress(r)); wait > 0 {
-		return nil, &Limited{&fault.Error{Type: fault.RateLimited, RetryAfter: wait,
+		return nil, &Limited{rate: d.failures.rate, fault: &fault.Error{Type: fault.RateLimited, RetryAfter: wait,
 			Message: "Too many credentials from this address were not valid; try again later"}}
 	}
 	return d.tokens.Verify(r.Context(), token, true)
@@ -266,6 +278,7 @@ func (d *Door) refuse(r *http.Request, method access.Method, err error) error {
 	}
 	if _, ok := errors.AsType[*Limited](err); ok {
 		d.outcomes.Inc(string(method), string(limited))
+		d.audit.limited(r, d.cfg.Peers)
 	} else {
 		d.outcomes.Inc(string(method), string(unavailable))
 	}

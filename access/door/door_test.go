@@ -132,7 +132,7 @@ func result(id *access.Identity, err error) string {
 		return fmt.Sprint(c.Fault.Type, " ", strings.TrimPrefix(c.Challenge, `Bearer realm="sluice"`))
 	}
 	if l, ok := errors.AsType[*Limited](err); ok {
-		return fmt.Sprint(l.Policies(), " ", fault.From(err).RetryAfter)
+		return fmt.Sprint(l.ViolatedPolicies(), " ", fault.From(err).RetryAfter)
 	}
 	if err != nil {
 		return string(fault.From(err).Type)
@@ -430,6 +430,13 @@ func TestAudit(t *testing.T) {
 			t.Errorf("counts of nothing: %q", lines)
 		}
 
+		for range linesPerAddress { // as many as have lines leave nothing to count
+			ask("203.0.113.9:1", "X-Api-Key", "slk_canary")
+		}
+		time.Sleep(time.Minute)
+		if lines := log.drain(); len(lines) != linesPerAddress {
+			t.Errorf("%d lines for %d failures", len(lines), linesPerAddress)
+		}
 		for range 3 {
 			ask("203.0.113.9:1", "X-Api-Key", goodKey)
 			ask("203.0.113.9:1", "Authorization", "Bearer goodacme")
@@ -459,6 +466,39 @@ func TestAudit(t *testing.T) {
 		d.Close() // the end loses no count
 		if diff := cmp.Diff([]string{`counted: auth_failed {"count":1990}`}, log.drain()); diff != "" {
 			t.Errorf("of all others (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What was not read is in the audit too, and its reply says when it would be.
+func TestLimitedIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log records
+		d, _ := doorOf(t, Spec{Failures: Rate{1, time.Hour}}, Config{Audit: log.write})
+		var err error
+		for range 15 {
+			r := request("203.0.113.9:1")
+			r.Header.Set("Authorization", "Bearer bad")
+			_, err = d.Authenticate(r)
+		}
+		l, ok := errors.AsType[*Limited](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		h := http.Header{}
+		l.SetHeader(h)
+		want := http.Header{"Ratelimit-Policy": {`"failures";q=1;w=3600`}, "Ratelimit": {`"failures";r=0;t=3600`}}
+		if diff := cmp.Diff(want, h); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		lines := append([]string{`auth_failed {"method":"jwt","reason":"signature"}`}, slices.Repeat([]string{`limit_refused {"limit":"failures"}`}, 10)...)
+		if diff := cmp.Diff(lines, log.drain()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		time.Sleep(time.Minute + time.Second)
+		if diff := cmp.Diff([]string{`counted: limit_refused {"client":"203.0.113.9","count":4}`}, log.drain()); diff != "" {
+			t.Errorf("a minute later (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -20,6 +20,7 @@ const (
 // moment for each address says how far ahead of its rate it is. Addresses that failed long
 // ago are forgotten first.
 type failures struct {
+	rate     Rate
 	interval time.Duration // between two failures at the rate
 	burst    time.Duration // how far ahead of it an address may be
 
@@ -32,7 +33,7 @@ func newFailures(r Rate) failures {
 		r = Rate{defaultFailures, defaultFailurePer}
 	}
 	interval := r.Per / time.Duration(r.N)
-	return failures{interval, interval * time.Duration(r.N), new(sync.Mutex), access.NewRecent[netip.Prefix, time.Time](maxAddresses)}
+	return failures{r, interval, interval * time.Duration(r.N), new(sync.Mutex), access.NewRecent[netip.Prefix, time.Time](maxAddresses)}
 }
 
 // wait returns how long it is until a credential of the address is read again; 0: it is now.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -44,6 +45,25 @@ func TestRotation(t *testing.T) {
 		expect(old, "key_unknown") // though it was in the cache
 		if n := p.fetched.Load(); n != 2 {
 			t.Errorf("%d fetches, want 2", n)
+		}
+	})
+}
+
+// A fetch that brings the same keys changes nothing: what was verified still is.
+func TestSameKeysKeepTheCache(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := new(provider)
+		p.serves(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=60")
+			fmt.Fprint(w, setOf(jwk("one", "", ed25519Key())))
+		})
+		v := online(t, p, Config{})
+		token := edToken("one")
+		v.Verify(t.Context(), token, true)
+		time.Sleep(3*time.Minute + time.Second)
+		if _, err := v.Verify(t.Context(), token, false); err != nil || p.fetched.Load() < 3 {
+			t.Errorf("%v after %d fetches", err, p.fetched.Load())
 		}
 	})
 }
@@ -318,6 +338,24 @@ func TestDiscovery(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// answers is a network on which every document is the same.
+type answers string
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(string(a))), Request: r}, nil
+}
+
+// An issuer elsewhere does not lead to this machine.
+func TestDiscoveryLeadsToNoLoopback(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]bool{"https://keys.example/k": true, "http://127.0.0.1/k": false, "http://localhost/k": false, "http://keys.example/k": false, "/k": false, "": false} {
+		r := remote{client: newClient(answers(`{"issuer":"https://id.example","jwks_uri":"` + uri + `"}`)), issuer: "https://id.example"}
+		if got, err := r.discover(t.Context()); (err == nil) != want || want && got != uri {
+			t.Errorf("%q: %q, %v", uri, got, err)
+		}
 	}
 }
 

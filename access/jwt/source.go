@@ -143,11 +143,13 @@ func (r *remote) discover(ctx context.Context) (string, error) {
 		return "", errors.New("discovery: the document is malformed")
 	case doc.Issuer != r.issuer:
 		return "", errors.New("discovery: the document is another issuer's")
-	case !isFetched(doc.JWKS):
+	case !isFetched(doc.JWKS) || isEncrypted(r.issuer) && !isEncrypted(doc.JWKS): // no issuer of others leads to this machine
 		return "", errors.New("discovery: its jwks_uri is not https")
 	}
 	return doc.JWKS, nil
 }
+
+func isEncrypted(text string) bool { return strings.HasPrefix(text, "https:") }
 
 // get fetches a document of bounded size.
 func (r *remote) get(ctx context.Context, from string) ([]byte, http.Header, error) {

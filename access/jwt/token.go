@@ -44,7 +44,7 @@ func parse(text string) (*token, error) {
 		return nil, err
 	}
 	var ok bool
-	if t.issuer, ok = textOf(t.claims["iss"]); !ok || t.issuer == "" {
+	if t.issuer, ok = textOf(t.claims["iss"]); !ok {
 		return nil, refused("issuer")
 	}
 	return t, nil

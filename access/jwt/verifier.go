@@ -138,7 +138,10 @@ func (v *Verifier) Verify(ctx context.Context, token string, mayRead bool) (*acc
 	now := time.Now()
 	if hit := v.lookup(sum, now); hit != nil {
 		v.cached.Inc("hit")
-		return hit.identity, hit.times.check(now)
+		if err := hit.times.check(now); err != nil {
+			return nil, err
+		}
+		return hit.identity, nil
 	}
 	if !mayRead {
 		return nil, ErrUnread

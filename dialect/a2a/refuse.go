@@ -133,6 +133,8 @@ func (e envelope) reworded(body []byte) (*dialect.Reply, bool) {
 func (e envelope) refuse(r dialect.Refusal) dialect.Reply {
 	kind, status := sdk.ErrInternalError, r.Status
 	switch r.Fault.Type {
+	case fault.Unauthorized, fault.Forbidden, fault.RateLimited, fault.AuthUnavailable: // before the envelope is read
+		return dialect.Problem(r)
 	case fault.Validation, fault.DuplicateRequest, fault.KeyReused:
 		begins := r.Fault.RetryAfter > 0 // the turn of this message, sent before
 		if !begins {
