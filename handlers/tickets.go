@@ -97,12 +97,15 @@ func (t *ticket) identity() *access.Identity {
 	}
 }
 
-// ticketRoute is how a ticket is asked for, which is admitted like the turn that it is for.
-var ticketRoute = newRouted(dialect.Route{Path: ticketPath})
+// serveTickets routes what issues tickets. It is admitted like the turns that they are for.
+func (s *Server) serveTickets() {
+	rt := &newRouted(dialect.Route{Path: ticketPath}).Route
+	s.route(http.MethodPost, ticketPath, ruleOf(rt), raw(func(w http.ResponseWriter, r *http.Request) error { return s.issueTicket(w, r, rt) }))
+}
 
 // issueTicket replies with a ticket for the request in the body. The ticket counts as the request.
-func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) error {
-	who, err := s.admit(r, &ticketRoute.Route, nil)
+func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request, rt *dialect.Route) error {
+	who, err := s.admit(r, rt, nil)
 	if err != nil {
 		return err
 	}
@@ -123,7 +126,7 @@ func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) error {
 
 // sealTicket returns the ticket for the request in the body, and its text.
 func (s *Server) sealTicket(w http.ResponseWriter, r *http.Request, who *access.Identity) (*ticket, string, error) {
-	body, err := s.readBody(w, r, ticketRoute.MaxBody)
+	body, err := s.readBody(w, r, dialect.MaxBody)
 	if err != nil {
 		return nil, "", err
 	}
