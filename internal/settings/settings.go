@@ -95,7 +95,7 @@ func processSection(c *config.Config) config.Section {
 	own := config.Bind[Process](c)
 	return config.Section{Name: "process", Settings: []config.Setting{
 		config.Address("SLUICE_ADDR", &own.Addr, "127.0.0.1:8080",
-			"listen address; nobody is authenticated, so anyone who reaches it may ask; port 0 picks one, logged as `listening`").
+			"listen address; anyone who reaches it may ask, unless [access](docs/access.md) is closed; port 0 picks one, logged as `listening`").
 			Or("PORT", config.Port(&own.Addr)).As("`127.0.0.1:8080`, or `:$PORT`"),
 		config.Address("SLUICE_ADMIN_ADDR", &own.AdminAddr, "",
 			"second listen address, for operators alone: [metrics, readiness, profiles](docs/operations.md#the-address-for-operators), and [agents](docs/agents.md) are added and taken out there").As("none"),
