@@ -310,7 +310,7 @@ func TestStoreIsUnavailable(t *testing.T) {
 				}
 				running.End()
 				settled()
-				if gauge(t, m) != 0 || strings.Count(log.String(), `"message":"limits_local"`) != 1 {
+				if gauge(t, m) != 0 || strings.Count(log.String(), `"limits_local"`) != 1 {
 					t.Errorf("shared %v, logged %s", gauge(t, m), &log)
 				}
 				w.breakWith(nil)
