@@ -302,6 +302,15 @@ func TestSharedTokens(t *testing.T) {
 		if err := one.Check(ada, Turn); err == nil {
 			t.Error("used up here, and not known")
 		}
+		d := begin(t, one, bob, Turn)
+		for range 2 {
+			d.Tokens(195)
+			settled() // each is charged once
+		}
+		d.End()
+		settled()
+		begin(t, two, bob, Turn)
+		begin(t, two, bob, Turn)
 	})
 }
 
