@@ -104,6 +104,7 @@ const (
 	Read              // it reads what there is
 	Free              // it gives something back, or costs nothing: it is never refused by a limit
 	Either            // Turn or Read, by what its body says
+	Paid              // a Turn whose request was counted when its ticket was issued
 )
 
 // Exchange is one request and what answers it: a reply that is there already, a stream

@@ -41,7 +41,6 @@ var (
 	inspected = rule{turnScopes | chat.ScopeInspect, dialect.Read}
 	reviewed  = rule{turnScopes | chat.ScopeInspect | chat.ScopeApprove, dialect.Read}
 	changing  = rule{turnScopes, dialect.Free}
-	ticketing = rule{turnScopes, dialect.Turn}
 	known     = rule{^chat.Scopes(0), dialect.Read} // whatever the credential allows
 	measured  = rule{chat.ScopeOps, dialect.Read}
 	probed    = rule{turnScopes | chat.ScopeOps, dialect.Read}
@@ -133,6 +132,19 @@ func (s *Server) mayUse(r *http.Request, who *access.Identity, of rule) error {
 	return s.lacks(r, who, of.scopes)
 }
 
+// sees says whether somebody shows a credential that allows to see what needs one of the scopes.
+// One that does not is not refused for it.
+func (s *Server) sees(r *http.Request, wanted chat.Scopes) bool {
+	if s.cfg.Door == nil {
+		return true
+	}
+	if !isShown(r) {
+		return false
+	}
+	who, err := s.cfg.Door.Authenticate(r)
+	return err == nil && who.May(wanted)
+}
+
 // authorized refuses who may not do what needs one of the scopes.
 func (s *Server) authorized(r *http.Request, wanted chat.Scopes) error {
 	_, err := s.known(r, rule{wanted, dialect.Read})
@@ -187,6 +199,12 @@ func Audit(r *http.Request, client, event string, details func(*zerolog.Event)) 
 	zerolog.Ctx(r.Context()).Info().Bool("audit", true).Dict("details", d).Msg(event)
 }
 
+// foreignUser refuses a request that names a user whom its credential must not name.
+func (s *Server) foreignUser(r *http.Request, who *access.Identity) error {
+	s.audit(r, "auth_denied", func(d *zerolog.Event) { d.Str("method", string(who.Method)).Str("reason", "user_id") })
+	return dialect.ForeignUser()
+}
+
 // settle has a request be carried out for one person, not for anyone whom its body names.
 func (s *Server) settle(r *http.Request, t *turn) error {
 	who := t.who
@@ -200,8 +218,7 @@ func (s *Server) settle(r *http.Request, t *turn) error {
 	}
 	p, ok := who.For(user)
 	if !ok {
-		s.audit(r, "auth_denied", func(d *zerolog.Event) { d.Str("method", string(who.Method)).Str("reason", "user_id") })
-		return dialect.ForeignUser()
+		return s.foreignUser(r, who)
 	}
 	req.Principal = p
 	if req.UserID = p.ID; p.IsAnonymous() {

@@ -103,10 +103,10 @@ func (of rule) spends(r *http.Request) (now, later Spending) {
 	switch {
 	case of.scopes == 0, of.use == dialect.Free, of.use == dialect.Either:
 		return 0, 0
-	case r.URL.Path == ticketPath:
-		return SpendRequest, 0 // its turn comes with the ticket
 	case of.use == dialect.Read, lost(r):
 		return SpendRead, 0
+	case of.use == dialect.Paid:
+		return 0, SpendTurn
 	}
 	return 0, SpendRequest | SpendTurn
 }

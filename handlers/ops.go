@@ -32,6 +32,7 @@ type readiness struct {
 	MCP      []health.Status `json:"mcp"`
 	Models   []health.Status `json:"models,omitempty"` // where some are configured
 	Store    health.Status   `json:"store,omitempty"`  // where there is one
+	Auth     health.Status   `json:"auth,omitempty"`   // where senders are asked who they are
 	Streams  int             `json:"streams"`
 	// Approvals is whether GET /approvals lists what waits for people.
 	Approvals bool `json:"approvals,omitzero"`
@@ -40,7 +41,7 @@ type readiness struct {
 // readyz says whether the gateway is ready: with all that it knows of its parts to those alone who
 // may see that, where senders are asked who they are.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
-	return s.ready(w, s.cfg.Door == nil || isShown(r) && s.authorized(r, chat.ScopeOps) == nil)
+	return s.ready(w, s.sees(r, chat.ScopeOps))
 }
 
 // ready fails only while draining. A part that is unavailable degrades: the
@@ -62,6 +63,8 @@ func (s *Server) ready(w http.ResponseWriter, whole bool) error {
 			rep.Models = append(rep.Models, part)
 		case health.Store:
 			rep.Store = part
+		case health.Auth:
+			rep.Auth = part
 		}
 	}
 	status := http.StatusOK

@@ -23,7 +23,7 @@ func (s *Server) steps() []step {
 // better.
 func (s *Server) admit(r *http.Request, rt *dialect.Route, by *ticketed) (who *access.Identity, err error) {
 	if by != nil {
-		who = by.who
+		who, rt = by.who, by.route
 	}
 	for _, step := range s.admission {
 		if who, err = step(r, rt, who); err != nil {

@@ -56,8 +56,6 @@ type ticket struct {
 	Key     string        `json:"i"` // idempotency key of its turn
 	Origin  string        `json:"o,omitempty"`
 	Until   int64         `json:"z"` // of the ticket, in milliseconds
-
-	who *access.Identity // what this gateway knows of them, once the ticket is open
 }
 
 // sealedFor returns a ticket of what who sends.
@@ -99,39 +97,57 @@ func (t *ticket) identity() *access.Identity {
 	}
 }
 
-// issueTicket replies with a ticket for the request in the body.
-func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request, who *access.Identity) error {
-	if err := s.gate.vacant(); err != nil {
-		return err
-	}
-	if err := wantType(r, "application/json"); err != nil {
-		return err
-	}
-	body, err := s.readBody(w, r, dialect.MaxBody)
+// serveTickets routes what issues tickets. It is admitted like the turns that they are for.
+func (s *Server) serveTickets() {
+	rt := &newRouted(dialect.Route{Path: ticketPath}).Route
+	s.route(http.MethodPost, ticketPath, ruleOf(rt), raw(func(w http.ResponseWriter, r *http.Request) error { return s.issueTicket(w, r, rt) }))
+}
+
+// issueTicket replies with a ticket for the request in the body. The ticket counts as the request.
+func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request, rt *dialect.Route) error {
+	who, err := s.admit(r, rt, nil)
 	if err != nil {
 		return err
 	}
-	query, key, err := chat.TicketQuery(body)
-	s.buffers.put(body)
+	t, sealed, err := s.sealTicket(w, r, who)
 	if err != nil {
 		return err
 	}
-	t, err := s.newTicket(r, who, query, key)
+	charged, err := s.charge(r, principalOf(t.identity()), SpendRequest)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
-	sealed, err := s.cfg.Tickets.Seal(text)
-	if err != nil {
-		return &fault.Error{Type: fault.PayloadTooLarge, Message: "The request is too long for a ticket; send it by POST", Err: err}
-	}
+	charged.Headers(w.Header())
 	s.metrics.tickets.Inc("issued")
 	s.audit(r, "ticket_issued", describing(who))
 	expires := time.UnixMilli(t.Until).UTC().Format(time.RFC3339Nano)
 	return writeJSON(w, http.StatusCreated, issuedTicket{sealed, streamPath + "?" + ticketMark + sealed, expires})
+}
+
+// sealTicket returns the ticket for the request in the body, and its text.
+func (s *Server) sealTicket(w http.ResponseWriter, r *http.Request, who *access.Identity) (*ticket, string, error) {
+	body, err := s.readBody(w, r, dialect.MaxBody)
+	if err != nil {
+		return nil, "", err
+	}
+	query, key, err := chat.TicketQuery(body)
+	s.buffers.put(body)
+	if err != nil {
+		return nil, "", err
+	}
+	t, err := s.newTicket(r, who, query, key)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := json.Marshal(t)
+	if err != nil {
+		return nil, "", err
+	}
+	sealed, err := s.cfg.Tickets.Seal(text)
+	if err != nil {
+		return nil, "", &fault.Error{Type: fault.PayloadTooLarge, Message: "The request is too long for a ticket; send it by POST", Err: err}
+	}
+	return t, sealed, nil
 }
 
 // issuedTicket is the reply of POST /chat/tickets, which web/openapi.yaml documents.
@@ -150,7 +166,7 @@ func (s *Server) newTicket(r *http.Request, who *access.Identity, query url.Valu
 	if who != nil {
 		p, ok := who.For(query.Get("user_id"))
 		if !ok {
-			return nil, dialect.ForeignUser()
+			return nil, s.foreignUser(r, who)
 		}
 		named := *who
 		named.Principal = p
@@ -188,17 +204,24 @@ func hasTicket(r *http.Request) bool {
 
 // ticketed is a request that came by a ticket.
 type ticketed struct {
-	who *access.Identity // nil: nobody was asked
-	key string
+	who   *access.Identity // nil: nobody was asked
+	route *dialect.Route   // of the request, which its ticket has paid for
 }
 
 // redeem reads the ticket of a request for a stream, if it shows one, and returns the request
-// that it holds. Its second result is nil if there is no ticket.
+// that it holds. Its second result is nil if there is no ticket. What is refused before a
+// credential is looked at is refused before a ticket is.
 func (s *Server) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *ticketed, error) {
 	if s.cfg.Tickets == nil || !rt.Reconnects || !hasTicket(r) {
 		return r, nil, nil
 	}
-	t, err := s.openTicket(r)
+	if err := s.origins.check(r); err != nil {
+		return r, nil, err
+	}
+	if _, err := s.notDraining(r, rt, nil); err != nil && !lost(r) {
+		return r, nil, err
+	}
+	t, who, err := s.openTicket(r)
 	if err != nil {
 		s.metrics.tickets.Inc("refused")
 		s.audit(r, "ticket_refused", func(d *zerolog.Event) { d.Str("reason", reasonOf(err)) })
@@ -209,64 +232,82 @@ func (s *Server) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *tic
 	query, _ := url.ParseQuery(t.Query)
 	query.Set("idempotency_key", t.Key)
 	held.RawQuery = query.Encode()
-	if t.who != nil {
-		logIdentity(r.Context(), t.who)
+	if who != nil {
+		logIdentity(r.Context(), who)
 	}
 	own.URL = &held
 	s.metrics.tickets.Inc("redeemed")
-	return &own, &ticketed{t.who, t.Key}, nil
+	paid := *rt
+	paid.Use = dialect.Paid
+	return &own, &ticketed{who, &paid}, nil
 }
 
 // reasonOf returns why a ticket was refused, for the audit.
 func reasonOf(err error) string {
-	if bad, ok := errors.AsType[*access.Refused](err); ok {
-		return bad.Reason
+	if refused, ok := errors.AsType[*access.Refused](err); ok {
+		return refused.Reason
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return string(f.Type)
 	}
 	return "form"
 }
 
-// openTicket checks the ticket of a request.
-func (s *Server) openTicket(r *http.Request) (*ticket, error) {
-	query := r.URL.Query()
-	if len(query["ticket"]) > 1 || len(query) > 1 {
-		return nil, besides(query)
+// openTicket checks the ticket of a request, and returns whom it was issued to, too; nil: nobody
+// was asked.
+func (s *Server) openTicket(r *http.Request) (*ticket, *access.Identity, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, nil, access.Invalid("form")
 	}
-	if isShown(r) {
-		return nil, access.Invalid("several")
+	if len(query["ticket"]) > 1 || len(query) > 1 {
+		return nil, nil, besides(query)
+	}
+	if s.cfg.Door != nil && isShown(r) { // else a proxy in front may have asked for it
+		return nil, nil, access.Invalid("several")
 	}
 	text, err := s.cfg.Tickets.Open(query.Get("ticket"))
 	t := new(ticket)
 	if err != nil || json.Unmarshal(text, t) != nil {
-		return nil, access.Invalid("altered")
+		return nil, nil, access.Invalid("altered")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && origin != t.Origin {
-		return nil, access.Invalid("origin")
+		return nil, nil, access.Invalid("origin")
 	}
 	who := t.identity()
-	t.who = who
-	switch {
-	case (who == nil) != (s.cfg.Door == nil), who != nil && !s.cfg.Door.Counts(who):
-		return nil, access.Invalid("credential")
-	case time.Now().UnixMilli() < t.Until:
-		return t, nil
-	case !lost(r) || !s.isOwnTurn(r.Context(), r, t):
-		return nil, access.Invalid("late")
+	if (who == nil) != (s.cfg.Door == nil) || who != nil && !s.cfg.Door.Counts(who) {
+		return nil, nil, access.Invalid("credential")
 	}
-	return t, nil
+	return t, who, s.inTime(r, t)
 }
 
-// isOwnTurn says whether the turn that a client lost is the one that its ticket began.
-func (s *Server) isOwnTurn(ctx context.Context, r *http.Request, t *ticket) bool {
-	if s.cfg.Tasks == nil {
-		return false
+// inTime refuses a ticket that comes too late to begin its turn, or to go on with another one.
+func (s *Server) inTime(r *http.Request, t *ticket) error {
+	isLate := time.Now().UnixMilli() >= t.Until
+	turn, _, isKept := eventID(r)
+	if s.cfg.Tasks == nil || !isKept { // there is no turn to go on with
+		if isLate {
+			return access.Invalid("late")
+		}
+		return nil
 	}
-	turn, _, ok := eventID(r)
-	if !ok {
-		return false
+	own, err := s.ownTurn(r.Context(), t)
+	switch {
+	case err != nil:
+		return err
+	case turn == own:
+		return nil
+	case isLate:
+		return access.Invalid("late")
 	}
+	return access.Invalid("turn")
+}
+
+// ownTurn returns the turn that a ticket began; empty: it has begun none, or too long ago.
+func (s *Server) ownTurn(ctx context.Context, t *ticket) (string, error) {
 	query, _ := url.ParseQuery(t.Query)
 	p := chat.Principal{Tenant: t.Tenant, ID: t.User}
-	return s.cfg.Tasks.KeyedTurn(ctx, t.Tenant, p.Owner(query.Get("user_id")), t.Key) == turn
+	return s.cfg.Tasks.KeyedTurn(ctx, t.Tenant, p.Owner(query.Get("user_id")), t.Key)
 }
 
 // besides refuses what stands next to a ticket.

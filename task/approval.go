@@ -110,16 +110,20 @@ func (s *Service) Repeated(ctx context.Context, req Request) error {
 }
 
 // KeyedTurn returns the turn that an owner's idempotency key was used for; empty: it is not known.
-func (s *Service) KeyedTurn(ctx context.Context, tenant, owner, key string) string {
+// Its error says that the store is unavailable.
+func (s *Service) KeyedTurn(ctx context.Context, tenant, owner, key string) (string, error) {
 	v, err := s.cfg.Store.Value(ctx, store.IdempotencyKey(tenant, owner, key))
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
 	if err != nil {
-		return ""
+		return "", unavailable(s.note(err))
 	}
 	used, err := readKeyed(v.Data)
 	if err != nil {
-		return ""
+		return "", nil
 	}
-	return used.Turn
+	return used.Turn, nil
 }
 
 // Asked returns the ids of the questions for which a task waits, and whether the task is

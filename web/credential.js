@@ -24,7 +24,7 @@ export const isWanted = () => wanted;
  * @param {RequestInit & { headers?: Record<string, string> }} [init]
  */
 export async function call(path, init = {}) {
-  const sent = credential;
+  const sent = wanted && path === openToAll ? '' : credential; // one that does not count is not shown at intervals
   const headers = { ...init.headers, ...(sent ? { Authorization: `Bearer ${sent}` } : {}) };
   const response = await fetch(new URL(path, document.baseURI), { ...init, headers });
   if (sent !== credential) return response; // it says nothing of the one in use

@@ -314,7 +314,7 @@ export class TurnView {
     this.record.status = problem.status;
     const hidden = problem.status === 0;
     const advice = hidden
-      ? 'EventSource does not say why: it may be a repetition, or a gateway that is full or stopping. Switch to fetch to see the reason.'
+      ? 'EventSource does not say why: it may be a repetition, or a gateway that is full or stopping, or one of several that have no SLUICE_APPROVAL_KEY in common. Switch to fetch to see the reason.'
       : adviceFor(problem.error_type, true);
     const edit = editButton(() => this.actions.edit(this.record.ask.input));
     this.#add(notice({

@@ -5,6 +5,7 @@ package browser
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -94,7 +95,8 @@ func (e *oneEvent) Close() error {
 func keepers(t *testing.T, sim *gemini) [2]*gateway {
 	t.Helper()
 	redis := redistest.Start(t, "redis-server", false)
-	env := sim.env("SLUICE_GEMINI_BREAKER", "100,60s,1", "SLUICE_STORE", "unix://"+redis.Socket)
+	env := sim.env("SLUICE_GEMINI_BREAKER", "100,60s,1", "SLUICE_STORE", "unix://"+redis.Socket,
+		"SLUICE_APPROVAL_KEY", base64.StdEncoding.EncodeToString(make([]byte, 32))) // each opens what the other has sealed
 	return [2]*gateway{startGateway(t, env), startGateway(t, env)}
 }
 

@@ -101,11 +101,13 @@ test('a credential goes into one header, and is asked for when it is wanted', as
   await requested('tools');
   assert.equal(document.activeElement.tag, 'textarea', 'who writes goes on writing');
   assert.match(parts['door-hint'].textContent, /does not accept/);
+  await requested('readyz');
   enter('slk_\u00e9');
   assert.match(parts['door-hint'].textContent, /characters/);
   enter('slk_1');
   await requested('tools');
-  assert.deepEqual(sent.map(([, header]) => header), [undefined, undefined, undefined, 'Bearer slk_1', 'Bearer slk_1']);
+  await requested('readyz');
+  assert.deepEqual(sent.map(([, header]) => header), [undefined, undefined, undefined, 'Bearer slk_1', undefined, 'Bearer slk_1', 'Bearer slk_1']);
   assert.deepEqual(used, [' slk_1 \n'], 'what is in use already is not used again');
   assert.ok(new TurnRecord(ask, 'fetch').curl().includes(` -H "Authorization: Bearer $SLUICE_KEY" -H`));
   assert.ok(sent.every(([path]) => path.startsWith('/app/')));
