@@ -172,6 +172,7 @@ func TestClasses(t *testing.T) {
 		"an address":                       {unknown, 3},
 		"the anonymous, by address":        {with(unknown, "gold"), 3},
 		"no address is known":              {Subject{}, 30},
+		"a user with an address":           {Subject{User: "\x00u", Tenant: "blue", Address: unknown.Address}, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -516,6 +517,33 @@ func TestForgottenFirst(t *testing.T) {
 				t.Errorf("user %d was forgotten", i)
 			}
 		}
+	})
+}
+
+// What runs is not forgotten, and what is at rest goes before any address that is not.
+func TestNeverForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{Spec: Spec{User: &Limit{Requests: rate(t, "60/m"), Streams: 5}, Address: &Limit{Requests: rate(t, "1/h")}}})
+		l.table = newTable(4)
+		runs := begin(t, l, ada, Turn)
+		admit(t, l, bob, Turn, 1)
+		for i := range 2 {
+			admit(t, l, Subject{Address: AddressOf(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}))}, Turn, 1)
+		}
+		time.Sleep(time.Minute)
+		admit(t, l, cleo, Turn, 1)
+		if l.table.find(userSlot, &bob) != nil || len(l.table.queues[0]) != 2 {
+			t.Errorf("an address was forgotten before a user at rest")
+		}
+		for i := range 20 {
+			time.Sleep(time.Minute)
+			admit(t, l, user(i), Turn, 1)
+		}
+		if e := l.table.find(userSlot, &ada); e == nil || e.turns != 1 || len(l.table.entries) != 4 {
+			t.Errorf("%d entries, the one with a stream is %+v", len(l.table.entries), e)
+		}
+		runs.End()
 	})
 }
 

@@ -310,7 +310,8 @@ func (at *touch) counts(kind Kind) bool {
 }
 
 // learn takes over the answer to what ask has asked. Levels only grow by it: what this process
-// has charged and the store does not know stays. It needs mu.
+// has charged and the store does not know stays, and what is charged now is added to it. It
+// needs mu.
 func (l *Limiter) learn(t *touches, kind Kind, c *store.Charge, r *store.Charged, now int64) {
 	levelsOf, countsOf := r.Levels, r.Counts
 	grow := func(e *entry, w what) {
@@ -325,6 +326,9 @@ func (l *Limiter) learn(t *touches, kind Kind, c *store.Charge, r *store.Charged
 			countsOf = countsOf[1:]
 		}
 		if w := rateOf(kind); at.rate(w) != nil {
+			if g := at.rate(w); r.OK {
+				at.e.tats[w] = g.charge(at.e.level(g, w, now), g.one, now)
+			}
 			grow(at.e, w)
 		}
 		for w := tokens; w < levels && kind&Running != 0; w++ {

@@ -251,6 +251,32 @@ func TestSharedStreamsOfMany(t *testing.T) {
 	})
 }
 
+// What is given back is given back to all.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		cfg := Config{Spec: Spec{User: &Limit{Requests: rate(t, "3/d"), Streams: 2}}}
+		for name, pair := range map[string][2]*Limiter{"alone": {New(cfg), nil}, "shared": {w.gateway("one", cfg), w.gateway("two", cfg)}} {
+			one, two := pair[0], pair[1]
+			if two == nil {
+				two = one
+			}
+			for range 10 {
+				a := begin(t, one, ada, Turn)
+				a.Cancel()
+				a.Cancel()
+				settled()
+			}
+			if n := asked(t, two, ada, 5); n != 3 {
+				t.Errorf("%s: %d of 3 after ten that were given back", name, n)
+			}
+		}
+		var off *Admission
+		off.Cancel()
+	})
+}
+
 func TestSharedTokens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -276,6 +302,15 @@ func TestSharedTokens(t *testing.T) {
 		if err := one.Check(ada, Turn); err == nil {
 			t.Error("used up here, and not known")
 		}
+		d := begin(t, one, bob, Turn)
+		for range 2 {
+			d.Tokens(195)
+			settled() // each is charged once
+		}
+		d.End()
+		settled()
+		begin(t, two, bob, Turn)
+		begin(t, two, bob, Turn)
 	})
 }
 
@@ -302,30 +337,35 @@ func TestStoreIsUnavailable(t *testing.T) {
 				if refuse {
 					want = 0
 				}
-				if n := asked(t, one, ada, 9); n != want {
-					t.Errorf("%d of ada's, want %d", n, want)
+				if n := asked(t, one, ada, 3) + asked(t, one, bob, 9); n != 3*want/4+5*want/4 {
+					t.Errorf("%d of ada's and bob's without a store", n)
 				}
 				if _, err := one.Admit(t.Context(), cleo, Turn); (err != nil) != refuse || refuse && fault.From(err).Type != fault.StoreUnavailable {
 					t.Errorf("refused with %v", err)
 				}
 				running.End()
 				settled()
-				if gauge(t, m) != 0 || strings.Count(log.String(), `"message":"limits_local"`) != 1 {
+				if gauge(t, m) != 0 || strings.Count(log.String(), `"limits_local"`) != 1 {
 					t.Errorf("shared %v, logged %s", gauge(t, m), &log)
 				}
 				w.breakWith(nil)
 				settled()
+				asked(t, one, cleo, 1)
+				settled()
 				if gauge(t, m) != 1 {
 					t.Error("not shared again")
 				}
-				two := w.gateway("two", Config{Spec: cfg.Spec})
+				if n := asked(t, one, ada, 9); n != 4-3*want/4 {
+					t.Errorf("%d of ada's when the store is back: what was charged without it is forgotten", n)
+				}
+				two := w.gateway("two", Config{Spec: Spec{User: &Limit{Streams: 3}}})
 				for range 3 {
 					begin(t, two, bob, Turn) // that of one has ended meanwhile
 				}
 				left, cancel := context.WithCancel(t.Context())
 				cancel()
 				w.breakWith(context.Canceled)
-				if _, err := one.Admit(left, bob, Turn); !errors.Is(err, fault.ErrClientGone) {
+				if _, err := one.Admit(left, cleo, Turn); !errors.Is(err, fault.ErrClientGone) {
 					t.Errorf("of a client that has left: %v", err)
 				}
 				w.breakWith(nil)
