@@ -19,7 +19,7 @@ check: security ## gofmt, vet, staticcheck, security, a tidy go.mod, all tests w
 	go mod tidy -diff
 	go -C e2e mod tidy -diff && go -C e2e vet ./...
 	go test -race -shuffle=on -timeout=25m ./...
-	go -C e2e test -race -shuffle=on -timeout=25m ./peers ./protocols ./wire
+	go -C e2e test -race -shuffle=on -timeout=25m ./peers ./protocols
 
 security: ## gitleaks, gosec and govulncheck, pinned in tools/; and what the binary links
 	scripts/security.sh
