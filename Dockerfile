@@ -1,4 +1,7 @@
+# The Go of the image need not be the newest: GOTOOLCHAIN has it fetch the one that the binary
+# is built with, whose sum Go knows.
 FROM golang:1.26 AS build
+ENV GOTOOLCHAIN=go1.26.9
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
@@ -6,6 +9,7 @@ COPY . .
 # .git is not in the context: give the version with --build-arg VERSION=…
 ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/sluice ./cmd/sluice
+RUN go run ./internal/linked /out/sluice
 RUN mkdir /out/data
 
 FROM gcr.io/distroless/static-debian12:nonroot

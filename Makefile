@@ -1,23 +1,31 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check test ratio golden fuzz bench rivals baseline attack failover run demo build vuln clean
+.PHONY: help check security floods test ratio golden fuzz bench rivals baseline attack failover run demo build vuln clean
 
 FUZZTIME ?= 30s
 BENCHTIME  ?= 100ms
 BENCHCOUNT ?= 5
+# What is shipped is built with this Go: docs/adr/0043.
+SHIP_GO  ?= go1.26.9
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-check: ## gofmt, vet, staticcheck, a tidy go.mod, all tests with the race detector
+check: security ## gofmt, vet, staticcheck, security, a tidy go.mod, all tests with the race detector
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	go tool staticcheck ./...
 	go mod tidy -diff
 	go -C e2e mod tidy -diff && go -C e2e vet ./...
 	go test -race -shuffle=on -timeout=25m ./...
-	go -C e2e test -race -shuffle=on -timeout=25m ./peers ./protocols
+	go -C e2e test -race -shuffle=on -timeout=25m ./peers ./protocols ./wire
+
+security: ## gitleaks, gosec and govulncheck, pinned in tools/; and what the binary links
+	scripts/security.sh
+
+floods: ## what floods over HTTP/2 cost a running gateway, as a table (some 90 s)
+	go -C e2e test ./wire -count=1 -run 'TestFloods|TestHeaderTableCrash' -v | grep -v '^=== '
 
 test: ## all tests
 	go test ./... && go -C e2e test ./...
@@ -62,10 +70,10 @@ demo: ## one question, answered and shown
 	go run ./cmd/sluice ask "Remind me to buy eggs tomorrow at 3pm"
 
 build: ## a static binary, dist/sluice
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o dist/sluice ./cmd/sluice
+	GOTOOLCHAIN=$(SHIP_GO) CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o dist/sluice ./cmd/sluice
 
 vuln: ## known vulnerabilities in what we call; needs the network
-	go tool govulncheck ./...
+	go tool -modfile=tools/go.mod govulncheck ./...
 
 clean: ## remove what the other targets write
 	rm -rf dist sluice bench.txt

@@ -130,7 +130,7 @@ func layers() []layer {
 			"access", "agent", "breaker", "chat", "config", "dialect", "fault", "internal/gateway", "internal/gateway/gatewaytest", "internal/process", "internal/providers", "internal/settings", "internal/testnet", "mcpclient", "mcpclient/servers", "model", "router", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "store/memory", "store/redis", "store/sqlite", "stream", "task", "telemetry", "handlers",
 		}, "wiring: a whole gateway for the tests of any package"},
 		{"internal/gateway", house, []string{
-			"access/door", "access/limit", "agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/agui", "dialect/aisdk", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/openai", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow/engine", "workflow/graph", "workflow/records",
+			"access/door", "access/keys", "access/limit", "agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/agui", "dialect/aisdk", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/openai", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow/engine", "workflow/graph", "workflow/records",
 		}, "wiring: the gateway itself"},
 		{"cmd", house, []string{
 			"access/keys", "clients/ask", "clients/doctor", "clients/loadtest", "clients/terminal", "config", "internal/gateway", "internal/operate", "internal/process", "internal/providers", "internal/settings", "quality/channel", "quality/style", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "stream", "task", "task/recording", "workflow/graph",
@@ -141,6 +141,7 @@ func layers() []layer {
 		{"sim/modelsim", parts, []string{"sim/geminisim"}, "it speaks other protocols for the same plans, and judges us like it"},
 		{"sim/geminisim", parts, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
 		{"sim/offline", parts, []string{"sim/geminisim"}, "a model behind the simulator, which sees what a language model would see: questions, no gateway"},
+		{"internal/linked", ground, nil, "a command for the gate; nobody imports it"},
 		{"internal/ratio", ground, nil, "a command that counts lines; nobody imports it"},
 		{"internal/skipped", ground, nil, "a command for the gate; nobody imports it"},
 		{"internal/testnet", ground, nil, "tests only, of any package"},

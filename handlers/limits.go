@@ -75,8 +75,16 @@ type violation interface {
 
 // limited has the audit say which limit refused a request.
 func (s *Server) limited(r *http.Request, err error) error {
-	if policies := violated(err); len(policies) > 0 {
-		s.audit(r, "limit_refused", func(d *zerolog.Event) { d.Str("limit", policies[0]) })
+	policies := violated(err)
+	if len(policies) == 0 {
+		return err
+	}
+	of := refusedBy{limit: policies[0]}
+	if s.cfg.Client != nil {
+		of.client = s.cfg.Client(r)
+	}
+	if s.overLimit.line(of) {
+		s.audit(r, "limit_refused", func(d *zerolog.Event) { d.Str("limit", of.limit) })
 	}
 	return err
 }

@@ -32,6 +32,7 @@ type readiness struct {
 	MCP      []health.Status `json:"mcp"`
 	Models   []health.Status `json:"models,omitempty"` // where some are configured
 	Store    health.Status   `json:"store,omitempty"`  // where there is one
+	Auth     health.Status   `json:"auth,omitempty"`   // where senders are asked who they are
 	Streams  int             `json:"streams"`
 	// Approvals is whether GET /approvals lists what waits for people.
 	Approvals bool `json:"approvals,omitzero"`
@@ -62,6 +63,8 @@ func (s *Server) ready(w http.ResponseWriter, whole bool) error {
 			rep.Models = append(rep.Models, part)
 		case health.Store:
 			rep.Store = part
+		case health.Auth:
+			rep.Auth = part
 		}
 	}
 	status := http.StatusOK

@@ -70,6 +70,9 @@ func TestReadiness(t *testing.T) {
 		{"MCP server away", model, cut, false, `200 {"status":"degraded","model":"gemini-flash-latest","breakers":[` +
 			`{"service":"gemini","state":"closed","failure_count":0,"retry_after_ms":0},{"service":"mcp:todo","state":"closed","failure_count":2,"retry_after_ms":0}],` +
 			`"mcp":[{"server":"todo","connected":false,"tools":0}],"streams":0}`},
+		{"an issuer's keys are not to be had", "m", []health.Status{health.Auth{Methods: []string{"jwt"}, Issuers: []health.Issuer{{Issuer: "i", State: health.KeysUnavailable}, {Issuer: "j", Keys: 2, AgeS: new(int64(7)), State: health.KeysFresh}}}}, false,
+			`200 {"status":"degraded","model":"m","breakers":[],"mcp":[],"auth":{"methods":["jwt"],"keys":0,"issuers":[` +
+				`{"issuer":"i","keys":0,"age_s":null,"state":"unavailable"},{"issuer":"j","keys":2,"age_s":7,"state":"ok"}]},"streams":0}`},
 		{"draining", "m", nil, true, `503 {"status":"draining","model":"m","breakers":[],"mcp":[],"streams":0}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -445,7 +445,9 @@ func (e ending) Authenticate(r *http.Request) (*access.Identity, error) {
 	return who, err
 }
 
-func (e ending) Counts(who *access.Identity) bool { return who.Ends.Equal(e.at) && time.Now().Before(e.at) }
+func (e ending) Counts(who *access.Identity) bool {
+	return who.Ends.Equal(e.at) && time.Now().Before(e.at)
+}
 
 // A stream that was resumed by a ticket ends with the credential behind it, without done. The turn
 // goes on.

@@ -62,6 +62,13 @@ func (a *audit) failed(r *http.Request, peers *Peers, method access.Method, reas
 	a.write(r, "auth_failed", func(e *zerolog.Event) { e.Str("method", string(method)).Str("reason", reason) })
 }
 
+// denied reports a credential that is good, of a tenant that is not served.
+func (a *audit) denied(r *http.Request, id *access.Identity) {
+	if a != nil {
+		a.write(r, "auth_denied", func(e *zerolog.Event) { e.Str("method", string(id.Method)).Str("reason", "tenant") })
+	}
+}
+
 // hasLine counts a failure, and says whether it gets a line of its own.
 func (a *audit) hasLine(client netip.Addr) bool {
 	a.mu.Lock()

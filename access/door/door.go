@@ -170,6 +170,7 @@ func (d *Door) Authenticate(r *http.Request) (*access.Identity, error) {
 	if d.cfg.Tenants != nil {
 		if known, enabled := d.cfg.Tenants(id.Tenant); !known || !enabled {
 			d.outcomes.Inc(string(method), string(forbidden))
+			d.audit.denied(r, id)
 			return nil, &fault.Error{Type: fault.Forbidden, Message: "The credential belongs to no tenant that is served here"}
 		}
 	}

@@ -274,7 +274,8 @@ func TestMethodsThatAreNotConfigured(t *testing.T) {
 
 func TestTenants(t *testing.T) {
 	t.Parallel()
-	d, _ := doorOf(t, Spec{}, Config{Tenants: func(id string) (known, enabled bool) {
+	var log records
+	d, _ := doorOf(t, Spec{}, Config{Audit: log.write, Tenants: func(id string) (known, enabled bool) {
 		return id == "acme" || id == "old", id == "acme"
 	}})
 	for token, want := range map[string]string{"goodacme": "jwt acme/tom chat", "goodold": "forbidden", "goodelse": "forbidden", "good": "forbidden", "bad": invalid} {
@@ -282,6 +283,9 @@ func TestTenants(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+token)
 		if got := result(d.Authenticate(r)); got != want {
 			t.Errorf("%s: %s, want %s", token, got, want)
+		}
+		if denied := slices.Contains(log.drain(), `auth_denied {"method":"jwt","reason":"tenant"}`); denied != (want == "forbidden") {
+			t.Errorf("%s: in the audit: %v", token, denied)
 		}
 	}
 }

@@ -428,14 +428,14 @@ func TestTimesAreLookedAtEachTime(t *testing.T) {
 // The cache is bounded, and what is used stays.
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
-	v := open(t, Config{Issuers: []Spec{spec(func(s *Spec) { s.JWKSFile, s.SecretFile = "", "secret" })}, ReadFile: files{"secret": testSecret}.read})
-	token := func(n int) string {
-		return sign(`{"alg":"HS256"}`, claims(object{"n": n}), "HS256", []byte(testSecret))
+	v := open(t, Config{Issuers: []Spec{spec(nil)}, ReadFile: files{"set": setOf(jwk("ed", "", ed25519Key()))}.read})
+	used := edToken("ed")
+	if _, err := v.Verify(t.Context(), used, true); err != nil {
+		t.Fatal(err)
 	}
-	first := token(-1)
 	for n := range maxCached + 100 {
-		v.Verify(t.Context(), token(n), true)
-		if _, err := v.Verify(t.Context(), first, n == 0); err != nil {
+		v.store(sumOf(fmt.Sprint(n)), &verified{times: times{expires: time.Now().Add(time.Hour)}})
+		if _, err := v.Verify(t.Context(), used, false); err != nil {
 			t.Fatalf("the one in use is forgotten after %d: %v", n, err)
 		}
 	}
@@ -569,6 +569,24 @@ func TestFetchesDoNotFollowEachOther(t *testing.T) {
 	if i.begin(); len(i.asked) != 0 || i.flight == nil {
 		t.Error("another fetch would follow")
 	}
+}
+
+// A token waits for two seconds in all, for the first fetch and for the one it asks for.
+func TestWaitIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := new(provider)
+		p.serves(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(1500 * time.Millisecond)
+			fmt.Fprint(w, setOf(jwk("one", "", ed25519Key())))
+		})
+		v := online(t, p, Config{})
+		began := time.Now()
+		if got := reason(v.Verify(t.Context(), edToken("two"), true)); got != "key_unknown" || time.Since(began) != 2*time.Second {
+			t.Errorf("%s after %v", got, time.Since(began))
+		}
+		time.Sleep(2 * time.Second) // the second reply is over
+	})
 }
 
 // Who leaves does not wait.

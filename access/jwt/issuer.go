@@ -51,7 +51,8 @@ func (i *issuer) keys() *keySet {
 func (i *issuer) isCurrent(set *keySet) bool { return i.keys() == set }
 
 // ask waits for a fetch, which is started unless one runs. It returns at once if the keys are
-// not fetched at all, or if a token has caused a fetch lately.
+// not fetched at all, or if a token has caused a fetch lately. ctx ends soon, as requests hold
+// places.
 func (i *issuer) ask(ctx context.Context) {
 	i.mu.Lock()
 	if i.flight == nil && (!i.source.isRemote() || time.Now().Before(i.quiet)) {
@@ -78,13 +79,10 @@ func (i *issuer) await(ctx context.Context) {
 	}
 }
 
-// wait waits for the end of a fetch, but not for long: requests hold places.
+// wait waits for the end of a fetch.
 func wait(ctx context.Context, flight <-chan struct{}) {
-	timer := time.NewTimer(waitForKeys)
-	defer timer.Stop()
 	select {
 	case <-flight:
-	case <-timer.C:
 	case <-ctx.Done():
 	}
 }

@@ -221,6 +221,8 @@ func (v *Verifier) verify(ctx context.Context, token string) (*verified, error) 
 
 // keyOf returns the key of a token, and the set that it is from.
 func (i *issuer) keyOf(ctx context.Context, t *token) (*keySet, any, error) {
+	ctx, cancel := context.WithTimeout(ctx, waitForKeys)
+	defer cancel()
 	set := i.keys()
 	if set == nil {
 		i.await(ctx)

@@ -12,7 +12,7 @@ func TestGeneratedKeysHaveTheForm(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	letters := map[rune]int{}
-	for range 1000 {
+	for range 10_000 {
 		id, key := generate()
 		if !hasForm(key) || !IsKey(key) || idOf(key) != id || len(key) != 4+10+1+32+6 {
 			t.Fatalf("%q with the id %q has not the form of a key", key, id)
@@ -28,9 +28,9 @@ func TestGeneratedKeysHaveTheForm(t *testing.T) {
 			letters[r]++
 		}
 	}
-	for _, r := range digits { // 516 of each are expected, with a deviation of 23
-		if n := letters[r]; n < 516-7*23 || n > 516+7*23 {
-			t.Errorf("%q stands in 1000 secrets %d times", r, n)
+	for _, r := range digits { // 5161 of each are expected, with a deviation of 71
+		if n := letters[r]; n < 5161-7*71 || n > 5161+7*71 {
+			t.Errorf("%q stands in 10,000 secrets %d times", r, n)
 		}
 	}
 }

@@ -35,6 +35,7 @@ func TestReadEntries(t *testing.T) {
 	}
 	block := "- id: bbbbbbbbbb # the desk's\n  hash: " + hashB + "\n  user: bob\n  tenant: acme\n  scopes:\n    - chat:readonly\n    - inspect\n" +
 		"  limits: gold\n  expires: 2027-01-31T13:00:00+01:00\n  disabled: true\n  created: 2026-01-31T12:00:00Z\n  note: 'of the desk: #4'\n"
+	short := jsonLine("cccccccccc", "")
 	flow := "- {id: aaaaaaaaaa, hash: \"" + hashA + "\", user: ana, created: 2026-01-31T12:00:00Z}\n"
 	tests := []struct {
 		name, content string
@@ -57,7 +58,7 @@ func TestReadEntries(t *testing.T) {
 		{"no scopes at all, by hand", "keys:\n" + strings.Replace(flow, "user:", "scopes: [], user:", 1), []Entry{{ID: ana.ID, Hash: ana.Hash, User: "ana", Scopes: []string{}, Created: since}}},
 		{"a dollar", "keys:\n" + jsonLine("aaaaaaaaaa", `,"note":"5 $$"`), []Entry{{ID: ana.ID, Hash: ana.Hash, User: "ana", Created: since, Note: "5 $"}}},
 		{"a word like null", "keys:\n" + jsonLine("aaaaaaaaaa", `,"note":"null"`), []Entry{{ID: ana.ID, Hash: ana.Hash, User: "ana", Created: since, Note: "null"}}},
-		{"an entry within a text", "keys:\n" + strings.Replace(block, "'of the desk: #4'", "|-\n    - {}", 1), func() []Entry { e := bob; e.Note = "- {}"; return []Entry{e} }()},
+		{"an entry within a text", "keys:\n" + strings.Replace(block, "'of the desk: #4'", "|-\n    "+strings.TrimSpace(short), 1), func() []Entry { e := bob; e.Note = strings.TrimSpace(short); return []Entry{e} }()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -182,8 +183,21 @@ func TestReadBounds(t *testing.T) {
 	if _, err = read("k", []byte(file.String()+jsonLine("aaaaaaaaaa", ""))); err == nil || !strings.Contains(err.Error(), "k:100002:") || !strings.Contains(err.Error(), "more than 100,000") {
 		t.Errorf("one more: %v", err)
 	}
+	whole := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(file.String(), "keys:\n- "), "\n"), "\n- ", ",")
+	if _, err = read("k", []byte(`{"keys":[`+whole+","+jsonLine("aaaaaaaaaa", "")[2:]+"]}")); err == nil {
+		t.Error("one more as JSON is read")
+	}
 	if _, err = read("k", make([]byte, maxSize+1)); err == nil || !strings.Contains(err.Error(), "64 MiB") {
 		t.Errorf("a file too large: %v", err)
+	}
+}
+
+// The general reader begins at the beginning.
+func TestFaultOfJSONIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	_, err := read("k", []byte(`{"keys":[`+jsonLine("aaaaaaaaaa", "")[2:]+","+jsonLine("bbbbbbbbbB", "")[2:]+"]}"))
+	if faults, ok := errors.AsType[*config.Error](err); !ok || len(faults.Faults) != 1 || !strings.Contains(faults.Error(), "/keys/1/id: ") {
+		t.Errorf("got %v", err)
 	}
 }
 

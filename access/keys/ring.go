@@ -98,7 +98,7 @@ func (r *Ring) ringed(entries []Entry) *map[string]*key {
 // isRevoked says whether k does not count any more.
 func (r *Ring) isRevoked(k *key) bool {
 	now, ok := (*r.keys.Load())[k.identity.KeyID]
-	return !ok || now.disabled || now.expired() || now != k && !now.isSame(k)
+	return !ok || now.expired() || now != k && !now.isSame(k)
 }
 
 // Refusals of Verify.

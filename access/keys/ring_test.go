@@ -297,6 +297,28 @@ func TestRejectedOnce(t *testing.T) {
 		}
 		f.pass()
 		f.wantEvents("reloaded [] []")
+		if err := os.Chmod(f.path, 0o602); err != nil {
+			t.Fatal(err)
+		}
+		f.pass()
+		f.wantEvents("rejected : " + errWritable.Error())
+	})
+}
+
+// A change that is undone is a change as well.
+func TestThereAndBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ana, anaKey := newKey("ana")
+		bob, bobKey := newKey("bob")
+		f := newFixture(t, ana)
+		f.write(fileOf(bob))
+		f.Look()
+		f.want(bobKey, "")
+		f.write(fileOf(ana))
+		f.Look()
+		f.want(anaKey, "")
+		f.want(bobKey, "unknown")
 	})
 }
 
@@ -324,6 +346,60 @@ func TestUnchangedFileIsNotRead(t *testing.T) {
 		f.touch(f.path, -30*time.Second)
 		f.Look()
 		f.want(anaKey, "unknown")
+		// The same number and time, and another size.
+		if before, err = os.Stat(f.path); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.WriteFile(f.path, []byte(fileOf(bob, ana)), 0o600), os.Chtimes(f.path, before.ModTime(), before.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+		f.Look()
+		f.want(anaKey, "")
+		// The very file comes back.
+		if err := os.Rename(f.path, f.path+".old"); err != nil {
+			t.Fatal(err)
+		}
+		f.Look()
+		if f.IsCurrent() {
+			t.Error("a file that is gone counts as current")
+		}
+		if err := os.Rename(f.path+".old", f.path); err != nil {
+			t.Fatal(err)
+		}
+		f.Look()
+		if !f.IsCurrent() {
+			t.Error("a file that is back does not count")
+		}
+	})
+}
+
+// A file that was written just before the start may still be written to in the same instant.
+func TestFreshFileIsReadAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ana, anaKey := newKey("ana")
+		bob, bobKey := newKey("bob")
+		path := writeFile(t, fileOf(ana))
+		at := time.Now()
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(Config{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if err := errors.Join(os.WriteFile(path, []byte(fileOf(bob)), 0o600), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(calm)
+		r.Look()
+		if _, err := r.Verify(bobKey); err != nil {
+			t.Error(err)
+		}
+		if _, err := r.Verify(anaKey); err == nil {
+			t.Error("what was there at the start still counts")
+		}
 	})
 }
 
@@ -384,11 +460,13 @@ func TestWriterIsWaitedFor(t *testing.T) {
 		f.touch(f.path, 0)
 		var writer sync.WaitGroup
 		writer.Go(func() {
-			time.Sleep(calm/2 + calm/4) // while the ring waits
-			if err := os.WriteFile(f.path, []byte(whole), 0o600); err != nil {
-				t.Error(err)
+			for _, content := range []string{half, whole} {
+				time.Sleep(calm/2 + calm/4) // the first time while the ring waits, the second when it has
+				if err := os.WriteFile(f.path, []byte(content), 0o600); err != nil {
+					t.Error(err)
+				}
+				f.touch(f.path, 0)
 			}
-			f.touch(f.path, 0)
 		})
 		time.Sleep(calm / 2)
 		f.want(bobKey, "")

@@ -117,8 +117,15 @@ func TestAddRefuses(t *testing.T) {
 	if faults, ok := errors.AsType[*config.Error](err); !ok || len(faults.Faults) != 2 || key != "" {
 		t.Errorf("%q, %v", key, err)
 	}
+	if _, _, err := Add(path, Entry{User: "\xff"}); err == nil {
+		t.Error("a user that is no text was added")
+	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("a file was made")
+	}
+	_, err = Revoke(path, "aaaaaaaaaa")
+	if _, ok := errors.AsType[*config.Error](err); !ok {
+		t.Errorf("a key of no file: %v", err)
 	}
 	for name, content := range map[string]string{
 		"a fault":            "keys:\n- {}\n",

@@ -5,13 +5,18 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"sluice/internal/gateway"
 	"sluice/internal/gateway/wholetest"
+	"sluice/internal/settings"
 	"sluice/store/memory"
 )
 
@@ -229,6 +234,124 @@ func TestQuotaOfAModel(t *testing.T) {
 		}
 		if len(times) != 20 {
 			t.Errorf("%d calls, want 20", len(times))
+		}
+	})
+}
+
+// load returns the configuration of a gateway with a file.
+func load(t *testing.T, text string) settings.Config {
+	t.Helper()
+	env := map[string]string{"SLUICE_CONFIG": "sluice.yaml", "GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": "http://gemini"}
+	var f settings.File
+	cfg, err := settings.LoaderWith(&f).Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		func(string) ([]byte, error) { return []byte(text), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settings.Config{Config: cfg, File: f, Version: "test"}
+}
+
+// Nobody who is known is counted by their address, which nobody can choose; another reading of
+// the file changes what holds, and forgets nothing.
+func TestLimitsOfAddressesReload(t *testing.T) {
+	t.Parallel()
+	g, err := gateway.New(t.Context(), load(t, "limits: {address: {requests: 3/h, reads: 2/h}}"), zerolog.Nop(), gateway.Seams{Gemini: wholetest.NewSpeaking(3, false)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	srv := httptest.NewServer(g)
+	defer srv.Close()
+	count := func(method, path, body string, n int) (admitted int) {
+		for i := range n {
+			req, err := http.NewRequestWithContext(t.Context(), method, srv.URL+path, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("X-Forwarded-For", "203.0.113."+strconv.Itoa(i))
+			resp, err := srv.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				admitted++
+			}
+		}
+		return admitted
+	}
+	const hi = `{"input":"hi"}`
+	if n := count(http.MethodPost, "/chat/stream", hi, 9); n != 3 {
+		t.Errorf("%d turns, want 3", n)
+	}
+	if n := count(http.MethodGet, "/tools", "", 9); n != 2 {
+		t.Errorf("%d reads, want 2", n)
+	}
+	if n := count(http.MethodGet, "/healthz", "", 9); n != 9 {
+		t.Errorf("%d of what is public, want 9", n)
+	}
+	for _, step := range []struct {
+		file string
+		want int
+	}{
+		{"limits: {}", 9}, {"limits: {address: {requests: 6/h}}", 0}, {"limits: {address: {requests: 6/h}, models: {gemini: {concurrent: 3}}}", 0}, {"{}", 9},
+	} {
+		if err := g.Reload(load(t, step.file), nil); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(http.MethodPost, "/chat/stream", hi, 9); n != step.want {
+			t.Errorf("%s: %d turns, want %d", step.file, n, step.want)
+		}
+	}
+}
+
+// A ticket is its turn's request; what watches a turn is a stream and a read.
+func TestTicketsAndWatchers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := fleet(t, "limits: {user: {requests: 3/h, reads: 5/h, streams: 1}}")
+		g := f.Gateway(nil)
+		issued := ask(t, g, http.MethodPost, "/chat/tickets", `{"input":"hi"}`, "acme/ada")
+		var ticket struct{ URL string }
+		if err := json.Unmarshal([]byte(issued.body), &ticket); err != nil || issued.status != http.StatusCreated {
+			t.Fatal(issued.status, issued.body, err)
+		}
+		r := ask(t, g, http.MethodGet, ticket.URL, "", "")
+		if r.status != http.StatusOK {
+			t.Fatal(r.status, r.body)
+		}
+		settled()
+		if n := turns(t, g, "acme/ada", 1); n != 1 {
+			t.Error("the second request of three is refused")
+		}
+		settled()
+		held := make(chan struct{})
+		_, id, _ := strings.Cut(r.body, `"task_id":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		f.Gemini = wholetest.InPieces{Speaking: wholetest.NewSpeaking(3, true), Rest: held}
+		two := f.Gateway(nil)
+		done := make(chan int)
+		go func() { done <- turns(t, two, "acme/ada", 1) }()
+		synctest.Wait()
+		watch := ask(t, g, http.MethodGet, "/tasks/"+id+"/events", "", "acme/ada")
+		if watch.status != http.StatusTooManyRequests || !strings.Contains(watch.body, "user-streams") {
+			t.Errorf("a watcher next to the only stream: %d %s", watch.status, watch.body)
+		}
+		if r := ask(t, g, http.MethodGet, "/tasks/"+id, "", "acme/ada"); r.status != http.StatusOK {
+			t.Errorf("a read: %d %s", r.status, r.body)
+		}
+		close(held)
+		if n := <-done; n != 1 {
+			t.Error("the third request is refused")
+		}
+		settled()
+		if r := ask(t, g, http.MethodGet, "/tasks/"+id+"/events", "", "acme/ada"); r.status != http.StatusOK {
+			t.Errorf("a watcher when the stream has ended: %d %s", r.status, r.body)
+		}
+		if r := ask(t, g, http.MethodPost, "/chat/tickets", `{"input":"hi"}`, "acme/ada"); r.status != http.StatusTooManyRequests {
+			t.Errorf("a ticket beyond the limit: %d %s", r.status, r.body)
 		}
 	})
 }

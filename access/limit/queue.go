@@ -288,6 +288,9 @@ func (l *Limiter) serve(n *lane) {
 			continue
 		}
 		if wait != forever {
+			// Timer (next call): lets the next calls of a model go that wait for their limits.
+			// Ends: it has fired, or nothing waits any more.
+			// Waits: nobody: it works under the Limiter's lock.
 			n.timer = time.AfterFunc(wait, func() {
 				l.mu.Lock()
 				defer l.mu.Unlock()

@@ -107,6 +107,7 @@ nginx() {
 	printf '%s\n' "$secret" >"$dir/secret"
 	sed -e "s|DIR|$dir|; s|PROXY_PORT|$PROXY_PORT|; s|LOGIN_PORT|$LOGIN_PORT|; s|PROXY_SECRET|$secret|; s|:PORT;|:$PORT;|" "$here/nginx.conf" >"$dir/nginx.conf"
 	"$PYTHON" "$here/login.py" "$LOGIN_PORT" >"$dir/login.log" 2>&1 &
+	until_true curl -s "http://127.0.0.1:$LOGIN_PORT/"
 	PROXY_SECRET_FILE=$dir/secret start --config "$here/proxy.yaml"
 	command nginx -c "$dir/nginx.conf" -g 'daemon off;' >"$dir/nginx.log" 2>&1 &
 	front=http://127.0.0.1:$PROXY_PORT

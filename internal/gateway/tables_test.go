@@ -22,6 +22,7 @@ type fragment struct {
 	Description string           `json:"description"`
 	Type        jsontext.Value   `json:"type"`
 	Enum        []jsontext.Value `json:"enum"`
+	Const       jsontext.Value   `json:"const"`
 	Minimum     jsontext.Value   `json:"minimum"`
 	Maximum     jsontext.Value   `json:"maximum"`
 	MaxItems    jsontext.Value   `json:"maxItems"`
@@ -60,8 +61,8 @@ func fileTables(w io.Writer, t file.Table) {
 	}
 }
 
-// rows writes a row a property, and those of objects within it below, with
-// their path in front.
+// rows writes a row a property, and those of objects within it and of the items of lists
+// below, with their path in front.
 func rows(w io.Writer, before string, of fragment) {
 	for _, p := range properties(of.Properties) {
 		meaning := prose(p.Title)
@@ -73,6 +74,9 @@ func rows(w io.Writer, before string, of fragment) {
 		}
 		fmt.Fprintf(w, "| `%s%s` | %s | %s |\n", before, p.name, p.values(), meaning)
 		rows(w, before+p.name+".", p.fragment)
+		if p.Items != nil {
+			rows(w, before+p.name+"[].", *p.Items)
+		}
 	}
 }
 
@@ -117,6 +121,9 @@ func (f fragment) values() string {
 		}
 		return strings.Join(words, ", ")
 	}
+	if f.Const != nil {
+		return "`" + strings.Trim(string(f.Const), `"`) + "`"
+	}
 	var types []string
 	if f.Type.Kind() == '"' {
 		types = []string{strings.Trim(string(f.Type), `"`)}
@@ -154,7 +161,7 @@ func (f fragment) typeWords(name string) string {
 		if f.Items == nil {
 			return "list"
 		}
-		return "list of " + most + strings.Replace(f.Items.values(), "text", "texts", 1)
+		return "list of " + most + strings.NewReplacer("text", "texts", "object", "objects").Replace(f.Items.values())
 	}
 	return name
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // open returns a store for a machine that is busy with other tests.
-func open(t *testing.T, server *redistest.Server) *redis.Store {
+func open(t testing.TB, server *redistest.Server) *redis.Store {
 	return openWith(t, server.Location(), store.CallsConfig{Timeout: patience})
 }
 
@@ -34,7 +34,7 @@ func hasty(t *testing.T, server *redistest.Server) *redis.Store {
 	return openWith(t, server.Location(), store.CallsConfig{})
 }
 
-func openWith(t *testing.T, l store.Location, calls store.CallsConfig) *redis.Store {
+func openWith(t testing.TB, l store.Location, calls store.CallsConfig) *redis.Store {
 	t.Helper()
 	s := redis.New(redis.Config{Location: l, Prefix: "p:", Calls: store.NewCalls(calls)})
 	t.Cleanup(func() {
@@ -57,7 +57,7 @@ func start(t *testing.T, args ...string) *redistest.Server {
 	return redistest.Start(t, "redis-server", required(), args...)
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

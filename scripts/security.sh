@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Looks for secrets in the repository (gitleaks), for dangerous code (gosec), for known
+# vulnerabilities in what we call (govulncheck), and for an HTTP/2 server that can be crashed in
+# the binary. Versions and sums of the tools stand in tools/go.mod and tools/go.sum, so that no
+# other tool runs than the one that was looked at. One that cannot reach its database says so,
+# and fails only with SLUICE_REQUIRE_DATABASES=1.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+failed=0
+tool() { go tool -modfile=tools/go.mod "$@"; }
+step() { printf '== %s\n' "$1"; shift; "$@" || { failed=1; printf '== failed: %s\n' "$*"; }; }
+
+# leaks looks at the files that git knows or would add, not at what it ignores.
+leaks() {
+	local files
+	files=$(mktemp -d) || return 1
+	git ls-files -co --exclude-standard -z | tar --null -T - -cf - 2>/dev/null | tar -xf - -C "$files"
+	tool gitleaks dir --no-banner --redact --log-level warn --config .gitleaks.toml "$files"
+	local code=$?
+	rm -rf "$files"
+	return $code
+}
+
+# vulnerabilities tells a database that cannot be reached from one that has something to say.
+vulnerabilities() {
+	local out code
+	out=$(tool govulncheck ./... 2>&1)
+	code=$?
+	if [[ $code != 0 ]] && grep -qiE 'fetching vulnerabilities|dial tcp|no such host|proxyconnect|forbidden|timeout|connection refused|Client\.Timeout' <<<"$out"; then
+		printf 'govulncheck: NOT CHECKED, as its database (vuln.go.dev) cannot be reached: %s\n' "$(tail -n 1 <<<"$out")"
+		[[ ${SLUICE_REQUIRE_DATABASES:-} != 1 ]]
+		return
+	fi
+	printf '%s\n' "$out"
+	return $code
+}
+
+linked() {
+	local binary
+	binary=$(mktemp) || return 1
+	go build -o "$binary" ./cmd/sluice && go run ./internal/linked "$binary"
+	local code=$?
+	rm -f "$binary"
+	return $code
+}
+
+step gitleaks leaks
+step gosec tool gosec -quiet -exclude-generated -exclude-dir=e2e -exclude-dir=tools -conf .gosec.json ./...
+step govulncheck vulnerabilities
+step "what the binary links" linked
+exit "$failed"
