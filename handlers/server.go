@@ -140,6 +140,7 @@ type Server struct {
 	admitted  *admittedTurns
 	metrics   *instruments
 	refusals  *refusals
+	overLimit *limitAudit
 	native    func(dialect.StoredTurn) stream.Encoder // of the first route that can resume
 	shapes    []*routed                               // of the routes that have refusals of their own
 	routes    *echo.Echo
@@ -169,7 +170,7 @@ func NewServer(cfg Config) *Server {
 		bodies:   &bodies{max: maxBodies},
 		keys:     newKeyring(max(minKeys, 2*cfg.MaxStreams)),
 		admitted: newAdmittedTurns(minKeys),
-		refusals: newRefusals(cfg.Log),
+		refusals: newRefusals(cfg.Log), overLimit: newLimitAudit(cfg.Log),
 	}
 	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout, OnError: s.ended}
 	s.admission = s.steps()
@@ -254,7 +255,10 @@ func (s *Server) Abort(cause error) { s.gate.abort(cause) }
 func (s *Server) Wait(ctx context.Context) error { return s.gate.wait(ctx) }
 
 // Close logs what is left to log. It is called when no request is served any more.
-func (s *Server) Close() { s.refusals.flush() }
+func (s *Server) Close() {
+	s.refusals.flush()
+	s.overLimit.flush()
+}
 
 // raw keeps echo at the edge: handlers see net/http only. The response is the
 // server's own, because echo's swallows the error of Flush.
