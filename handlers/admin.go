@@ -175,7 +175,7 @@ func (a *admin) serveAgent(w http.ResponseWriter, r *http.Request, id string) er
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	case http.MethodGet, http.MethodHead:
-		return a.agent(w, id)
+		return a.agent(w, "", id)
 	}
 	return wrongMethod(w, "GET, HEAD, PUT, DELETE")
 }

@@ -140,7 +140,7 @@ func (s *Server) kept(r *http.Request, t *turn) task.Request {
 	}
 	return task.Request{
 		Protocol: asked, Chat: &t.Request, TaskID: t.TaskID, Asked: t.asked, Question: t.question, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
-		Recall: len(s.team().Agents) > 0, Detached: t.Mode != dialect.Attached, Durable: durable(&t.Request), Key: t.Key, KeyMade: t.KeyMade, Body: t.sum, MessageID: t.MessageID,
+		Recall: len(s.team(t.Request.Principal.Tenant).Agents) > 0, Detached: t.Mode != dialect.Attached, Durable: durable(&t.Request), Key: t.Key, KeyMade: t.KeyMade, Body: t.sum, MessageID: t.MessageID,
 		Sender: t.sender,
 	}
 }

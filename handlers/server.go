@@ -45,11 +45,11 @@ type Config struct {
 	// refuses the request. nil: Runner does, within Timeout, and a request that names an
 	// agent is refused.
 	Choose func(*chat.Request) (stream.Runner, time.Duration, error)
-	// Team returns the agents that can be named, for GET /agents; nil: there are none.
-	Team func() *Team
-	// Workflows returns the workflows that can be named, for GET /workflows; nil: there are
+	// Team returns the agents that somebody of a tenant can name, for GET /agents; nil: there are
 	// none.
-	Workflows func() []Workflow
+	Team func(tenant string) *Team
+	// Workflows returns the workflows that they can name, for GET /workflows; nil: there are none.
+	Workflows func(tenant string) []Workflow
 	// Model is the name in the start event.
 	Model string
 	Limits
@@ -196,7 +196,7 @@ func (s *Server) serveAll() {
 	s.readable("/tools", reading, s.tools)
 	s.readable("/agents", reading, s.agents)
 	s.readable("/workflows", reading, s.workflows)
-	s.readable("/agents/:id", reading, func(w http.ResponseWriter, r *http.Request) error { return s.agent(w, r.PathValue("id")) })
+	s.readable("/agents/:id", reading, func(w http.ResponseWriter, r *http.Request) error { return s.agent(w, tenantOf(r), r.PathValue("id")) })
 	s.readable("/healthz", open, s.healthz)
 	s.readable("/readyz", open, s.readyz)
 	shown := metricsHandler(s.cfg.Metrics)

@@ -36,11 +36,11 @@ type TeamRouter struct {
 	Threshold float64 `json:"threshold"`
 }
 
-// team returns the team as it is at this moment, empty without one. It may
+// team returns the team of a tenant as it is at this moment, empty without one. It may
 // change with the configuration.
-func (s *Server) team() *Team {
+func (s *Server) team(tenant string) *Team {
 	if s.cfg.Team != nil {
-		if t := s.cfg.Team(); t != nil {
+		if t := s.cfg.Team(tenant); t != nil {
 			return t
 		}
 	}
@@ -48,13 +48,16 @@ func (s *Server) team() *Team {
 }
 
 // agents replies with the registry.
-func (s *Server) agents(w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, http.StatusOK, s.team())
+func (s *Server) agents(w http.ResponseWriter, r *http.Request) error {
+	return writeJSON(w, http.StatusOK, s.team(tenantOf(r)))
 }
 
+// tenantOf returns whose catalogue a request is about; empty: there is only one.
+func tenantOf(r *http.Request) string { return chat.TurnOf(r.Context()).Principal.Tenant }
+
 // agent replies with one agent. id may be anything that a path can hold.
-func (s *Server) agent(w http.ResponseWriter, id string) error {
-	for _, a := range s.team().Agents {
+func (s *Server) agent(w http.ResponseWriter, tenant, id string) error {
+	for _, a := range s.team(tenant).Agents {
 		if a.ID == id {
 			return writeJSON(w, http.StatusOK, a)
 		}
@@ -89,10 +92,10 @@ type WorkflowEdge struct {
 	Match     *string `json:"match,omitempty"` // of the value of the condition's expression
 }
 
-func (s *Server) workflows(w http.ResponseWriter, _ *http.Request) error {
+func (s *Server) workflows(w http.ResponseWriter, r *http.Request) error {
 	list := []Workflow{}
 	if s.cfg.Workflows != nil {
-		list = append(list, s.cfg.Workflows()...)
+		list = append(list, s.cfg.Workflows(tenantOf(r))...)
 	}
 	return writeJSON(w, http.StatusOK, struct {
 		Workflows []Workflow `json:"workflows"`

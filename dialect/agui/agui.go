@@ -31,9 +31,9 @@ const Name = "ag_ui"
 // Config describes a Server. Its zero value serves the default agent alone.
 type Config struct {
 	Rules dialect.Rules
-	// Agents returns the ids of agents and of workflows that a path may name. It is asked for
+	// Agents returns the ids of agents and of workflows that a path of somebody of a tenant may name. It is asked for
 	// each request. nil: there are none.
-	Agents func() (agents, workflows []string)
+	Agents func(tenant string) (agents, workflows []string)
 }
 
 // Server answers the protocol's clients. It is safe for concurrent use. Use New.
@@ -42,7 +42,7 @@ type Server struct{ cfg Config }
 // New returns a Server.
 func New(cfg Config) *Server {
 	if cfg.Agents == nil {
-		cfg.Agents = func() (agents, workflows []string) { return nil, nil }
+		cfg.Agents = func(string) (agents, workflows []string) { return nil, nil }
 	}
 	return &Server{cfg: cfg}
 }
@@ -69,7 +69,7 @@ func refuse(r dialect.Refusal) dialect.Reply {
 // open reads the request of a turn.
 func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	path := r.PathValue("agent")
-	agent, workflow, ok := s.named(path)
+	agent, workflow, ok := s.named(chat.TurnOf(r.Context()).Principal.Tenant, path)
 	if !ok {
 		return nil, &fault.Error{Type: fault.NotFound, Message: "There is no such agent or workflow; GET /agents and GET /workflows list them"}
 	}
@@ -101,11 +101,11 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 }
 
 // named returns what the last part of a path names; all empty: it has none.
-func (s *Server) named(id string) (agent, workflow string, ok bool) {
+func (s *Server) named(tenant, id string) (agent, workflow string, ok bool) {
 	if id == "" {
 		return "", "", true
 	}
-	agents, workflows := s.cfg.Agents()
+	agents, workflows := s.cfg.Agents(tenant)
 	switch {
 	case slices.Contains(agents, id):
 		return id, "", true

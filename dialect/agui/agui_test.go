@@ -224,7 +224,7 @@ func TestContextOfManyLinesIsShownWhole(t *testing.T) {
 }
 
 func team() agui.Config {
-	return agui.Config{Agents: func() (agents, workflows []string) { return []string{"helper", "other"}, []string{"report"} }}
+	return agui.Config{Agents: func(string) (agents, workflows []string) { return []string{"helper", "other"}, []string{"report"} }}
 }
 
 func TestAgentOfThePath(t *testing.T) {

@@ -66,7 +66,7 @@ func (s *Server) create(r *http.Request, body []byte) (*dialect.Exchange, error)
 	if err != nil {
 		return nil, err
 	}
-	by, ok := s.choose(q.model)
+	by, ok := s.choose(tenantOf(r), q.model)
 	if !ok {
 		return nil, noModel()
 	}

@@ -38,9 +38,9 @@ const (
 // Config describes a Server. Its zero value serves the default agent alone.
 type Config struct {
 	Rules dialect.Rules
-	// Models returns the ids of agents and of workflows that a client may name. It is asked for
+	// Models returns the ids of agents and of workflows that somebody of a tenant may name. It is asked for
 	// each request. nil: there are none.
-	Models func() (agents, workflows []string)
+	Models func(tenant string) (agents, workflows []string)
 	// Began is since when the models are there, as GET /v1/models reports it.
 	Began time.Time
 	// Turns are the turns of a store, and the responses of them; nil: there is no store.
@@ -53,7 +53,7 @@ type Server struct{ cfg Config }
 // New returns a Server.
 func New(cfg Config) *Server {
 	if cfg.Models == nil {
-		cfg.Models = func() (agents, workflows []string) { return nil, nil }
+		cfg.Models = func(string) (agents, workflows []string) { return nil, nil }
 	}
 	return &Server{cfg: cfg}
 }
@@ -105,15 +105,18 @@ const own = "sluice"
 // chosen is what a model's name stands for; all empty: the default agent or the router.
 type chosen struct{ agent, workflow string }
 
+// tenantOf returns whose catalogue a request is about.
+func tenantOf(r *http.Request) string { return chat.TurnOf(r.Context()).Principal.Tenant }
+
 // choose returns what a name stands for.
-func (s *Server) choose(name string) (c chosen, ok bool) {
+func (s *Server) choose(tenant, name string) (c chosen, ok bool) {
 	id, named := s.cfg.Rules.Models[name]
 	if !named {
 		if id, ok = strings.CutPrefix(name, own+"/"); !ok {
 			return c, name == own
 		}
 	}
-	agents, workflows := s.cfg.Models()
+	agents, workflows := s.cfg.Models(tenant)
 	switch {
 	case slices.Contains(agents, id):
 		return chosen{agent: id}, true
@@ -124,15 +127,15 @@ func (s *Server) choose(name string) (c chosen, ok bool) {
 }
 
 // names lists the models that a client may name.
-func (s *Server) names() []string {
-	agents, workflows := s.cfg.Models()
+func (s *Server) names(tenant string) []string {
+	agents, workflows := s.cfg.Models(tenant)
 	all := []string{own}
 	for _, id := range append(slices.Clone(agents), workflows...) {
 		all = append(all, own+"/"+id)
 	}
 	var more []string
 	for name := range s.cfg.Rules.Models {
-		if _, ok := s.choose(name); ok {
+		if _, ok := s.choose(tenant, name); ok {
 			more = append(more, name)
 		}
 	}
@@ -153,12 +156,12 @@ func (s *Server) model(name string) model {
 }
 
 // list answers GET /v1/models.
-func (s *Server) list(*http.Request, []byte) (*dialect.Exchange, error) {
+func (s *Server) list(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 	all := struct {
 		Object string  `json:"object"`
 		Data   []model `json:"data"`
 	}{Object: "list"}
-	for _, name := range s.names() {
+	for _, name := range s.names(tenantOf(r)) {
 		all.Data = append(all.Data, s.model(name))
 	}
 	return document(all)
@@ -167,7 +170,7 @@ func (s *Server) list(*http.Request, []byte) (*dialect.Exchange, error) {
 // show answers GET /v1/models/{id}.
 func (s *Server) show(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 	name := r.PathValue("id")
-	if _, ok := s.choose(name); !ok {
+	if _, ok := s.choose(tenantOf(r), name); !ok {
 		return nil, noModel()
 	}
 	return document(s.model(name))
@@ -194,7 +197,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	by, ok := s.choose(q.model)
+	by, ok := s.choose(tenantOf(r), q.model)
 	if !ok {
 		return nil, noModel()
 	}

@@ -23,7 +23,7 @@ const hi = `"messages":[{"role":"user","content":"hi"}]`
 // served knows an agent, a workflow and names for them.
 func served(rules dialect.Rules) *Server {
 	rules.Models = map[string]string{"gpt-4o": "light", "gpt-5": "sluice", "gone": "nobody"}
-	return New(Config{Rules: rules, Began: time.Unix(1_700_000_000, 0), Models: func() (agents, workflows []string) {
+	return New(Config{Rules: rules, Began: time.Unix(1_700_000_000, 0), Models: func(string) (agents, workflows []string) {
 		return []string{"light", "team/a"}, []string{"order"}
 	}})
 }
@@ -209,12 +209,12 @@ func TestModelNames(t *testing.T) {
 		"sluice": {}, "sluice/light": {agent: "light"}, "sluice/team/a": {agent: "team/a"}, "sluice/order": {workflow: "order"}, "gpt-4o": {agent: "light"}, "gpt-5": {},
 		"": nil, "Sluice": nil, "sluice/sluice": nil, "light": nil, "gone": nil,
 	} {
-		got, ok := s.choose(name)
+		got, ok := s.choose("", name)
 		if ok != (want != nil) || ok && got != *want {
 			t.Errorf("%q is %+v, %v; want %+v", name, got, ok, want)
 		}
 	}
-	if _, ok := New(Config{}).choose("sluice"); !ok {
+	if _, ok := New(Config{}).choose("", "sluice"); !ok {
 		t.Error("a zero Config serves nothing")
 	}
 }

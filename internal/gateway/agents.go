@@ -61,11 +61,11 @@ func (g *Gateway) logChanges(before, now *registry) {
 	}
 }
 
-// team returns what GET /agents answers at this moment.
+// team returns what GET /agents answers to somebody of a tenant at this moment.
 //
 // The registry's own value is copied before it is changed.
-func (g *Gateway) team() *handlers.Team {
-	r := g.registry.Load()
+func (g *Gateway) team(tenant string) *handlers.Team {
+	r := g.registry.Load().of(tenant)
 	if len(r.remotes) == 0 {
 		return r.described
 	}
@@ -87,7 +87,7 @@ func (o operated) PutAgent(ctx context.Context, id string, body []byte) (as hand
 	if isNew, err = o.roster.Put(ctx, id, body); err != nil {
 		return as, false, err
 	}
-	for _, a := range o.team().Agents {
+	for _, a := range o.team("").Agents {
 		if a.ID == id {
 			as = a
 		}

@@ -110,7 +110,7 @@ func (a *answerer) forRequest(r *registry, req *chat.Request, agent string) (str
 // It is handlers.Config.Choose: it runs before anything of the turn is kept or reported, so an
 // error here is a plain HTTP reply. A resumed request was checked when it was first sent.
 func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error) {
-	r := g.registry.Load()
+	r := g.registry.Load().of(req.Principal.Tenant)
 	agent := req.Agent
 	if agent == "" && len(r.spec.Agents) == 1 && req.Workflow == "" {
 		agent = r.spec.Agents[0].ID

@@ -35,9 +35,9 @@ func (g *Gateway) frontEnds() (list []dialect.Dialect) {
 	return list
 }
 
-// askable returns the ids of what a request can name: agents, and workflows.
-func (g *Gateway) askable() (agents, workflows []string) {
-	r := g.registry.Load()
+// askable returns the ids of what somebody of a tenant can name: agents, and workflows.
+func (g *Gateway) askable(tenant string) (agents, workflows []string) {
+	r := g.registry.Load().of(tenant)
 	if r == nil { // while the gateway starts
 		return nil, nil
 	}

@@ -225,7 +225,7 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 		server.Team = g.team
 	}
 	if cfg.HasFile() {
-		server.Workflows = func() []handlers.Workflow { return g.registry.Load().flows.described }
+		server.Workflows = func(tenant string) []handlers.Workflow { return g.registry.Load().of(tenant).flows.described }
 	}
 	return server
 }

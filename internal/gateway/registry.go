@@ -10,9 +10,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
+	"sluice/access/limit"
 	"sluice/agent"
 	"sluice/agent/remote"
 	"sluice/chat"
@@ -37,6 +39,9 @@ type registry struct {
 	// remotes are the agents that are somewhere else, by id.
 	remotes map[string]*remote.Agent
 
+	// tenants are the registries of those who may not use everything, by their ids; nil: everybody may.
+	tenants map[string]*registry
+
 	flows   workflows
 	quality *quality.Checker
 	forms   forms
@@ -48,6 +53,32 @@ type registry struct {
 //
 // It asks nobody and cannot fail: faults were found when the file was read.
 func (g *Gateway) newRegistry(file settings.Config, team roster.Team) *registry {
+	r := g.registryFor(file, team, limit.Tenant{})
+	for id, t := range file.Tenants {
+		if t.Agents != nil || t.Workflows != nil {
+			if r.tenants == nil {
+				r.tenants = map[string]*registry{}
+			}
+			r.tenants[id] = g.registryFor(file, team, t)
+		}
+	}
+	return r
+}
+
+// of returns what a tenant may use.
+func (r *registry) of(tenant string) *registry {
+	if r == nil {
+		return nil
+	}
+	if own := r.tenants[tenant]; own != nil {
+		return own
+	}
+	return r
+}
+
+// registryFor makes the registry of those who may use what a tenant may. Agents that others call, and
+// those of workflows, are not looked at: who may use one may use what it consists of.
+func (g *Gateway) registryFor(file settings.Config, team roster.Team, t limit.Tenant) *registry {
 	spec := file.Team
 	spec.Agents = team.Written
 	r := &registry{spec: spec.Settled(), single: g.cfg.TurnTimeout(), tokens: g.cfg.TurnTokens}
@@ -58,6 +89,7 @@ func (g *Gateway) newRegistry(file settings.Config, team roster.Team) *registry 
 	r.quality = g.newQuality(file, r)
 	r.forms = g.newForms()
 	if len(spec.Agents) == 0 {
+		r.restrict(t)
 		return r
 	}
 	cfg := r.spec.Config
@@ -72,8 +104,11 @@ func (g *Gateway) newRegistry(file settings.Config, team roster.Team) *registry 
 			local := callees.Add(a.ID, g.memberConfig(a))
 			member.Runner, r.forms.local[a.ID] = local, local
 		}
-		cfg.Agents = append(cfg.Agents, member)
+		if t.May(a.ID) {
+			cfg.Agents = append(cfg.Agents, member)
+		}
 	}
+	r.restrict(t)
 	r.team = router.New(cfg)
 	r.runner = g.sharing(callees, g.asking, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 		result, err := r.team.Run(ctx, req, sink)
@@ -81,6 +116,19 @@ func (g *Gateway) newRegistry(file settings.Config, team roster.Team) *registry 
 		return result, err
 	})
 	return r
+}
+
+// restrict takes out of the catalogue what a tenant may not use. What is shared with other registries
+// is copied.
+func (r *registry) restrict(t limit.Tenant) {
+	if t.Agents != nil {
+		r.spec.Agents = slices.DeleteFunc(slices.Clone(r.spec.Agents), func(a router.AgentSpec) bool { return !t.May(a.ID) })
+		r.described.Agents = slices.DeleteFunc(r.described.Agents, func(a handlers.TeamAgent) bool { return !t.May(a.ID) })
+	}
+	if t.Workflows != nil {
+		maps.DeleteFunc(r.flows.byName, func(name string, _ *answerer) bool { return !t.MayRun(name) })
+		r.flows.described = slices.DeleteFunc(r.flows.described, func(w handlers.Workflow) bool { return !t.MayRun(w.Name) })
+	}
 }
 
 // memberConfig returns the agent that a file describes.
