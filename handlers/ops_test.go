@@ -258,3 +258,23 @@ func TestPanicBehindReadinessAndMetrics(t *testing.T) {
 		t.Errorf("the log lacks the panics:\n%s", g.log.String())
 	}
 }
+
+// Readiness is said to everybody, and its parts to those alone who may see them. Who may not is not
+// refused, so the audit has nothing of a page that asks at intervals.
+func TestReadinessByScope(t *testing.T) {
+	t.Parallel()
+	g := serve(t, handlers.Config{Door: byHeader{}})
+	for scopes, whole := range map[string]bool{"": false, "chat": false, "ops": true} {
+		var headers []string
+		if scopes != "" {
+			headers = []string{"Authorization: Bearer x", "X-Principal: ann", "X-Scopes: " + scopes}
+		}
+		got := g.do(t, "GET", "/readyz", "", headers...)
+		if got.status != 200 || strings.Contains(got.body, `"breakers"`) != whole || !strings.Contains(got.body, `"status":"ok"`) {
+			t.Errorf("%q: %d %s", scopes, got.status, got.body)
+		}
+	}
+	if log := g.log.String(); strings.Contains(log, `"audit"`) {
+		t.Errorf("the audit:\n%s", log)
+	}
+}

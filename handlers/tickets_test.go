@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/access"
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/dialect"
@@ -426,6 +427,64 @@ func TestTicketWithoutItsStore(t *testing.T) {
 		st.broken = false
 		if got := g.do(t, "GET", i.URL, "", lastID(whole.body, 2)); got.status != 200 {
 			t.Errorf("%d %s", got.status, got.body)
+		}
+	})
+}
+
+// ending is a door for credentials that end.
+type ending struct {
+	byHeader
+	at time.Time
+}
+
+func (e ending) Authenticate(r *http.Request) (*access.Identity, error) {
+	who, err := e.byHeader.Authenticate(r)
+	if err == nil {
+		who.Expires, who.Ends = e.at, e.at
+	}
+	return who, err
+}
+
+func (e ending) Counts(who *access.Identity) bool {
+	return who.Ends.Equal(e.at) && time.Now().Before(e.at)
+}
+
+// A stream that was resumed by a ticket ends with the credential behind it, without done. The turn
+// goes on.
+func TestTicketEndsWithItsCredential(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tasks := task.New(task.Config{Store: memory.New(memory.Config{Tasks: 100})})
+		defer tasks.Close()
+		end := time.Now().Add(30 * time.Second)
+		g, _, stop := serveInBubble(handlers.Config{Door: ending{at: end}, Tickets: approval.NewTickets(nil), Keeping: handlers.Keeping{Tasks: tasks},
+			Runner: slow(2 * time.Minute), Limits: handlers.Limits{Heartbeat: 5 * time.Second}, Dialects: []dialect.Dialect{sluice.Dialect{Stored: true}}})
+		defer stop()
+		i := g.ticket(t, `{"input":"hi"}`, asAnn...)
+		first, err := g.send(t.Context(), "GET", i.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := make([]byte, 4096)
+		n, err := first.Body.Read(begun)
+		if _ = first.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := g.send(t.Context(), "GET", i.URL, nil, lastID(string(begun[:n]), 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rest.Body.Close()
+		got, err := io.ReadAll(rest.Body)
+		if late := time.Since(end); rest.StatusCode != 200 || err == nil || late < 0 || late > time.Second || strings.Contains(string(got), "event: done") {
+			t.Errorf("%d, %v after its end: %v\n%s", rest.StatusCode, late, err, got)
+		}
+		if again := g.do(t, "GET", i.URL, "", lastID(string(begun[:n]), 1)); again.status != 401 {
+			t.Errorf("with a credential that has ended: %d %s", again.status, again.body)
+		}
+		time.Sleep(2 * time.Minute)
+		if !strings.Contains(g.log.String(), `"finish_reason":"stop"`) {
+			t.Errorf("the turn did not go on: %s", g.log.String())
 		}
 	})
 }

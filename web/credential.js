@@ -76,14 +76,15 @@ export class CredentialField {
     this.#say(`You ask as ${user || 'nobody in particular'}${tenant ? `, of ${tenant}` : ''}.`, false);
   }
 
-  // Says whether what is written is another credential than before, and can be sent.
+  // Says whether what is written can be sent, and is another credential than the one in use, or
+  // that one again after it was refused.
   #use() {
     const written = this.#field.value.trim();
     if (!/^[\x21-\x7e]*$/.test(written)) {
       this.#say('No key or token has such characters.', true);
       return false;
     }
-    if (written === credential) return false;
+    if (written === credential && !wanted) return false;
     [credential, wanted] = [written, false];
     this.#say(stays, false);
     return true;

@@ -108,11 +108,28 @@ test('a credential goes into one header, and is asked for when it is wanted', as
   await requested('tools');
   await requested('readyz');
   assert.deepEqual(sent.map(([, header]) => header), [undefined, undefined, undefined, 'Bearer slk_1', undefined, 'Bearer slk_1', 'Bearer slk_1']);
-  assert.deepEqual(used, [' slk_1 \n'], 'what is in use already is not used again');
+  enter('slk_1');
+  assert.deepEqual(used, [' slk_1 \n', 'slk_1'], 'what is in use is used again after a refusal alone');
   assert.ok(new TurnRecord(ask, 'fetch').curl().includes(` -H "Authorization: Bearer $SLUICE_KEY" -H`));
   assert.ok(sent.every(([path]) => path.startsWith('/app/')));
   leave();
   assert.ok(!new TurnRecord(ask, 'fetch').curl().includes('SLUICE_KEY'));
+});
+
+test('the field leaves the focus to who writes, and the other headers as they are', async () => {
+  const { parts, sent, enter, leave } = asked(401);
+  document.activeElement = el('textarea');
+  await requested('tools');
+  assert.equal(parts.door.hidden, false);
+  assert.equal(document.activeElement.tag, 'textarea');
+  enter('slk_1');
+  globalThis.fetch = async (_, { method, headers }) => {
+    sent.push([method, headers]);
+    return new Response(null);
+  };
+  await requested('tools', { method: 'POST', headers: { 'Last-Event-ID': 'turn_1:2' } });
+  assert.deepEqual(sent.at(-1), ['POST', { 'Last-Event-ID': 'turn_1:2', Authorization: 'Bearer slk_1' }]);
+  leave();
 });
 
 test('a reply to the credential before says nothing of the one in use', async () => {
