@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"time"
 )
 
 // Conn is the connection of a request, as its server knows it.
@@ -43,6 +44,18 @@ func abort(r *http.Request) {
 		resetOnClose(r.Context())
 	}
 	panic(http.ErrAbortHandler)
+}
+
+// cut ends the reply of a request that is still being served, so that its client sees that it is not
+// whole: over HTTP/2 a deadline that is over resets the stream, and else the connection is closed.
+func cut(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor > 1 {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
+		return
+	}
+	if c := connOf(r.Context()).Conn; c != nil {
+		_ = c.Close()
+	}
 }
 
 // resetOnClose makes the close of a request's connection a reset. What wraps it, as

@@ -122,6 +122,9 @@ func (s *Server) finish(in slot, w http.ResponseWriter, r *http.Request, t *turn
 		return
 	}
 	defer t.stored.End()
+	if t.who != nil && w != nil && t.Mode != dialect.Attached && durable(&t.Request) { // its client only watches
+		defer whileCounts(t.who, func(error) { cut(w, r) })()
+	}
 	if t.Mode != dialect.Unattended {
 		defer context.AfterFunc(r.Context(), t.stored.Left)()
 		if t.route.Resume != nil && t.Form == dialect.Streamed {

@@ -45,11 +45,20 @@ type Config struct {
 	Tasks Tasks
 	// Attached says that a client that leaves ends its turn, although it is kept.
 	Attached bool
+	// Credentials say what a client must show, any one of which suffices; nil: nothing.
+	Credentials *Credentials
 	// PrivateCards shows cards to those alone who may run turns.
 	PrivateCards bool
 	// Native returns the encoder of our own protocol for a turn, of which the extension
 	// takes names and data. nil: there is no extension.
 	Native func(requestID string) stream.Encoder
+}
+
+// Credentials are what a gateway accepts besides tokens whose issuer cannot be discovered.
+type Credentials struct {
+	Keys bool // API keys
+	// Issuers are the addresses of those whose settings can be discovered.
+	Issuers []string
 }
 
 // Agent is one of a team.

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
@@ -54,7 +56,38 @@ func (s *Server) render(r *http.Request, card *sdk.AgentCard) ([]byte, error) {
 	if !s.cfg.V03 {
 		return json.Marshal(card)
 	}
-	return a2av0.NewStaticAgentCardProducer(card).(a2asrv.AgentCardJSONProducer).CardJSON(r.Context())
+	both, err := a2av0.NewStaticAgentCardProducer(card).(a2asrv.AgentCardJSONProducer).CardJSON(r.Context())
+	if err != nil || len(card.SecuritySchemes) == 0 {
+		return both, err
+	}
+	return withSchemes(both, card.SecuritySchemes)
+}
+
+// withSchemes adds to the schemes of a card of 0.3 the members of 1.0, which that library gives other
+// names.
+func withSchemes(card []byte, schemes sdk.NamedSecuritySchemes) ([]byte, error) {
+	own, err := json.Marshal(schemes)
+	if err != nil {
+		return nil, err
+	}
+	var all map[string]json.RawMessage
+	var now, added map[string]map[string]json.RawMessage
+	if err := json.Unmarshal(card, &all); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(own, &now); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(all["securitySchemes"], &added); err != nil {
+		return nil, err
+	}
+	for name, members := range now {
+		maps.Copy(added[name], members)
+	}
+	if all["securitySchemes"], err = json.Marshal(added); err != nil {
+		return nil, err
+	}
+	return json.Marshal(all)
 }
 
 // card is the card of the whole gateway, made for each request: the team may
@@ -81,7 +114,32 @@ func (s *Server) card(r *http.Request) (*sdk.AgentCard, error) {
 		card.Skills = s.skills()
 	}
 	card.SupportedInterfaces = s.interfaces(base)
+	s.cfg.Credentials.describe(card)
 	return card, nil
+}
+
+// describe says in a card which credentials there are, any one of which suffices.
+func (c *Credentials) describe(card *sdk.AgentCard) {
+	if c == nil {
+		return
+	}
+	card.SecuritySchemes = sdk.NamedSecuritySchemes{"bearer": sdk.HTTPAuthSecurityScheme{Scheme: "Bearer"}}
+	names := []sdk.SecuritySchemeName{"bearer"}
+	if c.Keys {
+		card.SecuritySchemes["apiKey"] = sdk.APIKeySecurityScheme{Location: sdk.APIKeySecuritySchemeLocationHeader, Name: "X-API-Key"}
+		names = append(names, "apiKey")
+	}
+	for i, issuer := range c.Issuers {
+		name := sdk.SecuritySchemeName("oidc")
+		if i > 0 {
+			name += sdk.SecuritySchemeName(strconv.Itoa(i + 1))
+		}
+		card.SecuritySchemes[name] = sdk.OpenIDConnectSecurityScheme{OpenIDConnectURL: strings.TrimSuffix(issuer, "/") + "/.well-known/openid-configuration"}
+		names = append(names, name)
+	}
+	for _, name := range names {
+		card.SecurityRequirements = append(card.SecurityRequirements, sdk.SecurityRequirements{name: {}})
+	}
 }
 
 // base is where the client reaches the gateway.

@@ -40,6 +40,15 @@ func (g *Gateway) newA2A() *a2awire.Server {
 		Version: g.cfg.Version, PublicURL: g.cfg.A2A.PublicURL, V03: !g.cfg.A2A.NoV03, Agents: g.exposed,
 		Native: func(requestID string) stream.Encoder { return sluice.NewEncoder(requestID, false, 0) },
 	}
+	if g.asksWho() {
+		cfg.PrivateCards = g.cfg.Auth.PrivateCard
+		cfg.Credentials = &a2awire.Credentials{Keys: g.cfg.Auth.Keys != ""}
+		for _, of := range g.cfg.Auth.Tokens {
+			if of.Discovery {
+				cfg.Credentials.Issuers = append(cfg.Credentials.Issuers, of.Issuer)
+			}
+		}
+	}
 	if g.state != nil {
 		cfg.Tasks = records.Tasks{Service: g.state.tasks, Approvals: g.approvals}
 	}

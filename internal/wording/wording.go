@@ -63,7 +63,7 @@ type Webhook struct{ Sender *deliver.Sender }
 // delivers under the same id and the receiver can drop the second. It returns when the
 // receiver took it or the tries are over.
 func (w Webhook) Send(ctx context.Context, m *quality.Message) stream.Delivery {
-	content := deliver.Content{Response: m.Response, UserID: m.Request.UserID, ConversationID: m.Request.ConversationID}
+	content := deliver.Content{Response: m.Response, Tenant: m.Request.Principal.Tenant, UserID: m.Request.UserID, ConversationID: m.Request.ConversationID}
 	if m.Outcome != "" {
 		content.Quality = &deliver.Quality{Passed: m.Passed, Outcome: string(m.Outcome)}
 	}

@@ -12,6 +12,7 @@ import (
 // Content is what a message says.
 type Content struct {
 	Response       jsontext.Value // a formatted response, an object that is not empty
+	Tenant         string // of the user, where they had to say who they are; empty: none
 	UserID         string
 	ConversationID string
 	Quality        *Quality // nil: it was not judged
@@ -26,11 +27,12 @@ type Quality struct {
 // Body returns the body of a message. Its data is the response with members of our own.
 func Body(c Content, at time.Time) ([]byte, error) {
 	type own struct {
+		Tenant         string   `json:"tenant,omitempty"`
 		UserID         string   `json:"user_id,omitempty"`
 		ConversationID string   `json:"conversation_id,omitempty"`
 		Quality        *Quality `json:"quality,omitempty"`
 	}
-	members, err := json.Marshal(own{c.UserID, c.ConversationID, c.Quality})
+	members, err := json.Marshal(own{c.Tenant, c.UserID, c.ConversationID, c.Quality})
 	if err != nil {
 		return nil, err
 	}
