@@ -244,3 +244,26 @@ func TestQuotaOfTokens(t *testing.T) {
 		}
 	})
 }
+
+// A quota of tokens holds a reserve for each call that runs.
+func TestReserveOfCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reserve := 300
+		l := New(Config{Spec: Spec{Models: map[string]ModelQuota{"fast": {Tokens: []Rate{rate(t, "600/m")}}}, Reserve: &reserve}})
+		first, err := l.Enter(t.Context(), "fast")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = l.Enter(t.Context(), "fast"); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, func() { first(0) })
+		began := time.Now()
+		if _, err := l.Enter(t.Context(), "fast"); err != nil || time.Since(began) != time.Second {
+			t.Errorf("a third call of 300 of 600: %v after %v", err, time.Since(began))
+		}
+		_, err = l.Enter(t.Context(), "fast")
+		limitedCall(t, err)
+	})
+}

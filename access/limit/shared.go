@@ -44,6 +44,7 @@ type shared struct {
 	queued                  bool  // for the publisher
 	owed                    int64 // tokens that the store does not know of
 	back                    int64 // requests that were given back
+	ahead                   bool  // something was charged without the store
 }
 
 // unsaid says whether the store does not know all of it.
@@ -309,9 +310,9 @@ func (at *touch) counts(kind Kind) bool {
 	return kind&(Running|Watching) != 0 && (at.streams > 0 || at.plan.tokens)
 }
 
-// learn takes over the answer to what ask has asked. Levels only grow by it: what this process
-// has charged and the store does not know stays, and what is charged now is added to it. It
-// needs mu.
+// learn takes over the answer to what ask has asked. What this process has charged without the
+// store stays, and what is charged now is added to it; tokens on their way stay as well. It needs
+// mu.
 func (l *Limiter) learn(t *touches, kind Kind, c *store.Charge, r *store.Charged, now int64) {
 	levelsOf, countsOf := r.Levels, r.Counts
 	grow := func(e *entry, w what) {
@@ -326,10 +327,14 @@ func (l *Limiter) learn(t *touches, kind Kind, c *store.Charge, r *store.Charged
 			countsOf = countsOf[1:]
 		}
 		if w := rateOf(kind); at.rate(w) != nil {
-			if g := at.rate(w); r.OK {
+			g, said := at.rate(w), now+int64(levelsOf[0])
+			if r.OK {
 				at.e.tats[w] = g.charge(at.e.level(g, w, now), g.one, now)
 			}
-			grow(at.e, w)
+			if !at.e.ahead || said >= at.e.tats[w] {
+				at.e.tats[w], at.e.ahead = said-at.e.back*g.one, false
+			}
+			levelsOf = levelsOf[1:]
 		}
 		for w := tokens; w < levels && kind&Running != 0; w++ {
 			if at.rates[w].on() {
@@ -396,6 +401,9 @@ func (l *Limiter) withoutStore(ctx context.Context, r *rules, t *touches, kind K
 		return &fault.Error{Type: fault.StoreUnavailable, Message: "The gateway cannot count now what is used; try again in a moment", Err: err}
 	}
 	t.chargeRate(kind, now)
+	for i := range t.n {
+		t.list[i].e.ahead = true
+	}
 	return nil
 }
 
