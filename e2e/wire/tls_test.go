@@ -178,7 +178,7 @@ func TestC10SameEventsOverTLS(t *testing.T) {
 	}
 }
 
-// What is not TLS is closed, and keeps nobody waiting: garbage, a plain request, half a hello, a
+// What does not speak TLS is closed, and keeps nobody waiting: garbage, a plain request, half a hello, a
 // hello that never ends (row C40, the other way round).
 func TestGarbageForTLS(t *testing.T) {
 	t.Parallel()
