@@ -206,7 +206,7 @@ func (s *Server) serveAll() {
 		s.serveIdentity()
 	}
 	if s.cfg.Tickets != nil {
-		s.route(http.MethodPost, ticketPath, ruleOf(ticketRoute()), raw(s.issueTicket))
+		s.serveTickets()
 	}
 	s.page()
 }

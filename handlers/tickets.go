@@ -97,12 +97,15 @@ func (t *ticket) identity() *access.Identity {
 	}
 }
 
-// ticketRoute returns how a ticket is asked for, which is admitted like the turn that it is for.
-func ticketRoute() *dialect.Route { return &newRouted(dialect.Route{Path: ticketPath}).Route }
+// serveTickets routes what issues tickets. It is admitted like the turns that they are for.
+func (s *Server) serveTickets() {
+	rt := &newRouted(dialect.Route{Path: ticketPath}).Route
+	s.route(http.MethodPost, ticketPath, ruleOf(rt), raw(func(w http.ResponseWriter, r *http.Request) error { return s.issueTicket(w, r, rt) }))
+}
 
 // issueTicket replies with a ticket for the request in the body. The ticket counts as the request.
-func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request) error {
-	who, err := s.admit(r, ticketRoute(), nil)
+func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request, rt *dialect.Route) error {
+	who, err := s.admit(r, rt, nil)
 	if err != nil {
 		return err
 	}

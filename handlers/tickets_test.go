@@ -294,8 +294,10 @@ func TestTicketIsNoGood(t *testing.T) {
 	}
 	last := good()
 	g.Drain()
-	if got := g.do(t, "GET", last, ""); got.status != 503 {
-		t.Errorf("while draining: %d %s", got.status, got.body)
+	for _, path := range []string{last, string(altered)} {
+		if got := g.do(t, "GET", path, ""); got.status != 503 {
+			t.Errorf("while draining: %d %s", got.status, got.body)
+		}
 	}
 }
 
@@ -350,6 +352,10 @@ func TestTicketOfAKeptTurn(t *testing.T) {
 			if got := g.do(t, "GET", i.URL, "", lastID(another.body, 2)); got.status != 401 {
 				t.Errorf("%s, another turn of the same user: %d %s", when, got.status, got.body)
 			}
+			unused := g.ticket(t, `{"input":"unused"}`, asAnn...)
+			if got := g.do(t, "GET", unused.URL, "", lastID(another.body, 2)); got.status != 401 {
+				t.Errorf("%s, by a ticket that has begun none: %d %s", when, got.status, got.body)
+			}
 		}
 		resumes("at once")
 		time.Sleep(59 * time.Second)
@@ -394,17 +400,17 @@ func TestTicketOfALostTurn(t *testing.T) {
 // failing is a store that can be unavailable.
 type failing struct {
 	store.Store
-	unavailable bool
+	broken bool
 }
 
 func (f *failing) Value(ctx context.Context, key string) (store.Value, error) {
-	if f.unavailable {
-		return store.Value{}, fmt.Errorf("%w: unavailable", store.ErrUnavailable)
+	if f.broken {
+		return store.Value{}, fmt.Errorf("%w: broken", store.ErrUnavailable)
 	}
 	return f.Store.Value(ctx, key)
 }
 
-// While nobody knows which turn a ticket has begun, nobody says that it was another.
+// A store that does not answer does not say that a ticket has begun another turn.
 func TestTicketWithoutItsStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -413,11 +419,11 @@ func TestTicketWithoutItsStore(t *testing.T) {
 		defer stop()
 		i := g.ticket(t, `{"input":"hi"}`, asAnn...)
 		whole := g.do(t, "GET", i.URL, "")
-		st.unavailable = true
+		st.broken = true
 		if got := g.do(t, "GET", i.URL, "", lastID(whole.body, 2)); got.status != 503 {
 			t.Errorf("%d %s", got.status, got.body)
 		}
-		st.unavailable = false
+		st.broken = false
 		if got := g.do(t, "GET", i.URL, "", lastID(whole.body, 2)); got.status != 200 {
 			t.Errorf("%d %s", got.status, got.body)
 		}

@@ -22,7 +22,8 @@ type journey struct {
 	Facts  struct {
 		RequestID        string `json:"request_id"`
 		Curl             string
-		Task, Transcript string // of a turn that is kept
+		Task, Transcript string   // of a turn that is kept
+		Seen             []string // by EventSources
 	}
 	MS int
 }
@@ -126,7 +127,8 @@ func brokenFirst(t *testing.T, url string) string {
 	return path
 }
 
-func travel(t *testing.T, browser string, flows []flow) map[string]journey {
+// travel goes through flows: each a flow, with more if that needs it.
+func travel[F any](t *testing.T, browser string, flows []F) map[string]journey {
 	t.Helper()
 	screenshots, err := filepath.Abs(root + "/.artifacts/screenshots")
 	if err == nil {
@@ -144,12 +146,14 @@ func travel(t *testing.T, browser string, flows []flow) map[string]journey {
 }
 
 // checkCurl runs the line that the page gives to copy.
-func checkCurl(t *testing.T, line string) {
+func checkCurl(t *testing.T, line string, env ...string) {
 	t.Helper()
 	if !strings.HasPrefix(line, "curl ") {
 		t.Fatalf("no line for curl: %q", line)
 	}
-	out, code := ended(t, exec.CommandContext(t.Context(), installed(t, "bash"), "-c", line))
+	cmd := exec.CommandContext(t.Context(), installed(t, "bash"), "-c", line)
+	cmd.Env = append(os.Environ(), env...)
+	out, code := ended(t, cmd)
 	if code != 0 || !strings.Contains(out.stdout, "\nevent: done\n") {
 		t.Errorf("%s: exit code %d\n%s%s", line, code, out.stdout, out.stderr)
 	}

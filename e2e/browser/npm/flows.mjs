@@ -1,7 +1,8 @@
-// Goes through flows of the page. Reads {chromium, screenshots, flows: [{name, base}]}
+// Goes through flows of the page. Reads {chromium, screenshots, flows: [{name, base, key}]}
 // from stdin, and writes {name, faults, facts, ms} for each.
 import { text } from 'node:stream/consumers';
 import { launch } from './browser.mjs';
+import * as access from './flows/access.mjs';
 import * as approval from './flows/approval.mjs';
 import * as channel from './flows/channel.mjs';
 import * as inbox from './flows/inbox.mjs';
@@ -13,16 +14,17 @@ import * as turn from './flows/turn.mjs';
 import { Visit } from './page.mjs';
 
 const { chromium, screenshots, flows } = JSON.parse(await text(process.stdin));
-const all = { ...approval, ...channel, ...inbox, ...kept, ...look, ...team, ...trace, ...turn };
+const all = { ...access, ...approval, ...channel, ...inbox, ...kept, ...look, ...team, ...trace, ...turn };
 const browser = await launch(chromium);
 
-async function go({ name, base }) {
+async function go({ name, base, key }) {
   const begun = performance.now();
   const flow = all[name];
   const report = { name, faults: [], facts: {} };
   try {
     const visit = await Visit.open(browser, base, flow.options);
     report.faults = visit.faults;
+    visit.key = key;
     try {
       report.facts = await flow(visit) ?? {};
       await visit.screenshot(screenshots, name);

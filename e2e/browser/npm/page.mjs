@@ -15,8 +15,9 @@ export class Visit {
   requests = []; // for streams
   bodies = []; // of those that were posted
 
-  // options are those of browser.newContext; allow is what the console may say.
-  static async open(browser, base, { allow, ...options } = {}) {
+  // options are those of browser.newContext; allow is what the console may say, and first what is
+  // there when the gateway's state is known.
+  static async open(browser, base, { allow, first = 'breaker', ...options } = {}) {
     const visit = new Visit();
     visit.context = await browser.newContext({ viewport: sizes.wide, ...options });
     await visit.context.addInitScript(() => {
@@ -26,7 +27,7 @@ export class Visit {
     visit.#watch(new URL(base).origin, allow);
     visit.page.setDefaultTimeout(20_000);
     await visit.page.goto(base);
-    await visit.at('breaker').first().waitFor({ state: 'attached' }); // the gateway's state is known
+    await visit.at(first).first().waitFor({ state: first === 'breaker' ? 'attached' : 'visible' });
     return visit;
   }
 

@@ -1,0 +1,156 @@
+// A gateway that asks who its callers are.
+import assert from 'node:assert/strict';
+import { counts, text } from '../page.mjs';
+
+const refused = /401 \(Unauthorized\)/;
+const options = { first: 'credential', allow: refused };
+const broken = { ...options, allow: /401 \(Unauthorized\)|net::ERR_INCOMPLETE_CHUNKED_ENCODING/ };
+
+const isFocused = (locator) => locator.evaluate((node) => node === document.activeElement);
+
+async function enter(v, key) {
+  await v.at('credential').fill(key);
+  await v.page.keyboard.press('Enter');
+}
+
+async function enters(v) {
+  await enter(v, v.key);
+  await v.at('credential-hint').getByText('You ask as ann, of acme.').waitFor();
+}
+
+async function choose(v, transport) {
+  await v.at('transport').locator(`input[value=${transport}]`).check({ force: true }); // its label covers it
+}
+
+// The page says that it needs a key and has a field for it. A wrong one is no use, a right one
+// lets turns run by both transports, and is nowhere but in one header.
+export async function signIn(v) {
+  assert.ok(await isFocused(v.at('credential')), 'the field has the focus');
+  const requests = [];
+  v.page.on('request', (r) => requests.push(r));
+
+  await v.ask('plain-signed-out');
+  const error = (await v.turn('refused')).getByTestId('error');
+  assert.equal(await error.getAttribute('data-error-type'), 'unauthorized');
+  assert.match(await text(error), /at the top of the page/);
+  assert.ok(await isFocused(v.at('credential')), 'the field has the focus again');
+  await choose(v, 'eventsource');
+  await v.ask('plain-signed-out');
+  assert.equal(await (await v.turn('refused')).getByTestId('error').getAttribute('data-error-type'), 'unauthorized', 'also of an EventSource');
+
+  await enter(v, 'slk_wrong');
+  await v.at('credential-hint').getByText('does not accept').waitFor();
+  assert.equal(await v.at('credential').getAttribute('aria-invalid'), 'true');
+  await v.prepare();
+  await v.look('credential');
+  await enters(v);
+  assert.equal(await v.at('credential').getAttribute('aria-invalid'), null);
+  await v.at('tool-list').getByText('create_todo').first().waitFor({ state: 'attached' }); // what needs the key is read again
+
+  await choose(v, 'fetch');
+  await v.ask('plain-signed-in');
+  assert.match(await text((await v.turn('done')).getByTestId('answer')), /^One two\.$/);
+  await choose(v, 'eventsource');
+  await v.ask('plain-ticket');
+  assert.match(await text(v.page.locator('[data-testid=turn][data-state=done]').nth(1).getByTestId('answer')), /^One two\.$/);
+  await v.turn('done');
+  const curl = await text(v.at('curl'));
+  assert.deepEqual(v.requests, ['POST', 'POST', 'GET']);
+
+  const { origin } = new URL(v.page.url());
+  for (const r of requests) {
+    const headers = await r.allHeaders();
+    assert.ok(r.url().startsWith(origin), r.url());
+    for (const [name, value] of Object.entries(headers)) {
+      if (value.includes(v.key)) assert.deepEqual([name, value], ['authorization', `Bearer ${v.key}`], r.url());
+    }
+    assert.ok(!`${r.url()} ${r.postData()}`.includes(v.key), r.url());
+    assert.ok(!r.url().includes('plain'), 'no text is in an address');
+  }
+  const [get] = requests.filter((r) => r.method() === 'GET' && new URL(r.url()).pathname === '/chat/stream');
+  assert.match(get.url(), /\?ticket=slt1\.[\w-]+$/);
+  assert.equal((await get.allHeaders()).authorization, undefined);
+  const seen = await v.page.evaluate(() => [
+    document.documentElement.outerHTML, document.cookie, location.href, document.title,
+    JSON.stringify(localStorage), JSON.stringify(sessionStorage), JSON.stringify(history.state),
+    ...performance.getEntries().map((e) => e.name),
+  ]);
+  assert.deepEqual(seen.filter((s) => s.includes(v.key)), []);
+  assert.deepEqual(await v.context.cookies(), []);
+  assert.ok(!curl.includes(v.key));
+  return { curl };
+}
+signIn.options = options;
+
+// A key ends with its page.
+export async function signedOut(v) {
+  await enters(v);
+  await v.ask('plain-before');
+  await v.turn('done');
+  await v.page.reload();
+  await v.at('credential').waitFor();
+  assert.equal(await v.at('credential').inputValue(), '');
+  await v.ask('plain-after');
+  await v.turn('refused');
+  await v.at('credential').fill(v.key);
+  await v.ask('plain-after'); // it is used by who only goes on
+  await v.turn('done');
+}
+signedOut.options = options;
+
+async function events(v) {
+  return v.at('inspector').getByTestId('event-row').evaluateAll((rows) => rows.map((r) => r.dataset.event));
+}
+
+// The stream of the page's EventSource breaks off, and the browser resumes it by the ticket.
+export async function ticketResumed(v) {
+  await enters(v);
+  await choose(v, 'eventsource');
+  await v.ask('plain-resumed');
+  const turn = await v.turn('done');
+  assert.equal(await text(turn.getByTestId('answer')), 'One two.');
+  assert.deepEqual(await events(v), ['start', 'thinking', 'response_delta', 'response_delta', 'done']);
+  assert.deepEqual(v.requests, ['GET', 'GET']);
+}
+ticketResumed.options = broken;
+
+// Without a store the page says that the turn is lost, and nothing runs again.
+export async function ticketDropped(v) {
+  await enters(v);
+  await choose(v, 'eventsource');
+  await v.ask('plain-dropped');
+  await v.turn('dropped');
+  await counts(v.at('retry'), 0);
+  assert.deepEqual(v.requests, ['GET']);
+}
+ticketDropped.options = broken;
+
+// The same with nothing but the browser's own EventSource, which opens the ticket twice.
+async function bare(v, question) {
+  return { seen: await v.page.evaluate(async ({ key, input }) => {
+    const issued = await fetch('/chat/tickets', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` },
+      body: JSON.stringify({ input, accumulated: false }),
+    });
+    const { url } = await issued.json();
+    const listen = () => new Promise((resolve) => {
+      const source = new EventSource(url);
+      const seen = [];
+      for (const event of ['start', 'thinking', 'response_delta', 'done']) {
+        source.addEventListener(event, () => {
+          seen.push(event);
+          if (event !== 'done') return;
+          source.close();
+          resolve(seen.join(' '));
+        });
+      }
+      source.addEventListener('error', () => {
+        if (source.readyState === EventSource.CLOSED) resolve([...seen, 'CLOSED'].join(' '));
+      });
+    });
+    return [await listen(), await listen()];
+  }, { key: v.key, input: question }) };
+}
+export const bareKept = Object.assign((v) => bare(v, 'plain-kept'), { options: broken });
+export const bareLost = Object.assign((v) => bare(v, 'plain-lost'), { options: broken });
