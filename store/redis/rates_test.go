@@ -68,11 +68,11 @@ func TestRatesOfAServerInTrouble(t *testing.T) {
 	if ok, level := charge(t, patient, hourly()); !ok || level < 29*time.Minute {
 		t.Errorf("without its scripts: %v at a level of %v", ok, level)
 	}
-	must(t, a.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+	must(t, a.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 	if _, err := patient.ChargeRates(t.Context(), hourly()); !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("read only: %v", err)
 	}
-	must(t, a.SlaveOf(t.Context(), "no", "one").Err())
+	must(t, a.ReplicaOf(t.Context(), "no", "one").Err())
 	must(t, a.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	if _, err := patient.ChargeRates(t.Context(), hourly()); !errors.Is(err, store.ErrFull) {
 		t.Errorf("without memory: %v", err)
