@@ -276,5 +276,9 @@ func (r *record) log(ctx context.Context, event, action, principal string) {
 	if action != "" {
 		d.Str("action", action)
 	}
+	if action != "" && principal != "" { // somebody who can be held to it
+		e.Bool("audit", true)
+		d.Str("decided_by", principal)
+	}
 	e.Dict("details", d.Strs("tools", tools).Strs("argument_hashes", hashes).Str("principal", principal)).Msg(event)
 }

@@ -202,8 +202,10 @@ func (s *Server) serveAll() {
 	shown := metricsHandler(s.cfg.Metrics)
 	s.readable("/metrics", measured, func(w http.ResponseWriter, r *http.Request) error { shown.ServeHTTP(w, r); return nil })
 	if s.cfg.Door != nil {
-		s.origins.allowCredentials()
 		s.serveIdentity()
+	}
+	if s.cfg.Door != nil || s.cfg.Limiter != nil {
+		s.origins.allowCredentials()
 	}
 	if s.cfg.Tickets != nil {
 		s.serveTickets()

@@ -36,6 +36,7 @@ func (g *Gateway) openApprovals() error {
 		return nil
 	}
 	cfg := settings.Of[approval.Config](&g.cfg)
+	cfg.FourEyes = g.cfg.Auth.FourEyes
 	cfg.Tools, cfg.Problems, cfg.Readable, cfg.Valid, cfg.Metrics = g.toolsOf(toolsOfAsking, g.tools).Tools, g.problems, readable, misfits, g.metrics
 	if g.state != nil {
 		cfg.Store = g.state.store

@@ -5,7 +5,9 @@ package gateway
 
 import (
 	"errors"
+	"net"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 
 	"github.com/rs/zerolog"
@@ -77,6 +79,19 @@ func (g *Gateway) asker() handlers.Door {
 
 // asksWho says whether senders must say who they are.
 func (g *Gateway) asksWho() bool { return g.with.Door != nil || g.cfg.Auth.IsOn() }
+
+// warnOfOpenAdmin says that operators' requests are answered for anybody who reaches their address.
+func (g *Gateway) warnOfOpenAdmin() {
+	at := settings.Of[settings.Process](&g.cfg).AdminAddr
+	host, _, err := net.SplitHostPort(at)
+	if err != nil || g.asksWho() {
+		return
+	}
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		g.log.Warn().Dict("details", zerolog.Dict().Str("setting", "SLUICE_ADMIN_ADDR").
+			Str("message", "anybody who reaches this address may change the agents; give it an address of loopback, or configure auth")).Msg("admin_open")
+	}
+}
 
 // client returns the address that a request comes from.
 func (g *Gateway) client(r *http.Request) string { return g.peers.Client(r).String() }

@@ -62,6 +62,7 @@ func Listen(ctx context.Context, cfg settings.Config, out io.Writer) (_ *Service
 	}
 	room.Warn(g.log)
 	g.logProxy()
+	g.warnOfOpenAdmin()
 	s := &Service{Gateway: g, out: w}
 	if s.front, err = s.serve(ctx, socket, room.Limiter()); err != nil {
 		_ = socket.Close()
