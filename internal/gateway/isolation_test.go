@@ -98,7 +98,7 @@ func (b belongings) ways() []way {
 }
 
 // unlike is what differs between two replies to the same question.
-var unlike = regexp.MustCompile(`req_[0-9a-f]{12}`)
+var unlike = regexp.MustCompile(`req_[0-9a-f]{12}|\d{4}-\d\d-\d\dT[\d:.]+Z`)
 
 // plain returns a reply without its request's id and the name that was asked for.
 func plain(got asked, names ...string) string {
