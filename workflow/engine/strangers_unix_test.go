@@ -13,8 +13,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/access"
-	"sluice/chat"
 	"sluice/internal/gateway"
 	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
@@ -33,23 +31,13 @@ func sendAs(f *wholetest.Flow, who, method, path, body string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// byWho is how a gateway of a test makes sure of its callers.
-type byWho struct{}
-
-func (byWho) Authenticate(r *http.Request) (*access.Identity, error) {
-	tenant, id, _ := strings.Cut(r.Header.Get("X-Who"), "/")
-	return &access.Identity{Principal: chat.Principal{Tenant: tenant, ID: id, Scopes: chat.ScopeChat}}, nil
-}
-
-func (byWho) Counts(*access.Identity) bool { return true }
-
 // Who is somebody else, or of another tenant, learns nothing of a run that waits, not even
 // that it is there, and changes nothing of it: whatever user their request names.
 func TestStrangersFindNoRun(t *testing.T) {
 	t.Parallel()
 	var paid atomic.Int64
 	cfg, file := wholetest.Configured(t, fmt.Sprintf(wholetest.Paying, wholetest.NewCountedBank(t, &paid)+"/mcp"), nil)
-	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), gateway.Seams{Store: memory.New(memory.Config{}), Door: byWho{}})
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), gateway.Seams{Store: memory.New(memory.Config{}), Door: wholetest.Door{}})
 	if err != nil {
 		t.Fatal(err)
 	}

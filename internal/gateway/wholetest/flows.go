@@ -165,7 +165,9 @@ func AwaitTools(t testing.TB, g http.Handler) {
 	t.Helper()
 	testnet.Eventually(t, "the servers are connected", func() bool {
 		w := httptest.NewRecorder()
-		g.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil)
+		req.Header = http.Header{"Authorization": {"Bearer of an operator"}, "X-Who": {"/operator"}, "X-Scopes": {"ops"}} // for a Door
+		g.ServeHTTP(w, req)
 		return strings.Contains(w.Body.String(), `"mcp":[`) && !strings.Contains(w.Body.String(), `"connected":false`)
 	})
 }
