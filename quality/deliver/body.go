@@ -12,7 +12,7 @@ import (
 // Content is what a message says.
 type Content struct {
 	Response       jsontext.Value // a formatted response, an object that is not empty
-	Tenant         string // of the user, where they had to say who they are; empty: none
+	Tenant         string         // of the user, where they had to say who they are; empty: none
 	UserID         string
 	ConversationID string
 	Quality        *Quality // nil: it was not judged
