@@ -5,8 +5,8 @@ package approval
 type Tickets struct{ sealer sealer }
 
 const (
-	// TicketPrefix is what a ticket begins with.
-	TicketPrefix = "slt1."
+	// ticketPrefix is what a ticket begins with.
+	ticketPrefix = "slt1."
 	// maxTicket is how many bytes a ticket may have: a URL has room for it in the head that servers
 	// and proxies accept.
 	maxTicket = 28 << 10
@@ -18,7 +18,7 @@ func NewTickets(keys []Key) *Tickets {
 	if len(keys) == 0 {
 		keys = []Key{newKey()}
 	}
-	return &Tickets{sealer{keys: keys, label: TicketPrefix, max: maxTicket}}
+	return &Tickets{sealer{keys: keys, label: ticketPrefix, max: maxTicket}}
 }
 
 // Seal makes a ticket of a text. Its error says that the ticket would be too long.

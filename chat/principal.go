@@ -1,6 +1,9 @@
 package chat
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Principal is who sent a request, as far as the gateway has made sure of it. The zero value
 // is anybody: the gateway asks nobody who they are.
@@ -40,7 +43,7 @@ const (
 var scopeNames = [...]string{"chat", "chat:readonly", "approve", "inspect", "act_as", "ops", "admin"}
 
 // ScopeNames returns the names of all scopes.
-func ScopeNames() []string { return scopeNames[:] }
+func ScopeNames() []string { return slices.Clone(scopeNames[:]) }
 
 // ParseScopes returns the scopes of the words, and those words that name none.
 func ParseScopes(words []string) (set Scopes, unknown []string) {

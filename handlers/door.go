@@ -121,15 +121,10 @@ func (s *Server) known(r *http.Request, of rule) (*access.Identity, error) {
 		return nil, err
 	}
 	logIdentity(r.Context(), who)
-	return who, s.mayUse(r, who, of)
-}
-
-// mayUse refuses a credential that does not allow what a rule asks for.
-func (s *Server) mayUse(r *http.Request, who *access.Identity, of rule) error {
-	if of == known || who.May(of.scopes) {
-		return nil
+	if of != known && !who.May(of.scopes) {
+		return nil, s.lacks(r, who, of.scopes)
 	}
-	return s.lacks(r, who, of.scopes)
+	return who, nil
 }
 
 // sees says whether somebody shows a credential that allows to see what needs one of the scopes.

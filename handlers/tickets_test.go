@@ -90,7 +90,7 @@ func TestTicketIsSealed(t *testing.T) {
 	if left := i.ExpiresAt.Sub(before); left < 59*time.Second || left > 61*time.Second+time.Since(before) {
 		t.Errorf("it ends in %v", left)
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(i.Ticket, approval.TicketPrefix))
+	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(i.Ticket, "slt1."))
 	if err != nil {
 		t.Fatal(err)
 	}
