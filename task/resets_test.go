@@ -117,7 +117,7 @@ func TestResetsAreTheSameForAll(t *testing.T) {
 	}
 }
 
-// Each agent's part of an answer is without what it took back.
+// Each agent's part of an answer is without what was taken back of it.
 func TestResetOfAnAgent(t *testing.T) {
 	t.Parallel()
 	of := func(id string) stream.Attribution { return stream.Attribution{AgentID: id} }

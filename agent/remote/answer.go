@@ -31,6 +31,8 @@ type artifact struct {
 	at    int
 	whole bool // its last piece has come
 	again bool // all of it was taken back, and what stands in front of it stays
+	// restarted says that the agent has begun the text again: what follows need not be what was shown.
+	restarted bool
 }
 
 // resumed says that the stream is taken up.
@@ -130,7 +132,8 @@ func (c *call) whole(task *sdk.Task) {
 	for _, a := range task.Artifacts {
 		if a != nil {
 			t := c.answer.of(a.ID)
-			c.replace(t, textOf(a.Parts))
+			t.restarted = false
+			c.say(t, t.all(textOf(a.Parts)))
 		}
 	}
 	c.state(&task.Status)
@@ -143,16 +146,15 @@ func (c *call) piece(e *sdk.TaskArtifactUpdateEvent) {
 		return // it is reported twice
 	}
 	text := textOf(e.Artifact.Parts)
-	switch {
-	case e.Append && t.diverges(t.at, text) && !c.retract(t):
-		t.shown, t.at = nil, len(text)
-		c.say(t, text)
-	case e.Append:
-		c.say(t, t.more(text))
-	default:
+	if !e.Append {
 		c.replace(t, text)
+	} else {
+		if t.restarted && t.diverges(t.at, text) {
+			c.retract(t)
+		}
+		c.say(t, t.more(text))
 	}
-	if t.whole = e.LastChunk; t.whole && t.at < len(t.shown) {
+	if t.whole = e.LastChunk; t.whole && t.restarted && t.at < len(t.shown) {
 		c.retract(t)
 	}
 }
@@ -168,6 +170,7 @@ func (c *call) replace(t *artifact, text string) {
 		}
 		t.at = at
 	}
+	t.restarted = c.retracts
 	c.say(t, t.all(text))
 }
 

@@ -87,7 +87,7 @@ func (a *audit) check(f frame) error {
 	}
 	switch string(f.event) {
 	case "response_reset":
-		return a.takeBack(f.data)
+		return a.retract(f.data)
 	case "model", "thinking", "tool_call", "route", "agent", "inner_delta", "node", "approval", "quality", "channel_message":
 		return a.walk(f.data, func(_, _ []byte) error { return nil })
 	case "error":
@@ -209,8 +209,8 @@ func (a *audit) delta(data []byte) error {
 	return nil
 }
 
-// takeBack sets the text to what stays of it.
-func (a *audit) takeBack(data []byte) error {
+// retract sets the text to what stays of it.
+func (a *audit) retract(data []byte) error {
 	whole := false
 	err := a.walk(data, func(name, value []byte) error {
 		if string(name) == "accumulated" {

@@ -41,7 +41,7 @@ func TestResetReplacesTheArtifact(t *testing.T) {
 }
 
 // A client that follows a turn which is not kept has its text at each moment, taken back or not.
-func TestFollowedRunTakesTextBack(t *testing.T) {
+func TestFollowedRunIsReset(t *testing.T) {
 	t.Parallel()
 	a := new(run)
 	a.observe(stream.Stamp{}, &stream.Delta{Text: "one "})

@@ -113,20 +113,20 @@ func TestMidAnswer(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d turns, %d went to the other model, %d of them took text back", turns.Load(), switched.Load(), reset.Load())
+	t.Logf("%d turns, %d went to the other model, %d of them retracted text", turns.Load(), switched.Load(), reset.Load())
 	if turns.Load() > 0 && (switched.Load() < turns.Load()/2 || reset.Load() < turns.Load()/10) {
 		t.Error("the test proves little")
 	}
 }
 
-// told is what a client was told of a turn.
-type told struct {
+// seen is what a client has seen of a turn.
+type seen struct {
 	changes, resets, tools int
 	text                   string // by the rule for who joins deltas
 }
 
 // broken runs a turn whose answer breaks off, and judges it.
-func broken(t *testing.T, g *wholetest.Flow, input string) (got told) {
+func broken(t *testing.T, g *wholetest.Flow, input string) (got seen) {
 	status, body := g.Post(fmt.Sprintf(`{"input":%q}`, input))
 	events, err := wholetest.ReadByAnother(body)
 	if status != http.StatusOK || err != nil {
