@@ -126,7 +126,7 @@ func TestTurnsOfCalls(t *testing.T) {
 		if diff := cmp.Diff(want, order); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
-		if n := l.lanes["fast"]; n.running != 0 || len(n.parties) != 0 || n.timer != nil {
+		if n := l.lanes["fast"]; n.turns != 0 || len(n.parties) != 0 || n.timer != nil {
 			t.Errorf("left: %+v", n)
 		}
 	})
