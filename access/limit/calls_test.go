@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/access"
 	"sluice/fault"
 	"sluice/store"
 )
@@ -200,7 +201,7 @@ func TestSharedTokensOfAModel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		cfg := models(ModelQuota{Tokens: []Rate{rate(t, "600/m")}})
+		cfg := models(ModelQuota{Tokens: []access.Rate{rate(t, "600/m")}})
 		cfg.Spec.Reserve = new(250)
 		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
 		first, second := enter(t, one, t.Context()), enter(t, two, t.Context())
@@ -226,7 +227,7 @@ func TestPlainCallsAskNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		l := w.gateway("one", Config{Spec: Spec{User: &Limit{Requests: rate(t, "100/m"), Tokens: []Rate{rate(t, "100000/d")}}}})
+		l := w.gateway("one", Config{Spec: Spec{User: &Limit{Requests: rate(t, "100/m"), Tokens: []access.Rate{rate(t, "100000/d")}}}})
 		ctx := turnOf(t, l, ada)
 		w.commands()
 		enter(t, l, ctx)(0)
@@ -355,7 +356,7 @@ func TestModelTokensOverARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		cfg := models(ModelQuota{Calls: rate(t, "100/m"), Tokens: []Rate{rate(t, "1000/d")}, Concurrent: 2})
+		cfg := models(ModelQuota{Calls: rate(t, "100/m"), Tokens: []access.Rate{rate(t, "1000/d")}, Concurrent: 2})
 		cfg.Alone, cfg.Spec.Reserve = true, new(100)
 		first := w.gateway("g", cfg)
 		enter(t, first, t.Context())(700)
