@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sluice/e2e/events"
 )
 
 // fate is what a client does in the middle of its turn.
@@ -137,7 +139,7 @@ func (l *loader) play(ctx context.Context, i int) {
 	// A different place for each turn: behind the start, in a call, in the answer.
 	v, seen := t.view, 0
 	var cancelling sync.WaitGroup
-	err := l.c.stream(ctx, func(f frame) bool {
+	err := l.c.stream(ctx, func(f events.Event) bool {
 		v.accept(f)
 		if seen++; seen != middle || v.task == "" || v.dones > 0 { // a turn that is not kept cannot be taken up
 			return true
