@@ -18,7 +18,6 @@ func (r *run) judge(p *place, l *ledger, s *seasons, elapsed time.Duration) {
 		r.none(about, l.faults[about])
 	}
 	r.agree("turns by how they ended", l.ends, f.by("sluice_streams_total", "finish_reason"))
-	r.agree("tokens by kind", l.kinds, f.by("sluice_tokens_total", "kind"))
 	if s.refused > 0 {
 		l.refusals["unauthorized"] += s.refused
 	}
@@ -29,13 +28,25 @@ func (r *run) judge(p *place, l *ledger, s *seasons, elapsed time.Duration) {
 		return
 	}
 	r.agree("turns by tenant", l.turns, f.by("sluice_tenant_turns_total", "tenant"))
-	r.agree("tokens by tenant", l.tokens, f.by("sluice_tenant_tokens_total", "tenant"))
+	r.tokens(l, f.by("sluice_tenant_tokens_total", "tenant"))
 	r.agree("refusals by limit", l.limits, f.by("sluice_limit_refusals_total", "limit"))
-	r.Exactly("users whose tokens differ from what the model gave", l.differ(), 0)
 	r.Report("faults of the model; of the tools", "%d of %d; %d of %d", p.model.failed.Load(), p.model.asked.Load(), p.books.failed+p.facts.failed, p.books.all+p.facts.all)
 	r.Exactly("credentials refused, but those that did not count", f.by("sluice_auth_total", "outcome")["refused"]-s.refused, 0)
 	r.Exactly("certificates that clients saw, of those that there were", len(l.seals), s.n)
 	r.Report("times that keys, tokens and certificate were replaced", "%d", s.n-1)
+}
+
+// tokens sets what limits have counted against what the model gave. A call that broke off counts
+// by a guess, which done does not have. Of the tenant that cancels it is known only that it
+// was charged what done said, or more.
+func (r *run) tokens(l *ledger, counted map[string]int) {
+	said, charged := l.said[cancelling], counted[cancelling]
+	delete(l.tokens, cancelling)
+	delete(counted, cancelling)
+	r.agree("tokens by tenant", l.tokens, counted)
+	r.Report("of these, for calls that broke off", "%d", l.guesses)
+	r.Note("tokens of "+cancelling+", which cancels: done said, charged", said <= charged, "as much or more", "%d, %d", said, charged)
+	r.Note("users whose tokens differ from what the model gave", l.differ() == 0, "0", "%d of %d", l.differ(), len(l.users))
 }
 
 // calls returns the figures of tool calls as the ledger has them.

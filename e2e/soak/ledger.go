@@ -23,9 +23,10 @@ type ledger struct {
 	totals   scenario.Totals
 	ends     map[string]int // turns by finish reason
 	turns    map[string]int // begun, by tenant
-	tokens   map[string]int // by tenant
+	tokens   map[string]int // by tenant, as the model gave them, with guesses for calls that broke off
+	said     map[string]int // by tenant, as done said
+	guesses  int
 	users    map[string]account
-	kinds    map[string]int // tokens by kind
 	refusals map[string]int // by error type
 	limits   map[string]int // refusals by the limits that were broken
 	calls    map[string]int // tool calls by "server outcome"
@@ -35,12 +36,12 @@ type ledger struct {
 	faults map[string][]string
 }
 
-// account is the tokens of a user of those turns whose tokens the model knows.
+// account is the tokens of a user, but of turns that were cancelled.
 type account struct{ said, given int }
 
 func newLedger() *ledger {
 	m := func() map[string]int { return map[string]int{} }
-	return &ledger{ends: m(), turns: m(), tokens: m(), users: map[string]account{}, kinds: m(), refusals: m(), limits: m(), calls: m(), seals: m(), proto: m(), faults: map[string][]string{}}
+	return &ledger{ends: m(), turns: m(), tokens: m(), said: m(), users: map[string]account{}, refusals: m(), limits: m(), calls: m(), seals: m(), proto: m(), faults: map[string][]string{}}
 }
 
 // answered counts a reply.
@@ -109,12 +110,13 @@ func (l *ledger) ended(u *user, o order, v *view, left bool, err error) {
 
 // spent counts the tokens of a turn. It needs mu.
 func (l *ledger) spent(u *user, o order, v *view, g given) {
-	l.tokens[u.tenant] += v.usage.all()
-	l.kinds["input"] += v.usage.Input
-	l.kinds["output"] += v.usage.Output
-	l.kinds["thinking"] += v.usage.Thinking
-	if v.reason != "stop" || g.cut { // the model did not say what it used
+	l.said[u.tenant] += v.usage.all()
+	if v.reason == "cancelled" { // the model cannot know what of its last words was read
 		return
+	}
+	l.tokens[u.tenant] += g.tokens + g.guess
+	if u.tenant != cancelling {
+		l.guesses += g.guess
 	}
 	a := l.users[u.name]
 	l.users[u.name] = account{a.said + v.usage.all(), a.given + g.tokens}

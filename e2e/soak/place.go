@@ -48,10 +48,11 @@ func (r *run) place() *place {
 		books: &tools{tool: "count", writes: true, faults: r.plan.faults, ran: map[string]int{}},
 		facts: &tools{tool: "look", faults: r.plan.faults, ran: map[string]int{}}}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "SLUICE_TODO_DB=:memory:", "SLUICE_LOG_LEVEL=warning",
-		"GEMINI_API_KEY=key-of-the-soak", "GEMINI_BASE_URL=" + r.Serve(p.model), "SLUICE_STORE=" + r.store(p),
+		"SOAK_KEY=key-of-the-soak", "SLUICE_STORE=" + r.store(p),
 		// A breaker opens for a minute after three failures in a row. Among so many calls there always are.
-		"SLUICE_GEMINI_BREAKER=20,1s,3", "SLUICE_MCP_BREAKER=20,1s,3"}
-	config := fmt.Sprintf("mcpServers: {books: {url: %q}, facts: {url: %q}}\n", r.Serve(p.books)+"/mcp", r.Serve(p.facts)+"/mcp")
+		"SLUICE_MCP_BREAKER=20,1s,3"}
+	config := fmt.Sprintf("models: {default: {provider: gemini, endpoint: %q, model: soak, api_key: \"${SOAK_KEY}\", breaker: \"20,1s,3\"}}\n", r.Serve(p.model)) +
+		fmt.Sprintf("mcpServers: {books: {url: %q}, facts: {url: %q}}\n", r.Serve(p.books)+"/mcp", r.Serve(p.facts)+"/mcp")
 	if !r.plan.plain {
 		config += r.access(p)
 		cert, key := p.seal.files()

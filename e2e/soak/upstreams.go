@@ -44,11 +44,14 @@ func (m *model) readOrder(body string) (o order) {
 	return order{f[1], number(f[2]), number(f[3]), number(f[4]), time.Duration(number(f[5])) * time.Millisecond}
 }
 
-// given is what the model has given to a turn.
+// given is what the model has given to a turn, in tokens.
 type given struct {
-	tokens int
-	cut    bool // a call ended without its usage: nobody knows its tokens
+	tokens int // that it said
+	guess  int // of calls that broke off before: what limits count for them
 }
+
+// estimate is how many tokens a text of so many bytes is taken for.
+func estimate(size int) int { return (size + 3) / 4 }
 
 // model is a simulator of the streaming call of the Gemini API. It says its tokens with the
 // last chunk of an answer, so that of a cut one it has said none.
@@ -76,11 +79,11 @@ func (m *model) settle(id string) given {
 }
 
 // give adds to what a turn was given.
-func (m *model) give(id string, tokens int, cut bool) {
+func (m *model) give(id string, tokens, guess int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	g := m.given[id]
-	m.given[id] = given{g.tokens + tokens, g.cut || cut}
+	m.given[id] = given{g.tokens + tokens, g.guess + guess}
 }
 
 // ServeHTTP answers as the order in the request says, or fails.
@@ -112,32 +115,35 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if made%2 == 1 {
 			tool = "look"
 		}
-		m.finish(w, o, fault, fmt.Sprintf(`{"functionCall":{"name":%q,"args":{"order":"%s.%d"}}}`, tool, o.id, made+1), 7)
+		m.finish(w, o, fault, 0, fmt.Sprintf(`{"functionCall":{"name":%q,"args":{"order":"%s.%d"}}}`, tool, o.id, made+1), 7)
 		return
 	}
 	word := strings.Repeat("w", max(1, o.size-1)) + " "
 	for n := 1; n < o.words; n++ {
 		say(w, fmt.Sprintf(`{"text":%q}`, word), "")
 		if o.every > 0 && scenario.Pause(r.Context(), o.every) != nil {
-			m.give(o.id, 0, true)
-			return
+			return // a turn that was cancelled, of which nobody knows how far it came
 		}
 	}
-	m.finish(w, o, fault, `{"text":"end."}`, 5+2*o.words)
+	guess := 0
+	if o.words > 1 { // of an answer without a text nothing is counted
+		guess = estimate(len(body)) + estimate((o.words-1)*len(word))
+	}
+	m.finish(w, o, fault, guess, `{"text":"end."}`, 5+2*o.words)
 }
 
 // finish writes the last chunk of an answer, with its tokens, or breaks off in place of it.
-func (m *model) finish(w http.ResponseWriter, o order, fault, part string, tokens int) {
+func (m *model) finish(w http.ResponseWriter, o order, fault string, guess int, part string, tokens int) {
 	switch fault {
 	case "cut":
-		m.give(o.id, 0, true)
+		m.give(o.id, 0, guess)
 		panic(http.ErrAbortHandler)
 	case "no JSON":
-		m.give(o.id, 0, true)
+		m.give(o.id, 0, guess)
 		_, _ = io.WriteString(w, "data: {\"candidates\":[{\n\n")
 		return
 	}
-	m.give(o.id, tokens, false)
+	m.give(o.id, tokens, 0)
 	say(w, part, fmt.Sprintf(`,"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":2,"totalTokenCount":%d}`, tokens-2, tokens))
 }
 
