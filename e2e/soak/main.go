@@ -92,7 +92,7 @@ func choose(args []string, stderr io.Writer) (p plan, binary string, err error) 
 		return p, "", errors.New("which binary?")
 	}
 	if p.plain {
-		p.rate, p.faults, p.leave, p.slow, p.calls, p.store = 0, 0, 0, 0, 0, "none"
+		p.rate, p.width, p.faults, p.leave, p.slow, p.calls, p.store = 0, 1, 0, 0, 0, 0, "none"
 	}
 	if err := p.check(); err != nil {
 		return p, "", err

@@ -84,7 +84,8 @@ func (r *run) access(p *place) string {
 	for n := range names {
 		names[n] = fmt.Sprintf("t%d: {}", n)
 	}
-	return fmt.Sprintf("auth: {keys: %q, jwt: [{issuer: %q, audiences: [soak], jwks: %q, claims: {tenant: tenant, limits: limits}}]}\n", p.keys.path, p.issuer.url, p.issuer.url+"/keys") +
+	// Keys that do not count yet are asked for from the users' own address.
+	return fmt.Sprintf("auth: {failures: 6000/m, keys: %q, jwt: [{issuer: %q, audiences: [soak], jwks: %q, claims: {tenant: tenant, limits: limits}}]}\n", p.keys.path, p.issuer.url, p.issuer.url+"/keys") +
 		"tenants: {" + strings.Join(names, ", ") + "}\n" +
 		"limits: {user: {requests: 100000/s, streams: 1000, tokens: [100000000/m]}, classes: {" + smallClass + ": {requests: {rate: 30/m, burst: 5}, streams: 100}}}\n"
 }

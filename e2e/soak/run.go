@@ -110,10 +110,9 @@ type seasons struct {
 	place   *place
 	users   []*user
 	n       int
-	gone    string // a key that was taken out
-	before  string // a key that goes next time
-	refused int    // answers 401 to keys that were not known yet, or not any more
-	asked   int    // questions who one is that were answered
+	shown   []string // keys of the first user, the last one at the end
+	refused int      // answers 401 to keys that were not known yet, or not any more
+	asked   int      // questions who one is that were answered
 }
 
 // turn replaces all: the files first, and when the gateway uses them, what users show. It sends
@@ -145,12 +144,16 @@ func (s *seasons) turn() {
 	if s.n%2 == 0 {
 		s.Must(p.gateway.Signal(syscall.SIGHUP))
 	}
-	s.eventually("the new keys count", time.Minute, func() bool { return s.counts(next[0]) })
+	s.eventually("the new keys count", time.Minute, func() bool {
+		s.Pause(200 * time.Millisecond)
+		return s.counts(next[0])
+	})
 	for n, u := range s.users {
 		u.shown.Store(&next[n])
 		u.connect()
 	}
-	if s.gone, s.before = s.before, next[0]; s.n > 2 && s.counts(s.gone) {
+	// Of the last two both are in the file.
+	if s.shown = append(s.shown, next[0]); s.n > 2 && s.counts(s.shown[s.n-3]) {
 		s.Note("a key that was taken out", false, "401", "counts")
 	}
 }
