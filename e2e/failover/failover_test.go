@@ -164,3 +164,12 @@ func TestNothingIsLost(t *testing.T) {
 		})
 	}
 }
+
+// Each stream is in exactly one of the counts, and what was refused in none.
+func TestTotals(t *testing.T) {
+	t.Parallel()
+	l := &loader{turns: []loadTurn{{view: &view{last: 9, dones: 1}}, {view: &view{last: 3}}, {view: &view{}}, {view: &view{last: 9, dones: 2}}}}
+	if got, want := l.totals(), (scenario.Totals{Streams: 3, Done: 1, Lost: 2}); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"sluice/e2e/credential"
 	"sluice/e2e/scenario"
 )
 
@@ -27,7 +28,7 @@ type place struct {
 	model    *model
 	books    *tools // writes
 	facts    *tools // reads only
-	issuer   *issuer
+	issuer   *credential.Issuer
 	seal     *authority // nil: there is no TLS
 	keys     *wardrobe
 	operator string // key
@@ -44,7 +45,7 @@ const tenants = 5
 
 // place starts everything. It ends with the run.
 func (r *run) place() *place {
-	p := &place{dir: r.folder(), model: newModel(r.plan.faults), issuer: &issuer{},
+	p := &place{dir: r.folder(), model: newModel(r.plan.faults), issuer: &credential.Issuer{},
 		books: &tools{tool: "count", writes: true, faults: r.plan.faults, ran: map[string]int{}},
 		facts: &tools{tool: "look", faults: r.plan.faults, ran: map[string]int{}}}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "SLUICE_TODO_DB=:memory:", "SLUICE_LOG_LEVEL=warning",
@@ -75,17 +76,17 @@ func (r *run) access(p *place) string {
 	r.Must(err)
 	_, err = p.seal.issue()
 	r.Must(err)
-	p.issuer.url = r.Serve(p.issuer)
-	r.Must(p.issuer.rotate())
+	p.issuer.URL = r.Serve(p.issuer)
+	r.Must(p.issuer.Rotate())
 	p.keys = &wardrobe{path: filepath.Join(p.dir, "keys.json")}
-	p.operator, p.keys.operator = newKey("operator", "t0", "", "ops", "admin")
+	p.operator, p.keys.operator = credential.NewKey("operator", "t0", "", "ops", "admin")
 	r.Must(p.keys.write(nil))
 	names := make([]string, tenants)
 	for n := range names {
 		names[n] = fmt.Sprintf("t%d: {}", n)
 	}
 	// Keys that do not count yet are asked for from the users' own address.
-	return fmt.Sprintf("auth: {failures: 6000/m, keys: %q, jwt: [{issuer: %q, audiences: [soak], jwks: %q, claims: {tenant: tenant, limits: limits}}]}\n", p.keys.path, p.issuer.url, p.issuer.url+"/keys") +
+	return fmt.Sprintf("auth: {failures: 6000/m, keys: %q, jwt: [{issuer: %q, audiences: ["+credential.Audience+"], jwks: %q, claims: {tenant: tenant, limits: limits}}]}\n", p.keys.path, p.issuer.URL, p.issuer.URL+"/keys") +
 		"tenants: {" + strings.Join(names, ", ") + "}\n" +
 		"limits: {user: {requests: 100000/s, streams: 1000, tokens: [100000000/m]}, classes: {" + smallClass + ": {requests: {rate: 30/m, burst: 5}, streams: 100}}}\n"
 }

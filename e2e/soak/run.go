@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"sluice/e2e/credential"
 	"sluice/e2e/scenario"
 )
 
@@ -125,19 +126,19 @@ func (s *seasons) turn() {
 		s.Must(err)
 	}
 	if s.n > 1 && s.plan.every >= 40*time.Second { // a key set is not read again sooner than after 30 s
-		s.Must(p.issuer.rotate())
+		s.Must(p.issuer.Rotate())
 	}
-	var fresh []entry
+	var fresh []credential.Entry
 	next := make([]string, len(s.users))
 	for n, u := range s.users {
 		var err error
 		if u.token {
-			next[n], err = p.issuer.token(u.name, u.tenant, u.limits, 2*s.plan.every+5*time.Minute)
+			next[n], err = p.issuer.Token(u.name, u.tenant, u.limits, 2*s.plan.every+5*time.Minute)
 			s.Must(err)
 			continue
 		}
-		var e entry
-		next[n], e = newKey(u.name, u.tenant, u.limits, "chat")
+		var e credential.Entry
+		next[n], e = credential.NewKey(u.name, u.tenant, u.limits, "chat")
 		fresh = append(fresh, e)
 	}
 	s.Must(p.keys.write(fresh))

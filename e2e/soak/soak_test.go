@@ -1,13 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"hash/crc32"
-	"math/big"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -173,32 +169,5 @@ func TestViewOfATurn(t *testing.T) {
 	}
 	if v.task != "task_1" || v.calls["c"] != (call{"books", "completed", "a.1"}) || v.dones != 2 || v.stray != 3 {
 		t.Errorf("%+v", v)
-	}
-}
-
-// The key has the form that scanners know, and the entry does not have the key.
-func TestKey(t *testing.T) {
-	t.Parallel()
-	key, e := newKey("ann", "t0", smallClass, "chat")
-	m := regexp.MustCompile(`^slk_([0-9a-z]{10})_[0-9A-Za-z]{32}([0-9A-Za-z]{6})$`).FindStringSubmatch(key)
-	if m == nil || m[1] != e.ID {
-		t.Fatalf("%s, with the id %s", key, e.ID)
-	}
-	sum := new(big.Int).SetUint64(uint64(crc32.ChecksumIEEE([]byte(key[:len(key)-6])))).Text(62)
-	swapped := strings.Map(func(r rune) rune { // big.Int has small letters first
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		}
-		return r
-	}, sum)
-	if want := strings.Repeat("0", 6-len(sum)) + swapped; m[2] != want {
-		t.Errorf("the checksum is %s, want %s", m[2], want)
-	}
-	text, err := json.Marshal(e)
-	if err != nil || strings.Contains(string(text), key) {
-		t.Errorf("%s, %v", text, err)
 	}
 }

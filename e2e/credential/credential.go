@@ -1,8 +1,6 @@
-// This file makes what users show at the door: API keys, half of them, and tokens of an
-// issuer of this program's own. All are replaced while the gateway runs; the last ones before
-// stay good until the next time, as those of a user who is slow to change.
-
-package main
+// Package credential makes what users show at the door, for programs that judge a gateway: API
+// keys with their entries, and an issuer of tokens. It shares no code with the gateway.
+package credential
 
 import (
 	"crypto/ecdsa"
@@ -12,17 +10,14 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"hash/crc32"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 )
 
-// entry is a key as the key file has it.
-type entry struct {
+// Entry is a key as the key file has it.
+type Entry struct {
 	ID      string   `json:"id"`
 	Hash    string   `json:"hash"`
 	User    string   `json:"user"`
@@ -32,8 +27,11 @@ type entry struct {
 	Created string   `json:"created"`
 }
 
-// newKey makes an API key and its entry, by the form that docs/access.md gives.
-func newKey(user, tenant, limits string, scopes ...string) (key string, e entry) {
+// Audience is whom tokens are for.
+const Audience = "judged"
+
+// NewKey makes an API key and its entry, by the form that docs/access.md gives.
+func NewKey(user, tenant, limits string, scopes ...string) (key string, e Entry) {
 	id := letters("0123456789abcdefghijklmnopqrstuvwxyz", 10)
 	key = "slk_" + id + "_" + letters(digits, 32)
 	rest := crc32.ChecksumIEEE([]byte(key))
@@ -44,12 +42,12 @@ func newKey(user, tenant, limits string, scopes ...string) (key string, e entry)
 	}
 	key += string(sum[:])
 	hash := sha256.Sum256([]byte(key))
-	return key, entry{id, "sha256:" + hex.EncodeToString(hash[:]), user, tenant, scopes, limits, time.Now().UTC().Format(time.RFC3339)}
+	return key, Entry{id, "sha256:" + hex.EncodeToString(hash[:]), user, tenant, scopes, limits, time.Now().UTC().Format(time.RFC3339)}
 }
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// letters returns n letters of an alphabet. That they are not quite as likely is no matter here.
+// letters returns n random letters of an alphabet, some of them a little likelier than others.
 func letters(alphabet string, n int) string {
 	text := make([]byte, n)
 	rand.Read(text)
@@ -59,9 +57,10 @@ func letters(alphabet string, n int) string {
 	return string(text)
 }
 
-// issuer signs tokens, and serves the keys by which they are checked.
-type issuer struct {
-	url string
+// Issuer signs tokens, and serves the keys by which they are checked. Rotate makes the first key.
+// It is safe for concurrent use.
+type Issuer struct {
+	URL string // its name, and where it serves its keys
 
 	mu   sync.Mutex // guards the fields below
 	keys []*signer  // the last one signs
@@ -73,9 +72,9 @@ type signer struct {
 	key *ecdsa.PrivateKey
 }
 
-// rotate makes another key the one that signs. The one before stays in the set: tokens that it
+// Rotate makes another key the one that signs. The one before stays in the set: tokens that it
 // has signed are still shown.
-func (i *issuer) rotate() error {
+func (i *Issuer) Rotate() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
@@ -88,7 +87,7 @@ func (i *issuer) rotate() error {
 }
 
 // ServeHTTP serves the key set.
-func (i *issuer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (i *Issuer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var set struct {
@@ -107,8 +106,8 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(set)
 }
 
-// token signs one for a user, good for so long.
-func (i *issuer) token(user, tenant, limits string, life time.Duration) (string, error) {
+// Token signs one for a user, good for so long.
+func (i *Issuer) Token(user, tenant, limits string, life time.Duration) (string, error) {
 	i.mu.Lock()
 	s := i.keys[len(i.keys)-1]
 	i.mu.Unlock()
@@ -116,7 +115,7 @@ func (i *issuer) token(user, tenant, limits string, life time.Duration) (string,
 		text, _ := json.Marshal(v)
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
-	claims := map[string]any{"iss": i.url, "aud": "soak", "sub": user, "tenant": tenant, "jti": letters(digits, 12), "iat": time.Now().Unix(), "exp": time.Now().Add(life).Unix()}
+	claims := map[string]any{"iss": i.URL, "aud": Audience, "sub": user, "tenant": tenant, "jti": letters(digits, 12), "iat": time.Now().Unix(), "exp": time.Now().Add(life).Unix()}
 	if limits != "" {
 		claims["limits"] = limits
 	}
@@ -130,32 +129,4 @@ func (i *issuer) token(user, tenant, limits string, life time.Duration) (string,
 	r.FillBytes(signature[:32])
 	t.FillBytes(signature[32:])
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature[:]), nil
-}
-
-// wardrobe is the key file: the entries of now and those before. One goroutine uses it.
-type wardrobe struct {
-	path     string
-	operator entry   // never changes
-	last     []entry // that were new the last time
-}
-
-// write replaces the file by one with the operator's key, the last ones and new ones, as one
-// step: the gateway may look at any moment.
-func (w *wardrobe) write(fresh []entry) error {
-	all := append(append([]entry{w.operator}, w.last...), fresh...)
-	text, err := json.Marshal(map[string]any{"keys": all})
-	if err != nil {
-		return err
-	}
-	w.last = fresh
-	return replace(w.path, text)
-}
-
-// replace writes a file that is there whole or as it was before.
-func replace(path string, content []byte) error {
-	next := path + ".next"
-	if err := os.WriteFile(next, content, 0o600); err != nil {
-		return fmt.Errorf("%s: %w", filepath.Base(path), err)
-	}
-	return os.Rename(next, path)
 }
