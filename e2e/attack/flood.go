@@ -29,6 +29,7 @@ import (
 type flood struct {
 	rate    int                // requests a second
 	head    func(n int) string // lines of the head of request n, each with its end
+	cheap   bool               // nearly all of it costs no more than a refusal
 	others  []string           // head of each of the others, "Name: value"; empty: none
 	refused int                // status of what is refused
 	// most is how many requests may be something else than refused, of a flood that was sent for
@@ -351,12 +352,12 @@ func (s *siege) judge(m measured, most int) {
 	failed := slices.Concat(m.quiet.failed, m.elsewhere.failed, under.failed)
 	slices.Sort(failed)
 	s.Note("turns of the others that did not end well", len(failed) == 0, "0", "%d %s", len(failed), strings.Join(slices.Compact(failed), ", "))
-	s.cost(&m.elsewhere, under)
+	s.price(&m.elsewhere, under)
 }
 
-// cost notes the CPU time of a request of the flood. That of the others is left out, as they
+// price notes the CPU time of a request of the flood. That of the others is left out, as they
 // asked alike in both kinds of windows.
-func (s *siege) cost(elsewhere, under *spell) {
+func (s *siege) price(elsewhere, under *spell) {
 	turn := elsewhere.cpu / time.Duration(len(elsewhere.first))
 	each := (under.cpu - turn*time.Duration(len(under.first))) / time.Duration(max(1, under.answers()))
 	least := elsewhere.least / time.Duration(max(1, elsewhere.answers()))
