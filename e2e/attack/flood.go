@@ -27,11 +27,10 @@ import (
 
 // flood is what somebody sends, and whom it must cost nothing.
 type flood struct {
-	rate    int                // requests a second
-	head    func(n int) string // lines of the head of request n, each with its end
-	cheap   bool               // nearly all of it costs no more than a refusal
-	others  []string           // head of each of the others, "Name: value"; empty: none
-	refused int                // status of what is refused
+	rate   int                // requests a second
+	head   func(n int) string // lines of the head of request n, each with its end
+	cheap  bool               // nearly all of it costs no more than a refusal
+	others []string           // head of each of the others, "Name: value"; empty: none
 	// most is how many requests may be something else than refused, of a flood that was sent for
 	// so long; whole is the time with the windows between.
 	most func(sent, whole time.Duration) int
