@@ -191,7 +191,7 @@ func (fl flood) run(t *testing.T, g *gateway) (o outcome) {
 // stat returns a field of the process, by the name of proc(5).
 func (g *gateway) stat(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", g.cmd.Process.Pid, file))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", g.PID(), file))
 	if err != nil {
 		t.Skip("needs Linux's /proc")
 	}
