@@ -167,7 +167,7 @@ func TestC36DuplicateRequest(t *testing.T) {
 	again := func() {
 		t.Helper()
 		g.post(t, aTurn, key).refused(t, 409, "duplicate_request", "")
-		got, _ := g.say(t, request("GET", "/chat/stream?input=hello", "", key))
+		got, _ := g.say(t, request("GET", "/chat/stream?input=hello&idempotency_key=pay-1234567", ""))
 		if got.status != 409 && got.status != 204 {
 			t.Errorf("GET: %d", got.status)
 		}

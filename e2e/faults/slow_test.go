@@ -71,7 +71,7 @@ func evicted(t *testing.T, read func(net.Conn)) {
 	}()
 	within(t, "the end of the slow reader's turn", gone)
 	l := g.AwaitLine("the end of the slow reader", func(l process.Line) bool { return l.Event == "request_completed" })
-	if l.Detail("finish_reason") != "cancelled" || !strings.Contains(l.Detail("cause"), "slow") {
+	if l.Detail("finish_reason") != "cancelled" || !strings.Contains(l.Detail("cause"), "i/o timeout") {
 		t.Errorf("logged: %s", l.Raw)
 	}
 	if got := g.post(t, aTurn).finished(t); got != "hello" {
