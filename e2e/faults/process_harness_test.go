@@ -102,7 +102,7 @@ func talk(ctx context.Context, addr, input string, began func()) (o outcome) {
 
 // talkOn is talk over a connection that is open.
 func talkOn(conn net.Conn, input string, began func()) (o outcome) {
-	if _, o.err = io.WriteString(conn, request(input)); o.err != nil {
+	if _, o.err = io.WriteString(conn, turnRequest(input)); o.err != nil {
 		return o
 	}
 	resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 1<<10), nil)
@@ -139,8 +139,8 @@ func talkOn(conn net.Conn, input string, began func()) (o outcome) {
 	return o
 }
 
-// request is a turn as it is sent.
-func request(input string) string {
+// turnRequest is a turn as it is sent.
+func turnRequest(input string) string {
 	body := fmt.Sprintf(`{"input":%q,"accumulated":false}`, input)
 	return fmt.Sprintf("POST /chat/stream HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
@@ -210,26 +210,28 @@ func receive[T any](t testing.TB, what string, c <-chan T) T {
 	}
 }
 
-// crowdModel is a model that costs little: many turns ask it at the same time. To "hold" it says a word and
-// is silent until it is left; to "quick" it says a word, and ends when it is let go; anything
-// else it answers at once.
+// crowdModel is a Gemini API that costs little: many turns ask it at the same time. To "hold" it
+// says a word and is silent until it is left; to "quick" it says a word, and ends when it is let
+// go; to "odd" it says what no model may; anything else it answers at once.
 type crowdModel struct {
 	url   string
+	close func()        // closes the connections of those who ask
 	let   chan struct{} // closed: quick ones may end
 	asked chan struct{} // a value a question, as far as there is room
 }
 
 const (
-	wordOf = `data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Word."}]},"index":0}]}` + "\n\n"
-	endOf  = `data: {"candidates":[{"content":{"role":"model","parts":[{"text":" End."}]},"index":0,"finishReason":"STOP"}],` +
-		`"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCount":5}}` + "\n\n"
+	crowdWord = `{"candidates":[{"content":{"role":"model","parts":[{"text":"Word."}]},"index":0}]}`
+	crowdEnd  = `{"candidates":[{"content":{"role":"model","parts":[{"text":" End."}]},"index":0,"finishReason":"STOP"}],` +
+		`"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCount":5}}`
+	crowdOdd = `{"candidates":"private words"}`
 )
 
 func newCrowdModel(t testing.TB) *crowdModel {
 	m := &crowdModel{let: make(chan struct{}), asked: make(chan struct{}, 1<<16)}
 	srv := httptest.NewServer(m)
 	t.Cleanup(srv.Close)
-	m.url = srv.URL
+	m.url, m.close = srv.URL, srv.CloseClientConnections
 	return m
 }
 
@@ -288,7 +290,7 @@ func (m *crowdModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	_, _ = io.WriteString(w, wordOf)
+	_, _ = io.WriteString(w, sseEvent(crowdWord))
 	var until <-chan struct{}
 	switch {
 	case bytes.Contains(body, []byte(`"hold`)):
@@ -304,8 +306,13 @@ func (m *crowdModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	_, _ = io.WriteString(w, endOf)
+	if bytes.Contains(body, []byte(`"odd`)) {
+		_, _ = io.WriteString(w, sseEvent(crowdOdd))
+	}
+	_, _ = io.WriteString(w, sseEvent(crowdEnd))
 }
+
+func sseEvent(data string) string { return "data: " + data + "\n\n" }
 
 // env is what points a gateway at the model; no time of ours is to end a turn on a busy machine.
 func (m *crowdModel) env(more ...string) map[string]string {
@@ -348,18 +355,20 @@ func get(t testing.TB, addr, path string) (status int, body string) {
 	return resp.StatusCode, string(content)
 }
 
-// ready is what /readyz says.
-type ready struct {
-	Status   string
-	Streams  int
-	Breakers []struct{ Service, State string }
-}
-
 func readiness(t testing.TB, addr string) (status int, r ready) {
 	t.Helper()
 	status, body := get(t, addr, "/readyz")
 	_ = json.Unmarshal([]byte(body), &r)
 	return status, r
+}
+
+// leave begins a turn and closes its connection at the first text.
+func leave(t testing.TB, addr string) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if o := talk(ctx, addr, "hold", cancel); o.dones > 0 || o.status != http.StatusOK {
+		t.Errorf("a turn that was left: %s", o.says())
+	}
 }
 
 // wantTurn runs a turn, which must end so.

@@ -120,7 +120,7 @@ func TestP4StuckClient(t *testing.T) {
 	}
 	defer conn.Close()
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	if _, err := conn.Write([]byte(request("hi"))); err != nil {
+	if _, err := conn.Write([]byte(turnRequest("hi"))); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, "the call of the model", flood.Next())

@@ -219,7 +219,7 @@ func (g *Gateway) endWell() {
 	}
 	if g.t.Failed() {
 		log := g.Log()
-		g.t.Logf("the end of its log:\n%s", log[max(0, len(log)-8<<10):])
+		g.t.Logf("the end of its log:\n%s", log[max(0, len(log)-3<<10):])
 	}
 }
 

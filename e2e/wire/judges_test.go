@@ -144,8 +144,8 @@ func TestTestssl(t *testing.T) {
 	}
 }
 
-// slowhttptest does not make the gateway unavailable, over TLS: slow heads (row C6), slow bodies
-// (C7), slow readers (C3).
+// slowhttptest does not make the gateway unavailable over TLS either: slow heads, slow bodies, slow
+// readers. e2e/faults has its rows.
 func TestSlowHTTPTest(t *testing.T) {
 	t.Parallel()
 	program := process.Tool(t, "slowhttptest")

@@ -176,7 +176,7 @@ func TestC10SameEventsOverTLS(t *testing.T) {
 }
 
 // What does not speak TLS is closed, and keeps nobody waiting: garbage, a plain request, half a hello, a
-// hello that never ends (row C40, the other way round).
+// hello that never ends.
 func TestGarbageForTLS(t *testing.T) {
 	t.Parallel()
 	g, _ := startSealed(t, nil)
