@@ -3,6 +3,7 @@ package faults
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -17,7 +18,13 @@ import (
 	"sluice/e2e/process"
 )
 
-func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
+func TestMain(m *testing.M) {
+	// Most of these tests wait. As many as there are cores would wait one after the other.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(process.Main(m))
+}
 
 // aTurn is the body of a request that runs a turn.
 const aTurn = `{"input":"hello"}`
