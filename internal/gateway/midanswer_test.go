@@ -119,14 +119,14 @@ func TestMidAnswer(t *testing.T) {
 	}
 }
 
-// seen is what a client has seen of a turn.
-type seen struct {
+// restarted is what a client has seen of a turn.
+type restarted struct {
 	changes, resets, tools int
 	text                   string // by the rule for who joins deltas
 }
 
 // broken runs a turn whose answer breaks off, and judges it.
-func broken(t *testing.T, g *wholetest.Flow, input string) (got seen) {
+func broken(t *testing.T, g *wholetest.Flow, input string) (got restarted) {
 	status, body := g.Post(fmt.Sprintf(`{"input":%q}`, input))
 	events, err := wholetest.ReadByAnother(body)
 	if status != http.StatusOK || err != nil {
