@@ -19,6 +19,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if beCrowdModel() { // this process is a model that a test has started
+		return
+	}
 	// Most of these tests wait. As many as there are cores would wait one after the other.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
