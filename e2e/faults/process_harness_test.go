@@ -102,6 +102,7 @@ func talk(ctx context.Context, addr, input string, began func()) (o outcome) {
 
 // talkOn is talk over a connection that is open.
 func talkOn(conn net.Conn, input string, began func()) (o outcome) {
+	_ = conn.SetDeadline(time.Now().Add(2 * process.Patience))
 	if _, o.err = io.WriteString(conn, turnRequest(input)); o.err != nil {
 		return o
 	}
