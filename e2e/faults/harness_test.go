@@ -3,6 +3,7 @@ package faults
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -20,6 +21,10 @@ import (
 func TestMain(m *testing.M) {
 	if beCrowdModel() { // this process is a model that a test has started
 		return
+	}
+	// Most of these tests wait. As many as there are cores would wait one after the other.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	os.Exit(process.Main(m))
 }
