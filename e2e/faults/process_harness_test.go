@@ -212,7 +212,7 @@ func receive[T any](t testing.TB, what string, c <-chan T) T {
 }
 
 // crowdModel is a Gemini API that costs little: many turns ask it at the same time. To "hold" it
-// says a word and is silent until it is left; to "quick" it says a word, and ends when it is let
+// says a word and is silent until it is left; to "mute" it says nothing; to "quick" it says a word, and ends when it is let
 // go; to "odd" it says what no model may; anything else it answers at once.
 type crowdModel struct {
 	url   string
@@ -289,6 +289,10 @@ func (m *crowdModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case m.asked <- struct{}{}:
 	default:
+	}
+	if bytes.Contains(body, []byte(`"mute`)) {
+		<-r.Context().Done()
+		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = io.WriteString(w, sseEvent(crowdWord))
