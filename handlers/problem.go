@@ -229,14 +229,15 @@ func (s *Server) caught(w *trackedWriter) {
 		return
 	}
 	if p == http.ErrAbortHandler { // the end of a stream that broke, and no bug
-		panic(p)
+		abort(w.r)
 	}
 	err := fmt.Errorf("panic after %v: %v\n%s", time.Since(w.began), p, debug.Stack())
 	if w.begun {
 		logRejection(w.r, fault.From(err), http.StatusInternalServerError)
-		panic(http.ErrAbortHandler)
+		abort(w.r)
 	}
 	s.reply(w, w.r, err)
+	closeResets(w.r, false)
 }
 
 // trackedWriter knows whether the reply has begun. One that begins while the

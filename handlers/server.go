@@ -221,12 +221,14 @@ func (s *Server) serveAll() {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
 	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
+	closeResets(r, true)
 	defer s.caught(tw)
 	s.seal(tw, r)
 	if !s.answered(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}
 	tw.linger()
+	closeResets(r, false)
 }
 
 // answered says whether the request had its answer before it is routed.

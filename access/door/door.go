@@ -191,6 +191,12 @@ func (d *Door) Authenticate(r *http.Request) (*access.Identity, error) {
 	return id, nil
 }
 
+// Knows says whether the head of a request leads to somebody: it shows a credential, a proxy
+// says who sent it, or none is needed.
+func (d *Door) Knows(r *http.Request) bool {
+	return len(r.Header["Authorization"])+len(r.Header["X-Api-Key"]) > 0 || d.anonymous != nil || d.proxy.speaks(r)
+}
+
 // errNoCredential is the error of a request that shows none where one is needed.
 var errNoCredential = errors.New("no credential")
 
