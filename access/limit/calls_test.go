@@ -390,7 +390,7 @@ func TestCallsWithoutStore(t *testing.T) {
 			t.Errorf("%d calls without the store, want the 4 of 10 that neither had made", n)
 		}
 		if n := w.commands(); n != 1 || time.Since(began) > 100*time.Millisecond {
-			t.Errorf("%d commands and %v for a store that is away", n, time.Since(began))
+			t.Errorf("%d commands and %v for a store that is unavailable", n, time.Since(began))
 		}
 		time.Sleep(5 * time.Second)
 		w.breakWith(nil)

@@ -82,7 +82,7 @@ func median[T ~int64 | ~uint64](of []T) T {
 }
 
 // What is another's costs what does not exist costs: the same commands to the store, about as much memory,
-// and a time that tells nothing. What is there is large, so that reading it would be seen.
+// and a time that shows nothing. What is there is large, so that reading it would be seen.
 func TestAnothersIsAsFastAsUnknown(t *testing.T) {
 	cfg, file := wholetest.Configured(t, "a2a: {enabled: true}\nmemory: {enabled: true}\n", map[string]string{"SLUICE_CONFIRM": "writes"})
 	asked := &reads{Store: memory.New(memory.Config{}), by: map[string]int{}}
