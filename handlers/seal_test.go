@@ -150,6 +150,8 @@ func (s someone) Authenticate(*http.Request) (*access.Identity, error) { return 
 
 func (someone) Counts(*access.Identity) bool { return true }
 
+func (someone) Knows(*http.Request) bool { return true }
+
 // yieldingAgents lose whom they are asked to.
 type yieldingAgents struct{ handlers.Agents }
 
