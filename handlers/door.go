@@ -144,14 +144,19 @@ func (s *Server) sees(r *http.Request, wanted chat.Scopes) bool {
 }
 
 // authorized refuses who may not do what needs one of the scopes.
-func (s *Server) authorized(r *http.Request, wanted chat.Scopes) error {
-	_, err := s.known(r, rule{wanted, dialect.Read})
-	return err
+func (s *Server) authorized(r *http.Request, wanted chat.Scopes) (*access.Identity, error) {
+	return s.known(r, rule{wanted, dialect.Read})
 }
 
-// acted says in the audit what an operator did.
-func (s *Server) acted(r *http.Request, action, target string) {
-	s.audit(r, "admin_action", func(d *zerolog.Event) { d.Str("action", action).Str("target", chat.Clip(target, maxLoggedName)) })
+// acted says in the audit what an operator did, and who that is: a token has no key by which they
+// could be found.
+func (s *Server) acted(r *http.Request, who *access.Identity, action, target string) {
+	s.audit(r, "admin_action", func(d *zerolog.Event) {
+		d.Str("action", action).Str("target", chat.Clip(target, maxLoggedName)).Str("method", string(who.Method))
+		if !who.IsAnonymous() {
+			d.Str("user", who.ID)
+		}
+	})
 }
 
 // logIdentity has the lines of a request say by which key it came. Its logger is its own.

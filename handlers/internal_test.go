@@ -70,7 +70,7 @@ func TestNoKey(t *testing.T) {
 }
 
 // A reply that a panic cuts must not look whole.
-func TestPanicAfterTheReplyHasBegun(t *testing.T) {
+func TestP10PanicAfterAHalfReply(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	s := NewServer(Config{Log: zerolog.New(&log)})

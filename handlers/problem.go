@@ -77,7 +77,7 @@ func routing(he *echo.HTTPError) error {
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
 	refusal := s.refusal(r, err)
 	s.metrics.rejected(refusal.Fault.Type)
-	if refusal.Status == http.StatusInternalServerError || s.refusals.line(refusal.Fault.Type) { // what is ours to mend is never left out
+	if refusal.Status == http.StatusInternalServerError || s.refusals.Line(refusal.Fault.Type) { // what is ours to mend is never left out
 		if turn, ok := errors.AsType[*refusedTurn](err); ok && refusal.Status == http.StatusUnprocessableEntity {
 			logReceived(zerolog.Ctx(r.Context()), r, turn.input)
 		}

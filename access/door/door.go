@@ -137,7 +137,7 @@ const limitName = "failures"
 // address were bad.
 type Limited struct {
 	fault *fault.Error
-	rate  Rate
+	rate  access.Quota
 }
 
 // It is the text of the fault.
@@ -152,7 +152,7 @@ func (e *Limited) ViolatedPolicies() []string { return []string{limitName} }
 // SetHeader adds the limit to the head of the reply, in the form of
 // draft-ietf-httpapi-ratelimit-headers-11.
 func (e *Limited) SetHeader(h http.Header) {
-	h.Set("RateLimit-Policy", fmt.Sprintf("%q;q=%d;w=%d", limitName, e.rate.N, int(e.rate.Per.Seconds())))
+	h.Set("RateLimit-Policy", fmt.Sprintf("%q;q=%d;w=%d", limitName, e.rate.N, int(e.rate.Unit.Length().Seconds())))
 	h.Set("RateLimit", fmt.Sprintf("%q;r=0;t=%d", limitName, int((e.fault.RetryAfter+time.Second-1)/time.Second)))
 }
 
