@@ -87,6 +87,7 @@ func TestPage(t *testing.T) {
 	flows := []flow{{"welcome", offline.base}, {"team", house.base}, {"question", house.base}, {"allowed", careful.base}, {"changed", careful.base}, {"disallowed", careful.base}, {"unfit", careful.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base}, {"repeated", startCutter(t, scripted, cut{}).url},
 		{"droppedFetch", startCutter(t, scripted, pass).url}, {"droppedEventSource", startCutter(t, scripted, pass).url}}
 	flows = append(flows, flow{"fallback", startGateway(t, map[string]string{"SLUICE_CONFIG": brokenFirst(t, sim.url)}).base})
+	flows = append(flows, flow{"takenBack", startGateway(t, map[string]string{"SLUICE_CONFIG": brokenTwice(t)}).base})
 	for _, name := range []string{"eventsource", "history", "stop", "retry", "hopeless", "tool", "reload", "narrow", "latest", "fromTheRight", "forced", "dark", "still", "keyboard", "hostile", "endless"} {
 		flows = append(flows, flow{name, scripted.base})
 	}
@@ -125,6 +126,24 @@ func brokenFirst(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// brokenTwice returns the path of a configuration file whose first model breaks off in the middle
+// of its answer, of "plain" behind a step with a call, and whose second one answers from the
+// beginning, until "stalls" is asked: then it says nothing more.
+func brokenTwice(t *testing.T) string {
+	t.Helper()
+	table := `"| task | due |\n|---|---|\n| buy eggs | tomo"`
+	first := startGemini(t, map[string]string{
+		"plain": "lenient\ntext \"**I look** that up.\"\ncall list_todos {}\nfinish STOP\n---\ntext " + table + "\ndelay 200ms\ncut",
+		"holds": "text \"Half an answer, and it \"\ntext \"is wrong.\"\ndelay 200ms\ncut",
+	})
+	second := startGemini(t, map[string]string{
+		"plain": "lenient\ntext \"You have \"\ndelay 50ms\ntext \"*nothing* to do.\"\nfinish STOP",
+		"holds": "text \"Another\"\nstall",
+	})
+	return written(t, "sluice.yaml", fmt.Sprintf("models:\n  default: {provider: gemini, endpoint: %q, model: gemini-first, fallback: [spare], fallback_after_text: true, retries: 0}\n"+
+		"  spare: {provider: gemini, endpoint: %q, model: gemini-second}\n", first.url, second.url))
 }
 
 // travel goes through flows: each a flow, with more if that needs it.
