@@ -56,7 +56,7 @@ func TestTextThatIsTakenBackOverA2A(t *testing.T) {
 			var want []string
 			for input, text := range begunAgain {
 				args = append(args, input)
-				want = append(want, fmt.Sprintf("%d %s", map[bool]int{true: 3, false: 2}[strings.Contains(text, "look")], text))
+				want = append(want, text)
 			}
 			out, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput()
 			if err != nil || strings.TrimSpace(string(out)) != strings.Join(want, "\n") {
