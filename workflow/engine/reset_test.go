@@ -11,7 +11,7 @@ import (
 
 // An end node's agent that begins its answer again takes back the node's text, and not that of
 // the node in front of it; what comes from further inside is never taken back, and an agent there
-// is not told that it may do so.
+// does not try to.
 func TestTextOfAnEndNodeIsTakenBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
