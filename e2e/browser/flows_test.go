@@ -87,7 +87,6 @@ func TestPage(t *testing.T) {
 	flows := []flow{{"welcome", offline.base}, {"team", house.base}, {"question", house.base}, {"allowed", careful.base}, {"changed", careful.base}, {"disallowed", careful.base}, {"unfit", careful.base}, {"ask", offline.base}, {"breaker", fragile.base}, {"refused", full.base}, {"repeated", startCutter(t, scripted, cut{}).url},
 		{"droppedFetch", startCutter(t, scripted, pass).url}, {"droppedEventSource", startCutter(t, scripted, pass).url}}
 	flows = append(flows, flow{"fallback", startGateway(t, map[string]string{"SLUICE_CONFIG": brokenFirst(t, sim.url)}).base})
-	flows = append(flows, flow{"takenBack", startGateway(t, map[string]string{"SLUICE_CONFIG": brokenTwice(t)}).base})
 	for _, name := range []string{"eventsource", "history", "stop", "retry", "hopeless", "tool", "reload", "narrow", "latest", "fromTheRight", "forced", "dark", "still", "keyboard", "hostile", "endless"} {
 		flows = append(flows, flow{name, scripted.base})
 	}
@@ -126,6 +125,14 @@ func brokenFirst(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Text that is taken back, in Chromium.
+func TestTextThatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	browser := chromium(t)
+	flows := []flow{{"takenBack", startGateway(t, map[string]string{"SLUICE_CONFIG": brokenTwice(t)}).base}}
+	check(t, flows, travel(t, browser, flows))
 }
 
 // brokenTwice returns the path of a configuration file whose first model breaks off in the middle
