@@ -73,7 +73,7 @@ export async function takenBack(v) {
   await counts(turn.locator('table'), 0);
   assert.equal(await text(turn.getByTestId('model-change')), 'gemini-second (spare) answers in place of default: unavailable');
   const events = await v.at('inspector').getByTestId('event-row').evaluateAll((rows) => rows.map((r) => r.dataset.event));
-  assert.deepEqual(events.slice(events.indexOf('model')), ['model', 'response_reset', 'response_delta', 'response_delta', 'done']);
+  assert.deepEqual(events.slice(events.indexOf('model')), ['model', 'response_reset', 'response_delta', 'response_delta', 'response_delta', 'done']);
 }
 
 // A turn over EventSource.
