@@ -20,22 +20,25 @@ func TestResetRemovesMessages(t *testing.T) {
 		&stream.ToolStarted{Call: a}, &stream.ToolCompleted{Call: a, Result: "r"}, &stream.Delta{Text: "Twö. "},
 		&stream.ToolStarted{Call: b}, &stream.ToolCompleted{Call: b, Result: "r"}, &stream.Delta{Text: "Three"},
 	}
+	thought := append([]stream.Event{started, &stream.ToolStarted{Call: a}, &stream.ToolCompleted{Call: a, Result: "r"}}, turn[1], turn[5], turn[6])
 	for name, tt := range map[string]struct {
+		turn    []stream.Event
 		stays   string
 		removed int
 		kept    string // in the thread
 	}{
-		"of the open one":            {"One. Twö. Th", 1, "hi|One. |workflow|Twö. |workflow|Th new"},
-		"the open one":               {"One. Twö. ", 1, "hi|One. |workflow|Twö. |workflow| new"},
-		"of one in front of it":      {"One. Tw", 2, "hi|One. |workflow|workflow|Tw new"},
-		"one in front of it, wholly": {"One. ", 2, "hi|One. |workflow|workflow| new"},
-		"of the first":               {"O", 3, "hi|workflow|workflow|O new"},
-		"all":                        {"", 3, "hi|workflow|workflow| new"},
+		"of the open one":            {turn, "One. Twö. Th", 1, "hi|One. |workflow|Twö. |workflow|Th new"},
+		"the open one":               {turn, "One. Twö. ", 1, "hi|One. |workflow|Twö. |workflow| new"},
+		"of one in front of it":      {turn, "One. Tw", 2, "hi|One. |workflow|workflow|Tw new"},
+		"one in front of it, wholly": {turn, "One. ", 2, "hi|One. |workflow|workflow| new"},
+		"of the first":               {turn, "O", 3, "hi|workflow|workflow|O new"},
+		"behind a workflow":          {thought, "O", 1, "hi|workflow|workflow|O new"},
+		"all":                        {turn, "", 3, "hi|workflow|workflow| new"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := chatkit.New(chatkit.Config{Store: new(chatkit.Memory)})
-			events := append(turn[:len(turn):len(turn)], &stream.Reset{Accumulated: tt.stays, Reason: stream.ResetFallback}, &stream.Delta{Text: " new"}, &stream.Done{Reason: stream.Stop})
+			events := append(tt.turn[:len(tt.turn):len(tt.turn)], &stream.Reset{Accumulated: tt.stays, Reason: stream.ResetFallback}, &stream.Delta{Text: " new"}, &stream.Done{Reason: stream.Stop})
 			frames, x := ask(t, s, as("ann", create("hi")), events...)
 			x.Close()
 			c, err := follow(frames, false)
