@@ -149,9 +149,13 @@ func TestGuardOfManyCalls(t *testing.T) {
 	for range 2 {
 		short = min(short, guardedCalls(t, few))
 	}
-	if long := guardedCalls(t, many); long > 40*short {
-		t.Errorf("%d calls took %v, %d took %v", few, short, many, long)
+	var long time.Duration
+	for range 5 { // the machine may be busy with something else
+		if long = guardedCalls(t, many); long <= 40*short {
+			return
+		}
 	}
+	t.Errorf("%d calls took %v, %d took %v", few, short, many, long)
 }
 
 // guardedCalls sends a turn with so many calls, right and wrong ones, and returns how long

@@ -176,7 +176,7 @@ func (t *runTrace) catchUp(run *Run) {
 			}
 		case said.open:
 			t.add(n, said.attempt, stream.NodeFailed).ErrorType = fault.TurnLost
-			t.takeBack(p, n, o, said)
+			t.retract(p, n, o, said)
 		}
 	}
 	switch {
@@ -187,11 +187,11 @@ func (t *runTrace) catchUp(run *Run) {
 	}
 }
 
-// takeBack takes the text of a cut attempt back, but for that of the steps which are kept.
+// retract takes the text of a cut attempt back, but for that of the steps which are kept.
 //
 // Where readers cannot be shown that, or have been shown it as often as they may, what was said
 // stays said, and the next attempt's text follows.
-func (t *runTrace) takeBack(p *Progress, n *graph.Vertex, o *Open, said *nodeTrace) {
+func (t *runTrace) retract(p *Progress, n *graph.Vertex, o *Open, said *nodeTrace) {
 	spoken, stays := said.text.String(), said.from
 	if o.Entry != nil && o.Entry.Text != "" {
 		if !strings.HasPrefix(spoken, o.Entry.Text) {
