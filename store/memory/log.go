@@ -121,13 +121,19 @@ func (s *Store) append(turn string, a store.Append) error {
 	if l == nil {
 		l = &log{}
 	}
+	if a.N == a.At {
+		return s.side(a.Side, a.TTL, turn)
+	}
 	if len(l.data)+len(a.Data) > store.MaxLog {
 		s.removeLog(turn)
 		s.hub.Signal(store.LogTopic(turn))
 		return store.ErrTooLarge
 	}
-	if !s.room(len(a.Data)+overhead, turn) {
+	if !s.room(len(a.Data)+overhead+len(a.Side.Item)+overhead, turn) {
 		return store.ErrFull
+	}
+	if err := s.side(a.Side, a.TTL, turn); err != nil {
+		return err
 	}
 	if s.logs[turn] == nil {
 		s.logs[turn] = l

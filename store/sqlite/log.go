@@ -46,6 +46,8 @@ func (t *tx) append(turn string, a store.Append) error {
 		return store.ErrNotFound
 	case last != a.At:
 		return &store.EndError{End: last}
+	case a.N == a.At:
+		return t.side(a.Side, a.TTL)
 	case last == 0 || size+len(a.Data) > store.MaxLog:
 		if err := t.drop(turn); err != nil { // what has expired, or is too large
 			return err
@@ -53,6 +55,9 @@ func (t *tx) append(turn string, a store.Append) error {
 	}
 	if size += len(a.Data); size > store.MaxLog {
 		return store.ErrTooLarge
+	}
+	if err := t.side(a.Side, a.TTL); err != nil {
+		return err
 	}
 	if _, err := t.exec("INSERT INTO entries (turn, n, data) VALUES (?, ?, ?)", blob(turn), a.N, blob(a.Data)); err != nil {
 		return err

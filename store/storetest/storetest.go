@@ -35,6 +35,7 @@ var suite = map[string]func(*testing.T, store.Store){
 	"tasks without documents":          tasksBare,
 	"tasks of wrong clocks":            tasksWrongClocks,
 	"tasks with bad cursors":           tasksBadCursor,
+	"lists change with tasks and logs": sides,
 	"orphans":                          orphans,
 	"orphan is closed once":            closedOnce,
 	"close spares the living":          closeSparesTheLiving,
