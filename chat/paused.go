@@ -97,6 +97,9 @@ type Resumed struct {
 	Trace string
 	// Evidence is that of Paused.
 	Evidence []byte
+	// TakenOver says that the turn was not paused: the process that ran it is gone, and State
+	// is what it had saved last.
+	TakenOver bool
 }
 
 // Action is what somebody decided.
