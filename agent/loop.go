@@ -52,7 +52,7 @@ const lastTokens = 1024
 func (t *turn) prepare(spent bool) (last bool) {
 	t.state.Steps++
 	req := &t.request
-	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered,
+	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered, Retracts: t.req.Facts.Retracts,
 		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens}
 	if t.req.App != nil {
 		asked(req, t.req.App)

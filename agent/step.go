@@ -2,6 +2,7 @@ package agent
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"sluice/chat"
 	"sluice/stream"
@@ -113,6 +114,25 @@ func (s *step) call(p *chat.Part) {
 	part := chat.Part{Call: &c, Signature: p.Signature, Kept: p.Kept}
 	s.admit(&part)
 	s.parts = append(s.parts, part)
+}
+
+// shown returns how much of the answer was shown, behind a text that ends with tail.
+func (s *step) shown(tail byte) (so stale) {
+	s.seal()
+	for i := range s.parts {
+		text := s.parts[i].Text
+		if so.bytes == 0 && text != "" && apart(tail, text) {
+			so.add(between)
+		}
+		so.add(text)
+	}
+	return so
+}
+
+// add counts a text.
+func (s *stale) add(text string) {
+	s.bytes += len(text)
+	s.runes += utf8.RuneCountInString(text)
 }
 
 // seal makes a part of the pending text.

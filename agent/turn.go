@@ -140,7 +140,7 @@ func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
 		return chat.FinishNone, err
 	}
 	t.step.reset(t.state.kept)
-	t.ofModel = modelCall{began: time.Now()}
+	t.ofModel = modelCall{began: time.Now(), tail: t.state.Tail}
 	return t.called(req, t.agent.cfg.Model.Stream(t.ctx, req, t.chunk))
 }
 
@@ -150,7 +150,14 @@ type modelCall struct {
 	began  time.Time
 	usage  chat.Usage
 	finish chat.Finish
+	// stale is text that was shown of an answer that failed. It is taken back when another model
+	// answers. tail is State.Tail before the answer.
+	stale stale
+	tail  byte
 }
+
+// stale is text that was shown and does not count any more.
+type stale struct{ bytes, runes int }
 
 // chunk takes a piece of the answer.
 func (t *turn) chunk(c *chat.Chunk) error {
@@ -196,6 +203,9 @@ func (t *turn) called(req *chat.ModelRequest, err error) (chat.Finish, error) {
 
 // restart forgets an answer that failed, and reports another model that answers now.
 func (t *turn) restart(to *chat.Switch) {
+	if t.step.answered {
+		t.ofModel.stale = t.step.shown(t.ofModel.tail)
+	}
 	t.step.reset(t.state.kept)
 	if to == nil {
 		return
@@ -209,6 +219,10 @@ func (t *turn) restart(to *chat.Switch) {
 	}
 	s.Answered = to.Key
 	t.sink.Emit(&stream.ModelChanged{Step: s.Steps, Key: to.Key, Model: to.Model, Previous: to.Previous, Reason: to.Reason})
+	if old := t.ofModel.stale; old.bytes > 0 {
+		t.ofModel.stale, s.Tail = stale{}, t.ofModel.tail
+		t.sink.Emit(&stream.Reset{Reason: stream.ResetFallback, Back: old.bytes, Runes: old.runes})
+	}
 }
 
 // parts takes the parts of a chunk. There is mostly one, but a chunk has room for
@@ -254,14 +268,20 @@ func (t *turn) part(p *chat.Part) {
 // other: where neither has white space, a blank line keeps them from running into
 // one another.
 func (t *turn) say(text string, first bool) {
-	if first && t.state.Tail != 0 && !space(t.state.Tail) && !space(text[0]) {
-		t.step.delta.Text = "\n\n"
+	if first && apart(t.state.Tail, text) {
+		t.step.delta.Text = between
 		t.sink.Emit(&t.step.delta)
 	}
 	t.state.Tail = text[len(text)-1]
 	t.step.delta.Text = text
 	t.sink.Emit(&t.step.delta)
 }
+
+// between is what say puts between two texts.
+const between = "\n\n"
+
+// apart says whether a text needs something between itself and the one before, which ends so.
+func apart(tail byte, text string) bool { return tail != 0 && !space(tail) && !space(text[0]) }
 
 // space says whether c is white space of ASCII. Others belong to the text.
 func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }

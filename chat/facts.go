@@ -42,6 +42,10 @@ type Facts struct {
 	// Callers are the agents that wait for the answer to this request, the first one first.
 	// Set and read by delegate.
 	Callers []string
+	// Retracts says that who reads the answer can be shown that a part of it does not count any
+	// more: the protocol has a word for that, and a model is configured to make use of it. Set by
+	// what serves the turn, used by agent; delegates and texts that are not the answer have it not.
+	Retracts bool
 }
 
 // NobodyToAsk is the refusal where no person can be reached.

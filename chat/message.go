@@ -111,6 +111,8 @@ type ModelRequest struct {
 	// Answered is the key of the model that answered the turn's calls so far, if that
 	// was not the first of a chain; else empty.
 	Answered string
+	// Retracts says that text which was handed on may be followed by a chunk of Again.
+	Retracts bool
 }
 
 // ForcedTool returns the name of the tool that the model must call, if ForceTool is set;
@@ -156,8 +158,9 @@ type Chunk struct {
 	// Maker names who makes the answer, as Message.Maker wants it; empty: the only
 	// model that there is.
 	Maker string
-	// Again is set on a chunk without parts or figures: the parts of this call so far
-	// belong to an answer that failed, and another answer begins.
+	// Again is set on a chunk without parts: the parts of this call so far
+	// belong to an answer that failed, and another answer begins. If text is among them, it counts
+	// until a chunk with Switch comes. With text among them it may carry Usage.
 	Again bool
 	// Switch is set on a chunk without parts that comes before an answer of another
 	// model than the call was for.

@@ -69,6 +69,9 @@ type Route struct {
 	// LabelsUsers says that the user a request names is a label of the client's: one that the
 	// credential does not allow is ignored, and not refused.
 	LabelsUsers bool
+	// Retracts says that its encoders have words for a stream.Reset: that text which was sent does
+	// not count any more. Without them an answer that was begun is not begun again.
+	Retracts bool
 	// Headers are request headers of its own, which allowed foreign pages may set too.
 	Headers []string
 	// Reconnects says that its clients send a request again by themselves, as an

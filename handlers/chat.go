@@ -199,6 +199,12 @@ func (s *Server) ended(ctx context.Context, err error) {
 		Bool("recoverable", f.Type.Recoverable())).Msg("error_occurred")
 }
 
+// retracted logs and counts that text was taken back.
+func (s *Server) retracted(ctx context.Context, ev *stream.Reset) {
+	s.metrics.resets.Inc(string(ev.Reason))
+	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().Str("reason", string(ev.Reason)).Int("chars", ev.Runes)).Msg("text_reset")
+}
+
 // writer is an Output with a client behind it.
 type writer interface {
 	stream.Output

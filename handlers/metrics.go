@@ -20,8 +20,8 @@ type instruments struct {
 	streams, events, errors, tools, tokens, rejections, repetitions, stalls, blocked metrics.Counter
 	turnTime, firstEvent, firstDelta, modelTime, toolTime                            metrics.Histogram
 
-	dialects, dropped, clientCalls, tickets metrics.Counter
-	history                                 metrics.Histogram
+	dialects, dropped, clientCalls, tickets, resets metrics.Counter
+	history                                         metrics.Histogram
 }
 
 // tokenCounter counts the tokens of turns, unless the models count theirs by themselves.
@@ -56,6 +56,7 @@ func newInstruments(r *metrics.Registry, tokens metrics.Counter, active func() i
 		history:     r.Sizes("history_chars", "Characters of the history that a turn's request brought, as the model was shown it."),
 		dropped:     r.Counter("history_dropped_total", "Messages of histories that were left out."),
 		tickets:     r.Counter("tickets_total", "Tickets, by what became of them.", "outcome"),
+		resets:      r.Counter("text_resets_total", "Times that text of an answer was taken back, by reason.", "reason"),
 		clientCalls: r.Counter("client_tool_calls_total", "Calls of tools that the client runs.", "dialect"),
 	}
 }

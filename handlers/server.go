@@ -61,6 +61,8 @@ type Config struct {
 	Metrics *metrics.Registry
 	// Tracer begins a span for each turn. nil: there are none.
 	Tracer trace.Tracer
+	// Retracts says that a model is configured to begin answers again (fallback_after_text).
+	Retracts bool
 	// TokensByModel says that the models count the tokens, each its own.
 	TokensByModel bool
 	Keeping
@@ -172,7 +174,7 @@ func NewServer(cfg Config) *Server {
 		admitted: newAdmittedTurns(minKeys),
 		refusals: newRefusals(cfg.Log), overLimit: newLimitAudit(cfg.Log),
 	}
-	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout, OnError: s.ended}
+	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout, OnError: s.ended, OnReset: s.retracted}
 	s.admission = s.steps()
 	s.metrics = newInstruments(cfg.Metrics, tokenCounter(cfg.Metrics, cfg.TokensByModel), s.gate.active)
 	s.routes, s.rules = echo.New(), map[string]rule{}

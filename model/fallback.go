@@ -29,6 +29,9 @@ type ChainConfig struct {
 	Links []Link
 	// On lists the classes of failures after which the next one is asked.
 	On []string
+	// AfterText says that the next one is asked also after a failure in the middle of an answer,
+	// where what was shown can be taken back: see chat.ModelRequest.Retracts.
+	AfterText bool
 	// Windows holds how many tokens a model takes, by key; 0: not known.
 	Windows map[string]int
 	// Metrics counts the changes of model. Nil: they are not counted.
@@ -36,11 +39,13 @@ type ChainConfig struct {
 }
 
 // Chain is a model with fallbacks: a call that fails before any text of its answer was
-// handed on goes to the next model. It is safe for concurrent use.
+// handed on goes to the next model; with ChainConfig.AfterText one that fails later does, too.
+// It is safe for concurrent use.
 //
-// What was handed on of an answer that failed, thoughts and calls, is taken back with a
+// What was handed on of an answer that failed, thoughts, calls and text, is taken back with a
 // chunk of Again; a chunk of Switch comes before the first part of another model's
-// answer. A request that names, in Answered, the model that the turn stays with begins
+// answer. So text that was taken back is always followed by a Switch, or by the call's error:
+// then it stays. A request that names, in Answered, the model that the turn stays with begins
 // with that one.
 type Chain struct {
 	cfg       ChainConfig
@@ -72,7 +77,7 @@ func (c *Chain) Stream(ctx context.Context, req *chat.ModelRequest, yield func(*
 	if i := slices.IndexFunc(links, func(l Link) bool { return l.Key() == req.Answered }); i > 0 {
 		links = links[i:]
 	}
-	r := relay{ctx: ctx, req: req, yield: yield, announced: links[0]}
+	r := relay{ctx: ctx, req: req, yield: yield, announced: links[0], retracts: c.cfg.AfterText && req.Retracts}
 	var first error
 	for i := 0; ; i++ {
 		l := links[i]
@@ -175,29 +180,49 @@ type relay struct {
 	link      Link   // the model that is asked
 
 	handed bool  // a chunk of this answer was handed on
-	text   bool  // text was: nothing can be taken back
-	gone   error // the caller's own error; not noted once there was text
+	text   bool  // text was: nothing can be taken back, unless retracts
+	gone   error // the caller's own error; not noted once there was text, unless retracts
 	// What failed answers of the call have cost, and what the one at hand has so far.
 	spent, usage chat.Usage
 	total        chat.Usage // of both, for the chunk at hand
+
+	retracts bool
+	size     int // with retracts: bytes of the answer at hand
 }
 
 // ask asks a model, and once more if it wrote a call that cannot be read.
 func (r *relay) ask(l Link) error {
 	r.link = l
-	err := l.Stream(r.ctx, r.req, r.forward)
-	if !malformed(err) || !r.mayGoOn() {
+	yield := r.forward
+	if r.retracts {
+		yield = r.measure
+	}
+	err := l.Stream(r.ctx, r.req, yield)
+	if !malformed(err) || r.text || !r.mayGoOn() {
 		return err
 	}
 	if err := r.void(); err != nil {
 		return err
 	}
-	return l.Stream(r.ctx, r.req, r.forward)
+	return l.Stream(r.ctx, r.req, yield)
+}
+
+// measure hands on a chunk of an answer that may be taken back, and counts what is in it: an
+// answer that breaks off is not reported by its provider.
+func (r *relay) measure(c *chat.Chunk) error {
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		r.size += len(p.Text)
+		if p.Call != nil {
+			r.size += len(p.Call.Name) + len(p.Call.Arguments)
+		}
+	}
+	return r.forward(c)
 }
 
 // forward hands on a chunk of the answer.
 func (r *relay) forward(c *chat.Chunk) error {
-	if r.text && c.Usage == nil { // nearly all of them
+	if r.text && c.Usage == nil && !r.retracts { // nearly all of them
 		return r.yield(c)
 	}
 	if r.link != r.announced && len(c.Parts) > 0 {
@@ -245,7 +270,7 @@ func (r *relay) pass(c *chat.Chunk) error {
 }
 
 // mayGoOn says whether the call can still become an answer of another model.
-func (r *relay) mayGoOn() bool { return !r.text && r.gone == nil && r.ctx.Err() == nil }
+func (r *relay) mayGoOn() bool { return (!r.text || r.retracts) && r.gone == nil && r.ctx.Err() == nil }
 
 // retract ends the answer of a model that failed.
 func (r *relay) retract(l Link, reason string) error {
@@ -258,11 +283,30 @@ func (r *relay) retract(l Link, reason string) error {
 // void ends the answer at hand, so that another one can begin. What is voided was paid
 // for.
 func (r *relay) void() error {
+	again := chat.Chunk{Again: true}
+	if r.text {
+		r.guess()
+	}
 	r.spent.Add(r.usage)
-	r.usage = chat.Usage{}
+	if r.text {
+		r.total = r.spent
+		again.Usage = &r.total
+	}
+	r.usage, r.size, r.text = chat.Usage{}, 0, false
 	if !r.handed {
 		return nil
 	}
 	r.handed = false
-	return r.pass(&chat.Chunk{Again: true})
+	return r.pass(&again)
+}
+
+// guess completes the usage of an answer that broke off behind its first text: with what it was
+// asked and has said, where its provider has not reported that.
+func (r *relay) guess() {
+	u := &r.usage
+	if u.InputTokens == 0 {
+		u.InputTokens = requestBytes(r.req) / bytesPerToken
+	}
+	u.OutputTokens = max(u.OutputTokens, (r.size+bytesPerToken-1)/bytesPerToken-u.ThinkingTokens)
+	u.Estimated = true
 }

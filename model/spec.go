@@ -33,6 +33,7 @@ type Spec struct {
 	// Fallback are keys, in the order in which they are asked.
 	Fallback   []string `key:"fallback"`
 	FallbackOn []string `key:"fallback_on"` // classes
+	AfterText  bool     `key:"fallback_after_text"`
 	// Headers are sent with each request. Values are secrets as a rule.
 	Headers map[string]config.Secret
 	Extra   jsontext.Value `key:"extra"`          // an object; empty: none

@@ -69,6 +69,21 @@ func (h *holding) add(text string, who stream.Attribution) {
 	h.ends = append(h.ends, int32(len(h.text)))
 }
 
+// cut drops so many bytes at the end.
+func (h *holding) cut(back int) {
+	size := int32(max(0, len(h.text)-back))
+	h.text = h.text[:size]
+	for n := len(h.ends); n > 0 && (n > 1 && h.ends[n-2] >= size || size == 0); n = len(h.ends) {
+		h.ends = h.ends[:n-1]
+	}
+	if n := len(h.ends); n > 0 {
+		h.ends[n-1] = min(h.ends[n-1], size)
+	}
+	for n := len(h.from); n > 0 && int(h.from[n-1].first) >= len(h.ends); n = len(h.from) {
+		h.from = h.from[:n-1]
+	}
+}
+
 // each gives use the pieces as they came.
 func (h *holding) each(use func(text string, who stream.Attribution)) {
 	text, from, at := string(h.text), h.from, int32(0)

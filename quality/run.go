@@ -184,6 +184,18 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 		}
 	case *stream.Approval:
 		t.release()
+	case *stream.Reset:
+		return t.reset(ev)
+	}
+	return t.sink.Emit(ev)
+}
+
+// reset takes back text of the inner runner. Of an answer that is held back nothing was shown.
+func (t *turn) reset(ev *stream.Reset) error {
+	t.chars = max(0, t.chars-ev.Runes)
+	t.pieces.cut(ev.Back)
+	if t.held {
+		return t.sink.Err
 	}
 	return t.sink.Emit(ev)
 }
@@ -204,15 +216,15 @@ func (t *turn) Say(ev *stream.Delta) error {
 		return t.sink.Emit(ev)
 	}
 	t.pieces.add(ev.Text, ev.Attribution)
-	t.composing(utf8.RuneCountInString(ev.Text))
+	first := t.composing(utf8.RuneCountInString(ev.Text))
 	switch {
 	case !t.held:
-		if len(t.pieces.ends) == 1 {
+		if first {
 			t.say(t.before)
 		}
 		t.sink.Emit(ev)
 	case t.drafts:
-		if len(t.pieces.ends) == 1 {
+		if first {
 			t.show(t.before, stream.Attribution{})
 		}
 		t.show(ev.Text, ev.Attribution)
@@ -220,8 +232,9 @@ func (t *turn) Say(ev *stream.Delta) error {
 	return t.sink.Err
 }
 
-// composing says that there is text, and once a second how much.
-func (t *turn) composing(chars int) {
+// composing says that there is text, and once a second how much. It returns whether this is the
+// first.
+func (t *turn) composing(chars int) (first bool) {
 	first, due := t.grow(chars, time.Now())
 	switch {
 	case first:
@@ -229,6 +242,7 @@ func (t *turn) composing(chars int) {
 	case due:
 		t.sink.Emit(t.phase(stream.Composing, func(q *stream.Quality) { q.Chars = t.chars }))
 	}
+	return first
 }
 
 // pauses says whether the turn ends with a question to somebody: that is not an answer.

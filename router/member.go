@@ -150,13 +150,24 @@ func (m *member) CallID(own string, _ bool) string {
 // pass emits what a member has posted; a text when those before have ended.
 func (r *turn) pass(it *run.Item[*member]) {
 	if it.Event != nil {
-		r.out.Emit(it.Event)
+		r.passEvent(it.Of, it.Event)
 		return
 	}
 	if r.team.cfg.Dispatch.Sequential {
 		it.Of.text = append(it.Of.text, it.Text)
 	}
 	r.voice.Text(it.Of.index, it.Text)
+}
+
+// passEvent emits an event. What takes text back does so where the text is.
+func (r *turn) passEvent(m *member, ev stream.Event) {
+	reset, ok := ev.(*stream.Reset)
+	if !ok {
+		r.out.Emit(ev)
+		return
+	}
+	m.text = run.Cut(m.text, reset.Back)
+	r.voice.Reset(m.index, reset)
 }
 
 // line returns the member's part in the answer.

@@ -46,6 +46,9 @@ func (b *Branch) Emit(ev stream.Event) error {
 		}
 		return b.Owner.Say(d)
 	}
+	if r, ok := ev.(*stream.Reset); ok {
+		b.Size = max(0, b.Size-r.Back)
+	}
 	inner := stream.Inner(ev) // before it says whose it is
 	if b.Who != (stream.Attribution{}) {
 		ev = stream.Attributed(ev, b.Who)

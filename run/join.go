@@ -41,6 +41,14 @@ func (j *Join) Add(text string) {
 	}
 }
 
+// Cut notes that so many code points at the end were taken back. How what stays ends is known
+// again with the next text, which follows at once.
+func (j *Join) Cut(runes int) {
+	if j.Length -= runes; j.Length <= 0 {
+		*j = Join{Tail: j.Tail[:0]}
+	}
+}
+
 // Between returns what stands between the text so far and the next speaker's, which begins
 // with next.
 //

@@ -56,6 +56,30 @@ func (v *Voice) speak(line int, text string) {
 	_ = v.Out.Emit(&v.delta)
 }
 
+// Reset takes back the end of a line's text: of what waits, or else, by an event, of what is out.
+// A line is out to its end or not at all.
+func (v *Voice) Reset(line int, ev *stream.Reset) {
+	if l := &v.Lines[line]; line != v.Speaker {
+		l.Pending = Cut(l.Pending, ev.Back)
+		return
+	}
+	v.Said.Cut(ev.Runes)
+	_ = v.Out.Emit(ev)
+}
+
+// Cut returns the pieces of a text without so many bytes at its end.
+func Cut(pieces []string, back int) []string {
+	for n := len(pieces); n > 0 && back > 0; n-- {
+		last := pieces[n-1]
+		if back < len(last) {
+			pieces[n-1] = last[:len(last)-back]
+			break
+		}
+		pieces, back = pieces[:n-1], back-len(last)
+	}
+	return pieces
+}
+
 // Say emits a text that is not a speaker's own.
 func (v *Voice) Say(text string) {
 	if text != "" {

@@ -311,6 +311,8 @@ func newExtension(name string) Extension {
 		return new(Approval)
 	case nodeName:
 		return new(NodeRun)
+	case resetName:
+		return new(Reset)
 	}
 	return nil
 }

@@ -34,6 +34,8 @@ func everyEvent() []stream.Event {
 		&stream.ToolUnknown{Call: call, Duration: time.Hour, Message: "lost"},
 		&stream.Error{Attribution: from, Type: fault.Timeout, Message: "late", Recoverable: true, Fatal: true, RetryAfter: 1500 * time.Microsecond, Service: "gemini"},
 		&stream.ModelChanged{Attribution: from, Step: 2, Key: "spare", Model: "m-2", Previous: "fast", Reason: "unavailable"},
+		&stream.Reset{Accumulated: "ü\u2028<", Reason: stream.ResetFallback},
+		&stream.Reset{Reason: stream.ResetTakenOver, Attribution: from},
 		&stream.InnerDelta{Attribution: from, Delta: "ü\u2028"},
 		&stream.Quality{Phase: stream.Planning, Attempt: 1, Millis: 2, Plan: jsontext.Value(`{"steps":[]}`)},
 		&stream.Quality{Phase: stream.Validating, Attempt: 2, Passed: []string{}, Failed: []string{"complete"}},

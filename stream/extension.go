@@ -19,9 +19,9 @@ type Extension interface {
 
 // Turn is what the rules of extensions may know of the turn so far.
 type Turn struct {
-	texts int
-	seen  map[string]int
-	open  map[string]string // key → what it is, of things that must end before Done
+	size int // bytes of the answer
+	seen map[string]int
+	open map[string]string // key → what it is, of things that must end before Done
 
 	// Of an answer that is checked or formatted; see Quality.
 	phase    int  // the last one, with its attempt
@@ -30,8 +30,8 @@ type Turn struct {
 	said     bool // no piece of the answer may follow
 }
 
-// answered says whether a piece of the answer was emitted.
-func (t *Turn) answered() bool { return t.texts > 0 }
+// answered says whether a piece of the answer was emitted, be it one that was taken back.
+func (t *Turn) answered() bool { return t.size > 0 || t.Count(resetName) > 0 }
 
 // Count returns how many extensions of that name there were before this one.
 func (t *Turn) Count(name string) int { return t.seen[name] }

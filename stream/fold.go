@@ -55,6 +55,8 @@ func (f *Fold) Add(ev Event) {
 			f.Pieces = append(f.Pieces, ev.Text)
 		}
 		f.Size += len(ev.Text)
+	case *Reset:
+		f.reset(ev)
 	case *ToolStarted, ToolEnd:
 		if f.has(Tools) {
 			f.Calls.add(ev, f.has(Payloads))
@@ -74,6 +76,30 @@ func (f *Fold) Add(ev Event) {
 	case *Done:
 		f.Done = ev
 	}
+}
+
+// reset takes text back. The pieces that stay are copied: who has the list of before may still
+// read it.
+func (f *Fold) reset(ev *Reset) {
+	f.Size = ev.left(f.Size)
+	if f.has(Answer) {
+		f.Pieces = head(f.Pieces, f.Size)
+	}
+	for i := range f.Runs {
+		f.Runs[i].From = min(f.Runs[i].From, f.Size)
+	}
+}
+
+// head returns the pieces of the first size bytes of a text.
+func head(pieces []string, size int) (kept []string) {
+	for _, piece := range pieces {
+		if size <= 0 {
+			break
+		}
+		piece = piece[:min(size, len(piece))]
+		kept, size = append(kept, piece), size-len(piece)
+	}
+	return kept
 }
 
 // Text returns the pieces of the answer that were noted.

@@ -22,6 +22,8 @@ type Frame struct {
 	Timeout time.Duration
 	// OnError receives, before the client, the error that ends a turn. May be nil.
 	OnError func(context.Context, error)
+	// OnReset receives each Reset that was emitted. May be nil.
+	OnReset func(context.Context, *Reset)
 	// Late sends Start together with what follows it: the Runner first keeps what another
 	// process needs to continue with the turn, and nobody learns of the turn before that.
 	Late bool
@@ -71,7 +73,7 @@ func (f *Frame) begin(req *chat.Request, guard *Guard) error {
 
 // run asks the Runner and says how it ended.
 func (f *Frame) run(ctx context.Context, req *chat.Request, guard *Guard) error {
-	err := f.recovered(ctx, req, guard, &guard.result)
+	err := f.recovered(ctx, req, f.sinkOf(ctx, req, guard), &guard.result)
 	return f.end(ctx, guard, &guard.result, err)
 }
 

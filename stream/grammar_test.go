@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"sluice/fault"
@@ -30,7 +31,7 @@ func anyEvent(r *rand.Rand) stream.Event {
 		&stream.Start{}, &stream.Thinking{Content: "t"}, &stream.Thinking{}, &stream.Delta{Text: "d"}, &stream.Delta{},
 		&stream.ToolStarted{Call: call}, &stream.ToolStarted{Call: call}, &stream.ToolCompleted{Call: call}, &stream.ToolFailed{Call: call},
 		&stream.ToolUnknown{Call: call}, &stream.ToolProgress{Call: call}, &stream.ToolProgress{Call: call}, &stream.Error{}, &stream.Error{Fatal: true}, &stream.Done{Reason: reasons[r.IntN(len(reasons))]},
-		foreign{&stream.Delta{Text: "d"}}, nil, changes[r.IntN(len(changes))],
+		foreign{&stream.Delta{Text: "d"}}, nil, &stream.Reset{Accumulated: strings.Repeat("d", r.IntN(3)), Reason: stream.ResetFallback}, &stream.Reset{}, changes[r.IntN(len(changes))],
 	}
 	return events[r.IntN(len(events))]
 }
@@ -109,12 +110,19 @@ func wholeTurn(r *rand.Rand) []stream.Event {
 		open = slices.Delete(open, i, i+1)
 		turn = append(turn, []stream.Event{&stream.ToolCompleted{Call: call}, &stream.ToolFailed{Call: call}, &stream.ToolUnknown{Call: call}}[r.IntN(3)])
 	}
-	for range r.IntN(30) {
-		switch r.IntN(7) {
+	text, resets := 0, 0
+	for range r.IntN(60) {
+		switch r.IntN(9) {
 		case 0:
 			turn = append(turn, &stream.Thinking{Content: "t"})
 		case 1:
 			turn = append(turn, &stream.Delta{Text: "d"})
+			text++
+		case 7, 8:
+			if text > 0 && resets < 8 {
+				text, resets = r.IntN(text), resets+1
+				turn = append(turn, &stream.Reset{Accumulated: strings.Repeat("d", text), Reason: stream.ResetTakenOver})
+			}
 		case 2:
 			turn = append(turn, &stream.Error{Type: fault.ToolFailed})
 		case 3:

@@ -74,7 +74,7 @@ func (g *Guard) Emit(ev Event) error {
 		return g.err
 	}
 	if d, ok := ev.(*Delta); ok && g.state == expectAny && d.Text != "" { // the hot path
-		g.turn.texts++
+		g.turn.size += len(d.Text)
 		return g.pass(ev)
 	}
 	next, err := g.check(ev)

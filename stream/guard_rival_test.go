@@ -21,7 +21,7 @@ func BenchmarkGuardDelta(b *testing.B) {
 			if err == nil {
 				err = g.pass(delta)
 			}
-			g.turn.texts++
+			g.turn.size += len(delta.Text)
 			g.state = next
 			return err
 		}},

@@ -10,14 +10,14 @@ import (
 // The grammar a second time, as a language over letters: what a client may have
 // seen at some moment, and what it has seen when the turn is over.
 var (
-	begun    = regexp.MustCompile(`^(S[TDMe+p-]*(E?|X|Ex|A+|A+Q))?$`)
-	complete = regexp.MustCompile(`^S[TDMe+p-]*(X|Ex|A+Q|A+Ex)$`)
+	begun    = regexp.MustCompile(`^(S[TDMRe+p-]*(E?|X|Ex|A+|A+Q))?$`)
+	complete = regexp.MustCompile(`^S[TDMRe+p-]*(X|Ex|A+Q|A+Ex)$`)
 )
 
 // letters writes events as letters: S start, T thinking, D delta, M another model, e and E errors
 // that are not and are fatal, + and - a tool call that begins and ends, p its
 // progress, A a question to a person and Q the done that follows it, X and x a done that
-// is another success and that is none, ? what is not an event of a turn.
+// is another success and that is none, R text that is taken back, ? what is not an event of a turn.
 func letters(events []stream.Event) string {
 	b := make([]byte, len(events))
 	for i, ev := range events {
@@ -36,6 +36,8 @@ func letter(ev stream.Event) byte {
 		return either(ev.Text != "", 'D', '?')
 	case *stream.ModelChanged:
 		return either(ev.Step > 0 && ev.Key != "" && ev.Previous != "" && ev.Key != ev.Previous && ev.Reason != "", 'M', '?')
+	case *stream.Reset:
+		return either(ev.Reason != "", 'R', '?')
 	case *stream.Error:
 		return either(ev.Fatal, 'E', 'e')
 	case *stream.ToolStarted:
@@ -74,6 +76,7 @@ func legal(events []stream.Event, language *regexp.Regexp) bool {
 		return false
 	}
 	open, used := 0, map[string]int{}
+	text, resets := "", 0
 	for _, ev := range events {
 		switch letter(ev) {
 		case '+':
@@ -97,6 +100,14 @@ func legal(events []stream.Event, language *regexp.Regexp) bool {
 			if open > 0 {
 				return false
 			}
+		case 'D':
+			text += ev.(*stream.Delta).Text
+		case 'R':
+			stays := ev.(*stream.Reset).Accumulated
+			if resets++; resets > 8 || len(stays) >= len(text) {
+				return false
+			}
+			text = stays
 		}
 	}
 	return true

@@ -48,7 +48,22 @@ func (a *answer) note(ev stream.Event) {
 		a.text = append(a.text, d.Text...)
 		a.spoke(d.AgentID)
 	}
+	if r, ok := ev.(*stream.Reset); ok {
+		a.cut(len(r.Accumulated))
+	}
 	a.Add(ev)
+}
+
+// cut drops all of the text behind its first bytes.
+func (a *answer) cut(size int) {
+	a.text = a.text[:min(size, len(a.text))]
+	for n := len(a.spans); n > 0 && a.spans[n-1].to > len(a.text); n = len(a.spans) {
+		if last := &a.spans[n-1]; last.from < len(a.text) {
+			last.to = len(a.text)
+			break
+		}
+		a.spans = a.spans[:n-1]
+	}
 }
 
 // asked returns the ids of the questions that wait for a person, and what the first one says.

@@ -51,6 +51,7 @@ func (d *Agents) newSession(id string, asked task, callers []string, inner *agen
 		},
 	}
 	s.req.Facts.Callers = callers
+	s.req.Facts.Retracts = false // its text is shown as inner, of which nothing can be taken back
 	if inner.Continued != nil {
 		if err := s.resume(inner.Continued); err != nil {
 			return nil, err

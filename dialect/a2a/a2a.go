@@ -134,7 +134,7 @@ func (s *Server) Routes() []dialect.Route {
 	cards[0].Path, cards[1].Path = wellKnown, agentRoot+wellKnown
 	all := append(cards, append(s.below(agentRoot), s.below(root)...)...)
 	for i := range all {
-		all[i].Dialect = "a2a"
+		all[i].Dialect, all[i].Retracts = "a2a", true
 	}
 	return all
 }

@@ -43,6 +43,10 @@ func (e *teller) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 		dst = e.delta(dst, ev)
 		e.extra(s, ev)
 		return dst
+	case *stream.Reset:
+		e.note(ev)
+		e.extra(s, ev)
+		return e.event(dst, e.artifact(ev.Accumulated, true, ""))
 	case *stream.Start:
 		e.note(ev)
 		e.extra(s, ev)

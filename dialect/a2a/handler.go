@@ -256,7 +256,7 @@ func (s *Server) listen(x *dialect.Exchange, e *teller, id sdk.TaskID) error {
 	x.Follow = func(ctx context.Context, out dialect.Frames) bool {
 		a.mu.Lock()
 		task := a.now()
-		e.Fold, e.Pieces = a.Fold, slices.Clip(a.Pieces)
+		e.Fold, e.Pieces, e.resets = a.Fold, slices.Clip(a.Pieces), a.resets
 		a.mu.Unlock()
 		return out.WriteFrame(e.event(nil, task)) == nil && out.Flush() == nil && a.follow(ctx, e, out)
 	}

@@ -100,6 +100,10 @@ func (a *run) observe(s stream.Stamp, ev stream.Event) {
 		a.late = append(a.late, d.Text)
 		return
 	}
+	if _, ok := ev.(*stream.Reset); ok {
+		a.resets++
+		a.gather()
+	}
 	a.Add(ev)
 }
 
@@ -119,12 +123,20 @@ func (o *observer) Flush() error {
 func (a *run) publish() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.Pieces = append(a.Pieces, a.late...)
-	a.late = a.late[:0]
+	a.gather()
 	if a.changed != nil {
 		close(a.changed)
 		a.changed = nil
 	}
+}
+
+// gather needs mu. It adds the pieces that came last.
+func (a *run) gather() {
+	var d stream.Delta
+	for _, d.Text = range a.late {
+		a.Add(&d)
+	}
+	a.late = a.late[:0]
 }
 
 // more needs mu. It returns what is closed when there is more to report.
@@ -172,14 +184,21 @@ func (a *run) stop(ctx context.Context) *sdk.Task {
 
 // follow gives a client the rest of the turn. The task is out.
 func (a *run) follow(ctx context.Context, e *teller, out dialect.Frames) bool {
+	shown := len(e.Pieces)
 	for {
 		a.mu.Lock()
-		now, at, changed := a.Fold, a.at, a.more()
+		now, at, changed, resets := a.Fold, a.at, a.more(), a.resets
 		a.mu.Unlock()
 		var frames []byte
-		for _, piece := range now.Pieces[len(e.Pieces):] {
+		if e.resets != resets {
+			e.resets = resets
+			frames = e.Encode(frames, stream.Stamp{}, &stream.Reset{Accumulated: now.Text()})
+			shown = len(now.Pieces)
+		}
+		for _, piece := range now.Pieces[shown:] {
 			frames = e.Encode(frames, stream.Stamp{}, &stream.Delta{Text: piece})
 		}
+		shown = len(now.Pieces)
 		done := now.Done != nil
 		if done {
 			e.Errors, e.Questions = now.Errors, now.Questions

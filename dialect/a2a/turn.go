@@ -21,7 +21,8 @@ type turn struct {
 	history       *int // messages that the client wants; nil: all
 	began         time.Time
 
-	stream.Fold // its Pieces their sender stores as well
+	stream.Fold     // its Pieces their sender stores as well
+	resets      int // how often text was taken back, of a turn that is not kept
 }
 
 // begin takes the ids of a turn that is kept.

@@ -65,7 +65,7 @@ const Path = "/chatkit"
 
 // Routes implements dialect.Dialect.
 func (s *Server) Routes() []dialect.Route {
-	return []dialect.Route{{Dialect: "chatkit", Methods: []string{http.MethodPost}, Path: Path, Use: dialect.Either, Open: s.open}}
+	return []dialect.Route{{Dialect: "chatkit", Methods: []string{http.MethodPost}, Path: Path, Use: dialect.Either, Retracts: true, Open: s.open}}
 }
 
 // open looks at the key first, because a request that is not a turn takes effect at once.

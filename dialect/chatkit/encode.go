@@ -27,6 +27,7 @@ type encoder struct {
 	flow     *workflow // nil: none is open
 	said     *message  // nil: none is open
 	spoke    bool
+	shown    []shown         // items of the turn that are complete, in order
 	missing  map[string]bool // services whose absence was reported
 	reported stream.Phase    // the last one
 }
@@ -38,6 +39,8 @@ func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 	switch ev := ev.(type) {
 	case *stream.Delta:
 		return e.delta(dst, ev.Text)
+	case *stream.Reset:
+		return e.reset(dst, len(ev.Accumulated))
 	case *stream.Start:
 		e.begun = true
 		e.named(ev)
@@ -118,7 +121,7 @@ func (e *encoder) rest(dst []byte) []byte {
 		return dst
 	}
 	dst, item := e.flow.end(dst, e.now)
-	e.keep(item.ID, "", item)
+	e.complete(item.ID, item, 0)
 	e.flow = nil
 	return dst
 }
@@ -129,7 +132,7 @@ func (e *encoder) fallSilent(dst []byte) []byte {
 		return dst
 	}
 	dst, item := e.said.end(dst)
-	e.keep(item.ID, "", item)
+	e.complete(item.ID, item, len(e.said.text))
 	e.said = nil
 	return dst
 }

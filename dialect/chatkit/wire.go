@@ -116,6 +116,12 @@ type itemEvent struct {
 	Item any    `json:"item"`
 }
 
+// removedEvent takes an item out of the thread.
+type removedEvent struct {
+	Type   string `json:"type"`
+	ItemID string `json:"item_id"`
+}
+
 // updateEvent changes an item that is not complete.
 type updateEvent struct {
 	Type   string `json:"type"`

@@ -45,8 +45,18 @@ func (e *Data) Skip(ev stream.Event) {
 		}
 		quoted := jsonline.String(nil, ev.Text)
 		e.text = append(e.text, quoted[1:len(quoted)-1]...)
+	case *stream.Reset:
+		e.reset(ev)
 	case *stream.ToolStarted:
 		e.tools = append(e.tools, ev.Tool)
+	}
+}
+
+// reset sets the text to what stays of it.
+func (e *Data) reset(ev *stream.Reset) {
+	e.text, e.pieces, e.odd = nil, nil, nil
+	if ev.Accumulated != "" {
+		e.Skip(&stream.Delta{Text: ev.Accumulated})
 	}
 }
 
@@ -82,6 +92,9 @@ func (e *Data) Append(dst []byte, ev stream.Event) (_ []byte, ok bool) {
 		dst = failure(attributed(dst, &ev.Attribution), ev)
 	case *stream.Done:
 		dst = e.done(dst, ev)
+	case *stream.Reset:
+		e.reset(ev)
+		return extension(dst, ev)
 	case stream.Extension:
 		return extension(dst, ev)
 	default:

@@ -17,6 +17,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"github.com/rs/zerolog"
@@ -211,6 +212,7 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	cfg := &g.started
 	server := settings.Of[handlers.Config](cfg)
 	server.Runner, server.Choose, server.Model = g.alone.whole, g.choose, g.Model()
+	server.Retracts = slices.ContainsFunc(cfg.Models, func(m model.Spec) bool { return m.AfterText })
 	server.Tools, server.TokensByModel = g.tools.Tools, len(cfg.Models) > 0
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.tracer()
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()

@@ -165,7 +165,7 @@ func (m *Models) chain() error {
 		for _, key := range spec.Fallback {
 			links = append(links, single[key])
 		}
-		c, err := model.NewChain(model.ChainConfig{Links: links, On: spec.FallbackOn, Windows: windows, Metrics: m.cfg.Metrics})
+		c, err := model.NewChain(model.ChainConfig{Links: links, On: spec.FallbackOn, AfterText: spec.AfterText, Windows: windows, Metrics: m.cfg.Metrics})
 		if err != nil {
 			return fmt.Errorf("model %s: %w", spec.Key, err)
 		}

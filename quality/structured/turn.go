@@ -178,8 +178,26 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 		}
 	case *stream.Approval:
 		t.release()
+	case *stream.Reset:
+		t.cut(ev.Back)
+		if !t.released {
+			return t.sink.Err
+		}
 	}
 	return t.sink.Emit(ev)
+}
+
+// cut drops so many bytes at the end of what is held back.
+func (t *turn) cut(back int) {
+	for n := len(t.held); n > 0 && back > 0; n = len(t.held) {
+		last := &t.held[n-1]
+		if back < len(last.text) {
+			last.text = last.text[:len(last.text)-back]
+			return
+		}
+		back -= len(last.text)
+		t.held = t.held[:n-1]
+	}
 }
 
 // Flush implements stream.Sink.

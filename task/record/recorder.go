@@ -25,6 +25,7 @@ type Recorder struct {
 	began  time.Time
 	part   Part
 	bytes  int
+	size   int           // of the answer
 	last   time.Duration // of the last event
 	open   []open        // steps that have not ended, the turn first
 	calls  []place       // that are under way
@@ -65,7 +66,10 @@ func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 	r.last = max(r.last, at)
 	switch ev := ev.(type) {
 	case *stream.Delta:
+		r.size += len(ev.Text)
 		r.say(&ev.Attribution, ev.Text, at)
+	case *stream.Reset:
+		r.reset(ev)
 	case *stream.InnerDelta:
 		if ev.AgentID != "" { // else a tool's node says it, and it is the result of its call
 			r.say(&ev.Attribution, ev.Delta, at)
@@ -97,6 +101,15 @@ func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 func (r *Recorder) say(a *stream.Attribution, text string, at time.Duration) {
 	if i := r.speak(a, at); i >= 0 {
 		r.open[i].text.add(text)
+	}
+}
+
+// reset takes back the end of what somebody says.
+func (r *Recorder) reset(ev *stream.Reset) {
+	back := r.size - len(ev.Accumulated)
+	r.size = len(ev.Accumulated)
+	if i := r.lane(&ev.Attribution); i >= 0 {
+		r.open[i].text.cut(back)
 	}
 }
 

@@ -22,11 +22,13 @@ const kinds = redact.AllKinds
 type text struct {
 	said []byte
 	more bool // there was more of it
+	size int  // of all of it
 }
 
 func (t *text) begun() bool { return len(t.said) > 0 }
 
 func (t *text) add(piece string) {
+	t.size += len(piece)
 	if t.more {
 		return
 	}
@@ -35,6 +37,14 @@ func (t *text) add(piece string) {
 	}
 	t.said = append(t.said, piece...)
 	t.more = len(t.said) > maxLooked
+}
+
+// cut drops so many bytes at the end, as far as the text was recorded.
+func (t *text) cut(back int) {
+	t.size = max(0, t.size-back)
+	if t.size <= len(t.said) {
+		t.said, t.more = t.said[:t.size], false
+	}
 }
 
 // whole returns the text, and whether there was more of it.

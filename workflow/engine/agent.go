@@ -123,6 +123,9 @@ func (k *worker) request() (chat.Request, error) {
 	req := k.seen.Header.Asked.request()
 	req.Task, req.Hops, req.Facts = k.x.of.Task, k.x.of.Hops, k.x.of.Facts
 	req.Facts.Guard = &k.recorder
+	if k.draft > 0 || !k.n.Speaks { // it is shown as inner, of which nothing can be taken back
+		req.Facts.Retracts = false
+	}
 	if e := k.open.Entry; e != nil && e.Round == k.round && e.Session != nil {
 		req.Resumed = &chat.Resumed{By: chat.PausedAgent, State: e.Session, Decisions: k.decisions()}
 		k.messages, k.text, k.Size = slices.Clone(e.Messages), []string{e.Text}, len(e.Text)

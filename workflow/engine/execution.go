@@ -156,12 +156,21 @@ func tooMany() error {
 func (x *execution) pass(it *run.Item[*worker]) {
 	switch {
 	case it.Event != nil:
-		x.out.Emit(it.Event)
+		x.passEvent(it.Of, it.Event)
 	case it.Inner:
 		x.voice.inner(it.Of, it.Text)
 	default:
 		x.voice.Text(x.voice.line[it.Of.n], it.Text)
 	}
+}
+
+// passEvent emits an event. What takes text back does so where the text is.
+func (x *execution) passEvent(k *worker, ev stream.Event) {
+	if reset, ok := ev.(*stream.Reset); ok {
+		x.voice.Reset(x.voice.line[k.n], reset)
+		return
+	}
+	x.out.Emit(ev)
 }
 
 // event is a node's event without what only some of them have.

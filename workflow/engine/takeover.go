@@ -95,12 +95,27 @@ func (t *runTrace) observe(ev stream.Event) {
 	case *stream.NodeRun:
 		n := t.of(e.NodeID)
 		n.attempt, n.open, n.skipped = max(n.attempt, e.Attempt), e.Status == stream.NodeStarted, e.Status == stream.NodeSkipped
+	case *stream.Reset:
+		t.reset(e)
 	case *stream.Delta:
 		t.text.Add(e.Text)
 		t.long += len(e.Text)
 		if t.plain = t.plain || e.NodeID == ""; e.NodeID != "" {
 			t.of(e.NodeID).text.WriteString(e.Text)
 		}
+	}
+}
+
+// reset takes back the end of the text, which is of the node that the event names.
+func (t *runTrace) reset(ev *stream.Reset) {
+	back := max(0, t.long-len(ev.Accumulated))
+	t.long -= back
+	t.text = run.Join{}
+	t.text.Add(ev.Accumulated)
+	if n := t.nodes[ev.NodeID]; n != nil {
+		said := n.text.String()
+		n.text.Reset()
+		n.text.WriteString(said[:max(0, len(said)-back)])
 	}
 }
 

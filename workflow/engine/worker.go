@@ -284,6 +284,9 @@ func (k *worker) Pass(ev stream.Event, inner bool) error {
 	case *stream.NodeRun, *stream.Start, *stream.Done:
 		return fmt.Errorf("%w: %T of an agent in a workflow", stream.ErrGrammar, ev)
 	}
+	if r, ok := ev.(*stream.Reset); ok {
+		k.text = run.Cut(k.text, r.Back)
+	}
 	if !inner {
 		k.calls.Add(ev)
 	}

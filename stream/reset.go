@@ -1,0 +1,123 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"unicode/utf8"
+
+	"sluice/chat"
+	"sluice/fault"
+)
+
+// Reset takes back text of the answer: what stays is Accumulated, and pieces that follow go on
+// behind it. Thoughts and calls stay.
+//
+// A run within a turn knows neither what others have said nor what stands in front of its own
+// text. So on its way out of a run a Reset says with Back and Runes how much of the end of the
+// run's text does not count; the Frame, which alone knows the text of the turn, sets Accumulated.
+type Reset struct {
+	Accumulated string      `json:"accumulated"`
+	Reason      ResetReason `json:"reason"`
+	Attribution
+	// Back and Runes are the bytes and code points that are taken back. What reads a log has
+	// neither.
+	Back  int `json:"-"`
+	Runes int `json:"-"`
+}
+
+// ResetReason says why text is taken back.
+type ResetReason string
+
+// Reasons for a Reset.
+const (
+	// ResetTakenOver: another process has begun the answer at hand again.
+	ResetTakenOver ResetReason = "taken_over"
+	// ResetFallback: the model failed in the middle of its answer, and another one answers.
+	ResetFallback ResetReason = "fallback"
+)
+
+// MaxResets is how often text may be taken back in a turn.
+const MaxResets = 8
+
+const resetName = "response_reset"
+
+// Name implements Extension.
+func (*Reset) Name() string { return resetName }
+
+// Allow refuses a Reset that takes nothing back, one behind an answer that is complete, and
+// more than a client can be asked to follow.
+func (r *Reset) Allow(t *Turn) error {
+	switch {
+	case t.Count(resetName) >= MaxResets:
+		return &fault.Error{Type: fault.TurnLost, Message: "The answer was begun again too often", Err: errors.New("a turn has at most 8 resets")}
+	case r.Reason == "":
+		return errors.New("it has no reason")
+	case t.said:
+		return errors.New("the answer is complete")
+	case len(r.Accumulated) >= t.size:
+		return errors.New("it takes nothing back")
+	}
+	t.size = len(r.Accumulated)
+	return nil
+}
+
+func (*Reset) event() {}
+
+// Attributed implements attributable.
+func (r *Reset) Attributed(a Attribution) Event { return attributed(r, a) }
+
+// left returns how many bytes of a text of so many stay.
+func (r *Reset) left(size int) int {
+	if r.Back > 0 {
+		return max(0, size-r.Back)
+	}
+	return min(size, len(r.Accumulated))
+}
+
+// resetter stands between a Runner and the Guard of a turn whose text may be taken back: it
+// knows the text of the turn so far, and completes each Reset with what stays of it.
+type resetter struct {
+	*Guard
+	ctx  context.Context
+	done func(context.Context, *Reset) // gets each Reset that was passed on; nil: nobody does
+	text []byte
+}
+
+// Emit implements Sink.
+func (r *resetter) Emit(ev Event) error {
+	switch e := ev.(type) {
+	case *Delta:
+		r.text = append(r.text, e.Text...)
+	case *Reset:
+		return r.reset(e)
+	}
+	return r.Guard.Emit(ev)
+}
+
+// reset passes a Reset on. One that has nothing to take back is left out: what it is about was
+// not shown.
+func (r *resetter) reset(ev *Reset) error {
+	left := ev.left(len(r.text))
+	if left == len(r.text) {
+		return r.err
+	}
+	whole := *ev
+	whole.Accumulated, whole.Back, whole.Runes = string(r.text[:left]), len(r.text)-left, utf8.RuneCount(r.text[left:])
+	r.text = r.text[:left]
+	if err := r.Guard.Emit(&whole); err != nil {
+		return err
+	}
+	if r.done != nil {
+		r.done(r.ctx, &whole)
+	}
+	return nil
+}
+
+// sinkOf returns the sink of the Runner in front of a Guard: the Guard itself, unless text may be
+// taken back.
+func (f *Frame) sinkOf(ctx context.Context, req *chat.Request, guard *Guard) Sink {
+	if !req.Facts.Retracts {
+		return guard
+	}
+	return &resetter{Guard: guard, ctx: ctx, done: f.OnReset}
+}
