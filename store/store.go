@@ -87,6 +87,9 @@ type Logs interface {
 	// ReadLog returns the entries whose N is above after, in order and at most limit of
 	// them; none if there are no more now; ErrNotFound if there is no log.
 	ReadLog(ctx context.Context, turn string, after, limit int) ([]Entry, error)
+	// LogLeft returns how long a log is kept from now on, by the store's clock; 0: without
+	// end. ErrNotFound: there is no log.
+	LogLeft(ctx context.Context, turn string) (time.Duration, error)
 	// DropLog removes a log, if it is there, and signals LogTopic.
 	DropLog(ctx context.Context, turn string) error
 }

@@ -119,5 +119,5 @@ func (f *Frame) sinkOf(ctx context.Context, req *chat.Request, guard *Guard) Sin
 	if !req.Facts.Retracts {
 		return guard
 	}
-	return &resetter{Guard: guard, ctx: ctx, done: f.OnReset}
+	return &resetter{Guard: guard, ctx: ctx, done: f.OnReset, text: []byte(f.Said)}
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"sort"
+	"time"
 
 	"sluice/store"
 )
@@ -157,6 +158,19 @@ func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) ([]s
 		return nil, store.ErrNotFound
 	}
 	return l.read(sort.Search(len(l.ends), func(i int) bool { return l.ends[i].n > after }), limit), nil
+}
+
+// LogLeft returns how long a log is kept.
+func (s *Store) LogLeft(ctx context.Context, turn string) (time.Duration, error) {
+	if err := s.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	l := s.log(turn)
+	if l == nil {
+		return 0, store.ErrNotFound
+	}
+	return l.until.left(s.now), nil
 }
 
 // DropLog removes a log.

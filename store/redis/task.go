@@ -262,6 +262,22 @@ func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (ent
 	return entries, err
 }
 
+// LogLeft returns how long a log is kept.
+func (s *Store) LogLeft(ctx context.Context, turn string) (left time.Duration, err error) {
+	err = s.do(ctx, "log_left", func(ctx context.Context) error {
+		left, err = s.client.PTTL(ctx, s.prefix+store.LogKey(turn)).Result()
+		switch {
+		case err != nil:
+			return err
+		case left == -2:
+			return store.ErrNotFound
+		}
+		left = max(0, left)
+		return nil
+	})
+	return left, err
+}
+
 // DropLog removes a log.
 func (s *Store) DropLog(ctx context.Context, turn string) error {
 	return s.run(ctx, "drop_log", dropLog, nil, []string{store.LogKey(turn)}, s.signals.channel(store.LogTopic(turn)))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"sluice/store"
 )
@@ -95,6 +96,19 @@ func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (ent
 			})
 	})
 	return entries, err
+}
+
+// LogLeft returns how long a log is kept.
+func (s *Store) LogLeft(ctx context.Context, turn string) (left time.Duration, err error) {
+	err = s.view(ctx, "log_left", func(_ context.Context, tx *tx) error {
+		var until int64
+		if err := tx.row("SELECT until FROM logs WHERE turn = ? AND until > ?", []any{blob(turn), tx.now}, &until); err != nil {
+			return err
+		}
+		left = tx.left(until)
+		return nil
+	})
+	return left, err
 }
 
 // DropLog removes a log.
