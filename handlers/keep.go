@@ -109,7 +109,8 @@ func (s *Server) commit(in slot, r *http.Request, t *turn) error {
 	if t.asked != "" {
 		t.accepted.Decided(in.ctx)
 	}
-	t.Request.Task, t.Request.Turn = t.stored.Task(), t.stored.ID()
+	t.Request.Task, t.Request.Turn, t.Request.Facts.Saver = t.stored.Task(), t.stored.ID(), t.stored.Saver()
+	s.gate.endBy(&in, t.stored.HandOver)
 	return nil
 }
 
@@ -143,7 +144,7 @@ func (s *Server) kept(r *http.Request, t *turn) task.Request {
 	}
 	return task.Request{
 		Protocol: asked, Chat: &t.Request, TaskID: t.TaskID, Asked: t.asked, Question: t.question, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
-		Recall: len(s.team(t.Request.Principal.Tenant).Agents) > 0, Detached: t.Mode != dialect.Attached, Durable: durable(&t.Request), Key: t.Key, KeyMade: t.KeyMade, Body: t.sum, MessageID: t.MessageID,
+		Recall: len(s.team(t.Request.Principal.Tenant).Agents) > 0, Detached: t.Mode != dialect.Attached, Retracts: t.route.Retracts, Durable: durable(&t.Request), Key: t.Key, KeyMade: t.KeyMade, Body: t.sum, MessageID: t.MessageID,
 		Sender: t.sender,
 	}
 }

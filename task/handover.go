@@ -30,12 +30,6 @@ func (t *Turn) HandOver(cause error) {
 		return
 	}
 	quiet := t.log.saved.quiet()
-	select {
-	case <-quiet:
-		t.handOver(cause)
-		return
-	default:
-	}
 	// Goroutine (hand-over): waits for calls that must not be made twice, then lets go of a turn.
 	// Ends: they have ended, or two seconds later.
 	// Waits: nobody: it touches the turn alone, which does nothing once it has ended.
@@ -57,7 +51,7 @@ func (t *Turn) handOver(cause error) {
 	defer t.cancel(cause)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.life != running || t.client.broken || t.said.Done != nil || t.said.Fatal() != nil || len(t.said.Questions) > 0 {
+	if t.rests || t.life != running || t.client.broken || t.said.Done != nil || t.said.Fatal() != nil || len(t.said.Questions) > 0 {
 		return
 	}
 	if t.append(); t.life != running || t.log.ended || !t.log.whole() || t.log.saved.pending != nil || t.log.saved.full {

@@ -1,0 +1,90 @@
+// This file goes on with turns whose process is gone: what answers is what this gateway's own
+// configuration says, from where the turn stood.
+
+package gateway
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"sluice/agent"
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+	"sluice/task"
+)
+
+// takeover implements task.Turns once the gateway is there, and its tools are.
+type takeover struct{ by atomic.Pointer[Gateway] }
+
+// Continue implements task.Turns.
+func (t *takeover) Continue(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error) {
+	g := t.by.Load()
+	if g == nil {
+		return nil, task.ErrNotHere
+	}
+	return g.goOnWithTurn(req, states, before)
+}
+
+// openTakeover begins to go on with runs and turns of other processes, when the tools are there.
+func (g *Gateway) openTakeover() {
+	if g.state == nil {
+		return
+	}
+	by := g.goOn
+	if !g.cfg.HasFile() {
+		by = nil
+	}
+	if by == nil && g.state.turns == nil {
+		return
+	}
+	g.state.runs.Use(by, g.tools.Connected, func() {
+		if g.state.turns != nil {
+			g.state.turns.by.Store(g)
+		}
+		g.state.tasks.Ready()
+	})
+}
+
+// goOnWithTurn returns what runs the rest of a turn. Questions can come up whatever the settings
+// say: what became of a call only a person may know.
+func (g *Gateway) goOnWithTurn(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error) {
+	r := g.registry.Load().of(req.Principal.Tenant)
+	if err := g.resume(r, req, states); err != nil {
+		return nil, err
+	}
+	by, err := g.answererOf(r, req)
+	if err == nil {
+		err = r.refuse(req, req.Agent)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what answered is not configured here: %w", err)
+	}
+	own := *by
+	own.before, own.asking = before, g.alwaysAsking
+	own.whole = own.around(own.bare)
+	runner, timeout, err := own.forRequest(r, req, req.Agent)
+	if err != nil {
+		return nil, err
+	}
+	if g.limiter != nil {
+		runner = charged{runner, g.limiter}
+	}
+	return &stream.Frame{Runner: runner, Model: g.Model(), Timeout: timeout}, nil
+}
+
+// resume has a request continue from what was saved of its turn; without anything it begins again.
+func (g *Gateway) resume(r *registry, req *chat.Request, states map[string][][]byte) error {
+	if len(states) == 0 {
+		return nil
+	}
+	if r.team != nil {
+		return &fault.Error{Type: fault.TurnLost, Message: "A team is not taken over"}
+	}
+	state, err := agent.Join(states[""])
+	if err != nil {
+		return err
+	}
+	req.Resumed = &chat.Resumed{By: chat.PausedAgent, State: state, TakenOver: true}
+	return nil
+}
