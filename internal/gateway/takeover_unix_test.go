@@ -48,6 +48,19 @@ type shop struct {
 	paid       map[int]int
 	looked     int
 	model, mcp string // URLs
+	// hold is what does not go on before it is let: the model in its second answer, or the bank.
+	// What is reached is in held.
+	hold string
+	held chan struct{}
+	let  chan struct{}
+}
+
+// wait waits to be let go on, if that is what is held.
+func (s *shop) wait(what string) {
+	if s.hold == what {
+		s.held <- struct{}{}
+		<-s.let
+	}
 }
 
 func openShop(t *testing.T) *shop {
@@ -56,6 +69,7 @@ func openShop(t *testing.T) *shop {
 	m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
 	m.AddTool(mcp.NewTool("pay", mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no}), mcp.WithNumber("amount")),
 		func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			s.wait("bank")
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			n := req.GetInt("amount", 0)
@@ -103,6 +117,9 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_, _ = fmt.Fprintf(w, "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[%s]}%s}],\"modelVersion\":\"m\"}\r\n\r\n", part, end)
 		w.(http.Flusher).Flush()
+		if i == 1 && results > 0 {
+			s.wait("model")
+		}
 	}
 }
 
@@ -297,6 +314,16 @@ func (s *shop) say(f *wholetest.Flow, id string, waits store.Task) {
 			}
 		}
 	}
+	log, err := f.Tasks().OpenLog(f.T.Context(), waits.Turn)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	ended := map[string]bool{}
+	_, _ = log.Past(f.T.Context(), func(ev stream.Event) {
+		if done, ok := ev.(*stream.ToolCompleted); ok {
+			ended[done.ID] = true
+		}
+	})
 	w := httptest.NewRecorder()
 	f.ServeHTTP(w, httptest.NewRequestWithContext(f.T.Context(), http.MethodGet, "/approvals?conversation_id="+waits.Conversation, nil))
 	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list.Approvals) != 1 || list.Approvals[0].Kind != "outcome" {
@@ -304,6 +331,9 @@ func (s *shop) say(f *wholetest.Flow, id string, waits store.Task) {
 	}
 	var calls []string
 	for _, c := range list.Approvals[0].Calls {
+		if ended[c.ID] {
+			f.T.Errorf("it is asked what became of %s, whose result is known", c.ID)
+		}
 		action := `"action":"approve"`
 		if s.paid[c.Arguments.Amount] > 0 {
 			action = `"action":"modify","result":"paid"`
@@ -372,9 +402,15 @@ func (s *shop) resumes(f *wholetest.Flow, turn, got string) {
 			after = id
 		}
 	}
-	if after == "" {
-		return // it saw nothing, and asks again
+	if after != "" { // else it saw nothing, and asks again
+		s.resumesFrom(f, client, after)
 	}
+}
+
+// resumesFrom has a client come back.
+func (s *shop) resumesFrom(f *wholetest.Flow, client *reader, after string) {
+	t := f.T
+	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/chat/stream", nil)
 	req.Header.Set("Last-Event-ID", after)
 	w := httptest.NewRecorder()
@@ -386,7 +422,7 @@ func (s *shop) resumes(f *wholetest.Flow, turn, got string) {
 		client.read(frame)
 	}
 	if !client.done || client.joined != client.accumulated || client.final != client.joined {
-		t.Errorf("behind %s: %d %+v\n%s\n-----\n%s", after, w.Code, client, got, w.Body)
+		t.Errorf("behind %s: %d %+v\n%s", after, w.Code, client, w.Body)
 	}
 }
 
@@ -427,4 +463,3 @@ func (r *reader) read(frame string) (id string) {
 	}
 	return id
 }
-
