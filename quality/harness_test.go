@@ -99,6 +99,15 @@ func says(pieces ...string) inner {
 	}
 }
 
+// again is an inner runner that takes back what it has said first, then says something.
+func again(half string, pieces ...string) inner {
+	return func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+		_ = sink.Emit(&stream.Delta{Text: half})
+		_ = sink.Emit(&stream.Reset{Reason: stream.ResetFallback, Back: len(half), Runes: len(half)})
+		return says(pieces...)(ctx, req, sink)
+	}
+}
+
 // asker answers planner and judge.
 type asker struct {
 	plan, judge func(ctx context.Context, q *quality.Question) (quality.Reply, error)

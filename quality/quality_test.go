@@ -53,6 +53,14 @@ func TestOrderOfATurn(t *testing.T) {
 			turn{yaml: enforce + backed, inner: says("You have ", "32.")},
 			lines("start", "extracting 1", tool, "composing 1", "formatting 1", "validating 1", "validating 1 failed=[]", "sending 1", `delta "You have "`, `delta "32."`, "done stop"),
 		},
+		"held, and begun again": { // of a text that was not sent nothing is taken back
+			turn{yaml: enforce + backed, inner: again("You have 9", "You have ", "32."), req: chat.Request{Facts: chat.Facts{Retracts: true}}},
+			lines("start", "extracting 1", "composing 1", tool, "formatting 1", "validating 1", "validating 1 failed=[]", "sending 1", `delta "You have "`, `delta "32."`, "done stop"),
+		},
+		"observed, and begun again": {
+			turn{yaml: "quality:\n  mode: observe\n  plan: none" + backed, inner: again("You have 9", "I say 35."), req: chat.Request{Facts: chat.Facts{Retracts: true}}},
+			lines("start", "extracting 1", "composing 1", `delta "You have 9"`, "response_reset", tool, `delta "I say 35."`, "formatting 1", "validating 1", "validating 1 failed=[numbers_backed]", "done stop"),
+		},
 		"refined, with drafts": {
 			turn{yaml: enforce + "\n  drafts: always" + backed, inner: says("You have ", "35."), writer: writes("You have", " 32.")},
 			lines("start", "extracting 1", tool, "composing 1", `draft 1 "You have "`, `draft 1 "35."`, "formatting 1", "validating 1", "validating 1 failed=[numbers_backed]",

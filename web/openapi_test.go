@@ -80,7 +80,7 @@ func TestOpenAPINamesAllOfTheContract(t *testing.T) {
 		{"fields of a request", sortedKeys(at(doc, "components", "schemas", "ChatRequest", "properties")),
 			slices.Sorted(slices.Values(chat.FieldNames(false)))},
 		{"events", sortedKeys(at(doc, "components", "responses", "Stream", "content", "text/event-stream", "x-events")),
-			[]string{"agent", "approval", "channel_message", "done", "error", "inner_delta", "model", "node", "quality", "response_delta", "route", "start", "thinking", "tool_call"}},
+			[]string{"agent", "approval", "channel_message", "done", "error", "inner_delta", "model", "node", "quality", "response_delta", "response_reset", "route", "start", "thinking", "tool_call"}},
 		{"error types of the stream", enum(doc, "StreamErrorType"), types(
 			fault.ToolFailed, fault.MCPUnavailable, fault.ModelUnavailable, fault.ModelRateLimited, fault.ModelBlocked,
 			fault.ModelError, fault.Timeout, fault.ShuttingDown, fault.Overloaded, fault.Internal,

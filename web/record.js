@@ -69,6 +69,7 @@ export class TurnRecord {
     if (frame.event === 'start') [this.task, this.turn] = [data.task_id ?? '', data.turn_id ?? ''];
     if (frame.event === 'tool_call') this.#call(data, seen.at);
     if (frame.event === 'response_delta') this.#delta(String(data.delta ?? ''), seen.at);
+    if (frame.event === 'response_reset') this.answer = String(data.accumulated ?? '');
     if (frame.event === 'error' && data.fatal) this.fatal = data;
     if (frame.event === 'done') this.done = data;
     return data;

@@ -55,6 +55,7 @@ export class TurnView {
     thinking: ({ content, agent_id }) => this.#think(content, agent_id),
     tool_call: (call) => this.#call(call),
     response_delta: ({ delta, agent_id }) => this.#say(delta, agent_id),
+    response_reset: ({ accumulated }) => this.#retract(accumulated.length),
     channel_message: (message) => this.#message(message),
     error: (fault) => this.#fault(fault),
     approval: (approval) => this.#ask(approval),
@@ -187,6 +188,7 @@ export class TurnView {
 
   /** @param {string} delta @param {string} [agent] */
   #say(delta, agent) {
+    this.#length += delta.length;
     this.#scorecard.sent();
     this.#speaker = agent ?? this.#speaker;
     this.#closeThoughts();
@@ -196,8 +198,34 @@ export class TurnView {
       this.#answer = new Markdown(node);
       this.#answerNode = node;
       this.#add(node);
+      this.#blocks.push({ node, from: this.#length - delta.length, text: '' });
     }
+    this.#blocks[this.#blocks.length - 1].text += delta;
     this.#answer.append(delta);
+  }
+
+  /** The parts of the answer as they are shown, and the length of its text. @type {{ node: HTMLElement, from: number, text: string }[]} */
+  #blocks = [];
+  #length = 0;
+
+  /** Takes back what was shown of the answer behind its first characters. @param {number} length */
+  #retract(length) {
+    this.#closeAnswer();
+    this.#length = length;
+    while (this.#blocks.length > 0) {
+      const last = this.#blocks[this.#blocks.length - 1];
+      if (last.from + last.text.length <= length) return;
+      if (last.from < length) {
+        last.text = last.text.slice(0, length - last.from);
+        last.node.replaceChildren();
+        this.#answer = new Markdown(last.node);
+        this.#answerNode = last.node;
+        this.#answer.append(last.text);
+        return;
+      }
+      last.node.remove();
+      this.#blocks.pop();
+    }
   }
 
   #closeAnswer() {

@@ -221,6 +221,56 @@ func TestReplies(t *testing.T) {
 	}
 }
 
+// An agent that begins its answer again is shown so, where text can be taken back. What it said
+// before, and says once more, stays.
+func TestAnswerBeginsAgain(t *testing.T) {
+	t.Parallel()
+	replaced := func(text string) string { return strings.Replace(first, "One ", text, 1) }
+	appended := func(text string) string { return strings.Replace(second, "two", text, 1) }
+	for name, tt := range map[string]struct {
+		events []string
+		want   string
+		resets int
+		fixed  string // where nothing can be taken back
+	}{
+		"a part of it":  {[]string{first, second, replaced("One "), appended("three"), last}, "One three.", 1, "One twoee."},
+		"all of it":     {[]string{first, second, replaced(""), appended("Ot"), appended("her"), last}, "Other.", 1, "One two"},
+		"another text":  {[]string{first, second, replaced("Ona"), last}, "Ona.", 1, "One two\n\nOna."},
+		"the same text": {[]string{first, second, replaced("One "), appended("two"), last}, "One two.", 0, "One two."},
+		"a shorter one": {[]string{first, second, replaced("One "), strings.Replace(last, `"."`, `"t"`, 1)}, "One t", 1, "One two"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, retracts := range []bool{true, false} {
+				f := &far{card: goodCard, replies: map[string][]string{streaming: {task + "\n" + strings.Join(tt.events, "\n") + "\n" + completed}}}
+				var got stream.Fold
+				resets := 0
+				frame := stream.Frame{Runner: start(t, f, nil), OnReset: func(context.Context, *stream.Reset) { resets++ }}
+				if err := frame.Run(t.Context(), &chat.Request{Input: "Hello", Facts: chat.Facts{Retracts: retracts}}, folding{&got}); err != nil {
+					t.Fatal(err)
+				}
+				want := tt.want
+				if !retracts {
+					want, tt.resets = tt.fixed, 0
+				}
+				if got.Text() != want || resets != tt.resets || got.Reason() != stream.Stop {
+					t.Errorf("retracts %t: %q, %d resets, %s; want %q, %d", retracts, got.Text(), resets, got.Reason(), want, tt.resets)
+				}
+			}
+		})
+	}
+}
+
+// folding is a sink that sums a turn up.
+type folding struct{ *stream.Fold }
+
+func (f folding) Emit(ev stream.Event) error {
+	f.Add(ev)
+	return nil
+}
+
+func (folding) Flush() error { return nil }
+
 // A card that we cannot use makes the agent unavailable, and one that we can use describes it
 // in bounded lines.
 func TestCards(t *testing.T) {

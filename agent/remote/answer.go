@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -29,6 +30,9 @@ type artifact struct {
 	// begins again.
 	at    int
 	whole bool // its last piece has come
+	again bool // all of it was taken back, and what stands in front of it stays
+	// restarted says that the agent has begun the text again: what follows need not be what was shown.
+	restarted bool
 }
 
 // resumed says that the stream is taken up.
@@ -67,6 +71,38 @@ func (t *artifact) all(text string) string {
 	return text
 }
 
+// diverges says whether a text that begins behind at differs from what was shown.
+func (t *artifact) diverges(at int, text string) bool {
+	n := min(len(t.shown)-at, len(text))
+	return n > 0 && string(t.shown[at:at+n]) != text[:n]
+}
+
+// agrees returns how many bytes at the begin of a text were shown.
+func (t *artifact) agrees(text string) (n int) {
+	for n < min(len(t.shown), len(text)) && t.shown[n] == text[n] {
+		n++
+	}
+	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return n
+}
+
+// retract takes back what was shown of an artifact behind at. It returns false if that cannot be
+// done: nobody knows the word for it, or something else was shown behind it.
+func (c *call) retract(t *artifact) bool {
+	gone := t.shown[t.at:]
+	if !c.retracts || t != c.answer.last || c.over || c.sinkErr != nil {
+		return false
+	}
+	if len(gone) > 0 {
+		c.sinkErr = c.sink.Emit(&stream.Reset{Reason: stream.ResetFallback, Back: len(gone), Runes: utf8.RuneCount(gone)})
+	}
+	c.answer.size -= len(gone)
+	t.shown, t.again = t.shown[:t.at:t.at], t.at == 0
+	return true
+}
+
 // accept takes an event, and says whether the reply is over. What comes after the end, and of
 // other tasks, nobody asked for.
 func (c *call) accept(ev sdk.Event) bool {
@@ -96,6 +132,7 @@ func (c *call) whole(task *sdk.Task) {
 	for _, a := range task.Artifacts {
 		if a != nil {
 			t := c.answer.of(a.ID)
+			t.restarted = false
 			c.say(t, t.all(textOf(a.Parts)))
 		}
 	}
@@ -109,12 +146,32 @@ func (c *call) piece(e *sdk.TaskArtifactUpdateEvent) {
 		return // it is reported twice
 	}
 	text := textOf(e.Artifact.Parts)
-	if e.Append {
-		c.say(t, t.more(text))
+	if !e.Append {
+		c.replace(t, text)
 	} else {
-		c.say(t, t.all(text))
+		if t.restarted && t.diverges(t.at, text) {
+			c.retract(t)
+		}
+		c.say(t, t.more(text))
 	}
-	t.whole = e.LastChunk
+	if t.whole = e.LastChunk; t.whole && t.restarted && t.at < len(t.shown) {
+		c.retract(t)
+	}
+}
+
+// replace takes the whole text of an artifact so far. One that is another than what was shown
+// begins again, if that can be shown.
+func (c *call) replace(t *artifact, text string) {
+	if t.diverges(0, text) {
+		at := t.at
+		if t.at = t.agrees(text); c.retract(t) {
+			c.say(t, t.more(text[t.at:]))
+			return
+		}
+		t.at = at
+	}
+	t.restarted = c.retracts
+	c.say(t, t.all(text))
 }
 
 // isOurs says whether an event is about the task of this message, which the first one
@@ -184,9 +241,10 @@ func (c *call) say(t *artifact, text string) {
 		return
 	}
 	c.delta.Text = text
-	if a.last != nil && len(t.shown) == 0 {
+	if a.last != nil && len(t.shown) == 0 && !t.again {
 		c.delta.Text = "\n\n" + text
 	}
+	t.again = false
 	if a.last == nil {
 		c.delta.Text = strings.TrimLeft(text, "\n")
 	}

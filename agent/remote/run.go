@@ -51,7 +51,7 @@ func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	if err != nil {
 		return stream.Result{}, a.unavailable(err)
 	}
-	c := &call{agent: a, card: card, hops: req.Hops + 1, sink: sink, answer: answer{artifacts: map[sdk.ArtifactID]*artifact{}}}
+	c := &call{agent: a, card: card, hops: req.Hops + 1, sink: sink, retracts: req.Facts.Retracts, answer: answer{artifacts: map[sdk.ArtifactID]*artifact{}}}
 	c.ctx = (&exchange{hops: c.hops}).within(ctx)
 	reason, err := c.run(messageOf(req))
 	verdict, cause := c.verdict(err)
@@ -66,6 +66,8 @@ type call struct {
 	hops  int // of its requests: see exchange
 	ctx   context.Context
 	sink  stream.Sink
+	// retracts says that what was shown can be taken back.
+	retracts bool
 
 	task    sdk.TaskID // empty: not known
 	answer  answer

@@ -34,6 +34,7 @@ type eventData struct {
 	Content      string `json:"content"`
 	toolData     `json:",inline"`
 	Delta        string `json:"delta"`
+	Accumulated  string `json:"accumulated"` // of response_reset
 	ErrorType    string `json:"error_type"`
 	Message      string `json:"message"`
 	Success      bool   `json:"success"`

@@ -222,6 +222,9 @@ func (a *asking) showEvent(ev sse.Event) (outcome Outcome, done bool, err error)
 	switch ev.Type {
 	case "response_delta":
 		a.answer.WriteString(data.Delta)
+	case "response_reset":
+		a.answer.Reset()
+		a.answer.WriteString(data.Accumulated)
 	case "approval":
 		a.asked = append(a.asked, &data.approvalData)
 	case "done":

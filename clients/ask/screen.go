@@ -60,6 +60,8 @@ func (v *screen) show(ev sse.Event, d eventData) error {
 		return v.message(d)
 	case "response_delta":
 		return v.text(d)
+	case "response_reset":
+		return v.again(d)
 	case "error":
 		return v.lineOf(d, s.Red, "%serror: %s (%s)", speaker(d), d.Message, d.ErrorType)
 	case "done":
@@ -92,6 +94,15 @@ func (v *screen) text(d eventData) error {
 	}
 	_, err := io.WriteString(v.out, terminal.Printable(d.Delta))
 	return err
+}
+
+// again writes the answer once more as far as it counts: a terminal takes nothing back.
+func (v *screen) again(d eventData) error {
+	if err := v.line(v.style.Yellow, "↺ the answer begins again: what was written of it above does not count"); err != nil || d.Accumulated == "" {
+		return err
+	}
+	d.Delta = d.Accumulated
+	return v.text(d)
 }
 
 // tool writes a step of a tool call, a line each.

@@ -86,6 +86,8 @@ func (a *audit) check(f frame) error {
 		return badJSON
 	}
 	switch string(f.event) {
+	case "response_reset":
+		return a.retract(f.data)
 	case "model", "thinking", "tool_call", "route", "agent", "inner_delta", "node", "approval", "quality", "channel_message":
 		return a.walk(f.data, func(_, _ []byte) error { return nil })
 	case "error":
@@ -205,6 +207,21 @@ func (a *audit) delta(data []byte) error {
 		return badAccumulated
 	}
 	return nil
+}
+
+// retract sets the text to what stays of it.
+func (a *audit) retract(data []byte) error {
+	whole := false
+	err := a.walk(data, func(name, value []byte) error {
+		if string(name) == "accumulated" {
+			whole = a.text.set(value)
+		}
+		return nil
+	})
+	if err == nil && !whole {
+		err = badAccumulated
+	}
+	return err
 }
 
 // failure checks an error event. A fatal one must be the last before done, which order

@@ -66,5 +66,10 @@ function count(frames, event) {
 }
 
 function joined(frames) {
-  return frames.filter((f) => f.event === 'response_delta' && f.data).map((f) => f.data.delta).join('');
+  let text = '';
+  for (const { event, data } of frames) {
+    if (event === 'response_delta' && data) text += data.delta;
+    if (event === 'response_reset' && data) text = data.accumulated;
+  }
+  return text;
 }

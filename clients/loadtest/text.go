@@ -34,6 +34,12 @@ func (j *joined) add(quoted []byte) bool {
 	return true
 }
 
+// set replaces the text by a JSON string. It is false for what is none.
+func (j *joined) set(quoted []byte) bool {
+	j.reset()
+	return string(quoted) == `""` || j.add(quoted)
+}
+
 // equals says whether a JSON string is the text so far.
 func (j *joined) equals(quoted []byte) bool {
 	if len(quoted) < 2 || quoted[0] != '"' {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +197,8 @@ func (c *client) add(ev event) error {
 		return c.updated(ev)
 	case "thread.item.done":
 		return c.finished(ev.Item)
+	case "thread.item.removed":
+		return c.removed(ev.ItemID)
 	case "notice":
 		c.notices = append(c.notices, ev.Level+" "+ev.Message)
 	case "error":
@@ -217,6 +220,17 @@ func (c *client) added(it *item) error {
 		c.order = append(c.order, it.ID)
 	}
 	c.open[it.ID] = it
+	return nil
+}
+
+// removed takes a message out, open or not.
+func (c *client) removed(id string) error {
+	if !slices.Contains(c.order, id) {
+		return fmt.Errorf("a message that is not there is removed")
+	}
+	c.order = slices.DeleteFunc(c.order, func(o string) bool { return o == id })
+	c.items = slices.DeleteFunc(c.items, func(it item) bool { return it.ID == id })
+	delete(c.open, id)
 	return nil
 }
 

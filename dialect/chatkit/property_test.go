@@ -3,6 +3,7 @@ package chatkit_test
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,11 +18,20 @@ type tape struct {
 	enc    stream.Encoder
 	frames []byte
 	text   strings.Builder
+	ends   []int // of the pieces in text
+	resets int
 }
 
 func (s *tape) Emit(ev stream.Event) error {
 	if d, ok := ev.(*stream.Delta); ok {
 		s.text.WriteString(d.Text)
+		s.ends = append(s.ends, s.text.Len())
+	}
+	if r, ok := ev.(*stream.Reset); ok {
+		s.text.Reset()
+		s.text.WriteString(r.Accumulated)
+		s.resets++
+		s.ends = s.ends[:slices.Index(s.ends, len(r.Accumulated))+1]
 	}
 	s.frames = s.enc.Encode(s.frames, stream.Stamp{}, ev)
 	return nil
@@ -51,7 +61,7 @@ func anything(r *rand.Rand) stream.Event {
 func TestAnyTurnCanBeFollowed(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(9, 10))
-	several, both := 0, 0
+	several, both, resets := 0, 0, 0
 	for range 500 {
 		server := chatkit.New(chatkit.Config{})
 		x := open(t, server, create("hi"))
@@ -60,7 +70,12 @@ func TestAnyTurnCanBeFollowed(t *testing.T) {
 		_ = guard.Emit(&stream.Start{})
 		for range r.IntN(60) {
 			_ = guard.Emit(anything(r)) // what is out of place does not pass
+			if n := len(out.ends); n > 0 && r.IntN(12) == 0 {
+				size := append([]int{0}, out.ends...)[r.IntN(n)]
+				_ = guard.Emit(&stream.Reset{Accumulated: out.text.String()[:size], Reason: stream.ResetFallback})
+			}
 		}
+		resets += out.resets
 		if err := guard.Fail(errors.New("late")); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +94,7 @@ func TestAnyTurnCanBeFollowed(t *testing.T) {
 			both++
 		}
 	}
-	if several < 25 || both < 25 {
-		t.Errorf("only %d turns with several messages and %d with many items: the test proves little", several, both)
+	if several < 25 || both < 25 || resets < 25 {
+		t.Errorf("only %d turns with several messages, %d with many items and %d resets: the test proves little", several, both, resets)
 	}
 }

@@ -23,6 +23,7 @@ curl -sSN --fail-with-body "${GATEWAY:-http://localhost:8080}/chat/stream" \
 		'') # the event is whole
 			case $event in
 			response_delta) jq -j .delta <<<"$data" ;;
+			response_reset) jq -j '"\n[begins again]\n\(.accumulated)"' <<<"$data" ;; # a terminal takes nothing back
 			tool_call) jq -r '"\(.tool_name): \(.status)"' <<<"$data" >&2 ;;
 			error) jq -r '"\(.error_type): \(.message)"' <<<"$data" >&2 ;;
 			done)

@@ -1,7 +1,7 @@
 // ask runs one chat turn over EventSource and returns a function that stops it.
 //
 //   event(type, data)  each event of the turn in order: start, thinking, tool_call,
-//                      response_delta, error, and at the end always done
+//                      response_delta, response_reset, error, and at the end always done
 //   lost(opened)       the connection broke before done: nobody knows what the turn
 //                      did. If it never opened, the gateway may have refused it, and
 //                      EventSource does not tell why
@@ -19,7 +19,7 @@ export function ask(gateway, input, { event, lost }) {
   source.onopen = () => { opened = true; };
 
   const tell = ({ type, data }) => event(type, JSON.parse(data));
-  for (const type of ['start', 'thinking', 'tool_call', 'response_delta']) {
+  for (const type of ['start', 'thinking', 'tool_call', 'response_delta', 'response_reset']) {
     source.addEventListener(type, tell);
   }
   source.addEventListener('done', (e) => {

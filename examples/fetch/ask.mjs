@@ -17,6 +17,8 @@ process.once('SIGINT', () => stop.abort());
 try {
   for await (const { event, data } of ask(gateway, input, { signal: stop.signal })) {
     if (event === 'response_delta') process.stdout.write(data.delta);
+    // A terminal takes nothing back: the answer begins again with what stays of it.
+    if (event === 'response_reset') process.stdout.write(`\n[begins again]\n${data.accumulated}`);
     if (event === 'tool_call') console.error(`${data.tool_name}: ${data.status}`);
     if (event === 'error') console.error(`${data.error_type}: ${data.message}`);
     if (event === 'done') {

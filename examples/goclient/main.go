@@ -46,13 +46,14 @@ func main() {
 
 // event is one event of a turn, with the members that are printed.
 type event struct {
-	Type      string `json:"-"`
-	Delta     string
-	ToolName  string `json:"tool_name"`
-	Status    string
-	ErrorType string `json:"error_type"`
-	Message   string
-	Success   bool
+	Type        string `json:"-"`
+	Delta       string
+	Accumulated string
+	ToolName    string `json:"tool_name"`
+	Status      string
+	ErrorType   string `json:"error_type"`
+	Message     string
+	Success     bool
 }
 
 // ask runs a turn and returns the exit code.
@@ -81,6 +82,8 @@ func ask(ctx context.Context, gateway, input string) (int, error) {
 		switch e.Type {
 		case "response_delta":
 			fmt.Print(e.Delta)
+		case "response_reset": // a terminal takes nothing back
+			fmt.Printf("\n[begins again]\n%s", e.Accumulated)
 		case "tool_call":
 			fmt.Fprintf(os.Stderr, "%s: %s\n", e.ToolName, e.Status)
 		case "error":

@@ -109,7 +109,10 @@ func (r *Recorder) reset(ev *stream.Reset) {
 	back := r.size - len(ev.Accumulated)
 	r.size = len(ev.Accumulated)
 	if i := r.lane(&ev.Attribution); i >= 0 {
-		r.open[i].text.cut(back)
+		o := &r.open[i]
+		if o.text.cut(back); !o.text.begun() {
+			r.part.Steps[o.step].Message = "" // that of a part that was asked for before the end
+		}
 	}
 }
 

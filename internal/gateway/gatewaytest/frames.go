@@ -204,6 +204,8 @@ func (s *TurnStream) judge(f Frame) error {
 	case "start", "thinking", "model", "route", "agent":
 	case "response_delta":
 		return s.delta(f)
+	case "response_reset":
+		s.text = f.Str("accumulated")
 	case "tool_call":
 		return s.call(f)
 	case "error":

@@ -162,6 +162,7 @@ var vocabulary = map[string]string{
 	"tool_call/failed":      "request_id agent_id? call_id tool_name server arguments status duration_ms error error_type?",
 	"tool_call/unknown":     "request_id agent_id? call_id tool_name server arguments status duration_ms error",
 	"response_delta":        "request_id agent_id? delta accumulated?",
+	"response_reset":        "request_id accumulated reason agent_id? node_id?",
 	"approval":              "request_id approval_id kind prompt calls? expires_at token task_id?",
 	"error":                 "request_id agent_id? error_type message recoverable fatal retry_after_ms? service?",
 	"done":                  "request_id final_output tools_called success finish_reason usage timings agents? quality? channel?",

@@ -31,6 +31,9 @@ func (j *judgement) event(ev WireEvent, first bool) {
 		j.toolCall(ev)
 	case "response_delta":
 		j.delta(ev)
+	case "response_reset":
+		j.must(len(ev.Accumulated) < len(j.text) && strings.HasPrefix(j.text, ev.Accumulated), "%q is taken back to %q", j.text, ev.Accumulated)
+		j.text = ev.Accumulated
 	case "route":
 		j.route(ev)
 	case "agent":
