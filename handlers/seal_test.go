@@ -148,7 +148,11 @@ type someone struct{ access.Identity }
 
 func (s someone) Authenticate(*http.Request) (*access.Identity, error) { return &s.Identity, nil }
 
+func (someone) Knows(*http.Request) bool { return true }
+
 func (someone) Counts(*access.Identity) bool { return true }
+
+func (someone) Knows(*http.Request) bool { return true }
 
 // yieldingAgents lose whom they are asked to.
 type yieldingAgents struct{ handlers.Agents }
