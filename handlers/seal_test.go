@@ -152,8 +152,6 @@ func (someone) Knows(*http.Request) bool { return true }
 
 func (someone) Counts(*access.Identity) bool { return true }
 
-func (someone) Knows(*http.Request) bool { return true }
-
 // yieldingAgents lose whom they are asked to.
 type yieldingAgents struct{ handlers.Agents }
 
