@@ -97,6 +97,10 @@ type Resumed struct {
 	Trace string
 	// Evidence is that of Paused.
 	Evidence []byte
+	// Said is the text of the turn that was shown, and Emitted are the calls, and the agents that
+	// began, of one that is taken over.
+	Said    string
+	Emitted []PendingCall
 	// TakenOver says that the turn was not paused: the process that ran it is gone, and State
 	// is what it had saved last.
 	TakenOver bool

@@ -47,6 +47,7 @@ func (r *turn) answer(agents []*Agent, req *chat.Request) error {
 // It comes back to the members that waited if nobody can be asked: their calls were refused
 // and they continue.
 func (r *turn) dispatch() error {
+	r.save()
 	for {
 		switch {
 		case !r.several:

@@ -246,6 +246,9 @@ func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) 
 	if err != nil {
 		return stream.Result{}, err
 	}
+	if req.Resumed.TakenOver {
+		return t.goOnFrom(ctx, req, s, sink)
+	}
 	r := newTurn(t, ctx, req, sink)
 	r.route, r.clarify, r.several, r.chosen, r.ids.Known = s.Route, s.Clarify, s.Several, s.Chosen, s.IDs
 	r.voice.Speaker, r.voice.Said = s.Speaker, s.Said

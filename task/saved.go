@@ -144,12 +144,16 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 		}
 		lacks = append(lacks, endOf(run, fault.From(cancelled()), run.Began))
 	}
-	if said.Size > r.text {
+	if said.Size > r.text && !r.ofSeveral() {
 		lacks = append(lacks, &stream.Reset{Accumulated: said.Text()[:r.text], Reason: stream.ResetTakenOver})
 	}
 	r.before = append(emitted, lacks...)
 	return lacks
 }
+
+// ofSeveral says that parts of the turn were saved each by itself: then what of the text does not
+// count only those know who go on with it.
+func (r *plainRun) ofSeveral() bool { return len(r.states) > 0 && len(r.states[""]) == 0 }
 
 // TimeOut implements Run: nobody is waited for.
 func (*plainRun) TimeOut(time.Time) {}
@@ -174,9 +178,9 @@ func (r *plainRun) judge(kept stored, silent time.Duration) error {
 		said.Add(logged.Event)
 	}
 	switch {
-	case said.Size < r.text:
+	case said.Size < r.text && !r.ofSeveral():
 		return fmt.Errorf("%w: its log lacks text", errSaved)
-	case said.Size > r.text && !r.retracts:
+	case (said.Size > r.text || said.Size > 0 && r.ofSeveral()) && !r.retracts:
 		return fmt.Errorf("%w: who reads it cannot be shown that text does not count any more", errSaved)
 	case said.Size > r.text && resets(kept) >= stream.MaxResets:
 		return fmt.Errorf("%w: its answer was begun again too often", errSaved)

@@ -4,12 +4,14 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"sluice/agent"
 	"sluice/chat"
-	"sluice/fault"
+	"sluice/router"
 	"sluice/stream"
 	"sluice/task"
 )
@@ -50,7 +52,7 @@ func (g *Gateway) openTakeover() {
 // say: what became of a call only a person may know.
 func (g *Gateway) goOnWithTurn(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error) {
 	r := g.registry.Load().of(req.Principal.Tenant)
-	if err := g.resume(r, req, states); err != nil {
+	if err := g.resume(r, req, states, before); err != nil {
 		return nil, err
 	}
 	by, err := g.answererOf(r, req)
@@ -73,18 +75,46 @@ func (g *Gateway) goOnWithTurn(req *chat.Request, states map[string][][]byte, be
 	return &stream.Frame{Runner: runner, Model: g.Model(), Timeout: timeout}, nil
 }
 
-// resume has a request continue from what was saved of its turn; without anything it begins again.
-func (g *Gateway) resume(r *registry, req *chat.Request, states map[string][][]byte) error {
+// resume has a request continue from what was saved of its turn; without anything it begins again,
+// unless it was emitted already who answers.
+func (g *Gateway) resume(r *registry, req *chat.Request, states map[string][][]byte, before []stream.Event) (err error) {
 	if len(states) == 0 {
+		if slices.ContainsFunc(before, func(ev stream.Event) bool { _, ok := ev.(*stream.Route); return ok }) {
+			return errors.New("what was decided is not saved")
+		}
 		return nil
 	}
-	if r.team != nil {
-		return &fault.Error{Type: fault.TurnLost, Message: "A team is not taken over"}
-	}
-	state, err := agent.Join(states[""])
-	if err != nil {
+	to := &chat.Resumed{By: chat.PausedAgent, TakenOver: true}
+	if len(states[router.SavedPart]) == 0 {
+		to.State, err = agent.Join(states[""])
+		if err == nil && r.team != nil {
+			err = errors.New("there are agents here, and there were none")
+		}
+		req.Resumed = to
 		return err
 	}
-	req.Resumed = &chat.Resumed{By: chat.PausedAgent, State: state, TakenOver: true}
-	return nil
+	for id := range states {
+		if id != router.SavedPart && (r.team == nil || !r.team.Knows(id)) {
+			return fmt.Errorf("there is no agent %s here", id)
+		}
+	}
+	to.By = chat.PausedTeam
+	to.State, err = router.Join(states, agent.Join)
+	said := stream.Fold{Only: stream.Answer}
+	for _, ev := range before {
+		said.Add(ev)
+		switch e := ev.(type) {
+		case *stream.ToolStarted:
+			if e.SessionID == "" {
+				to.Emitted = append(to.Emitted, chat.PendingCall{ID: e.ID, AgentID: e.AgentID})
+			}
+		case *stream.AgentRun:
+			if e.Role != stream.RoleDelegate {
+				to.Emitted = append(to.Emitted, chat.PendingCall{AgentID: e.AgentID})
+			}
+		}
+	}
+	to.Said = said.Text()
+	req.Resumed = to
+	return err
 }
