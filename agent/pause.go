@@ -144,7 +144,7 @@ func (t *turn) paused() (*chat.Paused, error) {
 	q := chat.Question{Kind: chat.AskTools}
 	waiting := t.state.Waiting()
 	if lost := slices.DeleteFunc(slices.Clone(waiting), func(c OpenCall) bool { return !c.Outcome }); len(lost) > 0 {
-		q.Kind, waiting = chat.AskOutcome, lost // the others are asked about after that
+		q.Kind, q.Prompt, waiting = chat.AskOutcome, chat.OutcomePrompt, lost // the others are asked about after that
 	}
 	for i := range waiting {
 		q.Calls = append(q.Calls, t.asksOf(&waiting[i])...)

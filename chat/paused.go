@@ -62,6 +62,9 @@ const AskHuman QuestionKind = "human"
 // AskOutcome asks what became of calls of which no result is known.
 const AskOutcome QuestionKind = "outcome"
 
+// OutcomePrompt is how it is asked.
+const OutcomePrompt = "Nobody knows whether these calls were carried out. Shall they be made again?"
+
 // PendingCall is a call that must not run before a person has allowed it.
 type PendingCall struct {
 	ID        string // as its events will have it

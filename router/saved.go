@@ -215,7 +215,7 @@ func (r *turn) speakAgain(out string) {
 		for _, piece := range m.said {
 			voice.Text(i, piece)
 		}
-		voice.Advance(func(line int) bool { return r.planned[line].ended })
+		voice.Advance(func(line int) bool { return line <= i && r.planned[line].ended })
 	}
 	voice.Out = &r.out
 	r.voice = voice

@@ -99,6 +99,20 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := []string{`{"text":"All "}`, `{"text":"is "}`, `{"text":"done."}`}
 	has := func(what string) bool { return bytes.Contains(asked, []byte(what)) }
 	switch {
+	case has("responseJsonSchema"):
+		parts = []string{`{"text":"{\"agentId\":\"a\",\"confidence\":0.9,\"reasoning\":\"r\",\"additionalAgents\":[\"b\"]}"}`}
+	case has("AGENT-A") && results == 0 && !has("delegate_to_b"):
+		parts = []string{`{"text":"I pay."}`, pay(30)}
+	case has("AGENT-A") && results == 0:
+		parts = []string{`{"text":"I ask b."}`, `{"functionCall":{"name":"delegate_to_b","args":{"task":"Pay it"}}}`, look}
+	case has("AGENT-A"):
+		parts = []string{`{"text":"A "}`, `{"text":"is done."}`}
+	case has("AGENT-B") && results == 0 && has("Pay it"):
+		parts = []string{pay(50)}
+	case has("AGENT-B") && results == 0:
+		parts = []string{`{"text":"I look."}`, look}
+	case has("AGENT-B"):
+		parts = []string{`{"text":"B "}`, `{"text":"is done."}`}
 	case has("just talk"):
 	case has("look around") && results == 0:
 		parts = []string{`{"text":"I look."}`, look}
@@ -163,12 +177,26 @@ func TestTurnCrashChild(t *testing.T) {
 var killings = map[string]struct {
 	paid []int
 	text string
+	more string // of the configuration file
 }{
-	"just talk":        {nil, "All is done."},
-	"look around":      {nil, "I look.\n\nAll is done."},
-	"pay once":         {[]int{30}, "I pay.\n\nAll is done."},
-	"pay twice":        {[]int{30, 40}, "All is done."},
-	"pay in two steps": {[]int{30, 31}, "Step.\n\nStep.\n\nAll is done."},
+	"just talk":        {nil, "All is done.", ""},
+	"look around":      {nil, "I look.All is done.", ""},
+	"pay once":         {[]int{30}, "I pay.All is done.", ""},
+	"pay twice":        {[]int{30, 40}, "All is done.", ""},
+	"pay in two steps": {[]int{30, 31}, "Step.Step.All is done.", ""},
+	"one agent":        {[]int{30}, "I pay.A is done.", teamOf("a", "")},
+	"several agents":   {[]int{30}, "I pay.A is done.I look.B is done.", teamOf("a b", "")},
+	"one by one":       {[]int{30}, "I pay.A is done.I look.B is done.", teamOf("a b", "dispatch: {mode: sequential}\n")},
+}
+
+// teamOf returns what a configuration file says of a team of these agents.
+func teamOf(ids, more string) string {
+	all := map[string]string{"a": "  a: {description: pays, prompt: AGENT-A, tools: [bank]}\n", "b": "  b: {description: looks, prompt: AGENT-B, tools: [bank]}\n"}
+	more += "agents:\n"
+	for id := range strings.FieldsSeq(ids) {
+		more += all[id]
+	}
+	return more
 }
 
 // A turn whose process is killed at any of its writes goes on in the next one: nothing is paid
@@ -218,7 +246,7 @@ func killTurns(t *testing.T, redis string) {
 // the process had fewer.
 func turnKilledAt(t *testing.T, path, redis, input string, at int) (over bool) {
 	s := openShop(t)
-	c := crashedTurn{crashing{t.TempDir(), s.mcp, redis}, s.model, "tasks: {lease: 3s}\n"}
+	c := crashedTurn{crashing{t.TempDir(), s.mcp, redis}, s.model, "tasks: {lease: 3s}\n" + killings[input].more}
 	if redis != "" { // names the keys
 		c.dir = filepath.Join(c.dir, strings.ReplaceAll(input, " ", "-")+strconv.Itoa(at))
 		if err := os.Mkdir(c.dir, 0o700); err != nil {
@@ -297,8 +325,8 @@ func (s *shop) finish(f *wholetest.Flow, id string, was bool, input, got string)
 		said, n := logOfTurn(f, turn, !was)
 		text, events = text+said, events+n
 	}
-	if want := strings.ReplaceAll(want.text, "\n\n", ""); strings.ReplaceAll(text, "\n\n", "") != want {
-		t.Errorf("the log says %q, want %q", text, want)
+	if strings.ReplaceAll(text, "\n\n", "") != want.text {
+		t.Errorf("the log says %q, want %q", text, want.text)
 	}
 	s.resumes(f, first.Turn, got)
 }
@@ -365,6 +393,9 @@ func logOfTurn(f *wholetest.Flow, turn string, gaps bool) (text string, n int) {
 				t.Fatalf("event %d follows %d", e.N, last)
 			}
 			last = e.N
+			if os.Getenv("TAKEDEBUG") != "" {
+				t.Logf("%d %T %+v", e.N, e.Event, e.Event)
+			}
 			switch ev := e.Event.(type) {
 			case *stream.Delta:
 				text += ev.Text
