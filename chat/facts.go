@@ -39,6 +39,8 @@ type Facts struct {
 	// Set by what keeps turns, used by agent and router; nil: nothing is kept.
 	Saver Saver
 	Part  string
+	// Saved are parts of the turn that a process before has saved, for who goes on with them.
+	Saved map[string][][]byte
 	// Callers are the agents that wait for the answer to this request, the first one first.
 	// Set and read by delegate.
 	Callers []string

@@ -42,6 +42,10 @@ type memberSaver struct {
 
 // Save implements chat.Saver. It is called by the goroutine on which the member speaks.
 func (s memberSaver) Save(part string, state []byte) {
+	if part != s.of.agent.ID { // of something within
+		s.Saver.Save(part, state)
+		return
+	}
 	k := &s.of.saving
 	text, err := json.Marshal(memberPart{k.kept == 0, k.said[k.kept:], state})
 	if err != nil { // a state is JSON

@@ -51,6 +51,10 @@ func (d *Agents) newSession(id string, asked task, callers []string, inner *agen
 		},
 	}
 	s.req.Facts.Callers = callers
+	if saver := of.Facts.Saver; saver != nil {
+		s.req.Facts.Saver, s.req.Facts.Part = nil, ""
+		s.req.Facts.Guard = newGuard(saver, inner.CallID, of.Facts.Saved[SavedCalls+inner.CallID])
+	}
 	s.req.Facts.Retracts = false // its text is shown as inner, of which nothing can be taken back
 	if inner.Continued != nil {
 		if err := s.resume(inner.Continued); err != nil {

@@ -6,10 +6,13 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"sluice/agent"
+	"sluice/agent/delegate"
 	"sluice/chat"
 	"sluice/router"
 	"sluice/stream"
@@ -77,7 +80,10 @@ func (g *Gateway) goOnWithTurn(req *chat.Request, states map[string][][]byte, be
 
 // resume has a request continue from what was saved of its turn; without anything it begins again,
 // unless it was emitted already who answers.
-func (g *Gateway) resume(r *registry, req *chat.Request, states map[string][][]byte, before []stream.Event) (err error) {
+func (g *Gateway) resume(r *registry, req *chat.Request, saved map[string][][]byte, before []stream.Event) (err error) {
+	req.Facts.Saved = saved
+	states := maps.Clone(saved)
+	maps.DeleteFunc(states, func(part string, _ [][]byte) bool { return strings.HasPrefix(part, delegate.SavedCalls) })
 	if len(states) == 0 {
 		if slices.ContainsFunc(before, func(ev stream.Event) bool { _, ok := ev.(*stream.Route); return ok }) {
 			return errors.New("what was decided is not saved")
