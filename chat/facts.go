@@ -80,6 +80,9 @@ type Saver interface {
 	// Begin notes that a call is under way that must not be made twice, until its end is
 	// called. Where a turn is left to another process, that waits a moment for it.
 	Begin() (end func())
+	// Left says that another process has the turn, or will have it: what becomes of it is not
+	// known here.
+	Left() bool
 }
 
 // Sessions counts the tasks that the agents of a turn have given each other. They run at the

@@ -160,6 +160,14 @@ func (s saver) Begin() (end func()) {
 	}
 }
 
+// Left implements chat.Saver.
+func (s saver) Left() bool {
+	t := s.of
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.life == gone || t.life == leftOff
+}
+
 // quiet is closed when no call is under way that must not be made twice.
 func (s *saving) quiet() <-chan struct{} {
 	s.mu.Lock()

@@ -47,6 +47,7 @@ var suite = map[string]func(*testing.T, store.Store){
 	"log is bounded":                   logBounded,
 	"log expires":                      logExpires,
 	"log is dropped":                   logDropped,
+	"time of a log":                    logLeft,
 	"log has one writer":               logOneWriter,
 	"leases":                           leases,
 	"lease expires":                    leaseExpires,
