@@ -27,7 +27,7 @@ type atHand struct {
 func (j *job) unsafe() bool { return j.spec == nil || !j.spec.Annotations.Repeatable() }
 
 // saver returns what keeps the turn; nil: nothing does.
-func (t *turn) saver() chat.Saver { return t.req.Facts.Saver }
+func (t *turn) saver() *chat.Saving { return t.req.Facts.Saving }
 
 // intend saves the calls of an answer before they run. A turn that is over saves nothing.
 func (t *turn) intend(jobs []*job) {
@@ -90,7 +90,7 @@ func (t *turn) save() {
 		return
 	}
 	t.state.saved = len(s.Messages)
-	t.saver().Save(t.req.Facts.Part, part)
+	t.saver().Save(t.saver().Part, part)
 }
 
 // confirm returns those of jobs that may run: no call that must not be made twice runs before the

@@ -62,7 +62,7 @@ func TestTurnsAreSaved(t *testing.T) {
 	t.Parallel()
 	for want, answers := range map[int][]answer{0: {says("Hello")}, 2: steps()} {
 		s := new(savings)
-		got := play(t, scene{answers: answers, tools: twoKinds(), request: chat.Request{Facts: chat.Facts{Saver: s}}})
+		got := play(t, scene{answers: answers, tools: twoKinds(), request: chat.Request{Facts: chat.Facts{Saving: &chat.Saving{Saver: s}}}})
 		if len(s.parts) != want || got.err != nil || s.unsafe != 0 {
 			t.Errorf("%d parts, want %d; %v; %d calls are under way", len(s.parts), want, got.err, s.unsafe)
 		}
@@ -74,7 +74,7 @@ func TestTurnsAreSaved(t *testing.T) {
 func TestCallsWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	s := &savings{refused: &fault.Error{Type: fault.StoreUnavailable, Message: "unavailable"}}
-	got := play(t, scene{answers: steps(), tools: twoKinds(), request: chat.Request{Facts: chat.Facts{Saver: s}}})
+	got := play(t, scene{answers: steps(), tools: twoKinds(), request: chat.Request{Facts: chat.Facts{Saving: &chat.Saving{Saver: s}}}})
 	if len(got.calls) != 1 || got.calls[0].Name != "look" || got.done.Reason != stream.Stop {
 		t.Errorf("the calls are %v, the end is %+v", got.calls, got.done)
 	}
@@ -85,7 +85,7 @@ func TestCallsWithoutTheStore(t *testing.T) {
 		t.Errorf("the faults are %+v", got.faults)
 	}
 	s.refused = &fault.Error{Type: fault.TurnLost, Message: "lost"}
-	if got = play(t, scene{answers: steps(), tools: twoKinds(), request: chat.Request{Facts: chat.Facts{Saver: s}}}); len(got.calls) > 0 {
+	if got = play(t, scene{answers: steps(), tools: twoKinds(), request: chat.Request{Facts: chat.Facts{Saving: &chat.Saving{Saver: s}}}}); len(got.calls) > 0 {
 		t.Errorf("a turn that is another's makes %v", got.calls)
 	}
 }
@@ -95,7 +95,7 @@ func TestCallsWithoutTheStore(t *testing.T) {
 func TestTurnsGoOnFromWhatWasSaved(t *testing.T) {
 	t.Parallel()
 	s := new(savings)
-	play(t, scene{answers: steps(), tools: twoKinds(), request: chat.Request{Facts: chat.Facts{Saver: s}}})
+	play(t, scene{answers: steps(), tools: twoKinds(), request: chat.Request{Facts: chat.Facts{Saving: &chat.Saving{Saver: s}}}})
 	for n, want := range []string{"nobody knows", "it has run"} {
 		state, err := agent.Join(s.parts[:n+1])
 		if err != nil {

@@ -35,12 +35,9 @@ type Facts struct {
 	// Sessions counts the tasks that agents give each other. Set by the gateway for a turn of
 	// a team, used by delegate; nil: no agent calls another.
 	Sessions *Sessions
-	// Saver keeps where the turn stands, and Part names the part of it that the request is.
-	// Set by what keeps turns, used by agent and router; nil: nothing is kept.
-	Saver Saver
-	Part  string
-	// Saved are parts of the turn that a process before has saved, for who goes on with them.
-	Saved map[string][][]byte
+	// Saving keeps where the turn stands. Set by what keeps turns, used by agent, router and
+	// delegate; nil: nothing is kept.
+	Saving *Saving
 	// Callers are the agents that wait for the answer to this request, the first one first.
 	// Set and read by delegate.
 	Callers []string
@@ -66,6 +63,15 @@ type Guard interface {
 	// Call makes a call with run, or says what it came to without making it. spec is nil for a
 	// tool that is not known.
 	Call(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error)
+}
+
+// Saving is how a request saves where its turn stands. It never changes.
+type Saving struct {
+	Saver
+	// Part names the part of the turn that the request is; empty: all of it.
+	Part string
+	// Before are parts that a process before has saved, for who goes on with them.
+	Before map[string][][]byte
 }
 
 // Saver keeps where a turn stands in the store, so that another process can go on with it. It

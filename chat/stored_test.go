@@ -42,7 +42,7 @@ func full(t testing.TB) *chat.Request {
 func TestStoredRequest(t *testing.T) {
 	t.Parallel()
 	asked := full(t)
-	asked.Facts = chat.Facts{Ask: func(*chat.Paused) string { return "" }, Part: "x"}
+	asked.Facts = chat.Facts{Ask: func(*chat.Paused) string { return "" }, Saving: new(chat.Saving)}
 	data, err := asked.Stored()
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestStoredRequest(t *testing.T) {
 	if diff := cmp.Diff(asked, got, cmpopts.IgnoreFields(chat.Request{}, "Facts", "Location"), cmpopts.IgnoreUnexported(tool.Spec{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got.Facts.Ask != nil || got.Facts.Part != "" {
+	if got.Facts.Ask != nil || got.Facts.Saving != nil {
 		t.Errorf("the facts are %+v", got.Facts)
 	}
 }

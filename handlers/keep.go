@@ -109,7 +109,7 @@ func (s *Server) commit(in slot, r *http.Request, t *turn) error {
 	if t.asked != "" {
 		t.accepted.Decided(in.ctx)
 	}
-	t.Request.Task, t.Request.Turn, t.Request.Facts.Saver = t.stored.Task(), t.stored.ID(), t.stored.Saver()
+	t.Request.Task, t.Request.Turn, t.Request.Facts.Saving = t.stored.Task(), t.stored.ID(), t.stored.Saving()
 	s.gate.endBy(&in, t.stored.HandOver)
 	return nil
 }

@@ -75,9 +75,9 @@ func (r *turn) start(m *member) {
 		own.Facts.Ask = func(*chat.Paused) string { return "" } // it is for the team to ask
 		m.req = &own
 	}
-	if r.facts.Saver != nil {
+	if r.facts.Saving != nil {
 		own := *m.req
-		own.Facts.Saver, own.Facts.Part = memberSaver{r.facts.Saver, m}, m.agent.ID
+		own.Facts.Saving = &chat.Saving{Saver: memberSaver{r.facts.Saving, m}, Part: m.agent.ID, Before: r.facts.Saving.Before}
 		m.req = &own
 	}
 	if m.again {
@@ -121,7 +121,7 @@ func (m *member) Say(piece *stream.Delta) error {
 	if piece.Text == "" {
 		return nil
 	}
-	if m.turn.facts.Saver != nil {
+	if m.turn.facts.Saving != nil {
 		m.said = append(m.said, piece.Text)
 	}
 	return m.post(run.Item[*member]{Of: m, Text: piece.Text})

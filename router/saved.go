@@ -57,7 +57,7 @@ func (s memberSaver) Save(part string, state []byte) {
 
 // save keeps what was decided, and who has ended by now.
 func (r *turn) save() {
-	if r.facts.Saver == nil {
+	if r.facts.Saving == nil {
 		return
 	}
 	s := saved{Route: r.route, Clarify: r.clarify, Several: r.several, Chosen: r.chosen, Usage: r.result.Usage, Models: r.result.Models, Reason: r.result.Reason, Asker: r.result.Asker}
@@ -70,7 +70,7 @@ func (r *turn) save() {
 		s.Members = append(s.Members, stored)
 	}
 	if p, err := run.Pause(chat.PausedTeam, s); err == nil {
-		r.facts.Saver.Save(SavedPart, p.Encode())
+		r.facts.Saving.Save(SavedPart, p.Encode())
 	}
 }
 

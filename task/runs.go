@@ -198,7 +198,11 @@ func (t *Turn) goOn(run Run, guard *stream.Guard) {
 	}()
 	frame, req := run.Frame(t.work, t.task, t.id)
 	if t.saves {
-		req.Facts.Saver = t.Saver()
+		own := t.Saving()
+		if before := req.Facts.Saving; before != nil {
+			own.Before = before.Before
+		}
+		req.Facts.Saving = own
 	}
 	_ = guard.Flush()
 	_ = frame.GoOn(t.Context(t.work), req, guard)

@@ -84,12 +84,12 @@ func (t *Turn) save(req *Request) store.Side {
 	return store.Side{Key: store.TurnKey(t.id), Item: item}
 }
 
-// Saver returns what keeps where the turn stands; nil: nothing does.
-func (t *Turn) Saver() chat.Saver {
+// Saving returns what keeps where the turn stands; nil: nothing does.
+func (t *Turn) Saving() *chat.Saving {
 	if !t.saves {
 		return nil
 	}
-	return saver{t}
+	return &chat.Saving{Saver: saver{t}}
 }
 
 // saver is the chat.Saver of a Turn.

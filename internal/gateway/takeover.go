@@ -81,7 +81,7 @@ func (g *Gateway) goOnWithTurn(req *chat.Request, states map[string][][]byte, be
 // resume has a request continue from what was saved of its turn; without anything it begins again,
 // unless it was emitted already who answers.
 func (g *Gateway) resume(r *registry, req *chat.Request, saved map[string][][]byte, before []stream.Event) (err error) {
-	req.Facts.Saved = saved
+	req.Facts.Saving = &chat.Saving{Before: saved}
 	states := maps.Clone(saved)
 	maps.DeleteFunc(states, func(part string, _ [][]byte) bool { return strings.HasPrefix(part, delegate.SavedCalls) })
 	if len(states) == 0 {

@@ -46,6 +46,7 @@ const (
 type shop struct {
 	mu         sync.Mutex // guards the fields below
 	paid       map[int]int
+	rejected   map[int]bool // somebody has said that they were not paid
 	looked     int
 	model, mcp string // URLs
 	// hold is what does not go on before it is let: the model in its second answer, or the bank.
@@ -64,7 +65,7 @@ func (s *shop) wait(what string) {
 }
 
 func openShop(t *testing.T) *shop {
-	s := &shop{paid: map[int]int{}}
+	s := &shop{paid: map[int]int{}, rejected: map[int]bool{}}
 	no, yes := false, true
 	m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
 	m.AddTool(mcp.NewTool("pay", mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no}), mcp.WithNumber("amount")),
@@ -88,6 +89,13 @@ func openShop(t *testing.T) *shop {
 	t.Cleanup(gemini.Close)
 	s.model, s.mcp = gemini.URL, bank.URL+"/mcp"
 	return s
+}
+
+// has says whether an amount was paid.
+func (s *shop) has(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.paid[n] > 0
 }
 
 // ServeHTTP is the model.
@@ -316,6 +324,9 @@ func (s *shop) finish(f *wholetest.Flow, id string, was bool, input, got string)
 	}
 	want := killings[input]
 	for _, n := range want.paid {
+		if s.rejected[n] && s.paid[n] <= 1 {
+			continue
+		}
 		if s.paid[n] == 0 && want.more == delegating && strings.Contains(unknownOf(f, first.Turn), "pay") {
 			continue // an agent that another one has called learns that nobody knows
 		}
@@ -383,9 +394,10 @@ func (s *shop) say(f *wholetest.Flow, id string, waits store.Task) {
 		if ended[c.ID] {
 			f.T.Errorf("it is asked what became of %s, whose result is known", c.ID)
 		}
-		action := `"action":"approve"`
-		if s.paid[c.Arguments.Amount] > 0 {
-			action = `"action":"modify","result":"paid"`
+		action := `"action":"modify","result":"paid"`
+		if !s.has(c.Arguments.Amount) { // it may still reach the bank
+			action = `"action":"reject"`
+			s.rejected[c.Arguments.Amount] = true
 		}
 		calls = append(calls, fmt.Sprintf(`{"call_id":%q,%s}`, c.ID, action))
 	}
