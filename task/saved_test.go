@@ -291,8 +291,8 @@ func TestTurnIsHandedOver(t *testing.T) {
 		if got.State != Completed || strings.Contains(strings.Join(lines, "\n"), "late") || !strings.Contains(string(got.Doc), "whole") {
 			t.Errorf("%s %s\n%s", got.State, got.Doc, strings.Join(lines, "\n"))
 		}
-		if took := time.Since(began); took > 3*time.Second {
-			t.Errorf("it took %s", took)
+		if elapsed := time.Since(began); elapsed > 3*time.Second {
+			t.Errorf("it lasted %s", elapsed)
 		}
 	})
 }
@@ -312,8 +312,8 @@ func TestHandOverDoesNotWaitForLong(t *testing.T) {
 		end, began := turn.Saving().Begin(), time.Now()
 		turn.HandOver(shuttingDown())
 		<-ctx.Done()
-		if took := time.Since(began); took != 2*time.Second {
-			t.Errorf("it took %s", took)
+		if elapsed := time.Since(began); elapsed != 2*time.Second {
+			t.Errorf("it lasted %s", elapsed)
 		}
 		end()
 		turn.End()

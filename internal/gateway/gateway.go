@@ -260,7 +260,7 @@ func (g *Gateway) completed(cfg agent.Config) agent.Config {
 	cfg.LogPayloads = settings.Of[settings.Logging](&g.cfg).Payloads
 	cfg.Keyed = len(g.cfg.Models) > 0
 	cfg.Hold = g.hold()
-	if g.state.takesOver() {
+	if g.state.hasTakeover() {
 		cfg.AskLost = func(server string) bool { return !g.reportsUnknown(server) }
 	}
 	return cfg

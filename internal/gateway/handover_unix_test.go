@@ -60,7 +60,7 @@ type discarding struct{}
 func (discarding) Write(p []byte) (int, error) { return len(p), nil }
 
 // ends waits until the second gateway has finished the turn.
-func (l *leaving) ends() (took time.Duration) {
+func (l *leaving) ends() (elapsed time.Duration) {
 	t := l.t
 	t.Helper()
 	began := time.Now()
@@ -80,7 +80,7 @@ func (l *leaving) ends() (took time.Duration) {
 		}
 		return !strings.HasPrefix(last.Owner, "left_") && last.Holder != l.one.Tasks().Holder()
 	})
-	took = time.Since(began)
+	elapsed = time.Since(began)
 	close(l.shop.let)
 	l.shop.resumesFrom(l.two, l.client, l.after)
 	log, err := l.two.Tasks().OpenLog(t.Context(), turn)
@@ -94,7 +94,7 @@ func (l *leaving) ends() (took time.Duration) {
 	if last.State != task.Completed {
 		t.Fatalf("%s %s", last.State, last.Doc)
 	}
-	return took
+	return elapsed
 }
 
 func (l *leaving) abort() {

@@ -105,8 +105,8 @@ func (s *state) lasts() bool {
 	return !inMemory
 }
 
-// takesOver says whether turns go on in other processes. It works on nil.
-func (s *state) takesOver() bool { return s != nil && s.turns != nil }
+// hasTakeover says whether turns go on in other processes. It works on nil.
+func (s *state) hasTakeover() bool { return s != nil && s.turns != nil }
 
 // remembering puts the memory of conversations around a runner, if there is one; before is
 // what was emitted of its turn already.
