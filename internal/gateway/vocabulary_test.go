@@ -90,7 +90,8 @@ func everyEvent() []stream.Event {
 		&stream.ToolRequired{Call: call("e")},
 		&fatal,
 		&stream.Done{
-			Reason: stream.Failed, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 1, Estimated: true}, Models: []string{"fast", "spare"}, Keyed: true,
+			Takeovers: 1,
+			Reason:    stream.Failed, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 1, Estimated: true}, Models: []string{"fast", "spare"}, Keyed: true,
 			Model: []time.Duration{1, 2}, Tools: []stream.ToolTiming{{Tool: "add", Duration: 3}},
 			Agents: []stream.AgentOutcome{{AgentID: "light-agent", Success: true, Millis: 12}}, Route: 4, Asker: "light-agent",
 			Quality: &stream.Receipt{Outcome: stream.Refined, ScorecardID: "sc_1", Criteria: []stream.CriterionCheck{{ID: "a", By: "code"}}},
