@@ -46,12 +46,13 @@ func (t *Turn) HandOver(cause error) {
 
 // handOver breaks the client's stream off behind what the log has, and ends what runs. What the
 // turn emits from then on is a consequence of that, and nobody gets it. If the log lacks something
-// the turn ends like any other.
+// the turn ends like any other, and so does one of which nothing was emitted: its client knows of
+// nothing that it could come back for.
 func (t *Turn) handOver(cause error) {
 	defer t.cancel(cause)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.rests || t.life != running || t.client.broken || t.said.Done != nil || t.said.Fatal() != nil || len(t.said.Questions) > 0 {
+	if t.rests || t.log.at == 0 || t.client.next == nil || t.life != running || t.client.broken || t.said.Done != nil || t.said.Fatal() != nil || len(t.said.Questions) > 0 {
 		return
 	}
 	if t.append(); t.life != running || t.log.ended || !t.log.whole() || t.log.saved.pending != nil || t.log.saved.full {

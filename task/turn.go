@@ -50,6 +50,8 @@ func (t *Turn) Context(ctx context.Context) context.Context { return t.trace.Con
 
 // Before makes next the output of the turn's client.
 func (t *Turn) Before(next stream.Output) stream.Output {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.client.next = next
 	return t
 }
