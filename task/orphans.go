@@ -63,7 +63,7 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 		return err
 	}
 	if run != nil {
-		if continued, err := s.takeOver(ctx, id, task, run); continued || err != nil {
+		if continued, err := s.takeOver(ctx, id, task, run); continued || err != nil && !errors.Is(err, stream.ErrGrammar) {
 			return err
 		}
 	}

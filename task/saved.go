@@ -230,6 +230,7 @@ func (o once) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (str
 type known struct {
 	stream.Sink
 	route  bool
+	parts  int             // of an answer in the form of its channel
 	calls  map[string]bool // by id: whether they have ended
 	agents map[string]bool // by id: whether they have ended
 }
@@ -247,6 +248,10 @@ func (k *known) has(ev stream.Event) bool {
 			k.calls[e.ID] = false
 		}
 		return !before
+	case *stream.ChannelMessage:
+		before := k.parts
+		k.parts = max(before, e.Sequence)
+		return e.Sequence > before
 	case *stream.AgentRun:
 		return e.Role == stream.RoleDelegate || k.hasAgent(e)
 	}
@@ -312,7 +317,7 @@ func (s *Service) takeOverTurn(ctx context.Context, task store.Task, t *Turn, ru
 	guard, err := s.claimTurn(ctx, task, t, run, kept)
 	if err != nil {
 		leave()
-		return true, err
+		return !errors.Is(err, stream.ErrGrammar), err
 	}
 	s.claimed(task, t.takeovers, "continued")
 	return true, s.goOnWith(t, run, guard, false)
@@ -358,6 +363,7 @@ func (s *Service) claimTurn(ctx context.Context, task store.Task, t *Turn, run *
 	if len(c.data) > 0 {
 		t.log.at, t.log.n = c.n, c.n
 	}
+	guard.TakenOver()
 	sink.next = stream.NewStamperAt(t.Before(nobody{}), t.began, c.n)
 	if len(kept.logged) == 0 {
 		t.log.pending = append(append(t.log.room(), run.head...), '\n')
