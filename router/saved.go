@@ -29,8 +29,8 @@ type saving struct {
 
 // memberPart is what is saved of a member besides the state of its agent.
 type memberPart struct {
-	First bool            `json:"first,omitempty"` // what the parts before say does not count
-	Said  []string        `json:"said,omitempty"`  // since the part before
+	From  int             `json:"from,omitempty"` // how many pieces of the text stand before Said
+	Said  []string        `json:"said,omitempty"`
 	State json.RawMessage `json:"state"`
 }
 
@@ -47,7 +47,7 @@ func (s memberSaver) Save(part string, state []byte) {
 		return
 	}
 	k := &s.of.saving
-	text, err := json.Marshal(memberPart{k.kept == 0, k.said[k.kept:], state})
+	text, err := json.Marshal(memberPart{k.kept, k.said[k.kept:], state})
 	if err != nil { // a state is JSON
 		return
 	}
@@ -118,10 +118,10 @@ func (m *savedMember) join(parts [][]byte, agent func([][]byte) ([]byte, error))
 		if err := json.Unmarshal(text, &part); err != nil {
 			return nil, fmt.Errorf("%w: %w", run.ErrPaused, err)
 		}
-		if part.First {
-			m.Text = nil
+		if part.From < 0 || part.From > len(m.Text) {
+			return nil, fmt.Errorf("%w: a part of the text of %s is missing", run.ErrPaused, m.ID)
 		}
-		m.Text, states = append(m.Text, part.Said...), append(states, part.State)
+		m.Text, states = append(m.Text[:part.From:part.From], part.Said...), append(states, part.State)
 	}
 	state, err := agent(states)
 	if err != nil {
