@@ -51,7 +51,9 @@ func (r *turn) dispatch() error {
 	for {
 		switch {
 		case !r.several:
-			r.alone(r.planned[0])
+			if m := r.planned[0]; !m.ended {
+				r.alone(m)
+			}
 		case r.team.cfg.Dispatch.Sequential:
 			r.inTurn(r.planned)
 		default:
