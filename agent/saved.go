@@ -29,9 +29,17 @@ func (j *job) unsafe() bool { return j.spec == nil || !j.spec.Annotations.Repeat
 // saver returns what keeps the turn; nil: nothing does.
 func (t *turn) saver() *chat.Saving { return t.req.Facts.Saving }
 
-// intend saves the calls of an answer before they run. A turn that is over saves nothing.
+// intend saves the calls of an answer before they run. A turn that is over saves nothing. Where
+// nothing is saved it needs no stack of its own, as little else in a turn may.
 func (t *turn) intend(jobs []*job) {
-	if t.saver() == nil || t.over() != nil || len(jobs) == 0 {
+	if t.saver() != nil {
+		t.saveCalls(jobs)
+	}
+}
+
+//go:noinline
+func (t *turn) saveCalls(jobs []*job) {
+	if t.over() != nil || len(jobs) == 0 {
 		return
 	}
 	s := &t.state
@@ -60,9 +68,13 @@ const notAfterTakeOver = "the gateway was replaced meanwhile. Call it again if i
 
 // intendAnswered is intend for calls that have waited. jobs[i] is the call with index i, or nil.
 func (t *turn) intendAnswered(jobs []*job) {
-	if t.saver() == nil || t.over() != nil {
-		return
+	if t.saver() != nil && t.over() == nil {
+		t.saveAnswered(jobs)
 	}
+}
+
+//go:noinline
+func (t *turn) saveAnswered(jobs []*job) {
 	s := &t.state
 	t.hand = atHand{s.Messages, slices.Clone(s.Open), s.kept, s.Dropped}
 	for i, j := range jobs {
@@ -133,11 +145,18 @@ func notKept(c tool.Call) error {
 // resulted saves what a call came to that must not be made twice, before that is emitted. What is
 // not known of its outcome no equal call may forget.
 func (t *turn) resulted(j *job) {
+	if t.hand.open != nil {
+		t.saveResult(j)
+	}
+}
+
+//go:noinline
+func (t *turn) saveResult(j *job) {
 	root := j
 	if j.fallbackOf != nil {
 		root = j.fallbackOf
 	}
-	if t.hand.open == nil || !j.unsafe() && (root == j || !root.unsafe()) || j.waits {
+	if !j.unsafe() && (root == j || !root.unsafe()) || j.waits {
 		return
 	}
 	if f := j.failure(t.ctx); f != nil && f.Unknown {
