@@ -20,7 +20,7 @@ type gate struct {
 	max, maxReaders int
 
 	mu       sync.Mutex // guards the fields below
-	running  map[*stay]struct{}
+	running  map[*slot]struct{}
 	readers  map[string]int // by turn: those in places of readers
 	reading  int            // all of them
 	adaptive admission
@@ -34,7 +34,7 @@ type gate struct {
 func newGate(maxStreams int, delay func() time.Duration) *gate {
 	return &gate{
 		max: maxStreams, maxReaders: max(1, maxStreams/10), adaptive: newAdmission(delay),
-		running: map[*stay]struct{}{}, readers: map[string]int{}, empty: make(chan struct{}),
+		running: map[*slot]struct{}{}, readers: map[string]int{}, empty: make(chan struct{}),
 	}
 }
 
@@ -43,30 +43,27 @@ type slot struct {
 	ctx    context.Context // ends with the request's, or with the cause given to abort
 	cancel context.CancelCauseFunc
 	leave  func() // gives the slot back: once, last
-	stay   *stay
+	end    func(cause error)
 }
 
-// stay is a stream in the gate. end ends it with a cause.
-type stay struct{ end func(cause error) }
-
 // enter admits a stream or says why not.
-func (g *gate) enter(parent context.Context) (slot, error) {
+func (g *gate) enter(parent context.Context) (*slot, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.enterTurn(parent)
 }
 
 // enterTurn is enter. It needs mu.
-func (g *gate) enterTurn(parent context.Context) (slot, error) {
+func (g *gate) enterTurn(parent context.Context) (*slot, error) {
 	if err := g.refusal(); err != nil {
-		return slot{}, err
+		return nil, err
 	}
 	g.adaptive.admitted++
 	return g.begin(parent, func() { g.adaptive.ended++ }), nil
 }
 
 // read is enter for a reader of a turn.
-func (g *gate) read(parent context.Context, turn string) (slot, error) {
+func (g *gate) read(parent context.Context, turn string) (*slot, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.draining || g.reading >= g.maxReaders || g.readers[turn] >= readersOfTurn {
@@ -83,28 +80,29 @@ func (g *gate) read(parent context.Context, turn string) (slot, error) {
 }
 
 // begin needs mu, and so has left, which leave calls.
-func (g *gate) begin(parent context.Context, left func()) slot {
+func (g *gate) begin(parent context.Context, left func()) *slot {
 	ctx, cancel := context.WithCancelCause(parent)
-	in := &stay{cancel}
+	in := &slot{ctx: ctx, cancel: cancel, end: cancel}
 	g.running[in] = struct{}{}
 	if g.aborted != nil {
 		cancel(scattered(g.aborted))
 	}
-	return slot{ctx, cancel, func() {
+	in.leave = func() {
 		cancel(nil)
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		delete(g.running, in)
 		left()
 		g.signal()
-	}, in}
+	}
+	return in
 }
 
 // endBy has a stream end by end, which must not wait, and not by its context alone.
 func (g *gate) endBy(in *slot, end func(cause error)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	in.stay.end = end
+	in.end = end
 	if g.aborted != nil {
 		end(g.aborted)
 	}
@@ -116,7 +114,7 @@ func (g *gate) turnOfOthers(end func(cause error)) (leave func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	g.endBy(&in, end)
+	g.endBy(in, end)
 	return in.leave, nil
 }
 
