@@ -45,6 +45,9 @@ type Facts struct {
 	// more: the protocol has a word for that, and a model is configured to make use of it. Set by
 	// what serves the turn, used by agent; delegates and texts that are not the answer have it not.
 	Retracts bool
+	// CanRetract says that the protocol of who reads the answer has a word for that. Set by what
+	// serves the turn, kept by a workflow for who takes its run over.
+	CanRetract bool
 }
 
 // NobodyToAsk is the refusal where no person can be reached.

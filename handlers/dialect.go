@@ -52,6 +52,7 @@ func (s *Server) serveTurn(w http.ResponseWriter, r *http.Request, t *turn) (err
 	if t.Follow != nil {
 		return s.follow(w, r, t)
 	}
+	t.Request.Facts.CanRetract = t.route.Retracts
 	t.Request.Facts.Retracts = s.cfg.Retracts && t.route.Retracts
 	if err = s.frameOf(&t.Request, &t.frame); err != nil {
 		return err

@@ -2,6 +2,8 @@ package ask
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/clients/terminal"
+	"sluice/internal/gateway/gatewaytest"
 	"sluice/stream/sse"
 )
 
@@ -267,5 +270,69 @@ stop · 0 tokens in, 0 out, 0 thinking · total 0s ·
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// begunAgain is a turn whose answer begins again twice: behind what stays of it, and from nothing.
+const begunAgain = `retry: 86400000
+id: r:1
+event: start
+data: {"request_id":"r","model":"m","protocol":"sluice/1"}
+
+id: r:2
+event: response_delta
+data: {"request_id":"r","delta":"I look that up. "}
+
+id: r:3
+event: response_delta
+data: {"request_id":"r","delta":"It is h"}
+
+id: r:4
+event: model
+data: {"request_id":"r","step":2,"key":"spare","model":"n","previous":"default","reason":"unavailable"}
+
+id: r:5
+event: response_reset
+data: {"request_id":"r","accumulated":"I look that up. ","reason":"fallback"}
+
+id: r:6
+event: response_delta
+data: {"request_id":"r","delta":"It \u001b[2Jis"}
+
+id: r:7
+event: response_reset
+data: {"request_id":"r","accumulated":"","reason":"fallback"}
+
+id: r:8
+event: response_delta
+data: {"request_id":"r","delta":"Eggs."}
+
+id: r:9
+event: done
+data: {"request_id":"r","final_output":"Eggs.","tools_called":[],"success":true,"finish_reason":"stop","usage":{"input_tokens":1,"output_tokens":1,"thinking_tokens":0},"timings":{"total_ms":1}}
+
+`
+
+// A terminal takes nothing back: it says that the answer begins again, and writes it as far as it
+// counts. The next turn brings along what counts in the end.
+func TestTextThatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	bodies := make(chan string, 2)
+	base := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies <- string(body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, begunAgain)
+	}))
+	d := deskAt(base, "What is on my list?\nAnd now?\n")
+	d.want(t, "an answer that begins again", d.Converse(t.Context(), Message{}), Succeeded, "", "")
+	const again = "↺ the answer begins again: what was written of it above does not count\n"
+	turn, _, _ := strings.Cut(d.out.String(), "\nstop · ")
+	want := "model m\n\nI look that up. It is h\nmodel n (spare) in place of default: unavailable\n" + again + "\nI look that up. It [2Jis\n" + again + "\nEggs.\n"
+	if diff := cmp.Diff(want, turn); diff != "" {
+		t.Errorf("stdout (-want +got):\n%s", diff)
+	}
+	if first, second := <-bodies, <-bodies; strings.Contains(first, "Eggs") || !strings.Contains(second, `"content":"Eggs."`) || strings.Contains(second, "look that up") {
+		t.Errorf("the second turn brings along %s", second)
 	}
 }

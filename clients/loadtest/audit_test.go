@@ -139,6 +139,10 @@ func TestAuditKeepsTheEnd(t *testing.T) {
 		"something after done":     {start + end(2, `"success":true,"finish_reason":"stop"`) + event(3, "model", `"model":"m"`), "done true stop ", eventAfterDone},
 		"another event than done":  {start + fail(`"error_type":"timeout","fatal":true`) + event(3, "model", `"model":"m"`), "open false  timeout", errorWithoutEnd},
 		"a text without its end":   {start + event(2, "response_delta", `"delta":"a"`), "open false  ", nil},
+		"text taken back":          {start + event(2, "response_delta", `"delta":"ab"`) + event(3, "response_reset", `"accumulated":"a","reason":"fallback"`) + event(4, "response_delta", `"delta":"c"`) + event(5, "done", `"final_output":"ac","success":true,"finish_reason":"stop"`), "done true stop ", nil},
+		"all of it":                {start + event(2, "response_delta", `"delta":"ab"`) + event(3, "response_reset", `"accumulated":"","reason":"fallback"`) + end(4, `"success":true,"finish_reason":"stop"`), "done true stop ", nil},
+		"not taken back":           {start + event(2, "response_delta", `"delta":"ab"`) + event(3, "response_reset", `"accumulated":"","reason":"fallback"`) + event(4, "done", `"final_output":"ab","success":true,"finish_reason":"stop"`), "done true stop ", badFinalOutput},
+		"taken back to nothing":    {start + event(2, "response_delta", `"delta":"ab"`) + event(3, "response_reset", `"reason":"fallback"`), "open false  ", badAccumulated},
 		"delta behind the text":    {start + event(2, "response_delta", `"accumulated":"a","delta":"a"`), "open false  ", badAccumulated},
 	} {
 		a, err := audited(false, tt.stream)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -199,6 +200,17 @@ func findK6(t *testing.T) string {
 	return ""
 }
 
+// takenBack is a turn that takes its first text back and says that it ends with another.
+func takenBack(id, final string) (stream string) {
+	for i, ev := range []struct{ name, data string }{
+		{"start", ``}, {"response_delta", `,"delta":"One"`}, {"response_reset", `,"accumulated":"","reason":"fallback"`},
+		{"response_delta", `,"delta":"Two"`}, {"done", `,"final_output":"` + final + `","success":true`},
+	} {
+		stream += fmt.Sprintf("id: %s:%d\nevent: %s\ndata: {\"request_id\":%q%s}\n\n", id, i+1, ev.name, id, ev.data)
+	}
+	return stream
+}
+
 // The script for k6 finds the gateway good, and a stream that was tampered with bad.
 func TestK6(t *testing.T) {
 	t.Parallel()
@@ -224,6 +236,8 @@ func TestK6(t *testing.T) {
 		{"another text", strings.Replace(stream, `"delta":"One`, `"delta":"Two`, 1), "the deltas are the final output"},
 		{"no success", strings.Replace(stream, `"success":true`, `"success":false`, 1), "the turn succeeded"},
 		{"cut", strings.TrimSuffix(stream, "\n"), "nothing is cut"},
+		{"text taken back", takenBack(id, "Two"), ""},
+		{"text that stands", takenBack(id, "OneTwo"), "the deltas are the final output"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -132,9 +132,9 @@ func (a *run) publish() {
 
 // gather needs mu. It adds the pieces that came last.
 func (a *run) gather() {
-	var d stream.Delta
-	for _, d.Text = range a.late {
-		a.Add(&d)
+	a.Pieces = append(a.Pieces, a.late...) // as Fold.Add has it
+	for _, text := range a.late {
+		a.Size += len(text)
 	}
 	a.late = a.late[:0]
 }

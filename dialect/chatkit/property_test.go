@@ -70,7 +70,7 @@ func TestAnyTurnCanBeFollowed(t *testing.T) {
 		_ = guard.Emit(&stream.Start{})
 		for range r.IntN(60) {
 			_ = guard.Emit(anything(r)) // what is out of place does not pass
-			if n := len(out.ends); n > 0 && r.IntN(12) == 0 {
+			if n := len(out.ends); n > 0 && r.IntN(40) == 0 {
 				size := append([]int{0}, out.ends...)[r.IntN(n)]
 				_ = guard.Emit(&stream.Reset{Accumulated: out.text.String()[:size], Reason: stream.ResetFallback})
 			}

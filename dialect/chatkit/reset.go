@@ -29,7 +29,6 @@ func (e *encoder) reset(dst []byte, size int) []byte {
 	var rest []byte
 	if first >= 0 {
 		rest = []byte(e.shown[first].item.(assistantItem).Content[0].Text)[:size]
-		size = 0
 		dst = e.remove(dst, first)
 	}
 	if m := e.said; m != nil && (first >= 0 || len(m.text) > size) {

@@ -64,6 +64,9 @@ func visitExample(t *testing.T, g *gateway, client string, s situation, end stri
 	if client == "eventsource" && s.cut == (cut{}) {
 		end = "no connection, or refused" // it cannot say which
 	}
+	if s.onPage != "" {
+		s.answer = s.onPage
+	}
 	proxy := startCutter(t, g, s.cut)
 	return exampleVisit{client + " " + s.name, client, proxy.url, s.text, s, proxy, end}
 }

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -48,7 +49,8 @@ type situation struct {
 	name, text string
 	cut        cut
 	answer     string
-	end        int // an exit code, which the examples share
+	end        int    // an exit code, which the examples share
+	onPage     string // the answer where text can be taken back; empty: no text is
 }
 
 const (
@@ -61,27 +63,32 @@ const (
 func situations() []situation {
 	pass := cut{headers: true, events: uncut}
 	return []situation{
-		{"answer", "plain", pass, "One \"\\n\" – two\n", answered},
-		{"failure", "fails", pass, "", failed},
-		{"refusal", strings.Repeat("x", 5001), pass, "", refused},
-		{"before the headers", "plain", cut{}, "", lost},
-		{"before the first event", "plain", cut{headers: true}, "", lost},
-		{"in an event", "plain", cut{headers: true, events: 3, half: true}, "One \"\\n\" – ", lost},
-		{"cleanly", "plain", cut{headers: true, events: 3, clean: true}, "One \"\\n\" – ", lost},
-		{"before done", "plain", cut{headers: true, events: 4}, "One \"\\n\" – two\n", lost},
+		{"answer", "plain", pass, "One \"\\n\" – two\n", answered, ""},
+		{"begins again", "begins", pass, "Half a l\n[begins again]\nThe truth.", answered, "The truth."},
+		{"failure", "fails", pass, "", failed, ""},
+		{"refusal", strings.Repeat("x", 5001), pass, "", refused, ""},
+		{"before the headers", "plain", cut{}, "", lost, ""},
+		{"before the first event", "plain", cut{headers: true}, "", lost, ""},
+		{"in an event", "plain", cut{headers: true, events: 3, half: true}, "One \"\\n\" – ", lost, ""},
+		{"cleanly", "plain", cut{headers: true, events: 3, clean: true}, "One \"\\n\" – ", lost, ""},
+		{"before done", "plain", cut{headers: true, events: 4}, "One \"\\n\" – two\n", lost, ""},
 	}
 }
 
-// startExamples starts a gateway that answers "plain", fails at "fails" and does not
-// end at "stalls".
+// startExamples starts a gateway that answers "plain", begins again at "begins", fails at "fails"
+// and does not end at "stalls".
 func startExamples(t *testing.T, env ...string) *gateway {
 	t.Helper()
 	sim := startGemini(t, map[string]string{
+		"begins": "text \"Half a l\"\ndelay 100ms\ncut",
 		"plain":  "thought **Hm**\ntext \"One \\\"\\\\n\\\" – \"\ntext \"two\\n\"\nfinish STOP",
 		"fails":  "error 400 No such luck",
 		"stalls": "text \"One \"\nstall",
 	})
-	return startGateway(t, sim.env(env...))
+	other := startGemini(t, map[string]string{"begins": "text The truth.\nfinish STOP"})
+	file := fmt.Sprintf("models:\n  default: {provider: gemini, endpoint: %q, model: first, retries: 0, fallback: [spare], fallback_after_text: true}\n"+
+		"  spare: {provider: gemini, endpoint: %q, model: second}\n", sim.url, other.url)
+	return startGateway(t, sim.env(append(env, "SLUICE_CONFIG", written(t, "sluice.yaml", file))...))
 }
 
 // The examples print what the gateway says, and report by their exit code an answer, a turn

@@ -127,6 +127,32 @@ func brokenFirst(t *testing.T, url string) string {
 	return path
 }
 
+// Text that is taken back, in Chromium.
+func TestTextThatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	browser := chromium(t)
+	flows := []flow{{"takenBack", startGateway(t, map[string]string{"SLUICE_CONFIG": brokenTwice(t)}).base}}
+	check(t, flows, travel(t, browser, flows))
+}
+
+// brokenTwice returns the path of a configuration file whose first model breaks off in the middle
+// of its answer, of "plain" behind a step with a call, and whose second one answers from the
+// beginning, until "stalls" is asked: then it says nothing more.
+func brokenTwice(t *testing.T) string {
+	t.Helper()
+	table := `"| task | due |\n|---|---|\n| buy eggs | tomo"`
+	first := startGemini(t, map[string]string{
+		"plain": "lenient\ntext \"**I look** that up.\"\ncall list_todos {}\nfinish STOP\n---\ntext " + table + "\ndelay 200ms\ncut",
+		"holds": "text \"Half an answer, and it \"\ntext \"is wrong.\"\ndelay 200ms\ncut",
+	})
+	second := startGemini(t, map[string]string{
+		"plain": "lenient\ntext \"You have \"\ndelay 50ms\ntext \"*nothing* to do.\"\nfinish STOP",
+		"holds": "text \"Another\"\nstall",
+	})
+	return written(t, "sluice.yaml", fmt.Sprintf("models:\n  default: {provider: gemini, endpoint: %q, model: gemini-first, fallback: [spare], fallback_after_text: true, retries: 0}\n"+
+		"  spare: {provider: gemini, endpoint: %q, model: gemini-second}\n", first.url, second.url))
+}
+
 // travel goes through flows: each a flow, with more if that needs it.
 func travel[F any](t *testing.T, browser string, flows []F) map[string]journey {
 	t.Helper()

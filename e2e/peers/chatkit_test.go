@@ -63,6 +63,8 @@ type chatKitVerdict struct {
 	Name   string
 	Faults []string
 	Items  []string
+	Text   string // of the messages, in order
+	Seen   []string
 }
 
 func (g *gateway) chatKit(t *testing.T, body string) (status int, reply string) {
@@ -154,6 +156,7 @@ func TestChatKitJudge(t *testing.T) {
 		delta   = `{"type":"thread.item.updated","item_id":"m2","update":{"type":"assistant_message.content_part.text_delta","content_index":0,"delta":"a"}}`
 		closed  = `{"type":"thread.item.updated","item_id":"m2","update":{"type":"assistant_message.content_part.done","content_index":0,"content":{"annotations":[],"text":"a","type":"output_text"}}}`
 		done    = `{"type":"thread.item.done","item":{"id":"m2","thread_id":"t","created_at":"2026-01-01T00:00:00Z","type":"assistant_message","content":[{"annotations":[],"text":"a","type":"output_text"}]}}`
+		removed = `{"type":"thread.item.removed","item_id":"m2"}`
 		failure = `{"type":"error","code":"custom","message":"m","allow_retry":false}`
 	)
 	stream := func(events ...string) string { return "data: " + strings.Join(events, "\n\ndata: ") + "\n\n" }
@@ -169,6 +172,11 @@ func TestChatKitJudge(t *testing.T) {
 		{"part not done", stream(user, options, added, part, delta, done), "not done"},
 		{"delta after the part", stream(user, options, added, part, delta, closed, delta), "after its end"},
 		{"another text at the end", stream(user, options, added, part, delta, closed, strings.Replace(done, `"a"`, `"b"`, 1)), "is another"},
+		{"removed", stream(append(whole[:5:5], removed)...), ""},
+		{"removed when done", stream(append(whole, removed)...), ""},
+		{"removed twice", stream(append(whole, removed, removed)...), "removed, but not there"},
+		{"touched after it was removed", stream(append(whole[:5:5], removed, delta)...), "not open"},
+		{"the user's message removed", stream(append(whole, strings.Replace(removed, "m2", "m1", 1))...), "removed, but not there"},
 		{"touched after its end", stream(append(whole, delta)...), "not open"},
 		{"same id again", stream(append(whole, added)...), "used twice"},
 		{"error while an item is open", stream(user, options, added, failure), "an item is open"},

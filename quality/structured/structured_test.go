@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -368,5 +369,52 @@ func TestTimes(t *testing.T) {
 		Run(t.Context(), &chat.Request{ReplyForm: chat.ReplyForm{Answer: new(chat.AnswerForm)}}, new(trail))
 	if err != nil || len(got.Model) != 2 || got.Model[0] != time.Hour || got.Model[1] > time.Minute || got.Models != nil {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Text that is taken back is not what the object is made of, nor kept. As long as the text is held
+// back nobody is shown that.
+func TestTextIsTakenBack(t *testing.T) {
+	t.Parallel()
+	back := func(n int) stream.Event { return &stream.Reset{Reason: stream.ResetFallback, Back: n, Runes: n} }
+	const sum = "The sum is 1."
+	for _, tt := range []struct {
+		name   string
+		events []stream.Event
+		reason stream.FinishReason
+		want   string // is emitted
+		about  string // is shown to the model
+		kept   string
+	}{
+		{"a part of a piece", []stream.Event{said("a", "The sum is 2."), back(2), said("a", "1.")}, stream.Stop, "text :" + value, sum, value},
+		{"over pieces of two", []stream.Event{said("a", "The "), said("b", "sum "), said("b", "is 2."), back(11), said("b", "e sum is 1.")}, stream.Stop, "text :" + value, sum, value},
+		{"all", []stream.Event{said("a", "It "), said("b", "is 2."), back(8), said("b", sum)}, stream.Stop, "text :" + value, sum, value},
+		{"of a question", []stream.Event{said("a", "Which two"), back(3), said("a", "one?")}, stream.InputRequired, "text a:Which one?", "", "Which one?"},
+		{"behind a question", []stream.Event{said("a", "May I"), approval, said("a", " so"), back(3), said("a", "?")}, stream.ApprovalRequired,
+			"text a:May I,*stream.Approval,text a: so,*stream.Reset,text a:?", "", "May I?"},
+	} {
+		sink := new(trail)
+		ask := &asker{reply: Reply{JSON: jsontext.Value(value)}, trail: sink}
+		kept := ""
+		r := &inner{events: tt.events, out: stream.Result{Reason: tt.reason, Settle: func(text string) error {
+			kept = text
+			return nil
+		}}}
+		req := &chat.Request{Input: "x", Facts: chat.Facts{Retracts: true}, ReplyForm: chat.ReplyForm{Answer: new(chat.AnswerForm)}}
+		if _, err := Around(r, Config{Asker: ask}).Run(t.Context(), req, sink); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		emitted := slices.DeleteFunc(sink.lines, func(line string) bool { return line == "flush" || line == "asked" })
+		about := ""
+		for _, asked := range ask.asked {
+			for _, p := range slices.Concat(asked.Messages[0].Parts, asked.Messages[len(asked.Messages)-1].Parts) {
+				if _, text, found := strings.Cut(p.Text, ":\n> "); found {
+					about = strings.TrimSuffix(text, "\n")
+				}
+			}
+		}
+		if got := strings.Join(emitted, ","); got != tt.want || about != tt.about || kept != tt.kept {
+			t.Errorf("%s: %s is emitted, want %s; the model is shown %q, want %q; %q is kept, want %q", tt.name, got, tt.want, about, tt.about, kept, tt.kept)
+		}
 	}
 }

@@ -319,6 +319,49 @@ test('a record knows as much of the answer as has come', () => {
   assert.equal(record.answer, 'Half an answer');
 });
 
+test('a record forgets what was taken back of the answer', () => {
+  const record = new TurnRecord(ask, 'fetch');
+  const take = (event, data) => record.take({ id: '', event, data: JSON.stringify(data) });
+  take('response_delta', { delta: 'I look. It is h' });
+  take('response_reset', { accumulated: 'I look. ', reason: 'fallback' });
+  assert.equal(record.answer, 'I look. ');
+  take('response_delta', { delta: 'Eggs.' });
+  assert.equal(record.answer, 'I look. Eggs.');
+  take('response_reset', { accumulated: '', reason: 'taken_over' });
+  assert.equal(record.answer, '');
+});
+
+/** What the page shows of a turn: each item as its kind and its text. */
+function shownOf(...events) {
+  const view = new TurnView(new TurnRecord(ask, 'fetch'), {});
+  for (const [event, data] of events) {
+    view.show(event, data);
+    view.draw();
+  }
+  view.end({ how: 'done' });
+  return [...elements(view.node)].filter((e) => ['prose answer', 'faint'].includes(e.className)).map((e) => e.textContent.trim());
+}
+
+test('what was taken back of an answer is not shown, and what stays is shown once', () => {
+  const say = (delta) => ['response_delta', { delta }];
+  const back = (accumulated) => ['response_reset', { accumulated, reason: 'fallback' }];
+  const other = ['model', { key: 'spare', model: 'n', previous: 'm', reason: 'unavailable' }];
+  const change = 'n (spare) answers in place of m: unavailable';
+  const rest = ['thinking', { content: 'Hm' }];
+  const thought = 'Thought:'; // it stays
+  for (const [name, events, want] of [
+    ['all of it', [say('Half a '), say('lie'), other, back(''), say('The truth.')], [change, 'The truth.']],
+    ['a step of two', [say('I look.'), rest, say('\n\n'), say('Half'), other, back('I look.\n\n'), say('Eggs.')], ['I look.', thought, change, 'Eggs.']],
+    ['several steps', [say('I look.'), rest, say(' Half'), rest, say(' a lie'), other, back(''), say('Eggs.')], [thought, thought, change, 'Eggs.']],
+    ['the end of a part', [say('One two'), rest, say(' three'), back('One '), say('and only.')], ['One and only.', thought]],
+    ['twice', [say('One'), back('On'), say('ly'), back(''), say('Two')], ['Two']],
+    ['of a part behind one that was cut', [say('One two'), back('One '), rest, say('and three'), back('One and '), say('four')], ['One', thought, 'and four']],
+    ['behind a character of two units', [say('🥚🥚'), back('🥚'), say('!')], ['🥚!']],
+    ['where the part that is open stays', [say('One'), other, say(' two'), back('One'), say('.')], ['One', change, '.']],
+    ['and nothing comes after it', [say('One'), back('')], []],
+  ]) assert.deepEqual(shownOf(...events), want, name);
+});
+
 test('the gist of an event is its text, wherever it stands in the JSON', () => {
   const into = el('div');
   const inspector = new Inspector(into);

@@ -17,6 +17,9 @@ import (
 	"sluice/workflow/engine"
 )
 
+// again is a word of an answer that takes back all of it so far.
+const again = "<again> "
+
 // agents answer by a function of what they are asked, a word at a time.
 type agents struct {
 	answer func(agent string, req *chat.Request) string
@@ -73,7 +76,16 @@ func (s *session) Step(ctx context.Context, sink stream.Sink) error {
 	if message, failed := strings.CutPrefix(answer, "fail: "); failed {
 		return &fault.Error{Type: fault.ModelUnavailable, Message: message}
 	}
+	said := 0
 	for _, word := range strings.SplitAfter(answer, " ") {
+		if word == again {
+			if err := sink.Emit(&stream.Reset{Reason: stream.ResetFallback, Back: said, Runes: said}); err != nil {
+				return err
+			}
+			said = 0
+			continue
+		}
+		said += len(word)
 		if s.of.pace != nil {
 			select {
 			case <-time.After(s.of.pace(s.agent)):
@@ -174,6 +186,8 @@ func (l *log) lines() (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s inner %q", e.NodeID, e.Delta))
 		case *stream.Delta:
 			lines = append(lines, fmt.Sprintf("%s says %q", e.NodeID, e.Text))
+		case *stream.Reset:
+			lines = append(lines, fmt.Sprintf("%s takes back to %q", e.NodeID, e.Accumulated))
 		case *stream.ToolStarted:
 			lines = append(lines, e.NodeID+" calls "+e.Tool+string(e.Arguments))
 		case *stream.ToolCompleted:
@@ -191,8 +205,11 @@ func (l *log) lines() (lines []string) {
 
 func (l *log) text() (text string) {
 	for _, ev := range l.events {
-		if d, ok := ev.(*stream.Delta); ok {
-			text += d.Text
+		switch ev := ev.(type) {
+		case *stream.Delta:
+			text += ev.Text
+		case *stream.Reset:
+			text = ev.Accumulated
 		}
 	}
 	return text

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,11 +61,13 @@ func (k *talker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// last returns the last request for an answer.
+var moment = regexp.MustCompile(`Now it is [^(]*\(UTC[^)]*\)`)
+
+// last returns the last request for an answer, but for its time.
 func (k *talker) last() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.asked[len(k.asked)-1]
+	return moment.ReplaceAllString(k.asked[len(k.asked)-1], "Now")
 }
 
 // talking is the file of a gateway whose agent pays; quality, if not empty, is its section.

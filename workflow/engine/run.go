@@ -176,6 +176,8 @@ type Progress struct {
 	Long int      `json:"long,omitempty"` // code points of what is out
 	// Block says that what is out is more than one paragraph of prose.
 	Block bool `json:"block,omitempty"`
+	// Retracts says that who reads the turn at hand can be shown that text does not count any more.
+	Retracts bool `json:"retracts,omitempty"`
 	// Failure is why the run has failed.
 	Failure *Failure `json:"failure,omitempty"`
 	// Trace is the span of who ran the run last; empty: nobody keeps spans.

@@ -68,18 +68,25 @@ func (r *Runner) Workflow() *graph.Workflow { return r.cfg.Workflow }
 // definition is gone; a decision on something that does not wait is an error too, and
 // nothing has run then.
 func (r *Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	if req.Resumed != nil {
-		state, err := r.restore(ctx, req.Resumed.State)
-		if err == nil {
-			state.askAgain(ctx, req.Resumed.Changed, r.cfg.Tools)
-			err = state.decide(req.Resumed.Decisions)
-		}
-		if err != nil {
-			return stream.Result{}, err
-		}
-		return r.Continue(ctx, req, state, sink)
+	state, err := r.state(ctx, req)
+	if err != nil {
+		return stream.Result{}, err
 	}
-	return r.Continue(ctx, req, begin(r.cfg.Workflow, headerOf(req)), sink)
+	state.Progress.Retracts = req.Facts.CanRetract
+	return r.Continue(ctx, req, state, sink)
+}
+
+// state returns a new run, or the one that a request resumes with the decisions on it.
+func (r *Runner) state(ctx context.Context, req *chat.Request) (*Run, error) {
+	if req.Resumed == nil {
+		return begin(r.cfg.Workflow, headerOf(req)), nil
+	}
+	state, err := r.restore(ctx, req.Resumed.State)
+	if err != nil {
+		return nil, err
+	}
+	state.askAgain(ctx, req.Resumed.Changed, r.cfg.Tools)
+	return state, state.decide(req.Resumed.Decisions)
 }
 
 // handle is what is asked with in place of a Run that is kept, and what is read of any.

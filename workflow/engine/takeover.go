@@ -11,6 +11,7 @@ package engine
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"sluice/chat"
 	"sluice/fault"
@@ -63,7 +64,11 @@ func (r *Run) TakeOver(kept func(node string) *Entry, emitted []stream.Event, be
 type runTrace struct {
 	nodes map[string]*nodeTrace
 	text  run.Join
-	long  int // bytes of the text
+	whole []byte // the text
+	// joint says that whole ends with what joins the next node's text to it, which begins at gap.
+	joint  bool
+	gap    int
+	resets int // times that text was taken back
 	// before is how many nodes had ended when the turn of the log began; plain says that
 	// text was sent that belongs to no node, such as the form of a channel.
 	before int
@@ -79,6 +84,7 @@ type nodeTrace struct {
 	open    bool
 	skipped bool
 	text    strings.Builder
+	from    int // where the text, with what joins it to the one before, begins in the answer
 }
 
 // of returns what the log says of a node, an empty nodeTrace at first.
@@ -98,18 +104,33 @@ func (t *runTrace) observe(ev stream.Event) {
 	case *stream.Reset:
 		t.reset(e)
 	case *stream.Delta:
-		t.text.Add(e.Text)
-		t.long += len(e.Text)
-		if t.plain = t.plain || e.NodeID == ""; e.NodeID != "" {
-			t.of(e.NodeID).text.WriteString(e.Text)
-		}
+		t.said(e)
 	}
+}
+
+// said adds a piece of the text.
+func (t *runTrace) said(ev *stream.Delta) {
+	if ev.NodeID == "" {
+		t.plain, t.joint, t.gap = true, true, len(t.whole)
+	} else {
+		n := t.of(ev.NodeID)
+		if n.text.Len() == 0 {
+			if n.from = len(t.whole); t.joint {
+				n.from = t.gap
+			}
+		}
+		n.text.WriteString(ev.Text)
+		t.joint = false
+	}
+	t.text.Add(ev.Text)
+	t.whole = append(t.whole, ev.Text...)
 }
 
 // reset takes back the end of the text, which is of the node that the event names.
 func (t *runTrace) reset(ev *stream.Reset) {
-	back := max(0, t.long-len(ev.Accumulated))
-	t.long -= back
+	back := max(0, len(t.whole)-len(ev.Accumulated))
+	t.whole = t.whole[:len(t.whole)-back]
+	t.joint, t.resets = false, t.resets+1
 	t.text = run.Join{}
 	t.text.Add(ev.Accumulated)
 	if n := t.nodes[ev.NodeID]; n != nil {
@@ -155,12 +176,37 @@ func (t *runTrace) catchUp(run *Run) {
 			}
 		case said.open:
 			t.add(n, said.attempt, stream.NodeFailed).ErrorType = fault.TurnLost
+			t.takeBack(p, n, o, said)
 		}
 	}
-	if t.long == 0 {
+	switch {
+	case len(t.whole) > 0:
+		p.Long, p.Tail, p.Block = max(p.Long, t.text.Length), string(t.text.Tail), true
+	case t.resets > 0 && t.before == 0:
+		p.Long, p.Tail, p.Block = 0, "", false
+	}
+}
+
+// takeBack takes the text of a cut attempt back, but for that of the steps which are kept.
+//
+// Where readers cannot be shown that, or have been shown it as often as they may, what was said
+// stays said, and the next attempt's text follows.
+func (t *runTrace) takeBack(p *Progress, n *graph.Vertex, o *Open, said *nodeTrace) {
+	spoken, stays := said.text.String(), said.from
+	if o.Entry != nil && o.Entry.Text != "" {
+		if !strings.HasPrefix(spoken, o.Entry.Text) {
+			return
+		}
+		stays = len(t.whole) - len(spoken) + len(o.Entry.Text)
+	}
+	if !p.Retracts || t.resets >= stream.MaxResets || stays >= len(t.whole) || !strings.HasSuffix(string(t.whole), spoken) {
 		return
 	}
-	p.Long, p.Tail, p.Block = max(p.Long, t.text.Length), string(t.text.Tail), true
+	back := t.whole[stays:]
+	ev := &stream.Reset{Accumulated: string(t.whole[:stays]), Reason: stream.ResetTakenOver, Back: len(back), Runes: utf8.RuneCount(back)}
+	ev.NodeID, ev.AgentID = n.ID, n.Agent
+	t.lacks = append(t.lacks, ev)
+	t.observe(ev)
 }
 
 // ended adds the end of a node, and the rest of its text if some of it was sent.

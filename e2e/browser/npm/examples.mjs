@@ -43,6 +43,7 @@ const clients = {
       try {
         for await (const { event, data } of ask(gateway, input, { signal: stop.signal })) {
           if (event === 'response_delta') answer += data.delta;
+          if (event === 'response_reset') answer = data.accumulated;
           if (event === 'error') end = data.error_type;
           if (event === 'done' && data.success) end = 'done';
           if (input === 'stalls' && answer) stop.abort();

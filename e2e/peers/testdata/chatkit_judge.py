@@ -84,7 +84,7 @@ class Stream:
         self.ended = False
         self.open = {}  # items that are not done, by id
         self.done = []
-        self.text = ""  # of all deltas
+        self.gone = []  # ids of items that were removed
         self.kinds = []
 
     def take(self, event):
@@ -122,7 +122,7 @@ class Stream:
         need(item.created_at.tzinfo is not None, "a time without its zone")
 
     def new(self, item):
-        ids = [i.id for i in self.done] + list(self.open)
+        ids = [i.id for i in self.done] + list(self.open) + self.gone
         need(item.id not in ids, f"the id {item.id} is used twice")
 
     def thread_item_added(self, event):
@@ -158,6 +158,13 @@ class Stream:
             need(len(before.content) == 1 and getattr(before, "_closed", False), "the part of a message is not done")
             need(item.content == before.content, "the message at the end is another")
 
+    def thread_item_removed(self, event):
+        kept = [i for i in self.done if i.id == event.item_id and i is not self.user]
+        need(event.item_id in self.open or kept, f"{event.item_id} is removed, but not there")
+        self.open.pop(event.item_id, None)
+        self.done = [i for i in self.done if i not in kept]
+        self.gone.append(event.item_id)
+
     def thread_item_updated(self, event):
         item, update = self.open.get(event.item_id), event.update
         need(item is not None, f"{event.item_id} is updated, but not open")
@@ -190,7 +197,6 @@ class Stream:
         if what == "text_delta":
             need(update.delta != "", "an empty delta")
             item.content[0].text += update.delta
-            self.text += update.delta
         else:
             need(update.content == item.content[0], "the part at the end is another")
             object.__setattr__(item, "_closed", True)
@@ -198,6 +204,11 @@ class Stream:
     def end(self, cut):
         need(cut or self.options, "the stream has said nothing")
         need(cut or not self.open, "an item is left open")
+
+
+def text_of(items):
+    """Returns the text of the assistant's messages."""
+    return "".join(c.text for i in items if i.type == "assistant_message" for c in i.content)
 
 
 def judge_stream(case, verdict):
@@ -210,7 +221,7 @@ def judge_stream(case, verdict):
                 raise Fault(f"frame {number}: {fault}: {text[:500]}") from None
         stream.end(case.get("cut", False))
     finally:
-        verdict["text"] = stream.text
+        verdict["text"] = text_of(stream.done + list(stream.open.values()))
         verdict["items"] = [item.type for item in stream.done]
         verdict["seen"] = stream.kinds
 
@@ -221,7 +232,9 @@ def judge(case):
         if case["kind"] == "stream":
             judge_stream(case, verdict)
         elif case["kind"] in REPLIES:
-            strict(REPLIES[case["kind"]], case["body"])
+            reply = strict(REPLIES[case["kind"]], case["body"])
+            if case["kind"] == "items.list":
+                verdict["text"] = text_of(reply.data)
         else:
             need(case["body"] == "{}", f"the reply is {case['body']!r}")
     except Fault as fault:

@@ -58,7 +58,25 @@ export async function fallback(v) {
   assert.deepEqual(events.slice(0, 4), ['start', 'thinking', 'model', 'thinking']);
 }
 
-// The same over EventSource.
+// A model breaks off in the middle of its answer: what it said is gone as soon as another one
+// answers, while the turn goes on and at its end, and what stands before it stays.
+export async function takenBack(v) {
+  await v.ask('holds');
+  await v.at('answer').getByText('Another', { exact: true }).waitFor();
+  await counts(v.at('answer'), 1);
+  await v.at('stop').click();
+  await v.turn('stopped');
+  await v.ask('plain');
+  const turn = await v.turn('done');
+  const answers = await turn.getByTestId('answer').allInnerTexts();
+  assert.deepEqual(answers.map((a) => a.trim()), ['I look that up.', 'You have nothing to do.']);
+  await counts(turn.locator('table'), 0);
+  assert.equal(await text(turn.getByTestId('model-change')), 'gemini-second (spare) answers in place of default: unavailable');
+  const events = await v.at('inspector').getByTestId('event-row').evaluateAll((rows) => rows.map((r) => r.dataset.event));
+  assert.deepEqual(events.slice(events.indexOf('model')), ['model', 'response_reset', 'response_delta', 'response_delta', 'response_delta', 'done']);
+}
+
+// A turn over EventSource.
 export async function eventsource(v) {
   await choose(v, 'eventsource');
   await v.ask('plain');
