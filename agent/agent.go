@@ -87,6 +87,9 @@ type Config struct {
 	// Hold says that a call must wait for an answer from outside before it runs; nil
 	// means that none must. Run ends with them as Result.Paused if it can (chat.Facts.Pause).
 	Hold func(call tool.Call, spec *tool.Spec) bool
+	// AskLost says of a server whether a person is asked what became of a call of which nobody
+	// knows that; nil: nobody is.
+	AskLost func(server string) bool
 }
 
 // Agent runs turns. It is safe for concurrent use.

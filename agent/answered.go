@@ -47,6 +47,8 @@ func (t *turn) runAnswered() error {
 			jobs[i] = t.approved(c)
 		case answerDecided:
 			jobs[i] = t.continued(c)
+		case answerRuns:
+			jobs[i] = t.again(c)
 		}
 		if jobs[i] != nil && jobs[i].err == nil {
 			approved = append(approved, jobs[i])
@@ -60,13 +62,24 @@ func (t *turn) runAnswered() error {
 			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true,
 				Text: strings.TrimSpace("Not executed: the user has not allowed this call. " + c.Note)}
 		case answerRefused:
+			if c.Outcome {
+				t.lose(c.key)
+				c.Result = lostResult(c)
+				break
+			}
 			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true, Text: "Not executed: " + c.Note}
 		}
 	}
+	t.intendAnswered(jobs)
 	t.sink.Flush()
-	if err := t.runAll(t.tools, approved); err != nil {
+	approved, err := t.confirm(approved)
+	if err == nil {
+		err = t.runAll(t.tools, approved)
+	}
+	if err != nil {
 		return err
 	}
+	t.hand = atHand{}
 	for i, j := range jobs {
 		if j != nil && !j.waits {
 			s.Open[i].Result = s.Open[i].result(j)

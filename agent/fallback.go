@@ -33,6 +33,9 @@ func (t *turn) fallback(j *job, tools *tool.Set) *job {
 	}
 	s := t.newJob(call, spec)
 	s.key, s.fallbackOf = key, first
+	if !t.instead(s) {
+		return nil
+	}
 	first.fallback = s
 	t.start(s)
 	return s

@@ -26,6 +26,7 @@ type job struct {
 	sent    string // by what its server recognizes equal tries: tool.WithKey; empty: nothing
 	waits   bool   // for an answer from outside
 	client  bool   // the client runs it
+	at      int    // in turn.hand.open, of a call that is no fallback
 	elapsed time.Duration
 	result  tool.Result
 	err     error
@@ -33,6 +34,7 @@ type job struct {
 	news   mailbox   // what the tool reports of its progress
 	nextAt time.Time // when the next report may be sent; the turn's goroutine alone uses it
 
+	over  func() // ends what chat.Saver.Begin began; nil: nothing
 	inner *Inner // what it says about itself; nil: nothing
 	// within is what waits in it for a person; nil: nothing. continued is how it continues that
 	// has waited; nil: it begins.
@@ -81,6 +83,10 @@ func (j *job) failure(turn context.Context) *fault.Error {
 			Message: "The tool " + j.call.Name + " answered with an error"}
 	}
 	switch f.Type {
+	case fault.StoreUnavailable:
+		if f.NoEffect {
+			return f
+		}
 	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout, fault.Overloaded:
 		if error(f) != context.Cause(turn) {
 			return f

@@ -11,7 +11,7 @@ import (
 // loop continues until the turn is over or a call waits for an answer from outside. Every step
 // leaves a state that can be saved and continued.
 func (t *turn) loop() error {
-	for !t.state.Over() && !t.state.waits() {
+	for !t.state.Over() && !t.state.stopped() {
 		if err := t.advance(); err != nil {
 			return err
 		}

@@ -78,6 +78,9 @@ func (t *turn) runAll(tools *tool.Set, jobs []*job) error {
 // by wait. ended has room for all, so nobody blocks on it.
 func (c *parallel) start(j *job) {
 	c.working = append(c.working, j)
+	if c.turn.hand.open != nil && j.unsafe() {
+		j.over = c.turn.saver().Begin()
+	}
 	// Goroutine (tool call): runs one call and puts it into `ended`, which has room for all.
 	// Ends: the call returns; its context ends with the turn.
 	// Waits: `agent/parallel.go`: runAll (whatever happens, a panic included).
@@ -99,7 +102,11 @@ func (c *parallel) end(j *job) {
 		c.turn.state.Usage.Add(j.inner.usage)
 	}
 	c.working = without(c.working, j)
+	c.turn.resulted(j)
 	c.turn.close(j)
+	if j.over != nil {
+		j.over()
+	}
 	if j.err != nil && endsTurn(fault.From(j.err)) && c.fatal == nil {
 		c.fatal = j.err
 		c.cancel(c.fatal)

@@ -31,7 +31,21 @@ func (t *turn) enter(req *chat.Request) error {
 		return err
 	}
 	t.tools = t.available()
+	if req.Resumed.TakenOver {
+		t.goOnHere()
+	}
 	return t.over()
+}
+
+// goOnHere continues in the stream in which the process before has ended.
+func (t *turn) goOnHere() {
+	t.state.saved = len(t.state.Messages)
+	for i := range t.state.Messages {
+		if t.state.Messages[i].Spoken() {
+			t.asked = i + 1
+		}
+	}
+	t.closed()
 }
 
 // decide answers the calls that wait.
@@ -39,6 +53,12 @@ func (s *State) decide(decisions []chat.Decision) error {
 	for _, d := range decisions {
 		if c := s.askedWithin(d.CallID); c != nil {
 			if err := c.decide(d); err != nil {
+				return err
+			}
+			continue
+		}
+		if i := slices.IndexFunc(s.Open, func(c OpenCall) bool { return c.ID == d.CallID && c.Outcome }); i >= 0 {
+			if err := s.outcome(&s.Open[i], d); err != nil {
 				return err
 			}
 			continue
@@ -66,6 +86,21 @@ func (s *State) decide(decisions []chat.Decision) error {
 		}
 	}
 	return nil
+}
+
+// outcome accepts what a person says of a call that was made.
+func (s *State) outcome(c *OpenCall, d chat.Decision) error {
+	switch d.Action {
+	case chat.Approve:
+		return s.answer(d.CallID, func(c *OpenCall) { c.Answer, c.sent = answerApproved, d.Key })
+	case chat.Modify:
+		return s.Supply(c.ID, d.Result, false)
+	case chat.Reject:
+		return s.Supply(c.ID, "A person says that this call was not carried out.", true)
+	case chat.Refuse:
+		return s.refuse(d.CallID, d.Message)
+	}
+	return fmt.Errorf("action %q of a decision", d.Action)
 }
 
 // answer runs the loop until the turn is over or paused. Calls that nobody can be asked
@@ -107,8 +142,12 @@ func (t *turn) paused() (*chat.Paused, error) {
 		return nil, err
 	}
 	q := chat.Question{Kind: chat.AskTools}
-	for _, c := range t.state.Waiting() {
-		q.Calls = append(q.Calls, t.asksOf(&c)...)
+	waiting := t.state.Waiting()
+	if lost := slices.DeleteFunc(slices.Clone(waiting), func(c OpenCall) bool { return !c.Outcome }); len(lost) > 0 {
+		q.Kind, q.Prompt, waiting = chat.AskOutcome, chat.OutcomePrompt, lost // the others are asked about after that
+	}
+	for i := range waiting {
+		q.Calls = append(q.Calls, t.asksOf(&waiting[i])...)
 	}
 	return &chat.Paused{By: chat.PausedAgent, State: state, Usage: t.state.Usage, Questions: []chat.Question{q}}, nil
 }

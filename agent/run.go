@@ -20,7 +20,9 @@ import (
 func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (result stream.Result, err error) {
 	t := a.turn(ctx, sink)
 	err = t.enter(req)
-	t.before.model, t.before.tools = len(t.state.Model), len(t.state.Tools)
+	if req.Resumed == nil || !req.Resumed.TakenOver {
+		t.before.model, t.before.tools = len(t.state.Model), len(t.state.Tools)
+	}
 	var p *chat.Paused
 	if err == nil {
 		p, err = t.answer()

@@ -50,6 +50,7 @@ type State struct {
 	// the first one alone that answers.
 	Models []string
 
+	saved   int // of Messages those that a chat.Saver has
 	kept    int // bytes in Messages that go back to their makers
 	calls   ledger
 	request *chat.Request // whose turn it is; nil: the State was stored, and belongs to none yet
@@ -72,6 +73,11 @@ type OpenCall struct {
 	Result *tool.Result
 	// Within is what waits in a call that is an agent itself; nil: the call itself waits.
 	Within *Within
+	// Unsafe says of a call with answerRuns that it must not be made twice.
+	Unsafe bool
+	// Outcome says of a call that waits, or was answered, that it was made: it is asked what
+	// became of it.
+	Outcome bool
 
 	key   string // under which equal calls are counted
 	print string // of the tool that was approved; empty: whichever there is
@@ -90,6 +96,7 @@ const (
 	answerRefused  Answer = "refused"  // nobody could be asked; Note says so to the model
 	answerSupplied Answer = "supplied" // somebody else ran it: Result is what came of it
 	answerDecided  Answer = "decided"  // about all that waits within it, so it continues
+	answerRuns     Answer = "runs"     // it was about to run when this was saved, and may have run since
 )
 
 // Over says whether the turn has ended well: there is nothing to continue.
@@ -132,6 +139,11 @@ func (s *State) waits() bool {
 		}
 	}
 	return false
+}
+
+// stopped says whether a call waits for an answer, and none is left that runs without.
+func (s *State) stopped() bool {
+	return s.waits() && !slices.ContainsFunc(s.Open, func(c OpenCall) bool { return c.Answer == answerRuns })
 }
 
 // Approve lets a waiting call run at the next step.

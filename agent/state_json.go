@@ -39,6 +39,8 @@ type stateBody struct {
 	Given int          `json:"given_ids,omitempty"`
 	IDs   []string     `json:"ids,omitempty"`
 	Made  []storedMade `json:"made,omitempty"`
+	// From is how many messages stand before these, of a part that was saved: see join.
+	From int `json:"from,omitempty"`
 }
 
 // storedMessage is a chat.Message as it is saved.
@@ -69,15 +71,17 @@ type storedCall struct {
 
 // storedOpen is an OpenCall as it is saved.
 type storedOpen struct {
-	ID     string        `json:"id"`
-	Call   storedCall    `json:"call"`
-	Answer Answer        `json:"answer,omitempty"`
-	Note   string        `json:"note,omitempty"`
-	Result *tool.Result  `json:"result,omitempty"`
-	Key    string        `json:"key,omitempty"`
-	Args   string        `json:"changed,omitempty"`
-	Print  string        `json:"print,omitempty"`
-	Within *storedWithin `json:"within,omitempty"`
+	ID      string        `json:"id"`
+	Call    storedCall    `json:"call"`
+	Answer  Answer        `json:"answer,omitempty"`
+	Note    string        `json:"note,omitempty"`
+	Result  *tool.Result  `json:"result,omitempty"`
+	Key     string        `json:"key,omitempty"`
+	Args    string        `json:"changed,omitempty"`
+	Print   string        `json:"print,omitempty"`
+	Within  *storedWithin `json:"within,omitempty"`
+	Unsafe  bool          `json:"unsafe,omitempty"`
+	Outcome bool          `json:"outcome,omitempty"`
 }
 
 // storedMade is a call that was made, as the ledger counts it: by a key that is
@@ -130,7 +134,7 @@ func (s *State) body() stateBody {
 		b.Messages = append(b.Messages, stored)
 	}
 	for _, c := range s.Open {
-		b.Open = append(b.Open, storedOpen{c.ID, storeCall(c.Call), c.Answer, c.Note, c.Result, c.key, string(c.Changed), c.print, storeWithin(c.Within)})
+		b.Open = append(b.Open, storedOpen{c.ID, storeCall(c.Call), c.Answer, c.Note, c.Result, c.key, string(c.Changed), c.print, storeWithin(c.Within), c.Unsafe, c.Outcome})
 	}
 	for _, id := range s.calls.ids.entries {
 		b.IDs = append(b.IDs, id.key)
@@ -258,7 +262,8 @@ func (b *stateBody) state() State {
 		s.Messages = append(s.Messages, message)
 	}
 	for _, c := range b.Open {
-		s.Open = append(s.Open, OpenCall{c.ID, c.Call.call(), c.Answer, c.Note, c.changed(), c.Result, c.Within.within(), c.Key, c.Print, ""})
+		s.Open = append(s.Open, OpenCall{ID: c.ID, Call: c.Call.call(), Answer: c.Answer, Note: c.Note, Changed: c.changed(), Result: c.Result,
+			Within: c.Within.within(), Unsafe: c.Unsafe, Outcome: c.Outcome, key: c.Key, print: c.Print})
 	}
 	s.calls.n = b.Given
 	for _, id := range b.IDs {

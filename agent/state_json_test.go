@@ -74,7 +74,7 @@ func TestStateIsStoredWhole(t *testing.T) {
 			t.Errorf("(-stored +read):\n%s", diff)
 		}
 	}
-	set["request"] = true // whose turn it is comes with the request that continues with it
+	set["request"], set["saved"] = true, true // whose turn it is comes with the request that continues with it
 	for name, is := range set {
 		if !is {
 			t.Errorf("%s is set in neither", name)

@@ -28,20 +28,20 @@ func (t *turn) runTools() error {
 	if err := t.over(); err != nil {
 		return err
 	}
-	jobs, admitted := t.openJobs()
-	for _, j := range jobs {
-		if j.err != nil {
-			t.close(j)
-		}
-	}
-	t.emitDropped()
-	t.sink.Flush()
+	jobs := t.openJobs()
+	t.intend(jobs)
+	jobs = t.emitBegin(jobs)
 	if t.sink.Err != nil {
 		return t.sink.Err
 	}
-	if err := t.runAll(t.tools, admitted); err != nil {
+	admitted, err := t.confirm(runnable(jobs))
+	if err == nil {
+		err = t.runAll(t.tools, admitted)
+	}
+	if err != nil {
 		return err
 	}
+	t.hand = atHand{}
 	t.state.Messages = append(t.state.Messages, chat.Message{Role: chat.RoleModel, Parts: t.step.parts, Maker: t.step.maker})
 	t.state.kept += t.step.kept
 	t.state.Dropped = t.step.dropped
@@ -49,9 +49,41 @@ func (t *turn) runTools() error {
 	return nil
 }
 
-// openJobs reports the calls of the step at hand and decides which of them run. It stops where
-// the turn does: the calls after that were never reported.
-func (t *turn) openJobs() (jobs, admitted []*job) {
+// emitBegin reports the calls of the step at hand: those that run begin, and those that were
+// refused end. It returns those that it has reached before the turn was over.
+func (t *turn) emitBegin(jobs []*job) []*job {
+	for i, j := range jobs {
+		if t.over() != nil {
+			jobs = jobs[:i]
+			break
+		}
+		if j.err != nil || !j.client && !j.waits {
+			t.start(j)
+		}
+	}
+	for _, j := range jobs {
+		if j.err != nil {
+			t.close(j)
+		}
+	}
+	t.emitDropped()
+	t.sink.Flush()
+	return jobs
+}
+
+// runnable returns the calls that run here and now.
+func runnable(jobs []*job) (some []*job) {
+	for _, j := range jobs {
+		if j.err == nil && !j.client && !j.waits {
+			some = append(some, j)
+		}
+	}
+	return some
+}
+
+// openJobs decides which calls of the step at hand run. It stops where the turn does: the calls
+// after that are never reported.
+func (t *turn) openJobs() (jobs []*job) {
 	running := 0
 	for _, c := range t.step.calls {
 		if t.over() != nil {
@@ -61,17 +93,11 @@ func (t *turn) openJobs() (jobs, admitted []*job) {
 		jobs = append(jobs, j)
 		if j.key, j.err = t.admit(j, running); j.err == nil {
 			running++
-			if j.client = t.clients.runs(j.spec); j.client {
-				continue
-			}
-			if j.waits = t.agent.cfg.Hold != nil && t.agent.cfg.Hold(c, j.spec); j.waits {
-				continue
-			}
-			admitted = append(admitted, j)
+			j.client = t.clients.runs(j.spec)
+			j.waits = !j.client && t.agent.cfg.Hold != nil && t.agent.cfg.Hold(c, j.spec)
 		}
-		t.start(j)
 	}
-	return jobs, admitted
+	return jobs
 }
 
 // start reports a call that runs now, or was refused.

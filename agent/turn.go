@@ -38,6 +38,7 @@ type turn struct {
 	required *stream.Required
 	request  chat.ModelRequest // of the step at hand
 	step     step
+	hand     atHand // zero: nothing of the step is saved
 	ofModel  modelCall
 }
 

@@ -125,13 +125,14 @@ func (t *turn) continued(c *OpenCall) *job {
 // suspendedAgain notes which calls of the step wait once more; the others have run. It
 // returns false if none waits: then the step is complete.
 func (s *State) suspendedAgain(jobs []*job) (again bool) {
-	for _, j := range jobs {
-		again = again || j != nil && j.waits
+	still := func(i int) bool { return jobs[i] == nil && s.Open[i].Answer == answerWaiting }
+	for i, j := range jobs {
+		again = again || j != nil && j.waits || still(i)
 	}
 	for i := range s.Open {
 		c := &s.Open[i]
 		switch {
-		case !again:
+		case !again, still(i):
 		case jobs[i] != nil && jobs[i].waits:
 			c.Answer, c.Within = answerWaiting, jobs[i].within
 		default:
@@ -189,7 +190,7 @@ func (stored *storedWithin) within() *Within {
 func (stored *storedWithin) check(answer Answer) error {
 	switch {
 	case stored == nil:
-		if slices.Contains([]Answer{answerWaiting, answerRan, answerApproved, answerRejected, answerRefused, answerSupplied}, answer) {
+		if slices.Contains([]Answer{answerWaiting, answerRan, answerApproved, answerRejected, answerRefused, answerSupplied, answerRuns}, answer) {
 			return nil
 		}
 		return fmt.Errorf("a call has the answer %q", answer)

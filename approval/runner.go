@@ -61,7 +61,7 @@ type asking struct {
 // put makes the questions of a turn that is about to pause, or says why nobody can be
 // asked.
 func (a *asking) put(p *chat.Paused) (refusal string) {
-	if a.req.Mute && slices.ContainsFunc(p.Questions, func(q chat.Question) bool { return q.Kind == chat.AskTools }) {
+	if a.req.Mute && p.By != chat.PausedWorkflow && slices.ContainsFunc(p.Questions, func(q chat.Question) bool { return q.Kind != chat.AskHuman }) {
 		return chat.NobodyToAsk
 	}
 	a.events, a.records, a.again = nil, nil, nil

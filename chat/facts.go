@@ -35,6 +35,9 @@ type Facts struct {
 	// Sessions counts the tasks that agents give each other. Set by the gateway for a turn of
 	// a team, used by delegate; nil: no agent calls another.
 	Sessions *Sessions
+	// Saving keeps where the turn stands. Set by what keeps turns, used by agent, router and
+	// delegate; nil: nothing is kept.
+	Saving *Saving
 	// Callers are the agents that wait for the answer to this request, the first one first.
 	// Set and read by delegate.
 	Callers []string
@@ -63,6 +66,32 @@ type Guard interface {
 	// Call makes a call with run, or says what it came to without making it. spec is nil for a
 	// tool that is not known.
 	Call(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error)
+}
+
+// Saving is how a request saves where its turn stands. It never changes.
+type Saving struct {
+	Saver
+	// Part names the part of the turn that the request is; empty: all of it.
+	Part string
+	// Before are parts that a process before has saved, for who goes on with them.
+	Before map[string][][]byte
+}
+
+// Saver keeps where a turn stands in the store, so that another process can go on with it. It
+// is safe for concurrent use.
+type Saver interface {
+	// Save keeps what is new of a part of the turn: it goes to the store with the events that
+	// are emitted next, at the latest.
+	Save(part string, state []byte)
+	// Confirm returns when the store has all that was saved, or why it has not. Then no call
+	// is made that must not be made twice.
+	Confirm() error
+	// Begin notes that a call is under way that must not be made twice, until its end is
+	// called. Where a turn is left to another process, that waits a moment for it.
+	Begin() (end func())
+	// Left says that another process has the turn, or will have it: what becomes of it is not
+	// known here.
+	Left() bool
 }
 
 // Sessions counts the tasks that the agents of a turn have given each other. They run at the

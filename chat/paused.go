@@ -62,6 +62,9 @@ const AskHuman QuestionKind = "human"
 // AskOutcome asks what became of calls of which no result is known.
 const AskOutcome QuestionKind = "outcome"
 
+// OutcomePrompt is how it is asked.
+const OutcomePrompt = "Nobody knows whether these calls were carried out. Shall they be made again?"
+
 // PendingCall is a call that must not run before a person has allowed it.
 type PendingCall struct {
 	ID        string // as its events will have it
@@ -97,6 +100,13 @@ type Resumed struct {
 	Trace string
 	// Evidence is that of Paused.
 	Evidence []byte
+	// Said is the text of the turn that was shown, and Emitted are the calls, and the agents that
+	// began, of one that is taken over.
+	Said    string
+	Emitted []PendingCall
+	// TakenOver says that the turn was not paused: the process that ran it is gone, and State
+	// is what it had saved last.
+	TakenOver bool
 }
 
 // Action is what somebody decided.

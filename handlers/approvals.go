@@ -181,7 +181,7 @@ func (s *Server) again(ctx context.Context, w http.ResponseWriter, t *turn) erro
 }
 
 // unattended runs a kept turn without a reader, and answers with its task.
-func (s *Server) unattended(in slot, w http.ResponseWriter, r *http.Request, t *turn) error {
+func (s *Server) unattended(in *slot, w http.ResponseWriter, r *http.Request, t *turn) error {
 	doc, err := s.cfg.Tasks.Show(in.ctx, task.Caller{Principal: t.Request.Principal, UserID: t.Request.UserID}, t.stored.Task())
 	// Goroutine (unattended): runs the whole turn that goes on after an answer to a question,
 	// without a reader.

@@ -76,7 +76,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 // whose client did not get its Done is aborted, whatever kept it: a client that left
 // and one that only closed its sending side look the same, and the latter must not
 // take what it got for the whole.
-func (s *Server) run(in slot, w http.ResponseWriter, r *http.Request, t *turn) {
+func (s *Server) run(in *slot, w http.ResponseWriter, r *http.Request, t *turn) {
 	if t.Close != nil {
 		defer t.Close()
 	}
@@ -106,7 +106,7 @@ type emission struct {
 
 // begin logs that a turn begins, and puts together what it reports its events to. It and
 // account are no parts of run, whose frame lies on the stack while the turn runs.
-func (s *Server) begin(in slot, w http.ResponseWriter, r *http.Request, t *turn) (context.Context, *emission) {
+func (s *Server) begin(in *slot, w http.ResponseWriter, r *http.Request, t *turn) (context.Context, *emission) {
 	o := &emission{turn: t}
 	ctx, span := s.span(withLogger(in.ctx, t), r, t)
 	o.span = span

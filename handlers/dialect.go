@@ -54,7 +54,7 @@ func (s *Server) serveTurn(w http.ResponseWriter, r *http.Request, t *turn) (err
 	}
 	t.Request.Facts.CanRetract = t.route.Retracts
 	t.Request.Facts.Retracts = s.cfg.Retracts && t.route.Retracts
-	if t.frame, err = s.frameOf(&t.Request); err != nil {
+	if err = s.frameOf(&t.Request, &t.frame); err != nil {
 		return err
 	}
 	if err = s.note(r, t); err != nil {

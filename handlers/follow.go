@@ -18,7 +18,7 @@ import (
 func (s *Server) follow(w http.ResponseWriter, r *http.Request, t *turn) error {
 	enter := s.gate.enter
 	if t.Followed != "" {
-		enter = func(parent context.Context) (slot, error) { return s.gate.read(parent, t.Followed) }
+		enter = func(parent context.Context) (*slot, error) { return s.gate.read(parent, t.Followed) }
 	}
 	in, err := enter(r.Context())
 	if err != nil {

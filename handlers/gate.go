@@ -20,7 +20,7 @@ type gate struct {
 	max, maxReaders int
 
 	mu       sync.Mutex // guards the fields below
-	running  map[*context.CancelCauseFunc]struct{}
+	running  map[*slot]struct{}
 	readers  map[string]int // by turn: those in places of readers
 	reading  int            // all of them
 	adaptive admission
@@ -34,7 +34,7 @@ type gate struct {
 func newGate(maxStreams int, delay func() time.Duration) *gate {
 	return &gate{
 		max: maxStreams, maxReaders: max(1, maxStreams/10), adaptive: newAdmission(delay),
-		running: map[*context.CancelCauseFunc]struct{}{}, readers: map[string]int{}, empty: make(chan struct{}),
+		running: map[*slot]struct{}{}, readers: map[string]int{}, empty: make(chan struct{}),
 	}
 }
 
@@ -43,26 +43,27 @@ type slot struct {
 	ctx    context.Context // ends with the request's, or with the cause given to abort
 	cancel context.CancelCauseFunc
 	leave  func() // gives the slot back: once, last
+	end    func(cause error)
 }
 
 // enter admits a stream or says why not.
-func (g *gate) enter(parent context.Context) (slot, error) {
+func (g *gate) enter(parent context.Context) (*slot, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.enterTurn(parent)
 }
 
 // enterTurn is enter. It needs mu.
-func (g *gate) enterTurn(parent context.Context) (slot, error) {
+func (g *gate) enterTurn(parent context.Context) (*slot, error) {
 	if err := g.refusal(); err != nil {
-		return slot{}, err
+		return nil, err
 	}
 	g.adaptive.admitted++
 	return g.begin(parent, func() { g.adaptive.ended++ }), nil
 }
 
 // read is enter for a reader of a turn.
-func (g *gate) read(parent context.Context, turn string) (slot, error) {
+func (g *gate) read(parent context.Context, turn string) (*slot, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.draining || g.reading >= g.maxReaders || g.readers[turn] >= readersOfTurn {
@@ -79,20 +80,42 @@ func (g *gate) read(parent context.Context, turn string) (slot, error) {
 }
 
 // begin needs mu, and so has left, which leave calls.
-func (g *gate) begin(parent context.Context, left func()) slot {
+func (g *gate) begin(parent context.Context, left func()) *slot {
 	ctx, cancel := context.WithCancelCause(parent)
-	g.running[&cancel] = struct{}{}
+	in := &slot{ctx: ctx, cancel: cancel, end: cancel}
+	g.running[in] = struct{}{}
 	if g.aborted != nil {
 		cancel(scattered(g.aborted))
 	}
-	return slot{ctx, cancel, func() {
+	in.leave = func() {
 		cancel(nil)
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		delete(g.running, &cancel)
+		delete(g.running, in)
 		left()
 		g.signal()
-	}}
+	}
+	return in
+}
+
+// endBy has a stream end by end, which must not wait, and not by its context alone.
+func (g *gate) endBy(in *slot, end func(cause error)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	in.end = end
+	if g.aborted != nil {
+		end(g.aborted)
+	}
+}
+
+// turnOfOthers admits a turn that another process began, and that has no request here.
+func (g *gate) turnOfOthers(end func(cause error)) (leave func(), err error) {
+	in, err := g.enter(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	g.endBy(in, end)
+	return in.leave, nil
 }
 
 // vacant returns why no stream would be admitted now, or nil. It reserves no place.
@@ -144,8 +167,8 @@ func (g *gate) abort(cause error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.aborted = cause
-	for cancel := range g.running {
-		(*cancel)(scattered(cause))
+	for in := range g.running {
+		in.end(scattered(cause))
 	}
 }
 

@@ -57,14 +57,14 @@ func (s *Server) keep(w http.ResponseWriter, r *http.Request, t *turn) error {
 
 // start admits a turn that is to be kept. With an error nothing runs; a *task.Replay says
 // that its key was used.
-func (s *Server) start(r *http.Request, t *turn) (slot, error) {
+func (s *Server) start(r *http.Request, t *turn) (*slot, error) {
 	parent := r.Context()
 	if t.Mode != dialect.Attached {
 		parent = context.WithoutCancel(parent)
 	}
 	in, err := s.gate.enter(parent)
 	if err != nil {
-		return slot{}, err
+		return nil, err
 	}
 	admitted := false
 	defer func() {
@@ -73,11 +73,11 @@ func (s *Server) start(r *http.Request, t *turn) (slot, error) {
 		}
 	}()
 	if err := s.chargeTurn(r, t); err != nil {
-		return slot{}, err
+		return nil, err
 	}
 	if err := s.commit(in, r, t); err != nil {
 		t.uncharge()
-		return slot{}, err
+		return nil, err
 	}
 	admitted = true
 	return in, nil
@@ -85,7 +85,7 @@ func (s *Server) start(r *http.Request, t *turn) (slot, error) {
 
 // commit uses up what the turn may use once, and has the store keep it. Without a store that
 // answers, the turn is not kept.
-func (s *Server) commit(in slot, r *http.Request, t *turn) error {
+func (s *Server) commit(in *slot, r *http.Request, t *turn) error {
 	if err := t.claim(in.ctx); err != nil {
 		return err
 	}
@@ -110,11 +110,14 @@ func (s *Server) commit(in slot, r *http.Request, t *turn) error {
 		t.accepted.Decided(in.ctx)
 	}
 	t.Request.Task, t.Request.Turn = t.stored.Task(), t.stored.ID()
+	if t.Request.Facts.Saving = t.stored.Saving(); t.Request.Facts.Saving != nil {
+		s.gate.endBy(in, t.stored.HandOver)
+	}
 	return nil
 }
 
 // finish runs a turn that start has admitted, and gives its slot back.
-func (s *Server) finish(in slot, w http.ResponseWriter, r *http.Request, t *turn) {
+func (s *Server) finish(in *slot, w http.ResponseWriter, r *http.Request, t *turn) {
 	defer in.leave()
 	if t.stored == nil { // the store is unavailable: the turn ends with its connection
 		defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
@@ -143,7 +146,7 @@ func (s *Server) kept(r *http.Request, t *turn) task.Request {
 	}
 	return task.Request{
 		Protocol: asked, Chat: &t.Request, TaskID: t.TaskID, Asked: t.asked, Question: t.question, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
-		Recall: len(s.team(t.Request.Principal.Tenant).Agents) > 0, Detached: t.Mode != dialect.Attached, Durable: durable(&t.Request), Key: t.Key, KeyMade: t.KeyMade, Body: t.sum, MessageID: t.MessageID,
+		Recall: len(s.team(t.Request.Principal.Tenant).Agents) > 0, Detached: t.Mode != dialect.Attached, Retracts: t.route.Retracts, Durable: durable(&t.Request), Key: t.Key, KeyMade: t.KeyMade, Body: t.sum, MessageID: t.MessageID,
 		Sender: t.sender,
 	}
 }
@@ -365,7 +368,7 @@ func (s *Server) reader(w http.ResponseWriter, r *http.Request, enc stream.Encod
 
 // replay sends what is left of a log, as it comes. A reply that ends without Done is
 // aborted, as in run.
-func (s *Server) replay(in slot, r *http.Request, log *task.Log, out writer, from int) {
+func (s *Server) replay(in *slot, r *http.Request, log *task.Log, out writer, from int) {
 	defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
 	sent, done := 0, false
 	_ = out.Flush()

@@ -178,6 +178,9 @@ func NewServer(cfg Config) *Server {
 	}
 	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout, OnError: s.ended, OnReset: s.retracted}
 	s.admission = s.steps()
+	if cfg.Tasks != nil {
+		cfg.Tasks.Places(s.gate.turnOfOthers)
+	}
 	s.metrics = newInstruments(cfg.Metrics, tokenCounter(cfg.Metrics, cfg.TokensByModel), s.gate.active)
 	s.routes, s.rules = echo.New(), map[string]rule{}
 	s.routes.HTTPErrorHandler = s.replyError

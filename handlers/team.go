@@ -109,28 +109,27 @@ func UnknownWorkflow() error {
 	return v
 }
 
-// frameOf returns the frame of a turn, with what answers it. An error means that the
-// request is refused.
-func (s *Server) frameOf(req *chat.Request) (stream.Frame, error) {
-	frame := s.frame
+// frameOf sets the frame of a turn, with what answers it. An error means that the request is
+// refused. The frame is not returned: it is large, and would lie on the stack of open streams.
+func (s *Server) frameOf(req *chat.Request, frame *stream.Frame) (err error) {
+	*frame = s.frame
 	if req.Workflow != "" && req.Agent != "" {
 		v := new(chat.ValidationError)
 		v.Add("/agent", &chat.FieldError{Code: chat.CodeNotAllowed, Message: "must not stand beside a workflow"})
-		return frame, v
+		return v
 	}
 	if s.cfg.Choose == nil {
 		if req.Agent != "" {
-			return frame, unknownAgent()
+			return unknownAgent()
 		}
 		if req.Workflow != "" {
-			return frame, UnknownWorkflow()
+			return UnknownWorkflow()
 		}
-		return frame, nil
+		return nil
 	}
-	var err error
 	frame.Runner, frame.Timeout, err = s.cfg.Choose(req)
 	frame.Late = s.cfg.Tasks != nil && durable(req)
-	return frame, err
+	return err
 }
 
 // unknownAgent is the refusal of a request for an agent that does not exist.

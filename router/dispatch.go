@@ -47,10 +47,13 @@ func (r *turn) answer(agents []*Agent, req *chat.Request) error {
 // It comes back to the members that waited if nobody can be asked: their calls were refused
 // and they continue.
 func (r *turn) dispatch() error {
+	r.save()
 	for {
 		switch {
 		case !r.several:
-			r.alone(r.planned[0])
+			if m := r.planned[0]; !m.ended {
+				r.alone(m)
+			}
 		case r.team.cfg.Dispatch.Sequential:
 			r.inTurn(r.planned)
 		default:

@@ -44,6 +44,7 @@ type member struct {
 	changed bool       // a tool ran that must not run again
 	usage   chat.Usage // of all attempts
 	ending
+	saving
 	again bool // it continues in the stream in which it has begun
 }
 
@@ -72,6 +73,11 @@ func (r *turn) start(m *member) {
 	if r.facts.Ask != nil {
 		own := *m.req
 		own.Facts.Ask = func(*chat.Paused) string { return "" } // it is for the team to ask
+		m.req = &own
+	}
+	if r.facts.Saving != nil {
+		own := *m.req
+		own.Facts.Saving = &chat.Saving{Saver: memberSaver{r.facts.Saving, m}, Part: m.agent.ID, Before: r.facts.Saving.Before}
 		m.req = &own
 	}
 	if m.again {
@@ -115,6 +121,9 @@ func (m *member) Say(piece *stream.Delta) error {
 	if piece.Text == "" {
 		return nil
 	}
+	if m.turn.facts.Saving != nil {
+		m.said = append(m.said, piece.Text)
+	}
 	return m.post(run.Item[*member]{Of: m, Text: piece.Text})
 }
 
@@ -139,12 +148,16 @@ func (m *member) Flush() error {
 // before, has used it.
 func (m *member) CallID(own string, _ bool) string {
 	key := strconv.Itoa(m.index) + "." + strconv.Itoa(m.attempt) + "." + own
-	return m.turn.ids.Of(key, func(n int) string {
+	form := func(n int) string {
 		if n == 1 {
 			return own
 		}
 		return run.CallID("", own, "-"+strconv.Itoa(n))
-	})
+	}
+	if m.turn.emitted != nil {
+		m.turn.recall(m, key, form)
+	}
+	return m.turn.ids.Of(key, form)
 }
 
 // pass emits what a member has posted; a text when those before have ended.
@@ -205,7 +218,7 @@ func (r *turn) again(m *member, err error) (delay time.Duration, ok bool) {
 // retry opens the next attempt.
 func (r *turn) retry(m *member) {
 	m.attempt++
-	r.line(m).Pending, m.Size = nil, 0
+	r.line(m).Pending, m.Size, m.said, m.kept = nil, 0, nil, 0
 	r.out.Emit(&stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: m.attempt, Status: stream.AgentRetrying, Remote: m.agent.Remote})
 	r.out.Flush()
 }
@@ -245,14 +258,15 @@ func (r *turn) end(m *member, result stream.Result, err error) {
 		ev.Usage = &stream.TokenUsage{Input: u.InputTokens, Output: u.OutputTokens, Thinking: u.ThinkingTokens}
 	}
 	m.cancel()
-	r.out.Emit(ev)
-	m.endSpan(result.Usage, err)
-	m.logEnded(ev, err)
-	r.team.counts.ended(ev, lasted)
 	if ok && result.Reason == stream.InputRequired && m.role != stream.RoleClarification {
 		r.result.Asker = m.agent.ID
 	}
 	m.outcome = stream.AgentOutcome{AgentID: m.agent.ID, Success: ok, Millis: elapsed, ErrorMessage: ev.ErrorMessage}
+	r.save()
+	r.out.Emit(ev)
+	m.endSpan(result.Usage, err)
+	m.logEnded(ev, err)
+	r.team.counts.ended(ev, lasted)
 	if m.err != nil && r.several && r.ctx.Err() == nil {
 		r.out.Emit(&stream.Error{Attribution: stream.Attribution{AgentID: m.agent.ID}, Type: fault.AgentFailed,
 			Message: m.err.Message, Recoverable: fault.AgentFailed.Recoverable(), Service: m.err.Service})

@@ -121,7 +121,7 @@ func (r *turn) abandon() {
 // It gives calls their ids before the ids are saved, so that they are the same when the
 // team continues.
 func (r *turn) question() (*chat.Paused, error) {
-	q := chat.Question{Kind: chat.AskTools}
+	q := r.asked()
 	usage := r.result.Usage
 	var within []*run.Paused
 	s := saved{
@@ -142,7 +142,9 @@ func (r *turn) question() (*chat.Paused, error) {
 					own := c.ID
 					c.ID, c.AgentID = m.CallID(own, false), cmp.Or(c.AgentID, m.agent.ID)
 					stored.Calls = append(stored.Calls, savedCall{c.ID, own})
-					q.Calls = append(q.Calls, c)
+					if asked.Kind == q.Kind {
+						q.Calls = append(q.Calls, c)
+					}
 				}
 			}
 		}
@@ -157,6 +159,22 @@ func (r *turn) question() (*chat.Paused, error) {
 		return nil, err
 	}
 	return &chat.Paused{By: chat.PausedTeam, State: p.Encode(), Usage: usage, Questions: []chat.Question{q}}, nil
+}
+
+// asked returns the question for the agents that wait, without its calls. What became of calls that
+// were made is asked first; whether others may be made is asked again after that.
+func (r *turn) asked() chat.Question {
+	for _, m := range r.planned {
+		if m.paused == nil {
+			continue
+		}
+		for _, q := range m.paused.Questions {
+			if q.Kind == chat.AskOutcome {
+				return chat.Question{Kind: q.Kind, Prompt: q.Prompt}
+			}
+		}
+	}
+	return chat.Question{Kind: chat.AskTools}
 }
 
 // save returns the part as it is stored. Input is kept only for a member that has not
@@ -245,6 +263,9 @@ func (t *Team) resume(ctx context.Context, req *chat.Request, sink stream.Sink) 
 	s, err := readSaved(p)
 	if err != nil {
 		return stream.Result{}, err
+	}
+	if req.Resumed.TakenOver {
+		return t.goOnFrom(ctx, req, s, sink)
 	}
 	r := newTurn(t, ctx, req, sink)
 	r.route, r.clarify, r.several, r.chosen, r.ids.Known = s.Route, s.Clarify, s.Several, s.Chosen, s.IDs

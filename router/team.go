@@ -79,6 +79,8 @@ type turn struct {
 	members []*member // those that began
 	voice   run.Voice // has a line for each of planned
 	ids     run.IDs   // by member, attempt and the agent's own
+	// emitted are the calls that a process before has emitted, by id: by whom. nil: there was none.
+	emitted map[string]string
 }
 
 func newTurn(t *Team, ctx context.Context, req *chat.Request, sink stream.Sink) *turn {

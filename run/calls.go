@@ -59,6 +59,19 @@ func (i *IDs) Of(key string, form func(n int) string) string {
 	return id
 }
 
+// Use notes that a call has that id, which no other call gets then.
+func (i *IDs) Use(key, id string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.Known == nil {
+		i.Known = map[string]string{}
+	}
+	i.Known[key] = id
+	if i.used != nil {
+		i.used[id] = true
+	}
+}
+
 // Leave returns the calls of a step without those within which somebody waits: they are emitted
 // again when they continue. of gives calls the ids of their events. A nil q: nobody waits.
 func Leave(calls stream.Calls, q *chat.Question, of Owner) stream.Calls {

@@ -26,6 +26,10 @@ func LongKey(id string) string { return "sluice:long:" + id }
 // LogKey returns where a turn's events are.
 func LogKey(turn string) string { return "sluice:log:" + turn }
 
+// TurnKey returns the list of what a turn that runs needs to go on in another process: its
+// request, then its states.
+func TurnKey(turn string) string { return "sluice:turn:" + turn }
+
 // TraceKey returns the list of what each turn of a task adds to its trace.
 func TraceKey(id string) string { return "sluice:trace:" + id }
 
@@ -123,6 +127,9 @@ func TasksKey(tenant, user, conversation string) string {
 
 // LogTopic returns what is signalled when a turn's log has changed.
 func LogTopic(turn string) string { return "log:" + turn }
+
+// OrphansTopic is signalled when a process has left turns for others.
+const OrphansTopic = "orphans"
 
 // CancelTopic returns what is signalled when a task of owner shall be cancelled.
 func CancelTopic(owner string) string { return "cancel:" + owner }

@@ -76,7 +76,8 @@ type Store interface {
 // Logs keep the events of turns.
 type Logs interface {
 	// AppendLog adds an entry to a turn's log if the log ends where the caller believes,
-	// and makes the log if it is the first entry. It signals LogTopic.
+	// and makes the log if it is the first entry. It signals LogTopic. An entry whose
+	// N is At is none: then Side alone changes, under the same conditions.
 	//
 	// Else the error is an *EndError, which wraps ErrConflict; ErrNotFound if a log that
 	// ought to be there is not; ErrTooLarge if this entry would pass MaxLog, and then the
@@ -86,6 +87,9 @@ type Logs interface {
 	// ReadLog returns the entries whose N is above after, in order and at most limit of
 	// them; none if there are no more now; ErrNotFound if there is no log.
 	ReadLog(ctx context.Context, turn string, after, limit int) ([]Entry, error)
+	// LogLeft returns how long a log is kept from now on, by the store's clock; 0: without
+	// end. ErrNotFound: there is no log.
+	LogLeft(ctx context.Context, turn string) (time.Duration, error)
 	// DropLog removes a log, if it is there, and signals LogTopic.
 	DropLog(ctx context.Context, turn string) error
 }
@@ -107,6 +111,16 @@ type Append struct {
 	// conflict.
 	Task   string
 	Holder Holder
+	// Side changes in the same step, and is kept as long as the log.
+	Side Side
+}
+
+// Side is a list that changes in the same step as a task or a log, or not at all. The zero
+// value changes nothing.
+type Side struct {
+	Key  string // of the list; empty: none
+	Drop bool   // removes it
+	Item []byte // is added after that, as PushList does without bounds; nil: nothing is
 }
 
 // EndError says where a log ends, as it does not end where it ought to. It wraps ErrConflict.

@@ -13,6 +13,9 @@ import (
 type Task struct {
 	Doc []byte // one JSON object
 	Meta
+	// Side changes in the same step in which the task is written, and is kept as long. No
+	// method returns it.
+	Side Side
 }
 
 // Meta is what is kept of a task besides its document. Of a document that something else has

@@ -203,6 +203,8 @@ type Done struct {
 	// Agents holds how each agent of a team did, in the order of their answers; nil:
 	// there is no team.
 	Agents []AgentOutcome `json:"agents,omitzero"`
+	// Takeovers counts the processes that have gone on with the turn; 0: one has run it all.
+	Takeovers int `json:"takeovers,omitempty"`
 	// Route is what the routing of a team's turn took; 0: there was none.
 	Route time.Duration `json:"route,omitempty"`
 	// Asker is the agent of a team that has asked the user; empty: none has. It is for who

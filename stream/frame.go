@@ -24,6 +24,8 @@ type Frame struct {
 	OnError func(context.Context, error)
 	// OnReset receives each Reset that was emitted. May be nil.
 	OnReset func(context.Context, *Reset)
+	// Said is the answer so far, of a turn that goes on.
+	Said string
 	// Late sends Start together with what follows it: the Runner first keeps what another
 	// process needs to continue with the turn, and nobody learns of the turn before that.
 	Late bool

@@ -82,11 +82,11 @@ func (q *Quality) begins() bool {
 	return q.Attempt == 1 && (q.Phase == Planning || q.Phase == Extracting)
 }
 
-// Allow keeps the phases in their order. Of a workflow they may begin a second time: another process
-// continues with the run, and makes the answer that was held back again.
+// Allow keeps the phases in their order. Where another process continues they may begin a second
+// time: it makes the answer that was held back again.
 func (q *Quality) Allow(t *Turn) error {
 	rank := q.Phase.rank()
-	if q.begins() && t.Count(nodeName) > 0 {
+	if q.begins() && (t.Count(nodeName) > 0 || t.takenOver) {
 		t.phase, t.attempt = 0, 0
 	}
 	at := q.Attempt*(lastRank+1) + rank

@@ -119,5 +119,12 @@ func (f *Frame) sinkOf(ctx context.Context, req *chat.Request, guard *Guard) Sin
 	if !req.Facts.Retracts {
 		return guard
 	}
-	return &resetter{Guard: guard, ctx: ctx, done: f.OnReset}
+	return f.resets(ctx, guard)
+}
+
+// resets is not inlined: its frame would lie on the stack of open streams.
+//
+//go:noinline
+func (f *Frame) resets(ctx context.Context, guard *Guard) *resetter {
+	return &resetter{Guard: guard, ctx: ctx, done: f.OnReset, text: []byte(f.Said)}
 }

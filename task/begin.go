@@ -120,8 +120,13 @@ func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 		err = s.create(ctx, t, req)
 	}
 	t.said.borrow(&s.buffers)
-	t.log.begin(head{t.task, t.id, ownership{req.Chat.Principal.Tenant, provedOwner(req.Chat.Owner())}, req.RequestID, req.Accumulated, req.Protocol})
+	t.log.begin(t.head(req))
 	return err
+}
+
+// head returns the first line of the turn's log.
+func (t *Turn) head(req *Request) head {
+	return head{t.task, t.id, ownership{req.Chat.Principal.Tenant, provedOwner(req.Chat.Owner())}, req.RequestID, req.Accumulated, req.Protocol}
 }
 
 // create makes the turn a task of its own.
@@ -131,7 +136,7 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 	t.kept.doc.Metadata.LastAgent = req.Chat.LastAgent
 	t.kept.doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
 	doc, long := t.kept.doc.stored()
-	err := s.cfg.Store.CreateTask(ctx, t.task, store.Task{Doc: doc, Meta: store.Meta{
+	err := s.cfg.Store.CreateTask(ctx, t.task, store.Task{Doc: doc, Side: t.save(req), Meta: store.Meta{
 		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.kept.doc.ContextID,
 		Turn: t.id, State: Working, Created: t.began,
 	}}, s.working(t))

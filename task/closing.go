@@ -17,7 +17,10 @@ import (
 // under way, err, and Done; and the number of the last event. It returns 0 if the turn is
 // whole already. Each event that is added goes to said.
 func (k stored) close(err error, at time.Duration, said *answer) (data []byte, n int) {
-	c := &closing{n: k.last, at: at, said: said}
+	c := &closing{n: k.last, at: at, said: said, claims: k.claims}
+	if k.claims > 0 {
+		c.n = gap(k.last)
+	}
 	guard := stream.NewGuard(c)
 	for _, logged := range k.logged {
 		c.has(logged)
@@ -54,12 +57,13 @@ type closing struct {
 	open        bool // before, nothing is stored: it is in the log
 	// n and at are those of the last event, and data is what is appended to
 	// end the log.
-	n     int
-	at    time.Duration
-	data  []byte
-	said  *answer             // nil: nobody asks for it
-	tools []stream.ToolTiming // in order of the ends
-	first stream.Timings
+	n      int
+	at     time.Duration
+	data   []byte
+	claims int                 // as in stored
+	said   *answer             // nil: nobody asks for it
+	tools  []stream.ToolTiming // in order of the ends
+	first  stream.Timings
 }
 
 // has notes an event of the log.
@@ -116,6 +120,8 @@ func (*closing) Flush() error { return nil }
 // ended, whatever closes it. A delegate's usage is part of that of who called it, once that one
 // has ended.
 func (c *closing) sum(done *stream.Done) {
+	done.Takeovers = c.claims
+	done.Usage.Estimated = c.claims > 0
 	if e := c.Fatal(); e != nil {
 		done.Reason = stream.ReasonFor(&fault.Error{Type: e.Type})
 	}

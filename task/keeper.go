@@ -24,11 +24,13 @@ func (s *Service) keep() {
 	defer watching.Wait()
 	watch := s.cfg.Store.Watch(store.CancelTopic(s.holder.Owner))
 	defer watch.Stop()
+	orphans := s.cfg.Store.Watch(store.OrphansTopic)
+	defer orphans.Stop()
 	renew, sweeps, look := time.NewTicker(s.cfg.Lease/3), time.NewTimer(jitter(sweepForReaders)), time.NewTicker(lookEvery)
 	defer renew.Stop()
 	defer sweeps.Stop()
 	defer look.Stop()
-	swept := time.Now()
+	swept, subscribed := time.Now(), false
 	for {
 		select {
 		case <-s.ctx.Done():
@@ -42,6 +44,12 @@ func (s *Service) keep() {
 			s.observe()
 		case <-look.C:
 			s.observe()
+		case <-orphans.C:
+			if !subscribed {
+				subscribed = true
+				continue
+			}
+			swept = s.sweepAll(time.Time{})
 		case <-s.ready:
 			swept = s.sweepAll(time.Time{})
 		case <-sweeps.C:
@@ -155,6 +163,7 @@ func New(cfg Config) *Service {
 		counts: counts{
 			states:  cfg.Metrics.Counter("tasks_total", "Tasks that reached a state in which nothing runs.", "state"),
 			resumes: cfg.Metrics.Counter("resumes_total", "Requests for the rest of a stream, by outcome.", "outcome"),
+			claims:  cfg.Metrics.Counter("turn_claims_total", "Turns of other processes that this one has gone on with, or closed.", "why", "outcome"),
 			lost:    cfg.Metrics.Counter("turns_lost_total", "Turns of processes that are gone, which this one closed."),
 			deleted: cfg.Metrics.Counter("retention_deleted_total", "Tasks whose records this process removed because their time was over."),
 		},
@@ -175,6 +184,7 @@ func New(cfg Config) *Service {
 // Close ends the keeper and gives the lease back. No turn may run any more.
 func (s *Service) Close() {
 	s.stopContinued()
+	s.reportHandedOver()
 	s.close()
 	<-s.ended
 	if s.retained.left {

@@ -61,7 +61,7 @@ func (k *keeping) write(of *identity, said *answer) error {
 		k.long = nil
 		err = s.cfg.Store.UpdateTask(of.ctx, of.task, store.Task{Doc: k.last, Meta: store.Meta{
 			Version: k.version, Turn: of.id, State: k.state,
-		}}, k.ttl)
+		}, Side: of.saved()}, k.ttl)
 	}
 	return s.note(err)
 }

@@ -12,7 +12,8 @@ type identity struct {
 	id, task string
 	began    time.Time
 	ctx      context.Context // for the store: it does not end with the turn
-	durable  bool            // another process can continue with it
+	durable  bool            // it is a run, with which another process can continue
+	saves    bool            // it saves what another process needs to continue with it
 }
 
 // life is where a turn stands between this process, those that may continue with it, and the

@@ -315,6 +315,7 @@ func ends(logged []Logged) bool {
 type stored struct {
 	logged []Logged
 	last   int
+	claims int // of the turn, by processes that went on with it or close it now; 0: its numbers have no gap
 }
 
 // readAll reads a log to its end.
@@ -323,7 +324,7 @@ func (s *Service) readAll(ctx context.Context, turn string) (stored, error) {
 	for err == nil {
 		before := l.last
 		if err = l.more(ctx, turn); err == nil && l.last == before {
-			return stored{l.ready, l.last}, nil
+			return stored{logged: l.ready, last: l.last}, nil
 		}
 	}
 	return stored{}, err

@@ -58,8 +58,14 @@ func (s *Service) closeOrphan(ctx context.Context, id string) (err error) {
 // closeLost continues a task that no process runs, or closes it: its log gets what it
 // lacks, its task a last state.
 func (s *Service) closeLost(ctx context.Context, id string, task store.Task) error {
-	if continued, err := s.takeOver(ctx, id, task); continued || err != nil {
+	run, err := s.restOf(ctx, id, task)
+	if err != nil {
 		return err
+	}
+	if run != nil {
+		if continued, err := s.takeOver(ctx, id, task, run); continued || err != nil && !errors.Is(err, stream.ErrGrammar) {
+			return err
+		}
 	}
 	before, dead, owned := task.State, task.Owner, task.Holder == s.holder
 	kept, err := s.readAll(ctx, task.Turn)
@@ -69,7 +75,14 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 	doc, begun := readDocument(id, task), readDocument(id, task)
 	c := store.Closing{Task: task}
 	var said answer
-	if lost := lostOr(owned); err != nil {
+	lost := lostOr(owned)
+	if plain, ok := run.(*plainRun); ok {
+		kept.claims, c.Side = plain.all+1, store.Side{Key: store.TurnKey(task.Turn), Drop: true}
+		if task.Cancel {
+			lost = cancelled()
+		}
+	}
+	if err != nil {
 		c.State = Failed
 		said.note(stream.NewError(lost, true))
 	} else {
@@ -82,16 +95,17 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 	if c.TTL, err = s.keepEnded(ctx, id, doc, said.waits()); err != nil {
 		return err
 	}
-	if c.State == InputRequired && s.cfg.Runs != nil { // a run ends its wait itself
-		if run, err := s.cfg.Runs.Open(ctx, id); run != nil || err != nil {
-			c.TTL = 0
-		}
+	if c.State == InputRequired && run != nil && kept.claims == 0 { // a run ends its wait itself
+		c.TTL = 0
 	}
 	if err = s.keepLong(ctx, doc, long, c.TTL); err != nil {
 		return err
 	}
 	if _, err = s.change(ctx, id, c, owned); err != nil {
 		return err
+	}
+	if kept.claims > 0 {
+		s.claimed(task, kept.claims, c.State)
 	}
 	s.traceLost(ctx, id, begun, task, kept, &c)
 	s.counts.lost.Inc()

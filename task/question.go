@@ -80,16 +80,18 @@ func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *documen
 		return err
 	}
 	doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
-	task.Holder, task.Turn, task.State = s.holder, t.id, Working
-	if err := s.replaceDocument(ctx, doc, task, s.cfg.TTL); err != nil {
-		return err
-	}
-	t.task, t.kept.doc, t.kept.version = doc.ID, doc, task.Version+1
+	own := *req.Chat
 	req.Chat.Question = asked.forRequest()
 	req.Chat.LastAgent = doc.Metadata.LastAgent
 	if req.Chat.ConversationID == "" {
 		req.Chat.ConversationID = doc.ContextID
 	}
+	task.Holder, task.Turn, task.State, task.Side = s.holder, t.id, Working, t.save(req)
+	if err := s.replaceDocument(ctx, doc, task, s.cfg.TTL); err != nil {
+		*req.Chat, t.identity.saves = own, false
+		return err
+	}
+	t.task, t.kept.doc, t.kept.version = doc.ID, doc, task.Version+1
 	s.changed(ctx, doc.ID, before, Working)
 	return nil
 }

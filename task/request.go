@@ -27,6 +27,7 @@ type Request struct {
 	Accumulated bool
 	Protocol    Protocol
 	Detached    bool // the turn continues when its client leaves
+	Retracts    bool // who reads the turn can be shown that text of it does not count any more
 	Durable     bool // and when its process does: it is a run of Config.Runs
 	// Key is the client's idempotency key; empty: none.
 	Key  string

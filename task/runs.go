@@ -25,16 +25,9 @@ type switching struct{ next stream.Sink }
 func (s *switching) Emit(ev stream.Event) error { return s.next.Emit(ev) }
 func (s *switching) Flush() error               { return s.next.Flush() }
 
-// takeOver continues the run of a task whose owner is dead. It returns false if the
-// task has none.
-func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (bool, error) {
-	if s.cfg.Runs == nil || task.Turn == "" {
-		return false, nil
-	}
-	run, err := s.cfg.Runs.Open(ctx, id)
-	if run == nil || err != nil {
-		return err != nil, err
-	}
+// takeOver continues the run of a task whose owner is dead. It returns false if it is over, or
+// cannot go on.
+func (s *Service) takeOver(ctx context.Context, id string, task store.Task, run Run) (bool, error) {
 	t := s.resumedTurn(id, task)
 	kept, err := s.readAll(ctx, task.Turn)
 	if err != nil && !errors.Is(err, ErrGone) {
@@ -46,13 +39,16 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 	if t.said.Done != nil || t.said.Fatal() != nil || len(t.said.Questions) > 0 {
 		return false, nil // it was over but for its last state
 	}
+	if plain, ok := run.(*plainRun); ok {
+		return s.takeOverTurn(ctx, task, t, plain, kept)
+	}
 	unlogged := len(kept.logged) == 0 && run.Unseen()
 	t.trace.Recorder = kept.record(record.New(s.cfg.Trace, t.id, t.kept.doc.began(t.id, task.Created)))
 	c := &closing{n: kept.last}
 	sink := &switching{c}
 	guard := stream.NewGuard(sink)
 	t.replay(kept, run, c, guard)
-	if err := s.claimTask(ctx, id, t, task, c, kept.last); err != nil {
+	if err := s.claimTask(ctx, id, t, task, c, kept.last, store.Side{}); err != nil {
 		return true, err
 	}
 	if unlogged { // its log begins here
@@ -66,6 +62,23 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task) (boo
 	t.began, t.log.at, t.log.n = time.Now().Add(-c.at), c.n, c.n
 	sink.next = stream.NewStamperAt(t.Before(nobody{}), t.began, c.n)
 	return true, s.goOnWith(t, run, guard, task.Cancel)
+}
+
+// restOf returns what goes on with a task: a run of a workflow, or the rest of its turn; nil: nothing
+// does.
+func (s *Service) restOf(ctx context.Context, id string, task store.Task) (Run, error) {
+	if task.Turn == "" {
+		return nil, nil
+	}
+	if s.cfg.Runs != nil {
+		if run, err := s.cfg.Runs.Open(ctx, id); run != nil || err != nil {
+			return run, err
+		}
+	}
+	if run, err := s.openTurn(ctx, task.Turn); run != nil || err != nil {
+		return run, err
+	}
+	return nil, nil
 }
 
 // replay brings guard to where the log ends, and adds to c what the log lacks of what the run
@@ -93,9 +106,9 @@ func (t *Turn) replay(kept stored, run Run, c *closing, guard *stream.Guard) {
 
 // claimTask makes the task this process's, and adds to the log what it lacks. A task that
 // this process has left itself is its own already.
-func (s *Service) claimTask(ctx context.Context, id string, t *Turn, task store.Task, c *closing, at int) error {
+func (s *Service) claimTask(ctx context.Context, id string, t *Turn, task store.Task, c *closing, at int, side store.Side) error {
 	owned := task.Holder == s.holder
-	task.Holder, task.State = s.holder, Working
+	task.Holder, task.State, task.Side = s.holder, Working, side
 	closing := store.Closing{Task: task}
 	if len(c.data) > 0 {
 		closing.LogOf = t.id
@@ -147,12 +160,15 @@ func (s *Service) goOnWith(t *Turn, run Run, guard *stream.Guard, stop bool) err
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
+		t.giveBack()
 		return nil // the lease ends, and another process finds the task
 	}
 	s.running[t.task] = t
 	s.unattended.Add(1)
 	s.mu.Unlock()
-	s.continuing++
+	if t.durable {
+		s.continuing++
+	}
 	if stop {
 		t.cancel(cancelled())
 	}
@@ -161,6 +177,7 @@ func (s *Service) goOnWith(t *Turn, run Run, guard *stream.Guard, stop bool) err
 	// Waits: `Service.Close`, by stopContinued.
 	go func() {
 		defer s.unattended.Done()
+		defer t.giveBack()
 		defer s.survive(t.task)
 		defer t.End()
 		defer t.cancel(nil)
@@ -180,6 +197,13 @@ func (t *Turn) goOn(run Run, guard *stream.Guard) {
 		}
 	}()
 	frame, req := run.Frame(t.work, t.task, t.id)
+	if t.saves {
+		own := t.Saving()
+		if before := req.Facts.Saving; before != nil {
+			own.Before = before.Before
+		}
+		req.Facts.Saving = own
+	}
 	_ = guard.Flush()
 	_ = frame.GoOn(t.Context(t.work), req, guard)
 }
@@ -310,7 +334,7 @@ func (s *Service) stopContinued() {
 	}
 	s.mu.Unlock()
 	for _, t := range mine {
-		t.cancel(shuttingDown())
+		t.HandOver(shuttingDown())
 	}
 	s.unattended.Wait()
 }

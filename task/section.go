@@ -21,9 +21,17 @@ type Spec struct {
 	// OnDisconnect is chat.OnDisconnectContinue or chat.OnDisconnectCancel: what becomes of
 	// a turn whose request does not say it.
 	OnDisconnect string `key:"on_disconnect"`
+	// TakeOver says whether turns go on in another process when theirs is gone; nil: yes, where
+	// the store outlives the process.
+	TakeOver *bool `key:"take_over"`
 }
 
-// Section is the section tasks of the configuration file.
-func Section(s *Spec) file.Section {
-	return file.Section{Name: "tasks", Schema: sectionSchema, Into: s}
+// Section is the section tasks of the configuration file. lasting says whether there is a store
+// that outlives the process.
+func Section(s *Spec, lasting func() bool) file.Section {
+	return file.Section{Name: "tasks", Schema: sectionSchema, Into: s, Read: func(n *file.Node) {
+		if s.TakeOver != nil && *s.TakeOver && !lasting() {
+			n.Get("take_over").Fault("turns are taken over from a store that outlives the process: SLUICE_STORE (sqlite or redis)")
+		}
+	}}
 }

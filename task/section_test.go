@@ -13,7 +13,7 @@ import (
 
 // sectioned reads a section of a file.
 func sectioned(content string) (s Spec, faults []string) {
-	r := file.Table{Section(&s)}.Read("f", []byte(content), config.Sources{Lookup: func(string) (string, bool) { return "", false }})
+	r := file.Table{Section(&s, func() bool { return true })}.Read("f", []byte(content), config.Sources{Lookup: func(string) (string, bool) { return "", false }})
 	for _, f := range r.Faults {
 		faults = append(faults, f.Message)
 	}

@@ -87,6 +87,8 @@ type Config struct {
 	// SetRetention. Forget removes what else is kept of a task.
 	Retention Retention
 	Forget    []Forget
+	// Turns runs the rest of turns whose processes are gone; nil: those turns are lost.
+	Turns Turns
 	// Runs are continued when their process has died. nil: there are none.
 	Runs    Runs
 	Metrics *metrics.Registry
@@ -113,8 +115,10 @@ type Service struct {
 	policy   atomic.Pointer[Retention]
 	retained retention // of the keeper alone
 
-	counts   counts
-	detached atomic.Int64
+	counts     counts
+	handedOver atomic.Int64 // turns that were left to other processes
+	places     atomic.Pointer[func(func(error)) (func(), error)]
+	detached   atomic.Int64
 	// readers are those who follow a log that may belong to another process.
 	readers atomic.Int64
 	// failed is when the store was unavailable last, by a clock that is never set; nil: never.
@@ -148,6 +152,7 @@ type register struct {
 type counts struct {
 	states, resumes, lost metrics.Counter
 	deleted               metrics.Counter // tasks whose time was over
+	claims                metrics.Counter
 }
 
 // note remembers that the store is unavailable.

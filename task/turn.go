@@ -18,16 +18,19 @@ import (
 type Turn struct {
 	gathering // its mu is held while an event is sent, until Rest
 	identity
-	life   life
-	cancel context.CancelCauseFunc
-	work   context.Context // of a turn that began without a client here; else nil
-	fenced bool            // another process may continue with it by now; guarded by Service.mu
-	claim  claim
-	client receiver
-	log    writer
-	said   answer
-	kept   keeping
-	trace  tracing
+	life      life
+	cancel    context.CancelCauseFunc
+	work      context.Context // of a turn that began without a client here; else nil
+	leave     func()          // gives the place back that the turn has here; nil: its request does
+	left      bool            // it is handed over
+	takeovers int             // by which the turn has come here
+	fenced    bool            // another process may continue with it by now; guarded by Service.mu
+	claim     claim
+	client    receiver
+	log       writer
+	said      answer
+	kept      keeping
+	trace     tracing
 }
 
 // wire connects the parts of a turn that begins.
@@ -47,6 +50,8 @@ func (t *Turn) Context(ctx context.Context) context.Context { return t.trace.Con
 
 // Before makes next the output of the turn's client.
 func (t *Turn) Before(next stream.Output) stream.Output {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.client.next = next
 	return t
 }
@@ -68,6 +73,11 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 		named := *start
 		named.TaskID, named.TurnID = t.task, t.id
 		ev = &named
+	}
+	if done, ok := ev.(*stream.Done); ok && t.takeovers > 0 {
+		more := *done
+		more.Takeovers = t.takeovers
+		ev = &more
 	}
 	if t.leaves(ev) {
 		return t.client.leaveOff(t.log.n == t.log.at)
@@ -193,6 +203,10 @@ func (t *Turn) End() {
 	s.mu.Lock()
 	delete(s.running, t.task)
 	s.mu.Unlock()
+	if t.left {
+		t.release()
+		return
+	}
 	if t.life == leftOff {
 		s.leave(t.task)
 		return

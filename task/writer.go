@@ -33,6 +33,7 @@ type writer struct {
 	retry time.Time
 	// noRoom says that the log was given up for want of room, until the client learns of it.
 	noRoom atomic.Bool
+	saved  saving
 }
 
 // mark is the place in writer.pending where an append ended that may or may not have arrived.
@@ -71,21 +72,23 @@ func cut(text string) string {
 // append sends pending to the log. What cannot be sent is kept for the next time. It returns
 // false if another writer has the log.
 func (w *writer) append() (ours bool) {
-	if w.whole() || !w.retry.IsZero() && time.Now().Before(w.retry) {
+	if w.whole() && w.saved.pending == nil || !w.retry.IsZero() && time.Now().Before(w.retry) {
 		return true
 	}
 	err := w.send()
 	var end *store.EndError
 	if errors.As(err, &end) && w.arrived(end.End) {
 		err = nil
-		if w.n != w.at {
+		if w.n != w.at || w.saved.pending != nil {
 			err = w.send()
 		}
 	}
 	switch {
 	case err == nil:
-		w.drop()
-		w.at, w.retry = w.n, time.Time{}
+		if w.n != w.at {
+			w.drop()
+		}
+		w.at, w.retry, w.saved.pending = w.n, time.Time{}, nil
 	case errors.Is(err, store.ErrUnavailable):
 		_ = w.of.service.note(err)
 		w.marks = append(w.marks, mark{w.n, len(w.pending)})
@@ -108,7 +111,7 @@ func (w *writer) send() error {
 	w.lines.Cut()
 	s := w.of.service
 	return s.cfg.Store.AppendLog(w.of.ctx, w.of.id, store.Append{
-		Entry: store.Entry{N: w.n, Data: w.pending}, At: w.at, TTL: s.cfg.EventTTL, Task: w.of.task, Holder: s.holder,
+		Entry: store.Entry{N: w.n, Data: w.pending}, At: w.at, TTL: s.cfg.EventTTL, Task: w.of.task, Holder: s.holder, Side: w.side(),
 	})
 }
 
@@ -130,6 +133,7 @@ func (w *writer) arrived(end int) bool {
 func (w *writer) giveUp() {
 	w.ended = true
 	w.drop()
+	w.forget()
 	_ = w.of.service.note(w.of.service.cfg.Store.DropLog(w.of.ctx, w.of.id))
 }
 

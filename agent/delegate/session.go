@@ -51,6 +51,10 @@ func (d *Agents) newSession(id string, asked task, callers []string, inner *agen
 		},
 	}
 	s.req.Facts.Callers = callers
+	if saving := of.Facts.Saving; saving != nil {
+		s.req.Facts.Saving = nil
+		s.req.Facts.Guard = newGuard(saving, inner.CallID, saving.Before[SavedCalls+inner.CallID])
+	}
 	s.req.Facts.Retracts = false // its text is shown as inner, of which nothing can be taken back
 	if inner.Continued != nil {
 		if err := s.resume(inner.Continued); err != nil {

@@ -244,11 +244,14 @@ func (e *Data) done(dst []byte, ev *stream.Done) []byte {
 	dst = integer(dst, "thinking_tokens", ev.Usage.ThinkingTokens)
 	if ev.Keyed {
 		dst = integer(dst, "cached_tokens", ev.Usage.CachedTokens)
-		if ev.Usage.Estimated {
-			dst = boolean(dst, "estimated", true)
-		}
+	}
+	if ev.Usage.Estimated && (ev.Keyed || ev.Takeovers > 0) {
+		dst = boolean(dst, "estimated", true)
 	}
 	dst = append(dst, '}')
+	if ev.Takeovers > 0 {
+		dst = integer(dst, "takeovers", ev.Takeovers)
+	}
 	if len(ev.Models) > 0 {
 		dst = array(key(dst, "models"), ev.Models, jsonline.Name)
 	}

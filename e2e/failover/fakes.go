@@ -35,6 +35,14 @@ func (o order) String() string {
 	return fmt.Sprintf("order %s: calls %d, words %d, every %dms", o.id, o.calls, o.words, o.every.Milliseconds())
 }
 
+// text is what the model answers in the end.
+func (o order) text() (text string) {
+	for n := 1; n < o.words; n++ {
+		text += fmt.Sprintf("word%d ", n)
+	}
+	return text + "end."
+}
+
 // readOrder finds it in what the model is asked.
 //
 // A request without an order gets one word.

@@ -1,4 +1,4 @@
-// Failover starts two built gateways with one Redis, as processes of their own, kills
+// Failover starts two or three built gateways with one Redis, as processes of their own, kills
 // them and the Redis while they work, and checks that nothing is lost and nothing runs
 // twice. scripts/failover.sh builds and runs it.
 //
@@ -36,6 +36,10 @@ type sizes struct {
 	least   time.Duration
 	readers int // of another gateway's turns, for their connections to Redis
 	tries   int // of what is timed
+	// live are the turns that run at the same time for calm without kills, and then for killing with
+	// one in each of every.
+	live                 int
+	calm, killing, every time.Duration
 	// haproxy is the configuration file whose backend has gateways at ports 8081 to 8083.
 	haproxy string
 	// refund is the file of the workflow, with a payment server of its own.
@@ -58,6 +62,7 @@ func scenarios() []named {
 		{Name: "shared key", Do: sharedKey},
 		{Name: "times", Do: times},
 		{Name: "reconciled", Do: reconciled},
+		{Name: "kills", Do: kills},
 	}
 }
 
@@ -91,6 +96,10 @@ func choose(args []string, stderr io.Writer) (s sizes, binary string, wanted []n
 	f.DurationVar(&s.least, "least", 3*time.Second, "least time between two kills of a gateway; the most is three times that")
 	f.IntVar(&s.readers, "readers", 1000, "readers of another gateway's turns")
 	f.IntVar(&s.tries, "tries", 200, "how often something is timed")
+	f.IntVar(&s.live, "live", 200, "turns at a time while one of three gateways is killed")
+	f.DurationVar(&s.calm, "calm", time.Minute, "how long those run without kills first")
+	f.DurationVar(&s.killing, "for", 10*time.Minute, "how long those run with kills")
+	f.DurationVar(&s.every, "every", 15*time.Second, "time between two of these kills")
 	f.StringVar(&s.haproxy, "haproxy", "deploy/haproxy.cfg", "configuration of HAProxy")
 	f.StringVar(&s.refund, "refund", "examples/workflows/refund.yaml", "configuration with the workflow refund")
 	f.DurationVar(&s.patience, "patience", 30*time.Minute, "longest time of a row")

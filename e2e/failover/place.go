@@ -171,7 +171,9 @@ type options struct {
 	stateless bool   // no Redis
 	config    string // text of a configuration file; empty: one with the tools. Not of the stateless
 	env       []string
-	model     string // URL; empty: the scripted fake
+	model     string        // URL; empty: the scripted fake
+	third     bool          // there is a third gateway
+	lease     time.Duration // 0: that of the command line
 }
 
 // place is what a scenario works with: two gateways that differ in nothing but their
@@ -181,6 +183,7 @@ type place struct {
 	model *model
 	tools *tools
 	a, b  *gateway
+	c     *gateway // nil: there is none
 }
 
 // other returns the gateway that g is not.
@@ -211,7 +214,10 @@ func (r *run) place(o options) *place {
 			o.config = "mcpServers: {tools: {url: \"TOOLS\"}}\n"
 		}
 		path := filepath.Join(dir, "sluice.yaml")
-		config := strings.ReplaceAll(o.config, "TOOLS", tools) + fmt.Sprintf("\ntasks: {lease: %s}\n", r.sizes.lease)
+		if o.lease == 0 {
+			o.lease = r.sizes.lease
+		}
+		config := strings.ReplaceAll(o.config, "TOOLS", tools) + fmt.Sprintf("\ntasks: {lease: %s}\n", o.lease)
 		r.Must(os.WriteFile(path, []byte(config), 0o600))
 		args = []string{"--config", path}
 	} else {
@@ -219,6 +225,9 @@ func (r *run) place(o options) *place {
 	}
 	env = append(env, o.env...)
 	p.a, p.b = r.gateway(p, "a", dir, args, env), r.gateway(p, "b", dir, args, env)
+	if o.third {
+		p.c = r.gateway(p, "c", dir, args, env)
+	}
 	return p
 }
 
@@ -228,7 +237,7 @@ func (r *run) gateway(p *place, name, dir string, args, env []string) *gateway {
 	addr := "127.0.0.1:" + r.port()
 	own := append([]string{"HOME=" + dir, "SLUICE_ADDR=" + addr}, env...)
 	if p.redis != nil {
-		host := map[string]string{"a": "127.0.0.1", "b": "127.0.0.2"}[name]
+		host := map[string]string{"a": "127.0.0.1", "b": "127.0.0.2", "c": "127.0.0.2"}[name]
 		own = append(own, "SLUICE_STORE=redis://"+host+":"+p.redis.port)
 	}
 	return &gateway{url: "http://" + addr, process: r.started(&process{name: name, path: r.Binary, args: args, env: own, dir: dir,

@@ -20,13 +20,14 @@ import (
 // uses it.
 type view struct {
 	task, turn      string
-	last            int // number of the last event; they count from 1 without gaps
+	last            int // number of the last event; they count from 1, without gaps but where a gateway goes on
 	dones           int
 	stray           int // events behind done, or that are not the next one
 	reason, failure string
-	asks            string            // the kind of the question with which the turn ended; empty: none
-	calls           map[string]string // the last status of each call
-	sum             hash.Hash         // of all bytes of events, in order
+	asks            string             // the kind of the question with which the turn ended; empty: none
+	calls           map[string]string  // the last status of each call
+	sum             hash.Hash          // of all bytes of events, in order
+	also            func(events.Event) // receives each event too; nil: nobody does
 }
 
 // newView returns the view of a reader that has seen nothing.
@@ -38,7 +39,10 @@ func (v *view) digest() string { return fmt.Sprintf("%x", v.sum.Sum(nil)[:8]) }
 // accept adds an event. It counts what a reader must never see, and continues: a view with a
 // stray event shows what went wrong better than the end of the row.
 func (v *view) accept(f events.Event) {
-	if f.N != v.last+1 || v.dones > 0 || v.turn != "" && f.Turn != v.turn {
+	if v.also != nil {
+		v.also(f)
+	}
+	if f.N != v.last+1 && f.N != v.goesOn() || v.dones > 0 || v.turn != "" && f.Turn != v.turn {
 		v.stray++
 	}
 	v.last, v.turn = f.N, f.Turn // so that one gap counts once
@@ -73,6 +77,12 @@ func (v *view) accept(f events.Event) {
 	case "done":
 		v.dones, v.reason = v.dones+1, d.Finish
 	}
+}
+
+// goesOn is the number of the next event if another gateway goes on with the turn.
+func (v *view) goesOn() int {
+	const gap = 1_000_000
+	return (v.last/gap+1)*gap + 1
 }
 
 // problem is a reply that is not a stream.
@@ -177,7 +187,20 @@ type document struct {
 		State     string
 		Approvals []string // ids of questions that wait
 	}
-	Metadata struct{ Turns []string } // ids, the last one at the end
+	Metadata  struct{ Turns []string } // ids, the last one at the end
+	Artifacts []struct {
+		Parts []struct{ Text string }
+	}
+}
+
+// answer is the task's text.
+func (d document) answer() (text string) {
+	for _, a := range d.Artifacts {
+		for _, p := range a.Parts {
+			text += p.Text
+		}
+	}
+	return text
 }
 
 // turn returns the task's last turn.

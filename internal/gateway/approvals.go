@@ -32,7 +32,7 @@ import (
 // process; the log says so. A life that is too long for
 // there being no store is a *config.Error.
 func (g *Gateway) openApprovals() error {
-	if !g.confirms() && !g.mayWait() {
+	if !g.confirms() && !g.mayWait() && !g.state.hasTakeover() {
 		return nil
 	}
 	cfg := settings.Of[approval.Config](&g.cfg)

@@ -159,9 +159,7 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.assistant), g.asking)
 	server := g.serverConfig(log)
 	g.openRoster(cfg)
-	if g.state != nil && g.cfg.HasFile() {
-		g.state.runs.Use(g.goOn, g.tools.Connected, g.state.tasks.Ready)
-	}
+	g.openTakeover()
 	g.server = handlers.NewServer(server)
 	g.serve = g.handler()
 	g.roster.Settle(ctx)
@@ -262,6 +260,9 @@ func (g *Gateway) completed(cfg agent.Config) agent.Config {
 	cfg.LogPayloads = settings.Of[settings.Logging](&g.cfg).Payloads
 	cfg.Keyed = len(g.cfg.Models) > 0
 	cfg.Hold = g.hold()
+	if g.state.hasTakeover() {
+		cfg.AskLost = func(server string) bool { return !g.reportsUnknown(server) }
+	}
 	return cfg
 }
 

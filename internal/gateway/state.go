@@ -37,8 +37,10 @@ type state struct {
 	runs  *records.Runs
 	// memory remembers conversations; nil: nothing does.
 	memory *conversation.Memory
-	parts  []health.Checker
-	owned  bool // the store is closed with the gateway
+	// turns runs the rest of turns of other processes; nil: nothing does.
+	turns *takeover
+	parts []health.Checker
+	owned bool // the store is closed with the gateway
 	// stop ends what looks at the store's configuration; nil: nothing does.
 	stop func()
 }
@@ -81,16 +83,30 @@ func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *
 		}
 	}
 	s.runs = records.NewRuns(records.RunsConfig{Store: s.store, Wait: settings.Of[approval.Config](&cfg).TTL, TTL: cfg.Tasks.TTL, Metrics: m})
-	s.tasks = task.New(task.Config{
+	own := task.Config{
 		Store: s.store, Runs: s.runs, Required: settings.Of[store.Config](&cfg).Required, Metrics: m, Log: log,
 		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
 		Trace: cfg.Traces(), Retention: cfg.Retention, Forget: []task.Forget{records.Of(s.store).Forget},
-	})
+	}
+	if s.lasts() && (cfg.Tasks.TakeOver == nil || *cfg.Tasks.TakeOver) {
+		s.turns = new(takeover)
+		own.Turns = s.turns
+	}
+	s.tasks = task.New(own)
 	if cfg.Memory.Enabled {
 		s.memory = conversation.New(conversation.Config{Store: s.store, Spec: cfg.Memory})
 	}
 	return s, nil
 }
+
+// lasts says whether the store outlives the process.
+func (s *state) lasts() bool {
+	_, inMemory := s.store.(interface{ Size() int })
+	return !inMemory
+}
+
+// hasTakeover says whether turns go on in other processes. It works on nil.
+func (s *state) hasTakeover() bool { return s != nil && s.turns != nil }
 
 // remembering puts the memory of conversations around a runner, if there is one; before is
 // what was emitted of its turn already.

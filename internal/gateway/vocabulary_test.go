@@ -79,6 +79,7 @@ func everyEvent() []stream.Event {
 		},
 		&stream.InnerDelta{Attribution: from, Delta: "<b>\u2028\n\n", Attempt: 1},
 		&stream.Delta{Attribution: from, Text: "ü\u2028\"\\\n\ndata: x\n\n"},
+		&stream.Reset{Attribution: from, Accumulated: "ü\u2028", Reason: stream.ResetFallback},
 		&stream.ChannelMessage{
 			Channel: "sms", Sequence: 1, Total: 1, Content: "<b>\u2028\n\n", ContentType: "text/plain", Indicator: "(1/1)", Encoding: "GSM-7",
 			Segments: 1, Units: 2, Chars: 3, Card: jsontext.Value(`{"a":"b"}`), Bytes: 4, Subject: "s", Text: "t", HTML: "<p>",
@@ -90,7 +91,7 @@ func everyEvent() []stream.Event {
 		&stream.ToolRequired{Call: call("e")},
 		&fatal,
 		&stream.Done{
-			Reason: stream.Failed, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 1, Estimated: true}, Models: []string{"fast", "spare"}, Keyed: true,
+			Takeovers: 1, Reason: stream.Failed, Usage: chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 1, Estimated: true}, Models: []string{"fast", "spare"}, Keyed: true,
 			Model: []time.Duration{1, 2}, Tools: []stream.ToolTiming{{Tool: "add", Duration: 3}},
 			Agents: []stream.AgentOutcome{{AgentID: "light-agent", Success: true, Millis: 12}}, Route: 4, Asker: "light-agent",
 			Quality: &stream.Receipt{Outcome: stream.Refined, ScorecardID: "sc_1", Criteria: []stream.CriterionCheck{{ID: "a", By: "code"}}},

@@ -112,7 +112,7 @@ const (
 
 // Use sets what continues with runs, and calls ready, once the tools are connected: an agent
 // must not find out that it has none because its process has just begun. It waits in a
-// goroutine that Close ends.
+// goroutine that Close ends. by may be nil: then no run continues here.
 func (r *Runs) Use(by Continue, connected func() bool, ready func()) {
 	ctx, stop := context.WithTimeout(context.Background(), toolPatience)
 	r.stop = stop
@@ -129,7 +129,9 @@ func (r *Runs) Use(by Continue, connected func() bool, ready func()) {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return
 		}
-		r.continues.Store(&by)
+		if by != nil {
+			r.continues.Store(&by)
+		}
 		ready()
 	})
 }

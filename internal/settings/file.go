@@ -124,7 +124,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 			}
 		}),
 		style.Section(&f.Style),
-		task.Section(&f.Tasks),
+		task.Section(&f.Tasks, func() bool { return kept.On() && kept.At.Kind != store.Memory }),
 		record.Section(&f.Trace),
 		task.RetentionSection(&f.Retention),
 		a2aSection(&f.A2A),

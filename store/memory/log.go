@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"sort"
+	"time"
 
 	"sluice/store"
 )
@@ -121,13 +122,19 @@ func (s *Store) append(turn string, a store.Append) error {
 	if l == nil {
 		l = &log{}
 	}
+	if a.N == a.At {
+		return s.side(a.Side, a.TTL, turn)
+	}
 	if len(l.data)+len(a.Data) > store.MaxLog {
 		s.removeLog(turn)
 		s.hub.Signal(store.LogTopic(turn))
 		return store.ErrTooLarge
 	}
-	if !s.room(len(a.Data)+overhead, turn) {
+	if !s.room(len(a.Data)+overhead+len(a.Side.Item)+overhead, turn) {
 		return store.ErrFull
+	}
+	if err := s.side(a.Side, a.TTL, turn); err != nil {
+		return err
 	}
 	if s.logs[turn] == nil {
 		s.logs[turn] = l
@@ -151,6 +158,19 @@ func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) ([]s
 		return nil, store.ErrNotFound
 	}
 	return l.read(sort.Search(len(l.ends), func(i int) bool { return l.ends[i].n > after }), limit), nil
+}
+
+// LogLeft returns how long a log is kept.
+func (s *Store) LogLeft(ctx context.Context, turn string) (time.Duration, error) {
+	if err := s.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	l := s.log(turn)
+	if l == nil {
+		return 0, store.ErrNotFound
+	}
+	return l.until.left(s.now), nil
 }
 
 // DropLog removes a log.

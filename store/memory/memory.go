@@ -75,6 +75,14 @@ func (e expiry) passed(now time.Time) bool {
 	return !time.Time(e).IsZero() && !now.Before(time.Time(e))
 }
 
+// left returns how long it is until then; 0: there is no end.
+func (e expiry) left(now time.Time) time.Duration {
+	if time.Time(e).IsZero() {
+		return 0
+	}
+	return time.Time(e).Sub(now)
+}
+
 // lease says that a process lives, under an epoch that grows with each start.
 type lease struct {
 	epoch int64

@@ -149,10 +149,21 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 			return err
 		}
 	}
-	l := s.list(key)
 	if !s.room(len(item)+overhead, key) {
 		return store.ErrFull
 	}
+	l := s.push(key, item, ttl)
+	n := 0
+	for kept := l.bytes; n < len(l.items)-1 && (b.Items > 0 && len(l.items)-n > b.Items || b.Bytes > 0 && kept > b.Bytes); n++ {
+		kept -= len(l.items[n])
+	}
+	s.cut(l, 0, n)
+	return nil
+}
+
+// push adds an item to a list, for which there is room.
+func (s *Store) push(key string, item []byte, ttl time.Duration) *list {
+	l := s.list(key)
 	if l == nil {
 		l = &list{}
 		s.lists[key] = l
@@ -162,11 +173,24 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 	s.bytes += len(item) + overhead
 	l.until = s.after(ttl)
 	s.changed.renew(&l.age, key)
-	n := 0
-	for kept := l.bytes; n < len(l.items)-1 && (b.Items > 0 && len(l.items)-n > b.Items || b.Bytes > 0 && kept > b.Bytes); n++ {
-		kept -= len(l.items[n])
+	return l
+}
+
+// side changes the list of a task or a log. What is spared keeps its place whatever room that
+// needs.
+func (s *Store) side(b store.Side, ttl time.Duration, spared string) error {
+	if b.Key == "" {
+		return nil
 	}
-	s.cut(l, 0, n)
+	if b.Item != nil && !s.room(len(b.Item)+overhead, spared) {
+		return store.ErrFull
+	}
+	if b.Drop {
+		s.removeList(b.Key)
+	}
+	if b.Item != nil {
+		s.push(b.Key, b.Item, ttl)
+	}
 	return nil
 }
 

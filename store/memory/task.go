@@ -45,6 +45,10 @@ func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 	if grows > 0 && !s.room(grows, id) {
 		return store.ErrFull
 	}
+	if err := s.side(t.Side, ttl, id); err != nil {
+		return err
+	}
+	t.Side = store.Side{}
 	s.bytes += grows
 	if now == nil {
 		id = pack(id, &t.Meta)

@@ -55,6 +55,15 @@ local function append(key, n, data, size, ttl, channel)
 	keep(key, ttl)
 	call('PUBLISH', channel, '')
 end
+-- side changes the list of a task or a log.
+local function side(key, drop, item, ttl)
+	if not key or key == '' then return end
+	if drop ~= '' then call('DEL', key) end
+	if item ~= '' then
+		call('RPUSH', key, item)
+		keep(key, ttl)
+	end
+end
 -- change writes what may change of a task that is there.
 local function change(p, doc, hash, id, t)
 	local held = call('HMGET', hash, 'owner', 'epoch', 'user_index', 'conversation_index')
@@ -88,11 +97,12 @@ const (
 	// Two of a list's oldest tasks are looked after whenever one is added, so that lists
 	// do not grow with what has expired.
 	createTask = `
-local p, id, doc, ttl, owner, epoch, created = unpack(ARGV, 1, 7)
+local p, id, doc, ttl, owner, epoch, created, list, drop, item = unpack(ARGV, 1, 10)
 if call('EXISTS', KEYS[1]) == 1 then return -2 end
 set(KEYS[1], doc, ttl)
+side(list, drop, item, ttl)
 call('DEL', KEYS[2])
-call('HSET', KEYS[2], 'owner', owner, 'epoch', epoch, 'created', created, 'version', '1', 'user_index', KEYS[3], 'conversation_index', KEYS[4] or '', unpack(ARGV, 8))
+call('HSET', KEYS[2], 'owner', owner, 'epoch', epoch, 'created', created, 'version', '1', 'user_index', KEYS[3], 'conversation_index', KEYS[4] or '', unpack(ARGV, 11))
 keep(KEYS[2], ttl)
 for i = 3, #KEYS do
 	local fresh = call('EXISTS', KEYS[i]) == 0
@@ -108,9 +118,10 @@ return 1`
 	readTask = `return read(KEYS[1], KEYS[2]) or -1`
 
 	updateTask = `
-local p, id, doc, ttl, owner, epoch, turn, state, version = unpack(ARGV)
+local p, id, doc, ttl, owner, epoch, turn, state, version, list, drop, item = unpack(ARGV)
 if call('EXISTS', KEYS[1]) == 0 then return -1 end
 if (tonumber(call('HGET', KEYS[2], 'version')) or 0) ~= tonumber(version) then return -2 end
+side(list, drop, item, ttl)
 change(p, KEYS[1], KEYS[2], id, {doc = doc, ttl = ttl, owner = owner, epoch = epoch, turn = turn, state = state, version = tonumber(version)})
 return 1`
 
@@ -175,7 +186,7 @@ end
 return found`
 
 	closeTask = `
-local p, id, doc, ttl, owner, epoch, turn, state, version, log, at, n, data, log_ttl, most, channel = unpack(ARGV)
+local p, id, doc, ttl, owner, epoch, turn, state, version, list, drop, item, log, at, n, data, log_ttl, most, channel = unpack(ARGV)
 if call('EXISTS', KEYS[1]) == 0 then return -1 end
 local held = call('HMGET', KEYS[2], 'version', 'owner', 'epoch')
 if (tonumber(held[1]) or 0) ~= tonumber(version) then return -2 end
@@ -191,11 +202,12 @@ if log ~= '' then
 	end
 	append(log, n, data, size + #data, log_ttl, channel)
 end
+side(list, drop, item, ttl)
 change(p, KEYS[1], KEYS[2], id, {doc = doc, ttl = ttl, owner = owner, epoch = epoch, turn = turn, state = state, version = tonumber(version)})
 return 1`
 
 	appendLog = `
-local at, n, data, ttl, most, channel, owner, epoch = unpack(ARGV)
+local at, n, data, ttl, most, channel, owner, epoch, list, drop, item = unpack(ARGV)
 if KEYS[2] then
 	local held = call('HMGET', KEYS[2], 'owner', 'epoch')
 	if held[1] ~= owner or held[2] ~= epoch then return -2 end
@@ -208,7 +220,8 @@ if size + #data > tonumber(most) then
 	call('PUBLISH', channel, '')
 	return -3
 end
-append(KEYS[1], n, data, size + #data, ttl, channel)
+if n ~= at then append(KEYS[1], n, data, size + #data, ttl, channel) end
+side(list, drop, item, ttl)
 return 1`
 
 	readLog = `

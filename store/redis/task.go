@@ -17,7 +17,7 @@ func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl tim
 	}
 	return s.write(ctx, "create_task", createTask, nil, keys,
 		s.prefix, id, t.Doc, ms(ttl), t.Owner, t.Epoch, t.Created.UnixMilli(),
-		"tenant", t.Tenant, "user", t.User, "conversation", t.Conversation, "turn", t.Turn, "state", t.State)
+		s.list(t.Side), flag(t.Side.Drop), itemOf(t.Side), "tenant", t.Tenant, "user", t.User, "conversation", t.Conversation, "turn", t.Turn, "state", t.State)
 }
 
 // Task returns a task.
@@ -28,7 +28,23 @@ func (s *Store) Task(ctx context.Context, id string) (t store.Task, err error) {
 
 // change returns the arguments of scripts that replace a task.
 func (s *Store) change(id string, t store.Task, ttl time.Duration) []any {
-	return []any{s.prefix, id, t.Doc, ms(ttl), t.Owner, t.Epoch, t.Turn, t.State, t.Version}
+	return []any{s.prefix, id, t.Doc, ms(ttl), t.Owner, t.Epoch, t.Turn, t.State, t.Version, s.list(t.Side), flag(t.Side.Drop), itemOf(t.Side)}
+}
+
+// list returns the key of a list as scripts take it; empty: there is none.
+func (s *Store) list(b store.Side) string {
+	if b.Key == "" {
+		return ""
+	}
+	return s.prefix + b.Key
+}
+
+// itemOf returns what is added to a list as scripts take it; empty: nothing is.
+func itemOf(b store.Side) any {
+	if b.Item == nil {
+		return ""
+	}
+	return b.Item
 }
 
 // UpdateTask replaces a task.
@@ -219,8 +235,11 @@ func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) erro
 	if a.Task != "" {
 		keys = append(keys, store.MetaKey(a.Task))
 	}
-	return s.write(ctx, "append_log", appendLog, decodeEnd, keys,
-		a.At, a.N, a.Data, ms(a.TTL), store.MaxLog, s.signals.channel(store.LogTopic(turn)), a.Holder.Owner, a.Holder.Epoch)
+	args := []any{a.At, a.N, a.Data, ms(a.TTL), store.MaxLog, s.signals.channel(store.LogTopic(turn)), a.Holder.Owner, a.Holder.Epoch}
+	if a.Side.Key != "" {
+		args = append(args, s.list(a.Side), flag(a.Side.Drop), itemOf(a.Side))
+	}
+	return s.write(ctx, "append_log", appendLog, decodeEnd, keys, args...)
 }
 
 // ReadLog returns entries.
@@ -241,6 +260,22 @@ func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (ent
 		return nil
 	}, []string{store.LogKey(turn)}, after, limit)
 	return entries, err
+}
+
+// LogLeft returns how long a log is kept.
+func (s *Store) LogLeft(ctx context.Context, turn string) (left time.Duration, err error) {
+	err = s.do(ctx, "log_left", func(ctx context.Context) error {
+		left, err = s.client.PTTL(ctx, s.prefix+store.LogKey(turn)).Result()
+		switch {
+		case err != nil:
+			return err
+		case left == -2:
+			return store.ErrNotFound
+		}
+		left = max(0, left)
+		return nil
+	})
+	return left, err
 }
 
 // DropLog removes a log.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"sluice/store"
 )
@@ -46,6 +47,8 @@ func (t *tx) append(turn string, a store.Append) error {
 		return store.ErrNotFound
 	case last != a.At:
 		return &store.EndError{End: last}
+	case a.N == a.At:
+		return t.side(a.Side, a.TTL)
 	case last == 0 || size+len(a.Data) > store.MaxLog:
 		if err := t.drop(turn); err != nil { // what has expired, or is too large
 			return err
@@ -53,6 +56,9 @@ func (t *tx) append(turn string, a store.Append) error {
 	}
 	if size += len(a.Data); size > store.MaxLog {
 		return store.ErrTooLarge
+	}
+	if err := t.side(a.Side, a.TTL); err != nil {
+		return err
 	}
 	if _, err := t.exec("INSERT INTO entries (turn, n, data) VALUES (?, ?, ?)", blob(turn), a.N, blob(a.Data)); err != nil {
 		return err
@@ -90,6 +96,19 @@ func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (ent
 			})
 	})
 	return entries, err
+}
+
+// LogLeft returns how long a log is kept.
+func (s *Store) LogLeft(ctx context.Context, turn string) (left time.Duration, err error) {
+	err = s.view(ctx, "log_left", func(_ context.Context, tx *tx) error {
+		var until int64
+		if err := tx.row("SELECT until FROM logs WHERE turn = ? AND until > ?", []any{blob(turn), tx.now}, &until); err != nil {
+			return err
+		}
+		left = tx.left(until)
+		return nil
+	})
+	return left, err
 }
 
 // DropLog removes a log.

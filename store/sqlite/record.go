@@ -135,6 +135,22 @@ func (t *tx) push(key string, item []byte, ttl time.Duration) error {
 	return err
 }
 
+// side changes the list of a task or a log.
+func (t *tx) side(b store.Side, ttl time.Duration) error {
+	if b.Key == "" {
+		return nil
+	}
+	if b.Drop {
+		if err := t.dropList(b.Key); err != nil {
+			return err
+		}
+	}
+	if b.Item == nil {
+		return nil
+	}
+	return t.push(b.Key, b.Item, ttl)
+}
+
 // bound removes what is too much of a list.
 func (t *tx) bound(key string, b store.Bounds) error {
 	if b.Items > 0 {

@@ -285,6 +285,14 @@ func (t *tx) until(ttl time.Duration) int64 {
 	return t.now + max(ttl.Milliseconds(), 1)
 }
 
+// left returns how long it is until a record expires; 0: it does not.
+func (t *tx) left(until int64) time.Duration {
+	if until == never {
+		return 0
+	}
+	return time.Duration(until-t.now) * time.Millisecond
+}
+
 // exec changes rows, and returns how many.
 func (t *tx) exec(query string, args ...any) (int64, error) {
 	t.count(args)

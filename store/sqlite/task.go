@@ -41,7 +41,10 @@ func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl tim
 		}
 		n, err := tx.exec("INSERT INTO tasks (id, "+columns+", until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?, ?) ON CONFLICT DO NOTHING",
 			blob(id), blob(t.Doc), t.Owner, t.Epoch, blob(t.Tenant), blob(t.User), blob(t.Conversation), blob(t.Turn), blob(t.State), t.Created.UnixMilli(), tx.until(ttl))
-		return changed(n, err, store.ErrConflict)
+		if err := changed(n, err, store.ErrConflict); err != nil {
+			return err
+		}
+		return tx.side(t.Side, ttl)
 	})
 }
 
@@ -79,7 +82,10 @@ func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl tim
 func (t *tx) replace(id string, by store.Task, ttl time.Duration) error {
 	n, err := t.exec("UPDATE tasks SET doc = ?, owner = ?, epoch = ?, turn = ?, state = ?, version = version + 1, until = ? WHERE id = ? AND version = ?",
 		blob(by.Doc), by.Owner, by.Epoch, blob(by.Turn), blob(by.State), t.until(ttl), blob(id), by.Version)
-	return changed(n, err, store.ErrConflict)
+	if err := changed(n, err, store.ErrConflict); err != nil {
+		return err
+	}
+	return t.side(by.Side, ttl)
 }
 
 // CancelTask asks for a task's end.

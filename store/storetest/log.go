@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/store"
 )
@@ -214,4 +215,19 @@ func followEndsWithLog(t *testing.T, s store.Store) {
 		want(t, ctx.Err(), err)
 	}
 	same(t, "steps", n, 2)
+}
+
+// LogLeft says how long a log is kept, which an append begins again.
+func logLeft(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	_, err := s.LogLeft(ctx, "x")
+	want(t, store.ErrNotFound, err)
+	for n, ttl := range []time.Duration{long, 2 * long} {
+		must(t, s.AppendLog(ctx, "x", store.Append{Entry: store.Entry{N: n + 1, Data: []byte("e")}, At: n, TTL: ttl}))
+		left, err := s.LogLeft(ctx, "x")
+		must(t, err)
+		if left > ttl || left < ttl-10*time.Minute {
+			t.Errorf("of %s %s are left", ttl, left)
+		}
+	}
 }

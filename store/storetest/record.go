@@ -226,3 +226,61 @@ func indexExpires(t *testing.T, s store.Store) {
 	must(t, err)
 	same(t, "kept", len(members), 2)
 }
+
+// A list changes in the same step as a task or a log: with each write that succeeds, and with
+// no other. What is removed and added in one step begins the list again.
+func sides(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	holds := func(when string, want ...string) {
+		t.Helper()
+		items, err := s.List(ctx, "side", 0, 0)
+		must(t, err)
+		var got []string
+		for _, item := range items {
+			got = append(got, string(item))
+		}
+		same(t, when, got, want)
+	}
+	with := func(t store.Task, b store.Side) store.Task {
+		b.Key = "side"
+		t.Side = b
+		return t
+	}
+	must(t, s.CreateTask(ctx, "a", with(task("u", "c"), store.Side{Item: []byte("one")}), long))
+	holds("created", "one")
+	want(t, store.ErrConflict, s.CreateTask(ctx, "a", with(task("u", "c"), store.Side{Item: []byte("no")}), long))
+	got, err := s.Task(ctx, "a")
+	must(t, err)
+	same(t, "what a task says of it", got.Side, store.Side{})
+
+	mine := store.Holder{Owner: "g", Epoch: 7}
+	add := func(n, at int, h store.Holder, item string) error {
+		return s.AppendLog(ctx, "x", store.Append{Entry: store.Entry{N: n, Data: []byte("e")}, At: at, TTL: long, Task: "a", Holder: h,
+			Side: store.Side{Key: "side", Item: []byte(item)}})
+	}
+	must(t, add(1, 0, mine, "two"))
+	want(t, store.ErrConflict, add(2, 0, mine, "no"))
+	want(t, store.ErrConflict, add(2, 1, store.Holder{Owner: "h", Epoch: 7}, "no"))
+	holds("appended", "one", "two")
+	must(t, add(1, 1, mine, "three")) // no entry
+	want(t, store.ErrConflict, add(2, 2, mine, "no"))
+	want(t, store.ErrConflict, add(1, 1, store.Holder{}, "no"))
+	log, err := s.ReadLog(ctx, "x", 0, 9)
+	must(t, err)
+	same(t, "entries", numbers(log), []int{1})
+	holds("alone", "one", "two", "three")
+
+	want(t, store.ErrConflict, s.UpdateTask(ctx, "a", at(9, with(task("u", "c"), store.Side{Drop: true})), long))
+	must(t, s.UpdateTask(ctx, "a", at(1, with(task("u", "c"), store.Side{Drop: true, Item: []byte("new")})), long))
+	holds("begun again", "new")
+	closing := store.Closing{Task: at(1, with(task("u", "c"), store.Side{Item: []byte("no")})), TTL: long}
+	want(t, store.ErrConflict, s.CloseTask(ctx, "a", closing))
+	closing.Version, closing.LogOf, closing.Log = 2, "x", store.Append{Entry: store.Entry{N: 9, Data: []byte("e")}, At: 7, TTL: long}
+	closing.Side.Item = []byte("no")
+	want(t, store.ErrConflict, s.CloseTask(ctx, "a", closing))
+	closing.Log.At, closing.Side.Item = 1, []byte("claim")
+	must(t, s.CloseTask(ctx, "a", closing))
+	holds("claimed", "new", "claim")
+	must(t, s.UpdateTask(ctx, "a", at(3, with(store.Task{Doc: []byte("{}")}, store.Side{Drop: true})), long))
+	holds("dropped")
+}

@@ -25,9 +25,12 @@ func (l *listener) Emit(ev stream.Event) error {
 	return l.note(l.Sink.Emit(ev))
 }
 
-// leaves says that a turn is a run of a workflow with which another process, or this one
-// later, continues: whichever ends it remembers it.
+// leaves says that a turn is one with which another process, or this one later, continues:
+// whichever ends it remembers it.
 func leaves(req *chat.Request, err error) bool {
+	if s := req.Facts.Saving; s != nil && s.Left() {
+		return true
+	}
 	if err == nil || req.Workflow == "" && (req.Resumed == nil || req.Resumed.By != chat.PausedWorkflow) {
 		return false
 	}

@@ -392,7 +392,7 @@ func (k *worker) asksOutcome() error {
 	if k.base == nil {
 		k.base = &Entry{Node: k.n.ID, Attempt: k.open.Attempt, Round: k.round, Draft: k.last, Feedback: k.feedback}
 	}
-	return &waiting{&Question{Kind: chat.AskOutcome, Prompt: "Nobody knows whether these calls were carried out. Shall they be made again?",
+	return &waiting{&Question{Kind: chat.AskOutcome, Prompt: chat.OutcomePrompt,
 		Calls: r.unsure}, k.base}
 }
 

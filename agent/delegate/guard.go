@@ -1,0 +1,115 @@
+package delegate
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/tool"
+)
+
+// SavedCalls begins the part of a turn by which the calls of a delegate are saved that must not be
+// made twice; behind it is the id of the call that began its session. A session whose process is
+// gone begins again, and whatever it asks for then, such a call is made once.
+const SavedCalls = "call:"
+
+// guard is the chat.Guard of a session in a turn that is saved.
+type guard struct {
+	saver chat.Saver
+	part  string
+	known map[string]savedCall // what a process before has made
+
+	mu   sync.Mutex     // guards the field below
+	made map[string]int // how many equal calls there were
+}
+
+// savedCall is a call, or what it came to.
+type savedCall struct {
+	Key    string       `json:"key"`
+	Result *tool.Result `json:"result,omitempty"`
+	// Void says that the call has had no effect, and may be made.
+	Void bool `json:"void,omitempty"`
+}
+
+// newGuard returns the guard of the session that a call has begun. before are its parts that were
+// saved.
+func newGuard(saver chat.Saver, call string, before [][]byte) *guard {
+	g := &guard{saver: saver, part: SavedCalls + call, known: map[string]savedCall{}, made: map[string]int{}}
+	for _, text := range before {
+		var c savedCall
+		if json.Unmarshal(text, &c) != nil || c.Key == "" {
+			continue
+		}
+		if g.known[c.Key] = c; c.Void {
+			delete(g.known, c.Key)
+		}
+	}
+	return g
+}
+
+// key names a call: equal calls of a session are counted.
+func (g *guard) key(call tool.Call) string {
+	args := call.Arguments.Clone()
+	if args.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
+		args = call.Arguments
+	}
+	same := call.Name + " " + string(args)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.made[same]++
+	return strconv.Itoa(g.made[same]) + " " + same
+}
+
+// Call implements chat.Guard.
+func (g *guard) Call(ctx context.Context, spec *tool.Spec, call tool.Call, run func(context.Context, tool.Call) (tool.Result, error)) (tool.Result, error) {
+	if spec == nil || spec.Annotations.Repeatable() {
+		return run(ctx, call)
+	}
+	c := savedCall{Key: g.key(call)}
+	if before, ok := g.known[c.Key]; ok {
+		return before.again(call)
+	}
+	g.save(c)
+	if err := g.saver.Confirm(); err != nil {
+		if f := fault.From(err); f.Type != fault.StoreUnavailable {
+			return tool.Result{}, err
+		}
+		const why = "the store that must know of it is unavailable"
+		return tool.Result{}, &fault.Error{Type: fault.StoreUnavailable, NoEffect: true, Err: err,
+			Message: "A call was not executed: " + why, Hint: "Not executed: " + why + ". Call it again later, or tell the user."}
+	}
+	defer g.saver.Begin()()
+	result, err := run(ctx, call)
+	if err == nil {
+		kept := result
+		c.Result = &kept
+		g.save(c)
+	} else if f := fault.From(err); f.NoEffect {
+		c.Void = true
+		g.save(c)
+	}
+	return result, err
+}
+
+// again is what a call comes to that was made before.
+func (c *savedCall) again(call tool.Call) (tool.Result, error) {
+	if c.Result == nil {
+		const why = "The gateway stopped while this call was under way"
+		return tool.Result{}, &fault.Error{Type: fault.ToolFailed, Unknown: true, Message: why + ": whether it took effect is not known", Hint: why}
+	}
+	result := *c.Result
+	result.ID, result.Name, result.Cached = call.ID, call.Name, true
+	return result, nil
+}
+
+// save saves a call.
+func (g *guard) save(c savedCall) {
+	if text, err := json.Marshal(c); err == nil { // plain values: it does not fail
+		g.saver.Save(g.part, text)
+	}
+}

@@ -1,0 +1,53 @@
+package chat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A request is stored while its turn runs, for the process that goes on with it. Functions that
+// the code of a protocol has set are left out, and so is what the turn's parts share.
+
+// storedVersion is that of stored requests. One of another version is not read.
+const storedVersion = 1
+
+// plainRequest has no methods.
+type plainRequest Request
+
+// storedRequest is a Request as it is stored: its own members hide those that cannot be.
+type storedRequest struct {
+	Version int `json:"version"`
+	*plainRequest
+	Location string `json:",omitempty"`
+	Facts    *bool  `json:",omitempty"`
+}
+
+// Stored returns the request as ReadStored takes it.
+func (r *Request) Stored() ([]byte, error) {
+	stored := storedRequest{Version: storedVersion, plainRequest: (*plainRequest)(r)}
+	if r.Location != nil {
+		stored.Location = r.Location.String()
+	}
+	return json.Marshal(stored)
+}
+
+// ReadStored reads a request that was stored.
+func ReadStored(data []byte) (*Request, error) {
+	r := new(Request)
+	stored := storedRequest{plainRequest: (*plainRequest)(r)}
+	err := json.Unmarshal(data, &stored)
+	switch {
+	case err != nil:
+		return nil, err
+	case stored.Version != storedVersion:
+		return nil, fmt.Errorf("a request of version %d", stored.Version)
+	case r.Input == "" && r.Resumed == nil:
+		return nil, errors.New("a request that asks nothing")
+	}
+	if stored.Location != "" {
+		r.Location, err = time.LoadLocation(stored.Location)
+	}
+	return r, err
+}

@@ -1,0 +1,265 @@
+// This file kills one of three gateways after the other while turns run whose tools pay. Each turn
+// is gone on with by another gateway, and nobody pays twice for it.
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/e2e/events"
+	"sluice/e2e/scenario"
+)
+
+// leaseOfKills is how long a killed gateway counts as alive in this row, and slower the most that
+// a turn may lose by it: twice that, and what it does again.
+const (
+	leaseOfKills = 3 * time.Second
+	slower       = 8 * time.Second
+)
+
+// paidTurn is a turn that pays, as its client has seen it: it reads on at another gateway where a
+// connection breaks. One goroutine uses it at a time.
+type paidTurn struct {
+	order       order
+	view        *view
+	text        told
+	keys        int // idempotency keys that were used
+	began, over time.Time
+	err         error
+}
+
+// told is the text of a turn, put together in both ways that a client may use.
+type told struct {
+	joined      string // of the deltas, by the rule for text that is taken back
+	accumulated string // as the last event said that has it
+	final       string // as done has it
+	output      bool   // done was there
+	resets      int
+	takeovers   int
+	differ      int // events after which the two were not the same
+}
+
+// accept adds an event.
+func (t *told) accept(f events.Event) {
+	switch f.Name {
+	case "response_delta", "response_reset", "done":
+	default:
+		return
+	}
+	var d struct {
+		Delta       string
+		Accumulated string
+		Final       string `json:"final_output"`
+		Takeovers   int
+	}
+	if json.Unmarshal(f.Data, &d) != nil {
+		t.differ++
+		return
+	}
+	switch f.Name {
+	case "response_delta":
+		t.joined, t.accumulated = t.joined+d.Delta, d.Accumulated
+	case "response_reset":
+		t.joined, t.accumulated = d.Accumulated, d.Accumulated
+		t.resets++
+	case "done":
+		t.final, t.takeovers, t.output = d.Final, d.Takeovers, true
+	}
+	if t.joined != t.accumulated {
+		t.differ++
+	}
+}
+
+// payers keep so many turns alive at the three gateways.
+type payers struct {
+	p      *place
+	c      *client
+	urls   []string
+	prefix string
+	next   atomic.Int64
+
+	mu    sync.Mutex // guards turns
+	turns []*paidTurn
+}
+
+// kills has turns run without any kill, and then while one gateway after the other is killed.
+func kills(r *run) {
+	p := r.place(options{third: true, lease: leaseOfKills})
+	p.tools.hold = 500 * time.Millisecond
+	gateways := []*gateway{p.a, p.b, p.c}
+	calm := r.pay(p, "calm", r.sizes.calm, nil)
+	var deaths deaths
+	began := time.Now()
+	live := r.pay(p, "live", r.sizes.killing, func(ctx context.Context) error {
+		for n := 0; scenario.Pause(ctx, r.sizes.every) == nil; n++ {
+			g := gateways[n%len(gateways)]
+			r.say("kill %d: gateway %s", n+1, g.name)
+			deaths.add() // before: a call that came after it is not explained by it
+			g.kill()
+			_ = scenario.Pause(ctx, time.Second)
+			if err := g.start(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	elapsed := time.Since(began)
+	r.judgePaid(p, calm, live, &deaths)
+	r.Report("turns without kills; with; kills; time", "%d; %d; %d; %s", len(calm.turns), len(live.turns), len(deaths.list), elapsed.Round(time.Second))
+}
+
+// pay keeps turns alive for a while, and returns them when all are over. Meanwhile does beside
+// them what it likes, until its context ends with that while.
+func (r *run) pay(p *place, prefix string, long time.Duration, meanwhile func(context.Context) error) *payers {
+	l := &payers{p: p, c: newClient(), urls: []string{p.a.url, p.b.url, p.c.url}, prefix: prefix}
+	begin, stop := context.WithTimeout(r.Ctx, long)
+	defer stop()
+	turns, cancel := context.WithCancel(r.Ctx) // a gateway that does not start again ends all
+	defer cancel()
+	var wait sync.WaitGroup
+	for range r.sizes.live {
+		wait.Go(func() {
+			for begin.Err() == nil && turns.Err() == nil {
+				l.play(turns)
+			}
+		})
+	}
+	var err error
+	if meanwhile != nil {
+		if err = meanwhile(begin); err != nil {
+			cancel()
+		}
+	}
+	wait.Wait()
+	r.Must(err)
+	return l
+}
+
+// play is one turn.
+func (l *payers) play(ctx context.Context) {
+	n := int(l.next.Add(1))
+	// Some pay once, some twice, some not at all; the text takes a while.
+	t := &paidTurn{order: order{id: fmt.Sprint(l.prefix, n), calls: n % 3, words: 20, every: 150 * time.Millisecond}, view: newView(), began: time.Now()}
+	t.view.also = t.text.accept
+	l.mu.Lock()
+	l.turns = append(l.turns, t)
+	l.mu.Unlock()
+	at := l.urls[n%len(l.urls):]
+	at = append(slices.Clone(at), l.urls[:n%len(l.urls)]...) // the others, if that is not there
+	if t.err = t.start(ctx, l.c, at); t.err == nil {
+		t.err = l.c.follow(ctx, t.view, at...)
+	}
+	t.over = time.Now()
+}
+
+// start begins the turn, and reads its stream as far as that goes. A client that received nothing
+// sends the same request with the same key, at the next gateway.
+func (t *paidTurn) start(ctx context.Context, c *client, urls []string) error {
+	conversation := "conv_" + t.order.id
+	body := fmt.Sprintf(`{"input":%q,"conversation_id":%q}`, t.order, conversation)
+	t.keys = 1
+	for refused, n := 0, 0; ctx.Err() == nil; n++ {
+		url := urls[n%len(urls)]
+		err := c.stream(ctx, func(f events.Event) bool { t.view.accept(f); return true }, http.MethodPost, url+"/chat/stream", body,
+			"Idempotency-Key", fmt.Sprint(t.order.id, "-try-", t.keys))
+		if t.view.task != "" {
+			return nil
+		}
+		if p := (*problem)(nil); errors.As(err, &p) && !p.again() {
+			// Its gateway died between the key and the first event. There may be a task, which
+			// nobody reported.
+			if p.ErrorType != "duplicate_request" {
+				return err
+			}
+			if task := c.newest(ctx, url, conversation); task != "" {
+				if d, err := c.task(ctx, url, task); err == nil && d.turn() != "" {
+					t.view.task, t.view.turn = task, d.turn()
+					return nil
+				}
+			}
+			if refused++; refused%100 == 0 { // there is none any more to come
+				t.keys++
+			}
+		}
+		_ = scenario.Pause(ctx, 100*time.Millisecond)
+	}
+	return errors.New("it does not begin")
+}
+
+// judgePaid checks that each turn ended well, with the text that its task has, and paid once.
+func (r *run) judgePaid(p *place, calm, live *payers, deaths *deaths) {
+	var lost, texts, unpaid, unexplained []string
+	waiting, takeovers, resets, keys := 0, 0, 0, 0
+	for _, t := range slices.Concat(calm.turns, live.turns) {
+		v := t.view
+		waits := v.asks == "outcome" && v.reason == "approval_required"
+		if t.err != nil || v.dones != 1 || v.stray > 0 || v.failure != "" || v.reason != "stop" && !waits {
+			lost = append(lost, fmt.Sprintf("%s (%s): %d done, %d stray, %s %s, %v", t.order.id, v.turn, v.dones, v.stray, v.reason, v.failure, t.err))
+		}
+		if why := r.textDiffers(live.c, p, t); why != "" {
+			texts = append(texts, t.order.id+" ("+v.turn+"): "+why)
+		}
+		takeovers, resets, keys = takeovers+t.text.takeovers, resets+t.text.resets, keys+t.keys-1
+		if waits {
+			waiting++
+		}
+		for n := range t.order.calls {
+			key := fmt.Sprint(t.order.id, ".", n+1)
+			ran := p.tools.ran(key)
+			switch {
+			case ran > 1 || ran == 0 && !waits:
+				unpaid = append(unpaid, fmt.Sprintf("%s %d times", key, ran))
+			case waits && ran == 1 && n == len(v.calls)-1 && !deaths.explain(p.tools.last(key)):
+				unexplained = append(unexplained, key)
+			}
+		}
+	}
+	r.none("turns that were lost, of those without and with kills", lost)
+	r.none("turns whose text is not that of their task, joined or accumulated", texts)
+	r.none("orders that were not paid once", unpaid)
+	r.none("turns that wait for an outcome, but by a kill between call and reply", unexplained)
+	r.Report("such turns; takeovers; texts taken back; second keys", "%d; %d; %d; %d", waiting, takeovers, resets, keys)
+	quiet, killed := calm.p95(), live.p95()
+	r.Note("p95 of a turn, against that without kills", killed <= quiet+slower, "<= "+scenario.Short(quiet+slower), "%s", scenario.Short(killed))
+}
+
+// textDiffers says how the text of a turn that is complete differs; empty: it does not.
+func (r *run) textDiffers(c *client, p *place, t *paidTurn) string {
+	if !t.text.output {
+		return ""
+	}
+	d, err := c.task(r.Ctx, p.b.url, t.view.task)
+	if err != nil {
+		return err.Error()
+	}
+	whole := ""
+	if t.view.reason == "stop" {
+		whole = t.order.text()
+	}
+	of := t.text
+	if of.differ > 0 || of.joined != of.accumulated || of.joined != of.final || of.final != d.answer() || of.final != whole {
+		return fmt.Sprintf("joined %q, accumulated %q (%d differ), final %q, task %q", of.joined, of.accumulated, of.differ, of.final, d.answer())
+	}
+	return ""
+}
+
+// p95 is how long a turn took, but for one in twenty.
+func (l *payers) p95() time.Duration {
+	var took []time.Duration
+	for _, t := range l.turns {
+		took = append(took, t.over.Sub(t.began))
+	}
+	if len(took) == 0 {
+		return 0
+	}
+	slices.Sort(took)
+	return took[len(took)*95/100]
+}

@@ -1,0 +1,136 @@
+//go:build unix
+
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/fault"
+	"sluice/internal/gateway/wholetest"
+	"sluice/internal/testnet"
+	"sluice/store"
+	"sluice/store/redis/redistest"
+	"sluice/task"
+)
+
+// leaving is a gateway that ends while a turn runs, and another one on the same store.
+type leaving struct {
+	t        *testing.T
+	shop     *shop
+	one, two *wholetest.Flow
+	client   *reader
+	after    string // the last id that the client has
+	broken   chan struct{}
+}
+
+func openLeaving(t *testing.T, hold string) *leaving {
+	l := &leaving{t: t, shop: openShop(t), client: new(reader), broken: make(chan struct{})}
+	l.shop.hold, l.shop.held, l.shop.let = hold, make(chan struct{}, 8), make(chan struct{})
+	c := crashedTurn{crashing{filepath.Join(t.TempDir(), "leaving"), l.shop.mcp, redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "").Socket}, l.shop.model, "tasks: {lease: 60s}\n"}
+	for _, f := range []**wholetest.Flow{&l.one, &l.two} {
+		in := c.open(t)
+		t.Cleanup(func() { _ = in.Close() })
+		*f = c.gateway(t, in)
+		wholetest.AwaitTools(t, *f)
+	}
+	return l
+}
+
+// asks begins a turn, whose stream the client reads until it breaks off.
+func (l *leaving) asks(input string) {
+	go func() {
+		defer close(l.broken)
+		got := l.one.Serve("/chat/stream", fmt.Sprintf(`{"input":%q}`, input), discarding{})
+		for frame := range strings.SplitSeq(got, "\n\n") {
+			if id := l.client.read(frame); id != "" {
+				l.after = id
+			}
+		}
+	}()
+}
+
+type discarding struct{}
+
+func (discarding) Write(p []byte) (int, error) { return len(p), nil }
+
+// ends waits until the second gateway has finished the turn.
+func (l *leaving) ends() (elapsed time.Duration) {
+	t := l.t
+	t.Helper()
+	began := time.Now()
+	<-l.broken
+	if l.client.done {
+		t.Fatal("the client has an end")
+	}
+	turn, _, _ := strings.Cut(l.after, ":")
+	var last store.Task
+	testnet.Eventually(t, "the turn is claimed", func() bool {
+		log, err := l.two.Tasks().OpenLog(t.Context(), turn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last, err = l.two.Store().Task(t.Context(), log.Task); err != nil {
+			t.Fatal(err)
+		}
+		return !strings.HasPrefix(last.Owner, "left_") && last.Holder != l.one.Tasks().Holder()
+	})
+	elapsed = time.Since(began)
+	close(l.shop.let)
+	l.shop.resumesFrom(l.two, l.client, l.after)
+	log, err := l.two.Tasks().OpenLog(t.Context(), turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testnet.Eventually(t, "the turn is over", func() bool {
+		last, err = l.two.Store().Task(context.Background(), log.Task)
+		return err == nil && last.State != task.Working
+	})
+	if last.State != task.Completed {
+		t.Fatalf("%s %s", last.State, last.Doc)
+	}
+	return elapsed
+}
+
+func (l *leaving) abort() {
+	l.one.HTTP().Drain()
+	l.one.HTTP().Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down", RetryAfter: time.Second})
+}
+
+// A turn whose gateway ends in the middle of an answer goes on in another one at once, and its
+// client has a text without what was taken back.
+func TestTurnsAreHandedOver(t *testing.T) {
+	t.Parallel()
+	l := openLeaving(t, "model")
+	l.asks("look around")
+	<-l.shop.held
+	l.abort()
+	t.Logf("claimed within %s", l.ends())
+	if l.client.final != "I look.\n\nAll is done." {
+		t.Errorf("%+v", l.client)
+	}
+}
+
+// A call that must not be made twice is waited for: its result is known to who goes on.
+func TestHandOverWaitsForPayments(t *testing.T) {
+	t.Parallel()
+	l := openLeaving(t, "bank")
+	l.asks("pay once")
+	<-l.shop.held
+	l.abort()
+	select {
+	case <-l.broken:
+		t.Error("the stream ends while the payment is under way")
+	case <-time.After(100 * time.Millisecond):
+	}
+	l.shop.let <- struct{}{}
+	t.Logf("claimed within %s", l.ends())
+	if l.shop.paid[30] != 1 || l.client.final != "I pay.\n\nAll is done." {
+		t.Errorf("%v %+v", l.shop.paid, l.client)
+	}
+}

@@ -1,0 +1,526 @@
+//go:build unix
+
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/rs/zerolog"
+
+	"sluice/internal/gateway"
+	"sluice/internal/gateway/wholetest"
+	"sluice/internal/settings"
+	"sluice/internal/testnet"
+	"sluice/store"
+	"sluice/store/redis/redistest"
+	"sluice/stream"
+	"sluice/task"
+)
+
+// Further variables of the process that is killed in a turn.
+const (
+	crashModel = "SLUICE_TEST_CRASH_MODEL" // URL of its model
+	crashInput = "SLUICE_TEST_CRASH_INPUT" // what it is asked
+	crashMore  = "SLUICE_TEST_CRASH_MORE"  // of its configuration file
+)
+
+// shop is what a turn works with: a model that does what the input says, and a server that
+// counts what it is asked to do.
+type shop struct {
+	mu         sync.Mutex // guards the fields below
+	paid       map[int]int
+	rejected   map[int]bool // somebody has said that they were not paid
+	looked     int
+	model, mcp string // URLs
+	// hold is what does not go on before it is let: the model in its second answer, or the bank.
+	// What is reached is in held.
+	hold string
+	held chan struct{}
+	let  chan struct{}
+}
+
+// wait waits to be let go on, if that is what is held.
+func (s *shop) wait(what string) {
+	if s.hold == what {
+		s.held <- struct{}{}
+		<-s.let
+	}
+}
+
+func openShop(t *testing.T) *shop {
+	s := &shop{paid: map[int]int{}, rejected: map[int]bool{}}
+	no, yes := false, true
+	m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
+	m.AddTool(mcp.NewTool("pay", mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no}), mcp.WithNumber("amount")),
+		func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			s.wait("bank")
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			n := req.GetInt("amount", 0)
+			s.paid[n]++
+			return mcp.NewToolResultText(fmt.Sprint("paid ", n)), nil
+		})
+	m.AddTool(mcp.NewTool("look", mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: &yes, DestructiveHint: &no})),
+		func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.looked++
+			return mcp.NewToolResultText("there is milk"), nil
+		})
+	bank, gemini := httptest.NewServer(server.NewStreamableHTTPServer(m, server.WithStateLess(true))), httptest.NewServer(s)
+	t.Cleanup(bank.Close)
+	t.Cleanup(gemini.Close)
+	s.model, s.mcp = gemini.URL, bank.URL+"/mcp"
+	return s
+}
+
+// has says whether an amount was paid.
+func (s *shop) has(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.paid[n] > 0
+}
+
+// ServeHTTP is the model.
+func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	asked, _ := io.ReadAll(r.Body)
+	results := bytes.Count(asked, []byte(`"functionResponse"`))
+	pay := func(n int) string { return fmt.Sprintf(`{"functionCall":{"name":"pay","args":{"amount":%d}}}`, n) }
+	const look = `{"functionCall":{"name":"look","args":{}}}`
+	parts := []string{`{"text":"All "}`, `{"text":"is "}`, `{"text":"done."}`}
+	has := func(what string) bool { return bytes.Contains(asked, []byte(what)) }
+	switch {
+	case has("responseJsonSchema"):
+		parts = []string{`{"text":"{\"agentId\":\"a\",\"confidence\":0.9,\"reasoning\":\"r\",\"additionalAgents\":[\"b\"]}"}`}
+	case has("AGENT-A") && results == 0 && !has("delegate_to_b"):
+		parts = []string{`{"text":"I pay."}`, pay(30)}
+	case has("AGENT-A") && results == 0:
+		parts = []string{`{"text":"I ask b."}`, `{"functionCall":{"name":"delegate_to_b","args":{"task":"Pay it"}}}`, look}
+	case has("AGENT-A"):
+		parts = []string{`{"text":"A "}`, `{"text":"is done."}`}
+	case has("AGENT-B") && results == 0 && has("Pay it"):
+		parts = []string{pay(50)}
+	case has("AGENT-B") && results == 0:
+		parts = []string{`{"text":"I look."}`, look}
+	case has("AGENT-B"):
+		parts = []string{`{"text":"B "}`, `{"text":"is done."}`}
+	case has("just talk"):
+	case has("look around") && results == 0:
+		parts = []string{`{"text":"I look."}`, look}
+	case has("pay once") && results == 0:
+		parts = []string{`{"text":"I pay."}`, pay(30)}
+	case has("pay twice") && results == 0:
+		parts = []string{pay(30), pay(40), look}
+	case has("pay in two steps") && results < 2:
+		parts = []string{`{"text":"Step."}`, pay(30 + results)}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for i, part := range parts {
+		end := ""
+		if i == len(parts)-1 {
+			end = `,"finishReason":"STOP"`
+		}
+		_, _ = fmt.Fprintf(w, "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[%s]}%s}],\"modelVersion\":\"m\"}\r\n\r\n", part, end)
+		w.(http.Flusher).Flush()
+		if i == 1 && results > 0 {
+			s.wait("model")
+		}
+	}
+}
+
+// crashedTurn is where the gateways of one turn that is killed keep what they keep.
+type crashedTurn struct {
+	crashing
+	model, more string
+}
+
+func (c crashedTurn) gateway(t *testing.T, in store.Store) *wholetest.Flow {
+	t.Helper()
+	content := fmt.Sprintf("mcpServers: {bank: {url: %q}}\n%s", c.url, c.more)
+	cfg, file := wholetest.Configured(t, content, map[string]string{"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": c.model})
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), gateway.Seams{Store: in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return &wholetest.Flow{T: t, Gateway: g}
+}
+
+// TestTurnCrashChild is the process that is killed at one point of a turn. It reports all that
+// its client sees.
+func TestTurnCrashChild(t *testing.T) {
+	if os.Getenv(crashModel) == "" {
+		t.Skip("it is run by TestTurnsKilledAtEveryWrite")
+	}
+	var at int64
+	_, _ = fmt.Sscan(os.Getenv(crashAt), &at)
+	c := crashedTurn{crashing{os.Getenv(crashDir), os.Getenv(crashURL), os.Getenv(crashRedis)}, os.Getenv(crashModel), os.Getenv(crashMore)}
+	in := c.open(t)
+	t.Cleanup(func() { _ = in.Close() })
+	f := c.gateway(t, breakable(in, at))
+	wholetest.AwaitTools(t, f)
+	if got := f.Serve("/chat/stream", fmt.Sprintf(`{"input":%q}`, os.Getenv(crashInput)), os.Stdout); !strings.Contains(got, `"finish_reason":"stop"`) {
+		t.Fatal(got)
+	}
+}
+
+// killings are turns, and what each must have done in the end.
+var killings = map[string]struct {
+	paid []int
+	text string
+	more string // of the configuration file
+}{
+	"just talk":        {nil, "All is done.", ""},
+	"look around":      {nil, "I look.All is done.", ""},
+	"pay once":         {[]int{30}, "I pay.All is done.", ""},
+	"pay twice":        {[]int{30, 40}, "All is done.", ""},
+	"pay in two steps": {[]int{30, 31}, "Step.Step.All is done.", ""},
+	"one agent":        {[]int{30}, "I pay.A is done.", teamOf("a", "")},
+	"several agents":   {[]int{30}, "I pay.A is done.I look.B is done.", teamOf("a b", "")},
+	"ask another":      {[]int{50}, "I ask b.A is done.", delegating},
+	"one by one":       {[]int{30}, "I pay.A is done.I look.B is done.", teamOf("a b", "dispatch: {mode: sequential}\n")},
+}
+
+// delegating is a team in which one agent calls another.
+const delegating = "router: off\nagents:\n  a: {description: asks, prompt: AGENT-A, delegates: [b], tools: [bank]}\n  b: {description: looks, prompt: AGENT-B, tools: [bank]}\n"
+
+// teamOf returns what a configuration file says of a team of these agents.
+func teamOf(ids, more string) string {
+	all := map[string]string{"a": "  a: {description: pays, prompt: AGENT-A, tools: [bank]}\n", "b": "  b: {description: looks, prompt: AGENT-B, tools: [bank]}\n"}
+	more += "agents:\n"
+	for id := range strings.FieldsSeq(ids) {
+		more += all[id]
+	}
+	return more
+}
+
+// A turn whose process is killed at any of its writes goes on in the next one: nothing is paid
+// twice, and its client, which comes back, has the text that the task has.
+func TestTurnsKilledAtEveryWrite(t *testing.T) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		killTurns(t, "")
+	})
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		killTurns(t, redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "").Socket)
+	})
+}
+
+func killTurns(t *testing.T, redis string) {
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := 1
+	if testing.Short() || (raceEnabled && os.Getenv(crashAll) == "") {
+		step = 5
+	}
+	places := make(chan struct{}, 3)
+	for input := range killings {
+		t.Run(input, func(t *testing.T) {
+			t.Parallel()
+			for at := 1; at < 100 && !t.Failed(); at += step {
+				places <- struct{}{}
+				over := false
+				t.Run(fmt.Sprint("point ", at), func(t *testing.T) { over = turnKilledAt(t, path, redis, input, at) })
+				<-places
+				if over {
+					if at < 6 {
+						t.Errorf("a turn has %d points: they are not counted any more", at)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// turnKilledAt kills a process at one of its points, and goes on in this one. It returns true if
+// the process had fewer.
+func turnKilledAt(t *testing.T, path, redis, input string, at int) (over bool) {
+	s := openShop(t)
+	c := crashedTurn{crashing{t.TempDir(), s.mcp, redis}, s.model, "tasks: {lease: 3s}\n" + killings[input].more}
+	if redis != "" { // names the keys
+		c.dir = filepath.Join(c.dir, strings.ReplaceAll(input, " ", "-")+strconv.Itoa(at))
+		if err := os.Mkdir(c.dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), path, "-test.run=^TestTurnCrashChild$")
+	cmd.Env = append(os.Environ(), crashDir+"="+c.dir, fmt.Sprint(crashAt, "=", at), crashURL+"="+c.url, crashRedis+"="+c.redis,
+		crashModel+"="+c.model, crashInput+"="+input, crashMore+"="+c.more)
+	got, err := cmd.CombinedOutput()
+	if err == nil {
+		return true
+	}
+	if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("%v\n%s", err, got)
+	}
+	if bytes.Contains(got, []byte("WARNING: DATA RACE")) {
+		t.Errorf("the process that was killed had a race:\n%s", got)
+	}
+	in := c.open(t)
+	t.Cleanup(func() { _ = in.Close() })
+	page, err := in.Tasks(t.Context(), store.Query{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(page.IDs) == 0 {
+		if strings.Contains(string(got), "event: ") {
+			t.Errorf("nothing is kept of a turn that was told of:\n%s", got)
+		}
+		return false
+	}
+	if redis != "" && page.Tasks[0].Owner != "" { // as if the lease had ended
+		if err := in.ReleaseLease(t.Context(), page.Tasks[0].Holder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := c.gateway(t, in)
+	s.finish(f, page.IDs[0], page.Tasks[0].State == task.Completed, input, string(got))
+	return false
+}
+
+// finish waits for the end of a turn that was killed, and says what became of calls of which
+// nobody knows.
+func (s *shop) finish(f *wholetest.Flow, id string, was bool, input, got string) {
+	t := f.T
+	t.Helper()
+	first, err := f.Store().Task(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last store.Task
+	testnet.Eventually(t, "the turn is over", func() bool {
+		if last, err = f.Store().Task(t.Context(), id); err != nil {
+			return false // the machine is busy
+		}
+		if last.State == task.InputRequired {
+			s.say(f, id, last)
+		}
+		return last.State != task.Working && last.State != task.InputRequired
+	})
+	if last.State != task.Completed {
+		t.Fatalf("the task is %s: %s\n%s", last.State, last.Doc, got)
+	}
+	want := killings[input]
+	for _, n := range want.paid {
+		if s.rejected[n] && s.paid[n] <= 1 {
+			continue
+		}
+		if s.paid[n] == 0 && want.more == delegating && strings.Contains(unknownOf(f, first.Turn), "pay") {
+			continue // an agent that another one has called learns that nobody knows
+		}
+		if s.paid[n] != 1 {
+			t.Errorf("%d was paid %d times", n, s.paid[n])
+		}
+	}
+	items, err := f.Store().List(t.Context(), store.TurnKey(last.Turn), 0, 0)
+	if err != nil || len(items) > 0 {
+		t.Errorf("%v, and of the turn that is over %d items are left", err, len(items))
+	}
+	text, events := "", 0
+	for _, turn := range slices.Compact([]string{first.Turn, last.Turn}) {
+		said, n := logOfTurn(f, turn, !was)
+		text, events = text+said, events+n
+	}
+	if strings.ReplaceAll(text, "\n\n", "") != want.text {
+		t.Errorf("the log says %q, want %q", text, want.text)
+	}
+	s.resumes(f, first.Turn, got)
+}
+
+// unknownOf returns the tools of a turn of whose calls nobody knows what became.
+func unknownOf(f *wholetest.Flow, turn string) (names string) {
+	log, err := f.Tasks().OpenLog(f.T.Context(), turn)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	_, _ = log.Past(f.T.Context(), func(ev stream.Event) {
+		if lost, ok := ev.(*stream.ToolUnknown); ok {
+			names += lost.Tool + " "
+		}
+	})
+	return names
+}
+
+// say answers the question for which a task waits.
+func (s *shop) say(f *wholetest.Flow, id string, waits store.Task) {
+	var list struct {
+		Approvals []struct {
+			Kind  string
+			Calls []struct {
+				ID        string `json:"call_id"`
+				Arguments struct{ Amount int }
+			}
+		}
+	}
+	log, err := f.Tasks().OpenLog(f.T.Context(), waits.Turn)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	ended := map[string]bool{}
+	_, _ = log.Past(f.T.Context(), func(ev stream.Event) {
+		if done, ok := ev.(*stream.ToolCompleted); ok {
+			ended[done.ID] = true
+		}
+	})
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, httptest.NewRequestWithContext(f.T.Context(), http.MethodGet, "/approvals?conversation_id="+waits.Conversation, nil))
+	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list.Approvals) != 1 || list.Approvals[0].Kind != "outcome" {
+		f.T.Fatalf("%v: %s of %s", err, w.Body, waits.Doc)
+	}
+	var calls []string
+	for _, c := range list.Approvals[0].Calls {
+		if ended[c.ID] {
+			f.T.Errorf("it is asked what became of %s, whose result is known", c.ID)
+		}
+		action := `"action":"modify","result":"paid"`
+		if !s.has(c.Arguments.Amount) { // it may still reach the bank
+			action = `"action":"reject"`
+			s.rejected[c.Arguments.Amount] = true
+		}
+		calls = append(calls, fmt.Sprintf(`{"call_id":%q,%s}`, c.ID, action))
+	}
+	body := `{"calls":[` + strings.Join(calls, ",") + `]}`
+	if got := f.Serve("/tasks/"+id+"/decision", body, io.Discard); !strings.Contains(got, "event: done") {
+		f.T.Fatalf("%s: %s\n%s", body, got, waits.Doc)
+	}
+}
+
+// logOfTurn returns the text of a turn's log, whose numbers have gaps at takeovers alone.
+func logOfTurn(f *wholetest.Flow, turn string, gaps bool) (text string, n int) {
+	t := f.T
+	t.Helper()
+	log, err := f.Tasks().OpenLog(t.Context(), turn)
+	if err != nil {
+		t.Fatalf("the log of %s: %v", turn, err)
+	}
+	last := 0
+	calls := map[string]int{}
+	for events, err := range log.Events(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if next := (last/1_000_000+1)*1_000_000 + 1; e.N != last+1 && e.N != next {
+				t.Fatalf("event %d follows %d", e.N, last)
+			}
+			last = e.N
+			switch ev := e.Event.(type) {
+			case *stream.Delta:
+				text += ev.Text
+			case *stream.Reset:
+				if !strings.HasPrefix(text, ev.Accumulated) || text == ev.Accumulated {
+					t.Errorf("of %q stays %q", text, ev.Accumulated)
+				}
+				text = ev.Accumulated
+			case *stream.ToolStarted:
+				calls[ev.ID]++
+			case *stream.Done:
+				if gaps && last > 1_000_000 && ev.Takeovers != last/1_000_000 {
+					t.Errorf("%d takeovers, and the last event is %d", ev.Takeovers, last)
+				}
+			}
+		}
+	}
+	for id, n := range calls {
+		if n != 1 {
+			t.Errorf("the begin of %s was told %d times", id, n)
+		}
+	}
+	return text, last
+}
+
+// resumes checks that a client which saw the beginning of a turn has, when it comes back, the
+// text of the turn by both of the rules.
+func (s *shop) resumes(f *wholetest.Flow, turn, got string) {
+	t := f.T
+	t.Helper()
+	whole := got[:max(0, strings.LastIndex(got, "\n\n"))]
+	after, client := "", new(reader)
+	for frame := range strings.SplitSeq(whole, "\n\n") {
+		if id := client.read(frame); id != "" {
+			after = id
+		}
+	}
+	if after != "" { // else it saw nothing, and asks again
+		s.resumesFrom(f, client, after)
+	}
+}
+
+// resumesFrom has a client come back.
+func (s *shop) resumesFrom(f *wholetest.Flow, client *reader, after string) {
+	t := f.T
+	t.Helper()
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/chat/stream", nil)
+	req.Header.Set("Last-Event-ID", after)
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, req)
+	if w.Code == http.StatusNoContent && client.done {
+		return
+	}
+	for frame := range strings.SplitSeq(w.Body.String(), "\n\n") {
+		client.read(frame)
+	}
+	if !client.done || client.joined != client.accumulated || client.final != client.joined {
+		t.Errorf("behind %s: %d %+v\n%s", after, w.Code, client, w.Body)
+	}
+}
+
+// reader is a client that keeps the text by both rules.
+type reader struct {
+	joined, accumulated, final string
+	done                       bool
+}
+
+// read takes a frame. It returns its id.
+func (r *reader) read(frame string) (id string) {
+	var event, data string
+	for line := range strings.SplitSeq(frame, "\n") {
+		name, value, _ := strings.Cut(line, ": ")
+		switch name {
+		case "id":
+			id = value
+		case "event":
+			event = value
+		case "data":
+			data = value
+		}
+	}
+	var d struct {
+		Delta, Accumulated string
+		Final              string `json:"final_output"`
+	}
+	if data == "" || json.Unmarshal([]byte(data), &d) != nil {
+		return ""
+	}
+	switch event {
+	case "response_delta":
+		r.joined, r.accumulated = r.joined+d.Delta, d.Accumulated
+	case "response_reset":
+		r.joined, r.accumulated = d.Accumulated, d.Accumulated
+	case "done":
+		r.final, r.done = d.Final, true
+	}
+	return id
+}

@@ -1,0 +1,335 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/store"
+	"sluice/store/memory"
+	"sluice/stream"
+)
+
+// rests is a Turns whose turns say that they go on, and end.
+type rests struct {
+	mu     sync.Mutex // guards the fields below
+	err    error
+	states []map[string][][]byte // of those that went on
+	runs   func(ctx context.Context, sink stream.Sink) (stream.Result, error)
+}
+
+func (r *rests) Continue(_ *chat.Request, states map[string][][]byte, _ []stream.Event) (*stream.Frame, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return nil, r.err
+	}
+	r.states = append(r.states, states)
+	return &stream.Frame{Runner: r, Model: "m"}, nil
+}
+
+// Run implements stream.Runner.
+func (r *rests) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	if r.runs != nil {
+		return r.runs(ctx, sink)
+	}
+	if req.Facts.Saving == nil {
+		return stream.Result{}, errors.New("nothing saves the turn")
+	}
+	return stream.Result{Reason: stream.Stop}, sink.Emit(&stream.Delta{Text: "whole"})
+}
+
+func (r *rests) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.states)
+}
+
+// left begins a turn whose process is gone: with a state behind the text "Step. ", and more text
+// behind that.
+func left(t *testing.T, st Store, req Request, also func(*Turn)) (task, turn string) {
+	t.Helper()
+	dead := New(Config{Store: st, Turns: new(rests), Lease: 3 * time.Second})
+	req.Detached, req.Cancel = true, func(error) {}
+	if req.Chat == nil {
+		req.Chat = &chat.Request{Input: "hi"}
+	}
+	of, err := dead.Begin(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := of.Before(nowhere{})
+	write := func(n int, ev stream.Event) {
+		if err := errors.Join(out.Write(stream.Stamp{N: n}, ev), out.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(1, &stream.Start{})
+	write(2, &stream.Delta{Text: "Step. "})
+	of.Saving().Save("", []byte(`{"step":1}`))
+	if err := of.Saving().Confirm(); err != nil {
+		t.Fatal(err)
+	}
+	write(3, &stream.Delta{Text: "Half an ans"})
+	if also != nil {
+		also(of)
+	}
+	of.mu.Lock()
+	if err := of.handOn(); err != nil {
+		t.Fatal(err)
+	}
+	of.mu.Unlock()
+	dead.Close()
+	return of.Task(), of.ID()
+}
+
+// awaitEnd waits until a task is over, and returns it with the lines of its turn's log.
+func awaitEnd(t *testing.T, s *Service, task, turn string) (store.Task, []string) {
+	t.Helper()
+	for range 200 {
+		got, err := s.cfg.Store.Task(t.Context(), task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.State != Working {
+			if _, err := s.OpenLog(t.Context(), turn); err != nil {
+				return got, nil
+			}
+			return got, logLines(t, s, turn)
+		}
+		time.Sleep(time.Second)
+	}
+	t.Fatal("the turn is not over")
+	return store.Task{}, nil
+}
+
+// A turn goes on from where it stood: text behind that is taken back, and numbers have a gap.
+func TestTurnGoesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shared := memory.New(memory.Config{})
+		task, turn := left(t, shared, Request{Retracts: true}, nil)
+		all := new(rests)
+		s := New(Config{Store: shared, Turns: all, Lease: 3 * time.Second})
+		defer s.Close()
+		got, _ := awaitEnd(t, s, task, turn)
+		if got.State != Completed || !strings.Contains(string(got.Doc), "Step. whole") {
+			t.Errorf("%s: %s", got.State, got.Doc)
+		}
+		if diff := cmp.Diff([]map[string][][]byte{{"": {[]byte(`{"step":1}`)}}}, all.states); diff != "" {
+			t.Errorf("the states (-want +got):\n%s", diff)
+		}
+		kept, err := s.readAll(t.Context(), turn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var events []string
+		for _, e := range kept.logged {
+			events = append(events, fmt.Sprintf("%d %T", e.N, e.Event))
+			if done, ok := e.Event.(*stream.Done); ok && (done.Takeovers != 1 || !done.Usage.Estimated) {
+				t.Errorf("the end is %+v", done)
+			}
+			if reset, ok := e.Event.(*stream.Reset); ok && (reset.Accumulated != "Step. " || reset.Reason != stream.ResetTakenOver) {
+				t.Errorf("taken back: %+v", reset)
+			}
+		}
+		want := []string{"1 *stream.Start", "2 *stream.Delta", "3 *stream.Delta", "1000001 *stream.Reset", "1000002 *stream.Delta", "1000003 *stream.Done"}
+		if diff := cmp.Diff(want, events); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if items, err := shared.List(t.Context(), store.TurnKey(turn), 0, 0); err != nil || len(items) > 0 {
+			t.Errorf("%v, %d items are left", err, len(items))
+		}
+	})
+}
+
+// What cannot go on is closed as lost, with a gap and the number of takeovers; one whose end was
+// asked for is cancelled.
+func TestTurnsThatDoNotGoOn(t *testing.T) {
+	t.Parallel()
+	push := func(text string) func(*testing.T, *memory.Store, string, string) {
+		return func(t *testing.T, st *memory.Store, _, turn string) {
+			if err := st.PushList(t.Context(), store.TurnKey(turn), []byte(text), store.Bounds{}, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	claim := `{"claim":"gw"}` + "\n"
+	for what, tt := range map[string]struct {
+		req   Request
+		with  func(t *testing.T, st *memory.Store, task, turn string)
+		turns *rests
+		want  fault.Type // empty: it goes on
+	}{
+		"as it is":                   {Request{Retracts: true}, nil, new(rests), ""},
+		"readers that cannot follow": {Request{}, nil, new(rests), fault.TurnLost},
+		"four processes have failed": {Request{Retracts: true}, push(strings.Repeat(claim, 4)), new(rests), ""},
+		"five processes have failed": {Request{Retracts: true}, push(strings.Repeat(claim, 5)), new(rests), fault.TurnLost},
+		"five, and a step between":   {Request{Retracts: true}, push(strings.Repeat(claim, 5) + `{"text":6,"state":{}}`), new(rests), ""},
+		"a line that is cut":         {Request{Retracts: true}, push(`{"text":6,"sta`), new(rests), fault.TurnLost},
+		"states that are too large":  {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved) + `"}`), new(rests), fault.TurnLost},
+		"states that were left out":  {Request{Retracts: true}, push(`{"too_large":true}`), new(rests), fault.TurnLost},
+		"more text than there is":    {Request{Retracts: true}, push(`{"text":99,"state":{}}`), new(rests), fault.TurnLost},
+		"a negative text":            {Request{Retracts: true}, push(`{"text":-1,"state":{}}`), new(rests), fault.TurnLost},
+		"a state that is none":       {Request{Retracts: true}, push(`{"text":1}`), new(rests), fault.TurnLost},
+		"a request once more":        {Request{Retracts: true}, push(`{"version":1,"request":{"version":1,"Input":"x"}}`), new(rests), fault.TurnLost},
+		"a newer version":            {Request{Retracts: true}, push(`{"version":2}`), new(rests), fault.TurnLost},
+		"what answers is not here":   {Request{Retracts: true}, nil, &rests{err: errors.New("no such agent")}, fault.TurnLost},
+		"nothing was saved": {Request{Retracts: true}, func(t *testing.T, st *memory.Store, _, turn string) {
+			_ = st.DeleteList(t.Context(), store.TurnKey(turn))
+		}, new(rests), fault.TurnLost},
+		"its log is gone":          {Request{Retracts: true}, func(t *testing.T, st *memory.Store, _, turn string) { _ = st.DropLog(t.Context(), turn) }, new(rests), "gone"},
+		"its end was asked for":    {Request{Retracts: true}, func(t *testing.T, st *memory.Store, task, _ string) { _, _ = st.CancelTask(t.Context(), task) }, new(rests), fault.Cancelled},
+		"silent for ten minutes":   {Request{Retracts: true}, func(*testing.T, *memory.Store, string, string) { time.Sleep(10*time.Minute + time.Second) }, new(rests), fault.TurnLost},
+		"silent for less than ten": {Request{Retracts: true}, func(*testing.T, *memory.Store, string, string) { time.Sleep(9 * time.Minute) }, new(rests), ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				shared := memory.New(memory.Config{})
+				task, turn := left(t, shared, tt.req, nil)
+				if tt.with != nil {
+					tt.with(t, shared, task, turn)
+				}
+				s := New(Config{Store: shared, Turns: tt.turns, Lease: 3 * time.Second})
+				defer s.Close()
+				got, _ := awaitEnd(t, s, task, turn)
+				if went := tt.turns.count() > 0 && got.State == Completed; went != (tt.want == "") {
+					t.Fatalf("it went on: %v; %s %s", went, got.State, got.Doc)
+				}
+				if tt.want == "" || tt.want == "gone" {
+					return
+				}
+				kept, err := s.readAll(t.Context(), turn)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var failed fault.Type
+				for _, e := range kept.logged {
+					if bad, ok := e.Event.(*stream.Error); ok && bad.Fatal {
+						failed = bad.Type
+					}
+				}
+				last := kept.logged[len(kept.logged)-1]
+				done := last.Event.(*stream.Done)
+				if failed != tt.want || what != "nothing was saved" && (last.N <= 1_000_000 || done.Takeovers == 0) {
+					t.Errorf("event %d: %s, %+v", last.N, failed, done)
+				}
+			})
+		})
+	}
+}
+
+// Turns whose end goes with their client, and turns where it is switched off, save nothing.
+func TestTurnsThatAreNotSaved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for what, cfg := range map[string]Config{"attached": {Turns: new(rests)}, "off": {}} {
+			shared := memory.New(memory.Config{})
+			cfg.Store = shared
+			s := New(cfg)
+			turn, err := s.Begin(t.Context(), Request{Chat: &chat.Request{Input: "hi"}, Detached: what == "off", Cancel: func(error) {}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if turn.Saving() != nil {
+				t.Errorf("%s: it saves", what)
+			}
+			if items, _ := shared.List(t.Context(), store.TurnKey(turn.ID()), 0, 0); len(items) > 0 {
+				t.Errorf("%s: %q is saved", what, items)
+			}
+			turn.End()
+			s.Close()
+		}
+	})
+}
+
+// A turn that is handed over goes on elsewhere at once, though its process still lives; and its
+// process emits nothing more.
+func TestTurnIsHandedOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shared := memory.New(memory.Config{})
+		one, two := New(Config{Store: shared, Turns: new(rests)}), New(Config{Store: shared, Turns: new(rests)})
+		defer two.Close()
+		defer one.Close()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		turn, err := one.Begin(ctx, Request{Chat: &chat.Request{Input: "hi"}, Detached: true, Retracts: true, Cancel: cancel})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := turn.Before(nowhere{})
+		if err := errors.Join(out.Write(stream.Stamp{N: 1}, &stream.Start{}), out.Write(stream.Stamp{N: 2}, &stream.Delta{Text: "Half"}), out.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		end := turn.Saving().Begin()
+		began := time.Now()
+		turn.HandOver(shuttingDown())
+		time.Sleep(time.Second)
+		if ctx.Err() != nil {
+			t.Error("a call is cut that must not be made twice")
+		}
+		end()
+		<-ctx.Done()
+		if fault.From(context.Cause(ctx)).Type != fault.ShuttingDown {
+			t.Errorf("it ends because of %v", context.Cause(ctx))
+		}
+		if err := out.Write(stream.Stamp{N: 3}, &stream.Delta{Text: "late"}); !errors.Is(err, ErrBroken) {
+			t.Errorf("it emits more: %v", err)
+		}
+		turn.End()
+		got, lines := awaitEnd(t, two, turn.Task(), turn.ID())
+		if got.State != Completed || strings.Contains(strings.Join(lines, "\n"), "late") || !strings.Contains(string(got.Doc), "whole") {
+			t.Errorf("%s %s\n%s", got.State, got.Doc, strings.Join(lines, "\n"))
+		}
+		if elapsed := time.Since(began); elapsed > 3*time.Second {
+			t.Errorf("it lasted %s", elapsed)
+		}
+	})
+}
+
+// A call that takes longer than two seconds is not waited for any more.
+func TestHandOverDoesNotWaitForLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{Store: memory.New(memory.Config{}), Turns: new(rests)})
+		defer s.Close()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		turn, err := s.Begin(ctx, Request{Chat: &chat.Request{Input: "hi"}, Detached: true, Cancel: cancel})
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn.Before(nowhere{})
+		end, began := turn.Saving().Begin(), time.Now()
+		turn.HandOver(shuttingDown())
+		<-ctx.Done()
+		if elapsed := time.Since(began); elapsed != 2*time.Second {
+			t.Errorf("it lasted %s", elapsed)
+		}
+		end()
+		turn.End()
+	})
+}
+
+func FuzzReadSaved(f *testing.F) {
+	f.Add([]byte(`{"version":1,"request":{},"head":{}}`), []byte("{\"text\":1,\"state\":{}}\n{\"claim\":\"x\"}\n"))
+	f.Add([]byte(`{"version":2}`), []byte(`{"too_large":true}`))
+	f.Fuzz(func(t *testing.T, one, two []byte) {
+		s, err := readSaved([][]byte{one, two})
+		if err != nil && !errors.Is(err, errSaved) {
+			t.Errorf("%v", err)
+		}
+		if err == nil && (s.size > maxSaved || s.text < 0 || s.claims > s.all) {
+			t.Errorf("%+v", s)
+		}
+	})
+}
