@@ -19,7 +19,7 @@ const (
 	badContentType  breach = "content_type" // 200 without text/event-stream
 	badFraming      breach = "framing"      // not id, event, data, or too long
 	badRetry        breach = "retry"        // not once, at the beginning
-	badID           breach = "id"           // not <request_id>:<n>, with a store <turn_id>:<n>, or a gap
+	badID           breach = "id"           // not <request_id>:<n>, with a store <turn_id>:<n>, or a gap that is not that of a takeover
 	badStart        breach = "start"        // not first, or not once
 	badEvent        breach = "event"        // a name that is not in the vocabulary
 	badJSON         breach = "json"         // data is not an object
@@ -43,6 +43,10 @@ type audit struct {
 	prefix  []byte // of the ids of events, with its colon
 	number  []byte // scratch for the id's number
 	events  int
+	last    int  // number of the last event
+	again   bool // the next event is the first one of a stream that is read on
+	onward  bool // the stream is read on
+	gaps    int  // takeovers
 	text    joined
 	fatal   string // error_type of the fatal error
 	done    bool
@@ -107,7 +111,7 @@ func (a *audit) order(f frame) error {
 		return eventAfterDone
 	case (a.events == 0) != (string(f.event) == "start"):
 		return badStart
-	case (a.events == 0) != f.retry:
+	case (a.events == 0 || a.again) != f.retry:
 		return badRetry
 	case a.fatal != "" && string(f.event) != "done":
 		return errorWithoutEnd
@@ -140,13 +144,33 @@ func (a *audit) start(f frame) error {
 // count checks the id of the next event.
 func (a *audit) count(f frame) error {
 	a.events++
+	a.again = false
 	number, ok := bytes.CutPrefix(f.id, a.prefix)
-	a.number = strconv.AppendInt(a.number[:0], int64(a.events), 10)
-	if !ok || !bytes.Equal(number, a.number) {
+	if !ok {
 		return badID
 	}
-	return nil
+	if a.is(number, a.last+1) {
+		return nil
+	}
+	if a.onward && a.is(number, (a.last/idGap+1)*idGap+1) {
+		a.gaps++
+		return nil
+	}
+	return badID
 }
+
+// is compares the number of an event, and notes it.
+func (a *audit) is(number []byte, n int) bool {
+	a.number = strconv.AppendInt(a.number[:0], int64(n), 10)
+	if !bytes.Equal(number, a.number) {
+		return false
+	}
+	a.last = n
+	return true
+}
+
+// resumed begins the rest of a stream that broke off.
+func (a *audit) resumed() { a.again, a.onward = true, true }
 
 // walk calls each for the members of an event's data but request_id, which it checks.
 func (a *audit) walk(data []byte, each func(name, value []byte) error) error {
