@@ -44,7 +44,6 @@ type audit struct {
 	number  []byte // scratch for the id's number
 	events  int
 	last    int  // number of the last event
-	again   bool // the next event is the first one of a stream that is read on
 	onward  bool // the stream is read on
 	gaps    int  // takeovers
 	text    joined
@@ -111,7 +110,7 @@ func (a *audit) order(f frame) error {
 		return eventAfterDone
 	case (a.events == 0) != (string(f.event) == "start"):
 		return badStart
-	case (a.events == 0 || a.again) != f.retry:
+	case (a.events == 0) != f.retry:
 		return badRetry
 	case a.fatal != "" && string(f.event) != "done":
 		return errorWithoutEnd
@@ -144,7 +143,6 @@ func (a *audit) start(f frame) error {
 // count checks the id of the next event.
 func (a *audit) count(f frame) error {
 	a.events++
-	a.again = false
 	number, ok := bytes.CutPrefix(f.id, a.prefix)
 	if !ok {
 		return badID
@@ -168,9 +166,6 @@ func (a *audit) is(number []byte, n int) bool {
 	a.last = n
 	return true
 }
-
-// resumed begins the rest of a stream that broke off.
-func (a *audit) resumed() { a.again, a.onward = true, true }
 
 // walk calls each for the members of an event's data but request_id, which it checks.
 func (a *audit) walk(data []byte, each func(name, value []byte) error) error {

@@ -35,7 +35,7 @@ func (w *watch) resume(ctx context.Context, rd *reading, o outcome) outcome {
 		case err != nil: // nobody is there: another one may be soon
 		case resp.StatusCode == http.StatusOK:
 			began = true
-			rd.audit.resumed()
+			rd.audit.onward = true
 			rd.frames.reset(resp.Body, func(n int) { w.tally.bytes.Add(int64(n)) })
 			o = w.follow(ctx, rd)
 			_ = resp.Body.Close()

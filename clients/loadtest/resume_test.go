@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// kept returns the frame of event n of a turn that a store keeps; first says that a reply begins
-// with it.
-func kept(n int, first bool, name, members string) string {
+// kept returns the frame of event n of a turn that a store keeps.
+func kept(n int, name, members string) string {
 	retry := ""
-	if first {
+	if n == 1 {
 		retry = "retry: 1000\n"
 	}
 	return fmt.Sprintf("%sid: turn_1:%d\nevent: %s\ndata: {\"request_id\":\"req_1\",%s}\n\n", retry, n, name, members)
@@ -24,12 +23,12 @@ func kept(n int, first bool, name, members string) string {
 func TestStreamsAreReadOn(t *testing.T) {
 	t.Parallel()
 	const start = `"turn_id":"turn_1","task_id":"task_1","model":"m"`
-	begun := kept(1, true, "start", start) + kept(2, false, "response_delta", `"delta":"Half"`)
-	end := func(n int, first bool, text string) string {
-		return kept(n, first, "done", fmt.Sprintf(`"final_output":%q,"tools_called":[],"success":true,"finish_reason":"stop"`, text))
+	begun := kept(1, "start", start) + kept(2, "response_delta", `"delta":"Half"`)
+	end := func(n int, text string) string {
+		return kept(n, "done", fmt.Sprintf(`"final_output":%q,"tools_called":[],"success":true,"finish_reason":"stop"`, text))
 	}
 	reset := func(n int) string {
-		return kept(n, true, "response_reset", `"accumulated":"","reason":"taken_over"`) + kept(n+1, false, "response_delta", `"delta":"Whole"`) + end(n+2, false, "Whole")
+		return kept(n, "response_reset", `"accumulated":"","reason":"taken_over"`) + kept(n+1, "response_delta", `"delta":"Whole"`) + end(n+2, "Whole")
 	}
 	for _, tt := range []struct {
 		name    string
@@ -39,17 +38,17 @@ func TestStreamsAreReadOn(t *testing.T) {
 		resumed int64
 		taken   int64
 	}{
-		{"by the same gateway", begun, []string{end(3, true, "Half")}, outcome{class: done}, 1, 0},
+		{"by the same gateway", begun, []string{end(3, "Half")}, outcome{class: done}, 1, 0},
 		{"by another one", begun, []string{reset(1_000_001)}, outcome{class: done}, 1, 1},
 		{"when one is there", begun, []string{"503", "cut", reset(1_000_001)}, outcome{class: done}, 1, 1},
-		{"in two pieces", begun, []string{kept(1_000_001, true, "response_delta", `"delta":"!"`), end(2_000_001, true, "Half!")}, outcome{class: done}, 1, 1},
-		{"with half an event", begun + "id: turn_1:3\nevent: th", []string{end(3, true, "Half")}, outcome{class: done}, 1, 0},
+		{"in two pieces", begun, []string{kept(1_000_001, "response_delta", `"delta":"!"`), end(2_000_001, "Half!")}, outcome{class: done}, 1, 1},
+		{"with half an event", begun + "id: turn_1:3\nevent: th", []string{end(3, "Half")}, outcome{class: done}, 1, 0},
 		{"what is gone", begun, []string{"204"}, outcome{broken, cutOff}, 0, 0},
 		{"what is not for us", begun, []string{"404"}, outcome{broken, cutOff}, 0, 0},
-		{"an event twice", begun, []string{kept(2, true, "response_delta", `"delta":"Half"`)}, outcome{unreconciled, string(badID)}, 1, 0},
+		{"an event twice", begun, []string{kept(2, "response_delta", `"delta":"Half"`)}, outcome{unreconciled, string(badID)}, 1, 0},
 		{"another gap", begun, []string{reset(1_000_002)}, outcome{unreconciled, string(badID)}, 1, 0},
-		{"a gap without a break", begun + end(1_000_001, false, "Half"), nil, outcome{unreconciled, string(badID)}, 0, 0},
-		{"without retry", begun, []string{end(3, false, "Half")}, outcome{unreconciled, string(badRetry)}, 1, 0},
+		{"a gap without a break", begun + end(1_000_001, "Half"), nil, outcome{unreconciled, string(badID)}, 0, 0},
+		{"with retry once more", begun, []string{"retry: 1\n" + end(3, "Half")}, outcome{unreconciled, string(badRetry)}, 1, 0},
 		{"nobody any more", begun, nil, outcome{broken, timedOut}, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
