@@ -116,8 +116,8 @@ func kills(r *run) {
 	r.Report("turns without kills; with; kills; time", "%d; %d; %d; %s", len(calm.turns), len(live.turns), len(deaths.list), elapsed.Round(time.Second))
 }
 
-// pay keeps turns alive for a while, and returns them when all are over. Meanwhile does next to
-// them what it likes, until its context ends with that while.
+// pay keeps turns alive for a while, and returns them when all are over. Meanwhile runs at the
+// same time, until its context ends with that while.
 func (r *run) pay(p *place, prefix string, long time.Duration, meanwhile func(context.Context) error) *payers {
 	l := &payers{p: p, c: newClient(), urls: []string{p.a.url, p.b.url, p.c.url}, prefix: prefix}
 	begin, stop := context.WithTimeout(r.Ctx, long)
@@ -251,7 +251,7 @@ func (r *run) textDiffers(c *client, p *place, t *paidTurn) string {
 	return ""
 }
 
-// p95 is how long a turn elapsed, but for one in twenty.
+// p95 is how long a turn lasted, but for one in twenty.
 func (l *payers) p95() time.Duration {
 	var elapsed []time.Duration
 	for _, t := range l.turns {
