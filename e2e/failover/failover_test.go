@@ -152,11 +152,11 @@ func TestNothingIsLost(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, name := range []string{"killed in turns", "killed in runs", "shared key", "reconciled", "kills"} {
+	for _, name := range []string{"killed in turns", "killed in runs", "shared key", "reconciled", "kills", "deploy"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out, complaint strings.Builder
-			args := []string{"-turns", "20", "-runs", "10", "-kills", "1", "-redis", "0", "-load", "200", "-clients", "8", "-lease", "5s", "-live", "8", "-calm", "6s", "-for", "20s", "-every", "7s",
+			args := []string{"-turns", "20", "-runs", "10", "-kills", "1", "-redis", "0", "-load", "200", "-clients", "8", "-lease", "5s", "-live", "8", "-calm", "6s", "-for", "20s", "-every", "7s", "-deployed", "60", "-long", "6s", "-silence", "1m",
 				"-haproxy", "../../deploy/haproxy.cfg", "-refund", "../../examples/workflows/refund.yaml", binary, name}
 			if code := failover(t.Context(), args, &out, &complaint); code != 0 {
 				t.Errorf("exit code %d\n%s%s", code, &out, &complaint)

@@ -40,6 +40,10 @@ type sizes struct {
 	// one in each of every.
 	live                 int
 	calm, killing, every time.Duration
+	// deployed are the turns that run at the same time while the gateways are restarted, each for
+	// long, and silence the most that a client may wait for an event then (p99).
+	deployed      int
+	long, silence time.Duration
 	// haproxy is the configuration file whose backend has gateways at ports 8081 to 8083.
 	haproxy string
 	// refund is the file of the workflow, with a payment server of its own.
@@ -63,6 +67,7 @@ func scenarios() []named {
 		{Name: "times", Do: times},
 		{Name: "reconciled", Do: reconciled},
 		{Name: "kills", Do: kills},
+		{Name: "deploy", Do: deploy},
 	}
 }
 
@@ -100,6 +105,9 @@ func choose(args []string, stderr io.Writer) (s sizes, binary string, wanted []n
 	f.DurationVar(&s.calm, "calm", time.Minute, "how long those run without kills first")
 	f.DurationVar(&s.killing, "for", 10*time.Minute, "how long those run with kills")
 	f.DurationVar(&s.every, "every", 15*time.Second, "time between two of these kills")
+	f.IntVar(&s.deployed, "deployed", 500, "turns at a time while three gateways are restarted")
+	f.DurationVar(&s.long, "long", 30*time.Second, "how long each of those takes")
+	f.DurationVar(&s.silence, "silence", 4*time.Second, "longest silence of their clients (p99)")
 	f.StringVar(&s.haproxy, "haproxy", "deploy/haproxy.cfg", "configuration of HAProxy")
 	f.StringVar(&s.refund, "refund", "examples/workflows/refund.yaml", "configuration with the workflow refund")
 	f.DurationVar(&s.patience, "patience", 30*time.Minute, "longest time of a row")

@@ -244,8 +244,8 @@ func (r *run) gateway(p *place, name, dir string, args, env []string) *gateway {
 		starting: time.Minute, ready: healthy("http://" + addr + "/healthz")})}
 }
 
-// balancer starts HAProxy in front of both gateways. Its configuration is that of deploy/
-// with other ports, without the third gateway: what is shown here holds for that file.
+// balancer starts HAProxy in front of the gateways. Its configuration is that of deploy/ with
+// other ports, without the third gateway if there is none: what is shown here holds for that file.
 func (r *run) balancer(p *place) (url string) {
 	r.need("haproxy")
 	text, err := os.ReadFile(r.sizes.haproxy)
@@ -253,7 +253,11 @@ func (r *run) balancer(p *place) (url string) {
 	at := "127.0.0.1:" + r.port()
 	_, portA, _ := strings.Cut(strings.TrimPrefix(p.a.url, "http://"), ":")
 	_, portB, _ := strings.Cut(strings.TrimPrefix(p.b.url, "http://"), ":")
-	config := strings.NewReplacer("bind :8080", "bind "+at, ":8081", ":"+portA, ":8082", ":"+portB, "    server c 127.0.0.1:8083\n", "").Replace(string(text))
+	third, with := "    server c 127.0.0.1:8083\n", ""
+	if p.c != nil {
+		with = "    server c " + strings.TrimPrefix(p.c.url, "http://") + "\n"
+	}
+	config := strings.NewReplacer("bind :8080", "bind "+at, ":8081", ":"+portA, ":8082", ":"+portB, third, with).Replace(string(text))
 	if !strings.Contains(config, at) || strings.Contains(config, "8083") {
 		r.Must(errors.New(r.sizes.haproxy + " is not the file that is known"))
 	}

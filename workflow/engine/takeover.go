@@ -174,8 +174,10 @@ func (t *runTrace) catchUp(run *Run) {
 			if said.open {
 				t.add(n, o.Attempt, stream.NodeWaiting)
 			}
-		case said.open:
-			t.add(n, said.attempt, stream.NodeFailed).ErrorType = fault.TurnLost
+		default:
+			if said.open {
+				t.add(n, said.attempt, stream.NodeFailed).ErrorType = fault.TurnLost
+			}
 			t.retract(p, n, o, said)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sluice/chat"
+	"sluice/fault"
 	"sluice/stream"
 	"sluice/workflow/graph"
 )
@@ -109,6 +110,7 @@ func TestTakeOverOfACutText(t *testing.T) {
 		isBlock bool
 	}{
 		"all of it":           {[]stream.Event{said("I lö")}, "", false, "", 1, 0, false},
+		"ended in good order": {[]stream.Event{said("I lo"), &stream.NodeRun{NodeID: "go", Type: "agent", Status: stream.NodeFailed, Attempt: 1, ErrorType: fault.ShuttingDown}}, "", false, "", 1, 0, false},
 		"steps stay":          {[]stream.Event{said("I look. "), said("It is")}, "I look. ", false, "I look. ", 1, 8, true},
 		"all is kept":         {[]stream.Event{said("I look. ")}, "I look. ", false, "I look. ", 0, 8, true},
 		"more is kept":        {[]stream.Event{said("I lo")}, "I look. ", false, "I lo", 0, 4, true},
