@@ -264,9 +264,9 @@ func TestPrompt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got := play(t, scene{Config: tt.cfg, request: tt.req, answers: []answer{says("a")}})
-			lines := strings.Split(got.requests[0].System, "\n")
-			if !strings.HasPrefix(lines[0], tt.want[0]) || lines[len(lines)-1] != tt.want[1] {
-				t.Errorf("system prompt begins %q and ends %q, want %q", lines[0], lines[len(lines)-1], tt.want)
+			system, said := got.requests[0].System, got.requests[0].Messages[0].Text()
+			if !strings.HasPrefix(system, tt.want[0]) || strings.Contains(system, "2000") || said != tt.want[1]+"\n\n"+tt.req.Input {
+				t.Errorf("the system prompt is %q, the message %q, want %q", system, said, tt.want)
 			}
 		})
 	}
@@ -284,8 +284,9 @@ func TestModelLearnsOfAPrunedHistory(t *testing.T) {
 			t.Fatalf("%d model calls", len(got.requests))
 		}
 		for i, req := range got.requests {
-			if strings.Contains(req.System, note) != (dropped > 0) {
-				t.Errorf("%d dropped: model call %d is told:\n%s", dropped, i+1, req.System)
+			parts := req.Messages[2].Parts
+			if strings.HasSuffix(parts[len(parts)-1].Text, note) != (dropped > 0) || strings.Contains(req.System, note) {
+				t.Errorf("%d dropped: model call %d has:\n%s\n%v", dropped, i+1, req.System, parts)
 			}
 		}
 	}
@@ -305,7 +306,8 @@ func TestUnavailableTools(t *testing.T) {
 	if ev := got.faults[0]; ev.RetryAfter != time.Second || ev.Service != "mcp:todo" || ev.Fatal || !ev.Recoverable {
 		t.Errorf("error event %+v does not match the fault", ev)
 	}
-	if sys := got.requests[0].System; !strings.Contains(sys, "\n\nUnavailable tools: those of todo, files cannot be reached right now.") {
-		t.Errorf("the model is not told which tools are missing:\n%s", sys)
+	parts := got.requests[0].Messages[0].Parts
+	if len(parts) != 2 || !strings.Contains(parts[1].Text, "\nUnavailable tools: those of todo, files cannot be reached right now.") {
+		t.Errorf("the model does not learn which tools are missing: %v", parts)
 	}
 }

@@ -4,6 +4,8 @@
 package agent
 
 import (
+	"slices"
+
 	"sluice/chat"
 	"sluice/stream"
 )
@@ -62,10 +64,14 @@ func (t *turn) prepare(spent bool) (last bool) {
 	}
 	if last = spent || t.state.Steps >= t.agent.cfg.MaxSteps; last && len(t.tools.Specs) > 0 {
 		req.NoTools = true
-		req.System += lastStepNote
+		req.Messages = append(slices.Clip(req.Messages), lastStepMessage)
 	}
 	return last
 }
+
+// lastStepMessage has the note of the last step. The State does not have it: it belongs to the
+// call alone.
+var lastStepMessage = chat.Closing(lastStepNote)
 
 // reasonOf returns why a turn ended well. limited says that the model might have
 // gone on, had it had more steps.

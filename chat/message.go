@@ -28,6 +28,9 @@ type Message struct {
 	// Origin says of a message with calls of an earlier turn which agent and model made it;
 	// see Portable. Empty: it is of this turn, or has no calls.
 	Origin string
+	// At is the line of the time at which the user said this, for who shows a history; see
+	// Request.Dated. Empty: none is known, or it stands in the message.
+	At string
 }
 
 // Spoken says whether the message is the user's own words, and not results of tools.

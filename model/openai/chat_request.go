@@ -28,7 +28,7 @@ func (c *Chat) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte 
 	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
 	b = model.AppendString(append(b, `{"model":`...), c.spec.Model)
 	b = append(b, `,"messages":[`...)
-	b = c.appendMessages(b, req, tools.Names)
+	b = c.appendMessages(b, req, tools.Names, omit)
 	b = append(b, ']')
 	b = appendChatTools(b, req, tools, omit)
 	b = append(b, `,"stream":true`...)

@@ -31,11 +31,16 @@ const (
 // Config describes a Memory. Store is required.
 type Config struct {
 	Store store.Lists
+	// Location is the time zone of requests that name none; nil: UTC.
+	Location *time.Location
 	Spec
 }
 
 // Memory remembers conversations. It is safe for concurrent use. Use New.
-type Memory struct{ cfg Config }
+type Memory struct {
+	cfg   Config
+	clock chat.Clock
+}
 
 // New returns a Memory.
 func New(cfg Config) *Memory {
@@ -48,7 +53,7 @@ func New(cfg Config) *Memory {
 	if cfg.MaxTokens == 0 {
 		cfg.MaxTokens = DefaultMaxTokens
 	}
-	return &Memory{cfg}
+	return &Memory{cfg: cfg, clock: chat.Clock{Zone: cfg.Location}}
 }
 
 // Around returns a runner that shows next what was said before, and remembers what it says.
@@ -155,6 +160,7 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	}
 	own := *req
 	own.History, own.Record = history, !m.cfg.OmitCalls
+	own.Line = m.clock.Line(req.Location)
 	said := &listener{Sink: sink, Fold: stream.Fold{Only: stream.Answer | stream.Tools, Max: m.cfg.MaxTokens * tokenBytes}}
 	for _, ev := range r.before {
 		said.Add(ev)
@@ -164,6 +170,7 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 		return result, err
 	}
 	turn := said.record(req.Input, &result, cause(ctx, err))
+	turn.At = lineOf(&own, &result)
 	result.Made = nil // it was for this
 	if lost := m.append(context.WithoutCancel(ctx), key, &turn); lost != nil && said.err == nil && ctx.Err() == nil {
 		if failed := report(ctx, sink, "The conversation's memory could not be written", lost); err == nil {
@@ -171,6 +178,19 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 		}
 	}
 	return result, err
+}
+
+// lineOf returns the line of the time that stood with the input. One that was paused was shown
+// to the model when the turn began, so the State has it.
+func lineOf(req *chat.Request, result *stream.Result) string {
+	if req.Resumed != nil {
+		for i := range result.Made {
+			if line := result.Made[i].Line; line != "" {
+				return line
+			}
+		}
+	}
+	return req.Line
 }
 
 // cause returns why a turn failed: what broke when it ended, broke because of its end.

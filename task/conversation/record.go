@@ -15,6 +15,7 @@ const recordVersion = 1
 // record is a turn as it is stored.
 type record struct {
 	Version int    `json:"v"`
+	At      string `json:"at,omitempty"` // the line of its time, as models were shown it
 	Input   string `json:"input"`
 	Answer  string `json:"answer"`
 	Steps   []step `json:"steps,omitempty"`
@@ -94,6 +95,7 @@ func clip(text string, limit int) string {
 // messages returns a turn as later ones are shown it.
 func (r *record) messages() []chat.Message {
 	all := []chat.Message{text(chat.RoleUser, r.Input)}
+	all[0].At = r.At
 	answer := r.Answer
 	var lines string
 	for _, s := range r.Steps {
