@@ -16,9 +16,12 @@ const recordVersion = 1
 type record struct {
 	Version int    `json:"v"`
 	At      string `json:"at,omitempty"` // the line of its time, as models were shown it
-	Input   string `json:"input"`
-	Answer  string `json:"answer"`
-	Steps   []step `json:"steps,omitempty"`
+	// Shown counts the turns that were shown to this one, and itself: older ones have left. 0:
+	// an older version has written it.
+	Shown  int    `json:"shown,omitempty"`
+	Input  string `json:"input"`
+	Answer string `json:"answer"`
+	Steps  []step `json:"steps,omitempty"`
 }
 
 // step is a model's message with calls, and their results: no call is without one.
