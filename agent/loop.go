@@ -55,7 +55,7 @@ func (t *turn) prepare(spent bool) (last bool) {
 	t.state.Steps++
 	req := &t.request
 	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered,
-		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens}
+		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens, Of: t.req, Agent: t.agent.cfg.Origin}
 	if t.req.App != nil {
 		asked(req, t.req.App)
 	}

@@ -114,6 +114,10 @@ type ModelRequest struct {
 	// Answered is the key of the model that answered the turn's calls so far, if that
 	// was not the first of a chain; else empty.
 	Answered string
+	// Of is the request of the turn that the call belongs to, and Agent names who makes it: a
+	// provider's cache is asked by them. nil: the call belongs to no conversation.
+	Of    *Request
+	Agent string
 }
 
 // ForcedTool returns the name of the tool that the model must call, if ForceTool is set;

@@ -111,6 +111,9 @@ func (r *reader) read(silence time.Duration) {
 	r.name()
 	r.thinking()
 	r.extra()
+	if s.Provider == Gemini && s.Cache == CacheLong {
+		r.node.Get("cache").Fault("must be auto or off: gemini keeps what it keeps by itself")
+	}
 }
 
 // refuseFields reports fields that the provider does not have.

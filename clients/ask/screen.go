@@ -147,8 +147,12 @@ func (v *screen) closing(d eventData) error {
 	if err := v.receipt(d); err != nil {
 		return err
 	}
-	return v.line(v.style.Dim, "%s · %d tokens in, %d out, %d thinking · %stotal %s · %s",
-		d.Finish, d.Usage.Input, d.Usage.Output, d.Usage.Thinking, first, terminal.Millis(d.Timings.Total), d.RequestID)
+	cached := ""
+	if n := d.Usage.Cached; n > 0 {
+		cached = fmt.Sprintf(" (%d of them cached)", n)
+	}
+	return v.line(v.style.Dim, "%s · %d tokens in%s, %d out, %d thinking · %stotal %s · %s",
+		d.Finish, d.Usage.Input, cached, d.Usage.Output, d.Usage.Thinking, first, terminal.Millis(d.Timings.Total), d.RequestID)
 }
 
 // line prints a line of its own, without what could steer the terminal.

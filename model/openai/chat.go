@@ -65,7 +65,7 @@ func (c *Chat) NewAnswer() model.Answer {
 func chatLearnable() []string {
 	return []string{
 		"stream_options", "temperature", "reasoning_effort", maxCompletionTokens, maxTokens,
-		"tool_choice", "response_format", "strict",
+		"tool_choice", "response_format", "strict", cacheKey, cacheRetention,
 	}
 }
 

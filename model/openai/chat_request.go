@@ -39,6 +39,9 @@ func (c *Chat) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte 
 	b = appendTemperature(b, &c.spec, req, omit)
 	b = c.appendEffort(b, req.Thinking, omit)
 	b = appendForm(b, &req.Form, omit)
+	if c.host.openAI {
+		b = appendCache(b, &c.spec, req, omit)
+	}
 	return append(b, '}')
 }
 
