@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -124,7 +125,11 @@ func ShownTo(t *testing.T, api *FakeGemini, n int) (list []string) {
 		t.Fatal(err)
 	}
 	for _, c := range body.Contents {
-		list = append(list, c.Role+": "+c.Parts[0].Text)
+		text := c.Parts[0].Text
+		if _, said, ok := strings.Cut(text, ").\n\n"); ok && strings.HasPrefix(text, "Now it is ") {
+			text = said // without the line of the time
+		}
+		list = append(list, c.Role+": "+text)
 	}
 	return list
 }
