@@ -1,138 +1,92 @@
 package gateway_test
 
 import (
-	"context"
-	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
-	"sluice/agent"
-	"sluice/chat"
-	"sluice/store/memory"
-	"sluice/stream"
-	"sluice/task/conversation"
-	"sluice/tool"
+	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 )
 
-// promptOf is what a provider reads of a call, from its beginning: tools, system prompt, messages.
-func promptOf(req *chat.ModelRequest) string {
-	var b strings.Builder
-	for _, s := range req.Tools.Specs {
-		fmt.Fprintf(&b, "%s %s\n", s.Name, s.Description)
+// behindPrefix serves as a proxy that takes a prefix away, and returns its address with the
+// prefix. Whether it hands the host on, keepsHost says.
+func behindPrefix(t *testing.T, base string, keepsHost bool) string {
+	t.Helper()
+	const prefix = "/assistant"
+	target, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
 	}
-	b.WriteString(req.System + "\n")
-	for _, m := range req.Messages {
-		for _, p := range m.Parts {
-			switch {
-			case p.Call != nil:
-				fmt.Fprintf(&b, "%s calls %s %s\n", m.Role, p.Call.Name, p.Call.Arguments)
-			case p.Result != nil:
-				fmt.Fprintf(&b, "result %s\n", p.Result.Text)
-			default:
-				fmt.Fprintf(&b, "%s says %s\n", m.Role, p.Text)
-			}
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		if keepsHost {
+			r.Out.Host = r.In.Host
 		}
-	}
-	return b.String()
+	}}
+	return gatewaytest.ServeHandler(t, http.StripPrefix(prefix, proxy)) + prefix
 }
 
-// caller is a model that calls a tool in each third turn. It notes what it is sent.
-type caller struct {
-	turn  int
-	calls []struct {
-		turn   int
-		prompt string
-	}
-}
-
-func (*caller) Name() string { return "m" }
-
-func (c *caller) Stream(_ context.Context, req *chat.ModelRequest, yield func(*chat.Chunk) error) error {
-	c.calls = append(c.calls, struct {
-		turn   int
-		prompt string
-	}{c.turn, promptOf(req)})
-	if c.turn%3 == 0 && req.Step < 3 {
-		call := tool.Call{ID: fmt.Sprint("c", req.Step), Name: "find", Arguments: jsontext.Value(fmt.Sprintf(`{"n":%d}`, req.Step))}
-		return yield(&chat.Chunk{Parts: []chat.Part{{Call: &call}}, Finish: chat.FinishStop})
-	}
-	return yield(&chat.Chunk{Parts: []chat.Part{{Text: strings.Repeat("answer ", 43)}}, Finish: chat.FinishStop})
-}
-
-// finds has one tool.
-type finds struct{ set tool.Set }
-
-func (f *finds) Tools(context.Context) *tool.Set { return &f.set }
-
-func (*finds) Call(_ context.Context, c tool.Call) (tool.Result, error) {
-	return tool.Result{ID: c.ID, Name: c.Name, Text: strings.Repeat("found ", 40)}, nil
-}
-
-// dropped is a sink that nobody reads.
-type dropped struct{}
-
-func (dropped) Emit(stream.Event) error { return nil }
-func (dropped) Flush() error            { return nil }
-
-// shares returns which part of the bytes of first calls, and of later ones of a turn, the call
-// before began with.
-func shares(calls *caller) (first, within float64) {
-	var same, all [2]int
-	for i := 1; i < len(calls.calls); i++ {
-		before, now := calls.calls[i-1], calls.calls[i]
-		n := 0
-		for n < len(before.prompt) && n < len(now.prompt) && before.prompt[n] == now.prompt[n] {
-			n++
-		}
-		if k := 0; before.turn == now.turn {
-			k = 1
-			same[k], all[k] = same[k]+n, all[k]+len(before.prompt)
-		} else {
-			same[k], all[k] = same[k]+n, all[k]+len(now.prompt)
-		}
-	}
-	return float64(same[0]) / float64(all[0]), float64(same[1]) / float64(all[1])
-}
-
-// A conversation is sent as it was first sent: most of a turn's first call is the beginning of
-// the call before, and all of a call is the beginning of the next one of its turn. 200 turns, a
-// minute apart, a tool in each third.
-func TestPromptsBeginAlike(t *testing.T) {
+// Every front end's protocol works below a prefix that a proxy takes away: clients make all
+// addresses of the one that they are given, and no reply names another. A page of the proxy's
+// own host is no foreign one, if the proxy hands the host on.
+func TestFrontEndsBehindAPrefix(t *testing.T) {
 	t.Parallel()
+	r := wholetest.Listen(t, map[string]string{"SLUICE_STORE": "memory"})
+	at := behindPrefix(t, r.Base, true)
+	own := at[:strings.LastIndex(at, "/")]
 	for _, tt := range []struct {
-		name string
-		spec conversation.Spec
-		want float64
+		method, path, body string
+		status             int
+		want               string
 	}{
-		{"the defaults", conversation.Spec{}, 0.85},
-		{"below all bounds", conversation.Spec{MaxMessages: 5000, MaxTokens: 1_000_000}, 0.95},
+		{http.MethodPost, "/chat/stream", `{"input":"Show my todos"}`, http.StatusOK, "event: done\n"},
+		{http.MethodPost, "/api/chat", `{"id":"c","messages":[{"id":"1","role":"user","parts":[{"type":"text","text":"Show my todos"}]}]}`, http.StatusOK, "data: [DONE]\n"},
+		{http.MethodGet, "/api/chat/c/stream", "", http.StatusNoContent, ""},
+		{http.MethodDelete, "/api/chat/c/stream", "", http.StatusNoContent, ""},
+		{http.MethodPost, "/agui", `{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"Show my todos"}]}`, http.StatusOK, `"type":"RUN_FINISHED"`},
+		{http.MethodPost, "/v1/chat/completions", `{"model":"sluice","messages":[{"role":"user","content":"Show my todos"}]}`, http.StatusOK, `"finish_reason":"stop"`},
+		{http.MethodPost, "/v1/responses", `{"model":"sluice","input":"Show my todos"}`, http.StatusOK, `"status":"completed"`},
+		{http.MethodGet, "/v1/responses/resp_none", "", http.StatusNotFound, `"error":{`},
+		{http.MethodGet, "/v1/models/sluice", "", http.StatusOK, `"id":"sluice"`},
+		{http.MethodGet, "/v1/models/sluice%2Fnobody", "", http.StatusNotFound, `"code":"model_not_found"`},
+		{http.MethodGet, "/v1/elsewhere", "", http.StatusNotFound, `"type":"invalid_request_error"`},
+		{http.MethodPost, "/chatkit", `{"type":"threads.create","params":{"input":{"content":[{"type":"input_text","text":"Show my todos"}],"attachments":[],"inference_options":{}}}}`, http.StatusOK, `"type":"thread.item.done"`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := memory.New(memory.Config{})
-				defer func() { _ = s.Close() }()
-				m := new(caller)
-				offers := &finds{tool.Set{Specs: []tool.Spec{{Name: "find", Description: strings.Repeat("Finds. ", 300), InputSchema: jsontext.Value(`{"type":"object"}`), Annotations: tool.Annotations{ReadOnly: true, Idempotent: true}}}}}
-				r := conversation.New(conversation.Config{Store: s, Spec: tt.spec}).Around(agent.New(agent.Config{Model: m, Tools: offers, MaxSteps: 3, Origin: "a m"}))
-				for m.turn = range 200 {
-					req := &chat.Request{Input: fmt.Sprint("question ", m.turn), ConversationID: "conv_1", UserID: "ann"}
-					req.UserName = "Ann"
-					if result, err := r.Run(t.Context(), req, dropped{}); err != nil || result.Reason != stream.MaxSteps && result.Reason != stream.Stop {
-						t.Fatalf("turn %d: %v %v", m.turn, result.Reason, err)
-					}
-					time.Sleep(time.Minute)
-				}
-				first, within := shares(m)
-				t.Logf("%s: %.3f of a first call, %.3f within a turn", tt.name, first, within)
-				if first < tt.want || within != 1 {
-					t.Errorf("%.3f of a first call began the call before, want %.2f; within a turn %.3f, want 1", first, tt.want, within)
-				}
-			})
-		})
+		status, got := sendFrom(t, own, tt.method, at+tt.path, tt.body)
+		if status != tt.status || !strings.Contains(got, tt.want) || strings.Contains(got, r.Base) {
+			t.Errorf("%s %s: %d %s", tt.method, tt.path, status, got)
+		}
 	}
+	if _, got := sendFrom(t, "https://elsewhere.example", http.MethodPost, at+"/agui", `{}`); !strings.Contains(got, `"error_type":"origin_refused"`) {
+		t.Errorf("a foreign page got %s", got)
+	}
+	hidden := behindPrefix(t, r.Base, false)
+	if _, got := sendFrom(t, hidden[:strings.LastIndex(hidden, "/")], http.MethodPost, hidden+"/agui", `{}`); !strings.Contains(got, `"error_type":"origin_refused"`) {
+		t.Errorf("a page whose host is not handed on got %s", got)
+	}
+}
+
+// sendFrom sends a request as a page of an origin.
+func sendFrom(t *testing.T, origin, method, url, body string) (status int, reply string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Origin", origin)
+	resp, err := gatewaytest.NewClient(t).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
 }
