@@ -1,6 +1,6 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check security floods test ratio golden fuzz bench rivals baseline attack failover run demo build vuln clean
+.PHONY: help check security floods test ratio golden fuzz bench rivals baseline attack failover soak run demo build vuln clean
 
 FUZZTIME ?= 30s
 BENCHTIME  ?= 100ms
@@ -62,6 +62,9 @@ attack: ## do to the gateway what has once broken it (some 3 min)
 
 failover: ## kill gateways and their Redis while they work (some 5 min)
 	scripts/failover.sh
+
+soak: ## a gateway under load for 30 min: what clients saw and what it counted agree (SOAK="-length 60s")
+	scripts/soak.sh $(SOAK)
 
 run: ## the gateway on :8080
 	go run ./cmd/sluice

@@ -3,6 +3,7 @@ package dialect_test
 import (
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -66,4 +67,21 @@ func TestNameOfARoute(t *testing.T) {
 	if own, other := (&dialect.Route{}).Name(), (&dialect.Route{Dialect: "ag_ui"}).Name(); own != "native" || other != "ag_ui" {
 		t.Errorf("%q and %q", own, other)
 	}
+}
+
+// A key is one value of our form, or refused with one fault that does not repeat it.
+func FuzzKey(f *testing.F) {
+	for _, seed := range []string{"", "01234567", "0123456", "a.b_c-d0", "a b c d e", "01234567\n", "é1234567", "task_0123456789abcdefghijklmnop"} {
+		f.Add(seed)
+	}
+	form := regexp.MustCompile(`\A[A-Za-z0-9._-]{8,128}\z`)
+	f.Fuzz(func(t *testing.T, given string) {
+		key, err := dialect.Key([]string{given}, nil)
+		if (err == nil) != form.MatchString(given) || err == nil && key != given || err != nil && key != "" {
+			t.Fatalf("%q is the key %q (%v)", given, key, err)
+		}
+		if v, ok := errors.AsType[*chat.ValidationError](err); err != nil && (!ok || len(v.Fields) != 1) {
+			t.Fatal(err)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/access"
 	"sluice/chat"
 	"sluice/fault"
 )
@@ -28,11 +29,12 @@ type Operators struct {
 	Agents Agents
 	// Loopback says that this machine alone reaches the address.
 	Loopback bool
-	// Authorize returns why a request may not do what needs one of the scopes; nil: everybody who
-	// reaches the address may do all of it, but for profiles, which loopback alone has.
-	Authorize func(r *http.Request, wanted chat.Scopes) error
-	// Did is called after something was changed or profiled, by its name, and what with. nil: nobody asks.
-	Did func(r *http.Request, action, target string)
+	// Authorize returns who sends a request, or why they may not do what needs one of the scopes; nil:
+	// everybody who reaches the address may do all of it, but for profiles, which loopback alone has.
+	Authorize func(r *http.Request, wanted chat.Scopes) (*access.Identity, error)
+	// Did is called after something was changed or profiled, with who did it, which is nil where nobody
+	// is asked, with its name, and what with. nil: nobody asks.
+	Did func(r *http.Request, who *access.Identity, action, target string)
 }
 
 // Admin returns the API for operators, which has a listener of its own. Pages have no
@@ -43,7 +45,7 @@ func (s *Server) Admin(o Operators) http.Handler {
 		a.Authorize, a.Did = s.authorized, s.acted
 	}
 	if a.Did == nil {
-		a.Did = func(*http.Request, string, string) {}
+		a.Did = func(*http.Request, *access.Identity, string, string) {}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = s.identified(w, r)
@@ -96,10 +98,10 @@ func (a *admin) page(r *http.Request) error {
 	return nil
 }
 
-// may returns why r may not do what needs one of the scopes.
-func (a *admin) may(r *http.Request, wanted chat.Scopes) error {
+// may returns who sends r, or why they may not do what needs one of the scopes.
+func (a *admin) may(r *http.Request, wanted chat.Scopes) (*access.Identity, error) {
 	if a.Authorize == nil {
-		return nil
+		return nil, nil
 	}
 	return a.Authorize(r, wanted)
 }
@@ -110,7 +112,7 @@ func (a *admin) profiles() bool { return a.Authorize != nil || a.Loopback }
 
 // read answers a request that changes nothing.
 func (a *admin) read(w http.ResponseWriter, r *http.Request, answer func() error) error {
-	if err := a.may(r, chat.ScopeOps); err != nil {
+	if _, err := a.may(r, chat.ScopeOps); err != nil {
 		return err
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -121,7 +123,8 @@ func (a *admin) read(w http.ResponseWriter, r *http.Request, answer func() error
 
 // profile answers with a profile of the process.
 func (a *admin) profile(w *trackedWriter, r *http.Request) error {
-	if err := a.may(r, chat.ScopeAdmin); err != nil {
+	who, err := a.may(r, chat.ScopeAdmin)
+	if err != nil {
 		return err
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
@@ -129,7 +132,7 @@ func (a *admin) profile(w *trackedWriter, r *http.Request) error {
 	}
 	w.timeout = 0 // a trace is written while it is made
 	name := strings.TrimPrefix(r.URL.Path, "/debug/pprof/")
-	a.Did(r, "profile", name)
+	a.Did(r, who, "profile", name)
 	switch name {
 	case "cmdline": // secrets are no flags, but paths are
 		return &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path"}
@@ -157,7 +160,8 @@ func (a *admin) serveAgent(w http.ResponseWriter, r *http.Request, id string) er
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		wanted = chat.ScopeOps | chat.ScopeAdmin
 	}
-	if err := a.may(r, wanted); err != nil {
+	who, err := a.may(r, wanted)
+	if err != nil {
 		return err
 	}
 	switch r.Method {
@@ -165,13 +169,13 @@ func (a *admin) serveAgent(w http.ResponseWriter, r *http.Request, id string) er
 		if err := a.putAgent(w, r, a.Agents, id); err != nil {
 			return err
 		}
-		a.Did(r, "put_agent", id)
+		a.Did(r, who, "put_agent", id)
 		return nil
 	case http.MethodDelete:
 		if err := a.Agents.DeleteAgent(r.Context(), id); err != nil {
 			return err
 		}
-		a.Did(r, "delete_agent", id)
+		a.Did(r, who, "delete_agent", id)
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	case http.MethodGet, http.MethodHead:

@@ -40,9 +40,7 @@ func connOf(ctx context.Context) *Conn {
 // then, and over HTTP/2 the stream is reset. The end of an HTTP/1.0 reply is that of
 // the connection, so that one is reset.
 func abort(r *http.Request) {
-	if !r.ProtoAtLeast(1, 1) {
-		resetOnClose(r.Context())
-	}
+	resetHTTP10(r)
 	panic(http.ErrAbortHandler)
 }
 
@@ -53,24 +51,47 @@ func cut(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
 		return
 	}
+	resetHTTP10(r)
 	if c := connOf(r.Context()).Conn; c != nil {
 		_ = c.Close()
 	}
 }
 
-// resetOnClose makes the close of a request's connection a reset. What wraps it, as
-// TLS and limits do, lets through either SetLinger or NetConn.
-func resetOnClose(ctx context.Context) {
-	c := connOf(ctx).Conn
-	for c != nil {
-		if tcp, ok := c.(interface{ SetLinger(sec int) error }); ok {
-			_ = tcp.SetLinger(0) // it is being closed anyway
-			return
-		}
-		inner, ok := c.(interface{ NetConn() net.Conn })
+// resetHTTP10 ends the connection of an HTTP/1.0 client. TLS would say goodbye first, after which
+// its client takes the reply for whole: the connection below it is closed at once.
+func resetHTTP10(r *http.Request) {
+	if r.ProtoAtLeast(1, 1) {
+		return
+	}
+	closeResets(r, true)
+	if c := connOf(r.Context()).Conn; innermost(c) != c {
+		_ = innermost(c).Close()
+	}
+}
+
+// closeResets makes a close of an HTTP/1.0 client's connection a reset, or no longer. It is one from
+// the beginning of a reply until all of it was written, as net/http closes by itself what it
+// cannot write to.
+func closeResets(r *http.Request, on bool) {
+	if r.ProtoAtLeast(1, 1) {
+		return
+	}
+	linger := -1
+	if on {
+		linger = 0
+	}
+	if tcp, ok := innermost(connOf(r.Context()).Conn).(interface{ SetLinger(sec int) error }); ok {
+		_ = tcp.SetLinger(linger)
+	}
+}
+
+// innermost returns the connection that c wraps, as TLS does.
+func innermost(c net.Conn) net.Conn {
+	for {
+		outer, ok := c.(interface{ NetConn() net.Conn })
 		if !ok {
-			return
+			return c
 		}
-		c = inner.NetConn()
+		c = outer.NetConn()
 	}
 }

@@ -20,6 +20,9 @@ type Door interface {
 	// Authenticate returns who sent r, by its head. Its error refuses the request: a fault, or
 	// what leads to one. It is called before the body is read.
 	Authenticate(r *http.Request) (*access.Identity, error)
+	// Knows says whether the head of r leads to somebody, by whatever method. Else Authenticate can
+	// only ask for a credential.
+	Knows(r *http.Request) bool
 	// Counts says whether a credential that was good at some time still is, here or at another
 	// gateway, and fills in what this one knows of it.
 	Counts(who *access.Identity) bool
@@ -127,13 +130,13 @@ func (s *Server) known(r *http.Request, of rule) (*access.Identity, error) {
 	return who, nil
 }
 
-// sees says whether somebody shows a credential that allows to see what needs one of the scopes.
-// One that does not is not refused for it.
+// sees says whether a request comes from somebody who may see what needs one of the scopes. One that
+// does not is not refused for it.
 func (s *Server) sees(r *http.Request, wanted chat.Scopes) bool {
 	if s.cfg.Door == nil {
 		return true
 	}
-	if !isShown(r) {
+	if !s.cfg.Door.Knows(r) {
 		return false
 	}
 	who, err := s.cfg.Door.Authenticate(r)
@@ -141,14 +144,19 @@ func (s *Server) sees(r *http.Request, wanted chat.Scopes) bool {
 }
 
 // authorized refuses who may not do what needs one of the scopes.
-func (s *Server) authorized(r *http.Request, wanted chat.Scopes) error {
-	_, err := s.known(r, rule{wanted, dialect.Read})
-	return err
+func (s *Server) authorized(r *http.Request, wanted chat.Scopes) (*access.Identity, error) {
+	return s.known(r, rule{wanted, dialect.Read})
 }
 
-// acted says in the audit what an operator did.
-func (s *Server) acted(r *http.Request, action, target string) {
-	s.audit(r, "admin_action", func(d *zerolog.Event) { d.Str("action", action).Str("target", chat.Clip(target, maxLoggedName)) })
+// acted says in the audit what an operator did, and who that is: a token has no key by which they
+// could be found.
+func (s *Server) acted(r *http.Request, who *access.Identity, action, target string) {
+	s.audit(r, "admin_action", func(d *zerolog.Event) {
+		d.Str("action", action).Str("target", chat.Clip(target, maxLoggedName)).Str("method", string(who.Method))
+		if !who.IsAnonymous() {
+			d.Str("user", who.ID)
+		}
+	})
 }
 
 // logIdentity has the lines of a request say by which key it came. Its logger is its own.

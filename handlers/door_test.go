@@ -39,6 +39,8 @@ func (d leased) Authenticate(*http.Request) (*access.Identity, error) {
 	return id, nil
 }
 
+func (leased) Knows(*http.Request) bool { return true }
+
 func (leased) Counts(*access.Identity) bool { return true }
 
 // A stream that only watches is cut when its credential ends, within ten seconds of the time when it

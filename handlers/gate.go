@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -82,7 +83,7 @@ func (g *gate) begin(parent context.Context, left func()) slot {
 	ctx, cancel := context.WithCancelCause(parent)
 	g.running[&cancel] = struct{}{}
 	if g.aborted != nil {
-		cancel(g.aborted)
+		cancel(scattered(g.aborted))
 	}
 	return slot{ctx, cancel, func() {
 		cancel(nil)
@@ -144,8 +145,20 @@ func (g *gate) abort(cause error) {
 	defer g.mu.Unlock()
 	g.aborted = cause
 	for cancel := range g.running {
-		(*cancel)(cause)
+		(*cancel)(scattered(cause))
 	}
+}
+
+// scattered returns the cause of one stream's end, with a time of its own after which to come
+// back if the process ends: otherwise all clients of a gateway would ask the next one at once.
+func scattered(cause error) error {
+	f, isFault := errors.AsType[*fault.Error](cause)
+	if !isFault || f.Type != fault.ShuttingDown {
+		return cause
+	}
+	own := *f
+	own.RetryAfter = comeBackAfter(f)
+	return &own
 }
 
 // wait returns nil when the gate drains and no stream runs, or the error of ctx if that

@@ -70,7 +70,7 @@ func TestNoKey(t *testing.T) {
 }
 
 // A reply that a panic cuts must not look whole.
-func TestPanicAfterTheReplyHasBegun(t *testing.T) {
+func TestP10PanicAfterAHalfReply(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	s := NewServer(Config{Log: zerolog.New(&log)})
@@ -183,4 +183,24 @@ func BenchmarkKeyring(b *testing.B) {
 			}
 		})
 	}
+}
+
+// What a client names as the last event that it has is refused, or the number of an event of one turn.
+func FuzzResume(f *testing.F) {
+	for _, seed := range []string{"", "turn_0123456789abcdefghijklmnop:3", "turn_0123456789abcdefghijklmnop:03", "turn_0123456789abcdefghijklmnop:-1", "turn_0123456789abcdefghijklmnop:+1", "req_0123456789ab:3",
+		"turn_0123456789abcdefghijklmnop:9999999999", "turn_0123456789abcdefghijklmnop", "turn_0123456789abcdefghijklmnop:3:4", "task_0123456789abcdefghijklmnop:0"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, id string) {
+		r := &http.Request{Header: http.Header{"Last-Event-Id": {id}}}
+		turn, n, ok := eventID(r)
+		if ok && (fmt.Sprintf("%s:%d", turn, n) != id || n < 0 || n > 999_999_999 || !chat.IsTurnID(turn)) {
+			t.Fatalf("%q is event %d of %q", id, n, turn)
+		}
+		if r.Header.Add("Last-Event-ID", id); ok {
+			if _, _, both := eventID(r); both {
+				t.Fatal("two of them are one")
+			}
+		}
+	})
 }

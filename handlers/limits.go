@@ -83,7 +83,7 @@ func (s *Server) limited(r *http.Request, err error) error {
 	if s.cfg.Client != nil {
 		of.client = s.cfg.Client(r)
 	}
-	if s.overLimit.line(of) {
+	if s.overLimit.Line(of) {
 		s.audit(r, "limit_refused", func(d *zerolog.Event) { d.Str("limit", of.limit) })
 	}
 	return err

@@ -77,7 +77,7 @@ func routing(he *echo.HTTPError) error {
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
 	refusal := s.refusal(r, err)
 	s.metrics.rejected(refusal.Fault.Type)
-	if refusal.Status == http.StatusInternalServerError || s.refusals.line(refusal.Fault.Type) { // what is ours to mend is never left out
+	if refusal.Status == http.StatusInternalServerError || s.refusals.Line(refusal.Fault.Type) { // what is ours to mend is never left out
 		if turn, ok := errors.AsType[*refusedTurn](err); ok && refusal.Status == http.StatusUnprocessableEntity {
 			logReceived(zerolog.Ctx(r.Context()), r, turn.input)
 		}
@@ -229,14 +229,15 @@ func (s *Server) caught(w *trackedWriter) {
 		return
 	}
 	if p == http.ErrAbortHandler { // the end of a stream that broke, and no bug
-		panic(p)
+		abort(w.r)
 	}
 	err := fmt.Errorf("panic after %v: %v\n%s", time.Since(w.began), p, debug.Stack())
 	if w.begun {
 		logRejection(w.r, fault.From(err), http.StatusInternalServerError)
-		panic(http.ErrAbortHandler)
+		abort(w.r)
 	}
 	s.reply(w, w.r, err)
+	closeResets(w.r, false)
 }
 
 // trackedWriter knows whether the reply has begun. One that begins while the

@@ -114,7 +114,7 @@ func TestMethods(t *testing.T) {
 }
 
 // A bug before the reply has begun is a 500 without its cause.
-func TestPanicBeforeTheReply(t *testing.T) {
+func TestP9PanicBeforeTheReply(t *testing.T) {
 	t.Parallel()
 	g := serve(t, handlers.Config{Tools: func(context.Context) *tool.Set { panic("SECRET") }})
 	got := g.do(t, "GET", "/tools", "", "X-Request-ID: r-1")
@@ -151,16 +151,6 @@ func TestRunnerMisbehaves(t *testing.T) {
 		{"returns before done", sends(&stream.Start{}, &stream.Delta{Text: "a"}), "start response_delta error done", "internal_error", "error", "returned before its answer was complete"},
 		{"fails", func(context.Context, chat.Request, stream.Sink) error { return errors.New("SECRET") }, "start error done", "internal_error", "error", "SECRET"},
 		{"fails with a fault", begins(func(context.Context, chat.Request, stream.Sink) error { return drain }), "start error done", "shutting_down", "shutdown", "bye"},
-		{"panics at once", func(context.Context, chat.Request, stream.Sink) error { panic("SECRET") }, "start error done", "internal_error", "error", "panic: SECRET"},
-		{"panics later", begins(func(context.Context, chat.Request, stream.Sink) error { panic("SECRET") }), "start error done", "internal_error", "error", "problem_test.go"},
-		{"panics in a call", begins(func(_ context.Context, _ chat.Request, s stream.Sink) error {
-			_ = s.Emit(&stream.ToolStarted{Call: called})
-			panic("SECRET")
-		}), "start tool_call tool_call error done", "internal_error", "error", "SECRET"},
-		{"panics after a fatal error", begins(func(_ context.Context, _ chat.Request, s stream.Sink) error {
-			_ = s.Emit(stream.NewError(drain, true))
-			panic("SECRET")
-		}), "start error done", "shutting_down", "error", "SECRET"},
 		{"says that the client is gone", begins(func(context.Context, chat.Request, stream.Sink) error { return fault.ErrClientGone }),
 			"start error done", "internal_error", "error", "client gone"},
 		{"never flushes", func(_ context.Context, _ chat.Request, s stream.Sink) error {
@@ -175,6 +165,30 @@ func TestRunnerMisbehaves(t *testing.T) {
 			}
 			return nil
 		}, "start response_delta error done", "internal_error", "error", "returned before its answer was complete"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.check(t)
+		})
+	}
+}
+
+// A bug after the reply has begun is an error of that stream, which is whole all the same.
+func TestP10PanicInAStream(t *testing.T) {
+	t.Parallel()
+	called := stream.Call{ID: "a", Tool: "add", Server: "todo"}
+	drain := &fault.Error{Type: fault.ShuttingDown, Message: "bye"}
+	for _, tt := range []misbehaviour{
+		{"panics at once", func(context.Context, chat.Request, stream.Sink) error { panic("SECRET") }, "start error done", "internal_error", "error", "panic: SECRET"},
+		{"panics later", begins(func(context.Context, chat.Request, stream.Sink) error { panic("SECRET") }), "start error done", "internal_error", "error", "problem_test.go"},
+		{"panics in a call", begins(func(_ context.Context, _ chat.Request, s stream.Sink) error {
+			_ = s.Emit(&stream.ToolStarted{Call: called})
+			panic("SECRET")
+		}), "start tool_call tool_call error done", "internal_error", "error", "SECRET"},
+		{"panics after a fatal error", begins(func(_ context.Context, _ chat.Request, s stream.Sink) error {
+			_ = s.Emit(stream.NewError(drain, true))
+			panic("SECRET")
+		}), "start error done", "shutting_down", "error", "SECRET"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,7 +1,10 @@
 package handlers_test
 
 import (
+	"bytes"
+	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -10,7 +13,9 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
 
+	"sluice/access"
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
@@ -72,11 +77,11 @@ type noAgents struct{ handlers.Agents }
 func TestAddressForOperators(t *testing.T) {
 	t.Parallel()
 	const secret = "forbidden"
-	refuse := func(r *http.Request, wanted chat.Scopes) error {
+	refuse := func(r *http.Request, wanted chat.Scopes) (*access.Identity, error) {
 		if r.Header.Get("X-Scopes") == "" || !strings.Contains(wanted.String(), r.Header.Get("X-Scopes")) {
-			return &fault.Error{Type: fault.Forbidden, Message: secret, Err: errors.New("scope")}
+			return nil, &fault.Error{Type: fault.Forbidden, Message: secret, Err: errors.New("scope")}
 		}
-		return nil
+		return &access.Identity{Principal: chat.Principal{ID: "ann"}}, nil
 	}
 	open, here, asked := handlers.Operators{}, handlers.Operators{Loopback: true}, handlers.Operators{Authorize: refuse}
 	for name, tt := range map[string]struct {
@@ -111,7 +116,12 @@ func TestAddressForOperators(t *testing.T) {
 			t.Parallel()
 			var did []string
 			tt.o.Agents = noAgents{}
-			tt.o.Did = func(_ *http.Request, action, target string) { did = append(did, action+" "+target) }
+			tt.o.Did = func(_ *http.Request, who *access.Identity, action, target string) {
+				if (who == nil) != (tt.o.Authorize == nil) {
+					t.Errorf("done by %+v", who)
+				}
+				did = append(did, action+" "+target)
+			}
 			r := httptest.NewRequest(tt.method, tt.path, nil)
 			r.Host = tt.host
 			if tt.scopes != "" {
@@ -128,6 +138,64 @@ func TestAddressForOperators(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, did); diff != "" && tt.want == 200 {
 				t.Errorf("done (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// someone is a Door that lets one identity in.
+type someone struct{ access.Identity }
+
+func (s someone) Authenticate(*http.Request) (*access.Identity, error) { return &s.Identity, nil }
+
+func (someone) Counts(*access.Identity) bool { return true }
+
+// yieldingAgents lose whom they are asked to.
+type yieldingAgents struct{ handlers.Agents }
+
+func (yieldingAgents) DeleteAgent(context.Context, string) error { return nil }
+
+// What operators do is found in the audit by who did it: who shows a token has no key.
+func TestAuditOfOperators(t *testing.T) {
+	t.Parallel()
+	admin := chat.Principal{Tenant: "acme", ID: "ada", Scopes: chat.ScopeAdmin}
+	for name, tt := range map[string]struct {
+		who  access.Identity
+		want map[string]any // of the line, and of its details
+	}{
+		"a token":   {access.Identity{Principal: admin, Method: access.ByToken}, map[string]any{"tenant": "acme", "key_id": nil, "user": "ada", "method": "jwt"}},
+		"a key":     {access.Identity{Principal: admin, Method: access.ByKey, KeyID: "0123456789"}, map[string]any{"tenant": "acme", "key_id": "0123456789", "user": "ada", "method": "key"}},
+		"no tenant": {access.Identity{Principal: chat.Principal{ID: "bob", Scopes: chat.ScopeAdmin}, Method: access.ByToken}, map[string]any{"tenant": nil, "key_id": nil, "user": "bob", "method": "jwt"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			r := httptest.NewRequest(http.MethodDelete, "/agents/helper", nil)
+			w := httptest.NewRecorder()
+			s := handlers.NewServer(handlers.Config{Door: someone{tt.who}, Log: zerolog.New(&log)})
+			s.Admin(handlers.Operators{Agents: yieldingAgents{}}).ServeHTTP(w, r)
+			if w.Code != http.StatusNoContent {
+				t.Fatalf("status %d: %s", w.Code, w.Body)
+			}
+			var line struct {
+				Message, Tenant string
+				Audit           bool
+				Details         map[string]any
+				Key             any `json:"key_id"`
+			}
+			for text := range strings.Lines(log.String()) {
+				if strings.Contains(text, `"admin_action"`) {
+					if err := json.Unmarshal([]byte(text), &line); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			got := map[string]any{"tenant": nil, "key_id": line.Key, "user": line.Details["user"], "method": line.Details["method"]}
+			if line.Tenant != "" {
+				got["tenant"] = line.Tenant
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" || !line.Audit || line.Details["action"] != "delete_agent" || line.Details["target"] != "helper" {
+				t.Errorf("%s (-want +got):\n%s", &log, diff)
 			}
 		})
 	}

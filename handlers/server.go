@@ -30,10 +30,12 @@ import (
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/dialect"
+	"sluice/fault"
 	"sluice/stream"
 	"sluice/task"
 	"sluice/telemetry/health"
 	"sluice/telemetry/metrics"
+	"sluice/telemetry/tally"
 	"sluice/telemetry/trace"
 	"sluice/tool"
 )
@@ -139,8 +141,8 @@ type Server struct {
 	keys      *keyring
 	admitted  *admittedTurns
 	metrics   *instruments
-	refusals  *refusals
-	overLimit *limitAudit
+	refusals  *tally.Tally[fault.Type]
+	overLimit *tally.Tally[refusedBy]
 	native    func(dialect.StoredTurn) stream.Encoder // of the first route that can resume
 	shapes    []*routed                               // of the routes that have refusals of their own
 	routes    *echo.Echo
@@ -219,12 +221,14 @@ func (s *Server) serveAll() {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
 	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
+	closeResets(r, true)
 	defer s.caught(tw)
 	s.seal(tw, r)
 	if !s.answered(tw, r) {
 		s.routes.ServeHTTP(tw, r)
 	}
 	tw.linger()
+	closeResets(r, false)
 }
 
 // answered says whether the request had its answer before it is routed.
@@ -258,8 +262,8 @@ func (s *Server) Wait(ctx context.Context) error { return s.gate.wait(ctx) }
 
 // Close logs what is left to log. It is called when no request is served any more.
 func (s *Server) Close() {
-	s.refusals.flush()
-	s.overLimit.flush()
+	s.refusals.Flush()
+	s.overLimit.Flush()
 }
 
 // raw keeps echo at the edge: handlers see net/http only. The response is the

@@ -26,6 +26,8 @@ func (byHeader) Authenticate(r *http.Request) (*access.Identity, error) {
 	return &access.Identity{Principal: chat.Principal{Tenant: tenant, ID: id, Scopes: scopes}, Method: access.ByKey}, nil
 }
 
+func (byHeader) Knows(r *http.Request) bool { return r.Header.Get("X-Principal") != "" }
+
 func (byHeader) Counts(who *access.Identity) bool { return who.ID != "gone" }
 
 func TestTurnKnowsItsPrincipal(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -249,7 +250,7 @@ func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, _, stop := serveInBubble(handlers.Config{Runner: waits})
 		defer stop()
-		var running [3]*http.Response
+		var running [20]*http.Response
 		for i := range running {
 			resp, err := g.send(t.Context(), "GET", "/chat/stream?input=hi", nil)
 			if err != nil {
@@ -258,12 +259,12 @@ func TestDrain(t *testing.T) {
 			defer resp.Body.Close()
 			running[i] = resp
 		}
-		if got := g.do(t, "GET", "/readyz", ""); got.status != 200 || !strings.Contains(got.body, `"streams":3`) {
+		if got := g.do(t, "GET", "/readyz", ""); got.status != 200 || !strings.Contains(got.body, `"streams":20`) {
 			t.Errorf("before: status %d: %s", got.status, got.body)
 		}
 		g.Drain()
 		g.Drain() // again does no harm
-		if got := g.do(t, "GET", "/readyz", ""); got.status != 503 || !strings.Contains(got.body, `"status":"draining"`) || !strings.Contains(got.body, `"streams":3`) {
+		if got := g.do(t, "GET", "/readyz", ""); got.status != 503 || !strings.Contains(got.body, `"status":"draining"`) || !strings.Contains(got.body, `"streams":20`) {
 			t.Errorf("draining: status %d: %s", got.status, got.body)
 		}
 		for _, got := range []reply{g.chat(t), g.do(t, "GET", "/chat/stream?input=hi", "")} {
@@ -279,18 +280,23 @@ func TestDrain(t *testing.T) {
 		}
 
 		g.Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"})
+		waits := map[string]int{} // after which clients are to come back
 		for _, resp := range running {
 			body, err := io.ReadAll(resp.Body)
 			if err != nil {
 				t.Errorf("the end of a stream that was aborted: %v", err)
 			}
 			fatal(t, string(body), "shutting_down", "shutdown")
+			waits[regexp.MustCompile(`"retry_after_ms":[1-5]000\b`).FindString(string(body))]++
+		}
+		if waits[""] > 0 || len(waits) < 2 { // all alike by chance: once in 10¹³ runs
+			t.Errorf("the clients are to come back after %v", waits)
 		}
 		if err := g.Wait(t.Context()); err != nil {
 			t.Errorf("Wait: %v", err)
 		}
-		if g.runs.Load() != 3 {
-			t.Errorf("%d turns were run, want 3", g.runs.Load())
+		if g.runs.Load() != 20 {
+			t.Errorf("%d turns were run, want 20", g.runs.Load())
 		}
 	})
 }

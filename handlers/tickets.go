@@ -321,7 +321,7 @@ func besides(query url.Values) error {
 	return e
 }
 
-// isShown says whether a request shows a credential in its head.
+// isShown says whether a client shows a credential in the head of its request.
 func isShown(r *http.Request) bool {
 	return len(r.Header["Authorization"]) > 0 || len(r.Header["X-Api-Key"]) > 0
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -10,7 +12,8 @@ import (
 // Rates keep what is used of limits, for all processes that share the store.
 //
 // A rate is kept as the generic cell rate algorithm keeps it: by the time until nothing of what
-// was charged is left, its level. The clock is the engine's, which is one for all.
+// was charged is left, its level. A window, which admits no burst beyond it, is kept as what was
+// charged in each part of it. The clock is the engine's, which is one for all.
 type Rates interface {
 	// ChargeRates charges all of c or, if one of its limits does not allow that, nothing. A
 	// second try may charge twice.
@@ -19,8 +22,9 @@ type Rates interface {
 
 // Charge asks for some of several limits at once.
 type Charge struct {
-	Levels []Level
-	Counts []Count
+	Levels  []Level
+	Counts  []Count
+	Windows []Window
 	// Holder is the process that counts. Those of others count while they have their leases.
 	Holder Holder
 	// Owed says that it was used already, so that it is charged in any case.
@@ -50,13 +54,38 @@ type Count struct {
 	Most int // of all processes; 0: any number
 }
 
+// Window is a quota that holds in any Period, whenever that begins: those who count by periods of
+// their own never count more.
+type Window struct {
+	Key    string
+	Period time.Duration
+	// Most is the quota, and Cost what is charged.
+	Most, Cost int
+}
+
+// A window is kept by parts of its period. What was charged counts until WindowSpan of them have
+// begun after it: for a twentieth of the period longer than that, since nothing arrives when it was
+// sent.
+const (
+	WindowParts = 40
+	WindowSpan  = WindowParts + WindowParts/20 + 1
+)
+
+// Used is what is charged of a Window.
+type Used struct {
+	N int
+	// Wait is how long it takes until there is room for what was asked for once more.
+	Wait time.Duration
+}
+
 // Charged is the answer to a Charge.
 type Charged struct {
 	OK bool // it was charged
-	// Levels are those of Charge.Levels, with what was charged now, and Counts the sums of
-	// what runs, with what was asked for.
-	Levels []time.Duration
-	Counts []Running
+	// Levels are those of Charge.Levels, with what was charged now, as Windows are, and Counts
+	// the sums of what runs, with what was asked for.
+	Levels  []time.Duration
+	Counts  []Running
+	Windows []Used
 }
 
 // Running is how much runs.
@@ -102,19 +131,104 @@ func (c *Charge) Apply(on Shelf, now time.Time) (r Charged, err error) {
 		r.Levels = append(r.Levels, level)
 		r.OK = r.OK && fits
 	}
-	if r.OK = r.OK || c.Owed; !r.OK {
-		return r, nil
+	windows, err := c.windows(on, now, &r)
+	if err != nil {
+		return r, err
 	}
+	if r.OK = r.OK || c.Owed; r.OK {
+		err = c.charge(on, now, &r, kept, windows)
+	}
+	for i := range windows {
+		r.Windows = append(r.Windows, windows[i].used(&c.Windows[i], now))
+	}
+	return r, err
+}
+
+// charge charges what is admitted.
+func (c *Charge) charge(on Shelf, now time.Time, r *Charged, kept []map[string][3]int64, windows []parts) error {
 	for i := range c.Levels {
 		l := &c.Levels[i]
 		if l.Cost != 0 {
 			r.Levels[i] = max(min(r.Levels[i]+l.Cost, l.Window+l.Debt), 0)
 			if err := on.PutText(l.Key, strconv.FormatInt(now.Add(r.Levels[i]).UnixNano(), 10), max(r.Levels[i], 1)); err != nil {
-				return r, err
+				return err
 			}
 		}
 	}
-	return r, c.write(on, kept, r.Counts)
+	for i := range c.Windows {
+		if w := &c.Windows[i]; w.Cost > 0 {
+			windows[i][w.partAt(now)] += w.Cost
+			if err := windows[i].put(on, w); err != nil {
+				return err
+			}
+		}
+	}
+	return c.write(on, kept, r.Counts)
+}
+
+// parts are what was charged of a window, by the numbers of its parts.
+type parts map[int64]int
+
+// windows reads the windows, and notes whether there is room in them.
+func (c *Charge) windows(on Shelf, now time.Time, r *Charged) (all []parts, err error) {
+	for i := range c.Windows {
+		w := &c.Windows[i]
+		text, err := on.Text(w.Key)
+		if err != nil {
+			return nil, err
+		}
+		kept, n, ahead, current := parts{}, 0, 0, w.partAt(now)
+		_ = json.Unmarshal([]byte(text), &kept) // of something else: nothing is known
+		for part, used := range kept {
+			if part > current { // the clock was set back
+				ahead += used
+			}
+			if part > current || part <= current-WindowSpan {
+				delete(kept, part)
+			} else {
+				n += used
+			}
+		}
+		if ahead > 0 {
+			kept[current] += ahead
+			if err := kept.put(on, w); err != nil {
+				return nil, err
+			}
+		}
+		r.OK = r.OK && (w.Cost == 0 || n+ahead+w.Cost <= w.Most)
+		all = append(all, kept)
+	}
+	return all, nil
+}
+
+// part returns how long a part of the window is, partAt which of them it is.
+func (w *Window) part() time.Duration { return max(w.Period/WindowParts, time.Microsecond) }
+
+func (w *Window) partAt(now time.Time) int64 { return now.UnixNano() / int64(w.part()) }
+
+// put writes what was charged.
+func (p parts) put(on Shelf, w *Window) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return on.PutText(w.Key, string(text), WindowSpan*w.part())
+}
+
+// used returns what is charged, and how long it takes until there is room.
+func (p parts) used(w *Window, now time.Time) (u Used) {
+	for _, n := range p {
+		u.N += n
+	}
+	left := u.N
+	for _, part := range slices.Sorted(maps.Keys(p)) {
+		if left+w.Cost <= w.Most {
+			break
+		}
+		left -= p[part]
+		u.Wait = time.Unix(0, (part+WindowSpan)*int64(w.part())).Sub(now)
+	}
+	return u
 }
 
 // others returns the counts of those that live, and that of Holder.

@@ -131,3 +131,54 @@ func TestNamesOfHolders(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a provider's periods are, none has more than the quota, and the quota is used as far as it
+// goes; what is admitted is what the wait says.
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	s, now := newShelf(), time.Unix(1_800_000_000, 123)
+	c := Charge{Windows: []Window{{Key: "w", Period: time.Minute, Most: 7, Cost: 1}}}
+	var at []time.Time
+	end := now.Add(10 * time.Minute)
+	for step := 0; now.Before(end); step++ {
+		r, err := c.Apply(s, now)
+		if err != nil || r.Windows[0].N > 7 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if !r.OK {
+			if early, _ := c.Apply(s, now.Add(r.Windows[0].Wait-1)); early.OK {
+				t.Fatal("there is room before the time")
+			}
+			now = now.Add(r.Windows[0].Wait)
+			continue
+		}
+		if at = append(at, now); len(at) > 7 && now.Sub(at[len(at)-8]) < time.Minute+time.Minute/20 {
+			t.Fatalf("eight calls within %v", now.Sub(at[len(at)-8]))
+		}
+		now = now.Add(time.Duration(step%5) * 800 * time.Millisecond)
+	}
+	if want := 7 * 9; len(at) < want {
+		t.Errorf("%d calls in ten minutes, want %d at least", len(at), want)
+	}
+	if kept := s.kept["w"]; kept < time.Minute || kept > 65*time.Second {
+		t.Errorf("kept for %v", kept)
+	}
+}
+
+// What was charged before the clock was set back counts from now on, and for no longer than a period.
+func TestWindowsAndAClockThatMoves(t *testing.T) {
+	t.Parallel()
+	s, now := newShelf(), time.Unix(1_800_000_000, 0)
+	c := Charge{Windows: []Window{{Key: "w", Period: time.Minute, Most: 2, Cost: 1}}}
+	s.charge(t, c, now, true)
+	s.charge(t, c, now, true)
+	now = now.Add(-48 * time.Hour)
+	if got := s.charge(t, c, now, false).Windows[0]; got.N != 2 || got.Wait > 65*time.Second {
+		t.Errorf("back by two days: %+v", got)
+	}
+	s.charge(t, c, now.Add(time.Minute), false)
+	s.charge(t, c, now.Add(65*time.Second), true)
+	s.charge(t, c, now.Add(30*24*time.Hour), true)
+	s.texts["w"] = "something else"
+	s.charge(t, c, now.Add(30*24*time.Hour), true)
+}

@@ -1,7 +1,6 @@
 package door
 
 import (
-	"context"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/access"
+	"sluice/telemetry/tally"
 )
 
 // Bounds of the audit.
@@ -23,12 +23,10 @@ const (
 // audit writes the lines of the audit that the door has to write. nil writes none.
 type audit struct {
 	write func(r *http.Request, event string, details func(*zerolog.Event))
-	stop  context.CancelFunc
-	done  sync.WaitGroup
+	tally *tally.Tally[tallied]
 
-	mu    sync.Mutex      // guards the fields below
-	tally map[tallied]int // of this minute
-	uses  *access.Recent[use, time.Time]
+	mu   sync.Mutex // guards the field below
+	uses *access.Recent[use, time.Time]
 }
 
 // tallied is what is counted together: the events of an address. The zero Addr is of all
@@ -45,26 +43,25 @@ func newAudit(write func(*http.Request, string, func(*zerolog.Event))) *audit {
 	if write == nil {
 		return nil
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	a := &audit{write: write, stop: stop, tally: map[tallied]int{}, uses: access.NewRecent[use, time.Time](rememberedUses)}
-	// Goroutine (audit): each minute writes down how many failed credentials had no line.
-	// Ends: `Close`.
-	// Waits: `Close`.
-	a.done.Go(func() { a.count(ctx) })
+	a := &audit{write: write, uses: access.NewRecent[use, time.Time](rememberedUses)}
+	a.tally = tally.New(tally.Config[tallied]{
+		Lines: linesPerAddress, Period: time.Minute, Apart: countedApart,
+		Others: func(of tallied) tallied { return tallied{event: of.event} }, Write: a.writeCounts,
+	})
 	return a
 }
 
+// close writes what is left to write.
 func (a *audit) close() {
 	if a != nil {
-		a.stop()
-		a.done.Wait()
+		a.tally.Flush()
 	}
 }
 
 // failed reports a request whose credential does not count.
 func (a *audit) failed(r *http.Request, peers *Peers, method access.Method, reason string) {
 	const event = "auth_failed"
-	if a == nil || !a.hasLine(tallied{event, peers.Client(r)}) {
+	if a == nil || !a.tally.Line(tallied{event, peers.Client(r)}) {
 		return
 	}
 	a.write(r, event, func(e *zerolog.Event) { e.Str("method", string(method)).Str("reason", reason) })
@@ -73,7 +70,7 @@ func (a *audit) failed(r *http.Request, peers *Peers, method access.Method, reas
 // limited reports a token that was not read.
 func (a *audit) limited(r *http.Request, peers *Peers) {
 	const event = "limit_refused"
-	if a != nil && a.hasLine(tallied{event, peers.Client(r)}) {
+	if a != nil && a.tally.Line(tallied{event, peers.Client(r)}) {
 		a.write(r, event, func(e *zerolog.Event) { e.Str("limit", limitName) })
 	}
 }
@@ -85,48 +82,14 @@ func (a *audit) denied(r *http.Request, id *access.Identity) {
 	}
 }
 
-// hasLine counts an event, and says whether it gets a line of its own.
-func (a *audit) hasLine(of tallied) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n, ok := a.tally[of]
-	if !ok && len(a.tally) >= countedApart {
-		of.client = netip.Addr{}
-		n = a.tally[of]
-	}
-	a.tally[of] = n + 1
-	return n < linesPerAddress
-}
-
-// count writes the counts, each minute and at the end.
-func (a *audit) count(ctx context.Context) {
-	ticker := time.NewTicker(time.Minute)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			a.writeCounts()
-			return
-		case <-ticker.C:
-			a.writeCounts()
-		}
-	}
-}
-
-func (a *audit) writeCounts() {
-	a.mu.Lock()
-	tally := a.tally
-	a.tally = map[tallied]int{}
-	a.mu.Unlock()
-	for of, n := range tally {
-		if n <= linesPerAddress {
-			continue
-		}
+// writeCounts writes how many had no line.
+func (a *audit) writeCounts(counts map[tallied]int) {
+	for of, n := range counts {
 		a.write(nil, of.event, func(e *zerolog.Event) {
 			if of.client.IsValid() {
 				e.Str("client", of.client.String())
 			}
-			e.Int("count", n-linesPerAddress)
+			e.Int("count", n)
 		})
 	}
 }

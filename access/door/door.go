@@ -137,7 +137,7 @@ const limitName = "failures"
 // address were bad.
 type Limited struct {
 	fault *fault.Error
-	rate  Rate
+	rate  access.Quota
 }
 
 // It is the text of the fault.
@@ -152,7 +152,7 @@ func (e *Limited) ViolatedPolicies() []string { return []string{limitName} }
 // SetHeader adds the limit to the head of the reply, in the form of
 // draft-ietf-httpapi-ratelimit-headers-11.
 func (e *Limited) SetHeader(h http.Header) {
-	h.Set("RateLimit-Policy", fmt.Sprintf("%q;q=%d;w=%d", limitName, e.rate.N, int(e.rate.Per.Seconds())))
+	h.Set("RateLimit-Policy", fmt.Sprintf("%q;q=%d;w=%d", limitName, e.rate.N, int(e.rate.Unit.Length().Seconds())))
 	h.Set("RateLimit", fmt.Sprintf("%q;r=0;t=%d", limitName, int((e.fault.RetryAfter+time.Second-1)/time.Second)))
 }
 
@@ -189,6 +189,12 @@ func (d *Door) Authenticate(r *http.Request) (*access.Identity, error) {
 	d.outcomes.Inc(string(method), string(accepted))
 	d.audit.used(r, id)
 	return id, nil
+}
+
+// Knows says whether the head of a request leads to somebody: it shows a credential, a proxy
+// says who sent it, or none is needed.
+func (d *Door) Knows(r *http.Request) bool {
+	return len(r.Header["Authorization"])+len(r.Header["X-Api-Key"]) > 0 || d.anonymous != nil || d.proxy.speaks(r)
 }
 
 // errNoCredential is the error of a request that shows none where one is needed.

@@ -259,7 +259,7 @@ func TestMethodsThatAreNotConfigured(t *testing.T) {
 			t.Errorf("%s: %s", credential, got)
 		}
 	}
-	off, err := Open(Spec{Failures: Rate{1, time.Second}, FourEyes: true}, Config{})
+	off, err := Open(Spec{Failures: access.Quota{N: 1, Unit: 's'}, FourEyes: true}, Config{})
 	if off != nil || err != nil {
 		t.Errorf("without a method: %v, %v", off, err)
 	}
@@ -294,7 +294,7 @@ func TestTenants(t *testing.T) {
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, tokens := doorOf(t, Spec{Failures: Rate{5, time.Minute}, Proxy: proxySpec(nil)}, Config{Peers: NewPeers(must(parseRanges("192.0.2.0/24")))})
+		d, tokens := doorOf(t, Spec{Failures: access.Quota{N: 5, Unit: 'm'}, Proxy: proxySpec(nil)}, Config{Peers: NewPeers(must(parseRanges("192.0.2.0/24")))})
 		ask := func(remote, credential string) string {
 			r := request(remote, "198.51.100.7")
 			r.Header.Set("Authorization", "Bearer "+credential)
@@ -380,7 +380,7 @@ func TestFailures(t *testing.T) {
 // A million addresses take no more room than a hundred thousand.
 func TestFailuresAreBounded(t *testing.T) {
 	t.Parallel()
-	f := newFailures(Rate{})
+	f := newFailures(access.Quota{})
 	for n := range 300_000 {
 		addr := must(parseRanges(fmt.Sprintf("%d.%d.%d.1", 1+n>>16, n>>8&255, n&255)))[0]
 		f.add(addr)
@@ -399,7 +399,7 @@ func TestAudit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log records
-		d, _ := doorOf(t, Spec{Failures: Rate{1000, time.Minute}, Anonymous: &Anonymous{}}, Config{Audit: log.write})
+		d, _ := doorOf(t, Spec{Failures: access.Quota{N: 1000, Unit: 'm'}, Anonymous: &Anonymous{}}, Config{Audit: log.write})
 		ask := func(remote string, pairs ...string) {
 			r := request(remote)
 			for i := 0; i < len(pairs); i += 2 {
@@ -475,7 +475,7 @@ func TestLimitedIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log records
-		d, _ := doorOf(t, Spec{Failures: Rate{1, time.Hour}}, Config{Audit: log.write})
+		d, _ := doorOf(t, Spec{Failures: access.Quota{N: 1, Unit: 'h'}}, Config{Audit: log.write})
 		var err error
 		for range 15 {
 			r := request("203.0.113.9:1")
@@ -524,7 +524,7 @@ func TestMissingIsReported(t *testing.T) {
 func TestMetricsAndHealth(t *testing.T) {
 	t.Parallel()
 	m := metrics.New()
-	d, tokens := doorOf(t, Spec{Proxy: proxySpec(nil), Failures: Rate{2, time.Hour}}, Config{Metrics: m, Tenants: func(id string) (bool, bool) { return id == "", true }})
+	d, tokens := doorOf(t, Spec{Proxy: proxySpec(nil), Failures: access.Quota{N: 2, Unit: 'h'}}, Config{Metrics: m, Tenants: func(id string) (bool, bool) { return id == "", true }})
 	ask := func(credential string) {
 		r := request("203.0.113.9:1")
 		if credential != "" {

@@ -1,6 +1,7 @@
 package door
 
 import (
+	"cmp"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -9,18 +10,17 @@ import (
 	"sluice/access"
 )
 
+// maxAddresses bounds how many addresses are known.
+const maxAddresses = 100_000
+
 // defaultFailures is the rate of failed credentials of an address.
-const (
-	defaultFailures   = 60
-	defaultFailurePer = time.Minute
-	maxAddresses      = 100_000
-)
+var defaultFailures = access.Quota{N: 60, Unit: 'm'}
 
 // failures counts failed credentials by address, with the generic cell rate algorithm: one
 // moment for each address says how far ahead of its rate it is. Addresses that failed long
 // ago are forgotten first.
 type failures struct {
-	rate     Rate
+	rate     access.Quota
 	interval time.Duration // between two failures at the rate
 	burst    time.Duration // how far ahead of it an address may be
 
@@ -28,11 +28,9 @@ type failures struct {
 	ahead *access.Recent[netip.Prefix, time.Time]
 }
 
-func newFailures(r Rate) failures {
-	if r.N == 0 {
-		r = Rate{defaultFailures, defaultFailurePer}
-	}
-	interval := r.Per / time.Duration(r.N)
+func newFailures(r access.Quota) failures {
+	r = cmp.Or(r, defaultFailures)
+	interval := r.Unit.Length() / time.Duration(r.N)
 	return failures{r, interval, interval * time.Duration(r.N), new(sync.Mutex), access.NewRecent[netip.Prefix, time.Time](maxAddresses)}
 }
 

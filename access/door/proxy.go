@@ -65,16 +65,18 @@ func isAlike(name, own string) bool {
 	return true
 }
 
+// speaks says whether a request comes from the proxy, and has a word on who sent it.
+func (p *proxy) speaks(r *http.Request) bool {
+	return p != nil && len(r.Header[p.spec.Headers.User]) > 0 && contains(p.from, peerOf(r))
+}
+
 // identify returns whom the proxy names. shown is false if it is not the proxy's request, or
 // the proxy names nobody.
 func (p *proxy) identify(r *http.Request) (id *access.Identity, shown bool, err error) {
-	if p == nil || !contains(p.from, peerOf(r)) {
+	if !p.speaks(r) {
 		return nil, false, nil
 	}
 	users := r.Header[p.spec.Headers.User]
-	if len(users) == 0 {
-		return nil, false, nil
-	}
 	if !p.isProved(r.Header) {
 		return nil, true, refusedFor("secret")
 	}

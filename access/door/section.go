@@ -2,12 +2,10 @@ package door
 
 import (
 	_ "embed"
-	"errors"
 	"net/textproto"
-	"strconv"
 	"strings"
-	"time"
 
+	"sluice/access"
 	"sluice/access/jwt"
 	"sluice/config"
 	"sluice/config/file"
@@ -18,12 +16,12 @@ var sectionSchema string
 
 // Spec is what the configuration file says of who may ask. The zero value: nobody is asked.
 type Spec struct {
-	Keys      string     `key:"keys"` // path of the key file, as seen from the working folder
-	Tokens    []jwt.Spec `key:"jwt"`
-	Proxy     *Proxy     `key:"proxy"`     // nil: no header is believed
-	Anonymous *Anonymous `key:"anonymous"` // nil: who shows no credential gets no answer
-	Failures  Rate       `key:"failures"`  // of an address; the zero value: the default
-	FourEyes  bool       `key:"four_eyes"`
+	Keys      string       `key:"keys"` // path of the key file, as seen from the working folder
+	Tokens    []jwt.Spec   `key:"jwt"`
+	Proxy     *Proxy       `key:"proxy"`     // nil: no header is believed
+	Anonymous *Anonymous   `key:"anonymous"` // nil: who shows no credential gets no answer
+	Failures  access.Quota `key:"failures"`  // of an address; the zero value: the default
+	FourEyes  bool         `key:"four_eyes"`
 	// PrivateCard: A2A's agent card needs the scope chat.
 	PrivateCard bool `key:"card" is:"private"`
 }
@@ -53,24 +51,6 @@ type Headers struct {
 type Anonymous struct {
 	Scopes []string `key:"scopes"`
 	Limits string   `key:"limits"`
-}
-
-// Rate is a number in a time.
-type Rate struct {
-	N   int
-	Per time.Duration
-}
-
-// UnmarshalText reads N/s, N/m, N/h or N/d.
-func (r *Rate) UnmarshalText(text []byte) error {
-	number, unit, _ := strings.Cut(string(text), "/")
-	per := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[unit]
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 1 || n > 1_000_000 || per == 0 {
-		return errors.New("must be a rate from 1 to 1000000, such as 60/m, of s, m, h or d")
-	}
-	*r = Rate{n, per}
-	return nil
 }
 
 // IsOn says whether anybody is asked who they are.

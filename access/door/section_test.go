@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"sluice/access"
 	"sluice/access/jwt"
 	"sluice/config"
 	"sluice/config/file"
@@ -77,7 +78,7 @@ limits: {classes: {gold: {}}}
 		},
 		Proxy: &Proxy{From: []Range{{must(parseRanges("10.0.0.0/8"))[0]}, {must(parseRanges("::1"))[0]}}, Headers: Headers{User: "Remote-User", Scopes: "Remote-Groups"},
 			SecretHeader: "X-Secret", SecretFile: "etc/secret", Secret: word, Tenant: "acme", Scopes: []string{"chat"}, Limits: "gold"},
-		Failures: Rate{5, time.Hour}, FourEyes: true, PrivateCard: true,
+		Failures: access.Quota{N: 5, Unit: 'h'}, FourEyes: true, PrivateCard: true,
 	}
 	if diff := cmp.Diff(want, s, cmpopts.EquateComparable(Range{}), cmp.Comparer(func(a, b config.Secret) bool { return a == b })); diff != "" || faults != nil {
 		t.Errorf("%v (-want +got):\n%s", faults, diff)

@@ -13,13 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/access"
 	"sluice/fault"
 )
 
-func rate(t testing.TB, text string) Rate {
+func rate(t testing.TB, text string) (r access.Rate) {
 	t.Helper()
-	r, err := ParseRate(text)
-	if err != nil {
+	if err := r.Quota.UnmarshalText([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -263,7 +263,7 @@ func TestTokens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reserve := 200
-		l := New(Config{Spec: Spec{User: &Limit{Tokens: []Rate{rate(t, "1000/m"), rate(t, "3000/h")}}, Reserve: &reserve}})
+		l := New(Config{Spec: Spec{User: &Limit{Tokens: []access.Rate{rate(t, "1000/m"), rate(t, "3000/h")}}, Reserve: &reserve}})
 		var turns []*Admission
 		for range 5 {
 			a, err := l.Admit(t.Context(), ada, Turn)
@@ -319,7 +319,7 @@ func TestReserve(t *testing.T) {
 	t.Parallel()
 	for reserve, want := range map[int]int{0: 3, 5: 2, 4000: 1} {
 		synctest.Test(t, func(t *testing.T) {
-			l := New(Config{Spec: Spec{User: &Limit{Tokens: []Rate{rate(t, "10/m")}}, Reserve: &reserve}})
+			l := New(Config{Spec: Spec{User: &Limit{Tokens: []access.Rate{rate(t, "10/m")}}, Reserve: &reserve}})
 			n := 0
 			for range 3 {
 				if _, err := l.Admit(t.Context(), ada, Turn); err == nil {
@@ -387,7 +387,7 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{Spec: Spec{
-			User:   &Limit{Requests: rate(t, "60/m"), Reads: rate(t, "100/m"), Streams: 8, Tokens: []Rate{rate(t, "100000/m"), rate(t, "2000000/d")}},
+			User:   &Limit{Requests: rate(t, "60/m"), Reads: rate(t, "100/m"), Streams: 8, Tokens: []access.Rate{rate(t, "100000/m"), rate(t, "2000000/d")}},
 			Tenant: &Limit{Requests: rate(t, "100/m"), Streams: 3},
 		}})
 		check := func(h http.Header, policy, state string) {
@@ -495,7 +495,7 @@ func heap() int64 {
 func TestForgottenFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := New(Config{Spec: Spec{User: &Limit{Requests: rate(t, "2/m"), Tokens: []Rate{rate(t, "100/d")}}, Reserve: new(int)}})
+		l := New(Config{Spec: Spec{User: &Limit{Requests: rate(t, "2/m"), Tokens: []access.Rate{rate(t, "100/d")}}, Reserve: new(int)}})
 		l.table = newTable(20)
 		user := func(i int) Subject { return Subject{User: "\x00" + strconv.Itoa(i)} }
 		for i := range 10 { // are in use for half a day
@@ -549,7 +549,7 @@ func TestNeverForgotten(t *testing.T) {
 
 // busyLimits are limits of every sort, none of which is reached.
 func busyLimits(t testing.TB) Spec {
-	l := &Limit{Requests: rate(t, "1000000000/s"), Reads: rate(t, "1000000000/s"), Streams: 1000, Tokens: []Rate{rate(t, "100000000/m"), rate(t, "1000000000/d")}}
+	l := &Limit{Requests: rate(t, "1000000000/s"), Reads: rate(t, "1000000000/s"), Streams: 1000, Tokens: []access.Rate{rate(t, "100000000/m"), rate(t, "1000000000/d")}}
 	return Spec{User: l, Tenant: l, Global: l, Share: 0.5}
 }
 

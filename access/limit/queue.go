@@ -16,10 +16,12 @@ type lanes map[string]*lane
 // lane is the queue of one model: of those that wait, tenants are served by turns, and users
 // where there are no tenants.
 type lane struct {
+	// entry has what runs now, as turns, and the tokens.
+	entry
+	model   string
 	quota   *quota // nil: the model has none
 	sent    window
-	tats    [levels]int64 // of tokens
-	running int
+	far     far
 	parties []*party // that wait, the next one first
 	timer   *time.Timer
 }
@@ -36,15 +38,18 @@ type waiting struct {
 	// ready is closed when the call may be made.
 	ready chan struct{}
 	admit bool
+	at    int64 // when it was let go
+	// again says that it was let go once, and refused by the store: it is the next of its party.
+	again bool
 }
 
 // quota is a ModelQuota made ready.
 type quota struct {
-	calls      int
-	period     time.Duration
-	concurrent int
-	tokens     [levels]gcra
-	reserve    [levels]int64
+	calls int
+	// unit is the time of calls, and period that in which they are counted here.
+	unit, period time.Duration
+	concurrent   int
+	*plan        // of the tokens
 }
 
 // slack is by how much a window is longer than the provider's: calls do not arrive as they were
@@ -54,28 +59,39 @@ const slack = 20 // a twentieth
 // newQuota makes a quota ready. Of calls it holds in any window of its time, since nobody knows
 // which windows the provider counts by; a burst is all that a window may have.
 func newQuota(q ModelQuota, reserve int) *quota {
-	made := &quota{concurrent: q.Concurrent}
+	made := &quota{concurrent: q.Concurrent, plan: newPlan(&Limit{Tokens: q.Tokens}, reserve)}
 	if rate := q.Calls; rate.Quota.N > 0 {
 		g := compile(rate, false)
-		made.calls, made.period = g.burst, time.Duration(g.window)+time.Duration(g.window)/slack
+		made.calls, made.unit = g.burst, time.Duration(g.window)
+		made.period = made.unit + made.unit/slack
 	}
-	p := newPlan(&Limit{Tokens: q.Tokens}, reserve)
-	made.tokens, made.reserve = p.rates, p.reserve
 	return made
 }
 
 // window has the times of the last calls.
 type window struct{ times []int64 }
 
-// wait returns how long it takes until there were fewer than n calls in a period.
-func (w *window) wait(n int, period time.Duration, now int64) time.Duration {
+// within returns how many calls there were in the last period.
+func (w *window) within(period time.Duration, now int64) int {
 	for len(w.times) > 0 && w.times[0] <= now-int64(period) {
 		w.times = w.times[1:]
 	}
-	if len(w.times) < n {
+	return len(w.times)
+}
+
+// wait returns how long it takes until there were fewer than n calls in a period.
+func (w *window) wait(n int, period time.Duration, now int64) time.Duration {
+	if w.within(period, now) < n {
 		return 0
 	}
 	return time.Duration(w.times[len(w.times)-n] + int64(period) - now)
+}
+
+// drop takes out a call that was not made.
+func (w *window) drop(at int64) {
+	if i := slices.Index(w.times, at); i >= 0 {
+		w.times = slices.Delete(w.times, i, i+1)
+	}
 }
 
 // forever is a wait until some call ends.
@@ -87,48 +103,60 @@ func (n *lane) wait(now int64) (wait time.Duration) {
 	if q == nil {
 		return 0
 	}
-	if q.concurrent > 0 && n.running >= q.concurrent {
+	if q.concurrent > 0 && int(n.turns) >= n.far.part(q.concurrent, int(n.far.others.Turns)) {
 		return forever
 	}
 	if q.calls > 0 {
-		wait = n.sent.wait(q.calls, q.period, now)
+		wait = n.sent.wait(n.far.part(q.calls, n.far.calls), q.period, now)
 	}
 	for w := tokens; w < levels; w++ {
-		g := &q.tokens[w]
+		g := &q.rates[w]
 		if !g.on() {
 			continue
 		}
 		own := max(q.reserve[w], 1)
-		need := own * int64(n.running+1)
+		need := own * int64(n.turns+1)
 		if need > g.window {
 			return forever
 		}
-		wait = max(wait, time.Duration(max(g.level(n.tats[w], now)+need-g.window, 0)))
+		wait = max(wait, time.Duration(max(n.level(g, w, now)+need-g.window, 0)))
 	}
-	return wait
+	return max(wait, n.far.wait(now))
 }
 
 // waitOf returns how long the limits on calls of its subject make a call wait.
 func waitOf(a *Admission, now int64) (wait time.Duration) {
-	for i := 0; a != nil && i < a.n; i++ {
-		at := &a.list[i]
-		if g := &at.rates[modelCalls]; g.on() {
-			wait = max(wait, g.wait(at.e.level(g, modelCalls, now), g.one))
-		}
-	}
+	a.eachCalls(func(at *touch, g *gcra) {
+		wait = max(wait, g.wait(at.e.level(g, modelCalls, now), g.one))
+	})
 	return wait
 }
 
-// begin charges a call.
+// begin charges a call, at now.
 func (n *lane) begin(a *Admission, now int64) {
-	n.running++
+	n.turns++
+	n.far.begin()
 	if n.quota != nil && n.quota.calls > 0 {
 		n.sent.times = append(n.sent.times, now)
 	}
+	a.eachCalls(func(at *touch, g *gcra) {
+		at.e.tats[modelCalls] = g.charge(at.e.level(g, modelCalls, now), g.one, now)
+	})
+}
+
+// undo takes back what begin has charged at a time.
+func (n *lane) undo(a *Admission, at int64) {
+	n.turns--
+	n.sent.drop(at)
+	a.eachCalls(func(at *touch, g *gcra) { at.e.tats[modelCalls] -= g.one })
+}
+
+// eachCalls calls f for each limit on the calls of whom a was admitted for. It works on nil.
+func (a *Admission) eachCalls(f func(at *touch, g *gcra)) {
 	for i := 0; a != nil && i < a.n; i++ {
 		at := &a.list[i]
 		if g := &at.rates[modelCalls]; g.on() {
-			at.e.tats[modelCalls] = g.charge(at.e.level(g, modelCalls, now), g.one, now)
+			f(at, g)
 		}
 	}
 }
@@ -141,10 +169,11 @@ func (l *Limiter) lane(r *rules, model string) *lane {
 	}
 	n := l.lanes[model]
 	if n == nil {
-		n = &lane{}
+		n = &lane{model: model}
 		l.lanes[model] = n
 	}
 	n.quota = q
+	l.look(n)
 	return n
 }
 
@@ -161,23 +190,46 @@ func (l *Limiter) Enter(ctx context.Context, model string) (leave func(tokens in
 		return a.Tokens, nil
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	n := l.lane(r, model)
 	if n == nil {
-		l.mu.Unlock()
 		return a.Tokens, nil
 	}
-	defer l.mu.Unlock()
-	if now := l.now(); len(n.parties) > 0 || n.wait(now) > 0 || waitOf(a, now) > 0 {
-		if err := l.await(ctx, r, n, model, a); err != nil {
-			return nil, err
-		}
-	} else {
-		n.begin(a, now)
+	l.recall(ctx, n)
+	if err := l.enter(ctx, r, n, a); err != nil {
+		return nil, err
 	}
 	return func(tokens int) {
 		a.Tokens(tokens)
 		l.leave(n, tokens)
 	}, nil
+}
+
+// enter waits until a call may be made by what this process knows, and asks the store then, which
+// counts those of others too. It needs mu, which it gives back meanwhile.
+func (l *Limiter) enter(ctx context.Context, r *rules, n *lane, a *Admission) error {
+	began, again, waited := time.Now(), false, false
+	defer func() {
+		if waited {
+			l.waits.Observe(time.Since(began).Seconds(), n.model)
+		}
+	}()
+	for {
+		at := l.now()
+		if again || len(n.parties) > 0 || n.wait(at) > 0 || waitOf(a, at) > 0 {
+			var err error
+			waited = true
+			if at, err = l.await(ctx, n, &waiting{Admission: a, again: again}, r.wait-time.Since(began)); err != nil {
+				return err
+			}
+		} else {
+			n.begin(a, at)
+		}
+		if admitted, err := l.askCall(ctx, n, a, at); admitted || err != nil {
+			return err
+		}
+		again = true
+	}
 }
 
 // free is the end of a call that nothing limits.
@@ -187,27 +239,39 @@ func free(int) {}
 func (l *Limiter) leave(n *lane, used int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n.running--
+	n.turns--
 	now := l.now()
-	for w := tokens; n.quota != nil && used > 0 && w < levels; w++ {
-		if g := &n.quota.tokens[w]; g.on() {
-			n.tats[w] = g.charge(g.level(n.tats[w], now), g.cost(used), now)
+	if q := n.quota; q != nil && used > 0 && q.plan.tokens {
+		for w := tokens; w < levels; w++ {
+			if g := &q.rates[w]; g.on() {
+				n.tats[w] = g.charge(n.level(g, w, now), g.cost(used), now)
+			}
+		}
+		if l.hasStore() {
+			n.plan, n.owed = q.plan, n.owed+int64(used)
 		}
 	}
+	l.enqueue(&n.entry, true)
+	n.far.poll = 0
 	l.serve(n)
 }
 
-// await waits for the turn of a call. It needs mu, which it gives back meanwhile.
-func (l *Limiter) await(ctx context.Context, r *rules, n *lane, model string, a *Admission) error {
-	if known := max(known(n.wait(l.now())), waitOf(a, l.now())); known > r.wait {
-		return limited(known) // waiting does not help
+// await waits at most so long for the turn of a call, and returns when it was let go. It needs mu,
+// which it gives back meanwhile.
+func (l *Limiter) await(ctx context.Context, n *lane, w *waiting, most time.Duration) (at int64, err error) {
+	l.look(n)
+	if known := max(known(n.wait(l.now())), waitOf(w.Admission, l.now())); known > max(most, 0) {
+		l.serve(n)
+		return 0, limited(known) // waiting does not help
 	}
-	began := time.Now()
-	w := &waiting{Admission: a, ready: make(chan struct{})}
-	n.add(l.partyOf(a), w)
+	if n.far.asked && n.far.asking > 0 {
+		most = max(most, pollEvery) // an answer is on its way
+	}
+	w.ready = make(chan struct{})
+	n.add(l.partyOf(w.Admission), w)
 	l.serve(n)
 	l.mu.Unlock()
-	limit := time.NewTimer(r.wait)
+	limit := time.NewTimer(most)
 	select {
 	case <-w.ready:
 	case <-limit.C:
@@ -215,17 +279,16 @@ func (l *Limiter) await(ctx context.Context, r *rules, n *lane, model string, a 
 	}
 	limit.Stop()
 	l.mu.Lock()
-	l.waits.Observe(time.Since(began).Seconds(), model)
 	if w.admit {
-		return nil
+		return w.at, nil
 	}
 	n.remove(w)
 	l.serve(n)
 	if ctx.Err() != nil {
-		return fault.Cause(ctx)
+		return 0, fault.Cause(ctx)
 	}
 	now := l.now()
-	return limited(max(known(n.wait(now)), waitOf(a, now), time.Second))
+	return 0, limited(max(known(n.wait(now)), waitOf(w.Admission, now), time.Second))
 }
 
 // known returns a wait, 0 if nobody knows how long it is.
@@ -253,15 +316,28 @@ func (l *Limiter) partyOf(a *Admission) key {
 	return l.table.keyOf(s, &a.who)
 }
 
-// add puts a call at the end of its party.
+// add puts a call at the end of its party, and its party at the end of all; one that has been the
+// next comes first.
 func (n *lane) add(of key, w *waiting) {
-	for _, p := range n.parties {
-		if p.key == of {
-			p.calls = append(p.calls, w)
-			return
-		}
+	i := slices.IndexFunc(n.parties, func(p *party) bool { return p.key == of })
+	p := &party{key: of}
+	switch {
+	case i < 0 && w.again:
+		n.parties = slices.Insert(n.parties, 0, p)
+	case i < 0:
+		n.parties = append(n.parties, p)
+	default:
+		p = n.parties[i]
 	}
-	n.parties = append(n.parties, &party{of, []*waiting{w}})
+	if !w.again {
+		p.calls = append(p.calls, w)
+		return
+	}
+	behind := 0
+	for behind < len(p.calls) && p.calls[behind].again {
+		behind++
+	}
+	p.calls = slices.Insert(p.calls, behind, w)
 }
 
 // remove takes out a call that does not wait any more.
@@ -278,6 +354,7 @@ func (n *lane) remove(w *waiting) {
 
 // serve lets calls go that may, and looks again when the next one may. It needs mu.
 func (l *Limiter) serve(n *lane) {
+	l.look(n)
 	if n.timer != nil {
 		n.timer.Stop()
 		n.timer = nil
@@ -318,7 +395,7 @@ func (n *lane) next(now int64) (wait time.Duration) {
 			continue
 		}
 		n.begin(w.Admission, now)
-		w.admit = true
+		w.admit, w.at = true, now
 		close(w.ready)
 		p.calls = p.calls[1:]
 		n.parties = slices.Delete(n.parties, i, i+1)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/access"
 	"sluice/chat"
 	"sluice/fault"
 )
@@ -126,7 +127,7 @@ func TestTurnsOfCalls(t *testing.T) {
 		if diff := cmp.Diff(want, order); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
-		if n := l.lanes["fast"]; n.running != 0 || len(n.parties) != 0 || n.timer != nil {
+		if n := l.lanes["fast"]; n.turns != 0 || len(n.parties) != 0 || n.timer != nil {
 			t.Errorf("left: %+v", n)
 		}
 	})
@@ -224,7 +225,7 @@ func TestQuotaOfTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reserve := 100
 		l := New(Config{Spec: Spec{
-			User: &Limit{Tokens: []Rate{rate(t, "100000/d")}}, Models: map[string]ModelQuota{"fast": {Tokens: []Rate{rate(t, "600/m")}}}, Wait: new(30 * time.Second), Reserve: &reserve,
+			User: &Limit{Tokens: []access.Rate{rate(t, "100000/d")}}, Models: map[string]ModelQuota{"fast": {Tokens: []access.Rate{rate(t, "600/m")}}}, Wait: new(30 * time.Second), Reserve: &reserve,
 		}})
 		ctx := turnOf(t, l, ada)
 		leave, err := l.Enter(ctx, "fast")
@@ -250,7 +251,7 @@ func TestReserveOfCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reserve := 300
-		l := New(Config{Spec: Spec{Models: map[string]ModelQuota{"fast": {Tokens: []Rate{rate(t, "600/m")}}}, Reserve: &reserve}})
+		l := New(Config{Spec: Spec{Models: map[string]ModelQuota{"fast": {Tokens: []access.Rate{rate(t, "600/m")}}}, Reserve: &reserve}})
 		first, err := l.Enter(t.Context(), "fast")
 		if err != nil {
 			t.Fatal(err)

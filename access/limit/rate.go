@@ -2,78 +2,11 @@ package limit
 
 import (
 	"cmp"
-	"errors"
 	"math/bits"
-	"strconv"
-	"strings"
 	"time"
+
+	"sluice/access"
 )
-
-// maxQuota bounds a quota and a burst.
-const maxQuota = 1_000_000_000
-
-// Rate is so many of something in a time. Its zero value is no limit.
-type Rate struct {
-	Quota Quota `key:".,rate"`
-	// Burst is how many may come at once; 0: as many as the quota.
-	Burst int `key:"burst"`
-}
-
-// Quota is the part of a Rate that is written as N/s, N/m, N/h or N/d.
-type Quota struct {
-	N    int
-	Unit Unit
-}
-
-// Unit is the time of a quota: a letter of "smhd".
-type Unit byte
-
-// units are the letters of all units, in the order of their lengths.
-const units = "smhd"
-
-// length returns how long a unit is.
-func (u Unit) length() time.Duration {
-	switch u {
-	case 'm':
-		return time.Minute
-	case 'h':
-		return time.Hour
-	case 'd':
-		return 24 * time.Hour
-	}
-	return time.Second
-}
-
-var errRate = errors.New("must be a rate such as 60/m: a whole number from 1 to 1000000000, a slash, and s, m, h or d")
-
-// ParseRate reads a rate that is written as 60/m. Its error says what the text must be and
-// does not repeat it.
-func ParseRate(text string) (r Rate, err error) {
-	err = r.Quota.UnmarshalText([]byte(text))
-	return r, err
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (q *Quota) UnmarshalText(text []byte) error {
-	number, unit, _ := strings.Cut(string(text), "/")
-	if len(unit) != 1 || !strings.Contains(units, unit) || number == "" || number[0] < '1' || number[0] > '9' {
-		return errRate
-	}
-	n, err := strconv.ParseUint(number, 10, 32)
-	if err != nil || n > maxQuota {
-		return errRate
-	}
-	*q = Quota{int(n), Unit(unit[0])}
-	return nil
-}
-
-// String returns the quota as it is written.
-func (q Quota) String() string {
-	if q.N == 0 {
-		return ""
-	}
-	return strconv.Itoa(q.N) + "/" + string(rune(q.Unit))
-}
 
 // gcra is a Rate by the generic cell rate algorithm: what was charged is kept as the time
 // after which nothing of it is left, the level. Levels and costs are nanoseconds. Its zero
@@ -87,12 +20,12 @@ type gcra struct {
 }
 
 // compile returns r as the algorithm takes it. What is charged afterwards may leave a debt.
-func compile(r Rate, afterwards bool) (g gcra) {
+func compile(r access.Rate, afterwards bool) (g gcra) {
 	q := r.Quota
 	if q.N == 0 {
 		return g
 	}
-	g.n, g.period, g.burst = uint64(q.N), uint64(q.Unit.length()), cmp.Or(r.Burst, q.N)
+	g.n, g.period, g.burst = uint64(q.N), uint64(q.Unit.Length()), cmp.Or(r.Burst, q.N)
 	g.window, g.one = g.cost(g.burst), g.cost(1)
 	if afterwards {
 		g.debt = g.window

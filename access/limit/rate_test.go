@@ -4,50 +4,36 @@ import (
 	"testing"
 	"testing/quick"
 	"time"
+
+	"sluice/access"
 )
 
-func TestParseRate(t *testing.T) {
+// Whatever the rate, a burst of it fits into its window, and no window is longer than a day.
+func TestCompile(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]Quota{
-		"1/s": {1, 's'}, "60/m": {60, 'm'}, "5/h": {5, 'h'}, "1000000000/d": {1_000_000_000, 'd'},
-	} {
-		if got, err := ParseRate(text); err != nil || got != (Rate{Quota: want}) || got.Quota.String() != text {
-			t.Errorf("%q is read as %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "60", "/m", "60/", "0/m", "-1/m", "+1/m", "060/m", "1.5/m", "60 /m", "60/ m", "60/min", "60/M", "60/w", "1000000001/d", "99999999999999999999/s", "6_0/m", "60/m/m", "٣/m"} {
-		if got, err := ParseRate(text); err == nil || got != (Rate{}) {
-			t.Errorf("%q is read as %v", text, got)
-		}
-	}
-}
-
-func FuzzRate(f *testing.F) {
-	for _, text := range []string{"60/m", "1/s", "1000000000/d", "", "/", "0/s", "9999999999/h", "60/µ"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		r, err := ParseRate(text)
-		if err != nil {
-			return
-		}
-		if r.Quota.String() != text {
-			t.Fatalf("%q is read as %s", text, r.Quota)
-		}
+	fits := func(n uint32, unit uint8) bool {
+		r := access.Rate{Quota: access.Quota{N: int(n%1_000_000_000) + 1, Unit: access.Unit(access.Units[int(unit)%len(access.Units)])}}
 		for _, afterwards := range []bool{false, true} {
 			g := compile(r, afterwards)
-			if g.one < 1 || g.window < g.one || g.window > int64(24*time.Hour) || g.left(0) != r.Quota.N || g.left(g.window) != 0 {
-				t.Fatalf("%q is compiled to %+v", text, g)
+			if g.one < 1 || g.window < g.one || g.window > int64(24*time.Hour) || g.left(0) != r.Quota.N || g.left(g.window) != 0 || (g.debt > 0) != afterwards {
+				return false
 			}
 		}
-	})
+		return true
+	}
+	if err := quick.Check(fits, nil); err != nil {
+		t.Error(err)
+	}
+	if !fits(0, 3) || !fits(999_999_999, 0) || !fits(999_999_999, 3) {
+		t.Error("the least or the greatest rate")
+	}
 }
 
 // Of what comes at once exactly a burst is admitted, and what is left is always a whole number.
 func TestBurst(t *testing.T) {
 	t.Parallel()
-	for _, r := range []Rate{
-		{Quota: Quota{60, 'm'}}, {Quota: Quota{7, 's'}}, {Quota: Quota{1, 'd'}}, {Quota: Quota{997, 'h'}}, {Quota: Quota{60, 'm'}, Burst: 5}, {Quota: Quota{1, 'h'}, Burst: 40},
+	for _, r := range []access.Rate{
+		{Quota: access.Quota{N: 60, Unit: 'm'}}, {Quota: access.Quota{N: 7, Unit: 's'}}, {Quota: access.Quota{N: 1, Unit: 'd'}}, {Quota: access.Quota{N: 997, Unit: 'h'}}, {Quota: access.Quota{N: 60, Unit: 'm'}, Burst: 5}, {Quota: access.Quota{N: 1, Unit: 'h'}, Burst: 40},
 	} {
 		g, tat, n := compile(r, false), int64(0), 0
 		want := r.Quota.N
@@ -68,7 +54,7 @@ func TestBurst(t *testing.T) {
 		if g.wait(g.level(tat, int64(wait)-1), g.one) == 0 || g.wait(g.level(tat, int64(wait)), g.one) != 0 {
 			t.Errorf("%v: not admitted exactly after %v", r, wait)
 		}
-		if every := r.Quota.Unit.length() / time.Duration(r.Quota.N); wait > every || wait < every-2*time.Duration(r.Quota.N) {
+		if every := r.Quota.Unit.Length() / time.Duration(r.Quota.N); wait > every || wait < every-2*time.Duration(r.Quota.N) {
 			t.Errorf("%v: the next one waits %v, of %v", r, wait, every)
 		}
 	}
@@ -79,7 +65,7 @@ func TestBurst(t *testing.T) {
 func TestRateHolds(t *testing.T) {
 	t.Parallel()
 	holds := func(n uint16, unit uint8, gaps []uint32) bool {
-		r := Rate{Quota: Quota{int(n)%500 + 1, Unit(units[int(unit)%len(units)])}}
+		r := access.Rate{Quota: access.Quota{N: int(n)%500 + 1, Unit: access.Unit(access.Units[int(unit)%len(access.Units)])}}
 		g := compile(r, false)
 		var now, tat int64
 		admitted := 0
@@ -95,7 +81,7 @@ func TestRateHolds(t *testing.T) {
 	if err := quick.Check(holds, nil); err != nil {
 		t.Error(err)
 	}
-	g := compile(Rate{Quota: Quota{7, 's'}, Burst: 1}, false)
+	g := compile(access.Rate{Quota: access.Quota{N: 7, Unit: 's'}, Burst: 1}, false)
 	tat := int64(0)
 	for now := int64(0); now < int64(time.Minute); now += int64(time.Second)/7 + 1 {
 		level := g.level(tat, now)
@@ -109,7 +95,7 @@ func TestRateHolds(t *testing.T) {
 // What is charged afterwards leaves a debt of at most one window.
 func TestDebt(t *testing.T) {
 	t.Parallel()
-	g := compile(Rate{Quota: Quota{100, 'm'}}, true)
+	g := compile(access.Rate{Quota: access.Quota{N: 100, Unit: 'm'}}, true)
 	tat := g.charge(0, g.cost(130), 0)
 	if got := g.level(tat, 0); got != int64(78*time.Second) {
 		t.Errorf("130 of 100 are a level of %v", time.Duration(got))

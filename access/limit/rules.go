@@ -3,6 +3,8 @@ package limit
 import (
 	"math"
 	"time"
+
+	"sluice/access"
 )
 
 // slot is whom a limit counts.
@@ -26,7 +28,7 @@ const (
 	reads
 	modelCalls
 	tokens
-	levels = tokens + what(len(units))
+	levels = tokens + what(len(access.Units))
 	// Streams, and places of them, are counted as they are.
 	streams = levels
 )
@@ -69,9 +71,9 @@ func newPlan(l *Limit, reserve int) *plan {
 }
 
 // unitOf returns the place of a rate's unit among units.
-func unitOf(r Rate) what {
-	for i := range units {
-		if units[i] == byte(r.Quota.Unit) {
+func unitOf(r access.Rate) what {
+	for i := range access.Units {
+		if access.Units[i] == byte(r.Quota.Unit) {
 			return what(i)
 		}
 	}

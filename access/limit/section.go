@@ -6,23 +6,24 @@ import (
 	"slices"
 	"time"
 
+	"sluice/access"
 	"sluice/config/file"
 )
 
 // Limit is what one subject may use. Members that are zero limit nothing.
 type Limit struct {
-	Requests   Rate   `key:"requests"`
-	Reads      Rate   `key:"reads"`
-	Streams    int    `key:"streams"`
-	Tokens     []Rate `key:"tokens"`
-	ModelCalls Rate   `key:"model_calls"`
+	Requests   access.Rate   `key:"requests"`
+	Reads      access.Rate   `key:"reads"`
+	Streams    int           `key:"streams"`
+	Tokens     []access.Rate `key:"tokens"`
+	ModelCalls access.Rate   `key:"model_calls"`
 }
 
 // ModelQuota is what may be asked of a model, which its provider says.
 type ModelQuota struct {
-	Calls      Rate   `key:"calls"`
-	Concurrent int    `key:"concurrent"`
-	Tokens     []Rate `key:"tokens"`
+	Calls      access.Rate   `key:"calls"`
+	Concurrent int           `key:"concurrent"`
+	Tokens     []access.Rate `key:"tokens"`
 }
 
 // Spec is the section limits of the configuration file. Its zero value limits nothing.
@@ -117,9 +118,9 @@ func Section(s *Spec) file.Section {
 // checkTokens reports two rates of one unit: they would have one name, and one of them would
 // say nothing.
 func checkTokens(limit *file.Node) {
-	var seen []Unit
+	var seen []access.Unit
 	for n := range limit.Get("tokens").Members() {
-		var r Rate
+		var r access.Rate
 		n.Decode(&r)
 		switch {
 		case r.Quota.N == 0:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/access"
 	"sluice/config"
 	"sluice/config/file"
 )
@@ -42,14 +43,14 @@ limits:
 	if len(r.Faults) > 0 || len(r.Warnings) > 0 {
 		t.Fatal(r.Faults, r.Warnings)
 	}
-	q := func(n int, u Unit) Rate { return Rate{Quota: Quota{n, u}} }
+	q := func(n int, u access.Unit) access.Rate { return access.Rate{Quota: access.Quota{N: n, Unit: u}} }
 	want := Spec{
 		User: &Limit{
-			Requests: q(60, 'm'), Reads: Rate{Quota{10, 's'}, 40}, Streams: 8, Tokens: []Rate{q(100_000, 'm'), q(2_000_000, 'd')}, ModelCalls: q(5, 's'),
+			Requests: q(60, 'm'), Reads: access.Rate{Quota: access.Quota{N: 10, Unit: 's'}, Burst: 40}, Streams: 8, Tokens: []access.Rate{q(100_000, 'm'), q(2_000_000, 'd')}, ModelCalls: q(5, 's'),
 		},
 		Tenant: &Limit{Requests: q(600, 'm')}, Address: &Limit{Requests: q(1, 'h')}, Global: &Limit{Streams: 1000},
 		Classes: map[string]Limit{"gold": {Requests: q(600, 'm')}, "big": {}},
-		Models:  map[string]ModelQuota{"fast": {Calls: q(1000, 'm'), Concurrent: 4, Tokens: []Rate{q(5, 'm')}}, "gemini": {Calls: q(1, 's')}},
+		Models:  map[string]ModelQuota{"fast": {Calls: q(1000, 'm'), Concurrent: 4, Tokens: []access.Rate{q(5, 'm')}}, "gemini": {Calls: q(1, 's')}},
 		Reserve: new(0), Wait: new(500 * time.Millisecond), Share: 0.25, Refuse: true,
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
@@ -68,8 +69,8 @@ func TestSectionFaults(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"limits: {user: {requests: 60}}":                                "s.yaml:1:27: /limits/user/requests: must be a string or an object",
-		"limits: {user: {requests: 60/w}}":                              "s.yaml:1:27: /limits/user/requests: " + errRate.Error(),
-		"limits: {user: {requests: {rate: x, burst: 1}}}":               "s.yaml:1:34: /limits/user/requests/rate: " + errRate.Error(),
+		"limits: {user: {requests: 60/w}}":                              "s.yaml:1:27: /limits/user/requests: must be a rate such as 60/m: a whole number from 1 to 1000000000, a slash, and s, m, h or d",
+		"limits: {user: {requests: {rate: x, burst: 1}}}":               "s.yaml:1:34: /limits/user/requests/rate: must be a rate such as 60/m: a whole number from 1 to 1000000000, a slash, and s, m, h or d",
 		"limits: {user: {requests: {burst: 1}}}":                        "s.yaml:1:27: /limits/user/requests/rate: is required",
 		"limits: {user: {requests: {rate: 1/s, burst: 0}}}":             "s.yaml:1:46: /limits/user/requests/burst: must be from 1 to 1000000000",
 		"limits: {user: {streams: 0}}":                                  "s.yaml:1:26: /limits/user/streams: must be from 1 to 1000000",

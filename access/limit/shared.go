@@ -41,6 +41,7 @@ type shared struct {
 	plan *plan  // the last one that tokens were charged by
 	// What the store knows of turns and watchers.
 	saidTurns, saidWatchers int32
+	saidSeq                 int64
 	queued                  bool  // for the publisher
 	owed                    int64 // tokens that the store does not know of
 	back                    int64 // requests that were given back
@@ -50,6 +51,13 @@ type shared struct {
 // unsaid says whether the store does not know all of it.
 func (e *entry) unsaid() bool {
 	return e.name != "" && (e.owed > 0 || e.back > 0 || e.turns != e.saidTurns || e.watchers != e.saidWatchers)
+}
+
+// said notes what the store knows now, unless it has learned something later meanwhile.
+func (e *entry) said(p published) {
+	if p.seq >= e.saidSeq {
+		e.saidTurns, e.saidWatchers, e.saidSeq = p.turns, p.watchers, p.seq
+	}
 }
 
 // isOversaid says whether the store believes that more runs than does: what was refused was on
@@ -68,6 +76,7 @@ type sharing struct {
 	queue []*entry
 	seq   int64 // counts what is sent of counts
 	lost  bool  // the store was unavailable when it was asked last
+	retry int64 // when a call of a model asks the store again that was lost
 }
 
 // isShared says whether the store counts for all; hasStore, whether it keeps anything.
@@ -128,9 +137,13 @@ func (l *Limiter) recount() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.table.entries {
-		if e.turns+e.watchers > 0 && e.name != "" {
-			e.saidTurns = -1
-			l.enqueue(e, false)
+		if e.turns+e.watchers > 0 {
+			l.unsure(e)
+		}
+	}
+	for _, n := range l.lanes {
+		if n.turns > 0 {
+			l.unsure(&n.entry)
 		}
 	}
 }
@@ -155,6 +168,7 @@ func (l *Limiter) enqueue(e *entry, atOnce bool) {
 type published struct {
 	e               *entry
 	turns, watchers int32
+	seq             int64 // of its count
 }
 
 // publish writes what is queued. What was charged is sent once: when the answer is lost,
@@ -169,7 +183,10 @@ func (l *Limiter) publish(ctx context.Context) {
 			}
 			return
 		}
-		_, err := l.Store.ChargeRates(ctx, c)
+		var err error
+		if len(c.Levels)+len(c.Counts) > 0 {
+			_, err = l.Store.ChargeRates(ctx, c)
+		}
 		l.settle(sent, err)
 		if err != nil {
 			return
@@ -200,7 +217,7 @@ func (l *Limiter) next() (c store.Charge, sent []published, more bool) {
 		if !l.Alone {
 			c.Counts = append(c.Counts, l.countOf(e))
 		}
-		sent = append(sent, published{e, e.turns, e.watchers})
+		sent = append(sent, published{e, e.turns, e.watchers, l.seq})
 	}
 	l.queue = slices.Delete(l.queue, 0, n)
 	return c, sent, len(l.queue) > 0
@@ -213,10 +230,10 @@ func (l *Limiter) settle(sent []published, err error) {
 	l.note(err)
 	for _, p := range sent {
 		if err == nil || l.Alone {
-			p.e.saidTurns, p.e.saidWatchers = p.turns, p.watchers
+			p.e.said(p)
 			continue
 		}
-		l.enqueue(p.e, false)
+		l.unsure(p.e)
 	}
 }
 
@@ -282,7 +299,7 @@ func (l *Limiter) ask(t *touches, kind Kind) (c store.Charge, counted []publishe
 			count := l.countOf(e)
 			count.Most = int(at.streams)
 			c.Counts = append(c.Counts, count)
-			counted = append(counted, published{e, e.turns, e.watchers})
+			counted = append(counted, published{e, e.turns, e.watchers, count.Seq})
 			of = len(c.Counts)
 		}
 		w := rateOf(kind)
@@ -367,13 +384,17 @@ func (l *Limiter) admitShared(ctx context.Context, r *rules, who *Subject, t *to
 	l.mu.Lock()
 	now := l.now()
 	if err != nil {
-		return l.withoutStore(ctx, r, t, kind, err, now)
+		err = l.withoutStore(ctx, r, t, kind, err, now)
+		for _, p := range counted {
+			l.unsure(p.e)
+		}
+		return err
 	}
 	l.note(nil)
 	l.learn(t, kind, &c, &answer, now)
 	if answer.OK {
 		for _, p := range counted {
-			p.e.saidTurns, p.e.saidWatchers = p.turns, p.watchers
+			p.e.said(p)
 			l.enqueue(p.e, p.e.isOversaid())
 		}
 		return nil

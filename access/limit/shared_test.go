@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"sluice/access"
 	"sluice/fault"
 	"sluice/store"
 	"sluice/store/memory"
@@ -133,7 +134,7 @@ func TestCommandsOfATurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		limit := &Limit{Requests: rate(t, "100/m"), Streams: 2, Tokens: []Rate{rate(t, "100000/m"), rate(t, "1000000/d")}}
+		limit := &Limit{Requests: rate(t, "100/m"), Streams: 2, Tokens: []access.Rate{rate(t, "100000/m"), rate(t, "1000000/d")}}
 		cfg := Config{Spec: Spec{User: limit, Tenant: limit, Global: limit}}
 		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
 		a := begin(t, one, ada, Turn)
@@ -282,7 +283,7 @@ func TestSharedTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		reserve := 300
-		cfg := Config{Spec: Spec{User: &Limit{Tokens: []Rate{rate(t, "1000/d")}}, Reserve: &reserve}}
+		cfg := Config{Spec: Spec{User: &Limit{Tokens: []access.Rate{rate(t, "1000/d")}}, Reserve: &reserve}}
 		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
 		a, b, c := begin(t, one, ada, Turn), begin(t, two, ada, Turn), begin(t, one, ada, Turn)
 		if got := refused(t, two, ada, Turn); !cmp.Equal(got, []string{"user-tokens-d"}) {
@@ -395,7 +396,7 @@ func TestTokensOverARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		cfg := Config{Spec: Spec{User: &Limit{Requests: rate(t, "2/d"), Streams: 1, Tokens: []Rate{rate(t, "1000/d"), rate(t, "5000/m")}}}, Sharing: Sharing{Alone: true}}
+		cfg := Config{Spec: Spec{User: &Limit{Requests: rate(t, "2/d"), Streams: 1, Tokens: []access.Rate{rate(t, "1000/d"), rate(t, "5000/m")}}}, Sharing: Sharing{Alone: true}}
 		first := w.gateway("g", cfg)
 		a := begin(t, first, ada, Turn)
 		if n := w.commands(); n != 1 {

@@ -17,6 +17,7 @@ func (r *Report) Print(w io.Writer) error {
 	r.printTimes(b)
 	r.printCost(b)
 	r.printVerdict(b)
+	r.printTotals(b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -141,4 +142,13 @@ func (r *Report) printVerdict(b *strings.Builder) {
 	for _, text := range r.Examples {
 		fmt.Fprintf(b, "  %s\n", text)
 	}
+}
+
+// printTotals writes the streams in the form in which they can be added over runs and programs:
+// those that were answered with 200, each in exactly one of the other counts. One that broke
+// the contract counts as lost.
+func (r *Report) printTotals(b *strings.Builder) {
+	s := &r.Streams
+	done, gone, lost := s.Done+s.Failed, s.Left+s.Interrupted, s.Broken-s.BrokenBy[noConnection]-s.BrokenBy[noResponse]+s.Unreconciled
+	fmt.Fprintf(b, "\ntotals: streams %d, done %d, left by client %d, lost %d\n", done+gone+lost, done, gone, lost)
 }

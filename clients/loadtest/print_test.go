@@ -57,6 +57,8 @@ closed loop, 64 clients; 12.0 s, of which 10.0 s measured
 
 NOT OK: 13 of 1217 turns did not end well.
   turn 3, req_1: broken: cut
+
+totals: streams 1208, done 1207, left by client 0, lost 1
 `
 	var b strings.Builder
 	rep := sampleReport()
@@ -87,5 +89,19 @@ func TestWarnings(t *testing.T) {
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) || strings.Contains(got, "\n") {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// What has not begun is no stream, and each that has is in one of the counts.
+func TestTotals(t *testing.T) {
+	t.Parallel()
+	r := Report{Measures: Measures{Streams: Streams{
+		Started: 100, Done: 40, Failed: 20, Refused: 10, Broken: 12, Unreconciled: 5, Left: 8, Interrupted: 5, Dropped: 30,
+		BrokenBy: map[string]int64{noConnection: 3, noResponse: 4, cutOff: 2, endedEarly: 2, timedOut: 1},
+	}}}
+	var b strings.Builder
+	r.printTotals(&b)
+	if got, want := b.String(), "\ntotals: streams 83, done 60, left by client 13, lost 10\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -17,20 +17,16 @@ import (
 
 	"sluice/access"
 	"sluice/access/door"
+	"sluice/e2e/process"
 	"sluice/fault"
 )
 
 type object = map[string]any
 
-// missing ends a test for want of a program: it is skipped, or with SLUICE_REQUIRE_PEERS=1 it
-// fails.
+// missing ends a test for want of a program.
 func missing(t testing.TB, what string) {
 	t.Helper()
-	text := what + " is missing: scripts/access-peers-install.sh installs it"
-	if os.Getenv("SLUICE_REQUIRE_PEERS") == "1" {
-		t.Fatal(text)
-	}
-	t.Skip(text)
+	process.Missing(t, what, "scripts/access-peers-install.sh")
 }
 
 // needs returns the path of a file that the tests need.

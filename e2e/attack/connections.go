@@ -37,7 +37,19 @@ func (r *run) dial(g *gateway) *link {
 	r.AtEnd(func() { _ = conn.Close() })
 	deadline, _ := r.Ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
+	return newLink(conn)
+}
+
+// newLink returns the link of a connection of TCP.
+func newLink(conn net.Conn) *link {
 	return &link{conn.(*net.TCPConn), bufio.NewReaderSize(conn, 1<<10)}
+}
+
+// close closes the connection. nil has none.
+func (l *link) close() {
+	if l != nil {
+		_ = l.Close()
+	}
 }
 
 // exchange sends a whole request and reads a whole reply.

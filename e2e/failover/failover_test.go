@@ -10,24 +10,28 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/e2e/events"
 	"sluice/e2e/scenario"
 )
 
 func TestViewOfATurn(t *testing.T) {
 	t.Parallel()
+	event := func(turn string, n int, name, data string) events.Event {
+		return events.Event{Turn: turn, N: n, Name: name, Data: []byte(data)}
+	}
 	const start, done = `{"task_id":"task_1"}`, `{"finish_reason":"stop"}`
 	tests := []struct {
 		name   string
-		frames []frame
+		frames []events.Event
 		dones  int
 		stray  int
 	}{
-		{"whole", []frame{{"t", 1, "start", []byte(start)}, {"t", 2, "done", []byte(done)}}, 1, 0},
-		{"a gap", []frame{{"t", 1, "start", []byte(start)}, {"t", 3, "done", []byte(done)}}, 1, 1},
-		{"twice", []frame{{"t", 1, "start", []byte(start)}, {"t", 1, "start", []byte(start)}, {"t", 2, "done", []byte(done)}}, 1, 1},
-		{"behind done", []frame{{"t", 1, "done", []byte(done)}, {"t", 2, "done", []byte(done)}}, 2, 1},
-		{"another turn", []frame{{"t", 1, "start", []byte(start)}, {"u", 2, "done", []byte(done)}}, 1, 1},
-		{"no JSON", []frame{{"t", 1, "start", []byte("{")}}, 0, 1},
+		{"whole", []events.Event{event("t", 1, "start", start), event("t", 2, "done", done)}, 1, 0},
+		{"a gap", []events.Event{event("t", 1, "start", start), event("t", 3, "done", done)}, 1, 1},
+		{"twice", []events.Event{event("t", 1, "start", start), event("t", 1, "start", start), event("t", 2, "done", done)}, 1, 1},
+		{"behind done", []events.Event{event("t", 1, "done", done), event("t", 2, "done", done)}, 2, 1},
+		{"another turn", []events.Event{event("t", 1, "start", start), event("u", 2, "done", done)}, 1, 1},
+		{"no JSON", []events.Event{event("t", 1, "start", "{")}, 0, 1},
 	}
 	for _, tt := range tests {
 		v := newView()
@@ -158,5 +162,14 @@ func TestNothingIsLost(t *testing.T) {
 				t.Errorf("exit code %d\n%s%s", code, &out, &complaint)
 			}
 		})
+	}
+}
+
+// Each stream is in exactly one of the counts, and what was refused in none.
+func TestTotals(t *testing.T) {
+	t.Parallel()
+	l := &loader{turns: []loadTurn{{view: &view{last: 9, dones: 1}}, {view: &view{last: 3}}, {view: &view{}}, {view: &view{last: 9, dones: 2}}}}
+	if got, want := l.totals(), (scenario.Totals{Streams: 3, Done: 1, Lost: 2}); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

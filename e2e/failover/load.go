@@ -15,6 +15,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sluice/e2e/events"
+	"sluice/e2e/scenario"
 )
 
 // fate is what a client does in the middle of its turn.
@@ -137,7 +140,7 @@ func (l *loader) play(ctx context.Context, i int) {
 	// A different place for each turn: behind the start, in a call, in the answer.
 	v, seen := t.view, 0
 	var cancelling sync.WaitGroup
-	err := l.c.stream(ctx, func(f frame) bool {
+	err := l.c.stream(ctx, func(f events.Event) bool {
 		v.accept(f)
 		if seen++; seen != middle || v.task == "" || v.dones > 0 { // a turn that is not kept cannot be taken up
 			return true
@@ -202,6 +205,7 @@ func (r *run) judgeLoad(l *loader) {
 	}
 	wait.Wait()
 	n := len(l.turns)
+	r.Row.Totals = l.totals()
 	r.none(fmt.Sprintf("of %d clients, without one done at the end of all", n), b.clients)
 	r.none("logs that are not, byte for byte, what the client saw", b.logs)
 	r.none("tasks whose state is not that of the last event", b.states)
@@ -210,6 +214,23 @@ func (r *run) judgeLoad(l *loader) {
 	r.Note("a tool ran, for one call, at most", most == 1, "1", "%d (%d turns called it)", most, b.withTool)
 	r.Report("turns kept; not kept; without a log; these, outside the outage", "%d; %d; %d; %d", b.kept, b.unkept, b.gone, b.strange)
 	r.Report("taken up elsewhere; cancelled; over before the cancel", "%d; %d; %d", b.dropped, b.cancelled, b.early)
+}
+
+// totals counts the streams. Clients that lose their connection stay: they continue elsewhere.
+func (l *loader) totals() (t scenario.Totals) {
+	for i := range l.turns {
+		v := l.turns[i].view
+		switch {
+		case v.last == 0: // it was refused, or nobody answered
+			continue
+		case v.dones == 1:
+			t.Done++
+		default:
+			t.Lost++
+		}
+		t.Streams++
+	}
+	return t
 }
 
 // judge compares the views of one turn. What the contract allows while the store is

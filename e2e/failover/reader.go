@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -11,20 +9,12 @@ import (
 	"hash"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
+	"sluice/e2e/events"
 	"sluice/e2e/scenario"
 )
-
-// frame is an event as it came over the wire: "id: <turn>:<n>", its name and its data.
-type frame struct {
-	turn  string
-	n     int    // its number in the turn, from 1
-	event string // its name
-	data  []byte // one JSON object; valid for as long as one likes
-}
 
 // view is what one reader has seen of a turn, over all of its connections. One goroutine
 // uses it.
@@ -47,13 +37,13 @@ func (v *view) digest() string { return fmt.Sprintf("%x", v.sum.Sum(nil)[:8]) }
 
 // accept adds an event. It counts what a reader must never see, and continues: a view with a
 // stray event shows what went wrong better than the end of the row.
-func (v *view) accept(f frame) {
-	if f.n != v.last+1 || v.dones > 0 || v.turn != "" && f.turn != v.turn {
+func (v *view) accept(f events.Event) {
+	if f.N != v.last+1 || v.dones > 0 || v.turn != "" && f.Turn != v.turn {
 		v.stray++
 	}
-	v.last, v.turn = f.n, f.turn // so that one gap counts once
-	fmt.Fprintf(v.sum, "%d %s %s\n", f.n, f.event, f.data)
-	switch f.event {
+	v.last, v.turn = f.N, f.Turn // so that one gap counts once
+	fmt.Fprintf(v.sum, "%d %s %s\n", f.N, f.Name, f.Data)
+	switch f.Name {
 	case "response_delta", "inner_delta", "thinking", "node": // the most frequent ones say nothing of interest
 		return
 	}
@@ -66,10 +56,10 @@ func (v *view) accept(f frame) {
 		Kind      string
 		Fatal     bool
 	}
-	if err := json.Unmarshal(f.data, &d); err != nil { // half an event
+	if err := json.Unmarshal(f.Data, &d); err != nil { // half an event
 		v.stray++
 	}
-	switch f.event {
+	switch f.Name {
 	case "start":
 		v.task = d.TaskID
 	case "tool_call":
@@ -125,7 +115,7 @@ func (c *client) request(ctx context.Context, method, url, body string, header .
 // stream ends. The error is a *problem if the reply is not a stream, or that of a connection
 // which was refused. It is nil for a stream that was cut: only done proves an end, and
 // that is for each to notice. Comments and retry lines are passed over.
-func (c *client) stream(ctx context.Context, each func(frame) bool, method, url, body string, header ...string) error {
+func (c *client) stream(ctx context.Context, each func(events.Event) bool, method, url, body string, header ...string) error {
 	ctx, cancel := context.WithCancel(ctx) // closes the connection when each has enough
 	defer cancel()
 	resp, err := c.request(ctx, method, url, body, header...)
@@ -140,30 +130,8 @@ func (c *client) stream(ctx context.Context, each func(frame) bool, method, url,
 		p.Status = resp.StatusCode
 		return p
 	}
-	in := bufio.NewReader(resp.Body)
-	var f frame
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			return nil // half a line is not an event
-		}
-		name, value, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(": "))
-		switch string(name) {
-		case "id":
-			turn, n, _ := strings.Cut(string(value), ":")
-			f.turn = turn
-			f.n, _ = strconv.Atoi(n)
-		case "event":
-			f.event = string(value)
-		case "data":
-			f.data = value
-		case "":
-			if f.event != "" && !each(f) {
-				return nil
-			}
-			f = frame{}
-		}
-	}
+	_ = events.Read(resp.Body, each)
+	return nil
 }
 
 // errGone says that a turn cannot be resumed: no gateway has its log.
@@ -174,7 +142,7 @@ var errGone = errors.New("there is no log")
 // not pass, or that of ctx.
 func (c *client) follow(ctx context.Context, v *view, urls ...string) error {
 	for n := 0; v.dones == 0; n++ {
-		err := c.stream(ctx, func(f frame) bool { v.accept(f); return true }, http.MethodGet,
+		err := c.stream(ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodGet,
 			urls[n%len(urls)]+"/tasks/"+v.task+"/events?turn="+v.turn, "", v.after()...)
 		p := (*problem)(nil)
 		switch {

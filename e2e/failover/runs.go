@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice/e2e/events"
 	"sluice/e2e/scenario"
 )
 
@@ -207,7 +208,7 @@ func (o *refundRun) start(ctx context.Context, c *client, url string) error {
 	o.keys = 1
 	for refused := 0; ctx.Err() == nil; {
 		v := newView()
-		err := c.stream(ctx, func(f frame) bool { v.accept(f); return true }, http.MethodPost, url+"/chat/stream", body,
+		err := c.stream(ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodPost, url+"/chat/stream", body,
 			"Idempotency-Key", fmt.Sprint("refund-of-", o.amount, "-try-", o.keys))
 		if v.task != "" {
 			o.task, o.views[v.turn] = v.task, v

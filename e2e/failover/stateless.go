@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"sluice/e2e/events"
 )
 
 // sharedKey pauses a turn at one of two gateways without a store, which share a key, and
@@ -17,11 +19,11 @@ func sharedKey(r *run) {
 	one := order{id: "s1", calls: 1, words: 3}
 	token := ""
 	v := newView()
-	err := c.stream(r.Ctx, func(f frame) bool {
+	err := c.stream(r.Ctx, func(f events.Event) bool {
 		v.accept(f)
-		if f.event == "approval" {
+		if f.Name == "approval" {
 			var d struct{ Token string }
-			_ = json.Unmarshal(f.data, &d)
+			_ = json.Unmarshal(f.Data, &d)
 			token = d.Token
 		}
 		return true
@@ -33,7 +35,7 @@ func sharedKey(r *run) {
 	// answer sends the answer to a gateway and says how that went.
 	answer := func(g *gateway) string {
 		v := newView()
-		err := c.stream(r.Ctx, func(f frame) bool { v.accept(f); return true }, http.MethodPost, g.url+"/chat/stream",
+		err := c.stream(r.Ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodPost, g.url+"/chat/stream",
 			fmt.Sprintf(`{"approval":{"token":%q,"action":"approve"}}`, token))
 		if p := (*problem)(nil); errors.As(err, &p) {
 			return p.Error()

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"sluice/e2e/events"
 )
 
 // times measures how long a client waits at a gateway that is not the one which
@@ -25,7 +27,7 @@ func times(r *run) {
 // ask starts a turn and reads it until enough says so, or to its end. The turn itself
 // continues: who leaves does not end it.
 func (r *run) ask(c *client, g *gateway, o order, v *view, enough func() bool) error {
-	return c.stream(r.Ctx, func(f frame) bool { v.accept(f); return !enough() }, http.MethodPost, g.url+"/chat/stream",
+	return c.stream(r.Ctx, func(f events.Event) bool { v.accept(f); return !enough() }, http.MethodPost, g.url+"/chat/stream",
 		fmt.Sprintf(`{"input":%q,"accumulated":false}`, o))
 }
 
@@ -67,7 +69,7 @@ func (r *run) timeResume(p *place, c *client) {
 	for range r.sizes.tries {
 		began := time.Now()
 		again := newView()
-		r.Must(c.stream(r.Ctx, func(f frame) bool {
+		r.Must(c.stream(r.Ctx, func(f events.Event) bool {
 			if again.last == 0 {
 				elapsed = append(elapsed, time.Since(began))
 			}
@@ -113,7 +115,7 @@ func (r *run) countConnections(p *place, c *client) {
 		wait.Go(func() {
 			v := newView()
 			v.task = tasks[i%turns]
-			_ = c.stream(r.Ctx, func(f frame) bool {
+			_ = c.stream(r.Ctx, func(f events.Event) bool {
 				if v.accept(f); v.last == 5 { // behind the ones that were there
 					mu.Lock()
 					reading++
@@ -146,7 +148,7 @@ func (r *run) countConnections(p *place, c *client) {
 // waits starts a run at a gateway and reads it until it asks.
 func (r *run) waits(c *client, g *gateway, amount int) *view {
 	v := newView()
-	r.Must(c.stream(r.Ctx, func(f frame) bool { v.accept(f); return true }, http.MethodPost, g.url+"/chat/stream",
+	r.Must(c.stream(r.Ctx, func(f events.Event) bool { v.accept(f); return true }, http.MethodPost, g.url+"/chat/stream",
 		fmt.Sprintf(`{"input":"I want a refund of %d EUR","workflow":"refund"}`, amount)))
 	if v.asks != "human" {
 		r.Must(fmt.Errorf("a run does not ask: %q, %q", v.reason, v.failure))
@@ -161,7 +163,7 @@ func (r *run) timeDecision(p *place, c *client) {
 	for i := range r.sizes.tries {
 		v := r.waits(c, p.a, i+1)
 		began := time.Now()
-		r.Must(c.stream(r.Ctx, func(frame) bool {
+		r.Must(c.stream(r.Ctx, func(events.Event) bool {
 			elapsed = append(elapsed, time.Since(began))
 			return false
 		}, http.MethodPost, p.b.url+"/tasks/"+v.task+"/decision", `{"action":"reject"}`, "Accept", "text/event-stream"))
@@ -183,7 +185,7 @@ func (r *run) timeTakeOver(p *place, c *client) {
 		for i := range runs {
 			wait.Go(func() {
 				v := newView()
-				_ = c.stream(r.Ctx, func(f frame) bool {
+				_ = c.stream(r.Ctx, func(f events.Event) bool {
 					if v.accept(f); v.last == 2 {
 						begun <- struct{}{}
 					}
@@ -193,7 +195,7 @@ func (r *run) timeTakeOver(p *place, c *client) {
 				if v.dones > 0 { // it waited already
 					return
 				}
-				_ = c.stream(r.Ctx, func(f frame) bool {
+				_ = c.stream(r.Ctx, func(f events.Event) bool {
 					if v.accept(f); time.Since(died) < time.Second { // in the log, and not yet sent
 						return true
 					}

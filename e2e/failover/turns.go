@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice/e2e/events"
 	"sluice/e2e/scenario"
 )
 
@@ -48,7 +49,7 @@ func killedInTurns(r *run) {
 					}
 				})
 			})
-			_ = c.stream(r.Ctx, func(f frame) bool { t.own.accept(f); once(); return true },
+			_ = c.stream(r.Ctx, func(f events.Event) bool { t.own.accept(f); once(); return true },
 				http.MethodPost, p.a.url+"/chat/stream", fmt.Sprintf(`{"input":%q}`, t.order))
 			<-killed // also for a turn that was over before: then there is nothing to follow
 			err := c.follow(r.Ctx, t.own, p.b.url)

@@ -52,17 +52,19 @@ func Choose[R any](all []Named[R], names []string) ([]Named[R], error) {
 func Table[R any](ctx context.Context, out io.Writer, wanted []Named[R], perform func(context.Context, Named[R]) Row) int {
 	printHead(out)
 	var broken []string
+	var totals Totals
 	for _, s := range wanted {
 		if ctx.Err() != nil {
 			return 1
 		}
 		row := perform(ctx, s)
 		row.Print(out)
+		totals = totals.Add(row.Totals)
 		if row.Verdict() == Broke {
 			broken = append(broken, row.Name)
 		}
 	}
-	printSum(out, len(wanted), broken)
+	printSum(out, len(wanted), broken, totals)
 	if len(broken) > 0 {
 		return 1
 	}

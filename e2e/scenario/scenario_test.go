@@ -1,6 +1,10 @@
 package scenario
 
-import "testing"
+import (
+	"context"
+	"strings"
+	"testing"
+)
 
 func TestRowIsBrokenIfAnyFigureIs(t *testing.T) {
 	t.Parallel()
@@ -27,5 +31,25 @@ func TestRowIsBrokenIfAnyFigureIs(t *testing.T) {
 		if got := r.Verdict(); got != tt.want {
 			t.Errorf("%s: the row is %s, want %s", tt.name, got, tt.want)
 		}
+	}
+}
+
+func TestTotalsAreAdded(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	rows := []Named[*Run]{{Name: "a"}, {Name: "b"}, {Name: "none"}}
+	code := Table(t.Context(), &out, rows, func(_ context.Context, s Named[*Run]) Row {
+		row := Row{Name: s.Name, Figures: []Figure{{Verdict: Fine}}}
+		if s.Name != "none" {
+			row.Totals = Totals{Streams: 10, Done: 7, Left: 2, Lost: 1}
+		}
+		return row
+	})
+	if code != 0 || !strings.HasSuffix(out.String(), "\ntotals: streams 20, done 14, left by client 4, lost 2\n") {
+		t.Errorf("exit code %d\n%s", code, &out)
+	}
+	out.Reset()
+	if Table(t.Context(), &out, rows[2:], func(context.Context, Named[*Run]) Row { return Row{} }); strings.Contains(out.String(), "totals") {
+		t.Errorf("a row without streams has totals:\n%s", &out)
 	}
 }

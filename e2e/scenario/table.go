@@ -29,6 +29,26 @@ type Figure struct {
 type Row struct {
 	Name    string
 	Figures []Figure
+	Totals  Totals // zero: the row is not about streams
+}
+
+// Totals are the streams of a row, in a form that can be added over rows, runs and programs:
+// each stream is in exactly one of the other counts.
+type Totals struct {
+	Streams int // that were begun, which is to say answered with 200
+	Done    int // whose client stayed, with exactly one done
+	Left    int // whose client left before
+	Lost    int // whose client stayed, and has no done or several
+}
+
+// Add returns the sum.
+func (t Totals) Add(o Totals) Totals {
+	return Totals{t.Streams + o.Streams, t.Done + o.Done, t.Left + o.Left, t.Lost + o.Lost}
+}
+
+// String is the line that programs print, and that can be added by a script.
+func (t Totals) String() string {
+	return fmt.Sprintf("totals: streams %d, done %d, left by client %d, lost %d", t.Streams, t.Done, t.Left, t.Lost)
 }
 
 // Verdict is broken if one figure is, or if none says that all is well. A row of which all
@@ -63,13 +83,16 @@ func (r Row) Print(w io.Writer) {
 	}
 }
 
-// printSum prints which rows are broken.
-func printSum(w io.Writer, rows int, broken []string) {
+// printSum prints which rows are broken, and how many streams there were, if any.
+func printSum(w io.Writer, rows int, broken []string, t Totals) {
 	all := "none"
 	if len(broken) > 0 {
 		all = strings.Join(broken, ", ")
 	}
 	fmt.Fprintf(w, "\nbroken, %d of %d: %s\n", len(broken), rows, all)
+	if t != (Totals{}) {
+		fmt.Fprintln(w, t)
+	}
 }
 
 // oneLine keeps what a broken gateway said from breaking the table.

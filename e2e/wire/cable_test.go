@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/e2e/process"
 )
 
 // network is a client's own, at the other end of a cable.
@@ -24,7 +26,7 @@ func lay(t *testing.T) network {
 	if os.Getuid() != 0 {
 		t.Skip("only root can lay cables")
 	}
-	ip := tool(t, "ip")
+	ip := process.Tool(t, "ip")
 	id := os.Getpid()%250 + 2
 	n := network{name: fmt.Sprintf("slwire%d", id), ours: fmt.Sprintf("slw%d", id), host: fmt.Sprintf("10.213.%d.1", id)}
 	if out, err := exec.CommandContext(t.Context(), ip, "netns", "add", n.name).CombinedOutput(); err != nil {
@@ -48,7 +50,7 @@ func lay(t *testing.T) network {
 // pull pulls the cable: from now on neither end gets a packet from the other.
 func (n network) pull(t *testing.T) {
 	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), tool(t, "ip"), "-n", n.name, "link", "set", "far", "down").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), process.Tool(t, "ip"), "-n", n.name, "link", "set", "far", "down").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
@@ -57,14 +59,14 @@ func (n network) pull(t *testing.T) {
 // 45 s all the same, over HTTP/1.1 and HTTP/2 (row C5).
 func TestC5PulledCable(t *testing.T) {
 	t.Parallel()
-	curl := tool(t, "curl")
+	curl := process.Tool(t, "curl")
 	n := lay(t)
 	g, _ := startSealed(t, map[string]string{"SLUICE_ADDR": n.host + ":0"})
 	const each = 10
 	var clients []*exec.Cmd
 	for i := range 2 * each {
 		version := []string{"--http1.1", "--http2"}[i%2]
-		c := exec.Command(tool(t, "ip"), "netns", "exec", n.name, curl, "-sNk", version, "https://"+g.addr+"/diag/sse?ticks=50&interval_ms=2000")
+		c := exec.Command(process.Tool(t, "ip"), "netns", "exec", n.name, curl, "-sNk", version, "https://"+g.Addr+"/diag/sse?ticks=50&interval_ms=2000")
 		out, err := c.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +102,7 @@ func (g *gateway) open(t *testing.T) int {
 	t.Helper()
 	client := g.client(t, false)
 	client.Transport.(*http.Transport).DisableKeepAlives = true
-	resp, err := client.Get("https://" + g.addr + "/metrics")
+	resp, err := client.Get("https://" + g.Addr + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

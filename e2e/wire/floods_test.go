@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -153,7 +151,7 @@ func (fl flood) run(t *testing.T, g *gateway) (o outcome) {
 		defer close(counted)
 		o.received, o.acks = answers(c)
 	}()
-	memory := g.memory(t)
+	memory := g.Memory(t)
 	var out bytes.Buffer
 	f := newFrames(&out)
 	out.WriteString(http2.ClientPreface)
@@ -161,9 +159,9 @@ func (fl flood) run(t *testing.T, g *gateway) (o outcome) {
 	if fl.begin != nil {
 		fl.begin(f)
 	}
-	began, first := time.Now(), g.cpu(t)
+	began, first := time.Now(), g.CPU(t)
 	var after time.Duration // what it has used when the first bytes are gone
-	time.AfterFunc(burst, func() { after = g.cpu(t) })
+	time.AfterFunc(burst, func() { after = g.CPU(t) })
 	for round := uint32(0); !o.closed && time.Since(began) < burst+lasting; {
 		for out.Len() < 16<<10 {
 			fl.more(f, round)
@@ -178,42 +176,14 @@ func (fl flood) run(t *testing.T, g *gateway) (o outcome) {
 		}
 	}
 	if o.closed {
-		o.cpuAtFirst = g.cpu(t) - first
+		o.cpuAtFirst = g.CPU(t) - first
 	} else {
-		o.cpuAtFirst, o.cpu = after-first, (g.cpu(t)-after).Seconds()/lasting.Seconds()
+		o.cpuAtFirst, o.cpu = after-first, (g.CPU(t)-after).Seconds()/lasting.Seconds()
 	}
-	o.memory = g.memory(t) - memory
+	o.memory = g.Memory(t) - memory
 	_ = c.NetConn().Close()
 	<-counted
 	return o
-}
-
-// stat returns a field of the process, by the name of proc(5).
-func (g *gateway) stat(t *testing.T, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", g.cmd.Process.Pid, file))
-	if err != nil {
-		t.Skip("needs Linux's /proc")
-	}
-	return string(text)
-}
-
-// cpu is the time that the gateway has used so far. Linux counts a hundredth of a second.
-func (g *gateway) cpu(t *testing.T) time.Duration {
-	fields := strings.Fields(g.stat(t, "stat"))
-	var ticks int
-	for _, f := range fields[13:15] { // utime, stime
-		n, _ := strconv.Atoi(f)
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond
-}
-
-// memory is what the gateway has in memory.
-func (g *gateway) memory(t *testing.T) int64 {
-	fields := strings.Fields(g.stat(t, "statm"))
-	pages, _ := strconv.ParseInt(fields[1], 10, 64)
-	return pages * int64(os.Getpagesize())
 }
 
 // A flood over HTTP/2 ends, or is read no faster than a client that has something to say needs.

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sluice/e2e/process"
 )
 
 // judge runs a program, which may fail, and returns what it prints.
@@ -59,9 +61,9 @@ func knownToH2spec() []string {
 // h2spec finds nothing but what is known (row C12).
 func TestC12H2spec(t *testing.T) {
 	t.Parallel()
-	program := tool(t, "h2spec")
+	program := process.Tool(t, "h2spec")
 	g, _ := startSealed(t, nil)
-	host, port, _ := net.SplitHostPort(g.addr)
+	host, port, _ := net.SplitHostPort(g.Addr)
 	report := filepath.Join(t.TempDir(), "report.xml")
 	out := judge(t, 5*time.Minute, program, "-h", host, "-p", port, "-t", "-k", "-P", "/healthz", "-o", "5", "-j", report)
 	text, err := os.ReadFile(report)
@@ -91,10 +93,10 @@ func TestC12H2spec(t *testing.T) {
 // sslscan finds what is meant to be spoken, and no more (control S25).
 func TestSSLScan(t *testing.T) {
 	t.Parallel()
-	program := tool(t, "sslscan")
+	program := process.Tool(t, "sslscan")
 	for least, want := range map[string][]string{"1.2": {"TLSv1.2", "TLSv1.3"}, "1.3": {"TLSv1.3"}} {
 		g, _ := startSealed(t, map[string]string{"SLUICE_TLS_MIN": least})
-		out := judge(t, 2*time.Minute, program, "--no-colour", "--no-check-certificate", "--show-sigs", g.addr)
+		out := judge(t, 2*time.Minute, program, "--no-colour", "--no-check-certificate", "--show-sigs", g.Addr)
 		var spoken []string
 		for _, m := range regexp.MustCompile(`(?m)^((?:SSL|TLS)v\S+)\s+enabled`).FindAllStringSubmatch(out, -1) {
 			spoken = append(spoken, m[1])
@@ -114,11 +116,11 @@ func TestSSLScan(t *testing.T) {
 // testssl.sh finds no vulnerability (control S25).
 func TestTestssl(t *testing.T) {
 	t.Parallel()
-	program := tool(t, "testssl", "testssl.sh")
+	program := process.Tool(t, "testssl", "testssl.sh")
 	g, _ := startSealed(t, nil)
 	report := filepath.Join(t.TempDir(), "report.csv")
 	out := judge(t, 5*time.Minute, program, "--quiet", "--color", "0", "--warnings", "batch", "--protocols", "--headers", "--heartbleed", "--ccs", "--ticketbleed", "--renegotiation", "--robot", "--poodle", "--tls-fallback", "--sweet32", "--freak", "--logjam",
-		"--ip", "one", "--csvfile", report, "https://"+g.addr+"/healthz")
+		"--ip", "one", "--csvfile", report, "https://"+g.Addr+"/healthz")
 	text, err := os.ReadFile(report)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -142,11 +144,11 @@ func TestTestssl(t *testing.T) {
 	}
 }
 
-// slowhttptest does not make the gateway unavailable, over TLS: slow heads (row C6), slow bodies
-// (C7), slow readers (C3).
+// slowhttptest does not make the gateway unavailable over TLS either: slow heads, slow bodies, slow
+// readers. e2e/faults has its rows.
 func TestSlowHTTPTest(t *testing.T) {
 	t.Parallel()
-	program := tool(t, "slowhttptest")
+	program := process.Tool(t, "slowhttptest")
 	for name, args := range map[string][]string{
 		"slow heads":   {"-H", "-i", "2"},
 		"slow bodies":  {"-B", "-i", "2", "-s", "8192", "-t", "POST", "-f", "application/json"},
@@ -155,7 +157,7 @@ func TestSlowHTTPTest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g, _ := startSealed(t, nil)
-			out := judge(t, 2*time.Minute, program, append(args, "-c", "300", "-r", "150", "-l", "8", "-p", "5", "-u", "https://"+g.addr+"/openapi.yaml")...)
+			out := judge(t, 2*time.Minute, program, append(args, "-c", "300", "-r", "150", "-l", "8", "-p", "5", "-u", "https://"+g.Addr+"/openapi.yaml")...)
 			if strings.Contains(out, "service available:") && !strings.Contains(plain(out), "service available:   YES") {
 				t.Errorf("it says\n%s", plain(out))
 			}
@@ -173,11 +175,11 @@ func plain(text string) string {
 // and with more streams than are announced.
 func TestC11H2load(t *testing.T) {
 	t.Parallel()
-	program := tool(t, "h2load")
+	program := process.Tool(t, "h2load")
 	g, _ := startSealed(t, nil)
 	for _, streams := range []int{100, 1000} {
 		const requests = 4000
-		out := judge(t, 2*time.Minute, program, "-n", strconv.Itoa(requests), "-c", "4", "-m", strconv.Itoa(streams), "https://"+g.addr+"/healthz")
+		out := judge(t, 2*time.Minute, program, "-n", strconv.Itoa(requests), "-c", "4", "-m", strconv.Itoa(streams), "https://"+g.Addr+"/healthz")
 		if want := fmt.Sprintf("%d succeeded, 0 failed, 0 errored", requests); !strings.Contains(out, want) || !strings.Contains(out, "h2") {
 			t.Errorf("%d streams:\n%s", streams, out)
 		}

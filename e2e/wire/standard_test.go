@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"sluice/e2e/process"
 )
 
 // asServer in the environment makes this program the server that TestStandardServer starts.
@@ -67,7 +69,7 @@ func changeTables(c *tls.Conn, limit time.Duration) (frames int) {
 // end the gateway, which is served by another one.
 func TestHeaderTableCrash(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	process.Needed(t)
 	const limit = 20 * time.Second // the standard server ends within one
 	t.Run("the server inside Go", func(t *testing.T) {
 		if version.Compare(runtime.Version(), "go1.26.9") >= 0 {

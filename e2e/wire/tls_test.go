@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"sluice/e2e/process"
 )
 
 // shownBy is the name in the certificate that a new handshake gets.
@@ -30,11 +32,9 @@ func (g *gateway) shownBy(t *testing.T) string {
 // hangUp asks the gateway to read its files again, and waits for what it says of it.
 func (g *gateway) hangUp(t *testing.T, event string) {
 	t.Helper()
-	before := len(g.logged(event))
-	if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	g.awaitAfter(event, before)
+	before := len(g.Logged(event))
+	g.Signal(syscall.SIGHUP)
+	g.AwaitAfter(event, before)
 }
 
 // A certificate is replaced while the gateway runs, by a symlink, on SIGHUP or by itself. What
@@ -42,7 +42,7 @@ func (g *gateway) hangUp(t *testing.T, event string) {
 func TestCertificateIsReplaced(t *testing.T) {
 	t.Parallel()
 	g, dir := startSealed(t, nil)
-	resp, err := g.client(t, true).Get("https://" + g.addr + "/diag/sse?ticks=50&interval_ms=400")
+	resp, err := g.client(t, true).Get("https://" + g.Addr + "/diag/sse?ticks=50&interval_ms=400")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +83,8 @@ func TestCertificateIsReplaced(t *testing.T) {
 		t.Errorf("/readyz says %q while the files are faulty", status)
 	}
 	writePair(t, dir, "third.test", now.Add(-time.Hour), 10*24*time.Hour)
-	g.awaitAfter("tls_reloaded", 1) // by itself
-	g.await("tls_expiring")
+	g.AwaitAfter("tls_reloaded", 1) // by itself
+	g.Await("tls_expiring")
 	if got := g.shownBy(t); got != "third.test" {
 		t.Errorf("by itself: %q", got)
 	}
@@ -95,9 +95,9 @@ func TestCertificateIsReplaced(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "event: done") {
 		t.Errorf("the stream that ran: %v: ends with %q", err, text[max(0, len(text)-100):])
 	}
-	for _, l := range g.logged("tls_rejected") {
-		if strings.Contains(l.raw, "BEGIN") || strings.Contains(l.raw, dir) {
-			t.Errorf("the log has more than it should: %s", l.raw)
+	for _, l := range g.Logged("tls_rejected") {
+		if strings.Contains(l.Raw, "BEGIN") || strings.Contains(l.Raw, dir) {
+			t.Errorf("the log has more than it should: %s", l.Raw)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 // readiness returns the status of /readyz.
 func (g *gateway) readiness(t *testing.T) string {
 	t.Helper()
-	resp, err := g.client(t, false).Get("https://" + g.addr + "/readyz")
+	resp, err := g.client(t, false).Get("https://" + g.Addr + "/readyz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,11 +119,8 @@ func (g *gateway) readiness(t *testing.T) string {
 // Files that cannot be used stop the start, with every fault listed.
 func TestFaultyCertificateStopsTheStart(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Needed(t)
+	path := process.Program(t)
 	first := writePair(t, t.TempDir(), "a.test", time.Now().Add(-time.Hour), time.Hour*48)
 	second := writePair(t, t.TempDir(), "b.test", time.Now().Add(-time.Hour), time.Hour*48)
 	for name, env := range map[string][]string{
@@ -161,7 +158,7 @@ func TestC10SameEventsOverTLS(t *testing.T) {
 		}
 		return fmt.Sprint(all, lines.Err())
 	}
-	want := kinds(http.DefaultClient, "http://"+plain.addr)
+	want := kinds(http.DefaultClient, "http://"+plain.Addr)
 	if !strings.HasSuffix(want, "done] <nil>") {
 		t.Fatalf("over plain HTTP/1.1: %s", want)
 	}
@@ -169,7 +166,7 @@ func TestC10SameEventsOverTLS(t *testing.T) {
 		var wg sync.WaitGroup
 		for range streams {
 			wg.Go(func() {
-				if got := kinds(client, "https://"+sealed.addr); got != want {
+				if got := kinds(client, "https://"+sealed.Addr); got != want {
 					t.Errorf("%s: %s, want %s", name, got, want)
 				}
 			})
@@ -179,7 +176,7 @@ func TestC10SameEventsOverTLS(t *testing.T) {
 }
 
 // What does not speak TLS is closed, and keeps nobody waiting: garbage, a plain request, half a hello, a
-// hello that never ends (row C40, the other way round).
+// hello that never ends.
 func TestGarbageForTLS(t *testing.T) {
 	t.Parallel()
 	g, _ := startSealed(t, nil)
@@ -195,7 +192,7 @@ func TestGarbageForTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := net.Dial("tcp", g.addr)
+			c, err := net.Dial("tcp", g.Addr)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,9 +206,9 @@ func TestGarbageForTLS(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		g.healthy(t)
-		for _, l := range g.logged("http_server") {
-			if l.Level != "DEBUG" || strings.Contains(l.raw, "127.0.0.1") {
-				t.Errorf("logged: %s", l.raw)
+		for _, l := range g.Logged("http_server") {
+			if l.Level != "DEBUG" || strings.Contains(l.Raw, "127.0.0.1") {
+				t.Errorf("logged: %s", l.Raw)
 			}
 		}
 	})
@@ -277,7 +274,7 @@ func TestAddressForOperators(t *testing.T) {
 	for _, h2 := range []bool{true, false} {
 		client := g.client(t, h2)
 		for path, want := range map[string]string{"/metrics": "sluice_tls_not_after_seconds", "/readyz": `"breakers"`, "/debug/pprof/goroutine?debug=1": "goroutine profile"} {
-			resp, err := client.Get("https://" + g.admin + path)
+			resp, err := client.Get("https://" + g.Admin + path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -291,7 +288,7 @@ func TestAddressForOperators(t *testing.T) {
 			}
 		}
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+g.admin+"/metrics", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+g.Admin+"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,10 +308,7 @@ func TestAddressForOperators(t *testing.T) {
 func TestHealthcheckOverTLS(t *testing.T) {
 	t.Parallel()
 	g, dir := startSealed(t, nil)
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := process.Program(t)
 	cert := filepath.Join(dir, "current", "tls.crt")
 	for _, faulty := range []bool{false, true} {
 		if faulty {
@@ -323,7 +317,7 @@ func TestHealthcheckOverTLS(t *testing.T) {
 			}
 		}
 		cmd := exec.CommandContext(t.Context(), path, "healthcheck")
-		cmd.Env = []string{"SLUICE_ADDR=" + g.addr, "SLUICE_TODO_DB=:memory:", "SLUICE_TLS_CERT=" + cert, "SLUICE_TLS_KEY=" + cert}
+		cmd.Env = []string{"SLUICE_ADDR=" + g.Addr, "SLUICE_TODO_DB=:memory:", "SLUICE_TLS_CERT=" + cert, "SLUICE_TLS_KEY=" + cert}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("with faulty files %v: %v\n%s", faulty, err, out)
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,9 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"sluice/access/keys"
 	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/gateway"
+	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/store/memory"
@@ -194,6 +197,48 @@ func TestReadinessByScope(t *testing.T) {
 		}
 		if got := ask(g, http.MethodGet, "/readyz", who, headers); got.code != http.StatusOK || strings.Contains(got.body, "breakers") != whole || !strings.Contains(got.body, `"status":`) {
 			t.Errorf("%s: %d %s", headers, got.code, got.body)
+		}
+	}
+}
+
+// A proxy's word, and what anybody may, open as much as a credential does. The word of a stranger
+// opens nothing, and is no failed credential either.
+func TestReadinessByMethod(t *testing.T) {
+	t.Parallel()
+	const byProxy = "auth: {proxy: {from: [%s], headers: {user: X-Forwarded-User, scopes: X-Forwarded-Scopes}}}"
+	keyFile := filepath.Join(t.TempDir(), "keys.yaml")
+	_, key, err := keys.Add(keyFile, keys.Entry{User: "ann", Scopes: []string{"ops"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		file    string
+		headers []string
+		whole   bool
+	}{
+		"a key":                   {"auth: {keys: " + keyFile + "}", []string{"X-API-Key: " + key}, true},
+		"a proxy":                 {fmt.Sprintf(byProxy, "192.0.2.1"), []string{"X-Forwarded-User: ann", "X-Forwarded-Scopes: ops"}, true},
+		"a proxy, other scopes":   {fmt.Sprintf(byProxy, "192.0.2.1"), []string{"X-Forwarded-User: ann", "X-Forwarded-Scopes: chat"}, false},
+		"a proxy names nobody":    {fmt.Sprintf(byProxy, "192.0.2.1"), []string{"X-Forwarded-Scopes: ops"}, false},
+		"a stranger":              {fmt.Sprintf(byProxy, "192.0.2.2"), []string{"X-Forwarded-User: ann", "X-Forwarded-Scopes: ops"}, false},
+		"anybody":                 {"auth: {anonymous: {scopes: [ops]}}", nil, true},
+		"anybody, other scopes":   {"auth: {anonymous: {scopes: [chat]}}", nil, false},
+		"anybody, a bad password": {"auth: {anonymous: {scopes: [ops]}}", []string{"Authorization: Bearer x"}, false},
+	} {
+		cfg, file := wholetest.Configured(t, tt.file, nil)
+		var log gatewaytest.SafeBuffer
+		whole := settings.Config{Config: cfg, File: file, Version: "test"}
+		g, err := gateway.New(t.Context(), whole, zerolog.New(&log), gateway.Seams{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := ask(g, http.MethodGet, "/readyz", "", tt.headers...)
+		g.Close()
+		if got.code != http.StatusOK || strings.Contains(got.body, "breakers") != tt.whole {
+			t.Errorf("%s: %d %s", name, got.code, got.body)
+		}
+		if strings.Contains(log.String(), "auth_failed") != strings.Contains(name, "bad") {
+			t.Errorf("%s: the audit is\n%s", name, log.String())
 		}
 	}
 }

@@ -289,7 +289,7 @@ func (s *Server) drain(signals <-chan os.Signal) (hurried bool) {
 	case <-signals:
 		hurried, patience = true, forced
 	}
-	s.cfg.Turns.Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down", RetryAfter: time.Second})
+	s.cfg.Turns.Abort(&fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down"})
 	rest := time.NewTimer(patience)
 	defer rest.Stop()
 	select {

@@ -55,12 +55,46 @@ func TestRatesAndAClockThatMoves(t *testing.T) {
 	}
 }
 
+// The same of a window: what was charged counts for a period at most, whatever the clock does.
+func TestWindowsAndAClockThatMoves(t *testing.T) {
+	t.Parallel()
+	server, move := redistest.StartWithClock(t, "redis-server", required())
+	s := open(t, server)
+	c := store.Charge{Windows: []store.Window{{Key: "w", Period: time.Hour, Most: 2, Cost: 1}}}
+	ask := func(what string, ok bool, n int) {
+		t.Helper()
+		r, err := s.ChargeRates(t.Context(), c)
+		must(t, err)
+		if used := r.Windows[0]; r.OK != ok || used.N != n || used.Wait > 65*time.Minute || (used.Wait > 0) != (n == 2) {
+			t.Errorf("%s: %v, %+v", what, r.OK, used)
+		}
+	}
+	ask("first", true, 1)
+	ask("second", true, 2)
+	ask("third", false, 2)
+	move(-48 * time.Hour)
+	ask("back by two days", false, 2)
+	move(-48*time.Hour + 30*time.Minute)
+	ask("half an hour later", false, 2)
+	move(-46 * time.Hour)
+	ask("two hours later", true, 1)
+	move(30 * 24 * time.Hour)
+	ask("ahead by a month", true, 1)
+	move(0)
+	ask("right again", true, 2)
+}
+
 // A server that has forgotten its scripts is sent them again; one that takes no writes, hangs or
 // is gone says so in time, and charges nothing but what had arrived.
 func TestRatesOfAServerInTrouble(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "redis-server", required(), "--appendonly", "yes", "--appendfsync", "always")
 	patient, s, a := open(t, server), hasty(t, server), admin(t, server)
+	hourly := func() store.Charge {
+		c := hourly()
+		c.Windows = []store.Window{{Key: "w", Period: time.Hour, Most: 4, Cost: 1}}
+		return c
+	}
 	if ok, _ := charge(t, patient, hourly()); !ok {
 		t.Fatal("the first is refused")
 	}
@@ -90,6 +124,11 @@ func TestRatesOfAServerInTrouble(t *testing.T) {
 		t.Errorf("killed: %v", err)
 	}
 	server.Start(t)
+	r, err := patient.ChargeRates(t.Context(), store.Charge{Windows: []store.Window{{Key: "w", Period: time.Hour, Most: 4}}})
+	must(t, err)
+	if n := r.Windows[0].N; n != 3 && n != 4 { // the one that was under way while it hung may have arrived
+		t.Errorf("after a restart from its file: %d in the window", n)
+	}
 	if _, level := charge(t, patient, store.Charge{Levels: []store.Level{{Key: "r", Window: time.Hour, Debt: time.Hour}}}); level < 44*time.Minute || level > time.Hour {
 		t.Errorf("after a restart from its file: a level of %v", level)
 	}

@@ -18,7 +18,7 @@ func charge(t *testing.T, s store.Store, c store.Charge, ok bool) store.Charged 
 	t.Helper()
 	r, err := s.ChargeRates(t.Context(), c)
 	must(t, err)
-	if r.OK != ok || len(r.Levels) != len(c.Levels) || len(r.Counts) != len(c.Counts) {
+	if r.OK != ok || len(r.Levels) != len(c.Levels) || len(r.Counts) != len(c.Counts) || len(r.Windows) != len(c.Windows) {
 		t.Fatalf("charged: %+v, want %v", r, ok)
 	}
 	return r
@@ -145,4 +145,76 @@ func ratesOfMany(t *testing.T, s store.Store) {
 	}
 	r := charge(t, s, store.Charge{Levels: []store.Level{{Key: "m", Window: time.Minute}}}, true)
 	near(t, r.Levels[0], 4*time.Second)
+}
+
+// within is a quota of so many in an hour, of which one is asked for.
+func within(key string, most int) store.Window {
+	return store.Window{Key: key, Period: time.Hour, Most: most, Cost: 1}
+}
+
+// Of what comes at once exactly the quota is admitted, and all know how long it takes.
+func windowsHold(t *testing.T, s store.Store) {
+	if n := all(30, func(int) error {
+		r, err := s.ChargeRates(t.Context(), store.Charge{Windows: []store.Window{within("w", 12)}})
+		if err == nil && !r.OK {
+			err = store.ErrConflict
+		}
+		return err
+	}); n != 12 {
+		t.Errorf("%d of 30 were admitted, want 12", n)
+	}
+	wait := func(what string, used store.Used, n int) {
+		t.Helper()
+		if most := time.Hour * store.WindowSpan / store.WindowParts; used.N != n || used.Wait < most-4*time.Minute || used.Wait > most {
+			t.Errorf("%s: %+v, want %d", what, used, n)
+		}
+	}
+	wait("refused", charge(t, s, store.Charge{Windows: []store.Window{within("w", 12)}}, false).Windows[0], 12)
+	same(t, "of a quota that is greater", charge(t, s, store.Charge{Windows: []store.Window{within("w", 14)}}, true).Windows[0], store.Used{N: 13})
+	wait("used up", charge(t, s, store.Charge{Windows: []store.Window{within("w", 14)}}, true).Windows[0], 14)
+	look := within("w", 14)
+	look.Cost = 0
+	same(t, "a look", charge(t, s, store.Charge{Windows: []store.Window{look, {Key: "none", Period: time.Hour, Most: 1}}}, true).Windows, []store.Used{{N: 14}, {}})
+}
+
+// A window that has no room keeps a charge from all, and is kept from one by them; what is owed is
+// charged in any case.
+func windowsAllOrNothing(t *testing.T, s store.Store) {
+	me := store.Holder{Owner: "me", Epoch: 1}
+	must(t, s.RenewLease(t.Context(), me, long))
+	full := store.Level{Key: "full", Window: time.Hour, Cost: time.Hour, Need: time.Hour}
+	both := store.Charge{Levels: []store.Level{full}, Windows: []store.Window{within("w", 1), within("v", 5)}, Holder: me, Counts: []store.Count{{Key: "c", Turns: 1, Seq: 1}}}
+	charge(t, s, both, true)
+	same(t, "what a level has no room for", charge(t, s, both, false).Windows[1].N, 1)
+	r := charge(t, s, store.Charge{Levels: []store.Level{minute("m")}, Windows: both.Windows, Holder: me, Counts: []store.Count{{Key: "c", Turns: 2, Seq: 2}}}, false)
+	same(t, "what another window has no room for", r.Windows[1].N, 1)
+	r = charge(t, s, store.Charge{Levels: []store.Level{{Key: "m", Window: time.Minute}}, Holder: store.Holder{Owner: "other"}, Counts: []store.Count{{Key: "c"}}}, true)
+	same(t, "level of what was not charged", r.Levels[0], 0)
+	same(t, "count of what was not charged", r.Counts[0], store.Running{Turns: 1})
+	owed := within("w", 1)
+	owed.Cost = 3
+	same(t, "owed", charge(t, s, store.Charge{Windows: []store.Window{owed}, Owed: true}, true).Windows[0].N, 4)
+}
+
+// What was charged is free again after its period and not before, a part of it at a time.
+func windowsGiveBack(t *testing.T, s store.Store) {
+	const period = 400 * time.Millisecond
+	quick := store.Charge{Windows: []store.Window{{Key: "w", Period: period, Most: 2, Cost: 1}}}
+	began := time.Now()
+	for range 6 {
+		for {
+			r, err := s.ChargeRates(t.Context(), quick)
+			must(t, err)
+			if r.OK {
+				break
+			}
+			if r.Windows[0].Wait <= 0 || r.Windows[0].Wait > period*store.WindowSpan/store.WindowParts {
+				t.Fatalf("no room, and a wait of %v", r.Windows[0].Wait)
+			}
+			time.Sleep(r.Windows[0].Wait + time.Millisecond)
+		}
+	}
+	if spent := time.Since(began); spent < 2*period {
+		t.Errorf("6 at 2 in %v within %v", period, spent)
+	}
 }

@@ -30,5 +30,8 @@ func (Door) Authenticate(r *http.Request) (*access.Identity, error) {
 	return id, nil
 }
 
+// Knows implements handlers.Door.
+func (Door) Knows(r *http.Request) bool { return r.Header.Get("X-Who") != "" }
+
 // Counts implements handlers.Door.
 func (Door) Counts(*access.Identity) bool { return true }

@@ -1,0 +1,246 @@
+package limit
+
+import (
+	"context"
+	"time"
+
+	"sluice/fault"
+	"sluice/store"
+)
+
+// pollEvery is how often a queue asks again for what other gateways hold, which do not say when
+// they are done: one of its calls does, and the others wait for the answer.
+const pollEvery = 100 * time.Millisecond
+
+// far is what a queue knows of the calls of other gateways. Its zero value is that there are none.
+type far struct {
+	// asked says that the store is asked before each call. Without it the process keeps to the
+	// part that others did not use when it was asked last.
+	asked bool
+	// asking are calls whose answers are on their way. So many as room may be asked for at once,
+	// by the last answer, and one if that is 0.
+	asking, room int
+	// free is when there is room again, by the last answer, and poll when it is worth asking.
+	free, poll int64
+	// others run elsewhere, and calls were made elsewhere in the last period.
+	others store.Running
+	calls  int
+	alone  int // calls that were made without the store
+}
+
+// part returns what is left of a quota for this process.
+func (f *far) part(most, others int) int {
+	if f.asked {
+		return most
+	}
+	return max(1, most-others)
+}
+
+// wait returns how long it takes until the store may be asked for a call.
+func (f *far) wait(now int64) time.Duration {
+	switch {
+	case !f.asked:
+		return 0
+	case f.room == 0 && f.asking > 0:
+		return forever // until that answer
+	}
+	return time.Duration(max(f.free-now, f.poll-now, 0))
+}
+
+// begin notes that a call will be asked for.
+func (f *far) begin() { f.asking, f.room = f.asking+1, max(f.room-1, 0) }
+
+// isAway says whether the store was unavailable a moment ago. It needs mu.
+func (l *Limiter) isAway() bool { return l.lost && l.now() < l.retry }
+
+// look notes whether the store is asked for a queue. It needs mu.
+func (l *Limiter) look(n *lane) { n.far.asked = n.quota != nil && l.isShared() && !l.isAway() }
+
+// askCall asks the store for a call that this process has let go at a time. If it is not admitted,
+// the call is as if it had not been let go. It needs mu, which it gives back while it waits.
+func (l *Limiter) askCall(ctx context.Context, n *lane, a *Admission, at int64) (admitted bool, err error) {
+	c := l.callOf(n, a)
+	if len(c.Levels)+len(c.Counts)+len(c.Windows) == 0 {
+		n.far.asking--
+		return true, nil
+	}
+	if l.isAway() {
+		n.far.asking, n.far.alone = n.far.asking-1, n.far.alone+1
+		return true, nil
+	}
+	l.retry = l.now() + int64(publishEvery) // if it is lost, one asks whether it is back
+	owed := n.owes(&c, l.now())
+	l.mu.Unlock()
+	var answer store.Charged
+	if owed != nil {
+		_, err = l.Store.ChargeRates(ctx, *owed)
+	}
+	if err == nil {
+		answer, err = l.Store.ChargeRates(ctx, c)
+	}
+	l.mu.Lock()
+	n.far.asking--
+	if err != nil {
+		n.undo(a, at)
+		return false, l.callWithoutStore(ctx, n, err)
+	}
+	l.note(nil)
+	if !answer.OK {
+		n.undo(a, at)
+	}
+	l.learnCall(n, a, &c, &answer)
+	l.serve(n)
+	return answer.OK, nil
+}
+
+// callWithoutStore notes that the store has not answered. Its error is that of a turn that has
+// ended meanwhile.
+func (l *Limiter) callWithoutStore(ctx context.Context, n *lane, err error) error {
+	l.unsure(&n.entry)
+	if ctx.Err() == nil {
+		l.note(err)
+		l.retry = l.now() + int64(publishEvery)
+		return nil
+	}
+	l.serve(n)
+	return fault.Cause(ctx)
+}
+
+// unsure has the counts of an entry written again, as nobody knows which ones the store has. It
+// needs mu.
+func (l *Limiter) unsure(e *entry) {
+	e.saidTurns = -1
+	l.enqueue(e, false)
+}
+
+// modelName returns what the keys of a model begin with.
+func modelName(model string) string { return store.RateKey("", "model", model) }
+
+// counts says whether the store counts the calls that run.
+func (q *quota) counts() bool { return q.concurrent > 0 || q.plan.tokens }
+
+// callOf returns what is asked of the store for a call, which is counted already. It needs mu.
+func (l *Limiter) callOf(n *lane, a *Admission) (c store.Charge) {
+	if !l.isShared() {
+		return c
+	}
+	c.Holder = l.Holder
+	a.eachCalls(func(at *touch, g *gcra) {
+		if at.e.name == "" {
+			at.e.name = at.storeName(&a.who)
+		}
+		level := g.kept(levelKey(at.e.name, modelCalls))
+		level.Cost, level.Need = time.Duration(g.one), time.Duration(g.one)
+		c.Levels = append(c.Levels, level)
+	})
+	q := n.quota
+	if q == nil {
+		return c
+	}
+	if q.calls > 0 {
+		c.Windows = []store.Window{{Key: modelName(n.model) + "calls-" + q.unit.String(), Period: q.unit, Most: q.calls, Cost: 1}}
+	}
+	if q.counts() {
+		n.name = modelName(n.model)
+		count := l.countOf(&n.entry)
+		count.Most = q.concurrent
+		c.Counts = []store.Count{count}
+		for w := tokens; w < levels; w++ {
+			if g := &q.rates[w]; g.on() {
+				level := g.kept(levelKey(n.name, w))
+				level.Need, level.Of = time.Duration(max(q.reserve[w], 1)), 1
+				c.Levels = append(c.Levels, level)
+			}
+		}
+	}
+	return c
+}
+
+// owes returns what is charged for the calls that were made without the store; nil: there were
+// none. Those that it does not learn of in the end would be too many for their provider.
+func (n *lane) owes(c *store.Charge, now int64) *store.Charge {
+	alone := n.far.alone
+	n.far.alone = 0
+	if alone == 0 || len(c.Windows) == 0 {
+		return nil
+	}
+	w := c.Windows[0]
+	w.Cost = min(alone, n.sent.within(n.quota.period, now)-1)
+	if w.Cost <= 0 {
+		return nil
+	}
+	return &store.Charge{Holder: c.Holder, Owed: true, Windows: []store.Window{w}}
+}
+
+// learnCall takes over the answer to what callOf has asked. It needs mu.
+func (l *Limiter) learnCall(n *lane, a *Admission, c *store.Charge, r *store.Charged) {
+	now, levelsOf := l.now(), r.Levels
+	a.eachCalls(func(at *touch, _ *gcra) {
+		at.e.tats[modelCalls] = max(at.e.tats[modelCalls], now+int64(levelsOf[0]))
+		levelsOf = levelsOf[1:]
+	})
+	q, f := n.quota, &n.far
+	if q == nil {
+		return
+	}
+	f.room, f.free, f.poll = 1<<30, 0, 0
+	if len(c.Windows) > 0 {
+		used := r.Windows[0]
+		f.room, f.free = q.calls-used.N, now+int64(used.Wait)
+		f.calls = max(0, used.N-n.sent.within(q.period, now))
+	}
+	if len(c.Counts) > 0 {
+		own, sum := &c.Counts[0], r.Counts[0]
+		f.others.Turns = sum.Turns - own.Turns
+		if r.OK {
+			n.said(published{&n.entry, int32(own.Turns), 0, own.Seq})
+		}
+		l.enqueue(&n.entry, n.isOversaid())
+		if q.concurrent > 0 {
+			f.room = min(f.room, q.concurrent-sum.Turns)
+		}
+		if !r.OK && q.concurrent > 0 && sum.Turns > q.concurrent {
+			f.poll = now + int64(pollEvery)
+		}
+		n.learnTokens(levelsOf, r, now)
+	}
+	f.room = max(0, f.room-f.asking)
+}
+
+// learnTokens takes over the levels of its tokens.
+func (n *lane) learnTokens(levelsOf []time.Duration, r *store.Charged, now int64) {
+	for w := tokens; w < levels; w++ {
+		g := &n.quota.rates[w]
+		if !g.on() {
+			continue
+		}
+		level, own := int64(levelsOf[0]), max(n.quota.reserve[w], 1)
+		n.tats[w], levelsOf = max(n.tats[w], now+level), levelsOf[1:]
+		if !r.OK && level+own*int64(r.Counts[0].Turns) > g.window {
+			n.far.poll = max(n.far.poll, now+max(int64(pollEvery), level+own-g.window))
+		}
+	}
+}
+
+// recall fetches what a store that keeps them over a restart knows of the tokens of a model. It
+// needs mu, which it gives back while it waits. A store that does not answer knows nothing.
+func (l *Limiter) recall(ctx context.Context, n *lane) {
+	if !l.Alone || n.quota == nil || !n.quota.plan.tokens || n.name != "" {
+		return
+	}
+	n.name = modelName(n.model)
+	p := n.quota.plan
+	c := store.Charge{Levels: p.levelsOf(n.name, 0)}
+	l.mu.Unlock()
+	answer, err := l.Store.ChargeRates(ctx, c)
+	l.mu.Lock()
+	if l.note(err); err != nil {
+		return
+	}
+	now, all := l.now(), answer.Levels
+	for w := tokens; w < levels; w++ {
+		if p.rates[w].on() {
+			n.tats[w], all = max(n.tats[w], now+int64(all[0])), all[1:]
+		}
+	}
+}

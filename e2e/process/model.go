@@ -1,0 +1,120 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// Model is a Gemini API that a test scripts, as far as a gateway needs it.
+type Model struct {
+	URL string
+
+	mu    sync.Mutex // guards asked
+	asked []*Question
+	news  chan struct{} // closed when there is one more
+}
+
+// Question is one call of the model.
+type Question struct {
+	Text    string // what the user wrote last
+	Body    string // the whole request
+	Results int    // how many results of tools it holds
+
+	ctx  context.Context
+	w    http.ResponseWriter
+	done bool
+}
+
+// NewModel serves a model until the test ends. answer runs once for each call; an answer that it
+// does not end is ended when it returns.
+func NewModel(t testing.TB, answer func(*Question)) *Model {
+	m := &Model{news: make(chan struct{})}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		q := newQuestion(w, r, body)
+		m.mu.Lock()
+		m.asked = append(m.asked, q)
+		close(m.news)
+		m.news = make(chan struct{})
+		m.mu.Unlock()
+		w.Header().Set("Content-Type", "text/event-stream")
+		answer(q)
+		if !q.done && q.ctx.Err() == nil {
+			q.send(`{"text":""}`, `,"finishReason":"STOP"`)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	m.URL = srv.URL
+	return m
+}
+
+func newQuestion(w http.ResponseWriter, r *http.Request, body []byte) *Question {
+	q := &Question{Body: string(body), ctx: r.Context(), w: w}
+	var request struct {
+		Contents []struct {
+			Parts []struct {
+				Text             string
+				FunctionResponse any
+			}
+		}
+	}
+	_ = json.Unmarshal(body, &request)
+	for _, c := range request.Contents {
+		for _, p := range c.Parts {
+			if p.FunctionResponse != nil {
+				q.Results++
+			} else if p.Text != "" {
+				q.Text = p.Text
+			}
+		}
+	}
+	return q
+}
+
+// Env is what points a gateway at the model.
+func (m *Model) Env() map[string]string {
+	return map[string]string{"GEMINI_API_KEY": "not-a-real-key-of-anybody", "GEMINI_BASE_URL": m.URL}
+}
+
+// Asked returns all calls so far.
+func (m *Model) Asked() []*Question {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.asked[:len(m.asked):len(m.asked)]
+}
+
+// Next is closed by the next call.
+func (m *Model) Next() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.news
+}
+
+// Say sends a piece of text.
+func (q *Question) Say(text string) {
+	quoted, _ := json.Marshal(text)
+	q.send(`{"text":`+string(quoted)+`}`, "")
+}
+
+// Call asks for a tool, and ends the answer. args is JSON.
+func (q *Question) Call(tool, args string) {
+	q.send(fmt.Sprintf(`{"functionCall":{"name":%q,"args":%s}}`, tool, args), `,"finishReason":"STOP"`)
+	q.done = true
+}
+
+// Gone is closed when the gateway has cancelled the call.
+func (q *Question) Gone() <-chan struct{} { return q.ctx.Done() }
+
+func (q *Question) send(part, end string) {
+	fmt.Fprintf(q.w, `data: {"candidates":[{"content":{"role":"model","parts":[%s]},"index":0%s}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCount":5}}`+"\n\n", part, end)
+	_ = http.NewResponseController(q.w).Flush()
+}

@@ -1,0 +1,195 @@
+// This file adds up what clients saw, and sets it against what the gateway says, what the model
+// gave and what the tools counted.
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"sluice/e2e/scenario"
+)
+
+// ledger is the clients' side of the account. It is safe for concurrent use.
+type ledger struct {
+	dialer net.Dialer
+
+	mu       sync.Mutex // guards the fields below
+	totals   scenario.Totals
+	ends     map[string]int // turns by finish reason
+	turns    map[string]int // begun, by tenant
+	tokens   map[string]int // by tenant, as the model gave them, with guesses for calls that broke off
+	said     map[string]int // by tenant, as done said
+	guesses  int
+	users    map[string]account
+	refusals map[string]int // by error type
+	limits   map[string]int // refusals by the limits that were broken
+	calls    map[string]int // tool calls by "server outcome"
+	seals    map[string]int // certificates that were seen, by serial number
+	proto    map[string]int // replies by version of HTTP
+	// What does not agree with the rest, by what it is about.
+	faults map[string][]string
+}
+
+// account is the tokens of a user, but of turns that were cancelled.
+type account struct{ said, given int }
+
+func newLedger() *ledger {
+	m := func() map[string]int { return map[string]int{} }
+	return &ledger{ends: m(), turns: m(), tokens: m(), said: m(), users: map[string]account{}, refusals: m(), limits: m(), calls: m(), seals: m(), proto: m(), faults: map[string][]string{}}
+}
+
+// answered counts a reply.
+func (l *ledger) answered(resp *http.Response) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.proto[resp.Proto]++
+	if resp.TLS != nil && len(resp.TLS.PeerCertificates) > 0 {
+		l.seals[resp.TLS.PeerCertificates[0].SerialNumber.String()]++
+	}
+}
+
+// refused counts a refusal.
+func (l *ledger) refused(no *refusal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refusals[no.Type]++
+	for _, name := range no.Policies {
+		l.limits[name]++
+	}
+	if no.Type != "rate_limited" && no.Type != "overloaded" {
+		l.fault("refusals but for limits and overload", "%v", no)
+	}
+}
+
+// fault notes what does not agree. It needs mu.
+func (l *ledger) fault(about, format string, args ...any) {
+	l.faults[about] = append(l.faults[about], fmt.Sprintf(format, args...))
+}
+
+// What may not agree.
+const (
+	lostStreams = "streams whose client stayed, without exactly one done"
+	strayEvents = "streams with events that are not the next one"
+	lostEnds    = "turns of clients that left, without a done in their log"
+	wrongTokens = "turns whose tokens are not those that the model gave"
+	wrongCalls  = "calls whose outcome is not what the tool did"
+)
+
+// ended counts a turn that has begun. err is what kept its client from the end.
+func (l *ledger) ended(u *user, o order, v *view, left bool, err error) {
+	g, ran := u.model.settle(o.id), u.ran(v)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.totals.Streams++
+	switch {
+	case left:
+		l.totals.Left++
+	case v.dones == 1:
+		l.totals.Done++
+	default:
+		l.totals.Lost++
+		l.fault(lostStreams, "%s (%s): %d done, %v", o.id, v.turn, v.dones, err)
+	}
+	if left && v.dones != 1 {
+		l.fault(lostEnds, "%s (%s): %d done, %v", o.id, v.turn, v.dones, err)
+	}
+	if v.stray > 0 {
+		l.fault(strayEvents, "%s (%s): %d", o.id, v.turn, v.stray)
+	}
+	l.turns[u.tenant]++
+	l.ends[v.reason]++
+	l.spent(u, o, v, g)
+	l.called(o, v, ran)
+}
+
+// spent counts the tokens of a turn. It needs mu.
+func (l *ledger) spent(u *user, o order, v *view, g given) {
+	l.said[u.tenant] += v.usage.all()
+	if v.reason == "cancelled" { // the model cannot know what of its last words was read
+		return
+	}
+	l.tokens[u.tenant] += g.tokens + g.guess
+	if u.tenant != cancelling {
+		l.guesses += g.guess
+	}
+	a := l.users[u.name]
+	l.users[u.name] = account{a.said + v.usage.all(), a.given + g.tokens}
+	if v.usage.all() != g.tokens {
+		l.fault(wrongTokens, "%s (%s): %d, given %d", o.id, v.turn, v.usage.all(), g.tokens)
+	}
+}
+
+// ran returns how often the tools ran for each call of a turn.
+func (u *user) ran(v *view) map[string]int {
+	n := map[string]int{}
+	for id, c := range v.calls {
+		n[id] = u.server(c.server).settle(c.order)
+	}
+	return n
+}
+
+// server returns the tool server of a name.
+func (p *place) server(name string) *tools {
+	if name == "books" {
+		return p.books
+	}
+	return p.facts
+}
+
+// called counts the calls of a turn. It needs mu.
+func (l *ledger) called(o order, v *view, ran map[string]int) {
+	for id, c := range v.calls {
+		l.calls[c.server+" "+c.status]++
+		n := ran[id]
+		fine := c.status == "completed" || c.status == "failed" || c.status == "unknown"
+		if c.server == "books" {
+			fine = fine && n <= 1
+		}
+		if c.status == "completed" {
+			fine = fine && n >= 1
+		}
+		if !fine {
+			l.fault(wrongCalls, "%s (%s): %s of %s, ran %d times", o.id, v.turn, c.status, c.server, n)
+		}
+	}
+}
+
+// sum adds up counts.
+func sum(counts map[string]int) (n int) {
+	for _, m := range counts {
+		n += m
+	}
+	return n
+}
+
+// differences returns what two accounts do not have in common; empty: they agree.
+func differences(ours, theirs map[string]int) string {
+	var all []string
+	keys := slices.Sorted(maps.Keys(ours))
+	for k := range theirs {
+		if _, ok := ours[k]; !ok {
+			keys = append(keys, k)
+		}
+	}
+	for _, k := range keys {
+		if ours[k] != theirs[k] {
+			all = append(all, fmt.Sprintf("%s: %d, gateway %d", k, ours[k], theirs[k]))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// listed writes counts in a line.
+func listed(counts map[string]int) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%s %d", k, counts[k]))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sluice/e2e/events"
+	"sluice/e2e/scenario"
+)
+
+// A short soak, so that the program works whenever it is needed. Its bounds hold on a machine
+// that does much else: what is counted is exact, and nothing is judged by time.
+func TestShortSoak(t *testing.T) {
+	t.Parallel()
+	if testing.Short() || runtime.GOOS == "windows" {
+		t.Skip("builds and runs the gateway, with signals")
+	}
+	binary := filepath.Join(t.TempDir(), "sluice")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", binary, "./cmd/sluice")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, args := range [][]string{
+		{"-length=15s", "-every=5s", "-users=20", "-rate=20"},
+		{"-length=2s", "-users=10", "-plain"},
+	} {
+		var out, progress strings.Builder
+		code := soak(t.Context(), append(args, binary), &out, &progress)
+		if code != 0 {
+			t.Errorf("%q: exit code %d\n%s%s", args, code, &out, &progress)
+		}
+		var n int
+		at := strings.Index(out.String(), "totals: ")
+		if _, err := fmt.Sscanf(out.String()[max(0, at):], "totals: streams %d,", &n); err != nil || n == 0 {
+			t.Errorf("%q: no totals: %v\n%s", args, err, &out)
+		}
+	}
+}
+
+// A program that is not a gateway must not pass for one that holds.
+func TestWithoutAGateway(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("true")
+	if err != nil {
+		t.Skip("there is no program true")
+	}
+	var out, progress strings.Builder
+	if code := soak(t.Context(), []string{"-length=1s", path}, &out, &progress); code != 1 || !strings.Contains(out.String(), "BROKEN") {
+		t.Errorf("exit code %d\n%s", code, &out)
+	}
+}
+
+func TestWrongArguments(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"a", "b"}, {"-users=0", "a"}, {"-rate=-1", "a"}, {"-leave=101", "a"}, {"-store=file", "a"}, {"-store=none", "a"}, {"-every=0s", "a"}, {"-no"}} {
+		var out, complaint strings.Builder
+		if code := soak(t.Context(), args, &out, &complaint); code != 2 || out.Len() > 0 || !strings.Contains(complaint.String(), "usage") {
+			t.Errorf("%q: exit code %d, %q, %q", args, code, &out, &complaint)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	f := readFigures(`# HELP sluice_tool_calls_total Calls.
+sluice_tool_calls_total{outcome="completed",server="books"} 3
+sluice_tool_calls_total{outcome="failed",server="facts"} 1
+sluice_tool_calls_total{outcome="completed",server="other"} 9
+sluice_streams_total{finish_reason="stop"} 1.2e+06
+go_goroutines 17
+sluice_streams_total_of_another{finish_reason="stop"} 5
+`)
+	if diff := cmp.Diff(map[string]int{"stop": 1_200_000}, f.by("sluice_streams_total", "finish_reason")); diff != "" {
+		t.Errorf("streams (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"completed": 12, "failed": 1}, f.by("sluice_tool_calls_total", "outcome")); diff != "" {
+		t.Errorf("a sum over servers (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"books completed": 3, "facts failed": 1}, f.calls()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if f["go_goroutines"] != 17 {
+		t.Errorf("goroutines: %v", f["go_goroutines"])
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		ours, theirs map[string]int
+		want         string
+	}{
+		{nil, nil, ""},
+		{map[string]int{"stop": 3}, map[string]int{"stop": 3, "error": 0}, ""},
+		{map[string]int{"stop": 3}, map[string]int{"stop": 4}, "stop: 3, gateway 4"},
+		{map[string]int{"stop": 3}, nil, "stop: 3, gateway 0"},
+		{nil, map[string]int{"error": 1}, "error: 0, gateway 1"},
+	}
+	for _, tt := range tests {
+		if got := differences(tt.ours, tt.theirs); got != tt.want {
+			t.Errorf("%v and %v: %q, want %q", tt.ours, tt.theirs, got, tt.want)
+		}
+	}
+}
+
+// What does not agree is found, and counted as what it is.
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	p := &place{model: newModel(0), books: &tools{ran: map[string]int{"a.1": 2, "b.1": 1, "c.1": 0}}, facts: &tools{ran: map[string]int{"d.1": 3}}}
+	p.model.give("a", 7, 0)
+	p.model.give("b", 7, 50)
+	u := &user{place: p, name: "u0", tenant: "t0"}
+	turn := func(calls string, dones, stray int, used int) *view {
+		v := &view{turn: "t", dones: dones, stray: stray, reason: "stop", usage: usage{Input: used}, calls: map[string]call{}}
+		if server, rest, ok := strings.Cut(calls, " "); ok {
+			status, order, _ := strings.Cut(rest, " ")
+			v.calls["c1"] = call{server, status, order}
+		}
+		return v
+	}
+	l := newLedger()
+	l.ended(u, order{id: "a"}, turn("books completed a.1", 1, 0, 7), false, nil) // ran twice
+	l.ended(u, order{id: "b"}, turn("books completed b.1", 1, 0, 7), false, nil) // fine, with a call that broke off
+	l.ended(u, order{id: "c"}, turn("books completed c.1", 0, 1, 0), false, nil) // did not run, has no end
+	l.ended(u, order{id: "d"}, turn("facts unknown d.1", 0, 0, 2), true, nil)    // left, no end, of tokens that nobody gave
+	l.ended(u, order{id: "e"}, turn("", 2, 0, 0), false, nil)                    // two ends
+	got := map[string]int{}
+	for about, list := range l.faults {
+		got[about] = len(list)
+	}
+	if diff := cmp.Diff(map[string]int{lostStreams: 2, lostEnds: 1, strayEvents: 1, wrongTokens: 1, wrongCalls: 2}, got); diff != "" {
+		t.Errorf("faults (-want +got):\n%s\n%v", diff, l.faults)
+	}
+	if want := (scenario.Totals{Streams: 5, Done: 2, Left: 1, Lost: 2}); l.totals != want {
+		t.Errorf("%s, want %s", l.totals, want)
+	}
+	if l.tokens["t0"] != 64 || l.said["t0"] != 16 || l.guesses != 50 || l.differ() != 1 {
+		t.Errorf("tokens %v, said %v, guesses %d, %d differ", l.tokens, l.said, l.guesses, l.differ())
+	}
+	l.refused(&refusal{Status: 429, Type: "rate_limited", Policies: []string{"user-requests"}})
+	l.refused(&refusal{Status: 401, Type: "unauthorized"})
+	if sum(l.refusals) != 2 || l.limits["user-requests"] != 1 || len(l.faults["refusals but for limits and overload"]) != 1 {
+		t.Errorf("refusals %v, %v, %v", l.refusals, l.limits, l.faults)
+	}
+}
+
+func TestViewOfATurn(t *testing.T) {
+	t.Parallel()
+	event := func(n int, name, data string) events.Event {
+		return events.Event{Turn: "t", N: n, Name: name, Data: []byte(data)}
+	}
+	v := &view{}
+	for _, e := range []events.Event{
+		event(1, "start", `{"task_id":"task_1"}`),
+		event(2, "tool_call", `{"call_id":"c","server":"books","status":"in_progress","arguments":{"order":"a.1"}}`),
+		event(3, "tool_call", `{"call_id":"c","server":"books","status":"completed"}`),
+		event(5, "response_delta", `{`), // its text is not read, and one event is missing
+		event(6, "done", `{"finish_reason":"stop","usage":{"input_tokens":1,"output_tokens":2,"thinking_tokens":4}}`),
+		event(7, "done", `{`),
+	} {
+		v.accept(e)
+	}
+	if v.task != "task_1" || v.calls["c"] != (call{"books", "completed", "a.1"}) || v.dones != 2 || v.stray != 3 {
+		t.Errorf("%+v", v)
+	}
+}

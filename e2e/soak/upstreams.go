@@ -1,0 +1,264 @@
+// This file has the upstreams: a model and two tool servers, each of which fails as often as
+// the plan says, and counts what it has given. What a turn is to be stands in its text.
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/e2e/scenario"
+)
+
+// order is what a turn is to be: so many calls of tools, one after the other, and so many
+// words of a size. It travels as text through the gateway.
+type order struct {
+	id    string // no other turn has it; without spaces and colons
+	calls int
+	words int // at least 1, a chunk each
+	size  int // bytes of each
+	every time.Duration
+}
+
+// String is the text of a request.
+func (o order) String() string {
+	return fmt.Sprintf("order %s: calls %d, words %d, size %d, every %dms", o.id, o.calls, o.words, o.size, o.every.Milliseconds())
+}
+
+// readOrder finds it in what the model is asked. A request without an order gets one word.
+func (m *model) readOrder(body string) (o order) {
+	f := m.orders.FindStringSubmatch(body)
+	if f == nil {
+		return order{id: "none", words: 1, size: 4}
+	}
+	number := func(text string) int { n, _ := strconv.Atoi(text); return n }
+	return order{f[1], number(f[2]), number(f[3]), number(f[4]), time.Duration(number(f[5])) * time.Millisecond}
+}
+
+// given is what the model has given to a turn, in tokens.
+type given struct {
+	tokens int // that it said
+	guess  int // of calls that broke off before: what limits count for them
+}
+
+// estimate is how many tokens a text of so many bytes is taken for.
+func estimate(size int) int { return (size + 3) / 4 }
+
+// model is a simulator of the streaming call of the Gemini API. It says its tokens with the
+// last chunk of an answer, so that of a cut one it has said none.
+type model struct {
+	orders *regexp.Regexp
+	faults int // in 100 calls
+	asked  atomic.Int64
+	failed atomic.Int64
+
+	mu    sync.Mutex // guards given
+	given map[string]given
+}
+
+func newModel(faults int) *model {
+	return &model{orders: regexp.MustCompile(`order (\S+): calls (\d+), words (\d+), size (\d+), every (\d+)ms`), faults: faults, given: map[string]given{}}
+}
+
+// settle returns what a turn was given, and forgets it.
+func (m *model) settle(id string) given {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g := m.given[id]
+	delete(m.given, id)
+	return g
+}
+
+// give adds to what a turn was given.
+func (m *model) give(id string, tokens, guess int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g := m.given[id]
+	m.given[id] = given{g.tokens + tokens, g.guess + guess}
+}
+
+// ServeHTTP answers as the order in the request says, or fails.
+func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	m.asked.Add(1)
+	o := m.readOrder(string(body))
+	fault := ""
+	if rand.IntN(100) < m.faults {
+		m.failed.Add(1)
+		fault = []string{"unavailable", "reset", "cut", "no JSON"}[rand.IntN(4)]
+	}
+	switch fault {
+	case "unavailable":
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`)
+		return
+	case "reset":
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	// The results in the request say how far the order has come.
+	if made := strings.Count(string(body), `"functionResponse"`); made < o.calls {
+		tool := "count"
+		if made%2 == 1 {
+			tool = "look"
+		}
+		m.finish(w, o, fault, 0, fmt.Sprintf(`{"functionCall":{"name":%q,"args":{"order":"%s.%d"}}}`, tool, o.id, made+1), 7)
+		return
+	}
+	word := strings.Repeat("w", max(1, o.size-1)) + " "
+	for n := 1; n < o.words; n++ {
+		say(w, fmt.Sprintf(`{"text":%q}`, word), "")
+		if o.every > 0 && scenario.Pause(r.Context(), o.every) != nil {
+			return // a turn that was cancelled, of which nobody knows how far it came
+		}
+	}
+	guess := 0
+	if o.words > 1 { // of an answer without a text nothing is counted
+		guess = estimate(len(body)) + estimate((o.words-1)*len(word))
+	}
+	m.finish(w, o, fault, guess, `{"text":"end."}`, 5+2*o.words)
+}
+
+// finish writes the last chunk of an answer, with its tokens, or breaks off in place of it.
+func (m *model) finish(w http.ResponseWriter, o order, fault string, guess int, part string, tokens int) {
+	switch fault {
+	case "cut":
+		m.give(o.id, 0, guess)
+		panic(http.ErrAbortHandler)
+	case "no JSON":
+		m.give(o.id, 0, guess)
+		_, _ = io.WriteString(w, "data: {\"candidates\":[{\n\n")
+		return
+	}
+	m.give(o.id, tokens, 0)
+	say(w, part, fmt.Sprintf(`,"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":2,"totalTokenCount":%d}`, tokens-2, tokens))
+}
+
+// say writes a chunk. usage is behind the candidates of the last one, else empty.
+func say(w http.ResponseWriter, part, usage string) {
+	end := ""
+	if usage != "" {
+		end = `,"finishReason":"STOP"`
+	}
+	_, _ = fmt.Fprintf(w, `data: {"candidates":[{"content":{"role":"model","parts":[%s]},"index":0%s}]%s}`+"\n\n", part, end, usage)
+	_ = http.NewResponseController(w).Flush()
+}
+
+// tools is an MCP server over HTTP without sessions, with one tool that counts its calls by
+// order. It is what the judge believes, whatever the gateway says.
+type tools struct {
+	tool   string
+	writes bool // the tool changes something, and must not run twice
+	faults int  // in 100 calls
+
+	mu     sync.Mutex     // guards the fields below
+	ran    map[string]int // by order
+	all    int
+	failed int
+}
+
+// settle returns how often something was called, and forgets it.
+func (t *tools) settle(order string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.ran[order]
+	delete(t.ran, order)
+	return n
+}
+
+// twice counts calls of what nobody has asked for any more, beyond one each.
+func (t *tools) twice() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, times := range t.ran {
+		if times > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// ServeHTTP answers the few methods that a client needs.
+func (t *tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var req struct {
+		ID     json.RawMessage
+		Method string
+		Params struct {
+			ProtocolVersion string
+			Arguments       struct{ Order string }
+		}
+	}
+	switch {
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	case json.NewDecoder(r.Body).Decode(&req) != nil:
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	case req.ID == nil:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	reply := `"error":{"code":-32601,"message":"no such method"}`
+	switch req.Method {
+	case "initialize":
+		reply = fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":%q,"version":"1"}}`, req.Params.ProtocolVersion, t.tool)
+	case "tools/list":
+		reply = fmt.Sprintf(`"result":{"tools":[{"name":%q,"description":"Counts its calls.","inputSchema":{"type":"object","properties":{"order":{"type":"string"}},"required":["order"]},`+
+			`"annotations":{"readOnlyHint":%t,"destructiveHint":false,"idempotentHint":%t}}]}`, t.tool, !t.writes, !t.writes)
+	case "tools/call":
+		if reply = t.call(w, req.Params.Arguments.Order); reply == "" {
+			return
+		}
+	case "ping":
+		reply = `"result":{}`
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, req.ID, reply)
+}
+
+// call runs the tool, and returns the reply; empty: it has replied otherwise.
+func (t *tools) call(w http.ResponseWriter, order string) string {
+	fault := ""
+	if rand.IntN(100) < t.faults {
+		fault = []string{"unavailable", "lost", "error"}[rand.IntN(3)]
+	}
+	n := t.count(order, fault)
+	switch fault {
+	case "unavailable":
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return ""
+	case "lost": // what was asked for is done, and nobody learns of it
+		panic(http.ErrAbortHandler)
+	case "error":
+		return `"result":{"isError":true,"content":[{"type":"text","text":"it does not work today"}]}`
+	}
+	return fmt.Sprintf(`"result":{"content":[{"type":"text","text":"done, number %d"}]}`, n)
+}
+
+// count counts a call, and how it ends.
+func (t *tools) count(order, fault string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all++
+	if fault != "" {
+		t.failed++
+	}
+	if fault != "unavailable" {
+		t.ran[order]++
+	}
+	return t.ran[order]
+}

@@ -1,0 +1,305 @@
+// This file has the users: each asks at its own pace, reads to the end, slowly, or leaves, and
+// notes what came of it.
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/e2e/events"
+	"sluice/e2e/scenario"
+)
+
+// user is one who asks.
+type user struct {
+	*place
+	plan   *plan
+	ledger *ledger
+
+	name, tenant string
+	limits       string // class
+	token        bool   // shows a token, not a key
+	h2           bool
+	shown        atomic.Pointer[string] // the credential
+	http         atomic.Pointer[http.Client]
+	turns        atomic.Int64
+}
+
+// newUser returns number n. Of ten users of a tenant one asks more than it may.
+func newUser(p *place, plan *plan, l *ledger, n int) *user {
+	u := &user{place: p, plan: plan, ledger: l, name: fmt.Sprintf("u%d", n), tenant: fmt.Sprintf("t%d", n%tenants), token: n%2 == 1, h2: n/2%2 == 1}
+	if n/tenants%10 == 9 && plan.rate > 0 {
+		u.limits = smallClass
+	}
+	if plan.plain {
+		u.token, u.h2 = false, false
+	}
+	u.shown.Store(new(string))
+	u.connect()
+	return u
+}
+
+// connect makes the next requests use other connections, which see the certificate of now.
+func (u *user) connect() {
+	t := &http.Transport{TLSClientConfig: u.trusted.Clone(), ForceAttemptHTTP2: u.h2, MaxIdleConnsPerHost: 64, IdleConnTimeout: 5 * time.Second, DialContext: u.ledger.dial}
+	if !u.h2 {
+		t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+	}
+	if old := u.http.Swap(&http.Client{Transport: t}); old != nil {
+		old.CloseIdleConnections()
+	}
+}
+
+// dial opens a connection with small buffers: a slow reader is to be felt soon.
+func (l *ledger) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := l.dialer.DialContext(ctx, network, addr)
+	if c, ok := conn.(*net.TCPConn); ok {
+		_ = c.SetReadBuffer(32 << 10)
+	}
+	return conn, err
+}
+
+// work asks until the time is over, and returns when all its turns have ended.
+func (u *user) work(ctx context.Context, until time.Time) {
+	var turns sync.WaitGroup
+	defer turns.Wait()
+	if u.plan.rate == 0 {
+		for range u.plan.width {
+			turns.Go(func() {
+				for ctx.Err() == nil && time.Now().Before(until) {
+					u.turn(ctx)
+				}
+			})
+		}
+		return
+	}
+	places := make(chan struct{}, u.plan.width)
+	mean := float64(u.plan.users) / u.plan.rate * float64(time.Second)
+	for {
+		pause := time.Duration(mean * (0.5 + rand.Float64()))
+		if time.Now().Add(pause).After(until) || scenario.Pause(ctx, pause) != nil {
+			return
+		}
+		places <- struct{}{} // a slow gateway is asked less
+		turns.Go(func() {
+			defer func() { <-places }()
+			u.turn(ctx)
+		})
+	}
+}
+
+// cancelling is the tenant whose turns end when their clients leave. Those of the others go on.
+const cancelling = "t4"
+
+// fate is what a client does in its turn.
+type fate struct {
+	leaves int  // after so many events; 0: it stays
+	cancel bool // the turn is to end when its client leaves
+	slow   bool
+}
+
+// next says what the next turn is to be.
+func (u *user) next() (o order, f fate) {
+	p := u.plan
+	o = order{id: fmt.Sprintf("%s.%d", u.name, u.turns.Add(1)), words: 8, size: 24, every: 5 * time.Millisecond}
+	if p.plain {
+		o.words, o.every = 2, 0
+	}
+	if rand.IntN(100) < p.calls {
+		o.calls = 1 + rand.IntN(2)
+	}
+	if rand.IntN(100) < p.leave {
+		f.leaves, f.cancel = 1+rand.IntN(6), u.tenant == cancelling
+	} else if rand.IntN(100) < p.slow {
+		f.slow, o.words, o.size, o.every = true, 100, 2<<10, 0
+	}
+	return o, f
+}
+
+// patience bounds a stream, and what a client does to learn its end.
+const patience = 2 * time.Minute
+
+// turn asks once.
+func (u *user) turn(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	o, f := u.next()
+	v := &view{}
+	err := u.first(ctx, o, f, v)
+	if no, ok := errors.AsType[*refusal](err); ok {
+		u.ledger.refused(no)
+		// As a client of good manners, but no longer than the run can wait.
+		_ = scenario.Pause(ctx, min(time.Second, max(20*time.Millisecond, no.Wait)))
+		return
+	}
+	left := f.leaves > 0 && v.dones == 0 && err == nil
+	if left { // it comes back for the end of what went on without it
+		_ = scenario.Pause(ctx, time.Duration(rand.IntN(1000))*time.Millisecond)
+		err = u.follow(ctx, v)
+	}
+	u.ledger.ended(u, o, v, left, err)
+}
+
+// first sends the request and reads what comes.
+func (u *user) first(ctx context.Context, o order, f fate, v *view) error {
+	ctx, leave := context.WithCancel(ctx) // closes the stream of a client that leaves
+	defer leave()
+	body := map[string]any{"input": o.String(), "accumulated": false}
+	if f.leaves > 0 && f.cancel {
+		body["on_disconnect"] = "cancel"
+	}
+	seen := 0
+	return u.stream(ctx, http.MethodPost, "/chat/stream", body, "", func(e events.Event) bool {
+		v.accept(e)
+		if f.slow {
+			_ = scenario.Pause(ctx, 10*time.Millisecond)
+		}
+		seen++
+		return f.leaves == 0 || seen < f.leaves
+	})
+}
+
+// follow reads the rest of a turn, or all of it again, from its log.
+func (u *user) follow(ctx context.Context, v *view) error {
+	last := fmt.Sprint(v.turn, ":", v.last)
+	if rand.IntN(2) == 0 {
+		*v, last = view{task: v.task, turn: v.turn}, ""
+	}
+	for v.dones == 0 {
+		err := u.stream(ctx, http.MethodGet, "/tasks/"+v.task+"/events?turn="+v.turn, nil, last, func(e events.Event) bool { v.accept(e); return true })
+		if err != nil || v.dones > 0 {
+			return err
+		}
+		last = fmt.Sprint(v.turn, ":", v.last)
+		if err := scenario.Pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusal is a reply that is not a stream.
+type refusal struct {
+	Status   int
+	Type     string   `json:"error_type"`
+	After    int      `json:"retry_after_ms"`
+	Policies []string `json:"violated-policies"`
+	Wait     time.Duration
+}
+
+// Error names it.
+func (e *refusal) Error() string { return fmt.Sprint(e.Status, " ", e.Type) }
+
+// stream sends a request and gives its events to each. The error is a *refusal, or that of the
+// connection; of a stream that was cut it is nil.
+func (u *user) stream(ctx context.Context, method, path string, body map[string]any, last string, each func(events.Event) bool) error {
+	var text []byte
+	if body != nil {
+		text, _ = json.Marshal(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.url+path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if shown := *u.shown.Load(); shown != "" {
+		req.Header.Set("Authorization", "Bearer "+shown)
+	}
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	resp, err := u.http.Load().Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	u.ledger.answered(resp)
+	if resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		no := &refusal{}
+		text, _ := io.ReadAll(resp.Body)
+		_ = json.Unmarshal(text, no)
+		no.Status, no.Wait = resp.StatusCode, time.Duration(no.After)*time.Millisecond
+		return no
+	}
+	_ = events.Read(resp.Body, each)
+	return nil
+}
+
+// view is what a client has seen of a turn, over all of its connections.
+type view struct {
+	task, turn string
+	last       int // number of the last event; they count from 1 without gaps
+	dones      int
+	stray      int // events behind done, or that are not the next one
+	reason     string
+	usage      usage
+	calls      map[string]call // by id
+}
+
+// usage is what a turn has used up.
+type usage struct {
+	Input    int `json:"input_tokens"`
+	Output   int `json:"output_tokens"`
+	Thinking int `json:"thinking_tokens"`
+}
+
+// all is what limits count.
+func (u usage) all() int { return u.Input + u.Output + u.Thinking }
+
+// call is a tool call as it was reported last.
+type call struct {
+	server, status, order string
+}
+
+// accept adds an event.
+func (v *view) accept(e events.Event) {
+	if e.N != v.last+1 || v.dones > 0 || v.turn != "" && e.Turn != v.turn {
+		v.stray++
+	}
+	v.last, v.turn = e.N, e.Turn
+	if e.Name == "response_delta" { // most are, and say nothing of interest
+		return
+	}
+	var d struct {
+		Task   string `json:"task_id"`
+		Call   string `json:"call_id"`
+		Finish string `json:"finish_reason"`
+		Server string
+		Status string
+		Usage  usage
+		// Arguments of a call.
+		Arguments struct{ Order string }
+	}
+	if json.Unmarshal(e.Data, &d) != nil {
+		v.stray++
+	}
+	switch e.Name {
+	case "start":
+		v.task = d.Task
+	case "tool_call":
+		if v.calls == nil {
+			v.calls = map[string]call{}
+		}
+		c := v.calls[d.Call]
+		c.server, c.status = d.Server, d.Status
+		if d.Arguments.Order != "" {
+			c.order = d.Arguments.Order
+		}
+		v.calls[d.Call] = c
+	case "done":
+		v.dones, v.reason, v.usage = v.dones+1, d.Finish, d.Usage
+	}
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sluice/e2e/credential"
+)
+
+// wardrobe is the key file: the entries of now and those before, as those of a user who is slow
+// to change. One goroutine uses it.
+type wardrobe struct {
+	path     string
+	operator credential.Entry   // never changes
+	last     []credential.Entry // that were new the last time
+}
+
+// write replaces the file by one with the operator's key, the last ones and new ones, as one
+// step: the gateway may look at any moment.
+func (w *wardrobe) write(fresh []credential.Entry) error {
+	all := append(append([]credential.Entry{w.operator}, w.last...), fresh...)
+	text, err := json.Marshal(map[string]any{"keys": all})
+	if err != nil {
+		return err
+	}
+	w.last = fresh
+	return replace(w.path, text)
+}
+
+// replace writes a file that is there whole or as it was before.
+func replace(path string, content []byte) error {
+	next := path + ".next"
+	if err := os.WriteFile(next, content, 0o600); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	return os.Rename(next, path)
+}
