@@ -1,6 +1,6 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check security floods test ratio golden fuzz bench rivals baseline attack failover soak run demo build vuln clean
+.PHONY: help check security floods test ratio ratios golden fuzz bench rivals baseline attack failover soak run demo build vuln clean
 
 FUZZTIME ?= 30s
 BENCHTIME  ?= 100ms
@@ -48,6 +48,9 @@ fuzz: ## every fuzz target for FUZZTIME (30s)
 bench: ## all benchmarks, beside the baseline of testdata/bench (some 5 min)
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./... | tee bench.txt
 	go tool benchstat testdata/bench/baseline.txt bench.txt
+
+ratios: ## what keys, tokens, limits and TLS cost a turn, over a gateway without them (some 5 min; wants a quiet machine)
+	go test ./cmd/sluice -run '^$$' -bench '^BenchmarkRatio' -benchtime 1x -timeout 15m
 
 rivals: ## ten tool nodes in a row, beside LangGraph and ADK for Go (some 3 min)
 	scripts/rivals-install.sh

@@ -54,6 +54,7 @@ type outcome struct {
 	done     stream.Done
 	requests []chat.ModelRequest
 	calls    []tool.Call // as they began
+	safe     []string    // ids of calls of which nothing is left if they end unseen
 	flushed  []int       // events in each Flush that had any
 	log      string
 	elapsed  time.Duration
@@ -144,6 +145,10 @@ func (r *recorder) Emit(ev stream.Event) error {
 	r.held++
 	r.out.events = append(r.out.events, describe(ev))
 	switch ev := ev.(type) {
+	case *stream.ToolStarted:
+		if ev.Repeatable {
+			r.out.safe = append(r.out.safe, ev.ID)
+		}
 	case *stream.Error:
 		r.out.faults = append(r.out.faults, *ev)
 	case *stream.Done:

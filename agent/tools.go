@@ -76,7 +76,7 @@ func (t *turn) openJobs() (jobs, admitted []*job) {
 
 // start reports a call that runs now, or was refused.
 func (t *turn) start(j *job) {
-	harmless := j.err != nil || j.spec == nil || j.spec.Annotations.Repeatable()
+	harmless := j.err != nil || j.spec != nil && j.spec.Annotations.Repeatable()
 	t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: harmless})
 	if j.err == nil {
 		t.logCall(j)

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"sluice/fault"
@@ -38,5 +39,19 @@ func TestUnavailableServerIsReportedOnce(t *testing.T) {
 				t.Errorf("error %d is of %s, want %s", i+1, got.faults[i].Service, service)
 			}
 		}
+	}
+}
+
+// A tool whose server came back after the turn has begun is run, though the turn does not list
+// it. Nobody knows here what it does, so that a turn that ends in the call must not run again.
+func TestCallOfAToolThatIsNotListedMayChangeSomething(t *testing.T) {
+	t.Parallel()
+	got := play(t, scene{
+		call:    func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{Text: "added"}, nil },
+		tools:   &tool.Set{Specs: []tool.Spec{{Name: "read", Server: "files", Annotations: tool.Annotations{ReadOnly: true}}}},
+		answers: []answer{wants(call("a", "add", "{}"), call("b", "read", "{}")), says("x")},
+	})
+	if want := []string{"b"}; !slices.Equal(got.safe, want) || len(got.calls) != 2 {
+		t.Errorf("safe to repeat: %q of %d calls, want %q of 2", got.safe, len(got.calls), want)
 	}
 }

@@ -148,6 +148,8 @@ type someone struct{ access.Identity }
 
 func (s someone) Authenticate(*http.Request) (*access.Identity, error) { return &s.Identity, nil }
 
+func (someone) Knows(*http.Request) bool { return true }
+
 func (someone) Counts(*access.Identity) bool { return true }
 
 // yieldingAgents lose whom they are asked to.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs the judges of TLS and HTTP/2 that the tests in e2e/wire ask: sslscan, testssl.sh,
-# slowhttptest and h2load from Debian, if this is Debian and we are root, and h2spec, by the
-# version and sums in tools/, into .judges. What is there already is left alone. The exit code
+# Installs the judges that the tests in e2e/wire and e2e/faults ask: sslscan, testssl.sh,
+# slowhttptest, h2load, curl, openssl and ip from Debian, if this is Debian and we are root, and
+# h2spec, by the version and sums in tools/, into .judges. nginx, HAProxy and nc are
+# balancers-install.sh's. What is there already is left alone. The exit code
 # tells whether all are there.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -14,6 +15,9 @@ command -v sslscan >/dev/null || wanted+=(sslscan)
 command -v testssl >/dev/null || command -v testssl.sh >/dev/null || wanted+=(testssl.sh)
 command -v slowhttptest >/dev/null || wanted+=(slowhttptest)
 command -v h2load >/dev/null || wanted+=(nghttp2-client)
+command -v curl >/dev/null || wanted+=(curl)
+command -v openssl >/dev/null || wanted+=(openssl)
+command -v ip >/dev/null || wanted+=(iproute2)
 
 debian() {
 	command -v apt-get >/dev/null || { fail "$* missing, and this is not Debian"; return; }

@@ -59,7 +59,9 @@ func FuzzProxyHeaders(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	d, _ := doorOf(f, Spec{Proxy: proxySpec(func(p *Proxy) { p.Headers = Headers{User: "X-Forwarded-User", Tenant: "X-Org", Scopes: "X-Scopes", Limits: "X-Class"} })}, Config{})
+	d, _ := doorOf(f, Spec{Proxy: proxySpec(func(p *Proxy) {
+		p.Headers = Headers{User: "X-Forwarded-User", Tenant: "X-Org", Scopes: "X-Scopes", Limits: "X-Class"}
+	})}, Config{})
 	f.Fuzz(func(t *testing.T, lines string) {
 		if strings.Contains(strings.ToLower(lines), "authorization") || strings.Contains(strings.ToLower(lines), "api-key") {
 			return

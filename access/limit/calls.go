@@ -50,11 +50,11 @@ func (f *far) wait(now int64) time.Duration {
 // begin notes that a call will be asked for.
 func (f *far) begin() { f.asking, f.room = f.asking+1, max(f.room-1, 0) }
 
-// isAway says whether the store was unavailable a moment ago. It needs mu.
-func (l *Limiter) isAway() bool { return l.lost && l.now() < l.retry }
+// isUnavailable says whether the store was unavailable a moment ago. It needs mu.
+func (l *Limiter) isUnavailable() bool { return l.lost && l.now() < l.retry }
 
 // look notes whether the store is asked for a queue. It needs mu.
-func (l *Limiter) look(n *lane) { n.far.asked = n.quota != nil && l.isShared() && !l.isAway() }
+func (l *Limiter) look(n *lane) { n.far.asked = n.quota != nil && l.isShared() && !l.isUnavailable() }
 
 // askCall asks the store for a call that this process has let go at a time. If it is not admitted,
 // the call is as if it had not been let go. It needs mu, which it gives back while it waits.
@@ -64,7 +64,7 @@ func (l *Limiter) askCall(ctx context.Context, n *lane, a *Admission, at int64) 
 		n.far.asking--
 		return true, nil
 	}
-	if l.isAway() {
+	if l.isUnavailable() {
 		n.far.asking, n.far.alone = n.far.asking-1, n.far.alone+1
 		return true, nil
 	}

@@ -196,6 +196,114 @@ func TestUsedUpModelAsksNothing(t *testing.T) {
 	})
 }
 
+// Of many that come at once no more ask than the last answer has room for.
+func TestManyAskForWhatIsFree(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		l := w.gateway("one", models(ModelQuota{Calls: rate(t, "10/h")}))
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		made := 0
+		for range 40 {
+			wg.Go(func() {
+				if leave, err := l.Enter(t.Context(), "fast"); err == nil {
+					mu.Lock()
+					made++
+					mu.Unlock()
+					leave(0)
+				}
+			})
+		}
+		wg.Wait()
+		if n := w.commands(); made != 10 || n > 10 {
+			t.Errorf("%d calls of 10, with %d commands", made, n)
+		}
+	})
+}
+
+// Calls that come while an answer is on its way follow it at once, also where none may wait.
+func TestCallsFollowAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		cfg := models(ModelQuota{Calls: rate(t, "10/h")})
+		cfg.Spec.Wait = new(time.Duration(0))
+		l := w.gateway("one", cfg)
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() {
+				leave, err := l.Enter(t.Context(), "fast")
+				if err != nil || time.Since(began) > 20*time.Millisecond {
+					t.Errorf("%v after %v", err, time.Since(began))
+					return
+				}
+				time.Sleep(time.Minute)
+				leave(0)
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// A call that the store has refused stays before those that came after it, and begins as soon as one of
+// its own gateway has ended.
+func TestRefusedCallIsTheNext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		cfg := models(ModelQuota{Concurrent: 2})
+		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		own, other := enter(t, one, t.Context()), enter(t, two, t.Context())
+		var wg sync.WaitGroup
+		var order []int
+		began := time.Now()
+		var first time.Duration
+		for i := range 3 {
+			ctx := turnOf(t, one, user(i))
+			wg.Go(func() {
+				leave := enter(t, one, ctx)
+				if order = append(order, i); i == 0 {
+					first = time.Since(began)
+				}
+				time.Sleep(time.Second)
+				leave(0)
+			})
+			synctest.Wait()
+		}
+		time.Sleep(3*pollEvery/2 + pollEvery/10)
+		own(0)
+		wg.Wait()
+		if fmt.Sprint(order) != "[0 1 2]" || first > 3*pollEvery/2+pollEvery/5 {
+			t.Errorf("in the order %v, the first after %v", order, first)
+		}
+		other(0)
+	})
+}
+
+// Counts of calls are written again long before the store forgets them.
+func TestCountsOfCallsAreKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		cfg := models(ModelQuota{Concurrent: 1})
+		cfg.Spec.Wait = new(time.Second)
+		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		enter(t, one, t.Context())
+		for range 12 {
+			time.Sleep(10 * time.Minute)
+			for _, h := range []store.Holder{one.Holder, two.Holder} {
+				if err := w.RenewLease(t.Context(), h, time.Hour); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_, err := two.Enter(t.Context(), "fast")
+		limitedCall(t, err)
+	})
+}
+
 // What a call has cost delays the next one, wherever it is; and a reserve is held for each that runs.
 func TestSharedTokensOfAModel(t *testing.T) {
 	t.Parallel()
@@ -218,6 +326,17 @@ func TestSharedTokensOfAModel(t *testing.T) {
 		enter(t, two, t.Context())(0)
 		if waited := time.Since(began); waited < 27*time.Second || waited > 29*time.Second {
 			t.Errorf("a debt of 30 and a reserve of 250 are %v", waited)
+		}
+		enter(t, one, t.Context())(700)
+		settled()
+		two.Use(Spec{Models: cfg.Spec.Models, Reserve: cfg.Spec.Reserve, Wait: new(time.Second)}, nil)
+		_, err := two.Enter(t.Context(), "fast")
+		limitedCall(t, err)
+		w.breakWith(store.ErrUnavailable)
+		time.Sleep(2 * time.Second)
+		_, err = two.Enter(t.Context(), "fast")
+		if f := limitedCall(t, err); f.RetryAfter < 20*time.Second {
+			t.Errorf("what the store said is forgotten without it: to come back after %v", f.RetryAfter)
 		}
 	})
 }
@@ -271,7 +390,7 @@ func TestCallsWithoutStore(t *testing.T) {
 			t.Errorf("%d calls without the store, want the 4 of 10 that neither had made", n)
 		}
 		if n := w.commands(); n != 1 || time.Since(began) > 100*time.Millisecond {
-			t.Errorf("%d commands and %v for a store that is away", n, time.Since(began))
+			t.Errorf("%d commands and %v for a store that is unavailable", n, time.Since(began))
 		}
 		time.Sleep(5 * time.Second)
 		w.breakWith(nil)

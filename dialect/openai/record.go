@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"context"
 	"strings"
 
@@ -300,14 +301,44 @@ func (s *Server) find(ctx context.Context, turn, user string) (*record, error) {
 		return nil, err
 	}
 	who := chat.TurnOf(ctx).Principal
-	k := &record{version: version}
-	if json.Unmarshal(data, k) != nil || k.Turn != turn || k.Tenant != who.Tenant || k.Echo.Kind() != '{' || k.Input.Kind() != '[' {
+	tenant, owner := ownerOf(data)
+	if tenant != who.Tenant || !who.Finds(owner, user) || who.ID == "" && user != "" && user != owner {
 		return nil, nil
 	}
-	if !who.Finds(k.Owner, user) || who.ID == "" && user != "" && user != k.Owner {
+	k := &record{version: version}
+	if json.Unmarshal(data, k) != nil || k.Turn != turn || k.Tenant != tenant || k.Owner != owner || k.Echo.Kind() != '{' || k.Input.Kind() != '[' {
 		return nil, nil
 	}
 	return s.complete(ctx, k)
+}
+
+// ownerOf returns whose a record is. They are its first members, so that another's is refused without
+// a look at the rest: how long that takes would say that it is there.
+func ownerOf(data []byte) (tenant, owner string) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(data))
+	if _, err := d.ReadToken(); err != nil {
+		return "", ""
+	}
+	for range 2 {
+		name, err := d.ReadToken()
+		if err != nil || name.Kind() != '"' {
+			break
+		}
+		to := &tenant
+		switch name.String() {
+		case "tenant":
+		case "owner":
+			to = &owner
+		default:
+			return tenant, owner
+		}
+		value, err := d.ReadToken()
+		if err != nil || value.Kind() != '"' {
+			return "", ""
+		}
+		*to = value.String()
+	}
+	return tenant, owner
 }
 
 // complete returns a record with its response, if that has ended: as the log has it. nil: there

@@ -86,14 +86,28 @@ func oneAddress(r *run) {
 		most: func(sent, _ time.Duration) int { return rounds*allowed + int(sent.Seconds()*allowed) + senders }})
 }
 
+// guardedOverload is overload where all must show who they are, and everything is counted that
+// limits can count: what admission promises holds there too.
+func guardedOverload(r *run) {
+	const most = "{requests: 1000000/s, streams: 1000000, tokens: [1000000000/m]}"
+	env, heads := r.guard(&credential.Issuer{URL: "http://issuer.attack"}, fmt.Sprintf("tenants: {fair: {limits: wide}}\nlimits: {user: %s, classes: {wide: %s}, global: %s}\n", most, most, most))
+	r.overload(env, "--header="+heads[0])
+}
+
 // guarded starts a gateway that asks who sends a request, and returns what eight users who may
-// ask have to show: half of them keys, half of them tokens.
+// ask have to show.
 func (r *run) guarded(issuer *credential.Issuer, config string, methods ...string) (*gateway, []string) {
+	env, heads := r.guard(issuer, config, methods...)
+	return r.mustStart(options{env: env}), heads
+}
+
+// guard returns the settings of such a gateway, and what eight users have to show: half of them
+// keys, half of them tokens.
+func (r *run) guard(issuer *credential.Issuer, config string, methods ...string) (env, heads []string) {
 	dir := r.folder()
 	r.Must(issuer.Rotate())
 	set := httptest.NewRecorder()
 	issuer.ServeHTTP(set, nil)
-	var heads []string
 	var entries []credential.Entry
 	for n := range 8 {
 		user := fmt.Sprint("ann", n)
@@ -116,7 +130,7 @@ func (r *run) guarded(issuer *credential.Issuer, config string, methods ...strin
 	for name, text := range map[string]string{"keys.json": string(keys), "set.json": set.Body.String(), "sluice.yaml": "auth: {" + strings.Join(auth, ", ") + "}\n" + config} {
 		r.Must(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	return r.mustStart(options{env: []string{"SLUICE_CONFIG=" + filepath.Join(dir, "sluice.yaml"), "SLUICE_AUTH=required"}}), heads
+	return []string{"SLUICE_CONFIG=" + filepath.Join(dir, "sluice.yaml"), "SLUICE_AUTH=required"}, heads
 }
 
 // withstand floods a gateway, and notes what it cost the others and the gateway.

@@ -176,22 +176,25 @@ func slowReaders(r *run) {
 // others take theirs, so the peak is measured before and after, the lower one counts, and
 // what is answered is compared by the CPU time that the gateway got for it, without that of
 // its refusals: they are measured at the same rate, and bounded by the least there is.
-func overload(r *run) {
+func overload(r *run) { r.overload(nil) }
+
+// overload is the row for a gateway with further settings. header is what loadtest shows it.
+func (r *run) overload(env []string, header ...string) {
 	if !r.descriptors(15_000) {
 		return
 	}
-	g := r.mustStart(options{model: func(_ question, say func(string)) {
+	g := r.mustStart(options{env: env, model: func(_ question, say func(string)) {
 		for range 40 {
 			say(part(`[{"text":"Some words of an answer. "}]`))
 		}
 		say(text("Fine."))
 	}})
-	peak, perCPU := r.paced(g, 0, "--clients=64", "--duration=5s")
+	peak, perCPU := r.paced(g, 0, append(header, "--clients=64", "--duration=5s")...)
 	flood := []string{fmt.Sprintf("--rate=%.0f", 5*peak.answered()), "--max-in-flight=7000"}
 	refusal, least := r.refusal(r.full(), flood...), r.refusal(r.floor(), flood...)
 	r.Note("CPU of a refusal at that rate, beside the least", refusal < 3*least || least == 0, "< 3 times", "%s of %s", refusal.Round(time.Microsecond), least.Round(time.Microsecond))
-	over, overCPU := r.paced(g, refusal, append(flood, "--duration=10s")...)
-	again, _ := r.paced(g, 0, "--clients=64", "--duration=5s")
+	over, overCPU := r.paced(g, refusal, append(append(flood, header...), "--duration=10s")...)
+	again, _ := r.paced(g, 0, append(header, "--clients=64", "--duration=5s")...)
 	r.slow = max(r.slow, slowness())
 	r.within("p99 to the first text, 5 times the peak", time.Duration(over.FirstText.P99*float64(time.Millisecond)), 2*time.Second)
 	lower := min(peak.answered(), again.answered())

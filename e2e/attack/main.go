@@ -37,6 +37,7 @@ func scenarios() []named {
 		{Name: "refusals", Do: refusals},
 		{Name: "slow readers", Do: slowReaders},
 		{Name: "overload", Do: overload},
+		{Name: "overload, guarded", Do: guardedOverload},
 		{Name: "bad credentials", Do: badCredentials},
 		{Name: "greedy tenant", Do: greedyTenant},
 		{Name: "one address", Do: oneAddress},

@@ -23,7 +23,7 @@ func TestC37Burst(t *testing.T) {
 	const crowd, places = 1000, 100
 	letGo := make(chan struct{})
 	g := start(t, holding(nil, letGo), unhurried("SLUICE_MAX_STREAMS", strconv.Itoa(places), "SLUICE_LOG_LEVEL", "info")...)
-	var ran, refused atomic.Int32
+	var ran, refused, other atomic.Int32
 	var wg sync.WaitGroup
 	pace := time.NewTicker(time.Millisecond)
 	defer pace.Stop()
@@ -45,7 +45,9 @@ func TestC37Burst(t *testing.T) {
 					close(letGo)
 				}
 			default:
-				t.Errorf("%v: %.300s", err, reply)
+				if other.Add(1) < 5 {
+					t.Errorf("%v: %.300s", err, reply)
+				}
 			}
 		})
 	}

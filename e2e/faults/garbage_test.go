@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"io"
 	"os/exec"
 	"regexp"
@@ -60,7 +61,9 @@ func TestC40Garbage(t *testing.T) {
 	t.Run("by nc", func(t *testing.T) {
 		t.Parallel()
 		host, port, _ := strings.Cut(g.Addr, ":")
-		cmd := exec.CommandContext(t.Context(), process.Tool(t, "nc"), host, port)
+		ctx, cancel := context.WithTimeout(t.Context(), process.Patience)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, process.Tool(t, "nc"), host, port)
 		cmd.Stdin = strings.NewReader(hello)
 		if out, _ := cmd.Output(); !strings.HasPrefix(string(out), "HTTP/1.1 400 ") {
 			t.Errorf("got %q", out)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -148,6 +149,8 @@ func TestC36DuplicateRequest(t *testing.T) {
 		<-letGo
 		return "paid"
 	}}))
+	release := sync.OnceFunc(func() { close(letGo) })
+	t.Cleanup(release)
 	g := start(t, func(q *process.Question) {
 		if q.Results == 0 {
 			q.Call("pay", "{}")
@@ -173,7 +176,7 @@ func TestC36DuplicateRequest(t *testing.T) {
 		}
 	}
 	again()
-	close(letGo)
+	release()
 	if got := finished(t, within(t, "the turn", first)); got != "Paid." {
 		t.Errorf("the answer is %q", got)
 	}

@@ -102,6 +102,7 @@ func talk(ctx context.Context, addr, input string, began func()) (o outcome) {
 
 // talkOn is talk over a connection that is open.
 func talkOn(conn net.Conn, input string, began func()) (o outcome) {
+	_ = conn.SetDeadline(time.Now().Add(2 * process.Patience))
 	if _, o.err = io.WriteString(conn, turnRequest(input)); o.err != nil {
 		return o
 	}
@@ -211,7 +212,7 @@ func receive[T any](t testing.TB, what string, c <-chan T) T {
 }
 
 // crowdModel is a Gemini API that costs little: many turns ask it at the same time. To "hold" it
-// says a word and is silent until it is left; to "quick" it says a word, and ends when it is let
+// says a word and is silent until it is left; to "mute" it says nothing; to "quick" it says a word, and ends when it is let
 // go; to "odd" it says what no model may; anything else it answers at once.
 type crowdModel struct {
 	url   string
@@ -288,6 +289,10 @@ func (m *crowdModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case m.asked <- struct{}{}:
 	default:
+	}
+	if bytes.Contains(body, []byte(`"mute`)) {
+		<-r.Context().Done()
+		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = io.WriteString(w, sseEvent(crowdWord))

@@ -63,6 +63,12 @@ func TestP13Pause(t *testing.T) {
 			g := process.Start(t, env)
 			a := gather(t, g.Addr, n, func(int) string { return input })
 			a.allBegun(n)
+			mute, asked := 0, n
+			if !patient { // these have not begun yet: a call of theirs could be made again
+				mute, asked = 20, n+20
+			}
+			b := gather(t, g.Addr, mute, func(int) string { return "mute" })
+			testnet.Eventually(t, "all calls", func() bool { return len(api.asked) == asked })
 			g.Signal(syscall.SIGSTOP)
 			time.Sleep(4 * time.Second)
 			close(api.let) // what the model says to "quick" waits in the kernel
@@ -70,9 +76,12 @@ func TestP13Pause(t *testing.T) {
 			if got := a.count(n, nil); got[want] != n {
 				t.Errorf("of %d streams: %v, want %q", n, got, want)
 			}
+			if got := b.count(mute, nil); got[want] != mute {
+				t.Errorf("of %d streams that had not begun: %v, want %q", mute, got, want)
+			}
 			wantTurn(t, g.Addr, "hi", "stop")
-			if calls := len(api.asked); calls != n+1 {
-				t.Errorf("%d calls of the model for %d turns", calls, n+1)
+			if calls := len(api.asked); calls != asked+1 {
+				t.Errorf("%d calls of the model for %d turns", calls, asked+1)
 			}
 		})
 	}
@@ -197,7 +206,7 @@ func TestP15LogIsNotRead(t *testing.T) {
 	}
 }
 
-// A gateway that cannot run as it is told to says which setting is at fault, not what stood
+// A gateway that cannot run as it is configured says which setting is at fault, not what stood
 // there if that is a secret, and ends.
 func TestP16BadConfiguration(t *testing.T) {
 	const canary = "canary-0123456789-secret"

@@ -130,7 +130,7 @@ func TestP8Descriptors(t *testing.T) {
 	testnet.Prompt(t, "the first turn after it", time.Since(began), time.Second)
 	for _, line := range g.Logged("http_server") {
 		if strings.Contains(line.Raw, "Accept error") {
-			t.Errorf("it has tried in vain to accept: %s", line.Raw)
+			t.Errorf("it could not accept: %s", line.Raw)
 		}
 	}
 }

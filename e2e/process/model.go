@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -35,7 +36,7 @@ type Question struct {
 // does not end is ended when it returns.
 func NewModel(t testing.TB, answer func(*Question)) *Model {
 	m := &Model{news: make(chan struct{})}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
@@ -52,6 +53,8 @@ func NewModel(t testing.TB, answer func(*Question)) *Model {
 			q.send(`{"text":""}`, `,"finishReason":"STOP"`)
 		}
 	}))
+	srv.Config.BaseContext = func(net.Listener) context.Context { return t.Context() }
+	srv.Start()
 	t.Cleanup(srv.Close)
 	m.URL = srv.URL
 	return m
@@ -111,7 +114,7 @@ func (q *Question) Call(tool, args string) {
 	q.done = true
 }
 
-// Gone is closed when the gateway has cancelled the call.
+// Gone is closed when the gateway has cancelled the call, or the test has ended.
 func (q *Question) Gone() <-chan struct{} { return q.ctx.Done() }
 
 func (q *Question) send(part, end string) {

@@ -17,6 +17,9 @@ func (r *run) judge(p *place, l *ledger, s *seasons, elapsed time.Duration) {
 	for _, about := range []string{lostStreams, lostEnds, strayEvents, wrongTokens, wrongCalls, "refusals but for limits and overload"} {
 		r.none(about, l.faults[about])
 	}
+	// A reader that is too slow for SLUICE_WRITE_TIMEOUT is cut, and comes back for the rest.
+	stalls := int(f["sluice_write_stalls_total"])
+	r.Note("streams that broke off and were taken up; slow readers cut", l.cuts <= stalls, "as many or fewer", "%d; %d", l.cuts, stalls)
 	r.agree("turns by how they ended", l.ends, f.by("sluice_streams_total", "finish_reason"))
 	if s.refused > 0 {
 		l.refusals["unauthorized"] += s.refused
@@ -52,13 +55,15 @@ func (r *run) tokens(l *ledger, counted map[string]int) {
 // calls returns the figures of tool calls as the ledger has them.
 func (f figures) calls() map[string]int {
 	all := map[string]int{}
-	for _, server := range []string{"books", "facts"} {
+	for server := range f.by("sluice_tool_calls_total", "server") {
+		of := figures{}
 		for series, v := range f {
 			if strings.HasPrefix(series, "sluice_tool_calls_total{") && strings.Contains(series, fmt.Sprintf("server=%q", server)) {
-				for outcome, n := range (figures{series: v}).by("sluice_tool_calls_total", "outcome") {
-					all[server+" "+outcome] += n
-				}
+				of[series] = v
 			}
+		}
+		for outcome, n := range of.by("sluice_tool_calls_total", "outcome") {
+			all[server+" "+outcome] += n
 		}
 	}
 	return all

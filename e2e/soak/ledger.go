@@ -30,6 +30,7 @@ type ledger struct {
 	refusals map[string]int // by error type
 	limits   map[string]int // refusals by the limits that were broken
 	calls    map[string]int // tool calls by "server outcome"
+	cuts     int            // streams that broke off, and were taken up again
 	seals    map[string]int // certificates that were seen, by serial number
 	proto    map[string]int // replies by version of HTTP
 	// What does not agree with the rest, by what it is about.
@@ -82,11 +83,14 @@ const (
 )
 
 // ended counts a turn that has begun. err is what kept its client from the end.
-func (l *ledger) ended(u *user, o order, v *view, left bool, err error) {
+func (l *ledger) ended(u *user, o order, v *view, left, cut bool, err error) {
 	g, ran := u.model.settle(o.id), u.ran(v)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.totals.Streams++
+	if cut {
+		l.cuts++
+	}
 	switch {
 	case left:
 		l.totals.Left++
@@ -94,7 +98,7 @@ func (l *ledger) ended(u *user, o order, v *view, left bool, err error) {
 		l.totals.Done++
 	default:
 		l.totals.Lost++
-		l.fault(lostStreams, "%s (%s): %d done, %v", o.id, v.turn, v.dones, err)
+		l.fault(lostStreams, "%s (%s): %d done, event %d, %v, %v", o.id, v.turn, v.dones, v.last, err, v.end)
 	}
 	if left && v.dones != 1 {
 		l.fault(lostEnds, "%s (%s): %d done, %v", o.id, v.turn, v.dones, err)
@@ -129,14 +133,15 @@ func (l *ledger) spent(u *user, o order, v *view, g given) {
 func (u *user) ran(v *view) map[string]int {
 	n := map[string]int{}
 	for id, c := range v.calls {
-		n[id] = u.server(c.server).settle(c.order)
+		n[id] = u.toolbox(c.tool).settle(c.order)
 	}
 	return n
 }
 
-// server returns the tool server of a name.
-func (p *place) server(name string) *tools {
-	if name == "books" {
+// toolbox returns the server that has a tool. An event names none if the server was not
+// connected when the turn began.
+func (p *place) toolbox(tool string) *tools {
+	if tool == p.books.tool {
 		return p.books
 	}
 	return p.facts
@@ -148,14 +153,14 @@ func (l *ledger) called(o order, v *view, ran map[string]int) {
 		l.calls[c.server+" "+c.status]++
 		n := ran[id]
 		fine := c.status == "completed" || c.status == "failed" || c.status == "unknown"
-		if c.server == "books" {
+		if c.tool == "count" {
 			fine = fine && n <= 1
 		}
 		if c.status == "completed" {
 			fine = fine && n >= 1
 		}
 		if !fine {
-			l.fault(wrongCalls, "%s (%s): %s of %s, ran %d times", o.id, v.turn, c.status, c.server, n)
+			l.fault(wrongCalls, "%s (%s): %q of %q, ran %d times", o.id, v.turn, c.status, c.tool, n)
 		}
 	}
 }

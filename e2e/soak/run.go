@@ -125,7 +125,7 @@ func (s *seasons) turn() {
 		_, err := p.seal.issue()
 		s.Must(err)
 	}
-	if s.n > 1 && s.plan.every >= 40*time.Second { // a key set is not read again sooner than after 30 s
+	if s.n > 1 && s.plan.every > 31*time.Second { // a key set is not read again sooner than after 30 s
 		s.Must(p.issuer.Rotate())
 	}
 	var fresh []credential.Entry

@@ -83,7 +83,7 @@ sluice_streams_total_of_another{finish_reason="stop"} 5
 	if diff := cmp.Diff(map[string]int{"completed": 12, "failed": 1}, f.by("sluice_tool_calls_total", "outcome")); diff != "" {
 		t.Errorf("a sum over servers (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{"books completed": 3, "facts failed": 1}, f.calls()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"books completed": 3, "facts failed": 1, "other completed": 9}, f.calls()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	if f["go_goroutines"] != 17 {
@@ -113,7 +113,7 @@ func TestDifferences(t *testing.T) {
 // What does not agree is found, and counted as what it is.
 func TestLedger(t *testing.T) {
 	t.Parallel()
-	p := &place{model: newModel(0), books: &tools{ran: map[string]int{"a.1": 2, "b.1": 1, "c.1": 0}}, facts: &tools{ran: map[string]int{"d.1": 3}}}
+	p := &place{model: newModel(0), books: &tools{tool: "count", ran: map[string]int{"a.1": 2, "b.1": 1, "c.1": 0}}, facts: &tools{ran: map[string]int{"d.1": 3}}}
 	p.model.give("a", 7, 0)
 	p.model.give("b", 7, 50)
 	u := &user{place: p, name: "u0", tenant: "t0"}
@@ -121,16 +121,16 @@ func TestLedger(t *testing.T) {
 		v := &view{turn: "t", dones: dones, stray: stray, reason: "stop", usage: usage{Input: used}, calls: map[string]call{}}
 		if server, rest, ok := strings.Cut(calls, " "); ok {
 			status, order, _ := strings.Cut(rest, " ")
-			v.calls["c1"] = call{server, status, order}
+			v.calls["c1"] = call{map[string]string{"books": "count", "facts": "look"}[server], server, status, order}
 		}
 		return v
 	}
 	l := newLedger()
-	l.ended(u, order{id: "a"}, turn("books completed a.1", 1, 0, 7), false, nil) // ran twice
-	l.ended(u, order{id: "b"}, turn("books completed b.1", 1, 0, 7), false, nil) // fine, with a call that broke off
-	l.ended(u, order{id: "c"}, turn("books completed c.1", 0, 1, 0), false, nil) // did not run, has no end
-	l.ended(u, order{id: "d"}, turn("facts unknown d.1", 0, 0, 2), true, nil)    // left, no end, of tokens that nobody gave
-	l.ended(u, order{id: "e"}, turn("", 2, 0, 0), false, nil)                    // two ends
+	l.ended(u, order{id: "a"}, turn("books completed a.1", 1, 0, 7), false, false, nil) // ran twice
+	l.ended(u, order{id: "b"}, turn("books completed b.1", 1, 0, 7), false, true, nil)  // fine, with a call that broke off
+	l.ended(u, order{id: "c"}, turn("books completed c.1", 0, 1, 0), false, false, nil) // did not run, has no end
+	l.ended(u, order{id: "d"}, turn("facts unknown d.1", 0, 0, 2), true, false, nil)    // left, no end, of tokens that nobody gave
+	l.ended(u, order{id: "e"}, turn("", 2, 0, 0), false, false, nil)                    // two ends
 	got := map[string]int{}
 	for about, list := range l.faults {
 		got[about] = len(list)
@@ -141,7 +141,7 @@ func TestLedger(t *testing.T) {
 	if want := (scenario.Totals{Streams: 5, Done: 2, Left: 1, Lost: 2}); l.totals != want {
 		t.Errorf("%s, want %s", l.totals, want)
 	}
-	if l.tokens["t0"] != 64 || l.said["t0"] != 16 || l.guesses != 50 || l.differ() != 1 {
+	if l.tokens["t0"] != 64 || l.said["t0"] != 16 || l.guesses != 50 || l.differ() != 1 || l.cuts != 1 {
 		t.Errorf("tokens %v, said %v, guesses %d, %d differ", l.tokens, l.said, l.guesses, l.differ())
 	}
 	l.refused(&refusal{Status: 429, Type: "rate_limited", Policies: []string{"user-requests"}})
@@ -159,15 +159,15 @@ func TestViewOfATurn(t *testing.T) {
 	v := &view{}
 	for _, e := range []events.Event{
 		event(1, "start", `{"task_id":"task_1"}`),
-		event(2, "tool_call", `{"call_id":"c","server":"books","status":"in_progress","arguments":{"order":"a.1"}}`),
-		event(3, "tool_call", `{"call_id":"c","server":"books","status":"completed"}`),
+		event(2, "tool_call", `{"call_id":"c","tool_name":"count","server":"books","status":"in_progress","arguments":{"order":"a.1"}}`),
+		event(3, "tool_call", `{"call_id":"c","tool_name":"count","server":"books","status":"completed"}`),
 		event(5, "response_delta", `{`), // its text is not read, and one event is missing
 		event(6, "done", `{"finish_reason":"stop","usage":{"input_tokens":1,"output_tokens":2,"thinking_tokens":4}}`),
 		event(7, "done", `{`),
 	} {
 		v.accept(e)
 	}
-	if v.task != "task_1" || v.calls["c"] != (call{"books", "completed", "a.1"}) || v.dones != 2 || v.stray != 3 {
+	if v.task != "task_1" || v.calls["c"] != (call{"count", "books", "completed", "a.1"}) || v.dones != 2 || v.stray != 3 {
 		t.Errorf("%+v", v)
 	}
 }

@@ -145,12 +145,13 @@ func (u *user) turn(ctx context.Context) {
 		_ = scenario.Pause(ctx, min(time.Second, max(20*time.Millisecond, no.Wait)))
 		return
 	}
-	left := f.leaves > 0 && v.dones == 0 && err == nil
-	if left { // it comes back for the end of what went on without it
+	left := f.leaves > 0 && v.dones == 0 && err == nil && v.end == nil
+	cut := !left && v.dones == 0 && err == nil && u.plan.store != "none"
+	if left || cut { // it comes back for the end of what went on without it
 		_ = scenario.Pause(ctx, time.Duration(rand.IntN(1000))*time.Millisecond)
 		err = u.follow(ctx, v)
 	}
-	u.ledger.ended(u, o, v, left, err)
+	u.ledger.ended(u, o, v, left, cut, err)
 }
 
 // first sends the request and reads what comes.
@@ -162,7 +163,7 @@ func (u *user) first(ctx context.Context, o order, f fate, v *view) error {
 		body["on_disconnect"] = "cancel"
 	}
 	seen := 0
-	return u.stream(ctx, http.MethodPost, "/chat/stream", body, "", func(e events.Event) bool {
+	return u.stream(ctx, http.MethodPost, "/chat/stream", body, "", v, func(e events.Event) bool {
 		v.accept(e)
 		if f.slow {
 			_ = scenario.Pause(ctx, 10*time.Millisecond)
@@ -179,7 +180,7 @@ func (u *user) follow(ctx context.Context, v *view) error {
 		*v, last = view{task: v.task, turn: v.turn}, ""
 	}
 	for v.dones == 0 {
-		err := u.stream(ctx, http.MethodGet, "/tasks/"+v.task+"/events?turn="+v.turn, nil, last, func(e events.Event) bool { v.accept(e); return true })
+		err := u.stream(ctx, http.MethodGet, "/tasks/"+v.task+"/events?turn="+v.turn, nil, last, v, func(e events.Event) bool { v.accept(e); return true })
 		if err != nil || v.dones > 0 {
 			return err
 		}
@@ -203,9 +204,9 @@ type refusal struct {
 // Error names it.
 func (e *refusal) Error() string { return fmt.Sprint(e.Status, " ", e.Type) }
 
-// stream sends a request and gives its events to each. The error is a *refusal, or that of the
-// connection; of a stream that was cut it is nil.
-func (u *user) stream(ctx context.Context, method, path string, body map[string]any, last string, each func(events.Event) bool) error {
+// stream sends a request and gives its events to each. The error is a *refusal, or that of a
+// connection without a reply. How a stream has ended is noted in v.
+func (u *user) stream(ctx context.Context, method, path string, body map[string]any, last string, v *view, each func(events.Event) bool) error {
 	var text []byte
 	if body != nil {
 		text, _ = json.Marshal(body)
@@ -234,7 +235,7 @@ func (u *user) stream(ctx context.Context, method, path string, body map[string]
 		no.Status, no.Wait = resp.StatusCode, time.Duration(no.After)*time.Millisecond
 		return no
 	}
-	_ = events.Read(resp.Body, each)
+	v.end = events.Read(resp.Body, each)
 	return nil
 }
 
@@ -247,6 +248,7 @@ type view struct {
 	reason     string
 	usage      usage
 	calls      map[string]call // by id
+	end        error           // of the last connection; nil: the client had enough
 }
 
 // usage is what a turn has used up.
@@ -261,7 +263,7 @@ func (u usage) all() int { return u.Input + u.Output + u.Thinking }
 
 // call is a tool call as it was reported last.
 type call struct {
-	server, status, order string
+	tool, server, status, order string
 }
 
 // accept adds an event.
@@ -276,6 +278,7 @@ func (v *view) accept(e events.Event) {
 	var d struct {
 		Task   string `json:"task_id"`
 		Call   string `json:"call_id"`
+		Tool   string `json:"tool_name"`
 		Finish string `json:"finish_reason"`
 		Server string
 		Status string
@@ -294,7 +297,7 @@ func (v *view) accept(e events.Event) {
 			v.calls = map[string]call{}
 		}
 		c := v.calls[d.Call]
-		c.server, c.status = d.Server, d.Status
+		c.tool, c.server, c.status = d.Tool, d.Server, d.Status
 		if d.Arguments.Order != "" {
 			c.order = d.Arguments.Order
 		}

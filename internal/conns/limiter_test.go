@@ -471,3 +471,58 @@ func BenchmarkRequest(b *testing.B) {
 		})
 	}
 }
+
+// A connection with several requests waits when none of them is worked on, however often each has said
+// that it is, or that it waits.
+func TestStreamsOfAPlace(t *testing.T) {
+	for name, tt := range map[string]struct {
+		say    func(a, b *conns.Stream)
+		evicts bool
+	}{
+		"busy":                    {func(a, _ *conns.Stream) { a.Busy() }, false},
+		"busy twice, then waits":  {func(a, _ *conns.Stream) { a.Busy(); a.Busy(); a.Waiting() }, true},
+		"waits twice, one is":     {func(a, b *conns.Stream) { b.Busy(); a.Busy(); a.Waiting(); a.Waiting() }, false},
+		"waits, ends, one is":     {func(a, b *conns.Stream) { b.Busy(); a.Busy(); a.Waiting(); a.End() }, false},
+		"ended while it was busy": {func(a, b *conns.Stream) { a.Busy(); b.Busy(); a.End(); b.End() }, true},
+		"busy again":              {func(a, _ *conns.Stream) { a.Busy(); a.Waiting(); a.Busy() }, false},
+		"the other one waits":     {func(a, b *conns.Stream) { a.Busy(); b.Waiting() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRig(1, 2)
+				r.open(t, "h2")
+				tt.say(r.places["h2"].Stream(), r.places["h2"].Stream())
+				time.Sleep(grace)
+				r.open(t, "next")
+				if tt.evicts {
+					r.want(t, "h2")
+				} else {
+					r.want(t)
+				}
+			})
+		})
+	}
+}
+
+// A Stream of a connection that was evicted brings it back nowhere.
+func TestStreamOfAnEvictedPlace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(1, 2)
+		r.open(t, "h2")
+		s := r.places["h2"].Stream()
+		time.Sleep(grace)
+		r.open(t, "next")
+		r.want(t, "h2")
+		s.Busy()
+		s.End()
+		time.Sleep(grace)
+		r.open(t, "third")
+		r.want(t, "next")
+		time.Sleep(grace)
+		r.open(t, "fourth")
+		r.want(t, "third")
+		if s.Surplus() {
+			t.Error("it is surplus")
+		}
+	})
+}

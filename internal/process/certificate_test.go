@@ -195,6 +195,11 @@ func TestCertificateIsLookedAfter(t *testing.T) {
 		if got, want := c.NotAfter(), time.Now().Add(88*day); want.Sub(got).Abs() > time.Minute {
 			t.Errorf("it ends at %v, want %v", got, want)
 		}
+		for i, name := range []string{"third", "fourth"} { // each ends soon, which is said of each
+			f.holds(newPair(t, name, time.Now(), 10*day))
+			time.Sleep(lookTime + time.Second)
+			warnings(17 + i)
+		}
 		close(done)
 		kept.Wait()
 	})

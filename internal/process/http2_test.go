@@ -350,6 +350,40 @@ func TestPlaceOfManyStreams(t *testing.T) {
 	})
 }
 
+// A turn that has ended keeps no place for a connection whose other request waits for bytes.
+func TestPlaceAfterATurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		limiter := conns.NewLimiter(1, 2)
+		turn, left := make(chan struct{}), make(chan struct{})
+		s := serveSealed(t, func(_ http.ResponseWriter, r *http.Request) {
+			place := r.Context().Value(placeKey{}).(Place)
+			if place.Busy(); r.URL.Path == "/turn" {
+				<-turn
+				return
+			}
+			place.Waiting()
+			<-r.Context().Done()
+			close(left)
+		}, func(cfg *ServerConfig) { cfg.Limiter = limiter })
+		client := s.client(t)
+		go func() { _, _ = client.Get("https://gateway/body") }()
+		synctest.Wait()
+		close(turn)
+		resp, err := client.Get("https://gateway/turn")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		time.Sleep(time.Second)
+		_ = s.dial(t, "http/1.1")
+		if open, evicted := limiter.Stats(); open != 1 || evicted != 1 {
+			t.Errorf("%d open, %d evicted", open, evicted)
+		}
+		<-left
+	})
+}
+
 // Besides HTTP/2 there is HTTP/1.1 over TLS, and of TLS what is asked for as the least. A client
 // that speaks plain HTTP gets a 400; one that speaks nothing known is closed.
 func TestWhatIsSpoken(t *testing.T) {

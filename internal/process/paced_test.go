@@ -144,6 +144,28 @@ func TestWhatIsNotPaced(t *testing.T) {
 	})
 }
 
+// What may be read is read at once, to the last byte. After a wait it is worth waking up for, and an
+// update is free as soon as its bytes were written.
+func TestPaceToTheByte(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPaced(&endless{say: frames(func(f *http2.Framer) { _ = f.WriteData(1, false, make([]byte, 91)) }), most: 100})
+		for budget, want := range map[int64]time.Duration{0: 0, -1: (readSlice + 1) * time.Second / readRate} {
+			p.budget.Store(budget)
+			p.filled = time.Now()
+			began := time.Now()
+			_, _ = p.Read(make([]byte, 100))
+			if d := time.Since(began); d < want || d > want+time.Millisecond {
+				t.Errorf("with %d bytes to read it took %v, want %v", budget, d, want)
+			}
+		}
+		_, _ = p.Write(make([]byte, updateEvery))
+		if price := p.price(frameStart{found: true, kind: http2.FrameWindowUpdate, length: 4}); price != 0 {
+			t.Errorf("an update for %d bytes counts %d", updateEvery, price)
+		}
+	})
+}
+
 // A connection that was silent has no more than its first bytes to say at once.
 func TestSilenceIsNotSaved(t *testing.T) {
 	t.Parallel()

@@ -27,6 +27,7 @@ func TestLinesOfAPeriod(t *testing.T) {
 		tally := New(Config[string]{Lines: 3, Period: time.Minute, Write: func(counts map[string]int) { written = append(written, counts) }})
 		check := func(what string, want ...map[string]int) {
 			t.Helper()
+			synctest.Wait()
 			if diff := cmp.Diff(want, written); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", what, diff)
 			}
