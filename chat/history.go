@@ -119,8 +119,7 @@ func PruneHistory(said []Said) ([]Message, Pruning) { return HistoryRules{}.Prun
 // in this order it cleans each message as an input is cleaned, cuts it, joins
 // messages of one role in a row by a blank line, and drops whole exchanges (a user's
 // message up to the next one), oldest first and in blocks (Bounds.First), so that the limits
-// hold. The newest
-// exchange is never dropped whole: its longer message is cut instead. Empty
+// hold. The newest exchange is never dropped whole: its longer message is cut instead. Empty
 // messages and the model's before the user's first are left out.
 //
 // Of calls the last 8 stay, with their results, which are cut; one with long arguments is
