@@ -251,6 +251,42 @@ func TestCallsOfATurnBeginAlike(t *testing.T) {
 	}
 }
 
+// The line of the time, and what belongs to the moment, in the bytes of each protocol.
+func TestLineOfTheTimeIsSent(t *testing.T) {
+	t.Parallel()
+	const said = `Now it is Saturday, 2000-01-01, 09:30 in the time zone Asia/Kolkata (UTC+05:30).\n\nHi`
+	want := map[string][]string{
+		"gemini":    {`{"role":"user","parts":[{"text":"` + said + `"},{"text":"MOMENT"}]}`},
+		"chat":      {`{"role":"user","content":"` + said + `"}`, `{"role":"user","content":"MOMENT"}`},
+		"responses": {`{"type":"message","role":"user","content":[{"type":"input_text","text":"` + said + `"},{"type":"input_text","text":"MOMENT"}]}`},
+		"messages":  {`{"role":"user","content":[{"type":"text","text":"` + said + `"},{"type":"text","text":"MOMENT"}]}`},
+	}
+	moment := regexp.MustCompile(`Added by the gateway, not by the user:[^"]*Ann[^"]*`)
+	for _, k := range keepers() {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(4 * time.Hour)
+			var got []string
+			m := k.serve(t, func(geminisim.Question) geminisim.Answer { return geminisim.Answer{Text: "Hi."} }, func(p *sent) {
+				got = p.messages[len(p.messages)-len(want[k.name]):]
+				if strings.Contains(strings.Join(p.head, ""), "2000") {
+					t.Errorf("%s: the system prompt has the time", k.name)
+				}
+			})
+			req := &chat.Request{Input: "Hi", Location: time.FixedZone("Asia/Kolkata", 5*3600+1800)}
+			req.UserName = "Ann"
+			if _, err := agent.New(agent.Config{Model: m, Tools: shelf()}).Run(t.Context(), req, dropped{}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range got {
+				got[i] = moment.ReplaceAllString(got[i], "MOMENT")
+			}
+			if diff := cmp.Diff(want[k.name], got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", k.name, diff)
+			}
+		})
+	}
+}
+
 // bill is what a provider charges for the input of a call, in tokens of the full price.
 type bill struct {
 	price         float64

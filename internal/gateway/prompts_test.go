@@ -136,3 +136,45 @@ func TestPromptsBeginAlike(t *testing.T) {
 		})
 	}
 }
+
+// A turn that waits for a person continues with the line of the time that it began with, and the
+// memory keeps that one.
+func TestLineOfATurnThatContinues(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Config{})
+		defer func() { _ = s.Close() }()
+		m := &caller{turn: 3}
+		offers := &finds{tool.Set{Specs: []tool.Spec{{Name: "find", InputSchema: jsontext.Value(`{"type":"object"}`)}}}}
+		r := conversation.New(conversation.Config{Store: s}).Around(agent.New(agent.Config{Model: m, Tools: offers, MaxSteps: 2, Origin: "a m", Hold: func(tool.Call, *tool.Spec) bool { return true }}))
+		ask := func(req *chat.Request) *chat.Paused {
+			req.ConversationID, req.UserID = "conv_1", "ann"
+			req.Facts.Ask = func(*chat.Paused) string { return "" }
+			result, err := r.Run(t.Context(), req, dropped{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Minute)
+			return result.Paused
+		}
+		p := ask(&chat.Request{Input: "question"})
+		if p == nil {
+			t.Fatal("the turn did not wait")
+		}
+		again := &chat.Request{Input: "question"}
+		again.Resumed = &chat.Resumed{By: p.By, State: p.State, Decisions: []chat.Decision{{CallID: "c1", Action: chat.Approve}}}
+		ask(again)
+		m.turn = 4
+		ask(&chat.Request{Input: "another"})
+		const began, later = "user says Now it is Saturday, 2000-01-01, 00:00 in the time zone UTC (UTC+00:00).\n\nquestion\n", "user says Now it is Saturday, 2000-01-01, 00:20 in the time zone UTC (UTC+00:00).\n\nanother\n"
+		if len(m.calls) != 3 {
+			t.Fatalf("%d model calls", len(m.calls))
+		}
+		for i, c := range m.calls {
+			others := strings.NewReplacer(began, "", later, "").Replace(c.prompt)
+			if !strings.Contains(c.prompt, began) || strings.Contains(c.prompt, later) != (i == 2) || strings.Contains(others, "Now it is") {
+				t.Errorf("model call %d:\n%s", i+1, c.prompt)
+			}
+		}
+	})
+}
