@@ -159,7 +159,7 @@ func TestPreviousResponse(t *testing.T) {
 text One.
 finish STOP
 ---
-expect-contains /contents/0/parts/0/text "(UTC+00:00).\n\nfirst"
+expect /contents/0/parts/0/text first
 expect /contents/1/parts/0/text One.
 expect-contains /contents/2/parts/0/text "(UTC+00:00).\n\nsecond"
 text Two.
@@ -215,7 +215,7 @@ thought Hm.
 text One.
 finish STOP
 ---
-expect-contains /contents/0/parts/0/text "(UTC+00:00).\n\nfirst"
+expect /contents/0/parts/0/text first
 expect /contents/1/parts/0/text One.
 expect-contains /contents/2/parts/0/text "(UTC+00:00).\n\nsecond"
 expect-absent /contents/3
