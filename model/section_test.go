@@ -52,7 +52,7 @@ func TestModelDefaults(t *testing.T) {
 	got := one(t, "provider: openai, model: gpt", map[string]string{"OPENAI_API_KEY": "sk-1"})
 	want := model.Spec{
 		Key: "m", Provider: "openai", API: "responses", Endpoint: "https://api.openai.com/v1/responses", Model: "gpt", APIKey: "sk-1",
-		Generation: model.Generation{Thinking: model.Thinking{Word: "summary"}, ThinkTags: "auto", Structured: "auto"},
+		Generation: model.Generation{Thinking: model.Thinking{Word: "summary"}, ThinkTags: "auto", Structured: "auto", Cache: "auto"},
 		First:      15 * time.Second, Idle: 15 * time.Second, Retries: 2,
 		Breaker:    breaker.Config{Service: "model:m", Failures: 3, Recovery: time.Minute, HalfOpenCalls: 3},
 		FallbackOn: []string{"unavailable", "timeout", "rate_limited", "misconfigured"},
@@ -79,7 +79,7 @@ func TestModelFields(t *testing.T) {
 		headers: {x-a: "Bearer ${K}"}, extra: {top_k: 5, deep: {a: [1, null, "${K}"]}}, context_tokens: 1024`, map[string]string{"K": "canary-key"})
 	want := model.Spec{
 		Key: "m", Provider: "openai", Preset: "groq", API: "responses", Endpoint: "http://h:1/a/v9/responses?x=y%20z", Model: "a/b:c", APIKey: "canary-key",
-		Generation: model.Generation{Temperature: &half, MaxTokens: 10, Thinking: model.Thinking{Word: "high"}, ThinkTags: "auto", Structured: "tool"},
+		Generation: model.Generation{Temperature: &half, MaxTokens: 10, Thinking: model.Thinking{Word: "high"}, ThinkTags: "auto", Structured: "tool", Cache: "auto"},
 		First:      15 * time.Second, Idle: 2 * time.Second, Retries: 0,
 		Breaker:  breaker.Config{Service: "model:m", Failures: 1, Recovery: 5 * time.Second, HalfOpenCalls: 2},
 		Fallback: []string{"default"}, FallbackOn: []string{"blocked"},
