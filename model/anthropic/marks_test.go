@@ -30,6 +30,7 @@ func TestMarks(t *testing.T) {
 		"a conversation":  {"", chat.ModelRequest{Of: &chat.Request{ConversationID: "c"}, Tools: set}, nil, []string{"two", "three"}, false},
 		"no conversation": {"", chat.ModelRequest{Of: new(chat.Request), Tools: set}, nil, []string{"three"}, false},
 		"nothing follows": {"", chat.ModelRequest{Of: new(chat.Request)}, nil, nil, false},
+		"the last step":   {"", chat.ModelRequest{Of: new(chat.Request), Tools: set, NoTools: true}, nil, nil, false},
 		"long":            {model.CacheLong, chat.ModelRequest{Of: &chat.Request{ConversationID: "c"}}, nil, []string{"two", "three"}, true},
 		"an hour refused": {model.CacheLong, chat.ModelRequest{Of: &chat.Request{ConversationID: "c"}}, model.Omit{memberCacheControl}, []string{"two", "three"}, false},
 	} {
@@ -47,6 +48,14 @@ func TestMarks(t *testing.T) {
 		if strings.Contains(body, `"ttl":"1h"`) != tt.ttl || strings.Count(body, mark) > 4 {
 			t.Errorf("%s: %s", name, body)
 		}
+	}
+	// Results are no input: behind the calls of a turn the input before the newest is still "two".
+	messages = append(messages, chat.Message{Role: chat.RoleModel, Parts: []chat.Part{{Call: &tool.Call{ID: "1", Name: "find"}}}},
+		chat.Message{Role: chat.RoleUser, Parts: []chat.Part{{Result: &tool.Result{ID: "1", Name: "find", Text: "found"}}}})
+	req := chat.ModelRequest{Of: &chat.Request{ConversationID: "c"}, Tools: set, Messages: messages}
+	body := string(newCodec(new(model.Spec), nil).Render(nil, &req, nil))
+	if !strings.Contains(body, `"text":"two",`+mark) || strings.Contains(body, `"text":"three",`+mark) || !strings.Contains(body, `"text":"found"}],`+mark) {
+		t.Errorf("behind results: %s", body)
 	}
 	for cache, omit := range map[string]model.Omit{model.CacheOff: nil, model.CacheAuto: {memberCacheControl}, model.CacheLong: {memberCacheControl, memberCacheControl}} {
 		req := chat.ModelRequest{Of: &chat.Request{ConversationID: "c"}, System: "Be kind.", Messages: messages}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,11 +30,13 @@ type speaker struct {
 	result string
 	err    error
 	shown  []chat.Message
+	line   string // of the time, that it is to show
+	began  string // what it says it has shown; empty: nothing
 	record bool
 }
 
 func (s *speaker) Run(_ context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	s.shown, s.record = req.History, req.Record
+	s.shown, s.record, s.line = req.History, req.Record, req.Line
 	if s.calls > 0 {
 		_ = sink.Emit(&stream.ToolStarted{Call: stream.Call{ID: "1", Tool: "add"}})
 	}
@@ -45,7 +48,7 @@ func (s *speaker) Run(_ context.Context, req *chat.Request, sink stream.Sink) (s
 	if s.err != nil {
 		return stream.Result{}, s.err
 	}
-	var m chat.Made
+	m := chat.Made{Line: s.began}
 	for n := range s.calls {
 		id := fmt.Sprint("c", n)
 		args := s.args
@@ -144,6 +147,41 @@ func TestCallsAreRemembered(t *testing.T) {
 	if got := lines(s.shown); len(got) != 2 || !strings.HasPrefix(got[1], `model: [Earlier call: add {"x":"yyy`) || !strings.HasSuffix(got[1], "; result: ok]\n\nDone.") {
 		t.Errorf("arguments that are too long: %q", got)
 	}
+}
+
+// What the user says is shown again with the line of its time. That of a turn that waited is the
+// one it began with.
+func TestLinesOfTheTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		kept := memory.New(memory.Config{})
+		defer kept.Close()
+		m := conversation.New(conversation.Config{Store: kept, Location: time.FixedZone("Asia/Kolkata", 5*3600+1800)})
+		line := func(at string) string {
+			return "Now it is Saturday, 2000-01-01, " + at + " in the time zone Asia/Kolkata (UTC+05:30)."
+		}
+		s := &speaker{answer: "Yes."}
+		say(t, m, s, "one")
+		if s.line != line("05:30") {
+			t.Errorf("the first turn shows %q", s.line)
+		}
+		time.Sleep(time.Minute)
+		s.began = line("04:00")
+		say(t, m, s, "two")
+		if _, err := m.Around(s).Run(t.Context(), &chat.Request{Input: "three", ConversationID: "conv_1", UserID: "ann", Resumed: new(chat.Resumed)}, new(observed)); err != nil {
+			t.Fatal(err)
+		}
+		say(t, m, s, "four")
+		var got []string
+		for _, m := range s.shown {
+			if m.Role == chat.RoleUser {
+				got = append(got, m.Text()+" "+m.At)
+			}
+		}
+		if diff := cmp.Diff([]string{"one " + line("05:30"), "two " + line("05:31"), "three " + line("04:00")}, got); diff != "" {
+			t.Errorf("shown (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // Whole turns leave first. Of the last one calls leave with their results, then its texts
