@@ -15,7 +15,7 @@ import (
 func TestOrderOfTools(t *testing.T) {
 	t.Parallel()
 	tools := []string{toolWrite, toolRead, definition("beta", properties("")), definition("Alpha", properties("")),
-		definition("x.y", properties("")), definition("x_y", properties(`"z":{}`))}
+		definition("x/y", properties("")), definition("x_y", properties(`"z":{}`))}
 	turned := slices.Clone(tools)
 	slices.Reverse(turned)
 	var sets []*tool.Set
