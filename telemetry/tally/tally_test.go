@@ -2,6 +2,7 @@ package tally
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,19 +20,39 @@ func events(t *Tally[string], of string, n int) (lines int) {
 	return lines
 }
 
+// writer gets what a Tally writes, on the goroutine of a timer or of Flush.
+type writer struct {
+	mu  sync.Mutex // guards all
+	all []map[string]int
+}
+
+func (w *writer) write(counts map[string]int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, counts)
+}
+
+// got returns what was written since it was last called.
+func (w *writer) got() []map[string]int {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.all
+	w.all = nil
+	return all
+}
+
 // Each kind has so many lines in a period, and what has none is written at its end, once.
 func TestLinesOfAPeriod(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var written []map[string]int
-		tally := New(Config[string]{Lines: 3, Period: time.Minute, Write: func(counts map[string]int) { written = append(written, counts) }})
+		var w writer
+		tally := New(Config[string]{Lines: 3, Period: time.Minute, Write: w.write})
 		check := func(what string, want ...map[string]int) {
 			t.Helper()
-			synctest.Wait()
-			if diff := cmp.Diff(want, written); diff != "" {
+			if diff := cmp.Diff(want, w.got()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", what, diff)
 			}
-			written = nil
 		}
 		if a, b := events(tally, "a", 5), events(tally, "b", 3); a != 3 || b != 3 {
 			t.Errorf("%d and %d lines, want 3 of each", a, b)
@@ -62,19 +83,18 @@ func TestLinesOfAPeriod(t *testing.T) {
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var written map[string]int
+		var w writer
 		tally := New(Config[string]{
 			Lines: 2, Period: time.Second, Kind: func(of string) string { return of[:1] }, Apart: 2,
 			Others: func(of string) string { return "other " + strings.ToUpper(of[:1]) },
-			Write:  func(counts map[string]int) { written = counts },
+			Write:  w.write,
 		})
 		got := []int{events(tally, "ax", 1), events(tally, "ay", 2), events(tally, "bx", 1), events(tally, "cx", 3), events(tally, "dx", 1), events(tally, "ax", 1)}
 		if diff := cmp.Diff([]int{1, 1, 1, 2, 0, 0}, got); diff != "" {
 			t.Errorf("lines (-want +got):\n%s", diff)
 		}
 		time.Sleep(time.Second + 1)
-		synctest.Wait()
-		if diff := cmp.Diff(map[string]int{"ay": 1, "other C": 1, "other D": 1, "ax": 1}, written); diff != "" {
+		if diff := cmp.Diff([]map[string]int{{"ay": 1, "other C": 1, "other D": 1, "ax": 1}}, w.got()); diff != "" {
 			t.Errorf("counts (-want +got):\n%s", diff)
 		}
 	})
