@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"sluice/e2e/process"
 )
 
 const examples = root + "/examples/"
@@ -86,7 +88,7 @@ func startExamples(t *testing.T, env ...string) *gateway {
 // that has failed, one that was not run and one that was lost.
 func TestTerminalExamples(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	process.Needed(t)
 	g := startExamples(t)
 	for _, c := range clients() {
 		t.Run(c.name, func(t *testing.T) {
@@ -134,7 +136,7 @@ func ended(t *testing.T, cmd *exec.Cmd) (output, int) {
 // Ctrl-C ends the turn in the gateway, too.
 func TestTerminalExamplesStop(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	process.Needed(t)
 	for _, c := range clients()[:2] { // curl gets its Ctrl-C from the terminal
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/e2e/process"
 )
 
 // gateway is Sluice at work, as a process.
@@ -24,7 +26,7 @@ type gateway struct {
 // model unless env says otherwise. It ends with the test, and must then end well.
 func startGateway(t testing.TB, env map[string]string) *gateway {
 	t.Helper()
-	needProcesses(t)
+	process.Needed(t)
 	all := map[string]string{"SLUICE_ADDR": "127.0.0.1:0", "SLUICE_TODO_DB": ":memory:", "SLUICE_DRAIN_TIMEOUT": "1s", "SLUICE_ADMISSION": "count"}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR"} { // and no setting of ours
 		all[name] = os.Getenv(name)

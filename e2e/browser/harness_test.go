@@ -5,15 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"sluice/e2e/process"
 )
 
 const (
@@ -52,7 +51,7 @@ func runAll(m *testing.M) int {
 // path.
 func build(dir, pkg string) func() (string, error) {
 	return sync.OnceValues(func() (string, error) {
-		if err := lookAtSources(); err != nil {
+		if err := process.LookAtSources(); err != nil {
 			return "", err
 		}
 		path := filepath.Join(dir, filepath.Base(pkg))
@@ -65,23 +64,6 @@ func build(dir, pkg string) func() (string, error) {
 	})
 }
 
-// lookAtSources looks at every file that a program may be built from or read: go test
-// reports an old result as long as the files that a test has looked at are the same,
-// and knows nothing of what other programs do.
-func lookAtSources() error {
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
-			return filepath.SkipDir
-		case d.Type().IsRegular() && !strings.HasSuffix(path, "_test.go"):
-			_, err = os.Stat(path)
-		}
-		return err
-	})
-}
-
 func program(t testing.TB, build func() (string, error)) string {
 	t.Helper()
 	path, err := build()
@@ -89,18 +71,6 @@ func program(t testing.TB, build func() (string, error)) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// needProcesses skips a test that is to be quick. Every test begins with it, or
-// with what calls it.
-func needProcesses(t testing.TB) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("needs other processes, which -short leaves out")
-	}
-	if runtime.GOOS == "windows" {
-		t.Skip("needs signals that end a process")
-	}
 }
 
 // missing ends a test for want of a program: it is skipped, or with
@@ -117,7 +87,7 @@ func missing(t testing.TB, what string) {
 // installed returns the path of a program.
 func installed(t testing.TB, names ...string) string {
 	t.Helper()
-	needProcesses(t)
+	process.Needed(t)
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
 			return path

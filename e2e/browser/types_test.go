@@ -3,13 +3,15 @@ package browser
 import (
 	"path/filepath"
 	"testing"
+
+	"sluice/e2e/process"
 )
 
 // The TypeScript compiler finds no fault in the page's JavaScript and its JSDoc.
 func TestPageTypes(t *testing.T) {
 	t.Parallel()
 	name := node(t)
-	if err := lookAtSources(); err != nil {
+	if err := process.LookAtSources(); err != nil {
 		t.Fatal(err)
 	}
 	config, err := filepath.Abs(root + "/web/jsconfig.json")

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -12,11 +11,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	processes "sluice/e2e/process"
 	"sluice/internal/testnet"
 )
 
@@ -60,7 +59,7 @@ func runAll(m *testing.M) int {
 
 // build builds the gateway as this test was built: with the race detector or not.
 func (w *workspace) build() (string, error) {
-	if err := lookAtSources(); err != nil {
+	if err := processes.LookAtSources(); err != nil {
 		return "", err
 	}
 	path := filepath.Join(w.dir, "sluice")
@@ -74,23 +73,6 @@ func (w *workspace) build() (string, error) {
 		return "", fmt.Errorf("building the gateway: %w\n%s", err, out)
 	}
 	return path, nil
-}
-
-// lookAtSources looks at every file that the gateway may be built from. go test
-// notes what a test looks at, and reports an old result only if that is the same;
-// of a program that is started it knows nothing.
-func lookAtSources() error {
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
-			return filepath.SkipDir
-		case d.Type().IsRegular() && !strings.HasSuffix(path, "_test.go"):
-			_, err = os.Stat(path)
-		}
-		return err
-	})
 }
 
 // atEnd runs end when the last test has ended.

@@ -2,7 +2,7 @@
 // built once, started with an environment, read by its log, and must end well. A model that a
 // test scripts stands in the process of the test.
 //
-// A package that uses it calls Main in its TestMain, and lies in a folder of e2e.
+// A package that starts one with it calls Main in its TestMain, and lies in a folder of e2e.
 package process
 
 import (
@@ -53,7 +53,7 @@ var build = sync.OnceValues(func() (string, error) {
 	if folder == "" {
 		return "", errors.New("TestMain does not call process.Main")
 	}
-	if err := lookAtSources(); err != nil {
+	if err := LookAtSources("e2e"); err != nil {
 		return "", err
 	}
 	path := filepath.Join(folder, "sluice")
@@ -76,15 +76,15 @@ func Program(t testing.TB) string {
 	return path
 }
 
-// lookAtSources looks at every file that the gateway may be built from. go test notes what a
-// test looks at, and reports an old result only if that is the same; of a program that is
-// started it knows nothing.
-func lookAtSources() error {
+// LookAtSources looks at every file that a program may be built from or read, but in folders of
+// the names without. go test notes what a test looks at, and reports an old result only if that is
+// the same; of a program that is started it knows nothing.
+func LookAtSources(without ...string) error {
 	return filepath.WalkDir(Root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != Root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "e2e"):
+		case d.IsDir() && path != Root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || slices.Contains(without, d.Name())):
 			return filepath.SkipDir
 		case d.Type().IsRegular() && !strings.HasSuffix(path, "_test.go"):
 			_, err = os.Stat(path)
