@@ -132,7 +132,8 @@ func (m *Memory) fit(r record) record {
 
 // append adds a turn.
 func (m *Memory) append(ctx context.Context, key string, r *record) error {
-	bounds := store.Bounds{Items: max(1, m.cfg.MaxMessages/2), Bytes: maxBytes + m.cfg.MaxTokens*4*tokenBytes}
+	// One more than a turn can be shown: so many exceed the bound, and leave in a block.
+	bounds := store.Bounds{Items: m.cfg.MaxMessages/2 + 1, Bytes: maxBytes + m.cfg.MaxTokens*4*tokenBytes}
 	data := r.encode()
 	if len(data) > bounds.Bytes { // of signatures: they count as no tokens
 		r.Steps = nil

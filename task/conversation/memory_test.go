@@ -195,7 +195,7 @@ func TestBounds(t *testing.T) {
 		for _, input := range []string{"1", "2", "3", "4"} {
 			say(t, m, s, input)
 		}
-		want(t, s, "user: 2", "model: yes", "user: 3", "model: yes")
+		want(t, s, "user: 3", "model: yes")
 		s.calls, s.result = 1, "ok"
 		say(t, m, s, "5")
 		say(t, m, s, "6")
@@ -205,7 +205,7 @@ func TestBounds(t *testing.T) {
 		say(t, m, s, "8")
 		want(t, s, "user: 7", "model: call c1 {} by a k/m/k/m signed sigextra", "user: result c1 ok", "model: yes")
 		items, err := kept.List(t.Context(), store.MemoryKey("", "ann", "conv_1"), 0, 0)
-		if err != nil || len(items) != 2 {
+		if err != nil || len(items) != 3 {
 			t.Errorf("%v: %d turns are stored", err, len(items))
 		}
 	})
@@ -224,6 +224,38 @@ func TestBounds(t *testing.T) {
 		say(t, m, s, "5")
 		want(t, s, "user: "+strings.Repeat("j", 300), "model: "+strings.Repeat("b", 718)+" […]")
 	})
+}
+
+// Turns leave in blocks, also those without calls, of which the store keeps hardly more than are
+// shown: until half a bound holds, then none for as long as it does.
+func TestTurnsLeaveInBlocks(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		spec conversation.Spec
+		want []int // turns that are shown to each
+	}{
+		"messages": {conversation.Spec{MaxMessages: 10}, []int{0, 1, 2, 3, 4, 5, 2, 3, 4, 5, 2, 3, 4, 5, 2, 3}},
+		"few":      {conversation.Spec{MaxMessages: 2}, []int{0, 1, 1, 1}},
+		"odd":      {conversation.Spec{MaxMessages: 7}, []int{0, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1}},
+		"tokens":   {conversation.Spec{MaxMessages: 200, MaxTokens: 256}, []int{0, 1, 2, 3, 4, 5, 2, 3, 4, 5, 2, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, _ := open(tt.spec)
+			s := &speaker{answer: strings.Repeat("a", 200)}
+			var got []int
+			for i := range tt.want {
+				say(t, m, s, fmt.Sprint(i))
+				got = append(got, len(s.shown)/2)
+				if n := len(s.shown); n > 0 && (s.shown[n-2].Text() != fmt.Sprint(i-1) || s.shown[0].Text() != fmt.Sprint(i-n/2)) {
+					t.Errorf("turn %d is shown %q", i, lines(s.shown))
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("turns shown (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // What was not answered is a line, which names the tools that were called.
