@@ -71,7 +71,7 @@ data: {"request_id":"r","delta":"Done."}
 
 id: r:14
 event: done
-data: {"request_id":"r","final_output":"","tools_called":[],"success":true,"finish_reason":"stop\u001b[0m","usage":{"input_tokens":120,"output_tokens":7,"thinking_tokens":3},"timings":{"total_ms":1234,"first_delta_ms":50}}
+data: {"request_id":"r","final_output":"","tools_called":[],"success":true,"finish_reason":"stop\u001b[0m","usage":{"input_tokens":120,"output_tokens":7,"thinking_tokens":3,"cached_tokens":64},"timings":{"total_ms":1234,"first_delta_ms":50}}
 
 `
 
@@ -92,7 +92,7 @@ error: no such thing (tool_execution_failed)
 
 Done.
 
-stop[0m · 120 tokens in, 7 out, 3 thinking · first text 50ms, total 1.234s · r
+stop[0m · 120 tokens in (64 of them cached), 7 out, 3 thinking · first text 50ms, total 1.234s · r
 `
 
 func TestEventsAreShown(t *testing.T) {
