@@ -182,7 +182,7 @@ func TestLongDescription(t *testing.T) {
 func TestSharedNames(t *testing.T) {
 	t.Parallel()
 	defined := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
-	cfg := Config{}
+	cfg := Config{ConnectWait: connectTimeout} // names depend on who is there
 	fakes := map[string]*fake{
 		"a": newFake(defined("add"), defined("only_a"), defined("b_list")),
 		"b": newFake(defined("add"), defined("list"), defined("c:1"), defined("naïve tool")),
