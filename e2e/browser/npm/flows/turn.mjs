@@ -55,7 +55,7 @@ export async function fallback(v) {
   await counts(turn.getByTestId('thoughts'), 2);
   assert.match(await text(turn.getByTestId('answer')), /^One two\.$/);
   assert.match(await text(turn), / · gemini-second · /);
-  assert.match(await text(v.at('tokens')), /in\s*\d+\s*of them cached\s*\d+\s*out/);
+  assert.match(await text(v.at('tokens')), /in\s+[\d,]+\s+of them cached\s+[\d,]+\s+out/);
   const events = await v.at('inspector').getByTestId('event-row').evaluateAll((rows) => rows.map((r) => r.dataset.event));
   assert.deepEqual(events.slice(0, 4), ['start', 'thinking', 'model', 'thinking']);
 }
