@@ -30,10 +30,12 @@ type conversation struct {
 	Input       string        `json:"input,omitzero"`
 	ID          string        `json:"conversation_id,omitzero"`
 	User        string        `json:"user_id,omitzero"`
+	Agent       string        `json:"agent,omitzero"`
 	Workflow    string        `json:"workflow,omitzero"`
 	Accumulated bool          `json:"accumulated"`
 	Channel     string        `json:"channel,omitzero"`
 	Drafts      bool          `json:"drafts,omitzero"`
+	Deliver     bool          `json:"deliver,omitzero"`
 	History     []pastMessage `json:"history,omitempty"`
 	// Approval answers a question; all but Accumulated and User is empty then.
 	Approval *approvalAnswer `json:"approval,omitzero"`

@@ -9,8 +9,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -125,11 +125,10 @@ func ShownTo(t *testing.T, api *FakeGemini, n int) (list []string) {
 		t.Fatal(err)
 	}
 	for _, c := range body.Contents {
-		text := c.Parts[0].Text
-		if _, said, ok := strings.Cut(text, ").\n\n"); ok && strings.HasPrefix(text, "Now it is ") {
-			text = said // without the line of the time
-		}
-		list = append(list, c.Role+": "+text)
+		list = append(list, c.Role+": "+timeLine.ReplaceAllString(c.Parts[0].Text, ""))
 	}
 	return list
 }
+
+// timeLine matches the line of the time in front of what the user says.
+var timeLine = regexp.MustCompile(`(?m)^Now it is .+ in the time zone .+\)\.\n\n`)
