@@ -33,6 +33,8 @@ type paidTurn struct {
 	text        saidText
 	keys        int // idempotency keys that were used
 	began, over time.Time
+	last        time.Time       // of its events
+	silent      []time.Duration // before the first event of each gateway that went on
 	err         error
 }
 
@@ -76,6 +78,16 @@ func (t *saidText) accept(f events.Event) {
 	if t.joined != t.accumulated {
 		t.differ++
 	}
+}
+
+// accept adds an event.
+func (t *paidTurn) accept(f events.Event) {
+	if now := time.Now(); f.N == t.view.goesOn() && t.view.last > 0 {
+		t.silent, t.last = append(t.silent, now.Sub(t.last)), now
+	} else {
+		t.last = now
+	}
+	t.text.accept(f)
 }
 
 // payers keep so many turns alive at the three gateways.
@@ -148,7 +160,7 @@ func (l *payers) play(ctx context.Context) {
 	n := int(l.next.Add(1))
 	// Some pay once, some twice, some not at all; the text takes a while.
 	t := &paidTurn{order: order{id: fmt.Sprint(l.prefix, n), calls: n % 3, words: 20, every: 150 * time.Millisecond}, view: newView(), began: time.Now()}
-	t.view.also = t.text.accept
+	t.view.also = t.accept
 	l.mu.Lock()
 	l.turns = append(l.turns, t)
 	l.mu.Unlock()
@@ -198,6 +210,7 @@ func (t *paidTurn) start(ctx context.Context, c *client, urls []string) error {
 func (r *run) judgePaid(p *place, calm, live *payers, deaths *deaths) {
 	var lost, texts, unpaid, unexplained []string
 	waiting, takeovers, resets, keys := 0, 0, 0, 0
+	var silent []time.Duration
 	for _, t := range slices.Concat(calm.turns, live.turns) {
 		v := t.view
 		waits := v.asks == "outcome" && v.reason == "approval_required"
@@ -208,6 +221,7 @@ func (r *run) judgePaid(p *place, calm, live *payers, deaths *deaths) {
 			texts = append(texts, t.order.id+" ("+v.turn+"): "+why)
 		}
 		takeovers, resets, keys = takeovers+t.text.takeovers, resets+t.text.resets, keys+t.keys-1
+		silent = append(silent, t.silent...)
 		if waits {
 			waiting++
 		}
@@ -227,6 +241,9 @@ func (r *run) judgePaid(p *place, calm, live *payers, deaths *deaths) {
 	r.none("orders that were not paid once", unpaid)
 	r.none("turns that wait for an outcome, but by a kill between call and reply", unexplained)
 	r.Report("such turns; takeovers; texts taken back; second keys", "%d; %d; %d; %d", waiting, takeovers, resets, keys)
+	if slices.Sort(silent); len(silent) > 0 {
+		r.Report("silence where another gateway goes on, p50, p99, most", "%s, %s, %s", scenario.Short(silent[len(silent)/2]), scenario.Short(silent[len(silent)*99/100]), scenario.Short(silent[len(silent)-1]))
+	}
 	quiet, killed := calm.p95(), live.p95()
 	r.Note("p95 of a turn, against that without kills", killed <= quiet+slower, "<= "+scenario.Short(quiet+slower), "%s", scenario.Short(killed))
 }
