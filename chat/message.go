@@ -28,6 +28,9 @@ type Message struct {
 	// Origin says of a message with calls of an earlier turn which agent and model made it;
 	// see Portable. Empty: it is of this turn, or has no calls.
 	Origin string
+	// At is the line of the time at which the user said this, for who shows a history; see
+	// Request.Dated. Empty: none is known, or it stands in the message.
+	At string
 }
 
 // Spoken says whether the message is the user's own words, and not results of tools.
@@ -113,6 +116,10 @@ type ModelRequest struct {
 	Answered string
 	// Retracts says that text which was handed on may be followed by a chunk of Again.
 	Retracts bool
+	// Of is the request of the turn that the call belongs to, and Agent names who makes it: a
+	// provider's cache is asked by them. nil: the call belongs to no conversation.
+	Of    *Request
+	Agent string
 }
 
 // ForcedTool returns the name of the tool that the model must call, if ForceTool is set;

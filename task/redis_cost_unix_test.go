@@ -4,16 +4,22 @@ package task_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/internal/gateway/wholetest"
 	"sluice/internal/testnet"
@@ -114,6 +120,75 @@ func TestCommandsOfATurn(t *testing.T) {
 		t.Errorf("%d commands beside:\n%.6000s", len(others), strings.Join(others, ""))
 	}
 	t.Logf("%d appends, %d commands beside", len(appends), len(others))
+}
+
+// bank is an MCP server with one tool, which must not be called twice.
+func bank(t *testing.T) (url string) {
+	no, yes := false, true
+	m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
+	m.AddTool(mcp.NewTool("pay", mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no})),
+		func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("paid"), nil
+		})
+	s := httptest.NewServer(server.NewStreamableHTTPServer(m, server.WithStateLess(true)))
+	t.Cleanup(s.Close)
+	return s.URL + "/mcp"
+}
+
+// paying is a model that pays once, if it is asked to.
+func paying(w http.ResponseWriter, r *http.Request) {
+	asked, _ := io.ReadAll(r.Body)
+	part := `{"text":"It is done."}`
+	if bytes.Contains(asked, []byte("please pay")) && !bytes.Contains(asked, []byte(`"functionResponse"`)) {
+		part = `{"functionCall":{"name":"pay","args":{}}}`
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = fmt.Fprintf(w, "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[%s]},\"finishReason\":\"STOP\"}]}\r\n\r\n", part)
+}
+
+// What is saved of a turn goes with what is written anyway: it costs at most one command, and one
+// more for a call that must not be made twice, which waits for it.
+func TestCommandsOfASavedTurn(t *testing.T) {
+	t.Parallel()
+	const turns = 5
+	redis := redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "")
+	seen, url := watch(t, redis), bank(t)
+	// commands runs some turns, and returns what they sent.
+	commands := func(g wholetest.Peer, input string, turns int) (n int) {
+		for range turns {
+			status, reply := g.Ask(t, http.MethodPost, "/chat/stream", fmt.Sprintf(`{"input":%q,"accumulated":false}`, input))
+			if status != http.StatusOK || !strings.Contains(reply, `"finish_reason":"stop"`) || strings.Contains(reply, `"tool_name":"pay"`) != (input == "please pay") {
+				t.Fatalf("%d %s", status, reply)
+			}
+		}
+		testnet.Eventually(t, "the traces are kept, which come last", func() bool {
+			seen.mu.Lock()
+			defer seen.mu.Unlock()
+			return strings.Count(strings.Join(seen.lines, ""), "sluice:trace:") >= turns
+		})
+		testnet.Settle(10 * time.Millisecond)
+		for _, line := range seen.accept() {
+			if ofTurn(line) {
+				n++
+			}
+		}
+		return n
+	}
+	counts := map[string]map[bool]int{"hello": {}, "please pay": {}}
+	for _, saved := range []bool{false, true} {
+		f := &wholetest.Fleet{T: t, Gemini: http.HandlerFunc(paying), File: fmt.Sprintf("tasks: {take_over: %t}\nmcpServers: {bank: {url: %q}}\n", saved, url)}
+		g := f.Gateway(map[string]string{"SLUICE_STORE": "unix://" + redis.Socket, "SLUICE_STORE_PREFIX": fmt.Sprint("saved-", saved, ":")})
+		for input, of := range counts {
+			commands(g, input, 1) // which loads the scripts
+			of[saved] = commands(g, input, turns)
+		}
+	}
+	t.Logf("of %d turns: %v", turns, counts)
+	for input, most := range map[string]int{"hello": 1, "please pay": 2} {
+		if more := counts[input][true] - counts[input][false]; more > most*turns || counts[input][false] == 0 {
+			t.Errorf("%s: %d commands more than %d, want at most %d", input, more, counts[input][false], most*turns)
+		}
+	}
 }
 
 // ofTurn says whether a command is about a turn, its task, key, conversation or memory. A

@@ -19,7 +19,7 @@ const (
 	badContentType  breach = "content_type" // 200 without text/event-stream
 	badFraming      breach = "framing"      // not id, event, data, or too long
 	badRetry        breach = "retry"        // not once, at the beginning
-	badID           breach = "id"           // not <request_id>:<n>, with a store <turn_id>:<n>, or a gap
+	badID           breach = "id"           // not <request_id>:<n>, with a store <turn_id>:<n>, or a gap that is not that of a takeover
 	badStart        breach = "start"        // not first, or not once
 	badEvent        breach = "event"        // a name that is not in the vocabulary
 	badJSON         breach = "json"         // data is not an object
@@ -43,6 +43,9 @@ type audit struct {
 	prefix  []byte // of the ids of events, with its colon
 	number  []byte // scratch for the id's number
 	events  int
+	last    int  // number of the last event
+	onward  bool // the stream is read on
+	gaps    int  // takeovers
 	text    joined
 	fatal   string // error_type of the fatal error
 	done    bool
@@ -141,11 +144,27 @@ func (a *audit) start(f frame) error {
 func (a *audit) count(f frame) error {
 	a.events++
 	number, ok := bytes.CutPrefix(f.id, a.prefix)
-	a.number = strconv.AppendInt(a.number[:0], int64(a.events), 10)
-	if !ok || !bytes.Equal(number, a.number) {
+	if !ok {
 		return badID
 	}
-	return nil
+	if a.is(number, a.last+1) {
+		return nil
+	}
+	if a.onward && a.is(number, (a.last/idGap+1)*idGap+1) {
+		a.gaps++
+		return nil
+	}
+	return badID
+}
+
+// is compares the number of an event, and notes it.
+func (a *audit) is(number []byte, n int) bool {
+	a.number = strconv.AppendInt(a.number[:0], int64(n), 10)
+	if !bytes.Equal(number, a.number) {
+		return false
+	}
+	a.last = n
+	return true
 }
 
 // walk calls each for the members of an event's data but request_id, which it checks.

@@ -39,6 +39,9 @@ const (
 type tally struct {
 	started, dropped, ended, events, bytes atomic.Int64
 	ends                                   [classes]atomic.Int64
+	// Of streams that broke off: those that were read on, and those with which another gateway
+	// went on.
+	resumed, takenOver atomic.Int64
 
 	mu       sync.Mutex // guards the fields below
 	causes   [classes]map[string]int64

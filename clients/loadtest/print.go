@@ -53,7 +53,7 @@ func (r *Report) printStreams(b *strings.Builder) {
 	for _, rare := range []struct {
 		name string
 		n    int64
-	}{{"left", s.Left}, {"interrupted", s.Interrupted}, {"dropped", s.Dropped}} {
+	}{{"left", s.Left}, {"interrupted", s.Interrupted}, {"dropped", s.Dropped}, {"resumed", s.Resumed}, {"taken over", s.TakenOver}} {
 		if rare.n > 0 {
 			row(rare.name, rare.n, nil)
 		}

@@ -55,6 +55,8 @@ type Streams struct {
 	Left           int64            `json:"left"`
 	Interrupted    int64            `json:"interrupted"`
 	Dropped        int64            `json:"dropped"`
+	Resumed        int64            `json:"resumed"`    // broke off, and were read on; each is in one of the above
+	TakenOver      int64            `json:"taken_over"` // of those: another gateway went on
 	FailedBy       map[string]int64 `json:"failed_by"`
 	RefusedBy      map[string]int64 `json:"refused_by"`
 	BrokenBy       map[string]int64 `json:"broken_by"`
@@ -117,6 +119,7 @@ func (t *tally) streams() Streams {
 	return Streams{
 		Started: t.started.Load(), Done: n(done), Failed: n(failed), Refused: n(refused), Broken: n(broken),
 		Unreconciled: n(unreconciled), Left: n(left), Interrupted: n(interrupted), Dropped: t.dropped.Load(),
+		Resumed: t.resumed.Load(), TakenOver: t.takenOver.Load(),
 		FailedBy: maps.Clone(t.causes[failed]), RefusedBy: maps.Clone(t.causes[refused]),
 		BrokenBy: maps.Clone(t.causes[broken]), UnreconciledBy: maps.Clone(t.causes[unreconciled]),
 		Events: t.events.Load(), Bytes: t.bytes.Load(),

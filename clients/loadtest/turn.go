@@ -55,7 +55,7 @@ func (r *runner) exchange(rd *reading, n int, due time.Time) outcome {
 	}
 	rd.frames.reset(resp.Body, func(n int) { r.tally.bytes.Add(int64(n)) })
 	w := watch{runner: r, due: due, measured: !due.Before(r.measureFrom), cut: r.cuts(n)}
-	return w.follow(ctx, rd)
+	return w.resume(ctx, rd, w.follow(ctx, rd))
 }
 
 // requestID returns the id of a reply if it is one that a report can repeat.
@@ -105,7 +105,10 @@ type watch struct {
 
 // follow reads a stream to its end.
 func (w *watch) follow(ctx context.Context, rd *reading) outcome {
-	defer func() { w.gaps.addN(0, w.together) }()
+	defer func() {
+		w.gaps.addN(0, w.together)
+		w.together = 0
+	}()
 	a := &rd.audit
 	for {
 		f, err := rd.frames.next()

@@ -30,14 +30,14 @@ const (
 type paidTurn struct {
 	order       order
 	view        *view
-	text        told
+	text        saidText
 	keys        int // idempotency keys that were used
 	began, over time.Time
 	err         error
 }
 
-// told is the text of a turn, put together in both ways that a client may use.
-type told struct {
+// saidText is the text of a turn, put together in both ways that a client may use.
+type saidText struct {
 	joined      string // of the deltas, by the rule for text that is taken back
 	accumulated string // as the last event said that has it
 	final       string // as done has it
@@ -48,7 +48,7 @@ type told struct {
 }
 
 // accept adds an event.
-func (t *told) accept(f events.Event) {
+func (t *saidText) accept(f events.Event) {
 	switch f.Name {
 	case "response_delta", "response_reset", "done":
 	default:
@@ -116,8 +116,8 @@ func kills(r *run) {
 	r.Report("turns without kills; with; kills; time", "%d; %d; %d; %s", len(calm.turns), len(live.turns), len(deaths.list), elapsed.Round(time.Second))
 }
 
-// pay keeps turns alive for a while, and returns them when all are over. Meanwhile does beside
-// them what it likes, until its context ends with that while.
+// pay keeps turns alive for a while, and returns them when all are over. Meanwhile runs at the
+// same time, until its context ends with that while.
 func (r *run) pay(p *place, prefix string, long time.Duration, meanwhile func(context.Context) error) *payers {
 	l := &payers{p: p, c: newClient(), urls: []string{p.a.url, p.b.url, p.c.url}, prefix: prefix}
 	begin, stop := context.WithTimeout(r.Ctx, long)
@@ -251,15 +251,15 @@ func (r *run) textDiffers(c *client, p *place, t *paidTurn) string {
 	return ""
 }
 
-// p95 is how long a turn took, but for one in twenty.
+// p95 is how long a turn lasted, but for one in twenty.
 func (l *payers) p95() time.Duration {
-	var took []time.Duration
+	var elapsed []time.Duration
 	for _, t := range l.turns {
-		took = append(took, t.over.Sub(t.began))
+		elapsed = append(elapsed, t.over.Sub(t.began))
 	}
-	if len(took) == 0 {
+	if len(elapsed) == 0 {
 		return 0
 	}
-	slices.Sort(took)
-	return took[len(took)*95/100]
+	slices.Sort(elapsed)
+	return elapsed[len(elapsed)*95/100]
 }

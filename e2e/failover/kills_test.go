@@ -41,14 +41,14 @@ func TestTextOfATurn(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		of   []events.Event
-		want told
+		want saidText
 	}{
-		{"taken back", []events.Event{delta("a", "a"), delta("b", "ab"), reset, delta("c", "ac"), done}, told{joined: "ac", accumulated: "ac", final: "ac", output: true, resets: 1, takeovers: 1}},
-		{"not for those who join", []events.Event{delta("a", "a"), delta("b", "ab"), delta("c", "ac"), done}, told{joined: "abc", accumulated: "ac", final: "ac", output: true, takeovers: 1, differ: 2}},
-		{"half an event", []events.Event{event("response_delta", `{"del`)}, told{differ: 1}},
-		{"others", []events.Event{event("thinking", `{"delta":"x"}`)}, told{}},
+		{"taken back", []events.Event{delta("a", "a"), delta("b", "ab"), reset, delta("c", "ac"), done}, saidText{joined: "ac", accumulated: "ac", final: "ac", output: true, resets: 1, takeovers: 1}},
+		{"not for those who join", []events.Event{delta("a", "a"), delta("b", "ab"), delta("c", "ac"), done}, saidText{joined: "abc", accumulated: "ac", final: "ac", output: true, takeovers: 1, differ: 2}},
+		{"half an event", []events.Event{event("response_delta", `{"del`)}, saidText{differ: 1}},
+		{"others", []events.Event{event("thinking", `{"delta":"x"}`)}, saidText{}},
 	} {
-		var got told
+		var got saidText
 		for _, e := range tt.of {
 			got.accept(e)
 		}

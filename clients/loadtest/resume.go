@@ -1,0 +1,80 @@
+// This file reads a stream on that broke off: a gateway that is killed or deployed leaves its
+// turns to another one, which goes on with them.
+
+package loadtest
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// idGap is what the number of the first event of a gateway that goes on with a turn is above a
+// multiple of.
+const idGap = 1_000_000
+
+// mostWait is the longest wait before a stream is asked for again.
+const mostWait = time.Second
+
+// resumes says whether what follows in a stream can be asked for: it broke off, and the turn is
+// kept.
+func (o outcome) resumes(a *audit) bool {
+	return o.class == broken && (o.cause == cutOff || o.cause == endedEarly) && strings.HasPrefix(string(a.prefix), "turn_")
+}
+
+// resume reads a stream on until it is over, or cannot be read on: o is how it ended so far.
+func (w *watch) resume(ctx context.Context, rd *reading, o outcome) outcome {
+	began, wait := false, breather
+	for o.resumes(&rd.audit) && ctx.Err() == nil {
+		before := rd.audit.last
+		resp, err := w.transport.RoundTrip(w.requests.rest(ctx, &rd.audit))
+		switch {
+		case err != nil: // nobody is there: another one may be soon
+		case resp.StatusCode == http.StatusOK:
+			began = true
+			rd.audit.onward = true
+			rd.frames.reset(resp.Body, func(n int) { w.tally.bytes.Add(int64(n)) })
+			o = w.follow(ctx, rd)
+			_ = resp.Body.Close()
+		default:
+			_ = resp.Body.Close()
+			if resp.StatusCode < http.StatusInternalServerError && resp.StatusCode != http.StatusTooManyRequests {
+				return o
+			}
+		}
+		if !o.resumes(&rd.audit) {
+			break
+		}
+		if wait = min(2*wait, mostWait); rd.audit.last != before {
+			wait = breather
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+	if began {
+		w.tally.resumed.Add(1)
+	}
+	if rd.audit.gaps > 0 {
+		w.tally.takenOver.Add(1)
+	}
+	if o.resumes(&rd.audit) && ctx.Err() != nil {
+		return w.lost(ctx, ctx.Err(), cutOff)
+	}
+	return o
+}
+
+// rest makes the request for what follows the last event of a stream.
+func (q *requests) rest(ctx context.Context, a *audit) *http.Request {
+	u := *q.urls[0]
+	u.RawQuery = url.Values{"accumulated": {strconv.FormatBool(a.accumulated)}}.Encode()
+	header := q.header.Clone()
+	header.Del("Content-Type")
+	header.Set("Last-Event-ID", string(a.prefix)+strconv.Itoa(a.last))
+	req := &http.Request{Method: http.MethodGet, URL: &u, Host: q.host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	return req.WithContext(ctx)
+}
