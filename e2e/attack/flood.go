@@ -1,7 +1,9 @@
 // This file has the floods by those who may ask little or nothing: what they send must cost
 // the others nothing that these can see. The machine is shared with who sends the flood, so
 // the others are compared with themselves while the same flood goes to a server that refuses
-// all, in turns: the difference is the gateway's. Who is refused, and who is not, is counted.
+// all, in turns: the difference is the gateway's. Each round gives a ratio of its two windows, and
+// what disturbs the machine for a while disturbs one round, not the median of them. Who is refused,
+// and who is not, is counted.
 
 package main
 
@@ -37,7 +39,7 @@ type flood struct {
 }
 
 const (
-	rounds = 5                       // in which the others are without a flood, with one elsewhere, and with one
+	rounds = 6                       // in which the others are without a flood, with one elsewhere, and with one
 	window = 1200 * time.Millisecond // of each
 	// senders are the connections of a flood. As many may be past a limit before the first counts.
 	senders = 16
@@ -155,21 +157,49 @@ func (r *run) withstand(g *gateway, f flood) {
 	}
 	got, floor := m.under.p99(), m.elsewhere.p99()
 	s.Note("p99 to the others' first text, beside a flood elsewhere", s.unseen(m), "<= 3 times and 20ms", "%s of %s (none: %s)", fine(got), fine(floor), fine(m.quiet.p99()))
+	s.Report("of a core: the gateway, who sends, and the least, with no flood, elsewhere, here", "%s %s; %s %s %s; %s %s",
+		m.quiet.ofCore(m.quiet.cpu), m.quiet.ofCore(m.quiet.ours),
+		m.elsewhere.ofCore(m.elsewhere.cpu), m.elsewhere.ofCore(m.elsewhere.ours), m.elsewhere.ofCore(m.elsewhere.least),
+		m.under.ofCore(m.under.cpu), m.under.ofCore(m.under.ours))
+	for _, row := range []struct {
+		what   string
+		ratios []float64
+	}{{"p99 to it, over that of its round with a flood elsewhere", m.slowest}, {"the median of it, over the same", m.typical}} {
+		if n := len(row.ratios); n > 0 {
+			slices.Sort(row.ratios)
+			s.Report(row.what, "%.2f (%.2f to %.2f)", (row.ratios[n/2]+row.ratios[(n-1)/2])/2, row.ratios[n/4], row.ratios[n*3/4])
+		}
+	}
 }
 
 // measured is what was measured in turns.
 type measured struct {
 	quiet, elsewhere, under spell
 	whole                   time.Duration // of all windows
+	// slowest and typical are, of each round, p99 and median of the others under the flood over
+	// those with the flood elsewhere.
+	slowest, typical []float64
 }
 
 // measure measures the others without a flood, with one elsewhere, and with one.
 func (s *siege) measure() (m measured) {
 	begin := time.Now()
-	for range rounds {
+	for n := range rounds {
 		m.quiet.add(s.round(nil))
-		m.elsewhere.add(s.round(s.floor))
-		m.under.add(s.round(s.g))
+		var elsewhere, under spell
+		if n%2 == 0 { // neither is always the later one
+			elsewhere = s.round(s.floor)
+		}
+		under = s.round(s.g)
+		if n%2 == 1 {
+			elsewhere = s.round(s.floor)
+		}
+		if len(elsewhere.first) > 0 && len(under.first) > 0 {
+			m.slowest = append(m.slowest, float64(under.p99())/float64(elsewhere.p99()))
+			m.typical = append(m.typical, float64(under.part(50))/float64(elsewhere.part(50)))
+		}
+		m.elsewhere.add(elsewhere)
+		m.under.add(under)
 	}
 	m.whole = time.Since(begin)
 	for _, p := range []spell{m.quiet, m.elsewhere, m.under} {
@@ -203,6 +233,7 @@ type spell struct {
 	elapsed time.Duration
 	cpu     time.Duration // of the gateway
 	least   time.Duration // of the floor
+	ours    time.Duration // of this process, which sends all and is the model
 }
 
 // add adds a window.
@@ -215,12 +246,16 @@ func (p *spell) add(o spell) {
 		p.replies[status] += n
 	}
 	p.elapsed, p.cpu, p.least = p.elapsed+o.elapsed, p.cpu+o.cpu, p.least+o.least
+	p.ours += o.ours
 }
 
 // p99 is that of the others' first texts.
-func (p *spell) p99() time.Duration {
+func (p *spell) p99() time.Duration { return p.part(99) }
+
+// part is the time within which so many in a hundred of the first texts came.
+func (p *spell) part(percent int) time.Duration {
 	slices.Sort(p.first)
-	return p.first[len(p.first)*99/100]
+	return p.first[len(p.first)*percent/100]
 }
 
 // answers is how many replies the flood got.
@@ -238,6 +273,7 @@ func (s *siege) round(at *gateway) (p spell) {
 	begin := time.Now()
 	cpu, _ := s.g.usage()
 	least, _ := s.floor.usage()
+	ours, _ := usageOf(os.Getpid())
 	var mu sync.Mutex // guards p
 	var all sync.WaitGroup
 	for n, client := range s.others {
@@ -264,7 +300,8 @@ func (s *siege) round(at *gateway) (p spell) {
 	all.Wait()
 	after, _ := s.g.usage()
 	floor, _ := s.floor.usage()
-	p.elapsed, p.cpu, p.least = time.Since(begin), after.cpu-cpu.cpu, floor.cpu-least.cpu
+	own, _ := usageOf(os.Getpid())
+	p.elapsed, p.cpu, p.least, p.ours = time.Since(begin), after.cpu-cpu.cpu, floor.cpu-least.cpu, own.cpu-ours.cpu
 	return p
 }
 
@@ -383,6 +420,11 @@ func (s *siege) price(elsewhere, under *spell) {
 	default: // some of it are turns
 		s.Report(what, "%s of %s", each.Round(time.Microsecond), least.Round(time.Microsecond))
 	}
+}
+
+// ofCore is a CPU time as a part of one core.
+func (p *spell) ofCore(cpu time.Duration) string {
+	return fmt.Sprintf("%.0f%%", 100*cpu.Seconds()/p.elapsed.Seconds())
 }
 
 // fine rounds a duration for the table.
