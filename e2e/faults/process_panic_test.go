@@ -105,6 +105,9 @@ func TestPanics(t *testing.T) {
 	logged := func(t *testing.T) {
 		t.Helper()
 		panicked++
+		if t.Failed() {
+			return
+		}
 		testnet.Eventually(t, "the panic in the log, with its stack", func() bool {
 			lines := g.Logged("error_occurred")
 			return len(lines) == panicked && lines[panicked-1].Level == "ERROR" && strings.Contains(lines[panicked-1].Detail("error_message"), panicWord+"\ngoroutine ")
