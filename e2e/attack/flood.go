@@ -1,7 +1,7 @@
 // This file has the floods by those who may ask little or nothing: what they send must cost
 // the others nothing that these can see. The machine is shared with who sends the flood, so
 // the others are compared with themselves while the same flood goes to a server that refuses
-// all, in turns: the difference is the gateway's. Each round gives a ratio of its two windows, and
+// all, in turns, and what is allowed of it to the gateway: the difference is what is refused. Each round gives a ratio of its two windows, and
 // what disturbs the machine for a while disturbs one round, not the median of them. Who is refused,
 // and who is not, is counted.
 
@@ -30,6 +30,7 @@ import (
 // flood is what somebody sends, and whom it must cost nothing.
 type flood struct {
 	rate   int                // requests a second
+	may    int                // of them those that are allowed, whatever comes besides
 	head   func(n int) string // lines of the head of request n, each with its end
 	cheap  bool               // nearly all of it costs no more than a refusal
 	others []string           // head of each of the others, "Name: value"; empty: none
@@ -73,7 +74,7 @@ func greedyTenant(r *run) {
 		r.Must(err)
 		shown = append(shown, "Authorization: Bearer "+token+"\r\n")
 	}
-	r.withstand(g, flood{rate: 20 * allowed, others: others,
+	r.withstand(g, flood{rate: 20 * allowed, may: allowed, others: others,
 		head: func(n int) string { return shown[n%len(shown)] },
 		most: func(sent, _ time.Duration) int { return rounds*allowed + int(sent.Seconds()*allowed) + senders }})
 }
@@ -83,7 +84,7 @@ func oneAddress(r *run) {
 	const allowed = 100 // a second
 	issuer := &credential.Issuer{URL: "http://issuer.attack"}
 	g, others := r.guarded(issuer, fmt.Sprintf("limits: {user: {requests: 1000/s}, address: {requests: %d/s}}\n", allowed), "anonymous: {}")
-	r.withstand(g, flood{rate: 20 * allowed, others: others,
+	r.withstand(g, flood{rate: 20 * allowed, may: allowed, others: others,
 		head: func(int) string { return "" },
 		most: func(sent, _ time.Duration) int { return rounds*allowed + int(sent.Seconds()*allowed) + senders }})
 }
@@ -266,7 +267,8 @@ func (p *spell) answers() (n int) {
 	return n
 }
 
-// round has the others ask for a while. at gets the flood meanwhile; nil: there is none.
+// round has the others ask for a while. at gets the flood meanwhile, but for what the gateway
+// allows of it, which goes there; nil: there is none.
 func (s *siege) round(at *gateway) (p spell) {
 	ctx, cancel := context.WithTimeout(s.Ctx, window)
 	defer cancel()
@@ -291,13 +293,21 @@ func (s *siege) round(at *gateway) (p spell) {
 			}
 		})
 	}
+	if at == s.floor && s.may > 0 {
+		all.Go(func() { s.send(ctx, s.g, s.may, s.sent+50_000) })
+	}
 	if at != nil {
-		replies := s.send(ctx, at)
+		rate := s.rate
+		if at == s.floor {
+			rate -= s.may
+		}
+		replies := s.send(ctx, at, rate, s.sent)
 		mu.Lock()
 		p.replies = replies
 		mu.Unlock()
 	}
 	all.Wait()
+	s.sent += 100_000
 	after, _ := s.g.usage()
 	floor, _ := s.floor.usage()
 	own, _ := usageOf(os.Getpid())
@@ -340,18 +350,18 @@ func (s *siege) ask(client *http.Client, head string) (first time.Duration, err 
 	return first, nil
 }
 
-// send floods at until ctx ends, over connections that stay, and returns the replies by status.
-// Of a second it sends at most its part: what the machine could not send is lost.
-func (s *siege) send(ctx context.Context, at *gateway) map[int]int {
+// send sends requests, numbered from number, at a rate until ctx ends, over connections that stay,
+// and returns the replies by status. Of a second it sends at most its part: what the machine could
+// not send is lost.
+func (s *siege) send(ctx context.Context, at *gateway, rate, number int) map[int]int {
 	counts := make([]map[int]int, senders)
-	pause := time.Second * senders / time.Duration(s.rate)
+	pause := time.Second * senders / time.Duration(rate)
 	var all sync.WaitGroup
 	for i := range senders {
-		begin := s.sent + i*1_000_000
+		begin := number + i*1_000_000
 		all.Go(func() { counts[i] = s.sender(ctx, at, begin, pause) })
 	}
 	all.Wait()
-	s.sent += 100_000
 	sum := spell{}
 	for _, c := range counts {
 		sum.add(spell{replies: c})
