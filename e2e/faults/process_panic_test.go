@@ -87,7 +87,7 @@ func startPanicking(t *testing.T, env map[string]string) *process.Gateway {
 // A panic in a handler is a generic 500 before the reply has begun, and breaks it off afterwards; in
 // a stream it is an error of that stream, which ends with done. The others do not notice, and the
 // log has each.
-func TestPanics(t *testing.T) {
+func TestP9AndP10Panics(t *testing.T) {
 	t.Parallel()
 	const others = 5
 	let := make(chan struct{})
