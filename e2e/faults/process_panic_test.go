@@ -47,7 +47,7 @@ func startPanicking(t *testing.T, env map[string]string) *process.Gateway {
 	process.Needed(t)
 	dir := t.TempDir()
 	root, err := filepath.Abs(process.Root)
-	if err != nil {
+	if err := errors.Join(err, process.LookAtSources("e2e")); err != nil {
 		t.Fatal(err)
 	}
 	replace := map[string]string{}
