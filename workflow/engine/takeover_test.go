@@ -112,6 +112,7 @@ func TestTakeOverOfACutText(t *testing.T) {
 		"all of it":           {[]stream.Event{said("I lö")}, "", false, "", 1, 0, false},
 		"ended in good order": {[]stream.Event{said("I lo"), &stream.NodeRun{NodeID: "go", Type: "agent", Status: stream.NodeFailed, Attempt: 1, ErrorType: fault.ShuttingDown}}, "", false, "", 1, 0, false},
 		"steps stay":          {[]stream.Event{said("I look. "), said("It is")}, "I look. ", false, "I look. ", 1, 8, true},
+		"behind another's":    {[]stream.Event{&stream.Delta{Text: "Hm.", Attribution: stream.Attribution{NodeID: "other"}}, said("I look. "), said("It is")}, "I look. ", false, "Hm.I look. ", 1, 11, true},
 		"all is kept":         {[]stream.Event{said("I look. ")}, "I look. ", false, "I look. ", 0, 8, true},
 		"more is kept":        {[]stream.Event{said("I lo")}, "I look. ", false, "I lo", 0, 4, true},
 		"it cannot be shown":  {[]stream.Event{said("I lo")}, "", true, "I lo", 0, 4, true},
