@@ -123,7 +123,7 @@ func TestCommandsOfATurn(t *testing.T) {
 }
 
 // bank is an MCP server with one tool, which must not be called twice.
-func bank(t *testing.T) (url string) {
+func bank(t testing.TB) (url string) {
 	no, yes := false, true
 	m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
 	m.AddTool(mcp.NewTool("pay", mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no})),
