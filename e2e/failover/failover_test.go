@@ -152,7 +152,7 @@ func TestNothingIsLost(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, name := range []string{"killed in turns", "killed in runs", "shared key", "reconciled", "kills", "deploy"} {
+	for _, name := range []string{"killed in turns", "killed in runs", "shared key", "reconciled", "kills", "stops", "deploy"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out, complaint strings.Builder

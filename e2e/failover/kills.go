@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"sluice/e2e/events"
@@ -124,8 +125,32 @@ func kills(r *run) {
 		return nil
 	})
 	elapsed := time.Since(began)
-	r.judgePaid(p, calm, live, &deaths)
+	r.judgePaid(p, append(calm.turns, live.turns...), live.c, &deaths)
+	quiet, killed := calm.p95(), live.p95()
+	r.Note("p95 of a turn, against that without kills", killed <= quiet+slower, "<= "+scenario.Short(quiet+slower), "%s", scenario.Short(killed))
 	r.Report("turns without kills; with; kills; time", "%d; %d; %d; %s", len(calm.turns), len(live.turns), len(deaths.list), elapsed.Round(time.Second))
+}
+
+// stops has gateways stand still for so long that others go on with their turns, and then continue:
+// for a moment each of two believes that a turn is its own.
+func stops(r *run) {
+	p := r.place(options{third: true, lease: leaseOfKills})
+	p.tools.hold = 500 * time.Millisecond
+	gateways := []*gateway{p.a, p.b, p.c}
+	var stopped deaths
+	live := r.pay(p, "stopped", r.sizes.killing, func(ctx context.Context) error {
+		for n := 0; scenario.Pause(ctx, r.sizes.every/2) == nil; n++ {
+			g := gateways[n%len(gateways)]
+			r.say("stop %d: gateway %s", n+1, g.name)
+			stopped.add()
+			g.signal(syscall.SIGSTOP)
+			_ = scenario.Pause(r.Ctx, 3*leaseOfKills)
+			g.signal(syscall.SIGCONT)
+		}
+		return nil
+	})
+	r.judgePaid(p, live.turns, live.c, &stopped)
+	r.Report("turns; stops", "%d; %d", len(live.turns), len(stopped.list))
 }
 
 // pay keeps turns alive for a while, and returns them when all are over. Meanwhile runs at the
@@ -207,17 +232,17 @@ func (t *paidTurn) start(ctx context.Context, c *client, urls []string) error {
 }
 
 // judgePaid checks that each turn ended well, with the text that its task has, and paid once.
-func (r *run) judgePaid(p *place, calm, live *payers, deaths *deaths) {
+func (r *run) judgePaid(p *place, turns []*paidTurn, c *client, deaths *deaths) {
 	var lost, texts, unpaid, unexplained []string
 	waiting, takeovers, resets, keys := 0, 0, 0, 0
 	var silent []time.Duration
-	for _, t := range slices.Concat(calm.turns, live.turns) {
+	for _, t := range turns {
 		v := t.view
 		waits := v.asks == "outcome" && v.reason == "approval_required"
 		if t.err != nil || v.dones != 1 || v.stray > 0 || v.failure != "" || v.reason != "stop" && !waits {
 			lost = append(lost, fmt.Sprintf("%s (%s): %d done, %d stray, %s %s, %v", t.order.id, v.turn, v.dones, v.stray, v.reason, v.failure, t.err))
 		}
-		if why := r.textDiffers(live.c, p, t); why != "" {
+		if why := r.textDiffers(c, p, t); why != "" {
 			texts = append(texts, t.order.id+" ("+v.turn+"): "+why)
 		}
 		takeovers, resets, keys = takeovers+t.text.takeovers, resets+t.text.resets, keys+t.keys-1
@@ -236,7 +261,7 @@ func (r *run) judgePaid(p *place, calm, live *payers, deaths *deaths) {
 			}
 		}
 	}
-	r.none("turns that were lost, of those without and with kills", lost)
+	r.none("turns that were lost", lost)
 	r.none("turns whose text is not that of their task, joined or accumulated", texts)
 	r.none("orders that were not paid once", unpaid)
 	r.none("turns that wait for an outcome, but by a kill between call and reply", unexplained)
@@ -244,8 +269,6 @@ func (r *run) judgePaid(p *place, calm, live *payers, deaths *deaths) {
 	if slices.Sort(silent); len(silent) > 0 {
 		r.Report("silence where another gateway goes on, p50, p99, most", "%s, %s, %s", scenario.Short(silent[len(silent)/2]), scenario.Short(silent[len(silent)*99/100]), scenario.Short(silent[len(silent)-1]))
 	}
-	quiet, killed := calm.p95(), live.p95()
-	r.Note("p95 of a turn, against that without kills", killed <= quiet+slower, "<= "+scenario.Short(quiet+slower), "%s", scenario.Short(killed))
 }
 
 // textDiffers says how the text of a turn that is complete differs; empty: it does not.

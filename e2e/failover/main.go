@@ -67,6 +67,7 @@ func scenarios() []named {
 		{Name: "times", Do: times},
 		{Name: "reconciled", Do: reconciled},
 		{Name: "kills", Do: kills},
+		{Name: "stops", Do: stops},
 		{Name: "deploy", Do: deploy},
 	}
 }

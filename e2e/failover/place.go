@@ -78,6 +78,15 @@ func (p *process) kill() {
 	}
 }
 
+// signal sends it a signal.
+func (p *process) signal(s os.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil {
+		_ = p.cmd.Process.Signal(s)
+	}
+}
+
 // tail is the end of a log, for the message of a failed start.
 func tail(path string) string {
 	text, _ := os.ReadFile(path)
