@@ -164,11 +164,11 @@ func (l *watchers) follow(ctx context.Context, t *watchedTurn) error {
 func (r *run) judgeWatched(p *place, l *watchers) {
 	var lost, texts, unpaid []string
 	var silences []time.Duration
-	ended, elsewhere, takeovers, resets, breaks := 0, 0, 0, 0, 0
+	closed, elsewhere, takeovers, resets, breaks := 0, 0, 0, 0, 0
 	for _, t := range l.turns {
 		v := t.view
 		if v.failure == "turn_lost" || v.failure == "shutting_down" {
-			ended++
+			closed++
 		}
 		if t.err != nil || v.dones != 1 || v.stray > 0 || v.failure != "" || v.reason != "stop" {
 			lost = append(lost, fmt.Sprintf("%s (%s): %d done, %d stray, %s %s, %v", t.order.id, v.turn, v.dones, v.stray, v.reason, v.failure, t.err))
@@ -189,7 +189,7 @@ func (r *run) judgeWatched(p *place, l *watchers) {
 	}
 	r.Row.Totals = scenario.Totals{Streams: len(l.turns), Done: len(l.turns) - len(lost), Lost: len(lost)}
 	r.none(fmt.Sprintf("of %d turns, without one done and a whole answer", len(l.turns)), lost)
-	r.Exactly("turns that ended as turn_lost or shutting_down", ended, 0)
+	r.Exactly("turns that ended with turn_lost or shutting_down", closed, 0)
 	r.none("turns whose text is not that of their task, joined or accumulated", texts)
 	r.none("orders that were not paid once", unpaid)
 	r.Note("turns that another gateway went on with", elsewhere > 0, "some", "%d", elsewhere)
