@@ -98,7 +98,7 @@ data: {"request_id":"r-1","delta":"lo"}
 			t.Errorf("status %d, headers (-want +got):\n%s", get.status, diff)
 		}
 	})
-	req := chat.Request{Input: "hi", ConversationID: "conv_1", UserID: "ann"}
+	req := chat.Request{Input: "hi", ConversationID: "conv_1", UserID: "ann", Facts: chat.Facts{CanRetract: true}}
 	if diff := cmp.Diff([]chat.Request{req, req}, asked); diff != "" {
 		t.Errorf("what the runner was asked (-want +got):\n%s", diff)
 	}
