@@ -133,3 +133,25 @@ func TestTurnsGoOnFromWhatWasSaved(t *testing.T) {
 		}
 	}
 }
+
+// Where the tools are not any more, no call is made again: the model learns that, and of one that
+// must not be made twice that nobody knows what became of it.
+func TestTurnsGoOnWithoutTheirTools(t *testing.T) {
+	t.Parallel()
+	s := new(savings)
+	play(t, scene{answers: steps(), tools: twoKinds(), request: chat.Request{Facts: chat.Facts{Saving: &chat.Saving{Saver: s}}}})
+	state, err := agent.Join(s.parts[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := chat.Request{Resumed: &chat.Resumed{By: chat.PausedAgent, State: state, TakenOver: true}}
+	got := play(t, scene{answers: steps()[1:], tools: &tool.Set{}, request: req})
+	if len(got.calls) > 0 || got.err != nil || got.done.Reason != stream.Stop {
+		t.Fatalf("the calls are %v, the end is %+v, %v", got.calls, got.done, got.err)
+	}
+	for i, want := range []string{"not available any more", "not known"} {
+		if r := got.requests[0].Messages[2].Parts[i].Result; !r.IsError || !strings.Contains(r.Text, want) {
+			t.Errorf("the model is given %+v, want %q", r, want)
+		}
+	}
+}
