@@ -232,9 +232,13 @@ func (s *Service) ask(ctx context.Context, id string, t store.Task) error {
 	if s.stop(id) {
 		return nil
 	}
-	err := s.cfg.Store.PutIndex(ctx, cancels(t.Owner), store.Member{ID: id, Score: time.Now().UnixMilli()}, cancelMemory)
+	wish := store.Member{ID: id, Score: time.Now().UnixMilli()}
+	err := s.cfg.Store.PutIndex(ctx, cancels(t.Owner), wish, cancelMemory)
 	if err == nil {
-		_, err = s.cfg.Store.CancelTask(ctx, id)
+		var now store.Task
+		if now, err = s.cfg.Store.CancelTask(ctx, id); err == nil && now.Owner != t.Owner { // another process has claimed it meanwhile
+			err = s.cfg.Store.PutIndex(ctx, cancels(now.Owner), wish, cancelMemory)
+		}
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return unavailable(s.note(err))

@@ -320,7 +320,8 @@ func (s *Service) takeOverTurn(ctx context.Context, task store.Task, t *Turn, ru
 		return !errors.Is(err, stream.ErrGrammar), err
 	}
 	s.claimed(task, t.takeovers, "continued")
-	return true, s.goOnWith(t, run, guard, false)
+	now, err := s.cfg.Store.Task(ctx, t.task) // its end may have been asked for meanwhile
+	return true, s.goOnWith(t, run, guard, err == nil && now.Cancel)
 }
 
 // prepare finds out whether the turn can go on here.

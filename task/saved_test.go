@@ -25,6 +25,8 @@ type rests struct {
 	err    error
 	states []map[string][][]byte // of those that went on
 	runs   func(ctx context.Context, sink stream.Sink) (stream.Result, error)
+	// before runs when the turn was read, and before it is claimed.
+	before func()
 }
 
 func (r *rests) Continue(_ *chat.Request, states map[string][][]byte, _ []stream.Event) (*stream.Frame, error) {
@@ -34,6 +36,9 @@ func (r *rests) Continue(_ *chat.Request, states map[string][][]byte, _ []stream
 		return nil, r.err
 	}
 	r.states = append(r.states, states)
+	if r.before != nil {
+		r.before()
+	}
 	return &stream.Frame{Runner: r, Model: "m"}, nil
 }
 
@@ -223,6 +228,58 @@ func TestTurnsThatDoNotGoOn(t *testing.T) {
 				done := last.Event.(*stream.Done)
 				if failed != tt.want || what != "nothing was saved" && (last.N <= 1_000_000 || done.Takeovers == 0) {
 					t.Errorf("event %d: %s, %+v", last.N, failed, done)
+				}
+			})
+		})
+	}
+}
+
+// What happens between the moment in which a turn is read and that in which it is claimed is not
+// lost: a turn that is deleted then does not come back, and one whose end is asked for ends.
+func TestClaimsInTheSameInstant(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"deleted", "cancelled"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				shared := memory.New(memory.Config{})
+				task, turn := left(t, shared, Request{Retracts: true}, nil)
+				once := sync.OnceFunc(func() {
+					var err error
+					if what == "cancelled" {
+						_, err = shared.CancelTask(t.Context(), task)
+					} else {
+						err = errors.Join(shared.DropLog(t.Context(), turn), shared.DeleteTask(t.Context(), task), shared.DeleteList(t.Context(), store.TurnKey(turn)))
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				})
+				all := &rests{before: once, runs: func(ctx context.Context, _ stream.Sink) (stream.Result, error) {
+					select {
+					case <-ctx.Done():
+						return stream.Result{}, context.Cause(ctx)
+					case <-time.After(time.Minute):
+						return stream.Result{Reason: stream.Stop}, nil
+					}
+				}}
+				s := New(Config{Store: shared, Turns: all, Lease: 3 * time.Second})
+				defer s.Close()
+				if what == "cancelled" {
+					if got, _ := awaitEnd(t, s, task, turn); got.State != Canceled {
+						t.Errorf("it is %s", got.State)
+					}
+					return
+				}
+				time.Sleep(2 * time.Minute)
+				if _, err := shared.Task(t.Context(), task); !errors.Is(err, store.ErrNotFound) {
+					t.Errorf("the task is back: %v", err)
+				}
+				if items, _ := shared.List(t.Context(), store.TurnKey(turn), 0, 0); len(items) > 0 {
+					t.Errorf("%d items are back", len(items))
+				}
+				if _, err := s.OpenLog(t.Context(), turn); err == nil {
+					t.Error("the log is back")
 				}
 			})
 		})
