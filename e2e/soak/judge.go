@@ -26,6 +26,9 @@ func (r *run) judge(p *place, l *ledger, s *seasons, elapsed time.Duration) {
 	}
 	r.agree("refusals by type", l.refusals, f.by("sluice_rejections_total", "error_type"))
 	r.agree("calls of tools by server and outcome", l.calls, f.calls())
+	for outcome, calls := range l.suspects(f.calls()) {
+		r.say("one or more of these differ, %s:\n%s", outcome, strings.Join(calls, "\n"))
+	}
 	r.Exactly("calls of tools that ran twice, of turns that nobody knows", p.books.twice(), 0)
 	if r.plan.plain {
 		return

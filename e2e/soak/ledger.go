@@ -30,9 +30,12 @@ type ledger struct {
 	refusals map[string]int // by error type
 	limits   map[string]int // refusals by the limits that were broken
 	calls    map[string]int // tool calls by "server outcome"
-	cuts     int            // streams that broke off, and were taken up again
-	seals    map[string]int // certificates that were seen, by serial number
-	proto    map[string]int // replies by version of HTTP
+	// named has the calls that were not completed, by the same, so that those of a difference can
+	// be looked for in the gateway's log.
+	named map[string][]string
+	cuts  int            // streams that broke off, and were taken up again
+	seals map[string]int // certificates that were seen, by serial number
+	proto map[string]int // replies by version of HTTP
 	// What does not agree with the rest, by what it is about.
 	faults map[string][]string
 }
@@ -42,7 +45,7 @@ type account struct{ said, given int }
 
 func newLedger() *ledger {
 	m := func() map[string]int { return map[string]int{} }
-	return &ledger{ends: m(), turns: m(), tokens: m(), said: m(), users: map[string]account{}, refusals: m(), limits: m(), calls: m(), seals: m(), proto: m(), faults: map[string][]string{}}
+	return &ledger{ends: m(), turns: m(), tokens: m(), said: m(), users: map[string]account{}, refusals: m(), limits: m(), calls: m(), seals: m(), proto: m(), named: map[string][]string{}, faults: map[string][]string{}}
 }
 
 // answered counts a reply.
@@ -150,7 +153,11 @@ func (p *place) toolbox(tool string) *tools {
 // called counts the calls of a turn. It needs mu.
 func (l *ledger) called(o order, v *view, ran map[string]int) {
 	for id, c := range v.calls {
-		l.calls[c.server+" "+c.status]++
+		outcome := c.server + " " + c.status
+		l.calls[outcome]++
+		if c.status != "completed" {
+			l.named[outcome] = append(l.named[outcome], fmt.Sprintf("call %s of turn %s, order %s, which ended as %s", id, v.turn, o.id, v.reason))
+		}
 		n := ran[id]
 		fine := c.status == "completed" || c.status == "failed" || c.status == "unknown"
 		if c.tool == "count" {
@@ -163,6 +170,18 @@ func (l *ledger) called(o order, v *view, ran map[string]int) {
 			l.fault(wrongCalls, "%s (%s): %q of %q, ran %d times", o.id, v.turn, c.status, c.tool, n)
 		}
 	}
+}
+
+// suspects returns the calls among which those are that the gateway counts otherwise, by
+// outcome. It needs mu.
+func (l *ledger) suspects(theirs map[string]int) map[string][]string {
+	all := map[string][]string{}
+	for outcome, calls := range l.named {
+		if l.calls[outcome] != theirs[outcome] {
+			all[outcome] = calls
+		}
+	}
+	return all
 }
 
 // sum adds up counts.

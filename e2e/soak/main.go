@@ -43,6 +43,7 @@ type plan struct {
 	store string // memory, sqlite, redis or none
 	plain bool   // short turns over HTTP/1.1 without TLS, keys and upstreams' faults
 	keep  bool   // the log of the gateway
+	log   string // its level
 }
 
 // main stops what runs when it is interrupted.
@@ -85,6 +86,7 @@ func choose(args []string, stderr io.Writer) (p plan, binary string, err error) 
 	f.StringVar(&p.store, "store", "memory", "where tasks are kept: memory, sqlite, redis or none")
 	f.BoolVar(&p.plain, "plain", false, "as many short turns as possible: HTTP/1.1 without TLS, no keys, faults, tools and store; nobody leaves")
 	f.BoolVar(&p.keep, "keep", false, "keep the gateway's log, and say where it is")
+	f.StringVar(&p.log, "log", "warning", "level of the gateway's log; with info it has four lines and more for each turn")
 	if err := f.Parse(args); err != nil {
 		return p, "", err
 	}

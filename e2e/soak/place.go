@@ -48,7 +48,7 @@ func (r *run) place() *place {
 	p := &place{dir: r.folder(), model: newModel(r.plan.faults), issuer: &credential.Issuer{},
 		books: &tools{tool: "count", writes: true, faults: r.plan.faults, ran: map[string]int{}},
 		facts: &tools{tool: "look", faults: r.plan.faults, ran: map[string]int{}}}
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "SLUICE_TODO_DB=:memory:", "SLUICE_LOG_LEVEL=warning",
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "SLUICE_TODO_DB=:memory:", "SLUICE_LOG_LEVEL=" + r.plan.log,
 		"SOAK_KEY=key-of-the-soak", "SLUICE_STORE=" + r.store(p),
 		// A breaker opens for a minute after three failures in a row. Among so many calls there always are.
 		"SLUICE_MCP_BREAKER=20,1s,3"}

@@ -144,6 +144,13 @@ func TestLedger(t *testing.T) {
 	if l.tokens["t0"] != 64 || l.said["t0"] != 16 || l.guesses != 50 || l.differ() != 1 || l.cuts != 1 {
 		t.Errorf("tokens %v, said %v, guesses %d, %d differ", l.tokens, l.said, l.guesses, l.differ())
 	}
+	want := map[string][]string{"facts unknown": {"call c1 of turn t, order d, which ended as stop"}}
+	if diff := cmp.Diff(want, l.suspects(map[string]int{"books completed": 3})); diff != "" {
+		t.Errorf("calls of a difference (-want +got):\n%s", diff)
+	}
+	if got := l.suspects(map[string]int{"facts unknown": 1}); len(got) > 0 {
+		t.Errorf("without a difference: %v", got)
+	}
 	l.refused(&refusal{Status: 429, Type: "rate_limited", Policies: []string{"user-requests"}})
 	l.refused(&refusal{Status: 401, Type: "unauthorized"})
 	if sum(l.refusals) != 2 || l.limits["user-requests"] != 1 || len(l.faults["refusals but for limits and overload"]) != 1 {
