@@ -37,7 +37,7 @@ func (r *run) judge(p *place, l *ledger, s *seasons, elapsed time.Duration) {
 	r.tokens(l, f.by("sluice_tenant_tokens_total", "tenant"))
 	r.agree("refusals by limit", l.limits, f.by("sluice_limit_refusals_total", "limit"))
 	r.Report("faults of the model; of the tools", "%d of %d; %d of %d", p.model.failed.Load(), p.model.asked.Load(), p.books.failed+p.facts.failed, p.books.all+p.facts.all)
-	r.Exactly("credentials refused, but those that did not count", f.by("sluice_auth_total", "outcome")["refused"]-s.refused, 0)
+	r.Exactly("credentials refused, but those that did not count", f.by("sluice_auth_total", "outcome")["refused"]-s.refused-l.belated, 0)
 	r.Exactly("certificates that clients saw, of those that there were", len(l.seals), s.n)
 	r.Report("times that keys, tokens and certificate were replaced", "%d", s.n-1)
 }

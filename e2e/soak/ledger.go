@@ -28,6 +28,7 @@ type ledger struct {
 	guesses  int
 	users    map[string]account
 	refusals map[string]int // by error type
+	belated  int            // of these, those of what had been replaced twice
 	limits   map[string]int // refusals by the limits that were broken
 	calls    map[string]int // tool calls by "server outcome"
 	// named has the calls that were not completed, by the same, so that those of a difference can
@@ -69,6 +70,14 @@ func (l *ledger) refused(no *refusal) {
 	if no.Type != "rate_limited" && no.Type != "overloaded" {
 		l.fault("refusals but for limits and overload", "%v", no)
 	}
+}
+
+// late counts a refusal of what had been replaced twice when it arrived.
+func (l *ledger) late() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refusals["unauthorized"]++
+	l.belated++
 }
 
 // fault notes what does not agree. It needs mu.

@@ -17,10 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"sluice/e2e/scenario"
@@ -46,26 +43,18 @@ type plan struct {
 	log   string // its level
 }
 
-// main stops what runs when it is interrupted.
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(soak(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { scenario.Main(soak) }
 
 // soak runs what args ask for.
 func soak(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	p, binary, err := choose(args, stderr)
 	if err != nil {
-		fmt.Fprintf(stderr, "soak: %v\nusage: soak [flags] BINARY\n", err)
-		return 2
+		return scenario.Misused(stderr, "soak [flags] BINARY", err)
 	}
 	row := scenario.Named[*run]{Name: "soak", Do: (*run).soak}
 	return scenario.Table(ctx, stdout, []scenario.Named[*run]{row}, func(ctx context.Context, row scenario.Named[*run]) scenario.Row {
 		r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: row.Name}}, plan: p, progress: stderr}
-		defer r.End()
-		r.Try(func() { row.Do(r) })
-		return r.Row
+		return r.Perform(func() { row.Do(r) })
 	})
 }
 

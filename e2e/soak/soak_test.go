@@ -2,31 +2,28 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/e2e/events"
+	"sluice/e2e/process"
 	"sluice/e2e/scenario"
 )
+
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
 // A short soak, so that the program works whenever it is needed. Its bounds hold on a machine
 // that does much else: what is counted is exact, and nothing is judged by time.
 func TestShortSoak(t *testing.T) {
 	t.Parallel()
-	if testing.Short() || runtime.GOOS == "windows" {
-		t.Skip("builds and runs the gateway, with signals")
-	}
-	binary := filepath.Join(t.TempDir(), "sluice")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", binary, "./cmd/sluice")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	binary := process.Program(t)
 	for _, args := range [][]string{
 		{"-length=15s", "-every=5s", "-users=20", "-rate=20"},
 		{"-length=2s", "-users=10", "-plain"},
@@ -176,5 +173,40 @@ func TestViewOfATurn(t *testing.T) {
 	}
 	if v.task != "task_1" || v.calls["c"] != (call{"count", "books", "completed", "a.1"}) || v.dones != 2 || v.stray != 3 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// What was replaced twice while a request was on its way may be refused, and the request is sent
+// again with what is new; what was replaced once must count.
+func TestReplacedOnTheWay(t *testing.T) {
+	t.Parallel()
+	for replaced, want := range map[int64]string{0: "401 unauthorized", 1: "401 unauthorized", 2: "<nil>", 3: "<nil>"} {
+		p := &place{}
+		l := newLedger()
+		u := newUser(p, &plan{}, l, 0)
+		u.shown.Store(&credentials{"old", 1})
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") == "Bearer old" {
+				p.season.Store(1 + replaced)
+				u.shown.Store(&credentials{"new", 1 + replaced})
+				w.WriteHeader(http.StatusUnauthorized)
+				_, _ = io.WriteString(w, `{"error_type":"unauthorized"}`)
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "id: t:1\nevent: done\ndata: {\"finish_reason\":\"stop\"}\n\n")
+		}))
+		p.url = srv.URL
+		v := &view{}
+		err := u.stream(t.Context(), http.MethodPost, "/chat/stream", nil, "", v, func(e events.Event) bool { v.accept(e); return true })
+		srv.Close()
+		u.http.Load().CloseIdleConnections()
+		belated := 0
+		if replaced >= 2 {
+			belated = 1
+		}
+		if fmt.Sprint(err) != want || v.dones != belated || l.belated != belated || l.refusals["unauthorized"] != belated {
+			t.Errorf("replaced %d times: %v, %d done, %d belated, refusals %v", replaced, err, v.dones, l.belated, l.refusals)
+		}
 	}
 }
