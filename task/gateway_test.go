@@ -88,8 +88,9 @@ func TestCallOfATurnThatEndsWithItsClient(t *testing.T) {
 		if _, all := one.Ask(t, http.MethodGet, "/tasks/"+task+"/events", ""); strings.Count(all, `"status":"unknown"`) != 1 {
 			t.Errorf("the log has\n%s", all)
 		}
-		if _, text := one.Ask(t, http.MethodGet, "/metrics", ""); !strings.Contains(text, "\nsluice_tool_calls_total{outcome=\"unknown\",server=\"todo\"} 1\n") {
-			t.Errorf("the metrics do not count the call:\n%s", text)
+		_, text := one.Ask(t, http.MethodGet, "/metrics", "")
+		if !strings.Contains(text, "\nsluice_tool_calls_total{outcome=\"unknown\",server=\"todo\"} 1\n") || strings.Contains(text, "\nsluice_tool_call_seconds_count{") {
+			t.Errorf("the metrics do not count the call, or have a time of it:\n%s", text)
 		}
 	})
 }
