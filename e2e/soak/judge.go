@@ -14,9 +14,10 @@ func (r *run) judge(p *place, l *ledger, s *seasons, elapsed time.Duration) {
 	defer l.mu.Unlock()
 	r.Report("turns; a second", "%d; %.1f", l.totals.Streams, float64(l.totals.Streams)/elapsed.Seconds())
 	r.Report("replies by version of HTTP", "%s", listed(l.proto))
-	for _, about := range []string{lostStreams, lostEnds, strayEvents, wrongTokens, wrongCalls, "refusals but for limits and overload"} {
+	for _, about := range []string{noAnswer, lostStreams, lostEnds, strayEvents, wrongTokens, wrongCalls, "refusals but for limits and overload"} {
 		r.none(about, l.faults[about])
 	}
+	r.Report("requests that were too slow to be read, and sent again", "%d", l.resent)
 	// A reader that is too slow for SLUICE_WRITE_TIMEOUT is cut, and comes back for the rest.
 	stalls := int(f["sluice_write_stalls_total"])
 	r.Note("streams that broke off and were taken up; slow readers cut", l.cuts <= stalls, "as many or fewer", "%d; %d", l.cuts, stalls)

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"sluice/e2e/scenario"
 )
@@ -33,10 +35,11 @@ type ledger struct {
 	calls    map[string]int // tool calls by "server outcome"
 	// named has the calls that were not completed, by the same, so that those of a difference can
 	// be looked for in the gateway's log.
-	named map[string][]string
-	cuts  int            // streams that broke off, and were taken up again
-	seals map[string]int // certificates that were seen, by serial number
-	proto map[string]int // replies by version of HTTP
+	named  map[string][]string
+	resent int            // requests whose connection was closed without an answer
+	cuts   int            // streams that broke off, and were taken up again
+	seals  map[string]int // certificates that were seen, by serial number
+	proto  map[string]int // replies by version of HTTP
 	// What does not agree with the rest, by what it is about.
 	faults map[string][]string
 }
@@ -80,6 +83,24 @@ func (l *ledger) late() {
 	l.belated++
 }
 
+// leastHead is how long a gateway waits at least for a handshake or the head of a request: 5 s, and
+// 2 s for the first frame of HTTP/2. Where it or its client is given no CPU for so long, it closes
+// the connection.
+const leastHead = 2 * time.Second
+
+// unanswered counts a request that got no answer, and says whether it may be sent again: nothing
+// may have come of it, or the accounts of turns differ.
+func (l *ledger) unanswered(ctx context.Context, u *user, err error, after time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if after < leastHead || ctx.Err() != nil {
+		l.fault(noAnswer, "of %s: %v, after %v", u.name, err, after)
+		return false
+	}
+	l.resent++
+	return true
+}
+
 // fault notes what does not agree. It needs mu.
 func (l *ledger) fault(about, format string, args ...any) {
 	l.faults[about] = append(l.faults[about], fmt.Sprintf(format, args...))
@@ -87,6 +108,7 @@ func (l *ledger) fault(about, format string, args ...any) {
 
 // What may not agree.
 const (
+	noAnswer    = "requests without an answer that were not too slow"
 	lostStreams = "streams whose client stayed, without exactly one done"
 	strayEvents = "streams with events that are not the next one"
 	lostEnds    = "turns of clients that left, without a done in their log"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -208,5 +210,31 @@ func TestReplacedOnTheWay(t *testing.T) {
 		if fmt.Sprint(err) != want || v.dones != belated || l.belated != belated || l.refusals["unauthorized"] != belated {
 			t.Errorf("replaced %d times: %v, %d done, %d belated, refusals %v", replaced, err, v.dones, l.belated, l.refusals)
 		}
+	}
+}
+
+// A request without an answer is no stream. It is sent again if it may have been too slow.
+func TestUnanswered(t *testing.T) {
+	t.Parallel()
+	u, l := &user{name: "u0"}, newLedger()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		ctx   context.Context
+		after time.Duration
+		again bool
+	}{{t.Context(), leastHead - 1, false}, {t.Context(), leastHead, true}, {over, leastHead, false}} {
+		if again := l.unanswered(tt.ctx, u, io.EOF, tt.after); again != tt.again {
+			t.Errorf("after %v, %v: %t", tt.after, tt.ctx.Err(), again)
+		}
+	}
+	if l.resent != 1 || len(l.faults[noAnswer]) != 2 {
+		t.Errorf("%d were sent again, faults %v", l.resent, l.faults)
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer srv.Close()
+	u = newUser(&place{url: srv.URL, model: newModel(0)}, &plan{}, l, 0)
+	if u.turn(t.Context()); l.totals.Streams != 0 || len(l.faults[noAnswer]) != 3 || len(l.faults) != 1 {
+		t.Errorf("%s, faults %v", l.totals, l.faults)
 	}
 }

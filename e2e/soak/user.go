@@ -154,8 +154,11 @@ func (u *user) turn(ctx context.Context) {
 		_ = scenario.Pause(ctx, min(time.Second, max(20*time.Millisecond, no.Wait)))
 		return
 	}
-	left := f.leaves > 0 && v.dones == 0 && err == nil && v.end == nil
-	cut := !left && v.dones == 0 && err == nil && u.plan.store != "none"
+	if err != nil { // without an answer there is no stream
+		return
+	}
+	left := f.leaves > 0 && v.dones == 0 && v.end == nil
+	cut := !left && v.dones == 0 && u.plan.store != "none"
 	if left || cut { // it comes back for the end of what went on without it
 		_ = scenario.Pause(ctx, time.Duration(rand.IntN(1000))*time.Millisecond)
 		err = u.follow(ctx, v)
@@ -217,10 +220,13 @@ func (e *refusal) Error() string { return fmt.Sprint(e.Status, " ", e.Type) }
 // connection without a reply. How a stream has ended is noted in v.
 func (u *user) stream(ctx context.Context, method, path string, body map[string]any, last string, v *view, each func(events.Event) bool) error {
 	for {
-		shown := u.shown.Load()
+		shown, began := u.shown.Load(), time.Now()
 		resp, err := u.send(ctx, method, path, body, last, shown.text)
 		if err != nil {
-			return err
+			if !u.ledger.unanswered(ctx, u, err, time.Since(began)) {
+				return err
+			}
+			continue
 		}
 		no := readRefusal(resp)
 		if no == nil {
