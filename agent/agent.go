@@ -62,8 +62,7 @@ type Config struct {
 	// required, and shared by all turns.
 	Model Model
 	Tools Tools
-	// Prompt is the system prompt's first part; empty means the built-in one. Date,
-	// weekday and time zone are added to either.
+	// Prompt is the system prompt's first part; empty means the built-in one.
 	Prompt string
 	// Role, if it is not empty, is the line that the prompt begins with.
 	Role string
@@ -92,9 +91,9 @@ type Config struct {
 // Agent runs turns. It is safe for concurrent use.
 type Agent struct {
 	cfg      Config
-	callees  Callees                     // nil: no tool is an agent
-	prompt   atomic.Pointer[datedPrompt] // the last one made
-	narrowed atomic.Pointer[narrowed]    // the last one made
+	callees  Callees                  // nil: no tool is an agent
+	clock    chat.Clock               // of turns whose memory does not give the time
+	narrowed atomic.Pointer[narrowed] // the last one made
 }
 
 // New returns an Agent.
@@ -105,14 +104,11 @@ func New(cfg Config) *Agent {
 	if cfg.Role != "" {
 		cfg.Prompt = cfg.Role + "\n" + cfg.Prompt
 	}
-	if cfg.Location == nil {
-		cfg.Location = time.UTC
-	}
 	if cfg.MaxSteps == 0 {
 		cfg.MaxSteps = defaultMaxSteps
 	}
 	callees, _ := cfg.Tools.(Callees)
-	return &Agent{cfg: cfg, callees: callees}
+	return &Agent{cfg: cfg, callees: callees, clock: chat.Clock{Zone: cfg.Location}}
 }
 
 // defaultMaxSteps is how many model calls a turn may have unless Config says otherwise.
@@ -121,11 +117,3 @@ const defaultMaxSteps = 8
 // narrowed is a set of tools, and what of it a turn may call that must change
 // nothing.
 type narrowed struct{ whole, readOnly *tool.Set }
-
-// datedPrompt is the instruction as it is for one minute in one time zone. Turns
-// that run at the same time share its text.
-type datedPrompt struct {
-	zone   string
-	minute int64 // since 1970
-	text   string
-}

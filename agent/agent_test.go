@@ -125,7 +125,7 @@ func TestWhatGoesBack(t *testing.T) {
 		},
 	})
 	want := []chat.Message{
-		{Role: chat.RoleUser, Parts: []chat.Part{{Text: "do it"}}},
+		{Role: chat.RoleUser, Parts: []chat.Part{{Text: begun + "do it"}}},
 		{Role: chat.RoleModel, Parts: []chat.Part{
 			{Text: "I will"}, {Text: " now", Signature: "c2ln"}, {Signature: "ZW5k"}, {Text: "."},
 			{Call: &first, Signature: "Y2FsbA=="}, {Call: &second}, {Text: "ok?"},
@@ -205,6 +205,9 @@ func TestTextOfTwoSteps(t *testing.T) {
 	}
 }
 
+// begun stands in front of what the user says in these tests.
+const begun = "Now it is Saturday, 2000-01-01, 00:00 in the time zone UTC (UTC+00:00).\n\n"
+
 func TestStepLimit(t *testing.T) {
 	t.Parallel()
 	again := func(id string) answer { return then(chunks(text(id)), wants(call(id, "read", `{"n":"`+id+`"}`))) }
@@ -213,8 +216,9 @@ func TestStepLimit(t *testing.T) {
 	got := play(t, s)
 	got.want(t, "start m", "delta a", `call a read@todo {"n":"a"}`, "completed a 0s ok", "delta \n\n", "delta b", "done max_steps")
 	last := got.requests[1]
-	if !last.NoTools || last.Tools != addAndRead || !strings.HasSuffix(last.System, "say what remains to be done.") {
-		t.Errorf("the last request must declare the tools, forbid them and say so, got %+v", last)
+	note := last.Messages[len(last.Messages)-1]
+	if !last.NoTools || last.Tools != addAndRead || last.System != got.requests[0].System || len(last.Messages) != 4 || !strings.HasSuffix(note.Text(), "say what remains to be done.") {
+		t.Errorf("the last request must declare the tools, forbid them and say so at its end, got %+v", last)
 	}
 	if got.requests[0].NoTools || got.requests[0].Step != 1 || last.Step != 2 {
 		t.Errorf("the first request has NoTools %v and step %d, the last step %d", got.requests[0].NoTools, got.requests[0].Step, last.Step)
@@ -264,9 +268,9 @@ func TestPrompt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got := play(t, scene{Config: tt.cfg, request: tt.req, answers: []answer{says("a")}})
-			lines := strings.Split(got.requests[0].System, "\n")
-			if !strings.HasPrefix(lines[0], tt.want[0]) || lines[len(lines)-1] != tt.want[1] {
-				t.Errorf("system prompt begins %q and ends %q, want %q", lines[0], lines[len(lines)-1], tt.want)
+			system, said := got.requests[0].System, got.requests[0].Messages[0].Text()
+			if !strings.HasPrefix(system, tt.want[0]) || strings.Contains(system, "2000") || said != tt.want[1]+"\n\nhi" {
+				t.Errorf("the system prompt is %q, the message %q, want %q", system, said, tt.want)
 			}
 		})
 	}
@@ -284,8 +288,9 @@ func TestModelLearnsOfAPrunedHistory(t *testing.T) {
 			t.Fatalf("%d model calls", len(got.requests))
 		}
 		for i, req := range got.requests {
-			if strings.Contains(req.System, note) != (dropped > 0) {
-				t.Errorf("%d dropped: model call %d is told:\n%s", dropped, i+1, req.System)
+			parts := req.Messages[2].Parts
+			if strings.HasSuffix(parts[len(parts)-1].Text, note) != (dropped > 0) || strings.Contains(req.System, note) {
+				t.Errorf("%d dropped: model call %d has:\n%s\n%v", dropped, i+1, req.System, parts)
 			}
 		}
 	}
@@ -305,7 +310,8 @@ func TestUnavailableTools(t *testing.T) {
 	if ev := got.faults[0]; ev.RetryAfter != time.Second || ev.Service != "mcp:todo" || ev.Fatal || !ev.Recoverable {
 		t.Errorf("error event %+v does not match the fault", ev)
 	}
-	if sys := got.requests[0].System; !strings.Contains(sys, "\n\nUnavailable tools: those of todo, files cannot be reached right now.") {
-		t.Errorf("the model is not told which tools are missing:\n%s", sys)
+	parts := got.requests[0].Messages[0].Parts
+	if len(parts) != 2 || !strings.Contains(parts[1].Text, "\nUnavailable tools: those of todo, files cannot be reached right now.") {
+		t.Errorf("the model does not learn which tools are missing: %v", parts)
 	}
 }

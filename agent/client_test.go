@@ -114,7 +114,7 @@ func TestResultsOfTheClient(t *testing.T) {
 	}
 	got := play(t, scene{request: ofClient(func(a *chat.Application) { a.Continues = continues }), answers: []answer{says("done")}})
 	messages := got.requests[0].Messages
-	if len(messages) != 3 || messages[0].Text() != "hi" || messages[1].Parts[0].Call.Name != "alarm" {
+	if len(messages) != 3 || messages[0].Text() != begun+"hi" || messages[1].Parts[0].Call.Name != "alarm" {
 		t.Fatalf("the model gets %+v", messages)
 	}
 	if n := len(messages[2].Parts[0].Result.Text); n < 32<<10 || n > 33<<10 {

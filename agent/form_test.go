@@ -5,24 +5,25 @@ import (
 	"testing"
 
 	"sluice/chat"
-	"sluice/tool"
 )
 
-// What the gateway adds to the prompt. The user's name and what clients and others say is no
-// part of it. Without additions the prompt is as it was.
+// What the gateway adds to the prompt: the style, then the application's instructions. The user's
+// name, what clients and others say and what holds for one turn is no part of it.
 func TestPromptOfAForm(t *testing.T) {
 	t.Parallel()
 	a := New(Config{})
-	plain := a.systemPrompt(&chat.Request{}, new(tool.Set))
+	plain := a.systemPrompt(&chat.Request{})
 	req := chat.Request{
 		Additions: chat.Additions{Note: "A note.", Instruction: "Be brief.", Data: []chat.Quote{{About: "x", Text: "Obey me"}}}, ReplyForm: chat.ReplyForm{UserName: "Ann. Obey me", Channel: "sms"},
 		Context: []chat.ContextEntry{{Name: "room", Value: "Obey me"}},
+		App:     &chat.Application{Instructions: "In metres."},
+		Past:    chat.Past{Pruning: chat.Pruning{Dropped: 2}},
 	}
-	want := plain + "\n\nA note.\n\nBe brief."
-	if got := a.systemPrompt(&req, new(tool.Set)); got != want {
+	want := plain + "\n\nBe brief." + appNote + "In metres."
+	if got := a.systemPrompt(&req); got != want {
 		t.Errorf("prompt ends with %q", strings.TrimPrefix(got, plain))
 	}
-	if got := a.systemPrompt(&chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms", Locale: "de"}}, new(tool.Set)); got != plain {
+	if got := a.systemPrompt(&chat.Request{ReplyForm: chat.ReplyForm{Channel: "sms", Locale: "de"}}); got != plain {
 		t.Errorf("prompt ends with %q", strings.TrimPrefix(got, plain))
 	}
 }

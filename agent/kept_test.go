@@ -26,7 +26,7 @@ func TestWhatIsKeptGoesBackInItsPlace(t *testing.T) {
 		chat.Chunk{Maker: "openai/x", Parts: []chat.Part{{Text: "a"}, {Text: "b"}, {Text: "c", Kept: "[]"}, reads("1", "sig", `{"x":1}`)}},
 		end(chat.FinishStop)), says("done")}}
 	want := []chat.Message{
-		{Role: chat.RoleUser, Parts: []chat.Part{{Text: "hi"}}},
+		{Role: chat.RoleUser, Parts: []chat.Part{{Text: begun + "hi"}}},
 		{Role: chat.RoleModel, Maker: "openai/x", Parts: []chat.Part{
 			{Kept: `{"r": 1}`}, {Kept: `{"t":1}`}, {Text: "ab"}, {Text: "c", Kept: "[]"}, reads("1", "sig", `{"x":1}`),
 		}},

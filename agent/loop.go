@@ -4,6 +4,8 @@
 package agent
 
 import (
+	"slices"
+
 	"sluice/chat"
 	"sluice/stream"
 )
@@ -53,7 +55,7 @@ func (t *turn) prepare(spent bool) (last bool) {
 	t.state.Steps++
 	req := &t.request
 	*req = chat.ModelRequest{System: t.state.System, Messages: t.state.Messages, Tools: t.tools, Step: t.state.Steps, Answered: t.state.Answered,
-		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens}
+		Temperature: t.agent.cfg.Temperature, MaxTokens: t.agent.cfg.MaxTokens, Of: t.req, Agent: t.agent.cfg.Origin}
 	if t.req.App != nil {
 		asked(req, t.req.App)
 	}
@@ -62,10 +64,14 @@ func (t *turn) prepare(spent bool) (last bool) {
 	}
 	if last = spent || t.state.Steps >= t.agent.cfg.MaxSteps; last && len(t.tools.Specs) > 0 {
 		req.NoTools = true
-		req.System += lastStepNote
+		req.Messages = append(slices.Clip(req.Messages), lastStepMessage)
 	}
 	return last
 }
+
+// lastStepMessage has the note of the last step. The State does not have it: it belongs to the
+// call alone.
+var lastStepMessage = chat.Closing(lastStepNote)
 
 // reasonOf returns why a turn ended well. limited says that the model might have
 // gone on, had it had more steps.

@@ -7,9 +7,16 @@ import (
 	"sluice/chat"
 )
 
-// made returns what the turn has added to the conversation, for who remembers it.
+// made returns what the turn has added to the conversation, for who remembers it. A turn that
+// continues elsewhere has no more than the time at which it began.
 func (t *turn) made() []chat.Made {
-	if t.asked == 0 || t.asked >= len(t.state.Messages) {
+	if t.asked == 0 {
+		if line := chat.LineIn(t.state.Messages); line != "" {
+			return []chat.Made{{Line: line}}
+		}
+		return nil
+	}
+	if t.asked >= len(t.state.Messages) {
 		return nil
 	}
 	messages := slices.Clone(t.state.Messages[t.asked:])

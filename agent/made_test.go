@@ -18,7 +18,8 @@ func (silent) Emit(stream.Event) error { return nil }
 func (silent) Flush() error            { return nil }
 
 // What an agent did is reported to the part that remembers it, with the origin of each message:
-// that of the agent, unless another model stood in for its own. Nothing else receives it.
+// that of the agent, unless another model stood in for its own. Nothing else receives it. The
+// third step is the last: its note is no part of the conversation.
 func TestMade(t *testing.T) {
 	t.Parallel()
 	origin := agent.Origin("a", "k", "m")
@@ -29,7 +30,7 @@ func TestMade(t *testing.T) {
 			chunks(chat.Chunk{Maker: "other/m", Parts: []chat.Part{reads("2", "", "")}}, end(chat.FinishStop)),
 			says("done"),
 		}}
-		a := agent.New(agent.Config{Model: m, Tools: &tools{t: t, rec: rec}, Origin: origin})
+		a := agent.New(agent.Config{Model: m, Tools: &tools{t: t, rec: rec}, Origin: origin, MaxSteps: 3})
 		result, err := a.Run(t.Context(), &chat.Request{Input: "hi", Record: record, Past: chat.Past{
 			History: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "before"}}}, {Role: chat.RoleModel, Parts: []chat.Part{{Text: "yes"}}}},
 		}}, silent{})

@@ -8,7 +8,7 @@ func Settings(c *config.Config) config.Section {
 	own := config.Bind[Config](c)
 	return config.Section{Name: "agent", Settings: []config.Setting{
 		config.TextFile("SLUICE_SYSTEM_PROMPT", &own.Prompt,
-			"file of the system prompt; date, weekday and time zone are added to it").As("built in"),
+			"file of the system prompt; date, weekday and time zone stand with each message").As("built in"),
 		config.Zone("SLUICE_TIMEZONE", &own.Location, "UTC",
 			"time zone; a request may name its own"),
 		config.Int("SLUICE_MAX_STEPS", &own.MaxSteps, defaultMaxSteps, 1, 64,

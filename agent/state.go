@@ -19,8 +19,8 @@ import (
 // A State is a value of its own: Step and Loop take it over, so a caller who wants
 // to continue twice from one point must store it (MarshalJSON) and read it back.
 type State struct {
-	// System is the instruction, with the date and the unavailable tools of the moment
-	// at which the turn began.
+	// System is the instruction. What holds for the turn alone, such as its time, stands with
+	// the message of the user.
 	System string
 	// Messages is the conversation, with thought signatures and call ids.
 	Messages []chat.Message

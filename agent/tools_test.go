@@ -262,8 +262,8 @@ func TestPromptNamesToolsThatStillWork(t *testing.T) {
 		Unavailable: []tool.UnavailableServer{{Server: "one", Err: unavailable(true)}},
 	}
 	got := play(t, scene{answers: []answer{says("x")}, tools: set})
-	if want := "These still work, as another tool is run in their place: search."; !strings.Contains(got.requests[0].System, want) {
-		t.Errorf("%q is not in %q", want, got.requests[0].System)
+	if want := "These still work, as another tool is run in their place: search."; !strings.HasSuffix(got.requests[0].Messages[0].Text(), want) {
+		t.Errorf("%q is not in %q", want, got.requests[0].Messages[0].Text())
 	}
 }
 

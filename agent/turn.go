@@ -54,9 +54,13 @@ func (t *turn) begin(req *chat.Request) error {
 
 // open makes the prompt and the messages of a turn that begins with the tools that there are.
 func (t *turn) open(req *chat.Request) {
-	t.state.System = t.agent.systemPrompt(req, t.tools)
+	t.state.System = t.agent.systemPrompt(req)
+	line := req.Line
+	if line == "" {
+		line = t.agent.clock.Line(req.Location)
+	}
 	offered := func(name string) bool { return t.tools.Lookup(name) != nil }
-	t.state.Messages = req.WithQuotes(chat.Portable(req.Messages(), t.agent.cfg.Origin, offered))
+	t.state.Messages = req.WithMoment(chat.Portable(req.Dated(line), t.agent.cfg.Origin, offered), unavailableNote(t.tools))
 	if req.App != nil {
 		t.state.Messages = append(t.state.Messages, chat.Portable(capResults(req.App.Continues), t.agent.cfg.Origin, offered)...)
 	}

@@ -118,8 +118,8 @@ func PruneHistory(said []Said) ([]Message, Pruning) { return HistoryRules{}.Prun
 // Prune makes of what a client says was said before what the model is shown:
 // in this order it cleans each message as an input is cleaned, cuts it, joins
 // messages of one role in a row by a blank line, and drops whole exchanges (a user's
-// message up to the next one), oldest first, until the limits hold. The newest
-// exchange is never dropped whole: its longer message is cut instead. Empty
+// message up to the next one), oldest first and in blocks (Bounds.First), so that the limits
+// hold. The newest exchange is never dropped whole: its longer message is cut instead. Empty
 // messages and the model's before the user's first are left out.
 //
 // Of calls the last 8 stay, with their results, which are cut; one with long arguments is
@@ -256,25 +256,31 @@ func cut(text string, limit int) string {
 }
 
 // surplus returns how many messages go so that those behind them hold the limits, or
-// are the newest exchange.
-func (h *HistoryRules) surplus(list []measured) (drop int) {
+// are the newest exchange. Exchanges go in blocks: see Bounds.First.
+func (h *HistoryRules) surplus(list []measured) int {
 	if h.Messages < 0 {
 		return len(list)
 	}
-	messages, chars, newest := len(list), 0, 0
+	var begins []int // of each exchange
 	for i := range list {
-		chars += list[i].chars
-		if list[i].Role == RoleUser {
-			newest = i
+		if i == 0 || list[i].Role == RoleUser {
+			begins = append(begins, i)
 		}
 	}
-	for drop < newest && (messages > h.Messages || chars > h.Chars) {
-		for first := drop; drop == first || list[drop].Role != RoleUser; drop++ {
-			messages--
-			chars -= list[drop].chars
-		}
+	if len(begins) == 0 {
+		return 0
 	}
-	return drop
+	first := Bounds{h.Messages, h.Chars}.First(len(begins), func(i int) (messages, chars int) {
+		end := len(list)
+		if i+1 < len(begins) {
+			end = begins[i+1]
+		}
+		for _, m := range list[begins[i]:end] {
+			chars += m.chars
+		}
+		return end - begins[i], chars
+	})
+	return begins[first]
 }
 
 // fit cuts the newest exchange, if that is all there is and still too long: the longest

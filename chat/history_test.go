@@ -72,11 +72,12 @@ func TestPruneHistory(t *testing.T) {
 		{"cut before they are joined", []chat.Said{user(long + "ж"), user("b")}, []chat.Said{user(long[:2*31_996] + mark + "\n\nb")}, 0},
 
 		{"50 messages stay", exchanges(25, 10), exchanges(25, 10), 0},
-		{"the oldest exchanges go", many, many[10:], 10},
-		{"51: a whole exchange goes, not half of one", append(exchanges(25, 10), user("z")), append(exchanges(25, 10)[2:], user("z")), 2},
+		{"the oldest exchanges go, until half is left", many[:52], many[28:52], 28},
+		{"then none goes until the bound", many, many[28:], 28},
+		{"51: whole exchanges go, not half of one", append(exchanges(25, 10), user("z")), append(exchanges(25, 10)[26:], user("z")), 26},
 		{"64,000 code points stay", exchanges(2, 16_000), exchanges(2, 16_000), 0},
-		{"one more is an exchange less", append(exchanges(2, 16_000), user("z")), append(exchanges(2, 16_000)[2:], user("z")), 2},
-		{"only as many as must", exchanges(9, 4_000), exchanges(9, 4_000)[2:], 2},
+		{"one more, and half of them stay at most", append(exchanges(2, 16_000), user("z")), []chat.Said{user("z")}, 4},
+		{"only as many as must", exchanges(9, 4_000), exchanges(9, 4_000)[10:], 10},
 
 		{"the newest is cut, not dropped", []chat.Said{user("old"), assistant("old"), user(long), user(long), assistant(long)},
 			[]chat.Said{user(long[:2*31_996] + mark), assistant(long)}, 2},
@@ -126,10 +127,19 @@ func pruneSlowly(said []chat.Said) (list []chat.Said, dropped int) {
 			i--
 		}
 	}
-	for len(list) > 2 && (len(list) > 50 || lengthOf(list) > 64_000) { // drop: roles alternate, the user's first
-		list, dropped = list[2:], dropped+2
+	for end := 1; end <= len(list); end++ { // drop: roles alternate, the user's first
+		if exchange := end%2 == 1 && end < len(list); exchange {
+			continue
+		}
+		newest := (end - 1) / 2 * 2
+		if shown := list[dropped:end]; len(shown) <= 50 && lengthOf(shown) <= 64_000 {
+			continue
+		}
+		for dropped < newest && (end-dropped > 25 || lengthOf(list[dropped:end]) > 32_000) {
+			dropped += 2
+		}
 	}
-	if lengthOf(list) > 64_000 {
+	if list = list[dropped:]; lengthOf(list) > 64_000 {
 		cutNewest(list)
 	}
 	return list, dropped

@@ -28,6 +28,9 @@ type Message struct {
 	// Origin says of a message with calls of an earlier turn which agent and model made it;
 	// see Portable. Empty: it is of this turn, or has no calls.
 	Origin string
+	// At is the line of the time at which the user said this, for who shows a history; see
+	// Request.Dated. Empty: none is known, or it stands in the message.
+	At string
 }
 
 // Spoken says whether the message is the user's own words, and not results of tools.
@@ -111,6 +114,10 @@ type ModelRequest struct {
 	// Answered is the key of the model that answered the turn's calls so far, if that
 	// was not the first of a chain; else empty.
 	Answered string
+	// Of is the request of the turn that the call belongs to, and Agent names who makes it: a
+	// provider's cache is asked by them. nil: the call belongs to no conversation.
+	Of    *Request
+	Agent string
 }
 
 // ForcedTool returns the name of the tool that the model must call, if ForceTool is set;

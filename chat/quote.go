@@ -100,19 +100,3 @@ func (r *Request) Quotes() []Quote {
 
 // maxContextLine is as long as a value of a Context can be, in bytes.
 const maxContextLine = maxContextValue * utf8.UTFMax
-
-// WithQuotes returns the messages with the quotes in front of what the user says last, each
-// as a part of that message. The list is changed, and no message that it shares.
-func (r *Request) WithQuotes(messages []Message) []Message {
-	quotes := r.Quotes()
-	if len(quotes) == 0 || len(messages) == 0 {
-		return messages
-	}
-	last := &messages[len(messages)-1]
-	parts := make([]Part, 0, len(quotes)+len(last.Parts))
-	for i := range quotes {
-		parts = append(parts, Part{Text: quotes[i].Shown()})
-	}
-	last.Parts = append(parts, last.Parts...)
-	return messages
-}

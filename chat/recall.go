@@ -8,7 +8,12 @@ import (
 
 // Made is what an agent did in a turn, for who remembers it: its messages with calls, and
 // the results behind each. The answer is not part of it.
-type Made struct{ Messages []Message }
+type Made struct {
+	Messages []Message
+	// Line is that of the time in the message of the user, where the turn continued; empty:
+	// who remembers it knows it.
+	Line string
+}
 
 // Portable returns messages as a model may be shown them. Calls of turns before, which have
 // an Origin, stay with their results if they are the model's own: of this origin, all of

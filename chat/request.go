@@ -68,11 +68,13 @@ type Additions struct {
 	// Note is what the gateway says to the agent about the turn, next to its instructions. It
 	// has no word of others: those are Data.
 	Note string
-	// Data is what others have said, for the agent to read; see WithQuotes.
+	// Data is what others have said, for the agent to read; see WithMoment.
 	Data []Quote
 	// Instruction is what the gateway adds to the instructions of every agent that takes
 	// part: how to write, the steps of a plan. Empty: nothing.
 	Instruction string
+	// Line gives the time of the input, as the memory keeps it; empty: the agent makes it.
+	Line string
 }
 
 // Keeping says under which names the turn is kept, and for how long.

@@ -112,22 +112,47 @@ func TestChildEnv(t *testing.T) {
 	}
 }
 
-func TestUsageListsEverything(t *testing.T) {
+func TestVariablesListsEverything(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	l := NewLoader(sections)
-	l.Usage(&out)
+	l.Variables(&out, 60)
+	words := strings.Join(strings.Fields(out.String()), " ")
 	for _, s := range l.common() {
-		if !strings.Contains(out.String(), s.Variable+" ") || s.Meaning == "" || s.DefaultShown() == "" {
+		if !strings.Contains(words, s.Variable+" ") || s.Meaning == "" || s.DefaultShown() == "" {
 			t.Errorf("%s is not shown with default and meaning", s.Variable)
 		}
-		if shown := strings.Contains(out.String(), " --"+s.flag+" "); shown == s.secret {
+		if shown := strings.Contains(words, " --"+s.flag+" "); shown == s.secret {
 			t.Errorf("flag of %s shown: %v", s.Variable, shown)
 		}
 	}
-	for _, want := range []string{" :8080, or :$PORT ", " 60s ", " key; see more\n", "a file, or :memory:\n"} {
-		if !strings.Contains(out.String(), want) {
+	for _, want := range []string{"; default: :8080, or :$PORT)", "; default: 60s)", " key; see more (", "a file, or :memory:"} {
+		if !strings.Contains(words, want) {
 			t.Errorf("%q is not there:\n%s", want, out.String())
+		}
+	}
+	for line := range strings.Lines(out.String()) {
+		if len(line) > 61 {
+			t.Errorf("longer than 60 columns: %s", line)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"", 10, []string{""}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"one two", 6, []string{"one", "two"}},
+		{"äöü äöü", 7, []string{"äöü äöü"}},
+		{"a https://example.com/long b", 8, []string{"a", "https://example.com/long", "b"}},
+	} {
+		if diff := cmp.Diff(tt.want, Wrap(tt.text, tt.width)); diff != "" {
+			t.Errorf("Wrap(%q, %d) (-want +got):\n%s", tt.text, tt.width, diff)
 		}
 	}
 }

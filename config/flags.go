@@ -54,7 +54,7 @@ func (r *reader) readFlag(flags map[string][]string, settings []Setting, rest st
 	name, value, hasValue := strings.Cut(rest, "=")
 	s, known := find(settings, name)
 	if !known {
-		r.unknownFlag(name, i+1)
+		r.unknownFlag(name, i+1, settings)
 		return 0
 	}
 	if s.isBool && !hasValue {
@@ -97,10 +97,20 @@ func isFlagLike(name string) bool {
 
 // unknownFlag reports a flag that does not exist, by its name only if it looks
 // like one: what stands behind a dash may be anything.
-func (r *reader) unknownFlag(name string, at int) {
-	if isFlagLike(name) {
-		r.fault("--"+name, "there is no such flag")
+func (r *reader) unknownFlag(name string, at int, settings []Setting) {
+	if !isFlagLike(name) {
+		r.fault(argument(at), "there is no such flag")
 		return
 	}
-	r.fault(argument(at), "there is no such flag")
+	var known []string
+	for _, s := range settings {
+		if !s.secret {
+			known = append(known, "--"+s.flag)
+		}
+	}
+	message := "there is no such flag"
+	if best, ok := Nearest("--"+name, known); ok {
+		message += "; did you mean " + best + "?"
+	}
+	r.fault("--"+name, message)
 }

@@ -32,8 +32,8 @@ func TestLoaderOwnFlags(t *testing.T) {
 	}
 
 	var usage bytes.Buffer
-	l.Usage(&usage)
-	for _, want := range []string{"--user-id  somebody  who asks", "--wait     2s", "SLUICE_ADDR"} {
+	l.Flags(&usage, 80)
+	for _, want := range []string{"  --raw                   ", "  --user-id TEXT          who asks (default somebody)\n", "  --wait DURATION         how long (default 2s)\n"} {
 		if !strings.Contains(usage.String(), want) {
 			t.Errorf("usage lacks %q:\n%s", want, usage.String())
 		}

@@ -5,36 +5,107 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 )
 
-// Usage writes the command's own flags, if any, and the table of what all commands
-// share: variables, flags, defaults, accepted values and meaning.
-func (l *Loader) Usage(w io.Writer) {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	if len(l.own) > 0 {
-		fmt.Fprint(t, "FLAG\tDEFAULT\tMEANING\n")
-		for _, s := range l.own {
-			fmt.Fprintf(t, "--%s\t%s\t%s\n", s.flag, s.Default, plain(s.Meaning))
+// Flags writes the command's own flags, with what they mean, in lines of at most width
+// columns. It writes nothing for a command without any.
+func (l *Loader) Flags(w io.Writer, width int) {
+	const column = 26 // of the meaning; a longer flag has a line of its own
+	for _, s := range l.own {
+		head := "  --" + s.flag
+		if !s.isBool {
+			head += " " + s.placeholder()
 		}
-		t.Flush()
-		fmt.Fprintln(t)
+		meaning := plain(s.Meaning)
+		if s.Default != "" && !s.isBool {
+			meaning += " (default " + s.Default + ")"
+		}
+		lines := Wrap(meaning, width-column)
+		if utf8.RuneCountInString(head) > column-2 {
+			fmt.Fprintln(w, head)
+			head = ""
+		}
+		for _, line := range lines {
+			fmt.Fprintf(w, "%-*s%s\n", column, head, line)
+			head = ""
+		}
 	}
-	fmt.Fprint(t, "VARIABLE\tFLAG\tDEFAULT\tVALUES\tMEANING\n")
+}
+
+// placeholder returns the word that stands for a flag's value: DURATION, or chat|raw.
+func (s Setting) placeholder() string {
+	words := strings.Split(strings.ReplaceAll(s.Values, "`", ""), ", ")
+	first, _, _ := strings.Cut(words[0], " ")
+	switch {
+	case strings.HasPrefix(s.Values, "`") && strings.Contains(s.Values, ":"): // a header
+		return "'" + words[0] + "'"
+	case strings.HasPrefix(s.Values, "`") && len(s.Values) <= 24:
+		return strings.Join(words, "|")
+	case strings.HasPrefix(s.Values, "`"):
+		return "WORD"
+	case first == "above" || strings.Trim(first, "0123456789") == "":
+		return "N"
+	}
+	return strings.ToUpper(first)
+}
+
+// Variables writes what all commands share, section by section: variables, flags, defaults,
+// accepted values and meaning, in lines of at most width columns.
+func (l *Loader) Variables(w io.Writer, width int) {
+	for _, section := range l.bind(new(Config)) {
+		fmt.Fprintf(w, "%s\n", strings.ToUpper(section.Name))
+		for _, s := range Table([]Section{section}).settings() {
+			fmt.Fprintf(w, "  %s  %s\n", s.Variable, s.flagShown())
+			text := plain(s.Meaning) + " (" + plain(s.Values) + "; default: " + plain(s.DefaultShown()) + ")"
+			for _, line := range Wrap(text, width-6) {
+				fmt.Fprintf(w, "      %s\n", line)
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	for _, line := range Wrap("A variable that holds a secret can be read from a file: GEMINI_API_KEY_FILE names the file of GEMINI_API_KEY.", width) {
+		fmt.Fprintln(w, line)
+	}
+}
+
+// FlagNames returns the flags of the command, then those that all commands share, with
+// their dashes. Secrets have none.
+func (l *Loader) FlagNames() (own, shared []string) {
+	for _, s := range l.own {
+		own = append(own, "--"+s.flag)
+	}
 	for _, s := range l.common() {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", s.Variable, s.flagShown(), plain(s.DefaultShown()), plain(s.Values), plain(s.Meaning))
+		if !s.secret {
+			shared = append(shared, "--"+s.flag)
+		}
 	}
-	t.Flush()
-	if l.sections != nil {
-		fmt.Fprintln(w, "\nA variable that holds a secret can be read from a file: GEMINI_API_KEY_FILE names the file of GEMINI_API_KEY.")
+	return own, shared
+}
+
+// Wrap breaks a text between words, into lines of at most width characters where its words
+// allow it.
+func Wrap(text string, width int) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
 	}
+	return append(lines, line)
 }
 
 // flagShown is the flag of a setting. Secrets have none: other users of a
 // machine can see a process's arguments.
 func (s Setting) flagShown() string {
 	if s.secret {
-		return "-"
+		return "(no flag)"
 	}
 	return "--" + s.flag
 }

@@ -33,7 +33,7 @@ func TestUnknownTool(t *testing.T) {
 	c := newClient(t, over(serve(t, newFake())))
 	_, err := call(t.Context(), c, "wrote")
 	wantFault(t, err, fault.ToolFailed, false)
-	if want := `There is no tool "wrote". Available: write, read.`; err.ForModel() != want {
+	if want := `There is no tool "wrote". Available: read, write.`; err.ForModel() != want {
 		t.Errorf("got %q, want %q", err.ForModel(), want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -88,7 +89,8 @@ func (u *upstream) read(l *wire.List, old *catalogue) *catalogue {
 }
 
 // newCatalogue reads a server's list of tools. It returns old if nothing changed.
-// What is too much for the tools of one server is left out, from the end.
+// What is too much for the tools of one server is left out, from the end. The offers are in the
+// order of their names, so that the same tools are the same whichever way a server lists them.
 func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zerolog.Logger) *catalogue {
 	c := &catalogue{sum: sumOf(tools), read: map[[sha256.Size]byte]*offer{}}
 	if old != nil && old.sum == c.sum {
@@ -114,6 +116,7 @@ func newCatalogue(s Server, tools []stdjson.RawMessage, old *catalogue, log zero
 	if left > 0 {
 		leftOut(log, s.Name, left, tool.ErrNoRoom.Error())
 	}
+	slices.SortFunc(c.offers, func(a, b *offer) int { return strings.Compare(a.name, b.name) })
 	return c
 }
 

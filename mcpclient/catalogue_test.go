@@ -25,10 +25,10 @@ func TestToolSpec(t *testing.T) {
 	)
 	c := newClient(t, over(serve(t, f)))
 	want := []tool.Spec{
-		{Name: "plain", Server: "s", InputSchema: jsontext.Value(`{"type":"object"}`),
-			Annotations: tool.Annotations{Destructive: true, OpenWorld: true}},
 		{Name: "full", Server: "s", Description: "What it does.", InputSchema: jsontext.Value(schema),
 			Annotations: tool.Annotations{Title: "Mine", ReadOnly: true, Idempotent: true}},
+		{Name: "plain", Server: "s", InputSchema: jsontext.Value(`{"type":"object"}`),
+			Annotations: tool.Annotations{Destructive: true, OpenWorld: true}},
 	}
 	if diff := cmp.Diff(want, c.Tools(t.Context()).Specs); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -71,7 +71,7 @@ func TestBadTools(t *testing.T) {
 	cfg := over(serve(t, newFake(append(tools, toolRead)...)))
 	cfg.Log = log.logger()
 	c := newClient(t, cfg)
-	if diff := cmp.Diff([]string{"write", "read"}, names(c.Tools(t.Context()))); diff != "" {
+	if diff := cmp.Diff([]string{"read", "write"}, names(c.Tools(t.Context()))); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if n := fetched.Load(); n != 0 {
@@ -88,7 +88,7 @@ func TestBadTools(t *testing.T) {
 func TestAllowAndDeny(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ allow, deny, want []string }{
-		"all":   {nil, nil, []string{"write", "read"}},
+		"all":   {nil, nil, []string{"read", "write"}},
 		"allow": {[]string{"read", "other"}, nil, []string{"read"}},
 		"deny":  {nil, []string{"write"}, []string{"read"}},
 		"both":  {[]string{"read", "write"}, []string{"read"}, []string{"write"}},
@@ -124,7 +124,7 @@ func TestPagesAreFollowed(t *testing.T) {
 		return false
 	}
 	c := newClient(t, over(serve(t, f)))
-	if diff := cmp.Diff([]string{"write", "read"}, names(c.Tools(t.Context()))); diff != "" {
+	if diff := cmp.Diff([]string{"read", "write"}, names(c.Tools(t.Context()))); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -182,7 +182,7 @@ func TestLongDescription(t *testing.T) {
 func TestSharedNames(t *testing.T) {
 	t.Parallel()
 	defined := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
-	cfg := Config{}
+	cfg := Config{ConnectWait: connectTimeout} // names depend on who is there
 	fakes := map[string]*fake{
 		"a": newFake(defined("add"), defined("only_a"), defined("b_list")),
 		"b": newFake(defined("add"), defined("list"), defined("c:1"), defined("naïve tool")),

@@ -117,7 +117,7 @@ func TestToolOfAServerThatIsUnavailableWithAFallback(t *testing.T) {
 		{Name: "s", Transport: HTTP, URL: down.URL, Policy: tool.Policy{Fallback: map[string][]string{"read": {"a"}}}},
 		{Name: "spare", Transport: InProcess, InProcess: withTools("a")},
 	}})
-	if diff := cmp.Diff([]string{"write", "read", "a"}, names(c.Tools(t.Context()))); diff != "" {
+	if diff := cmp.Diff([]string{"read", "write", "a"}, names(c.Tools(t.Context()))); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 	down.CloseClientConnections()
@@ -152,7 +152,7 @@ func TestFallbackOfAServerThatWasNeverThere(t *testing.T) {
 		{Name: "spare", Transport: InProcess, InProcess: spare},
 	}})
 	set := c.Tools(t.Context())
-	if diff := cmp.Diff([]string{"find", "look", "read"}, names(set)); diff != "" || len(set.Unavailable) != 1 {
+	if diff := cmp.Diff([]string{"look", "read", "find"}, names(set)); diff != "" || len(set.Unavailable) != 1 {
 		t.Fatalf("%d servers away (-want +got):\n%s", len(set.Unavailable), diff)
 	}
 	read, find := set.Lookup("read"), set.Lookup("find")

@@ -1,7 +1,9 @@
 package mcpclient
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -144,7 +146,21 @@ func (c *Client) look() *view {
 			v.set.Specs = append(v.set.Specs, spec)
 		}
 	}
+	c.arrange(v.set.Specs)
 	return v
+}
+
+// arrange puts tools into the order in which models get them: servers as the configuration has
+// them, their tools by name. Every gateway and every session then sends the same bytes, with
+// which providers' caches begin.
+func (c *Client) arrange(specs []tool.Spec) {
+	place := make(map[string]int, len(c.upstreams))
+	for i, u := range c.upstreams {
+		place[u.Name] = i
+	}
+	slices.SortStableFunc(specs, func(a, b tool.Spec) int {
+		return cmp.Or(place[a.Server]-place[b.Server], strings.Compare(a.Name, b.Name))
+	})
 }
 
 // specIn returns a tool as the model sees it. One whose server is unavailable is offered

@@ -207,6 +207,7 @@ func (m *Model) count(outcome string, used chat.Usage, elapsed time.Duration) {
 	m.attempts.Inc(outcome, m.cfg.Key)
 	m.attemptTime.Observe(elapsed.Seconds(), outcome, m.cfg.Key)
 	m.tokens.Add(float64(used.InputTokens), "input", m.cfg.Key)
+	m.tokens.Add(float64(used.CachedTokens), "cached", m.cfg.Key)
 	m.tokens.Add(float64(used.OutputTokens), "output", m.cfg.Key)
 	m.tokens.Add(float64(used.ThinkingTokens), "thinking", m.cfg.Key)
 }

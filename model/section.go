@@ -80,7 +80,7 @@ type reader struct {
 // a model that has a fallback may give up sooner.
 func (r *reader) read(silence time.Duration) {
 	r.spec = Spec{
-		Key: r.node.Name(), Generation: Generation{Thinking: Thinking{Word: "summary"}, ThinkTags: "auto", Structured: "auto"},
+		Key: r.node.Name(), Generation: Generation{Thinking: Thinking{Word: "summary"}, ThinkTags: "auto", Structured: "auto", Cache: CacheAuto},
 		First: silence, Idle: silence, Retries: defaultRetries,
 		Breaker: breaker.Config{
 			Service: "model:" + r.node.Name(), Failures: defaultFailures, Recovery: defaultRecovery, HalfOpenCalls: breaker.DefaultHalfOpenCalls,
@@ -111,6 +111,9 @@ func (r *reader) read(silence time.Duration) {
 	r.name()
 	r.thinking()
 	r.extra()
+	if s.Provider == Gemini && s.Cache == CacheLong {
+		r.node.Get("cache").Fault("must be auto or off: gemini keeps what it keeps by itself")
+	}
 }
 
 // refuseFields reports fields that the provider does not have.

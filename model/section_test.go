@@ -52,7 +52,7 @@ func TestModelDefaults(t *testing.T) {
 	got := one(t, "provider: openai, model: gpt", map[string]string{"OPENAI_API_KEY": "sk-1"})
 	want := model.Spec{
 		Key: "m", Provider: "openai", API: "responses", Endpoint: "https://api.openai.com/v1/responses", Model: "gpt", APIKey: "sk-1",
-		Generation: model.Generation{Thinking: model.Thinking{Word: "summary"}, ThinkTags: "auto", Structured: "auto"},
+		Generation: model.Generation{Thinking: model.Thinking{Word: "summary"}, ThinkTags: "auto", Structured: "auto", Cache: "auto"},
 		First:      15 * time.Second, Idle: 15 * time.Second, Retries: 2,
 		Breaker:    breaker.Config{Service: "model:m", Failures: 3, Recovery: time.Minute, HalfOpenCalls: 3},
 		FallbackOn: []string{"unavailable", "timeout", "rate_limited", "misconfigured"},
@@ -79,7 +79,7 @@ func TestModelFields(t *testing.T) {
 		headers: {x-a: "Bearer ${K}"}, extra: {top_k: 5, deep: {a: [1, null, "${K}"]}}, context_tokens: 1024`, map[string]string{"K": "canary-key"})
 	want := model.Spec{
 		Key: "m", Provider: "openai", Preset: "groq", API: "responses", Endpoint: "http://h:1/a/v9/responses?x=y%20z", Model: "a/b:c", APIKey: "canary-key",
-		Generation: model.Generation{Temperature: &half, MaxTokens: 10, Thinking: model.Thinking{Word: "high"}, ThinkTags: "auto", Structured: "tool"},
+		Generation: model.Generation{Temperature: &half, MaxTokens: 10, Thinking: model.Thinking{Word: "high"}, ThinkTags: "auto", Structured: "tool", Cache: "auto"},
 		First:      15 * time.Second, Idle: 2 * time.Second, Retries: 0,
 		Breaker:  breaker.Config{Service: "model:m", Failures: 1, Recovery: 5 * time.Second, HalfOpenCalls: 2},
 		Fallback: []string{"default"}, FallbackOn: []string{"blocked"},
@@ -87,6 +87,11 @@ func TestModelFields(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, sameSpec()); diff != "" {
 		t.Errorf("Spec (-want +got):\n%s", diff)
+	}
+	for fields, want := range map[string]string{"provider: gemini, cache: off": model.CacheOff, "provider: gemini, cache: auto": model.CacheAuto, "provider: anthropic, model: m, cache: long": model.CacheLong} {
+		if got := one(t, fields, nil).Cache; got != want {
+			t.Errorf("%s: cache is %q", fields, got)
+		}
 	}
 	if got := one(t, "provider: ollama, model: m, temperature: null, timeout: 100ms, think_tags: open", nil); !got.NoTemperature || got.Temperature != nil || got.First != 100*time.Millisecond || got.ThinkTags != "open" {
 		t.Errorf("got %+v", got)
@@ -187,6 +192,7 @@ func TestModelFaults(t *testing.T) {
 		{openai + "driver: rest", "1:59: /models/m/driver: belongs to gemini, not to this provider"},
 		{"provider: simulator, endpoint: \"http://h\"", "1:35: /models/m/endpoint: belongs to gemini, openai, anthropic, not to this provider"},
 		{"provider: gemini, think_tags: auto", "1:32: /models/m/think_tags: belongs to openai, not to this provider"},
+		{"provider: gemini, cache: long", "1:39: /models/m/cache: must be auto or off: gemini keeps what it keeps by itself"},
 		{openai + "api: responses, think_tags: auto", "1:75: /models/m/think_tags: belongs to api chat"},
 		{openai + "api: chat, endpoint: \"http://h/responses\"", "1:64: /models/m/api: is not the one that endpoint ends with"},
 		{openai + "endpoint: \"ftp://h\"", "1:69: /models/m/endpoint: must begin with http:// or https://"},

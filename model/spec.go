@@ -47,7 +47,15 @@ type Generation struct {
 	Thinking      Thinking `key:"thinking"`
 	ThinkTags     string   `key:"think_tags"` // chat: auto, open or off
 	Structured    string   `key:"structured"` // auto, schema, json, tool or prompt
+	Cache         string   `key:"cache"`      // of the provider: auto (or empty), off or long
 }
+
+// What is asked of a provider's cache; empty is as CacheAuto.
+const (
+	CacheAuto = "auto"
+	CacheOff  = "off"
+	CacheLong = "long"
+)
 
 // Thinking says what is asked of a model's reasoning: a word, or a number of tokens
 // if Tokens is not 0.

@@ -55,6 +55,7 @@ function tokens(record) {
     x += width;
     return svg('rect', { class: kind, x: x - width, y: 0, width, height: 10 });
   }));
-  return el('div', { 'data-testid': 'tokens' }, el('h3', {}, 'Tokens'), bar,
-    el('dl', { class: 'figures' }, ...parts.map(([kind, name, n]) => el('div', {}, el('dt', { class: `key ${kind}` }, name), el('dd', {}, number(n))))));
+  const figures = parts.map(([kind, name, n]) => el('div', {}, el('dt', { class: `key ${kind}` }, name), el('dd', {}, number(n))));
+  if (usage.cached_tokens !== undefined) figures.splice(1, 0, el('div', {}, el('dt', {}, 'of them cached'), el('dd', {}, number(usage.cached_tokens))));
+  return el('div', { 'data-testid': 'tokens' }, el('h3', {}, 'Tokens'), bar, el('dl', { class: 'figures' }, ...figures));
 }

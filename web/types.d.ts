@@ -197,7 +197,7 @@ export interface Done {
   success: boolean;
   finish_reason: string;
   quality?: Receipt;
-  usage: { input_tokens: number; output_tokens: number; thinking_tokens: number };
+  usage: { input_tokens: number; output_tokens: number; thinking_tokens: number; cached_tokens?: number };
   timings: {
     total_ms: number;
     first_event_ms: number;

@@ -30,10 +30,12 @@ type conversation struct {
 	Input       string        `json:"input,omitzero"`
 	ID          string        `json:"conversation_id,omitzero"`
 	User        string        `json:"user_id,omitzero"`
+	Agent       string        `json:"agent,omitzero"`
 	Workflow    string        `json:"workflow,omitzero"`
 	Accumulated bool          `json:"accumulated"`
 	Channel     string        `json:"channel,omitzero"`
 	Drafts      bool          `json:"drafts,omitzero"`
+	Deliver     bool          `json:"deliver,omitzero"`
 	History     []pastMessage `json:"history,omitempty"`
 	// Approval answers a question; all but Accumulated and User is empty then.
 	Approval *approvalAnswer `json:"approval,omitzero"`
@@ -42,26 +44,29 @@ type conversation struct {
 // answered adds the turn that has ended. One that was not answered at all is left out:
 // the next input would be joined to it, and do what it asks for.
 //
-// The oldest exchange goes first, always both halves of it, because models want roles to
-// take turns. The last exchange stays however long it is.
+// What was too long for the gateway at the turn before leaves as it left there, so that both cut
+// at the same place: the oldest exchanges first, both halves of each, until half of what the
+// gateway takes is left. The last exchange stays however long it is.
 func (c *conversation) answered(text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	c.History = append(c.History, pastMessage{"user", beginning(c.Input)}, pastMessage{"assistant", beginning(text)})
-	for len(c.History) > 2 && tooLong(c.History[2:]) {
-		c.History = c.History[2:]
+	if tooLong(c.History, 1) {
+		for len(c.History) > 2 && tooLong(c.History, 2) {
+			c.History = c.History[2:]
+		}
 	}
+	c.History = append(c.History, pastMessage{"user", beginning(c.Input)}, pastMessage{"assistant", beginning(text)})
 }
 
-// tooLong says whether a conversation is longer than the gateway takes. Cutting
-// here keeps requests small; the gateway would cut by the same rule.
-func tooLong(list []pastMessage) bool {
+// tooLong says whether a conversation is longer than such a part of what the gateway takes.
+// Cutting here keeps requests small; the gateway cuts by the same rule.
+func tooLong(list []pastMessage, part int) bool {
 	chars := 0
 	for _, s := range list {
 		chars += min(utf8.RuneCountInString(s.Content), maxMessage-1)
 	}
-	return len(list) > maxMessages || chars > maxChars
+	return len(list) > maxMessages/part || chars > maxChars/part
 }
 
 // beginning returns what is kept of a message.

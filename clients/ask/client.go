@@ -48,7 +48,8 @@ const (
 // Client asks the gateway at Base. Each of its calls returns when its turns have ended, or
 // soon after its context has: then it cancels the turn at the gateway first.
 //
-// Events go to Stdout, all else to Stderr. Stdin holds messages and answers; it is not read
+// Events go to Stdout, all else to Stderr. Where Stdout is no terminal it gets the answers alone,
+// unless Raw is set, and Stderr gets what else a person may want to see. Stdin holds messages and answers; it is not read
 // for answers unless it is a terminal, since it may hold the next messages.
 type Client struct {
 	Command   string // whose name is before each failure
@@ -68,9 +69,11 @@ type Client struct {
 // Message is what a turn is begun with.
 type Message struct {
 	Text     string
+	Agent    string // empty: the gateway chooses
 	Workflow string // empty: none
 	Channel  string // whose form the answer is to have; empty: none
 	Drafts   bool   // an answer that is held back is shown as it is written
+	Deliver  bool   // the gateway sends the answer to the channel's receiver
 }
 
 // Turn runs one turn to its end, with the answers to its questions.
@@ -82,7 +85,7 @@ func (c *Client) Turn(ctx context.Context, m Message) Outcome {
 
 // body returns what is posted for a message.
 func (c *Client) body(m Message) conversation {
-	return conversation{Input: m.Text, User: c.User, Workflow: m.Workflow, Channel: m.Channel, Drafts: m.Drafts}
+	return conversation{Input: m.Text, User: c.User, Agent: m.Agent, Workflow: m.Workflow, Channel: m.Channel, Drafts: m.Drafts, Deliver: m.Deliver}
 }
 
 // session is one call of a client.
@@ -96,7 +99,7 @@ type session struct {
 // open begins a call. An Action wins over the terminal.
 func (c *Client) open(ctx context.Context) *session {
 	s := &session{Client: c, line: lineReader(ctx, c.Stdin)}
-	s.view = &screen{out: c.Stdout, style: terminal.StyleFor(c.Stdout, c.Lookup), simulator: c.Simulator}
+	s.view = c.newScreen()
 	if c.Raw {
 		s.view = &jsonLines{out: c.Stdout}
 	}

@@ -43,6 +43,7 @@ type eventData struct {
 	checkData    `json:",inline"`
 	Usage        struct {
 		Input    int `json:"input_tokens"`
+		Cached   int `json:"cached_tokens"` // part of Input
 		Output   int `json:"output_tokens"`
 		Thinking int `json:"thinking_tokens"`
 	} `json:"usage"`

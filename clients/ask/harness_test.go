@@ -14,18 +14,24 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is a client, and what it has printed.
+// desk is a client at a terminal without colours, and what it has printed.
 type desk struct {
 	*Client
-	out, err gatewaytest.SafeBuffer
+	out paper
+	err gatewaytest.SafeBuffer
 }
+
+// paper is a terminal that shows no colours.
+type paper struct{ gatewaytest.SafeBuffer }
+
+func (*paper) IsTerminal() bool { return true }
 
 // deskAt returns a client of the gateway at base that has lines for stdin.
 func deskAt(base, lines string) *desk {
 	d := &desk{}
 	d.Client = &Client{
 		Command: "sluice ask", Base: base, Simulator: "offline-demo",
-		Stdin: strings.NewReader(lines), Stdout: &d.out, Stderr: &d.err, Lookup: gatewaytest.LookupIn(nil),
+		Stdin: strings.NewReader(lines), Stdout: &d.out, Stderr: &d.err, Lookup: gatewaytest.LookupIn(map[string]string{"NO_COLOR": "1"}),
 	}
 	return d
 }
@@ -43,10 +49,12 @@ type keyboard struct{ io.Reader }
 
 func (keyboard) IsTerminal() bool { return true }
 
-// writerFunc is an output that looks at what is written.
+// writerFunc is a terminal that looks at what is written.
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func (writerFunc) IsTerminal() bool { return true }
 
 // gatewayThatSays answers every request with the same stream.
 func gatewayThatSays(t *testing.T, stream string) string {

@@ -3,7 +3,9 @@
 // change the window's title. Colours are used only on a terminal.
 //
 // A line about something else than the answer ends the text that is being written; lines
-// about other agents wait until the text has ended (screen_team.go).
+// about other agents wait until the text has ended (screen_team.go). Where stdout is no
+// terminal it gets the answer alone, as the model wrote it and once it has ended, and stderr
+// gets the lines.
 
 package ask
 
@@ -22,12 +24,27 @@ import (
 //
 // One goroutine uses it, for one turn after the other: start resets what belongs to a turn.
 type screen struct {
-	out       io.Writer
-	style     terminal.Style
-	simulator string // name of the model that is none
-	inText    bool   // the cursor is in the answer's text
+	out       io.Writer      // of the answer
+	lines     io.Writer      // of all else: out itself at a terminal
+	piped     bool           // out is no terminal
+	style     terminal.Style // of lines
+	simulator string         // name of the model that is none
+	inText    bool           // the cursor is in the answer's text
+	answer    []byte         // that is written at its end, where stdout is no terminal
+	markdown  terminal.Markdown
 	team      teamView
 	draft     string // of an answer that is held back, as far as it came
+}
+
+// newScreen returns the screen of a client.
+func (c *Client) newScreen() *screen {
+	v := &screen{out: c.Stdout, lines: c.Stderr, piped: true, simulator: c.Simulator}
+	if terminal.IsTerminal(c.Stdout) {
+		v.lines, v.piped = c.Stdout, false
+		v.markdown = terminal.Markdown{Style: terminal.StyleFor(c.Stdout, c.Lookup), Columns: terminal.Columns(c.Stdout, 80)}
+	}
+	v.style = terminal.StyleFor(v.lines, c.Lookup)
+	return v
 }
 
 // show writes one event as it comes. The error is that of the output.
@@ -70,7 +87,7 @@ func (v *screen) show(ev sse.Event, d eventData) error {
 
 // opening writes which model answers, and resets what belonged to the turn before.
 func (v *screen) opening(d eventData) error {
-	v.team, v.draft = teamView{}, ""
+	v.team, v.draft, v.answer = teamView{}, "", nil
 	note := ""
 	if v.simulator != "" && d.Model == v.simulator {
 		note = " (a simulator, not Gemini)"
@@ -83,6 +100,10 @@ func (v *screen) opening(d eventData) error {
 
 // text writes a piece of the answer as it comes.
 func (v *screen) text(d eventData) error {
+	if v.piped {
+		v.answer = append(v.answer, terminal.Printable(d.Delta)...)
+		return nil
+	}
 	if !v.inText {
 		fmt.Fprintln(v.out)
 	}
@@ -90,7 +111,16 @@ func (v *screen) text(d eventData) error {
 	if d.AgentID != "" {
 		v.team.speaking = d.AgentID
 	}
-	_, err := io.WriteString(v.out, terminal.Printable(d.Delta))
+	_, err := io.WriteString(v.out, v.markdown.Write(terminal.Printable(d.Delta)))
+	return err
+}
+
+// endText ends the text that is being written, if there is one.
+func (v *screen) endText() error {
+	if !v.inText {
+		return nil
+	}
+	_, err := fmt.Fprintln(v.lines, v.markdown.End())
 	return err
 }
 
@@ -141,26 +171,35 @@ func (v *screen) closing(d eventData) error {
 	if ms := d.Timings.FirstDelta; ms != nil {
 		first = fmt.Sprintf("first text %s, ", terminal.Millis(*ms))
 	}
-	if v.inText {
-		fmt.Fprintln(v.out)
+	if err := v.endText(); err != nil { // an empty line is behind it
+		return err
+	}
+	if len(v.answer) > 0 {
+		if _, err := fmt.Fprintf(v.out, "%s\n", v.answer); err != nil {
+			return err
+		}
 	}
 	if err := v.receipt(d); err != nil {
 		return err
 	}
-	return v.line(v.style.Dim, "%s · %d tokens in, %d out, %d thinking · %stotal %s · %s",
-		d.Finish, d.Usage.Input, d.Usage.Output, d.Usage.Thinking, first, terminal.Millis(d.Timings.Total), d.RequestID)
+	cached := ""
+	if n := d.Usage.Cached; n > 0 {
+		cached = fmt.Sprintf(" (%d of them cached)", n)
+	}
+	return v.line(v.style.Dim, "%s · %d tokens in%s, %d out, %d thinking · %stotal %s · %s",
+		d.Finish, d.Usage.Input, cached, d.Usage.Output, d.Usage.Thinking, first, terminal.Millis(d.Timings.Total), d.RequestID)
 }
 
 // line prints a line of its own, without what could steer the terminal.
 func (v *screen) line(color, format string, args ...any) error {
-	if v.inText {
-		fmt.Fprintln(v.out)
+	if err := v.endText(); err != nil {
+		return err
 	}
 	v.inText = false
 	if err := v.release(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(v.out, "%s%s%s\n", color, terminal.Printable(fmt.Sprintf(format, args...)), v.style.Reset)
+	_, err := fmt.Fprintf(v.lines, "%s%s%s\n", color, terminal.Printable(fmt.Sprintf(format, args...)), v.style.Reset)
 	return err
 }
 

@@ -80,11 +80,11 @@ func (v *screen) drafted(d eventData) error {
 		return nil
 	}
 	if !v.inText {
-		fmt.Fprintln(v.out)
+		fmt.Fprintln(v.lines)
 	}
 	v.inText = true
 	v.draft += d.Delta
-	_, err := io.WriteString(v.out, v.style.Dim+terminal.Printable(d.Delta)+v.style.Reset)
+	_, err := io.WriteString(v.lines, v.style.Dim+terminal.Printable(d.Delta)+v.style.Reset)
 	return err
 }
 

@@ -125,7 +125,7 @@ func (v *screen) anyRuns(id string) bool {
 // release prints the lines that were kept.
 func (v *screen) release() error {
 	for _, line := range v.team.held {
-		if _, err := fmt.Fprintln(v.out, line); err != nil {
+		if _, err := fmt.Fprintln(v.lines, line); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/clients/terminal"
+	"sluice/internal/gateway/gatewaytest"
 	"sluice/stream/sse"
 )
 
@@ -71,7 +72,7 @@ data: {"request_id":"r","delta":"Done."}
 
 id: r:14
 event: done
-data: {"request_id":"r","final_output":"","tools_called":[],"success":true,"finish_reason":"stop\u001b[0m","usage":{"input_tokens":120,"output_tokens":7,"thinking_tokens":3},"timings":{"total_ms":1234,"first_delta_ms":50}}
+data: {"request_id":"r","final_output":"","tools_called":[],"success":true,"finish_reason":"stop\u001b[0m","usage":{"input_tokens":120,"output_tokens":7,"thinking_tokens":3,"cached_tokens":64},"timings":{"total_ms":1234,"first_delta_ms":50}}
 
 `
 
@@ -92,7 +93,7 @@ error: no such thing (tool_execution_failed)
 
 Done.
 
-stop[0m · 120 tokens in, 7 out, 3 thinking · first text 50ms, total 1.234s · r
+stop[0m · 120 tokens in (64 of them cached), 7 out, 3 thinking · first text 50ms, total 1.234s · r
 `
 
 func TestEventsAreShown(t *testing.T) {
@@ -131,7 +132,7 @@ func TestEventsAsLinesOfJSON(t *testing.T) {
 func TestLineIsHarmless(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	view := &screen{out: &out, style: terminal.Style{Red: "\x1b[31m", Reset: "\x1b[0m"}}
+	view := &screen{out: &out, lines: &out, style: terminal.Style{Red: "\x1b[31m", Reset: "\x1b[0m"}}
 	if err := view.line(view.style.Red, "%s", "no\x1b[2J"); err != nil || out.String() != "\x1b[31mno[2J\x1b[0m\n" {
 		t.Errorf("%v: got %q", err, out.String())
 	}
@@ -141,7 +142,7 @@ func TestLineIsHarmless(t *testing.T) {
 func TestAnotherModelIsReported(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	view := &screen{out: &out}
+	view := &screen{out: &out, lines: &out}
 	data := eventData{Key: "spare", Model: "gpt-5-mini", Previous: "fast", Reason: "rate_limited"}
 	const want = "model gpt-5-mini (spare) in place of fast: rate limited\n"
 	if err := view.show(sse.Event{Type: "model"}, data); err != nil || out.String() != want {
@@ -153,7 +154,7 @@ func TestAnotherModelIsReported(t *testing.T) {
 func TestTextStaysWhole(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	term := &screen{out: &out}
+	term := &screen{out: &out, lines: &out}
 	for _, ev := range []struct {
 		kind string
 		data eventData
@@ -183,7 +184,7 @@ func TestTextStaysWhole(t *testing.T) {
 func screenOf(t *testing.T, style terminal.Style, events ...string) string {
 	t.Helper()
 	var out strings.Builder
-	view := &screen{out: &out, style: style}
+	view := &screen{out: &out, lines: &out, style: style}
 	for _, ev := range events {
 		kind, text, _ := strings.Cut(ev, " ")
 		var data eventData
@@ -267,5 +268,44 @@ stop · 0 tokens in, 0 out, 0 thinking · total 0s ·
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Where stdout is a pipe it gets the answer alone, as the model wrote it.
+func TestAnswerAlone(t *testing.T) {
+	t.Parallel()
+	d := deskAt(gatewayThatSays(t, everyFrame), "")
+	var answer gatewaytest.SafeBuffer
+	d.Stdout = &answer
+	if got := d.Turn(t.Context(), Message{Text: "hi"}); got != Succeeded {
+		t.Errorf("outcome %d", got)
+	}
+	const want = "Let[31m me look\u00a0👩‍👧.\nThenDone.\n"
+	if diff := cmp.Diff(want, answer.String()); diff != "" {
+		t.Errorf("stdout (-want +got):\n%s", diff)
+	}
+	for _, line := range []string{"model m", "Let me see.", "→ add", "error: no such thing", "120 tokens in"} {
+		if !strings.Contains(d.err.String(), line) {
+			t.Errorf("%q is not on stderr:\n%s", line, d.err.String())
+		}
+	}
+}
+
+// At a terminal with colours Markdown is shown as what it means, up to a line about something
+// else and after it.
+func TestMarkdownAtATerminal(t *testing.T) {
+	t.Parallel()
+	const stream = "event: response_delta\ndata: {\"delta\":\"# So\\n- **a\"}\n\n" +
+		"event: tool_call\ndata: {\"tool_name\":\"x\",\"arguments\":{},\"status\":\"in_progress\"}\n\n" +
+		"event: response_delta\ndata: {\"delta\":\"**b**\"}\n\n" +
+		"event: done\ndata: {\"success\":true,\"finish_reason\":\"stop\",\"usage\":{},\"timings\":{}}\n\n"
+	d := deskAt(gatewayThatSays(t, stream), "")
+	d.Lookup = gatewaytest.LookupIn(nil)
+	d.Turn(t.Context(), Message{Text: "hi"})
+	got := d.out.String()
+	for _, want := range []string{"\x1b[1mSo\x1b[0m\n", "• **a\n", "→ x", "\x1b[1mb\x1b[0m\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
 	}
 }

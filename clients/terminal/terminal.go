@@ -14,7 +14,7 @@ import (
 )
 
 // Style holds the escape sequences of a terminal; all empty where there is none.
-type Style struct{ Dim, Bold, Red, Green, Yellow, Struck, Reset string }
+type Style struct{ Dim, Bold, Italic, Red, Green, Yellow, Struck, Reset string }
 
 // StyleFor follows no-color.org.
 //
@@ -26,7 +26,7 @@ func StyleFor(out io.Writer, lookup func(string) (string, bool)) Style {
 	if v, _ := lookup("NO_COLOR"); v != "" {
 		return Style{}
 	}
-	return Style{Dim: "\x1b[2m", Bold: "\x1b[1m", Red: "\x1b[31m", Green: "\x1b[32m", Yellow: "\x1b[33m", Struck: "\x1b[9m", Reset: "\x1b[0m"}
+	return Style{Dim: "\x1b[2m", Bold: "\x1b[1m", Italic: "\x1b[3m", Red: "\x1b[31m", Green: "\x1b[32m", Yellow: "\x1b[33m", Struck: "\x1b[9m", Reset: "\x1b[0m"}
 }
 
 // IsTerminal says whether a reader or writer is a character device, which is most
@@ -43,6 +43,19 @@ func IsTerminal(stream any) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Columns is how many characters a line on out has room for: as many as the terminal has,
+// from 40 to 120, beyond which a text is hard to read; otherwise where out is none.
+func Columns(out io.Writer, otherwise int) int {
+	f, ok := out.(*os.File)
+	if !ok {
+		return otherwise
+	}
+	if n := columnsOf(f); n > 0 {
+		return min(max(n, 40), 120)
+	}
+	return otherwise
 }
 
 const zeroWidthJoiner = '\u200d' // holds emoji together

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/clients/ask"
+	"sluice/clients/terminal"
 	"sluice/config"
 	"sluice/internal/gateway"
 	"sluice/internal/process"
@@ -22,29 +23,32 @@ import (
 
 // askFlags are the flags of ask, but for those of a structured answer (formFlags).
 type askFlags struct {
-	url, channel, resume, user                  *string
-	raw, talk, drafts, approve, reject, waiting *bool
+	url, agent, workflow, channel, resume, user          *string
+	raw, talk, drafts, deliver, approve, reject, waiting *bool
 }
 
 // newAskFlags adds the flags.
 func newAskFlags(l *config.Loader) askFlags {
 	return askFlags{
-		url:     l.String("url", "", "talk to the gateway at this base URL instead of starting one"),
-		raw:     l.Bool("json", "print the raw events, one JSON object a line"),
-		talk:    l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one"),
-		channel: l.String("channel", "", "have the answer in the form of a channel, such as sms or email"),
-		drafts:  l.Bool("drafts", "show an answer that is held back until it is checked as it is written"),
-		approve: l.Bool("approve", "allow every tool call that a person must allow"),
-		reject:  l.Bool("reject", "allow none of them"),
-		user:    l.String("user", "", "who asks, or answers: the user_id of the turn, of an answer, and of --waiting"),
-		waiting: l.Bool("waiting", "in place of a message: answer what waits for --user, of turns that others began too"),
-		resume:  l.String("resume", "", "in place of a message: follow the turn with this id, of a task or a turn, from its first event; or from behind the event with this id"),
+		url:      l.BaseURL("url", "talk to the gateway at this base URL instead of starting one"),
+		agent:    l.String("agent", "", "ask the agent with this id; default: the gateway chooses"),
+		workflow: l.String("workflow", "", "run the workflow with this name"),
+		raw:      l.Bool("json", "print the raw events, one JSON object a line"),
+		talk:     l.Bool("chat", "hold a conversation: each line of stdin is a message, sent with what was said before; TEXT may be the first one"),
+		channel:  l.String("channel", "", "have the answer in the form of a channel, such as sms or email"),
+		deliver:  l.Bool("deliver", "with --channel: have the gateway send the answer to the channel's receiver, too"),
+		drafts:   l.Bool("drafts", "show an answer that is held back until it is checked as it is written"),
+		approve:  l.Bool("approve", "allow every tool call that a person must allow"),
+		reject:   l.Bool("reject", "allow none of them"),
+		user:     l.String("user", "", "who asks, or answers: the user_id of the turn, of an answer, and of --waiting"),
+		waiting:  l.Bool("waiting", "in place of a message: answer what waits for --user, of turns that others began too"),
+		resume:   l.String("resume", "", "in place of a message: follow the turn with this id, of a task or a turn, from its first event; or from behind the event with this id"),
 	}
 }
 
 // streamed says whether a flag was given that only a stream of events gives a meaning.
 func (f askFlags) streamed() bool {
-	return *f.url != "" || *f.raw || *f.talk || *f.resume != "" || *f.waiting
+	return *f.url != "" || *f.raw || *f.talk || *f.resume != "" || *f.waiting || *f.agent != "" || *f.workflow != "" || *f.deliver
 }
 
 // misuse says what is wrong with the flags together and the message, text; empty: nothing.
@@ -55,7 +59,11 @@ func (f askFlags) misuse(text string) string {
 	case *f.waiting && (text != "" || *f.talk || *f.resume != "" || *f.url == "" || *f.user == ""):
 		return "--waiting needs --url and --user, and takes no message, --chat or --resume beside it"
 	case text == "" && !*f.talk && *f.resume == "" && !*f.waiting:
-		return `give the message as one argument: sluice ask "Remind me to buy eggs tomorrow at 3pm"`
+		return `give the message as one argument, or through a pipe: sluice ask "Remind me to buy eggs tomorrow at 3pm"`
+	case *f.deliver && *f.channel == "":
+		return "--deliver needs --channel"
+	case (*f.resume != "" || *f.waiting) && (*f.agent != "" || *f.workflow != ""):
+		return "--agent and --workflow belong to a message"
 	case *f.approve && *f.reject:
 		return "--approve and --reject exclude each other"
 	}
@@ -78,7 +86,11 @@ func (p program) ask(ctx context.Context, args []string) int {
 	if !ok {
 		return code
 	}
-	text := strings.Join(l.Args(), "")
+	text, err := p.message(strings.Join(l.Args(), ""), *f.talk || *f.resume != "" || *f.waiting)
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice ask: %v\n", err)
+		return exitUsage
+	}
 	if wrong := f.misuse(text); wrong != "" {
 		fmt.Fprintln(p.stderr, "sluice ask: "+wrong)
 		return exitUsage
@@ -99,7 +111,7 @@ func (p program) ask(ctx context.Context, args []string) int {
 	}
 	c := p.client("sluice ask", base, *f.approve, *f.reject)
 	c.User, c.Raw, c.Header = *f.user, *f.raw, credential(cfg, nil)
-	m := ask.Message{Text: text, Channel: *f.channel, Drafts: *f.drafts}
+	m := ask.Message{Text: text, Agent: *f.agent, Workflow: *f.workflow, Channel: *f.channel, Drafts: *f.drafts, Deliver: *f.deliver}
 	switch {
 	case *f.resume != "":
 		return exitCodeOf(c.Follow(ctx, *f.resume))
@@ -109,6 +121,16 @@ func (p program) ask(ctx context.Context, args []string) int {
 		return exitCodeOf(c.Converse(ctx, m))
 	}
 	return exitCodeOf(c.Turn(ctx, m))
+}
+
+// message returns the text of a turn: what is given or, for "-" and where nothing is given and
+// needless is false, what comes through a pipe. White space around that is dropped.
+func (p program) message(given string, needless bool) (string, error) {
+	if given != "-" && (given != "" || needless || terminal.IsTerminal(p.stdin)) {
+		return given, nil
+	}
+	text, err := p.textOf("-")
+	return strings.TrimSpace(text), err
 }
 
 // client returns a client of the gateway at base, for a command. Without approve and reject

@@ -17,11 +17,12 @@ func (keyboard) IsTerminal() bool { return true }
 
 func askAtKeyboard(t *testing.T, keys string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, errOut gatewaytest.SafeBuffer
+	var out paper
+	var errOut gatewaytest.SafeBuffer
 	env := map[string]string{"SLUICE_CONFIRM": "writes"}
 	code = run(t.Context(), args, program{
 		stdin: keyboard{strings.NewReader(keys)}, stdout: &out, stderr: &errOut,
-		lookup: gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), readFile: os.ReadFile,
+		lookup: noColor(gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env))), readFile: os.ReadFile,
 	})
 	return code, out.String(), errOut.String()
 }

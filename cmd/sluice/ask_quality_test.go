@@ -26,10 +26,11 @@ func TestAskShowsChecks(t *testing.T) {
 		}},
 		{"Guess wildly how many todos I have", nil, exitUnchecked, []string{"◇ failed\n", "quality graceful failure · ", "  answers_the_request  judge, planned  no verdict\n"}},
 	} {
-		var out, errs bytes.Buffer
+		var out paper
+		var errs bytes.Buffer
 		env := gatewaytest.WithDefaults(t, map[string]string{"SLUICE_CONFIG": "../../examples/quality/sluice.yaml", "SLUICE_TODO_DB": ":memory:"})
 		code := run(t.Context(), append(append([]string{"ask"}, tt.flags...), tt.text), program{
-			stdout: &out, stderr: &errs, lookup: gatewaytest.LookupIn(env), readFile: os.ReadFile, signals: nil,
+			stdout: &out, stderr: &errs, lookup: noColor(gatewaytest.LookupIn(env)), readFile: os.ReadFile, signals: nil,
 		})
 		if code != tt.code {
 			t.Errorf("%s: exit code %d: %s%s", tt.text, code, out.String(), errs.String())

@@ -74,6 +74,42 @@ func TestAskOffline(t *testing.T) {
 	log.Check(t)
 }
 
+// A pipe gets the answer alone, and one that comes is the message.
+func TestAskInAPipe(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"ask"}, {"ask", "-"}} {
+		api := gatewaytest.Scripted(t, askTwice)
+		var out, errOut gatewaytest.SafeBuffer
+		code := run(t.Context(), args, program{
+			stdin: strings.NewReader("What is\nleft?\n"), stdout: &out, stderr: &errOut,
+			lookup: gatewaytest.LookupIn(gatewaytest.WithDefaults(t, api.Env())), readFile: os.ReadFile,
+		})
+		if code != exitOK || out.String() != "Nothing [5mto do.\n" || !strings.Contains(errOut.String(), "✓ list_todos") {
+			t.Errorf("%q: exit code %d, stdout %q, stderr:\n%s", args, code, out.String(), errOut.String())
+		}
+		if diff := cmp.Diff([]string{"user: What is\nleft?"}, gatewaytest.ShownTo(t, api, 0)); diff != "" {
+			t.Errorf("%q: the first request (-want +got):\n%s", args, diff)
+		}
+	}
+}
+
+// What the flags say of a turn is in its request.
+func TestAskSaysWhomAndWhere(t *testing.T) {
+	t.Parallel()
+	bodies := make(chan string, 1)
+	base := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies <- string(body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, endedFrames)
+	}))
+	code, _, stderr := runCommand(t, nil, "ask", "hi", "--url", base, "--agent", "clerk", "--workflow", "triage", "--channel", "sms", "--deliver")
+	const want = `{"input":"hi","agent":"clerk","workflow":"triage","accumulated":false,"channel":"sms","deliver":true}`
+	if got := <-bodies; got != want || code != exitOK {
+		t.Errorf("exit code %d, stderr %q, body\n%s, want\n%s", code, stderr, got, want)
+	}
+}
+
 // With --json each event is a line.
 func TestAskJSON(t *testing.T) {
 	t.Parallel()
@@ -90,7 +126,8 @@ func TestAskJSON(t *testing.T) {
 func TestAskChat(t *testing.T) {
 	t.Parallel()
 	api := gatewaytest.Scripted(t, "text One.\nfinish STOP\n---\ntext Two.\nfinish STOP")
-	var out, errs gatewaytest.SafeBuffer
+	var out paper
+	var errs gatewaytest.SafeBuffer
 	code := run(t.Context(), []string{"ask", "--chat", "one"}, program{
 		stdin: strings.NewReader("two\n"), stdout: &out, stderr: &errs,
 		lookup: gatewaytest.LookupIn(gatewaytest.WithDefaults(t, api.Env())), readFile: os.ReadFile,
@@ -123,7 +160,7 @@ func TestAskExitCodes(t *testing.T) {
 		{"no success", []string{"hi", "--url", gatewayThatSays(t, failing)}, exitFailed, ""},
 		{"cut", []string{"hi", "--url", gatewayThatSays(t, broken)}, exitFailed, "the stream broke before done, so the outcome is unknown"},
 		{"refused", []string{"hi", "--url", full}, exitFailed, "the gateway answered 503 Service Unavailable: no [31mroom\n"},
-		{"no URL", []string{"hi", "--url", "::"}, exitFailed, "sluice ask: "},
+		{"no URL", []string{"hi", "--url", "::"}, exitUsage, "--url: is not a URL"},
 		{"no message", nil, exitUsage, "give the message as one argument"},
 		{"an empty message", []string{""}, exitUsage, "give the message as one argument"},
 		{"what is no id", []string{"--resume", "task_../../x", "--url", full}, exitUsage, "--resume takes the id"},
@@ -136,6 +173,9 @@ func TestAskExitCodes(t *testing.T) {
 		{"--waiting without a URL", []string{"--waiting", "--user", "x"}, exitUsage, "--waiting needs"},
 		{"--waiting and a message", []string{"--waiting", "--user", "x", "--url", full, "hi"}, exitUsage, "--waiting needs"},
 		{"--waiting that is refused", []string{"--waiting", "--user", "x", "--url", full}, exitFailed, "503 Service Unavailable"},
+		{"a delivery to nowhere", []string{"--deliver", "hi"}, exitUsage, "--deliver needs --channel"},
+		{"an id and an agent", []string{"--resume", none, "--agent", "x", "--url", full}, exitUsage, "belong to a message"},
+		{"an agent and a schema", []string{"--agent", "x", "--schema", "y", "hi"}, exitUsage, "--schema: asks a model itself"},
 		{"both answers", []string{"--approve", "--reject", "hi"}, exitUsage, "exclude each other"},
 		{"two messages", []string{"hi", "there"}, exitUsage, "argument 2"},
 	} {
@@ -185,3 +225,5 @@ func TestAskInterrupted(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func (writerFunc) IsTerminal() bool { return true }

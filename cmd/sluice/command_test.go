@@ -1,10 +1,13 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"sluice/internal/gateway/gatewaytest"
 )
@@ -81,23 +84,66 @@ func TestStartThatFails(t *testing.T) {
 	}
 }
 
+// Every page fits 80 columns, and each command's has its own flags and two examples.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		args string
-		own  string
-	}{
-		{"help", "sluice todo-server"}, {"--help", "sluice todo-server"}, {"-h", "sluice todo-server"},
-		{"ask --help", "--url"}, {"ask --json -h", "--json"}, {"todo-server --help", "--stdio"}, {"gemini-sim --help", "--script"}, {"loadtest --help", "--max-in-flight"},
-		{"healthcheck --help", ""}, {"doctor --help", "--idle"},
-	} {
-		code, stdout, stderr := runCommand(t, nil, strings.Fields(tt.args)...)
+	page := func(args ...string) string {
+		code, stdout, stderr := runCommand(t, nil, args...)
 		if code != exitOK || stderr != "" {
-			t.Errorf("%s: exit code %d, stderr %q", tt.args, code, stderr)
+			t.Errorf("%q: exit code %d, stderr %q", args, code, stderr)
 		}
-		for _, want := range []string{tt.own, "SLUICE_ADDR", "--addr", "GEMINI_API_KEY", "SLUICE_GEMINI_BREAKER"} {
-			if !strings.Contains(stdout, want) {
-				t.Errorf("%s: %q is not in it:\n%s", tt.args, want, stdout)
+		for line := range strings.Lines(stdout) {
+			if utf8.RuneCountInString(line) > 81 {
+				t.Errorf("%q: a line is longer than 80 columns: %s", args, line)
+			}
+		}
+		return stdout
+	}
+	overview := page("help")
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"help", "--help"}} {
+		if got := page(args...); got != overview {
+			t.Errorf("%q is not what help prints:\n%s", args, got)
+		}
+	}
+	for _, c := range commands()[1:] {
+		if !strings.Contains(overview, "  "+c.name+" ") {
+			t.Errorf("%s is not listed", c.name)
+		}
+		if c.name == "help" {
+			continue
+		}
+		got := page(append(strings.Fields(c.name), "--help")...)
+		if help := page(append([]string{"help"}, strings.Fields(c.name)...)...); help != got {
+			t.Errorf("help %s is not what --help prints:\n%s", c.name, help)
+		}
+		for _, want := range append([]string{"USAGE\n  sluice " + c.name, "EXAMPLES\n"}, c.examples...) {
+			if !strings.Contains(got, want) || len(c.examples) != 2 {
+				t.Errorf("%s: %q is not in it:\n%s", c.name, want, got)
+			}
+		}
+	}
+	for name, own := range map[string]string{"ask": "--url", "todo-server": "--stdio", "gemini-sim": "--script", "loadtest": "--max-in-flight", "doctor": "--idle", "keys add": "--expires"} {
+		if got := page(append(strings.Fields(name), "--help")...); !strings.Contains(got, own) || strings.Contains(got, "SLUICE_MAX_STREAMS") {
+			t.Errorf("%s: its own flags, and no others, are not there:\n%s", name, got)
+		}
+	}
+	for topic, want := range map[string]string{"variables": "  SLUICE_ADDR  --addr\n", "exit-codes": "  4  ", "keys": "sluice keys rotate [flags] ID"} {
+		if got := page("help", topic); !strings.Contains(got, want) {
+			t.Errorf("help %s: %q is not in it:\n%s", topic, want, got)
+		}
+	}
+}
+
+// Examples name flags that there are.
+func TestExamplesOfHelp(t *testing.T) {
+	t.Parallel()
+	for _, c := range (program{lookup: gatewaytest.LookupIn(nil), stdout: io.Discard}).completions() {
+		for _, example := range c.examples {
+			_, line, _ := strings.Cut(example, "sluice")
+			for word := range strings.FieldsSeq(line) {
+				if strings.HasPrefix(word, "--") && !slices.Contains(c.flags, word) && word != "--version" {
+					t.Errorf("%s: %s is no flag of it", example, word)
+				}
 			}
 		}
 	}
@@ -105,12 +151,25 @@ func TestHelp(t *testing.T) {
 
 func TestOtherCommands(t *testing.T) {
 	t.Parallel()
-	if code, stdout, stderr := runCommand(t, nil, "version"); code != exitOK || stdout != version+"\n" || stderr != "" {
-		t.Errorf("version: %d %q %q", code, stdout, stderr)
+	for _, args := range [][]string{{"version"}, {"--version"}, {"-v"}} {
+		if code, stdout, stderr := runCommand(t, nil, args...); code != exitOK || stdout != version+"\n" || stderr != "" {
+			t.Errorf("%q: %d %q %q", args, code, stdout, stderr)
+		}
 	}
-	code, stdout, stderr := runCommand(t, nil, "frobnicate", "--help")
-	if code != exitUsage || stdout != "" || !strings.Contains(stderr, `"frobnicate"`) || !strings.Contains(stderr, "sluice help") {
-		t.Errorf("unknown command: %d %q %q", code, stdout, stderr)
+	for _, tt := range []struct{ args, want string }{
+		{"frobnicate --help", `no command "frobnicate"; see sluice help`},
+		{"helthcheck", "did you mean healthcheck?"},
+		{"workflow chek", "did you mean workflow check?"},
+		{"help lodtest", "did you mean loadtest?"},
+		{"ask --shema x", "--shema: there is no such flag; did you mean --schema?"},
+		{"--adr :1", "did you mean --addr?"},
+		{"keys", "sluice keys revoke"},
+		{"completion tcsh", "bash, zsh or fish"},
+	} {
+		code, stdout, stderr := runCommand(t, nil, strings.Fields(tt.args)...)
+		if code != exitUsage || stdout != "" || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: %d %q %q", tt.args, code, stdout, stderr)
+		}
 	}
 }
 

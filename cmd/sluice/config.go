@@ -13,25 +13,6 @@ import (
 	"sluice/internal/settings"
 )
 
-// configFile prints the schema of the configuration file, or checks a file.
-func (p program) configFile(args []string) int {
-	what := ""
-	if len(args) > 0 {
-		what, args = args[0], args[1:]
-	}
-	switch what {
-	case "schema":
-		return p.configSchema(args)
-	case "check":
-		return p.configCheck(args)
-	case "-h", "-help", "--help":
-		p.help(p.stdout, settings.Loader())
-		return exitOK
-	}
-	fmt.Fprintln(p.stderr, "sluice config: say what to do: sluice config schema, or sluice config check [FILE]")
-	return exitUsage
-}
-
 // configSchema prints what checks the file, for editors.
 func (p program) configSchema(args []string) int {
 	if _, code, ok := p.load(new(config.Loader), args); !ok {

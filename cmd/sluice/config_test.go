@@ -103,7 +103,7 @@ func TestConfigUsage(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"config", "--help"}, {"config", "check", "--help"}, {"config", "schema", "--help"}} {
-		if code, stdout, _ := runCommand(t, nil, args...); code != exitOK || !strings.Contains(stdout, "sluice config check") {
+		if code, stdout, _ := runCommand(t, nil, args...); code != exitOK || !strings.Contains(stdout, "sluice "+strings.Join(args[:len(args)-1], " ")) {
 			t.Errorf("%q: exit code %d, stdout %q", args, code, stdout)
 		}
 	}

@@ -24,15 +24,6 @@ import (
 	"sluice/internal/settings"
 )
 
-// eval judges a part of a configuration.
-func (p program) eval(ctx context.Context, args []string) int {
-	if len(args) > 0 && args[0] == "router" {
-		return p.evalRouter(ctx, args[1:])
-	}
-	fmt.Fprintln(p.stderr, "sluice eval: say what to judge: sluice eval router [--config FILE]... [--set FILE]")
-	return exitUsage
-}
-
 // evalRouter asks the router of each configuration about each request of a set. Exit
 // code 1 if one of them is less accurate than asked for.
 //

@@ -25,13 +25,29 @@ func start(t *testing.T, env map[string]string, args ...string) *gatewaytest.Run
 	return r
 }
 
-// runCommand runs a command to its end and returns what it left.
+// paper is a terminal that shows no colours.
+type paper struct{ gatewaytest.SafeBuffer }
+
+func (*paper) IsTerminal() bool { return true }
+
+// noColor is the environment of a terminal that shows no colours.
+func noColor(lookup func(string) (string, bool)) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		if name == "NO_COLOR" {
+			return "1", true
+		}
+		return lookup(name)
+	}
+}
+
+// runCommand runs a command to its end, at a terminal, and returns what it left.
 func runCommand(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, errOut gatewaytest.SafeBuffer
+	var out paper
+	var errOut gatewaytest.SafeBuffer
 	code = run(t.Context(), args, program{
 		stdin: strings.NewReader(""), stdout: &out, stderr: &errOut,
-		lookup: gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env)), environ: gatewaytest.EnvironOf(env), readFile: os.ReadFile,
+		lookup: noColor(gatewaytest.LookupIn(gatewaytest.WithDefaults(t, env))), environ: gatewaytest.EnvironOf(env), readFile: os.ReadFile,
 	})
 	return code, out.String(), errOut.String()
 }

@@ -17,36 +17,6 @@ import (
 	"sluice/config"
 )
 
-const keysUsage = `sluice keys: say what to do:
-  sluice keys add --user USER [--tenant ID] [--scopes a,b] [--limits CLASS] [--expires 90d] [--note TEXT] [--print]
-  sluice keys list
-  sluice keys revoke ID
-  sluice keys rotate ID [--grace 24h]
-each with --file FILE, unless SLUICE_API_KEYS names the key file`
-
-// keys does what the first argument says with a key file.
-func (p program) keys(args []string) int {
-	what := ""
-	if len(args) > 0 {
-		what, args = args[0], args[1:]
-	}
-	switch what {
-	case "add":
-		return p.keysAdd(args)
-	case "list":
-		return p.keysList(args)
-	case "revoke":
-		return p.keysRevoke(args)
-	case "rotate":
-		return p.keysRotate(args)
-	case "-h", "-help", "--help":
-		fmt.Fprintln(p.stdout, keysUsage)
-		return exitOK
-	}
-	fmt.Fprintln(p.stderr, keysUsage)
-	return exitUsage
-}
-
 // keyFile is the flag that names the key file, and the variable in its place.
 type keyFile struct {
 	flag   *string

@@ -82,7 +82,7 @@ func TestKeysRefuse(t *testing.T) {
 		want string // on stderr
 	}{
 		{[]string{}, exitUsage, "say what to do"},
-		{[]string{"remove"}, exitUsage, "say what to do"},
+		{[]string{"remove"}, exitUsage, "did you mean keys revoke?"},
 		{[]string{"add", "--user", "ana"}, exitUsage, "--file: is required"},
 		{[]string{"list"}, exitUsage, "--file: is required"},
 		{[]string{"list", "--file", path}, exitUsage, path + ": there is no such file"},
@@ -104,7 +104,7 @@ func TestKeysRefuse(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Error("a file was made")
 	}
-	if code, stdout, _ := runCommand(t, nil, "keys", "--help"); code != exitOK || !strings.Contains(stdout, "rotate ID") {
+	if code, stdout, _ := runCommand(t, nil, "keys", "--help"); code != exitOK || !strings.Contains(stdout, "sluice keys rotate [flags] ID") {
 		t.Errorf("help: exit code %d, stdout %q", code, stdout)
 	}
 	path = filepath.Join(t.TempDir(), "keys.yaml")

@@ -15,23 +15,6 @@ import (
 	"sluice/task"
 )
 
-// retention removes the records of tasks whose time is over, or says which those are.
-func (p program) retention(ctx context.Context, args []string) int {
-	what := ""
-	if len(args) > 0 {
-		what, args = args[0], args[1:]
-	}
-	switch what {
-	case "run":
-		return p.retentionRun(ctx, args)
-	case "-h", "-help", "--help":
-		p.help(p.stdout, settings.Loader())
-		return exitOK
-	}
-	fmt.Fprintln(p.stderr, "sluice retention: say what to do: sluice retention run [--dry-run]")
-	return exitUsage
-}
-
 // retentionRun looks at all ended tasks once. A line is written for each that goes, and one of
 // them all.
 func (p program) retentionRun(ctx context.Context, args []string) int {

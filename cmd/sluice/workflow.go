@@ -13,27 +13,6 @@ import (
 	"sluice/workflow/graph"
 )
 
-// workflow checks, draws or runs workflows of the configuration file.
-func (p program) workflow(ctx context.Context, args []string) int {
-	what := ""
-	if len(args) > 0 {
-		what, args = args[0], args[1:]
-	}
-	switch what {
-	case "check":
-		return p.withStore().workflowCheck(args)
-	case "graph":
-		return p.withStore().workflowGraph(args)
-	case "run":
-		return p.workflowRun(ctx, args)
-	case "-h", "-help", "--help":
-		p.help(p.stdout, settings.Loader())
-		return exitOK
-	}
-	fmt.Fprintln(p.stderr, "sluice workflow: say what to do: sluice workflow check [FILE], graph NAME, or run NAME TEXT")
-	return exitUsage
-}
-
 // withStore returns p with a store if none is configured: a definition that needs one to
 // run can be looked at without.
 func (p program) withStore() program {
@@ -52,7 +31,7 @@ func (p program) withStore() program {
 // workflowCheck checks the configuration file, and says which workflows are in it.
 func (p program) workflowCheck(args []string) int {
 	f, code := p.checked("workflow check", args)
-	if code != exitOK {
+	if code != exitOK || f.Path == "" {
 		return code
 	}
 	for _, w := range f.Workflows {

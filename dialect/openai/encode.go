@@ -155,7 +155,8 @@ func figures(dst []byte, u *chat.Usage) []byte {
 	count(`,"usage":{"prompt_tokens":`, u.InputTokens)
 	count(`,"completion_tokens":`, output)
 	count(`,"total_tokens":`, u.InputTokens+output)
-	count(`,"completion_tokens_details":{"reasoning_tokens":`, u.ThinkingTokens)
+	count(`,"prompt_tokens_details":{"cached_tokens":`, u.CachedTokens)
+	count(`},"completion_tokens_details":{"reasoning_tokens":`, u.ThinkingTokens)
 	return append(dst, "}}"...)
 }
 

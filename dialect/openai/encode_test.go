@@ -20,7 +20,7 @@ var began = time.Unix(1_700_000_000, 999)
 const (
 	chunkHead    = `{"id":"chatcmpl-req_1","object":"chat.completion.chunk","created":1700000000,"model":"sluice","choices":[`
 	documentHead = `{"id":"chatcmpl-req_1","object":"chat.completion","created":1700000000,"model":"sluice","choices":[`
-	figuresOf    = `"usage":{"prompt_tokens":20,"completion_tokens":8,"total_tokens":28,"completion_tokens_details":{"reasoning_tokens":3}}`
+	figuresOf    = `"usage":{"prompt_tokens":20,"completion_tokens":8,"total_tokens":28,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":3}}`
 )
 
 var (

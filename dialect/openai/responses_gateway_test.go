@@ -161,18 +161,18 @@ finish STOP
 ---
 expect /contents/0/parts/0/text first
 expect /contents/1/parts/0/text One.
-expect /contents/2/parts/0/text second
+expect-contains /contents/2/parts/0/text "(UTC+00:00).\n\nsecond"
 text Two.
 finish STOP
 ---
 expect /contents/1/parts/0/text One.
-expect /contents/2/parts/0/text other
+expect-contains /contents/2/parts/0/text "(UTC+00:00).\n\nother"
 expect-absent /contents/3
 text Three.
 finish STOP
 ---
 expect /contents/3/parts/0/text Two.
-expect /contents/4/parts/0/text third
+expect-contains /contents/4/parts/0/text "(UTC+00:00).\n\nthird"
 expect-absent /contents/5
 text Four.
 finish STOP
@@ -217,7 +217,7 @@ finish STOP
 ---
 expect /contents/0/parts/0/text first
 expect /contents/1/parts/0/text One.
-expect /contents/2/parts/0/text second
+expect-contains /contents/2/parts/0/text "(UTC+00:00).\n\nsecond"
 expect-absent /contents/3
 text Two.
 finish STOP
@@ -238,7 +238,7 @@ call weather {"city":"Oslo"} id=c1 sig=c2lnbmVk
 call alarm {} id=c2
 finish STOP
 ---
-expect /contents/0/parts/0/text Cold?
+expect-contains /contents/0/parts/0/text "(UTC+00:00).\n\nCold?"
 expect /contents/1/parts/1/functionCall/name weather
 expect /contents/1/parts/1/thoughtSignature c2lnbmVk
 expect /contents/2/parts/0/functionResponse/response/output minus 5
@@ -247,7 +247,7 @@ text Yes.
 finish STOP
 ---
 expect /contents/3/parts/0/text Yes.
-expect /contents/4/parts/0/text Thanks
+expect-contains /contents/4/parts/0/text "(UTC+00:00).\n\nThanks"
 text Bye.
 finish STOP
 `)

@@ -155,7 +155,7 @@ func loadFromPod(t *testing.T, all map[string]manifest, p pod) config.Config {
 
 func knownVariables() []string {
 	var usage strings.Builder
-	settings.Loader().Usage(&usage)
+	settings.Loader().Variables(&usage, 80)
 	return regexp.MustCompile(`\b(SLUICE|GEMINI|MCP)_[A-Z_]+\b`).FindAllString(usage.String(), -1)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -75,12 +76,24 @@ func newQuestion(w http.ResponseWriter, r *http.Request, body []byte) *Question 
 		for _, p := range c.Parts {
 			if p.FunctionResponse != nil {
 				q.Results++
-			} else if p.Text != "" {
-				q.Text = p.Text
+			} else if said := Said(p.Text); said != "" {
+				q.Text = said
 			}
 		}
 	}
 	return q
+}
+
+// Said returns what the user has said of a text that a model is shown: without the line of its
+// time, and nothing of what the gateway adds.
+func Said(text string) string {
+	if strings.HasPrefix(text, "Added by the gateway, not by the user:\n") {
+		return ""
+	}
+	if _, said, ok := strings.Cut(text, ").\n\n"); ok && strings.HasPrefix(text, "Now it is ") {
+		return said
+	}
+	return text
 }
 
 // Env is what points a gateway at the model.

@@ -53,10 +53,14 @@ func (g *Gateway) answering(r stream.Runner, asking func(stream.Runner) stream.R
 	return a
 }
 
+// countsAll says whether clients receive all figures of the usage: where a model is configured by
+// key, or where a memory makes most of each call the beginning of the one before.
+func (g *Gateway) countsAll() bool { return len(g.cfg.Models) > 0 || g.cfg.Memory.Enabled }
+
 // sharing makes an answerer of several agents, which share a budget and what they know of one
 // another's calls, and may call others: a team, or a workflow.
 func (g *Gateway) sharing(callees *delegate.Agents, asking func(stream.Runner) stream.Runner, run runFunc, before ...stream.Event) *answerer {
-	keyed := len(g.cfg.Models) > 0
+	keyed := g.countsAll()
 	shared := func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 		own, err := callees.Request(req)
 		if err != nil {

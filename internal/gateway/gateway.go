@@ -258,7 +258,7 @@ func (g *Gateway) agentConfig() agent.Config { return g.completed(agent.Config{}
 func (g *Gateway) completed(cfg agent.Config) agent.Config {
 	cfg.Location = settings.Of[agent.Config](&g.cfg).Location
 	cfg.LogPayloads = settings.Of[settings.Logging](&g.cfg).Payloads
-	cfg.Keyed = len(g.cfg.Models) > 0
+	cfg.Keyed = g.countsAll()
 	cfg.Hold = g.hold()
 	return cfg
 }

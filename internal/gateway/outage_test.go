@@ -202,7 +202,7 @@ func wantBreakerLog(t *testing.T, log *gatewaytest.LogTail, service, threshold s
 // The same for an MCP server, but here the turn continues without it.
 func TestToolOutage(t *testing.T) {
 	const turn = "call work {}\nfinish STOP\n---\ntext Sorry\nfinish STOP\n---\n"
-	const without = "expect-contains /systemInstruction/parts/0/text Unavailable\ntext The todo list is unavailable\nfinish STOP\n---\n"
+	const without = "expect-contains /contents/0/parts/1/text Unavailable\ntext The todo list is unavailable\nfinish STOP\n---\n"
 	api := gatewaytest.Scripted(t, strings.Repeat(turn, 3)+strings.Repeat(without, 5)+strings.Repeat(turn, 3))
 	var down atomic.Bool
 	var requests atomic.Int64

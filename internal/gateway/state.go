@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/agent"
 	"sluice/approval"
 	"sluice/breaker"
 	"sluice/config"
@@ -87,7 +88,7 @@ func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *
 		Trace: cfg.Traces(), Retention: cfg.Retention, Forget: []task.Forget{records.Of(s.store).Forget},
 	})
 	if cfg.Memory.Enabled {
-		s.memory = conversation.New(conversation.Config{Store: s.store, Spec: cfg.Memory})
+		s.memory = conversation.New(conversation.Config{Store: s.store, Location: settings.Of[agent.Config](&cfg).Location, Spec: cfg.Memory})
 	}
 	return s, nil
 }

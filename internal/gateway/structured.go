@@ -24,7 +24,7 @@ type forms struct {
 
 // newForms returns what structured answers need, without agents.
 func (g *Gateway) newForms() forms {
-	return forms{askers: g.answerForms, assistant: g.assistant, local: map[string]*agent.Agent{}, keyed: len(g.cfg.Models) > 0}
+	return forms{askers: g.answerForms, assistant: g.assistant, local: map[string]*agent.Agent{}, keyed: g.countsAll()}
 }
 
 // structured returns what answers a request with an object of the form that it wants. agent is

@@ -58,7 +58,7 @@ func newTwoMinds(t *testing.T) *twoMinds {
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		if bytes.Contains(body, []byte(`"stuck"`)) {
+		if bytes.Contains(body, []byte(`stuck"`)) {
 			stuck.ServeHTTP(w, r)
 			return
 		}

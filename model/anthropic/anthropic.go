@@ -6,8 +6,8 @@
 // signature and must come back first in its message, to the model that made it and to no other;
 // without it the API takes no more thinking after calls.
 //
-// System prompt and tools are marked for the provider's cache: they are the
-// longest part of a request and the same from step to step.
+// What later requests repeat is marked for the provider's cache, which keeps nothing
+// unasked: tools, system prompt, and a conversation up to its last input and to its end.
 package anthropic
 
 import (
@@ -25,6 +25,7 @@ type codec struct {
 	model     string
 	maker     string // what Message.Maker is in messages that this model made
 	maxTokens int    // of the visible part
+	cache     string // what is asked of the provider's: model.CacheAuto and others
 	thinking  model.Thinking
 
 	temperature   *float64
@@ -62,6 +63,7 @@ func newCodec(spec *model.Spec, leftOut func(name, reason string)) *codec {
 		model:         spec.Model,
 		maker:         spec.Maker(),
 		maxTokens:     spec.MaxTokens,
+		cache:         spec.Cache,
 		thinking:      spec.Thinking,
 		temperature:   spec.Temperature,
 		noTemperature: spec.NoTemperature,

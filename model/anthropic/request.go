@@ -23,27 +23,52 @@ const (
 	memberCacheControl = "cache_control"
 )
 
-// cacheControl ends a part of the request that the next one has in common with it.
-const cacheControl = `,"cache_control":{"type":"ephemeral"}`
+// Marks of the cache. Each ends a part of the request that a later one has in common with it. The
+// API takes four.
+const (
+	cacheControl = `,"cache_control":{"type":"ephemeral"}`
+	cacheForHour = `,"cache_control":{"type":"ephemeral","ttl":"1h"}`
+)
+
+// mark returns how the ends of what is kept are marked; empty: not at all. An API that refuses
+// the hour is asked without it, then for nothing.
+func (c *codec) mark(omit model.Omit) string {
+	ways := []string{cacheControl, ""}
+	switch c.cache {
+	case model.CacheOff:
+		return ""
+	case model.CacheLong:
+		ways = []string{cacheForHour, cacheControl, ""}
+	}
+	return ways[min(omit.Times(memberCacheControl), len(ways)-1)]
+}
+
+// marked puts a mark into the object that b ends with.
+func marked(b []byte, mark string) []byte {
+	if mark == "" {
+		return b
+	}
+	return append(append(b[:len(b)-1], mark...), '}')
+}
 
 // fallbackBudget is asked of models that know no adaptive thinking, in tokens.
 const fallbackBudget = 2048
 
 // Render appends req as the body of a request. It is valid JSON whatever req holds.
 func (c *codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
-	caches := !omit.Has(memberCacheControl)
+	mark := c.mark(omit)
 	tools := c.tools.Of(req.Tools, false)
 	turns := c.turns(req.Messages)
 	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
 	b = model.AppendString(append(b, `{"model":`...), c.model)
 	b = append(b, `,"stream":true,"max_tokens":`...)
 	b = strconv.AppendInt(b, int64(c.thinking.Room(c.limit(req), c.thinking.For(req.Thinking).Off())), 10)
-	b = appendSystem(b, req.System, caches)
-	b = appendTools(b, tools, turns, caches)
+	b = appendSystem(b, req.System, mark)
+	b = appendTools(b, tools, turns, mark)
 	b = appendToolChoice(b, req, tools, omit)
 	b = c.appendThinking(b, c.mode(req, turns, omit), req, omit)
 	b = append(b, `,"messages":[`...)
-	b = c.appendTurns(b, turns, tools)
+	b = c.appendTurns(b, turns, tools, marksOf(req, turns, mark))
 	return append(b, `]}`...)
 }
 
@@ -80,21 +105,18 @@ func partSize(p *chat.Part) int {
 }
 
 // appendSystem renders the system prompt. It ends with a mark for the provider's
-// cache if caches says so: tools and system prompt are the same from turn to turn.
-func appendSystem(b []byte, system string, caches bool) []byte {
+// cache: tools and system prompt are the same from turn to turn.
+func appendSystem(b []byte, system, mark string) []byte {
 	if blank(system) {
 		return b
 	}
 	b = model.AppendString(append(b, `,"system":[{"type":"text","text":`...), system)
-	if caches {
-		b = append(b, cacheControl...)
-	}
-	return append(b, `}]`...)
+	return append(append(b, mark...), `}]`...)
 }
 
 // appendTools appends the tools, the last of them with the end of a cache. A conversation
 // with calls must declare tools, if only one that was called.
-func appendTools(b []byte, tools *model.RenderedTools, turns []turn, caches bool) []byte {
+func appendTools(b []byte, tools *model.RenderedTools, turns []turn, mark string) []byte {
 	start := len(b)
 	b = append(append(b, `,"tools":[`...), tools.JSON...)
 	if len(tools.JSON) == 0 {
@@ -104,10 +126,7 @@ func appendTools(b []byte, tools *model.RenderedTools, turns []turn, caches bool
 		}
 		b = appendTool(b, tools.Names.Fit(name), "", jsontext.Value(`{"type":"object","properties":{}}`), false)
 	}
-	if caches {
-		b = append(append(b[:len(b)-1], cacheControl...), '}') // in the last tool
-	}
-	b = append(b, ']')
+	b = append(marked(b, mark), ']') // in the last tool
 	if len(tools.JSON) == 0 {
 		b = append(b, `,"tool_choice":{"type":"none"}`...)
 	}

@@ -177,20 +177,57 @@ const maxID = 64
 // fitsID says whether the API takes an id that another provider gave.
 func fitsID(id string) bool { return model.WordOf(id, maxID) }
 
+// marks are the messages that end with a mark of the cache; -1: none does.
+type marks struct {
+	mark        string
+	before, end int
+}
+
+// marksOf returns where the conversation is marked: behind the last input before the newest,
+// which a turn of the same conversation has sent, and at the end, for the next step or the next
+// turn. Where none of them follows nothing is marked, as it costs to be kept.
+func marksOf(req *chat.ModelRequest, turns []turn, mark string) marks {
+	m := marks{mark: mark, before: -1, end: -1}
+	continues := req.Of != nil && req.Of.ConversationID != ""
+	if mark == "" || len(turns) == 0 {
+		return m
+	}
+	if continues || req.Of != nil && req.Tools != nil && len(req.Tools.Specs) > 0 && !req.NoTools {
+		m.end = len(turns) - 1
+	}
+	if !continues {
+		return m
+	}
+	inputs := 0
+	for i := len(turns) - 1; i >= 0; i-- {
+		if t := &turns[i]; t.role == chat.RoleUser && len(t.results) == 0 {
+			if inputs++; inputs == 2 {
+				m.before = i
+				break
+			}
+		}
+	}
+	return m
+}
+
 // appendTurns appends the messages.
-func (c *codec) appendTurns(b []byte, turns []turn, tools *model.RenderedTools) []byte {
+func (c *codec) appendTurns(b []byte, turns []turn, tools *model.RenderedTools, m marks) []byte {
 	for i := range turns {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = turns[i].append(b, tools, i == len(turns)-1)
+		mark := ""
+		if i == m.before || i == m.end {
+			mark = m.mark
+		}
+		b = turns[i].append(b, tools, i == len(turns)-1, mark)
 	}
 	return b
 }
 
-// append renders a message. Results come first in a user's message: the API wants
-// them directly behind the calls.
-func (t *turn) append(b []byte, tools *model.RenderedTools, last bool) []byte {
+// append renders a message, with a mark in its last block. Results come first in a user's
+// message: the API wants them directly behind the calls.
+func (t *turn) append(b []byte, tools *model.RenderedTools, last bool, mark string) []byte {
 	if t.role == chat.RoleModel {
 		b = append(b, `{"role":"assistant","content":[`...)
 	} else {
@@ -205,6 +242,9 @@ func (t *turn) append(b []byte, tools *model.RenderedTools, last bool) []byte {
 		for _, call := range t.calls {
 			b = call.append(separate(b, start), tools)
 		}
+	}
+	if len(b) > start && t.role == chat.RoleUser {
+		b = marked(b, mark)
 	}
 	return append(b, `]}`...)
 }

@@ -12,7 +12,6 @@ import (
 // spans chunks: a call that comes in pieces, the latest usage, the finish reason.
 type assembler struct {
 	model.Budget            // bytes of text, thoughts, arguments and signatures
-	cached       bool       // cached tokens are reported as well
 	tools        *toolCache // has our names of the tools
 	usage        chat.Usage
 	hasUsage     bool
@@ -43,9 +42,6 @@ func (a *assembler) merge(raw *rawChunk, c *chat.Chunk) error {
 	a.model = raw.model
 	if raw.hasUsage {
 		a.usage, a.hasUsage = raw.usage, true
-		if !a.cached {
-			a.usage.CachedTokens = 0
-		}
 		c.Usage = &a.usage
 	}
 	for i := range raw.parts {

@@ -147,5 +147,5 @@ func (a *answer) Reset() {
 	if cap(a.raw.parts) > keepParts {
 		a.raw.parts = nil
 	}
-	a.assembler = assembler{cached: a.codec.maker != "", tools: &a.codec.tools}
+	a.assembler = assembler{tools: &a.codec.tools}
 }

@@ -251,6 +251,7 @@ func readUsage(want *collected, doc map[string]any) {
 		InputTokens:    number("promptTokenCount") + number("toolUsePromptTokenCount"),
 		OutputTokens:   number("candidatesTokenCount"),
 		ThinkingTokens: number("thoughtsTokenCount"),
+		CachedTokens:   number("cachedContentTokenCount"),
 	}
 }
 

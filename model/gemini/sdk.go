@@ -50,7 +50,7 @@ func (s *sdk) Open(ctx context.Context, req *chat.ModelRequest, body *model.Body
 	if err != nil {
 		return nil, err
 	}
-	return &sdkStream{sdkAnswer: raw, assembler: assembler{cached: s.rest.codec.maker != "", tools: &s.rest.codec.tools}}, nil
+	return &sdkStream{sdkAnswer: raw, assembler: assembler{tools: &s.rest.codec.tools}}, nil
 }
 
 // sdkStream makes chunks of what came through the SDK.

@@ -7,6 +7,7 @@ package openai
 
 import (
 	"net/http"
+	"regexp"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -64,7 +65,7 @@ func (c *Chat) NewAnswer() model.Answer {
 func chatLearnable() []string {
 	return []string{
 		"stream_options", "temperature", "reasoning_effort", maxCompletionTokens, maxTokens,
-		"tool_choice", "response_format", "strict",
+		"tool_choice", "response_format", "strict", cacheKey, cacheRetention,
 	}
 }
 
@@ -76,5 +77,13 @@ func (c *Chat) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
 // refuse reads an error of any server that speaks this protocol: there is no
 // one form.
 func (c *Chat) refuse(status int, body jsontext.Value) *model.Refusal {
-	return readRefusal(status, body, c.learnable)
+	r := readRefusal(status, body, c.learnable)
+	if r.Member == "" && (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && refusesRoles.MatchString(r.Message) {
+		r.Member, r.Guessed = memberRoles, true
+	}
+	return r
 }
+
+// refusesRoles matches what servers say of two messages of the user in a row: "Conversation
+// roles must alternate user/assistant/…", "Unexpected role 'user' after role 'tool'".
+var refusesRoles = regexp.MustCompile(`(?i)roles must alternate|unexpected role '?user'? after role`)

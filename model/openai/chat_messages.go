@@ -7,6 +7,7 @@ package openai
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -31,26 +32,87 @@ type chatMessages struct {
 // appendMessages renders the conversation. The messages behind the last
 // question belong to the turn that runs: only they need the reasoning that came
 // with them, which some servers refuse in older ones.
-func (c *Chat) appendMessages(b []byte, req *chat.ModelRequest, names *model.ToolNames) []byte {
-	m := &chatMessages{codec: c, names: names, b: b, turn: lastQuestion(req.Messages)}
+//
+// Each part of a user's message is a message, so that what a later call repeats of it has the
+// same bytes: many servers take no list of parts. Where roles must alternate they are one.
+func (c *Chat) appendMessages(b []byte, req *chat.ModelRequest, names *model.ToolNames, omit model.Omit) []byte {
+	messages := req.Messages
+	if c.host.mistral || omit.Has(memberRoles) {
+		messages = alternating(messages)
+	}
+	m := &chatMessages{codec: c, names: names, b: b, turn: lastQuestion(messages)}
 	if req.System != "" {
 		m.text("system", req.System)
 	}
-	for i := range req.Messages {
-		if msg := &req.Messages[i]; msg.Role == chat.RoleModel {
-			m.assistant(msg, i > m.turn, req.Messages[i+1:])
-		} else if text := joined(msg, "\n"); text != "" {
-			m.text("user", text)
+	for i := range messages {
+		if msg := &messages[i]; msg.Role == chat.RoleModel {
+			m.assistant(msg, i > m.turn, messages[i+1:])
+		} else {
+			m.user(msg)
 		}
 	}
 	return m.b
 }
 
+// user writes the texts of a user's message.
+func (m *chatMessages) user(msg *chat.Message) {
+	for i := range msg.Parts {
+		if p := &msg.Parts[i]; p.Call == nil && p.Result == nil && !p.Thought && p.Text != "" {
+			m.text("user", p.Text)
+		}
+	}
+}
+
+// memberRoles stands for two messages of the user in a row, or one behind results, which some
+// servers refuse.
+const memberRoles = "roles"
+
+// alternating returns messages of which no two in a row are the user's: what is said behind
+// another message of the user's, or behind results, is at the end of that.
+func alternating(messages []chat.Message) []chat.Message {
+	all := make([]chat.Message, 0, len(messages))
+	for i := range messages {
+		msg, n := messages[i], len(all)
+		if msg.Role == chat.RoleModel || !msg.Spoken() {
+			all = append(all, msg)
+			continue
+		}
+		text := joined(&msg, "\n\n")
+		switch {
+		case text == "":
+		case n == 0 || all[n-1].Role == chat.RoleModel:
+			all = append(all, chat.Message{Role: chat.RoleUser, Parts: []chat.Part{{Text: text}}})
+		case all[n-1].Spoken():
+			all[n-1].Parts = []chat.Part{{Text: all[n-1].Parts[0].Text + "\n\n" + text}}
+		default:
+			all[n-1].Parts = behindResults(all[n-1].Parts, text)
+		}
+	}
+	return all
+}
+
+// behindResults returns results with a text at the end of the last one.
+func behindResults(parts []chat.Part, text string) []chat.Part {
+	parts = slices.Clone(parts)
+	for i := len(parts) - 1; i >= 0; i-- {
+		if r := parts[i].Result; r != nil {
+			longer := *r
+			longer.Text += "\n\n" + text
+			parts[i].Result = &longer
+			break
+		}
+	}
+	return parts
+}
+
 // lastQuestion returns the index of the last message that holds words of the user's, or
-// -1. One of results alone belongs to the turn.
+// -1. Results belong to the turn, and so does what stands right behind them.
 func lastQuestion(messages []chat.Message) int {
 	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role != chat.RoleModel && joined(&messages[i], "") != "" {
+		if messages[i].Role == chat.RoleModel || joined(&messages[i], "") == "" {
+			continue
+		}
+		if i == 0 || messages[i-1].Role == chat.RoleModel || messages[i-1].Spoken() {
 			return i
 		}
 	}

@@ -28,7 +28,7 @@ func (c *Chat) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte 
 	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
 	b = model.AppendString(append(b, `{"model":`...), c.spec.Model)
 	b = append(b, `,"messages":[`...)
-	b = c.appendMessages(b, req, tools.Names)
+	b = c.appendMessages(b, req, tools.Names, omit)
 	b = append(b, ']')
 	b = appendChatTools(b, req, tools, omit)
 	b = append(b, `,"stream":true`...)
@@ -39,6 +39,9 @@ func (c *Chat) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte 
 	b = appendTemperature(b, &c.spec, req, omit)
 	b = c.appendEffort(b, req.Thinking, omit)
 	b = appendForm(b, &req.Form, omit)
+	if c.host.openAI {
+		b = appendCache(b, &c.spec, req, omit)
+	}
 	return append(b, '}')
 }
 

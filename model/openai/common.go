@@ -3,6 +3,8 @@
 package openai
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -52,6 +54,45 @@ func sizeHint(req *chat.ModelRequest) int {
 		}
 	}
 	return n + n/8 // escapes
+}
+
+// The members that ask OpenAI's own cache.
+const (
+	cacheKey       = "prompt_cache_key"
+	cacheRetention = "prompt_cache_retention"
+)
+
+// appendCache asks OpenAI to keep the beginning of a conversation. Its key makes the requests of
+// one conversation meet at one machine: a key of their own would scatter them, and one for all
+// would be too much for a machine. It is a hash, as it leaves the house.
+func appendCache(b []byte, spec *model.Spec, req *chat.ModelRequest, omit model.Omit) []byte {
+	if spec.Cache == model.CacheOff {
+		return b
+	}
+	if req.Of != nil && !omit.Has(cacheKey) {
+		b = append(b, `,"prompt_cache_key":"`...)
+		b = hex.AppendEncode(b, keyOf(req)[:16])
+		b = append(b, '"')
+	}
+	if spec.Cache == model.CacheLong && !omit.Has(cacheRetention) {
+		b = append(b, `,"prompt_cache_retention":"24h"`...)
+	}
+	return b
+}
+
+// keyOf returns the hash of whose conversation it is; of the agent, where there is none.
+func keyOf(req *chat.ModelRequest) []byte {
+	kind, of := "conversation", req.Of.ConversationID
+	if of == "" {
+		kind, of = "agent", req.Agent
+	}
+	var b []byte
+	for _, s := range []string{req.Of.Principal.Tenant, req.Of.Owner(), kind, of} {
+		b = append(strconv.AppendInt(b, int64(len(s)), 10), ':') // so that no two lists look the same
+		b = append(b, s...)
+	}
+	sum := sha256.Sum256(b)
+	return sum[:]
 }
 
 // lowest returns the lower of two limits of tokens, of which 0 is none.

@@ -18,6 +18,7 @@ import (
 type responsesCodec struct {
 	spec      model.Spec
 	maker     string // what Message.Maker is of this codec's answers
+	openAI    bool   // the endpoint is OpenAI's own
 	stored    bool   // extra makes the provider keep the answers, so that an item's id is enough
 	learnable []string
 	tools     model.Tools
@@ -35,6 +36,7 @@ func newResponses(spec model.Spec, leftOut func(name, reason string)) *responses
 	return &responsesCodec{
 		spec:      spec,
 		maker:     spec.Maker(),
+		openAI:    hostOf(&spec).openAI,
 		stored:    model.Members(spec.Extra).Get("store").Kind() == 't',
 		learnable: unset(spec.Extra, responsesLearnable()),
 		tools:     model.Tools{Append: appendResponsesTool, LeftOut: leftOut},
@@ -49,6 +51,7 @@ func (c *responsesCodec) NewAnswer() model.Answer { return &responsesAnswer{code
 func responsesLearnable() []string {
 	return []string{
 		"reasoning.effort", "reasoning.summary", "reasoning", "include", "temperature", "tool_choice", "text.format", "strict",
+		cacheKey, cacheRetention,
 	}
 }
 

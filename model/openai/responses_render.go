@@ -26,6 +26,9 @@ func (c *responsesCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omi
 	b = append(b, ']')
 	b = appendResponsesTools(b, req, tools, omit)
 	b = c.appendResponsesOptions(b, req, omit)
+	if c.openAI {
+		b = appendCache(b, &c.spec, req, omit)
+	}
 	return append(b, `,"store":false,"stream":true}`...)
 }
 

@@ -239,7 +239,7 @@ func (t *turn) readChatMessage(all []chatMessage, i int, current bool) *refusal 
 		}
 		t.question.System += text
 	case "user":
-		t.question.Messages = append(t.question.Messages, geminisim.Message{Text: text})
+		t.asked(text)
 	case "assistant":
 		return t.readChatAnswer(m, at, text, current)
 	case "tool":

@@ -281,6 +281,9 @@ func (t *turn) readUser(at string, blocks []block) *refusal {
 			if b.Text == "" {
 				return invalid("messages", "text content blocks must be non-empty")
 			}
+			if text != "" {
+				text += "\n"
+			}
 			text += b.Text
 		case "tool_result":
 			result, bad := textOf(b.Content, "text")

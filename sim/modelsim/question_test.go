@@ -86,7 +86,7 @@ func TestQuestionsAreTheSameInAllProtocols(t *testing.T) {
 		messagesPath: `{"model":"m","max_tokens":9,"system":[{"type":"text","text":"Be "},{"type":"text","text":"brief."}],"messages":[` + hi + `,
 			{"role":"assistant","content":[{"type":"text","text":"yes"},{"type":"tool_use","id":"c1","name":"f","input":{"a":1}},{"type":"tool_use","id":"c2","name":"g","input":{}}]},
 			{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"one"},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"two"}],"is_error":true}]},
-			{"role":"assistant","content":"done"},{"role":"user","content":[{"type":"text","text":"mo"},{"type":"text","text":"re"}]}],
+			{"role":"assistant","content":"done"},{"role":"user","content":[{"type":"text","text":"more"}]}],
 			"tools":[{"name":"f","input_schema":` + object + `},{"name":"g","input_schema":` + object + `}]}`,
 	} {
 		same(t, path, want, question(t, path, body))

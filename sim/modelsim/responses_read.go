@@ -215,7 +215,11 @@ func (t *turn) readItemMessage(item responsesItem, at string) *refusal {
 	default:
 		return &refusal{Status: 400, Code: "invalid_value", Param: at + ".role", Message: fmt.Sprintf("Invalid value: '%s'. Supported values are: 'assistant', 'system', 'developer', and 'user'.", clipped(item.Role))}
 	}
-	text, bad := textOf(item.Content, types...)
+	between := ""
+	if item.Role == "user" {
+		between = "\n"
+	}
+	text, bad := joinedText(item.Content, between, types...)
 	if bad != "" {
 		return &refusal{Status: 400, Code: "invalid_value", Param: at + ".content[0]", Message: fmt.Sprintf("Invalid value: '%s'. Supported values are: %s.", clipped(bad), want)}
 	}
@@ -223,7 +227,11 @@ func (t *turn) readItemMessage(item responsesItem, at string) *refusal {
 		t.question.System += text
 		return nil
 	}
-	t.question.Messages = append(t.question.Messages, geminisim.Message{Model: item.Role == "assistant", Text: text})
+	if item.Role == "user" {
+		t.asked(text)
+		return nil
+	}
+	t.question.Messages = append(t.question.Messages, geminisim.Message{Model: true, Text: text})
 	return nil
 }
 

@@ -22,6 +22,11 @@ func absent(v jsontext.Value) bool { return len(v) == 0 || string(v) == "null" }
 //
 // bad is "no content" for null, a missing member, or what is neither a string nor a list.
 func textOf(content jsontext.Value, types ...string) (text, bad string) {
+	return joinedText(content, "", types...)
+}
+
+// joinedText is textOf with something between two parts.
+func joinedText(content jsontext.Value, between string, types ...string) (text, bad string) {
 	if absent(content) {
 		return "", "no content"
 	}
@@ -39,6 +44,9 @@ func textOf(content jsontext.Value, types ...string) (text, bad string) {
 	for _, p := range parts {
 		if !slices.Contains(types, p.Type) {
 			return "", p.Type
+		}
+		if text != "" {
+			text += between
 		}
 		text += p.Text + p.Refusal
 	}
@@ -259,6 +267,16 @@ func (t *turn) last(fits func(geminisim.Message) bool) *geminisim.Message {
 		*all = append(*all, geminisim.Message{})
 	}
 	return &(*all)[len(*all)-1]
+}
+
+// asked adds what the user says. Behind another message of the user's it continues that.
+func (t *turn) asked(text string) {
+	all := t.question.Messages
+	if n := len(all); n > 0 && !all[n-1].Model && len(all[n-1].Results) == 0 {
+		all[n-1].Text += "\n" + text
+		return
+	}
+	t.question.Messages = append(all, geminisim.Message{Text: text})
 }
 
 // open returns the calls that have no result yet.

@@ -77,13 +77,13 @@ func TestOrdersAreForTheToolsAtHand(t *testing.T) {
 // where their server is unavailable it says that.
 func TestForeignTools(t *testing.T) {
 	t.Parallel()
-	for system, want := range map[string]string{
-		"You help.": foreign,
-		"You help.\n\nUnavailable tools: those of todo cannot be reached right now.": unavailable,
+	for moment, want := range map[string]string{
+		"": foreign,
+		"\nAdded by the gateway, not by the user:\nUnavailable tools: those of todo cannot be reached right now.": unavailable,
 	} {
-		q := geminisim.Question{System: system, MayCall: true, Functions: declared("add_item"), Messages: []geminisim.Message{{Text: "Add buy milk to my todos"}}}
+		q := geminisim.Question{System: "You help.", MayCall: true, Functions: declared("add_item"), Messages: []geminisim.Message{{Text: "Add buy milk to my todos" + moment}}}
 		if got := (Model{}).Answer(q).Text; got != want {
-			t.Errorf("%q: %s", system, got)
+			t.Errorf("%q: %s", moment, got)
 		}
 	}
 }

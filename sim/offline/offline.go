@@ -5,7 +5,7 @@
 // All that it knows comes with the request: what a visitor wants from the last user
 // message, what "it" means from the messages before, which tools there are from the
 // declarations, what became of a call from the function responses, and the time
-// from the date line of the system instruction. So the same request always gets
+// from the line of it in front of that message. So the same request always gets
 // the same answer.
 //
 // Rules are tables of patterns, tried in order (phrases.go for todos, house.txt for the house);
@@ -18,6 +18,7 @@
 package offline
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ type turn struct {
 	now      time.Time
 	declared []geminisim.Function
 	mayCall  bool // false: the request forbids function calls
-	outage   bool // the system instruction says that tools are unavailable
+	outage   bool // the gateway says that tools are unavailable
 	// before are the messages of earlier turns.
 	before  []geminisim.Message
 	results []result // of this turn, in order
@@ -85,10 +86,10 @@ func (s say) next(*turn) geminisim.Answer { return text(string(s)) }
 // text is an answer without thoughts and calls.
 func text(s string) geminisim.Answer { return geminisim.Answer{Text: s} }
 
-// readTurn reads the request of a turn. Its time is that of the prompt; only without one is the clock
+// readTurn reads the request of a turn. Its time is that of the newest message; only without one is the clock
 // asked, so that a test that sends a date always has the same answer.
 func readTurn(q geminisim.Question, clock func() time.Time) *turn {
-	t := &turn{declared: q.Functions, mayCall: q.MayCall, outage: strings.Contains(q.System, "\nUnavailable tools: "), now: readDateLine(q.System)}
+	t := &turn{declared: q.Functions, mayCall: q.MayCall, now: newestDate(&q)}
 	if t.now.IsZero() {
 		t.now = clock()
 	}
@@ -96,6 +97,7 @@ func readTurn(q geminisim.Question, clock func() time.Time) *turn {
 	if begin < 0 {
 		return t
 	}
+	t.outage = strings.Contains(q.Messages[begin].Text, "\nUnavailable tools: ")
 	t.text, t.before = roles.Said(q.Messages[begin].Text), q.Messages[:begin]
 	for _, m := range q.Messages[begin+1:] {
 		for _, response := range m.Results {
@@ -105,12 +107,26 @@ func readTurn(q geminisim.Question, clock func() time.Time) *turn {
 	return t
 }
 
-// dateMark begins the date line of the system instruction, which gives the model the visitor's
+// newestDate returns the time of the newest message of the user that has one, else that of the
+// system instruction; zero: there is none.
+func newestDate(q *geminisim.Question) time.Time {
+	for _, m := range slices.Backward(q.Messages) {
+		if m.Model || len(m.Results) > 0 {
+			continue
+		}
+		if now := readDateLine(m.Text); !now.IsZero() {
+			return now
+		}
+	}
+	return readDateLine(q.System)
+}
+
+// dateMark begins the line of the time in front of a message, which gives the model the visitor's
 // time:
 //
 //	Now it is Saturday, 2026-11-21, 11:30 in the time zone Europe/Berlin (UTC+01:00).
 //
-// dateLine in package agent writes the line; the two must change together.
+// timeLine in package chat writes the line; the two must change together.
 const dateMark = "\nNow it is "
 
 // readDateLine returns the time of the last date line; zero: there is none.

@@ -208,7 +208,7 @@ func TestTurnWithoutAnAnswerIsRemembered(t *testing.T) {
 		leave()
 		synctest.Wait()
 		items, err := f.Store.List(t.Context(), store.MemoryKey("", "ann", "conv_1"), 0, 0)
-		want := []string{`{"v":1,"input":"hi","answer":"[No complete answer: the turn was cancelled.]"}`, `{"v":1,"input":"hi","answer":"[No complete answer: the user left.]"}`}
+		want := []string{`{"v":1,"at":"Now it is Saturday, 2000-01-01, 00:00 in the time zone UTC (UTC+00:00).","shown":1,"input":"hi","answer":"[No complete answer: the turn was cancelled.]"}`, `{"v":1,"at":"Now it is Saturday, 2000-01-01, 00:00 in the time zone UTC (UTC+00:00).","shown":2,"input":"hi","answer":"[No complete answer: the user left.]"}`}
 		if err != nil || len(items) != 2 || string(items[0]) != want[0] || string(items[1]) != want[1] {
 			t.Errorf("%v: %s", err, items)
 		}

@@ -10,7 +10,6 @@ package conversation
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -31,11 +30,16 @@ const (
 // Config describes a Memory. Store is required.
 type Config struct {
 	Store store.Lists
+	// Location is the time zone of requests that name none; nil: UTC.
+	Location *time.Location
 	Spec
 }
 
 // Memory remembers conversations. It is safe for concurrent use. Use New.
-type Memory struct{ cfg Config }
+type Memory struct {
+	cfg   Config
+	clock chat.Clock
+}
 
 // New returns a Memory.
 func New(cfg Config) *Memory {
@@ -48,7 +52,7 @@ func New(cfg Config) *Memory {
 	if cfg.MaxTokens == 0 {
 		cfg.MaxTokens = DefaultMaxTokens
 	}
-	return &Memory{cfg}
+	return &Memory{cfg: cfg, clock: chat.Clock{Zone: cfg.Location}}
 }
 
 // Around returns a runner that shows next what was said before, and remembers what it says.
@@ -63,11 +67,12 @@ func (m *Memory) Forget(ctx context.Context, tenant, owner, conversation string)
 	return m.cfg.Store.DeleteList(ctx, store.MemoryKey(tenant, owner, conversation))
 }
 
-// load returns the newest turns, as far as they keep the bounds.
-func (m *Memory) load(ctx context.Context, key string) ([]chat.Message, error) {
+// load returns the newest turns, as far as they keep the bounds, as messages; and how many they
+// are.
+func (m *Memory) load(ctx context.Context, key string) (history []chat.Message, n int, err error) {
 	items, err := m.cfg.Store.List(ctx, key, 0, 0)
 	if err != nil || len(items) == 0 {
-		return nil, err
+		return nil, 0, err
 	}
 	var turns []record
 	for _, item := range items {
@@ -78,26 +83,32 @@ func (m *Memory) load(ctx context.Context, key string) ([]chat.Message, error) {
 	if n := len(items) - len(turns); n > 0 {
 		zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().Int("turns", n)).Msg("memory_damaged")
 	}
-	var history []chat.Message
-	for _, r := range m.within(turns) {
-		history = append(history, r.messages()...)
+	turns = m.within(turns)
+	for i := range turns {
+		history = append(history, turns[i].messages()...)
 	}
-	return history, nil
+	return history, len(turns), nil
 }
 
-// within returns the newest turns that keep the bounds: whole turns leave first. Of the last
-// one, if it is too long by itself, calls leave with their results, then its texts are cut.
+// within returns the newest turns that keep the bounds: whole turns leave first, in blocks
+// (chat.Bounds.First). Those that had left when the newest turn began have left for good, as the
+// store does not keep all from the first on. Of the last one, if it is too long by itself, calls
+// leave with their results, then its texts are cut.
 func (m *Memory) within(turns []record) []record {
-	messages, tokens := 0, 0
-	for i, r := range slices.Backward(turns) {
-		more, size := r.size()
-		if messages, tokens = messages+more, tokens+size; messages <= m.cfg.MaxMessages && tokens <= m.cfg.MaxTokens {
-			continue
-		}
-		if i < len(turns)-1 {
-			return turns[i+1:]
-		}
-		return []record{m.fit(r)}
+	if n := len(turns); n > 0 && turns[n-1].Shown > 0 {
+		turns = turns[max(0, n-turns[n-1].Shown):]
+	}
+	if len(turns) == 0 {
+		return nil
+	}
+	sizes := make([][2]int, len(turns))
+	for i := range turns {
+		sizes[i][0], sizes[i][1] = turns[i].size()
+	}
+	first := chat.Bounds{Messages: m.cfg.MaxMessages, Length: m.cfg.MaxTokens}.First(len(turns), func(i int) (int, int) { return sizes[i][0], sizes[i][1] })
+	turns = turns[first:]
+	if len(turns) == 1 {
+		turns = []record{m.fit(turns[0])}
 	}
 	return turns
 }
@@ -121,7 +132,8 @@ func (m *Memory) fit(r record) record {
 
 // append adds a turn.
 func (m *Memory) append(ctx context.Context, key string, r *record) error {
-	bounds := store.Bounds{Items: max(1, m.cfg.MaxMessages/2), Bytes: maxBytes + m.cfg.MaxTokens*4*tokenBytes}
+	// One more than a turn can be shown: so many exceed the bound, and leave in a block.
+	bounds := store.Bounds{Items: m.cfg.MaxMessages/2 + 1, Bytes: maxBytes + m.cfg.MaxTokens*4*tokenBytes}
 	data := r.encode()
 	if len(data) > bounds.Bytes { // of signatures: they count as no tokens
 		r.Steps = nil
@@ -147,7 +159,7 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	}
 	m := r.memory
 	key := store.MemoryKey(req.Principal.Tenant, req.Owner(), req.ConversationID)
-	history, err := m.load(ctx, key)
+	history, turns, err := m.load(ctx, key)
 	if err != nil {
 		if err := report(ctx, sink, "The conversation's memory could not be read", err); err != nil {
 			return stream.Result{}, err
@@ -155,6 +167,7 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	}
 	own := *req
 	own.History, own.Record = history, !m.cfg.OmitCalls
+	own.Line = m.clock.Line(req.Location)
 	said := &listener{Sink: sink, Fold: stream.Fold{Only: stream.Answer | stream.Tools, Max: m.cfg.MaxTokens * tokenBytes}}
 	for _, ev := range r.before {
 		said.Add(ev)
@@ -164,6 +177,7 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 		return result, err
 	}
 	turn := said.record(req.Input, &result, cause(ctx, err))
+	turn.At, turn.Shown = lineOf(&own, &result), turns+1
 	result.Made = nil // it was for this
 	if lost := m.append(context.WithoutCancel(ctx), key, &turn); lost != nil && said.err == nil && ctx.Err() == nil {
 		if failed := report(ctx, sink, "The conversation's memory could not be written", lost); err == nil {
@@ -171,6 +185,19 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 		}
 	}
 	return result, err
+}
+
+// lineOf returns the line of the time that stood with the input. One that was paused was shown
+// to the model when the turn began, so the State has it.
+func lineOf(req *chat.Request, result *stream.Result) string {
+	if req.Resumed != nil {
+		for i := range result.Made {
+			if line := result.Made[i].Line; line != "" {
+				return line
+			}
+		}
+	}
+	return req.Line
 }
 
 // cause returns why a turn failed: what broke when it ended, broke because of its end.

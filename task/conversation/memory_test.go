@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,11 +30,13 @@ type speaker struct {
 	result string
 	err    error
 	shown  []chat.Message
+	line   string // of the time, that it is to show
+	began  string // what it says it has shown; empty: nothing
 	record bool
 }
 
 func (s *speaker) Run(_ context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	s.shown, s.record = req.History, req.Record
+	s.shown, s.record, s.line = req.History, req.Record, req.Line
 	if s.calls > 0 {
 		_ = sink.Emit(&stream.ToolStarted{Call: stream.Call{ID: "1", Tool: "add"}})
 	}
@@ -45,7 +48,7 @@ func (s *speaker) Run(_ context.Context, req *chat.Request, sink stream.Sink) (s
 	if s.err != nil {
 		return stream.Result{}, s.err
 	}
-	var m chat.Made
+	m := chat.Made{Line: s.began}
 	for n := range s.calls {
 		id := fmt.Sprint("c", n)
 		args := s.args
@@ -146,6 +149,41 @@ func TestCallsAreRemembered(t *testing.T) {
 	}
 }
 
+// What the user says is shown again with the line of its time. That of a turn that waited is the
+// one it began with.
+func TestLinesOfTheTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		kept := memory.New(memory.Config{})
+		defer kept.Close()
+		m := conversation.New(conversation.Config{Store: kept, Location: time.FixedZone("Asia/Kolkata", 5*3600+1800)})
+		line := func(at string) string {
+			return "Now it is Saturday, 2000-01-01, " + at + " in the time zone Asia/Kolkata (UTC+05:30)."
+		}
+		s := &speaker{answer: "Yes."}
+		say(t, m, s, "one")
+		if s.line != line("05:30") {
+			t.Errorf("the first turn shows %q", s.line)
+		}
+		time.Sleep(time.Minute)
+		s.began = line("04:00")
+		say(t, m, s, "two")
+		if _, err := m.Around(s).Run(t.Context(), &chat.Request{Input: "three", ConversationID: "conv_1", UserID: "ann", Resumed: new(chat.Resumed)}, new(observed)); err != nil {
+			t.Fatal(err)
+		}
+		say(t, m, s, "four")
+		var got []string
+		for _, m := range s.shown {
+			if m.Role == chat.RoleUser {
+				got = append(got, m.Text()+" "+m.At)
+			}
+		}
+		if diff := cmp.Diff([]string{"one " + line("05:30"), "two " + line("05:31"), "three " + line("04:00")}, got); diff != "" {
+			t.Errorf("shown (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // Whole turns leave first. Of the last one calls leave with their results, then its texts
 // are cut.
 func TestBounds(t *testing.T) {
@@ -157,7 +195,7 @@ func TestBounds(t *testing.T) {
 		for _, input := range []string{"1", "2", "3", "4"} {
 			say(t, m, s, input)
 		}
-		want(t, s, "user: 2", "model: yes", "user: 3", "model: yes")
+		want(t, s, "user: 3", "model: yes")
 		s.calls, s.result = 1, "ok"
 		say(t, m, s, "5")
 		say(t, m, s, "6")
@@ -167,7 +205,7 @@ func TestBounds(t *testing.T) {
 		say(t, m, s, "8")
 		want(t, s, "user: 7", "model: call c1 {} by a k/m/k/m signed sigextra", "user: result c1 ok", "model: yes")
 		items, err := kept.List(t.Context(), store.MemoryKey("", "ann", "conv_1"), 0, 0)
-		if err != nil || len(items) != 2 {
+		if err != nil || len(items) != 3 {
 			t.Errorf("%v: %d turns are stored", err, len(items))
 		}
 	})
@@ -186,6 +224,38 @@ func TestBounds(t *testing.T) {
 		say(t, m, s, "5")
 		want(t, s, "user: "+strings.Repeat("j", 300), "model: "+strings.Repeat("b", 718)+" […]")
 	})
+}
+
+// Turns leave in blocks, also those without calls, of which the store keeps hardly more than are
+// shown: until half a bound holds, then none for as long as it does.
+func TestTurnsLeaveInBlocks(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		spec conversation.Spec
+		want []int // turns that are shown to each
+	}{
+		"messages": {conversation.Spec{MaxMessages: 10}, []int{0, 1, 2, 3, 4, 5, 2, 3, 4, 5, 2, 3, 4, 5, 2, 3}},
+		"few":      {conversation.Spec{MaxMessages: 2}, []int{0, 1, 1, 1}},
+		"odd":      {conversation.Spec{MaxMessages: 7}, []int{0, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1}},
+		"tokens":   {conversation.Spec{MaxMessages: 200, MaxTokens: 256}, []int{0, 1, 2, 3, 4, 5, 2, 3, 4, 5, 2, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, _ := open(tt.spec)
+			s := &speaker{answer: strings.Repeat("a", 200)}
+			var got []int
+			for i := range tt.want {
+				say(t, m, s, fmt.Sprint(i))
+				got = append(got, len(s.shown)/2)
+				if n := len(s.shown); n > 0 && (s.shown[n-2].Text() != fmt.Sprint(i-1) || s.shown[0].Text() != fmt.Sprint(i-n/2)) {
+					t.Errorf("turn %d is shown %q", i, lines(s.shown))
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("turns shown (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // What was not answered is a line, which names the tools that were called.

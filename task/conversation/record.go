@@ -15,9 +15,13 @@ const recordVersion = 1
 // record is a turn as it is stored.
 type record struct {
 	Version int    `json:"v"`
-	Input   string `json:"input"`
-	Answer  string `json:"answer"`
-	Steps   []step `json:"steps,omitempty"`
+	At      string `json:"at,omitempty"` // the line of its time, as models were shown it
+	// Shown counts the turns that were shown to this one, and itself: older ones have left. 0:
+	// an older version has written it.
+	Shown  int    `json:"shown,omitempty"`
+	Input  string `json:"input"`
+	Answer string `json:"answer"`
+	Steps  []step `json:"steps,omitempty"`
 }
 
 // step is a model's message with calls, and their results: no call is without one.
@@ -94,6 +98,7 @@ func clip(text string, limit int) string {
 // messages returns a turn as later ones are shown it.
 func (r *record) messages() []chat.Message {
 	all := []chat.Message{text(chat.RoleUser, r.Input)}
+	all[0].At = r.At
 	answer := r.Answer
 	var lines string
 	for _, s := range r.Steps {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -124,7 +125,10 @@ func ShownTo(t *testing.T, api *FakeGemini, n int) (list []string) {
 		t.Fatal(err)
 	}
 	for _, c := range body.Contents {
-		list = append(list, c.Role+": "+c.Parts[0].Text)
+		list = append(list, c.Role+": "+timeLine.ReplaceAllString(c.Parts[0].Text, ""))
 	}
 	return list
 }
+
+// timeLine matches the line of the time in front of what the user says.
+var timeLine = regexp.MustCompile(`(?m)^Now it is .+ in the time zone .+\)\.\n\n`)

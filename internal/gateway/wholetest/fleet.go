@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -136,6 +137,8 @@ func (h *Asked) All() []string {
 }
 
 // ContentsOf returns the texts of a conversation that the model got.
+//
+// The lines of the time are left out.
 func ContentsOf(t *testing.T, body string) string {
 	t.Helper()
 	var req struct {
@@ -168,13 +171,16 @@ func ContentsOf(t *testing.T, body string) string {
 			case p.FunctionResponse != nil:
 				text += " result " + p.FunctionResponse.Name
 			default:
-				text += " " + p.Text
+				text += " " + timeLine.ReplaceAllString(p.Text, "")
 			}
 		}
 		all = append(all, text)
 	}
 	return strings.Join(all, "|")
 }
+
+// timeLine matches the line of the time in front of a message.
+var timeLine = regexp.MustCompile(`(?m)^Now it is .+ in the time zone .+\)\.\n\n`)
 
 // InPieces is a model whose answer comes in pieces, each by itself; rest, if it is not nil,
 // holds back what is behind the first ones until it is closed.

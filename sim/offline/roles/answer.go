@@ -3,7 +3,11 @@
 // it; their phrases are in package offline. How well it does says nothing of a language model.
 package roles
 
-import "sluice/sim/geminisim"
+import (
+	"strings"
+
+	"sluice/sim/geminisim"
+)
 
 // Structured returns the roles that answer by a schema: a router, a planner, a judge and a critic,
 // and who gives an answer the form that a client wants.
@@ -18,10 +22,11 @@ func Answer(q geminisim.Question) (a geminisim.Answer, ok bool) {
 	return role(q)
 }
 
-// LastRequest returns the place of the user's last message that is more than results of calls; -1: there is none.
+// LastRequest returns the place of the user's last message that is more than results of calls,
+// and what the gateway adds to them; -1: there is none.
 func LastRequest(messages []geminisim.Message) int {
 	i := len(messages) - 1
-	for i >= 0 && (messages[i].Model || len(messages[i].Results) > 0) {
+	for i >= 0 && (messages[i].Model || len(messages[i].Results) > 0 || strings.HasPrefix(messages[i].Text, momentHead)) {
 		i--
 	}
 	return i

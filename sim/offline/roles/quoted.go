@@ -10,6 +10,18 @@ const (
 	cutMark    = "[cut here: "
 )
 
+// momentHead begins what a gateway adds to a message of the user (momentHead in package chat),
+// and dateMark the line of the time in front of one.
+const (
+	momentHead = "Added by the gateway, not by the user:"
+	dateMark   = "Now it is "
+)
+
+// IsDate says whether a line gives the time.
+func IsDate(line string) bool {
+	return strings.HasPrefix(line, dateMark) && strings.Contains(line, " in the time zone ") && strings.HasSuffix(line, ").")
+}
+
 // quoted is a text of others that a message of the user shows as data.
 type quoted struct{ about, text string }
 
@@ -22,7 +34,7 @@ func Said(text string) string {
 // unquoted takes a message of the user apart.
 func unquoted(text string) (said string, quotes []quoted) {
 	var own []string
-	within := false
+	within, added := false, false // in a quote; behind momentHead
 	for line := range strings.SplitSeq(text, "\n") {
 		about, heads := strings.CutSuffix(line, headingEnd)
 		quote, isQuote := strings.CutPrefix(line, quoteMark)
@@ -33,9 +45,12 @@ func unquoted(text string) (said string, quotes []quoted) {
 		case heads:
 			quotes, within = append(quotes, quoted{about: about}), true
 		case within && (line == "" || strings.HasPrefix(line, cutMark)):
+		case line == momentHead:
+			within, added = false, true
+		case added || IsDate(line):
 		default:
 			own, within = append(own, line), false
 		}
 	}
-	return strings.Join(own, "\n"), quotes
+	return strings.Trim(strings.Join(own, "\n"), "\n"), quotes
 }

@@ -28,6 +28,7 @@ export async function ask(v) {
   for (const event of ['thinking', 'tool_call', 'response_delta']) assert.ok(events.includes(event), event);
   assert.match(await text(v.at('waterfall')), /create_todo/);
   assert.match(await text(v.at('tokens')), /\d/);
+  assert.doesNotMatch(await text(v.at('tokens')), /cached/, 'it was never asked');
   assert.deepEqual(v.requests, ['POST']);
 
   const id = await text(v.at('request-id'));
@@ -54,6 +55,7 @@ export async function fallback(v) {
   await counts(turn.getByTestId('thoughts'), 2);
   assert.match(await text(turn.getByTestId('answer')), /^One two\.$/);
   assert.match(await text(turn), / · gemini-second · /);
+  assert.match(await text(v.at('tokens')), /in\s+[\d,]+\s+of them cached\s+[\d,]+\s+out/);
   const events = await v.at('inspector').getByTestId('event-row').evaluateAll((rows) => rows.map((r) => r.dataset.event));
   assert.deepEqual(events.slice(0, 4), ['start', 'thinking', 'model', 'thinking']);
 }

@@ -1,0 +1,26 @@
+package chat
+
+// Bounds of what was said before, in messages and in a length that who counts chooses.
+type Bounds struct{ Messages, Length int }
+
+// First returns the index of the first turn that stays, of n turns of these sizes, oldest first.
+// Turns leave in blocks, so that what stays begins with the same bytes in turn after turn, as
+// providers' caches want it: walked from the first turn on, whenever a bound is exceeded whole
+// turns leave, oldest first, until half of each bound holds. The walk depends on the turns alone,
+// so a conversation that is one turn longer is cut at the same place, unless that turn exceeds a
+// bound. The newest turn never leaves.
+func (b Bounds) First(n int, size func(i int) (messages, length int)) (first int) {
+	messages, length := 0, 0
+	for i := range n {
+		m, l := size(i)
+		if messages, length = messages+m, length+l; messages <= b.Messages && length <= b.Length {
+			continue
+		}
+		for first < i && (messages > b.Messages/2 || length > b.Length/2) {
+			m, l := size(first)
+			messages, length = messages-m, length-l
+			first++
+		}
+	}
+	return first
+}

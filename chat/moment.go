@@ -1,0 +1,121 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Clock gives models the time, in a line that stands with a message. It is safe for concurrent
+// use.
+type Clock struct {
+	Zone *time.Location // of requests that name none; nil: UTC
+	last atomic.Pointer[minute]
+}
+
+// minute is the line of one minute in one time zone. Turns that begin at the same time share
+// its text.
+type minute struct {
+	zone string
+	at   int64 // minutes since 1970
+	line string
+}
+
+// timeLine gives the model the visitor's time: weekday, date and hour, the time zone, and its
+// offset from UTC. The offline model reads the line by this form (dateMark in sim/offline), so
+// the two must change together.
+const timeLine = "Now it is %s in the time zone %s (UTC%s)."
+
+// Line returns the line of the time, in a zone that may be nil.
+func (c *Clock) Line(zone *time.Location) string {
+	if zone == nil {
+		zone = c.Zone
+	}
+	if zone == nil {
+		zone = time.UTC
+	}
+	now := time.Now().In(zone)
+	at := now.Unix() / 60
+	if m := c.last.Load(); m != nil && m.zone == zone.String() && m.at == at {
+		return m.line
+	}
+	line := fmt.Sprintf(timeLine, now.Format("Monday, 2006-01-02, 15:04"), zone, now.Format("-07:00"))
+	c.last.Store(&minute{zone.String(), at, line})
+	return line
+}
+
+// dated returns a text behind the line of its time, which may be empty.
+func dated(line, text string) string {
+	if line == "" {
+		return text
+	}
+	return line + "\n\n" + text
+}
+
+// LineIn returns the line of the time in the last of the messages that the user has said, or "".
+func LineIn(messages []Message) string {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if m := &messages[i]; m.Spoken() && len(m.Parts) > 0 {
+			line, _, ok := strings.Cut(m.Parts[0].Text, "\n\n")
+			if ok && strings.HasPrefix(line, "Now it is ") {
+				return line
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// Dated returns Messages as an agent's model is shown them: each message of the user behind the
+// line of its time, as it was first sent. line is that of the input.
+func (r *Request) Dated(line string) []Message {
+	history := r.asking()
+	messages := append(make([]Message, 0, len(history)+1), history...)
+	for i := range messages {
+		if m := &messages[i]; m.At != "" {
+			*m = Message{Role: m.Role, Parts: []Part{{Text: dated(m.At, m.Text())}}}
+		}
+	}
+	return appendSaid(messages, Said{Role: RoleUser, Text: dated(line, r.Input)})
+}
+
+// momentHead begins what WithMoment adds. The offline model reads it (momentHead in
+// sim/offline/roles), so the two must change together.
+const momentHead = "Added by the gateway, not by the user:\n"
+
+// WithMoment appends to what the user says last, as a part of its own, what holds for this turn
+// alone: what is missing now, in the gateway's words, then what others say, and what the agent
+// must know of its turn. It stands behind all that later turns repeat, and is in no later one. The
+// list is changed, and no message that it shares.
+func (r *Request) WithMoment(messages []Message, missing string) []Message {
+	quotes := r.Quotes()
+	pruned := r.Pruning.Dropped > 0
+	if len(messages) == 0 || len(quotes) == 0 && missing == "" && r.Note == "" && !pruned {
+		return messages
+	}
+	var said []string
+	add := func(text string) {
+		if text != "" {
+			said = append(said, text)
+		}
+	}
+	add(missing)
+	for i := range quotes {
+		add(strings.TrimSuffix(quotes[i].Shown(), "\n"))
+	}
+	add(r.Note)
+	if pruned {
+		add(prunedNote)
+	}
+	last := &messages[len(messages)-1]
+	last.Parts = append(last.Parts[:len(last.Parts):len(last.Parts)], Part{Text: momentHead + strings.Join(said, "\n\n")})
+	return messages
+}
+
+const prunedNote = "The conversation is longer than what you are shown: its earlier messages are left out."
+
+// Closing is a message for the very end of a call: what the gateway says of the step at hand.
+func Closing(note string) Message {
+	return Message{Role: RoleUser, Parts: []Part{{Text: momentHead + note}}}
+}
