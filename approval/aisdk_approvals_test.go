@@ -8,12 +8,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sluice/internal/gateway/wholetest"
 )
 
 // chatPage is a page with useChat: it has one message of the assistant's, whose parts are calls.
 type chatPage struct {
 	b     *bank
-	p     peer
+	p     wholetest.Peer
 	calls []*chatCall
 }
 
@@ -43,7 +45,7 @@ func (c *chatPage) send(others string) (status int, body string) {
 		parts, _ := json.Marshal(c.calls)
 		messages += `,{"role":"assistant","parts":` + string(parts) + `}`
 	}
-	status, body = c.b.post(c.p, "/api/chat", `{"id":"chat","messages":[`+messages+`]`+others+`}`)
+	status, body = c.b.Post(c.p, "/api/chat", `{"id":"chat","messages":[`+messages+`]`+others+`}`)
 	if status == http.StatusOK {
 		c.follow(body)
 	}
@@ -181,7 +183,7 @@ func TestChangedToolIsAskedAboutAgainInAISDK(t *testing.T) {
 	inBank(t, func(t *testing.T, b *bank) {
 		c := &chatPage{b: b, p: b.gateway(nil)}
 		c.send("")
-		b.offer(`{"type":"object","properties":{"amount":{"type":"integer"},"currency":{"type":"string"}}}`)
+		b.Offer(`{"type":"object","properties":{"amount":{"type":"integer"},"currency":{"type":"string"}}}`)
 		time.Sleep(time.Minute) // until the gateway has listed the tools again
 		c.say(0, true, "")
 		if status, body := c.send(""); status != http.StatusOK || c.states() != "approval-responded approval-requested" {

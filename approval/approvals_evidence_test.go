@@ -12,15 +12,10 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
-	"github.com/rs/zerolog"
 
-	"sluice/breaker"
 	"sluice/internal/gateway"
-	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/gateway/wholetest"
-	"sluice/internal/settings"
 	"sluice/internal/testnet"
-	"sluice/mcpclient"
 	"sluice/store"
 	"sluice/store/memory"
 )
@@ -43,15 +38,6 @@ func balanced(w http.ResponseWriter, r *http.Request) {
 // one that a person is asked about.
 func balanceGateway(t *testing.T, yaml string, kept store.Store) wholetest.Peer {
 	t.Helper()
-	var file settings.File
-	cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(map[string]string{
-		"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0", "SLUICE_CONFIRM": "destructive",
-		"SLUICE_APPROVAL_KEY": wholetest.ApprovalKey, "SLUICE_CONFIG": "sluice.yaml",
-	}), func(string) ([]byte, error) { return []byte(yaml), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	wholetest.SetServers(&cfg, nil) // the one of the file is in this process
 	m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
 	says := func(text string) server.ToolHandlerFunc {
 		return func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -60,16 +46,7 @@ func balanceGateway(t *testing.T, yaml string, kept store.Store) wholetest.Peer 
 	}
 	m.AddTool(mcp.NewTool("balance", mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false)), says(`{"balance":4711}`))
 	m.AddTool(mcp.NewTool("pay", mcp.WithNumber("amount"), mcp.WithDestructiveHintAnnotation(true)), says("paid"))
-	bank := mcpclient.Server{Name: "bank", Transport: mcpclient.InProcess, InProcess: m, Breaker: breaker.New(breaker.Config{Service: "mcp:bank"})}
-	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), gateway.Seams{
-		Store: kept, Gemini: testnet.Serve(t, http.HandlerFunc(balanced)), Servers: []mcpclient.Server{bank},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
-	synctest.Wait()
-	return wholetest.Peer{Client: http.Client{Transport: testnet.Serve(t, g)}}
+	return asking(t, nil, yaml, gateway.Seams{Store: kept, Gemini: testnet.Serve(t, http.HandlerFunc(balanced)), Servers: within("bank", m)})
 }
 
 // What a tool reported before a person was asked is evidence for what is said afterwards: the

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"sluice/internal/gateway/wholetest"
 )
 
 // keysSent returns the keys of the payments so far.
@@ -33,12 +35,12 @@ func TestServersCanRecognizeRepeatedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBank(t)
 		first, second := b.gateway(nil), b.gateway(nil)
-		q, other := b.ask(first, ""), b.ask(first, "")
+		q, other := b.Ask(first, ""), b.Ask(first, "")
 		for _, answer := range []struct {
-			at peer
-			of askedFor
+			at wholetest.Peer
+			of wholetest.Question
 		}{{first, q}, {second, q}, {first, other}} {
-			if status, body := b.answer(answer.at, answer.of.Token, `"action":"approve"`); status != http.StatusOK {
+			if status, body := b.Answer(answer.at, answer.of.Token, `"action":"approve"`); status != http.StatusOK {
 				t.Fatalf("%d %s", status, body)
 			}
 		}
@@ -55,7 +57,7 @@ func TestPlainCallsCarryNoKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBank(t)
 		p := b.gateway(map[string]string{"SLUICE_CONFIRM": "off"})
-		if status, body := b.post(p, "/chat/stream", `{"input":"Pay"}`); status != http.StatusOK {
+		if status, body := b.Post(p, "/chat/stream", `{"input":"Pay"}`); status != http.StatusOK {
 			t.Fatalf("%d %s", status, body)
 		}
 		if keys := b.keysSent(); len(keys) != 1 || keys[0] != "" {

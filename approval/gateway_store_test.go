@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/gateway/wholetest"
 	"sluice/store"
 	"sluice/store/memory"
 )
@@ -19,14 +20,14 @@ func inVault(t *testing.T, test func(t *testing.T, b *bank)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBank(t)
-		b.store = memory.New(memory.Config{})
+		b.Store = memory.New(memory.Config{})
 		test(t, b)
 	})
 }
 
-func (b *bank) get(p peer, path string) (int, string) {
+func (b *bank) get(p wholetest.Peer, path string) (int, string) {
 	b.t.Helper()
-	resp := p.send(b.t, b.t.Context(), http.MethodGet, path, "")
+	resp := p.Send(b.t, b.t.Context(), http.MethodGet, path, "")
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -36,7 +37,7 @@ func (b *bank) get(p peer, path string) (int, string) {
 }
 
 // state returns the state of a task.
-func (b *bank) state(p peer, task string) string {
+func (b *bank) state(p wholetest.Peer, task string) string {
 	b.t.Helper()
 	_, body := b.get(p, "/tasks/"+task)
 	var doc struct {
@@ -57,7 +58,7 @@ func (b *bank) state(p peer, task string) string {
 func TestDecisionsByTask(t *testing.T) {
 	inVault(t, func(t *testing.T, b *bank) {
 		first, second := b.gateway(nil), b.gateway(map[string]string{"SLUICE_APPROVAL_KEY": ""})
-		q := b.ask(first, `,"user_id":"ann"`)
+		q := b.Ask(first, `,"user_id":"ann"`)
 		if got := b.state(second, q.Task); got != "input-required, 1 turns, 1 questions" {
 			t.Errorf("the task is %s", got)
 		}
@@ -87,16 +88,16 @@ func TestDecisionsByTask(t *testing.T) {
 			{path, `{"action":"approve"}`, 403, "approval_invalid", ""},
 			{path, `{"action":"modify","arguments":{"amount":1}}`, 403, "approval_invalid", ""},
 		} {
-			status, body := b.post(second, bad.path, bad.body)
+			status, body := b.Post(second, bad.path, bad.body)
 			b.refused(status, body, bad.status, bad.kind)
 			if bad.pointer != "" && !strings.Contains(body, `"field":"`+bad.pointer+`"`) {
 				t.Errorf("%s: %s", bad.body, body)
 			}
 		}
-		status, body = b.post(first, "/chat/stream", fmt.Sprintf(`{"input":"yes","user_id":"ann","task_id":%q}`, q.Task))
+		status, body = b.Post(first, "/chat/stream", fmt.Sprintf(`{"input":"yes","user_id":"ann","task_id":%q}`, q.Task))
 		b.refused(status, body, 422, "validation_error", "/task_id")
 		b.wantPaid(0)
-		status, body = b.post(second, path, `{"action":"approve","user_id":"ann"}`)
+		status, body = b.Post(second, path, `{"action":"approve","user_id":"ann"}`)
 		if status != 200 || !strings.Contains(body, "Done.") || !strings.Contains(body, q.Task) {
 			t.Errorf("%d %s", status, body)
 		}
@@ -104,9 +105,9 @@ func TestDecisionsByTask(t *testing.T) {
 		if got := b.state(first, q.Task); got != "completed, 2 turns, 0 questions" {
 			t.Errorf("the task is %s", got)
 		}
-		status, body = b.post(first, path, `{"action":"approve","user_id":"ann"}`)
+		status, body = b.Post(first, path, `{"action":"approve","user_id":"ann"}`)
 		b.refused(status, body, 409, "approval_conflict")
-		status, body = b.answer(first, q.Token, `"action":"approve"`)
+		status, body = b.Answer(first, q.Token, `"action":"approve"`)
 		b.refused(status, body, 409, "approval_used")
 		if _, body := b.get(first, "/approvals?user_id=ann"); strings.TrimSpace(body) != `{"approvals":[]}` {
 			t.Errorf("what was answered is listed: %s", body)
@@ -119,8 +120,8 @@ func TestDecisionsByTask(t *testing.T) {
 func TestDecisionWithoutAStream(t *testing.T) {
 	inVault(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)
-		q := b.ask(p, "")
-		status, body := b.post(p, "/tasks/"+q.Task+"/decision", `{"action":"approve"}`, "Accept", "application/json")
+		q := b.Ask(p, "")
+		status, body := b.Post(p, "/tasks/"+q.Task+"/decision", `{"action":"approve"}`, "Accept", "application/json")
 		if status != http.StatusAccepted || !strings.Contains(body, `"state":"working"`) {
 			t.Errorf("%d %s", status, body)
 		}
@@ -154,20 +155,20 @@ func TestRepeatedAnswerGetsTheSameReply(t *testing.T) {
 				if tt.user != "" {
 					members = fmt.Sprintf(`,"user_id":%q`, tt.user)
 				}
-				q := b.ask(p, members)
+				q := b.Ask(p, members)
 				fill := strings.NewReplacer("TOKEN", q.Token, "TASK", q.Task, "ID", q.ID)
 				path, body := fill.Replace(tt.path), fill.Replace(tt.body)
-				_, once := b.post(p, path, body, "Idempotency-Key", "answer-0001")
-				for _, at := range []peer{p, other} {
-					status, again := b.post(at, path, body, "Idempotency-Key", "answer-0001")
+				_, once := b.Post(p, path, body, "Idempotency-Key", "answer-0001")
+				for _, at := range []wholetest.Peer{p, other} {
+					status, again := b.Post(at, path, body, "Idempotency-Key", "answer-0001")
 					if status != 200 || once != again {
 						t.Errorf("%d %s\nwant %s", status, again, once)
 					}
 				}
-				if status, body := b.post(p, path, body, "Idempotency-Key", "answer-0002"); status != http.StatusConflict {
+				if status, body := b.Post(p, path, body, "Idempotency-Key", "answer-0002"); status != http.StatusConflict {
 					t.Errorf("with another key: %d %s", status, body)
 				}
-				if status, body := b.post(p, path, body); status != http.StatusConflict {
+				if status, body := b.Post(p, path, body); status != http.StatusConflict {
 					t.Errorf("without a key: %d %s", status, body)
 				}
 				want := int64(1)
@@ -184,10 +185,10 @@ func TestRepeatedAnswerGetsTheSameReply(t *testing.T) {
 func TestRepeatedAnswerWithoutAStream(t *testing.T) {
 	inVault(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)
-		q := b.ask(p, "")
+		q := b.Ask(p, "")
 		headers := []string{"Accept", "application/json", "Idempotency-Key", "answer-0001"}
 		for _, state := range []string{"working", "completed"} {
-			status, body := b.post(p, "/tasks/"+q.Task+"/decision", `{"action":"approve"}`, headers...)
+			status, body := b.Post(p, "/tasks/"+q.Task+"/decision", `{"action":"approve"}`, headers...)
 			if status != http.StatusAccepted || !strings.Contains(body, `"state":"`+state+`"`) {
 				t.Errorf("%d %s", status, body)
 			}
@@ -202,21 +203,21 @@ func TestRepeatedAnswerWithoutAStream(t *testing.T) {
 func TestCancelledTaskAcceptsNoAnswer(t *testing.T) {
 	inVault(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)
-		q := b.ask(p, `,"conversation_id":"conv_a"`)
+		q := b.Ask(p, `,"conversation_id":"conv_a"`)
 		if _, list := b.get(p, "/approvals?conversation_id=conv_a"); !strings.Contains(list, q.ID) {
 			t.Fatalf("what waits is not listed: %s", list)
 		}
-		if status, body := b.post(p, "/tasks/"+q.Task+"/cancel", ""); status != 200 && status != 202 {
+		if status, body := b.Post(p, "/tasks/"+q.Task+"/cancel", ""); status != 200 && status != 202 {
 			t.Errorf("%d %s", status, body)
 		}
-		status, body := b.answer(p, q.Token, `"action":"approve"`)
+		status, body := b.Answer(p, q.Token, `"action":"approve"`)
 		b.refused(status, body, 409, "approval_conflict")
-		status, body = b.post(p, "/tasks/"+q.Task+"/decision", `{"action":"approve"}`)
+		status, body = b.Post(p, "/tasks/"+q.Task+"/decision", `{"action":"approve"}`)
 		b.refused(status, body, 409, "approval_conflict")
 		if _, list := b.get(p, "/approvals?conversation_id=conv_a"); strings.TrimSpace(list) != `{"approvals":[]}` {
 			t.Errorf("what was cancelled is listed: %s", list)
 		}
-		if v, err := b.store.Value(t.Context(), store.ApprovalKey(q.ID)); err != nil || string(v.Data) != store.Withdrawn {
+		if v, err := b.Store.Value(t.Context(), store.ApprovalKey(q.ID)); err != nil || string(v.Data) != store.Withdrawn {
 			t.Errorf("%s is left of the question, %v", v.Data, err)
 		}
 		b.wantPaid(0)
@@ -227,9 +228,9 @@ func TestCancelledTaskAcceptsNoAnswer(t *testing.T) {
 func TestTaskWaitsAsLongAsItsQuestion(t *testing.T) {
 	inVault(t, func(t *testing.T, b *bank) {
 		p := b.gateway(map[string]string{"SLUICE_APPROVAL_TTL": "240h"})
-		q := b.ask(p, "")
+		q := b.Ask(p, "")
 		time.Sleep(239 * time.Hour)
-		if status, body := b.answer(p, q.Token, `"action":"approve"`); status != 200 {
+		if status, body := b.Answer(p, q.Token, `"action":"approve"`); status != 200 {
 			t.Errorf("%d %s", status, body)
 		}
 		b.wantPaid(1)
@@ -240,17 +241,17 @@ func TestTaskWaitsAsLongAsItsQuestion(t *testing.T) {
 // when its conversation is deleted.
 func TestUnansweredQuestionsGo(t *testing.T) {
 	inVault(t, func(t *testing.T, b *bank) {
-		in := b.store.(*memory.Store)
+		in := b.Store.(*memory.Store)
 		p := b.gateway(map[string]string{"SLUICE_APPROVAL_TTL": "1h"})
 		there := func(id string) bool {
 			_, err := in.Value(t.Context(), store.ApprovalKey(id))
 			return err == nil
 		}
-		late, deleted := b.ask(p, ""), b.ask(p, `,"user_id":"ann","conversation_id":"conv_1"`)
+		late, deleted := b.Ask(p, ""), b.Ask(p, `,"user_id":"ann","conversation_id":"conv_1"`)
 		if !there(late.ID) || !there(deleted.ID) {
 			t.Fatal("a question is not kept")
 		}
-		resp := p.send(t, t.Context(), http.MethodDelete, "/conversations/conv_1?user_id=ann", "")
+		resp := p.Send(t, t.Context(), http.MethodDelete, "/conversations/conv_1?user_id=ann", "")
 		resp.Body.Close()
 		if resp.StatusCode >= 300 || there(deleted.ID) {
 			t.Errorf("%d, the question is there: %v", resp.StatusCode, there(deleted.ID))

@@ -2,11 +2,11 @@ package approval_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -24,79 +24,35 @@ import (
 
 	"sluice/breaker"
 	"sluice/internal/gateway"
+	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
-	"sluice/store"
 	"sluice/store/memory"
 )
 
-// approvalKey is a key that gateways of a test share.
-var approvalKey = base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))
-
-// peer is a client of one gateway.
-type peer struct{ client http.Client }
-
-// send sends a request; the headers are pairs.
-func (p peer) send(t *testing.T, ctx context.Context, method, path, body string, headers ...string) *http.Response {
-	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, method, "http://gateway"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("X-Request-ID", "req_golden")
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	resp, err := p.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { resp.Body.Close() })
-	return resp
-}
-
 // bank is gateways whose model wants to pay, and the server that pays.
 type bank struct {
-	t      *testing.T
-	store  store.Store         // nil: none
-	mcps   []*server.MCPServer // of each gateway
-	schema string              // of the tool
-	paid   atomic.Int64
-	last   atomic.Value // the arguments of the last payment
-	calls  int          // that the model makes at once
-	text   string       // that the model says before
-	seen   atomic.Value // the last request of the model
+	*wholetest.Bank
+	t     *testing.T
+	last  atomic.Value // the arguments of the last payment
+	calls int          // that the model makes at once
+	text  string       // that the model says before
+	seen  atomic.Value // the last request of the model
 
 	mu   sync.Mutex // guards the field below
 	keys []string   // that the payments carried
 }
 
 func newBank(t *testing.T) *bank {
-	b := &bank{t: t, calls: 1}
-	b.offer(`{"type":"object","properties":{"amount":{"type":"integer","minimum":1}},"required":["amount"],"additionalProperties":false}`)
-	return b
-}
-
-// offer makes the tool one that takes other arguments.
-func (b *bank) offer(schema string) {
-	b.schema = schema
-	for _, m := range b.mcps {
-		b.serve(m)
-	}
-}
-
-func (b *bank) serve(m *server.MCPServer) {
-	m.AddTool(mcp.NewToolWithRawSchema("pay", "Pays.", json.RawMessage(b.schema)), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		b.paid.Add(1)
-		b.noteKey(&req)
+	b := &bank{Bank: wholetest.NewBank(t), t: t, calls: 1}
+	b.Pays = func(req *mcp.CallToolRequest) {
+		b.noteKey(req)
 		args, _ := json.Marshal(req.GetArguments())
 		b.last.Store(string(args))
-		return mcp.NewToolResultText("paid"), nil
-	})
+	}
+	return b
 }
 
 // ServeHTTP is the model: it wants to pay, and when it has an answer, it is done.
@@ -118,31 +74,44 @@ func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // gateway starts one.
-func (b *bank) gateway(env map[string]string) peer {
+func (b *bank) gateway(env map[string]string) wholetest.Peer {
 	b.t.Helper()
-	all := map[string]string{
-		"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0", "SLUICE_CONFIRM": "destructive", "SLUICE_APPROVAL_KEY": approvalKey,
-	}
-	for name, value := range env {
-		all[name] = value
-	}
-	cfg, err := settings.Loader().Load(nil, func(name string) (string, bool) { v, ok := all[name]; return v, ok }, nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
-	b.mcps = append(b.mcps, m)
-	b.serve(m)
-	pay := mcpclient.Server{Name: "bank", Transport: mcpclient.InProcess, InProcess: m, Breaker: breaker.New(breaker.Config{Service: "mcp:bank"})}
-	g, err := gateway.New(b.t.Context(), settings.Config{Config: cfg, Version: "test"}, zerolog.Nop(), gateway.Seams{
-		Store: b.store, Gemini: testnet.Serve(b.t, b), Servers: []mcpclient.Server{pay},
-	})
-	if err != nil {
-		b.t.Fatal(err)
+	b.Serve(m)
+	return asking(b.t, env, "", gateway.Seams{Store: b.Store, Gemini: testnet.Serve(b.t, b), Servers: within("bank", m)})
+}
+
+// within is the one server of a gateway, in this process.
+func within(name string, m *server.MCPServer) []mcpclient.Server {
+	return []mcpclient.Server{{Name: name, Transport: mcpclient.InProcess, InProcess: m, Breaker: breaker.New(breaker.Config{Service: "mcp:" + name})}}
+}
+
+// asking starts a gateway that asks before calls that destroy. yaml is its configuration file;
+// empty: it has none.
+func asking(t *testing.T, env map[string]string, yaml string, with gateway.Seams) wholetest.Peer {
+	t.Helper()
+	all := map[string]string{
+		"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0", "SLUICE_CONFIRM": "destructive", "SLUICE_APPROVAL_KEY": wholetest.ApprovalKey,
 	}
-	b.t.Cleanup(g.Close)
+	if yaml != "" {
+		all["SLUICE_CONFIG"] = "sluice.yaml"
+	}
+	maps.Copy(all, env)
+	var file settings.File
+	cfg, err := settings.LoaderWith(&file).Load(nil, gatewaytest.LookupIn(all), func(string) ([]byte, error) { return []byte(yaml), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if yaml != "" {
+		wholetest.SetServers(&cfg, nil) // those of the file are in this process
+	}
+	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.Nop(), with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
 	synctest.Wait()
-	return peer{http.Client{Transport: testnet.Serve(b.t, g)}}
+	return wholetest.Peer{Client: http.Client{Transport: testnet.Serve(t, g)}}
 }
 
 // inBank runs a test in a bubble: with tokens that hold the turn, and with a store.
@@ -154,7 +123,7 @@ func inBank(t *testing.T, test func(t *testing.T, b *bank)) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBank(t)
 				if with == "store" {
-					b.store = memory.New(memory.Config{})
+					b.Store = memory.New(memory.Config{})
 				}
 				test(t, b)
 			})
@@ -162,54 +131,9 @@ func inBank(t *testing.T, test func(t *testing.T, b *bank)) {
 	}
 }
 
-// askedFor is what a client learns of one.
-type askedFor struct {
-	ID      string `json:"approval_id"`
-	Token   string `json:"token"`
-	Task    string `json:"task_id"`
-	Expires string `json:"expires_at"`
-	Calls   []struct {
-		ID     string `json:"call_id"`
-		Reason string `json:"reason"`
-	} `json:"calls"`
-}
-
-// ask begins a turn that pauses.
-func (b *bank) ask(p peer, members string) askedFor {
-	b.t.Helper()
-	status, body := b.post(p, "/chat/stream", `{"input":"Pay"`+members+`}`)
-	return b.asked(status, body)
-}
-
-func (b *bank) asked(status int, body string) (q askedFor) {
-	b.t.Helper()
-	_, rest, ok := strings.Cut(body, "event: approval\ndata: ")
-	data, _, _ := strings.Cut(rest, "\n")
-	if status != http.StatusOK || !ok || json.Unmarshal([]byte(data), &q) != nil || !strings.Contains(body, `"finish_reason":"approval_required"`) {
-		b.t.Fatalf("no question: %d %s", status, body)
-	}
-	return q
-}
-
-func (b *bank) post(p peer, path, body string, headers ...string) (int, string) {
-	b.t.Helper()
-	resp := p.send(b.t, b.t.Context(), http.MethodPost, path, body, headers...)
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		b.t.Errorf("the reply broke off: %v", err)
-	}
-	return resp.StatusCode, string(text)
-}
-
-func (b *bank) answer(p peer, token, members string) (int, string) {
-	b.t.Helper()
-	return b.post(p, "/chat/stream", fmt.Sprintf(`{"approval":{"token":%q,%s}}`, token, members))
-}
-
 func (b *bank) wantPaid(n int64) {
 	b.t.Helper()
-	if got := b.paid.Load(); got != n {
+	if got := b.Paid.Load(); got != n {
 		b.t.Errorf("paid %d times, want %d", got, n)
 	}
 }
@@ -237,17 +161,17 @@ func (b *bank) refused(status int, body string, wantStatus int, want string, poi
 func TestAnswersAreGoodOnce(t *testing.T) {
 	inBank(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)
-		q := b.ask(p, "")
+		q := b.Ask(p, "")
 		b.wantPaid(0)
-		if q.Calls[0].Reason != "destructive" || (q.Task != "") != (b.store != nil) {
+		if q.Calls[0].Reason != "destructive" || (q.Task != "") != (b.Store != nil) {
 			t.Errorf("question %+v", q)
 		}
-		status, body := b.answer(p, q.Token, `"action":"approve"`)
+		status, body := b.Answer(p, q.Token, `"action":"approve"`)
 		if status != http.StatusOK || !strings.Contains(body, `"final_output":"Done."`) || !strings.Contains(body, `"input_tokens":10,`) {
 			t.Errorf("%d %s", status, body)
 		}
 		b.wantPaid(1)
-		status, body = b.answer(p, q.Token, `"action":"approve"`)
+		status, body = b.Answer(p, q.Token, `"action":"approve"`)
 		b.refused(status, body, http.StatusConflict, "approval_used")
 		b.wantPaid(1)
 	})
@@ -262,12 +186,12 @@ func TestTokenOfTheVersionBefore(t *testing.T) {
 	}
 	inBank(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)
-		status, body := b.answer(p, strings.TrimSpace(string(token)), `"action":"approve"`)
+		status, body := b.Answer(p, strings.TrimSpace(string(token)), `"action":"approve"`)
 		if status != http.StatusOK || !strings.Contains(body, `"final_output":"\n\nDone."`) || !strings.Contains(body, `"input_tokens":10,`) {
 			t.Errorf("%d %s", status, body)
 		}
 		b.wantPaid(1)
-		status, body = b.answer(p, strings.TrimSpace(string(token)), `"action":"approve"`)
+		status, body = b.Answer(p, strings.TrimSpace(string(token)), `"action":"approve"`)
 		b.refused(status, body, http.StatusConflict, "approval_used")
 		b.wantPaid(1)
 	})
@@ -277,13 +201,13 @@ func TestTokenOfTheVersionBefore(t *testing.T) {
 func TestOneOfManyAnswersIsAccepted(t *testing.T) {
 	inBank(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)
-		q := b.ask(p, "")
+		q := b.Ask(p, "")
 		var accepted, used atomic.Int64
 		var all sync.WaitGroup
 		for i := range 16 {
 			all.Go(func() {
 				action := []string{"approve", "reject"}[i%2]
-				switch status, body := b.answer(p, q.Token, fmt.Sprintf(`"action":%q`, action)); {
+				switch status, body := b.Answer(p, q.Token, fmt.Sprintf(`"action":%q`, action)); {
 				case status == http.StatusOK:
 					accepted.Add(1)
 				case status == http.StatusConflict && strings.Contains(body, "approval_used"):
@@ -294,8 +218,8 @@ func TestOneOfManyAnswersIsAccepted(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if accepted.Load() != 1 || used.Load() != 15 || b.paid.Load() > 1 {
-			t.Errorf("%d were taken, %d refused, paid %d times", accepted.Load(), used.Load(), b.paid.Load())
+		if accepted.Load() != 1 || used.Load() != 15 || b.Paid.Load() > 1 {
+			t.Errorf("%d were taken, %d refused, paid %d times", accepted.Load(), used.Load(), b.Paid.Load())
 		}
 	})
 }
@@ -305,7 +229,7 @@ func TestBadAnswersUseNothingUp(t *testing.T) {
 	inBank(t, func(t *testing.T, b *bank) {
 		b.calls = 2
 		p := b.gateway(nil)
-		q := b.ask(p, `,"user_id":"ann"`)
+		q := b.Ask(p, `,"user_id":"ann"`)
 		flipped := []byte(q.Token)
 		flipped[len(flipped)/2] ^= 1
 		for name, tt := range map[string]struct {
@@ -343,16 +267,16 @@ func TestBadAnswersUseNothingUp(t *testing.T) {
 			"state":          {q.Token, `"action":"approve","state_updates":{}`, 422, "validation_error", []string{"/approval/state_updates"}},
 			"a long message": {q.Token, `"action":"reject","message":"` + strings.Repeat("é", 2001) + `"`, 422, "validation_error", []string{"/approval/message"}},
 		} {
-			status, body := b.answer(p, tt.token, tt.members)
+			status, body := b.Answer(p, tt.token, tt.members)
 			b.t.Log(name)
 			b.refused(status, body, tt.status, tt.kind, tt.pointers...)
 		}
-		status, body := b.post(p, "/chat/stream", fmt.Sprintf(`{"input":"Pay","approval":{"token":%q,"action":"approve"}}`, q.Token))
+		status, body := b.Post(p, "/chat/stream", fmt.Sprintf(`{"input":"Pay","approval":{"token":%q,"action":"approve"}}`, q.Token))
 		b.refused(status, body, 422, "validation_error", "/input")
-		status, body = b.post(p, "/chat/stream", fmt.Sprintf(`{"user_id":"bob","approval":{"token":%q,"action":"approve"}}`, q.Token))
+		status, body = b.Post(p, "/chat/stream", fmt.Sprintf(`{"user_id":"bob","approval":{"token":%q,"action":"approve"}}`, q.Token))
 		b.refused(status, body, 403, "approval_invalid")
 		b.wantPaid(0)
-		status, body = b.answer(p, q.Token, `"calls":[{"call_id":"call_2","action":"modify","arguments":{"amount":7}},{"call_id":"call_1","action":"reject","message":"Too dear."}]`)
+		status, body = b.Answer(p, q.Token, `"calls":[{"call_id":"call_2","action":"modify","arguments":{"amount":7}},{"call_id":"call_1","action":"reject","message":"Too dear."}]`)
 		if status != http.StatusOK || b.last.Load() != `{"amount":7}` {
 			t.Errorf("%d, paid %v: %s", status, b.last.Load(), body)
 		}
@@ -364,13 +288,13 @@ func TestBadAnswersUseNothingUp(t *testing.T) {
 func TestLateAnswers(t *testing.T) {
 	inBank(t, func(t *testing.T, b *bank) {
 		p := b.gateway(map[string]string{"SLUICE_APPROVAL_TTL": "30m"})
-		early, late := b.ask(p, ""), b.ask(p, "")
+		early, late := b.Ask(p, ""), b.Ask(p, "")
 		time.Sleep(29 * time.Minute)
-		if status, body := b.answer(p, early.Token, `"action":"approve"`); status != http.StatusOK {
+		if status, body := b.Answer(p, early.Token, `"action":"approve"`); status != http.StatusOK {
 			t.Errorf("in time: %d %s", status, body)
 		}
 		time.Sleep(2 * time.Minute)
-		status, body := b.answer(p, late.Token, `"action":"approve"`)
+		status, body := b.Answer(p, late.Token, `"action":"approve"`)
 		b.refused(status, body, http.StatusGone, "approval_expired")
 		b.wantPaid(1)
 	})
@@ -380,17 +304,17 @@ func TestLateAnswers(t *testing.T) {
 func TestChangedToolIsAskedAboutAgain(t *testing.T) {
 	inBank(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)
-		q := b.ask(p, "")
-		b.offer(`{"type":"object","properties":{"amount":{"type":"integer"},"currency":{"type":"string"}}}`)
+		q := b.Ask(p, "")
+		b.Offer(`{"type":"object","properties":{"amount":{"type":"integer"},"currency":{"type":"string"}}}`)
 		time.Sleep(time.Minute) // until the gateway has listed the tools again
-		again := b.asked(b.answer(p, q.Token, `"action":"approve"`))
+		again := b.Asked(b.Answer(p, q.Token, `"action":"approve"`))
 		b.wantPaid(0)
 		if again.Calls[0].Reason != "tool_changed" || again.Calls[0].ID != q.Calls[0].ID || again.Token == q.Token {
 			t.Errorf("asked again: %+v", again)
 		}
-		status, body := b.answer(p, q.Token, `"action":"approve"`)
+		status, body := b.Answer(p, q.Token, `"action":"approve"`)
 		b.refused(status, body, http.StatusConflict, "approval_used")
-		if status, body := b.answer(p, again.Token, `"action":"approve"`); status != http.StatusOK {
+		if status, body := b.Answer(p, again.Token, `"action":"approve"`); status != http.StatusOK {
 			t.Errorf("%d %s", status, body)
 		}
 		b.wantPaid(1)
@@ -401,10 +325,10 @@ func TestChangedToolIsAskedAboutAgain(t *testing.T) {
 func TestToolThatIsGoneDoesNotRun(t *testing.T) {
 	inBank(t, func(t *testing.T, b *bank) {
 		p := b.gateway(nil)
-		q := b.ask(p, "")
-		b.mcps[0].DeleteTools("pay")
+		q := b.Ask(p, "")
+		b.Withdraw()
 		time.Sleep(time.Minute)
-		status, body := b.answer(p, q.Token, `"action":"approve"`)
+		status, body := b.Answer(p, q.Token, `"action":"approve"`)
 		if status != http.StatusOK || !strings.Contains(body, `"status":"failed"`) {
 			t.Errorf("%d %s", status, body)
 		}
@@ -418,15 +342,15 @@ func TestToolThatIsGoneDoesNotRun(t *testing.T) {
 func TestTokensAreGoodAtGatewaysOfTheSameKey(t *testing.T) {
 	inBank(t, func(t *testing.T, b *bank) {
 		first, second := b.gateway(nil), b.gateway(nil)
-		q := b.ask(first, "")
-		if status, body := b.answer(second, q.Token, `"action":"approve"`); status != http.StatusOK {
+		q := b.Ask(first, "")
+		if status, body := b.Answer(second, q.Token, `"action":"approve"`); status != http.StatusOK {
 			t.Fatalf("%d %s", status, body)
 		}
-		status, body := b.answer(second, q.Token, `"action":"approve"`)
+		status, body := b.Answer(second, q.Token, `"action":"approve"`)
 		b.refused(status, body, http.StatusConflict, "approval_used")
 		b.wantPaid(1)
-		status, body = b.answer(first, q.Token, `"action":"approve"`)
-		if b.store != nil {
+		status, body = b.Answer(first, q.Token, `"action":"approve"`)
+		if b.Store != nil {
 			b.refused(status, body, http.StatusConflict, "approval_used")
 			b.wantPaid(1)
 		} else if status != http.StatusOK {
@@ -442,15 +366,15 @@ func TestKeysAreRotated(t *testing.T) {
 		b := newBank(t)
 		fresh := base64.StdEncoding.EncodeToString([]byte("fedcba9876543210fedcba9876543210"))
 		old := b.gateway(nil)
-		rotated := b.gateway(map[string]string{"SLUICE_APPROVAL_KEY": fresh + "," + approvalKey})
+		rotated := b.gateway(map[string]string{"SLUICE_APPROVAL_KEY": fresh + "," + wholetest.ApprovalKey})
 		foreign := b.gateway(map[string]string{"SLUICE_APPROVAL_KEY": fresh})
-		q := b.ask(old, "")
-		status, body := b.answer(foreign, q.Token, `"action":"approve"`)
+		q := b.Ask(old, "")
+		status, body := b.Answer(foreign, q.Token, `"action":"approve"`)
 		b.refused(status, body, http.StatusForbidden, "approval_invalid")
-		if status, body := b.answer(rotated, q.Token, `"action":"approve"`); status != http.StatusOK {
+		if status, body := b.Answer(rotated, q.Token, `"action":"approve"`); status != http.StatusOK {
 			t.Errorf("%d %s", status, body)
 		}
-		if status, body := b.answer(foreign, b.ask(rotated, "").Token, `"action":"reject"`); status != http.StatusOK {
+		if status, body := b.Answer(foreign, b.Ask(rotated, "").Token, `"action":"reject"`); status != http.StatusOK {
 			t.Errorf("%d %s", status, body)
 		}
 		b.wantPaid(1)
@@ -474,7 +398,7 @@ func TestTurnsTooLongToWait(t *testing.T) {
 			history = append(history, map[string]string{"role": []string{"user", "assistant"}[i%2], "content": string(text)})
 		}
 		list, _ := json.Marshal(history)
-		status, body := b.post(p, "/chat/stream", `{"input":"Pay","history":`+string(list)+`}`)
+		status, body := b.Post(p, "/chat/stream", `{"input":"Pay","history":`+string(list)+`}`)
 		if status != http.StatusOK || !strings.Contains(body, `"finish_reason":"stop"`) || strings.Contains(body, "tool_call") {
 			t.Errorf("%d %s", status, body)
 		}
@@ -491,10 +415,10 @@ func TestNobodyIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBank(t)
 		off := b.gateway(map[string]string{"SLUICE_CONFIRM": "off"})
-		status, body := b.answer(off, "slap1.x", `"action":"approve"`)
+		status, body := b.Answer(off, "slap1.x", `"action":"approve"`)
 		b.refused(status, body, 422, "validation_error", "/approval")
 		p := b.gateway(nil)
-		status, body = b.post(p, "/chatkit", `{"type":"threads.create","params":{"input":{"content":[{"type":"input_text","text":"Pay"}],"quoted_text":"","attachments":[],"inference_options":{}}}}`)
+		status, body = b.Post(p, "/chatkit", `{"type":"threads.create","params":{"input":{"content":[{"type":"input_text","text":"Pay"}],"quoted_text":"","attachments":[],"inference_options":{}}}}`)
 		if status != http.StatusOK || !strings.Contains(body, "Done.") {
 			t.Errorf("%d %s", status, body)
 		}

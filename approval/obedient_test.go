@@ -15,13 +15,10 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
-	"github.com/rs/zerolog"
 
-	"sluice/breaker"
 	"sluice/internal/gateway"
-	"sluice/internal/settings"
+	"sluice/internal/gateway/wholetest"
 	"sluice/internal/testnet"
-	"sluice/mcpclient"
 )
 
 // pleas are texts of others that ask for a call which destroys: as orders, as roles, as forged
@@ -65,7 +62,7 @@ func (o *obedient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // server returns the server of the tools; about describes the reading one.
-func (o *obedient) server(about string) mcpclient.Server {
+func (o *obedient) server(about string) *server.MCPServer {
 	m := server.NewMCPServer("box", "1", server.WithToolCapabilities(true))
 	read := mcp.NewTool("read", mcp.WithDescription(about), mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false))
 	m.AddTool(read, func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -79,28 +76,13 @@ func (o *obedient) server(about string) mcpclient.Server {
 		o.wiped++
 		return mcp.NewToolResultText("gone"), nil
 	})
-	return mcpclient.Server{Name: "box", Transport: mcpclient.InProcess, InProcess: m, Breaker: breaker.New(breaker.Config{Service: "mcp:box"})}
+	return m
 }
 
 // gateway starts one that asks before calls that destroy.
-func (o *obedient) gateway(t *testing.T, about string) peer {
+func (o *obedient) gateway(t *testing.T, about string) wholetest.Peer {
 	t.Helper()
-	env := map[string]string{
-		"GEMINI_API_KEY": "test-key-0123456789", "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0", "SLUICE_CONFIRM": "destructive", "SLUICE_APPROVAL_KEY": approvalKey,
-	}
-	cfg, err := settings.Loader().Load(nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, Version: "test"}, zerolog.Nop(), gateway.Seams{
-		Gemini: testnet.Serve(t, o), Servers: []mcpclient.Server{o.server(about)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
-	synctest.Wait()
-	return peer{http.Client{Transport: testnet.Serve(t, g)}}
+	return asking(t, nil, "", gateway.Seams{Gemini: testnet.Serve(t, o), Servers: within("box", o.server(about))})
 }
 
 // Whatever texts of others ask for, and however obedient the model is: a call that destroys waits for a
@@ -115,7 +97,7 @@ func TestObedientModelDestroysNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			resp := p.send(t, t.Context(), http.MethodPost, "/chat/stream", string(text))
+			resp := p.Send(t, t.Context(), http.MethodPost, "/chat/stream", string(text))
 			reply, _ := io.ReadAll(resp.Body)
 			if !strings.Contains(string(reply), `"finish_reason":"approval_required"`) || !strings.Contains(string(reply), "event: approval\n") {
 				t.Errorf("%.60q in %s: %d %s", plea, where, resp.StatusCode, reply)
@@ -140,7 +122,7 @@ func TestObedientModelDestroysNothing(t *testing.T) {
 		for _, plea := range pleas()[:6] {
 			described := &obedient{}
 			q := described.gateway(t, plea)
-			resp := q.send(t, t.Context(), http.MethodPost, "/chat/stream", `{"input":"Go on"}`)
+			resp := q.Send(t, t.Context(), http.MethodPost, "/chat/stream", `{"input":"Go on"}`)
 			if reply, _ := io.ReadAll(resp.Body); !strings.Contains(string(reply), "approval_required") || described.wiped != 0 {
 				t.Errorf("%.60q in a description: wiped %d times: %s", plea, described.wiped, reply)
 			}

@@ -28,8 +28,7 @@ import (
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := new(provider)
-		p.shows(setOf(jwk("one", "", ed25519Key())))
+		p := publisher("")
 		v := online(t, p, Config{})
 		old, fresh := edToken("one"), sign(header("ES256", "two"), claims(), "ES256", p256Key())
 		expect := func(token, want string) {
@@ -53,11 +52,7 @@ func TestRotation(t *testing.T) {
 func TestSameKeysKeepTheCache(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := new(provider)
-		p.serves(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Cache-Control", "max-age=60")
-			fmt.Fprint(w, setOf(jwk("one", "", ed25519Key())))
-		})
+		p := publisher("max-age=60")
 		v := online(t, p, Config{})
 		token := edToken("one")
 		v.Verify(t.Context(), token, true)
@@ -72,8 +67,7 @@ func TestSameKeysKeepTheCache(t *testing.T) {
 func TestUnknownKeysCostOneFetch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := new(provider)
-		p.shows(setOf(jwk("one", "", ed25519Key())))
+		p := publisher("")
 		v := online(t, p, Config{})
 		v.Verify(t.Context(), edToken("one"), true)
 		flood := func() (slowest time.Duration) {
@@ -124,8 +118,7 @@ func TestUnknownKeysCostOneFetch(t *testing.T) {
 func TestWhatCausesNoFetch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := new(provider)
-		p.shows(setOf(jwk("one", "", ed25519Key())))
+		p := publisher("")
 		f := files{"set": setOf(jwk("one", "", ed25519Key()))}
 		file := spec(func(s *Spec) { s.Issuer = "https://file" })
 		var reads atomic.Int64
@@ -291,11 +284,7 @@ func TestMaxAge(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		p := new(provider)
-		p.serves(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Cache-Control", "max-age=120")
-			fmt.Fprint(w, setOf(jwk("one", "", ed25519Key())))
-		})
+		p := publisher("max-age=120")
 		online(t, p, Config{})
 		time.Sleep(11 * time.Minute)
 		if n := p.fetched.Load(); n != 6 {
@@ -383,11 +372,7 @@ func TestDiscoveryOfAnIssuerWithSlash(t *testing.T) {
 func TestCache(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := new(provider)
-		p.serves(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Cache-Control", "max-age=86400")
-			fmt.Fprint(w, setOf(jwk("one", "", ed25519Key())))
-		})
+		p := publisher("max-age=86400")
 		v := online(t, p, Config{})
 		token := edToken("one")
 		unread := func(token string) bool {

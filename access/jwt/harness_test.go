@@ -206,6 +206,18 @@ func (p *provider) shows(text string) {
 	p.serves(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 }
 
+// publisher is a provider that shows the key "one". caching is its header of that name; empty: none.
+func publisher(caching string) *provider {
+	p := new(provider)
+	p.serves(func(w http.ResponseWriter, _ *http.Request) {
+		if caching != "" {
+			w.Header().Set("Cache-Control", caching)
+		}
+		fmt.Fprint(w, setOf(jwk("one", "", ed25519Key())))
+	})
+	return p
+}
+
 // online opens a Verifier for a provider, within a bubble.
 func online(t *testing.T, p *provider, cfg Config) *Verifier {
 	if cfg.Issuers == nil {

@@ -92,7 +92,6 @@ workflows:
 			synctest.Test(t, func(t *testing.T) {
 				b := wholetest.NewBank(t)
 				m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
-				b.Mcps = append(b.Mcps, m)
 				b.Serve(m)
 				pay := mcpclient.Server{Name: "bank", Transport: mcpclient.InProcess, InProcess: m, Breaker: breaker.New(breaker.Config{Service: "mcp:bank"})}
 				o := &wholetest.Office{Asked: map[string][]string{}, Scripts: map[string][]string{

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net/http"
 	"os"
@@ -79,6 +80,51 @@ func openMemory(b *testing.B, begin func(*testing.B, http.Handler, ...string) *b
 	empty := g.rss(b)
 	g.open(b, streams)
 	return (g.rss(b) - empty) / streams
+}
+
+// BenchmarkRatioOfPacedStreams prints the CPU time that a thousand open streams take which get a
+// word each half second, over TLS and HTTP/2, over that of as many in the clear at the same time.
+func BenchmarkRatioOfPacedStreams(b *testing.B) {
+	const streams, window = 1000, time.Second
+	rounds := ratioRounds
+	if testing.Short() {
+		rounds = 2
+	}
+	for name, begin := range map[string]func(*testing.B, http.Handler, ...string) *benched{"noise": bench, "h2": benchEncrypted} {
+		b.Run("off-against="+name, func(b *testing.B) {
+			for b.Loop() {
+				plain, other := openPaced(b, bench, streams), openPaced(b, begin, streams)
+				var ratios []float64
+				var spent time.Duration
+				for range rounds {
+					one, two := plain.exactCPU(b), other.exactCPU(b)
+					time.Sleep(window)
+					one, two = plain.exactCPU(b)-one, other.exactCPU(b)-two
+					ratios = append(ratios, float64(two)/float64(one))
+					spent += one
+				}
+				reportRatios(b, ratios)
+				b.ReportMetric(float64(spent.Microseconds())/1e3/(time.Duration(rounds)*window).Seconds(), "off-ms/s")
+			}
+		})
+	}
+}
+
+// openPaced opens streams that say a word each half second, and reads them.
+func openPaced(b *testing.B, begin func(*testing.B, http.Handler, ...string) *benched, streams int) *benched {
+	b.Helper()
+	g := begin(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for word := time.NewTicker(500 * time.Millisecond); r.Context().Err() == nil; <-word.C {
+			_, _ = io.WriteString(w, textChunk)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}), "SLUICE_ADMISSION=count", "SLUICE_GEMINI_MAX_TEXT_BYTES=1073741824")
+	for _, rest := range g.open(b, streams) {
+		go func() { _, _ = io.Copy(io.Discard, rest) }() // ends with the body, which open closes
+	}
+	return g
 }
 
 // compareCPU reports the CPU time of a turn of other over that of one of plain.

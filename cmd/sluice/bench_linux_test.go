@@ -320,12 +320,14 @@ func thinker(hold <-chan struct{}) http.HandlerFunc {
 	}
 }
 
-// open opens n streams, some at a time, and returns when each has its first text.
-func (g *benched) open(b *testing.B, n int) {
+// open opens n streams, some at a time, and returns when each has its first text. What comes
+// behind it can be read from rest.
+func (g *benched) open(b *testing.B, n int) (rest []io.Reader) {
 	b.Helper()
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 32)
-	for range n {
+	rest = make([]io.Reader, n)
+	for i := range rest {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
@@ -335,6 +337,7 @@ func (g *benched) open(b *testing.B, n int) {
 				return
 			}
 			b.Cleanup(func() { _ = resp.Body.Close() })
+			rest[i] = resp.Body
 			for text := bufio.NewScanner(resp.Body); text.Scan(); {
 				if text.Text() == "event: response_delta" {
 					return
@@ -344,4 +347,5 @@ func (g *benched) open(b *testing.B, n int) {
 		})
 	}
 	wg.Wait()
+	return rest
 }

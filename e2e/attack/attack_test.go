@@ -101,3 +101,17 @@ func TestGatewayHolds(t *testing.T) {
 		})
 	}
 }
+
+func TestQuartiles(t *testing.T) {
+	t.Parallel()
+	for want, values := range map[string][]float64{
+		"1.00 (1.00 to 1.00)": {1},
+		"2.50 (1.50 to 3.50)": {4, 1, 3, 2},
+		"3.00 (2.00 to 4.00)": {5, 4, 1, 3, 2},
+		"3.50 (2.50 to 4.50)": {6, 5, 4, 1, 3, 2},
+	} {
+		if got := quartiles(values); got != want {
+			t.Errorf("%v: %s, want %s", values, got, want)
+		}
+	}
+}

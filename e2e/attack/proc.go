@@ -19,9 +19,12 @@ type usage struct {
 	peak int64         // bytes of memory at most
 }
 
-// usage reads Linux's /proc; elsewhere it is an error.
-func (g *gateway) usage() (usage, error) {
-	dir := fmt.Sprintf("/proc/%d/", g.cmd.Process.Pid)
+// usage is that of the gateway.
+func (g *gateway) usage() (usage, error) { return usageOf(g.cmd.Process.Pid) }
+
+// usageOf reads Linux's /proc; elsewhere it is an error.
+func usageOf(pid int) (usage, error) {
+	dir := fmt.Sprintf("/proc/%d/", pid)
 	stat, err := os.ReadFile(dir + "stat")
 	if err != nil {
 		return usage{}, err

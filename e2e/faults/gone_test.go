@@ -128,7 +128,11 @@ func TestC9HTTP10(t *testing.T) {
 	for _, keep := range []string{"", "Connection: keep-alive\r\n"} {
 		c := g.dial(t)
 		_, _ = io.WriteString(c, strings.Replace(request("POST", "/chat/stream", aTurn, "Content-Type: application/json"), "HTTP/1.1\r\n", "HTTP/1.0\r\n"+keep, 1))
-		head, body, _ := strings.Cut(cut(t, c), "\r\n\r\n")
+		text, err := io.ReadAll(c)
+		if err != nil { // a reset says that the reply is not whole
+			t.Errorf("the connection ends with %v", err)
+		}
+		head, body, _ := strings.Cut(string(text), "\r\n\r\n")
 		if !strings.HasPrefix(head, "HTTP/1.0 200 OK\r\n") || strings.Contains(head, "Transfer-Encoding") {
 			t.Errorf("the head is %s", head)
 		}

@@ -290,7 +290,7 @@ func (m *crowdModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case m.asked <- struct{}{}:
 	default:
 	}
-	if bytes.Contains(body, []byte(`"mute`)) {
+	if asks(body, "mute") {
 		<-r.Context().Done()
 		return
 	}
@@ -298,9 +298,9 @@ func (m *crowdModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, sseEvent(crowdWord))
 	var until <-chan struct{}
 	switch {
-	case bytes.Contains(body, []byte(`"hold`)):
+	case asks(body, "hold"):
 		until = make(chan struct{})
-	case bytes.Contains(body, []byte(`"quick`)):
+	case asks(body, "quick"):
 		until = m.let
 	}
 	if until != nil {
@@ -311,10 +311,16 @@ func (m *crowdModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if bytes.Contains(body, []byte(`"odd`)) {
+	if asks(body, "odd") {
 		_, _ = io.WriteString(w, sseEvent(crowdOdd))
 	}
 	_, _ = io.WriteString(w, sseEvent(crowdEnd))
+}
+
+// asks says whether the input of a request begins with a word. It may stand behind the line of the
+// time.
+func asks(request []byte, word string) bool {
+	return bytes.Contains(request, []byte(`"`+word)) || bytes.Contains(request, []byte(`\n\n`+word))
 }
 
 func sseEvent(data string) string { return "data: " + data + "\n\n" }

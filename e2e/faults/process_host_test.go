@@ -50,13 +50,14 @@ func TestP11PanicInAWorker(t *testing.T) {
 
 // The process stands still for a while, as a machine does that is moved. Its streams go on behind
 // a pause that is shorter than their times, and end once by their time behind a longer one. No
-// call is made again.
+// call is made again. A pause is no write that takes long, however short the time of one is.
 func TestP13Pause(t *testing.T) {
 	const n = 50
 	for name, patient := range map[string]bool{"shorter than the times": true, "longer than the times": false} {
 		t.Run(name, func(t *testing.T) {
 			api := newCrowdModel(t)
-			env, input, want := api.env(), "quick", "stop"
+			// No heartbeat is being written when the pause begins.
+			env, input, want := api.env("SLUICE_WRITE_TIMEOUT", "3s", "SLUICE_HEARTBEAT", "1h"), "quick", "stop"
 			if !patient {
 				env, input, want = with(env, "SLUICE_MODEL_TIMEOUT", "3s", "SLUICE_GEMINI_BREAKER", "1000,1s,1"), "hold", "timeout timeout"
 			}
@@ -88,12 +89,12 @@ func TestP13Pause(t *testing.T) {
 }
 
 // Other work has the CPU: the gateway has a fiftieth of it, and still says that it lives, to its
-// clients too.
+// clients too. All places for streams are taken meanwhile.
 func TestP14StarvedOfCPU(t *testing.T) {
 	const beat, late, rounds = 500 * time.Millisecond, 5 * time.Second, 8
 	api := newCrowdModel(t)
 	nice := process.Tool(t, "nice")
-	g := process.Launch(t, exec.Command(nice, "-n", "10", process.Program(t)), api.env("SLUICE_HEARTBEAT", beat.String()))
+	g := process.Launch(t, exec.Command(nice, "-n", "10", process.Program(t)), api.env("SLUICE_HEARTBEAT", beat.String(), "SLUICE_MAX_STREAMS", "10"))
 	g.Addr = g.Await("listening").Detail("addr")
 	a := gather(t, g.Addr, 10, func(int) string { return "quick" })
 	a.allBegun(10)

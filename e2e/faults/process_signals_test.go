@@ -106,7 +106,8 @@ func TestP3SecondSignal(t *testing.T) {
 	}
 }
 
-// A client that reads nothing does not keep the process from ending.
+// A client that reads nothing does not keep the process from ending: it is cut after the time of a
+// write, and where that did not happen the drain has an end all the same.
 func TestP4StuckClient(t *testing.T) {
 	var said atomic.Int32
 	flood := process.NewModel(t, func(q *process.Question) {
@@ -136,6 +137,10 @@ func TestP4StuckClient(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	testnet.Prompt(t, "the end of the process", time.Since(began), 10*time.Second)
+	ended := g.Logged("request_completed")
+	if len(ended) != 1 || ended[0].Detail("finish_reason") != "cancelled" || !strings.Contains(ended[0].Detail("cause"), "i/o timeout") {
+		t.Errorf("the client was not cut for its silence: %v", ended)
+	}
 }
 
 // slowTool is an MCP server with one tool, pay, which changes something and answers when it is

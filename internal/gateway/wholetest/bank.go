@@ -20,34 +20,50 @@ import (
 // ApprovalKey is a key that gateways of a test share.
 var ApprovalKey = base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))
 
-// bank is what tests of questions share: a server that pays, and clients that answer.
-type bank struct {
+// Bank is what tests of questions share: a server that pays, and clients that answer.
+type Bank struct {
 	t      *testing.T
-	Store  store.Store         // nil: none
-	Mcps   []*server.MCPServer // of each gateway
-	schema string              // of the tool
+	Store  store.Store                // nil: none
+	Pays   func(*mcp.CallToolRequest) // sees each payment; nil: nothing does
+	mcps   []*server.MCPServer        // of each gateway
+	schema string                     // of the tool
 	Paid   atomic.Int64
 }
 
 // NewBank returns a bank whose tool takes a positive amount.
-func NewBank(t *testing.T) *bank {
-	b := &bank{t: t}
+func NewBank(t *testing.T) *Bank {
+	b := &Bank{t: t}
 	b.Offer(`{"type":"object","properties":{"amount":{"type":"integer","minimum":1}},"required":["amount"],"additionalProperties":false}`)
 	return b
 }
 
 // Offer makes the tool one that takes other arguments.
-func (b *bank) Offer(schema string) {
+func (b *Bank) Offer(schema string) {
 	b.schema = schema
-	for _, m := range b.Mcps {
-		b.Serve(m)
+	for _, m := range b.mcps {
+		b.offer(m)
 	}
 }
 
-// Serve offers the tool on a server.
-func (b *bank) Serve(m *server.MCPServer) {
-	m.AddTool(mcp.NewToolWithRawSchema("pay", "Pays.", json.RawMessage(b.schema)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+// Withdraw removes the tool from all servers.
+func (b *Bank) Withdraw() {
+	for _, m := range b.mcps {
+		m.DeleteTools("pay")
+	}
+}
+
+// Serve offers the tool on a server, whose tool Offer changes.
+func (b *Bank) Serve(m *server.MCPServer) {
+	b.mcps = append(b.mcps, m)
+	b.offer(m)
+}
+
+func (b *Bank) offer(m *server.MCPServer) {
+	m.AddTool(mcp.NewToolWithRawSchema("pay", "Pays.", json.RawMessage(b.schema)), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		b.Paid.Add(1)
+		if b.Pays != nil {
+			b.Pays(&req)
+		}
 		return mcp.NewToolResultText("paid"), nil
 	})
 }
@@ -65,13 +81,14 @@ type Question struct {
 }
 
 // Ask begins a turn that pauses.
-func (b *bank) Ask(p Peer, members string) Question {
+func (b *Bank) Ask(p Peer, members string) Question {
 	b.t.Helper()
-	status, body := b.post(p, "/chat/stream", `{"input":"Pay"`+members+`}`)
-	return b.asked(status, body)
+	status, body := b.Post(p, "/chat/stream", `{"input":"Pay"`+members+`}`)
+	return b.Asked(status, body)
 }
 
-func (b *bank) asked(status int, body string) (q Question) {
+// Asked returns the question that a reply ends with.
+func (b *Bank) Asked(status int, body string) (q Question) {
 	b.t.Helper()
 	_, rest, ok := strings.Cut(body, "event: approval\ndata: ")
 	data, _, _ := strings.Cut(rest, "\n")
@@ -81,7 +98,8 @@ func (b *bank) asked(status int, body string) (q Question) {
 	return q
 }
 
-func (b *bank) post(p Peer, path, body string, headers ...string) (int, string) {
+// Post sends a request, and returns the whole reply; the headers are pairs.
+func (b *Bank) Post(p Peer, path, body string, headers ...string) (int, string) {
 	b.t.Helper()
 	resp := p.Send(b.t, b.t.Context(), http.MethodPost, path, body, headers...)
 	defer resp.Body.Close()
@@ -93,7 +111,7 @@ func (b *bank) post(p Peer, path, body string, headers ...string) (int, string) 
 }
 
 // Answer answers a question; members are those of the answer.
-func (b *bank) Answer(p Peer, token, members string) (int, string) {
+func (b *Bank) Answer(p Peer, token, members string) (int, string) {
 	b.t.Helper()
-	return b.post(p, "/chat/stream", fmt.Sprintf(`{"approval":{"token":%q,%s}}`, token, members))
+	return b.Post(p, "/chat/stream", fmt.Sprintf(`{"approval":{"token":%q,%s}}`, token, members))
 }
