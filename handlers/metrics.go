@@ -98,12 +98,7 @@ func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, elaps
 		}
 		m.errors.Inc(string(e.Type), fatal)
 	}
-	for _, c := range seen.Calls { // a model can make up any number of names, but no server
-		if c.Outcome != "" {
-			m.tools.Inc(c.Server, string(c.Outcome))
-			m.toolTime.Observe(c.Duration.Seconds(), c.Server)
-		}
-	}
+	m.called(seen.Calls)
 	done := cmp.Or(seen.Done, new(stream.Done))
 	for _, d := range done.Model {
 		m.modelTime.Observe(d.Seconds())
@@ -112,6 +107,17 @@ func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, elaps
 	m.tokens.Add(float64(max(0, done.Usage.OutputTokens-before.OutputTokens)), "output")
 	m.tokens.Add(float64(max(0, done.Usage.ThinkingTokens-before.ThinkingTokens)), "thinking")
 	m.written(s, w)
+}
+
+// called adds up the calls of a turn that has ended. One that was under way when the client
+// left, and the turn with it, is unknown, as it is in the turn's log.
+func (m *instruments) called(calls stream.Calls) {
+	for _, c := range calls { // a model can make up any number of names, but no server
+		m.tools.Inc(c.Server, string(cmp.Or(c.Outcome, stream.CallUnknown)))
+		if c.Outcome != "" { // else nobody has measured it
+			m.toolTime.Observe(c.Duration.Seconds(), c.Server)
+		}
+	}
 }
 
 // written adds what the writer measured. Times to the first event and text are those

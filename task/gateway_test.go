@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/chat"
 	"sluice/internal/gateway/wholetest"
 	"sluice/store"
+	"sluice/stream"
 )
 
 // A turn continues when its client leaves, and another gateway reports the whole of it.
@@ -57,6 +59,38 @@ func TestTurnEndsWithItsClientIfAsked(t *testing.T) {
 		}
 		if state := two.Task(t, task).Status.State; state != "canceled" {
 			t.Errorf("the task is %q", state)
+		}
+	})
+}
+
+// calling is a runner that begins a call and waits for the turn's end.
+type calling struct{}
+
+func (calling) Run(ctx context.Context, _ *chat.Request, sink stream.Sink) (stream.Result, error) {
+	for _, ev := range []stream.Event{&stream.ToolStarted{Call: stream.Call{ID: "c1", Tool: "add", Server: "todo"}}, &stream.Delta{Text: "wait "}} {
+		_ = sink.Emit(ev)
+	}
+	_ = sink.Flush()
+	<-ctx.Done()
+	return stream.Result{}, context.Cause(ctx)
+}
+
+// A call that was under way when its turn ended with its client has in the metrics the outcome
+// that the log gives it.
+func TestCallOfATurnThatEndsWithItsClient(t *testing.T) {
+	wholetest.InFleet(t, func(t *testing.T, f *wholetest.Fleet) {
+		f.Runner = calling{}
+		one := f.Gateway(nil)
+		ctx, leave := context.WithCancel(t.Context())
+		_, task, _ := wholetest.StartOf(t, one.Send(t, ctx, http.MethodPost, "/chat/stream", `{"input":"hi","on_disconnect":"cancel"}`))
+		leave()
+		synctest.Wait()
+		if _, all := one.Ask(t, http.MethodGet, "/tasks/"+task+"/events", ""); strings.Count(all, `"status":"unknown"`) != 1 {
+			t.Errorf("the log has\n%s", all)
+		}
+		_, text := one.Ask(t, http.MethodGet, "/metrics", "")
+		if !strings.Contains(text, "\nsluice_tool_calls_total{outcome=\"unknown\",server=\"todo\"} 1\n") || strings.Contains(text, "\nsluice_tool_call_seconds_count{") {
+			t.Errorf("the metrics do not count the call, or have a time of it:\n%s", text)
 		}
 	})
 }

@@ -33,34 +33,12 @@ func enter(t *testing.T, l *Limiter, ctx context.Context) func(int) {
 // A provider's quota is kept by two gateways together, in whichever windows it counts, and used as
 // far as it goes. Each call is one command, and those that wait cost few.
 func TestSharedQuotaOfCalls(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := models(ModelQuota{Calls: rate(t, "10/s")})
-		gateways := []*Limiter{w.gateway("one", cfg), w.gateway("two", cfg)}
+		one, two := w.pair(cfg)
+		w.commands()
 		p := &provider{quota: 10, period: time.Second}
-		began := time.Now()
-		var wg sync.WaitGroup
-		for i := range 100 {
-			ctx := turnOf(t, gateways[i%2], user(i%7))
-			if i == 0 {
-				w.commands()
-			}
-			wg.Go(func() {
-				leave, err := gateways[i%2].Enter(ctx, "fast")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				time.Sleep(time.Duration(i%5) * 10 * time.Millisecond)
-				p.call()
-				leave(0)
-			})
-		}
-		wg.Wait()
-		if p.refusals > 0 || len(p.times) != 100 || time.Since(began) > 11*time.Second {
-			t.Errorf("%d of %d were refused, in %v", p.refusals, len(p.times), time.Since(began))
-		}
+		p.isAskedWell(t, one, two)
 		settled()
 		if n := w.commands(); n < 100 || n > 220 {
 			t.Errorf("%d commands for 100 calls", n)
@@ -70,9 +48,7 @@ func TestSharedQuotaOfCalls(t *testing.T) {
 
 // What runs at a time is counted by all, and what has ended elsewhere is found free.
 func TestSharedCallsAtATime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := models(ModelQuota{Concurrent: 3})
 		gateways := []*Limiter{w.gateway("one", cfg), w.gateway("two", cfg)}
 		var mu sync.Mutex
@@ -112,11 +88,9 @@ func TestSharedCallsAtATime(t *testing.T) {
 
 // The calls of a user are those at all gateways, whichever models they ask.
 func TestSharedCallsOfAUser(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := Config{Spec: Spec{User: &Limit{ModelCalls: rate(t, "6/d")}}}
-		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		one, two := w.pair(cfg)
 		spend := func(l *Limiter, who Subject, n int) (made int) {
 			ctx := turnOf(t, l, who)
 			for i := range n {
@@ -152,11 +126,9 @@ func TestSharedCallsOfAUser(t *testing.T) {
 
 // What is known to be used up of a model asks nothing, and no more than one asks whether it is free.
 func TestUsedUpModelAsksNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := models(ModelQuota{Calls: rate(t, "3/h")})
-		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		one, two := w.pair(cfg)
 		for range 3 {
 			enter(t, one, t.Context())(0)
 		}
@@ -198,9 +170,7 @@ func TestUsedUpModelAsksNothing(t *testing.T) {
 
 // Of many that come at once no more ask than the last answer has room for.
 func TestManyAskForWhatIsFree(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		l := w.gateway("one", models(ModelQuota{Calls: rate(t, "10/h")}))
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -224,9 +194,7 @@ func TestManyAskForWhatIsFree(t *testing.T) {
 
 // Calls that come while an answer is on its way follow it at once, also where none may wait.
 func TestCallsFollowAnAnswer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := models(ModelQuota{Calls: rate(t, "10/h")})
 		cfg.Spec.Wait = new(time.Duration(0))
 		l := w.gateway("one", cfg)
@@ -250,11 +218,9 @@ func TestCallsFollowAnAnswer(t *testing.T) {
 // A call that the store has refused stays before those that came after it, and begins as soon as one of
 // its own gateway has ended.
 func TestRefusedCallIsTheNext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := models(ModelQuota{Concurrent: 2})
-		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		one, two := w.pair(cfg)
 		own, other := enter(t, one, t.Context()), enter(t, two, t.Context())
 		var wg sync.WaitGroup
 		var order []int
@@ -284,12 +250,10 @@ func TestRefusedCallIsTheNext(t *testing.T) {
 
 // Counts of calls are written again long before the store forgets them.
 func TestCountsOfCallsAreKept(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := models(ModelQuota{Concurrent: 1})
 		cfg.Spec.Wait = new(time.Second)
-		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		one, two := w.pair(cfg)
 		enter(t, one, t.Context())
 		for range 12 {
 			time.Sleep(10 * time.Minute)
@@ -306,12 +270,10 @@ func TestCountsOfCallsAreKept(t *testing.T) {
 
 // What a call has cost delays the next one, wherever it is; and a reserve is held for each that runs.
 func TestSharedTokensOfAModel(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := models(ModelQuota{Tokens: []access.Rate{rate(t, "600/m")}})
 		cfg.Spec.Reserve = new(250)
-		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		one, two := w.pair(cfg)
 		first, second := enter(t, one, t.Context()), enter(t, two, t.Context())
 		began := time.Now()
 		time.AfterFunc(5*time.Second, func() { second(0) })
@@ -343,9 +305,7 @@ func TestSharedTokensOfAModel(t *testing.T) {
 
 // Without limits on calls of models nothing is asked for them.
 func TestPlainCallsAskNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		l := w.gateway("one", Config{Spec: Spec{User: &Limit{Requests: rate(t, "100/m"), Tokens: []access.Rate{rate(t, "100000/d")}}}})
 		ctx := turnOf(t, l, ada)
 		w.commands()
@@ -365,12 +325,10 @@ func TestPlainCallsAskNothing(t *testing.T) {
 // Without its store a gateway keeps to the part of the quota that the others did not use. What it
 // has used meanwhile is counted when the store is back.
 func TestCallsWithoutStore(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := models(ModelQuota{Calls: rate(t, "10/h")})
 		cfg.Spec.Wait = new(time.Second)
-		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		one, two := w.pair(cfg)
 		spend := func(l *Limiter, n int) (made int) {
 			for range n {
 				if leave, err := l.Enter(t.Context(), "fast"); err == nil {
@@ -429,14 +387,12 @@ func (s *losing) set(lose bool) {
 
 // A stream and a call whose answers were lost do not count for longer than they run.
 func TestLostAnswers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		s := &losing{Store: w.Store}
 		w.counted.Store = s
 		cfg := models(ModelQuota{Concurrent: 1})
 		cfg.Spec.User = &Limit{Streams: 1}
-		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		one, two := w.pair(cfg)
 		s.set(true)
 		a := begin(t, one, ada, Turn)
 		leave := enter(t, one, t.Context())
@@ -472,9 +428,7 @@ func TestLostAnswers(t *testing.T) {
 
 // One process with a file keeps the tokens of its models over a restart.
 func TestModelTokensOverARestart(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := models(ModelQuota{Calls: rate(t, "100/m"), Tokens: []access.Rate{rate(t, "1000/d")}, Concurrent: 2})
 		cfg.Alone, cfg.Spec.Reserve = true, new(100)
 		first := w.gateway("g", cfg)

@@ -75,6 +75,18 @@ func (w world) gateway(name string, cfg Config) *Limiter {
 	return l
 }
 
+// pair returns those of two gateways.
+func (w world) pair(cfg Config) (one, two *Limiter) {
+	w.t.Helper()
+	return w.gateway("one", cfg), w.gateway("two", cfg)
+}
+
+// inWorld runs a test with a store of its own, in a bubble.
+func inWorld(t *testing.T, test func(t *testing.T, w world)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t)) })
+}
+
 // begin admits a stream, which must be possible.
 func begin(t *testing.T, l *Limiter, who Subject, kind Kind) *Admission {
 	t.Helper()
@@ -104,11 +116,9 @@ func asked(t *testing.T, l *Limiter, who Subject, n int) (admitted int) {
 }
 
 func TestSharedRequests(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := Config{Spec: Spec{User: &Limit{Requests: rate(t, "6/d")}, Tenant: &Limit{Requests: rate(t, "9/d")}}}
-		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		one, two := w.pair(cfg)
 		if a, b := asked(t, one, ada, 4), asked(t, two, ada, 4); a != 4 || b != 2 {
 			t.Errorf("%d and %d of ada's, want 4 and 2", a, b)
 		}
@@ -131,12 +141,10 @@ func TestSharedRequests(t *testing.T) {
 
 // A turn is one command before its first byte, and one after it; a refusal changes nothing.
 func TestCommandsOfATurn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		limit := &Limit{Requests: rate(t, "100/m"), Streams: 2, Tokens: []access.Rate{rate(t, "100000/m"), rate(t, "1000000/d")}}
 		cfg := Config{Spec: Spec{User: limit, Tenant: limit, Global: limit}}
-		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		one, two := w.pair(cfg)
 		a := begin(t, one, ada, Turn)
 		a.Tokens(100)
 		if n := w.commands(); n != 1 {
@@ -173,11 +181,9 @@ func TestCommandsOfATurn(t *testing.T) {
 
 // What runs is counted by all gateways, and goes with a gateway that dies.
 func TestSharedStreams(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := Config{Spec: Spec{User: &Limit{Streams: 3}}}
-		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		one, two := w.pair(cfg)
 		first, second := begin(t, one, ada, Turn), begin(t, one, ada, Watch)
 		third := begin(t, two, ada, Turn)
 		if got := refused(t, two, ada, Turn); !cmp.Equal(got, []string{"user-streams"}) {
@@ -210,9 +216,7 @@ func TestSharedStreams(t *testing.T) {
 
 // Many that come and go at once leave the true number.
 func TestSharedStreamsOfMany(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := Config{Spec: Spec{User: &Limit{Streams: 7}}}
 		gateways := []*Limiter{w.gateway("one", cfg), w.gateway("two", cfg)}
 		var wg sync.WaitGroup
@@ -254,9 +258,7 @@ func TestSharedStreamsOfMany(t *testing.T) {
 
 // What is given back is given back to all.
 func TestCancel(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := Config{Spec: Spec{User: &Limit{Requests: rate(t, "3/d"), Streams: 2}}}
 		for name, pair := range map[string][2]*Limiter{"alone": {New(cfg), nil}, "shared": {w.gateway("one", cfg), w.gateway("two", cfg)}} {
 			one, two := pair[0], pair[1]
@@ -279,12 +281,10 @@ func TestCancel(t *testing.T) {
 }
 
 func TestSharedTokens(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		reserve := 300
 		cfg := Config{Spec: Spec{User: &Limit{Tokens: []access.Rate{rate(t, "1000/d")}}, Reserve: &reserve}}
-		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		one, two := w.pair(cfg)
 		a, b, c := begin(t, one, ada, Turn), begin(t, two, ada, Turn), begin(t, one, ada, Turn)
 		if got := refused(t, two, ada, Turn); !cmp.Equal(got, []string{"user-tokens-d"}) {
 			t.Errorf("a fourth turn, for which nothing is held: %v", got)
@@ -393,9 +393,7 @@ func gauge(t *testing.T, m *metrics.Registry) float64 {
 
 // One process with a file keeps tokens, and nothing else, over a restart.
 func TestTokensOverARestart(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := Config{Spec: Spec{User: &Limit{Requests: rate(t, "2/d"), Streams: 1, Tokens: []access.Rate{rate(t, "1000/d"), rate(t, "5000/m")}}}, Sharing: Sharing{Alone: true}}
 		first := w.gateway("g", cfg)
 		a := begin(t, first, ada, Turn)
@@ -425,11 +423,9 @@ func TestTokensOverARestart(t *testing.T) {
 
 // Counts are written again long before the store forgets them.
 func TestCountsAreKept(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	inWorld(t, func(t *testing.T, w world) {
 		cfg := Config{Spec: Spec{User: &Limit{Streams: 1}}}
-		one, two := w.gateway("one", cfg), w.gateway("two", cfg)
+		one, two := w.pair(cfg)
 		begin(t, one, ada, Turn)
 		for range 30 {
 			time.Sleep(10 * time.Minute)

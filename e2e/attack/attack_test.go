@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -9,8 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/e2e/process"
 	"sluice/e2e/scenario"
 )
+
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
 func TestTable(t *testing.T) {
 	t.Parallel()
@@ -86,15 +90,7 @@ func TestEveryRowIsBrokenWithoutAGateway(t *testing.T) {
 // What is quick and measures no load is a test as well.
 func TestGatewayHolds(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds the gateway, which -short leaves out")
-	}
-	binary := filepath.Join(t.TempDir(), "sluice")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/sluice")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	binary := process.Program(t)
 	for _, name := range []string{"head", "foreign page", "odd usage", "bidi", "short key", "no home"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"sluice/e2e/toolserver"
 )
 
 // question is what the gateway asks the fake model.
@@ -78,54 +80,20 @@ func calling(tool, arguments string) model {
 	}
 }
 
-// tools is a fake MCP server over streamable HTTP: its list of tools as JSON, and
-// the number of calls that it has answered.
+// tools are those of an MCP server: their list as JSON, and the number of calls that were
+// answered. Whether one ran twice is what some rows are about.
 type tools struct {
 	list  string
 	calls *counter
 }
 
-// tool is a line of such a list.
-func tool(name, schema string) string {
-	return fmt.Sprintf(`{"name":%q,"description":"of the attack","inputSchema":%s}`, name, schema)
-}
-
-// ServeHTTP is an MCP server over HTTP without sessions.
-func (t tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	}
-	var req struct {
-		ID     json.RawMessage
-		Method string
-		Params struct{ ProtocolVersion string }
-	}
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	if req.ID == nil {
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, req.ID, t.reply(req.Method, req.Params.ProtocolVersion))
-}
-
-// reply answers the few methods that a client needs. Calls are counted: whether
-// one ran twice is what some rows are about.
-func (t tools) reply(method, version string) string {
-	switch method {
-	case "initialize":
-		return fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"attack","version":"1"}}`, version)
-	case "tools/list":
-		return `"result":{"tools":[` + t.list + `]}`
-	case "tools/call":
+// server returns the server.
+func (t *tools) server() *toolserver.Server {
+	return &toolserver.Server{Name: "attack", List: t.list, Call: func(http.ResponseWriter, *http.Request, toolserver.Call) toolserver.Reply {
 		t.calls.Add(1)
-		return `"result":{"content":[{"type":"text","text":"done"}]}`
-	case "ping":
-		return `"result":{}`
-	}
-	return `"error":{"code":-32601,"message":"no such method"}`
+		return toolserver.Text("done")
+	}}
 }
+
+// tool is a line of such a list.
+func tool(name, schema string) string { return toolserver.Tool(name, "of the attack", schema, "") }

@@ -104,7 +104,7 @@ func (r *run) environment(o options) []string {
 		env = append(env, "SLUICE_ADDR="+o.addr)
 	}
 	if o.tools != nil {
-		env = append(env, "MCP_SERVER_URL="+r.Serve(o.tools)+"/mcp")
+		env = append(env, "MCP_SERVER_URL="+r.Serve(o.tools.server())+"/mcp")
 	}
 	return append(env, o.env...)
 }

@@ -13,9 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"sluice/e2e/scenario"
@@ -67,17 +65,14 @@ func main() {
 		serveFloor()
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(attack(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	scenario.Main(attack)
 }
 
 // attack runs the scenarios that args name, all if they name none.
 func attack(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	wanted, err := choose(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "attack: %v\nusage: attack BINARY [ROW...]\n", err)
-		return 2
+		return scenario.Misused(stderr, "attack BINARY [ROW...]", err)
 	}
 	binary, err := filepath.Abs(args[0])
 	if err != nil {
@@ -103,7 +98,5 @@ func perform(ctx context.Context, binary string, s named) scenario.Row {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.Name}}, slow: slowness()}
-	defer r.End()
-	r.Try(func() { s.Do(r) })
-	return r.Row
+	return r.Perform(func() { s.Do(r) })
 }

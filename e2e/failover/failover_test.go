@@ -2,8 +2,7 @@ package main
 
 import (
 	"errors"
-	"os/exec"
-	"path/filepath"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/e2e/events"
+	built "sluice/e2e/process"
 	"sluice/e2e/scenario"
 )
+
+func TestMain(m *testing.M) { os.Exit(built.Main(m)) }
 
 func TestViewOfATurn(t *testing.T) {
 	t.Parallel()
@@ -138,20 +140,13 @@ func TestWrongArguments(t *testing.T) {
 // by scripts/failover.sh for longer.
 func TestNothingIsLost(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds the gateway and waits for a lease, which -short leaves out")
-	}
+	built.Needed(t)
 	for _, program := range []string{"redis-server", "haproxy"} {
 		if _, err := find(program); err != nil {
 			t.Skipf("%s is not on this machine", program)
 		}
 	}
-	binary := filepath.Join(t.TempDir(), "sluice")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/sluice")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	binary := built.Program(t)
 	for _, name := range []string{"killed in turns", "killed in runs", "shared key", "reconciled", "kills", "stops", "deploy"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

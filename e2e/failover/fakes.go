@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sluice/e2e/scenario"
+	"sluice/e2e/toolserver"
 )
 
 // order is what a request's text asks of the fake model: so many calls of a tool, one
@@ -97,9 +98,9 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	say(`{"text":"end."}`, `,"finishReason":"STOP"`)
 }
 
-// tools is an MCP server over HTTP without sessions. Its tools change something, must not
-// run twice, and count their calls: count by "order", refund by "amount". It is what the
-// judge believes, whatever gateways say.
+// tools are those of an MCP server. They change something, must not run twice, and count their
+// calls: count by "order", refund by "amount". They are what the judge believes, whatever
+// gateways say.
 type tools struct {
 	// hold is from when a call comes to its answer. It counts in the middle, so that a kill
 	// finds calls that have not counted yet, and calls whose answer is lost.
@@ -139,55 +140,30 @@ func (t *tools) sum() (all, most int) {
 	return all, most
 }
 
-// ServeHTTP answers the few methods that a client needs.
-func (t *tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var req struct {
-		ID     json.RawMessage
-		Method string
-		Params struct {
-			ProtocolVersion, Name string
-			Arguments             struct {
-				Order  string
-				Amount float64
-			}
-		}
+// server returns the MCP server of the tools. They must not run twice: they say so themselves, and
+// no gateway may be more careless with them than their annotations are.
+func (t *tools) server() *toolserver.Server {
+	const writes = `"readOnlyHint":false,"destructiveHint":true,"idempotentHint":false`
+	tool := func(name, argument, kind string) string {
+		return toolserver.Tool(name, "Counts its calls.", toolserver.Argument(argument, kind), writes)
 	}
-	switch {
-	case r.Method != http.MethodPost:
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	case json.NewDecoder(r.Body).Decode(&req) != nil:
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	case req.ID == nil:
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	// What a gateway asks besides it can do without.
-	reply := `"error":{"code":-32601,"message":"no such method"}`
-	switch req.Method {
-	case "initialize":
-		reply = fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"failover","version":"1"}}`, req.Params.ProtocolVersion)
-	case "tools/list":
-		reply = `"result":{"tools":[` + writing("count", "order", "string") + "," + writing("refund", "amount", "number") + `]}`
-	case "tools/call":
-		key := req.Params.Arguments.Order
-		if req.Params.Name == "refund" {
-			key = strconv.FormatFloat(req.Params.Arguments.Amount, 'f', -1, 64)
-		}
-		reply = fmt.Sprintf(`"result":{"content":[{"type":"text","text":"done, number %d"}]}`, t.call(r, key))
-	case "ping":
-		reply = `"result":{}`
-	}
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, req.ID, reply)
+	return &toolserver.Server{Name: "failover", List: tool("count", "order", "string") + "," + tool("refund", "amount", "number"),
+		Call: func(_ http.ResponseWriter, r *http.Request, c toolserver.Call) toolserver.Reply {
+			return toolserver.Text(fmt.Sprint("done, number ", t.call(r, key(c))))
+		}}
 }
 
-// writing describes a tool that must not run twice: it says so itself, and no gateway may
-// be more careless with it than its annotations are.
-func writing(name, argument, kind string) string {
-	return fmt.Sprintf(`{"name":%q,"description":"Counts its calls.","inputSchema":{"type":"object","properties":{%q:{"type":%q}},"required":[%q]},`+
-		`"annotations":{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":false}}`, name, argument, kind, argument)
+// key is that by which a call counts.
+func key(c toolserver.Call) string {
+	var args struct {
+		Order  string
+		Amount float64
+	}
+	_ = json.Unmarshal(c.Arguments, &args)
+	if c.Name == "refund" {
+		return strconv.FormatFloat(args.Amount, 'f', -1, 64)
+	}
+	return args.Order
 }
 
 // call counts one, whether or not its caller is still there: what was asked for is done.

@@ -15,10 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"sluice/e2e/scenario"
@@ -72,19 +69,13 @@ func scenarios() []named {
 	}
 }
 
-// main stops what runs when it is interrupted.
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(failover(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { scenario.Main(failover) }
 
 // failover runs the scenarios that args name, all if they name none.
 func failover(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s, binary, wanted, err := choose(args, stderr)
 	if err != nil {
-		fmt.Fprintf(stderr, "failover: %v\nusage: failover [flags] BINARY [ROW...]\n", err)
-		return 2
+		return scenario.Misused(stderr, "failover [flags] BINARY [ROW...]", err)
 	}
 	return scenario.Table(ctx, stdout, wanted, func(ctx context.Context, row named) scenario.Row { return perform(ctx, binary, s, row, stderr) })
 }
@@ -132,7 +123,5 @@ func perform(ctx context.Context, binary string, size sizes, s named, progress i
 	ctx, cancel := context.WithTimeout(ctx, size.patience)
 	defer cancel()
 	r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: s.Name}}, sizes: size, progress: progress}
-	defer r.End()
-	r.Try(func() { s.Do(r) })
-	return r.Row
+	return r.Perform(func() { s.Do(r) })
 }

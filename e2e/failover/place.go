@@ -215,7 +215,7 @@ func (r *run) place(o options) *place {
 		o.model = r.Serve(p.model)
 	}
 	env = append(env, "GEMINI_BASE_URL="+o.model)
-	tools := r.Serve(p.tools) + "/mcp"
+	tools := r.Serve(p.tools.server()) + "/mcp"
 	dir := r.folder()
 	var args []string
 	if !o.stateless {

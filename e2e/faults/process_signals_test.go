@@ -3,7 +3,6 @@
 package faults
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"sluice/e2e/process"
+	"sluice/e2e/toolserver"
 	"sluice/internal/testnet"
 )
 
@@ -154,44 +154,23 @@ type slowTool struct {
 
 func newSlowTool(t testing.TB) *slowTool {
 	s := &slowTool{called: make(chan struct{}, 10), let: make(chan struct{})}
-	srv := httptest.NewServer(s)
+	pay := toolserver.Tool("pay", "Pays.", `{"type":"object"}`, `"readOnlyHint":false,"destructiveHint":false`)
+	srv := httptest.NewServer(&toolserver.Server{Name: "slow", List: pay, Call: s.pay})
 	t.Cleanup(srv.Close)
 	s.url = srv.URL + "/mcp"
 	return s
 }
 
-func (s *slowTool) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var req struct {
-		ID     json.RawMessage
-		Method string
-		Params struct{ ProtocolVersion string }
+// pay is a call of the tool.
+func (s *slowTool) pay(_ http.ResponseWriter, r *http.Request, _ toolserver.Call) toolserver.Reply {
+	s.calls.Add(1)
+	s.called <- struct{}{}
+	select {
+	case <-s.let:
+		return toolserver.Text("paid")
+	case <-r.Context().Done():
+		return ""
 	}
-	if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&req) != nil {
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	}
-	if req.ID == nil {
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	result := `{}`
-	switch req.Method {
-	case "initialize":
-		result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"slow","version":"1"}}`, req.Params.ProtocolVersion)
-	case "tools/list":
-		result = `{"tools":[{"name":"pay","description":"Pays.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":false,"destructiveHint":false}}]}`
-	case "tools/call":
-		s.calls.Add(1)
-		s.called <- struct{}{}
-		select {
-		case <-s.let:
-		case <-r.Context().Done():
-			return
-		}
-		result = `{"content":[{"type":"text","text":"paid"}]}`
-	}
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, req.ID, result)
 }
 
 // A call that changes something is awaited while the process drains, and its outcome is logged:

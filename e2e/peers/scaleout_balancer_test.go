@@ -31,6 +31,17 @@ func balancers() []balancer {
 	}
 }
 
+// behindEach runs a test with each balancer.
+func behindEach(t *testing.T, test func(t *testing.T, b balancer)) {
+	t.Parallel()
+	for _, b := range balancers() {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, b)
+		})
+	}
+}
+
 // program finds the balancer, also where only root has it in PATH, or ends the test.
 func (b balancer) program(t testing.TB) string {
 	t.Helper()

@@ -42,18 +42,14 @@ func doctor(t *testing.T, base string) (d diagnosis) {
 
 // With the settings that are shipped nothing is in the way of a stream.
 func TestDoctorFindsShippedSettingsHealthy(t *testing.T) {
-	t.Parallel()
-	for _, b := range balancers() {
-		t.Run(b.name, func(t *testing.T) {
-			t.Parallel()
-			f := startFleet(t, b)
-			d := doctor(t, f.base)
-			if seen := d.of("ok"); !d.Healthy || !strings.HasPrefix(seen["stream"], "live: ") || !strings.HasPrefix(seen["long URL"], "60,000 bytes") ||
-				seen["headers"] == "" || seen["post"] == "" || seen["large body"] == "" {
-				t.Errorf("not healthy: %+v", d.Findings)
-			}
-		})
-	}
+	behindEach(t, func(t *testing.T, b balancer) {
+		f := startFleet(t, b)
+		d := doctor(t, f.base)
+		if seen := d.of("ok"); !d.Healthy || !strings.HasPrefix(seen["stream"], "live: ") || !strings.HasPrefix(seen["long URL"], "60,000 bytes") ||
+			seen["headers"] == "" || seen["post"] == "" || seen["large body"] == "" {
+			t.Errorf("not healthy: %+v", d.Findings)
+		}
+	})
 }
 
 // Each setting that is left out, or is wrong, is found out.

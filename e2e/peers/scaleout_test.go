@@ -49,73 +49,61 @@ const clients = 18
 // clients see them break, none hangs, new ones go to the others, and no turn is
 // run twice.
 func TestKilledBehindBalancer(t *testing.T) {
-	t.Parallel()
-	for _, b := range balancers() {
-		t.Run(b.name, func(t *testing.T) {
-			t.Parallel()
-			f := startFleet(t, b)
-			l := startLoad(t, f.base, clients)
-			l.await(t, 2*clients, time.Time{})
-			f.gateways[1].awaitLog(t, "request_completed")
-			killed := time.Now()
-			f.gateways[1].kill()
-			l.await(t, 3*clients, time.Now())
-			f.gateways[1] = f.startOne(t, 1)
-			f.gateways[1].awaitLog(t, "request_completed", "success", "true") // it takes part again
-			l.await(t, clients, time.Now())
-			judgeKill(t, l.stop(), killed)
-			f.gemini.checkOnce(t)
-		})
-	}
+	behindEach(t, func(t *testing.T, b balancer) {
+		f := startFleet(t, b)
+		l := startLoad(t, f.base, clients)
+		l.await(t, 2*clients, time.Time{})
+		f.gateways[1].awaitLog(t, "request_completed")
+		killed := time.Now()
+		f.gateways[1].kill()
+		l.await(t, 3*clients, time.Now())
+		f.gateways[1] = f.startOne(t, 1)
+		f.gateways[1].awaitLog(t, "request_completed", "success", "true") // it takes part again
+		l.await(t, clients, time.Now())
+		judgeKill(t, l.stop(), killed)
+		f.gemini.checkOnce(t)
+	})
 }
 
 // A gateway that is dead already when a load begins is passed over.
 func TestDeadBehindBalancer(t *testing.T) {
-	t.Parallel()
-	for _, b := range balancers() {
-		t.Run(b.name, func(t *testing.T) {
-			t.Parallel()
-			f := startFleet(t, b)
-			f.gateways[0].kill()
-			l := startLoad(t, f.base, clients)
-			l.await(t, 2*clients, time.Time{})
-			for _, o := range l.stop() {
-				if o.err != nil {
-					t.Errorf("%s: %v", o.marker, o.err)
-				}
+	behindEach(t, func(t *testing.T, b balancer) {
+		f := startFleet(t, b)
+		f.gateways[0].kill()
+		l := startLoad(t, f.base, clients)
+		l.await(t, 2*clients, time.Time{})
+		for _, o := range l.stop() {
+			if o.err != nil {
+				t.Errorf("%s: %v", o.marker, o.err)
 			}
-			f.gemini.checkOnce(t)
-		})
-	}
+		}
+		f.gemini.checkOnce(t)
+	})
 }
 
 // A POST that a gateway has taken without an answer is not given to another one:
 // its turn may run.
 func TestBalancerSendsNothingTwice(t *testing.T) {
-	t.Parallel()
-	for _, b := range balancers() {
-		t.Run(b.name, func(t *testing.T) {
-			t.Parallel()
-			b.program(t)
-			var posts atomic.Int64
-			addr := strings.TrimPrefix(serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				if r.Method != http.MethodPost {
-					return // a health check
-				}
-				_, _ = io.Copy(io.Discard, r.Body)
-				posts.Add(1)
-				panic(http.ErrAbortHandler) // as if it were killed
-			})), "http://")
-			g := &gateway{base: b.start(t, []string{addr, addr, addr}), client: http.DefaultClient}
-			if s, err := g.open(t.Context(), "Hello"); err == nil {
-				s.leave()
-				t.Error("a stream came from a gateway that had died")
+	behindEach(t, func(t *testing.T, b balancer) {
+		b.program(t)
+		var posts atomic.Int64
+		addr := strings.TrimPrefix(serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPost {
+				return // a health check
 			}
-			if n := posts.Load(); n != 1 {
-				t.Errorf("the POST was sent %d times, want once", n)
-			}
-		})
-	}
+			_, _ = io.Copy(io.Discard, r.Body)
+			posts.Add(1)
+			panic(http.ErrAbortHandler) // as if it were killed
+		})), "http://")
+		g := &gateway{base: b.start(t, []string{addr, addr, addr}), client: http.DefaultClient}
+		if s, err := g.open(t.Context(), "Hello"); err == nil {
+			s.leave()
+			t.Error("a stream came from a gateway that had died")
+		}
+		if n := posts.Load(); n != 1 {
+			t.Errorf("the POST was sent %d times, want once", n)
+		}
+	})
 }
 
 // A gateway refuses a POST because it stops, and the balancer, which may choose it again
@@ -242,48 +230,40 @@ func judgeKill(t *testing.T, turns []outcome, killed time.Time) {
 // A gateway that is asked to stop loses nothing: its streams end, and new ones go to the
 // others. The load is that of sluice loadtest, which audits every stream.
 func TestStoppedBehindBalancer(t *testing.T) {
-	t.Parallel()
-	for _, b := range balancers() {
-		t.Run(b.name, func(t *testing.T) {
-			t.Parallel()
-			f := startFleet(t, b)
-			report, err := f.loadtest(t, func() {
-				f.gateways[2].awaitLogs(t, 4, "request_received")
-				f.gateways[2].endWell(t)
-				f.gateways[2] = f.startOne(t, 2)
-				f.gateways[2].awaitLogs(t, 4, "request_completed", "success", "true")
-			})
-			if err != nil || report.Streams.Done != report.Streams.Started || report.Streams.Started < 2*clients {
-				t.Errorf("not every stream was whole: %+v, %v", report.Streams, err)
-			}
-			t.Logf("%+v", report.Streams)
+	behindEach(t, func(t *testing.T, b balancer) {
+		f := startFleet(t, b)
+		report, err := f.loadtest(t, func() {
+			f.gateways[2].awaitLogs(t, 4, "request_received")
+			f.gateways[2].endWell(t)
+			f.gateways[2] = f.startOne(t, 2)
+			f.gateways[2].awaitLogs(t, 4, "request_completed", "success", "true")
 		})
-	}
+		if err != nil || report.Streams.Done != report.Streams.Started || report.Streams.Started < 2*clients {
+			t.Errorf("not every stream was whole: %+v, %v", report.Streams, err)
+		}
+		t.Logf("%+v", report.Streams)
+	})
 }
 
 // The same load while a gateway is killed and comes back: each stream has exactly one
 // done, or its client sees that it has not: it is cut, or, if the gateway was killed
 // before it answered, the balancer says 502.
 func TestKilledUnderLoadtest(t *testing.T) {
-	t.Parallel()
-	for _, b := range balancers() {
-		t.Run(b.name, func(t *testing.T) {
-			t.Parallel()
-			f := startFleet(t, b)
-			report, err := f.loadtest(t, func() {
-				f.gateways[2].awaitLogs(t, 4, "request_received")
-				f.gateways[2].kill()
-				f.gateways[2] = f.startOne(t, 2)
-				f.gateways[2].awaitLogs(t, 4, "request_completed", "success", "true")
-			})
-			n := report.Streams
-			lost := n.BrokenBy["cut"] + n.BrokenBy["no_response"] + n.RefusedBy["502"]
-			if err == nil || n.Done+lost != n.Started || lost == 0 || lost > clients {
-				t.Errorf("%+v, %v, want streams that are done, and at most %d that the kill cut", n, err, clients)
-			}
-			t.Logf("%+v", n)
+	behindEach(t, func(t *testing.T, b balancer) {
+		f := startFleet(t, b)
+		report, err := f.loadtest(t, func() {
+			f.gateways[2].awaitLogs(t, 4, "request_received")
+			f.gateways[2].kill()
+			f.gateways[2] = f.startOne(t, 2)
+			f.gateways[2].awaitLogs(t, 4, "request_completed", "success", "true")
 		})
-	}
+		n := report.Streams
+		lost := n.BrokenBy["cut"] + n.BrokenBy["no_response"] + n.RefusedBy["502"]
+		if err == nil || n.Done+lost != n.Started || lost == 0 || lost > clients {
+			t.Errorf("%+v, %v, want streams that are done, and at most %d that the kill cut", n, err, clients)
+		}
+		t.Logf("%+v", n)
+	})
 }
 
 // loadReport is what is read of the JSON of sluice loadtest.

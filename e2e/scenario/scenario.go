@@ -13,7 +13,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 )
 
@@ -29,6 +33,22 @@ type Run struct {
 type Named[R any] struct {
 	Name string
 	Do   func(R)
+}
+
+// Main runs a program of scenarios until it ends or is interrupted, and exits with its code.
+func Main(program func(ctx context.Context, args []string, stdout, stderr io.Writer) int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := program(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Misused says what is wrong with a command line and how the program is called, whose name is the
+// first word of usage. It returns the exit code.
+func Misused(stderr io.Writer, usage string, err error) int {
+	name, _, _ := strings.Cut(usage, " ")
+	fmt.Fprintf(stderr, "%s: %v\nusage: %s\n", name, err, usage)
+	return 2
 }
 
 // Choose returns those of all that have the names; without names all of them.
@@ -87,6 +107,15 @@ func (r *Run) Must(err error) {
 
 // Lack ends the scenario as skipped: this machine does not have what it needs.
 func (r *Run) Lack(what string) { panic(lack{what}) }
+
+// Perform runs a scenario, ends what it has started, and returns its row.
+func (r *Run) Perform(scenario func()) Row {
+	func() {
+		defer r.End()
+		r.Try(scenario)
+	}()
+	return r.Row
+}
 
 // Try runs a scenario up to where it ends itself. A panic that neither Must nor Lack caused
 // is a bug of the scenario and continues.

@@ -2,8 +2,11 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestRowIsBrokenIfAnyFigureIs(t *testing.T) {
@@ -51,5 +54,49 @@ func TestTotalsAreAdded(t *testing.T) {
 	out.Reset()
 	if Table(t.Context(), &out, rows[2:], func(context.Context, Named[*Run]) Row { return Row{} }); strings.Contains(out.String(), "totals") {
 		t.Errorf("a row without streams has totals:\n%s", &out)
+	}
+}
+
+// What a scenario has started is ended however it ends, and what it noted until then stays.
+func TestPerform(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		do    func(r *Run)
+		want  Verdict
+		panic any
+	}{
+		{"runs to its end", func(*Run) {}, Fine, nil},
+		{"fails", func(r *Run) { r.Must(errors.New("no")) }, Broke, nil},
+		{"lacks something", func(r *Run) { r.Lack("a program") }, Fine, nil},
+		{"has a bug", func(*Run) { panic("bug") }, "", "bug"},
+	} {
+		var ends []int
+		var row Row
+		caught := func() (p any) {
+			defer func() { p = recover() }()
+			r := &Run{Ctx: t.Context()}
+			row = r.Perform(func() {
+				r.AtEnd(func() { ends = append(ends, 1) })
+				r.AtEnd(func() { ends = append(ends, 2) })
+				r.Exactly("spoons", 1, 1)
+				tt.do(r)
+			})
+			return nil
+		}()
+		if diff := cmp.Diff([]int{2, 1}, ends); caught != tt.panic || diff != "" {
+			t.Errorf("%s: panic %v, ends (-want +got):\n%s", tt.name, caught, diff)
+		}
+		if tt.panic == nil && row.Verdict() != tt.want {
+			t.Errorf("%s: %s", tt.name, row.Verdict())
+		}
+	}
+}
+
+func TestMisused(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if code := Misused(&out, "tea [flags] CUP", errors.New("which cup?")); code != 2 || out.String() != "tea: which cup?\nusage: tea [flags] CUP\n" {
+		t.Errorf("%d, %q", code, &out)
 	}
 }

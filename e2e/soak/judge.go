@@ -14,9 +14,10 @@ func (r *run) judge(p *place, l *ledger, s *seasons, elapsed time.Duration) {
 	defer l.mu.Unlock()
 	r.Report("turns; a second", "%d; %.1f", l.totals.Streams, float64(l.totals.Streams)/elapsed.Seconds())
 	r.Report("replies by version of HTTP", "%s", listed(l.proto))
-	for _, about := range []string{lostStreams, lostEnds, strayEvents, wrongTokens, wrongCalls, "refusals but for limits and overload"} {
+	for _, about := range []string{noAnswer, lostStreams, lostEnds, strayEvents, wrongTokens, wrongCalls, "refusals but for limits and overload"} {
 		r.none(about, l.faults[about])
 	}
+	r.Report("requests that were too slow to be read, and sent again", "%d", l.resent)
 	// A reader that is too slow for SLUICE_WRITE_TIMEOUT is cut, and comes back for the rest.
 	stalls := int(f["sluice_write_stalls_total"])
 	r.Note("streams that broke off and were taken up; slow readers cut", l.cuts <= stalls, "as many or fewer", "%d; %d", l.cuts, stalls)
@@ -26,6 +27,9 @@ func (r *run) judge(p *place, l *ledger, s *seasons, elapsed time.Duration) {
 	}
 	r.agree("refusals by type", l.refusals, f.by("sluice_rejections_total", "error_type"))
 	r.agree("calls of tools by server and outcome", l.calls, f.calls())
+	for outcome, calls := range l.suspects(f.calls()) {
+		r.say("one or more of these differ, %s:\n%s", outcome, strings.Join(calls, "\n"))
+	}
 	r.Exactly("calls of tools that ran twice, of turns that nobody knows", p.books.twice(), 0)
 	if r.plan.plain {
 		return
@@ -34,7 +38,7 @@ func (r *run) judge(p *place, l *ledger, s *seasons, elapsed time.Duration) {
 	r.tokens(l, f.by("sluice_tenant_tokens_total", "tenant"))
 	r.agree("refusals by limit", l.limits, f.by("sluice_limit_refusals_total", "limit"))
 	r.Report("faults of the model; of the tools", "%d of %d; %d of %d", p.model.failed.Load(), p.model.asked.Load(), p.books.failed+p.facts.failed, p.books.all+p.facts.all)
-	r.Exactly("credentials refused, but those that did not count", f.by("sluice_auth_total", "outcome")["refused"]-s.refused, 0)
+	r.Exactly("credentials refused, but those that did not count", f.by("sluice_auth_total", "outcome")["refused"]-s.refused-l.belated, 0)
 	r.Exactly("certificates that clients saw, of those that there were", len(l.seals), s.n)
 	r.Report("times that keys, tokens and certificate were replaced", "%d", s.n-1)
 }

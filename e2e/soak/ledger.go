@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"sluice/e2e/scenario"
 )
@@ -28,11 +30,16 @@ type ledger struct {
 	guesses  int
 	users    map[string]account
 	refusals map[string]int // by error type
+	belated  int            // of these, those of what had been replaced twice
 	limits   map[string]int // refusals by the limits that were broken
 	calls    map[string]int // tool calls by "server outcome"
-	cuts     int            // streams that broke off, and were taken up again
-	seals    map[string]int // certificates that were seen, by serial number
-	proto    map[string]int // replies by version of HTTP
+	// named has the calls that were not completed, by the same, so that those of a difference can
+	// be looked for in the gateway's log.
+	named  map[string][]string
+	resent int            // requests whose connection was closed without an answer
+	cuts   int            // streams that broke off, and were taken up again
+	seals  map[string]int // certificates that were seen, by serial number
+	proto  map[string]int // replies by version of HTTP
 	// What does not agree with the rest, by what it is about.
 	faults map[string][]string
 }
@@ -42,7 +49,7 @@ type account struct{ said, given int }
 
 func newLedger() *ledger {
 	m := func() map[string]int { return map[string]int{} }
-	return &ledger{ends: m(), turns: m(), tokens: m(), said: m(), users: map[string]account{}, refusals: m(), limits: m(), calls: m(), seals: m(), proto: m(), faults: map[string][]string{}}
+	return &ledger{ends: m(), turns: m(), tokens: m(), said: m(), users: map[string]account{}, refusals: m(), limits: m(), calls: m(), seals: m(), proto: m(), named: map[string][]string{}, faults: map[string][]string{}}
 }
 
 // answered counts a reply.
@@ -68,6 +75,32 @@ func (l *ledger) refused(no *refusal) {
 	}
 }
 
+// late counts a refusal of what had been replaced twice when it arrived.
+func (l *ledger) late() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refusals["unauthorized"]++
+	l.belated++
+}
+
+// leastHead is how long a gateway waits at least for a handshake or the head of a request: 5 s, and
+// 2 s for the first frame of HTTP/2. Where it or its client is given no CPU for so long, it closes
+// the connection.
+const leastHead = 2 * time.Second
+
+// unanswered counts a request that got no answer, and says whether it may be sent again: nothing
+// may have come of it, or the accounts of turns differ.
+func (l *ledger) unanswered(ctx context.Context, u *user, err error, after time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if after < leastHead || ctx.Err() != nil {
+		l.fault(noAnswer, "of %s: %v, after %v", u.name, err, after)
+		return false
+	}
+	l.resent++
+	return true
+}
+
 // fault notes what does not agree. It needs mu.
 func (l *ledger) fault(about, format string, args ...any) {
 	l.faults[about] = append(l.faults[about], fmt.Sprintf(format, args...))
@@ -75,6 +108,7 @@ func (l *ledger) fault(about, format string, args ...any) {
 
 // What may not agree.
 const (
+	noAnswer    = "requests without an answer that were not too slow"
 	lostStreams = "streams whose client stayed, without exactly one done"
 	strayEvents = "streams with events that are not the next one"
 	lostEnds    = "turns of clients that left, without a done in their log"
@@ -150,7 +184,11 @@ func (p *place) toolbox(tool string) *tools {
 // called counts the calls of a turn. It needs mu.
 func (l *ledger) called(o order, v *view, ran map[string]int) {
 	for id, c := range v.calls {
-		l.calls[c.server+" "+c.status]++
+		outcome := c.server + " " + c.status
+		l.calls[outcome]++
+		if c.status != "completed" {
+			l.named[outcome] = append(l.named[outcome], fmt.Sprintf("call %s of turn %s, order %s, which ended as %s", id, v.turn, o.id, v.reason))
+		}
 		n := ran[id]
 		fine := c.status == "completed" || c.status == "failed" || c.status == "unknown"
 		if c.tool == "count" {
@@ -163,6 +201,18 @@ func (l *ledger) called(o order, v *view, ran map[string]int) {
 			l.fault(wrongCalls, "%s (%s): %q of %q, ran %d times", o.id, v.turn, c.status, c.tool, n)
 		}
 	}
+}
+
+// suspects returns the calls among which those are that the gateway counts otherwise, by
+// outcome. It needs mu.
+func (l *ledger) suspects(theirs map[string]int) map[string][]string {
+	all := map[string][]string{}
+	for outcome, calls := range l.named {
+		if l.calls[outcome] != theirs[outcome] {
+			all[outcome] = calls
+		}
+	}
+	return all
 }
 
 // sum adds up counts.

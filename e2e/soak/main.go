@@ -17,10 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"sluice/e2e/scenario"
@@ -43,28 +40,21 @@ type plan struct {
 	store string // memory, sqlite, redis or none
 	plain bool   // short turns over HTTP/1.1 without TLS, keys and upstreams' faults
 	keep  bool   // the log of the gateway
+	log   string // its level
 }
 
-// main stops what runs when it is interrupted.
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(soak(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { scenario.Main(soak) }
 
 // soak runs what args ask for.
 func soak(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	p, binary, err := choose(args, stderr)
 	if err != nil {
-		fmt.Fprintf(stderr, "soak: %v\nusage: soak [flags] BINARY\n", err)
-		return 2
+		return scenario.Misused(stderr, "soak [flags] BINARY", err)
 	}
 	row := scenario.Named[*run]{Name: "soak", Do: (*run).soak}
 	return scenario.Table(ctx, stdout, []scenario.Named[*run]{row}, func(ctx context.Context, row scenario.Named[*run]) scenario.Row {
 		r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: row.Name}}, plan: p, progress: stderr}
-		defer r.End()
-		r.Try(func() { row.Do(r) })
-		return r.Row
+		return r.Perform(func() { row.Do(r) })
 	})
 }
 
@@ -85,6 +75,7 @@ func choose(args []string, stderr io.Writer) (p plan, binary string, err error) 
 	f.StringVar(&p.store, "store", "memory", "where tasks are kept: memory, sqlite, redis or none")
 	f.BoolVar(&p.plain, "plain", false, "as many short turns as possible: HTTP/1.1 without TLS, no keys, faults, tools and store; nobody leaves")
 	f.BoolVar(&p.keep, "keep", false, "keep the gateway's log, and say where it is")
+	f.StringVar(&p.log, "log", "warning", "level of the gateway's log; with info it has four lines and more for each turn")
 	if err := f.Parse(args); err != nil {
 		return p, "", err
 	}

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -31,13 +32,15 @@ type place struct {
 	issuer   *credential.Issuer
 	seal     *authority // nil: there is no TLS
 	keys     *wardrobe
-	operator string // key
+	operator string       // key
+	season   atomic.Int64 // how many times keys and tokens were replaced, or began to be
 
 	gateway *os.Process
 	url     string
 	admin   string      // URL
 	trusted *tls.Config // nil: there is no TLS
 	client  *http.Client
+	sealed  int64 // serial number of the certificate that client saw last; for the goroutine of the run
 }
 
 // tenants there are.
@@ -48,12 +51,12 @@ func (r *run) place() *place {
 	p := &place{dir: r.folder(), model: newModel(r.plan.faults), issuer: &credential.Issuer{},
 		books: &tools{tool: "count", writes: true, faults: r.plan.faults, ran: map[string]int{}},
 		facts: &tools{tool: "look", faults: r.plan.faults, ran: map[string]int{}}}
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "SLUICE_TODO_DB=:memory:", "SLUICE_LOG_LEVEL=warning",
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "SLUICE_TODO_DB=:memory:", "SLUICE_LOG_LEVEL=" + r.plan.log,
 		"SOAK_KEY=key-of-the-soak", "SLUICE_STORE=" + r.store(p),
 		// A breaker opens for a minute after three failures in a row. Among so many calls there always are.
 		"SLUICE_MCP_BREAKER=20,1s,3"}
 	config := fmt.Sprintf("models: {default: {provider: gemini, endpoint: %q, model: soak, api_key: \"${SOAK_KEY}\", breaker: \"20,1s,3\"}}\n", r.Serve(p.model)) +
-		fmt.Sprintf("mcpServers: {books: {url: %q}, facts: {url: %q}}\n", r.Serve(p.books)+"/mcp", r.Serve(p.facts)+"/mcp")
+		fmt.Sprintf("mcpServers: {books: {url: %q}, facts: {url: %q}}\n", r.Serve(p.books.server())+"/mcp", r.Serve(p.facts.server())+"/mcp")
 	if !r.plan.plain {
 		config += r.access(p)
 		cert, key := p.seal.files()
@@ -196,6 +199,9 @@ func (p *place) ask(ctx context.Context, url, credential string) (string, error)
 		return "", err
 	}
 	defer resp.Body.Close()
+	if resp.TLS != nil {
+		p.sealed = resp.TLS.PeerCertificates[0].SerialNumber.Int64()
+	}
 	text, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = &refusal{Status: resp.StatusCode}

@@ -40,9 +40,7 @@ func (r *run) soak() {
 	began := time.Now()
 	r.work(s, began.Add(r.plan.length))
 	elapsed := time.Since(began)
-	for _, u := range users {
-		u.http.Load().CloseIdleConnections()
-	}
+	r.warm(users) // each with what is new at the end
 	r.eventually("no turn runs any more", time.Minute, func() bool {
 		f, err := p.measure(r.Ctx)
 		return err == nil && f["sluice_streams_active"] == 0 && f["sluice_turns_detached"] == 0
@@ -52,7 +50,8 @@ func (r *run) soak() {
 	r.Row.Totals = l.totals
 }
 
-// warm has each user ask once, so that what is made at first use is there.
+// warm has each user ask once: so what is made at first use is there, and what was replaced last
+// is used.
 func (r *run) warm(users []*user) {
 	done := make(chan struct{})
 	for _, u := range users {
@@ -90,17 +89,17 @@ func (r *run) work(s *seasons, until time.Time) {
 			u.work(r.Ctx, until)
 		}()
 	}
-	tick := time.NewTicker(r.plan.every)
-	defer tick.Stop()
+	next := time.NewTimer(r.plan.every)
+	defer next.Stop()
 	for n := 0; n < len(s.users); {
 		select {
 		case <-done:
 			n++
-		case <-tick.C:
-			// Not at the end: who changes then is not seen with what is new.
-			if !r.plan.plain && time.Until(until) > r.plan.every/2 {
+		case <-next.C:
+			if !r.plan.plain && time.Until(until) > 0 {
 				s.turn()
 			}
+			next.Reset(r.plan.every) // from now: on a busy machine users are slow to change
 		}
 	}
 }
@@ -119,8 +118,9 @@ type seasons struct {
 // turn replaces all: the files first, and when the gateway uses them, what users show. It sends
 // SIGHUP every second time; otherwise the gateway looks by itself, each 5 s.
 func (s *seasons) turn() {
-	s.n++
 	p := s.place
+	s.n++
+	p.season.Store(int64(s.n))
 	if s.n > 1 {
 		_, err := p.seal.issue()
 		s.Must(err)
@@ -145,12 +145,12 @@ func (s *seasons) turn() {
 	if s.n%2 == 0 {
 		s.Must(p.gateway.Signal(syscall.SIGHUP))
 	}
-	s.eventually("the new keys count", time.Minute, func() bool {
+	s.eventually("the new keys count, and the certificate is shown", time.Minute, func() bool {
 		s.Pause(200 * time.Millisecond)
-		return s.counts(next[0])
+		return s.counts(next[0]) && p.sealed == p.seal.next
 	})
 	for n, u := range s.users {
-		u.shown.Store(&next[n])
+		u.shown.Store(&credentials{next[n], int64(s.n)})
 		u.connect()
 	}
 	// Of the last two both are in the file.

@@ -1,32 +1,31 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/e2e/events"
+	"sluice/e2e/process"
 	"sluice/e2e/scenario"
 )
+
+func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
 // A short soak, so that the program works whenever it is needed. Its bounds hold on a machine
 // that does much else: what is counted is exact, and nothing is judged by time.
 func TestShortSoak(t *testing.T) {
 	t.Parallel()
-	if testing.Short() || runtime.GOOS == "windows" {
-		t.Skip("builds and runs the gateway, with signals")
-	}
-	binary := filepath.Join(t.TempDir(), "sluice")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", binary, "./cmd/sluice")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	binary := process.Program(t)
 	for _, args := range [][]string{
 		{"-length=15s", "-every=5s", "-users=20", "-rate=20"},
 		{"-length=2s", "-users=10", "-plain"},
@@ -144,6 +143,13 @@ func TestLedger(t *testing.T) {
 	if l.tokens["t0"] != 64 || l.said["t0"] != 16 || l.guesses != 50 || l.differ() != 1 || l.cuts != 1 {
 		t.Errorf("tokens %v, said %v, guesses %d, %d differ", l.tokens, l.said, l.guesses, l.differ())
 	}
+	want := map[string][]string{"facts unknown": {"call c1 of turn t, order d, which ended as stop"}}
+	if diff := cmp.Diff(want, l.suspects(map[string]int{"books completed": 3})); diff != "" {
+		t.Errorf("calls of a difference (-want +got):\n%s", diff)
+	}
+	if got := l.suspects(map[string]int{"facts unknown": 1}); len(got) > 0 {
+		t.Errorf("without a difference: %v", got)
+	}
 	l.refused(&refusal{Status: 429, Type: "rate_limited", Policies: []string{"user-requests"}})
 	l.refused(&refusal{Status: 401, Type: "unauthorized"})
 	if sum(l.refusals) != 2 || l.limits["user-requests"] != 1 || len(l.faults["refusals but for limits and overload"]) != 1 {
@@ -169,5 +175,66 @@ func TestViewOfATurn(t *testing.T) {
 	}
 	if v.task != "task_1" || v.calls["c"] != (call{"count", "books", "completed", "a.1"}) || v.dones != 2 || v.stray != 3 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// What was replaced twice while a request was on its way may be refused, and the request is sent
+// again with what is new; what was replaced once must count.
+func TestReplacedOnTheWay(t *testing.T) {
+	t.Parallel()
+	for replaced, want := range map[int64]string{0: "401 unauthorized", 1: "401 unauthorized", 2: "<nil>", 3: "<nil>"} {
+		p := &place{}
+		l := newLedger()
+		u := newUser(p, &plan{}, l, 0)
+		u.shown.Store(&credentials{"old", 1})
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") == "Bearer old" {
+				p.season.Store(1 + replaced)
+				u.shown.Store(&credentials{"new", 1 + replaced})
+				w.WriteHeader(http.StatusUnauthorized)
+				_, _ = io.WriteString(w, `{"error_type":"unauthorized"}`)
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "id: t:1\nevent: done\ndata: {\"finish_reason\":\"stop\"}\n\n")
+		}))
+		p.url = srv.URL
+		v := &view{}
+		err := u.stream(t.Context(), http.MethodPost, "/chat/stream", nil, "", v, func(e events.Event) bool { v.accept(e); return true })
+		srv.Close()
+		u.http.Load().CloseIdleConnections()
+		belated := 0
+		if replaced >= 2 {
+			belated = 1
+		}
+		if fmt.Sprint(err) != want || v.dones != belated || l.belated != belated || l.refusals["unauthorized"] != belated {
+			t.Errorf("replaced %d times: %v, %d done, %d belated, refusals %v", replaced, err, v.dones, l.belated, l.refusals)
+		}
+	}
+}
+
+// A request without an answer is no stream. It is sent again if it may have been too slow.
+func TestUnanswered(t *testing.T) {
+	t.Parallel()
+	u, l := &user{name: "u0"}, newLedger()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		ctx   context.Context
+		after time.Duration
+		again bool
+	}{{t.Context(), leastHead - 1, false}, {t.Context(), leastHead, true}, {over, leastHead, false}} {
+		if again := l.unanswered(tt.ctx, u, io.EOF, tt.after); again != tt.again {
+			t.Errorf("after %v, %v: %t", tt.after, tt.ctx.Err(), again)
+		}
+	}
+	if l.resent != 1 || len(l.faults[noAnswer]) != 2 {
+		t.Errorf("%d were sent again, faults %v", l.resent, l.faults)
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer srv.Close()
+	u = newUser(&place{url: srv.URL, model: newModel(0)}, &plan{}, l, 0)
+	if u.turn(t.Context()); l.totals.Streams != 0 || len(l.faults[noAnswer]) != 3 || len(l.faults) != 1 {
+		t.Errorf("%s, faults %v", l.totals, l.faults)
 	}
 }

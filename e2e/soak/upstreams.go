@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"sluice/e2e/scenario"
+	"sluice/e2e/toolserver"
 )
 
 // order is what a turn is to be: so many calls of tools, one after the other, and so many
@@ -157,8 +158,7 @@ func say(w http.ResponseWriter, part, usage string) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// tools is an MCP server over HTTP without sessions, with one tool that counts its calls by
-// order. It is what the judge believes, whatever the gateway says.
+// tools is what an MCP server has: one tool, that counts its calls by order. It is what the judge believes, whatever the gateway says.
 type tools struct {
 	tool   string
 	writes bool // the tool changes something, and must not run twice
@@ -191,52 +191,21 @@ func (t *tools) twice() (n int) {
 	return n
 }
 
-// ServeHTTP answers the few methods that a client needs.
-func (t *tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var req struct {
-		ID     json.RawMessage
-		Method string
-		Params struct {
-			ProtocolVersion string
-			Arguments       struct{ Order string }
-		}
-	}
-	switch {
-	case r.Method != http.MethodPost:
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	case json.NewDecoder(r.Body).Decode(&req) != nil:
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	case req.ID == nil:
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	reply := `"error":{"code":-32601,"message":"no such method"}`
-	switch req.Method {
-	case "initialize":
-		reply = fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":%q,"version":"1"}}`, req.Params.ProtocolVersion, t.tool)
-	case "tools/list":
-		reply = fmt.Sprintf(`"result":{"tools":[{"name":%q,"description":"Counts its calls.","inputSchema":{"type":"object","properties":{"order":{"type":"string"}},"required":["order"]},`+
-			`"annotations":{"readOnlyHint":%t,"destructiveHint":false,"idempotentHint":%t}}]}`, t.tool, !t.writes, !t.writes)
-	case "tools/call":
-		if reply = t.call(w, req.Params.Arguments.Order); reply == "" {
-			return
-		}
-	case "ping":
-		reply = `"result":{}`
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, req.ID, reply)
+// server returns the MCP server of the tool.
+func (t *tools) server() *toolserver.Server {
+	annotations := fmt.Sprintf(`"readOnlyHint":%t,"destructiveHint":false,"idempotentHint":%t`, !t.writes, !t.writes)
+	return &toolserver.Server{Name: t.tool, List: toolserver.Tool(t.tool, "Counts its calls.", toolserver.Argument("order", "string"), annotations), Call: t.call}
 }
 
-// call runs the tool, and returns the reply; empty: it has replied otherwise.
-func (t *tools) call(w http.ResponseWriter, order string) string {
+// call runs the tool.
+func (t *tools) call(w http.ResponseWriter, _ *http.Request, c toolserver.Call) toolserver.Reply {
+	var args struct{ Order string }
+	_ = json.Unmarshal(c.Arguments, &args)
 	fault := ""
 	if rand.IntN(100) < t.faults {
 		fault = []string{"unavailable", "lost", "error"}[rand.IntN(3)]
 	}
-	n := t.count(order, fault)
+	n := t.count(args.Order, fault)
 	switch fault {
 	case "unavailable":
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -244,9 +213,9 @@ func (t *tools) call(w http.ResponseWriter, order string) string {
 	case "lost": // what was asked for is done, and nobody learns of it
 		panic(http.ErrAbortHandler)
 	case "error":
-		return `"result":{"isError":true,"content":[{"type":"text","text":"it does not work today"}]}`
+		return toolserver.Failure("it does not work today")
 	}
-	return fmt.Sprintf(`"result":{"content":[{"type":"text","text":"done, number %d"}]}`, n)
+	return toolserver.Text(fmt.Sprint("done, number ", n))
 }
 
 // count counts a call, and how it ends.

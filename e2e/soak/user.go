@@ -33,10 +33,19 @@ type user struct {
 	limits       string // class
 	token        bool   // shows a token, not a key
 	h2           bool
-	shown        atomic.Pointer[string] // the credential
+	shown        atomic.Pointer[credentials]
 	http         atomic.Pointer[http.Client]
 	turns        atomic.Int64
 }
+
+// credentials are what a user shows.
+type credentials struct {
+	text   string // a key or a token; empty: nobody is asked
+	season int64  // place.season when it was new
+}
+
+// late says whether what was shown may not count any more: it does until the time after the next.
+func (c *credentials) late(season int64) bool { return season >= c.season+2 }
 
 // newUser returns number n. Of ten users of a tenant one asks more than it may.
 func newUser(p *place, plan *plan, l *ledger, n int) *user {
@@ -47,7 +56,7 @@ func newUser(p *place, plan *plan, l *ledger, n int) *user {
 	if plan.plain {
 		u.token, u.h2 = false, false
 	}
-	u.shown.Store(new(string))
+	u.shown.Store(new(credentials))
 	u.connect()
 	return u
 }
@@ -145,8 +154,11 @@ func (u *user) turn(ctx context.Context) {
 		_ = scenario.Pause(ctx, min(time.Second, max(20*time.Millisecond, no.Wait)))
 		return
 	}
-	left := f.leaves > 0 && v.dones == 0 && err == nil && v.end == nil
-	cut := !left && v.dones == 0 && err == nil && u.plan.store != "none"
+	if err != nil { // without an answer there is no stream
+		return
+	}
+	left := f.leaves > 0 && v.dones == 0 && v.end == nil
+	cut := !left && v.dones == 0 && u.plan.store != "none"
 	if left || cut { // it comes back for the end of what went on without it
 		_ = scenario.Pause(ctx, time.Duration(rand.IntN(1000))*time.Millisecond)
 		err = u.follow(ctx, v)
@@ -207,36 +219,65 @@ func (e *refusal) Error() string { return fmt.Sprint(e.Status, " ", e.Type) }
 // stream sends a request and gives its events to each. The error is a *refusal, or that of a
 // connection without a reply. How a stream has ended is noted in v.
 func (u *user) stream(ctx context.Context, method, path string, body map[string]any, last string, v *view, each func(events.Event) bool) error {
+	for {
+		shown, began := u.shown.Load(), time.Now()
+		resp, err := u.send(ctx, method, path, body, last, shown.text)
+		if err != nil {
+			if !u.ledger.unanswered(ctx, u, err, time.Since(began)) {
+				return err
+			}
+			continue
+		}
+		no := readRefusal(resp)
+		if no == nil {
+			v.end = events.Read(resp.Body, each)
+		}
+		_ = resp.Body.Close()
+		switch {
+		case no == nil:
+			return nil
+		case no.Status == http.StatusUnauthorized && shown.late(u.season.Load()):
+			u.ledger.late() // it was replaced twice on the way
+		default:
+			return no
+		}
+	}
+}
+
+// send sends a request, and returns the reply.
+func (u *user) send(ctx context.Context, method, path string, body map[string]any, last, shown string) (*http.Response, error) {
 	var text []byte
 	if body != nil {
 		text, _ = json.Marshal(body)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, u.url+path, bytes.NewReader(text))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if shown := *u.shown.Load(); shown != "" {
+	if shown != "" {
 		req.Header.Set("Authorization", "Bearer "+shown)
 	}
 	if last != "" {
 		req.Header.Set("Last-Event-ID", last)
 	}
 	resp, err := u.http.Load().Do(req)
-	if err != nil {
-		return err
+	if err == nil {
+		u.ledger.answered(resp)
 	}
-	defer resp.Body.Close()
-	u.ledger.answered(resp)
-	if resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		no := &refusal{}
-		text, _ := io.ReadAll(resp.Body)
-		_ = json.Unmarshal(text, no)
-		no.Status, no.Wait = resp.StatusCode, time.Duration(no.After)*time.Millisecond
-		return no
+	return resp, err
+}
+
+// readRefusal returns what a reply says that is not a stream; nil: it is one.
+func readRefusal(resp *http.Response) *refusal {
+	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return nil
 	}
-	v.end = events.Read(resp.Body, each)
-	return nil
+	no := &refusal{}
+	text, _ := io.ReadAll(resp.Body)
+	_ = json.Unmarshal(text, no)
+	no.Status, no.Wait = resp.StatusCode, time.Duration(no.After)*time.Millisecond
+	return no
 }
 
 // view is what a client has seen of a turn, over all of its connections.

@@ -237,6 +237,8 @@ type Fleet struct {
 	Store store.Store
 	Runs  int
 	Words int // of the slow runner's answer; 0: five
+	// Runner answers; nil: the slow one.
+	Runner stream.Runner
 	// gemini is the model; nil: a slow runner answers in its place.
 	Gemini http.Handler
 	File   string // what stands in the configuration file; empty: there is none
@@ -262,7 +264,7 @@ func (f *Fleet) Gateway(env map[string]string) Peer {
 	}
 	with := gateway.Seams{
 		Store: f.Store, Door: f.Door, Gemini: testnet.Serve(f.T, Silent()),
-		Runner: func(*agent.Agent) stream.Runner { return Slow{Words: max(5, f.Words), Runs: &f.Runs} },
+		Runner: func(*agent.Agent) stream.Runner { return f.runner() },
 	}
 	if f.Gemini != nil {
 		with.Gemini, with.Runner = testnet.Serve(f.T, f.Gemini), nil
@@ -273,6 +275,14 @@ func (f *Fleet) Gateway(env map[string]string) Peer {
 	}
 	f.T.Cleanup(g.Close)
 	return Peer{Client: http.Client{Transport: testnet.Serve(f.T, g)}}
+}
+
+// runner returns what answers in place of an agent.
+func (f *Fleet) runner() stream.Runner {
+	if f.Runner != nil {
+		return f.Runner
+	}
+	return Slow{Words: max(5, f.Words), Runs: &f.Runs}
 }
 
 // InFleetNamed is InFleet for a part of a test.

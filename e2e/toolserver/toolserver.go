@@ -1,0 +1,104 @@
+// Package toolserver is a small MCP server over HTTP without sessions, as far as a gateway needs
+// one. What becomes of a call is the caller's to say: tests and programs that judge a gateway
+// count calls with it, hold them back, or lose them.
+//
+// It knows nothing of the gateway, and uses no library of the protocol: who judges must not
+// share the mistakes of what is judged.
+package toolserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// Server is one. It is safe for concurrent use if Call is.
+type Server struct {
+	Name string
+	List string // its tools as JSON, with commas between them; Tool makes one
+	// Call answers a call. A reply that is empty says that it has answered by w itself, or that
+	// nobody waits any more.
+	Call func(w http.ResponseWriter, r *http.Request, c Call) Reply
+}
+
+// Call is a call of a tool.
+type Call struct {
+	Name      string
+	Arguments json.RawMessage
+}
+
+// Reply is what a reply of JSON-RPC consists of, but for its id: a member "result" or "error".
+type Reply string
+
+// Text is the result of a tool, which says text.
+func Text(text string) Reply { return result(text, "") }
+
+// Failure is the result of a tool that has failed, and says why.
+func Failure(text string) Reply { return result(text, `"isError":true,`) }
+
+// result puts text into a result, behind other members.
+func result(text, members string) Reply {
+	quoted, _ := json.Marshal(text) // of a string it cannot fail
+	return Reply(fmt.Sprintf(`"result":{%s"content":[{"type":"text","text":%s}]}`, members, quoted))
+}
+
+// Tool is one of Server.List. schema is that of its arguments; annotations are the members of an
+// object, or empty.
+func Tool(name, about, schema, annotations string) string {
+	if annotations != "" {
+		annotations = fmt.Sprintf(`,"annotations":{%s}`, annotations)
+	}
+	return fmt.Sprintf(`{"name":%q,"description":%q,"inputSchema":%s%s}`, name, about, schema, annotations)
+}
+
+// Argument is the schema of arguments that are a single one, of a type.
+func Argument(name, kind string) string {
+	return fmt.Sprintf(`{"type":"object","properties":{%q:{"type":%q}},"required":[%q]}`, name, kind, name)
+}
+
+// ServeHTTP answers the few methods that a client needs.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var req request
+	switch {
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	case json.NewDecoder(r.Body).Decode(&req) != nil:
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	case req.ID == nil:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	reply := s.reply(w, r, &req)
+	if reply == "" {
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, req.ID, reply)
+}
+
+// request is one of JSON-RPC; a notification has no id.
+type request struct {
+	ID     json.RawMessage
+	Method string
+	Params struct {
+		ProtocolVersion string
+		Call
+	}
+}
+
+// reply answers a method. What a gateway asks besides it can do without.
+func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *request) Reply {
+	switch req.Method {
+	case "initialize":
+		return Reply(fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":%q,"version":"1"}}`, req.Params.ProtocolVersion, s.Name))
+	case "tools/list":
+		return Reply(`"result":{"tools":[` + s.List + `]}`)
+	case "tools/call":
+		return s.Call(w, r, req.Params.Call)
+	case "ping":
+		return `"result":{}`
+	}
+	return `"error":{"code":-32601,"message":"no such method"}`
+}
