@@ -199,6 +199,9 @@ func (s *Server) ended(ctx context.Context, err error) {
 		Bool("recoverable", f.Type.Recoverable())).Msg("error_occurred")
 }
 
+// Report has the turns of a frame reported as those of requests are: in the log, and counted.
+func (s *Server) Report(f *stream.Frame) { f.OnError, f.OnReset = s.ended, s.retracted }
+
 // retracted logs and counts that text was taken back.
 func (s *Server) retracted(ctx context.Context, ev *stream.Reset) {
 	s.metrics.resets.Inc(string(ev.Reason))

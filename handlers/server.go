@@ -176,7 +176,8 @@ func NewServer(cfg Config) *Server {
 		admitted: newAdmittedTurns(minKeys),
 		refusals: newRefusals(cfg.Log), overLimit: newLimitAudit(cfg.Log),
 	}
-	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout, OnError: s.ended, OnReset: s.retracted}
+	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout}
+	s.Report(&s.frame)
 	s.admission = s.steps()
 	if cfg.Tasks != nil {
 		cfg.Tasks.Places(s.gate.turnOfOthers)

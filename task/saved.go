@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
@@ -144,8 +145,8 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 		}
 		lacks = append(lacks, endOf(run, fault.From(cancelled()), run.Began))
 	}
-	if said.Size > r.text && !r.ofSeveral() {
-		lacks = append(lacks, &stream.Reset{Accumulated: said.Text()[:r.text], Reason: stream.ResetTakenOver})
+	if text := said.Text(); len(text) > r.text && !r.ofSeveral() {
+		lacks = append(lacks, &stream.Reset{Accumulated: text[:r.text], Reason: stream.ResetTakenOver, Runes: utf8.RuneCountInString(text[r.text:])})
 	}
 	r.before = append(emitted, lacks...)
 	return lacks
@@ -359,6 +360,11 @@ func (s *Service) claimTurn(ctx context.Context, task store.Task, t *Turn, run *
 	line, _ := json.Marshal(savedLine{Claim: s.holder.Owner})
 	if err := s.claimTask(ctx, t.task, t, task, c, kept.last, store.Side{Key: store.TurnKey(t.id), Item: line}); err != nil {
 		return nil, err
+	}
+	for _, ev := range run.lacks {
+		if reset, ok := ev.(*stream.Reset); ok && run.frame.OnReset != nil {
+			run.frame.OnReset(t.work, reset)
+		}
 	}
 	t.began, t.log.at, t.log.n = time.Now().Add(-c.at), kept.last, kept.last
 	if len(c.data) > 0 {

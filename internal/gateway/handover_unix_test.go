@@ -5,6 +5,8 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,11 +28,12 @@ type leaving struct {
 	one, two *wholetest.Flow
 	client   *reader
 	after    string // the last id that the client has
+	answers  chan struct{} // closed when the client has the begin of the last answer
 	broken   chan struct{}
 }
 
 func openLeaving(t *testing.T, hold string) *leaving {
-	l := &leaving{t: t, shop: openShop(t), client: new(reader), broken: make(chan struct{})}
+	l := &leaving{t: t, shop: openShop(t), client: new(reader), answers: make(chan struct{}), broken: make(chan struct{})}
 	l.shop.hold, l.shop.held, l.shop.let = hold, make(chan struct{}, 8), make(chan struct{})
 	c := crashedTurn{crashing{filepath.Join(t.TempDir(), "leaving"), l.shop.mcp, redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "").Socket}, l.shop.model, "tasks: {lease: 60s}\n"}
 	for _, f := range []**wholetest.Flow{&l.one, &l.two} {
@@ -46,7 +49,7 @@ func openLeaving(t *testing.T, hold string) *leaving {
 func (l *leaving) asks(input string) {
 	go func() {
 		defer close(l.broken)
-		got := l.one.Serve("/chat/stream", fmt.Sprintf(`{"input":%q}`, input), discarding{})
+		got := l.one.Serve("/chat/stream", fmt.Sprintf(`{"input":%q}`, input), l)
 		for frame := range strings.SplitSeq(got, "\n\n") {
 			if id := l.client.read(frame); id != "" {
 				l.after = id
@@ -55,9 +58,13 @@ func (l *leaving) asks(input string) {
 	}()
 }
 
-type discarding struct{}
-
-func (discarding) Write(p []byte) (int, error) { return len(p), nil }
+// Write sees what the client gets. It notes the begin of the last answer.
+func (l *leaving) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), `"delta":"All`) {
+		close(l.answers)
+	}
+	return len(p), nil
+}
 
 // ends waits until the second gateway has finished the turn.
 func (l *leaving) ends() (elapsed time.Duration) {
@@ -108,11 +115,18 @@ func TestTurnsAreHandedOver(t *testing.T) {
 	t.Parallel()
 	l := openLeaving(t, "model")
 	l.asks("look around")
-	<-l.shop.held
+	<-l.answers
 	l.abort()
 	t.Logf("claimed within %s", l.ends())
 	if l.client.final != "I look.\n\nAll is done." {
 		t.Errorf("%+v", l.client)
+	}
+	w := httptest.NewRecorder()
+	l.two.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	for _, line := range []string{`sluice_text_resets_total{reason="taken_over"} 1`, `sluice_turn_claims_total{outcome="continued",why="handed_over"} 1`} {
+		if !strings.Contains(w.Body.String(), line+"\n") {
+			t.Errorf("the metrics lack %s:\n%s", line, w.Body)
+		}
 	}
 }
 

@@ -75,7 +75,9 @@ func (g *Gateway) goOnWithTurn(req *chat.Request, states map[string][][]byte, be
 	if g.limiter != nil {
 		runner = charged{runner, g.limiter}
 	}
-	return &stream.Frame{Runner: runner, Model: g.Model(), Timeout: timeout}, nil
+	frame := &stream.Frame{Runner: runner, Model: g.Model(), Timeout: timeout}
+	g.server.Report(frame)
+	return frame, nil
 }
 
 // resume has a request continue from what was saved of its turn; without anything it begins again,
