@@ -78,7 +78,7 @@ demo)
 	echo; echo "4. A turn that is cancelled cancels the agent's task."
 	ask --json "What is the weather like in Paris?" >"$dir/cancelled" &
 	first=$!
-	task_of() { grep -om1 'task_[0-9a-z]*' "$dir/cancelled"; }
+	task_of() { grep -om1 'task_[0-9a-z]\{20,\}' "$dir/cancelled"; }
 	until_true grep -q response_delta "$dir/cancelled"
 	curl -sf -X POST "$gateway/tasks/$(task_of)/cancel" >/dev/null
 	wait "$first" || true
