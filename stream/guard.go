@@ -124,7 +124,10 @@ func (g *Guard) Lose() {
 
 // TakenOver notes that another process goes on with the turn from here: what it begins again may
 // come again.
-func (g *Guard) TakenOver() { g.turn.takenOver = true }
+func (g *Guard) TakenOver() {
+	g.turn.takenOver = true
+	g.turn.phase, g.turn.attempt = 0, 0
+}
 
 // Fail ends a turn whose sender gave up without Done: it closes the open tool
 // calls as unknown and adds what the grammar still asks for, with err as the

@@ -159,9 +159,9 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.assistant), g.asking)
 	server := g.serverConfig(log)
 	g.openRoster(cfg)
-	g.openTakeover()
 	g.server = handlers.NewServer(server)
 	g.serve = g.handler()
+	g.openTakeover() // turns of other processes report to the server
 	g.roster.Settle(ctx)
 	return g, nil
 }

@@ -27,7 +27,7 @@ type leaving struct {
 	shop     *shop
 	one, two *wholetest.Flow
 	client   *reader
-	after    string // the last id that the client has
+	after    string        // the last id that the client has
 	answers  chan struct{} // closed when the client has the begin of the last answer
 	broken   chan struct{}
 }
@@ -35,7 +35,7 @@ type leaving struct {
 func openLeaving(t *testing.T, hold string) *leaving {
 	l := &leaving{t: t, shop: openShop(t), client: new(reader), answers: make(chan struct{}), broken: make(chan struct{})}
 	l.shop.hold, l.shop.held, l.shop.let = hold, make(chan struct{}, 8), make(chan struct{})
-	c := crashedTurn{crashing{filepath.Join(t.TempDir(), "leaving"), l.shop.mcp, redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "").Socket}, l.shop.model, "tasks: {lease: 60s}\n"}
+	c := crashedTurn{crashing{filepath.Join(t.TempDir(), "leaving"), l.shop.mcp, redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "").Socket}, l.shop.model, "tasks: {lease: 60s}\n", ""}
 	for _, f := range []**wholetest.Flow{&l.one, &l.two} {
 		in := c.open(t)
 		t.Cleanup(func() { _ = in.Close() })

@@ -14,6 +14,7 @@ import (
 	"sluice/agent"
 	"sluice/agent/delegate"
 	"sluice/chat"
+	"sluice/quality"
 	"sluice/router"
 	"sluice/stream"
 	"sluice/task"
@@ -93,6 +94,10 @@ func (g *Gateway) resume(r *registry, req *chat.Request, saved map[string][][]by
 		return nil
 	}
 	to := &chat.Resumed{By: chat.PausedAgent, TakenOver: true}
+	if r := req.Resumed; r != nil {
+		to.Evidence = r.Evidence
+	}
+	to.Evidence = quality.Before(to.Evidence, before)
 	if len(states[router.SavedPart]) == 0 {
 		to.State, err = agent.Join(states[""])
 		if err == nil && r.team != nil {

@@ -4,6 +4,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -107,6 +108,12 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := []string{`{"text":"All "}`, `{"text":"is "}`, `{"text":"done."}`}
 	has := func(what string) bool { return bytes.Contains(asked, []byte(what)) }
 	switch {
+	case has("You plan how"):
+		parts = []string{`{"text":"{\"criteria\":[{\"id\":\"planned\",\"description\":\"It says that all is done\"}],\"steps\":[]}"}`}
+	case has("You check an answer"):
+		pass := has("there is milk") && !has("A draft")
+		parts = []string{fmt.Sprintf(`{"text":"{\"verdicts\":[{\"id\":\"honest\",\"passed\":%t,\"feedback\":\"f\"},{\"id\":\"planned\",\"passed\":%[1]t,\"feedback\":\"f\"}]}"}`, pass)}
+	case has("You rewrite an answer"):
 	case has("responseJsonSchema"):
 		parts = []string{`{"text":"{\"agentId\":\"a\",\"confidence\":0.9,\"reasoning\":\"r\",\"additionalAgents\":[\"b\"]}"}`}
 	case has("AGENT-A") && results == 0 && !has("delegate_to_b"):
@@ -126,6 +133,14 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		parts = []string{`{"text":"I look."}`, look}
 	case has("pay once") && results == 0:
 		parts = []string{`{"text":"I pay."}`, pay(30)}
+	case has("hold it back") && results < 2, has("ask me first") && results < 2:
+		parts = [][]string{{`{"text":"I look."}`, look}, {`{"text":"I pay."}`, pay(30)}}[results]
+	case has("hold it back"):
+		parts = []string{`{"text":"A "}`, `{"text":"draft."}`}
+	case has("write a message") && results == 0:
+		parts = []string{pay(30)}
+	case has("write a message"):
+		parts = []string{`{"text":"All is done, and it was a lot of work. "}`, `{"text":"Now there is nothing more to do."}`}
 	case has("pay twice") && results == 0:
 		parts = []string{pay(30), pay(40), look}
 	case has("pay in two steps") && results < 2:
@@ -148,13 +163,13 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // crashedTurn is where the gateways of one turn that is killed keep what they keep.
 type crashedTurn struct {
 	crashing
-	model, more string
+	model, more, confirm string
 }
 
 func (c crashedTurn) gateway(t *testing.T, in store.Store) *wholetest.Flow {
 	t.Helper()
 	content := fmt.Sprintf("mcpServers: {bank: {url: %q}}\n%s", c.url, c.more)
-	cfg, file := wholetest.Configured(t, content, map[string]string{"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": c.model})
+	cfg, file := wholetest.Configured(t, content, map[string]string{"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": c.model, "SLUICE_CONFIRM": cmp.Or(c.confirm, "off")})
 	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), gateway.Seams{Store: in})
 	if err != nil {
 		t.Fatal(err)
@@ -171,32 +186,58 @@ func TestTurnCrashChild(t *testing.T) {
 	}
 	var at int64
 	_, _ = fmt.Sscan(os.Getenv(crashAt), &at)
-	c := crashedTurn{crashing{os.Getenv(crashDir), os.Getenv(crashURL), os.Getenv(crashRedis)}, os.Getenv(crashModel), os.Getenv(crashMore)}
+	input := os.Getenv(crashInput)
+	turn := killings[input]
+	c := crashedTurn{crashing{os.Getenv(crashDir), os.Getenv(crashURL), os.Getenv(crashRedis)}, os.Getenv(crashModel), os.Getenv(crashMore), turn.confirm}
 	in := c.open(t)
 	t.Cleanup(func() { _ = in.Close() })
 	f := c.gateway(t, breakable(in, at))
 	wholetest.AwaitTools(t, f)
-	if got := f.Serve("/chat/stream", fmt.Sprintf(`{"input":%q}`, os.Getenv(crashInput)), os.Stdout); !strings.Contains(got, `"finish_reason":"stop"`) {
+	got := f.Serve("/chat/stream", fmt.Sprintf(`{"input":%q%s}`, input, turn.fields), os.Stdout)
+	if turn.confirm != "" {
+		var start struct {
+			Task string `json:"task_id"`
+		}
+		wholetest.DataOf(t, got, "start", &start)
+		got = f.Serve("/tasks/"+start.Task+"/decision", `{"action":"approve"}`, os.Stdout)
+	}
+	if !strings.Contains(got, `"finish_reason":"stop"`) {
 		t.Fatal(got)
 	}
 }
 
-// killings are turns, and what each must have done in the end.
-var killings = map[string]struct {
-	paid []int
-	text string
-	more string // of the configuration file
-}{
-	"just talk":        {nil, "All is done.", ""},
-	"look around":      {nil, "I look.All is done.", ""},
-	"pay once":         {[]int{30}, "I pay.All is done.", ""},
-	"pay twice":        {[]int{30, 40}, "All is done.", ""},
-	"pay in two steps": {[]int{30, 31}, "Step.Step.All is done.", ""},
-	"one agent":        {[]int{30}, "I pay.A is done.", teamOf("a", "")},
-	"several agents":   {[]int{30}, "I pay.A is done.I look.B is done.", teamOf("a b", "")},
-	"ask another":      {[]int{50}, "I ask b.A is done.", delegating},
-	"one by one":       {[]int{30}, "I pay.A is done.I look.B is done.", teamOf("a b", "dispatch: {mode: sequential}\n")},
+// killing is a turn, and what it must have done in the end.
+type killing struct {
+	paid    []int
+	text    string
+	more    string // of the configuration file
+	fields  string // of the request, besides its input
+	confirm string // which calls a person must allow; empty: none
+	parts   int    // in the form of its channel
 }
+
+// killings are turns by what is asked.
+var killings = map[string]killing{
+	"just talk":        {text: "All is done."},
+	"look around":      {text: "I look.All is done."},
+	"pay once":         {paid: []int{30}, text: "I pay.All is done."},
+	"pay twice":        {paid: []int{30, 40}, text: "All is done."},
+	"pay in two steps": {paid: []int{30, 31}, text: "Step.Step.All is done."},
+	"hold it back":     {paid: []int{30}, text: "All is done.", more: checking},
+	"write a message":  {paid: []int{30}, text: "All is done, and it was a lot of work. Now there is nothing more to do.", more: short, fields: `,"channel":"sms"`, parts: 2},
+	"ask me first":     {paid: []int{30}, text: "I look.I pay.All is done.", confirm: "writes"},
+	"one agent":        {paid: []int{30}, text: "I pay.A is done.", more: teamOf("a", "")},
+	"several agents":   {paid: []int{30}, text: "I pay.A is done.I look.B is done.", more: teamOf("a b", "")},
+	"ask another":      {paid: []int{50}, text: "I ask b.A is done.", more: delegating},
+	"one by one":       {paid: []int{30}, text: "I pay.A is done.I look.B is done.", more: teamOf("a b", "dispatch: {mode: sequential}\n")},
+}
+
+// checking holds answers back until they are checked by what was asked for and by what the tools
+// said. A draft does not pass.
+const checking = "quality:\n  mode: enforce\n  drafts: always\n  plan: guide\n  criteria: [{id: honest, description: It says no more than there is}]\n"
+
+// short is a channel with little room.
+const short = "channels: {sms: {max_length: 40, max_segments: null, indicator: none}}\n"
 
 // delegating is a team in which one agent calls another.
 const delegating = "router: off\nagents:\n  a: {description: asks, prompt: AGENT-A, delegates: [b], tools: [bank]}\n  b: {description: looks, prompt: AGENT-B, tools: [bank]}\n"
@@ -258,7 +299,7 @@ func killTurns(t *testing.T, redis string) {
 // the process had fewer.
 func turnKilledAt(t *testing.T, path, redis, input string, at int) (over bool) {
 	s := openShop(t)
-	c := crashedTurn{crashing{t.TempDir(), s.mcp, redis}, s.model, "tasks: {lease: 3s}\n" + killings[input].more}
+	c := crashedTurn{crashing{t.TempDir(), s.mcp, redis}, s.model, "tasks: {lease: 3s}\n" + killings[input].more, killings[input].confirm}
 	if redis != "" { // names the keys
 		c.dir = filepath.Join(c.dir, strings.ReplaceAll(input, " ", "-")+strconv.Itoa(at))
 		if err := os.Mkdir(c.dir, 0o700); err != nil {
@@ -338,15 +379,30 @@ func (s *shop) finish(f *wholetest.Flow, id string, was bool, input, got string)
 	if err != nil || len(items) > 0 {
 		t.Errorf("%v, and of the turn that is over %d items are left", err, len(items))
 	}
-	text, events := "", 0
-	for _, turn := range slices.Compact([]string{first.Turn, last.Turn}) {
+	text, parts := "", 0
+	for _, turn := range turnsOf(got, first.Turn, last.Turn) {
 		said, n := logOfTurn(f, turn, !was)
-		text, events = text+said, events+n
+		text, parts = text+said, parts+n
+	}
+	if parts != want.parts {
+		t.Errorf("the log has %d parts, want %d", parts, want.parts)
 	}
 	if strings.ReplaceAll(text, "\n\n", "") != want.text {
 		t.Errorf("the log says %q, want %q", text, want.text)
 	}
-	s.resumes(f, first.Turn, got)
+	s.resumes(f, got)
+}
+
+// turnsOf returns the turns of a task in their order: those of which its client saw something, and
+// others, the last of which may be the same.
+func turnsOf(got string, others ...string) (turns []string) {
+	for line := range strings.Lines(got) {
+		if id, ok := strings.CutPrefix(line, "id: "); ok {
+			turn, _, _ := strings.Cut(id, ":")
+			turns = append(turns, turn)
+		}
+	}
+	return slices.Compact(append(turns, others...))
 }
 
 // unknownOf returns the tools of a turn of whose calls nobody knows what became.
@@ -386,7 +442,7 @@ func (s *shop) say(f *wholetest.Flow, id string, waits store.Task) {
 	})
 	w := httptest.NewRecorder()
 	f.ServeHTTP(w, httptest.NewRequestWithContext(f.T.Context(), http.MethodGet, "/approvals?conversation_id="+waits.Conversation, nil))
-	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list.Approvals) != 1 || list.Approvals[0].Kind != "outcome" {
+	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list.Approvals) != 1 || list.Approvals[0].Kind != "outcome" && list.Approvals[0].Kind != "tool" {
 		f.T.Fatalf("%v: %s of %s", err, w.Body, waits.Doc)
 	}
 	var calls []string
@@ -395,7 +451,9 @@ func (s *shop) say(f *wholetest.Flow, id string, waits store.Task) {
 			f.T.Errorf("it is asked what became of %s, whose result is known", c.ID)
 		}
 		action := `"action":"modify","result":"paid"`
-		if !s.has(c.Arguments.Amount) { // it may still reach the bank
+		if list.Approvals[0].Kind == "tool" {
+			action = `"action":"approve"`
+		} else if !s.has(c.Arguments.Amount) { // it may still reach the bank
 			action = `"action":"reject"`
 			s.rejected[c.Arguments.Amount] = true
 		}
@@ -408,7 +466,7 @@ func (s *shop) say(f *wholetest.Flow, id string, waits store.Task) {
 }
 
 // logOfTurn returns the text of a turn's log, whose numbers have gaps at takeovers alone.
-func logOfTurn(f *wholetest.Flow, turn string, gaps bool) (text string, n int) {
+func logOfTurn(f *wholetest.Flow, turn string, gaps bool) (text string, parts int) {
 	t := f.T
 	t.Helper()
 	log, err := f.Tasks().OpenLog(t.Context(), turn)
@@ -426,6 +484,9 @@ func logOfTurn(f *wholetest.Flow, turn string, gaps bool) (text string, n int) {
 				t.Fatalf("event %d follows %d", e.N, last)
 			}
 			last = e.N
+			if said := fmt.Sprintf("%+v", e.Event); strings.Contains(said, "draft") {
+				t.Errorf("the log has %s", said)
+			}
 			switch ev := e.Event.(type) {
 			case *stream.Delta:
 				text += ev.Text
@@ -434,6 +495,10 @@ func logOfTurn(f *wholetest.Flow, turn string, gaps bool) (text string, n int) {
 					t.Errorf("of %q stays %q", text, ev.Accumulated)
 				}
 				text = ev.Accumulated
+			case *stream.ChannelMessage:
+				if parts++; ev.Sequence != parts {
+					t.Errorf("part %d is message %d", parts, ev.Sequence)
+				}
 			case *stream.ToolStarted:
 				calls[ev.ID]++
 			case *stream.Done:
@@ -448,12 +513,12 @@ func logOfTurn(f *wholetest.Flow, turn string, gaps bool) (text string, n int) {
 			t.Errorf("the begin of %s was told %d times", id, n)
 		}
 	}
-	return text, last
+	return text, parts
 }
 
 // resumes checks that a client which saw the beginning of a turn has, when it comes back, the
 // text of the turn by both of the rules.
-func (s *shop) resumes(f *wholetest.Flow, turn, got string) {
+func (s *shop) resumes(f *wholetest.Flow, got string) {
 	t := f.T
 	t.Helper()
 	whole := got[:max(0, strings.LastIndex(got, "\n\n"))]
@@ -515,6 +580,8 @@ func (r *reader) read(frame string) (id string) {
 		return ""
 	}
 	switch event {
+	case "start":
+		*r = reader{}
 	case "response_delta":
 		r.joined, r.accumulated = r.joined+d.Delta, d.Accumulated
 	case "response_reset":
