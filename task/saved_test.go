@@ -182,6 +182,8 @@ func TestTurnsThatDoNotGoOn(t *testing.T) {
 		"five, and a step between":   {Request{Retracts: true}, push(strings.Repeat(claim, 5) + `{"text":6,"state":{}}`), new(rests), ""},
 		"a line that is cut":         {Request{Retracts: true}, push(`{"text":6,"sta`), new(rests), fault.TurnLost},
 		"states that are too large":  {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved) + `"}`), new(rests), fault.TurnLost},
+		"states of just the size":    {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved-len(`{"step":1}""`)) + `"}`), new(rests), ""},
+		"states and a byte":          {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved+1-len(`{"step":1}""`)) + `"}`), new(rests), fault.TurnLost},
 		"states that were left out":  {Request{Retracts: true}, push(`{"too_large":true}`), new(rests), fault.TurnLost},
 		"more text than there is":    {Request{Retracts: true}, push(`{"text":99,"state":{}}`), new(rests), fault.TurnLost},
 		"a negative text":            {Request{Retracts: true}, push(`{"text":-1,"state":{}}`), new(rests), fault.TurnLost},
@@ -308,6 +310,74 @@ func TestTurnsThatAreNotSaved(t *testing.T) {
 			s.Close()
 		}
 	})
+}
+
+// sized is a state of so many bytes.
+func sized(n int) []byte { return []byte(`"` + strings.Repeat("x", n-2) + `"`) }
+
+// What is saved has room for exactly a mebibyte of states, and for as much of a request: a byte more,
+// and nobody goes on with the turn.
+func TestSizesOfWhatIsSaved(t *testing.T) {
+	t.Parallel()
+	empty, err := (&chat.Request{Input: "x"}).Stored()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(`{"step":1}`)
+	for what, tt := range map[string]struct {
+		request int
+		states  []int // behind the one that each of these turns has
+		goesOn  bool
+	}{
+		"a whole state":            {0, []int{maxSaved - before}, true},
+		"a state and a byte":       {0, []int{maxSaved - before + 1}, false},
+		"states":                   {0, []int{maxSaved / 2, maxSaved/2 - before}, true},
+		"states and a byte":        {0, []int{maxSaved / 2, maxSaved/2 - before + 1}, false},
+		"too much, and one behind": {0, []int{maxSaved, 10}, false},
+		"a whole request":          {maxSaved, nil, true},
+		"a request and a byte":     {maxSaved + 1, nil, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				shared, all := memory.New(memory.Config{}), new(rests)
+				dead := New(Config{Store: shared, Turns: new(rests), Lease: 3 * time.Second})
+				of, err := dead.Begin(t.Context(), Request{Chat: &chat.Request{Input: strings.Repeat("x", max(1, tt.request-len(empty)+1))}, Detached: true, Retracts: true, Cancel: func(error) {}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if saves := of.Saving() != nil; saves != (tt.request <= maxSaved) {
+					t.Fatalf("it saves: %v", saves)
+				}
+				out := of.Before(nowhere{})
+				if err := errors.Join(out.Write(stream.Stamp{N: 1}, &stream.Start{}), out.Flush()); err != nil {
+					t.Fatal(err)
+				}
+				for i, state := range append([]int{before}, tt.states...) {
+					if of.Saving() == nil {
+						break
+					}
+					of.Saving().Save("", sized(state))
+					if err := of.Saving().Confirm(); err != nil {
+						t.Errorf("state %d: %v", i, err)
+					}
+				}
+				of.mu.Lock()
+				_ = of.handOn()
+				of.mu.Unlock()
+				dead.Close()
+				s := New(Config{Store: shared, Turns: all, Lease: 3 * time.Second})
+				defer s.Close()
+				got, lines := awaitEnd(t, s, of.Task(), of.ID())
+				if lost := strings.Contains(strings.Join(lines, "\n"), string(fault.TurnLost)); lost == tt.goesOn || (got.State == Completed) != tt.goesOn {
+					t.Fatalf("%s, and lost is %v", got.State, lost)
+				}
+				if tt.goesOn && tt.states != nil && len(all.states[0][""]) != 1+len(tt.states) {
+					t.Errorf("%d states", len(all.states[0][""]))
+				}
+			})
+		})
+	}
 }
 
 // A turn that is handed over goes on elsewhere at once, though its process still lives; and its
