@@ -63,6 +63,12 @@ func (r *rests) count() int {
 // behind that.
 func left(t *testing.T, st Store, req Request, also func(*Turn)) (task, turn string) {
 	t.Helper()
+	return leftBehind(t, st, req, "Half an ans", also)
+}
+
+// leftBehind is left with that text behind the state, if any.
+func leftBehind(t *testing.T, st Store, req Request, half string, also func(*Turn)) (task, turn string) {
+	t.Helper()
 	dead := New(Config{Store: st, Turns: new(rests), Lease: 3 * time.Second})
 	req.Detached, req.Cancel = true, func(error) {}
 	if req.Chat == nil {
@@ -84,7 +90,9 @@ func left(t *testing.T, st Store, req Request, also func(*Turn)) (task, turn str
 	if err := of.Saving().Confirm(); err != nil {
 		t.Fatal(err)
 	}
-	write(3, &stream.Delta{Text: "Half an ans"})
+	if half != "" {
+		write(3, &stream.Delta{Text: half})
+	}
 	if also != nil {
 		also(of)
 	}
@@ -155,6 +163,77 @@ func TestTurnGoesOn(t *testing.T) {
 			t.Errorf("%v, %d items are left", err, len(items))
 		}
 	})
+}
+
+// A client comes back with the id of an event before, in and behind the gap. In the gap it has text
+// that the log never got: it is told first which text counts, under the number that it has.
+func TestResumesAroundTheGap(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		after   int
+		retract bool // of the log
+		want    string
+	}{
+		"before":                                 {2, true, "3 delta, 1000001 reset Step. , 1000002 delta, 1000003 done"},
+		"the last before, taken back by the log": {3, true, "1000001 reset Step. , 1000002 delta, 1000003 done"},
+		"in it, taken back by the log":           {7, true, "1000001 reset Step. , 1000002 delta, 1000003 done"},
+		"the last before":                        {2, false, "1000001 delta, 1000002 done"},
+		"in it":                                  {7, false, "7 reset Step. , 1000001 delta, 1000002 done"},
+		"at its end":                             {1_000_000, false, "1000000 reset Step. , 1000001 delta, 1000002 done"},
+		"behind":                                 {1_000_001, false, "1000002 done"},
+		"behind the end":                         {1_000_007, false, "1000002 done"},
+	} {
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, late %v", name, late), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { resumesAround(t, tt.after, tt.retract, late, tt.want) })
+			})
+		}
+	}
+}
+
+// resumesAround compares what a reader is shown behind an event; late: the turn goes on when the
+// reader is there.
+func resumesAround(t *testing.T, after int, retract, late bool, want string) {
+	shared := memory.New(memory.Config{})
+	half := "Half"
+	if !retract {
+		half = ""
+	}
+	task, turn := leftBehind(t, shared, Request{Retracts: true}, half, nil)
+	s := New(Config{Store: shared, Turns: new(rests), Lease: 3 * time.Second})
+	defer s.Close()
+	if !late {
+		awaitEnd(t, s, task, turn)
+	} else if after > 1_000_000 {
+		return // nobody has that yet
+	}
+	log, err := s.OpenLog(t.Context(), turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	if _, err := log.Skip(t.Context(), after, func(stream.Event) {}); err != nil {
+		t.Fatal(err)
+	}
+	for events, err := range log.Events(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			switch ev := e.Event.(type) {
+			case *stream.Reset:
+				got = append(got, fmt.Sprint(e.N, " reset ", ev.Accumulated))
+			case *stream.Delta:
+				got = append(got, fmt.Sprint(e.N, " delta"))
+			case *stream.Done:
+				got = append(got, fmt.Sprint(e.N, " done"))
+			}
+		}
+	}
+	if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 // What cannot go on is closed as lost, with a gap and the number of takeovers; one whose end was
