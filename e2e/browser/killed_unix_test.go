@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -13,9 +14,11 @@ import (
 	"net/url"
 	"os/exec"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"sluice/store/redis/redistest"
 )
@@ -26,6 +29,8 @@ type leaving struct {
 	url  string
 	end  func() // of the first gateway
 	gone atomic.Bool
+	auto bool // it ends when a client has the first text
+	once sync.Once
 }
 
 func (l *leaving) ServeHTTP(w http.ResponseWriter, r *http.Request, gateways [2]*url.URL) {
@@ -37,7 +42,30 @@ func (l *leaving) ServeHTTP(w http.ResponseWriter, r *http.Request, gateways [2]
 		ErrorLog: log.New(io.Discard, "", 0), FlushInterval: -1,
 		Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to); p.Out.Host = p.In.Host },
 	}
+	if l.auto {
+		proxy.ModifyResponse = func(resp *http.Response) error {
+			resp.Body = &ending{resp.Body, l}
+			return nil
+		}
+	}
 	proxy.ServeHTTP(w, r)
+}
+
+// ending is a stream behind whose first text the gateway ends.
+type ending struct {
+	io.ReadCloser
+	of *leaving
+}
+
+func (e *ending) Read(b []byte) (int, error) {
+	n, err := e.ReadCloser.Read(b)
+	if bytes.Contains(b[:n], []byte(`"delta":"One `)) {
+		go e.of.once.Do(func() { // the client has it by then
+			time.Sleep(readingTime)
+			e.of.end()
+		})
+	}
+	return n, err
 }
 
 // startLeaving starts the gateways. The first one is killed with end, or told to end where nothing
@@ -76,6 +104,35 @@ func startLeaving(t *testing.T, drains bool, env ...string) *leaving {
 
 // ways are those in which a gateway goes.
 var ways = map[string]bool{"killed": false, "drained": true}
+
+// The page and the examples for browsers have the whole answer, too.
+func TestBrowserClientsOutliveTheirGateway(t *testing.T) {
+	t.Parallel()
+	browser := chromium(t)
+	files := httptest.NewServer(http.FileServer(http.Dir(examples)))
+	t.Cleanup(files.Close)
+	for way, drains := range ways {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			leaves := func() string {
+				l := startLeaving(t, drains, "SLUICE_CORS_ORIGINS", files.URL)
+				l.auto = true
+				return l.url
+			}
+			visits := []exampleVisit{{Name: "eventsource", Client: "eventsource", Gateway: leaves(), Input: "pauses"}, {Name: "fetch", Client: "fetch", Gateway: leaves(), Input: "pauses"}}
+			for _, got := range drive[shown](t, "examples.mjs", map[string]any{"chromium": browser, "origin": files.URL, "visits": visits}) {
+				if got.Answer != "One two." || got.End != "done" {
+					t.Errorf("%+v", got)
+				}
+			}
+			for name, j := range travel(t, browser, []flow{{"outlivesFetch", leaves()}, {"outlivesEventSource", leaves()}}) {
+				for _, fault := range j.Faults {
+					t.Errorf("%s: %s", name, fault)
+				}
+			}
+		})
+	}
+}
 
 // The examples for a terminal, and `sluice ask`, have the whole answer although their gateway is
 // killed, or ends without waiting, in the middle of it.
