@@ -345,6 +345,14 @@ type stored struct {
 	claims int // of the turn, by processes that went on with it or close it now; 0: its numbers have no gap
 }
 
+// lasted is when the last event came, seen from the begin of the turn.
+func (k stored) lasted() (at time.Duration) {
+	for _, logged := range k.logged {
+		at = max(at, logged.At)
+	}
+	return at
+}
+
 // readAll reads a log to its end.
 func (s *Service) readAll(ctx context.Context, turn string) (stored, error) {
 	l, err := s.OpenLog(ctx, turn)

@@ -165,6 +165,51 @@ func TestTurnGoesOn(t *testing.T) {
 	})
 }
 
+// The clock of the process that is gone was a day ahead, or behind: its turn is gone on with, or
+// closed, as if it had not been, and lasted as long as the store says.
+func TestClocksADayApart(t *testing.T) {
+	t.Parallel()
+	for name, by := range map[string]time.Duration{"ahead": 24 * time.Hour, "behind": -24 * time.Hour} {
+		for what, turns := range map[string]*rests{"gone on with": new(rests), "closed": {err: errors.New("no such agent")}} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					shared := memory.New(memory.Config{})
+					id, turn := left(t, shared, Request{Retracts: true}, nil)
+					got, err := shared.Task(t.Context(), id)
+					if err != nil {
+						t.Fatal(err)
+					}
+					stamp := time.Now().UTC()
+					day := stamp.Format("2006-01-02")
+					doc := strings.ReplaceAll(string(got.Doc), day, stamp.Add(by).Format("2006-01-02"))
+					if doc == string(got.Doc) {
+						t.Fatalf("no time in %s", doc)
+					}
+					got.Doc, got.Created = []byte(doc), got.Created.Add(by)
+					if err := shared.UpdateTask(t.Context(), id, got, time.Hour); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(30 * time.Second)
+					s := New(Config{Store: shared, Turns: turns, Lease: 3 * time.Second})
+					defer s.Close()
+					if end, _ := awaitEnd(t, s, id, turn); (end.State == Completed) != (turns.err == nil) {
+						t.Errorf("%s: %s", end.State, end.Doc)
+					}
+					kept, err := s.readAll(t.Context(), turn)
+					if err != nil {
+						t.Fatal(err)
+					}
+					done := kept.logged[len(kept.logged)-1].Event.(*stream.Done)
+					if total := done.Timings.Total; turns.err != nil && (total < 30*time.Second || total > time.Minute) {
+						t.Errorf("it lasted %s", total)
+					}
+				})
+			})
+		}
+	}
+}
+
 // A client comes back with the id of an event before, in and behind the gap. In the gap it has text
 // that the log never got: it is told first which text counts, under the number that it has.
 func TestResumesAroundTheGap(t *testing.T) {
