@@ -309,10 +309,10 @@ func (l *Log) behind(ctx context.Context, logged []Logged) []Logged {
 
 // corrected returns rest, which is new to a reader who has n. One who has events that the log never
 // got, because their gateway was cut off from the store until another one went on with the turn, is
-// told first which text counts, under the number that it has already.
+// shown first which text counts, under the number that it has already.
 func (l *Log) corrected(ctx context.Context, n int, rest []Logged) []Logged {
 	next := rest[0]
-	if _, told := next.Event.(*stream.Reset); told || l.passed >= n || next.N <= n || next.N != gap(l.passed)+1 || l.Dialect != "" {
+	if _, corrects := next.Event.(*stream.Reset); corrects || l.passed >= n || next.N <= n || next.N != gap(l.passed)+1 || l.Dialect != "" {
 		return rest
 	}
 	kept, err := l.service.readAll(ctx, l.Turn)

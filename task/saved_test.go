@@ -211,7 +211,7 @@ func TestClocksADayApart(t *testing.T) {
 }
 
 // A client comes back with the id of an event before, in and behind the gap. In the gap it has text
-// that the log never got: it is told first which text counts, under the number that it has.
+// that the log never got: it is shown first which text counts, under the number that it has.
 func TestResumesAroundTheGap(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

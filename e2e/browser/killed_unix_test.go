@@ -68,7 +68,7 @@ func (e *ending) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// startLeaving starts the gateways. The first one is killed with end, or told to end where nothing
+// startLeaving starts the gateways. The first one is killed with end, or asked to end where nothing
 // is waited for. Their model is at a loss for a moment in the middle of each first answer.
 func startLeaving(t *testing.T, drains bool, env ...string) *leaving {
 	t.Helper()

@@ -35,7 +35,7 @@ export async function* ask(gateway, input, { signal, key = crypto.randomUUID() }
       const before = turn.last;
       const response = await fetch(address, { headers: { 'Last-Event-ID': turn.last }, signal }).catch(() => null);
       if (response && isStream(response)) yield* events(response, turn, signal);
-      else await response?.body?.cancel(); // whoever answers there may be back soon
+      else await response?.body?.cancel(); // a gateway may be back there soon
       if (turn.last !== before) tries = 0;
     }
   } finally {

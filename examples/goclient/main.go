@@ -93,7 +93,7 @@ func ask(ctx context.Context, gateway, input string) (int, error) {
 		}
 		before := t.last
 		if resp, err = t.rest(ctx); err != nil {
-			continue // whoever answers there may be back soon
+			continue // a gateway may be back there soon
 		}
 		if code, err = t.read(resp); t.last != before {
 			tries = 0
