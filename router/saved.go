@@ -47,13 +47,21 @@ func (s memberSaver) Save(part string, state []byte) {
 		return
 	}
 	k := &s.of.saving
-	text, err := json.Marshal(memberPart{k.kept, k.said[k.kept:], state})
+	own := memberPart{From: k.kept, State: state}
+	if !s.of.turn.holds() {
+		own.Said = k.said[k.kept:]
+	}
+	text, err := json.Marshal(own)
 	if err != nil { // a state is JSON
 		return
 	}
-	k.kept = len(k.said)
+	k.kept += len(own.Said)
 	s.Saver.Save(part, text)
 }
+
+// holds says whether the answer is held back: then nothing of it is kept before its verdict, and an
+// agent that has ended goes on from its last call once more where another process goes on.
+func (r *turn) holds() bool { return r.facts.Held != nil && r.facts.Held() }
 
 // save keeps what was decided, and who has ended by now.
 func (r *turn) save() {
@@ -63,7 +71,7 @@ func (r *turn) save() {
 	s := saved{Route: r.route, Clarify: r.clarify, Several: r.several, Chosen: r.chosen, Usage: r.result.Usage, Models: r.result.Models, Reason: r.result.Reason, Asker: r.result.Asker}
 	for _, m := range r.planned {
 		stored := savedMember{ID: m.agent.ID, Role: m.role, Input: m.req.Input}
-		if m.ended {
+		if m.ended && !r.holds() {
 			stored = m.save(r.line(m))
 			stored.Text, stored.Pending = m.said, nil
 		}

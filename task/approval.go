@@ -132,7 +132,8 @@ func (s *Service) KeyedTurn(ctx context.Context, tenant, owner, key string) (str
 func (s *Service) Asked(ctx context.Context, c Caller, id string) (ids []string, own bool, err error) {
 	t, err := s.cfg.Store.Task(ctx, id)
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && !c.sees(t.Tenant, t.User):
+	case errors.Is(err, store.ErrNotFound), err == nil && !c.sees(t.Tenant, t.User),
+		err == nil && final(t.State) && !c.mine(t): // nobody is asked any more: it is not read, which would take time
 		return nil, false, notFound()
 	case err != nil:
 		return nil, false, unavailable(s.note(err))

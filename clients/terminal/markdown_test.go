@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -96,6 +97,40 @@ func TestMarkdownWithoutStyle(t *testing.T) {
 	const text = "# a **b**\n| c |\n"
 	if got := m.Write(text) + m.End(); got != text {
 		t.Errorf("%q became %q", text, got)
+	}
+}
+
+// However a text is cut into pieces, what is shown is the same.
+func TestMarkdownInPieces(t *testing.T) {
+	t.Parallel()
+	const text = "# A *b*\n\nsee [the **docs**](https://x.y/z) and `c`, ~~d~~:\n\n- **one** two\n  - `three`\n\n" +
+		"| a | b |\n|---|---|\n| **c** | d_e_f |\n\n```sh\nls | wc\n```\n> quoted _text_\n\n***\n1. an *end"
+	whole := Markdown{Style: letters, Columns: 80}
+	want := whole.Write(text) + whole.End()
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		m := Markdown{Style: letters, Columns: 80}
+		got := ""
+		for rest := text; rest != ""; {
+			n := min(len(rest), 1+r.IntN(12))
+			got += m.Write(rest[:n])
+			rest = rest[n:]
+		}
+		if diff := cmp.Diff(want, got+m.End()); diff != "" {
+			t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
+		}
+	}
+}
+
+// After its end a Markdown shows the next text as if there had been none.
+func TestMarkdownEnds(t *testing.T) {
+	t.Parallel()
+	for _, cut := range []string{"```\ncode", "| a |", "**bold", "# heading", "- ", "[link"} {
+		m := Markdown{Style: letters, Columns: 80}
+		first := m.Write(cut) + m.End()
+		if strings.HasSuffix(first, "\n") || m.Write("*x*\n") != "<i>x</>\n" {
+			t.Errorf("%q: %q, and it goes on after its end", cut, first)
+		}
 	}
 }
 

@@ -2,7 +2,9 @@ package terminal_test
 
 import (
 	"encoding/json"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -104,6 +106,21 @@ func TestFigures(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A file and a buffer have as many columns as is said.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, out := range []io.Writer{io.Discard, file} {
+		if got := terminal.Columns(out, 77); got != 77 {
+			t.Errorf("%T has %d columns", out, got)
 		}
 	}
 }

@@ -116,3 +116,144 @@ func TestClientToolsAreNotCalled(t *testing.T) {
 		t.Errorf("done is %s", got)
 	}
 }
+
+// How a call ended says how long it elapsed, rounded to milliseconds, and its result up to a bound.
+func TestEndsOfCalls(t *testing.T) {
+	t.Parallel()
+	const elapsed = 1500 * time.Microsecond
+	long := strings.Repeat("é", 20_000)
+	for name, tt := range map[string]struct {
+		ev   stream.Event
+		want string
+	}{
+		"completed":      {&stream.ToolCompleted{Call: call, Duration: elapsed, Result: "a\n"}, `"completed","duration_ms":2,"result":"a\n"`},
+		"cut before":     {&stream.ToolCompleted{Call: call, Result: "a", Truncated: true}, `"completed","duration_ms":0,"result":"a","truncated":true`},
+		"of the cache":   {&stream.ToolCompleted{Call: call, Result: "", Cached: true}, `"completed","duration_ms":0,"result":"","cached":true`},
+		"failed":         {&stream.ToolFailed{Call: call, Duration: elapsed, Message: "no"}, `"failed","duration_ms":2,"error":"no"`},
+		"failed, typed":  {&stream.ToolFailed{Call: call, Message: "no", ErrorType: fault.Timeout}, `"failed","duration_ms":0,"error":"no","error_type":"timeout"`},
+		"unknown":        {&stream.ToolUnknown{Call: call, Duration: 400 * time.Microsecond, Message: "no"}, `"unknown","duration_ms":0,"error":"no"`},
+		"with a service": {&stream.Error{Type: fault.Timeout, Service: "files"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, want := members(t, new(native.Data), tt.ev), head+tt.want
+			if tt.want == "" {
+				want = `,"error_type":"timeout","message":"","recoverable":false,"fatal":false,"service":"files"`
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	got := members(t, new(native.Data), &stream.ToolCompleted{Call: call, Result: long})
+	if shown := strings.Count(got, "é"); shown == 0 || shown >= 20_000 || !strings.HasSuffix(got, `é","truncated":true`) {
+		t.Errorf("%d characters of a long result are shown: …%s", shown, got[len(got)-30:])
+	}
+}
+
+// Text that is taken back is in nothing that follows, whether it was escaped, or lay between
+// pieces, and whether the pieces come with the text so far or not.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	for _, accumulate := range []bool{false, true} {
+		d := &native.Data{Accumulate: accumulate}
+		members(t, d, &stream.Start{}, &stream.Delta{Text: "a\""}, &stream.Delta{Text: "b\n"}, &stream.Delta{Text: "gone\""})
+		if got, want := members(t, d, &stream.Reset{Accumulated: "a\"b", Reason: stream.ResetFallback}), `,"accumulated":"a\"b","reason":"fallback"`; got != want {
+			t.Errorf("accumulated %v: %s, want %s", accumulate, got, want)
+		}
+		last := members(t, d, &stream.Delta{Text: "c\""})
+		if accumulate && !strings.HasSuffix(last, `,"accumulated":"a\"bc\""`) {
+			t.Errorf("the piece behind it is %s", last)
+		}
+		if got := members(t, d, &stream.Done{Reason: stream.Stop}); !strings.HasPrefix(got, `,"final_output":"a\"bc\"",`) {
+			t.Errorf("accumulated %v: done is %s", accumulate, got)
+		}
+	}
+}
+
+// What done says of a turn beyond the least is there if there is something to say.
+func TestDoneOfATurnWithMore(t *testing.T) {
+	t.Parallel()
+	usage := chat.Usage{InputTokens: 1, OutputTokens: 2, ThinkingTokens: 3, CachedTokens: 4, Estimated: true}
+	const tokens = `"usage":{"input_tokens":1,"output_tokens":2,"thinking_tokens":3`
+	for name, tt := range map[string]struct {
+		done stream.Done
+		has  string
+		not  []string
+	}{
+		"the least":  {stream.Done{Usage: usage}, tokens + `},"timings":{"total_ms":0,"first_event_ms":0,"model_ms":[],"tools":[],"write_blocked_ms":0}`, []string{"takeovers", "models", "agents", "quality", "channel", "route_ms"}},
+		"keyed":      {stream.Done{Usage: usage, Keyed: true}, tokens + `,"cached_tokens":4,"estimated":true}`, []string{"takeovers"}},
+		"taken over": {stream.Done{Usage: usage, Takeovers: 2}, tokens + `,"estimated":true},"takeovers":2,`, []string{"cached"}},
+		"two models": {stream.Done{Models: []string{"a", "b\""}}, `,"models":["a","b\""],"timings"`, nil},
+		"a team":     {stream.Done{Agents: []stream.AgentOutcome{{AgentID: "x"}, {AgentID: "y"}}}, `"agents":[{"agent_id":"x"`, nil},
+		"no member":  {stream.Done{Agents: []stream.AgentOutcome{}}, `,"agents":[]`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := members(t, new(native.Data), &tt.done)
+			if !strings.Contains(got, tt.has) {
+				t.Errorf("%s is not in %s", tt.has, got)
+			}
+			for _, word := range tt.not {
+				if strings.Contains(got, `"`+word) {
+					t.Errorf("%s is in %s", word, got)
+				}
+			}
+		})
+	}
+}
+
+// odd is an extension that is no object, or none at all.
+type odd struct {
+	stream.Extension
+	text string
+}
+
+func (o odd) MarshalJSON() ([]byte, error) { return []byte(o.text), nil }
+
+func TestOddExtensions(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{`{}`: true, `{"a":[1]}`: true, `[1]`: false, `1`: false, `"a"`: false, `null`: false, `{`: false} {
+		got, ok := new(native.Data).Append([]byte("x"), odd{text: text})
+		if ok != want || !ok && string(got) != "x" {
+			t.Errorf("%s: %v %s", text, ok, got)
+		}
+	}
+}
+
+// The first event says whose the turn is, and where it can be found, as far as that is known.
+func TestStart(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		ev   stream.Start
+		want string
+	}{
+		"a conversation": {stream.Start{Model: "m", ConversationID: "c\""}, `,"conversation_id":"c\"","model":"m","protocol":"sluice/1"`},
+		"a user":         {stream.Start{Model: "m", UserID: "ana"}, `,"user_id":"ana","model":"m","protocol":"sluice/1"`},
+		"a kept turn":    {stream.Start{Model: "m", TaskID: "task_1", TurnID: "turn_1"}, `,"task_id":"task_1","turn_id":"turn_1","model":"m","protocol":"sluice/1"`},
+		"hidden marks":   {stream.Start{Model: "m\u202e"}, `,"model":"m\u202e","protocol":"sluice/1"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, members(t, new(native.Data), &tt.ev)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Times are whole milliseconds; those of what did not happen are absent.
+func TestTimings(t *testing.T) {
+	t.Parallel()
+	done := &stream.Done{
+		Timings: stream.Timings{Total: 1999500 * time.Microsecond, FirstEvent: time.Millisecond, FirstDelta: 499 * time.Microsecond, Blocked: 3 * time.Millisecond},
+		Route:   7 * time.Millisecond,
+		Model:   []time.Duration{time.Second, 0},
+		Tools:   []stream.ToolTiming{{Tool: "a\"", Duration: 5 * time.Millisecond}, {Tool: "b"}},
+	}
+	const want = `,"timings":{"total_ms":2000,"first_event_ms":1,"first_delta_ms":0,"model_ms":[1000,0],` +
+		`"tools":[{"tool_name":"a\"","ms":5},{"tool_name":"b","ms":0}],"route_ms":7,"write_blocked_ms":3}`
+	if got := members(t, new(native.Data), done); !strings.HasSuffix(got, want) {
+		t.Errorf("%s does not end with %s", got, want)
+	}
+}

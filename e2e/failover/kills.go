@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"sluice/e2e/events"
@@ -143,9 +142,9 @@ func stops(r *run) {
 			g := gateways[n%len(gateways)]
 			r.say("stop %d: gateway %s", n+1, g.name)
 			stopped.add()
-			g.signal(syscall.SIGSTOP)
+			g.signal(standStill)
 			_ = scenario.Pause(r.Ctx, 3*leaseOfKills)
-			g.signal(syscall.SIGCONT)
+			g.signal(goOn)
 		}
 		return nil
 	})

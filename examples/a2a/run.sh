@@ -76,13 +76,13 @@ demo)
 	grep -q '"stop"' "$dir/answered"
 
 	echo; echo "4. A turn that is cancelled cancels the agent's task."
-	ask "What is the weather like in Paris?" >"$dir/cancelled" &
+	ask --json "What is the weather like in Paris?" >"$dir/cancelled" &
 	first=$!
-	task_of() { grep -om1 'task_[0-9a-z]*' "$dir/cancelled"; }
-	until_true grep -q 'The weather' "$dir/cancelled"
+	task_of() { grep -om1 'task_[0-9a-z]\{20,\}' "$dir/cancelled"; }
+	until_true grep -q response_delta "$dir/cancelled"
 	curl -sf -X POST "$gateway/tasks/$(task_of)/cancel" >/dev/null
 	wait "$first" || true
-	tail -n 1 "$dir/cancelled"
+	grep -o '"finish_reason":"[a-z]*"' "$dir/cancelled"
 	until_true grep cancelled "$dir/agent.log"
 	echo "The agent says: $(cat "$dir/agent.log")"
 

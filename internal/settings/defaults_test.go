@@ -58,7 +58,7 @@ func saidDefaults() []string {
 		budget.turn_tokens channels.*.extends channels.*.greeting mcpServers.*.identity mcpServers.*.timeout mcpServers.*.type models.*.api models.*.api_key
 		models.*.context_tokens models.*.endpoint models.*.max_output_tokens models.*.temperature models.*.timeout quality.criteria.0.channels
 		quality.criteria.0.check quality.drafts router.clarification_template router.system_prompt router.user_template
-		style.emojis.max style.texts.*.failure_text style.texts.*.greeting_text style.texts.*.sign_off_text workflows.*.answer workflows.*.edges.0.condition
+		style.emojis.max tasks.take_over style.texts.*.failure_text style.texts.*.greeting_text style.texts.*.sign_off_text workflows.*.answer workflows.*.edges.0.condition
 		workflows.*.entry_point workflows.*.nodes.*.input workflows.*.nodes.*.speak workflows.*.nodes.*.timeout workflows.*.retention_days`)
 }
 
