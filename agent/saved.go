@@ -7,6 +7,7 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"sluice/chat"
 	"sluice/fault"
@@ -305,4 +306,24 @@ func Join(parts [][]byte) ([]byte, error) {
 		return nil, err
 	}
 	return p.Encode(), nil
+}
+
+// AnsweredBy returns the key of the model that gave the last answer of a State that Join has
+// returned; empty: nothing says which it was.
+func AnsweredBy(state []byte) (key string) {
+	var b stateBody
+	p, err := run.ReadPaused(chat.PausedAgent, state)
+	if err != nil || p.Into(&b) != nil {
+		return ""
+	}
+	if b.Answered != "" {
+		return b.Answered
+	}
+	for _, m := range slices.Backward(b.Messages) {
+		if m.Role == chat.RoleModel {
+			key, _, _ = strings.Cut(m.Maker, "/")
+			return key
+		}
+	}
+	return ""
 }

@@ -98,6 +98,7 @@ type Log struct {
 	// ahead is the last event that the reader has, if the log does not have it yet: its
 	// client received while the store was unavailable. skipped gets those up to it.
 	ahead   int
+	passed  int // N of the last event that was passed over
 	skipped func(stream.Event)
 }
 
@@ -167,15 +168,15 @@ func (l *Log) read(e store.Entry) (all []Logged, err error) {
 // no process runs it. Those that the log does not have yet Events passes over. Who has more than
 // the log of a turn that has ended gets its Done alone.
 func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool, error) {
-	for passed := 0; ; {
+	for {
 		for i, logged := range l.ready {
 			_, done := logged.Event.(*stream.Done)
 			if logged.N > n || done && logged.N < n {
-				l.ready = l.ready[i:]
+				l.ready = l.corrected(ctx, n, l.ready[i:])
 				return true, nil
 			}
 			skipped(logged.Event)
-			passed = logged.N
+			l.passed = logged.N
 			if done {
 				return false, nil
 			}
@@ -186,7 +187,7 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 			return false, err
 		}
 		if l.last == before {
-			if passed >= n {
+			if l.passed >= n {
 				return true, nil
 			}
 			l.ahead, l.skipped = n, skipped
@@ -283,7 +284,7 @@ func (l *Log) Events(ctx context.Context) iter.Seq2[[]Logged, error] {
 				err = ErrGone
 			}
 			over := ends(logged)
-			if logged = l.behind(logged); len(logged) == 0 && err == nil {
+			if logged = l.behind(ctx, logged); len(logged) == 0 && err == nil {
 				continue
 			}
 			if !yield(logged, err) || err != nil || over {
@@ -294,12 +295,38 @@ func (l *Log) Events(ctx context.Context) iter.Seq2[[]Logged, error] {
 }
 
 // behind returns those of some events that the reader does not have, and Done in any case.
-func (l *Log) behind(logged []Logged) []Logged {
+func (l *Log) behind(ctx context.Context, logged []Logged) []Logged {
 	for len(logged) > 0 && logged[0].N <= l.ahead && !ends(logged[:1]) {
 		l.skipped(logged[0].Event)
+		l.passed = logged[0].N
 		logged = logged[1:]
 	}
+	if len(logged) > 0 {
+		logged, l.ahead = l.corrected(ctx, l.ahead, logged), 0
+	}
 	return logged
+}
+
+// corrected returns rest, which is new to a reader who has n. One who has events that the log never
+// got, because their gateway was cut off from the store until another one went on with the turn, is
+// shown first which text counts, under the number that it has already.
+func (l *Log) corrected(ctx context.Context, n int, rest []Logged) []Logged {
+	next := rest[0]
+	if _, corrects := next.Event.(*stream.Reset); corrects || l.passed >= n || next.N <= n || next.N != gap(l.passed)+1 || l.Dialect != "" {
+		return rest
+	}
+	kept, err := l.service.readAll(ctx, l.Turn)
+	if err != nil {
+		return rest
+	}
+	said := stream.Fold{Only: stream.Answer}
+	for _, logged := range kept.logged {
+		if logged.N < next.N {
+			said.Add(logged.Event)
+		}
+	}
+	reset := &stream.Reset{Accumulated: said.Text(), Reason: stream.ResetTakenOver}
+	return append([]Logged{{stream.Stamp{N: n, At: next.At}, reset}}, rest...)
 }
 
 // ends says whether a batch of events has the last one of a turn.
@@ -316,6 +343,14 @@ type stored struct {
 	logged []Logged
 	last   int
 	claims int // of the turn, by processes that went on with it or close it now; 0: its numbers have no gap
+}
+
+// lasted is when the last event came, seen from the begin of the turn.
+func (k stored) lasted() (at time.Duration) {
+	for _, logged := range k.logged {
+		at = max(at, logged.At)
+	}
+	return at
 }
 
 // readAll reads a log to its end.

@@ -86,7 +86,11 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 		c.State = Failed
 		said.note(stream.NewError(lost, true))
 	} else {
-		s.closeLog(kept, lost, time.Since(begun.began(task.Turn, task.Created)), &said, &c)
+		silent, err := s.silence(ctx, task.Turn)
+		if err != nil {
+			return s.note(err)
+		}
+		s.closeLog(kept, lost, kept.lasted()+silent, &said, &c)
 	}
 	doc.ended(c.State, &said, task.Turn, time.Now(), s.cfg.MaxHistory)
 	var long []byte

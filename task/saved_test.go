@@ -63,6 +63,12 @@ func (r *rests) count() int {
 // behind that.
 func left(t *testing.T, st Store, req Request, also func(*Turn)) (task, turn string) {
 	t.Helper()
+	return leftBehind(t, st, req, "Half an ans", also)
+}
+
+// leftBehind is left with that text behind the state, if any.
+func leftBehind(t *testing.T, st Store, req Request, half string, also func(*Turn)) (task, turn string) {
+	t.Helper()
 	dead := New(Config{Store: st, Turns: new(rests), Lease: 3 * time.Second})
 	req.Detached, req.Cancel = true, func(error) {}
 	if req.Chat == nil {
@@ -84,7 +90,9 @@ func left(t *testing.T, st Store, req Request, also func(*Turn)) (task, turn str
 	if err := of.Saving().Confirm(); err != nil {
 		t.Fatal(err)
 	}
-	write(3, &stream.Delta{Text: "Half an ans"})
+	if half != "" {
+		write(3, &stream.Delta{Text: half})
+	}
 	if also != nil {
 		also(of)
 	}
@@ -157,6 +165,122 @@ func TestTurnGoesOn(t *testing.T) {
 	})
 }
 
+// The clock of the process that is gone was a day ahead, or behind: its turn is gone on with, or
+// closed, as if it had not been, and lasted as long as the store says.
+func TestClocksADayApart(t *testing.T) {
+	t.Parallel()
+	for name, by := range map[string]time.Duration{"ahead": 24 * time.Hour, "behind": -24 * time.Hour} {
+		for what, turns := range map[string]*rests{"gone on with": new(rests), "closed": {err: errors.New("no such agent")}} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					shared := memory.New(memory.Config{})
+					id, turn := left(t, shared, Request{Retracts: true}, nil)
+					got, err := shared.Task(t.Context(), id)
+					if err != nil {
+						t.Fatal(err)
+					}
+					stamp := time.Now().UTC()
+					day := stamp.Format("2006-01-02")
+					doc := strings.ReplaceAll(string(got.Doc), day, stamp.Add(by).Format("2006-01-02"))
+					if doc == string(got.Doc) {
+						t.Fatalf("no time in %s", doc)
+					}
+					got.Doc, got.Created = []byte(doc), got.Created.Add(by)
+					if err := shared.UpdateTask(t.Context(), id, got, time.Hour); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(30 * time.Second)
+					s := New(Config{Store: shared, Turns: turns, Lease: 3 * time.Second})
+					defer s.Close()
+					if end, _ := awaitEnd(t, s, id, turn); (end.State == Completed) != (turns.err == nil) {
+						t.Errorf("%s: %s", end.State, end.Doc)
+					}
+					kept, err := s.readAll(t.Context(), turn)
+					if err != nil {
+						t.Fatal(err)
+					}
+					done := kept.logged[len(kept.logged)-1].Event.(*stream.Done)
+					if total := done.Timings.Total; turns.err != nil && (total < 30*time.Second || total > time.Minute) {
+						t.Errorf("it lasted %s", total)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A client comes back with the id of an event before, in and behind the gap. In the gap it has text
+// that the log never got: it is shown first which text counts, under the number that it has.
+func TestResumesAroundTheGap(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		after   int
+		retract bool // of the log
+		want    string
+	}{
+		"before":                                 {2, true, "3 delta, 1000001 reset Step. , 1000002 delta, 1000003 done"},
+		"the last before, taken back by the log": {3, true, "1000001 reset Step. , 1000002 delta, 1000003 done"},
+		"in it, taken back by the log":           {7, true, "1000001 reset Step. , 1000002 delta, 1000003 done"},
+		"the last before":                        {2, false, "1000001 delta, 1000002 done"},
+		"in it":                                  {7, false, "7 reset Step. , 1000001 delta, 1000002 done"},
+		"at its end":                             {1_000_000, false, "1000000 reset Step. , 1000001 delta, 1000002 done"},
+		"behind":                                 {1_000_001, false, "1000002 done"},
+		"behind the end":                         {1_000_007, false, "1000002 done"},
+	} {
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, late %v", name, late), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { resumesAround(t, tt.after, tt.retract, late, tt.want) })
+			})
+		}
+	}
+}
+
+// resumesAround compares what a reader is shown behind an event; late: the turn goes on when the
+// reader is there.
+func resumesAround(t *testing.T, after int, retract, late bool, want string) {
+	shared := memory.New(memory.Config{})
+	half := "Half"
+	if !retract {
+		half = ""
+	}
+	task, turn := leftBehind(t, shared, Request{Retracts: true}, half, nil)
+	s := New(Config{Store: shared, Turns: new(rests), Lease: 3 * time.Second})
+	defer s.Close()
+	if !late {
+		awaitEnd(t, s, task, turn)
+	} else if after > 1_000_000 {
+		return // nobody has that yet
+	}
+	log, err := s.OpenLog(t.Context(), turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	if _, err := log.Skip(t.Context(), after, func(stream.Event) {}); err != nil {
+		t.Fatal(err)
+	}
+	for events, err := range log.Events(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			switch ev := e.Event.(type) {
+			case *stream.Reset:
+				got = append(got, fmt.Sprint(e.N, " reset ", ev.Accumulated))
+			case *stream.Delta:
+				got = append(got, fmt.Sprint(e.N, " delta"))
+			case *stream.Done:
+				got = append(got, fmt.Sprint(e.N, " done"))
+			}
+		}
+	}
+	if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // What cannot go on is closed as lost, with a gap and the number of takeovers; one whose end was
 // asked for is cancelled.
 func TestTurnsThatDoNotGoOn(t *testing.T) {
@@ -182,6 +306,8 @@ func TestTurnsThatDoNotGoOn(t *testing.T) {
 		"five, and a step between":   {Request{Retracts: true}, push(strings.Repeat(claim, 5) + `{"text":6,"state":{}}`), new(rests), ""},
 		"a line that is cut":         {Request{Retracts: true}, push(`{"text":6,"sta`), new(rests), fault.TurnLost},
 		"states that are too large":  {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved) + `"}`), new(rests), fault.TurnLost},
+		"states of just the size":    {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved-len(`{"step":1}""`)) + `"}`), new(rests), ""},
+		"states and a byte":          {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved+1-len(`{"step":1}""`)) + `"}`), new(rests), fault.TurnLost},
 		"states that were left out":  {Request{Retracts: true}, push(`{"too_large":true}`), new(rests), fault.TurnLost},
 		"more text than there is":    {Request{Retracts: true}, push(`{"text":99,"state":{}}`), new(rests), fault.TurnLost},
 		"a negative text":            {Request{Retracts: true}, push(`{"text":-1,"state":{}}`), new(rests), fault.TurnLost},
@@ -308,6 +434,74 @@ func TestTurnsThatAreNotSaved(t *testing.T) {
 			s.Close()
 		}
 	})
+}
+
+// sized is a state of so many bytes.
+func sized(n int) []byte { return []byte(`"` + strings.Repeat("x", n-2) + `"`) }
+
+// What is saved has room for exactly a mebibyte of states, and for as much of a request: a byte more,
+// and nobody goes on with the turn.
+func TestSizesOfWhatIsSaved(t *testing.T) {
+	t.Parallel()
+	empty, err := (&chat.Request{Input: "x"}).Stored()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(`{"step":1}`)
+	for what, tt := range map[string]struct {
+		request int
+		states  []int // behind the one that each of these turns has
+		goesOn  bool
+	}{
+		"a whole state":            {0, []int{maxSaved - before}, true},
+		"a state and a byte":       {0, []int{maxSaved - before + 1}, false},
+		"states":                   {0, []int{maxSaved / 2, maxSaved/2 - before}, true},
+		"states and a byte":        {0, []int{maxSaved / 2, maxSaved/2 - before + 1}, false},
+		"too much, and one behind": {0, []int{maxSaved, 10}, false},
+		"a whole request":          {maxSaved, nil, true},
+		"a request and a byte":     {maxSaved + 1, nil, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				shared, all := memory.New(memory.Config{}), new(rests)
+				dead := New(Config{Store: shared, Turns: new(rests), Lease: 3 * time.Second})
+				of, err := dead.Begin(t.Context(), Request{Chat: &chat.Request{Input: strings.Repeat("x", max(1, tt.request-len(empty)+1))}, Detached: true, Retracts: true, Cancel: func(error) {}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if saves := of.Saving() != nil; saves != (tt.request <= maxSaved) {
+					t.Fatalf("it saves: %v", saves)
+				}
+				out := of.Before(nowhere{})
+				if err := errors.Join(out.Write(stream.Stamp{N: 1}, &stream.Start{}), out.Flush()); err != nil {
+					t.Fatal(err)
+				}
+				for i, state := range append([]int{before}, tt.states...) {
+					if of.Saving() == nil {
+						break
+					}
+					of.Saving().Save("", sized(state))
+					if err := of.Saving().Confirm(); err != nil {
+						t.Errorf("state %d: %v", i, err)
+					}
+				}
+				of.mu.Lock()
+				_ = of.handOn()
+				of.mu.Unlock()
+				dead.Close()
+				s := New(Config{Store: shared, Turns: all, Lease: 3 * time.Second})
+				defer s.Close()
+				got, lines := awaitEnd(t, s, of.Task(), of.ID())
+				if lost := strings.Contains(strings.Join(lines, "\n"), string(fault.TurnLost)); lost == tt.goesOn || (got.State == Completed) != tt.goesOn {
+					t.Fatalf("%s, and lost is %v", got.State, lost)
+				}
+				if tt.goesOn && tt.states != nil && len(all.states[0][""]) != 1+len(tt.states) {
+					t.Errorf("%d states", len(all.states[0][""]))
+				}
+			})
+		})
+	}
 }
 
 // A turn that is handed over goes on elsewhere at once, though its process still lives; and its

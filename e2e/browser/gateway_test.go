@@ -26,6 +26,19 @@ type gateway struct {
 // model unless env says otherwise. It ends with the test, and must then end well.
 func startGateway(t testing.TB, env map[string]string) *gateway {
 	t.Helper()
+	g, cmd := startToEnd(t, env)
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the gateway ended with %v", err)
+		}
+	})
+	return g
+}
+
+// startToEnd is startGateway for one that the test ends itself.
+func startToEnd(t testing.TB, env map[string]string) (*gateway, *exec.Cmd) {
+	t.Helper()
 	process.Needed(t)
 	all := map[string]string{"SLUICE_ADDR": "127.0.0.1:0", "SLUICE_TODO_DB": ":memory:", "SLUICE_DRAIN_TIMEOUT": "1s", "SLUICE_ADMISSION": "count"}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR"} { // and no setting of ours
@@ -43,16 +56,12 @@ func startGateway(t testing.TB, env map[string]string) *gateway {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the gateway ended with %v", err)
-		}
 		if t.Failed() {
 			t.Logf("log of the gateway:\n%s", g.log)
 		}
 	})
 	g.base = "http://" + fmt.Sprint(g.log.await(t, 1, "listening")[0].Details["addr"])
-	return g
+	return g, cmd
 }
 
 // journal is the log that the gateway writes.

@@ -17,13 +17,39 @@ export class Lost extends Error {}
  * done; without it, Lost is thrown. Abort the signal, or leave the loop, and the
  * gateway stops working on the turn.
  *
+ * If the gateway keeps turns (SLUICE_STORE), the rest of one whose connection breaks is
+ * asked for, and comes from whichever gateway goes on with it.
+ *
  * A browser sends even a POST again, by itself, when a connection that it uses once
  * more turns out to be closed. The key makes one turn of it: the gateway answers the
  * second with 409. So it does, for ten minutes, if you send the turn of a lost
  * connection again with its key; if it runs instead, it had not got there.
  */
 export async function* ask(gateway, input, { signal, key = crypto.randomUUID() } = {}) {
-  const response = await fetch(new URL('/chat/stream', gateway), {
+  const address = new URL('/chat/stream', gateway);
+  const turn = { last: '', over: false };
+  try {
+    yield* events(await begin(address, input, key, signal), turn, signal);
+    for (let tries = 0; !turn.over && turn.last.startsWith('turn_') && tries < maxTries; tries++) {
+      await pause(1000, signal);
+      const before = turn.last;
+      const response = await fetch(address, { headers: { 'Last-Event-ID': turn.last }, signal }).catch(() => null);
+      if (response && isStream(response)) yield* events(response, turn, signal);
+      else await response?.body?.cancel(); // a gateway may be back there soon
+      if (turn.last !== before) tries = 0;
+    }
+  } finally {
+    if (!turn.over && turn.task) cancel(gateway, turn.task);
+  }
+  if (!turn.over) throw turn.cause ?? new Lost('the stream ended without done');
+}
+
+// How often in a row the rest is asked for, a second apart: another gateway goes on within
+// 21 seconds with the turns of one that died.
+const maxTries = 30;
+
+async function begin(address, input, key, signal) {
+  const response = await fetch(address, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
     body: JSON.stringify({ input, accumulated: false }),
@@ -31,19 +57,45 @@ export async function* ask(gateway, input, { signal, key = crypto.randomUUID() }
   }).catch((cause) => { throw lost(cause, signal); });
   if (response.status === 409) throw new Lost('the turn was there already');
   if (!isStream(response)) throw new Refused(response.status, await response.json().catch(() => ({})));
+  return response;
+}
 
+// events yields the events of one reply, and notes in turn how far it is.
+async function* events(response, turn, signal) {
   const reader = response.body.getReader();
+  const stream = frames(reader);
   try {
-    for await (const { event, data } of frames(reader)) {
-      yield { event, data: JSON.parse(data) };
-      if (event === 'done') return;
+    for (;;) {
+      const { done, value } = await stream.next().catch((cause) => {
+        turn.cause = lost(cause, signal);
+        if (signal?.aborted) throw turn.cause;
+        return { done: true };
+      });
+      if (done) return;
+      const { id, event } = value, data = JSON.parse(value.data);
+      turn.last = id;
+      if (event === 'start') turn.task = data.task_id;
+      turn.over = event === 'done';
+      yield { event, data };
+      if (turn.over) return;
     }
-  } catch (cause) {
-    throw lost(cause, signal);
   } finally {
     reader.cancel().catch(() => {}); // the connection closes, wherever the loop was left
   }
-  throw new Lost('the stream ended without done');
+}
+
+// cancel ends a turn: a gateway that keeps turns does not do so because its client leaves.
+function cancel(gateway, task) {
+  fetch(new URL(`/tasks/${task}/cancel`, gateway), { method: 'POST', keepalive: true }).catch(() => {});
+}
+
+function pause(ms, signal) {
+  return new Promise((resolve, reject) => {
+    const stop = () => { clearTimeout(timer); reject(signal.reason); };
+    const timer = setTimeout(() => { signal?.removeEventListener('abort', stop); resolve(); }, ms);
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop, { once: true });
+  });
 }
 
 function isStream(response) {

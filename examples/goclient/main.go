@@ -20,6 +20,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
+	"time"
 )
 
 const (
@@ -46,7 +48,8 @@ func main() {
 
 // event is one event of a turn, with the members that are printed.
 type event struct {
-	Type        string `json:"-"`
+	ID, Type    string `json:"-"`
+	TaskID      string `json:"task_id"`
 	Delta       string
 	Accumulated string
 	ToolName    string `json:"tool_name"`
@@ -56,7 +59,15 @@ type event struct {
 	Success     bool
 }
 
-// ask runs a turn and returns the exit code.
+// turn is what has come of a turn.
+type turn struct {
+	gateway string
+	task    string // empty: the gateway keeps no turns
+	last    string // the id of the last event
+}
+
+// ask runs a turn and returns the exit code. If the connection breaks, the rest of a turn that
+// the gateway keeps is asked for.
 func ask(ctx context.Context, gateway, input string) (int, error) {
 	resp, err := post(ctx, gateway, input)
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
@@ -65,7 +76,6 @@ func ask(ctx context.Context, gateway, input string) (int, error) {
 	if err != nil {
 		return exitLost, lost(err)
 	}
-	defer resp.Body.Close() // if the turn still runs, the gateway now ends it
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusConflict: // it was sent twice, see post
@@ -73,13 +83,79 @@ func ask(ctx context.Context, gateway, input string) (int, error) {
 	default:
 		return exitRefused, refusal(resp)
 	}
+	t := turn{gateway: gateway}
+	code, err := t.read(resp)
+	for tries := 0; err != nil && strings.HasPrefix(t.last, "turn_") && tries < maxTries; tries++ {
+		select {
+		case <-ctx.Done():
+			return exitLost, t.cancel()
+		case <-time.After(time.Second):
+		}
+		before := t.last
+		if resp, err = t.rest(ctx); err != nil {
+			continue // a gateway may be back there soon
+		}
+		if code, err = t.read(resp); t.last != before {
+			tries = 0
+		}
+	}
+	if err != nil {
+		return exitLost, lost(err)
+	}
+	return code, nil
+}
+
+// maxTries is how often in a row the rest is asked for, a second apart: another gateway goes on
+// within 21 seconds with the turns of one that died.
+const maxTries = 30
+
+// rest asks for what follows the last event.
+func (t *turn) rest(ctx context.Context) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.gateway+"/chat/stream", nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Last-Event-ID", t.last)
+	resp, err := http.DefaultClient.Do(req)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = refusal(resp)
+		resp.Body.Close()
+	}
+	return resp, err
+}
+
+// cancel ends the turn, which a gateway that keeps turns does not do because its client leaves.
+func (t *turn) cancel() error {
+	if t.task == "" {
+		return errors.New("stopped")
+	}
+	ctx, stop := context.WithTimeout(context.Background(), 3*time.Second)
+	defer stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.gateway+"/tasks/"+t.task+"/cancel", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	return errors.New("stopped")
+}
+
+// read prints the events of a reply up to done, and returns the exit code.
+func (t *turn) read(resp *http.Response) (int, error) {
+	defer resp.Body.Close() // a turn that is not kept ends now, if it still runs
 	stream := bufio.NewReader(resp.Body)
 	for {
 		e, err := next(stream)
 		if err != nil { // a clean end is no better: only done ends a turn
-			return exitLost, lost(err)
+			return exitLost, err
 		}
+		t.last = e.ID
 		switch e.Type {
+		case "start":
+			t.task = e.TaskID
 		case "response_delta":
 			fmt.Print(e.Delta)
 		case "response_reset": // a terminal takes nothing back
@@ -139,6 +215,8 @@ func next(stream *bufio.Reader) (event, error) {
 		}
 		field, value, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(": "))
 		switch string(field) {
+		case "id":
+			e.ID = string(value)
 		case "event":
 			e.Type = string(value)
 		case "data":

@@ -32,11 +32,15 @@ type leaving struct {
 	broken   chan struct{}
 }
 
-func openLeaving(t *testing.T, hold string) *leaving {
+// openLeaving starts the gateways; more is what the configuration file of each has besides.
+func openLeaving(t *testing.T, hold string, more ...func(model string) string) *leaving {
 	l := &leaving{t: t, shop: openShop(t), client: new(reader), answers: make(chan struct{}), broken: make(chan struct{})}
 	l.shop.hold, l.shop.held, l.shop.let = hold, make(chan struct{}, 8), make(chan struct{})
 	c := crashedTurn{crashing{filepath.Join(t.TempDir(), "leaving"), l.shop.mcp, redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "").Socket}, l.shop.model, "tasks: {lease: 60s}\n", ""}
-	for _, f := range []**wholetest.Flow{&l.one, &l.two} {
+	for i, f := range []**wholetest.Flow{&l.one, &l.two} {
+		if more != nil {
+			c.more = "tasks: {lease: 60s}\n" + more[i](l.shop.model)
+		}
 		in := c.open(t)
 		t.Cleanup(func() { _ = in.Close() })
 		*f = c.gateway(t, in)
@@ -127,6 +131,59 @@ func TestTurnsAreHandedOver(t *testing.T) {
 		if !strings.Contains(w.Body.String(), line+"\n") {
 			t.Errorf("the metrics lack %s:\n%s", line, w.Body)
 		}
+	}
+}
+
+// What goes on with a turn has the model that has answered, though others answer from there on; a
+// gateway that does not know it closes the turn.
+func TestModelIsNotThere(t *testing.T) {
+	t.Parallel()
+	const agents = "router: off\nagents:\n  a: {description: pays, prompt: AGENT-A, tools: [bank], model: %s}\nmodels:\n"
+	model := func(format string) func(string) string {
+		return func(at string) string {
+			return strings.ReplaceAll(format, "MODEL", fmt.Sprintf("{provider: gemini, endpoint: %q, model: m}", at))
+		}
+	}
+	chain := func(first, more string) string {
+		return "models:\n  default: {provider: gemini, endpoint: \"http://127.0.0.1:1\", model: m, retries: 0, fallback: [" + first + "]}\n" + more
+	}
+	for name, tt := range map[string]struct {
+		one, two string
+		lost     bool
+	}{
+		"as it was":               {fmt.Sprintf(agents, "fast") + "  fast: MODEL\n", fmt.Sprintf(agents, "fast") + "  fast: MODEL\n", false},
+		"another one answers":     {fmt.Sprintf(agents, "fast") + "  fast: MODEL\n", fmt.Sprintf(agents, "slow") + "  fast: MODEL\n  slow: MODEL\n", false},
+		"it is gone":              {fmt.Sprintf(agents, "fast") + "  fast: MODEL\n", fmt.Sprintf(agents, "slow") + "  slow: MODEL\n", true},
+		"a fallback, as it was":   {chain("spare", "  spare: MODEL\n"), chain("spare", "  spare: MODEL\n"), false},
+		"a fallback that is gone": {chain("spare", "  spare: MODEL\n"), chain("other", "  other: MODEL\n"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLeaving(t, "model", model(tt.one), model(tt.two))
+			l.asks("pay once")
+			<-l.shop.held
+			l.abort()
+			<-l.broken
+			close(l.shop.let)
+			turn, _, _ := strings.Cut(l.after, ":")
+			log, err := l.two.Tasks().OpenLog(t.Context(), turn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var last store.Task
+			testnet.Eventually(t, "the turn is over", func() bool {
+				last, err = l.two.Store().Task(t.Context(), log.Task)
+				return err == nil && last.State != task.Working
+			})
+			w := httptest.NewRecorder()
+			l.two.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/tasks/"+log.Task+"/events", nil))
+			if lost := strings.Contains(w.Body.String(), `"error_type":"turn_lost"`); lost != tt.lost || (last.State == task.Completed) == tt.lost {
+				t.Errorf("%s, and lost is %v:\n%s", last.State, lost, w.Body)
+			}
+			if l.shop.paid[30] != 1 {
+				t.Errorf("paid: %v", l.shop.paid)
+			}
+		})
 	}
 }
 

@@ -99,7 +99,7 @@ func (g *Gateway) resume(r *registry, req *chat.Request, saved map[string][][]by
 	}
 	to.Evidence = quality.Before(to.Evidence, before)
 	if len(states[router.SavedPart]) == 0 {
-		to.State, err = agent.Join(states[""])
+		to.State, err = g.join(states[""])
 		if err == nil && r.team != nil {
 			err = errors.New("there are agents here, and there were none")
 		}
@@ -112,7 +112,7 @@ func (g *Gateway) resume(r *registry, req *chat.Request, saved map[string][][]by
 		}
 	}
 	to.By = chat.PausedTeam
-	to.State, err = router.Join(states, agent.Join)
+	to.State, err = router.Join(states, g.join)
 	said := stream.Fold{Only: stream.Answer}
 	for _, ev := range before {
 		said.Add(ev)
@@ -130,4 +130,16 @@ func (g *Gateway) resume(r *registry, req *chat.Request, saved map[string][][]by
 	to.Said = said.Text()
 	req.Resumed = to
 	return err
+}
+
+// join is agent.Join where the model that has answered must be one of those here.
+func (g *Gateway) join(parts [][]byte) ([]byte, error) {
+	state, err := agent.Join(parts)
+	if err != nil {
+		return nil, err
+	}
+	if key := agent.AnsweredBy(state); key != "" && g.models.Link(key) == nil {
+		return nil, fmt.Errorf("there is no model %s here", key)
+	}
+	return state, nil
 }

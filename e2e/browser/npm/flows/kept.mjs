@@ -85,3 +85,15 @@ export async function resumedBare(v) {
   return { transcript };
 }
 resumedBare.options = broken;
+
+// The gateway goes in the middle of the answer, and another one begins that again.
+async function outlives(v, transport) {
+  await v.at('transport').locator(`input[value=${transport}]`).check({ force: true });
+  await v.ask('pauses');
+  const turn = await v.turn('done');
+  assert.equal(await text(turn.getByTestId('answer')), 'One two.');
+  assert.ok((await events(v)).includes('response_reset'));
+}
+const gone = { allow: /net::ERR_INCOMPLETE_CHUNKED_ENCODING|50[23] \(/ };
+export const outlivesFetch = Object.assign((v) => outlives(v, 'fetch'), { options: gone });
+export const outlivesEventSource = Object.assign((v) => outlives(v, 'eventsource'), { options: gone });
