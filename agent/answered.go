@@ -54,22 +54,7 @@ func (t *turn) runAnswered() error {
 			approved = append(approved, jobs[i])
 		}
 	}
-	for i := range s.Open { // later, as an equal call may have been allowed
-		switch c := &s.Open[i]; c.Answer {
-		case answerRejected:
-			t.forbid(c)
-			t.rejected(c)
-			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true,
-				Text: strings.TrimSpace("Not executed: the user has not allowed this call. " + c.Note)}
-		case answerRefused:
-			if c.Outcome {
-				t.lose(c.key)
-				c.Result = lostResult(c)
-				break
-			}
-			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true, Text: "Not executed: " + c.Note}
-		}
-	}
+	t.closeRefused()
 	t.intendAnswered(jobs)
 	t.sink.Flush()
 	approved, err := t.confirm(approved)
@@ -90,6 +75,26 @@ func (t *turn) runAnswered() error {
 	}
 	s.reply(len(s.Open), func(i int) *tool.Result { return s.Open[i].Result })
 	return nil
+}
+
+// closeRefused closes the calls that do not run. It is called when those are known that do, as an
+// equal call may have been allowed.
+func (t *turn) closeRefused() {
+	for i := range t.state.Open {
+		c := &t.state.Open[i]
+		switch {
+		case c.Answer == answerRejected:
+			t.forbid(c)
+			t.rejected(c)
+			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true,
+				Text: strings.TrimSpace("Not executed: the user has not allowed this call. " + c.Note)}
+		case c.Answer == answerRefused && c.Outcome:
+			t.lose(c.key)
+			c.Result = lostResult(c)
+		case c.Answer == answerRefused:
+			c.Result = &tool.Result{ID: c.Call.ID, Name: c.Call.Name, IsError: true, Text: "Not executed: " + c.Note}
+		}
+	}
 }
 
 // approved reports a call that was allowed to run, and closes one that may not any more.

@@ -67,7 +67,7 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 			return err
 		}
 	}
-	before, dead, owned := task.State, task.Owner, task.Holder == s.holder
+	owned := task.Holder == s.holder
 	kept, err := s.readAll(ctx, task.Turn)
 	if err != nil && !errors.Is(err, ErrGone) {
 		return err
@@ -108,14 +108,19 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 	if _, err = s.change(ctx, id, c, owned); err != nil {
 		return err
 	}
-	if kept.claims > 0 {
-		s.claimed(task, kept.claims, c.State)
-	}
 	s.traceLost(ctx, id, begun, task, kept, &c)
-	s.counts.lost.Inc()
-	s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).Str("owner", dead)).Msg("turn_lost")
-	s.changed(s.cfg.Log.WithContext(ctx), id, before, c.State)
+	s.reportLost(ctx, id, task, kept.claims, c.State)
 	return nil
+}
+
+// reportLost logs and counts that a task was closed which was as before.
+func (s *Service) reportLost(ctx context.Context, id string, before store.Task, claims int, state string) {
+	if claims > 0 {
+		s.claimed(before, claims, state)
+	}
+	s.counts.lost.Inc()
+	s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).Str("owner", before.Owner)).Msg("turn_lost")
+	s.changed(s.cfg.Log.WithContext(ctx), id, before.State, state)
 }
 
 // closeLog fills into c what the log of a lost turn lacks and the state in which the turn ends,
