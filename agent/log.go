@@ -7,7 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 const (

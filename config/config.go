@@ -14,7 +14,7 @@ package config
 import (
 	"slices"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // Config is what can be set from outside. Load fills it, with the defaults that the

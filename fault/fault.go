@@ -13,7 +13,7 @@ import (
 	"errors"
 	"time"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // Type is the error_type of an error event or of a problem reply.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 	"sluice/tool"
 )
 

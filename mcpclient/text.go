@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"sluice/chat"
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // clipped returns at most n bytes of s, with a mark if that is not all.

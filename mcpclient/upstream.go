@@ -12,8 +12,8 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/internal/redact"
 	"sluice/mcpclient/internal/wire"
-	"sluice/redact"
 )
 
 // upstream is one server; it outlives its sessions. All methods are safe for concurrent

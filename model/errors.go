@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // Ways in which an answer can fail without saying so.

@@ -13,7 +13,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/chat"
-	"sluice/redact"
+	"sluice/internal/redact"
 	"sluice/telemetry/metrics"
 	"sluice/telemetry/trace"
 )

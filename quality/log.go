@@ -11,7 +11,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/redact"
+	"sluice/internal/redact"
 	"sluice/stream"
 )
 

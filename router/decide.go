@@ -18,7 +18,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/redact"
+	"sluice/internal/redact"
 	"sluice/stream"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/check"
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // Hide keeps a member's value out of the log. name is the member's: by it people learn that

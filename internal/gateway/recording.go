@@ -11,8 +11,8 @@ import (
 
 	"sluice/agent"
 	"sluice/chat"
+	"sluice/internal/redact"
 	"sluice/internal/settings"
-	"sluice/redact"
 	"sluice/stream"
 	"sluice/task/recording"
 	"sluice/tool/toolcache"

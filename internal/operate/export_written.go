@@ -10,9 +10,9 @@ import (
 
 	"sluice/config"
 	"sluice/config/file"
+	"sluice/internal/redact"
 	"sluice/internal/settings"
 	"sluice/mcpclient/servers"
-	"sluice/redact"
 )
 
 // written is a file of the configuration with ${NAME} in place of the values of variables.

@@ -8,7 +8,7 @@ import (
 
 	"sluice/internal/gateway/gatewaytest"
 	"sluice/internal/gateway/wholetest"
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // A key too short to be searched for is left alone, and the log warns who set it.

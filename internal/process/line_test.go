@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // logged returns what becomes of one line.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"sluice/config"
+	"sluice/internal/redact"
 	"sluice/mcpclient"
-	"sluice/redact"
 	"sluice/tool"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // noPII asks that the log would hide nothing of the answer.

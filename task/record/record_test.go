@@ -13,7 +13,7 @@ import (
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/fault"
-	"sluice/redact"
+	"sluice/internal/redact"
 	"sluice/stream"
 	"sluice/task/record"
 )

@@ -4,7 +4,7 @@ import (
 	_ "embed"
 
 	"sluice/config/file"
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 //go:embed section.json

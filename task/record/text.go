@@ -2,7 +2,7 @@ package record
 
 import (
 	"sluice/chat"
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 const (

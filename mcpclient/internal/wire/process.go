@@ -11,7 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 	"sluice/tool"
 )
 

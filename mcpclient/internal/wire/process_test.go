@@ -18,7 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // environment is that of a child which finds its commands.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/nyaruka/phonenumbers"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // The example numbers of Google's library: written for abroad, all are found; written for

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // A card is found however its digits are set apart, by up to two characters.

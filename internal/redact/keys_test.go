@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // What may be a key in the text of an upstream, by the word before it, its form or its

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // Texts are others' to make: what hides secrets in them must not take more than its

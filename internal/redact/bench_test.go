@@ -3,7 +3,7 @@ package redact_test
 import (
 	"testing"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // BenchmarkJSON is what the secrets of a configuration cost a line of the log.

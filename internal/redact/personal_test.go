@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // labelled returns the set: a text for each line, with what is to be hidden between ⟦ and ⟧.

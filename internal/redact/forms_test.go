@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/redact"
+	"sluice/internal/redact"
 )
 
 // row is a text, and what becomes of it.
