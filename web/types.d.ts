@@ -228,8 +228,10 @@ export interface TraceStep {
   session_id?: string;
   attempt?: number;
   model?: string; // that was asked
+  first_token_ms?: number;
+  finish_reason?: string;
   tool_calls?: TraceCall[];
-  usage?: { input_tokens: number; output_tokens: number; thinking_tokens: number };
+  usage?: { input_tokens: number; output_tokens: number; thinking_tokens: number; cached_tokens?: number };
 }
 export interface TraceCall {
   call_id: string;
