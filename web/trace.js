@@ -16,6 +16,7 @@ import { counted, span } from './words.js';
 
 const many = 200; // rows: of more, what is deep is folded at first
 const shown = 3; // levels that are not
+const together = 40; // rows in a block
 const most = 2000; // rows that are open at first
 
 /**
@@ -42,6 +43,8 @@ export class TraceView {
   #scale;
   /** @type {Map<EventTarget, number>} */
   #places = new Map(); // of nodes
+  /** @type {HTMLElement[]} */
+  #blocks = []; // of rows, of which the browser leaves out what is out of sight
   #tree = el('div', { class: 'tree', role: 'tree', 'aria-label': 'What happened, and when' });
   #detail = el('div', { class: 'detail', 'data-testid': 'trace-detail', 'aria-live': 'polite' });
   #table = el('div', { class: 'table', tabindex: 0, role: 'group', 'aria-label': 'The trace as a table', hidden: true });
@@ -99,8 +102,12 @@ export class TraceView {
     const at = this.#items[i];
     const node = at.node = item(at.row, this.#scale);
     this.#places.set(node, i);
-    if (before) before.after(node);
-    else this.#tree.prepend(node);
+    const block = this.#blocks[Math.floor(i / together)] ??= el('div', { class: 'rows-block', role: 'none' });
+    if (before?.parentNode === block) before.after(node);
+    else block.prepend(node);
+    if (block.parentNode) return;
+    if (before?.parentElement) before.parentElement.after(block);
+    else this.#tree.prepend(block);
   }
 
   /** @param {number} i @param {boolean} [focus] */

@@ -4,6 +4,7 @@
 export let made = 0;
 
 class Node {
+  get parentElement() { return this.parentNode; }
   parentNode = null;
   childNodes = [];
 

@@ -35,7 +35,7 @@ test('calls of models have words, and a stop is no failure', () => {
 });
 
 /** The texts of the rows that are drawn. */
-const drawn = (view) => view.node.children[1].children.map((row) => row.textContent);
+const drawn = (view) => view.node.children[1].children.flatMap((block) => block.children.map((row) => row.textContent));
 
 test('turns are called as they were asked, those of which that is not known by their number', () => {
   const t = trace(step('turn_a:0', '', 0, 100, { step_name: 'turn' }), step('turn_b:0', '', 200, 1, { step_name: 'turn' }), step('turn_c:0', '', 300, 1, { step_name: 'turn' }));
