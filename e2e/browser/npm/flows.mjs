@@ -29,7 +29,7 @@ async function go({ name, base, key }) {
     try {
       report.facts = await flow(visit) ?? {};
       await visit.screenshot(screenshots, name);
-      await visit.audit();
+      if (flow.options?.javaScriptEnabled !== false) await visit.audit(); // axe is a script, too
       await visit.screenshot(screenshots, `${name}-narrow`); // and dark, as the audit leaves it
     } catch (e) {
       await visit.screenshot(screenshots, `${name}-failed`);

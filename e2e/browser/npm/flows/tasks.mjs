@@ -21,7 +21,7 @@ export async function comesBack(v) {
   await v.page.reload();
   await v.at('restored').getByText('as the gateway keeps it').waitFor();
   await counts(v.at('turn'), 2);
-  assert.deepEqual(await v.page.locator('.question').allInnerTexts().then((all) => all.map((s) => s.replace('You: ', '').trim())), [eggs, list]);
+  assert.deepEqual(await v.page.locator('.question').allInnerTexts().then((all) => all.map((s) => s.replace('You:', '').trim())), [eggs, list]);
   assert.match(await text(v.at('answer').first()), /I've added buy eggs/);
   await v.ask('Add milk, bread and butter to my list');
   await v.page.locator('[data-testid=turn][data-state=done]').nth(2).waitFor();
