@@ -16,6 +16,7 @@ import { showTurn } from './panel.js';
 import { TurnRecord } from './record.js';
 import { Follower, wide } from './scroll.js';
 import { Session } from './session.js';
+import { countWaiting, showPanel } from './sheet.js';
 import { offlineModel, StatusPanel } from './status.js';
 import { Tasks } from './tasks.js';
 import { TurnView } from './turn.js';
@@ -38,7 +39,9 @@ const gateway = new StatusPanel((model) => offer(model === offlineModel), async 
   picker.offer(list?.channels ?? [], list?.quality?.drafts);
   picker.offerWorkflows((await getJSON('workflows'))?.workflows ?? []);
   const decides = approvals ?? me?.scopes?.includes('approve') ?? false;
-  inbox.show(decides, decides ? await inbox.read(getJSON, Boolean(me?.user)) : []);
+  const waiting = decides ? await inbox.read(getJSON, Boolean(me?.user)) : [];
+  inbox.show(decides, waiting);
+  countWaiting(waiting.length);
 });
 const door = new CredentialField(() => gateway.refresh());
 inbox.asks = () => gateway.refresh();
@@ -155,6 +158,7 @@ function addTurn(record) {
     edit: (text) => composer.write(text),
     inspect() {
       choose(record);
+      showPanel();
       const panel = /** @type {HTMLDetailsElement} */ (byId('turn-section'));
       panel.open = true;
       panel.querySelector('summary')?.focus();

@@ -89,9 +89,9 @@ function exchange(call) {
 }
 
 /** @param {Row} row @param {TraceStep} step @param {Trace} trace @param {string} asked */
-function texts({ kind }, step, trace, asked) {
+function texts({ kind, name }, step, trace, asked) {
   if (ours.includes(kind)) return [el('p', { class: 'faint' }, 'A question of the gateway’s own. Its texts are kept nowhere: an answer that was withheld could be in them.')];
-  if (kind === 'turn') return [...part('Sent', asked ? [said(asked, 'What was sent')] : []), ...endings[step.message] ? [] : part('Came back', step.message ? [said(step.message, 'What came back')] : [])];
+  if (kind === 'turn') return [...part('Sent', asked.trim() && asked.trim() !== name ? [said(asked, 'What was sent')] : []), ...endings[step.message] ? [] : part('Came back', step.message ? [said(step.message, 'What came back')] : [])];
   const calls = (step.tool_calls ?? []).map((c) => c.tool);
   const back = [step.message ? said(step.message, 'What came back') : null, calls.length > 0 ? el('p', { class: 'faint' }, `It asked for ${calls.join(', ')}.`) : null].filter((n) => n !== null);
   if (kind !== 'step') return back;

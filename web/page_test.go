@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"io/fs"
 	"regexp"
 	"slices"
@@ -52,7 +54,7 @@ func TestPageNeedsOnlyItsOwnFiles(t *testing.T) {
 		}
 	}
 	for _, name := range append(scripts(t), "index.html", "style.css", "icon.svg") {
-		text := strings.ReplaceAll(file(t, name), "http://www.w3.org/2000/svg", "")
+		text := strings.NewReplacer("http://www.w3.org/2000/svg", "", "http://127.0.0.1:8080", "").Replace(file(t, name)) // a name, and what is to be copied into a terminal
 		if m := regexp.MustCompile(`(?:^|[^\\])(?i:https?:)?//[A-Za-z0-9]|@import|\burl\(`).FindString(text); m != "" {
 			t.Errorf("%s refers to another place: %q", name, m)
 		}
@@ -143,6 +145,27 @@ func TestErrorsHaveAdvice(t *testing.T) {
 		if name != "model_ms" && !strings.Contains(words, "\n  "+name+": '") {
 			t.Errorf("words.js has no advice for %s", name)
 		}
+	}
+}
+
+// What a visitor's browser loads is small: all scripts together, packed as the gateway does it.
+func TestScriptsAreSmall(t *testing.T) {
+	t.Parallel()
+	const most = 120_000
+	sum := 0
+	for _, name := range append(scripts(t), vendored) {
+		var packed bytes.Buffer
+		z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = z.Write([]byte(file(t, name)))
+		_ = z.Close()
+		sum += packed.Len()
+	}
+	t.Logf("%d bytes", sum)
+	if sum > most {
+		t.Errorf("the scripts are %d bytes, want %d at most", sum, most)
 	}
 }
 

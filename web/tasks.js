@@ -1,13 +1,14 @@
 // The tasks that the gateway keeps and that may be seen here, newest first.
 
 import { isShown } from './credential.js';
-import { byId, el, set } from './dom.js';
+import { attribute, byId, el, set } from './dom.js';
 import { changed, Feed, Missing } from './feed.js';
 import { taskLink, taskOfAddress } from './links.js';
+import { showPanel } from './sheet.js';
 import { talks } from './talk.js';
 import { costOf, stateOf, TaskView, titleOf, whose } from './taskview.js';
 import { readTrace } from './trace.js';
-import { counted } from './words.js';
+import { counted, when } from './words.js';
 
 /** @typedef {import('./types').Task} Task */
 
@@ -59,6 +60,8 @@ export class Tasks {
   /** @param {string} id */
   show(id) {
     this.#panel.open = true;
+    showPanel();
+    for (const link of this.#list.querySelectorAll('a')) attribute(link, 'aria-current', link.hash.endsWith(id) && 'true');
     this.#id.value = id;
     this.#view.show(id);
     this.#panel.scrollIntoView({ block: 'start' });
@@ -114,7 +117,7 @@ export class Tasks {
     const cost = el('span', {});
     const node = el('li', { class: 'task-item', 'data-testid': 'task-item', 'data-state': task.status.state },
       taskLink(task.id, { dir: 'auto' }, titleOf(task)),
-      el('span', { class: 'faint small' }, [stateOf(task), ...whose(task), at.toLocaleString()].join(' · '), ' ', cost));
+      el('span', { class: 'faint small' }, [stateOf(task), ...whose(task), when(at)].join(' · '), ' ', cost));
     this.#list.append(node);
     this.#costs.push(async () => {
       if (turn !== this.#turn) return;

@@ -8,7 +8,7 @@ import { ask, changed, Missing } from './feed.js';
 import { save, shared } from './links.js';
 import { Markdown } from './markdown.js';
 import { readTrace, TraceView } from './trace.js';
-import { counted, number, span } from './words.js';
+import { counted, number, span, when } from './words.js';
 
 /** @typedef {import('./types').Task} Task */
 /** @typedef {import('./types').Trace} Trace */
@@ -42,7 +42,7 @@ export function costOf(trace) {
 
 export class TaskView {
   #last = 0; // a later answer counts, not the slower one
-  #wanted = ''; // a task that was asked for in vain, as the gateway wants to know who asks
+  #wanted = ''; // a task that was not shown, as the gateway wants to know who asks
 
   /** @param {HTMLElement} root @param {(conversation: string) => void} open  goes on with a conversation */
   constructor(root, open) {
@@ -91,7 +91,7 @@ export class TaskView {
     const goOn = el('button', { type: 'button', class: 'quiet', 'data-testid': 'open-talk', title: 'Show the conversation of this task, and go on with it' }, 'Open');
     goOn.addEventListener('click', () => this.open(talk));
     const at = changed(task);
-    const facts = [stateOf(task), ...whose(task), counted(Math.max(1, task.metadata?.turns?.length ?? turns.length), 'turn'), trace ? costOf(trace) : '', at > 0 ? new Date(at).toLocaleString() : ''];
+    const facts = [stateOf(task), ...whose(task), counted(Math.max(1, task.metadata?.turns?.length ?? turns.length), 'turn'), trace ? costOf(trace) : '', at > 0 ? when(new Date(at)) : ''];
     return [
       el('h3', { dir: 'auto', tabindex: -1, 'data-testid': 'task-title' }, titleOf(task)),
       el('p', { class: 'faint small', 'data-testid': 'task-facts' }, facts.filter(Boolean).join(' · ')),

@@ -56,6 +56,7 @@ export class TraceView {
     const plain = rowsOf(trace);
     const asked = named(plain, inputs);
     this.#scale = scaleOf(plain);
+    if (plain.length > many) this.#tree.classList.add('long');
     const rows = withGaps(plain, this.#scale);
     const deep = deepest(rows);
     this.#items = rows.map((row) => ({ row, node: null, folded: row.parent && row.level >= deep, asked: asked.get(row) ?? '' }));

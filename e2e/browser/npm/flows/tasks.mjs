@@ -168,3 +168,56 @@ export async function noScript(v) {
   assert.ok(!(await v.at('input').isVisible()));
 }
 noScript.options = { javaScriptEnabled: false };
+
+// On a narrow screen the panel is a sheet: it opens and closes by keyboard, says what is in it, and
+// lets nothing behind it be reached.
+export async function sheet(v) {
+  await two(v);
+  const panel = v.page.locator('#panel');
+  await panel.waitFor({ state: 'hidden' });
+  await v.at('sheet').focus();
+  await v.page.keyboard.press('Enter');
+  await panel.waitFor();
+  assert.equal(await v.page.evaluate(() => document.activeElement.id), 'panel');
+  assert.ok(await v.at('input').evaluate((n) => n.closest('[inert]') !== null));
+  for (let i = 0; i < 12; i++) {
+    await v.page.keyboard.press('Tab');
+    assert.ok(await v.page.evaluate(() => document.activeElement === document.body || !document.activeElement.closest('main')), 'the focus is not behind the sheet');
+  }
+  await openTasks(v);
+  await v.at('task-item').nth(1).waitFor();
+  await v.at('task-item').first().getByRole('link').click();
+  await v.at('task-title').waitFor();
+  await v.prepare();
+  await v.look('task-trace');
+  await v.at('task-title').focus();
+  await v.page.keyboard.press('Escape');
+  await panel.waitFor({ state: 'hidden' });
+  assert.equal(await v.page.evaluate(() => document.activeElement.id), 'sheet');
+  await v.at('turn').last().getByRole('button', { name: 'Inspect' }).click();
+  await panel.waitFor();
+  assert.equal(await v.page.evaluate(() => document.documentElement.scrollWidth), 360);
+}
+sheet.options = { viewport: { width: 360, height: 740 }, hasTouch: true };
+
+// The first picture comes soon, from a cache that is cold; with a warm one no script is sent again.
+export async function firstPaint(v) {
+  const cdp = await v.context.newCDPSession(v.page);
+  await cdp.send('Network.enable');
+  let sent = 0;
+  const scripts = new Set();
+  cdp.on('Network.responseReceived', ({ requestId, response }) => { if (response.url.endsWith('.js')) scripts.add(requestId); });
+  cdp.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => { if (scripts.has(requestId)) sent += encodedDataLength; });
+  const load = async (cold) => {
+    await cdp.send('Network.setCacheDisabled', { cacheDisabled: cold });
+    sent = 0;
+    await v.page.reload();
+    await v.at('breaker').first().waitFor({ state: 'attached' });
+    return v.page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN);
+  };
+  const times = [await load(true), await load(true), await load(true)];
+  const cold = sent;
+  await load(false);
+  await load(false);
+  return { figures: { paint_ms: Math.round(Math.min(...times)), longest_ms: Math.round(Math.max(...times)), cold_bytes: cold, warm_bytes: sent } };
+}
