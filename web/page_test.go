@@ -10,8 +10,8 @@ import (
 	"sluice/web"
 )
 
-// vendored is the one script that is not ours: vendor_test.go looks after it.
-const vendored = "marked.js"
+// late has the scripts that the page loads when it needs them: those of a workflow's graph.
+func late() []string { return []string{"dagre.js", "graph.js", "layout.js"} }
 
 // scripts returns the names of all scripts of the page that are ours.
 func scripts(t *testing.T) []string {
@@ -20,7 +20,13 @@ func scripts(t *testing.T) []string {
 	if err != nil || len(names) < 10 {
 		t.Fatalf("scripts %v, error %v", names, err)
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == vendored })
+	return slices.DeleteFunc(names, isVendored)
+}
+
+// isVendored says whether a script is not ours: vendor_test.go looks after it.
+func isVendored(name string) bool {
+	_, ok := vendored()[strings.TrimSuffix(name, ".js")]
+	return ok
 }
 
 // all returns the text of all scripts that are ours.
@@ -46,9 +52,9 @@ func TestPageNeedsOnlyItsOwnFiles(t *testing.T) {
 		}
 		loaded = append(loaded, m[1])
 	}
-	for _, name := range append(scripts(t), vendored) {
-		if !slices.Contains(loaded, name) {
-			t.Errorf("the page does not name %s, which then loads late", name)
+	for _, name := range append(scripts(t), "marked.js") {
+		if slices.Contains(loaded, name) == slices.Contains(late(), name) {
+			t.Errorf("%s: the page names it, %t: what it does not name loads late", name, slices.Contains(loaded, name))
 		}
 	}
 	for _, name := range append(scripts(t), "index.html", "style.css", "icon.svg") {
@@ -92,7 +98,7 @@ func TestScriptFitsThePageAndTheStream(t *testing.T) {
 		}
 	}
 	for _, m := range regexp.MustCompile(`from '\./([^']+)'`).FindAllStringSubmatch(script, -1) {
-		if !slices.Contains(append(scripts(t), vendored), m[1]) {
+		if !slices.Contains(scripts(t), m[1]) && !isVendored(m[1]) {
 			t.Errorf("the scripts import %s, which is not there", m[1])
 		}
 	}
@@ -100,8 +106,8 @@ func TestScriptFitsThePageAndTheStream(t *testing.T) {
 		if !strings.Contains(file(t, "events.js"), "'"+name+"'") {
 			t.Errorf("events.js does not know the event %s", name)
 		}
-		if !strings.Contains(file(t, "turn.js"), "\n    "+name+": ") {
-			t.Errorf("turn.js has no part for the event %s", name)
+		if !strings.Contains(file(t, "fold.js"), "\n    "+name+": ") {
+			t.Errorf("fold.js has no part for the event %s", name)
 		}
 	}
 	for _, key := range []string{"'Idempotency-Key': key", "idempotency_key: key"} {
@@ -118,10 +124,25 @@ func TestPageHasItsHooks(t *testing.T) {
 	for _, id := range []string{
 		"input", "send", "stop", "retry", "transport", "turn", "answer", "thoughts", "tool-card", "error", "dropped", "edit", "offline-banner", "inspector",
 		"event-row", "waterfall", "tokens", "request-id", "copy-request-id", "copy-curl", "curl", "copy-events", "breaker", "tool-list", "theme", "new", "health",
-		"unreachable", "example", "channel", "drafts", "channel-message", "counter", "scorecard", "criterion", "outcome", "draft", "inbox", "workflow", "user", "task", "task-trace", "credential", "trace", "trace-row", "trace-detail", "trace-table",
+		"unreachable", "example", "channel", "drafts", "channel-message", "counter", "scorecard", "criterion", "outcome", "draft", "graph", "graph-node", "graph-table", "inbox", "workflow", "user", "task", "task-trace", "credential", "trace", "trace-row", "trace-detail", "trace-table",
 	} {
 		if !strings.Contains(both, `data-testid="`+id+`"`) && !strings.Contains(both, `'data-testid': '`+id+`'`) {
 			t.Errorf("nothing has the data-testid %s", id)
+		}
+	}
+}
+
+// longest is how many lines a script may have, and grown has those that have more.
+const longest = 250
+
+func grown() []string { return []string{"app.js", "trace.js"} }
+
+// A script does one thing, and can be read at once.
+func TestScriptsAreShort(t *testing.T) {
+	t.Parallel()
+	for _, name := range scripts(t) {
+		if n := strings.Count(file(t, name), "\n"); n > longest && !slices.Contains(grown(), name) {
+			t.Errorf("%s has %d lines, want at most %d", name, n, longest)
 		}
 	}
 }

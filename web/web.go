@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-//go:embed index.html *.js marked.license.txt style.css icon.svg openapi.yaml
+//go:embed index.html *.js *.license.txt style.css icon.svg openapi.yaml
 var files embed.FS
 
 // Files returns all files, in one folder: index.html, which is meant for /, what it loads from

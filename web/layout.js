@@ -1,0 +1,92 @@
+// Where the nodes and edges of a workflow lie. Nothing is drawn here.
+
+import { Graph, layout } from './dagre.js';
+
+/** @typedef {import('./types').Workflow} Workflow */
+/** @typedef {{ x: number, y: number }} Point */
+/** @typedef {{ id: string, x: number, y: number, width: number, height: number }} Box  x and y: of its centre */
+/** @typedef {{ from: string, to: string, points: Point[], label: string, at: Point }} Line */
+/** @typedef {{ width: number, height: number, boxes: Box[], lines: Line[] }} Plan */
+
+const size = { width: 148, height: 46 };
+const letter = 6.5; // the width of a letter of a label, about
+
+/**
+ * @param {Workflow} workflow @param {'LR' | 'TB'} direction
+ * @returns {Plan}
+ */
+export function plan({ nodes, edges }, direction) {
+  const graph = new Graph({ multigraph: true });
+  graph.setGraph({ rankdir: direction, nodesep: direction === 'LR' ? 18 : 14, ranksep: direction === 'LR' ? 44 : 34, edgesep: 10, marginx: 6, marginy: 6 });
+  const known = new Set(nodes.map((n) => n.id));
+  for (const { id } of nodes) graph.setNode(id, { ...size });
+  const drawn = edges.filter((e) => known.has(e.from) && known.has(e.to)).map((e, i) => ({ ...e, name: String(i), label: label(e) }));
+  for (const { from, to, name, label: words } of drawn) {
+    graph.setEdge(from, to, words ? { width: words.length * letter + 8, height: 16, labelpos: 'c' } : {}, name);
+  }
+  layout(graph);
+  const { width = 0, height = 0 } = graph.graph();
+  return {
+    width: Math.ceil(width), height: Math.ceil(height),
+    boxes: nodes.map(({ id }) => ({ id, x: graph.node(id).x, y: graph.node(id).y, ...size })),
+    lines: drawn.map(({ from, to, name, label: words }) => {
+      const { points, x, y } = graph.edge(from, to, name);
+      return { from, to, points, label: words, at: { x, y } };
+    }),
+  };
+}
+
+/**
+ * Side by side from left to right if that fits, else from top to bottom.
+ * @param {Workflow} workflow @param {number} room  in pixels
+ */
+export function fitting(workflow, room) {
+  const across = plan(workflow, 'LR');
+  if (across.width <= room) return across;
+  const down = plan(workflow, 'TB');
+  return down.width < across.width ? down : across;
+}
+
+/** @param {Workflow['edges'][number]} edge */
+function label({ match = '', condition = '' }) {
+  const words = match || (condition ? 'if' : '');
+  return words.length > 18 ? `${words.slice(0, 17)}…` : words;
+}
+
+/**
+ * The nearest box in a direction; null: there is none.
+ * @param {Box[]} boxes @param {string} id @param {Point} way  one of its figures is 0
+ */
+export function nextBox(boxes, id, way) {
+  const here = boxes.find((b) => b.id === id);
+  /** @type {{ box: Box, far: number } | null} */
+  let best = null;
+  for (const box of here ? boxes : []) {
+    const [dx, dy] = [box.x - /** @type {Box} */ (here).x, box.y - /** @type {Box} */ (here).y];
+    const along = dx * way.x + dy * way.y;
+    const far = along + 2 * Math.abs(way.x ? dy : dx);
+    if (along > 1 && (!best || far < best.far)) best = { box, far };
+  }
+  return best?.box ?? null;
+}
+
+/**
+ * A curve through points, and the head of an arrow at its end, each as the d of a path.
+ * @param {Point[]} points
+ */
+export function arrow(points) {
+  const [last, before] = [points[points.length - 1], points[points.length - 2] ?? points[0]];
+  const turn = Math.atan2(last.y - before.y, last.x - before.x);
+  /** @param {number} far @param {number} side */
+  const at = (far, side) => `${num(last.x - far * Math.cos(turn) - side * Math.sin(turn))} ${num(last.y - far * Math.sin(turn) + side * Math.cos(turn))}`;
+  let d = `M${num(points[0].x)} ${num(points[0].y)}`;
+  for (let i = 1; i < points.length - 1; i++) {
+    const end = i === points.length - 2 ? at(6, 0) : `${num((points[i].x + points[i + 1].x) / 2)} ${num((points[i].y + points[i + 1].y) / 2)}`;
+    d += `Q${num(points[i].x)} ${num(points[i].y)} ${end}`;
+  }
+  if (points.length === 2) d += `L${at(6, 0)}`;
+  return { line: d, head: `M${at(8, 4)}L${at(0, 0)}L${at(8, -4)}Z` };
+}
+
+/** @param {number} n */
+const num = (n) => String(Math.round(n * 10) / 10);
