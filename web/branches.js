@@ -73,7 +73,7 @@ export class BranchView {
 
   /** @param {Branch['state']} state @param {number | undefined} ms @param {string} note */
   line(state, ms, note) {
-    return [`${states.get(state)}${ms === undefined ? '' : working.includes(state) ? '' : ` after ${duration(ms)}`}`, note].filter(Boolean).join(': ').slice(0, 300);
+    return [`${states.get(state)}${ms === undefined ? '' : working.includes(state) ? '' : ` · ${duration(ms)}`}`, note].filter(Boolean).join(': ').slice(0, 300);
   }
 
   // What is done folds, but for one that somebody is at work in.

@@ -14,7 +14,7 @@ import { duration, short, states } from './words.js';
 const ways = { ArrowRight: { x: 1, y: 0 }, ArrowLeft: { x: -1, y: 0 }, ArrowDown: { x: 0, y: 1 }, ArrowUp: { x: 0, y: -1 } };
 
 /** @type {Record<string, string>} what a node's state looks like where there are no colours */
-const marks = { running: '●', retrying: '↻', done: '✓', failed: '✕', stopped: '■', waiting: '⏸', skipped: '↷', lost: '?' };
+const marks = { running: '●', retrying: '↻', done: '✓', failed: '✕', stopped: '■', waiting: '!', skipped: '–', lost: '?' };
 
 /** @type {Promise<Workflow[]> | null} */
 let asked = null;
@@ -84,6 +84,7 @@ export class Graph {
     set(this.#frame, root);
     this.#color();
     if (isHere) this.#focus(this.#at);
+    this.#frame.dispatchEvent(new Event('grown', { bubbles: true })); // later than what it stands above
   }
 
   /** @param {import('./layout.js').Line} line */
@@ -103,7 +104,7 @@ export class Graph {
       ? svg('path', { class: 'shape', d: `M${left + 14} ${top}H${left + width - 14}L${left + width} ${y}L${left + width - 14} ${top + height}H${left + 14}L${left} ${y}Z` })
       : svg('rect', { class: 'shape', x: left, y: top, width, height, rx: type === 'human' ? height / 2 : type === 'tool' ? 2 : 9 });
     const node = svg('g', { class: 'node', role: 'button', tabindex: id === this.#at ? 0 : -1, 'data-id': id, 'data-testid': 'graph-node' }, shape,
-      svg('text', { class: 'name', x, y: y - 3 }, id.length > 18 ? `${id.slice(0, 17)}…` : id), svg('text', { class: 'what', x, y: y + 13 }));
+      svg('text', { class: 'name', x, y: y - 3 }, `${cut(id, Math.floor(width / 8))} `), svg('text', { class: 'what', x, y: y + 13 }));
     node.addEventListener('click', () => this.#open(id));
     this.#nodes.set(id, node);
     return node;
@@ -112,14 +113,17 @@ export class Graph {
   // Brings states and the way into line with the branches.
   #color() {
     const known = new Map(branches(this.turn).reverse().map((b) => [b.branch.id, b.branch]));
+    const isNarrow = this.#plan.boxes[0]?.width < 120;
+    const letters = isNarrow ? 15 : 21;
     for (const { id, type, agent, tool } of this.workflow.nodes) {
       const [node, branch] = [this.#nodes.get(id), known.get(id)];
       if (!node) continue;
-      const what = short(agent ?? tool ?? type);
       const word = branch ? states.get(branch.state) ?? '' : '';
+      const seen = branch ? (isNarrow || branch.state === 'waiting' ? word : `${cut(type)} ${word}`) : cut(agent ?? tool ?? type, letters);
       attribute(node, 'data-state', branch?.state ?? 'none');
-      attribute(node, 'aria-label', visible(`${short(id)}, ${type}${what === type ? '' : ` ${what}`}, ${word || 'not begun'}`));
-      set(/** @type {Element} */ (node.lastElementChild), branch ? `${marks[branch.state] ?? ''} ${branch.state === 'waiting' ? word : `${cut(type)} ${word}`}`.trim() : cut(what));
+      // It begins with what is seen, for those who speak to the page.
+      attribute(node, 'aria-label', visible(`${node.querySelector('.name')?.textContent}${seen}, ${short([type, agent ?? tool].filter(Boolean).join(' '))}${branch ? '' : ', not begun'}`));
+      set(/** @type {Element} */ (node.lastElementChild), branch ? `${marks[branch.state] ?? ''} ${seen}`.trim() : seen);
     }
     for (const line of this.#frame.querySelectorAll('.edge')) {
       const [from, to] = [line.getAttribute('data-from') ?? '', line.getAttribute('data-to') ?? ''].map((id) => known.get(id)?.state);
@@ -175,5 +179,5 @@ function branches(turn) {
     .flatMap((p) => (p.kind === 'fork' && p.what === 'node' ? p.branches : [])).map((branch) => ({ view, branch })));
 }
 
-/** @param {string} s */
-const cut = (s) => (s.length > 20 ? `${s.slice(0, 19)}…` : s);
+/** @param {string} s @param {number} [most] */
+const cut = (s, most = 20) => (s.length > most ? `${s.slice(0, most - 1)}…` : s);

@@ -8,29 +8,32 @@ import { Graph, layout } from './dagre.js';
 /** @typedef {{ from: string, to: string, points: Point[], label: string, at: Point }} Line */
 /** @typedef {{ width: number, height: number, boxes: Box[], lines: Line[] }} Plan */
 
-const size = { width: 148, height: 46 };
+const sizes = { wide: { width: 148, height: 46 }, narrow: { width: 100, height: 44 } }; // of a node
 const letter = 6.5; // the width of a letter of a label, about
 
 /**
- * @param {Workflow} workflow @param {'LR' | 'TB'} direction
+ * @param {Workflow} workflow @param {'LR' | 'TB'} direction @param {{ width: number, height: number }} [size]
  * @returns {Plan}
  */
-export function plan({ nodes, edges }, direction) {
+export function plan({ nodes, edges }, direction, size = sizes.wide) {
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: direction, nodesep: direction === 'LR' ? 18 : 14, ranksep: direction === 'LR' ? 44 : 34, edgesep: 10, marginx: 6, marginy: 6 });
-  const known = new Set(nodes.map((n) => n.id));
-  for (const { id } of nodes) graph.setNode(id, { ...size });
-  const drawn = edges.filter((e) => known.has(e.from) && known.has(e.to)).map((e, i) => ({ ...e, name: String(i), label: label(e) }));
-  for (const { from, to, name, label: words } of drawn) {
-    graph.setEdge(from, to, words ? { width: words.length * letter + 8, height: 16, labelpos: 'c' } : {}, name);
+  const keys = new Map(nodes.map(({ id }, i) => [id, `n${i}`])); // dagre keeps its own by name in plain objects, which have names already
+  /** @param {string} id */
+  const key = (id) => keys.get(id) ?? '';
+  // Of those of one rank the one that is set last comes first.
+  for (const { id } of nodes.toReversed()) graph.setNode(key(id), { ...size });
+  const drawn = edges.filter((e) => keys.has(e.from) && keys.has(e.to)).map((e, i) => ({ ...e, name: `e${i}`, label: label(e) }));
+  for (const { from, to, name, label: words } of drawn.toReversed()) {
+    graph.setEdge(key(from), key(to), words ? { width: words.length * letter + 8, height: 16, labelpos: 'c' } : {}, name);
   }
   layout(graph);
-  const { width = 0, height = 0 } = graph.graph();
+  const { width = 0, height = 0 } = nodes.length > 0 ? graph.graph() : {};
   return {
     width: Math.ceil(width), height: Math.ceil(height),
-    boxes: nodes.map(({ id }) => ({ id, x: graph.node(id).x, y: graph.node(id).y, ...size })),
+    boxes: nodes.map(({ id }) => ({ id, x: graph.node(key(id)).x, y: graph.node(key(id)).y, ...size })),
     lines: drawn.map(({ from, to, name, label: words }) => {
-      const { points, x, y } = graph.edge(from, to, name);
+      const { points, x, y } = graph.edge(key(from), key(to), name);
       return { from, to, points, label: words, at: { x, y } };
     }),
   };
@@ -44,7 +47,8 @@ export function fitting(workflow, room) {
   const across = plan(workflow, 'LR');
   if (across.width <= room) return across;
   const down = plan(workflow, 'TB');
-  return down.width < across.width ? down : across;
+  const best = down.width < across.width ? down : across;
+  return best.width <= room ? best : plan(workflow, 'TB', sizes.narrow);
 }
 
 /** @param {Workflow['edges'][number]} edge */

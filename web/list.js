@@ -5,6 +5,9 @@
 
 /** The parts of a branch in their order. */
 export class PartList {
+  /** @type {import('./branch.js').Part[]} */
+  #shown = [];
+
   /** @param {Branch} branch @param {Element} root @param {TurnView} turn */
   constructor(branch, root, turn) {
     this.branch = branch;
@@ -13,8 +16,11 @@ export class PartList {
   }
 
   draw() {
-    const nodes = this.branch.parts.map((part) => this.turn.part(part).node);
-    arrange(this.root, nodes);
+    const { parts } = this.branch;
+    const isMore = this.#shown.every((part, i) => parts[i] === part);
+    if (isMore) this.root.append(...parts.slice(this.#shown.length).map((part) => this.turn.part(part).node));
+    else arrange(this.root, parts.map((part) => this.turn.part(part).node));
+    this.#shown = [...parts];
   }
 }
 

@@ -139,5 +139,5 @@ export const short = (s) => (s.length > 80 ? `${Array.from(s.slice(0, 160)).slic
 export function gist(s) {
   const start = s.lastIndexOf('\n**') + 1;
   const heading = /^\*\*(.{1,120}?)\*\*/.exec(s.slice(start, start + 130));
-  return heading ? heading[1] : s.slice(0, 400).trim().slice(0, 90).split('\n')[0];
+  return heading ? heading[1] : s.slice(0, 400).replace(/\s+/g, ' ').trim().slice(0, 90);
 }

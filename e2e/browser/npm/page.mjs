@@ -69,6 +69,9 @@ export class Visit {
     await this.page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
   }
 
+  // shot is a screenshot of what is seen now, which will soon be something else.
+  async shot(name) { await this.page.screenshot({ path: join(this.folder, `${name}.png`) }); }
+
   async prepare() { await this.page.evaluate(axe); }
 
   // audit lets axe look at the page as it is now, in both themes and widths.
