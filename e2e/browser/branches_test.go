@@ -13,7 +13,9 @@ func TestBranches(t *testing.T) {
 	research := startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/workflows/research.yaml", "SLUICE_STORE": "memory"})
 	refunds := startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/workflows/refund.yaml", "SLUICE_STORE": "memory"})
 	firm := startGateway(t, map[string]string{"SLUICE_CONFIG": delegating(t)})
-	trio := func() string { return startGateway(t, map[string]string{"SLUICE_CONFIG": threeBranches(t), "SLUICE_STORE": "memory"}).base }
+	trio := func() string {
+		return startGateway(t, map[string]string{"SLUICE_CONFIG": threeBranches(t), "SLUICE_STORE": "memory"}).base
+	}
 	flows := []flow{{"branches", trio()}, {"branchesNarrow", trio()}, {"graph", research.base}, {"graphKeyboard", research.base}, {"graphWaits", refunds.base},
 		{"delegates", firm.base}, {"unreachable", firm.base}, {"deltas", firm.base}}
 	journeys := travel(t, browser, flows)
