@@ -5,7 +5,7 @@ import { spoken } from './approval.js';
 import { ChannelPicker } from './channel.js';
 import { CredentialField, isShown } from './credential.js';
 import { attribute, byId, el, say, set } from './dom.js';
-import { examples } from './examples.js';
+import { Examples } from './examples.js';
 import { Inbox } from './inbox.js';
 import { Inspector } from './inspector.js';
 import { Lookup } from './lookup.js';
@@ -14,7 +14,7 @@ import { showTurn } from './panel.js';
 import { TurnRecord } from './record.js';
 import { Follower, wide } from './scroll.js';
 import { Session } from './session.js';
-import { offlineModel, StatusPanel } from './status.js';
+import { StatusPanel } from './status.js';
 import { fitsAddress } from './transport.js';
 import { TurnView } from './turn.js';
 import { waits } from './waits.js';
@@ -33,14 +33,17 @@ const inspector = new Inspector(byId('inspector'));
 const picker = new ChannelPicker();
 const lookup = new Lookup();
 const inbox = new Inbox((card, answer, address) => decide(null, card, answer, address));
-const gateway = new StatusPanel((model) => offer(model === offlineModel), async ({ approvals }, getJSON) => {
+const cards = new Examples((prompt) => runTurn(prompt));
+const gateway = new StatusPanel((known) => cards.know(known), async ({ approvals }, getJSON) => {
   if (gateway.asksWho) door.show();
   const me = isShown() ? await getJSON('me') : null;
   if (me?.scopes) door.known(me);
   lookup.offer(gateway.keeps);
   const list = await getJSON('channels');
   picker.offer(list?.channels ?? [], list?.quality?.drafts);
-  picker.offerWorkflows((await getJSON('workflows'))?.workflows ?? []);
+  const workflows = (await getJSON('workflows'))?.workflows ?? [];
+  picker.offerWorkflows(workflows);
+  cards.know({ channels: list?.channels ?? [], workflows });
   const decides = approvals ?? me?.scopes?.includes('approve') ?? false;
   inbox.show(decides, decides ? await inbox.read(getJSON, Boolean(me?.user)) : []);
 });
@@ -217,18 +220,6 @@ stop.addEventListener('click', halt);
 
 function halt() {
   if (session.stop()) input.focus();
-}
-
-/** @param {boolean} isOffline */
-function offer(isOffline) {
-  const list = byId('examples');
-  if (list.dataset.offline === String(isOffline)) return;
-  list.dataset.offline = String(isOffline);
-  set(list, ...examples(isOffline).map(({ title, prompt }) => {
-    const button = el('button', { type: 'button', class: 'example', 'data-testid': 'example' }, el('b', {}, title), el('span', {}, prompt));
-    button.addEventListener('click', () => runTurn(prompt));
-    return el('li', {}, button);
-  }));
 }
 
 byId('new').addEventListener('click', () => {

@@ -18,6 +18,8 @@ import { decided, states } from './words.js';
 const reported = new Map([['started', 'running'], ['retrying', 'retrying'], ['completed', 'done'], ['failed', 'failed'], ['cancelled', 'stopped'],
   ['waiting', 'waiting'], ['skipped', 'skipped']]);
 
+const attributes = ['delta', 'attempt', 'agent_id', 'node_id', 'session_id']; // that make two pieces of inner text the same one
+
 export class Fold {
   /** Whether something has come. */
   begun = false;
@@ -25,7 +27,7 @@ export class Fold {
   #calls = new Calls(this.#tree);
   #checking = new Checking(this.#tree);
   #reply = new Reply(this.#tree);
-  #last = { stream: '', number: 0 }; // the id of the last event
+  #last = { stream: '', number: -1, event: '', data: /** @type {any} */ ({}) }; // the last event that brought an id
 
   /** @type {Record<EventName, (data: any) => string | void>} what becomes of an event; the text is for people who listen to the page */
   #events = {
@@ -61,19 +63,20 @@ export class Fold {
    * @returns {string} what is worth saying aloud
    */
   add({ id = '', event, data }) {
-    if (!Object.hasOwn(this.#events, event) || !data || typeof data !== 'object' || !this.#isNext(id)) return '';
+    if (!Object.hasOwn(this.#events, event) || !data || typeof data !== 'object' || !this.#isNext({ id, event, data })) return '';
     this.begun = true;
     return this.#events[/** @type {EventName} */ (event)](data) ?? '';
   }
 
-  // Ids of a stream only grow. Drafts have none.
-  /** @param {string} id */
-  #isNext(id) {
+  // Ids of a stream only grow. What has none, as drafts, comes with the one before it.
+  /** @param {Required<Came>} came */
+  #isNext({ id, event, data }) {
     const [, stream, digits] = /^(.+):(\d+)$/.exec(id) ?? [];
     if (!stream) return true;
     const [last, number] = [this.#last, Number(digits)];
-    if (last.stream && (stream !== last.stream || number <= last.number)) return false;
-    this.#last = { stream, number };
+    if (last.stream && (stream !== last.stream || number < last.number)) return false;
+    if (number === last.number) return event === 'inner_delta' && !(last.event === event && attributes.every((name) => last.data[name] === data[name]));
+    this.#last = { stream, number, event, data };
     return true;
   }
 

@@ -39,16 +39,15 @@ export function plan({ nodes, edges }, direction, size = sizes.wide) {
   };
 }
 
+const least = 0.85; // letters that are drawn smaller are hard to read
+
 /**
- * Side by side from left to right if that fits, else from top to bottom.
+ * From left to right if that fits, if need be with small nodes, else from top to bottom.
  * @param {Workflow} workflow @param {number} room  in pixels
  */
 export function fitting(workflow, room) {
-  const across = plan(workflow, 'LR');
-  if (across.width <= room) return across;
-  const down = plan(workflow, 'TB');
-  const best = down.width < across.width ? down : across;
-  return best.width <= room ? best : plan(workflow, 'TB', sizes.narrow);
+  const ways = [plan(workflow, 'LR'), plan(workflow, 'LR', sizes.narrow), plan(workflow, 'TB')];
+  return ways.find((way) => way.width * (way === ways[1] ? least : 1) <= room) ?? plan(workflow, 'TB', sizes.narrow);
 }
 
 /** @param {Workflow['edges'][number]} edge */

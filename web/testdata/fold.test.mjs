@@ -64,8 +64,7 @@ test('of each golden transcript the answer is the one of its done, and each call
 
 test('events that come twice, late, unknown or from elsewhere change nothing', () => {
   for (const [name, events] of [...golden, ['research', research]]) {
-    const numbered = events.filter((e) => e.id);
-    if (numbered.length < events.length || !numbered.length) continue; // drafts have no number
+    if (new Set(events.map((e) => e.id)).size < events.length) continue; // drafts have no number
     const noisy = events.flatMap((e, i) => [e, e, events[Math.max(0, i - 3)], { ...e, id: e.id, event: 'news' },
       { id: `turn_other:${i + 1}`, event: 'response_delta', data: { delta: 'of another turn' } }, { id: '', event: 'constructor', data: {} }, { id: '', event: 'start', data: null }]);
     assert.deepEqual(shown(folded(noisy).turn), shown(folded(events).turn), name);
@@ -157,6 +156,19 @@ test('drafts are branches: the one before is struck, the one that is sent goes',
   assert.deepEqual(shown(fold.turn)['turn  running'], ['checks', [{ 'draft Draft 1 struck': ['text: I guess 7'] }], 'text: It is 3.']);
   const alone = folded([draft(1, 'x'), ['response_delta', { delta: 'x' }]]);
   assert.deepEqual(shown(alone.turn)['turn  running'], ['text: x']);
+});
+
+test('drafts have no number of their own, and come all the same', () => {
+  const [, events] = golden.find(([name]) => name === 'quality_refined.txtar');
+  const drafts = events.filter((e) => e.event === 'inner_delta');
+  assert.equal(new Set(drafts.map((e) => e.id)).size, 2);
+  const before = folded(events.filter((e) => e.event !== 'response_delta'));
+  assert.deepEqual(before.turn.parts.at(-1).branches.map((b) => b.parts[0].text), ['I guess you have 1237 open todos.', 'I guess you have 1 open todos.']);
+  const [start, twice] = [{ id: 't:1', event: 'start', data: {} }, { id: 't:2', event: 'inner_delta', data: { session_id: 's', delta: 'ha' } }];
+  const loose = { id: 't:1', event: 'inner_delta', data: { session_id: 's', delta: 'ha' } };
+  for (const [events, want] of [[[start, twice, twice], 'ha'], [[start, loose, loose], 'haha'], [[start, twice, { ...twice, data: { session_id: 's', delta: '!' } }], 'ha!'], [[start, twice, loose], 'ha']]) {
+    assert.deepEqual(turnOf(events), [[{ 'delegate Sub-agent running': [`text: ${want}`] }]]);
+  }
 });
 
 test('a text that is taken back goes, wherever it is shown, and what was lost on the way comes', () => {
