@@ -59,7 +59,7 @@ export class Calls {
   explains(fault) {
     if (fault.fatal) return false;
     for (const { part } of this.#all.values()) {
-      if (part.notice || part.call.status === 'completed' || part.call.error !== fault.message) continue;
+      if (part.notice || !part.call.error || part.call.error !== fault.message) continue;
       part.notice = fault;
       this.#tree.changed.add(part);
       return true;

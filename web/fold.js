@@ -99,14 +99,7 @@ export class Fold {
   /** @param {{ key: string, model: string, previous: string, reason: string } & Attribution} change to another model */
   #change(change) {
     const { key, model, previous, reason } = change;
-    this.#add(this.#tree.place(change), { kind: 'change', key: word(key), model: word(model), previous: word(previous), reason: word(reason) });
-  }
-
-  // What is the turn's own ends the text before it.
-  /** @param {Branch} of @param {import('./branch.js').Part} part */
-  #add(of, part) {
-    if (of === this.turn) this.#reply.close();
-    this.#tree.add(of, part);
+    this.#tree.add(this.#tree.place(change), { kind: 'change', key: word(key), model: word(model), previous: word(previous), reason: word(reason) });
   }
 
   /** @param {import('./types').Route} route */
@@ -180,12 +173,12 @@ export class Fold {
   /** @param {import('./types').ChannelMessage} message */
   #message(message) {
     if (message.sequence === 1) this.#reply.remove();
-    this.#add(this.turn, { kind: 'message', message });
+    this.#tree.add(this.turn, { kind: 'message', message });
   }
 
   /** @param {import('./types').Approval} approval */
   #ask(approval) {
-    this.#add(this.turn, { kind: 'approval', approval });
+    this.#tree.add(this.turn, { kind: 'approval', approval });
     return word(approval.prompt);
   }
 
@@ -193,7 +186,7 @@ export class Fold {
   #fault(fault) {
     if (fault.error_type === 'cancelled') return; // somebody wanted it: the last line says so
     if (this.#calls.explains(fault)) return;
-    this.#add(fault.fatal ? this.turn : this.#tree.place(fault), { kind: 'fault', fault });
+    this.#tree.add(fault.fatal ? this.turn : this.#tree.place(fault), { kind: 'fault', fault });
     return fault.fatal ? `Error: ${word(fault.message)}` : '';
   }
 }

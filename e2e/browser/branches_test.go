@@ -16,7 +16,7 @@ func TestBranches(t *testing.T) {
 	trio := func() string {
 		return startGateway(t, map[string]string{"SLUICE_CONFIG": threeBranches(t), "SLUICE_STORE": "memory"}).base
 	}
-	flows := []flow{{"branches", trio()}, {"branchesNarrow", trio()}, {"graph", research.base}, {"graphKeyboard", research.base}, {"graphWaits", refunds.base},
+	flows := []flow{{"branches", trio()}, {"branchesNarrow", trio()}, {"branchesForced", trio()}, {"graph", research.base}, {"graphKeyboard", research.base}, {"graphWaits", refunds.base},
 		{"delegates", firm.base}, {"unreachable", firm.base}, {"deltas", firm.base}}
 	journeys := travel(t, browser, flows)
 	check(t, flows, journeys)

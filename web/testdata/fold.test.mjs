@@ -52,7 +52,7 @@ test('of each golden transcript the answer is the one of its done, and each call
     const done = events.at(-1).data;
     fold.end(done.success ? 'done' : 'failed', done.quality);
     const messages = events.some((e) => e.event === 'channel_message');
-    if (!messages) assert.equal(flat(answerOf(fold)), flat(done.final_output), name);
+    assert.equal(flat(answerOf(fold)), messages ? '' : flat(done.final_output), name);
     const all = [...walk(fold.turn)].flatMap((b) => b.parts);
     const calls = new Set(events.filter((e) => e.event === 'tool_call').map((e) => e.data.call_id));
     assert.equal(all.filter((p) => p.kind === 'tool').length, calls.size, `${name}: calls`);
@@ -66,7 +66,7 @@ test('events that come twice, late, unknown or from elsewhere change nothing', (
   for (const [name, events] of [...golden, ['research', research]]) {
     if (new Set(events.map((e) => e.id)).size < events.length) continue; // drafts have no number
     const noisy = events.flatMap((e, i) => [e, e, events[Math.max(0, i - 3)], { ...e, id: e.id, event: 'news' },
-      { id: `turn_other:${i + 1}`, event: 'response_delta', data: { delta: 'of another turn' } }, { id: '', event: 'constructor', data: {} }, { id: '', event: 'start', data: null }]);
+      { id: `turn_other:${i + 1000}`, event: 'response_delta', data: { delta: 'of another turn' } }, { id: '', event: 'constructor', data: {} }, { id: '', event: 'start', data: null }]);
     assert.deepEqual(shown(folded(noisy).turn), shown(folded(events).turn), name);
   }
 });
@@ -90,6 +90,7 @@ test('a run of a workflow is a graph, and a block for each node and sub-agent, w
   }
   const report = parts[2].branches[0].parts;
   assert.deepEqual(report.map((p) => p.role), ['earlier', '']);
+  assert.equal(report[1].cuts, 1, 'what shows it begins again');
   assert.match(report[0].text, /^here is what we found/);
   assert.match(report[1].text, /^Hello,/);
 });
@@ -177,6 +178,7 @@ test('a text that is taken back goes, wherever it is shown, and what was lost on
   const back = (accumulated) => ['response_reset', { accumulated, reason: 'fallback' }];
   for (const [name, events, want] of [
     ['of one of two', [say('One ', 'a'), say('two', 'b'), back('One '), say('2', 'b')], [['a', 'One '], ['b', '2'], ['', 'One 2']]],
+    ['of two in turns', [say('One ', 'a'), say('two ', 'b'), say('three', 'a'), back('One two ')], [['a', 'One '], ['b', 'two '], ['', 'One two ']]],
     ['in the middle of a piece', [say('One two', 'a'), back('One '), say('2', 'a')], [['a', 'One 2'], ['b', undefined], ['', 'One 2']]],
     ['all', [say('One ', 'a'), say('two', 'b'), back('')], [['a', undefined], ['b', undefined]]],
     ['more than came', [say('One', 'a'), back('One two')], [['a', 'One'], ['b', undefined], ['', 'One two']]],
@@ -191,6 +193,9 @@ test('a call that has ended does not begin again, and its fault stands in its pl
   const call = (status, more) => ['tool_call', { call_id: '1', tool_name: 't', arguments: {}, status, ...more }];
   const fault = ['error', { error_type: 'tool_execution_failed', message: 'no', fatal: false }];
   assert.deepEqual(turnOf([call('in_progress'), call('failed', { error: 'no' }), call('progress'), call('in_progress'), fault, fault]), ['tool t failed explained', 'fault tool_execution_failed']);
+  assert.deepEqual(turnOf([call('failed', { error: 'no' }), ['error', { ...fault[1], fatal: true }]]), ['tool t failed', 'fault tool_execution_failed'], 'what ends the turn is said of it');
+  assert.deepEqual(turnOf([call('completed'), ['error', { fatal: false }]]), ['tool t completed', 'fault undefined']);
+  assert.deepEqual(turnOf([['error', { error_type: 'cancelled', fatal: true }]]), []);
   const fold = folded([call('in_progress')]);
   fold.end('stopped');
   assert.deepEqual(shown(fold.turn)['turn  running'], ['tool t in_progress lost']);
@@ -205,7 +210,38 @@ test('how branches end with their turn', () => {
   const node = (status, error_type) => ['node', { node_id: 'n', type: 'agent', status, attempt: 1, error_type }];
   assert.equal(folded([node('started'), node('failed', 'cancelled')]).turn.parts[1].branches[0].state, 'stopped');
   assert.equal(folded([node('started'), node('failed', 'timeout')]).turn.parts[1].branches[0].note, 'timeout');
+  const later = (status, attempt) => ['node', { node_id: 'n', type: 'agent', status, attempt }];
+  assert.equal(folded([later('started', 1), later('started', 2), later('failed', 1)]).turn.parts[1].branches[0].state, 'running', 'the end of an attempt before');
+  assert.equal(folded([later('started', 1), later('failed', 1), later('started', 2)]).turn.parts[1].branches[0].state, 'running', 'another attempt');
   assert.equal(folded([node('started'), node('failed'), node('started')]).turn.parts[1].branches[0].state, 'failed', 'a late start');
+});
+
+test('which fork a branch is of', () => {
+  const node = (node_id, status) => ['node', { node_id, type: 'agent', status, attempt: 1 }];
+  const forks = (...events) => folded(events).turn.parts.filter((p) => p.kind === 'fork').map((p) => p.branches.map((b) => b.id).join());
+  assert.deepEqual(forks(node('a', 'started'), node('b', 'started'), node('a', 'completed'), node('b', 'completed'), node('c', 'started')), ['a,b', 'c']);
+  assert.deepEqual(forks(node('a', 'started'), node('a', 'completed'), node('b', 'skipped'), node('c', 'skipped'), node('d', 'started')), ['a', 'b,c', 'd']);
+  const route = (decision) => ['route', { decision, agent_id: 'a', additional_agents: [] }];
+  assert.deepEqual(forks(route('route')), ['a']);
+  assert.deepEqual(forks(route('clarify')), []);
+  assert.deepEqual(turnOf([['tool_call', { agent_id: 'a', call_id: '1', tool_name: 't', status: 'in_progress' }]]), ['tool t in_progress'], 'without a team an agent is the turn');
+});
+
+test('of a text that was written again only what counts is the last', () => {
+  const node = (status, more) => ['node', { node_id: 'n', type: 'agent', status, attempt: 1, ...more }];
+  const said = (delta) => ['inner_delta', { node_id: 'n', delta }];
+  for (const [iteration, output, want] of [[2, 'Two', ['earlier: One', 'text: Two']], [1, 'Two', ['text: OneTwo']], [2, 'OneTwo', ['text: OneTwo']], [2, 'Three', ['text: OneTwo']], [2, '', ['text: OneTwo']]]) {
+    assert.deepEqual(turnOf([node('started'), said('One'), said('Two'), node('completed', { iteration, output })]), ['graph', [{ 'node n done': want }]], `${iteration} ${output}`);
+  }
+});
+
+test('what becomes of a draft that is not sent', () => {
+  const draft = ['inner_delta', { attempt: 1, delta: 'x' }];
+  const note = (fold) => fold.turn.parts.find((p) => p.kind === 'fork').branches[0].note;
+  assert.equal(note(folded([draft, ['quality', { phase: 'failed', attempt: 1, elapsed_ms: 1 }]])), 'withheld');
+  const fold = folded([draft]);
+  fold.end('failed');
+  assert.equal(note(fold), 'not sent');
 });
 
 test('names and texts of any kind are kept as they are, and what has no name breaks nothing', () => {

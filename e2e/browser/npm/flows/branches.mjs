@@ -1,6 +1,6 @@
 // What works at the same time: blocks that do not mix, and a workflow as a graph.
 import assert from 'node:assert/strict';
-import { counts, text } from '../page.mjs';
+import { counts, tabTo, text } from '../page.mjs';
 
 const node = (v, id) => v.page.locator(`[data-testid=graph-node][data-id=${id}]`);
 const block = (v, id) => v.page.locator('details.branch', { has: v.page.locator(':scope > summary > strong', { hasText: new RegExp(`^${id}$`) }) });
@@ -64,6 +64,22 @@ export async function branchesNarrow(v) {
 }
 branchesNarrow.options = { viewport: { width: 360, height: 740 }, hasTouch: true };
 
+// The same with colours of the system, at 200 %, and for those who want nothing to move.
+export async function branchesForced(v) {
+  await v.at('workflow').selectOption('trio');
+  await v.ask('begin');
+  await working(v);
+  assert.equal(await v.page.evaluate(() => document.getAnimations().filter((a) => a.playState === 'running').length), 0, 'running animations');
+  assert.equal(await v.page.evaluate(() => document.documentElement.scrollWidth), 640);
+  const stroke = (id) => node(v, id).locator('.shape').evaluate((n) => getComputedStyle(n).stroke);
+  assert.notEqual(await stroke('facts'), await node(v, 'facts').locator('.shape').evaluate((n) => getComputedStyle(n).fill));
+  for (const [id, seen] of [['question', '✓ agent completed'], ['facts', '● agent works'], ['report', 'researcher']]) assert.ok((await node(v, id).textContent()).endsWith(seen), id);
+  await v.shot('workflow-forced-colours');
+  await v.at('stop').click();
+  await v.turn('stopped');
+}
+branchesForced.options = { viewport: { width: 640, height: 450 }, deviceScaleFactor: 2, forcedColors: 'active', reducedMotion: 'reduce' };
+
 // A run that ends: what is done is folded and whole, and no result of a tool is a thought.
 export async function graph(v) {
   await research(v);
@@ -83,11 +99,16 @@ export async function graph(v) {
   assert.match(await block(v, 'report').evaluate((b) => b.textContent), /Earlier drafts: here is what we found/);
 }
 
-// The graph by keyboard, and as a table.
+// The graph and the blocks by keyboard alone, and as a table.
 export async function graphKeyboard(v) {
-  await research(v);
+  const { page } = v;
+  await tabTo(page, '#workflow');
+  await page.keyboard.type('research');
+  await tabTo(page, '#input', 'Shift+Tab');
+  await page.keyboard.type('How do tides work?\n');
   await v.turn('done');
-  await node(v, 'question').focus();
+  await page.evaluate(() => document.activeElement.blur());
+  await tabTo(page, '[data-testid=graph-node]');
   const at = () => v.page.evaluate(() => document.activeElement.dataset.id ?? document.activeElement.textContent);
   for (const [key, id] of [['ArrowRight', 'doubts'], ['ArrowUp', 'facts'], ['ArrowLeft', 'question'], ['End', 'report'], ['ArrowRight', 'report'], ['Home', 'question']]) {
     await v.page.keyboard.press(key);
@@ -98,7 +119,10 @@ export async function graphKeyboard(v) {
   await v.page.keyboard.press('Enter');
   assert.notEqual(await block(v, 'doubts').getAttribute('open'), null);
   assert.match(await at(), /^doubts/);
-  await v.page.locator('.as-table > summary').click();
+  await page.keyboard.press('Enter');
+  assert.equal(await block(v, 'doubts').getAttribute('open'), null);
+  await tabTo(page, '.as-table > summary', 'Shift+Tab');
+  await page.keyboard.press('Enter');
   assert.match(await text(v.at('graph-table')), /doubts\s+agent researcher\s+completed after .*\s+report/);
   assert.match(await node(v, 'facts').getAttribute('aria-label'), /^facts agent completed, agent researcher$/);
 }
@@ -157,7 +181,6 @@ export async function deltas(v) {
   const at = (share) => times[Math.floor(times.length * share)].toFixed(2);
   const said = `2,000 deltas into branches: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${times.at(-1).toFixed(2)} ms of script each`;
   assert.ok(Number(at(0.99)) < 2 * 10, said);
-  assert.equal(await v.page.evaluate(() => document.documentElement.scrollWidth), 1280);
   return { note: said };
 }
 
@@ -180,6 +203,8 @@ async function stream() {
     want += words[i % words.length].length;
     if (i % 20 === 0) await new Promise(requestAnimationFrame);
   }
+  if (document.documentElement.scrollWidth > innerWidth) throw new Error('a long name makes the page wide');
   view.end({ how: 'stopped' });
+  view.node.remove();
   return { times, whole: view.fold.turn.parts.filter((p) => p.kind === 'text').reduce((n, p) => n + p.text.length, 0) === want };
 }
