@@ -107,8 +107,7 @@ export async function graphKeyboard(v) {
   await tabTo(page, '#input', 'Shift+Tab');
   await page.keyboard.type('How do tides work?\n');
   await v.turn('done');
-  await page.evaluate(() => document.activeElement.blur());
-  await tabTo(page, '[data-testid=graph-node]');
+  await tabTo(page, '[data-testid=graph-node]', 'Shift+Tab');
   const at = () => v.page.evaluate(() => document.activeElement.dataset.id ?? document.activeElement.textContent);
   for (const [key, id] of [['ArrowRight', 'doubts'], ['ArrowUp', 'facts'], ['ArrowLeft', 'question'], ['End', 'report'], ['ArrowRight', 'report'], ['Home', 'question']]) {
     await v.page.keyboard.press(key);
