@@ -120,7 +120,7 @@ export class Fold {
     if (from && !b.task) this.#delegate(b, from.part);
     if (!this.#enter(b, word(status), count(attempt))) return;
     [b.ms, b.note] = [ms, word(note)];
-    return `${b.name}: ${states.get(b.state)}`;
+    return session ? '' : `${b.name}: ${states.get(b.state)}`; // sub-agents would be too many
   }
 
   // The call of a sub-agent is what its block shows.
