@@ -3,7 +3,7 @@
 
 import { call } from './credential.js';
 import { attribute, el, say, set, svg, visible } from './dom.js';
-import { arrow, fitting, nextBox } from './layout.js';
+import { arrow, fitting, nextBox, way } from './layout.js';
 import { duration, short, states } from './words.js';
 
 /** @typedef {import('./branch.js').Branch} Branch */
@@ -36,6 +36,8 @@ export class Graph {
   #plan = { width: 0, height: 0, boxes: [], lines: [] };
   /** @type {Map<string, Element>} */
   #nodes = new Map();
+  /** @type {Map<Workflow['edges'][number], Element>} */
+  #lines = new Map();
 
   /** @param {Element} root @param {TurnView} turn */
   static async begin(root, turn) {
@@ -77,6 +79,7 @@ export class Graph {
     this.#plan = fitting(this.workflow, room);
     const { width, height, boxes, lines } = this.#plan;
     const least = Math.min(1, Math.max(room / width, 0.72)); // smaller letters could not be read: then it scrolls
+    this.#lines.clear();
     const root = svg('svg', { width: Math.floor(width * least), height: Math.floor(height * least), viewBox: `0 0 ${width} ${height}`, role: 'group', 'aria-label': 'Nodes: arrow keys move, Enter opens' },
       ...lines.map((line) => this.#line(line)));
     this.#nodes.clear();
@@ -88,12 +91,14 @@ export class Graph {
   }
 
   /** @param {import('./layout.js').Line} line */
-  #line({ from, to, points, label, at }) {
+  #line({ edge, points, label, at }) {
     const { line, head } = arrow(points);
-    const said = this.workflow.edges.filter((e) => e.from === from && e.to === to).map((e) => e.match ?? e.condition).filter(Boolean).join(' or ');
-    return svg('g', { class: 'edge', 'data-from': from, 'data-to': to, 'aria-hidden': 'true' }, said ? svg('title', {}, short(said)) : null,
+    const said = edge.match ?? edge.condition;
+    const node = svg('g', { class: 'edge', 'aria-hidden': 'true' }, said ? svg('title', {}, short(said)) : null,
       svg('path', { class: 'line', d: line }), svg('path', { class: 'head', d: head }),
       label ? svg('text', { class: 'label', x: at.x, y: at.y + 4 }, label) : null);
+    this.#lines.set(edge, node);
+    return node;
   }
 
   /** @param {import('./layout.js').Box} box */
@@ -125,10 +130,10 @@ export class Graph {
       attribute(node, 'aria-label', visible(`${node.querySelector('.name')?.textContent}${seen}, ${short([type, agent ?? tool].filter(Boolean).join(' '))}${branch ? '' : ', not begun'}`));
       set(/** @type {Element} */ (node.lastElementChild), branch ? `${marks[branch.state] ?? ''} ${seen}`.trim() : seen);
     }
-    for (const line of this.#frame.querySelectorAll('.edge')) {
-      const [from, to] = [line.getAttribute('data-from') ?? '', line.getAttribute('data-to') ?? ''].map((id) => known.get(id)?.state);
-      const isDead = from === 'skipped' || to === 'skipped';
-      attribute(line, 'data-way', isDead ? 'dead' : from && to && from !== 'running' ? 'taken' : null);
+    const taken = way(this.workflow, (id) => known.get(id)?.state);
+    for (const [edge, line] of this.#lines) {
+      const isDead = [edge.from, edge.to].some((id) => known.get(id)?.state === 'skipped');
+      attribute(line, 'data-way', isDead ? 'dead' : taken.has(edge) ? 'taken' : null);
     }
     this.#list(known);
   }

@@ -5,7 +5,7 @@ import { Graph, layout } from './dagre.js';
 /** @typedef {import('./types').Workflow} Workflow */
 /** @typedef {{ x: number, y: number }} Point */
 /** @typedef {{ id: string, x: number, y: number, width: number, height: number }} Box  x and y: of its centre */
-/** @typedef {{ from: string, to: string, points: Point[], label: string, at: Point }} Line */
+/** @typedef {{ edge: Workflow['edges'][number], points: Point[], label: string, at: Point }} Line */
 /** @typedef {{ width: number, height: number, boxes: Box[], lines: Line[] }} Plan */
 
 const sizes = { wide: { width: 148, height: 46 }, narrow: { width: 100, height: 44 } }; // of a node
@@ -23,18 +23,18 @@ export function plan({ nodes, edges }, direction, size = sizes.wide) {
   const key = (id) => keys.get(id) ?? '';
   // Of those of one rank the one that is set last comes first.
   for (const { id } of nodes.toReversed()) graph.setNode(key(id), { ...size });
-  const drawn = edges.filter((e) => keys.has(e.from) && keys.has(e.to)).map((e, i) => ({ ...e, name: `e${i}`, label: label(e) }));
-  for (const { from, to, name, label: words } of drawn.toReversed()) {
-    graph.setEdge(key(from), key(to), words ? { width: words.length * letter + 8, height: 16, labelpos: 'c' } : {}, name);
+  const drawn = edges.filter((e) => keys.has(e.from) && keys.has(e.to)).map((edge, i) => ({ edge, name: `e${i}`, label: label(edge) }));
+  for (const { edge, name, label: words } of drawn.toReversed()) {
+    graph.setEdge(key(edge.from), key(edge.to), words ? { width: words.length * letter + 8, height: 16, labelpos: 'c' } : {}, name);
   }
   layout(graph);
   const { width = 0, height = 0 } = nodes.length > 0 ? graph.graph() : {};
   return {
     width: Math.ceil(width), height: Math.ceil(height),
     boxes: nodes.map(({ id }) => ({ id, x: graph.node(key(id)).x, y: graph.node(key(id)).y, ...size })),
-    lines: drawn.map(({ from, to, name, label: words }) => {
-      const { points, x, y } = graph.edge(key(from), key(to), name);
-      return { from, to, points, label: words, at: { x, y } };
+    lines: drawn.map(({ edge, name, label: words }) => {
+      const { points, x, y } = graph.edge(key(edge.from), key(edge.to), name);
+      return { edge, points, label: words, at: { x, y } };
     }),
   };
 }
@@ -54,6 +54,23 @@ export function fitting(workflow, room) {
 function label({ match = '', condition = '' }) {
   const words = match || (condition ? 'if' : '');
   return words.length > 18 ? `${words.slice(0, 17)}…` : words;
+}
+
+/**
+ * The edges that a run went, as far as its nodes say so: an edge with a condition counts if nothing
+ * else leads to where the run went on.
+ * @param {Workflow} workflow @param {(id: string) => string | undefined} stateOf  undefined: it has not begun
+ * @returns {Set<Workflow['edges'][number]>}
+ */
+export function way({ nodes, edges }, stateOf) {
+  const conditions = new Set(nodes.filter((n) => n.type === 'condition').map((n) => n.id));
+  const begun = edges.filter(({ from, to }) => ![undefined, 'skipped', 'running', 'retrying', 'waiting'].includes(stateOf(from)) && ![undefined, 'skipped'].includes(stateOf(to)));
+  const sure = new Set(begun.filter((e) => (!conditions.has(e.from) && !e.condition && !e.match) || begun.every((other) => other === e || other.to !== e.to)));
+  for (const e of begun) {
+    const isElsewhere = conditions.has(e.from) && edges.some((other) => other.from === e.from && sure.has(other)); // it goes one way alone
+    if (!isElsewhere && ![...sure].some((other) => other.to === e.to)) sure.add(e);
+  }
+  return sure;
 }
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-const { arrow, fitting, nextBox, plan } = await import('../layout.js');
+const { arrow, fitting, nextBox, plan, way } = await import('../layout.js');
 
 const nodes = (...ids) => ids.map((id) => ({ id, type: 'agent' }));
 const edges = (...pairs) => pairs.map((pair) => ({ from: pair[0], to: pair[1], match: pair[2] }));
@@ -43,6 +43,24 @@ test('the arrow keys go to what lies there', () => {
   assert.equal(nextBox(boxes, 'd', left).id, 'a');
   assert.equal(nextBox(boxes, 'e', right), null);
   assert.equal(nextBox(boxes, 'gone', right), null);
+});
+
+test('the way that a run went', () => {
+  const refund = {
+    nodes: [...nodes('triage', 'ask', 'pay', 'answer'), { id: 'route', type: 'condition' }],
+    edges: [...edges(['triage', 'route'], ['route', 'ask', 'refund'], ['route', 'answer', 'default']), { from: 'ask', to: 'pay', condition: 'yes' }, { from: 'ask', to: 'answer', condition: 'no' }, ...edges(['pay', 'answer'])],
+  };
+  const went = (states) => [...way(refund, (id) => states[id])].map((e) => `${e.from} ${e.to}`).join(', ');
+  const done = { triage: 'done', route: 'done' };
+  assert.equal(went({}), '');
+  assert.equal(went({ triage: 'running' }), '');
+  assert.equal(went({ ...done, ask: 'waiting' }), 'triage route, route ask');
+  assert.equal(went({ ...done, ask: 'done', pay: 'done', answer: 'running' }), 'triage route, route ask, ask pay, pay answer');
+  assert.equal(went({ ...done, ask: 'skipped', pay: 'skipped', answer: 'done' }), 'triage route, route answer');
+  assert.equal(went({ ...done, ask: 'done', pay: 'skipped', answer: 'done' }), 'triage route, route ask, ask answer');
+  assert.equal(went({ ...done, ask: 'done', pay: 'failed', answer: 'done' }), 'triage route, route ask, ask pay, pay answer');
+  const both = (id) => ({ a: 'done', b: 'done', c: 'running', d: 'stopped', e: undefined })[id];
+  assert.equal(way(fork, both).size, 3);
 });
 
 test('an arrow ends where its line does', () => {

@@ -143,6 +143,7 @@ export async function graphWaits(v) {
   const turn = await v.turn('done');
   await turn.getByTestId('graph').waitFor();
   for (const id of ['triage', 'route', 'ask', 'pay', 'answer']) await inState(turn.locator(`[data-testid=graph-node][data-id=${id}]`), 'done').waitFor();
+  await counts(turn.locator('.edge[data-way=taken]'), 4); // and not the two that it might have gone
 }
 
 // An agent that calls an agent that calls one: each within the one that asked it.
