@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"io/fs"
 	"regexp"
 	"slices"
@@ -58,7 +60,7 @@ func TestPageNeedsOnlyItsOwnFiles(t *testing.T) {
 		}
 	}
 	for _, name := range append(scripts(t), "index.html", "style.css", "icon.svg") {
-		text := strings.ReplaceAll(file(t, name), "http://www.w3.org/2000/svg", "")
+		text := strings.NewReplacer("http://www.w3.org/2000/svg", "", "http://127.0.0.1:8080", "").Replace(file(t, name)) // a name, and what is to be copied into a terminal
 		if m := regexp.MustCompile(`(?:^|[^\\])(?i:https?:)?//[A-Za-z0-9]|@import|\burl\(`).FindString(text); m != "" {
 			t.Errorf("%s refers to another place: %q", name, m)
 		}
@@ -79,9 +81,14 @@ func TestScriptSetsTextOnly(t *testing.T) {
 		t.Errorf("the scripts use %s", m)
 	}
 	// One function checks the names of attributes, one makes links, and one frames.
-	for _, once := range []string{`\.setAttribute\(`, `\.href =[^=]`, `\.src\b`, `'iframe'`, `\.sandbox\.value = ''`} {
+	// Links to the page's own places, and to what it has made, are made in links.js.
+	for once, places := range map[string][]string{`\.setAttribute\(`: {"dom.js"}, `\.href =[^=]`: {"dom.js", "links.js"}, `\.src\b`: {"dom.js"}, `'iframe'`: {"dom.js"}, `\.sandbox\.value = ''`: {"dom.js"}} {
 		for _, name := range scripts(t) {
-			if n := len(regexp.MustCompile(once).FindAllString(file(t, name), -1)); name != "dom.js" && n != 0 || name == "dom.js" && n != 1 {
+			want := 0
+			if slices.Contains(places, name) {
+				want = 1
+			}
+			if n := len(regexp.MustCompile(once).FindAllString(file(t, name), -1)); n != want {
 				t.Errorf("%s has %s %d times", name, once, n)
 			}
 		}
@@ -125,6 +132,7 @@ func TestPageHasItsHooks(t *testing.T) {
 		"input", "send", "stop", "retry", "transport", "turn", "answer", "thoughts", "tool-card", "error", "dropped", "edit", "offline-banner", "inspector",
 		"event-row", "waterfall", "tokens", "request-id", "copy-request-id", "copy-curl", "curl", "copy-events", "breaker", "tool-list", "theme", "new", "health",
 		"unreachable", "example", "channel", "drafts", "channel-message", "counter", "scorecard", "criterion", "outcome", "draft", "graph", "graph-node", "graph-table", "inbox", "workflow", "user", "task", "task-trace", "credential", "trace", "trace-row", "trace-detail", "trace-table",
+		"task-state", "task-who", "task-word", "task-more", "task-item", "task-title", "task-facts", "copy-link", "export", "open-talk", "earlier", "restored", "elsewhere-show", "keeps",
 	} {
 		if !strings.Contains(both, `data-testid="`+id+`"`) && !strings.Contains(both, `'data-testid': '`+id+`'`) {
 			t.Errorf("nothing has the data-testid %s", id)
@@ -132,16 +140,14 @@ func TestPageHasItsHooks(t *testing.T) {
 	}
 }
 
-// longest is how many lines a script may have, and grown has those that have more.
+// longest is how many lines a script may have.
 const longest = 250
-
-func grown() []string { return []string{"app.js", "trace.js"} }
 
 // A script does one thing, and can be read at once.
 func TestScriptsAreShort(t *testing.T) {
 	t.Parallel()
 	for _, name := range scripts(t) {
-		if n := strings.Count(file(t, name), "\n"); n > longest && !slices.Contains(grown(), name) {
+		if n := strings.Count(file(t, name), "\n"); n > longest {
 			t.Errorf("%s has %d lines, want at most %d", name, n, longest)
 		}
 	}
@@ -158,6 +164,27 @@ func TestErrorsHaveAdvice(t *testing.T) {
 		if name != "model_ms" && !strings.Contains(words, "\n  "+name+": '") {
 			t.Errorf("words.js has no advice for %s", name)
 		}
+	}
+}
+
+// What a visitor's browser loads is small: all scripts together, packed as the gateway does it.
+func TestScriptsAreSmall(t *testing.T) {
+	t.Parallel()
+	const most = 120_000
+	sum := 0
+	for _, name := range append(scripts(t), "dagre.js", "marked.js") {
+		var packed bytes.Buffer
+		z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = z.Write([]byte(file(t, name)))
+		_ = z.Close()
+		sum += packed.Len()
+	}
+	t.Logf("%d bytes", sum)
+	if sum > most {
+		t.Errorf("the scripts are %d bytes, want %d at most", sum, most)
 	}
 }
 

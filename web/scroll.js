@@ -22,8 +22,7 @@ export class Follower {
   /** How much of the conversation is out of sight below. */
   #below() {
     const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
-    const after = wide.matches ? 0 : byId('panel').offsetHeight;
-    return scrollHeight - after - scrollTop - clientHeight;
+    return scrollHeight - scrollTop - clientHeight;
   }
 
   /** Goes to the end, and stays there. */

@@ -17,6 +17,9 @@ export function span(ms) {
   return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** A point in time: of today without the day. @param {Date} at */
+export const when = (at) => (at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString());
+
 /** @param {number} bytes */
 export const size = (bytes) => (bytes < 10_000 ? `${number(bytes)} B` : `${number(Math.round(bytes / 1024))} KiB`);
 

@@ -25,6 +25,7 @@ type journey struct {
 		Task, Transcript string   // of a turn that is kept
 		Seen             []string // by EventSources
 		Note             string   // what was measured
+		Figures          map[string]float64
 	}
 	MS int
 }

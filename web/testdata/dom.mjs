@@ -4,6 +4,7 @@
 export let made = 0;
 
 class Node {
+  get parentElement() { return this.parentNode; }
   parentNode = null;
   childNodes = [];
 
@@ -94,6 +95,9 @@ class Element extends Node {
 
   get className() { return this.attributes.class ?? ''; }
   set className(name) { this.attributes.class = name; }
+  before(node) { const all = this.parentNode.childNodes; node.parentNode?.removeChild(node); all.splice(all.indexOf(this), 0, node); node.parentNode = this.parentNode; }
+  after(node) { const all = this.parentNode.childNodes; node.parentNode?.removeChild(node); all.splice(all.indexOf(this) + 1, 0, node); node.parentNode = this.parentNode; }
+  prepend(node) { node.parentNode?.removeChild(node); this.childNodes.unshift(node); node.parentNode = this; }
   get dir() { return this.attributes.dir ?? ''; }
   setAttribute(name, value) { this.attributes[name] = value; }
   removeAttribute(name) { delete this.attributes[name]; }

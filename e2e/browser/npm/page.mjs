@@ -27,7 +27,7 @@ export class Visit {
     visit.#watch(new URL(base).origin, allow);
     visit.page.setDefaultTimeout(20_000);
     await visit.page.goto(base);
-    await visit.at(first).first().waitFor({ state: first === 'breaker' ? 'attached' : 'visible' });
+    if (options.javaScriptEnabled !== false) await visit.at(first).first().waitFor({ state: first === 'breaker' ? 'attached' : 'visible' });
     return visit;
   }
 
