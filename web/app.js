@@ -7,8 +7,8 @@ import { ChannelPicker } from './channel.js';
 import { Comeback } from './comeback.js';
 import { Composer } from './composer.js';
 import { CredentialField, isShown } from './credential.js';
-import { byId, el, say, set } from './dom.js';
-import { examples } from './examples.js';
+import { byId, say, set } from './dom.js';
+import { Examples } from './examples.js';
 import { Inbox } from './inbox.js';
 import { Inspector } from './inspector.js';
 import { recall } from './memory.js';
@@ -17,7 +17,7 @@ import { TurnRecord } from './record.js';
 import { Follower, wide } from './scroll.js';
 import { Session } from './session.js';
 import { countWaiting, showPanel } from './sheet.js';
-import { offlineModel, StatusPanel } from './status.js';
+import { StatusPanel } from './status.js';
 import { Tasks } from './tasks.js';
 import { TurnView } from './turn.js';
 import { waits } from './waits.js';
@@ -28,7 +28,8 @@ const log = byId('log');
 const inspector = new Inspector(byId('inspector'));
 const picker = new ChannelPicker();
 const inbox = new Inbox((card, answer, address) => decide(null, card, answer, address));
-const gateway = new StatusPanel((model) => offer(model === offlineModel), async ({ approvals }, getJSON) => {
+const cards = new Examples((prompt) => runTurn(prompt));
+const gateway = new StatusPanel((known) => cards.know(known), async ({ approvals }, getJSON) => {
   if (gateway.asksWho) door.show();
   const me = isShown() ? await getJSON('me') : null;
   if (me?.scopes) door.known(me);
@@ -37,7 +38,9 @@ const gateway = new StatusPanel((model) => offer(model === offlineModel), async 
   if (gateway.keeps) comeback.complete();
   const list = await getJSON('channels');
   picker.offer(list?.channels ?? [], list?.quality?.drafts);
-  picker.offerWorkflows((await getJSON('workflows'))?.workflows ?? []);
+  const workflows = (await getJSON('workflows'))?.workflows ?? [];
+  picker.offerWorkflows(workflows);
+  cards.know({ channels: list?.channels ?? [], workflows });
   const decides = approvals ?? me?.scopes?.includes('approve') ?? false;
   const waiting = decides ? await inbox.read(getJSON, Boolean(me?.user)) : [];
   inbox.show(decides, waiting);
@@ -176,18 +179,6 @@ function choose(record) {
   if (inspector.record !== record || !record || record.events.length === 0) inspector.show(record);
   else inspector.draw();
   showTurn(byId('turn-panel'), record);
-}
-
-/** @param {boolean} isOffline */
-function offer(isOffline) {
-  const list = byId('examples');
-  if (list.dataset.offline === String(isOffline)) return;
-  list.dataset.offline = String(isOffline);
-  set(list, ...examples(isOffline).map(({ title, prompt }) => {
-    const button = el('button', { type: 'button', class: 'example', 'data-testid': 'example' }, el('b', {}, title), el('span', {}, prompt));
-    button.addEventListener('click', () => runTurn(prompt));
-    return el('li', {}, button);
-  }));
 }
 
 byId('new').addEventListener('click', () => {

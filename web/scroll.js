@@ -14,6 +14,7 @@ export class Follower {
   constructor() {
     for (const target of [this.#log, document]) target.addEventListener('scroll', () => this.#scrolled(), { passive: true });
     this.#latest.addEventListener('click', () => this.pin());
+    this.#log.addEventListener('grown', () => this.follow());
   }
 
   get #scroller() { return wide.matches ? this.#log : document.documentElement; }

@@ -101,7 +101,7 @@ const kinds = ['agent', 'tool', 'condition', 'human', ''];
 function wordOf(s) {
   if (s.step_name === 'node' && s.message === 'waiting') return 'waits';
   if (s.step_name === 'node' && s.message === 'skipped') return 'skipped';
-  if (s.step_name === 'turn' && s.message.startsWith('cancelled')) return 'stopped';
+  if (['turn', 'node', 'agent'].includes(s.step_name) && s.message.startsWith('cancelled')) return 'stopped';
   if (s.status === 'error') return 'failed';
   if (s.status !== 'warning') return '';
   const lost = (s.tool_calls ?? []).some((c) => c.outcome === 'failed' || c.outcome === 'unknown');

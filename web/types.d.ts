@@ -96,10 +96,32 @@ export interface AgentRun {
   role: string;
   /** Of an agent that another one has called. */
   session_id?: string;
+  call_id?: string;
   attempt: number;
   status: 'started' | 'retrying' | 'completed' | 'failed' | 'cancelled';
   execution_time_ms?: number;
   error_message?: string;
+}
+
+/** A node's part in a run of a workflow. */
+export interface NodeRun {
+  request_id: string;
+  node_id: string;
+  type: string;
+  status: 'started' | 'completed' | 'failed' | 'waiting' | 'skipped';
+  attempt: number;
+  iteration?: number;
+  duration_ms?: number;
+  output?: string;
+  error_type?: string;
+}
+
+/** A workflow as GET /workflows has it. */
+export interface Workflow {
+  name: string;
+  description?: string;
+  nodes: { id: string; type: string; agent?: string; tool?: string }[];
+  edges: { from: string; to: string; condition?: string; match?: string }[];
 }
 
 /** What is done with an answer before it is sent. */
