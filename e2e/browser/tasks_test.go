@@ -2,17 +2,27 @@ package browser
 
 import "testing"
 
-// Conversations come back, and the tasks that a gateway keeps are listed, in Chromium.
+// Conversations come back after a reload, in another tab, and however long they are, in Chromium.
+func TestConversationsComeBack(t *testing.T) {
+	t.Parallel()
+	browser := chromium(t)
+	kept := startGateway(t, map[string]string{"SLUICE_STORE": "memory"})
+	without := startGateway(t, nil)
+	flows := []flow{{"comesBack", kept.base}, {"comesBackWithout", without.base}, {"fiveHundred", without.base}, {"twoTabs", kept.base}}
+	journeys := travel(t, browser, flows)
+	check(t, flows, journeys)
+	t.Logf("500 turns: %v", journeys["fiveHundred"].Facts.Figures)
+}
+
+// The tasks that a gateway keeps are listed, shared and saved, in Chromium; the page is of use in a
+// browser that refuses what it asks for, and on a narrow screen.
 func TestTasksOnThePage(t *testing.T) {
 	t.Parallel()
 	browser := chromium(t)
 	kept := startGateway(t, map[string]string{"SLUICE_STORE": "memory"})
 	without := startGateway(t, nil)
-	flows := []flow{{"comesBack", kept.base}, {"comesBackWithout", without.base}, {"taskList", kept.base}, {"taskStoreGone", kept.base},
-		{"refusals", without.base}, {"fiveHundred", without.base}, {"twoTabs", kept.base}, {"noScript", without.base}, {"sheet", kept.base}}
-	journeys := travel(t, browser, flows)
-	check(t, flows, journeys)
-	t.Logf("500 turns: %v", journeys["fiveHundred"].Facts.Figures)
+	flows := []flow{{"taskList", kept.base}, {"taskStoreGone", kept.base}, {"sheet", kept.base}, {"refusals", without.base}, {"noScript", without.base}}
+	check(t, flows, travel(t, browser, flows))
 }
 
 // The page is painted soon. On a machine that has other work that may take longer: what is judged is
