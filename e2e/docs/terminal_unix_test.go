@@ -1,0 +1,310 @@
+//go:build unix
+
+package docs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/e2e/process"
+)
+
+// terminal is what one page is run in.
+type terminal struct {
+	dir    string // where its blocks begin
+	state  string // folder with what a block leaves for the next one: variables, folder
+	env    []string
+	socket net.Listener
+
+	mu      sync.Mutex         // guards the fields below
+	servers map[string]*server // by address
+	wg      sync.WaitGroup     // of the goroutines that serve
+}
+
+// newTerminal opens one, in a folder with what the documents name of the repository.
+func newTerminal(t *testing.T) *terminal {
+	t.Helper()
+	program := process.Program(t)
+	dir, err := os.MkdirTemp("", "docs-") // a short path: a socket lies in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{dir: filepath.Join(dir, "work"), state: dir, servers: map[string]*server{}}
+	self, err := os.Executable()
+	if err == nil {
+		err = errors.Join(os.Mkdir(term.dir, 0o700), os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.Mkdir(filepath.Join(dir, "home"), 0o700),
+			os.Symlink(self, filepath.Join(dir, "bin", "sluice")), os.Symlink(self, filepath.Join(dir, "bin", "go")))
+	}
+	root, rootErr := filepath.Abs(process.Root)
+	for _, name := range []string{"examples", "deploy"} {
+		err = errors.Join(err, rootErr, os.Symlink(filepath.Join(root, name), filepath.Join(term.dir, name)))
+	}
+	if err == nil {
+		term.socket, err = net.Listen("unix", filepath.Join(dir, "socket"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	term.env = []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH") + ":/usr/sbin", "HOME=" + filepath.Join(dir, "home"), "LANG=C.UTF-8",
+		"SLUICE_ADMISSION=count", "DOCS_PROGRAM=" + program, "DOCS_SOCKET=" + filepath.Join(dir, "socket")}
+	term.wg.Go(term.serve)
+	t.Cleanup(func() {
+		_ = term.socket.Close()
+		term.wg.Wait()
+		for _, s := range term.servers {
+			s.stop()
+		}
+		term.endDaemons()
+		_ = os.RemoveAll(dir)
+	})
+	return term
+}
+
+// endDaemons ends what a page has left behind that wrote its number into a file: nginx, Redis.
+func (term *terminal) endDaemons() {
+	files, _ := filepath.Glob(filepath.Join(term.dir, "*.pid"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		var pid int
+		if _, scanErr := fmt.Sscan(string(text), &pid); err == nil && scanErr == nil && pid > 1 {
+			_ = syscall.Kill(pid, syscall.SIGTERM)
+		}
+	}
+}
+
+// run runs commands in it. What they print on both outputs comes together.
+func (term *terminal) run(ctx context.Context, commands string) (output string, code int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, process.Patience)
+	defer cancel()
+	const begin = `set -o pipefail
+if [ -f "$DOCS_STATE/env" ]; then . "$DOCS_STATE/env"; cd "$(cat "$DOCS_STATE/dir")"; fi
+trap 'export -p >"$DOCS_STATE/env"; pwd >"$DOCS_STATE/dir"' EXIT
+set -e
+`
+	cmd := exec.CommandContext(ctx, "bash", "-c", begin+commands)
+	cmd.Dir = term.dir
+	cmd.Env = append(term.env, "DOCS_STATE="+term.state)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = time.Second
+	err = cmd.Run()
+	if exit := new(exec.ExitError); errors.As(err, &exit) && ctx.Err() == nil {
+		return out.String(), exit.ExitCode(), nil
+	}
+	return out.String(), 0, errors.Join(err, ctx.Err())
+}
+
+// start is what a shell asks to be started, as it stands in its command line.
+type start struct {
+	Args, Env []string
+	Dir       string
+}
+
+// started is the reply: what was printed until the server listened, or until it ended.
+type started struct {
+	Output string
+	Code   int
+}
+
+// serve starts the servers that the shells ask for.
+func (term *terminal) serve() {
+	for {
+		conn, err := term.socket.Accept()
+		if err != nil {
+			return // closed
+		}
+		var asked start
+		if err := json.NewDecoder(conn).Decode(&asked); err == nil {
+			_ = json.NewEncoder(conn).Encode(term.start(asked))
+		}
+		_ = conn.Close()
+	}
+}
+
+// address returns where a server will listen.
+func (a start) address() string {
+	for i, arg := range a.Args {
+		if value, ok := strings.CutPrefix(arg, "--addr="); ok {
+			return value
+		} else if arg == "--addr" && i+1 < len(a.Args) {
+			return a.Args[i+1]
+		}
+	}
+	for _, v := range a.Env {
+		if value, ok := strings.CutPrefix(v, "SLUICE_ADDR="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func (term *terminal) start(asked start) started {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	if former := term.servers[asked.address()]; former != nil {
+		former.stop()
+		delete(term.servers, asked.address())
+	}
+	s := &server{cmd: exec.Command(strings.TrimPrefix(term.env[len(term.env)-2], "DOCS_PROGRAM="), asked.Args...), ended: make(chan struct{})}
+	s.cmd.Env, s.cmd.Dir = asked.Env, asked.Dir
+	listens, err := s.begin()
+	if err != nil {
+		return started{err.Error(), 1}
+	}
+	timeout := time.After(process.Patience)
+	select {
+	case <-listens:
+		term.servers[asked.address()] = s
+		return started{Output: s.output()}
+	case <-s.ended:
+		return started{s.output(), s.cmd.ProcessState.ExitCode()}
+	case <-timeout:
+		s.stop()
+		return started{"it does not listen\n" + s.output(), 1}
+	}
+}
+
+// server is a process that a reader would leave running in another terminal.
+type server struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+// up is what each of our servers prints once it listens.
+var up = regexp.MustCompile(`"event":"listening"| on http://`)
+
+// begin starts the server. The channel is closed when it listens.
+func (s *server) begin() (<-chan struct{}, error) {
+	out, in := io.Pipe()
+	s.cmd.Stdout, s.cmd.Stderr = in, in
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = s.cmd.Wait()
+		_ = in.Close()
+	}()
+	listens := make(chan struct{})
+	go func() {
+		defer close(s.ended)
+		lines, once := bufio.NewScanner(out), sync.OnceFunc(func() { close(listens) })
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			s.mu.Lock()
+			s.text.WriteString(lines.Text() + "\n")
+			s.mu.Unlock()
+			if up.MatchString(lines.Text()) {
+				once()
+			}
+		}
+	}()
+	return listens, nil
+}
+
+func (s *server) output() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// stop ends a server as Ctrl-C does, twice.
+func (s *server) stop() {
+	_ = s.cmd.Process.Signal(syscall.SIGINT)
+	_ = s.cmd.Process.Signal(syscall.SIGINT)
+	select {
+	case <-s.ended:
+	case <-time.After(process.Patience):
+		_ = s.cmd.Process.Kill()
+		<-s.ended
+	}
+}
+
+// standIn is the program, or the go command, in the shells of a page: a link to this test. Commands
+// that end are run by the program itself, servers are left to the test.
+func standIn(name string, args []string) int {
+	if name == "go" {
+		line := strings.Join(args, " ")
+		switch own, ok := strings.CutPrefix(line, "run ./cmd/sluice"); {
+		case ok && (own == "" || own[0] == ' '):
+			args = args[2:]
+		case line == "test ./..." || line == "-C e2e test ./...":
+			// The command of all tests, of which this is one. TestCommandOfAllTests compares it.
+			return 0
+		default:
+			fmt.Fprintln(os.Stderr, "the documents run go for the gateway alone: go", line)
+			return 1
+		}
+	}
+	if !serves(args) {
+		err := syscall.Exec(os.Getenv("DOCS_PROGRAM"), append([]string{"sluice"}, args...), os.Environ())
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	var reply started
+	dir, err := os.Getwd()
+	conn, dialErr := net.Dial("unix", os.Getenv("DOCS_SOCKET"))
+	if err = errors.Join(err, dialErr); err == nil {
+		err = errors.Join(json.NewEncoder(conn).Encode(start{Args: args, Env: os.Environ(), Dir: dir}), json.NewDecoder(conn).Decode(&reply))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Print(reply.Output)
+	return reply.Code
+}
+
+// serves says whether a command stays in the foreground until it is stopped.
+func serves(args []string) bool {
+	if len(args) == 0 {
+		return true
+	}
+	rest := " " + strings.Join(args, " ") + " "
+	for _, ends := range []string{" --help ", " -h ", " --version ", " -v ", " --stdio "} {
+		if strings.Contains(rest, ends) {
+			return false
+		}
+	}
+	return strings.HasPrefix(args[0], "-") || args[0] == "todo-server" || args[0] == "gemini-sim"
+}
+
+// picked are the ports that pages use.
+var picked sync.Map
+
+// freePort returns a port at which nobody listens, and that no other page gets. It lies below those
+// that the system gives to connections.
+func freePort(t *testing.T) string {
+	t.Helper()
+	for range 1000 {
+		port := 11000 + rand.IntN(20000)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			_ = l.Close()
+			if _, used := picked.LoadOrStore(port, true); !used {
+				return fmt.Sprint(port)
+			}
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
