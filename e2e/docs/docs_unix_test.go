@@ -68,12 +68,14 @@ func TestPages(t *testing.T) {
 // runPage runs the blocks of a page in order, in one terminal.
 func runPage(t *testing.T, page []block) {
 	t.Helper()
-	page = slices.DeleteFunc(page, func(b block) bool { return !slices.Contains([]string{"sh", "console", "yaml", "json"}, b.lang) && b.marks["file"] == "" })
+	page = slices.DeleteFunc(page, func(b block) bool {
+		return !slices.Contains([]string{"sh", "console", "yaml", "json"}, b.lang) && b.marks["file"] == ""
+	})
 	if len(page) == 0 {
 		return
 	}
-	process.Tool(t, "bash")
-	process.Tool(t, "curl")
+	findProgram(t, "bash")
+	findProgram(t, "curl")
 	term := newTerminal(t)
 	free := map[string]string{"8080": freePort(t)}
 	for _, port := range ports(page) {
@@ -91,13 +93,30 @@ func runPage(t *testing.T, page []block) {
 // nowhere is what no machine of a test has, or what a test does not wait for.
 var nowhere = []string{"docker", "key", "network", "minutes"}
 
+// installed are the scripts that install what pages need.
+var installed = map[string]string{"nginx": "scripts/balancers-install.sh", "redis-server": "scripts/redis-install.sh"}
+
+// findProgram ends the test, visibly, if there is no such program.
+func findProgram(t *testing.T, name string) {
+	t.Helper()
+	for _, path := range []string{name, "/usr/sbin/" + name} {
+		if _, err := exec.LookPath(path); err == nil {
+			return
+		}
+	}
+	if script := installed[name]; script != "" {
+		process.Missing(t, name, script)
+	}
+	t.Skipf("needs: %s", name)
+}
+
 func runBlock(t *testing.T, term *terminal, b block) {
 	t.Helper()
 	for need := range strings.FieldsFuncSeq(b.marks["needs"], func(r rune) bool { return r == ',' || r == ' ' }) {
 		if slices.Contains(nowhere, need) {
 			t.Skipf("needs: %s", need)
 		}
-		process.Tool(t, need)
+		findProgram(t, need)
 	}
 	if file := b.marks["file"]; file != "" {
 		if err := os.WriteFile(filepath.Join(term.dir, file), []byte(b.text), 0o600); err != nil {

@@ -27,10 +27,11 @@ import (
 
 // terminal is what one page is run in.
 type terminal struct {
-	dir    string // where its blocks begin
-	state  string // folder with what a block leaves for the next one: variables, folder
-	env    []string
-	socket net.Listener
+	dir     string // where its blocks begin
+	state   string // folder with what a block leaves for the next one: variables, folder
+	program string // the path of the gateway's
+	env     []string
+	socket  net.Listener
 
 	mu      sync.Mutex         // guards the fields below
 	servers map[string]*server // by address
@@ -45,7 +46,7 @@ func newTerminal(t *testing.T) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	term := &terminal{dir: filepath.Join(dir, "work"), state: dir, servers: map[string]*server{}}
+	term := &terminal{dir: filepath.Join(dir, "work"), state: dir, program: program, servers: map[string]*server{}}
 	self, err := os.Executable()
 	if err == nil {
 		err = errors.Join(os.Mkdir(term.dir, 0o700), os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.Mkdir(filepath.Join(dir, "home"), 0o700),
@@ -163,7 +164,7 @@ func (term *terminal) start(asked start) started {
 		former.stop()
 		delete(term.servers, asked.address())
 	}
-	s := &server{cmd: exec.Command(strings.TrimPrefix(term.env[len(term.env)-2], "DOCS_PROGRAM="), asked.Args...), ended: make(chan struct{})}
+	s := &server{cmd: exec.Command(term.program, asked.Args...), ended: make(chan struct{})}
 	s.cmd.Env, s.cmd.Dir = asked.Env, asked.Dir
 	listens, err := s.begin()
 	if err != nil {
