@@ -138,7 +138,7 @@ func runBlock(t *testing.T, term *terminal, b block) {
 			runCommand(t, term, c.text, c.output, want)
 		}
 	case b.lang == "yaml", isConfiguration(b):
-		checkConfiguration(t, b.text)
+		checkConfiguration(t, term.dir, b.text)
 	case b.lang == "json":
 		if err := areValues(b.text); err != nil {
 			t.Error(err)
@@ -163,20 +163,24 @@ func isConfiguration(b block) bool { return strings.HasPrefix(b.text, `{"mcpServ
 // needed is a variable that a file of configuration must find.
 var needed = regexp.MustCompile(`\$\{([A-Z0-9_]+)\}`)
 
-// checkConfiguration checks a file as a reader would, who has set what it names.
-func checkConfiguration(t *testing.T, text string) {
+// secret is one that every setting takes.
+const secret = "whsec_bm90LWEtc2VjcmV0LW9mLWFueWJvZHktYXQtYWxs"
+
+// checkConfiguration checks a file as a reader would, in the folder of the page and with what it
+// names of the environment.
+func checkConfiguration(t *testing.T, dir, text string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "sluice.yaml")
+	file := filepath.Join(dir, "checked.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(process.Program(t), "config", "check", file)
-	cmd.Env = []string{"HOME=" + filepath.Dir(file), "SLUICE_STORE=memory"}
+	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "SLUICE_STORE=memory"}
 	for _, m := range needed.FindAllStringSubmatch(text, -1) {
-		cmd.Env = append(cmd.Env, m[1]+"=not-a-secret-of-anybody")
+		cmd.Env = append(cmd.Env, m[1]+"="+secret)
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, bytes.ReplaceAll(out, []byte(file), []byte("sluice.yaml")))
+		t.Errorf("%v\n%s", err, bytes.ReplaceAll(out, []byte(file), []byte("the file")))
 	}
 }
 

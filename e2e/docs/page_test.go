@@ -25,7 +25,7 @@ var (
 	fence = regexp.MustCompile("^( *)```([a-z]*)$")
 	mark  = regexp.MustCompile(`^ *<!-- ([a-z]+): (.*) -->$`)
 	// typed is how a line begins that a reader would type.
-	typed = regexp.MustCompile(`^(\$ |sluice( |$)|go (run|test|build) |curl |make |docker |kubectl |export |python3? |npm |cd |[A-Z_]+=\S+ (sluice|go|curl))`)
+	typed = regexp.MustCompile(`^(\$ |sluice($| -| [a-z-]+($| ))|go (run|test|build) |curl |make |docker |kubectl |export |python3? |npm |cd |[A-Z_]+=\S+ (sluice|go|curl))`)
 )
 
 // languages are those that a fence may have. A block in none of them would be run by nobody.
