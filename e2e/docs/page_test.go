@@ -12,10 +12,11 @@ import (
 
 // block is a fenced block of a page.
 type block struct {
-	line  int // of its fence
-	lang  string
-	text  string
-	marks map[string]string // of the comments before it
+	line    int    // of its fence
+	heading string // the last one before it
+	lang    string
+	text    string
+	marks   map[string]string // of the comments before it
 }
 
 // name is that of its test.
@@ -40,7 +41,7 @@ func blocks(page string) (found []block, faults []string) {
 		faults = append(faults, fmt.Sprintf("line %d: ", line)+fmt.Sprintf(format, args...))
 	}
 	var open *block
-	var indent string
+	var indent, heading string
 	pending := map[string]string{}
 	number := 0
 	for line := range strings.Lines(page) {
@@ -59,7 +60,7 @@ func blocks(page string) (found []block, faults []string) {
 			if !slices.Contains(languages, m[2]) {
 				fault(number, "a block in %q", m[2])
 			}
-			open, indent = &block{line: number, lang: m[2], marks: pending}, m[1]
+			open, indent = &block{line: number, heading: heading, lang: m[2], marks: pending}, m[1]
 			pending = map[string]string{}
 		case strings.HasPrefix(strings.TrimSpace(line), "```"):
 			fault(number, "a fence that cannot be read")
@@ -69,6 +70,9 @@ func blocks(page string) (found []block, faults []string) {
 			} else if strings.TrimSpace(line) != "" && len(pending) > 0 {
 				fault(number, "a mark without its block")
 				clear(pending)
+			}
+			if text, ok := strings.CutPrefix(line, "#"); ok {
+				heading = strings.TrimSpace(strings.TrimLeft(text, "#"))
 			}
 		}
 	}
@@ -80,11 +84,11 @@ func blocks(page string) (found []block, faults []string) {
 
 func TestBlocks(t *testing.T) {
 	t.Parallel()
-	const page = "# A\n\n```sh\none\n  two\n```\n\n<!-- needs: docker -->\n<!-- file: a.yaml -->\n\n```yaml\na: 1\n```\n\n- in a list:\n\n  ```text\n  three\n  ```\n"
+	const page = "# A\n\n```sh\none\n  two\n```\n\n<!-- needs: docker -->\n<!-- file: a.yaml -->\n\n```yaml\na: 1\n```\n\n## B\n\n- in a list:\n\n  ```text\n  three\n  ```\n"
 	want := []block{
-		{line: 3, lang: "sh", text: "one\n  two\n", marks: map[string]string{}},
-		{line: 11, lang: "yaml", text: "a: 1\n", marks: map[string]string{"needs": "docker", "file": "a.yaml"}},
-		{line: 17, lang: "text", text: "three\n", marks: map[string]string{}},
+		{line: 3, heading: "A", lang: "sh", text: "one\n  two\n", marks: map[string]string{}},
+		{line: 11, heading: "A", lang: "yaml", text: "a: 1\n", marks: map[string]string{"needs": "docker", "file": "a.yaml"}},
+		{line: 19, heading: "B", lang: "text", text: "three\n", marks: map[string]string{}},
 	}
 	got, faults := blocks(page)
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(block{})); diff != "" || faults != nil {
