@@ -46,7 +46,7 @@ func shape(shown string) (*regexp.Regexp, error) {
 			}
 			end = at[1]
 		}
-		pattern.WriteString(regexp.QuoteMeta(line[end:]) + ` *\n`)
+		pattern.WriteString(regexp.QuoteMeta(line[end:]) + `[ \r]*\n`)
 	}
 	pattern.WriteString(`\s*$`)
 	return regexp.Compile(pattern.String())
@@ -82,6 +82,7 @@ func TestShape(t *testing.T) {
 		{"a\n\nb\n", "a\nb\n", true},
 		{"a\nb\n", "a\nb\nc\n", false},
 		{"a\n", "a b\n", false},
+		{"Server: a\n", "Server: a\r\n", true},
 		{"slk_k3v9_…\n", "slk_x_abc_def\n", true},
 		{"200\n", "401\n", false},
 		{"code 200\n", "code 401\n", true},

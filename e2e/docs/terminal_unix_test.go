@@ -49,7 +49,7 @@ func newTerminal(t *testing.T) *terminal {
 	term := &terminal{dir: filepath.Join(dir, "work"), state: dir, program: program, servers: map[string]*server{}}
 	self, err := os.Executable()
 	if err == nil {
-		err = errors.Join(os.Mkdir(term.dir, 0o700), os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.Mkdir(filepath.Join(dir, "home"), 0o700),
+		err = errors.Join(os.Chmod(dir, 0o755), os.Mkdir(term.dir, 0o755), os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.Mkdir(filepath.Join(dir, "home"), 0o700),
 			os.Symlink(self, filepath.Join(dir, "bin", "sluice")), os.Symlink(self, filepath.Join(dir, "bin", "go")))
 	}
 	// In a terminal curl shows no progress beside the events.
