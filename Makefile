@@ -1,6 +1,6 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check security floods test ratio ratios golden fuzz bench rivals baseline attack failover soak run demo build vuln clean
+.PHONY: help check security floods test ratio ratios golden fuzz bench rivals baseline attack failover soak run demo build screenshots vuln clean
 
 FUZZTIME ?= 30s
 BENCHTIME  ?= 100ms
@@ -77,6 +77,10 @@ demo: ## one question, answered and shown
 
 build: ## a static binary, dist/sluice
 	GOTOOLCHAIN=$(SHIP_GO) CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o dist/sluice ./cmd/sluice
+
+screenshots: ## the pictures of the documents, from the page as it is; needs Chromium (scripts/browser-install.sh)
+	mkdir -p docs/images
+	SLUICE_SCREENSHOTS=$(CURDIR)/docs/images go -C e2e test ./browser -count=1 -run '^TestScreenshots$$'
 
 vuln: ## known vulnerabilities in what we call; needs the network
 	go tool -modfile=tools/go.mod govulncheck ./...

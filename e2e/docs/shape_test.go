@@ -52,7 +52,7 @@ func shape(shown string) (*regexp.Regexp, error) {
 	return regexp.Compile(pattern.String())
 }
 
-// hasShape says what is wrong with an output, beside what a page shows of it.
+// hasShape says what is wrong with an output, compared with what a page shows of it.
 func hasShape(shown, got string) error {
 	if strings.TrimSpace(shown) == "" {
 		return nil // the page shows nothing of it

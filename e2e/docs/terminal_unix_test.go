@@ -52,7 +52,7 @@ func newTerminal(t *testing.T) *terminal {
 		err = errors.Join(os.Chmod(dir, 0o755), os.Mkdir(term.dir, 0o755), os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.Mkdir(filepath.Join(dir, "home"), 0o700),
 			os.Symlink(self, filepath.Join(dir, "bin", "sluice")), os.Symlink(self, filepath.Join(dir, "bin", "go")))
 	}
-	// In a terminal curl shows no progress beside the events.
+	// In a terminal curl shows no progress between the events.
 	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "home", ".curlrc"), []byte("no-progress-meter\n"), 0o600))
 	root, rootErr := filepath.Abs(process.Root)
 	for _, name := range []string{"examples", "deploy"} {
