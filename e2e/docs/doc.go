@@ -20,4 +20,6 @@
 //	file: NAME    the block is kept under this name, for the blocks below it
 //	for: WHAT     the file is not the gateway's
 //	fails: CODE   the block ends with this exit code
+//	tries: N      the block judges by the clock, as doctor does, and a busy machine may fail it: so
+//	              often it is run until it is as it should be
 package docs

@@ -4,8 +4,10 @@ package docs
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -125,18 +127,8 @@ func runBlock(t *testing.T, term *terminal, b block) {
 	}
 	switch {
 	case b.marks["for"] != "":
-	case b.lang == "sh":
-		want, _ := strconv.Atoi(b.marks["fails"])
-		runCommand(t, term, b.text, "", want)
-	case b.lang == "console":
-		want, _ := strconv.Atoi(b.marks["fails"])
-		all := commands(b.text)
-		if len(all) == 0 {
-			t.Error("no line begins with a prompt")
-		}
-		for _, c := range all {
-			runCommand(t, term, c.text, c.output, want)
-		}
+	case b.lang == "sh", b.lang == "console":
+		runCommands(t, term, b)
 	case b.lang == "yaml", isConfiguration(b):
 		checkConfiguration(t, term.dir, b.text)
 	case b.lang == "json":
@@ -146,15 +138,37 @@ func runBlock(t *testing.T, term *terminal, b block) {
 	}
 }
 
-func runCommand(t *testing.T, term *terminal, text, shown string, want int) {
+// runCommands runs the commands of a block, until they are as the page says.
+func runCommands(t *testing.T, term *terminal, b block) {
 	t.Helper()
-	output, code, err := term.run(t.Context(), text)
+	want, _ := strconv.Atoi(b.marks["fails"])
+	tries, _ := strconv.Atoi(b.marks["tries"])
+	all := []command{{text: b.text}}
+	if b.lang == "console" {
+		all = commands(b.text)
+	}
+	if len(all) == 0 {
+		t.Error("no line begins with a prompt")
+	}
+	for _, c := range all {
+		err := c.run(t.Context(), term, want)
+		for n := 1; err != nil && n < tries; n++ {
+			t.Logf("try %d: %v", n, err)
+			err = c.run(t.Context(), term, want)
+		}
+		if err != nil {
+			t.Fatalf("%s\n%v", c.text, err)
+		}
+	}
+}
+
+// run runs a command, and compares its end and its output with what the page says.
+func (c command) run(ctx context.Context, term *terminal, want int) error {
+	output, code, err := term.run(ctx, c.text)
 	if err != nil || code != want {
-		t.Fatalf("%s\nexit code %d, want %d, %v\n%s", text, code, want, err, output)
+		return fmt.Errorf("exit code %d, want %d, %v\n%s", code, want, err, output)
 	}
-	if err := hasShape(shown, output); err != nil {
-		t.Errorf("%s\n%v", text, err)
-	}
+	return hasShape(c.output, output)
 }
 
 // isConfiguration says whether JSON is a file of configuration.

@@ -33,7 +33,7 @@ var (
 var languages = []string{"sh", "console", "yaml", "json", "text", "html", "js", "ts", "tsx", "python", "nginx"}
 
 // marks are those that a comment may have.
-var marks = []string{"needs", "file", "for", "fails"}
+var marks = []string{"needs", "file", "for", "fails", "tries"}
 
 // blocks returns the fenced blocks of a page, and what is wrong with them.
 func blocks(page string) (found []block, faults []string) {
