@@ -15,8 +15,8 @@
 //
 // and a comment before the fence what else there is to know, as `<!-- needs: docker -->`:
 //
-//	needs: WHAT   the block is skipped, visibly, without it. docker, key, network and minutes are
-//	              never there; all else is a program, which may be
+//	needs: WHAT   the block is skipped, visibly, without it: a program that may be there (nginx,
+//	              redis-server, openssl), or what never is (docker, a key, the network, minutes, …)
 //	file: NAME    the block is kept under this name, for the blocks below it
 //	for: WHAT     the file is not the gateway's
 //	fails: CODE   the block ends with this exit code

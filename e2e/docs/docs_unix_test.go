@@ -92,21 +92,26 @@ func runPage(t *testing.T, page []block) {
 	}
 }
 
-// nowhere is what no machine of a test has, or what a test does not wait for.
-var nowhere = []string{"docker", "key", "network", "minutes"}
+// nowhere is what no machine of a test has, what a test does not wait for, and programs that would
+// change the machine or stay in the foreground.
+var nowhere = []string{"docker", "key", "network", "minutes", "release", "brew", "cluster", "fastmcp", "llm"}
 
-// installed are the scripts that install what pages need.
-var installed = map[string]string{"nginx": "scripts/balancers-install.sh", "redis-server": "scripts/redis-install.sh"}
+// installed are the programs that pages may need, each with the script that installs it.
+var installed = map[string]string{"nginx": "scripts/balancers-install.sh", "redis-server": "scripts/redis-install.sh", "openssl": "", "bash": "", "curl": ""}
 
 // findProgram ends the test, visibly, if there is no such program.
 func findProgram(t *testing.T, name string) {
 	t.Helper()
+	script, known := installed[name]
+	if !known {
+		t.Fatalf("needs: %s, of which nobody knows whether it may be run", name)
+	}
 	for _, path := range []string{name, "/usr/sbin/" + name} {
 		if _, err := exec.LookPath(path); err == nil {
 			return
 		}
 	}
-	if script := installed[name]; script != "" {
+	if script != "" {
 		process.Missing(t, name, script)
 	}
 	t.Skipf("needs: %s", name)

@@ -14,7 +14,7 @@ var (
 	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	code = regexp.MustCompile("`[^`]*`")
 	// use is how a document begins, behind its title: with what its reader can do after it.
-	use = regexp.MustCompile(`\A# [^\n]+\n\n(?:After (?:reading )?this page|With this page) you `)
+	use = regexp.MustCompile(`\A# [^\n]+\n\n(?:After (?:reading )?this page|With this page) `)
 )
 
 // documents returns the texts of the README and of all documents, by their paths.
