@@ -10,7 +10,7 @@ SHIP_GO  ?= go1.26.9
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 check: security ## gofmt, vet, staticcheck, security, a tidy go.mod, all tests with the race detector
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi

@@ -3,20 +3,15 @@
 package docs
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -32,10 +27,10 @@ type terminal struct {
 	program string // the path of the gateway's
 	env     []string
 	socket  net.Listener
+	wg      sync.WaitGroup // of the goroutine that serves
 
-	mu      sync.Mutex         // guards the fields below
+	mu      sync.Mutex         // guards servers
 	servers map[string]*server // by address
-	wg      sync.WaitGroup     // of the goroutines that serve
 }
 
 // newTerminal opens one, in a folder with what the documents name of the repository.
@@ -47,21 +42,10 @@ func newTerminal(t *testing.T) *terminal {
 		t.Fatal(err)
 	}
 	term := &terminal{dir: filepath.Join(dir, "work"), state: dir, program: program, servers: map[string]*server{}}
-	self, err := os.Executable()
-	if err == nil {
-		err = errors.Join(os.Chmod(dir, 0o755), os.Mkdir(term.dir, 0o755), os.Mkdir(filepath.Join(dir, "bin"), 0o700), os.Mkdir(filepath.Join(dir, "home"), 0o700),
-			os.Symlink(self, filepath.Join(dir, "bin", "sluice")), os.Symlink(self, filepath.Join(dir, "bin", "go")))
+	if err := term.furnish(); err != nil {
+		t.Fatal(err)
 	}
-	// In a terminal curl shows no progress between the events.
-	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "home", ".curlrc"), []byte("no-progress-meter\n"), 0o600))
-	root, rootErr := filepath.Abs(process.Root)
-	for _, name := range []string{"examples", "deploy"} {
-		err = errors.Join(err, rootErr, os.Symlink(filepath.Join(root, name), filepath.Join(term.dir, name)))
-	}
-	if err == nil {
-		term.socket, err = net.Listen("unix", filepath.Join(dir, "socket"))
-	}
-	if err != nil {
+	if term.socket, err = net.Listen("unix", filepath.Join(dir, "socket")); err != nil {
 		t.Fatal(err)
 	}
 	term.env = []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH") + ":/usr/sbin", "HOME=" + filepath.Join(dir, "home"), "LANG=C.UTF-8",
@@ -77,6 +61,21 @@ func newTerminal(t *testing.T) *terminal {
 		_ = os.RemoveAll(dir)
 	})
 	return term
+}
+
+// furnish makes the folders: that of the page, with what the documents name of the repository, the
+// home folder, and one on the PATH in which this test stands for the gateway and for go.
+func (term *terminal) furnish() error {
+	self, err := os.Executable()
+	root, rootErr := filepath.Abs(process.Root)
+	bin, home := filepath.Join(term.state, "bin"), filepath.Join(term.state, "home")
+	return errors.Join(err, rootErr,
+		os.Chmod(term.state, 0o755), os.Mkdir(term.dir, 0o755), // nginx reads there as somebody else
+		os.Symlink(filepath.Join(root, "examples"), filepath.Join(term.dir, "examples")),
+		os.Symlink(filepath.Join(root, "deploy"), filepath.Join(term.dir, "deploy")),
+		os.Mkdir(bin, 0o700), os.Symlink(self, filepath.Join(bin, "sluice")), os.Symlink(self, filepath.Join(bin, "go")),
+		// In a terminal curl shows no progress between the events.
+		os.Mkdir(home, 0o700), os.WriteFile(filepath.Join(home, ".curlrc"), []byte("no-progress-meter\n"), 0o600))
 }
 
 // endDaemons ends what a page has left behind that wrote its number into a file: nginx, Redis.
@@ -113,183 +112,6 @@ set -e
 		return out.String(), exit.ExitCode(), nil
 	}
 	return out.String(), 0, errors.Join(err, ctx.Err())
-}
-
-// start is what a shell asks to be started, as it stands in its command line.
-type start struct {
-	Args, Env []string
-	Dir       string
-}
-
-// started is the reply: what was printed until the server listened, or until it ended.
-type started struct {
-	Output string
-	Code   int
-}
-
-// serve starts the servers that the shells ask for.
-func (term *terminal) serve() {
-	for {
-		conn, err := term.socket.Accept()
-		if err != nil {
-			return // closed
-		}
-		var asked start
-		if err := json.NewDecoder(conn).Decode(&asked); err == nil {
-			_ = json.NewEncoder(conn).Encode(term.start(asked))
-		}
-		_ = conn.Close()
-	}
-}
-
-// address returns where a server will listen.
-func (a start) address() string {
-	for i, arg := range a.Args {
-		if value, ok := strings.CutPrefix(arg, "--addr="); ok {
-			return value
-		} else if arg == "--addr" && i+1 < len(a.Args) {
-			return a.Args[i+1]
-		}
-	}
-	for _, v := range a.Env {
-		if value, ok := strings.CutPrefix(v, "SLUICE_ADDR="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
-func (term *terminal) start(asked start) started {
-	term.mu.Lock()
-	defer term.mu.Unlock()
-	if former := term.servers[asked.address()]; former != nil {
-		former.stop()
-		delete(term.servers, asked.address())
-	}
-	s := &server{cmd: exec.Command(term.program, asked.Args...), ended: make(chan struct{})}
-	s.cmd.Env, s.cmd.Dir = asked.Env, asked.Dir
-	listens, err := s.begin()
-	if err != nil {
-		return started{err.Error(), 1}
-	}
-	timeout := time.After(process.Patience)
-	select {
-	case <-listens:
-		term.servers[asked.address()] = s
-		return started{Output: s.output()}
-	case <-s.ended:
-		return started{s.output(), s.cmd.ProcessState.ExitCode()}
-	case <-timeout:
-		s.stop()
-		return started{"it does not listen\n" + s.output(), 1}
-	}
-}
-
-// server is a process that a reader would leave running in another terminal.
-type server struct {
-	cmd   *exec.Cmd
-	ended chan struct{}
-
-	mu   sync.Mutex // guards text
-	text strings.Builder
-}
-
-// up is what each of our servers prints once it listens.
-var up = regexp.MustCompile(`"event":"listening"| on http://`)
-
-// begin starts the server. The channel is closed when it listens.
-func (s *server) begin() (<-chan struct{}, error) {
-	out, in := io.Pipe()
-	s.cmd.Stdout, s.cmd.Stderr = in, in
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		_ = s.cmd.Wait()
-		_ = in.Close()
-	}()
-	listens := make(chan struct{})
-	go func() {
-		defer close(s.ended)
-		lines, once := bufio.NewScanner(out), sync.OnceFunc(func() { close(listens) })
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			s.mu.Lock()
-			s.text.WriteString(lines.Text() + "\n")
-			s.mu.Unlock()
-			if up.MatchString(lines.Text()) {
-				once()
-			}
-		}
-	}()
-	return listens, nil
-}
-
-func (s *server) output() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
-// stop ends a server as Ctrl-C does, twice.
-func (s *server) stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGINT)
-	_ = s.cmd.Process.Signal(syscall.SIGINT)
-	select {
-	case <-s.ended:
-	case <-time.After(process.Patience):
-		_ = s.cmd.Process.Kill()
-		<-s.ended
-	}
-}
-
-// standIn is the program, or the go command, in the shells of a page: a link to this test. Commands
-// that end are run by the program itself, servers are left to the test.
-func standIn(name string, args []string) int {
-	if name == "go" {
-		line := strings.Join(args, " ")
-		switch own, ok := strings.CutPrefix(line, "run ./cmd/sluice"); {
-		case ok && (own == "" || own[0] == ' '):
-			args = args[2:]
-		case line == "test ./..." || line == "-C e2e test ./...":
-			// The command of all tests, of which this is one. TestCommandOfAllTests compares it.
-			return 0
-		default:
-			fmt.Fprintln(os.Stderr, "the documents run go for the gateway alone: go", line)
-			return 1
-		}
-	}
-	if !serves(args) {
-		err := syscall.Exec(os.Getenv("DOCS_PROGRAM"), append([]string{"sluice"}, args...), os.Environ())
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	var reply started
-	dir, err := os.Getwd()
-	conn, dialErr := net.Dial("unix", os.Getenv("DOCS_SOCKET"))
-	if err = errors.Join(err, dialErr); err == nil {
-		err = errors.Join(json.NewEncoder(conn).Encode(start{Args: args, Env: os.Environ(), Dir: dir}), json.NewDecoder(conn).Decode(&reply))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	fmt.Print(reply.Output)
-	return reply.Code
-}
-
-// serves says whether a command stays in the foreground until it is stopped.
-func serves(args []string) bool {
-	if len(args) == 0 {
-		return true
-	}
-	rest := " " + strings.Join(args, " ") + " "
-	for _, ends := range []string{" --help ", " -h ", " --version ", " -v ", " --stdio "} {
-		if strings.Contains(rest, ends) {
-			return false
-		}
-	}
-	return strings.HasPrefix(args[0], "-") || args[0] == "todo-server" || args[0] == "gemini-sim"
 }
 
 // picked are the ports that pages use.
