@@ -120,7 +120,16 @@ func (p program) ask(ctx context.Context, args []string) int {
 	case *f.talk:
 		return exitCodeOf(c.Converse(ctx, m))
 	}
-	return exitCodeOf(c.Turn(ctx, m))
+	return p.explained(*f.url == "", exitCodeOf(c.Turn(ctx, m)))
+}
+
+// explained says where to look if a turn failed at a gateway of the command's own, whose log
+// nobody sees. It returns code.
+func (p program) explained(own bool, code int) int {
+	if own && code == exitFailed && p.logIfWanted() == io.Discard {
+		fmt.Fprintln(p.stderr, "sluice: with SLUICE_LOG_LEVEL=warning the gateway's log says why; sluice doctor --config FILE asks each model of a file")
+	}
+	return code
 }
 
 // message returns the text of a turn: what is given or, for "-" and where nothing is given and
