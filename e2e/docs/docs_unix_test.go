@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // pages returns the README and all documents, by their paths in the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(process.Root, "docs", "*.md"))
+	found, err := filepath.Glob(filepath.Join(process.Tree, "docs", "*.md"))
 	if err != nil || len(found) < 20 {
 		t.Fatalf("%d pages, %v", len(found), err)
 	}
@@ -44,7 +44,7 @@ func pages(t *testing.T) []string {
 
 func readPage(t *testing.T, name string) []block {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(process.Root, filepath.FromSlash(name)))
+	text, err := os.ReadFile(filepath.Join(process.Tree, filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func areValues(text string) error {
 func TestCommandOfAllTests(t *testing.T) {
 	t.Parallel()
 	const all = "go test ./... && go -C e2e test ./..."
-	gate, err := os.ReadFile(filepath.Join(process.Root, ".ci", "run"))
+	gate, err := os.ReadFile(filepath.Join(process.Tree, ".ci", "run"))
 	if err != nil {
 		t.Fatal(err)
 	}

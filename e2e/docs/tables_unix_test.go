@@ -22,7 +22,7 @@ func TestTablesAreWhole(t *testing.T) {
 	}
 	_, listed, _ := strings.Cut(string(help), "\nCOMMANDS\n")
 	listed, _, _ = strings.Cut(listed, "\n\n")
-	api, err := os.ReadFile(filepath.Join(process.Root, "web", "openapi.yaml"))
+	api, err := os.ReadFile(filepath.Join(process.Tree, "web", "openapi.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestTablesAreWhole(t *testing.T) {
 		{"commands.md", listed, regexp.MustCompile(`(?m)^  (\S+(?: \S+)?)(?:  |$)`), 20},
 		{"endpoints.md", string(api), regexp.MustCompile(`(?m)^  (/\S*):$`), 35},
 	} {
-		page := all[filepath.Join(process.Root, "docs", tt.page)]
+		page := all[filepath.Join(process.Tree, "docs", tt.page)]
 		found := tt.name.FindAllStringSubmatch(tt.names, -1)
 		if len(found) < tt.least {
 			t.Errorf("%s: %d names: are they still read?", tt.page, len(found))
@@ -52,12 +52,12 @@ func TestTablesAreWhole(t *testing.T) {
 func TestAlertsNameMetrics(t *testing.T) {
 	t.Parallel()
 	all := documents(t)
-	named := regexp.MustCompile(`sluice_\w+`).FindAllString(all[filepath.Join(process.Root, "docs", "production.md")], -1)
+	named := regexp.MustCompile(`sluice_\w+`).FindAllString(all[filepath.Join(process.Tree, "docs", "production.md")], -1)
 	if len(named) < 10 {
 		t.Errorf("found %d metrics: are they still read?", len(named))
 	}
 	for _, name := range named {
-		if !strings.Contains(all[filepath.Join(process.Root, "docs", "operations.md")], "`"+strings.TrimSuffix(name, "_bucket")) {
+		if !strings.Contains(all[filepath.Join(process.Tree, "docs", "operations.md")], "`"+strings.TrimSuffix(name, "_bucket")) {
 			t.Errorf("operations.md does not know %s", name)
 		}
 	}
