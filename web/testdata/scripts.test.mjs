@@ -245,6 +245,11 @@ test('a model is asked when the calls before have ended', () => {
   assert.equal(second.parent_id, turn.id);
 });
 
+test('text that comes while a call runs is of the model that asked for it, and makes its time no longer', () => {
+  const record = recorded([0, 'start', { model: 'm' }], [50, 'tool_call', call('a', 'in_progress')], [70, 'response_delta', { delta: 'x' }], [90, 'tool_call', call('a', 'completed', 40)]);
+  assert.deepEqual(steps(record).map((s) => s.slice(2, 4)), [[0, 50]]);
+});
+
 test('branches overlap as they did, each with its own calls and models', () => {
   const of = (node_id, agent_id, more) => ({ node_id, agent_id, ...more });
   const record = recorded([0, 'start', { model: 'm' }],
@@ -302,6 +307,13 @@ test('a conversation is what was asked and answered', () => {
   assert.equal(history.empty, false);
   history.clear();
   assert.deepEqual(history.field, {});
+});
+
+test('a turn of before without an answer is no part of a conversation', () => {
+  const history = new History();
+  history.put('one', ' ');
+  history.put('two', 'yes');
+  assert.deepEqual(history.field, { history: said('two', 'yes') });
 });
 
 test('a conversation is bounded to one exchange more than a model is shown', () => {

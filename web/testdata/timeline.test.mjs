@@ -59,6 +59,7 @@ test('of a trace of many rows those are drawn that are not folded', () => {
     for (let j = 0; j < 5; j++) steps.push(step(`d${i}.${j}`, `s${i}`, i * 10, 9));
   }
   assert.equal(drawn(new TraceView(trace(...steps))).length, 101);
+  assert.equal(drawn(new TraceView(trace(...steps.slice(0, 190)))).length, 190, 'few rows are all drawn');
   const crowd = Array.from({ length: 3000 }, (_, i) => step(`x${i}`, 't:0', i, 1));
   assert.equal(drawn(new TraceView(trace(steps[0], ...crowd))).length, 1);
 });
