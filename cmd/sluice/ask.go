@@ -54,18 +54,27 @@ func (f askFlags) streamed() bool {
 // misuse says what is wrong with the flags together and the message, text; empty: nothing.
 func (f askFlags) misuse(text string) string {
 	switch {
+	case *f.approve && *f.reject:
+		return "--approve and --reject exclude each other"
+	case *f.resume != "" || *f.waiting:
+		return f.misuseWithout(text)
+	case text == "" && !*f.talk:
+		return `give the message as one argument, or through a pipe: sluice ask "Remind me to buy eggs tomorrow at 3pm"`
+	case *f.deliver && *f.channel == "":
+		return "--deliver needs --channel"
+	}
+	return ""
+}
+
+// misuseWithout is misuse of the flags that stand in place of a message.
+func (f askFlags) misuseWithout(text string) string {
+	switch {
 	case *f.resume != "" && (text != "" || *f.talk || !ask.CanFollow(*f.resume)):
 		return "--resume takes the id of a task or of a turn, such as task_… and turn_…, and no message beside it"
 	case *f.waiting && (text != "" || *f.talk || *f.resume != "" || *f.url == "" || *f.user == ""):
 		return "--waiting needs --url and --user, and takes no message, --chat or --resume beside it"
-	case text == "" && !*f.talk && *f.resume == "" && !*f.waiting:
-		return `give the message as one argument, or through a pipe: sluice ask "Remind me to buy eggs tomorrow at 3pm"`
-	case *f.deliver && *f.channel == "":
-		return "--deliver needs --channel"
-	case (*f.resume != "" || *f.waiting) && (*f.agent != "" || *f.workflow != ""):
-		return "--agent and --workflow belong to a message"
-	case *f.approve && *f.reject:
-		return "--approve and --reject exclude each other"
+	case *f.agent != "" || *f.workflow != "" || *f.deliver:
+		return "--agent, --workflow and --deliver belong to a message"
 	}
 	return ""
 }

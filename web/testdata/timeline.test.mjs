@@ -32,6 +32,8 @@ test('calls of models have words, and a stop is no failure', () => {
   const t = trace(step('t', '', 0, 100, { step_name: 'turn', message: 'cancelled: The turn was cancelled' }),
     step('p', 't', 0, 10, { step_name: 'planner', node_id: '', status: 'warning' }), step('j', 't', 0, 10, { step_name: 'judge', node_id: '' }));
   assert.deepEqual(lines(rowsOf(t)), ['1 Turn 1 0/0 stopped', '2 Model, as planner 1/2 failed', '2 Model, as judge 2/2']);
+  const nodes = rowsOf(trace(step('n', '', 0, 9, { step_name: 'node', message: 'cancelled', status: 'warning' }), step('o', '', 10, 9, { step_name: 'node', message: 'timeout', status: 'warning' })));
+  assert.deepEqual(nodes.map((r) => [r.word, r.status]), [['stopped', ''], ['failed', 'warning']]);
 });
 
 /** The texts of the rows that are drawn. */
