@@ -92,7 +92,7 @@ func TestTraceOnThePage(t *testing.T) {
 }
 
 // A trace of a thousand rows is scrolled. On a machine that has other work a frame may be late: what
-// is judged is the longest time of the processor between two pictures, and all figures are printed.
+// is judged is what a picture takes of the processor, usually, and all figures are printed.
 func TestLongTraceIsScrolled(t *testing.T) {
 	t.Parallel()
 	browser := chromium(t)
