@@ -143,6 +143,7 @@ func layers() []layer {
 		{"sim/offline", parts, []string{"sim/geminisim"}, "a model behind the simulator, which sees what a language model would see: questions, no gateway"},
 		{"internal/linked", ground, nil, "a command for the gate; nobody imports it"},
 		{"internal/ratio", ground, nil, "a command that counts lines; nobody imports it"},
+		{"internal/release", ground, nil, "a command that makes a version; nobody imports it"},
 		{"internal/skipped", ground, nil, "a command for the gate; nobody imports it"},
 		{"internal/testnet", ground, nil, "tests only, of any package"},
 		{"examples", ground, nil, "clients, which know the wire only"},
