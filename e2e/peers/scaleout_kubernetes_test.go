@@ -71,6 +71,7 @@ type pod struct {
 		Secret    struct {
 			SecretName  string
 			DefaultMode int
+			Items       []struct{ Key string }
 		}
 	}
 }
