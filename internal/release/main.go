@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("release", flag.ExitOnError)
 	version := flags.String("version", "", "`version` to stamp, with or without a v; empty: a snapshot of the commit")
 	base := flags.String("url", "https://example.com/sluice", "`URL` of the folder that the files will be published in, for the formula")
-	out := flags.String("out", "dist", "`folder` for the files, emptied first")
+	out := flags.String("out", "dist", "`folder` for the files; those of a former release go")
 	tools := flags.String("tools", ".artifacts/bin", "`folder` of nfpm and cyclonedx-gomod")
 	list := flags.String("platforms", allPlatforms, "comma-separated `list`")
 	_ = flags.Parse(args) // it exits
@@ -89,10 +89,7 @@ func (r *release) identify(ctx context.Context, version string) error {
 
 // make writes everything into an empty folder.
 func (r *release) make(ctx context.Context, targets []platform) (err error) {
-	if err := os.RemoveAll(r.out); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(r.out, 0o755); err != nil { // #nosec G301 -- it is published
+	if err := clearFolder(r.out); err != nil {
 		return err
 	}
 	if r.scratch, err = os.MkdirTemp("", "sluice-release"); err != nil {

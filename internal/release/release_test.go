@@ -127,6 +127,40 @@ func listZip(t *testing.T, data []byte) (all []string) {
 	return all
 }
 
+// Files of a former release go, and anything else keeps the folder as it is.
+func TestClearFolder(t *testing.T) {
+	t.Parallel()
+	ours := []string{"sluice_1.0.0_linux_amd64.tar.gz", "sluice.rb", checksumFile}
+	for _, tt := range []struct {
+		foreign string
+		want    int // files that stay
+	}{{"", 0}, {"thesis.txt", 4}, {"sluice-sources/", 4}} {
+		folder := filepath.Join(t.TempDir(), "new", "dist")
+		if err := clearFolder(folder); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range ours {
+			if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if name, isFolder := strings.CutSuffix(tt.foreign, "/"); isFolder {
+			if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		} else if name != "" {
+			if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := clearFolder(folder)
+		left, _ := os.ReadDir(folder)
+		if (err != nil) != (tt.foreign != "") || len(left) != tt.want {
+			t.Errorf("with %q: %v, %d files left, want %d", tt.foreign, err, len(left), tt.want)
+		}
+	}
+}
+
 // The checksums are in the form that sha256sum -c reads.
 func TestChecksums(t *testing.T) {
 	t.Parallel()
