@@ -2,6 +2,7 @@ package release
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,13 +37,21 @@ var snapshot = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "run", "./internal/release", "-platforms", runtime.GOOS+"/"+runtime.GOARCH, "-out", folder)
-	cmd.Dir = process.Root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", errors.Join(err, errors.New(string(out)), os.RemoveAll(folder))
+	if err := release(folder); err != nil {
+		return "", errors.Join(err, os.RemoveAll(folder))
 	}
 	return folder, nil
 })
+
+// release makes this machine's platform.
+func release(folder string) error {
+	cmd := exec.Command("go", "run", "./internal/release", "-platforms", runtime.GOOS+"/"+runtime.GOARCH, "-out", folder)
+	cmd.Dir = process.Root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
 
 // built returns the folder of the snapshot.
 func built(t *testing.T) string {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"sluice/e2e/process"
 )
 
@@ -47,6 +49,26 @@ func TestArchiveRuns(t *testing.T) {
 	}
 	for _, info := range sizes(t, folder) {
 		t.Log("figures: " + info)
+	}
+}
+
+// The same commit gives the same bytes, so that a release can be checked by making it again.
+func TestSameBytes(t *testing.T) {
+	t.Parallel()
+	first, again := built(t), t.TempDir()
+	if err := release(again); err != nil {
+		t.Fatal(err)
+	}
+	var sums [2]string
+	for i, folder := range []string{first, again} {
+		data, err := os.ReadFile(filepath.Join(folder, "checksums.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = string(data)
+	}
+	if diff := cmp.Diff(sums[0], sums[1]); diff != "" {
+		t.Errorf("(-first +again):\n%s", diff)
 	}
 }
 

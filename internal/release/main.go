@@ -1,7 +1,8 @@
 // Command release makes what a version consists of, and publishes nothing: for each platform an
 // archive with the static binary, the licence and the completions, and a list of what the binary
 // is made of (SBOM, CycloneDX); for Linux a Debian package; a formula for Homebrew; and the
-// checksums of all. The same commit gives the same bytes, as nothing holds the time of the build.
+// checksums of all. Nothing holds the time of the build: with the same tools the same commit gives
+// the same bytes.
 //
 //	go run ./internal/release -version 0.9.0 -out dist
 //
@@ -164,7 +165,7 @@ func (r *release) platform(ctx context.Context, p platform) (sum string, err err
 		return "", err
 	}
 	bom := filepath.Join(r.out, p.name(r.version)+".cdx.json")
-	if _, err := output(ctx, nil, filepath.Join(r.tools, "cyclonedx-gomod"), "bin", "-json", "-noserial", "-version", "v"+r.version, "-output", bom, binary); err != nil {
+	if _, err := output(ctx, nil, filepath.Join(r.tools, "cyclonedx-gomod"), "bin", "-json", "-std", "-noserial", "-notimestamp", "-version", "v"+r.version, "-output", bom, binary); err != nil {
 		return "", err
 	}
 	if p.os == "linux" {
