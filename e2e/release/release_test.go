@@ -59,6 +59,9 @@ func TestSameBytes(t *testing.T) {
 	if err := release(again); err != nil {
 		t.Fatal(err)
 	}
+	if name := filepath.Base(only(t, first, "*.tar.gz")); name != filepath.Base(only(t, again, "*.tar.gz")) {
+		t.Skipf("somebody committed or changed a file since %s was made", name)
+	}
 	var sums [2]string
 	for i, folder := range []string{first, again} {
 		data, err := os.ReadFile(filepath.Join(folder, "checksums.txt"))
