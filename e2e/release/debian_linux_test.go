@@ -172,7 +172,7 @@ func TestInstalledGatewayStarts(t *testing.T) {
 			if got := g.receive(t); got != "READY=1" {
 				t.Errorf("at the start it reported %q", got)
 			}
-			addr := g.logged(t, `"addr":"(127\.0\.0\.1:\d+)"`)
+			addr := g.printed(t, `http://(127\.0\.0\.1:\d+)`)
 			client := &http.Client{Timeout: process.Patience}
 			resp, err := client.Get("http://" + addr + "/healthz")
 			if err != nil {
@@ -182,7 +182,7 @@ func TestInstalledGatewayStarts(t *testing.T) {
 			if resp.StatusCode != http.StatusOK {
 				t.Errorf("/healthz is %s", resp.Status)
 			}
-			if isOffline := !strings.Contains(g.logged(t, `"model":"([^"]*)"`), "gemini-"); isOffline != (key == "") {
+			if isOffline := !strings.Contains(g.printed(t, `(?m)^\s*Model\s+(.*)$`), "gemini-"); isOffline != (key == "") {
 				t.Errorf("offline is %v", isOffline)
 			}
 			if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -277,13 +277,14 @@ func (g *started) output(t *testing.T) string {
 	return string(data)
 }
 
-// logged returns what the log has for a pattern.
-func (g *started) logged(t *testing.T, pattern string) string {
+// printed returns what a pattern finds in what is printed for people, all of it before the gateway
+// reports that it serves. The log may come later.
+func (g *started) printed(t *testing.T, pattern string) string {
 	t.Helper()
 	text := g.output(t)
 	m := regexp.MustCompile(pattern).FindStringSubmatch(text)
 	if m == nil {
-		t.Fatalf("the log has no %s:\n%s", pattern, text)
+		t.Fatalf("%s is not printed:\n%s", pattern, text)
 	}
 	return m[1]
 }
