@@ -85,6 +85,7 @@ release: ## a version for all platforms in dist/, published nowhere (VERSION=v1.
 manifests: ## the manifests of deploy/kubernetes, rendered, and checked against Kubernetes' schemas
 	scripts/release-install.sh
 	scripts/manifests.sh
+
 screenshots: ## the pictures of the documents, from the page as it is; needs Chromium (scripts/browser-install.sh)
 	mkdir -p docs/images
 	SLUICE_SCREENSHOTS=$(CURDIR)/docs/images go -C e2e test ./browser -count=1 -run '^TestScreenshots$$'
