@@ -1,6 +1,9 @@
-# The Go of the image need not be the newest: GOTOOLCHAIN has it fetch the one that the binary
+# docker buildx build --platform linux/amd64,linux/arm64 --build-arg VERSION=1.2.3 .
+#
+# Built on the machine's own processor for the image's: Go needs no emulation for that. The Go of
+# this image need not be the newest: GOTOOLCHAIN has it fetch the one that the binary
 # is built with, whose sum Go knows.
-FROM golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 ENV GOTOOLCHAIN=go1.26.9
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -8,11 +11,18 @@ RUN go mod download
 COPY . .
 # .git is not in the context: give the version with --build-arg VERSION=…
 ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/sluice ./cmd/sluice
+ARG TARGETOS TARGETARCH
+RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/sluice ./cmd/sluice
 RUN go run ./internal/linked /out/sluice
 RUN mkdir /out/data
 
+# Certificates, time zones and a user, 1 MB compressed; the program has 20 MB compressed.
 FROM gcr.io/distroless/static-debian12:nonroot
+ARG VERSION=dev
+LABEL org.opencontainers.image.title="Sluice" \
+      org.opencontainers.image.description="Streaming gateway for agents" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}"
 COPY --from=build /out/sluice /sluice
 # 65532 is the user nonroot. The folder must be its own before VOLUME, or the
 # volume would belong to root.
@@ -26,5 +36,5 @@ USER 65532:65532
 EXPOSE 8080
 HEALTHCHECK --interval=15s --timeout=3s --start-period=5s CMD ["/sluice", "healthcheck"]
 # Give GEMINI_API_KEY when the container is started, never here. Let stopping take
-# longer than SLUICE_DRAIN_TIMEOUT: docker stop --time 35.
+# longer than SLUICE_DRAIN_TIMEOUT: docker stop --time 45.
 ENTRYPOINT ["/sluice"]

@@ -1,6 +1,6 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check security floods test ratio ratios golden fuzz bench rivals baseline attack failover soak run demo build screenshots vuln clean
+.PHONY: help check security floods test ratio ratios golden fuzz bench rivals baseline attack failover soak run demo build screenshots release manifests vuln clean
 
 FUZZTIME ?= 30s
 BENCHTIME  ?= 100ms
@@ -77,6 +77,14 @@ demo: ## what the gateway is for, in five tours without a key
 
 build: ## a static binary, dist/sluice
 	GOTOOLCHAIN=$(SHIP_GO) CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o dist/sluice ./cmd/sluice
+
+release: ## a version for all platforms in dist/, published nowhere (VERSION=v1.2.3, else a snapshot)
+	scripts/release-install.sh
+	GOTOOLCHAIN=$(SHIP_GO) go run ./internal/release $(if $(filter command environment,$(firstword $(origin VERSION))),-version $(VERSION)) $(if $(RELEASE_URL),-url $(RELEASE_URL))
+
+manifests: ## the manifests of deploy/kubernetes, rendered, and checked against Kubernetes' schemas
+	scripts/release-install.sh
+	scripts/manifests.sh
 
 screenshots: ## the pictures of the documents, from the page as it is; needs Chromium (scripts/browser-install.sh)
 	mkdir -p docs/images

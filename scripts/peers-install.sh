@@ -23,6 +23,7 @@
 #   nginx, HAProxy, nc and socat  see balancers-install.sh
 #   Redis, for store/redis        see redis-install.sh
 #   e2e/browser/npm/         see browser-install.sh, which also installs Chromium
+#   .artifacts/bin, .venv/release see release-install.sh
 #
 # Tests whose peer could not be installed are skipped, or fail with
 # SLUICE_REQUIRE_PEERS=1; the exit code tells whether everything is there.
@@ -200,6 +201,7 @@ scripts/balancers-install.sh || failed=1
 scripts/redis-install.sh || failed=1
 scripts/sdks-install.sh || failed=1
 scripts/browser-install.sh || failed=1
+scripts/release-install.sh || failed=1
 wait "$judged" || failed=1
 [[ $failed == 0 ]] && say "everything is there"
 exit "$failed"

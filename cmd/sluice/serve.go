@@ -93,7 +93,9 @@ func (p program) serve(ctx context.Context, args []string) int {
 		}
 		return 0
 	})()
-	s, err := gateway.Listen(ctx, gatewayConfig(cfg, file), p.stdout)
+	whole := gatewayConfig(cfg, file)
+	whole.Manager, _ = p.lookup("NOTIFY_SOCKET")
+	s, err := gateway.Listen(ctx, whole, p.stdout)
 	if err != nil {
 		return p.refuse(err)
 	}

@@ -22,7 +22,7 @@ import (
 	codec "sluice/model/gemini"
 )
 
-// manifest is a document of deploy/kubernetes, as far as it is looked at.
+// manifest is a document below deploy/kubernetes, as far as it is looked at.
 type manifest struct {
 	Kind      string
 	Metadata  struct{ Name string }
@@ -71,6 +71,7 @@ type pod struct {
 		Secret    struct {
 			SecretName  string
 			DefaultMode int
+			Items       []struct{ Key string }
 		}
 	}
 }
@@ -81,7 +82,7 @@ json.dump({p.split("/")[-1]: yaml.safe_load(open(p)) for p in sys.argv[1:]}, sys
 
 func readManifests(t *testing.T) map[string]manifest {
 	t.Helper()
-	return readManifestsOf(t, "kubernetes")
+	return readManifestsOf(t, "kubernetes/base")
 }
 
 func readManifestsOf(t *testing.T, folder string) map[string]manifest {

@@ -117,6 +117,7 @@ func (s *Service) served(limiter *conns.Limiter) process.ServerConfig {
 		},
 		AdminAddr: own.AdminAddr, Certificate: s.cert, HTTP2Error: s.countHTTP2(),
 		DrainTimeout: own.DrainTimeout, WriteTimeout: settings.Of[handlers.Config](&g.cfg).WriteTimeout, Flush: g.flushTelemetry, Log: g.log,
+		Manager: process.Manager(g.cfg.Manager),
 	}
 }
 

@@ -89,6 +89,8 @@ type ServerConfig struct {
 	HTTP2Error func(kind string)
 	// DrainTimeout is for streams that run, WriteTimeout for the last write of one.
 	DrainTimeout, WriteTimeout time.Duration
+	// Manager learns when requests are served, and when that ends.
+	Manager Manager
 	// Flush sends what was measured, within a limit, before the end is logged.
 	Flush func(limit time.Duration)
 	Log   zerolog.Logger
@@ -229,6 +231,7 @@ func (s *Server) Close() {
 // server stopped by itself.
 func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) error {
 	log := s.cfg.Log
+	s.notify(ready)
 	select {
 	case err := <-s.failed:
 		log.Error().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("server_failed")
@@ -237,6 +240,7 @@ func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) error {
 	case <-signals:
 	}
 	began := time.Now()
+	s.notify(stopping)
 	log.Info().Dict("details", zerolog.Dict().Dur("timeout_ms", s.cfg.DrainTimeout)).Msg("draining")
 	s.cfg.Turns.Drain()
 	if s.http2 != nil {

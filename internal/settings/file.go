@@ -37,6 +37,7 @@ type Config struct {
 	config.Config
 	File           // what the configuration file says; empty without one
 	Version string // of the program, as upstreams see it
+	Manager string // where a service manager wants to learn that the gateway serves: see process.Manager
 }
 
 // HasFile says whether there is a configuration file, so that it can be read again.

@@ -1,0 +1,48 @@
+// This file is about the service manager that may have started the process, such as systemd
+// with Type=notify: it counts the service as started only when it learns that requests are
+// served.
+
+package process
+
+import (
+	"net"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// What a service manager can be sent: sd_notify(3).
+const (
+	ready    = "READY=1"
+	stopping = "STOPPING=1"
+)
+
+// notifyTime bounds a datagram to a manager whose queue is full.
+const notifyTime = time.Second
+
+// Manager is the address of the socket of a service manager, as NOTIFY_SOCKET has it: a path,
+// or an abstract name that begins with @. Empty: there is none.
+type Manager string
+
+// notify sends a state to the manager, if there is one.
+func (m Manager) notify(state string) error {
+	if m == "" {
+		return nil
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: string(m), Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetWriteDeadline(time.Now().Add(notifyTime))
+	_, err = conn.Write([]byte(state))
+	return err
+}
+
+// notify sends a state to the service manager. One that cannot be reached ends the process by
+// its own limit of time, so the log says why.
+func (s *Server) notify(state string) {
+	if err := s.cfg.Manager.notify(state); err != nil {
+		s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("state", state).AnErr("cause", err)).Msg("notify_failed")
+	}
+}

@@ -1,0 +1,213 @@
+// Command release makes what a version consists of, and publishes nothing: for each platform an
+// archive with the static binary, the licence and the completions, and a list of what the binary
+// is made of (SBOM, CycloneDX); for Linux a Debian package; a formula for Homebrew; and the
+// checksums of all. Nothing holds the time of the build: with the same tools the same commit gives
+// the same bytes.
+//
+//	go run ./internal/release -version 0.9.0 -out dist
+//
+// It needs nfpm and cyclonedx-gomod: scripts/release-install.sh.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// release is a version on its way into a folder.
+type release struct {
+	version string    // semver, without a v
+	base    string    // URL of the folder that the files will be published in
+	date    time.Time // of everything in archives
+	out     string
+	tools   string // folder of nfpm and cyclonedx-gomod
+	scratch string // what ends with the run: binaries, completions
+}
+
+// main builds all platforms, or those that -platforms names.
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("release", flag.ExitOnError)
+	version := flags.String("version", "", "`version` to stamp, with or without a v; empty: a snapshot of the commit")
+	base := flags.String("url", "https://example.com/sluice", "`URL` of the folder that the files will be published in, for the formula")
+	out := flags.String("out", "dist", "`folder` for the files; those of a former release go")
+	tools := flags.String("tools", ".artifacts/bin", "`folder` of nfpm and cyclonedx-gomod")
+	list := flags.String("platforms", allPlatforms, "comma-separated `list`")
+	_ = flags.Parse(args) // it exits
+	targets, err := parsePlatforms(*list)
+	if err != nil {
+		return err
+	}
+	r := &release{base: strings.TrimRight(*base, "/"), out: *out, tools: *tools}
+	if err := r.identify(ctx, *version); err != nil {
+		return err
+	}
+	return r.make(ctx, targets)
+}
+
+// identify finds out what is released: its version, and the time of its commit.
+func (r *release) identify(ctx context.Context, version string) error {
+	said, err := output(ctx, nil, "git", "log", "-1", "--format=%ct %h")
+	if err != nil {
+		return fmt.Errorf("the commit is not known: %w", err)
+	}
+	var seconds int64
+	var commit string
+	if _, err := fmt.Sscan(said, &seconds, &commit); err != nil {
+		return fmt.Errorf("git log: %w", err)
+	}
+	r.date = time.Unix(seconds, 0).UTC()
+	changed, err := output(ctx, nil, "git", "status", "--porcelain", "--untracked-files=no")
+	if err != nil {
+		return err
+	}
+	if changed != "" {
+		if version != "" {
+			return fmt.Errorf("%s is to be released, and files differ from the commit:\n%s", version, changed)
+		}
+		commit += ".dirty"
+	}
+	r.version, err = parseVersion(version, commit, r.date)
+	return err
+}
+
+// make writes everything into an empty folder.
+func (r *release) make(ctx context.Context, targets []platform) (err error) {
+	if err := clearFolder(r.out); err != nil {
+		return err
+	}
+	if r.scratch, err = os.MkdirTemp("", "sluice-release"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(r.scratch)) }()
+	if err := r.completions(ctx); err != nil {
+		return err
+	}
+	sums := map[platform]string{}
+	for _, p := range targets {
+		if sums[p], err = r.platform(ctx, p); err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	if err := r.formula(sums); err != nil {
+		return err
+	}
+	return writeChecksums(r.out)
+}
+
+// completions asks the program itself, built for this machine.
+func (r *release) completions(ctx context.Context) error {
+	host := platform{runtime.GOOS, runtime.GOARCH}
+	binary := r.binary(host)
+	if err := r.build(ctx, host, binary); err != nil {
+		return err
+	}
+	for shell, name := range completionFiles() {
+		script, err := output(ctx, nil, binary, "completion", shell)
+		if err != nil {
+			return fmt.Errorf("completion %s: %w", shell, err)
+		}
+		if err := os.WriteFile(filepath.Join(r.scratch, name), []byte(script), 0o644); err != nil { // #nosec G306 -- it is published
+			return err
+		}
+	}
+	return nil
+}
+
+// completionFiles names the files by shell, as each looks for them.
+func completionFiles() map[string]string {
+	return map[string]string{"bash": "sluice.bash", "zsh": "_sluice", "fish": "sluice.fish"}
+}
+
+// binary is where a platform's program is built.
+func (r *release) binary(p platform) string {
+	return filepath.Join(r.scratch, p.os+"_"+p.arch, p.program())
+}
+
+// build compiles a static binary, and refuses one that must not be shipped.
+func (r *release) build(ctx context.Context, p platform, binary string) error {
+	if _, err := os.Stat(binary); err == nil {
+		return nil
+	}
+	env := []string{"GOOS=" + p.os, "GOARCH=" + p.arch, "CGO_ENABLED=0"}
+	if _, err := output(ctx, env, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+r.version, "-o", binary, "./cmd/sluice"); err != nil {
+		return err
+	}
+	_, err := output(ctx, nil, "go", "run", "./internal/linked", binary)
+	return err
+}
+
+// platform makes the files of one, and returns the checksum of its archive.
+func (r *release) platform(ctx context.Context, p platform) (sum string, err error) {
+	binary := r.binary(p)
+	if err := r.build(ctx, p, binary); err != nil {
+		return "", err
+	}
+	archive := filepath.Join(r.out, p.archive(r.version))
+	if err := writeArchive(archive, r.contents(p), r.date); err != nil {
+		return "", err
+	}
+	bom := filepath.Join(r.out, p.name(r.version)+".cdx.json")
+	if _, err := output(ctx, nil, filepath.Join(r.tools, "cyclonedx-gomod"), "bin", "-json", "-std", "-noserial", "-notimestamp", "-version", "v"+r.version, "-output", bom, binary); err != nil {
+		return "", err
+	}
+	if p.os == "linux" {
+		if err := r.debian(ctx, p); err != nil {
+			return "", err
+		}
+	}
+	return checksum(archive)
+}
+
+// contents is what a platform's archive holds, by the path in it.
+func (r *release) contents(p platform) []entry {
+	files := []entry{{p.program(), r.binary(p), 0o755}, {"LICENSE", "LICENSE", 0o644}, {"README.md", "README.md", 0o644}, {"CHANGELOG.md", "CHANGELOG.md", 0o644}}
+	for _, name := range completionFiles() {
+		files = append(files, entry{"completions/" + name, filepath.Join(r.scratch, name), 0o644})
+	}
+	for i := range files {
+		files[i].name = p.name(r.version) + "/" + files[i].name
+	}
+	return files
+}
+
+// debian packs the binary as deploy/debian/nfpm.yaml says.
+func (r *release) debian(ctx context.Context, p platform) error {
+	env := []string{
+		"VERSION=" + r.version, "ARCH=" + p.arch, "BINARY=" + r.binary(p), "COMPLETIONS=" + r.scratch,
+		fmt.Sprintf("SOURCE_DATE_EPOCH=%d", r.date.Unix()),
+	}
+	_, err := output(ctx, env, filepath.Join(r.tools, "nfpm"), "package", "--config", "deploy/debian/nfpm.yaml", "--packager", "deb", "--target", r.out)
+	return err
+}
+
+// output runs a command, with variables besides those of this process, and returns what it
+// printed. Its error holds what the command said.
+func output(ctx context.Context, env []string, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(cmd.Environ(), env...)
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, said.String())
+	}
+	return string(out), nil
+}
