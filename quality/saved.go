@@ -41,14 +41,13 @@ func (t *turn) saveDelivery(m *Message) {
 	s.End = &stream.Done{Reason: end.Reason, Usage: end.Usage, Model: end.Model, Tools: end.Tools, Models: end.Models, Keyed: end.Keyed,
 		Agents: end.Agents, Route: end.Route, Asker: end.Asker, Channel: &own}
 	if t.watched {
-		t.checks.Channel.Delivery = &stream.Delivery{Attempts: 1} // a step that ran counts
+		t.checks.Channel.Delivery = &stream.Delivery{Attempts: 1} // a step that ran counts; how it ends is set when it has
 		if a := t.counted(); !t.set.HideReceipt {
 			s.End.Quality = t.receipt(a)
 		}
 		if t.req.Task != "" {
 			s.Checked = t.state(t.counted(), nil)
 		}
-		t.checks.Channel.Delivery = nil
 	}
 	if text, err := json.Marshal(s); err == nil { // a plain value: cannot fail
 		saving.Save(chat.SavedDelivery, text)
