@@ -111,7 +111,7 @@ func (c *call) run(req *chat.Request) (stream.FinishReason, error) {
 func (c *call) read(req *chat.Request) error {
 	if c.task != "" {
 		if c.card.streaming {
-			return c.takeUp(nil)
+			return c.resume(nil)
 		}
 		return c.poll()
 	}
@@ -156,12 +156,12 @@ func (c *call) stream(req *sdk.SendMessageRequest) error {
 	if c.task == "" {
 		return c.unsent(err, &x)
 	}
-	return c.takeUp(err)
+	return c.resume(err)
 }
 
-// takeUp follows a task whose stream has ended with err before the task did, or whose stream
+// resume follows a task whose stream has ended with err before the task did, or whose stream
 // another process read.
-func (c *call) takeUp(err error) error {
+func (c *call) resume(err error) error {
 	for n := range resumes {
 		if !pause(c.ctx, resumeWait<<n) {
 			return nil
