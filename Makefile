@@ -72,8 +72,8 @@ soak: ## a gateway under load for 30 min: what clients saw and what it counted a
 run: ## the gateway on :8080
 	go run ./cmd/sluice
 
-demo: ## one question, answered and shown
-	go run ./cmd/sluice ask "Remind me to buy eggs tomorrow at 3pm"
+demo: ## what the gateway is for, in five tours without a key
+	go run ./cmd/sluice demo
 
 build: ## a static binary, dist/sluice
 	GOTOOLCHAIN=$(SHIP_GO) CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o dist/sluice ./cmd/sluice

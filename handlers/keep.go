@@ -325,7 +325,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return err
 	}
 	defer watch.End()
-	log, err := s.logOf(in.ctx, want)
+	log, err := s.cfg.Tasks.Await(in.ctx, want.task, want.turn)
 	if err == nil && (!log.IsFor(want.by) || want.task != "" && log.Task != want.task) {
 		err = task.ErrGone
 	}
@@ -349,14 +349,6 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 	defer whileCounts(want.until, in.cancel)()
 	s.replay(in, r, log, s.reader(w, r, enc, in.cancel), want.after)
 	return nil
-}
-
-// logOf opens the log of a turn.
-func (s *Server) logOf(ctx context.Context, want sought) (*task.Log, error) {
-	if want.task == "" {
-		return s.cfg.Tasks.OpenLog(ctx, want.turn)
-	}
-	return s.cfg.Tasks.Await(ctx, want.task, want.turn)
 }
 
 // reader returns what writes to a client that runs nothing.

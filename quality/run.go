@@ -171,13 +171,7 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 			t.evidence.add(ev)
 		}
 	case *stream.Route:
-		if t.sink.Emit(ev); !t.settled {
-			if ev.Decision == stream.Routed {
-				t.assign(ev.AgentID)
-			}
-			t.settle()
-		}
-		return t.sink.Err
+		return t.route(ev)
 	case *stream.AgentRun:
 		if ev.Success != nil && !inner {
 			t.ran(ev)
@@ -193,6 +187,17 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 		return t.reset(ev)
 	}
 	return t.sink.Emit(ev)
+}
+
+// route begins what waits for the choice of an agent.
+func (t *turn) route(ev *stream.Route) error {
+	if t.sink.Emit(ev); !t.settled {
+		if ev.Decision == stream.Routed {
+			t.assign(ev.AgentID)
+		}
+		t.settle()
+	}
+	return t.sink.Err
 }
 
 // reset takes back text of the inner runner. Of an answer that is held back nothing was shown.

@@ -215,14 +215,23 @@ func (s *Service) stillRuns(ctx context.Context, id, turn string) (bool, error) 
 	return t.Turn == turn && t.State == Working, nil
 }
 
-// Await is OpenLog for a reader who knows the task. A turn that runs and has no log may
-// get one when its owner reaches the store again: for that Await waits, one lease at most.
+// Await is OpenLog for a reader who can wait. A turn that runs and has no log may get one when
+// its owner reaches the store again, or when another process goes on with it: for that Await
+// waits, for a lease and two sweeps at most. id is the turn's task; if it is empty, Await waits
+// only for a turn of which something was saved.
 func (s *Service) Await(ctx context.Context, id, turn string) (*Log, error) {
 	log, err := s.OpenLog(ctx, turn)
 	if !errors.Is(err, ErrGone) {
 		return log, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, s.cfg.Lease)
+	if id == "" {
+		if id, err = s.savedFor(ctx, turn); err != nil {
+			return nil, err
+		}
+	}
+	s.readers.Add(1) // who waits wants the turns of the dead to be found soon
+	defer s.readers.Add(-1)
+	waiting, cancel := context.WithTimeout(ctx, s.cfg.Lease+2*sweepEvery)
 	defer cancel()
 	watch := s.cfg.Store.Watch(store.LogTopic(turn))
 	defer watch.Stop()
@@ -242,6 +251,27 @@ func (s *Service) Await(ctx context.Context, id, turn string) (*Log, error) {
 		case <-time.After(lookEvery):
 		}
 	}
+}
+
+// savedFor returns the task of a turn of which something was saved, so that another process goes
+// on with it. The error is ErrGone if nothing was.
+func (s *Service) savedFor(ctx context.Context, turn string) (string, error) {
+	items, err := s.cfg.Store.List(ctx, store.TurnKey(turn), 0, 1)
+	if errors.Is(err, store.ErrNotFound) || err == nil && len(items) == 0 {
+		return "", ErrGone
+	}
+	if err != nil {
+		return "", unavailable(s.note(err))
+	}
+	saved, err := readSaved(items)
+	var of head
+	if err == nil {
+		err = json.Unmarshal(saved.head, &of)
+	}
+	if err != nil || of.Task == "" {
+		return "", ErrGone
+	}
+	return of.Task, nil
 }
 
 // Past passes over what the log holds now, each of which is passed to use. It says whether

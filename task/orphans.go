@@ -58,14 +58,9 @@ func (s *Service) closeOrphan(ctx context.Context, id string) (err error) {
 // closeLost continues a task that no process runs, or closes it: its log gets what it
 // lacks, its task a last state.
 func (s *Service) closeLost(ctx context.Context, id string, task store.Task) error {
-	run, err := s.restOf(ctx, id, task)
-	if err != nil {
+	run, continued, err := s.continued(ctx, id, task)
+	if continued || err != nil {
 		return err
-	}
-	if run != nil {
-		if continued, err := s.takeOver(ctx, id, task, run); continued || err != nil && !errors.Is(err, stream.ErrGrammar) {
-			return err
-		}
 	}
 	owned := task.Holder == s.holder
 	kept, err := s.readAll(ctx, task.Turn)
@@ -111,6 +106,17 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 	s.traceLost(ctx, id, begun, task, kept, &c)
 	s.reportLost(ctx, id, task, kept.claims, c.State)
 	return nil
+}
+
+// continued continues a task if there is a rest of it, run, that can go on; nil: there is none.
+func (s *Service) continued(ctx context.Context, id string, task store.Task) (run Run, continued bool, err error) {
+	if run, err = s.restOf(ctx, id, task); run == nil || err != nil {
+		return run, false, err
+	}
+	if continued, err = s.takeOver(ctx, id, task, run); errors.Is(err, stream.ErrGrammar) && !continued {
+		err = nil // its log cannot be continued; it can be closed
+	}
+	return run, continued, err
 }
 
 // reportLost logs and counts that a task was closed which was as before.

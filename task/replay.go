@@ -108,8 +108,9 @@ func (s *Service) Reopen(ctx context.Context, r *Replay, waits func()) (*Log, er
 		Message: "The turn of this idempotency key begins; send the request again in a moment to read it"}
 }
 
-// isOver says whether the turn of a key has ended. That of a dead process has: who closes it
-// adds to a log that is there, and makes none.
+// isOver says whether the turn of a key has ended. That of a dead process has, unless something
+// of it was saved, so that another one goes on with it: who closes a turn adds to a log that is
+// there, and makes none.
 func (s *Service) isOver(ctx context.Context, r *Replay) (bool, error) {
 	v, err := s.cfg.Store.Value(ctx, r.key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -129,5 +130,12 @@ func (s *Service) isOver(ctx context.Context, r *Replay) (bool, error) {
 	if err != nil {
 		return false, unavailable(s.note(err))
 	}
-	return !alive[0], nil
+	if alive[0] {
+		return false, nil
+	}
+	_, err = s.savedFor(ctx, r.Turn)
+	if errors.Is(err, ErrGone) {
+		return true, nil
+	}
+	return false, err
 }

@@ -281,6 +281,68 @@ func resumesAround(t *testing.T, after int, retract, late bool, want string) {
 	}
 }
 
+// A process is gone before the log of its turn had anything. Who reads the turn, by its task or by
+// the id of an event, and who repeats its key wait for the process that goes on with it.
+func TestTurnWithoutALogGoesOn(t *testing.T) {
+	t.Parallel()
+	const key = "a-key-of-a-client"
+	for _, by := range []string{"its task", "an event", "its key"} {
+		t.Run("read by "+by, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				shared := memory.New(memory.Config{})
+				cut := &lapsing{Store: shared}
+				dead := New(Config{Store: cut, Turns: new(rests), Lease: 3 * time.Second})
+				defer dead.Close()
+				req := Request{Key: key, Body: new([32]byte), Chat: &chat.Request{Input: "hi"}, Detached: true, Retracts: true, Cancel: func(error) {}}
+				of, err := dead.Begin(t.Context(), req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cut.stopped.Store(true)
+				s := New(Config{Store: shared, Turns: new(rests), Lease: 3 * time.Second})
+				defer s.Close()
+				var log *Log
+				switch by {
+				case "its task":
+					log, err = s.Await(t.Context(), of.Task(), of.ID())
+				case "an event":
+					log, err = s.Await(t.Context(), "", of.ID())
+				case "its key":
+					for again := true; again; { // as Retry-After says
+						time.Sleep(time.Second)
+						var r *Replay
+						if _, err = s.Begin(t.Context(), req); !errors.As(err, &r) {
+							t.Fatalf("the key again: %v", err)
+						}
+						log, err = s.Reopen(t.Context(), r, func() {})
+						f, busy := errors.AsType[*fault.Error](err)
+						again = busy && f.Type == fault.DuplicateRequest && f.RetryAfter > 0
+					}
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, ended := "", false
+				for events, err := range log.Events(t.Context()) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, e := range events {
+						if d, ok := e.Event.(*stream.Delta); ok {
+							text += d.Text
+						}
+						_, ended = e.Event.(*stream.Done)
+					}
+				}
+				if text != "whole" || !ended {
+					t.Errorf("%q, ended: %v", text, ended)
+				}
+			})
+		})
+	}
+}
+
 // What cannot go on is closed as lost, with a gap and the number of takeovers; one whose end was
 // asked for is cancelled.
 func TestTurnsThatDoNotGoOn(t *testing.T) {

@@ -60,6 +60,9 @@ type Client struct {
 	Simulator string // name of the model that is none
 	// Header goes with each request; it may hold a credential.
 	Header http.Header
+	// Seen, unless nil, is called with the type of each event that was shown, before the next
+	// one is read.
+	Seen func(event string)
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -98,7 +101,7 @@ type session struct {
 
 // open begins a call. An Action wins over the terminal.
 func (c *Client) open(ctx context.Context) *session {
-	s := &session{Client: c, line: lineReader(ctx, c.Stdin)}
+	s := &session{Client: c, line: LineReader(ctx, c.Stdin)}
 	s.view = c.newScreen()
 	if c.Raw {
 		s.view = &jsonLines{out: c.Stdout}

@@ -219,6 +219,9 @@ func (a *asking) showEvent(ev sse.Event) (outcome Outcome, done bool, err error)
 		return Failed, false, err
 	}
 	a.last = ev.ID
+	if a.client.Seen != nil {
+		a.client.Seen(ev.Type)
+	}
 	switch ev.Type {
 	case "response_delta":
 		a.answer.WriteString(data.Delta)

@@ -17,16 +17,24 @@ import (
 // longestLine bounds a line of stdin, in bytes.
 const longestLine = 1 << 20
 
-// lineReader returns what reads the lines of stdin one after the other. Nothing is read
-// before the first is wanted.
+// LineReader returns what reads the lines of in one after the other. Nothing is read before a
+// line is wanted, so that at a terminal another reader can have the next one.
 //
 // Messages and answers come from the same reader, so that neither takes the other's line.
 // The error is io.EOF at the end, or the cause of ctx.
-func lineReader(ctx context.Context, in io.Reader) func() (string, error) {
+func LineReader(ctx context.Context, in io.Reader) func() (string, error) {
 	var lines <-chan line
+	want := make(chan struct{})
 	return func() (string, error) {
 		if lines == nil {
-			lines = reading(ctx, in)
+			lines = reading(ctx, in, want)
+		}
+		select {
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case <-lines: // closed: a line is sent only if it is wanted
+			return "", io.EOF
+		case want <- struct{}{}:
 		}
 		select {
 		case <-ctx.Done():
@@ -73,37 +81,47 @@ type line struct {
 	err  error
 }
 
-// reading reads lines in a goroutine, because a signal must not wait for the next one.
-// Nobody can end a read of stdin: the goroutine lives until that returns, or with the
-// process.
+// reading reads a line each time that one is wanted, in a goroutine, because a signal must not
+// wait for the next one. Nobody can end a read of stdin: the goroutine lives until that
+// returns and ctx ends, or with the process.
 //
 // A line longer than longestLine ends the reading with an error. The channel is closed at
 // the end of the input.
-func reading(ctx context.Context, in io.Reader) <-chan line {
+func reading(ctx context.Context, in io.Reader, want <-chan struct{}) <-chan line {
 	lines := make(chan line)
 	go func() {
 		defer close(lines)
 		s := bufio.NewScanner(in)
 		s.Buffer(nil, longestLine)
-		send := func(l line) bool {
+		for {
+			select {
+			case <-want:
+			case <-ctx.Done():
+				return
+			}
+			l, ok := next(s)
+			if !ok {
+				return
+			}
 			select {
 			case lines <- l:
-				return true
 			case <-ctx.Done():
-				return false
-			}
-		}
-		for s.Scan() {
-			if !send(line{text: s.Text()}) {
 				return
 			}
 		}
-		if err := s.Err(); err != nil {
-			if errors.Is(err, bufio.ErrTooLong) {
-				err = errors.New("a line of stdin is longer than 1 MiB")
-			}
-			send(line{err: err})
-		}
 	}()
 	return lines
+}
+
+// next reads a line; false: there are no more.
+func next(s *bufio.Scanner) (line, bool) {
+	switch {
+	case s.Scan():
+		return line{text: s.Text()}, true
+	case errors.Is(s.Err(), bufio.ErrTooLong):
+		return line{err: errors.New("a line of stdin is longer than 1 MiB")}, true
+	case s.Err() != nil:
+		return line{err: s.Err()}, true
+	}
+	return line{}, false
 }

@@ -213,6 +213,7 @@ func (d *examination) readiness(ctx context.Context) {
 		f.Change = []string{"Let the load balancer ask /readyz, so that it sends new streams elsewhere"}
 	}
 	d.found(f)
+	d.clocks(resp)
 	for _, b := range reply.Breakers {
 		if b.State != "closed" {
 			d.found(Finding{"readyz", Problem, "the circuit breaker of " + b.Service + " is " + b.State,
@@ -225,4 +226,24 @@ func (d *examination) readiness(ctx context.Context) {
 				"The model has none of its tools.", []string{"Look at mcp_connect_failed in the gateway's log"}})
 		}
 	}
+}
+
+// clocksDiffer is a difference of two clocks that breaks something: tokens hold within a minute,
+// and a Date counts whole seconds.
+const clocksDiffer = 30 * time.Second
+
+// clocks reports a clock of the gateway that differs from that of this machine.
+func (d *examination) clocks(resp *http.Response) {
+	at, err := http.ParseTime(resp.Header.Get("Date"))
+	ahead := time.Until(at).Round(time.Second)
+	if err != nil || ahead.Abs() < clocksDiffer {
+		return
+	}
+	way := "ahead of"
+	if ahead < 0 {
+		way = "behind"
+	}
+	d.found(Finding{"clock", Problem, fmt.Sprintf("the gateway's clock is %s %s that of this machine", ahead.Abs(), way),
+		"Tokens are refused as expired or as not valid yet, and what an agent takes for tomorrow is another day.",
+		[]string{"Set both clocks by NTP (timedatectl says whether it is on)"}})
 }

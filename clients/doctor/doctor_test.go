@@ -372,3 +372,23 @@ func TestReadiness(t *testing.T) {
 		}
 	}
 }
+
+// A clock that is off breaks tokens, and nobody thinks of it.
+func TestClocksThatDiffer(t *testing.T) {
+	t.Parallel()
+	for ahead, seen := range map[time.Duration]string{
+		-10 * time.Minute: "the gateway.s clock is (9m5[0-9]s|10m0s) behind that of this machine",
+		10 * time.Minute:  "the gateway.s clock is (9m5[0-9]s|10m0s) ahead of that of this machine",
+		0:                 "",
+	} {
+		base := gatewaytest.ServeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
+			if r.URL.Path == "/readyz" {
+				_, _ = io.WriteString(w, `{"status":"ok","model":"m"}`)
+			}
+		}))
+		if got := examine(t, base, doctor.Config{}).has(doctor.Problem, "clock", seen); got != (seen != "") {
+			t.Errorf("%s ahead: a clock is reported: %v", ahead, got)
+		}
+	}
+}

@@ -124,3 +124,13 @@ func TestColumns(t *testing.T) {
 		}
 	}
 }
+
+// JSON that needs no care stays as it is, whatever characters are in it.
+func TestPrintableJSONKeepsTexts(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`{"a":"é 👩 \\u0007"}`, "[1,\n\t2]", `""`, ""} {
+		if got := string(terminal.PrintableJSON([]byte(text))); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}

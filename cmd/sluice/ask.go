@@ -54,18 +54,27 @@ func (f askFlags) streamed() bool {
 // misuse says what is wrong with the flags together and the message, text; empty: nothing.
 func (f askFlags) misuse(text string) string {
 	switch {
+	case *f.approve && *f.reject:
+		return "--approve and --reject exclude each other"
+	case *f.resume != "" || *f.waiting:
+		return f.misuseWithout(text)
+	case text == "" && !*f.talk:
+		return `give the message as one argument, or through a pipe: sluice ask "Remind me to buy eggs tomorrow at 3pm"`
+	case *f.deliver && *f.channel == "":
+		return "--deliver needs --channel"
+	}
+	return ""
+}
+
+// misuseWithout is misuse of the flags that stand in place of a message.
+func (f askFlags) misuseWithout(text string) string {
+	switch {
 	case *f.resume != "" && (text != "" || *f.talk || !ask.CanFollow(*f.resume)):
 		return "--resume takes the id of a task or of a turn, such as task_… and turn_…, and no message beside it"
 	case *f.waiting && (text != "" || *f.talk || *f.resume != "" || *f.url == "" || *f.user == ""):
 		return "--waiting needs --url and --user, and takes no message, --chat or --resume beside it"
-	case text == "" && !*f.talk && *f.resume == "" && !*f.waiting:
-		return `give the message as one argument, or through a pipe: sluice ask "Remind me to buy eggs tomorrow at 3pm"`
-	case *f.deliver && *f.channel == "":
-		return "--deliver needs --channel"
-	case (*f.resume != "" || *f.waiting) && (*f.agent != "" || *f.workflow != ""):
-		return "--agent and --workflow belong to a message"
-	case *f.approve && *f.reject:
-		return "--approve and --reject exclude each other"
+	case *f.agent != "" || *f.workflow != "" || *f.deliver:
+		return "--agent, --workflow and --deliver belong to a message"
 	}
 	return ""
 }
@@ -120,7 +129,16 @@ func (p program) ask(ctx context.Context, args []string) int {
 	case *f.talk:
 		return exitCodeOf(c.Converse(ctx, m))
 	}
-	return exitCodeOf(c.Turn(ctx, m))
+	return p.explained(*f.url == "", exitCodeOf(c.Turn(ctx, m)))
+}
+
+// explained says where to look if a turn failed at a gateway of the command's own, whose log
+// nobody sees. It returns code.
+func (p program) explained(own bool, code int) int {
+	if own && code == exitFailed && p.logIfWanted() == io.Discard {
+		fmt.Fprintln(p.stderr, "sluice: with SLUICE_LOG_LEVEL=warning the gateway's log says why; sluice doctor --config FILE asks each model of a file")
+	}
+	return code
 }
 
 // message returns the text of a turn: what is given or, for "-" and where nothing is given and

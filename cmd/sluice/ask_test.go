@@ -196,7 +196,7 @@ func TestAskExitCodes(t *testing.T) {
 func TestAskFailedTurn(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := runCommand(t, gatewaytest.Scripted(t, "error 400 broken").Env(), "ask", "hi")
-	if code != exitFailed || stderr != "" || !strings.Contains(stdout, "(model_error)\n") || !strings.Contains(stdout, "\nerror · ") {
+	if code != exitFailed || !strings.HasPrefix(stderr, "sluice: with SLUICE_LOG_LEVEL=warning ") || !strings.Contains(stdout, "(model_error)\n") || !strings.Contains(stdout, "\nerror · ") {
 		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
 	}
 }

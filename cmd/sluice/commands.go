@@ -35,6 +35,7 @@ func commands() []command {
 	return []command{
 		{"", "", "start the gateway", []string{"sluice", "SLUICE_ADDR=:8080 GEMINI_API_KEY_FILE=key sluice --config sluice.yaml"}, program.serve},
 		{"ask", "TEXT", "ask one question and show the events live", []string{`sluice ask "Remind me to buy eggs tomorrow at 3pm"`, "git diff | sluice ask --url http://localhost:8080 --json -"}, program.ask},
+		{"demo", "[TOUR]", "see what the gateway is for, in five tours without a key: tool, team, workflow, resume, sms", []string{"sluice demo", "sluice demo resume"}, program.demo},
 		{"doctor", "", "find what buffers, cuts or delays streams; or ask each model of a file what it can do", []string{"sluice doctor --url https://chat.example.com", "sluice doctor --config sluice.yaml"}, program.doctor},
 		{"healthcheck", "", "ask the gateway of this machine whether it lives", []string{"sluice healthcheck", "sluice healthcheck --addr :9090"}, program.healthcheck},
 		{"loadtest", "", "make load on a gateway and audit every stream", []string{"sluice loadtest --url http://localhost:8080 --clients 50 --duration 30s", "sluice loadtest --url http://localhost:8080 --rate 100 --json report.json"}, program.loadtest},

@@ -168,6 +168,9 @@ func banner(w io.Writer, s *gateway.Service) {
 	if s.HasTodos() {
 		fmt.Fprintf(w, "  Tools     built-in todo server, kept in %s\n", place(cfg))
 	}
+	if unwell := s.Unwell(); len(unwell) > 0 {
+		fmt.Fprintf(w, "  Missing   %s: the log says why, and it is tried again by itself\n", strings.Join(unwell, ", "))
+	}
 	history := config.Of[settings.ChatKit](&cfg).History
 	if history == settings.HistoryInMemory {
 		fmt.Fprintf(w, "  ChatKit   %s/chatkit, threads kept in this process's memory until the end\n", base)

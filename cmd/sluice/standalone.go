@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 
@@ -126,7 +125,7 @@ func (p program) untilSignal(ctx context.Context) (context.Context, context.Canc
 // time than for headers, as streams are long.
 func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, what, path string) int {
 	defer process.OutliveReaders()()
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	ln, err := process.Listen(ctx, addr)
 	if err != nil {
 		fmt.Fprintf(p.stderr, "sluice: SLUICE_ADDR: %v\n", err)
 		return exitFailed

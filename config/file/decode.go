@@ -204,7 +204,11 @@ func (n *Node) isOf(words string) bool {
 	if section == "" || others != "" && n.text == others || n.Section(section).Has(n.text) {
 		return true
 	}
-	n.Fault("there is no such " + strings.TrimSuffix(section, "s"))
+	known := n.Section(section).Names()
+	if others != "" {
+		known = append(known, others)
+	}
+	n.Fault(Unknown(strings.TrimSuffix(section, "s"), n.text, known))
 	return false
 }
 

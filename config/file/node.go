@@ -132,6 +132,14 @@ func (n *Node) Members() iter.Seq[*Node] {
 	}
 }
 
+// Names returns the names of the members.
+func (n *Node) Names() (all []string) {
+	for m := range n.Members() {
+		all = append(all, m.Name())
+	}
+	return all
+}
+
 // Text returns a string, its variables put in.
 func (n *Node) Text() (string, bool) {
 	if !n.is(stringKind) {

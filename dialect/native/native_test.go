@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
@@ -187,6 +188,8 @@ func TestDoneOfATurnWithMore(t *testing.T) {
 		"two models": {stream.Done{Models: []string{"a", "b\""}}, `,"models":["a","b\""],"timings"`, nil},
 		"a team":     {stream.Done{Agents: []stream.AgentOutcome{{AgentID: "x"}, {AgentID: "y"}}}, `"agents":[{"agent_id":"x"`, nil},
 		"no member":  {stream.Done{Agents: []stream.AgentOutcome{}}, `,"agents":[]`, nil},
+		"checked":    {stream.Done{Quality: &stream.Receipt{}}, `,"quality":{`, nil},
+		"in a form":  {stream.Done{Channel: &stream.Formatted{Channel: "a\"b"}}, `,"channel":{"channel":"a\"b"`, []string{"quality"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -255,5 +258,21 @@ func TestTimings(t *testing.T) {
 		`"tools":[{"tool_name":"a\"","ms":5},{"tool_name":"b","ms":0}],"route_ms":7,"write_blocked_ms":3}`
 	if got := members(t, new(native.Data), done); !strings.HasSuffix(got, want) {
 		t.Errorf("%s does not end with %s", got, want)
+	}
+}
+
+// Text that needs escapes is in accumulated as it is in the deltas, also where it is far behind.
+func TestAccumulatedTextOfPieces(t *testing.T) {
+	t.Parallel()
+	d, whole := native.Data{Accumulate: true}, ""
+	for _, piece := range []string{"plain ", "\"quoted\"", "line\n", "\u2028", "é👩", "plain"} {
+		whole += piece
+		var got struct{ Delta, Accumulated string }
+		if err := json.Unmarshal([]byte(`{"x":0`+members(t, &d, &stream.Delta{Text: piece})+`}`), &got, json.MatchCaseInsensitiveNames(true)); err != nil {
+			t.Fatal(err)
+		}
+		if got.Delta != piece || got.Accumulated != whole {
+			t.Errorf("%q: %q, want %q", piece, got, whole)
+		}
 	}
 }

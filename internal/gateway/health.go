@@ -5,6 +5,8 @@
 package gateway
 
 import (
+	"slices"
+
 	"sluice/internal/conns"
 	"sluice/internal/process"
 	"sluice/telemetry/health"
@@ -33,6 +35,17 @@ func (g *Gateway) watch() {
 				}
 			}
 		})
+}
+
+// Unwell names the parts that are not well, each once, but for MCP servers: at the start their
+// sessions are being opened.
+func (g *Gateway) Unwell() (names []string) {
+	for _, part := range g.health.Check() {
+		if _, session := part.(health.Session); !session && !part.OK() && !slices.Contains(names, part.Name()) {
+			names = append(names, part.Name())
+		}
+	}
+	return names
 }
 
 // reportBreaker reports a breaker as one figure a state, of which exactly one is 1.

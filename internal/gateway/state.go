@@ -140,7 +140,7 @@ func (s *state) open(ctx context.Context, at store.Location, prefix string, log 
 	}
 	engine, err := engines.Open(ctx, engines.Config{Location: at, Prefix: prefix, Calls: store.NewCalls(calls)})
 	if errors.Is(err, store.ErrOwned) {
-		return &config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: "another process runs turns with this file"}}}
+		return &config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: "another process runs turns with this file: end it, name another file, or have both use one Redis"}}}
 	}
 	if err != nil {
 		return fmt.Errorf("SLUICE_STORE: %w", err)

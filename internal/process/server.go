@@ -8,11 +8,13 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	stdlog "log"
 	"net"
 	"net/http"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -106,9 +108,19 @@ type Server struct {
 	once    sync.Once
 }
 
-// Listen opens the port for clients: an address in use is found before anything is started.
+// Listen opens a port. That for clients is opened first, so that an address in use is found
+// before anything is started.
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
-	return listenConfig().Listen(ctx, "tcp", addr)
+	ln, err := listenConfig().Listen(ctx, "tcp", addr)
+	return ln, explained(addr, err)
+}
+
+// explained says what to do about an address that another process has.
+func explained(addr string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("another process listens on %s: end it, or choose another port (0 is a free one): %w", addr, err)
+	}
+	return err
 }
 
 // Serve accepts and serves what comes to socket, which is closed with the Server. An error
@@ -144,7 +156,7 @@ func Serve(ctx context.Context, socket net.Listener, cfg ServerConfig) (_ *Serve
 
 // serveAdmin opens the address for operators.
 func (s *Server) serveAdmin(ctx context.Context) (err error) {
-	ln, err := listenConfig().Listen(ctx, "tcp", s.cfg.AdminAddr)
+	ln, err := Listen(ctx, s.cfg.AdminAddr)
 	if err != nil {
 		return err
 	}

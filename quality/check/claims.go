@@ -474,7 +474,7 @@ func names(word string, u unit) bool {
 // isSpan says whether b continues with the span of time of a: 7 h 12 min, 7h12m, 1 h 58.
 func (s *scanner) isSpan(a, b *claim) bool {
 	smaller := smallerOf(a.unit)
-	if smaller == "" || a.forms&b.forms&asAmount == 0 || !a.isBefore(b) || b.means[0].value >= 60 || a.means[0].decimals > 0 {
+	if smaller == "" || !a.isBefore(b) || !a.leads(b) {
 		return false
 	}
 	between := strings.ToLower(strings.TrimSpace(s.text[a.end:b.start]))
@@ -484,6 +484,11 @@ func (s *scanner) isSpan(a, b *claim) bool {
 		return word == "" || isUnit && (rest == "" || senseOf(strings.TrimSpace(rest))&joint != 0)
 	}
 	return b.isBare() && b.end-b.start == 2 && isUnit && rest == "" && (word == "h" || s.endsAt(b.end))
+}
+
+// leads says whether a and b can be the whole hours, say, and the minutes of one span.
+func (a *claim) leads(b *claim) bool {
+	return a.forms&b.forms&asAmount != 0 && b.means[0].value < 60 && a.means[0].decimals <= 0
 }
 
 // smallerOf returns the unit in which a span continues; "": in none.

@@ -156,44 +156,21 @@ func (s *Store) lock(ctx context.Context) error {
 
 // purge removes what has expired.
 func (s *Store) purge(now time.Time) {
-	for id, t := range s.tasks {
-		if t.until.passed(now) {
-			s.removeTask(id)
-		}
-	}
-	for turn, l := range s.logs {
-		if l.until.passed(now) {
-			s.removeLog(turn)
-		}
-	}
-	for key, v := range s.values {
-		if v.until.passed(now) {
-			s.removeValue(key)
-		}
-	}
-	for key, l := range s.lists {
-		if l.until.passed(now) {
-			s.removeList(key)
-		}
-	}
-	for name, x := range s.indexes {
-		if x.until.passed(now) {
-			s.removeIndex(name)
-		}
-	}
-	for owner, l := range s.leases {
-		if l.until.passed(now) {
-			delete(s.leases, owner)
-		}
-	}
-	for key, c := range s.counters {
-		if c.until.passed(now) {
-			delete(s.counters, key)
-		}
-	}
-	for key, r := range s.rates {
-		if r.until.passed(now) {
-			delete(s.rates, key)
+	sweep(s.tasks, func(t *task) expiry { return t.until }, now, s.removeTask)
+	sweep(s.logs, func(l *log) expiry { return l.until }, now, s.removeLog)
+	sweep(s.values, func(v *value) expiry { return v.until }, now, s.removeValue)
+	sweep(s.lists, func(l *list) expiry { return l.until }, now, s.removeList)
+	sweep(s.indexes, func(x *index) expiry { return x.until }, now, s.removeIndex)
+	sweep(s.leases, func(l lease) expiry { return l.until }, now, func(owner string) { delete(s.leases, owner) })
+	sweep(s.counters, func(c counter) expiry { return c.until }, now, func(key string) { delete(s.counters, key) })
+	sweep(s.rates, func(r rate) expiry { return r.until }, now, func(key string) { delete(s.rates, key) })
+}
+
+// sweep removes those records whose time is over.
+func sweep[R any](records map[string]R, until func(R) expiry, now time.Time, remove func(key string)) {
+	for key, r := range records {
+		if until(r).passed(now) {
+			remove(key)
 		}
 	}
 }

@@ -31,11 +31,7 @@ func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) erro
 // storetest has them.
 func (t *tx) append(turn string, a store.Append) error {
 	if a.Task != "" {
-		task, err := t.task(a.Task)
-		if errors.Is(err, sql.ErrNoRows) || err == nil && task.Holder != a.Holder {
-			return store.ErrConflict
-		}
-		if err != nil {
+		if err := t.isHeld(a.Task, a.Holder); err != nil {
 			return err
 		}
 	}
@@ -65,6 +61,15 @@ func (t *tx) append(turn string, a store.Append) error {
 	}
 	_, err = t.exec("INSERT INTO logs (turn, last, size, until) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET last = ?2, size = ?3, until = ?4",
 		blob(turn), a.N, size, t.until(a.TTL))
+	return err
+}
+
+// isHeld returns ErrConflict unless the task is the holder's.
+func (t *tx) isHeld(id string, by store.Holder) error {
+	task, err := t.task(id)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && task.Holder != by {
+		return store.ErrConflict
+	}
 	return err
 }
 

@@ -215,7 +215,7 @@ func (r *reader) agent(at *file.Node, key string) string {
 	switch agents := at.Section("agents"); {
 	case !ok:
 	case !agents.Has(id):
-		at.Get(key).Fault("there is no such agent")
+		at.Get(key).Fault(file.Unknown("agent", id, agents.Names()))
 	case agents.Get(id).Has("card"):
 		at.Get(key).Fault("names a remote agent: only those of this file can work in a node")
 	}

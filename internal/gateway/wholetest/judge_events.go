@@ -11,15 +11,7 @@ import (
 // event judges one event after those before it: the grammar, and what must hold
 // between events.
 func (j *judgement) event(ev WireEvent, first bool) {
-	j.must(!j.done, "%s after done", ev.kind)
-	j.must(j.fatal == "" || ev.kind == "done", "%s between a fatal error and done", ev.kind)
-	wrong := ev.kind == "tool_call" && (ev.Status == "failed" || ev.Status == "unknown")
-	j.must(!j.asked || ev.kind == "approval" || ev.kind == "done", "%s after a question", ev.kind)
-	j.must(!j.explain || ev.kind == "error" || wrong, "%s after a call that went wrong", ev.kind)
-	rejected := wrong && ev.ErrorType == string(fault.ApprovalRejected)
-	j.must(!rejected || ev.Status == "failed", "a call that a person rejected is %s", ev.Status)
-	j.explain = wrong && !rejected && !(ev.Error == fault.MCPUnavailableMessage && slices.Contains(j.missing, "mcp:"+ev.Server))
-	j.must((ev.kind == "start") == first, "%s is first: %v", ev.kind, first)
+	j.order(ev, first)
 	switch ev.kind {
 	case "start":
 		j.must(ev.Protocol == "sluice/1" && ev.Model != "", "start: protocol %q, model %q", ev.Protocol, ev.Model)
@@ -39,12 +31,7 @@ func (j *judgement) event(ev WireEvent, first bool) {
 	case "agent":
 		j.agent(ev)
 	case "approval":
-		j.asked = true
-		j.must(len(j.calls) == 0 && j.fatal == "", "a question while something runs")
-		j.must(ev.Prompt != "" && len(ev.Waiting) > 0 && Tokens.MatchString(ev.Token) && ApprovalIDs.MatchString(ev.ApprovalID), "a question that nobody can answer")
-		for _, c := range ev.Waiting {
-			j.must(c.CallID != "" && !slices.Contains(j.ids, c.CallID) && c.Reason != "" && strings.HasPrefix(string(c.Arguments), "{"), "it asks about %+v", c)
-		}
+		j.question(ev)
 	case "quality":
 		j.phase(ev)
 	case "inner_delta":
@@ -57,6 +44,34 @@ func (j *judgement) event(ev WireEvent, first bool) {
 		j.end(ev)
 	default:
 		j.fault("there is no event %q", ev.kind)
+	}
+}
+
+// order judges an event by those before it.
+func (j *judgement) order(ev WireEvent, first bool) {
+	j.must(!j.done, "%s after done", ev.kind)
+	j.must(j.fatal == "" || ev.kind == "done", "%s between a fatal error and done", ev.kind)
+	j.must(!j.asked || ev.kind == "approval" || ev.kind == "done", "%s after a question", ev.kind)
+	j.must((ev.kind == "start") == first, "%s is first: %v", ev.kind, first)
+	j.explained(ev)
+}
+
+// explained judges what stands around a call that went wrong: an error is next, unless a person
+// rejected the call or its server is known to be missing.
+func (j *judgement) explained(ev WireEvent) {
+	wrong := ev.kind == "tool_call" && (ev.Status == "failed" || ev.Status == "unknown")
+	j.must(!j.explain || ev.kind == "error" || wrong, "%s after a call that went wrong", ev.kind)
+	rejected := wrong && ev.ErrorType == string(fault.ApprovalRejected)
+	j.must(!rejected || ev.Status == "failed", "a call that a person rejected is %s", ev.Status)
+	j.explain = wrong && !rejected && !(ev.Error == fault.MCPUnavailableMessage && slices.Contains(j.missing, "mcp:"+ev.Server))
+}
+
+func (j *judgement) question(ev WireEvent) {
+	j.asked = true
+	j.must(len(j.calls) == 0 && j.fatal == "", "a question while something runs")
+	j.must(ev.Prompt != "" && len(ev.Waiting) > 0 && Tokens.MatchString(ev.Token) && ApprovalIDs.MatchString(ev.ApprovalID), "a question that nobody can answer")
+	for _, c := range ev.Waiting {
+		j.must(c.CallID != "" && !slices.Contains(j.ids, c.CallID) && c.Reason != "" && strings.HasPrefix(string(c.Arguments), "{"), "it asks about %+v", c)
 	}
 }
 

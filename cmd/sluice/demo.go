@@ -1,0 +1,309 @@
+// This file is the command demo: what the gateway is for, in five tours that ask no model
+// that costs and change nothing of the person's own.
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/clients/ask"
+	"sluice/clients/terminal"
+	"sluice/config"
+	"sluice/examples"
+)
+
+// tour is one demonstration.
+type tour struct {
+	name, short string
+	// about says what to look at.
+	about string
+	// line is what somebody types to have the same without the tour.
+	line string
+	run  func(d demo, ctx context.Context) int
+}
+
+// tours returns all of them, in the order in which one sees them.
+func tours() []tour {
+	return []tour{
+		{
+			"tool", "an agent calls a tool",
+			"What the agent thinks, which tool it calls and what comes back is shown live, each as an event of the stream. The todo list is an MCP server inside the gateway.",
+			`sluice ask "Remind me to buy eggs tomorrow at 3pm"`,
+			func(d demo, ctx context.Context) int {
+				return d.ask(ctx, "Remind me to buy eggs tomorrow at 3pm")
+			},
+		},
+		{
+			"team", "a router chooses agents, and they work side by side",
+			"The request is for two of three agents. Both run at the same time, each with its own tools, and one answer comes of it.",
+			`sluice ask --config examples/home/sluice.yaml "Dim the kitchen lights to 30% and play some jazz"`,
+			func(d demo, ctx context.Context) int {
+				return d.ask(ctx, "--config", "examples/home/sluice.yaml", "Dim the kitchen lights to 30% and play some jazz")
+			},
+		},
+		{
+			"workflow", "a workflow asks a person before it pays",
+			"The graph sorts the request, waits for a person, pays, and has the answer judged and refined. No money moves: the payment service is made up.",
+			`SLUICE_STORE=memory sluice workflow run --config examples/workflows/refund.yaml refund "I want a refund of 30 EUR"`,
+			demo.refund,
+		},
+		{
+			"resume", "a gateway is killed in the middle of an answer",
+			"A gateway is killed (kill -9) as soon as its answer begins. Another one finds the turn in the store and goes on with it, on the same stream; the tool that was called is not called again.",
+			"sluice demo resume",
+			demo.resume,
+		},
+		{
+			"sms", "an answer is checked before it goes out as an SMS",
+			"The first draft has a number that no tool returned. It is held back, refined, checked again and only then worded for one segment of an SMS.",
+			`sluice ask --config examples/quality/sluice.yaml --channel sms --drafts "Guess my timesheet"`,
+			func(d demo, ctx context.Context) int {
+				return d.ask(ctx, "--config", "examples/quality/sluice.yaml", "--channel", "sms", "--drafts", "Guess my timesheet")
+			},
+		},
+	}
+}
+
+// demo is a program that sees nothing of the person's settings, and a folder of its own.
+type demo struct {
+	program
+	folder string
+}
+
+// demo walks through the tours, or through the one that is named. At a terminal it waits for
+// the person between two of them. It ends with the exit code of the first that fails.
+func (p program) demo(ctx context.Context, args []string) int {
+	l := new(config.Loader)
+	l.MaxArgs = 1
+	if _, code, ok := p.load(l, args); !ok {
+		return code
+	}
+	all, ok := p.toursOf(strings.Join(l.Args(), ""))
+	if !ok {
+		return exitUsage
+	}
+	folder, err := os.MkdirTemp("", "sluice-demo-")
+	if err != nil {
+		return p.refuse(err)
+	}
+	defer os.RemoveAll(folder)
+	d := demo{p.sealed(map[string]string{"SLUICE_TODO_DB": filepath.Join(folder, "todo.db")}), folder}
+	p.paragraph(p.stderr, "The offline model answers: a simulator, not Gemini. Nothing leaves this machine, and your todo list is not touched.", "")
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	line := ask.LineReader(waiting, p.stdin)
+	for i, t := range all {
+		p.headline(t, i+1, len(all))
+		if code := t.run(d, ctx); code != exitOK {
+			return code
+		}
+		if i+1 < len(all) && terminal.IsTerminal(p.stdin) && !p.goesOn(line) {
+			return exitOK
+		}
+	}
+	return exitOK
+}
+
+// toursOf returns the tours that a name stands for: all, if it is empty. false: there is no
+// such tour, and those that can be named were printed.
+func (p program) toursOf(name string) ([]tour, bool) {
+	all := tours()
+	if name == "" {
+		return all, true
+	}
+	i := slices.IndexFunc(all, func(t tour) bool { return t.name == name })
+	if i >= 0 {
+		return all[i : i+1], true
+	}
+	fmt.Fprintf(p.stderr, "sluice demo: there is no tour %q; these are there:\n", name)
+	for _, t := range all {
+		fmt.Fprintf(p.stderr, "  %-10s %s\n", t.name, t.short)
+	}
+	return nil, false
+}
+
+// headline says what comes, and how to have it alone.
+func (p program) headline(t tour, n, of int) {
+	style := terminal.StyleFor(p.stderr, p.lookup)
+	fmt.Fprintf(p.stderr, "\n%s%d/%d  %s: %s%s\n\n", style.Bold, n, of, t.name, t.short, style.Reset)
+	p.paragraph(p.stderr, t.about, "")
+	fmt.Fprintf(p.stderr, "\n%s$ %s%s\n", style.Dim, t.line, style.Reset)
+}
+
+// goesOn waits for Enter. false: the person has seen enough.
+func (p program) goesOn(line func() (string, error)) bool {
+	fmt.Fprint(p.stderr, "\nEnter goes on, q ends: ")
+	said := make(chan bool, 1)
+	go func() { // ends with the line, or with the command
+		text, _ := line() // at the end of stdin nobody is there to stop it
+		said <- !strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "q")
+	}()
+	select {
+	case yes := <-said:
+		return yes
+	case <-p.signals:
+		return false
+	}
+}
+
+// sealed returns p with settings in place of those of the environment, and with the
+// configurations of examples where a file of that name is asked for.
+func (p program) sealed(settings map[string]string) program {
+	lookup, readFile := p.lookup, p.readFile
+	p.environ = nil
+	p.lookup = func(name string) (string, bool) {
+		if value, ok := settings[name]; ok {
+			return value, true
+		}
+		switch name {
+		case "NO_COLOR", "TERM", "HOME", "TZ": // what a terminal and the system need
+			return lookup(name)
+		}
+		return "", false
+	}
+	p.readFile = func(name string) ([]byte, error) {
+		if inside, ok := strings.CutPrefix(filepath.ToSlash(name), "examples/"); ok {
+			return examples.Files.ReadFile(path.Clean(inside))
+		}
+		return readFile(name)
+	}
+	return p
+}
+
+// ask runs the command ask.
+func (d demo) ask(ctx context.Context, args ...string) int { return d.program.ask(ctx, args) }
+
+// refund runs the workflow. Where nobody is there to answer, yes is said for the person.
+func (d demo) refund(ctx context.Context) int {
+	args := []string{"--config", "examples/workflows/refund.yaml", "refund", "I want a refund of 30 EUR"}
+	if !terminal.IsTerminal(d.stdin) {
+		args = append([]string{"--approve"}, args...)
+	}
+	return d.withStore().workflowRun(ctx, args)
+}
+
+// resume kills a gateway in the middle of its answer and starts another one at its address.
+func (d demo) resume(ctx context.Context) int {
+	ctx, cancel := d.untilSignal(ctx)
+	defer cancel()
+	first, err := d.spawn(ctx, "127.0.0.1:0")
+	if err != nil {
+		return d.refuse(err)
+	}
+	defer func() { first.kill() }()
+	second := func() error {
+		first.kill()
+		fmt.Fprintln(d.stderr, "\n-- the gateway was killed with -9; another one starts at its address --")
+		var err error
+		first, err = d.spawn(ctx, first.addr)
+		return err
+	}
+	c := d.client("sluice ask", "http://"+first.addr, false, false)
+	killed := false
+	c.Seen = func(event string) {
+		if event == "response_delta" && !killed {
+			killed = true
+			err = second()
+		}
+	}
+	if code := exitCodeOf(c.Turn(ctx, ask.Message{Text: "Remind me to water the plants on Friday at 9am"})); code != exitOK || err != nil {
+		return max(code, exitFailed)
+	}
+	fmt.Fprintln(d.stderr, "\n-- what the tool did stands in the list once --")
+	c = d.client("sluice ask", "http://"+first.addr, false, false)
+	return exitCodeOf(c.Turn(ctx, ask.Message{Text: "What is on my list?"}))
+}
+
+// child is a gateway in a process of its own.
+type child struct {
+	cmd  *exec.Cmd
+	addr string
+}
+
+func (c child) kill() {
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+}
+
+// longestStart is how long a gateway of a tour may need until it listens.
+const longestStart = 30 * time.Second
+
+// spawn starts a gateway with a store in the folder of the demo, and returns when it listens.
+// It dies with ctx.
+func (d demo) spawn(ctx context.Context, addr string) (child, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return child{}, err
+	}
+	file := filepath.Join(d.folder, "sluice.yaml")
+	if err := os.WriteFile(file, []byte("tasks: {lease: 3s}\n"), 0o600); err != nil {
+		return child{}, err
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Dir = d.folder
+	cmd.Env = slices.DeleteFunc(os.Environ(), isSetting)
+	cmd.Env = append(cmd.Env, "SLUICE_ADDR="+addr, "SLUICE_CONFIG="+file,
+		"SLUICE_STORE=sqlite:"+filepath.Join(d.folder, "sluice.db"), "SLUICE_TODO_DB="+filepath.Join(d.folder, "resumed.db"))
+	log := &listening{addr: make(chan string, 1)}
+	cmd.Stdout = log
+	if err := cmd.Start(); err != nil {
+		return child{}, err
+	}
+	limit := time.NewTimer(longestStart)
+	defer limit.Stop()
+	select {
+	case addr := <-log.addr:
+		return child{cmd, addr}, nil
+	case <-limit.C:
+		err = errors.New("the gateway does not start")
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	child{cmd: cmd}.kill()
+	return child{}, err
+}
+
+// isSetting says whether a variable would change what a gateway does. Those of tests stay: they
+// make a test's binary be the program.
+func isSetting(variable string) bool {
+	for _, prefix := range []string{"SLUICE_", "GEMINI_", "GOOGLE_", "MCP_", "OTEL_", "PORT="} {
+		if strings.HasPrefix(variable, prefix) && !strings.HasPrefix(variable, "SLUICE_TEST_") {
+			return true
+		}
+	}
+	return false
+}
+
+// listening looks through the log of a gateway for its address, and drops the log.
+type listening struct {
+	addr chan string // has room for the one that is found
+	log  bytes.Buffer
+	done bool
+}
+
+func (l *listening) Write(p []byte) (int, error) {
+	if l.done {
+		return len(p), nil
+	}
+	l.log.Write(p)
+	for line := range bytes.Lines(l.log.Bytes()) {
+		if _, rest, ok := bytes.Cut(line, []byte(`"addr":"`)); ok && bytes.Contains(line, []byte(`"listening"`)) {
+			addr, _, whole := bytes.Cut(rest, []byte(`"`))
+			if l.done = whole; whole {
+				l.addr <- string(addr)
+				break
+			}
+		}
+	}
+	return len(p), nil
+}
