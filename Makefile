@@ -1,6 +1,6 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check security floods test ratio ratios golden fuzz bench rivals baseline attack failover soak run demo build vuln clean
+.PHONY: help check security floods test ratio ratios golden fuzz bench rivals baseline attack failover soak run demo build screenshots vuln clean
 
 FUZZTIME ?= 30s
 BENCHTIME  ?= 100ms
@@ -10,7 +10,7 @@ SHIP_GO  ?= go1.26.9
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 check: security ## gofmt, vet, staticcheck, security, a tidy go.mod, all tests with the race detector
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
@@ -77,6 +77,10 @@ demo: ## what the gateway is for, in five tours without a key
 
 build: ## a static binary, dist/sluice
 	GOTOOLCHAIN=$(SHIP_GO) CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o dist/sluice ./cmd/sluice
+
+screenshots: ## the pictures of the documents, from the page as it is; needs Chromium (scripts/browser-install.sh)
+	mkdir -p docs/images
+	SLUICE_SCREENSHOTS=$(CURDIR)/docs/images go -C e2e test ./browser -count=1 -run '^TestScreenshots$$'
 
 vuln: ## known vulnerabilities in what we call; needs the network
 	go tool -modfile=tools/go.mod govulncheck ./...

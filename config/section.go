@@ -4,14 +4,14 @@ import "strings"
 
 // Section is a named group of settings. A package that can be set from outside has
 // a function that registers its section once: variables, defaults, accepted values
-// and words. Flags, environment, help and the README's table come from there.
+// and words. Flags, environment, help and the table of docs/variables.md come from there.
 type Section struct {
 	// Name is one lower-case word, unique in a Table.
 	Name     string
 	Settings []Setting
 }
 
-// Table is all that can be set, in the order of the help and of the README.
+// Table is all that can be set, in the order of the help and of docs/variables.md.
 type Table []Section
 
 // Setting is one thing that can be set. The functions of this package make one for

@@ -1,13 +1,7 @@
 package handlers
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"io/fs"
-	"mime"
 	"net/http"
-	"path"
-	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -132,77 +126,4 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 // writeBody sends a JSON text.
 func writeBody(w http.ResponseWriter, status int, body []byte) {
 	respond(w, &dialect.Reply{Status: status, Body: body})
-}
-
-// contentPolicy lets the page load its own files and talk to its own server, and
-// nothing else. Where trusted types are known, no text can become markup or code. An
-// e-mail that it shows in a frame falls under it too, and has the styles of its kind.
-func (s *Server) contentPolicy() string {
-	return "default-src 'none'; script-src 'self'; style-src 'self'" + s.mailStyles() + "; img-src 'self'; connect-src 'self'; " +
-		"frame-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
-		"require-trusted-types-for 'script'; trusted-types 'none'"
-}
-
-// mailStyles returns what allows the style attributes of e-mails, each by its hash.
-func (s *Server) mailStyles() string {
-	if s.cfg.Channels == nil {
-		return ""
-	}
-	allowed := " 'unsafe-hashes'" // hashes alone hold for style elements
-	for _, style := range s.cfg.Channels.InlineStyles() {
-		sum := sha256.Sum256([]byte(style))
-		allowed += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return allowed
-}
-
-// page serves the files of cfg.Page, index.html as /.
-func (s *Server) page() {
-	if s.cfg.Page == nil {
-		return
-	}
-	policy := s.contentPolicy()
-	names, _ := fs.Glob(s.cfg.Page, "*")
-	for _, name := range names {
-		body, err := fs.ReadFile(s.cfg.Page, name)
-		if err != nil {
-			continue // a folder
-		}
-		route := "/" + name
-		if name == "index.html" {
-			route = "/"
-		}
-		s.readable(route, open, file(contentType(name), policy, body))
-	}
-}
-
-// contentType returns the type of a file by its name. Those that mime takes from the
-// machine's tables, which differ, stand here.
-func contentType(name string) string {
-	switch ext := path.Ext(name); ext {
-	case ".yaml":
-		return "application/yaml"
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".txt":
-		return "text/plain; charset=utf-8"
-	default:
-		return mime.TypeByExtension(ext)
-	}
-}
-
-// file returns a handler of one file in memory. no-cache has browsers ask again each
-// time: the page must fit the gateway that serves it.
-func file(contentType, policy string, body []byte) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, _ *http.Request) error {
-		h := w.Header()
-		h.Set("Content-Type", contentType)
-		h.Set("Content-Length", strconv.Itoa(len(body)))
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin") // by which originPolicy knows the page's EventSource over plain HTTP
-		h.Set("Cache-Control", "no-cache")
-		_, _ = w.Write(body)
-		return nil
-	}
 }

@@ -183,6 +183,7 @@ func (c *call) measure(n int) {
 	if span := trace.Of(c.parent); span.On() {
 		said := &c.said
 		span.Usage(said.usage.InputTokens, said.usage.OutputTokens, said.usage.ThinkingTokens)
+		span.Replied(said.usage.CachedTokens, string(said.finish))
 		span.Int("sluice.attempts", n)
 	}
 }
@@ -308,6 +309,9 @@ func (c *call) hand() error {
 	if !c.handed { // no attempt comes after this one
 		c.body.free()
 		c.handed, c.body = true, nil
+		if len(c.chunk.Parts) > 0 {
+			trace.Of(c.parent).First()
+		}
 	}
 	c.said.paid = c.said.paid || c.chunk.Usage != nil
 	c.chunk.Maker = c.m.cfg.Maker

@@ -2,62 +2,70 @@
 // the panel beside it.
 
 import { spoken } from './approval.js';
+import './appearance.js';
 import { ChannelPicker } from './channel.js';
+import { Comeback } from './comeback.js';
+import { Composer } from './composer.js';
 import { CredentialField, isShown } from './credential.js';
-import { attribute, byId, el, say, set } from './dom.js';
-import { examples } from './examples.js';
+import { byId, say, set } from './dom.js';
+import { Examples } from './examples.js';
 import { Inbox } from './inbox.js';
 import { Inspector } from './inspector.js';
-import { Lookup } from './lookup.js';
 import { recall } from './memory.js';
 import { showTurn } from './panel.js';
 import { TurnRecord } from './record.js';
 import { Follower, wide } from './scroll.js';
 import { Session } from './session.js';
-import { offlineModel, StatusPanel } from './status.js';
-import { fitsAddress } from './transport.js';
+import { countWaiting, showPanel } from './sheet.js';
+import { StatusPanel } from './status.js';
+import { Tasks } from './tasks.js';
 import { TurnView } from './turn.js';
 import { waits } from './waits.js';
 
 /** @typedef {import('./types').Ask} Ask */
-/** @typedef {import('./types').Via} Via */
 
-const longest = 5000; // code points, as the gateway has it
-
-const form = /** @type {HTMLFormElement} */ (byId('ask'));
-const input = /** @type {HTMLTextAreaElement} */ (byId('input'));
-const send = /** @type {HTMLButtonElement} */ (byId('send'));
-const stop = /** @type {HTMLButtonElement} */ (byId('stop'));
 const log = byId('log');
 const inspector = new Inspector(byId('inspector'));
 const picker = new ChannelPicker();
-const lookup = new Lookup();
 const inbox = new Inbox((card, answer, address) => decide(null, card, answer, address));
-const gateway = new StatusPanel((model) => offer(model === offlineModel), async ({ approvals }, getJSON) => {
+const cards = new Examples((prompt) => runTurn(prompt));
+const gateway = new StatusPanel((known) => cards.know(known), async ({ approvals }, getJSON) => {
   if (gateway.asksWho) door.show();
   const me = isShown() ? await getJSON('me') : null;
   if (me?.scopes) door.known(me);
-  lookup.offer(gateway.keeps);
+  tasks.offer(gateway.keeps);
+  comeback.say(gateway.keeps);
+  if (gateway.keeps) comeback.complete();
   const list = await getJSON('channels');
   picker.offer(list?.channels ?? [], list?.quality?.drafts);
-  picker.offerWorkflows((await getJSON('workflows'))?.workflows ?? []);
+  const workflows = (await getJSON('workflows'))?.workflows ?? [];
+  picker.offerWorkflows(workflows);
+  cards.know({ channels: list?.channels ?? [], workflows });
   const decides = approvals ?? me?.scopes?.includes('approve') ?? false;
-  inbox.show(decides, decides ? await inbox.read(getJSON, Boolean(me?.user)) : []);
+  const waiting = decides ? await inbox.read(getJSON, Boolean(me?.user)) : [];
+  inbox.show(decides, waiting);
+  countWaiting(waiting.length);
 });
 const door = new CredentialField(() => gateway.refresh());
 inbox.asks = () => gateway.refresh();
 const conversation = new Follower();
 const session = new Session(begin, () => gateway.keeps, () => picker.fields);
 
-/** @param {Ask} ask @returns {Via} */
-const viaFor = (ask) => (!ask.workflow && viaChosen() === 'eventsource' && fitsAddress(ask) ? 'eventsource' : 'fetch');
+const composer = new Composer(session, (text) => runTurn(text));
+const comeback = new Comeback(session, (past) => tasks.show(past.task), (running) => session.rejoin(running));
+const tasks = new Tasks(async (talk) => {
+  if (!(await comeback.open(talk))) return say('A turn is running. Stop it first.');
+  choose(null);
+  conversation.pin();
+  composer.focus();
+});
 
 /** @param {string} text */
 async function runTurn(text) {
   if (session.running) return say('A turn is running. Stop it first.');
   const ask = session.ask(text);
-  const run = session.run(ask, viaFor(ask));
-  compose();
+  const run = session.run(ask, composer.via(ask));
+  composer.refresh();
   await run;
 }
 
@@ -74,7 +82,7 @@ async function decide(waiting, card, answer, address) {
   }
   const ask = { input: spoken(answer, card.approval), conversation_id: waiting?.ask.conversation_id ?? '', approval: { ...address, ...answer } };
   const run = session.run(ask, 'fetch', waiting);
-  compose();
+  composer.refresh();
   await run;
   if (last?.state !== 'refused' || last.after !== waiting) return;
   if (last.status === 422) card.reopen();
@@ -94,6 +102,7 @@ let last = null;
  */
 function begin(record) {
   last = record;
+  comeback.begun(record);
   const view = addTurn(record);
   const isChosen = () => inspector.record === record;
   choose(record);
@@ -117,9 +126,11 @@ function begin(record) {
     }),
     end(outcome) {
       view.end(outcome);
+      comeback.ended(record, view.node.querySelector('.summary')?.textContent ?? '');
+      tasks.changed();
       if (isChosen()) choose(record);
       conversation.follow();
-      compose();
+      composer.refresh();
       if (record.status === 401) door.focus();
       gateway.refresh();
     },
@@ -147,13 +158,10 @@ function addTurn(record) {
   const view = new TurnView(record, {
     again: (text) => runTurn(text),
     decide: (card, answer) => decide(record, card, answer, { token: card.approval.token }),
-    edit(text) {
-      input.value = text;
-      compose();
-      input.focus();
-    },
+    edit: (text) => composer.write(text),
     inspect() {
       choose(record);
+      showPanel();
       const panel = /** @type {HTMLDetailsElement} */ (byId('turn-section'));
       panel.open = true;
       panel.querySelector('summary')?.focus();
@@ -173,72 +181,19 @@ function choose(record) {
   showTurn(byId('turn-panel'), record);
 }
 
-// The composer
-
-/** Brings buttons and hint in line with what is running and written. */
-function compose() {
-  const count = Array.from(input.value.trim()).length;
-  send.disabled = session.running || count === 0 || count > longest;
-  if (!session.running && document.activeElement === stop) input.focus();
-  stop.hidden = !session.running;
-  byId('hint').textContent = hint(count);
-}
-
-/** @param {number} count */
-function hint(count) {
-  if (count > longest) return `${count} characters: at most ${longest} can be sent.`;
-  if (session.running) return 'A turn is running. You can write the next one; Esc stops this one.';
-  if (viaChosen() === 'eventsource' && !fitsAddress(session.ask(input.value))) return 'Too long for an EventSource: it will be sent with fetch.';
-  if (viaChosen() === 'eventsource' && session.continues) return 'An EventSource sends no history: this turn will stand alone.';
-  return 'Enter sends, Shift+Enter breaks the line.';
-}
-
-const viaChosen = () => new FormData(form).get('transport');
-
-form.addEventListener('submit', (event) => {
-  event.preventDefault();
-  compose();
-  if (send.disabled) return;
-  const text = input.value;
-  input.value = '';
-  runTurn(text);
-});
-form.addEventListener('input', compose);
-input.addEventListener('keydown', (event) => {
-  // 229 is the Enter that ends a composition in browsers that report it late.
-  if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return;
-  event.preventDefault();
-  form.requestSubmit();
-});
-document.addEventListener('keydown', (event) => {
-  if (event.key === 'Escape') halt();
-});
-stop.addEventListener('click', halt);
-
-function halt() {
-  if (session.stop()) input.focus();
-}
-
-/** @param {boolean} isOffline */
-function offer(isOffline) {
-  const list = byId('examples');
-  if (list.dataset.offline === String(isOffline)) return;
-  list.dataset.offline = String(isOffline);
-  set(list, ...examples(isOffline).map(({ title, prompt }) => {
-    const button = el('button', { type: 'button', class: 'example', 'data-testid': 'example' }, el('b', {}, title), el('span', {}, prompt));
-    button.addEventListener('click', () => runTurn(prompt));
-    return el('li', {}, button);
-  }));
-}
-
 byId('new').addEventListener('click', () => {
-  halt();
+  composer.halt();
   session.renew();
-  compose();
+  comeback.renew();
+  composer.refresh();
   set(byId('turns'));
   byId('empty').hidden = false;
   choose(null);
-  input.focus();
+  composer.focus();
+});
+
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible' && gateway.keeps) comeback.look(); // another tab may have added something
 });
 
 addEventListener('pagehide', () => session.leave(true));
@@ -247,24 +202,11 @@ addEventListener('pageshow', (event) => {
   if (event.persisted && session.running) location.reload();
 });
 
-// The theme
-
-const theme = /** @type {HTMLSelectElement} */ (byId('theme'));
-theme.value = document.documentElement.dataset.theme ?? 'system';
-theme.addEventListener('change', () => {
-  attribute(document.documentElement, 'data-theme', theme.value === 'system' ? null : theme.value);
-  try {
-    localStorage.setItem('sluice.theme', theme.value);
-  } catch {
-    // It holds until the page is left.
-  }
-});
-
 // On a narrow screen the panel is below, and folded.
 if (!wide.matches) for (const section of document.querySelectorAll('#panel > details')) section.removeAttribute('open');
 choose(null);
 const cut = recall();
 if (cut?.task && cut.turn) session.rejoin(cut);
 else if (cut) addTurn(new TurnRecord(session.ask(cut.input), 'fetch')).reloaded(cut.id); // shown, and not run again
-compose();
+composer.refresh();
 gateway.refresh();

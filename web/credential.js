@@ -11,12 +11,16 @@ const openToAll = 'readyz';
 let credential = '';
 let wanted = false; // the gateway wants another one, or one at all
 let refused = () => {}; // it has said so
+let unreachable = () => {}; // no reply came
 
 /** Whether one is in use. */
 export const isShown = () => credential !== '';
 
 /** Whether nothing that needs one is worth asking for. */
 export const isWanted = () => wanted;
+
+/** @param {() => void} listener  is called when no reply came to a request */
+export function onUnreachable(listener) { unreachable = listener; }
 
 /**
  * A fetch with the credential, if there is one.
@@ -26,7 +30,10 @@ export const isWanted = () => wanted;
 export async function call(path, init = {}) {
   const sent = wanted && path === openToAll ? '' : credential; // one that does not count is not shown at intervals
   const headers = { ...init.headers, ...(sent ? { Authorization: `Bearer ${sent}` } : {}) };
-  const response = await fetch(new URL(path, document.baseURI), { ...init, headers });
+  const response = await fetch(new URL(path, document.baseURI), { ...init, headers }).catch((reason) => {
+    if (path !== openToAll && !init.signal?.aborted) unreachable();
+    throw reason;
+  });
   if (sent !== credential) return response; // it says nothing of the one in use
   wanted = response.status === 401 || (wanted && path === openToAll);
   if (response.status === 401) refused();

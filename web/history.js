@@ -33,7 +33,13 @@ export class History {
       last.content = beginning(last.content + record.answer);
       return;
     }
-    this.#said.push({ role: 'user', content: beginning((record.first ?? record).ask.input) }, { role: 'assistant', content: beginning(record.answer) });
+    this.put((record.first ?? record).ask.input, record.answer);
+  }
+
+  /** Takes a turn of before. @param {string} question @param {string} answer */
+  put(question, answer) {
+    if (answer.trim() === '') return;
+    this.#said.push({ role: 'user', content: beginning(question) }, { role: 'assistant', content: beginning(answer) });
     while (this.#said.length > 2 && exceeds(this.#said.slice(2))) this.#said.splice(0, 2);
   }
 

@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"io/fs"
 	"regexp"
 	"slices"
@@ -10,8 +12,8 @@ import (
 	"sluice/web"
 )
 
-// vendored is the one script that is not ours: vendor_test.go looks after it.
-const vendored = "marked.js"
+// late has the scripts that the page loads when it needs them: those of a workflow's graph.
+func late() []string { return []string{"dagre.js", "graph.js", "layout.js"} }
 
 // scripts returns the names of all scripts of the page that are ours.
 func scripts(t *testing.T) []string {
@@ -20,7 +22,13 @@ func scripts(t *testing.T) []string {
 	if err != nil || len(names) < 10 {
 		t.Fatalf("scripts %v, error %v", names, err)
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == vendored })
+	return slices.DeleteFunc(names, isVendored)
+}
+
+// isVendored says whether a script is not ours: vendor_test.go looks after it.
+func isVendored(name string) bool {
+	_, ok := vendored()[strings.TrimSuffix(name, ".js")]
+	return ok
 }
 
 // all returns the text of all scripts that are ours.
@@ -46,13 +54,13 @@ func TestPageNeedsOnlyItsOwnFiles(t *testing.T) {
 		}
 		loaded = append(loaded, m[1])
 	}
-	for _, name := range append(scripts(t), vendored) {
-		if !slices.Contains(loaded, name) {
-			t.Errorf("the page does not name %s, which then loads late", name)
+	for _, name := range append(scripts(t), "marked.js") {
+		if slices.Contains(loaded, name) == slices.Contains(late(), name) {
+			t.Errorf("%s: the page names it, %t: what it does not name loads late", name, slices.Contains(loaded, name))
 		}
 	}
 	for _, name := range append(scripts(t), "index.html", "style.css", "icon.svg") {
-		text := strings.ReplaceAll(file(t, name), "http://www.w3.org/2000/svg", "")
+		text := strings.NewReplacer("http://www.w3.org/2000/svg", "", "http://127.0.0.1:8080", "").Replace(file(t, name)) // a name, and what is to be copied into a terminal
 		if m := regexp.MustCompile(`(?:^|[^\\])(?i:https?:)?//[A-Za-z0-9]|@import|\burl\(`).FindString(text); m != "" {
 			t.Errorf("%s refers to another place: %q", name, m)
 		}
@@ -73,9 +81,14 @@ func TestScriptSetsTextOnly(t *testing.T) {
 		t.Errorf("the scripts use %s", m)
 	}
 	// One function checks the names of attributes, one makes links, and one frames.
-	for _, once := range []string{`\.setAttribute\(`, `\.href =[^=]`, `\.src\b`, `'iframe'`, `\.sandbox\.value = ''`} {
+	// Links to the page's own places, and to what it has made, are made in links.js.
+	for once, places := range map[string][]string{`\.setAttribute\(`: {"dom.js"}, `\.href =[^=]`: {"dom.js", "links.js"}, `\.src\b`: {"dom.js"}, `'iframe'`: {"dom.js"}, `\.sandbox\.value = ''`: {"dom.js"}} {
 		for _, name := range scripts(t) {
-			if n := len(regexp.MustCompile(once).FindAllString(file(t, name), -1)); name != "dom.js" && n != 0 || name == "dom.js" && n != 1 {
+			want := 0
+			if slices.Contains(places, name) {
+				want = 1
+			}
+			if n := len(regexp.MustCompile(once).FindAllString(file(t, name), -1)); n != want {
 				t.Errorf("%s has %s %d times", name, once, n)
 			}
 		}
@@ -92,7 +105,7 @@ func TestScriptFitsThePageAndTheStream(t *testing.T) {
 		}
 	}
 	for _, m := range regexp.MustCompile(`from '\./([^']+)'`).FindAllStringSubmatch(script, -1) {
-		if !slices.Contains(append(scripts(t), vendored), m[1]) {
+		if !slices.Contains(scripts(t), m[1]) && !isVendored(m[1]) {
 			t.Errorf("the scripts import %s, which is not there", m[1])
 		}
 	}
@@ -100,8 +113,8 @@ func TestScriptFitsThePageAndTheStream(t *testing.T) {
 		if !strings.Contains(file(t, "events.js"), "'"+name+"'") {
 			t.Errorf("events.js does not know the event %s", name)
 		}
-		if !strings.Contains(file(t, "turn.js"), "\n    "+name+": ") {
-			t.Errorf("turn.js has no part for the event %s", name)
+		if !strings.Contains(file(t, "fold.js"), "\n    "+name+": ") {
+			t.Errorf("fold.js has no part for the event %s", name)
 		}
 	}
 	for _, key := range []string{"'Idempotency-Key': key", "idempotency_key: key"} {
@@ -118,10 +131,24 @@ func TestPageHasItsHooks(t *testing.T) {
 	for _, id := range []string{
 		"input", "send", "stop", "retry", "transport", "turn", "answer", "thoughts", "tool-card", "error", "dropped", "edit", "offline-banner", "inspector",
 		"event-row", "waterfall", "tokens", "request-id", "copy-request-id", "copy-curl", "curl", "copy-events", "breaker", "tool-list", "theme", "new", "health",
-		"unreachable", "example", "channel", "drafts", "channel-message", "counter", "scorecard", "criterion", "outcome", "draft", "inbox", "workflow", "user", "task", "task-trace", "credential", "trace", "trace-row", "trace-detail", "trace-table",
+		"unreachable", "example", "channel", "drafts", "channel-message", "counter", "scorecard", "criterion", "outcome", "draft", "graph", "graph-node", "graph-table", "inbox", "workflow", "user", "task", "task-trace", "credential", "trace", "trace-row", "trace-detail", "trace-table",
+		"task-state", "task-who", "task-word", "task-more", "task-item", "task-title", "task-facts", "copy-link", "export", "open-talk", "earlier", "restored", "elsewhere-show", "keeps",
 	} {
 		if !strings.Contains(both, `data-testid="`+id+`"`) && !strings.Contains(both, `'data-testid': '`+id+`'`) {
 			t.Errorf("nothing has the data-testid %s", id)
+		}
+	}
+}
+
+// longest is how many lines a script may have.
+const longest = 250
+
+// A script does one thing, and can be read at once.
+func TestScriptsAreShort(t *testing.T) {
+	t.Parallel()
+	for _, name := range scripts(t) {
+		if n := strings.Count(file(t, name), "\n"); n > longest {
+			t.Errorf("%s has %d lines, want at most %d", name, n, longest)
 		}
 	}
 }
@@ -137,6 +164,31 @@ func TestErrorsHaveAdvice(t *testing.T) {
 		if name != "model_ms" && !strings.Contains(words, "\n  "+name+": '") {
 			t.Errorf("words.js has no advice for %s", name)
 		}
+	}
+}
+
+// What a visitor's browser loads is small: all scripts together, packed as the gateway does it, also
+// those that come only when a workflow is shown.
+func TestScriptsAreSmall(t *testing.T) {
+	t.Parallel()
+	const most = 120_000
+	sum, first := 0, 0
+	for _, name := range append(scripts(t), "marked.js", "dagre.js") {
+		var packed bytes.Buffer
+		z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = z.Write([]byte(file(t, name)))
+		_ = z.Close()
+		sum += packed.Len()
+		if !slices.Contains(late(), name) {
+			first += packed.Len()
+		}
+	}
+	t.Logf("%d bytes, %d of them at first", sum, first)
+	if sum > most {
+		t.Errorf("the scripts are %d bytes, want %d at most", sum, most)
 	}
 }
 

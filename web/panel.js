@@ -2,9 +2,9 @@
 // whole task.
 
 import { copyButton, el, set, svg } from './dom.js';
+import { traceOf } from './steps.js';
 import { readTrace, TraceView } from './trace.js';
-import { waterfall } from './waterfall.js';
-import { number } from './words.js';
+import { duration, number } from './words.js';
 
 /** @typedef {import('./record.js').TurnRecord} TurnRecord */
 
@@ -33,13 +33,41 @@ export function showTurn(root, record) {
  * @param {TurnRecord} record
  */
 function time(record) {
-  const root = el('div', { 'data-testid': 'waterfall' }, waterfall(record));
+  const root = el('div', { 'data-testid': 'waterfall' }, ...seen(record));
   if (record.task && record.state !== 'running') {
     readTrace(record.task).then((trace) => {
-      if (trace && trace.steps.length > 0) set(root, new TraceView(trace, record.ask.input.slice(0, 60)).node, el('p', { class: 'faint small' }, 'Task ', el('code', {}, record.task)));
+      if (trace && trace.steps.length > 0) set(root, new TraceView(trace, inputs(record)).node, el('p', { class: 'faint small' }, 'Task ', el('code', {}, record.task)));
     });
   }
   return root;
+}
+
+/** @param {TurnRecord} record @returns {import('./trace.js').Inputs} */
+function inputs(record) {
+  return { ...(record.after ? inputs(record.after) : {}), [record.turn || 'turn']: record.ask.input };
+}
+
+/** @param {TurnRecord} record @returns {Node[]} */
+function seen(record) {
+  if (record.state === 'running') return [el('p', { class: 'faint' }, 'Drawn when the turn has ended.')];
+  if (record.events.length === 0) return [el('p', { class: 'faint' }, 'There are no events, so there is nothing to draw.')];
+  const note = record.done
+    ? 'How long tools took, and models where it can be told, was measured by the gateway. Where bars begin, and the lengths of the others, is when events reached this page.'
+    : 'This is when events reached the page. The gateway sends figures of its own with the done event, which never came.';
+  return [new TraceView(traceOf(record), inputs(record)).node, ...figures(record), el('p', { class: 'faint small' }, note)];
+}
+
+/**
+ * What the gateway reports of the whole.
+ * @param {TurnRecord} record
+ */
+function figures(record) {
+  const timings = record.done?.timings;
+  if (!timings) return [];
+  /** @type {[string, number | undefined][]} */
+  const rows = [['First event', timings.first_event_ms], ['First text', timings.first_delta_ms], ['Total', timings.total_ms], ['Blocked by this client', timings.write_blocked_ms]];
+  return [el('dl', { class: 'figures', 'aria-label': 'Figures of the gateway' }, ...rows.flatMap(([name, ms]) =>
+    (ms === undefined ? [] : [el('div', {}, el('dt', {}, name), el('dd', {}, duration(ms)))])))];
 }
 
 /** @param {TurnRecord} record */

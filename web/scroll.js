@@ -14,6 +14,7 @@ export class Follower {
   constructor() {
     for (const target of [this.#log, document]) target.addEventListener('scroll', () => this.#scrolled(), { passive: true });
     this.#latest.addEventListener('click', () => this.pin());
+    this.#log.addEventListener('grown', () => this.follow());
   }
 
   get #scroller() { return wide.matches ? this.#log : document.documentElement; }
@@ -21,8 +22,7 @@ export class Follower {
   /** How much of the conversation is out of sight below. */
   #below() {
     const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
-    const after = wide.matches ? 0 : byId('panel').offsetHeight;
-    return scrollHeight - after - scrollTop - clientHeight;
+    return scrollHeight - scrollTop - clientHeight;
   }
 
   /** Goes to the end, and stays there. */

@@ -156,6 +156,23 @@ export class Session {
     if (record.task ? !(await cancel(record.task)) : begun) controller.abort();
   }
 
+  /** The turn under way, if the gateway keeps it. */
+  get turn() { return this.#running?.record.turn ?? ''; }
+
+  get conversation() { return this.#conversation; }
+
+  /**
+   * Goes on with a conversation of before, unless a turn is running.
+   * @param {string} conversation @param {import('./types').Past[]} turns
+   */
+  goOnWith(conversation, turns) {
+    if (this.#running && this.#running.record.ask.conversation_id !== conversation) return false;
+    this.#conversation = conversation;
+    this.#history.clear();
+    for (const { input, answer } of turns) this.#history.put(input, answer);
+    return true;
+  }
+
   /** Begins another conversation. */
   renew() {
     this.#conversation = newConversation();

@@ -1,7 +1,7 @@
 // What state the gateway is in: the model, breakers, servers, agents and tools, as
 // /readyz, /agents and /tools have them.
 
-import { call, isWanted } from './credential.js';
+import { call, isWanted, onUnreachable } from './credential.js';
 import { attribute, byId, el, set } from './dom.js';
 import { counted } from './words.js';
 
@@ -26,10 +26,11 @@ export class StatusPanel {
   #shown = ''; // the tools that are listed
   #team = ''; // the agents that are
 
-  /** @param {(model: string) => void} onModel @param {(ready: Ready, get: typeof getJSON) => Promise<void>} onReady  asks for more */
-  constructor(onModel, onReady) {
-    this.onModel = onModel;
+  /** @param {(known: import('./examples.js').Known) => void} onKnown  what is configured @param {(ready: Ready, get: typeof getJSON) => Promise<void>} onReady  asks for more */
+  constructor(onKnown, onReady) {
+    this.onKnown = onKnown;
     this.onReady = onReady;
+    onUnreachable(() => { if (this.#ready) this.refresh(); });
     document.addEventListener('visibilitychange', () => this.#schedule());
   }
 
@@ -65,7 +66,7 @@ export class StatusPanel {
     byId('gateway').hidden = ready === null;
     if (!ready) return;
     byId('offline').hidden = ready.model !== offlineModel;
-    this.onModel(ready.model);
+    this.onKnown({ offline: ready.model === offlineModel });
     set(byId('facts'),
       ...(this.asksWho ? [] : fact('Model', ready.model === offlineModel ? `${ready.model}, a simulator` : ready.model || 'none')),
       ...(ready.streams === undefined ? [] : fact('Streams now', String(ready.streams))),
@@ -89,6 +90,7 @@ export class StatusPanel {
   // Without agents there is nothing to see of them.
   /** @param {Agent[]} agents */
   #agents(agents) {
+    this.onKnown({ agents });
     const key = JSON.stringify(agents);
     if (key === this.#team) return;
     this.#team = key;
@@ -99,6 +101,7 @@ export class StatusPanel {
 
   /** @param {Tool[]} tools */
   #tools(tools) {
+    this.onKnown({ tools });
     const key = JSON.stringify(tools);
     if (key === this.#shown) return; // what is open stays open
     this.#shown = key;

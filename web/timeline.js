@@ -83,9 +83,11 @@ function nameOf(s, turn) {
 
 /** @param {TraceStep} s @param {number} level @param {number} turn @returns {Row} */
 function stepRow(s, level, turn) {
+  const word = wordOf(s);
+  const isBad = word !== 'stopped' && (s.status === 'warning' || s.status === 'error'); // what a person has stopped is as it should be
   return {
     id: s.id, kind: s.step_name, name: nameOf(s, turn), level, from: s.started_ms, ms: s.duration_ms ?? 0, open: s.duration_ms === undefined,
-    status: s.status === 'warning' || s.status === 'error' ? s.status : '', word: wordOf(s), lane: 0, lanes: 0, parent: false, step: s, call: null,
+    status: isBad ? /** @type {'warning' | 'error'} */ (s.status) : '', word, lane: 0, lanes: 0, parent: false, step: s, call: null,
   };
 }
 
@@ -101,7 +103,7 @@ const kinds = ['agent', 'tool', 'condition', 'human', ''];
 function wordOf(s) {
   if (s.step_name === 'node' && s.message === 'waiting') return 'waits';
   if (s.step_name === 'node' && s.message === 'skipped') return 'skipped';
-  if (s.step_name === 'turn' && s.message.startsWith('cancelled')) return 'stopped';
+  if (['turn', 'node', 'agent'].includes(s.step_name) && s.message.startsWith('cancelled')) return 'stopped';
   if (s.status === 'error') return 'failed';
   if (s.status !== 'warning') return '';
   const lost = (s.tool_calls ?? []).some((c) => c.outcome === 'failed' || c.outcome === 'unknown');

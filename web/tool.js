@@ -1,9 +1,11 @@
 // The card of one tool call.
 
-import { el, set } from './dom.js';
-import { duration, pretty, size } from './words.js';
+import { word } from './branch.js';
+import { attribute, el, set, visible } from './dom.js';
+import { duration, pretty, short, size } from './words.js';
 
 /** @typedef {import('./types').ToolCall} ToolCall */
+/** @typedef {import('./types').Fault} Fault */
 
 /** @type {Record<string, string>} */
 const states = {
@@ -16,65 +18,64 @@ const states = {
 };
 
 export class ToolCard {
-  /** @param {ToolCall} call */
-  constructor(call) {
-    this.state = el('span', { class: 'state' });
-    this.progress = el('div', { class: 'progress' });
-    this.outcome = el('div', { class: 'outcome' });
-    this.node = el('section', { class: 'tool', 'data-testid': 'tool-card', 'data-tool': call.tool_name, 'aria-label': `Tool call ${call.tool_name}` },
+  #state = el('span', { class: 'state' });
+  #progress = el('div', { class: 'progress' });
+  #outcome = el('div', { class: 'outcome' });
+  #args = el('div', {});
+  /** @type {unknown} what was drawn as the arguments */
+  #given;
+  #ended = ''; // what was drawn as the end
+
+  /** @param {import('./branch.js').Tool} part @param {(fault: Fault) => Element} explain  makes the notice of a failure */
+  constructor(part, explain) {
+    this.part = part;
+    this.explain = explain;
+    const { call } = part;
+    this.node = el('section', { class: 'tool', 'data-testid': 'tool-card', 'data-tool': call.tool_name, 'aria-label': `Tool call ${visible(short(word(call.tool_name)))}` },
       el('div', { class: 'tool-head' },
-        el('code', { class: 'name' }, call.tool_name),
-        call.server ? el('span', { class: 'faint' }, `on ${call.server}`) : null,
-        this.state),
-      args(call.arguments), this.progress, this.outcome);
-    this.show(call);
+        el('code', { class: 'name' }, short(word(call.tool_name))),
+        call.server ? el('span', { class: 'faint' }, `on ${short(word(call.server))}`) : null,
+        this.#state),
+      this.#args, this.#progress, this.#outcome);
   }
 
-  /** @param {ToolCall} call */
-  show(call) {
-    this.node.dataset.status = call.status;
-    this.state.textContent = call.error_type === 'approval_rejected' ? 'not allowed' : states[call.status] ?? call.status;
-    if (call.duration_ms !== undefined) this.state.append(` · ${duration(call.duration_ms)}`);
+  draw() {
+    const { call, lost, agent } = this.part;
+    attribute(this.node, 'hidden', agent); // its block says all of it
+    attribute(this.node, 'data-status', lost ? 'unknown' : call.status);
+    const ended = call.error_type === 'approval_rejected' ? 'not allowed' : states[call.status] ?? call.status;
+    this.#state.textContent = `${lost ? 'outcome not seen' : ended}${call.duration_ms === undefined ? '' : ` · ${duration(call.duration_ms)}`}`;
+    if (call.arguments !== this.#given) set(this.#args, args(call.arguments));
+    this.#given = call.arguments;
+    if (lost || call.status === 'in_progress') return set(this.#progress);
     if (call.status === 'progress') return this.#far(call);
-    if (call.status === 'in_progress') return;
-    set(this.progress);
-    set(this.outcome, ...ended(call));
+    set(this.#progress);
+    this.#end();
+  }
+
+  // What somebody has opened stays as it is.
+  #end() {
+    const { call, whole, notice } = this.part;
+    const key = [call.status, call.duration_ms, whole.length, notice !== null].join();
+    if (key === this.#ended) return;
+    this.#ended = key;
+    set(this.#outcome, ...ended({ ...call, ...(whole ? { result: whole, truncated: false } : {}) }, notice ? this.explain(notice) : null));
   }
 
   /** @param {ToolCall} call */
   #far({ progress = 0, total, message }) {
     const far = total === undefined ? `${progress}` : `${progress} of ${total}`;
     const bar = el('progress', { 'aria-label': 'Progress of the tool', max: total && total > 0 ? total : null, value: total && total > 0 ? Math.min(progress, total) : null });
-    set(this.progress, bar, el('span', {}, message ? `${far}: ${message}` : far));
-  }
-
-  /**
-   * Puts the notice of the error event about this call in the place of the call's
-   * own words, if they are the same. False: it is about something else.
-   * @param {string} message @param {Node} notice
-   */
-  explain(message, notice) {
-    const own = this.outcome.querySelector('.bad');
-    if (own?.textContent !== message) return false;
-    own.replaceWith(notice);
-    return true;
-  }
-
-  /** Tells that the end of the call will not be heard of. */
-  lose() {
-    if (!['in_progress', 'progress'].includes(this.node.dataset.status ?? '')) return;
-    this.node.dataset.status = 'unknown';
-    this.state.textContent = 'outcome not seen';
-    set(this.progress);
+    set(this.#progress, bar, el('span', {}, message ? `${far}: ${message}` : far));
   }
 }
 
-/** @param {ToolCall} call */
-function ended(call) {
-  if (call.status === 'completed') return [result(call.result ?? '', call.truncated === true)];
+/** @param {ToolCall} call @param {Element | null} notice  in the place of the call's own words */
+function ended(call, notice) {
+  if (call.status === 'completed') return [result(word(call.result), call.truncated === true)];
   const unknown = 'It was sent, and its outcome was lost. It may have taken effect, so it is not repeated.';
   return [
-    el('p', { class: 'bad', dir: 'auto' }, call.error ?? 'no reason was given'),
+    notice ?? el('p', { class: 'bad', dir: 'auto' }, call.error ?? 'no reason was given'),
     call.status === 'unknown' ? el('p', { class: 'faint' }, unknown) : null,
   ];
 }

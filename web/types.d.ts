@@ -96,10 +96,32 @@ export interface AgentRun {
   role: string;
   /** Of an agent that another one has called. */
   session_id?: string;
+  call_id?: string;
   attempt: number;
   status: 'started' | 'retrying' | 'completed' | 'failed' | 'cancelled';
   execution_time_ms?: number;
   error_message?: string;
+}
+
+/** A node's part in a run of a workflow. */
+export interface NodeRun {
+  request_id: string;
+  node_id: string;
+  type: string;
+  status: 'started' | 'completed' | 'failed' | 'waiting' | 'skipped';
+  attempt: number;
+  iteration?: number;
+  duration_ms?: number;
+  output?: string;
+  error_type?: string;
+}
+
+/** A workflow as GET /workflows has it. */
+export interface Workflow {
+  name: string;
+  description?: string;
+  nodes: { id: string; type: string; agent?: string; tool?: string }[];
+  edges: { from: string; to: string; condition?: string; match?: string }[];
 }
 
 /** What is done with an answer before it is sent. */
@@ -208,6 +230,27 @@ export interface Done {
   };
 }
 
+/** A turn of before, as far as it is kept. */
+export interface Past {
+  input: string;
+  answer: string;
+  line: string; // how it ended
+  state: string;
+  task: string; // and the turn: empty unless the gateway keeps turns
+  turn: string;
+  at: number; // when it began, in milliseconds since 1970
+}
+
+/** A task that the gateway keeps, as far as it is shown here. */
+export interface Task {
+  id: string;
+  contextId?: string;
+  status: { state: string; message?: { content: string }; timestamp?: string };
+  history?: { role: string; content: string; timestamp?: string; messageId?: string; turnId?: string; agentId?: string }[];
+  artifacts?: unknown[];
+  metadata?: { agentSelections?: unknown; workflow?: string; turns?: string[] };
+}
+
 /** The way of a task, as the gateway kept it. */
 export interface Trace {
   task_id: string;
@@ -228,8 +271,10 @@ export interface TraceStep {
   session_id?: string;
   attempt?: number;
   model?: string; // that was asked
+  first_token_ms?: number;
+  finish_reason?: string;
   tool_calls?: TraceCall[];
-  usage?: { input_tokens: number; output_tokens: number; thinking_tokens: number };
+  usage?: { input_tokens: number; output_tokens: number; thinking_tokens: number; cached_tokens?: number };
 }
 export interface TraceCall {
   call_id: string;

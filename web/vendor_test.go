@@ -3,6 +3,7 @@ package web_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io/fs"
 	"os"
 	"regexp"
@@ -12,35 +13,55 @@ import (
 	"sluice/web"
 )
 
-// The library that the page carries is the one that marked.md names, unchanged.
-func TestVendoredFilesAreUnchanged(t *testing.T) {
-	t.Parallel()
-	note := read(t, "marked.md")
-	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `[^`]+` \\| `([0-9a-f]{64})` \\|$").FindAllStringSubmatch(note, -1)
-	if len(rows) != 3 {
-		t.Fatalf("marked.md names %d files, want 3", len(rows))
-	}
-	for _, row := range rows {
-		sum := sha256.Sum256([]byte(read(t, row[1])))
-		if got := hex.EncodeToString(sum[:]); got != row[2] {
-			t.Errorf("%s has the SHA-256 %s, marked.md says %s", row[1], got, row[2])
-		}
-	}
-	if m := regexp.MustCompile(`\b(document|window|globalThis|fetch|eval|Function)\b|\bimport\s*\(|innerHTML`).FindString(read(t, "marked.js")); m != "" {
-		t.Errorf("marked.js uses %s: it only has to return tokens", m)
-	}
-	version := regexp.MustCompile(`(?m)^\| version \| (\S+) \|$`).FindStringSubmatch(note)
-	if version == nil || !strings.Contains(read(t, "marked.js"), "marked v"+version[1]+" ") {
-		t.Errorf("marked.js is not of the version %q that marked.md names", version)
+// vendored has the libraries that the page carries, each with the number of its files and with
+// how its script says which version it is.
+func vendored() map[string]struct {
+	files   int
+	version string
+} {
+	return map[string]struct {
+		files   int
+		version string
+	}{
+		"dagre":  {2, `="%s"`},
+		"marked": {3, "marked v%s "},
 	}
 }
 
-// Who gets the script gets its licence, from the same place.
+// A library is the one that its note names, unchanged, and has no document and no network.
+func TestVendoredFilesAreUnchanged(t *testing.T) {
+	t.Parallel()
+	for name, want := range vendored() {
+		note := read(t, name+".md")
+		rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `[^`]+` \\| `([0-9a-f]{64})` \\|$").FindAllStringSubmatch(note, -1)
+		if len(rows) != want.files {
+			t.Fatalf("%s.md names %d files, want %d", name, len(rows), want.files)
+		}
+		for _, row := range rows {
+			sum := sha256.Sum256([]byte(read(t, row[1])))
+			if got := hex.EncodeToString(sum[:]); got != row[2] {
+				t.Errorf("%s has the SHA-256 %s, %s.md says %s", row[1], got, name, row[2])
+			}
+		}
+		script := read(t, name+".js")
+		if m := regexp.MustCompile(`\b(document|window|globalThis|fetch|eval|Function)\b|\bimport\s*\(|innerHTML`).FindString(script); m != "" {
+			t.Errorf("%s.js uses %s: it only has to compute", name, m)
+		}
+		version := regexp.MustCompile(`(?m)^\| version \| (\S+) \|$`).FindStringSubmatch(note)
+		if version == nil || !strings.Contains(script, fmt.Sprintf(want.version, version[1])) {
+			t.Errorf("%s.js is not of the version %q that %s.md names", name, version, name)
+		}
+	}
+}
+
+// Who gets a script gets its licence, from the same place.
 func TestLicenceIsServedNextToTheVendoredFile(t *testing.T) {
 	t.Parallel()
-	licence, err := fs.ReadFile(web.Files(), "marked.license.txt")
-	if err != nil || !strings.Contains(string(licence), "Permission is hereby granted") {
-		t.Errorf("marked.license.txt: %q, error %v", licence, err)
+	for name := range vendored() {
+		licence, err := fs.ReadFile(web.Files(), name+".license.txt")
+		if err != nil || !strings.Contains(string(licence), "Permission is hereby granted") {
+			t.Errorf("%s.license.txt: %q, error %v", name, licence, err)
+		}
 	}
 }
 

@@ -17,6 +17,9 @@ export function span(ms) {
   return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** A point in time: of today without the day. @param {Date} at */
+export const when = (at) => (at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString());
+
 /** @param {number} bytes */
 export const size = (bytes) => (bytes < 10_000 ? `${number(bytes)} B` : `${number(Math.round(bytes / 1024))} KiB`);
 
@@ -118,7 +121,26 @@ export function decided(route) {
   return route.method === 'model' ? `Routed to ${agents} (${sure}).` : `Routed to ${agents}.`;
 }
 
-const agentStates = { started: 'works', retrying: 'tries again', completed: 'has finished', failed: 'failed', cancelled: 'was stopped' };
+/** @type {Map<import('./branch.js').State, string>} what a branch of a turn does, or how it ended */
+export const states = new Map([['next', 'is next'], ['running', 'works'], ['retrying', 'tries again'], ['done', 'completed'], ['failed', 'failed'],
+  ['stopped', 'stopped'], ['waiting', 'waits for a person'], ['skipped', 'skipped'], ['lost', 'its end was not seen'], ['struck', '']]);
 
-/** @param {import('./types').AgentRun} run */
-export const agentState = (run) => agentStates[run.status] ?? run.status;
+/** @type {Map<string, string>} what is done with an answer before it is sent */
+export const phases = new Map([['planning', 'Planning'], ['extracting', 'Gathering'], ['composing', 'Writing'], ['formatting', 'Formatting'], ['validating', 'Checking'],
+  ['refining', 'Writing again'], ['sending', 'Sending'], ['failed', 'Withheld']]);
+
+/**
+ * A name, which may have any length.
+ * @param {string} s
+ */
+export const short = (s) => (s.length > 80 ? `${Array.from(s.slice(0, 160)).slice(0, 79).join('')}…` : s);
+
+/**
+ * One line that says what a text is about: the heading of a last thought, or its beginning.
+ * @param {string} s
+ */
+export function gist(s) {
+  const start = s.lastIndexOf('\n**') + 1;
+  const heading = /^\*\*(.{1,120}?)\*\*/.exec(s.slice(start, start + 130));
+  return heading ? heading[1] : s.slice(0, 400).replace(/\s+/g, ' ').trim().slice(0, 90);
+}

@@ -195,3 +195,19 @@ func TestHealthcheck(t *testing.T) {
 		t.Errorf("an address for all interfaces: exit code %d, stderr %q", code, stderr)
 	}
 }
+
+// Who asks a gateway that runs does not know the file that its command line names, in which the
+// method may be that SLUICE_AUTH=required wants.
+func TestClientsNeedNoMethodOfTheGateway(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	env := map[string]string{"SLUICE_ADDR": strings.TrimPrefix(r.Base, "http://"), "SLUICE_AUTH": "required"}
+	for _, args := range [][]string{{"healthcheck"}, {"doctor", "--url", r.Base}, {"loadtest", "--url", r.Base, "--clients", "1", "--turns", "1"}} {
+		if code, _, stderr := runCommand(t, env, args...); code == exitUsage || strings.Contains(stderr, "SLUICE_AUTH") {
+			t.Errorf("%s: exit code %d, stderr %q", args, code, stderr)
+		}
+	}
+	if code, faults, _ := runCommand(t, env, "config", "check"); code != exitUsage || !strings.Contains(faults, "SLUICE_AUTH: needs a method") {
+		t.Errorf("config check: exit code %d, stdout %q", code, faults)
+	}
+}

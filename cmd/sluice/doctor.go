@@ -23,7 +23,7 @@ import (
 // doctor says what it found. Exit code 1 means that something must be mended.
 func (p program) doctor(ctx context.Context, args []string) int {
 	var file settings.File
-	l := settings.LoaderWith(&file)
+	l := settings.LoaderAgain(&file)
 	f := newDoctorFlags(l, &file)
 	all, code, ok := p.load(l, args)
 	if !ok {

@@ -87,6 +87,21 @@ func TestTraceOnThePage(t *testing.T) {
 	browser := chromium(t)
 	kept := startGateway(t, map[string]string{"SLUICE_STORE": "memory"})
 	refunds := startGateway(t, map[string]string{"SLUICE_CONFIG": root + "/examples/workflows/refund.yaml", "SLUICE_STORE": "memory"})
-	flows := []flow{{"tracePlain", kept.base}, {"traceRun", refunds.base}, {"traceEverything", kept.base}, {"traceKeyboard", kept.base}}
+	flows := []flow{{"tracePlain", kept.base}, {"traceRun", refunds.base}, {"traceEverything", kept.base}, {"traceKeyboard", kept.base}, {"traceForty", kept.base}}
 	check(t, flows, travel(t, browser, flows))
+}
+
+// A trace of a thousand rows is scrolled. On a machine that has other work a frame may be late: what
+// is judged is the longest time of the processor between two pictures, and all figures are printed.
+func TestLongTraceIsScrolled(t *testing.T) {
+	t.Parallel()
+	browser := chromium(t)
+	flows := []flow{{"traceThousand", startGateway(t, map[string]string{"SLUICE_STORE": "memory"}).base}}
+	journeys := travel(t, browser, flows)
+	check(t, flows, journeys)
+	figures := journeys["traceThousand"].Facts.Figures
+	t.Logf("%v", figures)
+	if work := figures["work_ms"]; work == 0 || work > 50 {
+		t.Errorf("a picture took %v ms of the processor, want 50 at most", work)
+	}
 }

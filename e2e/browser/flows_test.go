@@ -24,6 +24,8 @@ type journey struct {
 		Curl             string
 		Task, Transcript string   // of a turn that is kept
 		Seen             []string // by EventSources
+		Note             string   // what was measured
+		Figures          map[string]float64
 	}
 	MS int
 }

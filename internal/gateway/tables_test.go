@@ -32,12 +32,13 @@ type fragment struct {
 	Required    []string         `json:"required"`
 }
 
-// settingsTable writes the table of what can be set, a row a variable.
+// settingsTable writes the table of what can be set, a row a variable. Settings name
+// documents as the repository does; the table lies among them.
 func settingsTable(w io.Writer, t config.Table) {
 	fmt.Fprint(w, "| variable | default | values | meaning |\n| --- | --- | --- | --- |\n")
 	for _, section := range t {
 		for _, s := range section.Settings {
-			fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", s.Variable, s.DefaultShown(), s.Values, s.Meaning)
+			fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", s.Variable, s.DefaultShown(), s.Values, strings.ReplaceAll(s.Meaning, "](docs/", "]("))
 		}
 	}
 }

@@ -62,14 +62,22 @@ func LoaderWith(f *File) *config.Loader {
 	return config.NewLoader(func(c *config.Config) config.Table { return Sections(c, f) })
 }
 
-// LoaderAgain is LoaderWith for what looks at the settings of a gateway that runs. Files of a certificate
-// are not read: they may be about to be replaced, and the gateway sees to them itself.
+// LoaderAgain is LoaderWith for what asks a gateway that runs, and knows its settings only as far as the
+// environment has them. Files of a certificate are not read: they may be about to be replaced, and the
+// gateway sees to them itself. SLUICE_AUTH=required needs no method: that may be in a file which only
+// the gateway's command line names.
 func LoaderAgain(f *File) *config.Loader {
 	return config.NewLoader(func(c *config.Config) config.Table {
 		own, section := config.Bind[Process](c), tlsSection(c)
 		section.Settings[0] = config.Text("SLUICE_TLS_CERT", &own.TLS.Cert, "", section.Settings[0].Meaning).As("none")
 		section.Settings[1] = config.Text("SLUICE_TLS_KEY", &own.TLS.Key, "", section.Settings[1].Meaning).As("none")
-		return sections(c, f, section)
+		table := sections(c, f, section)
+		for _, s := range table {
+			if s.Name == "auth" {
+				s.Settings[0] = s.Settings[0].Finally(func(func(string)) {})
+			}
+		}
+		return table
 	})
 }
 

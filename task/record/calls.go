@@ -31,6 +31,8 @@ type modelCall struct {
 	over    bool
 	failed  bool
 	usage   Usage
+	first   time.Duration // since it began; 0: nothing has come
+	finish  string
 	step    int // of the part that shows it; -1: none yet
 }
 
@@ -87,7 +89,13 @@ func (r *Recorder) addModelCalls() {
 		s := &r.part.Steps[c.step]
 		s.Model = c.model
 		if c.usage != (Usage{}) {
-			s.Usage = &Usage{c.usage.Input, c.usage.Output, c.usage.Thinking}
+			usage := c.usage
+			s.Usage = &usage
+		}
+		s.Finish = c.finish
+		if c.first > 0 {
+			ms := c.first.Milliseconds()
+			s.FirstToken = &ms
 		}
 		if c.failed {
 			s.Status = Warning
@@ -202,6 +210,24 @@ func (n *noter) Int(key string, value int) {
 	}
 	if n.below != nil {
 		n.below.Int(key, value)
+	}
+}
+
+// First implements trace.Noter.
+func (n *noter) First() {
+	if n.call != nil {
+		n.calls.mu.Lock()
+		n.call.first = max(1, time.Since(n.calls.began)-n.call.began)
+		n.calls.mu.Unlock()
+	}
+}
+
+// Replied implements trace.Noter.
+func (n *noter) Replied(cached int, finish string) {
+	if n.call != nil {
+		n.calls.mu.Lock()
+		n.call.usage.Cached, n.call.finish = cached, finish
+		n.calls.mu.Unlock()
 	}
 }
 

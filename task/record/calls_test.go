@@ -18,7 +18,8 @@ import (
 // step is what these tests look at of a step.
 type step struct {
 	Name, Agent, Node, Session, Model string
-	Started, Millis                   int64
+	Finish                            string
+	Started, Millis, First            int64
 	Usage                             record.Usage
 	Status                            record.Status
 }
@@ -32,9 +33,12 @@ func stepsOf(r *record.Recorder) (all []step) {
 		if i > 0 && s.ParentID == "" {
 			s.Name += " of no turn"
 		}
-		seen := step{Name: s.Name, Agent: s.Agent, Node: s.NodeID, Session: s.SessionID, Model: s.Model, Started: s.Started, Status: s.Status}
+		seen := step{Name: s.Name, Agent: s.Agent, Node: s.NodeID, Session: s.SessionID, Model: s.Model, Finish: s.Finish, Started: s.Started, Status: s.Status}
 		if s.Millis != nil {
 			seen.Millis = *s.Millis
+		}
+		if s.FirstToken != nil {
+			seen.First = *s.FirstToken
 		}
 		if s.Usage != nil {
 			seen.Usage = *s.Usage
@@ -47,8 +51,15 @@ func stepsOf(r *record.Recorder) (all []step) {
 // ask asks a model that takes a while.
 func ask(ctx context.Context, model string, while time.Duration, err error) {
 	_, span := trace.Start(ctx, trace.Client, trace.Chat, model)
-	time.Sleep(while)
+	time.Sleep(while / 2)
+	if err == nil {
+		span.First()
+	}
+	time.Sleep(while / 2)
 	span.Usage(3, 2, 1)
+	if err == nil {
+		span.Replied(2, "stop")
+	}
 	span.End(err)
 }
 
@@ -71,12 +82,12 @@ func TestModelCallsLastFromTheRequestToTheLastByte(t *testing.T) {
 		observe(&stream.Delta{Text: "Done."})
 		time.Sleep(time.Second)
 		observe(&stream.Done{Reason: stream.Stop, Usage: chat.Usage{InputTokens: 9, OutputTokens: 9}})
-		used := record.Usage{Input: 3, Output: 3}
+		used := record.Usage{Input: 3, Output: 3, Cached: 2}
 		want := []step{
 			{Name: record.Turn, Millis: 8000, Usage: record.Usage{Input: 9, Output: 9}, Status: record.Info},
-			{Name: record.Planner, Model: "planner-model", Millis: 1000, Usage: used, Status: record.Info},
-			{Name: record.Speak, Model: "m", Started: 1000, Millis: 3000, Usage: used, Status: record.Info},
-			{Name: record.Speak, Model: "m", Started: 5000, Millis: 2000, Usage: used, Status: record.Info},
+			{Name: record.Planner, Model: "planner-model", Finish: "stop", Millis: 1000, First: 500, Usage: used, Status: record.Info},
+			{Name: record.Speak, Model: "m", Finish: "stop", Started: 1000, Millis: 3000, First: 1500, Usage: used, Status: record.Info},
+			{Name: record.Speak, Model: "m", Finish: "stop", Started: 5000, Millis: 2000, First: 1000, Usage: used, Status: record.Info},
 		}
 		if diff := cmp.Diff(want, stepsOf(r)); diff != "" {
 			t.Errorf("the steps (-want +got):\n%s", diff)
@@ -108,7 +119,7 @@ func TestModelCallsOfBranches(t *testing.T) {
 		r.Observe(time.Since(began), &stream.Done{Reason: stream.Stop})
 		want := []step{
 			{Name: record.Turn, Millis: 3000, Status: record.Info},
-			{Name: record.Speak, Agent: "one", Node: "left", Model: "m", Millis: 2000, Usage: record.Usage{Input: 3, Output: 3}, Status: record.Info},
+			{Name: record.Speak, Agent: "one", Node: "left", Model: "m", Finish: "stop", Millis: 2000, First: 1000, Usage: record.Usage{Input: 3, Output: 3, Cached: 2}, Status: record.Info},
 			{Name: record.Speak, Agent: "one", Node: "right", Model: "m", Millis: 3000, Usage: record.Usage{Input: 3, Output: 3}, Status: record.Warning},
 		}
 		if diff := cmp.Diff(want, stepsOf(r)); diff != "" {

@@ -74,8 +74,11 @@ type Step struct {
 	SessionID string `json:"session_id,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
 	Model     string `json:"model,omitempty"` // that was asked
-	Calls     []Call `json:"tool_calls"`
-	Usage     *Usage `json:"usage,omitempty"`
+	// FirstToken is how long after its begin the first piece of a model's answer was there.
+	FirstToken *int64 `json:"first_token_ms,omitempty"`
+	Finish     string `json:"finish_reason,omitempty"` // of a model's answer that ended well
+	Calls      []Call `json:"tool_calls"`
+	Usage      *Usage `json:"usage,omitempty"`
 }
 
 // Usage counts tokens.
@@ -83,6 +86,7 @@ type Usage struct {
 	Input    int `json:"input_tokens"` // with those from a cache
 	Output   int `json:"output_tokens"`
 	Thinking int `json:"thinking_tokens"`
+	Cached   int `json:"cached_tokens,omitempty"` // of those of the input
 }
 
 // Outcome says what became of a call.

@@ -298,7 +298,7 @@ func (r *Recorder) agent(ev *stream.AgentRun, at time.Duration) {
 		s.Status, s.Message = Warning, cmp.Or(r.shown(ev.ErrorMessage, false), string(ev.ErrorType), string(ev.Status))
 	}
 	if ev.Usage != nil {
-		s.Usage = &Usage{ev.Usage.Input, ev.Usage.Output, ev.Usage.Thinking}
+		s.Usage = &Usage{Input: ev.Usage.Input, Output: ev.Usage.Output, Thinking: ev.Usage.Thinking}
 	}
 	r.silence(func(s *Step) bool { return s.NodeID == "" && s.Agent == ev.AgentID && s.SessionID == ev.SessionID }, at)
 	if session, ok := r.part.Sessions[ev.SessionID]; ok {
@@ -394,7 +394,7 @@ func (r *Recorder) done(ev *stream.Done) {
 	turn := &r.part.Steps[0]
 	turn.Message = cmp.Or(turn.Message, string(ev.Reason))
 	u := ev.Usage
-	turn.Usage = &Usage{u.InputTokens, u.OutputTokens, u.ThinkingTokens}
+	turn.Usage = &Usage{Input: u.InputTokens, Output: u.OutputTokens, Thinking: u.ThinkingTokens, Cached: u.CachedTokens}
 	status := "failed"
 	if ev.Reason.Success() {
 		status = "completed"

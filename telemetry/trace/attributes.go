@@ -20,6 +20,30 @@ const (
 	InvokeWorkflow = "invoke_workflow"
 )
 
+// Noter is a Recorder that keeps of a model's call what telemetry has no attribute for.
+type Noter interface {
+	// First says that the first piece of the answer is there.
+	First()
+	// Replied says how much of the input came from a cache, and why the answer ended; empty: it
+	// did not end well.
+	Replied(cached int, finish string)
+}
+
+// First says that the first piece of a model's answer is there.
+func (s Span) First() {
+	if n, ok := s.rec.(Noter); ok {
+		n.First()
+	}
+}
+
+// Replied says how much of the input of a model's call came from a cache, and why the answer
+// ended.
+func (s Span) Replied(cached int, finish string) {
+	if n, ok := s.rec.(Noter); ok {
+		n.Replied(cached, finish)
+	}
+}
+
 // Usage adds how many tokens were used.
 func (s Span) Usage(input, output, thinking int) {
 	if s.rec == nil || input+output+thinking == 0 {

@@ -4,6 +4,7 @@
 export let made = 0;
 
 class Node {
+  get parentElement() { return this.parentNode; }
   parentNode = null;
   childNodes = [];
 
@@ -12,6 +13,7 @@ class Node {
   get children() { return this.childNodes.filter((n) => n.tag); }
   get firstChild() { return this.childNodes[0] ?? null; }
   get lastChild() { return this.childNodes.at(-1) ?? null; }
+  get nextSibling() { return this.parentNode?.childNodes[this.parentNode.childNodes.indexOf(this) + 1] ?? null; }
   get lastElementChild() { return this.children.at(-1) ?? null; }
   get childElementCount() { return this.children.length; }
   get textContent() { return this.childNodes.map((n) => n.textContent).join(''); }
@@ -26,6 +28,21 @@ class Node {
 
   append(...nodes) {
     for (const n of nodes) this.appendChild(typeof n === 'string' ? new Text(n) : n);
+  }
+
+  insertBefore(node, before) {
+    if (!before) return this.appendChild(node);
+    node.parentNode?.removeChild(node);
+    const at = this.childNodes.indexOf(before);
+    if (at < 0) throw new Error('no child of this node');
+    this.childNodes.splice(at, 0, node);
+    node.parentNode = this;
+    return node;
+  }
+
+  contains(node) {
+    for (let at = node; at; at = at.parentNode) if (at === this) return true;
+    return false;
   }
 
   removeChild(node) {
@@ -78,6 +95,9 @@ class Element extends Node {
 
   get className() { return this.attributes.class ?? ''; }
   set className(name) { this.attributes.class = name; }
+  before(node) { const all = this.parentNode.childNodes; node.parentNode?.removeChild(node); all.splice(all.indexOf(this), 0, node); node.parentNode = this.parentNode; }
+  after(node) { const all = this.parentNode.childNodes; node.parentNode?.removeChild(node); all.splice(all.indexOf(this) + 1, 0, node); node.parentNode = this.parentNode; }
+  prepend(node) { node.parentNode?.removeChild(node); this.childNodes.unshift(node); node.parentNode = this; }
   get dir() { return this.attributes.dir ?? ''; }
   setAttribute(name, value) { this.attributes[name] = value; }
   removeAttribute(name) { delete this.attributes[name]; }

@@ -7,7 +7,7 @@ const { attribute, el } = await import('../dom.js');
 const { Parser } = await import('../sse.js');
 const { TurnRecord } = await import('../record.js');
 const { History } = await import('../history.js');
-const { waterfall } = await import('../waterfall.js');
+const { traceOf } = await import('../steps.js');
 const { CredentialField, call: requested, isWanted } = await import('../credential.js');
 const { body, fitsAddress, listen, newKey, post } = await import('../transport.js');
 const { TurnView } = await import('../turn.js');
@@ -231,37 +231,52 @@ function recorded(...events) {
 const done = { success: true, finish_reason: 'stop', tools_called: [], usage: { input_tokens: 1, output_tokens: 1, thinking_tokens: 1 } };
 const call = (id, status, duration_ms) => ({ call_id: id, tool_name: id, server: 's', arguments: {}, status, duration_ms });
 
-/** The rows of a waterfall: name, begin and length. */
-const rows = (record) => {
-  const table = waterfall(record).children[0];
-  const body = table.children.find((c) => c.tag === 'tbody');
-  return body.children.map((row) => row.children.map((cell) => cell.textContent));
-};
+/** The steps of a record: name, whose, begin, length and first token. */
+const steps = (record) => traceOf(record).steps.slice(1).map((s) => [s.step_name, s.node_id ?? s.agent ?? '', s.started_ms, s.duration_ms, s.first_token_ms]);
 
-test('a waterfall begins each model call when the tools before it had ended', () => {
+test('a model is asked when the calls before have ended', () => {
   const record = recorded([10, 'start', { model: 'm' }], [110, 'tool_call', call('a', 'in_progress')], [110, 'tool_call', call('b', 'in_progress')],
-    [150, 'tool_call', call('b', 'completed', 39)], [210, 'tool_call', call('a', 'completed', 98)], [300, 'response_delta', { delta: 'x' }], [400, 'response_delta', { delta: 'y' }],
+    [150, 'tool_call', call('b', 'completed', 39)], [210, 'tool_call', call('a', 'failed', 98)], [300, 'response_delta', { delta: 'x' }], [400, 'response_delta', { delta: 'y' }],
     [410, 'done', { ...done, timings: { total_ms: 400, first_event_ms: 0, first_delta_ms: 290, model_ms: [99, 190], tools: [{ tool_name: 'b', ms: 39 }, { tool_name: 'a', ms: 98 }], write_blocked_ms: 0 } }]);
-  assert.deepEqual(rows(record), [
-    ['To the first event', 'from 0 ms on', '10 ms'],
-    ['Model call 1', 'from 10 ms on', '99 ms'],
-    ['a', 'from 110 ms on', '98 ms'],
-    ['b', 'from 110 ms on', '39 ms'],
-    ['Model call 2', 'from 210 ms on', '190 ms'],
-    ['Writing the answer', 'from 300 ms on', '100 ms'],
-  ]);
+  assert.deepEqual(steps(record), [['step', '', 10, 99, 100], ['step', '', 210, 190, 90]]);
+  const [turn, first, second] = traceOf(record).steps;
+  assert.deepEqual(first.tool_calls.map((c) => [c.tool, c.started_ms, c.duration_ms, c.outcome]), [['a', 110, 98, 'failed'], ['b', 110, 39, 'completed']]);
+  assert.deepEqual([first.status, second.message, second.model, turn.message, turn.usage], ['warning', 'xy', 'm', 'stop', done.usage]);
+  assert.equal(second.parent_id, turn.id);
 });
 
-test('agents that work side by side are drawn as long as they worked', () => {
-  const agent = (id, status) => ({ agent_id: id, status });
-  const record = recorded([0, 'start', { model: 'm' }], [10, 'agent', agent('a', 'started')], [12, 'agent', agent('b', 'started')], [210, 'agent', agent('b', 'completed')],
-    [310, 'agent', agent('a', 'completed')], [400, 'done', { ...done, timings: { total_ms: 400, first_event_ms: 0, model_ms: [190, 290], tools: [], write_blocked_ms: 0 } }]);
-  assert.deepEqual(rows(record).slice(1), [['Agent a', 'from 10 ms on', '300 ms'], ['Agent b', 'from 12 ms on', '198 ms']]);
+test('text that comes while a call runs is of the model that asked for it, and makes its time no longer', () => {
+  const record = recorded([0, 'start', { model: 'm' }], [50, 'tool_call', call('a', 'in_progress')], [70, 'response_delta', { delta: 'x' }], [90, 'tool_call', call('a', 'completed', 40)]);
+  assert.deepEqual(steps(record).map((s) => s.slice(2, 4)), [[0, 50]]);
 });
 
-test('model calls that cannot be told apart are drawn end to end', () => {
+test('branches overlap as they did, each with its own calls and models', () => {
+  const of = (node_id, agent_id, more) => ({ node_id, agent_id, ...more });
+  const record = recorded([0, 'start', { model: 'm' }],
+    [10, 'node', of('left', undefined, { type: 'agent', status: 'started', attempt: 1 })], [12, 'node', of('right', undefined, { type: 'agent', status: 'started', attempt: 1 })],
+    [50, 'inner_delta', of('left', 'a', { delta: 'l' })], [60, 'tool_call', of('right', 'a', call('c', 'in_progress'))], [90, 'inner_delta', of('left', 'a', { delta: 'm' })],
+    [100, 'node', of('left', undefined, { status: 'completed', output: 'lm' })], [120, 'tool_call', of('right', 'a', call('c', 'completed', 60))], [140, 'inner_delta', of('right', 'a', { delta: 'r' })],
+    [150, 'node', of('right', undefined, { status: 'failed', error_type: 'timeout' })], [151, 'node', of('last', undefined, { status: 'skipped' })],
+    [160, 'done', { ...done, timings: { total_ms: 160, first_event_ms: 0, model_ms: [80, 40, 40], tools: [], write_blocked_ms: 0 } }]);
+  assert.deepEqual(steps(record), [['node', 'left', 10, 90, undefined], ['node', 'right', 12, 138, undefined], ['step', 'left', 10, 80, 40], ['step', 'right', 12, 48, 48], ['step', 'right', 120, 20, 20], ['node', 'last', 151, 0, undefined]]);
+  const all = traceOf(record).steps;
+  assert.equal(all[3].parent_id, all[1].id);
+  assert.deepEqual([all[1].message, all[2].message, all[2].status], ['lm', 'timeout', 'warning']);
+});
+
+test('phases of a held answer are models at work, if the receipt says that one was asked', () => {
+  const phase = (name) => ({ phase: name, attempt: 1 });
+  const events = [[0, 'start', { model: 'm' }], [10, 'quality', phase('planning')], [40, 'quality', phase('composing')], [60, 'quality', phase('validating')], [80, 'quality', phase('validating')], [90, 'quality', phase('sending')]];
+  const timings = { total_ms: 95, first_event_ms: 0, model_ms: [30, 15, 20], tools: [], write_blocked_ms: 0 };
+  const ends = (judge) => [[95, 'response_delta', { delta: 'x' }], [99, 'done', { ...done, timings, quality: { ms: { plan: 30, judge, refine: 0 } } }]];
+  assert.deepEqual(steps(recorded(...events, ...ends(20))).map((s) => s.slice(0, 4)), [['planner', '', 10, 30], ['step', '', 40, 20], ['judge', '', 60, 30]]);
+  assert.deepEqual(steps(recorded(...events, ...ends(0))).map((s) => s[0]), ['planner', 'step']);
+  assert.equal(traceOf(recorded(...events, ...ends(0))).steps[2].message, 'x');
+});
+
+test('model calls of which nothing was told are drawn end to end', () => {
   const record = recorded([0, 'start', { model: 'm' }], [500, 'done', { ...done, timings: { total_ms: 500, first_event_ms: 0, model_ms: [100, 300], tools: [], write_blocked_ms: 0 } }]);
-  assert.deepEqual(rows(record).slice(1).map((r) => r.slice(1)), [['from 0 ms on', '100 ms'], ['from 100 ms on', '300 ms']]);
+  assert.deepEqual(steps(record).map((s) => s.slice(2, 4)), [[0, 100], [100, 300]]);
 });
 
 test('a record survives what is no event of ours', () => {
@@ -292,6 +307,13 @@ test('a conversation is what was asked and answered', () => {
   assert.equal(history.empty, false);
   history.clear();
   assert.deepEqual(history.field, {});
+});
+
+test('a turn of before without an answer is no part of a conversation', () => {
+  const history = new History();
+  history.put('one', ' ');
+  history.put('two', 'yes');
+  assert.deepEqual(history.field, { history: said('two', 'yes') });
 });
 
 test('a conversation is bounded to one exchange more than a model is shown', () => {

@@ -28,11 +28,40 @@ test('steps are below what they are a part of, calls below their step, and circl
   assert.deepEqual(lines(rows), ['1 Turn 1 0/0', '2 Model 0/0', '3 t 0/0 cut', '3 u 0/0 from the cache', '3 Sub-agent x 0/0']);
 });
 
-test('calls of models have words, the only turn is called as it was asked, and a stop is no failure', () => {
+test('calls of models have words, and a stop is no failure', () => {
   const t = trace(step('t', '', 0, 100, { step_name: 'turn', message: 'cancelled: The turn was cancelled' }),
     step('p', 't', 0, 10, { step_name: 'planner', node_id: '', status: 'warning' }), step('j', 't', 0, 10, { step_name: 'judge', node_id: '' }));
-  assert.deepEqual(lines(rowsOf(t, 'What is new?')), ['1 What is new? 0/0 stopped', '2 Model, as planner 1/2 failed', '2 Model, as judge 2/2']);
-  assert.deepEqual(lines(rowsOf(trace(...t.steps, step('u', '', 200, 1, { step_name: 'turn' })), 'What is new?')).filter((l) => l.startsWith('1')), ['1 Turn 1 0/0 stopped', '1 Turn 2 0/0']);
+  assert.deepEqual(lines(rowsOf(t)), ['1 Turn 1 0/0 stopped', '2 Model, as planner 1/2 failed', '2 Model, as judge 2/2']);
+  const nodes = rowsOf(trace(step('n', '', 0, 9, { step_name: 'node', message: 'cancelled', status: 'warning' }), step('o', '', 10, 9, { step_name: 'node', message: 'timeout', status: 'warning' })));
+  assert.deepEqual(nodes.map((r) => [r.word, r.status]), [['stopped', ''], ['failed', 'warning']]);
+});
+
+/** The texts of the rows that are drawn. */
+const drawn = (view) => view.node.children[1].children.flatMap((block) => block.children.map((row) => row.textContent));
+
+test('turns are called as they were asked, those of which that is not known by their number', () => {
+  const t = trace(step('turn_a:0', '', 0, 100, { step_name: 'turn' }), step('turn_b:0', '', 200, 1, { step_name: 'turn' }), step('turn_c:0', '', 300, 1, { step_name: 'turn' }));
+  const rows = drawn(new TraceView(t, { turn_a: ' What is new?\nSay it', turn_b: ' ' }));
+  assert.deepEqual(rows.map((r) => r.split(',')[0]), ['What is new?', 'Turn 2', 'Turn 3']);
+});
+
+test('a row of a model has what it cost, its first token and why it ended; the table too', () => {
+  const usage = { input_tokens: 1200, output_tokens: 80, thinking_tokens: 0, cached_tokens: 900 };
+  const t = trace(step('t:0', '', 0, 1000, { step_name: 'turn' }), step('t:1', 't:0', 0, 900, { step_name: 'judge', node_id: '', model: 'm1', usage, first_token_ms: 340, finish_reason: 'stop' }));
+  const view = new TraceView(t);
+  assert.match(drawn(view)[1], /m1 · 1,200 in \(900 cached\), 80 out · first 340 ms · stop$/);
+});
+
+test('of a trace of many rows those are drawn that are not folded', () => {
+  const steps = [step('t:0', '', 0, 9000, { step_name: 'turn' })];
+  for (let i = 0; i < 50; i++) {
+    steps.push(step(`n${i}`, 't:0', i * 10, 9), step(`s${i}`, `n${i}`, i * 10, 9));
+    for (let j = 0; j < 5; j++) steps.push(step(`d${i}.${j}`, `s${i}`, i * 10, 9));
+  }
+  assert.equal(drawn(new TraceView(trace(...steps))).length, 101);
+  assert.equal(drawn(new TraceView(trace(...steps.slice(0, 190)))).length, 190, 'few rows are all drawn');
+  const crowd = Array.from({ length: 3000 }, (_, i) => step(`x${i}`, 't:0', i, 1));
+  assert.equal(drawn(new TraceView(trace(steps[0], ...crowd))).length, 1);
 });
 
 test('an hour of waiting takes little room, and a model that thinks is no wait', () => {

@@ -4,17 +4,19 @@ import { text } from 'node:stream/consumers';
 import { launch } from './browser.mjs';
 import * as access from './flows/access.mjs';
 import * as approval from './flows/approval.mjs';
+import * as branches from './flows/branches.mjs';
 import * as channel from './flows/channel.mjs';
 import * as inbox from './flows/inbox.mjs';
 import * as kept from './flows/kept.mjs';
 import * as look from './flows/look.mjs';
+import * as tasks from './flows/tasks.mjs';
 import * as team from './flows/team.mjs';
 import * as trace from './flows/trace.mjs';
 import * as turn from './flows/turn.mjs';
 import { Visit } from './page.mjs';
 
 const { chromium, screenshots, flows } = JSON.parse(await text(process.stdin));
-const all = { ...access, ...approval, ...channel, ...inbox, ...kept, ...look, ...team, ...trace, ...turn };
+const all = { ...access, ...approval, ...branches, ...channel, ...inbox, ...kept, ...look, ...tasks, ...team, ...trace, ...turn };
 const browser = await launch(chromium);
 
 async function go({ name, base, key }) {
@@ -25,10 +27,11 @@ async function go({ name, base, key }) {
     const visit = await Visit.open(browser, base, flow.options);
     report.faults = visit.faults;
     visit.key = key;
+    visit.folder = screenshots;
     try {
       report.facts = await flow(visit) ?? {};
       await visit.screenshot(screenshots, name);
-      await visit.audit();
+      if (flow.options?.javaScriptEnabled !== false) await visit.audit(); // axe is a script, too
       await visit.screenshot(screenshots, `${name}-narrow`); // and dark, as the audit leaves it
     } catch (e) {
       await visit.screenshot(screenshots, `${name}-failed`);

@@ -27,7 +27,7 @@ export class Visit {
     visit.#watch(new URL(base).origin, allow);
     visit.page.setDefaultTimeout(20_000);
     await visit.page.goto(base);
-    await visit.at(first).first().waitFor({ state: first === 'breaker' ? 'attached' : 'visible' });
+    if (options.javaScriptEnabled !== false) await visit.at(first).first().waitFor({ state: first === 'breaker' ? 'attached' : 'visible' });
     return visit;
   }
 
@@ -69,6 +69,9 @@ export class Visit {
     await this.page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
   }
 
+  // shot is a screenshot of what is seen now, which will soon be something else.
+  async shot(name) { await this.page.screenshot({ path: join(this.folder, `${name}.png`) }); }
+
   async prepare() { await this.page.evaluate(axe); }
 
   // audit lets axe look at the page as it is now, in both themes and widths.
@@ -104,3 +107,22 @@ async function judge(selector) {
 export const text = async (locator) => (await locator.innerText()).trim();
 
 export const counts = async (locator, want) => assert.equal(await locator.count(), want, `number of ${locator}`);
+
+// tabTo presses Tab, or another key, until an element has the focus, and looks at the way there.
+export async function tabTo(page, selector, key = 'Tab') {
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press(key);
+    const at = await page.evaluate((selector) => {
+      const e = document.activeElement;
+      const seen = (e) => {
+        const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(e);
+        return (outlineStyle !== 'none' && outlineWidth !== '0px') || boxShadow !== 'none';
+      };
+      // A radio button may be drawn by the label around it.
+      return { there: e.matches(selector), seen: e === document.body || seen(e) || [...e.parentElement.children, e.parentElement].some(seen), html: e.outerHTML.slice(0, 100) };
+    }, selector);
+    assert.ok(at.seen, `nothing shows that the focus is on ${at.html}`);
+    if (at.there) return;
+  }
+  assert.fail(`Tab does not reach ${selector}`);
+}

@@ -21,7 +21,7 @@ export async function refined(v) {
   assert.equal(v.bodies[0].drafts, true);
   await counts(turn.getByTestId('draft'), 1); // the second one was sent
   const draft = turn.getByTestId('draft');
-  assert.match(await text(draft), /^Draft 1, written again: .*numbers_backed.* failed/);
+  assert.match(await text(draft), /^Draft 1\s+written again: .*numbers_backed.* failed/);
   assert.match(await draft.locator('.prose').evaluate((n) => getComputedStyle(n).textDecorationLine), /line-through/);
   assert.match(await text(turn.getByTestId('outcome')), /^Passed after it was written again/);
   assert.deepEqual(await turn.locator('.phases [data-failed]').evaluateAll((all) => all.map((p) => p.dataset.phase)), ['validating']); // the first time, not the second
@@ -32,7 +32,7 @@ export async function refined(v) {
   assert.deepEqual(phases, ['planning', 'extracting', 'composing', 'formatting', 'validating', 'refining', 'formatting', 'validating', 'sending']);
   await counts(turn.locator('[aria-current]'), 0);
   await counts(turn.getByTestId('answer'), 1);
-  assert.notEqual(await text(turn.getByTestId('answer')), await text(draft.locator('.prose')));
+  assert.notEqual(await text(turn.getByTestId('answer')), await draft.locator('.prose').textContent());
 }
 
 // Neither text passes: both are struck out, and the page says so.

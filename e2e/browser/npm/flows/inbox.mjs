@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { counts, text } from '../page.mjs';
 
-// reloaded waits in the inbox of a page that knows nothing of the turn.
+// reloaded waits in the inbox of a page that was reloaded, and shows of the turn what was said.
 async function reloaded(v, words) {
   await v.turn('done');
   await v.page.reload();
   const card = v.at('inbox').getByTestId('approval').filter({ hasText: words });
   await card.waitFor();
-  await counts(v.at('turn'), 0);
+  await counts(v.at('turn'), 1);
   return card;
 }
 
@@ -20,6 +20,7 @@ export async function waitingCall(v) {
   await card.getByTestId('approve').focus();
   await v.page.keyboard.press('Enter');
   assert.equal((await answered).postDataJSON().calls[0].action, 'approve');
+  await v.at('turn').nth(1).waitFor();
   const turn = await v.turn('done');
   assert.equal(await turn.getByTestId('tool-card').getAttribute('data-status'), 'completed');
   assert.match(await text(turn.getByTestId('answer')), /I've added buy paint/);
@@ -38,6 +39,7 @@ export async function waitingStep(v) {
   await card.getByTestId('approve').click();
   const { action, message } = (await answered).postDataJSON();
   assert.deepEqual({ action, message }, { action: 'approve', message: 'Fine by me' });
+  await v.at('turn').nth(1).waitFor();
   const turn = await v.turn('done');
   assert.match(await text(turn.locator('[data-testid=node]').filter({ hasText: 'pay' })), /completed/);
   assert.notEqual(await text(turn.getByTestId('answer').last()), '');
@@ -68,7 +70,7 @@ export async function waitingChanged(v) {
     await card.getByTestId('run-modified').click();
     assert.match(await text(card.getByRole('alert')), /no JSON object/, bad);
   }
-  await counts(v.at('turn'), 0);
+  await counts(v.at('turn'), 1);
   await v.prepare();
   await v.look('inbox');
   await box.fill('{"titel": 1}');

@@ -1,6 +1,6 @@
 // How the page looks and is used.
 import assert from 'node:assert/strict';
-import { counts, text } from '../page.mjs';
+import { counts, tabTo, text } from '../page.mjs';
 
 // What the newcomer sees first, and the tools.
 export async function welcome(v) {
@@ -113,25 +113,6 @@ export async function keyboard(v) {
   await v.at('answer').getByText('One', { exact: true }).waitFor();
   await page.keyboard.press('Escape');
   await v.turn('stopped');
-}
-
-// tabTo presses Tab until an element has the focus, and looks at the way there.
-async function tabTo(page, selector) {
-  for (let i = 0; i < 60; i++) {
-    await page.keyboard.press('Tab');
-    const at = await page.evaluate((selector) => {
-      const e = document.activeElement;
-      const seen = (e) => {
-        const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(e);
-        return (outlineStyle !== 'none' && outlineWidth !== '0px') || boxShadow !== 'none';
-      };
-      // A radio button may be drawn by the label around it.
-      return { there: e.matches(selector), seen: e === document.body || seen(e) || [...e.parentElement.children, e.parentElement].some(seen), html: e.outerHTML.slice(0, 100) };
-    }, selector);
-    assert.ok(at.seen, `nothing shows that the focus is on ${at.html}`);
-    if (at.there) return;
-  }
-  assert.fail(`Tab does not reach ${selector}`);
 }
 
 // A model that means ill: nothing of it is run, fetched or hidden.

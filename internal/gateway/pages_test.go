@@ -13,10 +13,10 @@ import (
 	"sluice/internal/settings"
 )
 
-// The README's table is what the sections say. -update rewrites it.
-func TestReadme(t *testing.T) {
+// The table of variables is what the sections say. -update rewrites it.
+func TestVariablesPage(t *testing.T) {
 	t.Parallel()
-	wantTables(t, "../../README.md", "settings", func(w io.Writer) { settingsTable(w, settings.Sections(new(config.Config), new(settings.File))) })
+	wantTables(t, "../../docs/variables.md", "settings", func(w io.Writer) { settingsTable(w, settings.Sections(new(config.Config), new(settings.File))) })
 }
 
 // The tables of the configuration file's page are what the schema says. -update rewrites

@@ -1,0 +1,35 @@
+// Makes the pictures of the documents. Reads {chromium, folder, shots: [{name, base, ask,
+// workflow, width, height, dark, show}]} from stdin, and writes {name, faults} for each.
+import { text } from 'node:stream/consumers';
+import { join } from 'node:path';
+import { launch } from './browser.mjs';
+import { Visit } from './page.mjs';
+
+const { chromium, folder, shots } = JSON.parse(await text(process.stdin));
+const browser = await launch(chromium);
+
+for (const { name, base, ask, workflow, width = 1280, height = 800, dark = false, show } of shots) {
+  const report = { name, faults: [] };
+  try {
+    const visit = await Visit.open(browser, base, {
+      viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', reducedMotion: 'reduce', locale: 'en-GB', timezoneId: 'UTC',
+    });
+    report.faults = visit.faults;
+    if (workflow) await visit.at('workflow').selectOption(workflow);
+    await visit.ask(ask);
+    await visit.turn('done');
+    if (show) await visit.at(show).first().waitFor();
+    await visit.page.mouse.move(0, 0);
+    await visit.page.evaluate((testid) => {
+      document.activeElement?.blur();
+      const [shown] = [...document.querySelectorAll(`[data-testid=${testid ?? 'turn'}]`)];
+      shown?.scrollIntoView({ block: testid ? 'center' : 'start' });
+    }, show);
+    await visit.page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled' });
+    await visit.close();
+  } catch (e) {
+    report.faults.push(e.stack);
+  }
+  console.log(JSON.stringify(report));
+}
+await browser.close();

@@ -1,0 +1,164 @@
+package handlers
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// contentPolicy lets the page load its own files and talk to its own server, and
+// nothing else. Where trusted types are known, no text can become markup or code. An
+// e-mail that it shows in a frame falls under it too, and has the styles of its kind.
+func (s *Server) contentPolicy() string {
+	return "default-src 'none'; script-src 'self'; style-src 'self'" + s.mailStyles() + "; img-src 'self'; connect-src 'self'; " +
+		"frame-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+		"require-trusted-types-for 'script'; trusted-types 'none'"
+}
+
+// mailStyles returns what allows the style attributes of e-mails, each by its hash.
+func (s *Server) mailStyles() string {
+	if s.cfg.Channels == nil {
+		return ""
+	}
+	allowed := " 'unsafe-hashes'" // hashes alone hold for style elements
+	for _, style := range s.cfg.Channels.InlineStyles() {
+		sum := sha256.Sum256([]byte(style))
+		allowed += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return allowed
+}
+
+// page serves the files of cfg.Page, index.html as /.
+func (s *Server) page() {
+	if s.cfg.Page == nil {
+		return
+	}
+	policy := s.contentPolicy()
+	names, _ := fs.Glob(s.cfg.Page, "*")
+	for _, name := range names {
+		f, err := s.newFile(name)
+		if err != nil {
+			continue // a folder
+		}
+		f.policy = policy
+		route := "/" + name
+		if name == "index.html" {
+			route = "/"
+		}
+		s.readable(route, open, f.serve)
+	}
+}
+
+// contentType returns the type of a file by its name. Those that mime takes from the
+// machine's tables, which differ, stand here.
+func contentType(name string) string {
+	switch ext := path.Ext(name); ext {
+	case ".yaml":
+		return "application/yaml"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".txt":
+		return "text/plain; charset=utf-8"
+	default:
+		return mime.TypeByExtension(ext)
+	}
+}
+
+// file is a file of the page. It is packed once; as it is, which hardly anybody asks for, it is read
+// when somebody does.
+type file struct {
+	from              fs.FS
+	name, contentType string
+	policy            string
+	packed            []byte // by gzip; nil: that makes it no smaller
+	tag               string // of the content, without the quotes of an ETag
+}
+
+// newFile reads a file of the page.
+func (s *Server) newFile(name string) (*file, error) {
+	body, err := fs.ReadFile(s.cfg.Page, name)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(body)
+	f := &file{from: s.cfg.Page, name: name, contentType: contentType(name), tag: hex.EncodeToString(sum[:8])}
+	var packed bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // a level that there is
+	_, _ = z.Write(body)
+	_ = z.Close() // a buffer takes all
+	if packed.Len() < len(body) {
+		f.packed = bytes.Clone(packed.Bytes()) // without the room that the buffer has left
+	}
+	return f, nil
+}
+
+// serve replies with the file. no-cache has browsers ask again each time, which costs a reply without
+// a body: the page must fit the gateway that serves it.
+func (f *file) serve(w http.ResponseWriter, r *http.Request) error {
+	h := w.Header()
+	h.Set("Content-Security-Policy", f.policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin") // by which originPolicy knows the page's EventSource over plain HTTP
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Vary", "Accept-Encoding")
+	packed := f.packed != nil && acceptsGzip(r.Header.Values("Accept-Encoding"))
+	tag := `"` + f.tag + `"`
+	if packed {
+		tag = `"` + f.tag + `-gzip"` // another form has another one (RFC 9110, section 8.8.3)
+	}
+	h.Set("ETag", tag)
+	if isFresh(r.Header.Values("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	body := f.packed
+	if packed {
+		h.Set("Content-Encoding", "gzip")
+	} else {
+		var err error
+		if body, err = fs.ReadFile(f.from, f.name); err != nil {
+			return err
+		}
+	}
+	h.Set("Content-Type", f.contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body)
+	return nil
+}
+
+// acceptsGzip says whether a client accepts gzip, by its Accept-Encoding (RFC 9110, section 12.5.3).
+func acceptsGzip(accepted []string) bool {
+	star := false
+	for part := range strings.SplitSeq(strings.Join(accepted, ","), ",") {
+		coding, weight, _ := strings.Cut(part, ";")
+		name, value, _ := strings.Cut(strings.TrimSpace(weight), "=")
+		q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		usable := !strings.EqualFold(strings.TrimSpace(name), "q") || err == nil && q > 0
+		switch coding = strings.ToLower(strings.TrimSpace(coding)); coding {
+		case "gzip", "x-gzip":
+			return usable
+		case "*":
+			star = usable
+		}
+	}
+	return star
+}
+
+// isFresh says whether a client has the form of a tag already, by its If-None-Match. A proxy that
+// packs replies itself makes tags weak.
+func isFresh(known []string, tag string) bool {
+	for part := range strings.SplitSeq(strings.Join(known, ","), ",") {
+		if part = strings.TrimSpace(part); part == "*" || strings.TrimPrefix(part, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}
