@@ -77,7 +77,7 @@ func layers() []layer {
 		{"access/limit", parts, []string{"access", "chat", "config", "fault", "telemetry", "store"}, "it counts, and knows neither requests nor turns"},
 		{"access/door", parts, []string{"access", "access/keys", "access/jwt", "chat", "config", "fault", "telemetry"}, "it asks who sends a request; what answers it does not know"},
 		{"access", words, []string{"chat", "fault"}, "what a credential proves, whichever it is"},
-		{"agent/remote", parts, []string{"chat", "stream", "fault", "config", "breaker", "telemetry"}, "it runs an agent that is somewhere else; who asks it, it does not know"},
+		{"agent/remote", parts, []string{"run", "chat", "stream", "fault", "config", "breaker", "telemetry"}, "it runs an agent that is somewhere else; who asks it, it does not know"},
 		{"agent/delegate", parts, []string{"agent", "run", "tool", "chat", "stream", "fault", "telemetry", "task/record"}, "agents as tools of agents; of the file and of stores it knows what it declares"},
 		{"agent", parts, []string{"run", "tool", "chat", "stream", "fault", "config", "internal/redact", "telemetry", "internal/stack"}, "it declares the Model and the Tools that it needs, and knows none"},
 		{"router", parts, []string{"run", "tool", "chat", "stream", "fault", "config", "telemetry", "internal/redact", "internal/check"}, "it runs runners, and knows neither agents nor models"},

@@ -77,6 +77,10 @@ type Saving struct {
 	Before map[string][][]byte
 }
 
+// SavedDelivery is the part of a turn by which an answer saves itself that is out and complete, and
+// waits for its delivery: nothing of it is said again.
+const SavedDelivery = "delivery:"
+
 // Saver keeps where a turn stands in the store, so that another process can go on with it. It
 // is safe for concurrent use.
 type Saver interface {

@@ -29,6 +29,8 @@ type Paused struct {
 const (
 	PausedAgent = "agent"
 	PausedTeam  = "team"
+	// PausedRemote is a task that an agent somewhere else works on. It waits for no person.
+	PausedRemote = "remote"
 
 	PausedWorkflow = "workflow"
 )

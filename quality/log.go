@@ -93,14 +93,14 @@ func (t *turn) logChannel(a *attempt, f *Formatted) {
 }
 
 // logDelivered logs how handing over ended.
-func (t *turn) logDelivered(d *stream.Delivery, f *Formatted, began time.Time) {
+func (t *turn) logDelivered(d *stream.Delivery, m *Message, began time.Time) {
 	var err error
 	if d.Status != "delivered" {
 		err = errors.New(d.Status)
 	}
-	t.logInteraction("sender", "send", time.Since(began), err, map[string]int{"parts": len(f.Messages)}, map[string]int{"attempts": d.Attempts})
+	t.logInteraction("sender", "send", time.Since(began), err, map[string]int{"parts": m.Parts}, map[string]int{"attempts": d.Attempts})
 	t.log().Info().Dict("details", zerolog.Dict().Str("channel", t.channel).Str("status", d.Status).Int("attempts", d.Attempts).
-		Int("parts", len(f.Messages)).Int("segments", f.Segments)).Msg("message_delivered")
+		Int("parts", m.Parts).Int("segments", m.Segments)).Msg("message_delivered")
 }
 
 // logValidation reports an answer that did not pass, at first or at all.

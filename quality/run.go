@@ -28,6 +28,11 @@ type runner struct {
 // Run implements stream.Runner.
 func (r *runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	t := newTurn(r, ctx, req, sink)
+	if saved, err := delivering(req); err != nil {
+		return t.out, err
+	} else if saved != nil {
+		return t.deliverAgain(saved), t.sink.Err
+	}
 	defer t.planning.stop()
 	err := t.run(r.inner)
 	t.close(err)

@@ -96,21 +96,27 @@ func (t *turn) messages(a *attempt) {
 	}
 	t.logChannel(a, f)
 	if t.req.Deliver {
+		began, m := time.Now(), t.message(f)
+		t.saveDelivery(m)
 		t.sink.Flush()
-		t.deliver(f)
+		t.deliver(m, began)
 	}
 }
 
-// deliver has the messages delivered. Once begun it does not end with the client.
-func (t *turn) deliver(f *Formatted) {
-	began := time.Now()
-	m := Message{Request: t.req, RequestID: chat.RequestID(t.ctx), Response: f.Response(), Segments: f.Segments, Parts: len(f.Messages)}
+// message returns what is delivered of a text in its form.
+func (t *turn) message(f *Formatted) *Message {
+	m := &Message{Request: t.req, RequestID: chat.RequestID(t.ctx), Response: f.Response(), Segments: f.Segments, Parts: len(f.Messages)}
 	if t.watched { // else a question has an outcome, and no receipt that reports it
 		m.Passed, m.Outcome = t.passed, t.outcome
 	}
-	d := t.cfg.Senders[t.channel].Send(t.ctx, &m)
+	return m
+}
+
+// deliver has the messages delivered. Once begun it does not end with the client.
+func (t *turn) deliver(m *Message, began time.Time) {
+	d := t.cfg.Senders[t.channel].Send(t.ctx, m)
 	t.checks.Channel.Delivery = &d
-	t.logDelivered(&d, f, began)
+	t.logDelivered(&d, m, began)
 	if d.Status != "delivered" {
 		t.warn(fault.DeliveryFailed, "The answer could not be delivered to its channel")
 	}

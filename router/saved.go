@@ -118,7 +118,8 @@ func Join(states map[string][][]byte, agent func([][]byte) ([]byte, error)) ([]b
 	return p.Encode(), nil
 }
 
-// join fills in where the agent of a member stands.
+// join fills in where the agent of a member stands. Of one somewhere else the task is known, which
+// has the whole text.
 func (m *savedMember) join(parts [][]byte, agent func([][]byte) ([]byte, error)) (*run.Paused, error) {
 	var states [][]byte
 	for _, text := range parts {
@@ -131,11 +132,15 @@ func (m *savedMember) join(parts [][]byte, agent func([][]byte) ([]byte, error))
 		}
 		m.Text, states = append(m.Text[:part.From:part.From], part.Said...), append(states, part.State)
 	}
+	m.Waits, m.Attempt = true, 1
+	if p, err := run.ReadPaused(chat.PausedRemote, states[len(states)-1]); err == nil {
+		m.Text = nil
+		return p.As(m.ID), nil
+	}
 	state, err := agent(states)
 	if err != nil {
 		return nil, err
 	}
-	m.Waits, m.Attempt = true, 1
 	p, err := run.ReadPaused(chat.PausedAgent, state)
 	return p.As(m.ID), err
 }
@@ -156,10 +161,10 @@ func (t *Team) goOnFrom(ctx context.Context, req *chat.Request, s *saved, sink s
 	}
 	for i := range s.Members {
 		m := t.remade(&s.Members[i], i, req)
-		if m.agent.Remote && !m.ended && begun[m.agent.ID] {
-			remote := *m.agent
-			remote.Runner = unknown{}
-			m.agent = &remote
+		if !m.ended && begun[m.agent.ID] && !m.goesOn(s.Members[i].waiting) {
+			lost := *m.agent
+			lost.Runner = unknown{}
+			m.agent = &lost
 		}
 		r.plan(m)
 		if m.ended {
@@ -197,6 +202,15 @@ func (t *Team) remade(s *savedMember, index int, req *chat.Request) *member {
 		m.req.Input, m.req.History = s.Input, req.History
 	}
 	return m
+}
+
+// goesOn says whether an agent that has begun can go on with what was saved of it; nil: nothing
+// was. One that is somewhere else by now, or no longer, has begun nothing that it knows of.
+func (m *member) goesOn(waiting *run.Paused) bool {
+	if waiting == nil {
+		return !m.agent.Remote
+	}
+	return m.agent.Remote == (waiting.Kind == chat.PausedRemote)
 }
 
 // emitAgain reports a member that has ended, to those who do not know it yet.
@@ -274,7 +288,8 @@ func (d deltas) common(text string) (n int) {
 	return n
 }
 
-// unknown runs in place of a remote agent that had begun: it is not asked again.
+// unknown runs in place of an agent somewhere else that had begun, and whose task is not known: it
+// is not asked again.
 type unknown struct{}
 
 // Run implements stream.Runner.

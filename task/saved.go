@@ -154,7 +154,9 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 
 // ofSeveral says that parts of the turn were saved each by itself: then what of the text does not
 // count only those know who go on with it.
-func (r *plainRun) ofSeveral() bool { return len(r.states) > 0 && len(r.states[""]) == 0 }
+func (r *plainRun) ofSeveral() bool {
+	return len(r.states) > 0 && len(r.states[""]) == 0 && len(r.states[chat.SavedDelivery]) == 0
+}
 
 // TimeOut implements Run: nobody is waited for.
 func (*plainRun) TimeOut(time.Time) {}

@@ -354,6 +354,16 @@ func TestTurnsThatDoNotGoOn(t *testing.T) {
 			}
 		}
 	}
+	instead := func(text string) func(*testing.T, *memory.Store, string, string) {
+		return func(t *testing.T, st *memory.Store, task, turn string) {
+			items, err := st.List(t.Context(), store.TurnKey(turn), 0, 1)
+			if err != nil || st.DeleteList(t.Context(), store.TurnKey(turn)) != nil {
+				t.Fatal(err)
+			}
+			push(string(items[0]))(t, st, task, turn)
+			push(text)(t, st, task, turn)
+		}
+	}
 	claim := `{"claim":"gw"}` + "\n"
 	for what, tt := range map[string]struct {
 		req   Request
@@ -361,22 +371,24 @@ func TestTurnsThatDoNotGoOn(t *testing.T) {
 		turns *rests
 		want  fault.Type // empty: it goes on
 	}{
-		"as it is":                   {Request{Retracts: true}, nil, new(rests), ""},
-		"readers that cannot follow": {Request{}, nil, new(rests), fault.TurnLost},
-		"four processes have failed": {Request{Retracts: true}, push(strings.Repeat(claim, 4)), new(rests), ""},
-		"five processes have failed": {Request{Retracts: true}, push(strings.Repeat(claim, 5)), new(rests), fault.TurnLost},
-		"five, and a step between":   {Request{Retracts: true}, push(strings.Repeat(claim, 5) + `{"text":6,"state":{}}`), new(rests), ""},
-		"a line that is cut":         {Request{Retracts: true}, push(`{"text":6,"sta`), new(rests), fault.TurnLost},
-		"states that are too large":  {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved) + `"}`), new(rests), fault.TurnLost},
-		"states of just the size":    {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved-len(`{"step":1}""`)) + `"}`), new(rests), ""},
-		"states and a byte":          {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved+1-len(`{"step":1}""`)) + `"}`), new(rests), fault.TurnLost},
-		"states that were left out":  {Request{Retracts: true}, push(`{"too_large":true}`), new(rests), fault.TurnLost},
-		"more text than there is":    {Request{Retracts: true}, push(`{"text":99,"state":{}}`), new(rests), fault.TurnLost},
-		"a negative text":            {Request{Retracts: true}, push(`{"text":-1,"state":{}}`), new(rests), fault.TurnLost},
-		"a state that is none":       {Request{Retracts: true}, push(`{"text":1}`), new(rests), fault.TurnLost},
-		"a request once more":        {Request{Retracts: true}, push(`{"version":1,"request":{"version":1,"Input":"x"}}`), new(rests), fault.TurnLost},
-		"a newer version":            {Request{Retracts: true}, push(`{"version":2}`), new(rests), fault.TurnLost},
-		"what answers is not here":   {Request{Retracts: true}, nil, &rests{err: errors.New("no such agent")}, fault.TurnLost},
+		"as it is":                         {Request{Retracts: true}, nil, new(rests), ""},
+		"readers that cannot follow":       {Request{}, nil, new(rests), fault.TurnLost},
+		"four processes have failed":       {Request{Retracts: true}, push(strings.Repeat(claim, 4)), new(rests), ""},
+		"five processes have failed":       {Request{Retracts: true}, push(strings.Repeat(claim, 5)), new(rests), fault.TurnLost},
+		"five, and a step between":         {Request{Retracts: true}, push(strings.Repeat(claim, 5) + `{"text":6,"state":{}}`), new(rests), ""},
+		"a line that is cut":               {Request{Retracts: true}, push(`{"text":6,"sta`), new(rests), fault.TurnLost},
+		"states that are too large":        {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved) + `"}`), new(rests), fault.TurnLost},
+		"states of just the size":          {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved-len(`{"step":1}""`)) + `"}`), new(rests), ""},
+		"states and a byte":                {Request{Retracts: true}, push(`{"text":6,"state":"` + strings.Repeat("x", maxSaved+1-len(`{"step":1}""`)) + `"}`), new(rests), fault.TurnLost},
+		"states that were left out":        {Request{Retracts: true}, push(`{"too_large":true}`), new(rests), fault.TurnLost},
+		"more text than there is":          {Request{Retracts: true}, push(`{"text":99,"state":{}}`), new(rests), fault.TurnLost},
+		"a negative text":                  {Request{Retracts: true}, push(`{"text":-1,"state":{}}`), new(rests), fault.TurnLost},
+		"a state that is none":             {Request{Retracts: true}, push(`{"text":1}`), new(rests), fault.TurnLost},
+		"a request once more":              {Request{Retracts: true}, push(`{"version":1,"request":{"version":1,"Input":"x"}}`), new(rests), fault.TurnLost},
+		"a newer version":                  {Request{Retracts: true}, push(`{"version":2}`), new(rests), fault.TurnLost},
+		"what answers is not here":         {Request{Retracts: true}, nil, &rests{err: errors.New("no such agent")}, fault.TurnLost},
+		"all of it is out, and of several": {Request{}, instead(`{"text":17,"part":"team:","state":{}}` + "\n" + `{"text":17,"part":"` + chat.SavedDelivery + `","state":{}}`), new(rests), ""},
+		"not all of it, and of several":    {Request{}, instead(`{"text":17,"part":"team:","state":{}}`), new(rests), fault.TurnLost},
 		"nothing was saved": {Request{Retracts: true}, func(t *testing.T, st *memory.Store, _, turn string) {
 			_ = st.DeleteList(t.Context(), store.TurnKey(turn))
 		}, new(rests), fault.TurnLost},

@@ -46,12 +46,13 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.tokens = append(f.tokens, r.Header.Get("X-Token"))
 	if r.Method == http.MethodGet {
+		card := f.card
 		f.mu.Unlock()
-		if strings.HasPrefix(f.card, "http") {
-			http.Redirect(w, r, f.card, http.StatusFound)
+		if strings.HasPrefix(card, "http") {
+			http.Redirect(w, r, card, http.StatusFound)
 			return
 		}
-		_, _ = io.WriteString(w, f.card)
+		_, _ = io.WriteString(w, card)
 		return
 	}
 	var call struct{ Method string }

@@ -177,8 +177,9 @@ func (c *call) replace(t *artifact, text string) {
 // isOurs says whether an event is about the task of this message, which the first one
 // names.
 func (c *call) isOurs(id sdk.TaskID) bool {
-	if c.task == "" {
+	if c.task == "" && id != "" {
 		c.task = id
+		c.keep()
 	}
 	return id == c.task && id != ""
 }

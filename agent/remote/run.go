@@ -33,27 +33,29 @@ const (
 )
 
 // Run implements stream.Runner. Of a message that provably did not arrive the error is
-// fault.AgentUnavailable and can be tried again; of any other its Unknown is set.
+// fault.AgentUnavailable and can be tried again; of any other its Unknown is set. A request whose
+// turn another process began sends none: it goes on with the task that the message had begun.
 func (a *Agent) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	select {
 	case <-a.tried:
 	case <-ctx.Done():
 		return stream.Result{}, fault.Cause(ctx)
 	}
-	card := a.known()
-	if card == nil {
-		return stream.Result{}, a.unavailable(errors.New("there is no card"))
-	}
 	if req.Hops >= chat.MaxHops {
 		return stream.Result{}, a.lost(loopMessage, errors.New("the request came through too many gateways"))
 	}
-	done, err := a.cfg.Breaker.Allow(ctx)
+	task, err := a.taskOf(req)
 	if err != nil {
-		return stream.Result{}, a.unavailable(err)
+		return stream.Result{}, err
 	}
-	c := &call{agent: a, card: card, hops: req.Hops + 1, sink: sink, retracts: req.Facts.Retracts, answer: answer{artifacts: map[sdk.ArtifactID]*artifact{}}}
+	card, done, err := a.reach(ctx, task)
+	if err != nil {
+		return stream.Result{}, err
+	}
+	c := &call{agent: a, card: card, hops: req.Hops + 1, sink: sink, retracts: req.Facts.Retracts, saving: req.Facts.Saving,
+		task: task, kept: task != "" && req.Facts.Saving != nil, answer: answer{artifacts: map[sdk.ArtifactID]*artifact{}}}
 	c.ctx = (&exchange{hops: c.hops}).within(ctx)
-	reason, err := c.run(messageOf(req))
+	reason, err := c.run(req)
 	verdict, cause := c.verdict(err)
 	done(verdict, cause)
 	return stream.Result{Reason: reason}, err
@@ -68,6 +70,11 @@ type call struct {
 	sink  stream.Sink
 	// retracts says that what was shown can be taken back.
 	retracts bool
+	// saving keeps the task; nil: nothing does. kept says that it has, and named, if it is set, is
+	// to be called once the task is known.
+	saving *chat.Saving
+	kept   bool
+	named  func()
 
 	task    sdk.TaskID // empty: not known
 	answer  answer
@@ -82,18 +89,11 @@ type call struct {
 	blame bool
 }
 
-// run sends the message and reads the reply.
-func (c *call) run(text string) (stream.FinishReason, error) {
-	message := sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart(text))
-	req := &sdk.SendMessageRequest{Tenant: c.card.tenant, Message: message, Config: &sdk.SendMessageConfig{}}
-	var err error
-	if c.card.streaming {
-		err = c.stream(req)
-	} else {
-		err = c.send(req)
-	}
+// run sends the message, unless its task is known, and reads the reply.
+func (c *call) run(req *chat.Request) (stream.FinishReason, error) {
+	err := c.read(req)
 	tooLarge := errors.Is(err, errTooLarge) || errors.Is(c.err, errTooLarge)
-	if c.task != "" && (tooLarge || !c.over && (c.ctx.Err() != nil || c.sinkErr != nil)) {
+	if c.task != "" && (tooLarge || !c.over && (c.ctx.Err() != nil || c.sinkErr != nil)) && !c.isLeft() {
 		c.agent.cancel(c.card, c.task)
 	}
 	switch cause := fault.Cause(c.ctx); {
@@ -105,6 +105,24 @@ func (c *call) run(text string) (stream.FinishReason, error) {
 		return "", cause
 	}
 	return "", err
+}
+
+// read reads the reply to its end, whichever way it comes.
+func (c *call) read(req *chat.Request) error {
+	if c.task != "" {
+		if c.card.streaming {
+			return c.resume(nil)
+		}
+		return c.poll()
+	}
+	c.begins()
+	defer c.isNamed()
+	message := sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart(messageOf(req)))
+	send := &sdk.SendMessageRequest{Tenant: c.card.tenant, Message: message, Config: &sdk.SendMessageConfig{}}
+	if c.card.streaming {
+		return c.stream(send)
+	}
+	return c.send(send)
 }
 
 // verdict is what the breaker receives.
@@ -138,6 +156,12 @@ func (c *call) stream(req *sdk.SendMessageRequest) error {
 	if c.task == "" {
 		return c.unsent(err, &x)
 	}
+	return c.resume(err)
+}
+
+// resume follows a task whose stream has ended with err before the task did, or whose stream
+// another process read.
+func (c *call) resume(err error) error {
 	for n := range resumes {
 		if !pause(c.ctx, resumeWait<<n) {
 			return nil
@@ -196,6 +220,12 @@ func (c *call) send(req *sdk.SendMessageRequest) error {
 	if c.accept(ev) {
 		return nil
 	}
+	return c.poll()
+}
+
+// poll asks for the task until it has ended.
+func (c *call) poll() error {
+	var err error
 	for failures := 0; failures < resumes && c.task != ""; {
 		if !pause(c.ctx, pollWait) {
 			return nil

@@ -204,13 +204,18 @@ func (g *Gateway) modelsConfig() providers.Config {
 	return cfg
 }
 
+// beginsAgain says whether a model is configured whose answer another one begins again.
+func (g *Gateway) beginsAgain() bool {
+	return slices.ContainsFunc(g.started.Models, func(m model.Spec) bool { return m.AfterText })
+}
+
 // serverConfig returns all that the HTTP server is given. log is the process's whole one:
 // requests have loggers of their own.
 func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	cfg := &g.started
 	server := settings.Of[handlers.Config](cfg)
 	server.Runner, server.Choose, server.Model = g.alone.whole, g.choose, g.Model()
-	server.Retracts = slices.ContainsFunc(cfg.Models, func(m model.Spec) bool { return m.AfterText })
+	server.Retracts = g.beginsAgain()
 	server.Tools, server.TokensByModel = g.tools.Tools, len(cfg.Models) > 0
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.tracer()
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()

@@ -140,5 +140,14 @@ func (g *Gateway) goOn(r *engine.Run, req *chat.Request, emitted []stream.Event)
 	if g.limiter != nil {
 		runner = charged{runner, g.limiter}
 	}
-	return &stream.Frame{Runner: runner, Model: g.Model()}, nil
+	if r.Progress.Retracts {
+		req.Facts.CanRetract, req.Facts.Retracts = true, g.beginsAgain()
+	}
+	said := stream.Fold{Only: stream.Answer}
+	for _, ev := range emitted {
+		said.Add(ev)
+	}
+	frame := &stream.Frame{Runner: runner, Model: g.Model(), Said: said.Text()}
+	g.server.Report(frame)
+	return frame, nil
 }

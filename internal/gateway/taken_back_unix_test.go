@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,9 +26,12 @@ import (
 	"sluice/task"
 )
 
-// halting is a model that says half of its first answer of two nodes, and no more.
+// halting is a model that says half of its second answer, and no more. One that breaks says half of
+// its third, too, and then breaks off.
 type halting struct {
-	mu    sync.Mutex
+	breaks bool
+
+	mu    sync.Mutex // guards the field below
 	asked int
 }
 
@@ -42,12 +47,15 @@ func (h *halting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `data: {"candidates":[{"content":{"role":"model","parts":[{"text":%q}]}%s,"index":0}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":3}}`+"\r\n\r\n", text, end)
 		_ = http.NewResponseController(w).Flush()
 	}
-	switch n {
-	case 1:
+	switch {
+	case n == 1:
 		say("It was found.", `,"finishReason":"STOP"`)
-	case 2:
+	case n == 2:
 		say("It was lo", "")
 		<-r.Context().Done()
+	case n == 3 && h.breaks:
+		say("It was so", "")
+		panic(http.ErrAbortHandler)
 	default:
 		say("It was sold.", `,"finishReason":"STOP"`)
 	}
@@ -86,9 +94,28 @@ func (u *until) Write(p []byte) (int, error) {
 // of the node in front of it stays; in the log, and in the task.
 func TestCutTextOfARunIsTakenBack(t *testing.T) {
 	t.Parallel()
-	in, model := memory.New(memory.Config{}), new(halting)
+	takenBack(t, new(halting), "", stream.ResetTakenOver)
+}
+
+// The model of a run that goes on may break off too: the next one of its list begins the answer
+// again, as it would have without the takeover.
+func TestRunThatGoesOnFallsBackAfterText(t *testing.T) {
+	t.Parallel()
+	model := &halting{breaks: true}
+	s := httptest.NewServer(model)
+	t.Cleanup(s.Close)
+	const of = "{provider: gemini, endpoint: %q, model: m, retries: 0%s}\n"
+	models := "models:\n  default: " + fmt.Sprintf(of, s.URL, ", fallback: [spare], fallback_after_text: true") + "  spare: " + fmt.Sprintf(of, s.URL, "")
+	takenBack(t, model, models, stream.ResetTakenOver, stream.ResetFallback)
+}
+
+// takenBack has a run cut in the middle of its second text, and compares why text was taken back
+// until it ended.
+func takenBack(t *testing.T, model *halting, more string, want ...stream.ResetReason) {
+	t.Helper()
+	in := memory.New(memory.Config{})
 	begin := func() *wholetest.Flow {
-		cfg, read := wholetest.Configured(t, twoSpeak, map[string]string{"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0"})
+		cfg, read := wholetest.Configured(t, twoSpeak+more, map[string]string{"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": "http://gemini", "SLUICE_HEARTBEAT": "0"})
 		g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: read, Version: "test"}, zerolog.New(io.Discard), gateway.Seams{Store: in, Gemini: testnet.Serve(t, model)})
 		if err != nil {
 			t.Fatal(err)
@@ -119,15 +146,15 @@ func TestCutTextOfARunIsTakenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "It was found. It was sold."
+	const whole = "It was found. It was sold."
 	text, resets := logged(t, in, last.Turn)
-	if text != want && text != strings.Replace(want, ". ", ".\n\n", 1) || resets != 1 || last.State != task.Completed || bytes.Contains(last.Doc, []byte("It was lo")) {
-		t.Errorf("the log has %q after %d resets; the task is %s", text, resets, last.Doc)
+	if text != whole && text != strings.Replace(whole, ". ", ".\n\n", 1) || !slices.Equal(resets, want) || last.State != task.Completed || bytes.Contains(last.Doc, []byte("It was lo")) {
+		t.Errorf("the log has %q after %q; the task is %s", text, resets, last.Doc)
 	}
 }
 
-// logged returns the text of a log, and how often some was taken back.
-func logged(t *testing.T, in store.Store, turn string) (text string, resets int) {
+// logged returns the text of a log, and why some was taken back, each time.
+func logged(t *testing.T, in store.Store, turn string) (text string, resets []stream.ResetReason) {
 	t.Helper()
 	var fold stream.Fold
 	entries, err := in.ReadLog(t.Context(), turn, 0, 1000)
@@ -139,8 +166,8 @@ func logged(t *testing.T, in store.Store, turn string) (text string, resets int)
 			_ = stream.ReadStoredLine(line, func(_ stream.Stamp, ev stream.Event) {
 				fold.Add(ev)
 				if r, ok := ev.(*stream.Reset); ok {
-					resets++
-					if r.Reason != stream.ResetTakenOver || r.NodeID != "last" {
+					resets = append(resets, r.Reason)
+					if r.NodeID != "last" {
 						t.Errorf("%+v", r)
 					}
 				}

@@ -82,9 +82,12 @@ func (g *Gateway) goOnWithTurn(req *chat.Request, states map[string][][]byte, be
 }
 
 // resume has a request continue from what was saved of its turn; without anything it begins again,
-// unless it was emitted already who answers.
+// unless it was emitted already who answers. Where the answer is out nobody makes another one.
 func (g *Gateway) resume(r *registry, req *chat.Request, saved map[string][][]byte, before []stream.Event) (err error) {
 	req.Facts.Saving = &chat.Saving{Before: saved}
+	if len(saved[chat.SavedDelivery]) > 0 {
+		return nil
+	}
 	states := maps.Clone(saved)
 	maps.DeleteFunc(states, func(part string, _ [][]byte) bool { return strings.HasPrefix(part, delegate.SavedCalls) })
 	if len(states) == 0 {
@@ -93,19 +96,32 @@ func (g *Gateway) resume(r *registry, req *chat.Request, saved map[string][][]by
 		}
 		return nil
 	}
-	to := &chat.Resumed{By: chat.PausedAgent, TakenOver: true}
+	to := &chat.Resumed{TakenOver: true}
 	if r := req.Resumed; r != nil {
 		to.Evidence = r.Evidence
 	}
 	to.Evidence = quality.Before(to.Evidence, before)
 	if len(states[router.SavedPart]) == 0 {
-		to.State, err = g.join(states[""])
-		if err == nil && r.team != nil {
-			err = errors.New("there are agents here, and there were none")
-		}
-		req.Resumed = to
-		return err
+		err = g.resumeAgent(r, to, states)
+	} else {
+		err = g.resumeTeam(r, to, states, before)
 	}
+	req.Resumed = to
+	return err
+}
+
+// resumeAgent sets where the one agent of a turn stands.
+func (g *Gateway) resumeAgent(r *registry, to *chat.Resumed, states map[string][][]byte) (err error) {
+	to.By = chat.PausedAgent
+	to.State, err = g.join(states[""])
+	if err == nil && r.team != nil {
+		err = errors.New("there are agents here, and there were none")
+	}
+	return err
+}
+
+// resumeTeam sets where the agents of a turn stand, and what was shown of them.
+func (g *Gateway) resumeTeam(r *registry, to *chat.Resumed, states map[string][][]byte, before []stream.Event) (err error) {
 	for id := range states {
 		if id != router.SavedPart && (r.team == nil || !r.team.Knows(id)) {
 			return fmt.Errorf("there is no agent %s here", id)
@@ -128,7 +144,6 @@ func (g *Gateway) resume(r *registry, req *chat.Request, saved map[string][][]by
 		}
 	}
 	to.Said = said.Text()
-	req.Resumed = to
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,9 @@ type shop struct {
 	rejected   map[int]bool // somebody has said that they were not paid
 	looked     int
 	model, mcp string // URLs
+	written    int    // how many answers to "deliver it": no two are alike
+	// delivered are the texts that the webhook got, by the id of the message: each once.
+	delivered map[string][]string
 	// hold is what does not go on before it is let: the model in its second answer, or the bank.
 	// What is reached is in held.
 	hold string
@@ -66,7 +70,7 @@ func (s *shop) wait(what string) {
 }
 
 func openShop(t *testing.T) *shop {
-	s := &shop{paid: map[int]int{}, rejected: map[int]bool{}}
+	s := &shop{paid: map[int]int{}, rejected: map[int]bool{}, delivered: map[string][]string{}}
 	no, yes := false, true
 	m := server.NewMCPServer("bank", "1", server.WithToolCapabilities(true))
 	m.AddTool(mcp.NewTool("pay", mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no}), mcp.WithNumber("amount")),
@@ -99,9 +103,27 @@ func (s *shop) has(n int) bool {
 	return s.paid[n] > 0
 }
 
-// ServeHTTP is the model.
+// deliver is the webhook.
+func (s *shop) deliver(id string, body []byte) {
+	var message struct {
+		Data struct{ Content string }
+	}
+	_ = json.Unmarshal(body, &message)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.delivered[id], message.Data.Content) {
+		s.delivered[id] = append(s.delivered[id], message.Data.Content)
+	}
+}
+
+// ServeHTTP is the model, and the webhook.
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked, _ := io.ReadAll(r.Body)
+	if r.URL.Path == "/hook" {
+		w.Header().Set("Connection", "close") // nothing is left open in the process that sent it
+		s.deliver(r.Header.Get("webhook-id"), asked)
+		return
+	}
 	results := bytes.Count(asked, []byte(`"functionResponse"`))
 	pay := func(n int) string { return fmt.Sprintf(`{"functionCall":{"name":"pay","args":{"amount":%d}}}`, n) }
 	const look = `{"functionCall":{"name":"look","args":{}}}`
@@ -141,6 +163,13 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		parts = []string{pay(30)}
 	case has("write a message"):
 		parts = []string{`{"text":"All is done, and it was a lot of work. "}`, `{"text":"Now there is nothing more to do."}`}
+	case has("deliver it") && results == 0:
+		parts = []string{pay(30)}
+	case has("deliver it"):
+		s.mu.Lock()
+		s.written++
+		parts = []string{fmt.Sprintf(`{"text":"Answer %d: all is done, and "}`, s.written), `{"text":"it was a lot of work."}`}
+		s.mu.Unlock()
 	case has("pay twice") && results == 0:
 		parts = []string{pay(30), pay(40), look}
 	case has("pay in two steps") && results < 2:
@@ -169,7 +198,7 @@ type crashedTurn struct {
 func (c crashedTurn) gateway(t *testing.T, in store.Store) *wholetest.Flow {
 	t.Helper()
 	content := fmt.Sprintf("mcpServers: {bank: {url: %q}}\n%s", c.url, c.more)
-	cfg, file := wholetest.Configured(t, content, map[string]string{"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": c.model, "SLUICE_CONFIRM": cmp.Or(c.confirm, "off")})
+	cfg, file := wholetest.Configured(t, content, map[string]string{"GEMINI_API_KEY": wholetest.Key, "GEMINI_BASE_URL": c.model, "SLUICE_CONFIRM": cmp.Or(c.confirm, "off"), "HOOK": "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"})
 	g, err := gateway.New(t.Context(), settings.Config{Config: cfg, File: file, Version: "test"}, zerolog.New(io.Discard), gateway.Seams{Store: in})
 	if err != nil {
 		t.Fatal(err)
@@ -224,6 +253,7 @@ var killings = map[string]killing{
 	"pay twice":        {paid: []int{30, 40}, text: "All is done."},
 	"pay in two steps": {paid: []int{30, 31}, text: "Step.Step.All is done."},
 	"hold it back":     {paid: []int{30}, text: "All is done.", more: checking},
+	"deliver it":       {paid: []int{30}, text: "Answer #: all is done, and it was a lot of work.", more: delivering, fields: `,"channel":"sms","deliver":true`, parts: 2},
 	"write a message":  {paid: []int{30}, text: "All is done, and it was a lot of work. Now there is nothing more to do.", more: short, fields: `,"channel":"sms"`, parts: 2},
 	"ask me first":     {paid: []int{30}, text: "I look.I pay.All is done.", confirm: "writes"},
 	"one agent":        {paid: []int{30}, text: "I pay.A is done.", more: teamOf("a", "")},
@@ -238,6 +268,9 @@ const checking = "quality:\n  mode: enforce\n  drafts: always\n  plan: guide\n  
 
 // short is a channel with little room.
 const short = "channels: {sms: {max_length: 40, max_segments: null, indicator: none}}\n"
+
+// delivering is a channel with little room whose messages go to the shop.
+const delivering = "channels: {sms: {max_length: 40, max_segments: null, indicator: none, deliver: {url: \"SHOP/hook\", secret: \"${HOOK}\"}}}\n"
 
 // delegating is a team in which one agent calls another.
 const delegating = "router: off\nagents:\n  a: {description: asks, prompt: AGENT-A, delegates: [b], tools: [bank]}\n  b: {description: looks, prompt: AGENT-B, tools: [bank]}\n"
@@ -299,7 +332,7 @@ func killTurns(t *testing.T, redis string) {
 // the process had fewer.
 func turnKilledAt(t *testing.T, path, redis, input string, at int) (over bool) {
 	s := openShop(t)
-	c := crashedTurn{crashing{t.TempDir(), s.mcp, redis}, s.model, "tasks: {lease: 3s}\n" + killings[input].more, killings[input].confirm}
+	c := crashedTurn{crashing{t.TempDir(), s.mcp, redis}, s.model, "tasks: {lease: 3s}\n" + strings.ReplaceAll(killings[input].more, "SHOP", s.model), killings[input].confirm}
 	if redis != "" { // names the keys
 		c.dir = filepath.Join(c.dir, strings.ReplaceAll(input, " ", "-")+strconv.Itoa(at))
 		if err := os.Mkdir(c.dir, 0o700); err != nil {
@@ -387,10 +420,24 @@ func (s *shop) finish(f *wholetest.Flow, id string, was bool, input, got string)
 	if parts != want.parts {
 		t.Errorf("the log has %d parts, want %d", parts, want.parts)
 	}
+	if strings.Contains(want.text, "#") {
+		s.wasDelivered(t, last.Turn, text)
+		text = regexp.MustCompile(`[0-9]+`).ReplaceAllString(text, "#")
+	}
 	if strings.ReplaceAll(text, "\n\n", "") != want.text {
 		t.Errorf("the log says %q, want %q", text, want.text)
 	}
 	s.resumes(f, got)
+}
+
+// wasDelivered checks that the webhook got the answer of a turn and no other, under one id.
+func (s *shop) wasDelivered(t *testing.T, turn, text string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.delivered) != 1 || !slices.Equal(s.delivered["msg_"+turn], []string{text}) {
+		t.Errorf("delivered were %q; the answer of %s is %q", s.delivered, turn, text)
+	}
 }
 
 // turnsOf returns the turns of a task in their order: those of which its client saw something, and

@@ -215,6 +215,9 @@ func (o *openRun) Unseen() bool { return o.runs.Unseen(o.Run) }
 
 // Frame implements task.Run.
 func (o *openRun) Frame(ctx context.Context, id, turn string) (*stream.Frame, *chat.Request) {
+	if o.Overdone() {
+		return brokenRun{&fault.Error{Type: fault.TurnLost, Message: "The answer was begun again too often"}}.Frame(ctx, id, turn)
+	}
 	req := o.Request()
 	req.Task, req.Turn = id, turn
 	frame, err := o.by(o.Run, req, o.emitted)
@@ -240,6 +243,9 @@ func (b brokenRun) Frame(context.Context, string, string) (*stream.Frame, *chat.
 
 // Run implements stream.Runner.
 func (b brokenRun) Run(context.Context, *chat.Request, stream.Sink) (stream.Result, error) {
+	if f, ok := errors.AsType[*fault.Error](b.err); ok && f.Type == fault.TurnLost {
+		return stream.Result{}, f
+	}
 	return stream.Result{}, CannotGoOn(b.err)
 }
 

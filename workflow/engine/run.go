@@ -33,6 +33,8 @@ type Run struct {
 	w  *graph.Workflow
 	at []int // by the order of a node: its number in Ended, or -1
 
+	overdone bool // see Overdone
+
 	// Origin is where the run was read; nil: it began in this process.
 	Origin Origin `json:"-"`
 }

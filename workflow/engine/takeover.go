@@ -57,8 +57,13 @@ func (r *Run) TakeOver(kept func(node string) *Entry, emitted []stream.Event, be
 		}
 	}
 	t.catchUp(r)
+	r.overdone = t.overdone
 	return t.lacks
 }
+
+// Overdone says that the run cannot go on: its answer was begun again as often as may be, and text
+// of it does not count.
+func (r *Run) Overdone() bool { return r.overdone }
 
 // runTrace is what a log says of a run.
 type runTrace struct {
@@ -69,6 +74,8 @@ type runTrace struct {
 	joint  bool
 	gap    int
 	resets int // times that text was taken back
+	// overdone says that more is to be taken back, and was often enough.
+	overdone bool
 	// before is how many nodes had ended when the turn of the log began; plain says that
 	// text was sent that belongs to no node, such as the form of a channel.
 	before int
@@ -191,8 +198,8 @@ func (t *runTrace) catchUp(run *Run) {
 
 // retract takes the text of a cut attempt back, but for that of the steps which are kept.
 //
-// Where readers cannot be shown that, or have been shown it as often as they may, what was said
-// stays said, and the next attempt's text follows.
+// Where readers cannot be shown that, what was said stays said, and the next attempt's text follows.
+// Where they have been shown it as often as they may the run ends.
 func (t *runTrace) retract(p *Progress, n *graph.Vertex, o *Open, said *nodeTrace) {
 	spoken, stays := said.text.String(), said.from
 	if o.Entry != nil && o.Entry.Text != "" {
@@ -201,7 +208,11 @@ func (t *runTrace) retract(p *Progress, n *graph.Vertex, o *Open, said *nodeTrac
 		}
 		stays = len(t.whole) - len(spoken) + len(o.Entry.Text)
 	}
-	if !p.Retracts || t.resets >= stream.MaxResets || stays >= len(t.whole) || !strings.HasSuffix(string(t.whole), spoken) {
+	if !p.Retracts || stays >= len(t.whole) || !strings.HasSuffix(string(t.whole), spoken) {
+		return
+	}
+	if t.resets >= stream.MaxResets {
+		t.overdone = true
 		return
 	}
 	back := t.whole[stays:]

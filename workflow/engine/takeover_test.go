@@ -117,6 +117,7 @@ func TestTakeOverOfACutText(t *testing.T) {
 		"more is kept":        {[]stream.Event{said("I lo")}, "I look. ", false, "I lo", 0, 4, true},
 		"it cannot be shown":  {[]stream.Event{said("I lo")}, "", true, "I lo", 0, 4, true},
 		"it was shown often":  {append(often[:len(often):len(often)], said("I lo")), "", false, "I lo", stream.MaxResets, 4, true},
+		"often, and no more":  {often, "", false, "", stream.MaxResets, 0, false},
 		"it was shown before": {[]stream.Event{said("I"), &stream.Reset{Reason: stream.ResetTakenOver, Attribution: of}}, "", false, "", 1, 0, false},
 	} {
 		r := &Run{
@@ -141,6 +142,9 @@ func TestTakeOverOfACutText(t *testing.T) {
 		}
 		if p := r.Progress; fold.Text() != tt.want || resets != tt.resets || p.Long != tt.long || p.Block != tt.isBlock || p.Frontier[0].Attempt != 2 {
 			t.Errorf("%s: %q after %d resets; %+v", name, fold.Text(), resets, p)
+		}
+		if over := name == "it was shown often"; r.Overdone() != over {
+			t.Errorf("%s: the run is over: %t, want %t", name, r.Overdone(), over)
 		}
 	}
 }

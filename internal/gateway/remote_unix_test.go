@@ -1,0 +1,253 @@
+//go:build unix
+
+package gateway_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/internal/gateway/wholetest"
+	"sluice/internal/testnet"
+	"sluice/store"
+	"sluice/store/redis/redistest"
+	"sluice/task"
+)
+
+// faraway is an agent somewhere else, with one task. It counts what it is asked to do.
+type faraway struct {
+	url string
+	// halt has it stop behind its first piece until it is let; else it does so for a moment, in
+	// which its client may go.
+	halt, let chan struct{}
+
+	mu    sync.Mutex // guards the fields below
+	calls map[string]int
+	over  bool
+}
+
+func openFaraway(t *testing.T) *faraway {
+	f := &faraway{calls: map[string]int{}}
+	s := httptest.NewServer(f)
+	t.Cleanup(s.Close)
+	f.url = s.URL
+	return f
+}
+
+// agent returns a line of a configuration file that names it.
+func (f *faraway) agent(id string) string {
+	return fmt.Sprintf("  %s: {description: knows the weather, card: %q}\n", id, f.url)
+}
+
+// called returns how often it was asked for something.
+func (f *faraway) called(method string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[method]
+}
+
+// ServeHTTP implements http.Handler.
+func (f *faraway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		fmt.Fprintf(w, `{"name":"Far","description":"d","version":"1","capabilities":{"streaming":true},"supportedInterfaces":[{"url":"%s/a2a","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, f.url)
+		return
+	}
+	var call struct {
+		ID     json.RawMessage
+		Method string
+	}
+	_ = json.NewDecoder(r.Body).Decode(&call)
+	f.mu.Lock()
+	f.calls[call.Method]++
+	over := f.over
+	f.mu.Unlock()
+	send := func(kind, member string) {
+		if kind == "text/event-stream" {
+			_, _ = io.WriteString(w, "data: ")
+		}
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`+"\n\n", call.ID, member)
+		_ = http.NewResponseController(w).Flush()
+	}
+	const document = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_%s"},"artifacts":[{"artifactId":"a","parts":[{"text":"%s"}]}]}`
+	if call.Method != "SendStreamingMessage" && call.Method != "SubscribeToTask" || over {
+		w.Header().Set("Content-Type", "application/json")
+		if call.Method == "GetTask" && over {
+			send("", `"result":`+fmt.Sprintf(document, "COMPLETED", "It rains."))
+			return
+		}
+		send("", `"error":{"code":-32004,"message":"no"}`)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	event := func(data string) { send("text/event-stream", `"result":`+data) }
+	if call.Method == "SubscribeToTask" {
+		event(`{"task":` + fmt.Sprintf(document, "WORKING", "It ") + `}`)
+	} else {
+		event(`{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`)
+		event(`{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"It "}]}}}`)
+		if f.halt != nil {
+			close(f.halt)
+			<-f.let
+		}
+		select {
+		case <-r.Context().Done(): // it works on, and its client comes back for the rest
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	event(`{"artifactUpdate":{"taskId":"t","contextId":"c","append":true,"lastChunk":true,"artifact":{"artifactId":"a","parts":[{"text":"rains."}]}}}`)
+	f.mu.Lock()
+	f.over = true
+	f.mu.Unlock()
+	event(`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`)
+}
+
+// A message to an agent somewhere else is sent once, wherever the process is killed that has sent
+// it: the next one reads the rest of the reply. Where nobody knows its task the agent has failed.
+func TestRemoteAgentsAreTakenUp(t *testing.T) {
+	t.Parallel()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := 1
+	if testing.Short() || (raceEnabled && os.Getenv(crashAll) == "") {
+		step = 4
+	}
+	socket := redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "").Socket
+	places := make(chan struct{}, 3)
+	for _, redis := range []string{"", socket} {
+		for input, want := range map[string]string{"far away": "It rains.", "several agents": "I pay.A is done.It rains."} {
+			t.Run(map[string]string{"": "sqlite", socket: "redis"}[redis]+"/"+input, func(t *testing.T) {
+				t.Parallel()
+				taken := 0
+				for at := 1; at < 100 && !t.Failed(); at += step {
+					places <- struct{}{}
+					over := false
+					t.Run(fmt.Sprint("point ", at), func(t *testing.T) {
+						up := false
+						over, up = remoteKilledAt(t, path, redis, input, want, at)
+						if up {
+							taken++
+						}
+					})
+					<-places
+					if over {
+						if at < 6 || taken == 0 {
+							t.Errorf("a turn has %d points, and the agent's task is taken up at %d of them", at, taken)
+						}
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+// remoteKilledAt kills a process at one of its points, and goes on in this one. It returns whether
+// the process had fewer, and whether the task was taken up.
+func remoteKilledAt(t *testing.T, path, redis, input, want string, at int) (over, taken bool) {
+	s, far := openShop(t), openFaraway(t)
+	more := "router: off\nagents:\n" + far.agent("far")
+	if input == "several agents" {
+		more = teamOf("a", "") + far.agent("b")
+	}
+	c := crashedTurn{crashing{t.TempDir(), s.mcp, redis}, s.model, "tasks: {lease: 3s}\n" + more, ""}
+	if redis != "" { // names the keys
+		c.dir = filepath.Join(c.dir, strings.ReplaceAll(input, " ", "-")+"-far"+strconv.Itoa(at))
+		if err := os.Mkdir(c.dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), path, "-test.run=^TestTurnCrashChild$")
+	cmd.Env = append(os.Environ(), crashDir+"="+c.dir, fmt.Sprint(crashAt, "=", at), crashURL+"="+c.url, crashRedis+"="+c.redis,
+		crashModel+"="+c.model, crashInput+"="+input, crashMore+"="+c.more)
+	got, err := cmd.CombinedOutput()
+	if err == nil {
+		return true, false
+	}
+	if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("%v\n%s", err, got)
+	}
+	in := c.open(t)
+	t.Cleanup(func() { _ = in.Close() })
+	page, err := in.Tasks(t.Context(), store.Query{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(page.IDs) == 0 {
+		return false, false
+	}
+	first := page.Tasks[0]
+	saved, err := in.List(t.Context(), store.TurnKey(first.Turn), 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, sent := bytes.Contains(bytes.Join(saved, nil), []byte(`"kind":"remote"`)), far.called("SendStreamingMessage")
+	if redis != "" && first.Owner != "" { // as if the lease had ended
+		if err := in.ReleaseLease(t.Context(), first.Holder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := c.gateway(t, in)
+	var last store.Task
+	testnet.Eventually(t, "the turn is over", func() bool {
+		if last, err = in.Task(t.Context(), page.IDs[0]); err != nil {
+			return false // the machine is busy
+		}
+		if last.State == task.InputRequired {
+			s.say(f, page.IDs[0], last)
+		}
+		return last.State != task.Working && last.State != task.InputRequired
+	})
+	now := far.called("SendStreamingMessage")
+	if now > 1 || far.called("CancelTask") > 0 || s.paid[30] > 1 {
+		t.Errorf("%v, %v", far.calls, s.paid)
+	}
+	text := ""
+	for _, turn := range turnsOf(string(got), first.Turn, last.Turn) {
+		said, _ := logOfTurn(f, turn, first.State != task.Completed)
+		text += said
+	}
+	text = strings.ReplaceAll(text, "\n\n", "")
+	if whole := last.State == task.Completed && text == want; !whole && (known || first.State == task.Completed || now > sent) {
+		t.Errorf("known: %t, sent %d and %d times; the task is %s, and the log says %q", known, sent, now, last.State, text)
+	}
+	if last.State == task.Failed && !strings.Contains(string(last.Doc), "not known") {
+		t.Errorf("the task is %s", last.Doc)
+	}
+	s.resumes(f, string(got))
+	return false, known && first.State != task.Completed && now == 1
+}
+
+// A turn that is handed over while an agent somewhere else works is waited for until its task is
+// known; nobody cancels that, and the next gateway has the rest of the answer.
+func TestRemoteAgentsAreHandedOver(t *testing.T) {
+	t.Parallel()
+	far := openFaraway(t)
+	far.halt, far.let = make(chan struct{}), make(chan struct{})
+	config := func(string) string { return "router: off\nagents:\n" + far.agent("far") }
+	l := openLeaving(t, "", config, config)
+	l.asks("far away")
+	<-far.halt
+	l.abort()
+	<-l.broken
+	close(far.let)
+	t.Logf("claimed within %s", l.ends())
+	wholetest.Only(t, l.two.Store())
+	if l.client.final != "It rains." || far.called("SendStreamingMessage") != 1 || far.called("SubscribeToTask") == 0 || far.called("CancelTask") != 0 {
+		t.Errorf("%+v; %v", l.client, far.calls)
+	}
+}

@@ -1,0 +1,108 @@
+// This file keeps an answer that is out, and waits for its delivery (chat.Saver): where another
+// process goes on with the turn it delivers that answer, under the same id, and makes no other one.
+
+package quality
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/stream"
+)
+
+// savedDelivery is a turn that has come to its end, but for its delivery.
+type savedDelivery struct {
+	Response jsontext.Value `json:"response"` // as in Message, and so are the next four
+	Passed   bool           `json:"passed,omitempty"`
+	Outcome  stream.Outcome `json:"outcome,omitempty"`
+	Segments int            `json:"segments,omitempty"`
+	Parts    int            `json:"parts"`
+	End      *stream.Done   `json:"end"`
+	Checked  jsontext.Value `json:"checked,omitempty"` // as in End, which is stored without it, like what follows
+	Said     string         `json:"said,omitempty"`
+	Made     []chat.Made    `json:"made,omitempty"`
+}
+
+// saveDelivery keeps the turn as it will have ended if m is delivered. It goes to the store with
+// the answer. Nothing is kept of a turn that waits for somebody: its question is not asked yet.
+func (t *turn) saveDelivery(m *Message) {
+	saving := t.req.Facts.Saving
+	if saving == nil || t.out.Reason == "" || t.out.Paused != nil || t.out.Required != nil {
+		return
+	}
+	own := *t.checks.Channel
+	end := t.out
+	s := savedDelivery{Response: m.Response, Passed: m.Passed, Outcome: m.Outcome, Segments: m.Segments, Parts: m.Parts, Said: t.checks.Said, Made: callsOf(end.Made)}
+	s.End = &stream.Done{Reason: end.Reason, Usage: end.Usage, Model: end.Model, Tools: end.Tools, Models: end.Models, Keyed: end.Keyed,
+		Agents: end.Agents, Route: end.Route, Asker: end.Asker, Channel: &own}
+	if t.watched {
+		t.checks.Channel.Delivery = &stream.Delivery{Attempts: 1} // a step that ran counts; how it ends is set when it has
+		if a := t.counted(); !t.set.HideReceipt {
+			s.End.Quality = t.receipt(a)
+		}
+		if t.req.Task != "" {
+			s.Checked = t.state(t.counted(), nil)
+		}
+	}
+	if text, err := json.Marshal(s); err == nil { // a plain value: cannot fail
+		saving.Save(chat.SavedDelivery, text)
+	}
+}
+
+// callsOf returns of what agents did the calls and their results: the words next to them are in
+// the answer, or were withheld.
+func callsOf(made []chat.Made) []chat.Made {
+	calls := make([]chat.Made, len(made))
+	for i, m := range made {
+		calls[i].Line = m.Line
+		for _, message := range m.Messages {
+			own := message
+			own.Parts = nil
+			for _, p := range message.Parts {
+				if p.Call != nil || p.Result != nil {
+					p.Text = ""
+					own.Parts = append(own.Parts, p)
+				}
+			}
+			calls[i].Messages = append(calls[i].Messages, own)
+		}
+	}
+	return calls
+}
+
+// delivering returns what a process before has saved of the request's turn; nil: its answer is not
+// out.
+func delivering(req *chat.Request) (*savedDelivery, error) {
+	if req.Facts.Saving == nil {
+		return nil, nil
+	}
+	states := req.Facts.Saving.Before[chat.SavedDelivery]
+	if len(states) == 0 {
+		return nil, nil
+	}
+	s := new(savedDelivery)
+	err := json.Unmarshal(states[len(states)-1], s)
+	if err == nil && (s.End == nil || s.End.Channel == nil || len(s.Response) == 0) {
+		err = fmt.Errorf("there is no answer in it")
+	}
+	if err != nil {
+		return nil, &fault.Error{Type: fault.TurnLost, Message: "The turn cannot go on with what was saved of it", Err: err}
+	}
+	return s, nil
+}
+
+// deliverAgain ends a turn whose answer is out: it is delivered, and nothing of it is said again.
+func (t *turn) deliverAgain(s *savedDelivery) stream.Result {
+	end := s.End
+	t.out = stream.Result{Reason: end.Reason, Usage: end.Usage, Model: end.Model, Tools: end.Tools, Models: end.Models, Keyed: end.Keyed,
+		Agents: end.Agents, Route: end.Route, Asker: end.Asker, Made: s.Made}
+	t.checks = stream.Checks{Quality: end.Quality, Channel: end.Channel, Checked: s.Checked, Said: s.Said}
+	t.out.Checks = &t.checks
+	t.deliver(&Message{Request: t.req, RequestID: chat.RequestID(t.ctx), Response: s.Response, Passed: s.Passed, Outcome: s.Outcome, Segments: s.Segments, Parts: s.Parts}, time.Now())
+	return t.out
+}
