@@ -124,7 +124,7 @@ export class Graph {
       const [node, branch] = [this.#nodes.get(id), known.get(id)];
       if (!node) continue;
       const word = branch ? states.get(branch.state) ?? '' : '';
-      const seen = branch ? (isNarrow || branch.state === 'waiting' ? word : `${cut(type)} ${word}`) : cut(agent ?? tool ?? type, letters);
+      const seen = branch ? (branch.state === 'waiting' ? (isNarrow ? 'waits' : word) : isNarrow ? word : `${cut(type)} ${word}`) : cut(agent ?? tool ?? type, letters);
       attribute(node, 'data-state', branch?.state ?? 'none');
       // It begins with what is seen, for those who speak to the page.
       attribute(node, 'aria-label', visible(`${node.querySelector('.name')?.textContent}${seen}, ${short([type, agent ?? tool].filter(Boolean).join(' '))}${branch ? '' : ', not begun'}`));
