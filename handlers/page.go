@@ -6,12 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"io/fs"
 	"mime"
 	"net/http"
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // contentPolicy lets the page load its own files and talk to its own server, and
@@ -72,32 +74,48 @@ func contentType(name string) string {
 	}
 }
 
-// file is a file of the page. It is packed once; as it is, which hardly anybody asks for, it is read
-// when somebody does.
+// file is a file of the page. It is packed once, when somebody asks for it first: a gateway whose page
+// nobody opens starts without that. As it is, which hardly anybody asks for, it is read each time.
 type file struct {
 	from              fs.FS
 	name, contentType string
 	policy            string
-	packed            []byte // by gzip; nil: that makes it no smaller
-	tag               string // of the content, without the quotes of an ETag
+	form              func() packed
 }
 
-// newFile reads a file of the page.
+// packed is what a file is sent as.
+type packed struct {
+	body []byte // by gzip; nil: that makes it no smaller
+	tag  string // of the content, without the quotes of an ETag
+}
+
+// newFile returns a file of the page; an error says that it is none.
 func (s *Server) newFile(name string) (*file, error) {
-	body, err := fs.ReadFile(s.cfg.Page, name)
+	info, err := fs.Stat(s.cfg.Page, name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fs.ErrInvalid)
+	}
+	f := &file{from: s.cfg.Page, name: name, contentType: contentType(name)}
+	f.form = sync.OnceValue(f.pack)
+	return f, nil
+}
+
+// pack packs the file.
+func (f *file) pack() (p packed) {
+	body, err := fs.ReadFile(f.from, f.name)
 	if err != nil {
-		return nil, err
+		return packed{} // who serves it reports that
 	}
 	sum := sha256.Sum256(body)
-	f := &file{from: s.cfg.Page, name: name, contentType: contentType(name), tag: hex.EncodeToString(sum[:8])}
-	var packed bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // a level that there is
+	p.tag = hex.EncodeToString(sum[:8])
+	var small bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // a level that there is
 	_, _ = z.Write(body)
 	_ = z.Close() // a buffer takes all
-	if packed.Len() < len(body) {
-		f.packed = bytes.Clone(packed.Bytes()) // without the room that the buffer has left
+	if small.Len() < len(body) {
+		p.body = bytes.Clone(small.Bytes()) // without the room that the buffer has left
 	}
-	return f, nil
+	return p
 }
 
 // serve replies with the file. no-cache has browsers ask again each time, which costs a reply without
@@ -109,18 +127,19 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Referrer-Policy", "same-origin") // by which originPolicy knows the page's EventSource over plain HTTP
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Vary", "Accept-Encoding")
-	packed := f.packed != nil && acceptsGzip(r.Header.Values("Accept-Encoding"))
-	tag := `"` + f.tag + `"`
-	if packed {
-		tag = `"` + f.tag + `-gzip"` // another form has another one (RFC 9110, section 8.8.3)
+	form := f.form()
+	isPacked := form.body != nil && acceptsGzip(r.Header.Values("Accept-Encoding"))
+	tag := `"` + form.tag + `"`
+	if isPacked {
+		tag = `"` + form.tag + `-gzip"` // another form has another one (RFC 9110, section 8.8.3)
 	}
 	h.Set("ETag", tag)
 	if isFresh(r.Header.Values("If-None-Match"), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	body := f.packed
-	if packed {
+	body := form.body
+	if isPacked {
 		h.Set("Content-Encoding", "gzip")
 	} else {
 		var err error
