@@ -61,7 +61,7 @@ func (f *faraway) called(method string) int {
 // ServeHTTP implements http.Handler.
 func (f *faraway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
-		fmt.Fprintf(w, `{"name":"Far","description":"d","version":"1","capabilities":{"streaming":true},"supportedInterfaces":[{"url":"%s/a2a","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, f.url)
+		fmt.Fprintf(w, `{"name":"Far","description":"d","version":"1","capabilities":{"streaming":true},"supportedInterfaces":[{"url":"http://%s/a2a","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`, r.Host)
 		return
 	}
 	var call struct {
