@@ -5,8 +5,6 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
-	"errors"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -14,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"sluice/dialect"
 )
 
 // contentPolicy lets the page load its own files and talk to its own server, and
@@ -46,11 +46,10 @@ func (s *Server) page() {
 	policy := s.contentPolicy()
 	names, _ := fs.Glob(s.cfg.Page, "*")
 	for _, name := range names {
-		f, err := s.newFile(name)
-		if err != nil {
-			continue // a folder
+		f := s.newFile(name, policy)
+		if f == nil {
+			continue
 		}
-		f.policy = policy
 		route := "/" + name
 		if name == "index.html" {
 			route = "/"
@@ -74,78 +73,77 @@ func contentType(name string) string {
 	}
 }
 
-// file is a file of the page. It is packed once, when somebody asks for it first: a gateway whose page
-// nobody opens starts without that. As it is, which hardly anybody asks for, it is read each time.
+// file is a file of the page. Its forms are made once, when somebody asks for it first: a gateway whose
+// page nobody opens starts without that.
 type file struct {
 	from              fs.FS
 	name, contentType string
 	policy            string
-	form              func() packed
+	forms             func() (forms, error)
 }
 
-// packed is what a file is sent as.
-type packed struct {
-	body []byte // by gzip; nil: that makes it no smaller
-	tag  string // of the content, without the quotes of an ETag
+// forms are those in which a file is sent, each with a tag of its own (RFC 9110, section 8.8.3). As it
+// is, which hardly anybody asks for, it is not kept.
+type forms struct {
+	plain, packedTag string // tags
+	packed           []byte // by gzip; nil: that makes it no smaller
 }
 
-// newFile returns a file of the page; an error says that it is none.
-func (s *Server) newFile(name string) (*file, error) {
-	info, err := fs.Stat(s.cfg.Page, name)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fs.ErrInvalid)
+// newFile returns a file of the page; nil: it is a folder.
+func (s *Server) newFile(name, policy string) *file {
+	if info, err := fs.Stat(s.cfg.Page, name); err != nil || info.IsDir() {
+		return nil
 	}
-	f := &file{from: s.cfg.Page, name: name, contentType: contentType(name)}
-	f.form = sync.OnceValue(f.pack)
-	return f, nil
+	f := &file{from: s.cfg.Page, name: name, contentType: contentType(name), policy: policy}
+	f.forms = sync.OnceValues(f.pack)
+	return f
 }
 
-// pack packs the file.
-func (f *file) pack() (p packed) {
+// pack makes the forms.
+func (f *file) pack() (forms, error) {
 	body, err := fs.ReadFile(f.from, f.name)
 	if err != nil {
-		return packed{} // who serves it reports that
+		return forms{}, err
 	}
-	sum := sha256.Sum256(body)
-	p.tag = hex.EncodeToString(sum[:8])
-	var small bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // a level that there is
+	made := forms{plain: dialect.Tag(body)}
+	var packed bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // a level that there is
 	_, _ = z.Write(body)
 	_ = z.Close() // a buffer takes all
-	if small.Len() < len(body) {
-		p.body = bytes.Clone(small.Bytes()) // without the room that the buffer has left
+	if packed.Len() < len(body) {
+		made.packed = bytes.Clone(packed.Bytes()) // without the room that the buffer has left
+		made.packedTag = dialect.Tag(made.packed)
 	}
-	return p
+	return made, nil
 }
 
 // serve replies with the file. no-cache has browsers ask again each time, which costs a reply without
 // a body: the page must fit the gateway that serves it.
 func (f *file) serve(w http.ResponseWriter, r *http.Request) error {
+	made, err := f.forms()
+	if err != nil {
+		return err
+	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", f.policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin") // by which originPolicy knows the page's EventSource over plain HTTP
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Vary", "Accept-Encoding")
-	form := f.form()
-	isPacked := form.body != nil && acceptsGzip(r.Header.Values("Accept-Encoding"))
-	tag := `"` + form.tag + `"`
-	if isPacked {
-		tag = `"` + form.tag + `-gzip"` // another form has another one (RFC 9110, section 8.8.3)
+	body, tag := made.packed, made.packedTag
+	isPacked := body != nil && acceptsGzip(r.Header.Values("Accept-Encoding"))
+	if !isPacked {
+		tag = made.plain
 	}
 	h.Set("ETag", tag)
-	if isFresh(r.Header.Values("If-None-Match"), tag) {
+	if dialect.IsFresh(r, tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	body := form.body
 	if isPacked {
 		h.Set("Content-Encoding", "gzip")
-	} else {
-		var err error
-		if body, err = fs.ReadFile(f.from, f.name); err != nil {
-			return err
-		}
+	} else if body, err = fs.ReadFile(f.from, f.name); err != nil {
+		return err
 	}
 	h.Set("Content-Type", f.contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
@@ -169,15 +167,4 @@ func acceptsGzip(accepted []string) bool {
 		}
 	}
 	return star
-}
-
-// isFresh says whether a client has the form of a tag already, by its If-None-Match. A proxy that
-// packs replies itself makes tags weak.
-func isFresh(known []string, tag string) bool {
-	for part := range strings.SplitSeq(strings.Join(known, ","), ",") {
-		if part = strings.TrimSpace(part); part == "*" || strings.TrimPrefix(part, "W/") == tag {
-			return true
-		}
-	}
-	return false
 }

@@ -158,7 +158,8 @@ class Steps {
     turn.duration_ms = Math.max(end, this.#last);
     for (const step of this.#open.values()) step.duration_ms = end - step.started_ms;
     this.#asked();
-    const models = this.#list.filter((s) => s.step_name === 'step');
+    const joint = this.#list.some((s) => s.step_name === 'agent' && !s.session_id); // then text of nobody is what they said together
+    const models = this.#list.filter((s) => s.step_name === 'step' && (s.agent || s.node_id || !joint));
     for (const step of models) step.model = record.model;
     const { done } = record;
     if (!done) return this.#list;

@@ -76,7 +76,7 @@ const names = {
 function nameOf(s, turn) {
   if (s.step_name === 'turn') return `Turn ${turn}`;
   if (s.step_name === 'node') return `Node ${s.node_id ?? ''}`;
-  if (s.step_name === 'step' && s.node_id && !s.agent) return s.tool_calls?.length ? 'Call' : 'Text';
+  if (s.step_name === 'step' && !s.agent && (s.node_id || !s.model && !s.tool_calls?.length)) return s.tool_calls?.length ? 'Call' : 'Text';
   if (s.step_name === 'agent') return `${s.session_id ? 'Sub-agent' : 'Agent'} ${s.agent ?? ''}`;
   return names[s.step_name] ?? s.step_name;
 }

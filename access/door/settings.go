@@ -26,15 +26,25 @@ type Environment struct {
 // Settings registers what can be set from outside. It is bound to c's part of type
 // Environment, and completes what the configuration file says, in s.
 func Settings(c *config.Config, s *Spec) config.Section {
+	return section(c, s, func(own *Environment, fault func(string)) {
+		if own.Mode == Required && !s.IsOn() && own.Keys == "" {
+			fault("needs a method: SLUICE_API_KEYS, or the section auth of the configuration file")
+		}
+	})
+}
+
+// SettingsOfClient is Settings for what asks a gateway, which may have its method from elsewhere.
+func SettingsOfClient(c *config.Config, s *Spec) config.Section {
+	return section(c, s, func(*Environment, func(string)) {})
+}
+
+// section is the section in which required looks for what Required wants.
+func section(c *config.Config, s *Spec, required func(own *Environment, fault func(string))) config.Section {
 	own := config.Bind[Environment](c)
 	return config.Section{Name: "auth", Settings: []config.Setting{
 		config.OneOf("SLUICE_AUTH", &own.Mode, Auto, []Mode{Auto, Required},
 			"`auto`: clients must prove who they are as soon as a method is configured ([auth](docs/configuration.md#auth)); `required`: the start fails without one").
-			Finally(func(fault func(string)) {
-				if own.Mode == Required && !s.IsOn() && own.Keys == "" {
-					fault("needs a method: SLUICE_API_KEYS, or the section auth of the configuration file")
-				}
-			}),
+			Finally(func(fault func(string)) { required(own, fault) }),
 		config.Text("SLUICE_API_KEYS", &own.Keys, "", "file of API keys").As("none").
 			Finally(func(fault func(string)) {
 				switch {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -99,15 +98,12 @@ func (p program) demo(ctx context.Context, args []string) int {
 	defer os.RemoveAll(folder)
 	d := demo{p.sealed(map[string]string{"SLUICE_TODO_DB": filepath.Join(folder, "todo.db")}), folder}
 	p.paragraph(p.stderr, "The offline model answers: a simulator, not Gemini. Nothing leaves this machine, and your todo list is not touched.", "")
-	waiting, cancel := context.WithCancel(ctx)
-	defer cancel()
-	line := ask.LineReader(waiting, p.stdin)
 	for i, t := range all {
 		p.headline(t, i+1, len(all))
 		if code := t.run(d, ctx); code != exitOK {
 			return code
 		}
-		if i+1 < len(all) && terminal.IsTerminal(p.stdin) && !p.goesOn(line) {
+		if i+1 < len(all) && terminal.IsTerminal(p.stdin) && !p.goesOn(ctx) {
 			return exitOK
 		}
 	}
@@ -140,20 +136,14 @@ func (p program) headline(t tour, n, of int) {
 	fmt.Fprintf(p.stderr, "\n%s$ %s%s\n", style.Dim, t.line, style.Reset)
 }
 
-// goesOn waits for Enter. false: the person has seen enough.
-func (p program) goesOn(line func() (string, error)) bool {
+// goesOn waits for Enter. false: the person has seen enough. At the end of stdin nobody is there
+// to say so.
+func (p program) goesOn(ctx context.Context) bool {
+	ctx, cancel := p.untilSignal(ctx)
+	defer cancel()
 	fmt.Fprint(p.stderr, "\nEnter goes on, q ends: ")
-	said := make(chan bool, 1)
-	go func() { // ends with the line, or with the command
-		text, _ := line() // at the end of stdin nobody is there to stop it
-		said <- !strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "q")
-	}()
-	select {
-	case yes := <-said:
-		return yes
-	case <-p.signals:
-		return false
-	}
+	text, _ := ask.LineReader(ctx, p.stdin)()
+	return ctx.Err() == nil && !strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "q")
 }
 
 // sealed returns p with settings in place of those of the environment, and with the
@@ -165,15 +155,14 @@ func (p program) sealed(settings map[string]string) program {
 		if value, ok := settings[name]; ok {
 			return value, true
 		}
-		switch name {
-		case "NO_COLOR", "TERM", "HOME", "TZ": // what a terminal and the system need
-			return lookup(name)
+		if isSetting(name) {
+			return "", false
 		}
-		return "", false
+		return lookup(name)
 	}
 	p.readFile = func(name string) ([]byte, error) {
 		if inside, ok := strings.CutPrefix(filepath.ToSlash(name), "examples/"); ok {
-			return examples.Files.ReadFile(path.Clean(inside))
+			return examples.Files.ReadFile(inside)
 		}
 		return readFile(name)
 	}
@@ -196,31 +185,37 @@ func (d demo) refund(ctx context.Context) int {
 func (d demo) resume(ctx context.Context) int {
 	ctx, cancel := d.untilSignal(ctx)
 	defer cancel()
-	first, err := d.spawn(ctx, "127.0.0.1:0")
+	running, err := d.spawn(ctx, "127.0.0.1:0")
 	if err != nil {
 		return d.refuse(err)
 	}
-	defer func() { first.kill() }()
-	second := func() error {
-		first.kill()
-		fmt.Fprintln(d.stderr, "\n-- the gateway was killed with -9; another one starts at its address --")
-		var err error
-		first, err = d.spawn(ctx, first.addr)
-		return err
-	}
-	c := d.client("sluice ask", "http://"+first.addr, false, false)
+	defer func() { running.kill() }()
 	killed := false
+	c := d.client("sluice ask", "http://"+running.addr, false, false)
 	c.Seen = func(event string) {
-		if event == "response_delta" && !killed {
-			killed = true
-			err = second()
+		if event != "response_delta" || killed {
+			return
 		}
+		killed = true
+		running.kill()
+		fmt.Fprintln(d.stderr, "\n-- the gateway was killed with -9; another one starts at its address --")
+		next, failed := d.spawn(ctx, running.addr)
+		if failed != nil {
+			err = failed
+			cancel() // nobody is there to go on with the turn
+			return
+		}
+		running = next
 	}
-	if code := exitCodeOf(c.Turn(ctx, ask.Message{Text: "Remind me to water the plants on Friday at 9am"})); code != exitOK || err != nil {
-		return max(code, exitFailed)
+	code := exitCodeOf(c.Turn(ctx, ask.Message{Text: "Remind me to water the plants on Friday at 9am"}))
+	if err != nil {
+		return d.refuse(err)
+	}
+	if code != exitOK {
+		return code
 	}
 	fmt.Fprintln(d.stderr, "\n-- what the tool did stands in the list once --")
-	c = d.client("sluice ask", "http://"+first.addr, false, false)
+	c.Seen = nil
 	return exitCodeOf(c.Turn(ctx, ask.Message{Text: "What is on my list?"}))
 }
 
@@ -245,14 +240,10 @@ func (d demo) spawn(ctx context.Context, addr string) (child, error) {
 	if err != nil {
 		return child{}, err
 	}
-	file := filepath.Join(d.folder, "sluice.yaml")
-	if err := os.WriteFile(file, []byte("tasks: {lease: 3s}\n"), 0o600); err != nil {
-		return child{}, err
-	}
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Dir = d.folder
 	cmd.Env = slices.DeleteFunc(os.Environ(), isSetting)
-	cmd.Env = append(cmd.Env, "SLUICE_ADDR="+addr, "SLUICE_CONFIG="+file,
+	cmd.Env = append(cmd.Env, "SLUICE_ADDR="+addr,
 		"SLUICE_STORE=sqlite:"+filepath.Join(d.folder, "sluice.db"), "SLUICE_TODO_DB="+filepath.Join(d.folder, "resumed.db"))
 	log := &listening{addr: make(chan string, 1)}
 	cmd.Stdout = log
@@ -276,12 +267,13 @@ func (d demo) spawn(ctx context.Context, addr string) (child, error) {
 // isSetting says whether a variable would change what a gateway does. Those of tests stay: they
 // make a test's binary be the program.
 func isSetting(variable string) bool {
-	for _, prefix := range []string{"SLUICE_", "GEMINI_", "GOOGLE_", "MCP_", "OTEL_", "PORT="} {
-		if strings.HasPrefix(variable, prefix) && !strings.HasPrefix(variable, "SLUICE_TEST_") {
+	name, _, _ := strings.Cut(variable, "=")
+	for _, prefix := range []string{"SLUICE_", "GEMINI_", "GOOGLE_", "MCP_", "OTEL_"} {
+		if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, "SLUICE_TEST_") {
 			return true
 		}
 	}
-	return false
+	return name == "PORT"
 }
 
 // listening looks through the log of a gateway for its address, and drops the log.
@@ -297,11 +289,10 @@ func (l *listening) Write(p []byte) (int, error) {
 	}
 	l.log.Write(p)
 	for line := range bytes.Lines(l.log.Bytes()) {
-		if _, rest, ok := bytes.Cut(line, []byte(`"addr":"`)); ok && bytes.Contains(line, []byte(`"listening"`)) {
-			addr, _, whole := bytes.Cut(rest, []byte(`"`))
-			if l.done = whole; whole {
+		if _, rest, ok := bytes.Cut(line, []byte(`"addr":"`)); ok && bytes.Contains(line, []byte(`"listening"`)) && !l.done {
+			if addr, _, whole := bytes.Cut(rest, []byte(`"`)); whole {
 				l.addr <- string(addr)
-				break
+				l.done = true
 			}
 		}
 	}

@@ -23,7 +23,7 @@ import (
 // doctor says what it found. Exit code 1 means that something must be mended.
 func (p program) doctor(ctx context.Context, args []string) int {
 	var file settings.File
-	l := settings.LoaderAgain(&file)
+	l := settings.LoaderOfClient(&file)
 	f := newDoctorFlags(l, &file)
 	all, code, ok := p.load(l, args)
 	if !ok {

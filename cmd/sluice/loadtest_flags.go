@@ -38,7 +38,7 @@ const manyStreams = 1_000_000
 // newLoadFlags registers the command's flags. Which of them exclude each other
 // is checked when all were read.
 func newLoadFlags(readFile func(string) ([]byte, error)) *loadFlags {
-	l := settings.LoaderAgain(new(settings.File))
+	l := settings.LoaderOfClient(new(settings.File))
 	f := &loadFlags{loader: l, readFile: readFile}
 	f.url = l.BaseURL("url", "the gateway's base URL, such as http://127.0.0.1:8080; required")
 	f.clients = l.Int("clients", 0, 1, manyStreams, "closed loop: so many clients, each sends its next turn when the last one has ended (10, unless --rate is given)")

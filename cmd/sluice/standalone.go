@@ -155,7 +155,7 @@ func (p program) serveAlone(ctx context.Context, addr string, h http.Handler, wh
 // It takes at most three seconds, and looks at the process alone (/healthz): a gateway
 // without its upstreams lives.
 func (p program) healthcheck(ctx context.Context, args []string) int {
-	cfg, code, ok := p.load(settings.LoaderAgain(new(settings.File)), args)
+	cfg, code, ok := p.load(settings.LoaderOfClient(new(settings.File)), args)
 	if !ok {
 		return code
 	}

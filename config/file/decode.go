@@ -201,10 +201,11 @@ func (n *Node) setScalar(v reflect.Value, tag reflect.StructTag) (ok bool) {
 // isOf reports a text that is not a key of a section; words are as in the tag of.
 func (n *Node) isOf(words string) bool {
 	section, others, _ := strings.Cut(words, ",")
-	if section == "" || others != "" && n.text == others || n.Section(section).Has(n.text) {
+	there := n.Section(section)
+	if section == "" || others != "" && n.text == others || there.Has(n.text) {
 		return true
 	}
-	known := n.Section(section).Names()
+	known := there.Names()
 	if others != "" {
 		known = append(known, others)
 	}

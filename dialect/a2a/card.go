@@ -1,8 +1,6 @@
 package a2a
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -30,25 +28,12 @@ func (s *Server) openCard(r *http.Request, _ []byte) (*dialect.Exchange, error) 
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(body)
-	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	tag := dialect.Tag(body)
 	reply := &dialect.Reply{Body: body, Header: http.Header{"Etag": {tag}, "Cache-Control": {"max-age=60"}}}
-	if matches(r.Header.Values("If-None-Match"), tag) {
+	if dialect.IsFresh(r, tag) {
 		reply.Status, reply.Body = http.StatusNotModified, nil
 	}
 	return &dialect.Exchange{Reply: reply}, nil
-}
-
-// matches says whether one of the tags that a client has is tag.
-func matches(given []string, tag string) bool {
-	for _, line := range given {
-		for text := range strings.SplitSeq(line, ",") {
-			if text = strings.TrimPrefix(strings.TrimSpace(text), "W/"); text == tag || text == "*" {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // render writes a card, with the members of 0.3 if that is served.

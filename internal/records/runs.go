@@ -166,7 +166,7 @@ func (r *Runs) Open(ctx context.Context, id string) (task.Run, error) {
 	case err == nil:
 		return &openRun{Run: state, runs: r, by: *by}, nil
 	case errors.Is(err, store.ErrDamaged), errors.Is(err, engine.ErrRun), errors.Is(err, engine.ErrGone):
-		return brokenRun{err}, nil
+		return brokenRun{CannotGoOn(err)}, nil
 	}
 	return nil, err
 }
@@ -222,14 +222,14 @@ func (o *openRun) Frame(ctx context.Context, id, turn string) (*stream.Frame, *c
 	req.Task, req.Turn = id, turn
 	frame, err := o.by(o.Run, req, o.emitted)
 	if err != nil {
-		return brokenRun{err}.Frame(ctx, id, turn)
+		return brokenRun{CannotGoOn(err)}.Frame(ctx, id, turn)
 	}
 	return frame, req
 }
 
 // brokenRun is a run that nobody can continue with.
 //
-// Its frame runs nothing and ends with the fault, so that the task is closed in the usual
+// Its frame runs nothing and ends with the fault err, so that the task is closed in the usual
 // way.
 type brokenRun struct{ err error }
 
@@ -243,10 +243,7 @@ func (b brokenRun) Frame(context.Context, string, string) (*stream.Frame, *chat.
 
 // Run implements stream.Runner.
 func (b brokenRun) Run(context.Context, *chat.Request, stream.Sink) (stream.Result, error) {
-	if f, ok := errors.AsType[*fault.Error](b.err); ok && f.Type == fault.TurnLost {
-		return stream.Result{}, f
-	}
-	return stream.Result{}, CannotGoOn(b.err)
+	return stream.Result{}, b.err
 }
 
 // Records is engine.Config.Records: a run whose turn is not stored cannot begin.

@@ -199,7 +199,7 @@ func TestOpen(t *testing.T) {
 		_, err = frame.Runner.Run(t.Context(), req, unattended{})
 		wantType(t, "a run without agents", err, fault.WorkflowRecovery)
 	}
-	var broken task.Run = brokenRun{store.ErrDamaged}
+	var broken task.Run = brokenRun{CannotGoOn(store.ErrDamaged)}
 	if broken.TimeOut(time.Now()); broken.Unseen() || broken.TakeOver(nil) != nil {
 		t.Error("a damaged run has something to say")
 	}

@@ -24,10 +24,12 @@ import (
 )
 
 // Sections returns the table of what can be set, bound to c and f.
-func Sections(c *config.Config, f *File) config.Table { return sections(c, f, tlsSection(c)) }
+func Sections(c *config.Config, f *File) config.Table {
+	return sections(c, f, tlsSection(c), door.Settings(c, &f.Auth))
+}
 
-// sections is the table with encrypted as the section of TLS.
-func sections(c *config.Config, f *File, encrypted config.Section) config.Table {
+// sections is the table with these sections of TLS and of who may ask.
+func sections(c *config.Config, f *File, encrypted, auth config.Section) config.Table {
 	return config.Table{
 		documentSection(c, f),
 		processSection(c),
@@ -38,7 +40,7 @@ func sections(c *config.Config, f *File, encrypted config.Section) config.Table 
 		remote.Settings(c),
 		todoServerSection(c),
 		handlers.Settings(c),
-		door.Settings(c, &f.Auth),
+		auth,
 		store.Settings(c),
 		approval.Settings(c),
 		dialectsSection(c),
@@ -62,23 +64,29 @@ func LoaderWith(f *File) *config.Loader {
 	return config.NewLoader(func(c *config.Config) config.Table { return Sections(c, f) })
 }
 
-// LoaderAgain is LoaderWith for what asks a gateway that runs, and knows its settings only as far as the
-// environment has them. Files of a certificate are not read: they may be about to be replaced, and the
-// gateway sees to them itself. SLUICE_AUTH=required needs no method: that may be in a file which only
-// the gateway's command line names.
+// LoaderAgain is LoaderWith for what looks at the settings of a gateway that runs. Files of a certificate
+// are not read: they may be about to be replaced, and the gateway sees to them itself.
 func LoaderAgain(f *File) *config.Loader {
 	return config.NewLoader(func(c *config.Config) config.Table {
-		own, section := config.Bind[Process](c), tlsSection(c)
-		section.Settings[0] = config.Text("SLUICE_TLS_CERT", &own.TLS.Cert, "", section.Settings[0].Meaning).As("none")
-		section.Settings[1] = config.Text("SLUICE_TLS_KEY", &own.TLS.Key, "", section.Settings[1].Meaning).As("none")
-		table := sections(c, f, section)
-		for _, s := range table {
-			if s.Name == "auth" {
-				s.Settings[0] = s.Settings[0].Finally(func(func(string)) {})
-			}
-		}
-		return table
+		return sections(c, f, tlsAgain(c), door.Settings(c, &f.Auth))
 	})
+}
+
+// LoaderOfClient is LoaderAgain for what asks a gateway, and knows its settings only as far as the
+// environment has them: what SLUICE_AUTH=required wants may be in a file that only the gateway's command
+// line names.
+func LoaderOfClient(f *File) *config.Loader {
+	return config.NewLoader(func(c *config.Config) config.Table {
+		return sections(c, f, tlsAgain(c), door.SettingsOfClient(c, &f.Auth))
+	})
+}
+
+// tlsAgain is tlsSection without reading the files.
+func tlsAgain(c *config.Config) config.Section {
+	own, section := config.Bind[Process](c), tlsSection(c)
+	section.Settings[0] = config.Text("SLUICE_TLS_CERT", &own.TLS.Cert, "", section.Settings[0].Meaning).As("none")
+	section.Settings[1] = config.Text("SLUICE_TLS_KEY", &own.TLS.Key, "", section.Settings[1].Meaning).As("none")
+	return section
 }
 
 // Of returns a copy of the part of type T of cfg's settings: see config.Of.

@@ -78,3 +78,19 @@ func TestCertificateOfTheStart(t *testing.T) {
 		})
 	}
 }
+
+// A gateway that reads its settings again wants a method as at its start; who only asks it does not
+// know the file in which that is.
+func TestRequiredMethodIsWantedOfTheGateway(t *testing.T) {
+	t.Parallel()
+	w := configtest.World{Env: map[string]string{"SLUICE_AUTH": "required"}}
+	for name, tt := range map[string]struct {
+		loader *config.Loader
+		fault  bool
+	}{"start": {Loader(), true}, "again": {LoaderAgain(new(File)), true}, "client": {LoaderOfClient(new(File)), false}} {
+		_, err := tt.loader.Load(nil, w.Lookup, w.ReadFile)
+		if got := err != nil && strings.Contains(err.Error(), "SLUICE_AUTH: needs a method"); got != tt.fault || !tt.fault && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

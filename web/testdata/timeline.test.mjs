@@ -28,6 +28,12 @@ test('steps are below what they are a part of, calls below their step, and circl
   assert.deepEqual(lines(rows), ['1 Turn 1 0/0', '2 Model 0/0', '3 t 0/0 cut', '3 u 0/0 from the cache', '3 Sub-agent x 0/0']);
 });
 
+test('the text of several agents together is no call of a model', () => {
+  const model = { step_name: 'step', node_id: '', model: 'm' };
+  const rows = rowsOf(trace(step('t', '', 0, 100, { step_name: 'turn' }), step('a', 't', 1, 50, { ...model, agent: 'lights' }), step('b', 't', 60, 1, { step_name: 'step', node_id: '' }), step('c', 't', 70, 1, model)));
+  assert.deepEqual(rows.map((r) => r.name), ['Turn 1', 'Model', 'Text', 'Model']);
+});
+
 test('calls of models have words, and a stop is no failure', () => {
   const t = trace(step('t', '', 0, 100, { step_name: 'turn', message: 'cancelled: The turn was cancelled' }),
     step('p', 't', 0, 10, { step_name: 'planner', node_id: '', status: 'warning' }), step('j', 't', 0, 10, { step_name: 'judge', node_id: '' }));
