@@ -85,7 +85,7 @@ export class Comeback {
     if (this.#read || (nothing && !this.#opened)) return;
     this.#read = true;
     const { conversation } = this.session;
-    const found = await readTalk(conversation, '').catch(() => null);
+    const found = await readTalk(conversation).catch(() => null);
     if (!found || conversation !== this.session.conversation) return;
     const here = this.#here();
     const news = found.turns.filter((t) => !here.has(t.turn) && t.turn !== found.running?.metadata?.turns?.at(-1));
@@ -108,7 +108,7 @@ export class Comeback {
   async look() {
     const { conversation } = this.session;
     if (this.session.running || this.#past.length + this.#live.length === 0) return;
-    const found = await readTalk(conversation, '').catch(() => null);
+    const found = await readTalk(conversation).catch(() => null);
     if (!found || conversation !== this.session.conversation) return;
     const here = this.#here();
     const oldest = Math.min(...[...this.#past, ...this.#live].map((t) => t.at));

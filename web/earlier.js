@@ -3,7 +3,7 @@
 
 import { copyButton, el, set } from './dom.js';
 import { ask, Feed } from './feed.js';
-import { Markdown } from './markdown.js';
+import { prose } from './markdown.js';
 import { counted } from './words.js';
 
 /** @typedef {import('./types').Past} Past */
@@ -43,10 +43,10 @@ export function turnsOf(task) {
 
 /**
  * The last turns of a conversation, as the gateway has them, and the one that runs.
- * @param {string} conversation @param {string} user
+ * @param {string} conversation
  */
-export async function readTalk(conversation, user) {
-  const tasks = await new Feed(user ? { user_id: user } : {}, [{ id: conversation, at: Infinity }]).next();
+export async function readTalk(conversation) {
+  const tasks = await new Feed({}, [{ id: conversation, at: Infinity }]).next();
   const running = tasks.find((t) => t.status.state === 'working' || t.status.state === 'submitted') ?? null;
   const turns = (await Promise.all(tasks.reverse().map(async (task) => turnsOf(isCut(task) ? await ask(`tasks/${task.id}`).catch(() => task) : task)))).flat();
   return { turns: turns.sort((a, b) => a.at - b.at), running };
@@ -88,15 +88,11 @@ export class Earlier {
 
   /** @param {Past} past */
   #turn(past) {
-    const answer = el('div', { class: 'prose answer', 'data-testid': 'answer' });
-    const doc = new Markdown(answer);
-    doc.append(past.answer);
-    doc.end();
     const inspect = el('button', { type: 'button', class: 'quiet' }, 'Inspect');
     inspect.addEventListener('click', () => this.inspect(past));
     return el('article', { class: 'turn', 'data-testid': 'turn', 'data-state': past.state, 'data-past': true, 'aria-label': 'Turn of before' },
       el('p', { class: 'question', dir: 'auto' }, el('span', { class: 'offscreen' }, 'You: '), past.input),
-      past.answer.trim() ? answer : el('p', { class: 'faint' }, 'There is no text of an answer.'),
+      past.answer.trim() ? prose({ class: 'prose answer', 'data-testid': 'answer' }, past.answer) : el('p', { class: 'faint' }, 'There is no text of an answer.'),
       el('div', { class: 'foot' }, el('p', { class: 'summary' }, past.line), past.answer ? copyButton('Copy answer', () => past.answer) : null, past.task ? inspect : null));
   }
 }

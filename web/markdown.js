@@ -3,6 +3,7 @@
 // proportion to its length, whatever pieces it comes in.
 
 import { draw, holder, parts } from './blocks.js';
+import { el } from './dom.js';
 import { read } from './reader.js';
 import { openFence, tableHead, undecided } from './unfinished.js';
 
@@ -146,6 +147,18 @@ export class Markdown {
     if (this.#open && tokens.length > 0) draw(this.#open.node, parts(tokens[0], this.#open.midLine), this.#open.kept);
     draw(this.root, this.#open ? tokens.slice(1) : tokens, this.#kept);
   }
+}
+
+/**
+ * A text that is complete, as an element.
+ * @param {import('./dom.js').Attributes} attributes @param {string} text
+ */
+export function prose(attributes, text) {
+  const root = el('div', attributes);
+  const doc = new Markdown(root);
+  doc.append(text);
+  doc.end();
+  return root;
 }
 
 /** @param {Token[]} tokens */

@@ -3,7 +3,7 @@
 
 import { titleOf } from './channel.js';
 import { el, frame } from './dom.js';
-import { Markdown } from './markdown.js';
+import { prose } from './markdown.js';
 import { marked } from './whatsapp.js';
 import { counted, number, size } from './words.js';
 
@@ -78,9 +78,5 @@ function table({ rows = [], firstRowAsHeaders = true }) {
 
 /** @param {CardElement} node */
 function block({ text = '', style, weight }) {
-  const root = el('div', { class: style === 'heading' || weight === 'Bolder' ? 'prose strong' : 'prose', dir: 'auto' });
-  const doc = new Markdown(root);
-  doc.append(text);
-  doc.end();
-  return root;
+  return prose({ class: style === 'heading' || weight === 'Bolder' ? 'prose strong' : 'prose', dir: 'auto' }, text);
 }

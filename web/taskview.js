@@ -6,7 +6,7 @@ import { copyButton, el, set } from './dom.js';
 import { turnsOf } from './earlier.js';
 import { ask, changed, Missing } from './feed.js';
 import { save, shared } from './links.js';
-import { Markdown } from './markdown.js';
+import { prose } from './markdown.js';
 import { readTrace, TraceView } from './trace.js';
 import { counted, number, span, when } from './words.js';
 
@@ -105,11 +105,6 @@ export class TaskView {
 
 /** @param {import('./types').Past[]} turns */
 function said(turns) {
-  return el('details', { class: 'said' }, el('summary', {}, 'What was said'), ...turns.flatMap(({ input, answer }) => {
-    const prose = el('div', { class: 'prose' });
-    const doc = new Markdown(prose);
-    doc.append(answer);
-    doc.end();
-    return [input ? el('p', { class: 'question', dir: 'auto' }, input) : null, prose];
-  }));
+  return el('details', { class: 'said' }, el('summary', {}, 'What was said'),
+    ...turns.flatMap(({ input, answer }) => [input ? el('p', { class: 'question', dir: 'auto' }, input) : null, prose({ class: 'prose' }, answer)]));
 }
