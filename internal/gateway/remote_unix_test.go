@@ -10,17 +10,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"sluice/internal/gateway/wholetest"
-	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/redis/redistest"
 	"sluice/task"
@@ -118,14 +113,6 @@ func (f *faraway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // it: the next one reads the rest of the reply. Where nobody knows its task the agent has failed.
 func TestRemoteAgentsAreTakenUp(t *testing.T) {
 	t.Parallel()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	step := 1
-	if testing.Short() || (raceEnabled && os.Getenv(crashAll) == "") {
-		step = 4
-	}
 	socket := redistest.Start(t, "redis-server", os.Getenv("SLUICE_REQUIRE_PEERS") != "").Socket
 	places := make(chan struct{}, 3)
 	for _, redis := range []string{"", socket} {
@@ -133,23 +120,15 @@ func TestRemoteAgentsAreTakenUp(t *testing.T) {
 			t.Run(map[string]string{"": "sqlite", socket: "redis"}[redis]+"/"+input, func(t *testing.T) {
 				t.Parallel()
 				taken := 0
-				for at := 1; at < 100 && !t.Failed(); at += step {
-					places <- struct{}{}
-					over := false
-					t.Run(fmt.Sprint("point ", at), func(t *testing.T) {
-						up := false
-						over, up = remoteKilledAt(t, path, redis, input, want, at)
-						if up {
-							taken++
-						}
-					})
-					<-places
-					if over {
-						if at < 6 || taken == 0 {
-							t.Errorf("a turn has %d points, and the agent's task is taken up at %d of them", at, taken)
-						}
-						return
+				atEachPoint(t, places, 4, func(t *testing.T, at int) bool {
+					over, up := remoteKilledAt(t, redis, input, want, at)
+					if up {
+						taken++
 					}
+					return over
+				})
+				if taken == 0 {
+					t.Error("the agent's task is taken up at no point")
 				}
 			})
 		}
@@ -158,60 +137,28 @@ func TestRemoteAgentsAreTakenUp(t *testing.T) {
 
 // remoteKilledAt kills a process at one of its points, and goes on in this one. It returns whether
 // the process had fewer, and whether the task was taken up.
-func remoteKilledAt(t *testing.T, path, redis, input, want string, at int) (over, taken bool) {
+func remoteKilledAt(t *testing.T, redis, input, want string, at int) (over, taken bool) {
 	s, far := openShop(t), openFaraway(t)
 	more := "router: off\nagents:\n" + far.agent("far")
 	if input == "several agents" {
 		more = teamOf("a", "") + far.agent("b")
 	}
-	c := crashedTurn{crashing{t.TempDir(), s.mcp, redis}, s.model, "tasks: {lease: 3s}\n" + more, ""}
-	if redis != "" { // names the keys
-		c.dir = filepath.Join(c.dir, strings.ReplaceAll(input, " ", "-")+"-far"+strconv.Itoa(at))
-		if err := os.Mkdir(c.dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), path, "-test.run=^TestTurnCrashChild$")
-	cmd.Env = append(os.Environ(), crashDir+"="+c.dir, fmt.Sprint(crashAt, "=", at), crashURL+"="+c.url, crashRedis+"="+c.redis,
-		crashModel+"="+c.model, crashInput+"="+input, crashMore+"="+c.more)
-	got, err := cmd.CombinedOutput()
-	if err == nil {
+	c := crashedTurn{crashing{"", s.mcp, redis}, s.model, "tasks: {lease: 3s}\n" + more, ""}
+	got, over := c.kill(t, input, at)
+	if over {
 		return true, false
 	}
-	if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("%v\n%s", err, got)
-	}
-	in := c.open(t)
-	t.Cleanup(func() { _ = in.Close() })
-	page, err := in.Tasks(t.Context(), store.Query{Limit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(page.IDs) == 0 {
+	in, id, first := c.left(t)
+	if id == "" {
 		return false, false
 	}
-	first := page.Tasks[0]
 	saved, err := in.List(t.Context(), store.TurnKey(first.Turn), 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	known, sent := bytes.Contains(bytes.Join(saved, nil), []byte(`"kind":"remote"`)), far.called("SendStreamingMessage")
-	if redis != "" && first.Owner != "" { // as if the lease had ended
-		if err := in.ReleaseLease(t.Context(), first.Holder); err != nil {
-			t.Fatal(err)
-		}
-	}
 	f := c.gateway(t, in)
-	var last store.Task
-	testnet.Eventually(t, "the turn is over", func() bool {
-		if last, err = in.Task(t.Context(), page.IDs[0]); err != nil {
-			return false // the machine is busy
-		}
-		if last.State == task.InputRequired {
-			s.say(f, page.IDs[0], last)
-		}
-		return last.State != task.Working && last.State != task.InputRequired
-	})
+	last := s.over(f, id)
 	now := far.called("SendStreamingMessage")
 	if now > 1 || far.called("CancelTask") > 0 || s.paid[30] > 1 {
 		t.Errorf("%v, %v", far.calls, s.paid)

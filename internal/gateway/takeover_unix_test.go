@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -300,41 +299,47 @@ func TestTurnsKilledAtEveryWrite(t *testing.T) {
 }
 
 func killTurns(t *testing.T, redis string) {
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	step := 1
-	if testing.Short() || (raceEnabled && os.Getenv(crashAll) == "") {
-		step = 5
-	}
 	places := make(chan struct{}, 3)
 	for input := range killings {
 		t.Run(input, func(t *testing.T) {
 			t.Parallel()
-			for at := 1; at < 100 && !t.Failed(); at += step {
-				places <- struct{}{}
-				over := false
-				t.Run(fmt.Sprint("point ", at), func(t *testing.T) { over = turnKilledAt(t, path, redis, input, at) })
-				<-places
-				if over {
-					if at < 6 {
-						t.Errorf("a turn has %d points: they are not counted any more", at)
-					}
-					return
-				}
-			}
+			atEachPoint(t, places, 5, func(t *testing.T, at int) (over bool) { return turnKilledAt(t, redis, input, at) })
 		})
 	}
 }
 
-// turnKilledAt kills a process at one of its points, and goes on in this one. It returns true if
-// the process had fewer.
-func turnKilledAt(t *testing.T, path, redis, input string, at int) (over bool) {
-	s := openShop(t)
-	c := crashedTurn{crashing{t.TempDir(), s.mcp, redis}, s.model, "tasks: {lease: 3s}\n" + strings.ReplaceAll(killings[input].more, "SHOP", s.model), killings[input].confirm}
-	if redis != "" { // names the keys
-		c.dir = filepath.Join(c.dir, strings.ReplaceAll(input, " ", "-")+strconv.Itoa(at))
+// atEachPoint has a turn killed at each of its points, until it is over before the next one; at every
+// so many of them where that takes long.
+func atEachPoint(t *testing.T, places chan struct{}, step int, killed func(t *testing.T, at int) (over bool)) {
+	t.Helper()
+	if !testing.Short() && (!raceEnabled || os.Getenv(crashAll) != "") {
+		step = 1
+	}
+	for at := 1; at < 100 && !t.Failed(); at += step {
+		places <- struct{}{}
+		over := false
+		t.Run(fmt.Sprint("point ", at), func(t *testing.T) { over = killed(t, at) })
+		<-places
+		if over {
+			if at < 6 {
+				t.Errorf("a turn has %d points: they are not counted any more", at)
+			}
+			return
+		}
+	}
+}
+
+// kill has a process begin a turn that is killed at one of its points, and returns what its client got.
+// over: the turn has fewer.
+func (c *crashedTurn) kill(t *testing.T, input string, at int) (got []byte, over bool) {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.dir = t.TempDir()
+	if c.redis != "" { // names the keys
+		c.dir = filepath.Join(c.dir, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))
 		if err := os.Mkdir(c.dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -342,9 +347,9 @@ func turnKilledAt(t *testing.T, path, redis, input string, at int) (over bool) {
 	cmd := exec.CommandContext(t.Context(), path, "-test.run=^TestTurnCrashChild$")
 	cmd.Env = append(os.Environ(), crashDir+"="+c.dir, fmt.Sprint(crashAt, "=", at), crashURL+"="+c.url, crashRedis+"="+c.redis,
 		crashModel+"="+c.model, crashInput+"="+input, crashMore+"="+c.more)
-	got, err := cmd.CombinedOutput()
+	got, err = cmd.CombinedOutput()
 	if err == nil {
-		return true
+		return got, true
 	}
 	if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Fatalf("%v\n%s", err, got)
@@ -352,40 +357,59 @@ func turnKilledAt(t *testing.T, path, redis, input string, at int) (over bool) {
 	if bytes.Contains(got, []byte("WARNING: DATA RACE")) {
 		t.Errorf("the process that was killed had a race:\n%s", got)
 	}
-	in := c.open(t)
+	return got, false
+}
+
+// left opens what a killed process has left: its task, as if its lease had ended. id is empty if there is
+// none.
+func (c *crashedTurn) left(t *testing.T) (in store.Store, id string, first store.Task) {
+	t.Helper()
+	in = c.open(t)
 	t.Cleanup(func() { _ = in.Close() })
 	page, err := in.Tasks(t.Context(), store.Query{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(page.IDs) == 0 {
+		return in, "", first
+	}
+	id, first = page.IDs[0], page.Tasks[0]
+	if c.redis != "" && first.Owner != "" {
+		if err := in.ReleaseLease(t.Context(), first.Holder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return in, id, first
+}
+
+// turnKilledAt kills a process at one of its points, and goes on in this one. It returns true if
+// the process had fewer.
+func turnKilledAt(t *testing.T, redis, input string, at int) (over bool) {
+	s := openShop(t)
+	c := crashedTurn{crashing{"", s.mcp, redis}, s.model, "tasks: {lease: 3s}\n" + strings.ReplaceAll(killings[input].more, "SHOP", s.model), killings[input].confirm}
+	got, over := c.kill(t, input, at)
+	if over {
+		return true
+	}
+	in, id, first := c.left(t)
+	if id == "" {
 		if strings.Contains(string(got), "event: ") {
 			t.Errorf("nothing is kept of a turn that was told of:\n%s", got)
 		}
 		return false
 	}
-	if redis != "" && page.Tasks[0].Owner != "" { // as if the lease had ended
-		if err := in.ReleaseLease(t.Context(), page.Tasks[0].Holder); err != nil {
-			t.Fatal(err)
-		}
-	}
 	f := c.gateway(t, in)
-	s.finish(f, page.IDs[0], page.Tasks[0].State == task.Completed, input, string(got))
+	s.finish(f, id, first.State == task.Completed, input, string(got))
 	return false
 }
 
-// finish waits for the end of a turn that was killed, and says what became of calls of which
-// nobody knows.
-func (s *shop) finish(f *wholetest.Flow, id string, was bool, input, got string) {
-	t := f.T
-	t.Helper()
-	first, err := f.Store().Task(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var last store.Task
-	testnet.Eventually(t, "the turn is over", func() bool {
-		if last, err = f.Store().Task(t.Context(), id); err != nil {
+// over waits for the end of a turn that was killed, and says what became of calls of which nobody
+// knows.
+func (s *shop) over(f *wholetest.Flow, id string) (last store.Task) {
+	f.T.Helper()
+	testnet.Eventually(f.T, "the turn is over", func() bool {
+		var err error
+		if last, err = f.Store().Task(f.T.Context(), id); err != nil {
 			return false // the machine is busy
 		}
 		if last.State == task.InputRequired {
@@ -393,6 +417,18 @@ func (s *shop) finish(f *wholetest.Flow, id string, was bool, input, got string)
 		}
 		return last.State != task.Working && last.State != task.InputRequired
 	})
+	return last
+}
+
+// finish judges what became of a turn that was killed.
+func (s *shop) finish(f *wholetest.Flow, id string, was bool, input, got string) {
+	t := f.T
+	t.Helper()
+	first, err := f.Store().Task(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := s.over(f, id)
 	if last.State != task.Completed {
 		t.Fatalf("the task is %s: %s\n%s", last.State, last.Doc, got)
 	}
