@@ -203,6 +203,11 @@ func (c crashedTurn) gateway(t *testing.T, in store.Store) *wholetest.Flow {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
+	testnet.Eventually(t, "the agents can be asked", func() bool { // on a busy machine a card comes late
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/agents", nil))
+		return !strings.Contains(w.Body.String(), `"available":false`)
+	})
 	return &wholetest.Flow{T: t, Gateway: g}
 }
 

@@ -103,26 +103,26 @@ func (r *Runs) room(ctx context.Context, req *chat.Request) error {
 	}
 }
 
-// How long runs that were taken over wait at the start for servers that do not connect, and
-// how often it is looked whether they have.
+// How long runs that were taken over wait at the start for tools and agents that cannot be
+// reached, and how often it is looked whether they can.
 const (
-	toolPatience = 4 * time.Second
-	toolPause    = 20 * time.Millisecond
+	startPatience = 4 * time.Second
+	startPause    = 20 * time.Millisecond
 )
 
-// Use sets what continues with runs, and calls ready, once the tools are connected: an agent
-// must not find out that it has none because its process has just begun. It waits in a
-// goroutine that Close ends. by may be nil: then no run continues here.
+// Use sets what continues with runs, and calls ready, once all is connected, tools and remote
+// agents: a turn must not find out that there are none because its process has just begun. It
+// waits in a goroutine that Close ends. by may be nil: then no run continues here.
 func (r *Runs) Use(by Continue, connected func() bool, ready func()) {
-	ctx, stop := context.WithTimeout(context.Background(), toolPatience)
+	ctx, stop := context.WithTimeout(context.Background(), startPatience)
 	r.stop = stop
-	// Goroutine (first tools): waits until the tools are there, then lets runs continue.
-	// Ends: they are there, or `Close`.
+	// Goroutine (first tools): waits until all is connected, then lets runs continue.
+	// Ends: it is, or `Close`.
 	// Waits: `Close`.
 	r.waiting.Go(func() {
 		for !connected() && ctx.Err() == nil {
 			select {
-			case <-time.After(toolPause):
+			case <-time.After(startPause):
 			case <-ctx.Done():
 			}
 		}

@@ -137,7 +137,7 @@ func TestUse(t *testing.T) {
 				if _, err := r.Open(t.Context(), taskID); !errors.Is(err, task.ErrNotHere) || ready.Load() {
 					t.Errorf("at the start: %v, ready: %v", err, ready.Load())
 				}
-				time.Sleep(min(connects, 4*time.Second) + toolPause)
+				time.Sleep(min(connects, 4*time.Second) + startPause)
 				synctest.Wait()
 				if got, err := r.Open(t.Context(), taskID); err != nil || got == nil || !ready.Load() {
 					t.Errorf("then %v, %v, ready: %v", got, err, ready.Load())

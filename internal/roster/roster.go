@@ -235,6 +235,18 @@ func (r *Roster) Settle(ctx context.Context) {
 	}
 }
 
+// Available says whether each remote agent can be asked.
+func (r *Roster) Available() bool {
+	r.making.Lock()
+	defer r.making.Unlock()
+	for _, a := range r.agents {
+		if !a.Available() {
+			return false
+		}
+	}
+	return true
+}
+
 // Breakers returns what guards the remote agents of the file.
 func (r *Roster) Breakers() (parts []health.Checker) {
 	r.making.Lock()
