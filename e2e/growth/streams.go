@@ -9,10 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -157,7 +160,8 @@ const million = 1_000_000
 // onPaper writes what a stream costs by the slopes that were measured, and what a million would.
 func onPaper(out io.Writer, kinds ...*idle) error {
 	memory, cpu := &chart{bytes: true}, &chart{}
-	_, err := fmt.Fprintf(out, "| | without streams | each stream | a million |\n| --- | --- | --- | --- |\n")
+	var b strings.Builder
+	b.WriteString("| | without streams | each stream | exponent | a million, on paper |\n| --- | --- | --- | --- | --- |\n")
 	for _, k := range kinds {
 		for _, row := range []struct {
 			what string
@@ -165,18 +169,27 @@ func onPaper(out io.Writer, kinds ...*idle) error {
 			word func(float64) string
 		}{
 			{"resident memory", &k.memory, memory.amount},
-			{"descriptors", &k.files, func(v float64) string { return fmt.Sprintf("%.2f", v) }},
+			{"descriptors", &k.files, number},
 			{"CPU to open all", &k.open, cpu.amount},
 			{"CPU of a heartbeat to all", &k.beat, cpu.amount},
 			{"CPU of a collection of garbage", &k.collect, cpu.amount},
 		} {
-			if unit, fixed := line(row.s.points); err == nil {
-				_, err = fmt.Fprintf(out, "| %s, %s | %s | %s | %s |\n", k.grown.name, row.what, row.word(fixed), row.word(unit), row.word(fixed+million*unit))
+			unit, fixed := line(row.s.points)
+			without := row.word(fixed)
+			if fixed < 0 { // less than what it differs by from run to run
+				without = ""
 			}
+			fmt.Fprintf(&b, "| %s, %s | %s | %s | %s | %s |\n", k.grown.name, row.what, without, row.word(unit), power(exponent(row.s.points)), row.word(fixed+million*unit))
 		}
 	}
-	if err == nil {
-		_, err = fmt.Fprintln(out)
-	}
+	_, err := io.WriteString(out, b.String()+"\n")
 	return err
+}
+
+// number words a number that is large, or has a fraction.
+func number(v float64) string {
+	if v < 100 {
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return count(int(math.Round(v)))
 }
