@@ -14,7 +14,7 @@ import (
 type chart struct {
 	title  string
 	x      string // what the sizes count
-	one    string // one of them
+	what   string // what is done at a size, such as a turn; with each: what there is so many of
 	each   bool   // the cost is shown divided by the size
 	bytes  bool   // the cost is memory in bytes; else it is CPU time in microseconds
 	series []*series
@@ -30,14 +30,10 @@ func (c *chart) shown(p point, cost float64) float64 {
 
 // y says what the costs are.
 func (c *chart) y() string {
-	y := "CPU of one"
 	if c.bytes {
-		y = "resident memory"
+		return "resident memory a " + c.what
 	}
-	if c.each {
-		y = strings.TrimSuffix(y, " of one") + " a " + c.one
-	}
-	return y
+	return "CPU a " + c.what
 }
 
 // sizes are those of all series.

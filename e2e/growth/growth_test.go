@@ -110,7 +110,7 @@ func TestWords(t *testing.T) {
 
 // tried is a chart of two series, whose sizes differ, and one of which has a size of 0.
 func tried() *chart {
-	return &chart{title: "CPU <a> cup & more", x: "cups", one: "cup", series: []*series{
+	return &chart{title: "CPU <a> cup & more", x: "cups", what: "cup", series: []*series{
 		{name: "tea", points: of(func(n float64) float64 { return 100 + 10*n }, 0, 1, 10, 100, 1000)},
 		{name: "coffee", points: of(func(float64) float64 { return 50 }, 1, 20)},
 	}}
@@ -124,7 +124,7 @@ func TestTable(t *testing.T) {
 	if diff := cmp.Diff(want, tried().table()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	each := &chart{one: "cup", each: true, series: []*series{{name: "tea", points: of(func(n float64) float64 { return 10 * n }, 1, 10)}}}
+	each := &chart{what: "cup", each: true, series: []*series{{name: "tea", points: of(func(n float64) float64 { return 10 * n }, 1, 10)}}}
 	if got := each.cell(each.series[0], 10); got != "10.0 µs ±0 %" || each.y() != "CPU a cup" {
 		t.Errorf("%s of %s", got, each.y())
 	}
@@ -161,7 +161,7 @@ func TestPicture(t *testing.T) {
 	if names["svg"] != 1 || names["title"] != 1 || names["desc"] != 1 || names["script"]+names["style"]+names["image"] > 0 {
 		t.Errorf("elements %v", names)
 	}
-	if !bytes.Contains(first, []byte("<title>CPU &lt;a&gt; cup &amp; more</title>\n<desc>CPU of one against cups, both axes logarithmic. tea: 110 µs at 1, 10.1 ms at 1,000; coffee: 50.0 µs at 1, 50.0 µs at 20.</desc>")) {
+	if !bytes.Contains(first, []byte("<title>CPU &lt;a&gt; cup &amp; more</title>\n<desc>CPU a cup against cups, both axes logarithmic. tea: 110 µs at 1, 10.1 ms at 1,000; coffee: 50.0 µs at 1, 50.0 µs at 20.</desc>")) {
 		t.Errorf("no title or description:\n%s", first)
 	}
 	for _, m := range coordinates.FindAllSubmatch(first, -1) {

@@ -15,12 +15,12 @@ import (
 // The picture in units of its own: where the frame lies within it.
 const (
 	width, height           = 720, 400
-	left, right, top, below = 78, 700, 84, 350
+	left, right, top, below = 78, 684, 92, 350
 	ink                     = "#767b85" // contrast 4.2 on white, 4.5 on the black of dark pages
 )
 
 // colours are those of series, in order.
-var colours = [...]string{"#2f81f7", "#d9730d", "#2da160", "#a864d9"}
+var colours = [...]string{"#2f81f7", "#d9730d", "#2da160", "#a864d9", "#d6408f"}
 
 // svg returns the picture. The same chart gives the same bytes.
 func (c *chart) svg() []byte {
@@ -134,9 +134,9 @@ func (c *chart) curve(b *bytes.Buffer, s *series, colour string, kind int, x, y 
 	}
 }
 
-// mark draws a point: a circle, a square, a triangle or a diamond.
+// mark draws a point: a circle, a square, a triangle, a diamond or a cross.
 func mark(b *bytes.Buffer, kind int, colour string, x, y float64) {
-	shapes := [...]string{"m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", "m-3.5-3.5h7v7h-7z", "m0-5l4.5 8h-9z", "m0-5l4.5 5l-4.5 5l-4.5-5z"}
+	shapes := [...]string{"m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", "m-3.5-3.5h7v7h-7z", "m0-5l4.5 8h-9z", "m0-5l4.5 5l-4.5 5l-4.5-5z", "m-4.5-1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3z"}
 	fmt.Fprintf(b, `<path d="M%.1f %.1f%s" fill="%s"/>`+"\n", x, y, shapes[kind%len(shapes)], colour)
 }
 
