@@ -73,7 +73,7 @@ func nodes(r *run) {
 	for _, n := range sizes {
 		config += graph(fmt.Sprintf("row%d", n), n, row) + graph(fmt.Sprintf("sides%d", n), n, sides) + graph(fmt.Sprintf("choices%d", n), n, choices)
 	}
-	plain, kept := r.start(config, env), r.start(config, env, "SLUICE_STORE=sqlite:"+r.folder()+"/tasks.db")
+	plain, kept := r.start(config, env), r.start(config, env, "SLUICE_STORE=sqlite:"+r.memoryFolder()+"/tasks.db")
 	all := []*series{{name: "conditions in a row"}, {name: "tools side by side"}, {name: "tools in a row"}, {name: "the same, kept in SQLite"}}
 	for _, n := range sizes {
 		body := func(kind string) string { return request("go", fmt.Sprintf(`,"workflow":"%s%d"`, kind, n)) }

@@ -115,6 +115,17 @@ func (r *run) folder() string {
 	return dir
 }
 
+// memoryFolder is one whose files lie in memory, where the system has that, and is removed at the end
+// of the run: a store's CPU time is measured, and not how long a disk that others use makes it wait.
+func (r *run) memoryFolder() string {
+	dir, err := os.MkdirTemp("/dev/shm", "sluice-growth-")
+	if err != nil {
+		return r.folder()
+	}
+	r.AtEnd(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 // post asks for a turn.
 func (g *gateway) post(body string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(g.r.Ctx, http.MethodPost, g.url+"/chat/stream", strings.NewReader(body))

@@ -28,7 +28,7 @@ func tasksInSQLite(r *run) {
 	t := newTasks()
 	env := r.modelEnv()
 	for _, n := range r.numbers() {
-		path := filepath.Join(r.folder(), "tasks.db")
+		path := filepath.Join(r.memoryFolder(), "tasks.db")
 		// A file that is filled so fast makes its disk wait now and then.
 		s, err := sqlite.Open(r.Ctx, sqlite.Config{Path: path, Calls: store.NewCalls(store.CallsConfig{Timeout: time.Minute})})
 		r.Must(err)
