@@ -83,10 +83,17 @@ func TestLine(t *testing.T) {
 		t.Errorf("%g + %g each", fixed, unit)
 	}
 	// What is off by a tenth where the total is large does not move what is there without any unit.
-	points := of(func(n float64) float64 { return 300 + 2.5*n }, 0, 10, 100, 50_000)
+	points := of(func(n float64) float64 { return 300 + 2.5*n }, 10, 100, 1000, 10_000)
 	points[3].runs[0] *= 1.1
-	if _, fixed := line(points); fixed < 290 || fixed > 310 {
+	if _, fixed := line(points); fixed < 280 || fixed > 320 {
 		t.Errorf("fixed %g", fixed)
+	}
+	// What the units add is not named where it is less than a tenth at the largest size.
+	c := &chart{}
+	level := c.line(of(func(n float64) float64 { return 300 + 0.02*n }, 10, 100, 1000))
+	rising := c.line(of(func(n float64) float64 { return 300 + 0.2*n }, 10, 100, 1000))
+	if level != "300 µs" || rising != "300 µs + 200 ns each" {
+		t.Errorf("%q and %q", level, rising)
 	}
 }
 

@@ -39,7 +39,7 @@ func (r *run) measure(all ...*series) {
 		for _, s := range all {
 			for i, p := range s.probes {
 				r.Must(r.Ctx.Err())
-				micros, err := p.slice()
+				micros, err := p.patient()
 				if err != nil {
 					err = fmt.Errorf("%s at %d: %w", s.name, p.size, err)
 				}
@@ -58,7 +58,7 @@ func (p *probe) prepare(slice time.Duration) error {
 		p.most = 3000
 	}
 	for range 2 {
-		micros, err := p.slice()
+		micros, err := p.patient()
 		if err != nil {
 			return err
 		}
@@ -68,6 +68,17 @@ func (p *probe) prepare(slice time.Duration) error {
 		}
 	}
 	return nil
+}
+
+// patient is slice, and tries again what a machine that stood still for a moment had fail: a store,
+// say, that did not answer in its time.
+func (p *probe) patient() (micros float64, err error) {
+	for range 3 {
+		if micros, err = p.slice(); err == nil {
+			break
+		}
+	}
+	return micros, err
 }
 
 // slice does it some times, and returns the CPU time of one in microseconds.

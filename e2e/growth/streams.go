@@ -56,11 +56,9 @@ func (i *idle) all() []*series {
 	return []*series{&i.memory, &i.grown, &i.files, &i.open, &i.beat, &i.collect}
 }
 
-// beats is how often each stream gets a heartbeat while that is measured, and every how often.
-const (
-	beats = 2
-	every = 2 * time.Second
-)
+// every is how often a stream gets a heartbeat: not while streams are opened, and once while that
+// is measured.
+const every = 4 * time.Second
 
 // streams has open streams grow that wait for their model.
 func streams(r *run) {
@@ -111,8 +109,8 @@ func (r *run) measureIdle(kind *idle, n int, env []string) {
 	files, err := filesOf(g.pid)
 	r.Must(err)
 	note(&kind.files, float64(files))
-	r.Pause(every)
-	note(&kind.beat, cpu(func() { r.Pause(beats * every) })/beats)
+	r.Pause(every / 2) // the last ones that were opened come to rest
+	note(&kind.beat, cpu(func() { r.Pause(every) }))
 	collect := func() { r.Must(g.ask(g.admin+"/debug/pprof/heap?gc=1", "")) }
 	collect()
 	note(&kind.collect, cpu(collect))
