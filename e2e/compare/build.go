@@ -16,7 +16,8 @@ type program struct {
 	name string
 	path string
 	args []string
-	env  []string
+	// store is what a gateway keeps turns in: memory or redis; empty: nothing.
+	store string
 	// floor programs know the turn and nothing else: what they cost, no gateway undercuts by
 	// being written better.
 	floor bool
@@ -30,6 +31,8 @@ const (
 	nameFloor   = "floor"
 	nameMerging = "floor that merges"
 	nameConns   = "floor with 64 connections"
+
+	withoutStore = ", keeping nothing" // behind the name of a gateway that would keep turns
 )
 
 // build makes the programs below work.

@@ -50,7 +50,7 @@ func compare(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.base, "base", "", "the `revision` to compare with")
 	flags.StringVar(&o.root, "root", "..", "the `folder` of the repository")
-	flags.StringVar(&o.bench, "bench", "../shared/bench", "the `folder` of the floor, seen from -root; it is left out if it is not there")
+	flags.StringVar(&o.bench, "bench", "../shared/bench", "the `folder` of the floor, seen from -root; what is not there is left out")
 	flags.StringVar(&o.newBinary, "new", "", "a `program` that is measured in place of a build of -root")
 	flags.StringVar(&o.baseline, "old", "", "a `program` to compare with in place of a build of -base")
 	flags.StringVar(&o.scenarios, "scenarios", "S1 S2 S4 S5", "`names`, out of: "+strings.Join(scenarioNames(), " "))
@@ -95,9 +95,14 @@ func measure(ctx context.Context, o options, chosen []scenario, stdout io.Writer
 	if err != nil {
 		return false, err
 	}
-	fmt.Fprintf(stdout, "new against base (%s): ratio, and the interval that has it by 95 %%; %d rounds\n\n", cmp.Or(o.base, o.baseline), o.rounds)
+	fmt.Fprintf(stdout, "Ratios to %s, and the interval that has each by 95 %%; %d rounds.\n\n", cmp.Or(o.base, o.baseline), o.rounds)
+	events := countable(ctx, hardware)
+	if len(events) == 0 {
+		fmt.Fprintf(stdout, "SKIPPED: %s, which perf does not count here\n\n", strings.Join(hardware, " and "))
+	}
 	printHead(stdout)
 	for _, s := range chosen {
+		s.events = events
 		rows, err := s.run(ctx, work, programs, o.rounds)
 		if err != nil {
 			return failed, fmt.Errorf("%s: %w", s.name, err)

@@ -35,6 +35,8 @@ var columns = []struct{ title, one, other string }{
 	{"base / floor", nameBase, nameFloor},
 	{"limit / floor", nameMerging, nameFloor},
 	{"64 connections / floor", nameConns, nameFloor},
+	{"new / new that keeps nothing", nameNew, nameNew + withoutStore},
+	{"base / base that keeps nothing", nameBase, nameBase + withoutStore},
 }
 
 func printHead(w io.Writer) {

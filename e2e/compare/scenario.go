@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -19,7 +20,8 @@ type scenario struct {
 	turns       int // of each client in a slice
 	kind        kind
 	floors      []string // those that say something here
-	env         []string // of gateways
+	events      []string // that are counted besides
+	store       string   // that gateways keep turns in: memory or redis; empty: they keep none
 }
 
 // kind is what is measured in a slice.
@@ -38,10 +40,14 @@ var plainFloors, connFloors = []string{nameFloor, nameMerging}, []string{nameFlo
 var scenarios = []scenario{
 	{name: "S1", about: "40 chunks at once, a tool call, 64 clients", chunks: 40, clients: 64, turns: 10, floors: plainFloors},
 	{name: "S1t", about: "S1, HTTP/2 to the model", chunks: 40, clients: 64, turns: 10, floors: connFloors, encrypted: true},
+	{name: "S1m", about: "S1, kept in memory", chunks: 40, clients: 64, turns: 10, store: "memory"},
+	{name: "S1r", about: "S1, kept in Redis", chunks: 40, clients: 64, turns: 10, store: "redis"},
 	{name: "S2", about: "40 chunks each 20 ms, 16 clients", chunks: 40, pause: 20 * time.Millisecond, clients: 16, turns: 4, kind: firstText, floors: plainFloors[:1]},
 	{name: "S3b", about: "5,000 streams opened at once, 20 chunks each 500 ms", chunks: 20, pause: 500 * time.Millisecond, clients: 5000, turns: 1, kind: burst, floors: plainFloors[:1]},
 	{name: "S3bt", about: "S3b, HTTP/2 to the model", chunks: 20, pause: 500 * time.Millisecond, clients: 5000, turns: 1, kind: burst, floors: connFloors, encrypted: true},
 	{name: "S4", about: "2,000 chunks at once, 4 clients", chunks: 2000, clients: 4, turns: 10, kind: perChunk, floors: plainFloors},
+	{name: "S4m", about: "S4, kept in memory", chunks: 2000, clients: 4, turns: 10, kind: perChunk, store: "memory"},
+	{name: "S4r", about: "S4, kept in Redis", chunks: 2000, clients: 4, turns: 10, kind: perChunk, store: "redis"},
 	{name: "S4x", about: "20,000 chunks at once, 2 clients", chunks: 20_000, clients: 2, turns: 2, kind: perChunk, floors: plainFloors},
 	{name: "S5", about: "40 chunks each 20 ms, 128 clients", chunks: 40, pause: 20 * time.Millisecond, clients: 128, turns: 1, kind: perChunk, floors: plainFloors[:1]},
 	{name: "S5t", about: "S5, HTTP/2 to the model", chunks: 40, pause: 20 * time.Millisecond, clients: 128, turns: 1, kind: perChunk, floors: connFloors, encrypted: true},
@@ -74,22 +80,28 @@ type sample struct {
 	cpu    time.Duration
 	memory float64 // bytes that a burst has added
 	firsts []time.Duration
+	counts map[string]float64 // by event
 }
 
 // run measures a scenario.
 func (s *scenario) run(ctx context.Context, work string, programs []program, rounds int) ([]row, error) {
-	var taking []program
+	var measured []program
 	for _, p := range programs {
-		if !p.floor || slices.Contains(s.floors, p.name) {
-			taking = append(taking, p)
+		switch {
+		case p.floor && !slices.Contains(s.floors, p.name):
+			continue
+		case !p.floor && s.store != "" && p.name != nameAgain:
+			measured = append(measured, program{name: p.name + withoutStore, path: p.path})
 		}
+		p.store = s.store
+		measured = append(measured, p)
 	}
 	samples := map[string][]sample{}
-	measured := s.inSlices
+	measure := s.inSlices
 	if s.kind == burst {
-		measured = s.inBursts
+		measure = s.inBursts
 	}
-	if err := measured(ctx, work, taking, rounds, samples); err != nil {
+	if err := measure(ctx, work, measured, rounds, samples); err != nil {
 		return nil, err
 	}
 	return s.rows(samples), nil
@@ -188,6 +200,16 @@ func (d *side) slice(ctx context.Context, s *scenario) (got sample, err error) {
 	if s.kind == burst {
 		within = 0
 	}
+	if len(s.events) > 0 {
+		c, err := count(ctx, d.cmd.Process.Pid, s.events)
+		if err != nil {
+			return got, err
+		}
+		defer func() {
+			counts, failed := c.stop()
+			got.counts, err = counts, errors.Join(err, failed)
+		}()
+	}
 	if got.firsts, err = d.crowd(ctx, s.clients, s.turns, s.chunks, within); err != nil {
 		return got, err
 	}
@@ -209,23 +231,25 @@ func (s *scenario) rows(samples map[string][]sample) []row {
 	}
 	turns := float64(s.clients * s.turns)
 	const ms, µs = float64(time.Millisecond), float64(time.Microsecond)
-	cpu := of("CPU a turn", "ms", ms, func(one sample) float64 { return float64(one.cpu) / turns })
-	switch s.kind {
-	case perTurn:
-		return []row{cpu}
-	case perChunk:
-		return []row{of("CPU a chunk", "µs", µs, func(one sample) float64 { return float64(one.cpu) / turns / float64(s.chunks) })}
-	}
-	// The model pauses before each chunk, the first one too.
-	first := func(share float64) func(sample) float64 {
+	share := func(share float64) func(sample) float64 {
 		return func(one sample) float64 {
 			sorted := slices.Sorted(slices.Values(one.firsts))
-			return float64(sorted[int(share*float64(len(sorted)-1))] - s.pause)
+			return float64(sorted[int(share*float64(len(sorted)-1))] - s.pause) // the model pauses before each chunk
 		}
 	}
-	p50 := of("added to the first text, p50", "ms", ms, first(0.5))
-	if s.kind == firstText {
-		return []row{p50, of("the same, p99", "ms", ms, first(0.99)), cpu}
+	cpu := of("CPU a turn", "ms", ms, func(one sample) float64 { return float64(one.cpu) / turns })
+	p50 := of("added to the first text, p50", "ms", ms, share(0.5))
+	rows := []row{cpu}
+	switch s.kind {
+	case perChunk:
+		rows = []row{of("CPU a chunk", "µs", µs, func(one sample) float64 { return float64(one.cpu) / turns / float64(s.chunks) })}
+	case firstText:
+		rows = []row{p50, of("the same, p99", "ms", ms, share(0.99)), cpu}
+	case burst:
+		rows = []row{of("memory a stream", "KB", 1000, func(one sample) float64 { return one.memory / turns }), cpu, p50}
 	}
-	return []row{of("memory a stream", "KB", 1000, func(one sample) float64 { return one.memory / turns }), cpu, p50}
+	for _, event := range s.events {
+		rows = append(rows, of(event+" a turn", "thousand", 1000, func(one sample) float64 { return one.counts[event] / turns }))
+	}
+	return rows
 }

@@ -16,11 +16,12 @@ import (
 // side is a program that answers turns, with an upstream of its own.
 type side struct {
 	program
-	up   *upstream
-	cmd  *exec.Cmd
-	log  *os.File
-	url  string
-	http *http.Client
+	up    *upstream
+	cmd   *exec.Cmd
+	redis *exec.Cmd // nil: it keeps nothing there
+	log   *os.File
+	url   string
+	http  *http.Client
 }
 
 // startPatience is how long a program may take until it listens.
@@ -50,7 +51,16 @@ func (p program) open(ctx context.Context, work string, s *scenario) (_ *side, e
 	}
 	d.cmd = exec.CommandContext(ctx, p.path, p.args...)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
-	d.cmd.Env = append(p.environment(addr, d.up), p.env...)
+	d.cmd.Env = p.environment(addr, d.up)
+	if p.store != "" {
+		store := p.store
+		if p.store == "redis" {
+			if store, err = d.startRedis(ctx, work); err != nil {
+				return nil, err
+			}
+		}
+		d.cmd.Env = append(d.cmd.Env, "SLUICE_STORE="+store)
+	}
 	if err := d.cmd.Start(); err != nil {
 		d.cmd = nil
 		return nil, err
@@ -67,6 +77,23 @@ func (p program) environment(addr string, up *upstream) []string {
 		return append(env, "ADDR="+addr, "MCP_URL="+up.tools)
 	}
 	return append(env, "SLUICE_ADDR="+addr, "GEMINI_API_KEY=simulated", "MCP_SERVER_URL="+up.tools, "SLUICE_REQUEST_TIMEOUT=120s", "SLUICE_MODEL_TIMEOUT=60s")
+}
+
+// startRedis starts a Redis for this side alone, which keeps nothing on disk, and returns its URL.
+func (d *side) startRedis(ctx context.Context, work string) (string, error) {
+	socket := filepath.Join(work, "redis."+strings.ReplaceAll(d.name, " ", "-"))
+	_ = os.Remove(socket) // of an earlier scenario
+	d.redis = exec.CommandContext(ctx, "redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", work)
+	if err := d.redis.Start(); err != nil {
+		d.redis = nil
+		return "", err
+	}
+	for began := time.Now(); time.Since(began) < startPatience; time.Sleep(20 * time.Millisecond) {
+		if conn, err := net.Dial("unix", socket); err == nil {
+			return "unix://" + socket, conn.Close()
+		}
+	}
+	return "", fmt.Errorf("the redis-server of %s does not listen", d.name)
 }
 
 // freeAddress is one of this machine where nobody listens.
@@ -113,6 +140,10 @@ func (d *side) close() {
 	if d.cmd != nil {
 		_ = d.cmd.Process.Signal(syscall.SIGTERM)
 		_ = d.cmd.Wait()
+	}
+	if d.redis != nil {
+		_ = d.redis.Process.Kill()
+		_ = d.redis.Wait()
 	}
 	if d.up != nil {
 		d.up.close()
