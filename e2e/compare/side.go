@@ -52,6 +52,9 @@ func (p program) open(ctx context.Context, work string, s *scenario) (_ *side, e
 	d.cmd = exec.CommandContext(ctx, p.path, p.args...)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.Env = p.environment(addr, d.up)
+	if s.kind == burst { // all are to be open, also where a machine is busy
+		d.cmd.Env = append(d.cmd.Env, "SLUICE_ADMISSION=count")
+	}
 	if p.store != "" {
 		store := p.store
 		if p.store == "redis" {
