@@ -80,8 +80,9 @@ func buildRevision(ctx context.Context, root, work, revision, out string) error 
 	return goBuild(ctx, tree, out, "./cmd/sluice")
 }
 
+// goBuild builds as for a release.
 func goBuild(ctx context.Context, folder, out, target string) error {
-	return run(ctx, folder, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, target)
+	return run(ctx, folder, "go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", out, target)
 }
 
 // run runs a command; what it printed is in the error.

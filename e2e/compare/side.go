@@ -52,9 +52,6 @@ func (p program) open(ctx context.Context, work string, s *scenario) (_ *side, e
 	d.cmd = exec.CommandContext(ctx, p.path, p.args...)
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.Env = p.environment(addr, d.up)
-	if s.kind == burst { // all are to be open, also where a machine is busy
-		d.cmd.Env = append(d.cmd.Env, "SLUICE_ADMISSION=count")
-	}
 	if p.store != "" {
 		store := p.store
 		if p.store == "redis" {
@@ -79,7 +76,8 @@ func (p program) environment(addr string, up *upstream) []string {
 	if p.floor {
 		return append(env, "ADDR="+addr, "MCP_URL="+up.tools)
 	}
-	return append(env, "SLUICE_ADDR="+addr, "GEMINI_API_KEY=simulated", "MCP_SERVER_URL="+up.tools, "SLUICE_REQUEST_TIMEOUT=120s", "SLUICE_MODEL_TIMEOUT=60s")
+	// Turns that are refused because others keep the machine busy would end the measurement.
+	return append(env, "SLUICE_ADMISSION=count", "SLUICE_ADDR="+addr, "GEMINI_API_KEY=simulated", "MCP_SERVER_URL="+up.tools, "SLUICE_REQUEST_TIMEOUT=120s", "SLUICE_MODEL_TIMEOUT=60s")
 }
 
 // startRedis starts a Redis for this side alone, which keeps nothing on disk, and returns its URL.
