@@ -90,6 +90,9 @@ func (c *chart) axes(b *bytes.Buffer, x, y scale) {
 		fmt.Fprintf(b, `<path d="M%.1f %.1fL%.1f %.1f" stroke="%s" stroke-opacity=".3"/>`+"\n", x1, y1, x2, y2, ink)
 	}
 	for _, v := range x.ticks() {
+		if v < 1 { // there is no half of a thing
+			continue
+		}
 		grid(x.at(v), top, x.at(v), below)
 		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x.at(v), below+17, count(int(v)))
 	}
