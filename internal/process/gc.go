@@ -12,12 +12,12 @@ import (
 )
 
 // How much garbage is let pile up before it is collected: a third of what is live
-// memory, but 32 MB at least. Go's own rule is as much as is live. For a gateway
+// memory, but 16 MB at least. Go's own rule is as much as is live. For a gateway
 // with few streams, whose live memory is some 10 MB, that means a collection every
 // hundred turns, a twentieth of all CPU time; for one with many it means a heap of twice
 // the size it needs (docs/performance.md).
 const (
-	leastGarbage   = 32 << 20
+	leastGarbage   = 16 << 20
 	garbagePercent = 35
 )
 
