@@ -27,6 +27,18 @@ func TestGCPercent(t *testing.T) {
 	}
 }
 
+func TestIsGrowing(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		last, live uint64
+		want       bool
+	}{{0, 100, false}, {100, 100, false}, {100, 125, false}, {100, 126, true}, {100, 50, false}} {
+		if got := isGrowing(tt.last, tt.live); got != tt.want {
+			t.Errorf("isGrowing(%d, %d) = %v", tt.last, tt.live, got)
+		}
+	}
+}
+
 // It changes the whole process, so it must not run at the same time as others.
 func TestGCPace(t *testing.T) {
 	found := debug.SetGCPercent(77)
