@@ -49,6 +49,9 @@ bench: ## all benchmarks, beside the baseline of testdata/bench (some 5 min)
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./... | tee bench.txt
 	go tool benchstat testdata/bench/baseline.txt bench.txt
 
+compare: ## what a turn costs here, beside BASE=<commit> and, where it is there, a floor (SCENARIOS="S1 S4": a minute each)
+	go -C e2e run ./compare -base "$(BASE)" $(if $(SCENARIOS),-scenarios "$(SCENARIOS)") $(if $(ROUNDS),-rounds $(ROUNDS))
+
 ratios: ## what keys, tokens, limits and TLS cost a turn, over a gateway without them (some 5 min; wants a quiet machine)
 	go test ./cmd/sluice -run '^$$' -bench '^BenchmarkRatio' -benchtime 1x -timeout 15m
 

@@ -2,12 +2,14 @@
 # Measures what the gateway does under overload, on this machine: the peak, that is
 # the most turns a second that a closed loop gets out of it, and then an open loop of
 # FACTOR times as many, in its steady state, from 5 s after it began. Turns have 40
-# chunks without a pause. Prints a table; asserts nothing.
+# chunks, without a pause if none is set. Prints a table; asserts nothing.
 #
 #   scripts/overload.sh              adaptive and count, GET over connections that are kept
 #   ADMISSION=adaptive METHOD=POST FACTOR=5 SECONDS_EACH=15 CLIENTS=64 scripts/overload.sh
 #   PIN=1 scripts/overload.sh        the gateway alone on the last core, all else on the first
 #   SLUICE=path/to/sluice scripts/overload.sh     that binary as the gateway
+#   FIRST=300ms PAUSE=20ms CLIENTS=500 scripts/overload.sh     turns that take as long as real ones: before
+#                                                 the first chunk, and before each other; it takes more clients to find the peak
 #
 # p50_ms and p99_ms are of the first text, from when the turn was due: they hold the
 # delay of a generator that is short of CPU itself. "own_p99<" is by the gateway's
@@ -33,11 +35,15 @@ ulimit -n "$(ulimit -Hn)"
 
 go build -o "$dir/sluice" ./cmd/sluice
 gateway=${SLUICE:-$dir/sluice}
-cat >"$dir/script" <<'SCRIPT'
-loop
-repeat 40 text "the next few words go on "
-finish STOP
-SCRIPT
+{
+	echo loop
+	[ -z "${FIRST:-}" ] || echo "delay $FIRST"
+	for _ in $(seq 40); do
+		echo 'text "the next few words go on "'
+		[ -z "${PAUSE:-}" ] || echo "delay $PAUSE"
+	done
+	echo finish STOP
+} >"$dir/script"
 
 on() { # CORE CMD...
 	if [ -n "$pin" ]; then taskset -c "$1" "${@:2}"; else "${@:2}"; fi

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"io"
+)
+
+// row is what was measured of one scenario: a cost for each program, in each round.
+type row struct {
+	name, unit string
+	scale      float64 // from what is measured to the unit
+	costs      map[string][]float64
+}
+
+// against compares two programs; false: one of them was not measured.
+func (r row) against(one, other string) (interval, bool) {
+	if r.costs[one] == nil || r.costs[other] == nil {
+		return interval{}, false
+	}
+	return ratioOf(r.costs[one], r.costs[other]), true
+}
+
+// worse says whether this build costs more than a limit, which is more than the noise.
+func (r row) worse(limit float64) bool {
+	found, _ := r.against(nameNew, nameBase)
+	noise, _ := r.against(nameAgain, nameBase)
+	return found.low > max(limit, noise.high)
+}
+
+// columns are what is compared with what.
+var columns = []struct{ title, one, other string }{
+	{"new / base", nameNew, nameBase},
+	{"noise", nameAgain, nameBase},
+	{"new / floor", nameNew, nameFloor},
+	{"base / floor", nameBase, nameFloor},
+	{"limit / floor", nameMerging, nameFloor},
+	{"64 connections / floor", nameConns, nameFloor},
+	{"new / new that keeps nothing", nameNew, nameNew + withoutStore},
+	{"base / base that keeps nothing", nameBase, nameBase + withoutStore},
+}
+
+func printHead(w io.Writer) {
+	fmt.Fprint(w, "| | new | floor |")
+	for _, c := range columns {
+		fmt.Fprintf(w, " %s |", c.title)
+	}
+	fmt.Fprint(w, "\n| --- | --- | --- |")
+	for range columns {
+		fmt.Fprint(w, " --- |")
+	}
+	fmt.Fprintln(w)
+}
+
+func (r row) print(w io.Writer, worse bool) {
+	absolute := func(name string) string {
+		if r.costs[name] == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.3g %s", middle(r.costs[name])/r.scale, r.unit)
+	}
+	fmt.Fprintf(w, "| %s | %s | %s |", r.name, absolute(nameNew), absolute(nameFloor))
+	for _, c := range columns {
+		text := ""
+		if found, ok := r.against(c.one, c.other); ok {
+			text = found.String()
+		}
+		fmt.Fprintf(w, " %s |", text)
+	}
+	if worse {
+		fmt.Fprint(w, " WORSE")
+	}
+	fmt.Fprintln(w)
+}
