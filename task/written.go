@@ -1,5 +1,5 @@
 // This file writes documents as they mostly are: each turn that is kept writes two. What it writes
-// is what package json would, which looks at each type and each text of a document anew.
+// is what package json would, which looks up each type and compares each name.
 
 package task
 
@@ -12,7 +12,7 @@ import (
 )
 
 // written are buffers in which documents are written. What is stored is a copy without room for more.
-var written buffers
+var written = new(buffers)
 
 // writes returns the document as JSON; nil: it has something that append does not know.
 func (d *document) writes() []byte {

@@ -1,5 +1,5 @@
-// This file writes the part of a turn. Each turn that is kept writes one, and package json would look
-// at each type and each text anew.
+// This file writes the part of a turn. Each turn that is kept writes one, and package json, which
+// would write the same, looks up each type.
 
 package record
 
