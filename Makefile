@@ -1,6 +1,6 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check security floods test ratio ratios golden fuzz bench rivals baseline attack failover soak run demo build screenshots release manifests vuln clean
+.PHONY: help check security floods test ratio ratios golden fuzz bench rivals baseline attack failover soak growth run demo build screenshots release manifests vuln clean
 
 FUZZTIME ?= 30s
 BENCHTIME  ?= 100ms
@@ -71,6 +71,9 @@ failover: ## kill gateways and their Redis while they work (some 5 min)
 
 soak: ## a gateway under load for 30 min: what clients saw and what it counted agree (SOAK="-length 60s")
 	scripts/soak.sh $(SOAK)
+
+growth: ## what a unit costs the more there are, as tables and pictures in docs/growth (GROWTH="-rounds 9 chunks"; some 8 min)
+	scripts/growth.sh $(GROWTH)
 
 run: ## the gateway on :8080
 	go run ./cmd/sluice

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -351,5 +352,35 @@ func TestSmallBounds(t *testing.T) {
 		if diff := cmp.Diff(want, items); diff != "" || err != nil {
 			t.Errorf("after %v, %v (-want +got):\n%s", at, err, diff)
 		}
+	}
+}
+
+// One search looks at 1,000 tasks, however many there are and whatever it finds: meanwhile the one
+// connection serves nobody else.
+func TestSearchForARareStateIsBounded(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s := open(t, filepath.Join(t.TempDir(), "state.db"))
+	defer s.Close()
+	for i := range 1001 {
+		state := "completed"
+		if i == 0 {
+			state = "failed"
+		}
+		task := store.Task{Doc: []byte("{}"), Meta: store.Meta{User: "u", State: state, Created: time.UnixMilli(int64(i))}}
+		must(t, s.CreateTask(ctx, fmt.Sprintf("task_%04d", i), task, time.Hour))
+	}
+	q := store.Query{User: "u", State: "failed", Limit: 5}
+	first, err := s.Tasks(ctx, q)
+	must(t, err)
+	q.Cursor = first.Next
+	second, err := s.Tasks(ctx, q)
+	must(t, err)
+	if len(first.IDs) > 0 || first.Next == "" || !slices.Equal(second.IDs, []string{"task_0000"}) || second.Next != "" {
+		t.Errorf("the first page has %v and leads to %q, the second one has %v and leads to %q", first.IDs, first.Next, second.IDs, second.Next)
+	}
+	q = store.Query{User: "u", State: "completed", Limit: 5}
+	if full, err := s.Tasks(ctx, q); err != nil || len(full.IDs) != 5 || full.Next == "" {
+		t.Errorf("a page of a common state has %v and leads to %q, %v", full.IDs, full.Next, err)
 	}
 }

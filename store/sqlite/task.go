@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"time"
 
@@ -112,6 +113,10 @@ func (s *Store) DeleteTask(ctx context.Context, id string) error {
 	})
 }
 
+// mostLooked is how many tasks a search for a state looks at. While it does, the one connection
+// serves nobody else.
+const mostLooked = 1000
+
 // Tasks lists tasks.
 func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err error) {
 	last, err := store.ReadCursor(q.Cursor)
@@ -122,17 +127,21 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 	if q.Bare {
 		shown = "x'' AS " + columns
 	}
-	query := "SELECT id, " + shown + " FROM tasks WHERE tenant = ? AND user = ? AND (created, id) < (?, ?)"
-	args := []any{blob(q.Tenant), blob(q.User), last.Score, blob(last.ID)}
-	if q.Conversation != "" {
-		query, args = query+" AND conversation = ?", append(args, blob(q.Conversation))
-	}
-	if q.State != "" {
-		query, args = query+" AND state = ?", append(args, blob(q.State))
-	}
+	wanted, args := within(q, last)
 	err = s.view(ctx, "tasks", func(_ context.Context, tx *tx) error {
+		// Of a search in pieces this is the last task of a piece, from which the next one goes on.
+		end, err := tx.endOfSearch(q, wanted, args)
+		if err != nil {
+			return err
+		}
+		if end != nil {
+			wanted, args = wanted+" AND (created, id) >= (?, ?)", append(args, end.Score, blob(end.ID))
+		}
+		if q.State != "" {
+			wanted, args = wanted+" AND state = ?", append(args, blob(q.State))
+		}
 		args = append(args, tx.now, q.Limit+1)
-		return tx.rows(query+" AND until > ? ORDER BY created DESC, id DESC LIMIT ?", args, func(scan func(...any) error) error {
+		err = tx.rows("SELECT id, "+shown+wanted+" AND until > ? ORDER BY created DESC, id DESC LIMIT ?", args, func(scan func(...any) error) error {
 			if more = len(page.IDs) == q.Limit || bytes >= store.MaxPageBytes; more {
 				return errEnough
 			}
@@ -142,11 +151,41 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 			bytes += len(t.Doc)
 			return err
 		})
+		if end != nil && !more {
+			page.Next = store.NewCursor(end.ID, time.UnixMilli(end.Score))
+		}
+		return err
 	})
 	if n := len(page.IDs); err == nil && more {
 		page.Next = store.NewCursor(page.IDs[n-1], page.Tasks[n-1].Created)
 	}
 	return page, err
+}
+
+// within says in SQL which tasks a list is of, in any state, behind the last one of the page before.
+func within(q store.Query, last store.Member) (from string, args []any) {
+	from = " FROM tasks WHERE tenant = ? AND user = ? AND (created, id) < (?, ?)"
+	args = []any{blob(q.Tenant), blob(q.User), last.Score, blob(last.ID)}
+	if q.Conversation != "" {
+		from, args = from+" AND conversation = ?", append(args, blob(q.Conversation))
+	}
+	return from, args
+}
+
+// endOfSearch returns the last task that a search for a state looks at; nil: it comes to the end,
+// or looks for none. The index has all that this reads.
+func (t *tx) endOfSearch(q store.Query, from string, args []any) (*store.Member, error) {
+	if q.State == "" {
+		return nil, nil
+	}
+	var end store.Member
+	var id []byte
+	err := t.row("SELECT created, id"+from+" ORDER BY created DESC, id DESC LIMIT 1 OFFSET ?", append(args[:len(args):len(args)], mostLooked-1), &end.Score, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	end.ID = string(id)
+	return &end, err
 }
 
 // Orphans returns tasks whose holder has no lease.

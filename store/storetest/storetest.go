@@ -31,6 +31,7 @@ var suite = map[string]func(*testing.T, store.Store){
 	"task is deleted":                  taskDeleted,
 	"tasks are listed":                 tasksListed,
 	"tasks are paged":                  tasksPaged,
+	"tasks of a rare state":            tasksOfRareState,
 	"pages of long tasks are short":    tasksOfManyBytes,
 	"tasks without documents":          tasksBare,
 	"tasks of wrong clocks":            tasksWrongClocks,

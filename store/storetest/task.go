@@ -200,6 +200,40 @@ func tasksPaged(t *testing.T, s store.Store) {
 	same(t, "all pages", got, expect)
 }
 
+// A search for a rare state finds all of them, whatever it comes past, each once and in order. A
+// page may be empty, but no more of them come than there are thousands of tasks.
+func tasksOfRareState(t *testing.T, s store.Store) {
+	const all = 2100
+	ctx := t.Context()
+	var expect []string
+	for i := range all {
+		one := task("u", "c")
+		one.Created = began().Add(time.Duration(i/3) * time.Millisecond) // several share a time
+		id := fmt.Sprintf("task_%04d", i)
+		if i == 0 || i == 99 || i == 1099 || i == 1100 || i == all-1 {
+			one.State = "failed"
+			expect = append([]string{id}, expect...)
+		}
+		must(t, s.CreateTask(ctx, id, one, long))
+	}
+	for _, limit := range []int{1, 2, 9} {
+		var got []string
+		pages := 0
+		for q := (store.Query{User: "u", Conversation: "c", State: "failed", Limit: limit}); ; pages++ {
+			page, err := s.Tasks(ctx, q)
+			must(t, err)
+			got = append(got, page.IDs...)
+			if len(page.IDs) > limit || pages > len(expect)+all/1000+1 {
+				t.Fatalf("limit %d: pages do not end: %v", limit, got)
+			}
+			if q.Cursor = page.Next; q.Cursor == "" {
+				break
+			}
+		}
+		same(t, fmt.Sprintf("found by pages of %d", limit), got, expect)
+	}
+}
+
 // Processes whose clocks are wrong still find their tasks, for as long as others do.
 func tasksWrongClocks(t *testing.T, s store.Store) {
 	ctx := t.Context()

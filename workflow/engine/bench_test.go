@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -61,3 +62,30 @@ func (d *delays) Emit(ev stream.Event) error {
 }
 
 func (d *delays) Flush() error { return nil }
+
+// BenchmarkSideBySide is a run of nodes that all follow the first one: many are open at a time.
+// A node costs the same however many there are.
+func BenchmarkSideBySide(b *testing.B) {
+	for _, nodes := range []int{50, 100, 200} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			d := graph.Definition{Name: "w", Entry: name(0), MaxIterations: 1000, Timeout: time.Hour}
+			for i := range nodes {
+				d.Nodes = append(d.Nodes, graph.Node{ID: name(i), Type: engine.ToolNode, Tool: "s/look"})
+				if i > 0 {
+					d.Edges = append(d.Edges, graph.Edge{From: name(0), To: name(i)})
+				}
+			}
+			w, problems := graph.Compile(d, engine.Kinds())
+			if len(problems) > 0 {
+				b.Fatal(problems)
+			}
+			r := engine.New(engine.Config{Workflow: w, Tools: lockedTools{echoTools()}})
+			for b.Loop() {
+				if _, err := r.Run(b.Context(), &chat.Request{Input: "the input"}, &delays{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(nodes), "ns/node")
+		})
+	}
+}

@@ -309,9 +309,19 @@ func (r *Run) find(id string) *Open {
 // open moves the nodes into the frontier to which a taken edge leads and whose other
 // edges are decided too, and skips those whose edges are all dead. It returns the ones
 // that it skipped. A single pass is enough, as edges lead upwards only.
+//
+// It runs at each node's end. To look each node up in the frontier there would cost the cube of
+// the nodes that are side by side.
 func (r *Run) open() (skipped []*graph.Vertex) {
+	before := len(r.Progress.Frontier)
+	isOpen := make([]bool, len(r.at))
+	for i := range r.Progress.Frontier {
+		if n := r.w.Node(r.Progress.Frontier[i].Node); n != nil {
+			isOpen[n.Order] = true
+		}
+	}
 	for _, n := range r.w.Nodes() {
-		if r.at[n.Order] >= 0 || r.find(n.ID) != nil {
+		if r.at[n.Order] >= 0 || isOpen[n.Order] {
 			continue
 		}
 		ready, accepted := n.Decided(func(from *graph.Vertex) (followed []int, ok bool) {
@@ -331,9 +341,11 @@ func (r *Run) open() (skipped []*graph.Vertex) {
 			skipped = append(skipped, n)
 		}
 	}
-	slices.SortFunc(r.Progress.Frontier, func(a, b Open) int {
-		return cmp.Compare(r.w.Node(a.Node).Order, r.w.Node(b.Node).Order)
-	})
+	if len(r.Progress.Frontier) > before {
+		slices.SortFunc(r.Progress.Frontier, func(a, b Open) int {
+			return cmp.Compare(r.w.Node(a.Node).Order, r.w.Node(b.Node).Order)
+		})
+	}
 	return skipped
 }
 

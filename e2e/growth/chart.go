@@ -1,0 +1,142 @@
+// This file has a chart of a dimension, as numbers: what is drawn, and the table of it.
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// chart is what a dimension has come to.
+type chart struct {
+	title  string
+	x      string // what the sizes count
+	what   string // what is done at a size, such as a turn; with each: what there is so many of
+	each   bool   // the cost is shown divided by the size
+	bytes  bool   // the cost is memory in bytes; else it is CPU time in microseconds
+	series []*series
+}
+
+// shown is the cost at a point as the chart shows it.
+func (c *chart) shown(p point, cost float64) float64 {
+	if c.each {
+		return cost / float64(p.size)
+	}
+	return cost
+}
+
+// y says what the costs are.
+func (c *chart) y() string {
+	if c.bytes {
+		return "resident memory a " + c.what
+	}
+	return "CPU a " + c.what
+}
+
+// sizes are those of all series.
+func (c *chart) sizes() (all []int) {
+	for _, s := range c.series {
+		for _, p := range s.points {
+			all = append(all, p.size)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// table is the chart as Markdown: the median at each size with half the distance of the quartiles,
+// the exponent, and the line that fits.
+func (c *chart) table() string {
+	var b strings.Builder
+	head, rule := "| "+c.x+" |", "| --- |"
+	for _, s := range c.series {
+		head, rule = head+" "+s.name+" |", rule+" --- |"
+	}
+	fmt.Fprintf(&b, "%s\n\n%s\n%s\n", c.title, head, rule)
+	for _, size := range c.sizes() {
+		row := "| " + count(size) + " |"
+		for _, s := range c.series {
+			row += " " + c.cell(s, size) + " |"
+		}
+		b.WriteString(row + "\n")
+	}
+	for _, last := range []struct {
+		name string
+		of   func([]point) string
+	}{
+		{"exponent", func(p []point) string { return power(exponent(p)) }},
+		{"exponent of the three largest", func(p []point) string { return power(exponent(atTheEnd(p))) }},
+		{"line", c.line},
+	} {
+		row := "| " + last.name + " |"
+		for _, s := range c.series {
+			row += " " + last.of(s.points) + " |"
+		}
+		b.WriteString(row + "\n")
+	}
+	return b.String() + "\n"
+}
+
+// cell is what a series has at a size.
+func (c *chart) cell(s *series, size int) string {
+	for _, p := range s.points {
+		if p.size == size {
+			return fmt.Sprintf("%s ±%.0f %%", c.amount(c.shown(p, p.cost())), 100*p.spread())
+		}
+	}
+	return ""
+}
+
+// line says what there is without any unit, and what each unit adds.
+func (c *chart) line(points []point) string {
+	unit, fixed := line(points)
+	if math.IsNaN(unit) {
+		return ""
+	}
+	if most := float64(points[len(points)-1].size); math.Abs(unit)*most < fixed/10 {
+		return c.amount(fixed)
+	}
+	if fixed < 0 {
+		return c.amount(unit) + " each"
+	}
+	return c.amount(fixed) + " + " + c.amount(unit) + " each"
+}
+
+// power words an exponent.
+func power(e float64) string {
+	if math.IsNaN(e) {
+		return ""
+	}
+	return strings.Replace(strconv.FormatFloat(e, 'f', 2, 64), "-0.00", "0.00", 1)
+}
+
+// amount words a cost with three digits.
+func (c *chart) amount(v float64) string {
+	units := []string{"ns", "µs", "ms", "s"}
+	v, at := v*1000, 0
+	if c.bytes {
+		units, v = []string{"B", "KB", "MB", "GB"}, v/1000
+	}
+	for math.Abs(v) >= 999.5 && at < len(units)-1 {
+		v, at = v/1000, at+1
+	}
+	digits := 0
+	if a := math.Abs(v); a < 9.995 {
+		digits = 2
+	} else if a < 99.95 {
+		digits = 1
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64) + " " + units[at]
+}
+
+// count words a number with a comma before each three digits.
+func count(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}

@@ -1,0 +1,192 @@
+// This file starts the gateway as a process with an environment of its own, and asks it.
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// gateway is the program whose cost is measured.
+type gateway struct {
+	r       *run
+	pid     int
+	url     string
+	admin   string // URL for operators, if an address of theirs was asked for
+	client  *http.Client
+	started time.Duration // CPU time until it listened
+	process *os.Process
+	over    chan struct{} // closed when the process has ended
+}
+
+// start starts a gateway with a file of configuration (empty: without one), which is killed at
+// the end of the run.
+func (r *run) start(config string, env ...string) *gateway {
+	dir := r.folder()
+	cmd := exec.Command(r.Binary)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "SLUICE_ADDR=127.0.0.1:0", "SLUICE_TODO_DB=:memory:",
+		"GEMINI_API_KEY=key-of-a-simulator", "SLUICE_REQUEST_TIMEOUT=5m", "SLUICE_ADMISSION=count", "SLUICE_DIALECTS=none"}, env...)
+	if config != "" {
+		path := filepath.Join(dir, "sluice.yaml")
+		r.Must(os.WriteFile(path, []byte(config), 0o600))
+		cmd.Env = append(cmd.Env, "SLUICE_CONFIG="+path)
+	}
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	out, err := cmd.StdoutPipe()
+	r.Must(err)
+	r.Must(cmd.Start())
+	g := &gateway{r: r, pid: cmd.Process.Pid, process: cmd.Process, over: make(chan struct{}),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8, DisableCompression: true}}}
+	r.AtEnd(g.stop)
+	log := bufio.NewReader(out)
+	awaited := []string{"listening"}
+	if strings.Contains(strings.Join(env, " "), "SLUICE_ADMIN_ADDR=") {
+		awaited = append(awaited, "admin_listening")
+	}
+	if strings.Contains(config, "mcpServers") {
+		awaited = append(awaited, "mcp_connected")
+	}
+	err = g.await(log, awaited)
+	go func() {
+		defer close(g.over)
+		_, _ = io.Copy(io.Discard, log)
+		_ = cmd.Wait()
+	}()
+	if err != nil {
+		g.stop()
+		r.Must(fmt.Errorf("%w: %.1000s", err, &complaints))
+	}
+	return g
+}
+
+// await reads the log up to the last of some events.
+func (g *gateway) await(log *bufio.Reader, events []string) error {
+	for missing := len(events); missing > 0; {
+		text, err := log.ReadBytes('\n')
+		if err != nil {
+			return errors.New("the gateway did not start")
+		}
+		var line struct {
+			Event   string
+			Details struct{ Addr string }
+		}
+		_ = json.Unmarshal(text, &line)
+		for _, e := range events {
+			if e == line.Event {
+				missing--
+			}
+		}
+		switch line.Event {
+		case "listening":
+			g.url = "http://" + line.Details.Addr
+			if g.started, err = cpuOf(g.pid); err != nil {
+				return err
+			}
+		case "admin_listening":
+			g.admin = "http://" + line.Details.Addr
+		}
+	}
+	return nil
+}
+
+// stop ends the process.
+func (g *gateway) stop() {
+	g.client.CloseIdleConnections()
+	_ = g.process.Kill()
+	<-g.over
+}
+
+// folder is removed at the end of the run.
+func (r *run) folder() string {
+	dir, err := os.MkdirTemp("", "sluice-growth-")
+	r.Must(err)
+	r.AtEnd(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// memoryFolder is one whose files lie in memory, where the system has that, and is removed at the end
+// of the run: a store's CPU time is measured, and not how long a disk that others use makes it wait.
+func (r *run) memoryFolder() string {
+	dir, err := os.MkdirTemp("/dev/shm", "sluice-growth-")
+	if err != nil {
+		return r.folder()
+	}
+	r.AtEnd(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// post asks for a turn.
+func (g *gateway) post(body string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(g.r.Ctx, http.MethodPost, g.url+"/chat/stream", strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return g.client.Do(req)
+}
+
+// turn runs a turn, which must be a success.
+func (g *gateway) turn(body string) func() error {
+	return func() error {
+		resp, err := g.post(body)
+		if err != nil {
+			return err
+		}
+		return expect(resp, `"success":true`)
+	}
+}
+
+// get reads what lies at a path of the gateway.
+func (g *gateway) get(path, want string) func() error {
+	return func() error { return g.ask(g.url+path, want) }
+}
+
+// ask reads what lies at a URL, which must end with something.
+func (g *gateway) ask(url, want string) error {
+	req, err := http.NewRequestWithContext(g.r.Ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := g.client.Do(req)
+	if err != nil {
+		return err
+	}
+	return expect(resp, want)
+}
+
+// expect reads a reply, whose end must hold something.
+func expect(resp *http.Response, want string) error {
+	defer resp.Body.Close()
+	var end tail
+	if _, err := io.Copy(&end, resp.Body); err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK || !bytes.Contains(end, []byte(want)) {
+		return fmt.Errorf("status %d, and no %s in what ends in %.400q", resp.StatusCode, want, end[max(0, len(end)-400):])
+	}
+	return nil
+}
+
+// tail is the end of what is written to it.
+type tail []byte
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	const enough = 4 << 20 // done has the whole text once more
+	*t = append(*t, p...)
+	if len(*t) > 2*enough {
+		*t = append((*t)[:0], (*t)[len(*t)-enough:]...)
+	}
+	return len(p), nil
+}

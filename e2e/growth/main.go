@@ -1,0 +1,139 @@
+// Growth starts a built gateway as a process, has one thing after the other grow that a gateway
+// works with (chunks of an answer, tools, agents, nodes, messages, stored tasks, open streams),
+// and measures what that costs the process. scripts/growth.sh builds and runs it.
+//
+//	growth [-out FOLDER] [-rounds N] [-most SIZE] BINARY [DIMENSION...]
+//
+// It prints a table of each dimension as Markdown, and with -out writes a picture of each. The
+// exit code is 0 if all was measured, 1 if something was not, 2 if it was called wrongly.
+//
+// The model and the servers of tools are simulators in this process, so that what they cost does
+// not count. Of the gateway it uses the packages of stores alone, to fill them. The clock of a
+// process's CPU time is that of Linux; elsewhere nothing can be measured.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sluice/e2e/scenario"
+)
+
+// patience bounds the time of a dimension.
+const patience = 10 * time.Minute
+
+// named is a dimension with its name on the command line, which is that of its picture too.
+type named = scenario.Named[*run]
+
+// dimensions are all of them, in the order in which they are measured.
+func dimensions() []named {
+	return []named{
+		{Name: "chunks", Do: chunks},
+		{Name: "tools", Do: tools},
+		{Name: "agents", Do: agents},
+		{Name: "nodes", Do: nodes},
+		{Name: "history", Do: history},
+		{Name: "tasks-sqlite", Do: tasksInSQLite},
+		{Name: "tasks-redis", Do: tasksInRedis},
+		{Name: "streams", Do: streams},
+	}
+}
+
+// plan is what the command line says.
+type plan struct {
+	out    string // folder of the pictures; empty: none are written
+	rounds int    // measurements of each point
+	most   int    // no size is larger
+	slice  time.Duration
+}
+
+// run is one dimension at work.
+type run struct {
+	scenario.Run
+	plan plan
+	name string
+	out  io.Writer
+}
+
+func main() { scenario.Main(growth) }
+
+// growth measures the dimensions that args name, all if they name none.
+func growth(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	const usage = "growth [-out FOLDER] [-rounds N] [-most SIZE] BINARY [DIMENSION...]"
+	p := plan{slice: 150 * time.Millisecond}
+	flags := flag.NewFlagSet("growth", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&p.out, "out", "", "")
+	flags.IntVar(&p.rounds, "rounds", 5, "")
+	flags.IntVar(&p.most, "most", 1<<30, "")
+	binary, wanted, err := p.read(flags, args)
+	if err != nil {
+		return scenario.Misused(stderr, usage, err)
+	}
+	code := 0
+	for _, d := range wanted {
+		if err := p.perform(ctx, binary, d, stdout); err != nil {
+			fmt.Fprintf(stderr, "growth: %s: %v\n", d.Name, err)
+			code = 1
+		}
+	}
+	return code
+}
+
+// read reads the command line.
+func (p *plan) read(flags *flag.FlagSet, args []string) (binary string, wanted []named, err error) {
+	if err := flags.Parse(args); err != nil {
+		return "", nil, err
+	}
+	if flags.NArg() == 0 {
+		return "", nil, errors.New("which binary?")
+	}
+	if p.rounds < 1 || p.most < 1 {
+		return "", nil, errors.New("-rounds and -most begin with 1")
+	}
+	if binary, err = filepath.Abs(flags.Arg(0)); err != nil {
+		return "", nil, err
+	}
+	wanted, err = scenario.Choose(dimensions(), flags.Args()[1:])
+	return binary, wanted, err
+}
+
+// perform measures one dimension, and ends what it has started.
+func (p plan) perform(ctx context.Context, binary string, d named, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r := &run{Run: scenario.Run{Ctx: ctx, Binary: binary, Row: scenario.Row{Name: d.Name}}, plan: p, name: d.Name, out: out}
+	row := r.Perform(func() { d.Do(r) })
+	for _, f := range row.Figures {
+		if f.Verdict != scenario.Skipped {
+			return errors.New(f.Measured)
+		}
+		fmt.Fprintf(out, "%s: %s\n\n", d.Name, f.Measured)
+	}
+	return nil
+}
+
+// print writes a chart as a table, and as a picture.
+func (r *run) print(c *chart) {
+	_, err := io.WriteString(r.out, c.table())
+	if err == nil && r.plan.out != "" {
+		err = os.WriteFile(filepath.Join(r.plan.out, r.name+".svg"), c.svg(), 0o644)
+	}
+	r.Must(err)
+}
+
+// sizes returns those that the command line allows.
+func (r *run) sizes(all ...int) (few []int) {
+	for _, n := range all {
+		if n <= r.plan.most {
+			few = append(few, n)
+		}
+	}
+	return few
+}

@@ -1,0 +1,117 @@
+// This file measures. All sizes of all series of a dimension are there at the same time, and are
+// measured by turns, a round after the other: what else the machine does then falls upon all of them.
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// series is a line of a chart: one thing that is done at several sizes.
+type series struct {
+	name   string
+	probes []*probe
+	points []point // what was measured, once it is
+}
+
+// probe does something at one size.
+type probe struct {
+	size  int
+	pids  []int // the processes whose CPU time it costs
+	do    func() error
+	times int // how often it is done in a slice
+	most  int // how often at most; 0: 3,000, as what costs next to nothing must end too
+	// before makes what is needed to do it so often; its cost does not count. It may be nil.
+	before func(times int) error
+}
+
+// measure runs the probes of all series, round by round, and fills in their points.
+func (r *run) measure(all ...*series) {
+	for _, s := range all {
+		for _, p := range s.probes {
+			r.Must(p.prepare(r.plan.slice))
+			s.points = append(s.points, point{size: p.size})
+		}
+	}
+	for range r.plan.rounds {
+		for _, s := range all {
+			for i, p := range s.probes {
+				r.Must(r.Ctx.Err())
+				micros, err := p.patient()
+				if err != nil {
+					err = fmt.Errorf("%s at %d: %w", s.name, p.size, err)
+				}
+				r.Must(err)
+				s.points[i].runs = append(s.points[i].runs, micros)
+			}
+		}
+	}
+}
+
+// prepare warms up connections, pools and compiled schemas, and finds out how often the probe is
+// done in a slice of so much CPU time.
+func (p *probe) prepare(slice time.Duration) error {
+	p.times = 1
+	if p.most == 0 {
+		p.most = 3000
+	}
+	for range 2 {
+		micros, err := p.patient()
+		if err != nil {
+			return err
+		}
+		p.times = min(max(1, int(float64(slice.Microseconds())/max(micros, 1))), p.most)
+		if p.times == 1 {
+			break
+		}
+	}
+	return nil
+}
+
+// patient is slice, and tries again what a machine that stood still for a moment had fail: a store,
+// say, that did not answer in its time.
+func (p *probe) patient() (micros float64, err error) {
+	for range 3 {
+		if micros, err = p.slice(); err == nil {
+			break
+		}
+	}
+	return micros, err
+}
+
+// slice does it some times, and returns the CPU time of one in microseconds.
+func (p *probe) slice() (float64, error) {
+	if p.before != nil {
+		if err := p.before(p.times); err != nil {
+			return 0, err
+		}
+	}
+	before, err := p.cpu()
+	for range p.times {
+		if err == nil {
+			err = p.do()
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	after, err := p.cpu()
+	if err == nil && after <= before {
+		err = errors.New("the clock of the process stands still")
+	}
+	return float64((after - before).Nanoseconds()) / 1e3 / float64(p.times), err
+}
+
+// cpu is the time that all processes of the probe have used.
+func (p *probe) cpu() (sum time.Duration, err error) {
+	for _, pid := range p.pids {
+		one, err := cpuOf(pid)
+		if err != nil {
+			return 0, err
+		}
+		sum += one
+	}
+	return sum, nil
+}

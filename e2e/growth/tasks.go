@@ -1,0 +1,141 @@
+// This file has tasks in a store grow: what a list costs and what a turn costs that is kept, the
+// more there are. The store is filled by the packages of the gateway, as no client could do it in time.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sluice/store"
+	"sluice/store/redis"
+	"sluice/store/sqlite"
+)
+
+// conversation is what all tasks belong to: a list of all conversations costs no more.
+const conversation = "conv_growth"
+
+// numbers are how many tasks there are.
+func (r *run) numbers() []int { return r.sizes(10, 100, 1000, 10_000, 100_000) }
+
+// tasksInSQLite has tasks grow in a file, which is part of the gateway's process.
+func tasksInSQLite(r *run) {
+	t := newTasks()
+	env := r.modelEnv()
+	for _, n := range r.numbers() {
+		path := filepath.Join(r.memoryFolder(), "tasks.db")
+		// A file that is filled so fast makes its disk wait now and then.
+		s, err := sqlite.Open(r.Ctx, sqlite.Config{Path: path, Calls: store.NewCalls(store.CallsConfig{Timeout: time.Minute})})
+		r.Must(err)
+		r.Must(fill(r.Ctx, s, n))
+		r.Must(s.Close())
+		begun := point{size: n}
+		for range r.plan.rounds {
+			g := r.start("", env, "SLUICE_STORE=sqlite:"+path)
+			begun.runs = append(begun.runs, float64(g.started.Microseconds()))
+			g.stop()
+		}
+		t.begin.points = append(t.begin.points, begun)
+		t.add(n, r.start("", env, "SLUICE_STORE=sqlite:"+path))
+	}
+	r.measure(t.all()...)
+	r.print(t.chart("SQLite", &t.begin))
+}
+
+// tasksInRedis has tasks grow in a server of Redis, whose CPU time counts with that of the gateway.
+func tasksInRedis(r *run) {
+	t := newTasks()
+	env := r.modelEnv()
+	addr, server := r.redis()
+	for _, n := range r.numbers() {
+		prefix := fmt.Sprintf("p%d:", n)
+		s := redis.New(redis.Config{Location: store.Location{Kind: store.Redis, Addrs: []string{addr}}, Prefix: prefix})
+		r.Must(fill(r.Ctx, s, n))
+		r.Must(s.Close())
+		t.add(n, r.start("", env, "SLUICE_STORE=redis://"+addr, "SLUICE_STORE_PREFIX="+prefix), server)
+	}
+	r.measure(t.all()...)
+	r.print(t.chart("Redis, with its server"))
+}
+
+// tasks are the series of a store.
+type tasks struct{ page, rare, show, turn, begin series }
+
+func newTasks() *tasks {
+	return &tasks{page: series{name: "a list of 20"}, rare: series{name: "a list of a state that none has"},
+		show: series{name: "one task"}, turn: series{name: "a turn that is kept"}, begin: series{name: "start of the gateway"}}
+}
+
+func (t *tasks) all() []*series { return []*series{&t.page, &t.rare, &t.show, &t.turn} }
+
+// add adds a gateway whose store has n tasks; others are processes whose time counts too.
+func (t *tasks) add(n int, g *gateway, others ...int) {
+	const list = "/tasks?conversation_id=" + conversation
+	for s, do := range map[*series]func() error{
+		&t.page: g.get(list+"&state=completed&limit=20", `"completed"`),
+		&t.rare: g.get(list+"&state=canceled&limit=20", `"tasks":[]`),
+		&t.show: g.get("/tasks/"+taskID(n/2)+"?conversation_id="+conversation, `"completed"`),
+		&t.turn: g.turn(request("hello", `,"conversation_id":"`+conversation+`"`)),
+	} {
+		s.probes = append(s.probes, &probe{size: n, pids: append([]int{g.pid}, others...), do: do})
+	}
+}
+
+func (t *tasks) chart(where string, others ...*series) *chart {
+	return &chart{title: "CPU a request, by the tasks that are kept in " + where, x: "tasks in the store", what: "request", series: append(t.all(), others...)}
+}
+
+func taskID(i int) string { return fmt.Sprintf("task_%012d", i) }
+
+// fill adds n tasks as turns leave them that ended a while ago: a document and a trace each.
+func fill(ctx context.Context, s store.Store, n int) error {
+	const ttl = 24 * time.Hour
+	began := time.Now().Add(-time.Duration(n) * time.Second)
+	for i := range n {
+		id, turn, at := taskID(i), fmt.Sprintf("req_%012d", i), began.Add(time.Duration(i)*time.Second)
+		stamp := at.UTC().Format("2006-01-02T15:04:05.000Z")
+		doc := fmt.Sprintf(`{"id":%q,"sessionId":%q,"contextId":%q,"status":{"state":"completed","message":{"role":"assistant","content":"The request was answered"},"timestamp":%q},`+
+			`"history":[{"role":"user","content":"hello","timestamp":%[4]q,"messageId":"%[5]s:user"},{"role":"assistant","content":%[6]q,"timestamp":%[4]q,"messageId":"%[5]s:assistant"}],"metadata":{"turns":[%[5]q]}}`,
+			id, conversation, conversation, stamp, turn, strings.Repeat("the next few words go on ", 10))
+		t := store.Task{Doc: []byte(doc), Meta: store.Meta{Conversation: conversation, Turn: turn, State: "completed", Created: at}}
+		t.Side = store.Side{Key: store.TraceKey(id), Item: []byte(`{"turn":"` + turn + `","steps":[{"kind":"turn","status":"ok"},{"kind":"step","status":"ok"}]}`)}
+		if err := s.CreateTask(ctx, id, t, ttl); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// redis starts a server of Redis, which ends with the run.
+func (r *run) redis() (addr string, pid int) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		r.Lack("redis-server")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	r.Must(err)
+	addr = l.Addr().String()
+	r.Must(l.Close())
+	host, port, _ := net.SplitHostPort(addr)
+	cmd := exec.Command(program, "--bind", host, "--port", port, "--dir", r.folder(), "--save", "", "--appendonly", "no")
+	r.Must(cmd.Start())
+	r.AtEnd(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for range 100 {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = c.Close()
+			return addr, cmd.Process.Pid
+		}
+		r.Pause(50 * time.Millisecond)
+	}
+	r.Lack("a server of Redis that answers")
+	return "", 0
+}

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Has one thing after the other grow that a gateway works with, prints what that costs it, and
+# draws it into docs/growth:
+#
+#   scripts/growth.sh                     all dimensions, some eight minutes
+#   scripts/growth.sh -rounds 9 chunks    one of them, measured more often
+#   SLUICE=./sluice scripts/growth.sh     any other build
+#
+# On loopback only, and on Linux only: it reads the clock of the gateway's process. Tasks in Redis
+# need redis-server (scripts/redis-install.sh), and are skipped without it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+if [[ -z ${SLUICE:-} ]]; then
+	SLUICE=$work/sluice
+	go build -trimpath -o "$SLUICE" ./cmd/sluice
+fi
+go build -C e2e -trimpath -o "$work/growth" ./growth
+mkdir -p docs/growth
+flags=()
+while [[ ${1:-} == -* ]]; do # a flag and its value
+	flags+=("$1" "$2")
+	shift 2
+done
+"$work/growth" -out docs/growth "${flags[@]}" "$SLUICE" "$@"
