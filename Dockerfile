@@ -12,7 +12,7 @@ COPY . .
 # .git is not in the context: give the version with --build-arg VERSION=…
 ARG VERSION=dev
 ARG TARGETOS TARGETARCH
-RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/sluice ./cmd/sluice
+RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -tags grpcnotrace -ldflags "-s -w -X main.version=${VERSION}" -o /out/sluice ./cmd/sluice
 RUN go run ./internal/linked /out/sluice
 RUN mkdir /out/data
 

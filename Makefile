@@ -82,7 +82,7 @@ demo: ## what the gateway is for, in five tours without a key
 	go run ./cmd/sluice demo
 
 build: ## a static binary, dist/sluice
-	GOTOOLCHAIN=$(SHIP_GO) CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o dist/sluice ./cmd/sluice
+	GOTOOLCHAIN=$(SHIP_GO) CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w -X main.version=$(VERSION)" -o dist/sluice ./cmd/sluice
 
 release: ## a version for all platforms in dist/, published nowhere (VERSION=v1.2.3, else a snapshot)
 	scripts/release-install.sh

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
 	"strconv"
@@ -58,10 +57,16 @@ func (s *Server) page() {
 	}
 }
 
-// contentType returns the type of a file by its name. Those that mime takes from the
-// machine's tables, which differ, stand here.
+// contentType returns the type of a file by its name. Package mime would read the machine's
+// tables for it, which differ and stay in memory.
 func contentType(name string) string {
-	switch ext := path.Ext(name); ext {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
 	case ".yaml":
 		return "application/yaml"
 	case ".js":
@@ -69,7 +74,7 @@ func contentType(name string) string {
 	case ".txt":
 		return "text/plain; charset=utf-8"
 	default:
-		return mime.TypeByExtension(ext)
+		return "application/octet-stream"
 	}
 }
 

@@ -96,7 +96,7 @@ func UserAgent(version string) string {
 func NewTransport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	return &http.Transport{
 		Proxy:                  proxy,
-		DialContext:            (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		DialContext:            dialConn((&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext),
 		TLSHandshakeTimeout:    5 * time.Second,
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
@@ -104,9 +104,10 @@ func NewTransport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 64 << 10,
-		// An open stream holds these for as long as the model thinks.
+		// An open stream holds these for as long as the model thinks; what does not fit goes past
+		// them, by conn.
 		ReadBufferSize:  2 << 10, // some five usual chunks
-		WriteBufferSize: 1 << 10, // a request's head; its body goes past the buffer
+		WriteBufferSize: 1 << 10, // a request's head
 	}
 }
 

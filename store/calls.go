@@ -21,9 +21,14 @@ const (
 	large = 64 << 10
 )
 
-// errLarge says that a command ran out of time because of what it carried. Nothing is
-// learnt of the store.
-var errLarge = errors.New("its value is large")
+var (
+	// errLarge says that a command ran out of time because of what it carried. Nothing is
+	// learnt of the store.
+	errLarge = errors.New("its value is large")
+	// errMate says that a command failed which was sent with another one. That one says what is
+	// learnt of the store.
+	errMate = errors.New("it was sent with others")
+)
 
 // CallsConfig describes Calls. Its zero value works.
 type CallsConfig struct {
@@ -57,6 +62,7 @@ type Calls struct {
 	errors  metrics.Counter
 	failing atomic.Bool   // the last command that ended found the store unavailable
 	places  chan struct{} // one for each command that may run now; nil: there is no bound
+	crowded chan struct{} // the same of commands that may be sent with others
 	refused refusals
 }
 
@@ -74,13 +80,25 @@ func NewCalls(cfg CallsConfig) *Calls {
 
 // Share bounds how many commands run at once, as an engine has so many connections. The
 // others wait in the order in which they came, before their own time begins: that many
-// want a connection says nothing of the store. It is called before any command.
-func (c *Calls) Share(connections int) { c.places = make(chan struct{}, connections) }
+// want a connection says nothing of the store. The commands of DoTogether, which need no connection
+// each, have places of their own. It is called before any command.
+func (c *Calls) Share(connections, together int) {
+	c.places, c.crowded = make(chan struct{}, connections), make(chan struct{}, together)
+}
 
 // Do runs one command. What command returns is an error of this package already, or a
 // context's. For a command that wrote something the engine reports to Wrote how it ended.
 func (c *Calls) Do(ctx context.Context, op string, command func(context.Context) error) error {
-	leave, err := c.enter(ctx, op)
+	return c.do(ctx, op, c.places, command)
+}
+
+// DoTogether is Do for a command that may be sent with others.
+func (c *Calls) DoTogether(ctx context.Context, op string, command func(context.Context) error) error {
+	return c.do(ctx, op, c.crowded, command)
+}
+
+func (c *Calls) do(ctx context.Context, op string, places chan struct{}, command func(context.Context) error) error {
+	leave, err := c.enter(ctx, op, places)
 	if err != nil {
 		return err
 	}
@@ -90,20 +108,20 @@ func (c *Calls) Do(ctx context.Context, op string, command func(context.Context)
 
 // enter waits for a place. That there was none in time is no failure of the store's, so the
 // breaker does not count it.
-func (c *Calls) enter(ctx context.Context, op string) (leave func(), err error) {
-	if c.places == nil {
+func (c *Calls) enter(ctx context.Context, op string, places chan struct{}) (leave func(), err error) {
+	if places == nil {
 		return func() {}, nil
 	}
-	leave = func() { <-c.places }
+	leave = func() { <-places }
 	select {
-	case c.places <- struct{}{}:
+	case places <- struct{}{}:
 		return leave, nil
 	default:
 	}
 	timer := time.NewTimer(turnWait)
 	defer timer.Stop()
 	select {
-	case c.places <- struct{}{}:
+	case places <- struct{}{}:
 		return leave, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%s: %w", op, context.Cause(ctx))
@@ -155,7 +173,7 @@ func (c *Calls) classify(ctx context.Context, op string, err error) error {
 // that took the time, say nothing.
 func judge(ctx context.Context, err error) Verdict {
 	switch {
-	case ctx.Err() != nil, errors.Is(err, errLarge):
+	case ctx.Err() != nil, errors.Is(err, errLarge), errors.Is(err, errMate) && errors.Is(err, ErrUnavailable):
 		return Unsaid
 	case errors.Is(err, ErrUnavailable):
 		return Ill
@@ -171,6 +189,10 @@ func Carried(bytes int, err error) error {
 	}
 	return err
 }
+
+// OfMate returns the error of a command that another caller's one was sent with: a connection that
+// is lost is one failure, whatever it carried.
+func OfMate(err error) error { return fmt.Errorf("%w: %w", errMate, err) }
 
 // expected says whether the store did its work.
 func expected(err error) bool {

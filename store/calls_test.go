@@ -102,7 +102,7 @@ func TestWaitForAConnectionIsNoFailureOfTheStore(t *testing.T) {
 				verdicts = append(verdicts, v)
 			}, nil
 		}})
-		calls.Share(1)
+		calls.Share(1, 1)
 		const each = 450 * time.Millisecond
 		var late atomic.Int64
 		for i := range 7 {

@@ -60,7 +60,7 @@ func overHTTP2(b *testing.B, h http.Handler, env ...string) *benched {
 	return benchAgainst(b, model, append(env, "SSL_CERT_FILE="+roots)...)
 }
 
-func benchAgainst(b *testing.B, model *httptest.Server, env ...string) *benched {
+func benchAgainst(b testing.TB, model *httptest.Server, env ...string) *benched {
 	b.Helper()
 	path, err := os.Executable()
 	if err != nil {
@@ -95,7 +95,7 @@ func benchAgainst(b *testing.B, model *httptest.Server, env ...string) *benched 
 	return &benched{base: "http://" + addr, pid: cmd.Process.Pid, http: &http.Client{Transport: tr}}
 }
 
-func awaitAddress(b *testing.B, log *bufio.Reader) string {
+func awaitAddress(b testing.TB, log *bufio.Reader) string {
 	b.Helper()
 	for {
 		line, err := log.ReadBytes('\n')
@@ -126,7 +126,7 @@ func (g *benched) post(body string) (*http.Response, error) {
 }
 
 // turn runs a turn and returns how many bytes it had on the wire.
-func (g *benched) turn(b *testing.B, body string) int64 {
+func (g *benched) turn(b testing.TB, body string) int64 {
 	b.Helper()
 	resp, err := g.post(body)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestTextsWithoutAddresses(t *testing.T) {
 			continue
 		}
 		bare++
-		without, with := shape(p.bare.Parse(text.NewReader(source)), source), shape(p.all.Parse(text.NewReader(source)), source)
+		without, with := shape(p.bare().Parse(text.NewReader(source)), source), shape(p.all().Parse(text.NewReader(source)), source)
 		if strings.Contains(with, "<AutoLink") != strings.Contains(without, "<AutoLink") || strings.Count(with, "<Link ") != strings.Count(without, "<Link ") {
 			t.Fatalf("%q: %s, and with addresses %s", source, without, with)
 		}

@@ -3,6 +3,7 @@ package markdown
 
 import (
 	"bytes"
+	"sync"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -13,17 +14,21 @@ import (
 
 // Parser reads Markdown: CommonMark with tables, strikethrough, task lists and links that
 // are written as they are. It may be used at the same time.
+//
+// Its tables are made for the first text: each has 40 KB, and most gateways read none.
 type Parser struct {
-	all parser.Parser
+	all func() parser.Parser
 	// bare does not look for links that are written as they are, for which the other one
 	// stops at each space of a text: a sixth of its time.
-	bare parser.Parser
+	bare func() parser.Parser
 }
 
 // NewParser returns a Parser.
 func NewParser() *Parser {
-	linkify := util.Prioritized(extension.NewLinkifyParser(), 999)
-	return &Parser{all: newParser(linkify), bare: newParser()}
+	return &Parser{
+		all:  sync.OnceValue(func() parser.Parser { return newParser(util.Prioritized(extension.NewLinkifyParser(), 999)) }),
+		bare: sync.OnceValue(func() parser.Parser { return newParser() }),
+	}
 }
 
 // newParser returns goldmark's parser with our rules, and more of them.
@@ -56,9 +61,9 @@ func (p *Parser) parse(source []byte, w *Watch) ast.Node {
 	pc.Set(watchKey, w)
 	reader := watchedReader{text.NewReader(source), w}
 	if mayLink(source) {
-		return p.all.Parse(reader, parser.WithContext(pc))
+		return p.all().Parse(reader, parser.WithContext(pc))
 	}
-	return p.bare.Parse(reader, parser.WithContext(pc))
+	return p.bare().Parse(reader, parser.WithContext(pc))
 }
 
 // definitions looks for definitions of links only where a paragraph begins as they do: the

@@ -12,13 +12,17 @@ import (
 )
 
 // How much garbage is let pile up before it is collected: a third of what is live
-// memory, but 32 MB at least. Go's own rule is as much as is live. For a gateway
+// memory, but 16 MB at least. Go's own rule is as much as is live. For a gateway
 // with few streams, whose live memory is some 10 MB, that means a collection every
 // hundred turns, a twentieth of all CPU time; for one with many it means a heap of twice
 // the size it needs (docs/performance.md).
 const (
-	leastGarbage   = 32 << 20
+	leastGarbage   = 16 << 20
 	garbagePercent = 35
+	// growingPercent is in force after a cycle that found a quarter more live memory than the one
+	// before it. While thousands of streams open, a cycle each third of the heap finds hardly any
+	// garbage, and looks at all their stacks.
+	growingPercent = 70
 )
 
 // smallestHeap is what Go takes a heap for that is smaller (GOGC at 100 collects no
@@ -35,11 +39,16 @@ func gcPercent(live, kept uint64) int {
 	return max(garbagePercent, int((leastGarbage+min(kept, live)/2)*100/live))
 }
 
+// isGrowing says whether live memory grows by more than what comes and goes. A first cycle says
+// nothing.
+func isGrowing(last, live uint64) bool { return last > 0 && live > last+last/4 }
+
 // gcPace keeps the percentage fit: the collector itself calls it after each cycle,
 // by way of a finalizer, so that it needs no goroutine and no timer.
 type gcPace struct {
 	mu      sync.Mutex // guards the fields below
 	live    []metrics.Sample
+	last    uint64 // live memory after the cycle before
 	kept    func() uint64
 	before  int // the percentage that was found
 	now     int
@@ -92,7 +101,13 @@ func (g *gcPace) adjust() {
 		return
 	}
 	metrics.Read(g.live)
-	if n := gcPercent(g.live[0].Value.Uint64(), g.kept()); n != g.now { // setting it stops the world
+	live := g.live[0].Value.Uint64()
+	n := gcPercent(live, g.kept())
+	if isGrowing(g.last, live) {
+		n = max(n, growingPercent)
+	}
+	g.last = live
+	if n != g.now { // setting it stops the world
 		g.now = n
 		debug.SetGCPercent(n)
 	}

@@ -11,7 +11,7 @@ import (
 func TestGCPercent(t *testing.T) {
 	t.Parallel()
 	for live, want := range map[uint64]int{
-		0: 800, 4 << 20: 800, 8 << 20: 400, 64 << 20: 50, 91 << 20: 35, 92 << 20: 35, 10 << 30: 35,
+		0: 400, 4 << 20: 400, 8 << 20: 200, 32 << 20: 50, 45 << 20: 35, 46 << 20: 35, 10 << 30: 35,
 	} {
 		if got := gcPercent(live, 0); got != want {
 			t.Errorf("gcPercent(%d, 0) = %d, want %d", live, got, want)
@@ -20,9 +20,21 @@ func TestGCPercent(t *testing.T) {
 	for _, tt := range []struct {
 		live, kept uint64
 		want       int
-	}{{80 << 20, 64 << 20, 80}, {80 << 20, 16 << 20, 50}, {10 << 30, 64 << 20, 35}, {10 << 20, 64 << 20, 370}} {
+	}{{80 << 20, 64 << 20, 60}, {40 << 20, 16 << 20, 60}, {10 << 30, 64 << 20, 35}, {10 << 20, 64 << 20, 210}} {
 		if got := gcPercent(tt.live, tt.kept); got != tt.want {
 			t.Errorf("gcPercent(%d, %d) = %d, want %d", tt.live, tt.kept, got, tt.want)
+		}
+	}
+}
+
+func TestIsGrowing(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		last, live uint64
+		want       bool
+	}{{0, 100, false}, {100, 100, false}, {100, 125, false}, {100, 126, true}, {100, 50, false}} {
+		if got := isGrowing(tt.last, tt.live); got != tt.want {
+			t.Errorf("isGrowing(%d, %d) = %v", tt.last, tt.live, got)
 		}
 	}
 }

@@ -147,7 +147,7 @@ func (r *release) build(ctx context.Context, p platform, binary string) error {
 		return nil
 	}
 	env := []string{"GOOS=" + p.os, "GOARCH=" + p.arch, "CGO_ENABLED=0"}
-	if _, err := output(ctx, env, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+r.version, "-o", binary, "./cmd/sluice"); err != nil {
+	if _, err := output(ctx, env, "go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w -X main.version="+r.version, "-o", binary, "./cmd/sluice"); err != nil {
 		return err
 	}
 	_, err := output(ctx, nil, "go", "run", "./internal/linked", binary)

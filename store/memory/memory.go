@@ -39,8 +39,9 @@ type Config struct {
 
 // Store is an engine. Use New.
 type Store struct {
-	cfg Config
-	hub store.Hub
+	cfg   Config
+	hub   store.Hub
+	rooms rooms // of logs
 
 	mu       sync.Mutex // guards the fields below
 	bytes    int

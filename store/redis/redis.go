@@ -45,6 +45,7 @@ type Store struct {
 	signals  *listener
 	warnings atomic.Pointer[[]string]
 	scripts  sync.Map // *goredis.Script by operation
+	batches  batches
 }
 
 var _ store.Store = (*Store)(nil)
@@ -56,9 +57,12 @@ func New(cfg Config) *Store {
 	if cfg.Calls == nil {
 		cfg.Calls = store.NewCalls(store.CallsConfig{})
 	}
-	cfg.Calls.Share(connections)
+	cfg.Calls.Share(connections-trips, trips*maxTogether)
 	client := connect(cfg.Location, cfg.Calls.Timeout())
-	return &Store{client: client, prefix: cfg.Prefix, calls: cfg.Calls, signals: newListener(client, cfg.Prefix+"sluice:signal:")}
+	return &Store{
+		client: client, prefix: cfg.Prefix, calls: cfg.Calls, signals: newListener(client, cfg.Prefix+"sluice:signal:"),
+		batches: batches{client: client, calls: cfg.Calls},
+	}
 }
 
 // silent takes the place of the client's own logger.
@@ -113,11 +117,18 @@ func (s *Store) do(ctx context.Context, op string, command func(context.Context)
 	return s.calls.Do(ctx, op, func(ctx context.Context) error { return failure(command(ctx)) })
 }
 
-// write is run for a script that adds to what is stored.
-func (s *Store) write(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) error {
-	err := s.run(ctx, op, body, decode, keys, args...)
-	s.calls.Wrote(op, sizeOf(args), err)
-	return err
+// write is run for a script that adds to what is stored, and may be sent with others.
+func (s *Store) write(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) (err error) {
+	size := sizeOf(args)
+	defer func() { s.calls.Wrote(op, size, err) }()
+	if size >= alone {
+		return s.run(ctx, op, body, decode, keys, args...)
+	}
+	one := &scripted{script: s.script(op, body), keys: s.named(keys), args: args, size: size}
+	return s.calls.DoTogether(ctx, op, func(ctx context.Context) error {
+		reply, err := s.batches.run(ctx, one)
+		return failure(read(reply, err, decode))
+	})
 }
 
 // sizeOf returns how many bytes the texts among args have.
@@ -133,25 +144,36 @@ func sizeOf(args []any) (n int) {
 	return n
 }
 
-// run runs the script body, which returns a code or what take reads. An operation always
+// run runs the script body, which returns a code or what decode reads. An operation always
 // runs the same script.
 func (s *Store) run(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) error {
+	s.named(keys)
+	return s.do(ctx, op, func(ctx context.Context) error {
+		reply, err := s.script(op, body).Run(ctx, s.client, keys, args...).Result()
+		return read(reply, err, decode)
+	})
+}
+
+// named puts the prefix before keys, and returns them.
+func (s *Store) named(keys []string) []string {
 	for i := range keys {
 		keys[i] = s.prefix + keys[i]
 	}
-	return s.do(ctx, op, func(ctx context.Context) error {
-		reply, err := s.script(op, body).Run(ctx, s.client, keys, args...).Result()
-		if err != nil {
-			return err
-		}
-		if code, ok := reply.(int64); ok && code < 0 {
-			return refusal(code)
-		}
-		if decode == nil {
-			return nil
-		}
-		return decode(reply)
-	})
+	return keys
+}
+
+// read reads what a script has returned.
+func read(reply any, err error, decode func(any) error) error {
+	if err != nil {
+		return err
+	}
+	if code, ok := reply.(int64); ok && code < 0 {
+		return refusal(code)
+	}
+	if decode == nil {
+		return nil
+	}
+	return decode(reply)
 }
 
 // refusal returns what a negative reply of a script means.

@@ -196,9 +196,11 @@ func number(reply any) int64 {
 	return 0
 }
 
-// RenewLease takes or prolongs a lease.
+// RenewLease takes or prolongs a lease. All turns stand on it: it waits for no other command.
 func (s *Store) RenewLease(ctx context.Context, h store.Holder, ttl time.Duration) error {
-	return s.write(ctx, "renew_lease", renewLease, nil, []string{store.LeaseKey(h.Owner)}, h.Epoch, ms(ttl))
+	err := s.run(ctx, "renew_lease", renewLease, nil, []string{store.LeaseKey(h.Owner)}, h.Epoch, ms(ttl))
+	s.calls.Wrote("renew_lease", 0, err)
+	return err
 }
 
 // ReleaseLease gives a lease back.

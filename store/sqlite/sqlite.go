@@ -67,7 +67,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Calls == nil {
 		cfg.Calls = store.NewCalls(store.CallsConfig{})
 	}
-	cfg.Calls.Share(1)
+	cfg.Calls.Share(1, 1)
 	s := &Store{calls: cfg.Calls, now: cfg.Now}
 	if s.now == nil {
 		s.now = time.Now

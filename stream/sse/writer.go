@@ -33,8 +33,9 @@ const keepBuffer = 64 << 10
 // such frames: most of its time it waits for the model.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// spillAt is how many bytes Write holds back before it writes without being asked.
-const spillAt = 16 << 10
+// spillAt is how many bytes Write holds back before it writes without being asked, and spillKept the
+// same where Config.Spill does more than that: a store is asked to keep what is written.
+const spillAt, spillKept = 16 << 10, 48 << 10
 
 // ping is the heartbeat of streams whose clients read comments.
 var ping = []byte(": ping\n\n")
@@ -136,8 +137,8 @@ func (s *Writer) buffer() *[]byte {
 
 // spill writes when enough has come together.
 func (s *Writer) spill() error {
-	switch {
-	case len(*s.buf) < spillAt:
+	switch n := len(*s.buf); {
+	case n < spillAt, n < spillKept && s.cfg.Spill != nil:
 		return nil
 	case s.cfg.Spill != nil:
 		return s.cfg.Spill()

@@ -94,6 +94,31 @@ func TestEmitWritesWhenMuchHasComeTogether(t *testing.T) {
 	})
 }
 
+// What spills into a store comes in larger pieces: each is a command to the store.
+func TestSpillIsAskedForLess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, spilled := newTape(), 0
+		var s *turn
+		s = newTurn(p, sse.Config{Spill: func() error {
+			spilled++
+			return s.Flush()
+		}})
+		defer s.Close()
+		for i := range 100 {
+			if err := s.Emit(&stream.Delta{Text: strings.Repeat("x", 1000)}); err != nil {
+				t.Fatal(err)
+			}
+			if i == 45 && spilled > 0 {
+				t.Error("spilled before 48 KiB came together")
+			}
+		}
+		if got := len(only(p.list, "flush")); spilled != 2 || got != 2 {
+			t.Errorf("spilled %d times and flushed %d times for 100 KB, want twice each", spilled, got)
+		}
+	})
+}
+
 func TestStats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
