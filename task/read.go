@@ -37,14 +37,6 @@ func readDocument(id string, t store.Task) *document {
 
 // encode returns the document as JSON.
 func (d *document) encode() []byte {
-	if text := d.writes(); text != nil {
-		return text
-	}
-	return d.marshal()
-}
-
-// marshal is encode for every document.
-func (d *document) marshal() []byte {
 	d.dropReplaced()
 	text, err := json.Marshal(d, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), json.Deterministic(true))
 	if err != nil {
