@@ -30,7 +30,7 @@ const (
 	mark = "~"
 
 	chunkBegin = `data: {"candidates": [{"content": {"parts": [`
-	chunkEnd   = `],"role": "model"},"index": 0%s}],"usageMetadata": {"promptTokenCount": 161,"candidatesTokenCount": 32,"totalTokenCount": 238,` +
+	chunkEnd   = `],"role": "model"},"index": 0%s}],"usageMetadata": {"promptTokenCount": 161,"candidatesTokenCount": %d,"totalTokenCount": %d,` +
 		`"promptTokensDetails": [{"modality": "TEXT","tokenCount": 161}],"thoughtsTokenCount": 45},"modelVersion": "gemini-3-flash-preview","responseId": "simulated"}` + "\r\n\r\n"
 	text = `{"text": "` + mark + `the next few words go on"}`
 	call = `{"functionCall": {"name": "create_todo","args": {"title": "Review the report","priority": "high"}},"thoughtSignature": "c2ltdWxhdGVkIHNpZ25hdHVyZQ=="}`
@@ -38,10 +38,11 @@ const (
 
 // simulated is an upstream.
 type simulated struct {
-	chunks     int
-	pause      atomic.Int64 // nanoseconds between chunks
-	said, last []byte
-	called     []byte
+	chunks int
+	pause  atomic.Int64 // nanoseconds between chunks
+	said   [][]byte     // by how many tokens there are so far, as the API counts on
+	last   []byte
+	called []byte
 }
 
 // serveUpstream serves until its standard input ends, which it does with the process that has
@@ -51,8 +52,14 @@ func serveUpstream(args []string) {
 	chunks := flags.Int("chunks", 40, "in an answer")
 	roots := flags.String("roots", "", "serve the model by HTTP/2 over TLS, and write the certificate to this `file`")
 	_ = flags.Parse(args)
-	u := &simulated{chunks: *chunks, said: []byte(chunkBegin + text + fmt.Sprintf(chunkEnd, "")),
-		last: []byte(chunkBegin + text + fmt.Sprintf(chunkEnd, `,"finishReason": "STOP"`)), called: []byte(chunkBegin + call + fmt.Sprintf(chunkEnd, `,"finishReason": "STOP"`))}
+	chunk := func(part, finish string, tokens int) []byte {
+		return []byte(chunkBegin + part + fmt.Sprintf(chunkEnd, finish, tokens, 206+tokens))
+	}
+	const stop = `,"finishReason": "STOP"`
+	u := &simulated{chunks: *chunks, last: chunk(text, stop, 8000), called: chunk(call, stop, 32)}
+	for i := range 1000 {
+		u.said = append(u.said, chunk(text, "", 8*(i+1)))
+	}
 	model := httptest.NewUnstartedServer(u)
 	if *roots == "" {
 		model.Start()
@@ -102,7 +109,7 @@ func (u *simulated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		chunk := u.said
+		chunk := u.said[i%len(u.said)]
 		if i == u.chunks-1 {
 			chunk = u.last
 		}

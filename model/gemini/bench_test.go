@@ -26,6 +26,24 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
+// BenchmarkDecodeAlike is a chunk that is like the one before it but for its text and its figures.
+func BenchmarkDecodeAlike(b *testing.B) {
+	var list [2][]byte
+	for i, figures := range []string{"32", "41"} {
+		list[i] = []byte(strings.Replace(usualChunk, "32", figures, 1))
+	}
+	c := newCodec(generation{})
+	var raw rawChunk
+	var p pattern
+	b.SetBytes(int64(len(list[0])))
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if err := c.decode(list[i%2], &raw, &p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkDecodeCall is a chunk with a function call and its signature.
 func BenchmarkDecodeCall(b *testing.B) {
 	data := []byte(`{"candidates": [{"content": {"parts": [{"functionCall": {"name": "sum","args": {"b": 3,"a": 2},"id": "3ae8iwca"},"thoughtSignature": "` +

@@ -96,11 +96,15 @@ func (c *codec) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
 	return r
 }
 
-// decode reads one event's data into raw.
-func (c *codec) decode(data []byte, raw *rawChunk) error {
+// decode reads one event's data into raw. p is the form of the event before it.
+func (c *codec) decode(data []byte, raw *rawChunk, p *pattern) (err error) {
 	d := c.decoders.Get().(*decoder)
 	raw.named = c.maker != ""
-	err := d.decode(data, raw)
+	if !p.read(d, data, raw) {
+		if err = d.decode(data, raw); err == nil {
+			p.learn(d, data, raw)
+		}
+	}
 	if d.in = (bytes.Buffer{}); cap(d.text) <= keepBuffer {
 		c.decoders.Put(d)
 	}
@@ -111,12 +115,13 @@ func (c *codec) decode(data []byte, raw *rawChunk) error {
 type answer struct {
 	codec *codec
 	raw   rawChunk
+	alike pattern
 	assembler
 }
 
 // Decode implements model.Answer.
 func (a *answer) Decode(_ string, data []byte, c *chat.Chunk) error {
-	if err := a.codec.decode(data, &a.raw); err != nil {
+	if err := a.codec.decode(data, &a.raw, &a.alike); err != nil {
 		return err
 	}
 	return a.assembler.add(&a.raw, c)
@@ -147,5 +152,6 @@ func (a *answer) Reset() {
 	if cap(a.raw.parts) > keepParts {
 		a.raw.parts = nil
 	}
+	a.alike.head, a.alike.misses = a.alike.head[:0], 0
 	a.assembler = assembler{tools: &a.codec.tools}
 }

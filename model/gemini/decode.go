@@ -20,6 +20,11 @@ type decoder struct {
 	in   bytes.Buffer
 	json jsontext.Decoder
 	text []byte // the string at hand, reused
+	// noted is where the last chunk has what differs from chunk to chunk.
+	noted struct {
+		text    number   // the only text, with its quotes; empty: there is none
+		figures []number // of the usage
+	}
 }
 
 // A field reads the value of the named member into c. The name is valid until it
@@ -35,6 +40,7 @@ type field func(d *decoder, c *rawChunk, name []byte) error
 // Of a text the last one counts, as in the SDK. Only in a call's arguments it is an error.
 func (d *decoder) decode(data []byte, c *rawChunk) error {
 	c.reset()
+	d.noted.text, d.noted.figures = number{}, d.noted.figures[:0]
 	d.in = *bytes.NewBuffer(data)
 	d.json.Reset(&d.in, jsontext.AllowDuplicateNames(true))
 	err := d.top(c)
@@ -147,7 +153,13 @@ func (d *decoder) partField(c *rawChunk, name []byte) (err error) {
 	p := &c.parts[len(c.parts)-1]
 	switch string(name) {
 	case `"text"`:
-		p.text, err = d.str()
+		v, err := d.literal('"')
+		if v == nil {
+			return err
+		}
+		at := int(d.json.InputOffset())
+		d.noted.text = number{begin: at - len(v), end: at}
+		p.text, err = d.unquoted(v)
 		return err
 	case `"thought"`:
 		p.thought, err = d.boolean()
@@ -189,23 +201,24 @@ func (d *decoder) feedbackField(c *rawChunk, name []byte) error {
 // usageField reads a figure. One that cannot be read counts as none: it is no
 // reason to lose an answer that is good.
 func (d *decoder) usageField(c *rawChunk, name []byte) error {
-	var count *int
+	f := noFigure
 	switch string(name) {
 	case `"promptTokenCount"`, `"toolUsePromptTokenCount"`:
-		count = &c.usage.InputTokens
+		f = inputTokens
 	case `"candidatesTokenCount"`:
-		count = &c.usage.OutputTokens
+		f = outputTokens
 	case `"thoughtsTokenCount"`:
-		count = &c.usage.ThinkingTokens
+		f = thinkingTokens
 	case `"cachedContentTokenCount"`:
-		count = &c.usage.CachedTokens
+		f = cachedTokens
 	default:
 		return d.skip()
 	}
 	n, ok, err := d.figure()
 	if ok {
-		*count += n
-		c.hasUsage = c.hasUsage || count != &c.usage.CachedTokens
+		*f.of(&c.usage) += n
+		c.hasUsage = c.hasUsage || f != cachedTokens
 	}
+	d.noted.figures = append(d.noted.figures, number{end: int(d.json.InputOffset()), figure: f})
 	return err
 }

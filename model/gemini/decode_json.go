@@ -60,6 +60,11 @@ func (d *decoder) str() (string, error) {
 	if v == nil {
 		return "", err
 	}
+	return d.unquoted(v)
+}
+
+// unquoted returns the text of a string.
+func (d *decoder) unquoted(v jsontext.Value) (text string, err error) {
 	d.text, err = jsontext.AppendUnquote(d.text[:0], v)
 	return string(d.text), err
 }

@@ -18,13 +18,14 @@ func (s *rest) open(ctx context.Context, body *model.Body) (*restAnswer, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &restAnswer{events, s.codec}, nil
+	return &restAnswer{events: events, codec: s.codec}, nil
 }
 
 // restAnswer is one answer under way.
 type restAnswer struct {
 	events *model.Events
 	codec  *codec
+	alike  pattern
 }
 
 // next waits for the next chunk and decodes it into c, whose former content it
@@ -34,7 +35,7 @@ func (a *restAnswer) next(c *rawChunk) error {
 	if err != nil {
 		return err
 	}
-	return a.codec.decode(data, c)
+	return a.codec.decode(data, c, &a.alike)
 }
 
 // buffered says whether an event can be read without waiting.
