@@ -287,8 +287,10 @@ func (c *call) handOn(ans Stream, promised bool, verdict error) error {
 	if err != nil {
 		return err
 	}
+	more := false
 	if len(c.chunk.Parts) > 0 || promised && verdict == nil || verdict != nil && c.chunk.Usage != nil {
-		c.chunk.More = verdict == nil && ans.Buffered()
+		more = verdict == nil && ans.Buffered()
+		c.chunk.More = more
 		err = c.hand()
 	}
 	if err == nil {
@@ -297,7 +299,11 @@ func (c *call) handOn(ans Stream, promised bool, verdict error) error {
 	if err == nil && c.ctx.Err() != nil {
 		err = context.Cause(c.ctx)
 	}
-	c.watchdog.resume(left)
+	if more {
+		c.watchdog.stay(left)
+	} else {
+		c.watchdog.resume(left)
+	}
 	if pinged {
 		c.watchdog.Ping()
 	}

@@ -58,15 +58,21 @@ func TestModelHangsBeforeTheFirstChunk(t *testing.T) {
 
 func TestModelHangsMidStream(t *testing.T) {
 	bubble(t, func(t *testing.T, open opener) {
-		m, _ := open(Config{Timeout: 10 * time.Second}, after(9*time.Second, then(stream(textChunk("part")), hang)))
-		start := time.Now()
-		got, err := ask(t.Context(), m)
-		wantFault(t, err, fault.Timeout)
-		if got.Text != "part" {
-			t.Errorf("text = %q", got.Text)
+		for name, chunks := range map[string]string{
+			"one":                    textChunk("part"),
+			"some in one write":      textChunk("p") + textChunk("ar") + textChunk("t"),
+			"and a piece of another": textChunk("p") + textChunk("art") + textChunk("never")[:40],
+		} {
+			m, _ := open(Config{Timeout: 10 * time.Second}, after(9*time.Second, then(stream(chunks), hang)))
+			start := time.Now()
+			got, err := ask(t.Context(), m)
+			wantFault(t, err, fault.Timeout)
+			if got.Text != "part" {
+				t.Errorf("%s: text = %q", name, got.Text)
+			}
+			wantElapsed(t, start, 19*time.Second)
+			wantFailures(t, m, 1)
 		}
-		wantElapsed(t, start, 19*time.Second)
-		wantFailures(t, m, 1)
 	})
 }
 
