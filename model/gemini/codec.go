@@ -152,6 +152,6 @@ func (a *answer) Reset() {
 	if cap(a.raw.parts) > keepParts {
 		a.raw.parts = nil
 	}
-	a.alike.head, a.alike.misses = a.alike.head[:0], 0
+	a.alike.Reset()
 	a.assembler = assembler{tools: &a.codec.tools}
 }

@@ -22,8 +22,8 @@ type decoder struct {
 	text []byte // the string at hand, reused
 	// noted is where the last chunk has what differs from chunk to chunk.
 	noted struct {
-		text    number   // the only text, with its quotes; empty: there is none
-		figures []number // of the usage
+		text    model.Number   // the only text, with its quotes; empty: there is none
+		figures []model.Number // of the usage
 	}
 }
 
@@ -40,7 +40,7 @@ type field func(d *decoder, c *rawChunk, name []byte) error
 // Of a text the last one counts, as in the SDK. Only in a call's arguments it is an error.
 func (d *decoder) decode(data []byte, c *rawChunk) error {
 	c.reset()
-	d.noted.text, d.noted.figures = number{}, d.noted.figures[:0]
+	d.noted.text, d.noted.figures = model.Number{}, d.noted.figures[:0]
 	d.in = *bytes.NewBuffer(data)
 	d.json.Reset(&d.in, jsontext.AllowDuplicateNames(true))
 	err := d.top(c)
@@ -158,7 +158,7 @@ func (d *decoder) partField(c *rawChunk, name []byte) (err error) {
 			return err
 		}
 		at := int(d.json.InputOffset())
-		d.noted.text = number{begin: at - len(v), end: at}
+		d.noted.text = model.Number{Begin: at - len(v), End: at}
 		p.text, err = d.unquoted(v)
 		return err
 	case `"thought"`:
@@ -201,7 +201,7 @@ func (d *decoder) feedbackField(c *rawChunk, name []byte) error {
 // usageField reads a figure. One that cannot be read counts as none: it is no
 // reason to lose an answer that is good.
 func (d *decoder) usageField(c *rawChunk, name []byte) error {
-	f := noFigure
+	f := 0
 	switch string(name) {
 	case `"promptTokenCount"`, `"toolUsePromptTokenCount"`:
 		f = inputTokens
@@ -216,9 +216,9 @@ func (d *decoder) usageField(c *rawChunk, name []byte) error {
 	}
 	n, ok, err := d.figure()
 	if ok {
-		*f.of(&c.usage) += n
+		*count(f, &c.usage) += n
 		c.hasUsage = c.hasUsage || f != cachedTokens
 	}
-	d.noted.figures = append(d.noted.figures, number{end: int(d.json.InputOffset()), figure: f})
+	d.noted.figures = append(d.noted.figures, model.Number{End: int(d.json.InputOffset()), Figure: f})
 	return err
 }

@@ -27,6 +27,7 @@ type chatAnswer struct {
 
 	decoder chatDecoder
 	chunk   chatChunk
+	alike   model.Alike // the form of chunk
 	think   thinkTags
 	calls   chatCalls
 	ids     model.IDs
@@ -64,6 +65,7 @@ func (a *chatAnswer) Reset() {
 	a.kept.reset()
 	a.tools = nil
 	a.decoder.chatHalves = chatHalves{}
+	a.alike.Reset()
 	a.usage, a.hasUsage = chat.Usage{}, false
 	a.finish, a.blocked, a.failed, a.over = "", false, false, false
 	a.budget, a.largest, a.text, a.model = model.Budget{}, 0, 0, ""
@@ -119,7 +121,11 @@ func (a *chatAnswer) Whole(body []byte, c *chat.Chunk) error {
 func (a *chatAnswer) read(data []byte, whole bool, c *chat.Chunk) error {
 	ch := &a.chunk
 	a.largest = max(a.largest, len(data))
-	err := a.decoder.decode(data, whole, ch)
+	var err error
+	if whole || !a.readAlike(data) {
+		err = a.decoder.decode(data, whole, ch)
+		a.learn(data, err)
+	}
 	if ch.hasUsage {
 		a.usage, a.hasUsage = ch.usage, true
 		c.Usage = &a.usage
@@ -135,6 +141,40 @@ func (a *chatAnswer) read(data []byte, whole bool, c *chat.Chunk) error {
 	}
 	a.named(ch.model)
 	return err
+}
+
+// readAlike reads data into chunk, which holds the one before, if data is like that but for its text.
+// It returns false for all else, and where a text goes on that ended within a character.
+func (a *chatAnswer) readAlike(data []byte) bool {
+	if a.decoder.text != 0 {
+		return false
+	}
+	quoted := a.alike.Read(data)
+	if quoted == nil {
+		return false
+	}
+	c := &a.chunk.choice
+	text, err := jsontext.AppendUnquote(c.text[:0], quoted)
+	if c.text = text; err != nil {
+		return false
+	}
+	if c.pieces = c.pieces[:0]; len(text) > 0 {
+		c.pieces = append(c.pieces, chatPiece{0, len(text), false})
+	}
+	return true
+}
+
+// learn makes data, which was decoded into chunk, the form of the chunks to come, if it is a piece of
+// text alone.
+func (a *chatAnswer) learn(data []byte, err error) {
+	ch, c := &a.chunk, &a.chunk.choice
+	bare := err == nil && !ch.whole && ch.chosen && ch.seen == 1 && !ch.hasUsage && ch.failure == nil && !ch.isError
+	thinks := len(c.thought[0])+len(c.thought[1])+len(c.thought[2])+len(c.details) > 0
+	if !bare || thinks || len(c.finish) > 0 || len(c.calls) > 0 || a.decoder.texts != 1 || len(c.pieces) > 0 && c.pieces[0].thought {
+		a.alike.Forget()
+		return
+	}
+	a.alike.Learn(data, a.decoder.textAt, nil)
 }
 
 // named notes the model's name. The last one counts; it is logged.

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/model"
 )
 
 // chatDecoder reads the JSON of chunks. Its scratch is used again for each chunk.
@@ -18,6 +19,10 @@ type chatDecoder struct {
 	walk
 	word []byte // the word at hand
 	chatHalves
+
+	quoted model.Number // where the string is that appendOn has read, with its quotes
+	textAt model.Number // the same of the latest text of a message
+	texts  int          // of the chunk
 }
 
 // chatHalves are the characters that a delta ended inside of, for each text that continues.
@@ -106,6 +111,7 @@ func (c *chatChoice) reset() {
 // model.ErrUnreadable; it says where, but never what: the data is the model's text.
 func (d *chatDecoder) decode(data []byte, whole bool, c *chatChunk) error {
 	c.reset(whole)
+	d.texts = 0
 	d.begin(data)
 	if err := d.top(c); err != nil {
 		return d.unreadable(err)
@@ -309,7 +315,12 @@ func (d *chatDecoder) piece(c *chatChunk, thought bool) (err error) {
 	if thought {
 		half = &d.thought[2]
 	}
+	isText := d.json.PeekKind() == '"'
 	ch.text, err = d.appendOn(ch.text, half)
+	if isText {
+		d.texts++
+		d.textAt = d.quoted
+	}
 	if len(ch.text) > from {
 		ch.pieces = append(ch.pieces, chatPiece{from, len(ch.text), thought})
 	}

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/model"
 )
 
 // The decoder's way over JSON. A container of another kind than asked for is an error,
@@ -53,6 +55,8 @@ func (d *chatDecoder) appendOn(b []byte, p *pending) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
+	end := int(d.json.InputOffset())
+	d.quoted = model.Number{Begin: end - len(v), End: end}
 	return p.unquote(b, v), nil
 }
 

@@ -1,0 +1,159 @@
+package model
+
+import (
+	"bytes"
+	"math"
+)
+
+// Bounds of what Alike remembers. An answer that thinks, or ends, has a few events of another form.
+const (
+	mostAlike  = 2 << 10 // bytes of an event but for its text
+	mostMisses = 8       // in a row, after which no event is looked at any more
+	mostDigits = 15      // of a number: a time in microseconds has 16
+)
+
+// Alike is the form of the latest event of an answer. Nearly all events are like the one before
+// them but for a text and some numbers; such a one need not be decoded, which takes several times
+// as long as to compare it (ADR 51).
+//
+// It is exact. What is compared was read as JSON once; what is not, a text and integers outside of
+// texts, is checked, the text by its caller. What differs in anything else, down to a space, is not
+// alike. The zero value knows no event; one goroutine uses it.
+type Alike struct {
+	// Sums are the integers of the event that was read last, by the figure that they are part of.
+	Sums [Figures]int
+
+	head    []byte   // all before the text, with its quote
+	tail    []byte   // all behind it
+	numbers []Number // in tail, in order
+	misses  int
+}
+
+// Figures is how many figures a form may have, from 1 on. 0 is what nobody counts.
+const Figures = 5
+
+// Number is an integer of an event, by its offsets.
+type Number struct{ Begin, End, Figure int }
+
+// Reset forgets the form, for the next answer.
+func (a *Alike) Reset() { a.head, a.misses = a.head[:0], 0 }
+
+// Read returns the text of an event that is like the one before it, with its quotes; nil: it is
+// not. That the text is valid, as JSON and as UTF-8, its caller must see.
+func (a *Alike) Read(data []byte) (text []byte) {
+	if len(a.head) == 0 || !bytes.HasPrefix(data, a.head) {
+		return nil
+	}
+	begin := len(a.head) - 1
+	end := textEnd(data, begin)
+	if end < 0 || !a.readTail(data[end:]) {
+		return nil
+	}
+	a.misses = 0
+	return data[begin:end]
+}
+
+// readTail reads what stands behind the text.
+func (a *Alike) readTail(rest []byte) bool {
+	from := 0
+	a.Sums = [Figures]int{}
+	for _, n := range a.numbers {
+		same := a.tail[from:n.Begin]
+		if !bytes.HasPrefix(rest, same) {
+			return false
+		}
+		rest, from = rest[len(same):], n.End
+		value, size := leadingNumber(rest)
+		if size == 0 || n.Figure > 0 && value > math.MaxInt32 { // which is no figure
+			return false
+		}
+		rest = rest[size:]
+		a.Sums[n.Figure] += value
+	}
+	return bytes.Equal(rest, a.tail[from:])
+}
+
+// Forget makes no event alike to the one that was decoded last.
+func (a *Alike) Forget() {
+	a.head = a.head[:0]
+	a.misses++
+}
+
+// Learn makes data, which was decoded, the form of the events to come. text is where its only text
+// is, with its quotes, and figures are the integers that count, by where they end, in order.
+//
+// It reports whether data can be one: all figures must stand behind the text.
+func (a *Alike) Learn(data []byte, text Number, figures []Number) bool {
+	a.Forget()
+	if a.misses > mostMisses || text.End <= text.Begin || len(data)-(text.End-text.Begin) > mostAlike {
+		return false
+	}
+	a.tail, a.numbers = append(a.tail[:0], data[text.End:]...), a.numbers[:0]
+	if !a.findNumbers(figures, text.End) {
+		return false
+	}
+	a.head = append(a.head, data[:text.Begin+1]...)
+	return true
+}
+
+// findNumbers finds the integers of the tail, which begins at an offset of its event. It returns
+// false unless all figures are among them.
+func (a *Alike) findNumbers(figures []Number, offset int) bool {
+	for i := 0; i < len(a.tail); {
+		if a.tail[i] == '"' {
+			i = textEnd(a.tail, i)
+			continue
+		}
+		_, size := leadingNumber(a.tail[i:])
+		if size == 0 || isNumeric(a.tail, i-1) { // of a fraction what stands before the point may differ
+			i += max(1, size)
+			continue
+		}
+		n := Number{Begin: i, End: i + size}
+		if len(figures) > 0 && figures[0].End == offset+n.End {
+			n.Figure, figures = figures[0].Figure, figures[1:]
+		}
+		a.numbers = append(a.numbers, n)
+		i = n.End
+	}
+	return len(figures) == 0
+}
+
+// isNumeric says whether the byte at i may belong to a number.
+func isNumeric(data []byte, i int) bool {
+	return i >= 0 && i < len(data) && bytes.IndexByte([]byte("+-.0123456789Ee"), data[i]) >= 0
+}
+
+// textEnd returns where the string that begins at a quote ends, behind its last quote; -1: it does
+// not.
+func textEnd(data []byte, quote int) int {
+	for at := quote + 1; ; {
+		i := bytes.IndexByte(data[at:], '"')
+		if i < 0 {
+			return -1
+		}
+		at += i + 1
+		last := at - 2
+		for data[last] == '\\' {
+			last--
+		}
+		if (at-last)%2 == 0 { // an even number of backslashes
+			return at
+		}
+	}
+}
+
+// leadingNumber reads the integer at the beginning of data; size 0: there is none of up to
+// mostDigits digits, as JSON has it.
+func leadingNumber(data []byte) (value, size int) {
+	for size < len(data) && '0' <= data[size] && data[size] <= '9' {
+		if value = 10*value + int(data[size]-'0'); size >= mostDigits {
+			return 0, 0
+		}
+		size++
+	}
+	if size > 1 && data[0] == '0' {
+		return 0, 0
+	}
+	return value, size
+}
