@@ -93,6 +93,9 @@ type Saver interface {
 	// Begin notes that a call is under way that must not be made twice, until its end is
 	// called. Where a turn is left to another process, that waits a moment for it.
 	Begin() (end func())
+	// Together runs f, which ends with a Flush: what it emits and saves goes to the store in one
+	// step. What is out without the state that knows of it cannot be continued behind.
+	Together(f func())
 	// Left says that another process has the turn, or will have it: what becomes of it is not
 	// known here.
 	Left() bool

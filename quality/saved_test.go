@@ -22,9 +22,10 @@ type shelf struct{ parts map[string][][]byte }
 func (s *shelf) Save(part string, state []byte) {
 	s.parts[part] = append(s.parts[part], bytes.Clone(state))
 }
-func (*shelf) Confirm() error { return nil }
-func (*shelf) Begin() func()  { return func() {} }
-func (*shelf) Left() bool     { return false }
+func (*shelf) Confirm() error    { return nil }
+func (*shelf) Begin() func()     { return func() {} }
+func (*shelf) Together(f func()) { f() }
+func (*shelf) Left() bool        { return false }
 
 // nobody is an inner runner that must not be asked.
 func nobody(t *testing.T) inner {

@@ -85,22 +85,40 @@ func (t *turn) messages(a *attempt) {
 	}
 	t.checks.Said = a.styled()
 	t.checks.Channel.Parts = len(f.Messages)
-	t.say(f.Content)
-	for i := range f.Messages {
-		m := &f.Messages[i]
+	if !t.req.Deliver {
+		t.formatted(a)
+		return
+	}
+	began, m := time.Now(), t.message(f)
+	t.together(func() {
+		t.formatted(a)
+		t.saveDelivery(m)
+		t.sink.Flush()
+	})
+	t.deliver(m, began)
+}
+
+// formatted emits the text and the messages of a form.
+func (t *turn) formatted(a *attempt) {
+	t.say(a.formatted.Content)
+	for i := range a.formatted.Messages {
+		m := &a.formatted.Messages[i]
 		t.sink.Emit(m)
 		t.counts().messages.Inc(t.channel)
 		if m.Encoding != "" {
 			t.counts().segments.Add(float64(m.Segments), m.Encoding)
 		}
 	}
-	t.logChannel(a, f)
-	if t.req.Deliver {
-		began, m := time.Now(), t.message(f)
-		t.saveDelivery(m)
-		t.sink.Flush()
-		t.deliver(m, began)
+	t.logChannel(a, a.formatted)
+}
+
+// together has what f emits and saves go to the store in one step, if anything is saved.
+func (t *turn) together(f func()) {
+	if saving := t.req.Facts.Saving; saving != nil {
+		saving.Together(f)
+		return
 	}
+	f()
 }
 
 // message returns what is delivered of a text in its form.

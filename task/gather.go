@@ -30,6 +30,7 @@ type gathering struct {
 	urgent bool      // what waits is to be handed on with the next flush
 	spoken bool      // the first piece of the answer was sent
 	rests  bool      // only the turn's own goroutine hands on from now on
+	held   bool      // only its next flush does
 	timer  *time.Timer
 	armed  bool // the timer
 }
@@ -92,7 +93,7 @@ func (g *gathering) late() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.armed = false
-	if g.rests || !g.waits {
+	if g.rests || !g.waits || g.held {
 		return
 	}
 	if wait := latest - time.Since(g.handed); wait > 0 {
@@ -100,6 +101,14 @@ func (g *gathering) late() {
 		return
 	}
 	_ = g.to.handOn()
+}
+
+// hold leaves it to the turn's next flush to hand on what is emitted, until it is undone. The turn
+// undoes it behind that.
+func (g *gathering) hold(held bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held = held
 }
 
 // rest hands on what waits. From when it returns no other goroutine hands on.

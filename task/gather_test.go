@@ -134,6 +134,41 @@ func TestOnlyPiecesWait(t *testing.T) {
 	})
 }
 
+// What goes to the store together with a state does so in one append, also where a timer of what
+// was flushed before fires in between, and where it is more than an output has room for.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, shared, turn, own, out := gathered(t, false)
+		send := func(ev stream.Event) { _, _ = out.Emit(ev), out.Flush() }
+		send(&stream.Start{})
+		send(&stream.Delta{Text: "a"})
+		send(&stream.Delta{Text: "waits"}) // its timer runs
+		before, flushes := shared.appends.Load(), own.flushes
+		saver{turn}.Together(func() {
+			for range 3 {
+				_ = out.Emit(&stream.ChannelMessage{Content: "a"})
+				time.Sleep(pace)
+				turn.mu.Lock()
+				_ = turn.Spill()
+				turn.mu.Unlock()
+			}
+			if n := shared.appends.Load() - before; n > 0 || own.flushes > flushes {
+				t.Errorf("%d appends and %d flushes before all is saved", n, own.flushes-flushes)
+			}
+			_ = out.Flush()
+		})
+		if n := shared.appends.Load() - before; n != 1 || own.flushes != flushes+1 || len(own.missing) > 0 {
+			t.Errorf("%d appends, %d flushes", n, own.flushes-flushes)
+		}
+		send(&stream.Delta{Text: "b"})
+		time.Sleep(2 * latest)
+		if n := shared.appends.Load() - before; n != 2 {
+			t.Errorf("a piece that comes behind is not handed on: %d appends", n)
+		}
+	})
+}
+
 // A run writes what it has reported itself: nothing of it waits.
 func TestRunsDoNotWait(t *testing.T) {
 	t.Parallel()

@@ -160,6 +160,14 @@ func (s saver) Begin() (end func()) {
 	}
 }
 
+// Together implements chat.Saver.
+func (s saver) Together(f func()) {
+	defer s.Begin()() // a turn is not left in the middle
+	s.of.hold(true)
+	defer s.of.hold(false)
+	f()
+}
+
 // Left implements chat.Saver.
 func (s saver) Left() bool {
 	t := s.of

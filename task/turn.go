@@ -122,8 +122,14 @@ func (t *Turn) isFenced() bool {
 // answer to a later one, for two milliseconds at most.
 func (t *Turn) Flush() error { return t.flush(t.durable) }
 
-// Spill is Flush for an output that has no room for more, and is called from its Write.
-func (t *Turn) Spill() error { return t.handOn() }
+// Spill is Flush for an output that has no room for more, and is called from its Write. What is
+// held makes room for itself.
+func (t *Turn) Spill() error {
+	if t.held {
+		return nil
+	}
+	return t.handOn()
+}
 
 // Rest hands on what waits. Until it returns the client's output may be used by another
 // goroutine, from then on it belongs to the caller's.
