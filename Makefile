@@ -1,6 +1,6 @@
 # make help lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help check security floods test ratio ratios golden fuzz bench rivals baseline attack failover soak growth run demo build screenshots release manifests vuln clean
+.PHONY: help check security floods test ratio ratios golden fuzz bench compare rivals baseline attack failover soak growth run demo build screenshots release manifests vuln clean
 
 FUZZTIME ?= 30s
 BENCHTIME  ?= 100ms

@@ -7,16 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 )
 
 // Version is that of all that is stored of a run which is to continue later: of a tree, and of
 // the record of a workflow's run, which has trees in it. 1 and 2 are those of the forms that
 // were before the tree.
 const Version = 3
-
-// versionText is Version as it is stored.
-const versionText = "3"
 
 // Bounds of a tree that is read. What carries one may have room for less.
 const (
@@ -88,86 +84,17 @@ func (p *Paused) As(name string) *Paused {
 	return &named
 }
 
-// Encode returns the tree as ReadPaused reads it. Each turn that is kept encodes one now and then:
-// package json would look at each byte of a State three times.
+// Encode returns the tree as ReadPaused reads it.
 func (p *Paused) Encode() []byte {
-	const begin, end = `{"schema":` + versionText + `,"sum":"`, `","paused":`
-	text := append(make([]byte, 0, len(p.State)+len(p.Shared)+256), begin...)
-	text = append(text, make([]byte, 2*sumSize)...) // that of what follows
-	root := len(append(text, end...))
-	text = p.append(append(text, end...))
-	copy(text[len(begin):], sumOf(text[root:]))
-	return append(text, '}')
+	root, _ := json.Marshal(p) // of texts that are JSON
+	text, _ := json.Marshal(tree{Version, sumOf(root), root})
+	return text
 }
 
-// append appends the node as package json writes it.
-func (p *Paused) append(dst []byte) []byte {
-	if p == nil {
-		return append(dst, "null"...)
-	}
-	dst = appendJSON(append(dst, `{"kind":`...), p.Kind)
-	if p.Name != "" {
-		dst = appendJSON(append(dst, `,"name":`...), p.Name)
-	}
-	dst = appendRaw(append(dst, `,"state":`...), p.State)
-	if len(p.Shared) > 0 {
-		dst = appendRaw(append(dst, `,"shared":`...), p.Shared)
-	}
-	if p.Begun != 0 {
-		dst = strconv.AppendInt(append(dst, `,"begun":`...), p.Begun, 10)
-	}
-	for i, within := range p.Within {
-		if i == 0 {
-			dst = append(dst, `,"within":[`...)
-		} else {
-			dst = append(dst, ',')
-		}
-		dst = within.append(dst)
-	}
-	if len(p.Within) > 0 {
-		dst = append(dst, ']')
-	}
-	return append(dst, '}')
-}
-
-// appendRaw appends a value that is JSON.
-func appendRaw(dst []byte, value json.RawMessage) []byte {
-	if isWritten(value) {
-		return append(dst, value...)
-	}
-	return appendJSON(dst, value)
-}
-
-// isWritten says whether package json would write a value as it is, which is JSON: it has no space
-// between its parts, and what stands for nothing else in HTML.
-func isWritten(value []byte) bool {
-	text := false
-	for i := 0; i < len(value); i++ {
-		switch c := value[i]; {
-		case c == '"':
-			text = !text
-		case c == '\\':
-			i++
-		case c == '<', c == '>', c == '&', c <= ' ' && !text, c == 0xE2 && i+2 < len(value) && value[i+1] == 0x80 && value[i+2]&^1 == 0xA8: // U+2028 and U+2029
-			return false
-		}
-	}
-	return len(value) > 0
-}
-
-// appendJSON appends what package json makes of a value.
-func appendJSON(dst []byte, value any) []byte {
-	text, _ := json.Marshal(value)
-	return append(dst, text...)
-}
-
-// sumSize is the length of a checksum.
-const sumSize = 16
-
-// sumOf is the checksum of a text: the first bytes of SHA-256.
+// sumOf is the checksum of a text: 16 bytes of SHA-256.
 func sumOf(text []byte) string {
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:sumSize])
+	return hex.EncodeToString(sum[:16])
 }
 
 // ReadPaused reads a tree of a kind. One of the forms before the tree becomes a node that has all

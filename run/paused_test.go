@@ -126,31 +126,3 @@ func TestFormsBeforeTheTree(t *testing.T) {
 		}
 	}
 }
-
-// A tree is written as package json would write it, whatever is in it.
-func TestTreeIsPlainJSON(t *testing.T) {
-	t.Parallel()
-	spaced := &run.Paused{Kind: "team", State: []byte("{ \"a\" :\n[1, \"x  y\\\" \"] }"), Shared: []byte(`{"b": "<&>"}`)}
-	html := &run.Paused{Kind: "a<b>", Name: "\"\n\u2028&", State: []byte("{\"a\":\"\u2028<\",\"b\":\"\\\\\"}")}
-	for name, p := range map[string]*run.Paused{
-		"alone": node(t, "team", ""), "within": node(t, "team", "", node(t, "agent", "a", html), spaced), "spaced": spaced, "of HTML": html,
-		"a text": {Kind: "team", State: []byte(`" a "`), Begun: -1}, "no state": {Kind: "team"}, "a hole": {Kind: "team", State: []byte("1"), Within: []*run.Paused{nil}},
-	} {
-		root, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got struct {
-			Paused json.RawMessage `json:"paused"`
-		}
-		if err := json.Unmarshal(p.Encode(), &got); err != nil {
-			t.Fatalf("%s: %v: %s", name, err, p.Encode())
-		}
-		if diff := cmp.Diff(string(root), string(got.Paused)); diff != "" {
-			t.Errorf("%s (-json +written):\n%s", name, diff)
-		}
-		if !bytes.HasPrefix(p.Encode(), fmt.Appendf(nil, `{"schema":%d,"sum":"`, run.Version)) {
-			t.Errorf("%s: %s", name, p.Encode())
-		}
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -86,7 +85,11 @@ func (r *rewriter) next() error {
 	if err != nil {
 		return err
 	}
-	plain := plainOf(value)
+	plain := string(value)
+	if kind == '"' {
+		b, _ := jsontext.AppendUnquote(nil, value) // the decoder has checked it
+		plain = string(b)
+	}
 	if isName(r.dec) {
 		r.secret = secretMember(plain)
 		return nil
@@ -101,18 +104,6 @@ func (r *rewriter) next() error {
 		r.copied = end
 	}
 	return nil
-}
-
-// plainOf returns the text of a string, or a value of another kind as it is.
-func plainOf(value jsontext.Value) string {
-	if value.Kind() != '"' {
-		return string(value)
-	}
-	if bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value) { // mostly
-		return string(value[1 : len(value)-1])
-	}
-	text, _ := jsontext.AppendUnquote(nil, value) // the decoder has checked it
-	return string(text)
 }
 
 // plainLetter returns the letter by which names are compared, -1 for what is left out of them.

@@ -2,9 +2,7 @@ package memory
 
 import (
 	"context"
-	"math/bits"
 	"sort"
-	"sync"
 	"time"
 
 	"sluice/store"
@@ -16,7 +14,6 @@ type log struct {
 	data  []byte // of all entries, one behind the other
 	ends  []end
 	until expiry
-	read  bool // somebody may have parts of data: it is never written over
 }
 
 // end is where an entry ends, and the number of its last event.
@@ -35,54 +32,20 @@ func (l *log) end() int {
 
 // add adds an entry. Those that were read stay as they are: what grows is copied, and what
 // does not is behind them.
-func (l *log) add(n int, data []byte, from *rooms) {
+func (l *log) add(n int, data []byte) {
 	if l.ends == nil {
 		l.ends = make([]end, 0, firstEnds)
 	}
 	if most := len(l.data) + len(data); most > cap(l.data) {
-		l.move(append(from.get(most), l.data...), from)
+		l.data = append(make([]byte, 0, max(firstData, 2*cap(l.data), most)), l.data...)
 	}
 	l.data = append(l.data, data...)
 	l.ends = append(l.ends, end{n, len(l.data)})
 }
 
 // trim gives back the room of a log to which nothing is added any more.
-func (l *log) trim(to *rooms) {
-	if data := exactly(l.data); cap(data) < cap(l.data) {
-		l.move(data, to)
-	}
-	l.ends = exactly(l.ends)
-}
-
-// move makes a copy of its bytes those of the log. The room that they had is used again, unless
-// somebody reads there.
-func (l *log) move(data []byte, to *rooms) {
-	if !l.read {
-		to.put(l.data)
-	}
-	l.data, l.read = data, false
-}
-
-// rooms have the room of logs that grow, in sizes of powers of two: each log needs several of them,
-// one after the other, and would leave them to the garbage collector. Its zero value has none.
-type rooms [bits.UintSize]sync.Pool
-
-// get returns an empty room for so many bytes.
-func (r *rooms) get(size int) []byte {
-	size = max(size, firstData)
-	class := bits.Len(uint(size - 1))
-	if room, ok := r[class].Get().(*[]byte); ok {
-		return *room
-	}
-	return make([]byte, 0, 1<<class)
-}
-
-// put takes a room back. Nobody may have parts of it.
-func (r *rooms) put(room []byte) {
-	if n := cap(room); n >= firstData && n&(n-1) == 0 {
-		room = room[:0]
-		r[bits.Len(uint(n-1))].Put(&room)
-	}
+func (l *log) trim() {
+	l.data, l.ends = exactly(l.data), exactly(l.ends)
 }
 
 // exactly returns a copy without room for more, or s itself if that has hardly any.
@@ -93,9 +56,8 @@ func exactly[T any](s []T) []T {
 	return append(make([]T, 0, len(s)), s...)
 }
 
-// entries returns up to limit entries from the one with index from on.
-func (l *log) entries(from, limit int) []store.Entry {
-	l.read = true
+// read returns up to limit entries from the one with index from on.
+func (l *log) read(from, limit int) []store.Entry {
 	begin, some := 0, l.ends[from:min(from+limit, len(l.ends))]
 	if from > 0 {
 		begin = l.ends[from-1].at
@@ -178,7 +140,7 @@ func (s *Store) append(turn string, a store.Append) error {
 		s.logs[turn] = l
 		s.bytes += overhead
 	}
-	l.add(a.N, a.Data, &s.rooms)
+	l.add(a.N, a.Data)
 	l.until = s.after(a.TTL)
 	s.bytes += len(a.Data)
 	s.hub.Signal(store.LogTopic(turn))
@@ -195,7 +157,7 @@ func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) ([]s
 	if l == nil {
 		return nil, store.ErrNotFound
 	}
-	return l.entries(sort.Search(len(l.ends), func(i int) bool { return l.ends[i].n > after }), limit), nil
+	return l.read(sort.Search(len(l.ends), func(i int) bool { return l.ends[i].n > after }), limit), nil
 }
 
 // LogLeft returns how long a log is kept.

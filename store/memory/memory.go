@@ -39,9 +39,8 @@ type Config struct {
 
 // Store is an engine. Use New.
 type Store struct {
-	cfg   Config
-	hub   store.Hub
-	rooms rooms // of logs
+	cfg Config
+	hub store.Hub
 
 	mu       sync.Mutex // guards the fields below
 	bytes    int

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -356,43 +355,5 @@ func TestPagesOfLargeTasks(t *testing.T) {
 	}
 	if diff := gocmp.Diff([]string{"2", "1", "0"}, got); diff != "" {
 		t.Errorf("pages (-want +got):\n%s", diff)
-	}
-}
-
-// What was read of a log stays as it is, whatever becomes of the log, and of the room that it had:
-// other logs use that again.
-func TestWhatIsReadOfALogStays(t *testing.T) {
-	t.Parallel()
-	s, ctx := New(Config{}), t.Context()
-	fill := func(turn string, at, size int, with byte) {
-		a := entry(at, 0, 0)
-		a.Data = bytes.Repeat([]byte{with}, size)
-		if err := s.AppendLog(ctx, turn, a); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i := range 200 {
-		turn, grows := fmt.Sprint(i), i%2 == 0
-		if err := s.CreateTask(ctx, turn, store.Task{Meta: store.Meta{Turn: turn, Holder: store.Holder{Owner: "o"}}}, 0); err != nil {
-			t.Fatal(err)
-		}
-		fill(turn, 0, 500, 'a')
-		read, err := s.ReadLog(ctx, turn, 0, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if grows {
-			fill(turn, 1, 1000, 'b')
-		} else if err := s.UpdateTask(ctx, turn, store.Task{Meta: store.Meta{Version: 1, Turn: turn}}, 0); err != nil { // which trims it
-			t.Fatal(err)
-		}
-		fill("another"+turn, 0, 600, 'c')
-		if !bytes.Equal(read[0].Data, bytes.Repeat([]byte("a"), 500)) {
-			t.Fatalf("what was read has become %.20q… (the log grew: %t)", read[0].Data, grows)
-		}
-		again, err := s.ReadLog(ctx, turn, 0, 9)
-		if err != nil || !bytes.Equal(again[0].Data, read[0].Data) || len(again) > 1 && !bytes.Equal(again[1].Data, bytes.Repeat([]byte("b"), 1000)) {
-			t.Fatalf("read again: %v, %v", again, err)
-		}
 	}
 }

@@ -63,7 +63,7 @@ func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 	}
 	s.idle.renew(&now.age, now.id)
 	if l := s.logs[t.Turn]; l != nil {
-		l.trim(&s.rooms)
+		l.trim()
 	}
 	return nil
 }
