@@ -21,7 +21,7 @@ const (
 // alike. The zero value knows no event; one goroutine uses it.
 type Alike struct {
 	// Sums are the integers of the event that was read last, by the figure that they are part of.
-	Sums [Figures]int
+	Sums [figures]int
 
 	head    []byte   // all before the text, with its quote
 	tail    []byte   // all behind it
@@ -29,8 +29,8 @@ type Alike struct {
 	misses  int
 }
 
-// Figures is how many figures a form may have, from 1 on. 0 is what nobody counts.
-const Figures = 5
+// figures is how many a form may have, from 1 on. 0 is what nobody counts.
+const figures = 5
 
 // Number is an integer of an event, by its offsets.
 type Number struct{ Begin, End, Figure int }
@@ -56,7 +56,7 @@ func (a *Alike) Read(data []byte) (text []byte) {
 // readTail reads what stands behind the text.
 func (a *Alike) readTail(rest []byte) bool {
 	from := 0
-	a.Sums = [Figures]int{}
+	a.Sums = [figures]int{}
 	for _, n := range a.numbers {
 		same := a.tail[from:n.Begin]
 		if !bytes.HasPrefix(rest, same) {
@@ -79,26 +79,23 @@ func (a *Alike) Forget() {
 	a.misses++
 }
 
-// Learn makes data, which was decoded, the form of the events to come. text is where its only text
-// is, with its quotes, and figures are the integers that count, by where they end, in order.
-//
-// It reports whether data can be one: all figures must stand behind the text.
-func (a *Alike) Learn(data []byte, text Number, figures []Number) bool {
+// Learn makes data, which was decoded, the form of the events to come, unless a figure stands
+// before the text. text is where its only text is, with its quotes, and counted are the integers
+// of figures, by where they end, in order.
+func (a *Alike) Learn(data []byte, text Number, counted []Number) {
 	a.Forget()
 	if a.misses > mostMisses || text.End <= text.Begin || len(data)-(text.End-text.Begin) > mostAlike {
-		return false
+		return
 	}
 	a.tail, a.numbers = append(a.tail[:0], data[text.End:]...), a.numbers[:0]
-	if !a.findNumbers(figures, text.End) {
-		return false
+	if a.findNumbers(counted, text.End) {
+		a.head = append(a.head, data[:text.Begin+1]...)
 	}
-	a.head = append(a.head, data[:text.Begin+1]...)
-	return true
 }
 
 // findNumbers finds the integers of the tail, which begins at an offset of its event. It returns
-// false unless all figures are among them.
-func (a *Alike) findNumbers(figures []Number, offset int) bool {
+// false unless all that are counted are among them.
+func (a *Alike) findNumbers(counted []Number, offset int) bool {
 	for i := 0; i < len(a.tail); {
 		if a.tail[i] == '"' {
 			i = textEnd(a.tail, i)
@@ -110,13 +107,13 @@ func (a *Alike) findNumbers(figures []Number, offset int) bool {
 			continue
 		}
 		n := Number{Begin: i, End: i + size}
-		if len(figures) > 0 && figures[0].End == offset+n.End {
-			n.Figure, figures = figures[0].Figure, figures[1:]
+		if len(counted) > 0 && counted[0].End == offset+n.End {
+			n.Figure, counted = counted[0].Figure, counted[1:]
 		}
 		a.numbers = append(a.numbers, n)
 		i = n.End
 	}
-	return len(figures) == 0
+	return len(counted) == 0
 }
 
 // isNumeric says whether the byte at i may belong to a number.

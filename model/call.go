@@ -287,10 +287,8 @@ func (c *call) handOn(ans Stream, promised bool, verdict error) error {
 	if err != nil {
 		return err
 	}
-	more := false
 	if len(c.chunk.Parts) > 0 || promised && verdict == nil || verdict != nil && c.chunk.Usage != nil {
-		more = verdict == nil && ans.Buffered()
-		c.chunk.More = more
+		c.chunk.More = verdict == nil && ans.Buffered()
 		err = c.hand()
 	}
 	if err == nil {
@@ -299,7 +297,7 @@ func (c *call) handOn(ans Stream, promised bool, verdict error) error {
 	if err == nil && c.ctx.Err() != nil {
 		err = context.Cause(c.ctx)
 	}
-	if more {
+	if c.chunk.More {
 		c.watchdog.stay(left)
 	} else {
 		c.watchdog.resume(left)

@@ -4,19 +4,19 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"sluice/e2e/proc"
 )
 
 // usage is what a process has used so far.
 type usage struct {
-	cpu  time.Duration // in ticks of 10 ms, which is USER_HZ on every Linux
-	peak int64         // bytes of memory at most
+	cpu  time.Duration
+	peak int64 // bytes of memory at most
 }
 
 // usage is that of the gateway.
@@ -24,20 +24,12 @@ func (g *gateway) usage() (usage, error) { return usageOf(g.cmd.Process.Pid) }
 
 // usageOf reads Linux's /proc; elsewhere it is an error.
 func usageOf(pid int) (usage, error) {
-	dir := fmt.Sprintf("/proc/%d/", pid)
-	stat, err := os.ReadFile(dir + "stat")
+	cpu, err := proc.CPU(pid)
 	if err != nil {
 		return usage{}, err
 	}
-	// After the name, in parentheses, come utime and stime as fields 11 and 12 (proc(5)).
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 13 {
-		return usage{}, errors.New("stat is too short")
-	}
-	user, err1 := strconv.ParseInt(string(fields[11]), 10, 64)
-	system, err2 := strconv.ParseInt(string(fields[12]), 10, 64)
-	peak, err3 := field(dir+"status", "VmHWM:")
-	return usage{time.Duration(user+system) * 10 * time.Millisecond, peak << 10}, errors.Join(err1, err2, err3)
+	peak, err := field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM:")
+	return usage{cpu, peak << 10}, err
 }
 
 // openFiles is the number of files that this process may open, 0 if it is not known.

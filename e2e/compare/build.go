@@ -55,6 +55,9 @@ func build(ctx context.Context, o options, work string, stdout io.Writer) ([]pro
 		}
 	}
 	all := []program{{name: nameNew, path: ours}, {name: nameBase, path: base}, {name: nameAgain, path: base}}
+	if o.bench == "" {
+		return all, nil
+	}
 	bench := filepath.Join(root, o.bench)
 	if _, err := os.Stat(filepath.Join(bench, "peers", "floor")); err != nil {
 		fmt.Fprintf(stdout, "SKIPPED: the floor, which is not in %s\n", o.bench)

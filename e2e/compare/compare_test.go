@@ -204,4 +204,7 @@ func TestCounts(t *testing.T) {
 	if got := countable(t.Context(), []string{"no-such-event"}); got != nil {
 		t.Errorf("%v can be counted", got)
 	}
+	if _, err := count(t.Context(), 1<<22, []string{"task-clock"}); err == nil { // above the highest id that there is
+		t.Error("a process that is not there is counted")
+	}
 }

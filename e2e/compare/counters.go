@@ -41,7 +41,7 @@ type counting struct {
 // count begins to count. The caller must call stop.
 func count(ctx context.Context, pid int, events []string) (*counting, error) {
 	c := &counting{}
-	// A descriptor for each line on which perf says that it has begun.
+	// perf reads commands from one pipe, and says on another one that it has done what they say.
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func compare(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.base, "base", "", "the `revision` to compare with")
 	flags.StringVar(&o.root, "root", "..", "the `folder` of the repository")
-	flags.StringVar(&o.bench, "bench", "../shared/bench", "the `folder` of the floor, seen from -root; what is not there is left out")
+	flags.StringVar(&o.bench, "bench", "../shared/bench", "the `folder` of the floor, seen from -root; empty: it is left out")
 	flags.StringVar(&o.newBinary, "new", "", "a `program` that is measured in place of a build of -root")
 	flags.StringVar(&o.baseline, "old", "", "a `program` to compare with in place of a build of -base")
 	flags.StringVar(&o.scenarios, "scenarios", "S1 S2 S4 S5", "`names`, out of: "+strings.Join(scenarioNames(), " "))

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sluice/e2e/proc"
 )
 
 // scenario is what clients ask for, and what is measured of it.
@@ -161,22 +163,27 @@ func (s *scenario) burst(ctx context.Context, work string, p program) (sample, e
 	if err := d.warm(ctx, s); err != nil {
 		return sample{}, err
 	}
-	before, err := d.memory()
+	before, err := proc.Memory(d.cmd.Process.Pid)
 	if err != nil {
 		return sample{}, err
 	}
-	halfway := make(chan float64, 1)
+	type reading struct {
+		bytes int64
+		err   error
+	}
+	halfway := make(chan reading, 1)
 	timer := time.AfterFunc(s.pause*time.Duration(s.chunks)*3/4, func() {
-		now, _ := d.memory()
-		halfway <- now
+		now, err := proc.Memory(d.cmd.Process.Pid)
+		halfway <- reading{now, err}
 	})
 	defer timer.Stop()
 	got, err := d.slice(ctx, s)
 	if err != nil {
 		return sample{}, err
 	}
-	got.memory = <-halfway - before
-	return got, nil
+	full := <-halfway
+	got.memory = float64(full.bytes - before)
+	return got, full.err
 }
 
 // warm has a program answer some turns without pauses: connections, pools, compiled schemas.
@@ -192,7 +199,7 @@ func (d *side) warm(ctx context.Context, s *scenario) error {
 
 // slice has a program answer turns, and measures it.
 func (d *side) slice(ctx context.Context, s *scenario) (got sample, err error) {
-	before, err := d.cpu()
+	before, err := proc.CPU(d.cmd.Process.Pid)
 	if err != nil {
 		return got, err
 	}
@@ -201,9 +208,9 @@ func (d *side) slice(ctx context.Context, s *scenario) (got sample, err error) {
 		within = 0
 	}
 	if len(s.events) > 0 {
-		c, err := count(ctx, d.cmd.Process.Pid, s.events)
-		if err != nil {
-			return got, err
+		c, failed := count(ctx, d.cmd.Process.Pid, s.events)
+		if failed != nil {
+			return got, failed
 		}
 		defer func() {
 			counts, failed := c.stop()
@@ -213,7 +220,7 @@ func (d *side) slice(ctx context.Context, s *scenario) (got sample, err error) {
 	if got.firsts, err = d.crowd(ctx, s.clients, s.turns, s.chunks, within); err != nil {
 		return got, err
 	}
-	after, err := d.cpu()
+	after, err := proc.CPU(d.cmd.Process.Pid)
 	got.cpu = after - before
 	return got, err
 }

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"sluice/e2e/proc"
 )
 
 // gateway is the program whose cost is measured.
@@ -90,7 +92,7 @@ func (g *gateway) await(log *bufio.Reader, events []string) error {
 		switch line.Event {
 		case "listening":
 			g.url = "http://" + line.Details.Addr
-			if g.started, err = cpuOf(g.pid); err != nil {
+			if g.started, err = proc.CPU(g.pid); err != nil {
 				return err
 			}
 		case "admin_listening":

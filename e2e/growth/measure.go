@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"sluice/e2e/proc"
 )
 
 // series is a line of a chart: one thing that is done at several sizes.
@@ -107,7 +109,7 @@ func (p *probe) slice() (float64, error) {
 // cpu is the time that all processes of the probe have used.
 func (p *probe) cpu() (sum time.Duration, err error) {
 	for _, pid := range p.pids {
-		one, err := cpuOf(pid)
+		one, err := proc.CPU(pid)
 		if err != nil {
 			return 0, err
 		}

@@ -47,26 +47,3 @@ func TestGrowth(t *testing.T) {
 		})
 	}
 }
-
-// The clock is that of the process.
-func TestClocks(t *testing.T) {
-	t.Parallel()
-	before, err := cpuOf(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for began := time.Now(); time.Since(began) < 20*time.Millisecond; {
-	}
-	if after, err := cpuOf(os.Getpid()); err != nil || after <= before {
-		t.Errorf("%s, then %s, %v", before, after, err)
-	}
-	if m, err := memoryOf(os.Getpid()); err != nil || m < 1<<20 {
-		t.Errorf("memory %g, %v", m, err)
-	}
-	if n, err := filesOf(os.Getpid()); err != nil || n < 3 {
-		t.Errorf("%d files, %v", n, err)
-	}
-	if _, err := cpuOf(1 << 22); err == nil {
-		t.Error("a process that there cannot be has a clock")
-	}
-}

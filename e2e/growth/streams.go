@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"sluice/e2e/proc"
 )
 
 // thinker simulates a model that says a word, and then nothing.
@@ -88,17 +90,17 @@ func (r *run) measureIdle(kind *idle, n int, env []string) {
 		p.runs = append(p.runs, v)
 	}
 	cpu := func(do func()) float64 {
-		before, err := cpuOf(g.pid)
+		before, err := proc.CPU(g.pid)
 		r.Must(err)
 		do()
-		after, err := cpuOf(g.pid)
+		after, err := proc.CPU(g.pid)
 		r.Must(err)
 		return float64((after - before).Nanoseconds()) / 1e3
 	}
 	memory := func() float64 {
-		m, err := memoryOf(g.pid)
+		m, err := proc.Memory(g.pid)
 		r.Must(err)
-		return m
+		return float64(m)
 	}
 	empty := memory()
 	var open []io.Closer
@@ -106,7 +108,7 @@ func (r *run) measureIdle(kind *idle, n int, env []string) {
 	full := memory()
 	note(&kind.memory, full)
 	note(&kind.grown, full-empty)
-	files, err := filesOf(g.pid)
+	files, err := proc.Files(g.pid)
 	r.Must(err)
 	note(&kind.files, float64(files))
 	r.Pause(every / 2) // the last ones that were opened come to rest

@@ -30,7 +30,7 @@ func count(figure int, u *chat.Usage) *int {
 }
 
 // read reads a chunk that is like the one before it into c. It returns false for every other one,
-// and leaves c as it may be.
+// and does not touch c.
 func (p *pattern) read(d *decoder, data []byte, c *rawChunk) bool {
 	quoted := p.Read(data)
 	if quoted == nil {
