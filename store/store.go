@@ -183,6 +183,25 @@ type Together interface {
 	PushAndPut(ctx context.Context, items []Pushed, key string, v Value, ttl time.Duration) (Value, error)
 }
 
+// End is how a turn ends: with the rest of its log, the last state of its task, and its trace.
+type End struct {
+	Turn, TaskID string
+	Log          Append // its Side is not looked at
+	Task         Task
+	TTL          time.Duration // of task and trace
+	Trace        []byte        // is added to the list TraceKey(TaskID)
+	Bounds       Bounds        // of that list; its Task is not looked at
+}
+
+// Ender is what an engine has besides, for which one large write is much cheaper than several
+// small ones.
+type Ender interface {
+	// EndTurn is AppendLog, UpdateTask and PushList in one step. After an error, which is one of
+	// theirs, nothing was written. But ErrTooLarge has removed the log, and after ErrUnavailable
+	// all may have been written: then the task has the new document.
+	EndTurn(ctx context.Context, e End) error
+}
+
 // Eraser is what an engine has besides whose files still hold what was removed.
 type Eraser interface {
 	// Erase has no file hold what was removed before. A process that reads the store at

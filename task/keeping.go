@@ -18,10 +18,12 @@ type keeping struct {
 	state   string        // of the task at the end
 	ttl     time.Duration // for how long the store keeps it by itself
 	short   bool          // last is without the answer
+	waited  []string      // questions that the task had before its last state
 }
 
 // end makes the last document of a turn.
 func (k *keeping) end(of *identity, said *answer) {
+	k.waited = k.doc.Status.Approvals
 	k.state = Canceled // its client left, and the turn with it
 	if said.Done != nil {
 		k.state = stateOf(said.Reason())
@@ -33,13 +35,12 @@ func (k *keeping) end(of *identity, said *answer) {
 // settle writes the task's last state. It returns false if the store is unavailable, or
 // has no room even for a document without the answer.
 func (k *keeping) settle(of *identity, said *answer) bool {
-	waited := k.doc.Status.Approvals
 	if k.last == nil {
 		k.end(of, said)
 	}
 	err := k.write(of, said)
 	if err == nil {
-		k.settled(of, waited)
+		k.settled(of)
 	}
 	if errors.Is(err, store.ErrFull) && !k.short {
 		k.short = true
@@ -50,29 +51,39 @@ func (k *keeping) settle(of *identity, said *answer) bool {
 	return !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrFull)
 }
 
-// write writes the last document, its long texts first.
+// write writes the last document.
 func (k *keeping) write(of *identity, said *answer) error {
-	s := of.service
+	err := k.prepare(of, said)
+	if err == nil {
+		err = of.service.cfg.Store.UpdateTask(of.ctx, of.task, k.final(of), k.ttl)
+	}
+	return of.service.note(err)
+}
+
+// prepare writes what must be there before the last document: its long texts.
+func (k *keeping) prepare(of *identity, said *answer) error {
 	err := k.keepFor(of, said)
 	if err == nil {
-		err = s.keepLong(of.ctx, k.doc, k.long, k.ttl)
+		err = of.service.keepLong(of.ctx, k.doc, k.long, k.ttl)
 	}
 	if err == nil {
 		k.long = nil
-		err = s.cfg.Store.UpdateTask(of.ctx, of.task, store.Task{Doc: k.last, Meta: store.Meta{
-			Version: k.version, Turn: of.id, State: k.state,
-		}, Side: of.saved()}, k.ttl)
 	}
-	return s.note(err)
+	return err
 }
 
-// settled reports the task's last state. waited are the questions that it had before.
-func (k *keeping) settled(of *identity, waited []string) {
+// final is the task as the turn leaves it.
+func (k *keeping) final(of *identity) store.Task {
+	return store.Task{Doc: k.last, Meta: store.Meta{Version: k.version, Turn: of.id, State: k.state}, Side: of.saved()}
+}
+
+// settled reports the task's last state.
+func (k *keeping) settled(of *identity) {
 	s := of.service
 	s.changed(of.ctx, of.task, Working, k.state)
 	if of.durable && k.state != InputRequired {
 		_ = s.cfg.Runs.Finish(of.ctx, of.task)
-		s.withdraw(of.ctx, waited)
+		s.withdraw(of.ctx, k.waited)
 	}
 }
 

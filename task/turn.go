@@ -31,6 +31,7 @@ type Turn struct {
 	said      answer
 	kept      keeping
 	trace     tracing
+	unsure    bool // the store may have the end of the turn
 }
 
 // wire connects the parts of a turn that begins.
@@ -143,7 +144,7 @@ func (t *Turn) Rest() { t.rest() }
 // It needs mu.
 func (t *Turn) handOn() error {
 	defer t.handedOn()
-	if !t.client.broken {
+	if !t.client.broken && !t.conclude() {
 		t.append()
 	}
 	if t.client.broken || t.life == gone {
@@ -226,6 +227,9 @@ func (t *Turn) End() {
 
 // finish brings log and task to their end. It returns false if the store is unavailable.
 func (t *Turn) finish() bool {
+	if !t.concluded() {
+		return false
+	}
 	t.log.retry = time.Time{}
 	t.append()
 	if !t.log.whole() {

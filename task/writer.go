@@ -85,10 +85,7 @@ func (w *writer) append() (ours bool) {
 	}
 	switch {
 	case err == nil:
-		if w.n != w.at {
-			w.drop()
-		}
-		w.at, w.retry, w.saved.pending = w.n, time.Time{}, nil
+		w.appended()
 	case errors.Is(err, store.ErrUnavailable):
 		_ = w.of.service.note(err)
 		w.marks = append(w.marks, mark{w.n, len(w.pending)})
@@ -102,17 +99,30 @@ func (w *writer) append() (ours bool) {
 	return true
 }
 
+// appended notes that the log has all events.
+func (w *writer) appended() {
+	if w.n != w.at {
+		w.drop()
+	}
+	w.at, w.retry, w.saved.pending = w.n, time.Time{}, nil
+}
+
 // later has the log tried again in a while.
 func (w *writer) later() { w.retry = time.Now().Add(retryAfter) }
 
 // send appends what is pending to the log. The store refuses it if another
 // process holds the task by now.
 func (w *writer) send() error {
+	return w.of.service.cfg.Store.AppendLog(w.of.ctx, w.of.id, w.next())
+}
+
+// next is what the log does not have.
+func (w *writer) next() store.Append {
 	w.lines.Cut()
 	s := w.of.service
-	return s.cfg.Store.AppendLog(w.of.ctx, w.of.id, store.Append{
+	return store.Append{
 		Entry: store.Entry{N: w.n, Data: w.pending}, At: w.at, TTL: s.cfg.EventTTL, Task: w.of.task, Holder: s.holder, Side: w.side(),
-	})
+	}
 }
 
 // arrived removes from pending what the log turns out to have. It returns false if the log

@@ -23,7 +23,7 @@ type scenario struct {
 	kind        kind
 	floors      []string // those that say something here
 	events      []string // that are counted besides
-	store       string   // that gateways keep turns in: memory or redis; empty: they keep none
+	store       string   // that gateways keep turns in: memory, sqlite or redis; empty: they keep none
 }
 
 // kind is what is measured in a slice.
@@ -43,6 +43,7 @@ var scenarios = []scenario{
 	{name: "S1", about: "40 chunks at once, a tool call, 64 clients", chunks: 40, clients: 64, turns: 16, floors: plainFloors},
 	{name: "S1t", about: "S1, HTTP/2 to the model", chunks: 40, clients: 64, turns: 16, floors: connFloors, encrypted: true},
 	{name: "S1m", about: "S1, kept in memory", chunks: 40, clients: 64, turns: 16, store: "memory"},
+	{name: "S1s", about: "S1, kept in SQLite", chunks: 40, clients: 64, turns: 4, store: "sqlite"},
 	{name: "S1r", about: "S1, kept in Redis", chunks: 40, clients: 64, turns: 16, store: "redis"},
 	{name: "S2", about: "40 chunks each 20 ms, 16 clients", chunks: 40, pause: 20 * time.Millisecond, clients: 16, turns: 4, kind: firstText, floors: plainFloors[:1]},
 	{name: "S3b", about: "5,000 streams opened at once, 20 chunks each 500 ms", chunks: 20, pause: 500 * time.Millisecond, clients: 5000, turns: 1, kind: burst, floors: plainFloors[:1]},

@@ -54,10 +54,13 @@ func (p program) open(ctx context.Context, work string, s *scenario) (_ *side, e
 	d.cmd.Env = p.environment(addr, d.up)
 	if p.store != "" {
 		store := p.store
-		if p.store == "redis" {
+		switch p.store {
+		case "redis":
 			if store, err = d.startRedis(ctx, work); err != nil {
 				return nil, err
 			}
+		case "sqlite":
+			store += ":" + filepath.Join(work, "store of "+p.name)
 		}
 		d.cmd.Env = append(d.cmd.Env, "SLUICE_STORE="+store)
 	}

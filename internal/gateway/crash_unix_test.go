@@ -88,9 +88,19 @@ func (c crashing) gateway(t *testing.T, in store.Store) *wholetest.Flow {
 	return &wholetest.Flow{T: t, Gateway: g}
 }
 
-// fragileFile is Fragile for an engine that makes the writes of a checkpoint together.
-type fragileFile struct {
+// fragileEnds is Fragile for an engine that writes the end of a turn in one step.
+type fragileEnds struct {
 	wholetest.Fragile
+	ends store.Ender
+}
+
+func (f fragileEnds) EndTurn(ctx context.Context, e store.End) error {
+	return f.Write(func() error { return f.ends.EndTurn(ctx, e) })
+}
+
+// fragileFile is fragileEnds for one that makes the writes of a checkpoint together, too.
+type fragileFile struct {
+	fragileEnds
 	file store.Together
 }
 
@@ -104,7 +114,7 @@ func (f fragileFile) PushAndPut(ctx context.Context, items []store.Pushed, key s
 
 // breakable returns a store whose process is killed at a point.
 func breakable(in store.Store, at int64) store.Store {
-	f := wholetest.Fragile{Store: in, At: at, Point: new(atomic.Int64)}
+	f := fragileEnds{wholetest.Fragile{Store: in, At: at, Point: new(atomic.Int64)}, in.(store.Ender)}
 	if file, ok := in.(store.Together); ok {
 		return fragileFile{f, file}
 	}

@@ -48,7 +48,10 @@ type Store struct {
 	batches  batches
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store = (*Store)(nil)
+	_ store.Ender = (*Store)(nil)
+)
 
 // New returns a Store. It connects when it is needed, so that a store that is not there
 // yet keeps nobody from starting. The caller closes it.

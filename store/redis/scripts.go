@@ -50,10 +50,42 @@ local function refused(last, at)
 	if last == 0 then return -1 end
 	return {'end', last}
 end
-local function append(key, n, data, size, ttl, channel)
+-- append adds an entry to a log that ends at an event, and returns why it does not, if so.
+local function append(key, at, n, data, ttl, most, channel)
+	local last, size = log_end(key)
+	local no = refused(last, tonumber(at))
+	if no then return no end
+	size = size + #data
+	if size > tonumber(most) then
+		call('DEL', key)
+		call('PUBLISH', channel, '')
+		return -3
+	end
+	if n == at then return nil end
 	call('XADD', key, n .. '-0', 'd', data, 's', string.format('%d', size))
 	keep(key, ttl)
 	call('PUBLISH', channel, '')
+end
+local function is_held(hash, owner, epoch)
+	local held = call('HMGET', hash, 'owner', 'epoch')
+	return held[1] == owner and held[2] == epoch
+end
+-- version_is says whether a task that is there has a version.
+local function version_is(hash, version) return (tonumber(call('HGET', hash, 'version')) or 0) == tonumber(version) end
+-- push adds to a list, of which the last items are kept, and the last bytes.
+local function push(key, item, ttl, items, bytes)
+	call('RPUSH', key, item)
+	keep(key, ttl)
+	if items > 0 then call('LTRIM', key, -items, -1) end
+	if bytes > 0 then
+		local all, kept, n = call('LRANGE', key, 0, -1), #item, 1
+		for i = #all - 1, 1, -1 do
+			kept = kept + #all[i]
+			if kept > bytes then break end
+			n = n + 1
+		end
+		if n < #all then call('LTRIM', key, -n, -1) end
+	end
 end
 -- side changes the list of a task or a log.
 local function side(key, drop, item, ttl)
@@ -120,7 +152,7 @@ return 1`
 	updateTask = `
 local p, id, doc, ttl, owner, epoch, turn, state, version, list, drop, item = unpack(ARGV)
 if call('EXISTS', KEYS[1]) == 0 then return -1 end
-if (tonumber(call('HGET', KEYS[2], 'version')) or 0) ~= tonumber(version) then return -2 end
+if not version_is(KEYS[2], version) then return -2 end
 side(list, drop, item, ttl)
 change(p, KEYS[1], KEYS[2], id, {doc = doc, ttl = ttl, owner = owner, epoch = epoch, turn = turn, state = state, version = tonumber(version)})
 return 1`
@@ -192,15 +224,8 @@ local held = call('HMGET', KEYS[2], 'version', 'owner', 'epoch')
 if (tonumber(held[1]) or 0) ~= tonumber(version) then return -2 end
 if held[2] and held[2] ~= '' and alive(p, held[2], held[3]) then return -2 end
 if log ~= '' then
-	local last, size = log_end(log)
-	local no = refused(last, tonumber(at))
+	local no = append(log, at, n, data, log_ttl, most, channel)
 	if no then return no end
-	if size + #data > tonumber(most) then
-		call('DEL', log)
-		call('PUBLISH', channel, '')
-		return -3
-	end
-	append(log, n, data, size + #data, log_ttl, channel)
 end
 side(list, drop, item, ttl)
 change(p, KEYS[1], KEYS[2], id, {doc = doc, ttl = ttl, owner = owner, epoch = epoch, turn = turn, state = state, version = tonumber(version)})
@@ -208,20 +233,21 @@ return 1`
 
 	appendLog = `
 local at, n, data, ttl, most, channel, owner, epoch, list, drop, item = unpack(ARGV)
-if KEYS[2] then
-	local held = call('HMGET', KEYS[2], 'owner', 'epoch')
-	if held[1] ~= owner or held[2] ~= epoch then return -2 end
-end
-local last, size = log_end(KEYS[1])
-local no = refused(last, tonumber(at))
+if KEYS[2] and not is_held(KEYS[2], owner, epoch) then return -2 end
+local no = append(KEYS[1], at, n, data, ttl, most, channel)
 if no then return no end
-if size + #data > tonumber(most) then
-	call('DEL', KEYS[1])
-	call('PUBLISH', channel, '')
-	return -3
-end
-if n ~= at then append(KEYS[1], n, data, size + #data, ttl, channel) end
 side(list, drop, item, ttl)
+return 1`
+
+	endTurn = `
+local p, id, doc, ttl, owner, epoch, turn, state, version, list, drop, item, at, n, data, log_ttl, most, channel, by, by_epoch, trace, items, bytes = unpack(ARGV)
+if call('EXISTS', KEYS[1]) == 0 then return -1 end
+if not version_is(KEYS[2], version) or not is_held(KEYS[2], by, by_epoch) then return -2 end
+local no = append(KEYS[3], at, n, data, log_ttl, most, channel)
+if no then return no end
+side(list, drop, item, ttl)
+change(p, KEYS[1], KEYS[2], id, {doc = doc, ttl = ttl, owner = owner, epoch = epoch, turn = turn, state = state, version = tonumber(version)})
+push(KEYS[4], trace, ttl, tonumber(items), tonumber(bytes))
 return 1`
 
 	readLog = `
@@ -265,18 +291,7 @@ return 1`
 	pushList = `
 local item, ttl, items, bytes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 if KEYS[2] and call('EXISTS', KEYS[2]) == 0 then return -1 end
-call('RPUSH', KEYS[1], item)
-keep(KEYS[1], ttl)
-if items > 0 then call('LTRIM', KEYS[1], -items, -1) end
-if bytes > 0 then
-	local all, kept, n = call('LRANGE', KEYS[1], 0, -1), #item, 1
-	for i = #all - 1, 1, -1 do
-		kept = kept + #all[i]
-		if kept > bytes then break end
-		n = n + 1
-	end
-	if n < #all then call('LTRIM', KEYS[1], -n, -1) end
-end
+push(KEYS[1], item, ttl, items, bytes)
 return 1`
 
 	putIndex = `

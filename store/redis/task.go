@@ -52,6 +52,14 @@ func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl tim
 	return s.write(ctx, "update_task", updateTask, nil, []string{store.TaskKey(id), store.MetaKey(id)}, s.change(id, t, ttl)...)
 }
 
+// EndTurn implements store.Ender.
+func (s *Store) EndTurn(ctx context.Context, e store.End) error {
+	args := append(s.change(e.TaskID, e.Task, e.TTL), e.Log.At, e.Log.N, e.Log.Data, ms(e.Log.TTL), store.MaxLog, s.signals.channel(store.LogTopic(e.Turn)),
+		e.Log.Holder.Owner, e.Log.Holder.Epoch, e.Trace, e.Bounds.Items, e.Bounds.Bytes)
+	keys := []string{store.TaskKey(e.TaskID), store.MetaKey(e.TaskID), store.LogKey(e.Turn), store.TraceKey(e.TaskID)}
+	return s.write(ctx, "end_turn", endTurn, decodeEnd, keys, args...)
+}
+
 // CancelTask asks for a task's end.
 func (s *Store) CancelTask(ctx context.Context, id string) (t store.Task, err error) {
 	err = s.run(ctx, "cancel_task", cancelTask, decodeTask(&t), []string{store.TaskKey(id), store.MetaKey(id)},

@@ -9,9 +9,18 @@ import (
 	"sluice/store"
 )
 
+// Statements that are kept ready.
+const (
+	selectEnd     = "SELECT last, size FROM logs WHERE turn = ? AND until > ?"
+	insertEntry   = "INSERT INTO entries (turn, n, data) VALUES (?, ?, ?)"
+	prolongLog    = "INSERT INTO logs (turn, last, size, until) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET last = ?2, size = ?3, until = ?4"
+	deleteEntries = "DELETE FROM entries WHERE turn = ?"
+	deleteLog     = "DELETE FROM logs WHERE turn = ?"
+)
+
 // end returns the last entry of a log and the log's size; 0, 0 if there is none.
 func (t *tx) end(turn string) (last, size int, err error) {
-	err = t.row("SELECT last, size FROM logs WHERE turn = ? AND until > ?", []any{blob(turn), t.now}, &last, &size)
+	err = t.row(selectEnd, []any{blob(turn), t.now}, &last, &size)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, 0, nil
 	}
@@ -56,18 +65,17 @@ func (t *tx) append(turn string, a store.Append) error {
 	if err := t.side(a.Side, a.TTL); err != nil {
 		return err
 	}
-	if _, err := t.exec("INSERT INTO entries (turn, n, data) VALUES (?, ?, ?)", blob(turn), a.N, blob(a.Data)); err != nil {
+	if _, err := t.exec(insertEntry, blob(turn), a.N, blob(a.Data)); err != nil {
 		return err
 	}
-	_, err = t.exec("INSERT INTO logs (turn, last, size, until) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET last = ?2, size = ?3, until = ?4",
-		blob(turn), a.N, size, t.until(a.TTL))
+	_, err = t.exec(prolongLog, blob(turn), a.N, size, t.until(a.TTL))
 	return err
 }
 
 // isHeld returns ErrConflict unless the task is the holder's.
 func (t *tx) isHeld(id string, by store.Holder) error {
-	task, err := t.task(id)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && task.Holder != by {
+	held, err := t.holder(id)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && held != by {
 		return store.ErrConflict
 	}
 	return err
@@ -75,10 +83,10 @@ func (t *tx) isHeld(id string, by store.Holder) error {
 
 // drop removes a log with its entries.
 func (t *tx) drop(turn string) error {
-	if _, err := t.exec("DELETE FROM entries WHERE turn = ?", blob(turn)); err != nil {
+	if _, err := t.exec(deleteEntries, blob(turn)); err != nil {
 		return err
 	}
-	_, err := t.exec("DELETE FROM logs WHERE turn = ?", blob(turn))
+	_, err := t.exec(deleteLog, blob(turn))
 	return err
 }
 

@@ -9,16 +9,19 @@ import (
 	"sluice/store"
 )
 
-// Statements of what a run of a workflow does at each of its nodes.
+// Statements that are kept ready.
 const (
 	selectValue  = "SELECT data, version FROM vals WHERE key = ? AND until > ?"
 	replaceValue = "INSERT OR REPLACE INTO vals (key, data, version, until) VALUES (?, ?, ?, ?)"
 	prolongList  = "INSERT INTO lists (key, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = ?2 WHERE until > ?3" // no row: it has expired
 	insertItem   = "INSERT INTO items (key, data) VALUES (?, ?)"
+	deleteItems  = "DELETE FROM items WHERE key = ?"
+	deleteList   = "DELETE FROM lists WHERE key = ?"
+	sizeOfList   = "SELECT count(*), coalesce(sum(length(data)), 0) FROM items WHERE key = ?"
+	expireIndex  = "DELETE FROM members WHERE name = ?1 AND EXISTS (SELECT 1 FROM indexes WHERE name = ?1 AND until <= ?2)"
+	prolongIndex = "INSERT INTO indexes (name, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = max(until, ?2)"
+	insertMember = "INSERT OR REPLACE INTO members (name, id, score) VALUES (?, ?, ?)"
 )
-
-// hot returns the statements that are run so often that they are kept ready.
-func hot() []string { return []string{selectValue, replaceValue, prolongList, insertItem} }
 
 // value returns a value that has not expired, or sql.ErrNoRows.
 func (t *tx) value(key string) (v store.Value, err error) {
@@ -91,10 +94,10 @@ func (s *Store) DeleteValue(ctx context.Context, key string) error {
 
 // dropList removes a list.
 func (t *tx) dropList(key string) error {
-	if _, err := t.exec("DELETE FROM items WHERE key = ?", key); err != nil {
+	if _, err := t.exec(deleteItems, key); err != nil {
 		return err
 	}
-	_, err := t.exec("DELETE FROM lists WHERE key = ?", key)
+	_, err := t.exec(deleteList, key)
 	return err
 }
 
@@ -102,15 +105,20 @@ func (t *tx) dropList(key string) error {
 func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.Bounds, ttl time.Duration) error {
 	return s.update(ctx, "push_list", func(_ context.Context, tx *tx) error {
 		if b.Task != "" {
-			if _, err := tx.task(b.Task); err != nil {
+			if _, err := tx.holder(b.Task); err != nil {
 				return err
 			}
 		}
-		if err := tx.push(key, item, ttl); err != nil {
-			return err
-		}
-		return tx.bound(key, b)
+		return tx.pushBounded(key, item, b, ttl)
 	})
+}
+
+// pushBounded adds an item to a list, and removes what is too much then.
+func (t *tx) pushBounded(key string, item []byte, b store.Bounds, ttl time.Duration) error {
+	if err := t.push(key, item, ttl); err != nil {
+		return err
+	}
+	return t.bound(key, b)
 }
 
 // KeepList changes how long a list is kept.
@@ -153,12 +161,16 @@ func (t *tx) side(b store.Side, ttl time.Duration) error {
 
 // bound removes what is too much of a list.
 func (t *tx) bound(key string, b store.Bounds) error {
-	if b.Items > 0 {
+	var items, bytes int
+	if err := t.row(sizeOfList, []any{key}, &items, &bytes); err != nil {
+		return err
+	}
+	if b.Items > 0 && items > b.Items {
 		if _, err := t.exec("DELETE FROM items WHERE key = ?1 AND seq <= (SELECT seq FROM items WHERE key = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)", key, b.Items); err != nil {
 			return err
 		}
 	}
-	if b.Bytes == 0 {
+	if b.Bytes == 0 || bytes <= b.Bytes {
 		return nil
 	}
 	_, err := t.exec(`DELETE FROM items WHERE key = ?1 AND seq < (SELECT max(seq) FROM items WHERE key = ?1) AND seq IN
@@ -199,13 +211,13 @@ func (s *Store) DeleteList(ctx context.Context, key string) error {
 // PutIndex adds a member to an index.
 func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) error {
 	return s.update(ctx, "put_index", func(_ context.Context, tx *tx) error {
-		if _, err := tx.exec("DELETE FROM members WHERE name = ?1 AND EXISTS (SELECT 1 FROM indexes WHERE name = ?1 AND until <= ?2)", name, tx.now); err != nil {
+		if _, err := tx.exec(expireIndex, name, tx.now); err != nil {
 			return err
 		}
-		if _, err := tx.exec("INSERT INTO indexes (name, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = max(until, ?2)", name, tx.until(ttl)); err != nil {
+		if _, err := tx.exec(prolongIndex, name, tx.until(ttl)); err != nil {
 			return err
 		}
-		_, err := tx.exec("INSERT OR REPLACE INTO members (name, id, score) VALUES (?, ?, ?)", name, blob(m.ID), m.Score)
+		_, err := tx.exec(insertMember, name, blob(m.ID), m.Score)
 		return err
 	})
 }

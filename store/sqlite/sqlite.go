@@ -56,6 +56,7 @@ type Store struct {
 var (
 	_ store.Store    = (*Store)(nil)
 	_ store.Together = (*Store)(nil)
+	_ store.Ender    = (*Store)(nil)
 	_ store.Eraser   = (*Store)(nil)
 )
 
@@ -99,7 +100,7 @@ func (s *Store) open(ctx context.Context, cfg Config) (err error) {
 	}
 	// Each append waits for the file, not for the disk: what a crash of the machine, not
 	// of the process, can lose is the last moments.
-	if s.db, err = connect(cfg.Path, "&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=secure_delete(1)&_txlock=immediate"); err != nil {
+	if s.db, err = connect(cfg.Path, "&_pragma=journal_mode(WAL)&_pragma=wal_autocheckpoint(2000)&_pragma=synchronous(NORMAL)&_pragma=secure_delete(1)&_txlock=immediate"); err != nil {
 		return err
 	}
 	if err := s.migrate(ctx); err != nil {
@@ -114,6 +115,17 @@ func (s *Store) open(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	return s.purge(ctx)
+}
+
+// hot returns the statements that a turn runs, or a run of a workflow at each of its nodes.
+func hot() []string {
+	return []string{
+		selectTask, selectHolder, expireTask, insertTask, replaceTask,
+		selectEnd, insertEntry, prolongLog, deleteEntries, deleteLog,
+		selectValue, replaceValue,
+		prolongList, insertItem, deleteItems, deleteList, sizeOfList,
+		expireIndex, prolongIndex, insertMember,
+	}
 }
 
 // prepare has SQLite read the statements of hot. To read one takes as long as to run it.

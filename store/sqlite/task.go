@@ -12,6 +12,15 @@ import (
 // columns are the columns of a task, in the order in which readTask takes them.
 const columns = "doc, owner, epoch, tenant, user, conversation, turn, state, version, cancel, created"
 
+// Statements that are kept ready.
+const (
+	selectTask   = "SELECT " + columns + " FROM tasks WHERE id = ? AND until > ?"
+	selectHolder = "SELECT owner, epoch FROM tasks WHERE id = ? AND until > ?"
+	expireTask   = "DELETE FROM tasks WHERE id = ? AND until <= ?"
+	insertTask   = "INSERT INTO tasks (id, " + columns + ", until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?, ?) ON CONFLICT DO NOTHING"
+	replaceTask  = "UPDATE tasks SET doc = ?, owner = ?, epoch = ?, turn = ?, state = ?, version = version + 1, until = ? WHERE id = ? AND version = ? AND until > ?"
+)
+
 // readTask reads the columns of a task, after those of before.
 func readTask(scan func(...any) error, before ...any) (t store.Task, err error) {
 	var created int64
@@ -25,23 +34,32 @@ func readTask(scan func(...any) error, before ...any) (t store.Task, err error) 
 // errEnough ends a search: what follows is not wanted now.
 var errEnough = errors.New("enough")
 
-// blob returns bytes that are never NULL.
-func blob[T string | []byte](b T) []byte { return append([]byte{}, b...) }
+// blob returns bytes that are never NULL. Nobody changes them: the driver copies them.
+func blob[T string | []byte](b T) []byte {
+	if b, ok := any(b).([]byte); ok && b != nil {
+		return b
+	}
+	return append([]byte{}, b...)
+}
 
 // task returns a task that has not expired, or sql.ErrNoRows.
 func (t *tx) task(id string) (store.Task, error) {
-	row := t.QueryRowContext(t.ctx, "SELECT "+columns+" FROM tasks WHERE id = ? AND until > ?", blob(id), t.now)
-	return readTask(func(into ...any) error { return t.scan(row.Scan, into) })
+	return readTask(func(into ...any) error { return t.row(selectTask, []any{blob(id), t.now}, into...) })
+}
+
+// holder returns who has a task that has not expired, or sql.ErrNoRows.
+func (t *tx) holder(id string) (h store.Holder, err error) {
+	err = t.row(selectHolder, []any{blob(id), t.now}, &h.Owner, &h.Epoch)
+	return h, err
 }
 
 // CreateTask adds a task.
 func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
 	return s.update(ctx, "create_task", func(_ context.Context, tx *tx) error {
-		if _, err := tx.exec("DELETE FROM tasks WHERE id = ? AND until <= ?", blob(id), tx.now); err != nil {
+		if _, err := tx.exec(expireTask, blob(id), tx.now); err != nil {
 			return err
 		}
-		n, err := tx.exec("INSERT INTO tasks (id, "+columns+", until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?, ?) ON CONFLICT DO NOTHING",
-			blob(id), blob(t.Doc), t.Owner, t.Epoch, blob(t.Tenant), blob(t.User), blob(t.Conversation), blob(t.Turn), blob(t.State), t.Created.UnixMilli(), tx.until(ttl))
+		n, err := tx.exec(insertTask, blob(id), blob(t.Doc), t.Owner, t.Epoch, blob(t.Tenant), blob(t.User), blob(t.Conversation), blob(t.Turn), blob(t.State), t.Created.UnixMilli(), tx.until(ttl))
 		if err := changed(n, err, store.ErrConflict); err != nil {
 			return err
 		}
@@ -71,22 +89,39 @@ func (s *Store) Task(ctx context.Context, id string) (t store.Task, err error) {
 
 // UpdateTask replaces a task.
 func (s *Store) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
-	return s.update(ctx, "update_task", func(_ context.Context, tx *tx) error {
-		if _, err := tx.task(id); err != nil {
-			return err
-		}
-		return tx.replace(id, t, ttl)
-	})
+	return s.update(ctx, "update_task", func(_ context.Context, tx *tx) error { return tx.replace(id, t, ttl) })
 }
 
 // replace changes a task of the version that the caller saw.
 func (t *tx) replace(id string, by store.Task, ttl time.Duration) error {
-	n, err := t.exec("UPDATE tasks SET doc = ?, owner = ?, epoch = ?, turn = ?, state = ?, version = version + 1, until = ? WHERE id = ? AND version = ?",
-		blob(by.Doc), by.Owner, by.Epoch, blob(by.Turn), blob(by.State), t.until(ttl), blob(id), by.Version)
-	if err := changed(n, err, store.ErrConflict); err != nil {
+	n, err := t.exec(replaceTask, blob(by.Doc), by.Owner, by.Epoch, blob(by.Turn), blob(by.State), t.until(ttl), blob(id), by.Version, t.now)
+	if err == nil && n == 0 {
+		if _, err = t.holder(id); err == nil {
+			err = store.ErrConflict
+		}
+	}
+	if err != nil {
 		return err
 	}
 	return t.side(by.Side, ttl)
+}
+
+// EndTurn implements store.Ender: one transaction is one write to the file.
+func (s *Store) EndTurn(ctx context.Context, e store.End) error {
+	err := s.update(ctx, "end_turn", func(_ context.Context, tx *tx) error {
+		e.Log.Side = store.Side{}
+		if err := tx.append(e.Turn, e.Log); err != nil {
+			return err
+		}
+		if err := tx.replace(e.TaskID, e.Task, e.TTL); err != nil {
+			return err
+		}
+		return tx.pushBounded(store.TraceKey(e.TaskID), e.Trace, e.Bounds, e.TTL)
+	})
+	if err == nil || errors.Is(err, store.ErrTooLarge) {
+		s.hub.Signal(store.LogTopic(e.Turn))
+	}
+	return err
 }
 
 // CancelTask asks for a task's end.

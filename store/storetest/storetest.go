@@ -41,6 +41,8 @@ var suite = map[string]func(*testing.T, store.Store){
 	"orphan is closed once":            closedOnce,
 	"close spares the living":          closeSparesTheLiving,
 	"close needs the log's end":        closeNeedsTheEnd,
+	"turn ends in one step":            turnEnds,
+	"turn ends whole or not":           turnEndsWhole,
 	"log is appended at its end":       logAtItsEnd,
 	"log is fenced":                    logFenced,
 	"log is read in pieces":            logInPieces,
