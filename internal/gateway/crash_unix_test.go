@@ -88,25 +88,25 @@ func (c crashing) gateway(t *testing.T, in store.Store) *wholetest.Flow {
 	return &wholetest.Flow{T: t, Gateway: g}
 }
 
-// fragileEnds is Fragile for an engine that writes the end of a turn in one step.
-type fragileEnds struct {
+// atOnce is what engines can write in one step.
+type atOnce interface {
+	store.Ender
+	store.Together
+}
+
+// fragileSteps is Fragile for an engine that has them.
+type fragileSteps struct {
 	wholetest.Fragile
-	ends store.Ender
+	steps atOnce
 }
 
-func (f fragileEnds) EndTurn(ctx context.Context, e store.End) error {
-	return f.Write(func() error { return f.ends.EndTurn(ctx, e) })
+func (f fragileSteps) EndTurn(ctx context.Context, e store.End) error {
+	return f.Write(func() error { return f.steps.EndTurn(ctx, e) })
 }
 
-// fragileFile is fragileEnds for one that makes the writes of a checkpoint together, too.
-type fragileFile struct {
-	fragileEnds
-	file store.Together
-}
-
-func (f fragileFile) PushAndPut(ctx context.Context, items []store.Pushed, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
+func (f fragileSteps) PushAndPut(ctx context.Context, items []store.Pushed, key string, v store.Value, ttl time.Duration) (there store.Value, err error) {
 	err = f.Write(func() error {
-		there, err = f.file.PushAndPut(ctx, items, key, v, ttl)
+		there, err = f.steps.PushAndPut(ctx, items, key, v, ttl)
 		return err
 	})
 	return there, err
@@ -114,11 +114,7 @@ func (f fragileFile) PushAndPut(ctx context.Context, items []store.Pushed, key s
 
 // breakable returns a store whose process is killed at a point.
 func breakable(in store.Store, at int64) store.Store {
-	f := fragileEnds{wholetest.Fragile{Store: in, At: at, Point: new(atomic.Int64)}, in.(store.Ender)}
-	if file, ok := in.(store.Together); ok {
-		return fragileFile{f, file}
-	}
-	return f
+	return fragileSteps{wholetest.Fragile{Store: in, At: at, Point: new(atomic.Int64)}, in.(atOnce)}
 }
 
 // TestCrashChild is the process that is killed at one point of a run. It reports all that its

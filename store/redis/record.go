@@ -29,7 +29,16 @@ func (s *Store) Value(ctx context.Context, key string) (v store.Value, err error
 
 // PutValue replaces or makes a record.
 func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (store.Value, error) {
+	return s.PushAndPut(ctx, nil, key, v, ttl)
+}
+
+// PushAndPut implements store.Together.
+func (s *Store) PushAndPut(ctx context.Context, items []store.Pushed, key string, v store.Value, ttl time.Duration) (store.Value, error) {
 	there := store.Value{Data: v.Data, Version: v.Version + 1}
+	keys, args := []string{key}, []any{v.Version, v.Data, ms(ttl)}
+	for _, p := range items {
+		keys, args = append(keys, p.Key), append(args, p.Item)
+	}
 	err := s.write(ctx, "put_value", putValue, func(reply any) error {
 		fields, ok := list(reply, 2)
 		if !ok {
@@ -40,7 +49,7 @@ func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl tim
 			there.Data = []byte(text(fields[1]))
 		}
 		return store.ErrConflict
-	}, []string{key}, v.Version, v.Data, ms(ttl))
+	}, keys, args...)
 	if err != nil && !errors.Is(err, store.ErrConflict) {
 		return store.Value{}, err
 	}

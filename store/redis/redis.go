@@ -49,8 +49,9 @@ type Store struct {
 }
 
 var (
-	_ store.Store = (*Store)(nil)
-	_ store.Ender = (*Store)(nil)
+	_ store.Store    = (*Store)(nil)
+	_ store.Together = (*Store)(nil)
+	_ store.Ender    = (*Store)(nil)
 )
 
 // New returns a Store. It connects when it is needed, so that a store that is not there

@@ -276,11 +276,14 @@ return 1`
 if call('GET', KEYS[1]) == ARGV[1] then call('DEL', KEYS[1]) end
 return 1`
 
+	// putValue adds items to lists first, each of which is one more key and one more argument.
 	putValue = `
+local version, data, ttl = ARGV[1], ARGV[2], ARGV[3]
 local there = call('HMGET', KEYS[1], 'v', 'd')
-if (tonumber(there[1]) or 0) ~= tonumber(ARGV[1]) then return {there[1] or '0', there[2] or ''} end
-call('HSET', KEYS[1], 'v', string.format('%d', tonumber(ARGV[1]) + 1), 'd', ARGV[2])
-keep(KEYS[1], ARGV[3])
+if (tonumber(there[1]) or 0) ~= tonumber(version) then return {there[1] or '0', there[2] or ''} end
+for i = 2, #KEYS do push(KEYS[i], ARGV[i + 2], ttl, 0, 0) end
+call('HSET', KEYS[1], 'v', string.format('%d', tonumber(version) + 1), 'd', data)
+keep(KEYS[1], ttl)
 return 1`
 
 	keepValue = `

@@ -1,4 +1,4 @@
-// This file has the rules of store.Ender, for the engines that have it.
+// This file has the rules of store.Ender and store.Together, for the engines that have them.
 
 package storetest
 
@@ -110,5 +110,37 @@ func turnEndsWhole(t *testing.T, s store.Store) {
 	must(t, s.DeleteTask(ctx, "a"))
 	if err := ender.EndTurn(ctx, ended()); !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrConflict) {
 		t.Errorf("without a task: %v", err)
+	}
+}
+
+// PushAndPut changes lists and a value, or, if the value has another version, none of them.
+func pushedAndPut(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	together, ok := s.(store.Together)
+	if !ok {
+		t.Skip("the engine writes each part by itself")
+	}
+	var all [][]byte
+	for version, item := range []string{"one", "two", "three"} {
+		put := func() (store.Value, error) {
+			return together.PushAndPut(ctx, []store.Pushed{{Key: "a", Item: []byte(item)}, {Key: "b", Item: []byte(item)}}, "r",
+				store.Value{Data: []byte(item), Version: int64(version)}, long)
+		}
+		there := store.Value{Data: []byte(item), Version: int64(version) + 1}
+		got, err := put()
+		must(t, err)
+		same(t, "value", got, there)
+		got, err = put()
+		want(t, store.ErrConflict, err)
+		same(t, "value of a second try", got, there)
+		got, err = s.Value(ctx, "r")
+		must(t, err)
+		same(t, "stored value", got, there)
+		all = append(all, []byte(item))
+		for _, key := range []string{"a", "b"} {
+			items, err := s.List(ctx, key, 0, 0)
+			must(t, err)
+			same(t, "list "+key, items, all)
+		}
 	}
 }

@@ -55,6 +55,7 @@ var suite = map[string]func(*testing.T, store.Store){
 	"leases":                           leases,
 	"lease expires":                    leaseExpires,
 	"values change by version":         valueByVersion,
+	"lists and a value change at once": pushedAndPut,
 	"value is claimed once":            valueClaimedOnce,
 	"value expires":                    valueExpires,
 	"lists are bounded":                listBounded,

@@ -61,6 +61,7 @@ func (agentKind) Draw(n *graph.Node) (left, label, right string) {
 // model was paid.
 func (k *worker) agent() (err error) {
 	k.repeatable = true
+	_ = k.Flush()
 	req, err := k.request()
 	if err != nil {
 		return err

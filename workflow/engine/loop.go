@@ -123,6 +123,7 @@ func (x *execution) work(n *graph.Vertex, o *Open, alone bool, perform func(*wor
 	k := x.start(n, o)
 	k.perform = perform
 	if !alone {
+		x.out.Flush()
 		x.spawn(k)
 		return
 	}
@@ -160,13 +161,12 @@ func (x *execution) works(node string) bool {
 
 // start opens an execution of a node that works.
 //
-// The event is flushed before the node works: a client sees what runs while the model still
-// thinks.
+// The event is flushed before the node works, for a client sees what runs while the model still
+// thinks; but that of a node which is alone goes with the event of its first call, if it calls a tool.
 func (x *execution) start(n *graph.Vertex, o *Open) *worker {
 	k := newWorker(x, n, *o)
 	x.working = append(x.working, k)
 	x.emitNode(n, o, stream.NodeStarted)
-	x.out.Flush()
 	return k
 }
 
