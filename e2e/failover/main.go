@@ -33,6 +33,7 @@ type sizes struct {
 	least   time.Duration
 	readers int // of another gateway's turns, for their connections to Redis
 	tries   int // of what is timed
+	resumes int // within one second
 	// live are the turns that run at the same time for calm without kills, and then for killing with
 	// one in each of every.
 	live                 int
@@ -62,6 +63,7 @@ func scenarios() []named {
 		{Name: "killed in runs", Do: killedInRuns},
 		{Name: "shared key", Do: sharedKey},
 		{Name: "times", Do: times},
+		{Name: "resumed at once", Do: resumedAtOnce},
 		{Name: "reconciled", Do: reconciled},
 		{Name: "kills", Do: kills},
 		{Name: "stops", Do: stops},
@@ -92,6 +94,7 @@ func choose(args []string, stderr io.Writer) (s sizes, binary string, wanted []n
 	f.IntVar(&s.redis, "redis", 2, "kills of Redis during those")
 	f.DurationVar(&s.least, "least", 3*time.Second, "least time between two kills of a gateway; the most is three times that")
 	f.IntVar(&s.readers, "readers", 1000, "readers of another gateway's turns")
+	f.IntVar(&s.resumes, "resumes", 5000, "clients that resume within one second")
 	f.IntVar(&s.tries, "tries", 200, "how often something is timed")
 	f.IntVar(&s.live, "live", 200, "turns at a time while one of three gateways is killed")
 	f.DurationVar(&s.calm, "calm", time.Minute, "how long those run without kills first")

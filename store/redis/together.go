@@ -20,9 +20,9 @@ const (
 	trips = 3
 	// maxTogether and maxBytes bound a batch, in scripts and in bytes of their arguments. A batch is
 	// below what counts as large, so that one which takes too long says what a short command says.
-	maxTogether, maxBytes = 32, 32 << 10
+	maxTogether, maxBytes = 32, 60 << 10
 	// alone is from how many bytes on a script waits for no other one, and no other one for it.
-	alone = 8 << 10
+	alone = 16 << 10
 )
 
 // batches sends what waits as soon as there is a trip for it. Who comes while there is one sends its
