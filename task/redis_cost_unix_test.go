@@ -116,7 +116,7 @@ func TestCommandsOfATurn(t *testing.T) {
 	if len(appends) > 100+4 { // the start, the agent, its end and done
 		t.Errorf("%d appends for 100 pieces", len(appends))
 	}
-	if len(others) > 12 {
+	if len(others) > 10 {
 		t.Errorf("%d commands beside:\n%.6000s", len(others), strings.Join(others, ""))
 	}
 	t.Logf("%d appends, %d commands beside", len(appends), len(others))

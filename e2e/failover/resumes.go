@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"sluice/e2e/events"
+)
+
+// resumedAtOnce is what a gateway gets when another one, or a balancer, has lost all its
+// connections: the clients of turns that run come back in the same second, evenly. None is
+// refused, and each has its next event soon. Eighty clients read each turn, as a
+// turn of its own for each would measure how a gateway runs that many.
+func resumedAtOnce(r *run) {
+	const readers = 80
+	p, c := r.place(options{}), newClient()
+	n := r.sizes.resumes
+	var turns sync.WaitGroup
+	tasks := r.begin(p, c, (n+readers-1)/readers, &turns)
+	after := make([]string, len(tasks))
+	for i, id := range tasks {
+		d, err := c.task(r.Ctx, p.a.url, id)
+		r.Must(err)
+		after[i] = d.turn() + ":1"
+	}
+	var mu sync.Mutex
+	var elapsed []time.Duration
+	refused := 0
+	var clients sync.WaitGroup
+	began := time.Now()
+	for i := range n {
+		r.Pause(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(n))))
+		clients.Go(func() {
+			sent, first := time.Now(), time.Duration(0)
+			err := c.stream(r.Ctx, func(events.Event) bool { first = time.Since(sent); return false },
+				http.MethodGet, p.b.url+"/tasks/"+tasks[i/readers]+"/events", "", "Last-Event-ID", after[i/readers])
+			mu.Lock()
+			defer mu.Unlock()
+			if problem := (*problem)(nil); errors.As(err, &problem) || first == 0 {
+				refused++
+				return
+			}
+			elapsed = append(elapsed, first)
+		})
+	}
+	took := time.Since(began)
+	clients.Wait()
+	r.Report("sent within", "%s", took.Round(time.Millisecond))
+	r.Exactly(fmt.Sprintf("refused, of %d who resume within a second", n), refused, 0)
+	r.within("first event", elapsed, 0.99, 500*time.Millisecond)
+	l := loader{place: p, c: c}
+	for _, id := range tasks {
+		l.cancel(r.Ctx, p.b, id)
+	}
+	turns.Wait()
+}
