@@ -78,16 +78,20 @@ func (s *sentence) isPerPeriod(c *claim) bool {
 		long, short unit
 		times       float64
 	}{{year, "month", 12}, {year, week, 52}, {year, day, 365}, {"month", day, 30}, {"month", week, 4}, {week, day, 7}, {day, hour, 24}} {
-		if !named[p.long] || !named[p.short] || c.percent {
-			continue
-		}
-		for _, from := range s.sources {
-			if !from.percent && (c.equals(from.value*p.times, kind{way: reckoned}, s) || c.equals(from.value/p.times, kind{way: reckoned}, s)) {
-				return true
-			}
+		if named[p.long] && named[p.short] && !c.percent && s.isConverted(c, p.times) {
+			return true
 		}
 	}
 	return false
+}
+
+// isConverted says whether a claim is times a number of the sentence, or that number divided
+// by it.
+func (s *sentence) isConverted(c *claim, times float64) bool {
+	k := kind{way: reckoned}
+	return slices.ContainsFunc(s.sources, func(from source) bool {
+		return !from.percent && (c.equals(from.value*times, k, s) || c.equals(from.value/times, k, s))
+	})
 }
 
 // fromColumn says whether a claim is the sum or difference of a number and another value of
@@ -119,13 +123,8 @@ func (s *sentence) isSumWith(c *claim, v float64, values []float64, k kind) bool
 // minLoose is from where on a whole number may follow from any two numbers.
 const minLoose = 20
 
-// fromOther says whether a claim is the sum, difference or product of a number and another one
-// of the sentence, an amount in no array, or the sum of a column.
-func (s *sentence) fromOther(c *claim, d *derived, from *source, i int) bool {
-	if c.percent {
-		return false
-	}
-	k := kind{way: reckoned}
+// othersThan returns the values of all sources but that at i, sorted.
+func (s *sentence) othersThan(i int) []float64 {
 	var others []float64
 	for j, other := range s.sources {
 		if j != i {
@@ -133,9 +132,22 @@ func (s *sentence) fromOther(c *claim, d *derived, from *source, i int) bool {
 		}
 	}
 	slices.Sort(others)
+	return others
+}
+
+// fromOther says whether a claim is the sum, difference or product of a number and another one
+// of the sentence, an amount in no array, or the sum of a column.
+func (s *sentence) fromOther(c *claim, d *derived, from *source, i int) bool {
+	if c.percent {
+		return false
+	}
+	k := kind{way: reckoned}
+	others := s.othersThan(i)
 	if r := c.means[0]; r.decimals > 0 || r.value*c.scale >= minLoose {
-		if s.isSumWith(c, from.value, others, k) || s.isSumWith(c, from.value, d.near, k) || s.isSumWith(c, from.value, d.sums, k) {
-			return true
+		for _, list := range [...][]float64{others, d.near, d.sums} {
+			if s.isSumWith(c, from.value, list, k) {
+				return true
+			}
 		}
 	}
 	factors := slices.Concat(others, s.asked[:min(len(s.asked), maxAsked)])
