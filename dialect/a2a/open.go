@@ -50,6 +50,12 @@ func callOf(ctx context.Context) *call {
 // errHandled is what the handler returns to the transport where it answers by itself.
 var errHandled = errors.New("answered elsewhere")
 
+// isJSON says whether a body is of one of the types that the protocol has for JSON.
+func isJSON(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && (kind == "application/json" || kind == "application/a2a+json")
+}
+
 // newCall reads what the head of a request says.
 func (s *Server) newCall(r *http.Request, body []byte, w wire) (*call, error) {
 	c := &call{envelope: envelope{wire: w}, request: r, body: body, agent: r.PathValue("id"), who: chat.TurnOf(r.Context()).Principal}
@@ -58,10 +64,8 @@ func (s *Server) newCall(r *http.Request, body []byte, w wire) (*call, error) {
 			return nil, &fault.Error{Type: fault.NotFound, Message: "There is no such agent"}
 		}
 	}
-	if len(body) > 0 {
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" && kind != "application/a2a+json" {
-			return nil, &fault.Error{Type: fault.UnsupportedMediaType, Message: "Send the request as Content-Type: application/json"}
-		}
+	if len(body) > 0 && !isJSON(r.Header) {
+		return nil, &fault.Error{Type: fault.UnsupportedMediaType, Message: "Send the request as Content-Type: application/json"}
 	}
 	c.events = s.cfg.Native != nil && wants(r.Header)
 	return c, nil
