@@ -10,6 +10,16 @@ import (
 	"sluice/chat"
 )
 
+// checkInput refuses what is filled in against the schema of the question.
+func (s *Service) checkInput(r *record, a *chat.Answer, e *chat.ValidationError) {
+	if a.Input == nil || len(r.Fill) == 0 || s.cfg.Valid == nil {
+		return
+	}
+	for _, p := range s.cfg.Valid(jsontext.Value(r.Fill), a.Input) {
+		e.Add(a.At+"/input"+p.Pointer, &chat.FieldError{Code: chat.CodeInvalidFormat, Message: p.Rule})
+	}
+}
+
 // decideHuman makes the decision of an answer to what a node of a workflow asks. It has
 // the node as its CallID.
 func (s *Service) decideHuman(r *record, a *chat.Answer) ([]chat.Decision, error) {
@@ -26,11 +36,7 @@ func (s *Service) decideHuman(r *record, a *chat.Answer) ([]chat.Decision, error
 	if a.Result != "" {
 		e.Add(a.At+"/result", &chat.FieldError{Code: chat.CodeNotAllowed, Message: "is for questions of other kinds"})
 	}
-	if a.Input != nil && len(r.Fill) > 0 && s.cfg.Valid != nil {
-		for _, p := range s.cfg.Valid(jsontext.Value(r.Fill), a.Input) {
-			e.Add(a.At+"/input"+p.Pointer, &chat.FieldError{Code: chat.CodeInvalidFormat, Message: p.Rule})
-		}
-	}
+	s.checkInput(r, a, e)
 	checkUpdates(a, e)
 	if len(e.Fields) > 0 {
 		return nil, e

@@ -93,6 +93,9 @@ func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
 	return a, nil
 }
 
+// isObject says whether v is an object of JSON.
+func isObject(v jsontext.Value) bool { return v.Kind() == '{' && v.IsValid() }
+
 // askNode asks what a node of a workflow asks until the answer can be read.
 //
 // The end of the input counts as nobody there. What follows the first word is the message
@@ -117,7 +120,7 @@ func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
 			a.Action, a.Message = "reject", rest
 			return nil
 		}
-		if v := jsontext.Value(strings.TrimSpace(text)); q.Schema != nil && v.Kind() == '{' && v.IsValid() {
+		if v := jsontext.Value(strings.TrimSpace(text)); q.Schema != nil && isObject(v) {
 			a.Action, a.Input = "approve", v
 			return nil
 		}

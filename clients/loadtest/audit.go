@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -88,6 +89,11 @@ func (a *audit) check(f frame) error {
 	if !jsontext.Value(f.data).IsValid() {
 		return badJSON
 	}
+	return a.event(f)
+}
+
+// event looks at an event that is neither the first nor a piece of the answer.
+func (a *audit) event(f frame) error {
 	switch string(f.event) {
 	case "response_reset":
 		return a.retract(f.data)
@@ -304,12 +310,8 @@ func (a *audit) word(quoted []byte) string {
 
 // isWord accepts a-z, then up to 39 of a-z 0-9 _.
 func isWord(text []byte) bool {
-	for i, c := range text {
-		if (c < 'a' || c > 'z') && (i == 0 || c != '_' && (c < '0' || c > '9')) {
-			return false
-		}
-	}
-	return len(text) > 0 && len(text) <= 40
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	return len(text) > 0 && len(text) <= 40 && strings.IndexByte(letters, text[0]) >= 0 && len(bytes.Trim(text, letters+"0123456789_")) == 0
 }
 
 // breachOf turns the error of a reader into the breach that it is; ok is false for

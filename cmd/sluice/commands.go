@@ -66,10 +66,10 @@ func commands() []command {
 //
 // The command is the first argument, or the first two, unless it is a flag.
 func run(ctx context.Context, args []string, p program) int {
+	if len(args) > 0 && (args[0] == "-v" || args[0] == "--version") {
+		return p.version(args[1:])
+	}
 	if len(args) == 0 || args[0] == "" || args[0][0] == '-' {
-		if len(args) > 0 && (args[0] == "-v" || args[0] == "--version") {
-			return p.version(args[1:])
-		}
 		return p.start(ctx, commands()[0], args)
 	}
 	for _, words := range []int{2, 1} {
