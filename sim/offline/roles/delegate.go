@@ -15,6 +15,18 @@ import (
 // delegatePrefix begins the names of these functions (DelegatePrefix in package router).
 const delegatePrefix = "delegate_to_"
 
+// delegateResult returns the first result of an agent that was called.
+func delegateResult(messages []geminisim.Message) (geminisim.Result, bool) {
+	for _, m := range messages {
+		for _, r := range m.Results {
+			if strings.HasPrefix(r.Name, delegatePrefix) {
+				return r, true
+			}
+		}
+	}
+	return geminisim.Result{}, false
+}
+
 // researcher answers a request by its steps and, if it may call an agent, by what that one
 // says. The request is the last message of the user's that is more than results of calls.
 func researcher(q geminisim.Question) geminisim.Answer {
@@ -23,12 +35,8 @@ func researcher(q geminisim.Question) geminisim.Answer {
 		return text(research(""))
 	}
 	request := Said(q.Messages[begin].Text)
-	for _, m := range q.Messages[begin+1:] {
-		for _, r := range m.Results {
-			if strings.HasPrefix(r.Name, delegatePrefix) {
-				return text(research(request) + "\n\n" + wordResult(r))
-			}
-		}
+	if r, ok := delegateResult(q.Messages[begin+1:]); ok {
+		return text(research(request) + "\n\n" + wordResult(r))
 	}
 	for _, f := range q.Functions {
 		if strings.HasPrefix(f.Name, delegatePrefix) && q.MayCall {
