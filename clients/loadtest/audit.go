@@ -89,11 +89,6 @@ func (a *audit) check(f frame) error {
 	if !jsontext.Value(f.data).IsValid() {
 		return badJSON
 	}
-	return a.event(f)
-}
-
-// event looks at an event that is neither the first nor a piece of the answer.
-func (a *audit) event(f frame) error {
 	switch string(f.event) {
 	case "response_reset":
 		return a.retract(f.data)
