@@ -10,16 +10,6 @@ import (
 	"sluice/chat"
 )
 
-// checkInput refuses what is filled in against the schema of the question.
-func (s *Service) checkInput(r *record, a *chat.Answer, e *chat.ValidationError) {
-	if a.Input == nil || len(r.Fill) == 0 || s.cfg.Valid == nil {
-		return
-	}
-	for _, p := range s.cfg.Valid(jsontext.Value(r.Fill), a.Input) {
-		e.Add(a.At+"/input"+p.Pointer, &chat.FieldError{Code: chat.CodeInvalidFormat, Message: p.Rule})
-	}
-}
-
 // decideHuman makes the decision of an answer to what a node of a workflow asks. It has
 // the node as its CallID.
 func (s *Service) decideHuman(r *record, a *chat.Answer) ([]chat.Decision, error) {
@@ -42,6 +32,16 @@ func (s *Service) decideHuman(r *record, a *chat.Answer) ([]chat.Decision, error
 		return nil, e
 	}
 	return []chat.Decision{{CallID: r.Node, Action: a.Action, Message: a.Message, Input: a.Input, State: a.StateUpdates}}, nil
+}
+
+// checkInput refuses what is filled in against the schema of the question.
+func (s *Service) checkInput(r *record, a *chat.Answer, e *chat.ValidationError) {
+	if a.Input == nil || len(r.Fill) == 0 || s.cfg.Valid == nil {
+		return
+	}
+	for _, p := range s.cfg.Valid(jsontext.Value(r.Fill), a.Input) {
+		e.Add(a.At+"/input"+p.Pointer, &chat.FieldError{Code: chat.CodeInvalidFormat, Message: p.Rule})
+	}
 }
 
 // maxUpdates is how many bytes may change in a state at once.

@@ -50,12 +50,6 @@ func callOf(ctx context.Context) *call {
 // errHandled is what the handler returns to the transport where it answers by itself.
 var errHandled = errors.New("answered elsewhere")
 
-// isJSON says whether a body is of one of the types that the protocol has for JSON.
-func isJSON(h http.Header) bool {
-	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return err == nil && (kind == "application/json" || kind == "application/a2a+json")
-}
-
 // newCall reads what the head of a request says.
 func (s *Server) newCall(r *http.Request, body []byte, w wire) (*call, error) {
 	c := &call{envelope: envelope{wire: w}, request: r, body: body, agent: r.PathValue("id"), who: chat.TurnOf(r.Context()).Principal}
@@ -69,6 +63,12 @@ func (s *Server) newCall(r *http.Request, body []byte, w wire) (*call, error) {
 	}
 	c.events = s.cfg.Native != nil && wants(r.Header)
 	return c, nil
+}
+
+// isJSON says whether a body is of one of the types that the protocol has for JSON.
+func isJSON(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && (kind == "application/json" || kind == "application/a2a+json")
 }
 
 // wants says whether a client asks for the extension.

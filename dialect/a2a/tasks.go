@@ -120,13 +120,6 @@ func (s *said) message(t *sdk.Task, place string) *sdk.Message {
 // defaultPage is how many tasks a list has where the client does not say.
 const defaultPage = 50
 
-// runningIn returns the tasks of a conversation that run here, in a state if one is given.
-func (s *Server) runningIn(conversation string, state sdk.TaskState) []*sdk.Task {
-	return slices.DeleteFunc(s.running.of(conversation), func(t *sdk.Task) bool {
-		return state != sdk.TaskStateUnspecified && state != t.Status.State
-	})
-}
-
 // list returns a page of the tasks of a conversation, those first that began last.
 func (s *Server) list(ctx context.Context, c *call, req *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
 	q, err := query(c, req)
@@ -148,6 +141,13 @@ func (s *Server) list(ctx context.Context, c *call, req *sdk.ListTasksRequest) (
 		}
 	}
 	return page, nil
+}
+
+// runningIn returns the tasks of a conversation that run here, in a state if one is given.
+func (s *Server) runningIn(conversation string, state sdk.TaskState) []*sdk.Task {
+	return slices.DeleteFunc(s.running.of(conversation), func(t *sdk.Task) bool {
+		return state != sdk.TaskStateUnspecified && state != t.Status.State
+	})
 }
 
 // query checks what a list is to hold.

@@ -123,18 +123,6 @@ func (s *sentence) isSumWith(c *claim, v float64, values []float64, k kind) bool
 // minLoose is from where on a whole number may follow from any two numbers.
 const minLoose = 20
 
-// othersThan returns the values of all sources but that at i, sorted.
-func (s *sentence) othersThan(i int) []float64 {
-	var others []float64
-	for j, other := range s.sources {
-		if j != i {
-			others = append(others, other.value)
-		}
-	}
-	slices.Sort(others)
-	return others
-}
-
 // fromOther says whether a claim is the sum, difference or product of a number and another one
 // of the sentence, an amount in no array, or the sum of a column.
 func (s *sentence) fromOther(c *claim, d *derived, from *source, i int) bool {
@@ -155,6 +143,18 @@ func (s *sentence) fromOther(c *claim, d *derived, from *source, i int) bool {
 		factors = append(factors, d.outside[:min(len(d.outside), maxPaired)]...)
 	}
 	return slices.ContainsFunc(factors, func(f float64) bool { return c.equals(from.value*f, k, s) })
+}
+
+// othersThan returns the values of all sources but that at i, sorted.
+func (s *sentence) othersThan(i int) []float64 {
+	var others []float64
+	for j, other := range s.sources {
+		if j != i {
+			others = append(others, other.value)
+		}
+	}
+	slices.Sort(others)
+	return others
 }
 
 // asShare says whether a claim is what a number is in percent of another one, or the other of

@@ -15,18 +15,6 @@ import (
 // delegatePrefix begins the names of these functions (DelegatePrefix in package router).
 const delegatePrefix = "delegate_to_"
 
-// delegateResult returns the first result of an agent that was called.
-func delegateResult(messages []geminisim.Message) (geminisim.Result, bool) {
-	for _, m := range messages {
-		for _, r := range m.Results {
-			if strings.HasPrefix(r.Name, delegatePrefix) {
-				return r, true
-			}
-		}
-	}
-	return geminisim.Result{}, false
-}
-
 // researcher answers a request by its steps and, if it may call an agent, by what that one
 // says. The request is the last message of the user's that is more than results of calls.
 func researcher(q geminisim.Question) geminisim.Answer {
@@ -47,6 +35,18 @@ func researcher(q geminisim.Question) geminisim.Answer {
 		}
 	}
 	return text(research(request))
+}
+
+// delegateResult returns the first result of an agent that was called.
+func delegateResult(messages []geminisim.Message) (geminisim.Result, bool) {
+	for _, m := range messages {
+		for _, r := range m.Results {
+			if strings.HasPrefix(r.Name, delegatePrefix) {
+				return r, true
+			}
+		}
+	}
+	return geminisim.Result{}, false
 }
 
 // wordResult words what came of a call of another agent.
