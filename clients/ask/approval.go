@@ -93,6 +93,14 @@ func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
 	return a, nil
 }
 
+// choices are what a person may write.
+func choices(q *approvalData) string {
+	if q.Schema == nil {
+		return "[y]es, or [n]o and why"
+	}
+	return "[y]es, [n]o and why, or what is asked for as JSON (" + terminal.Printable(string(q.Schema)) + ")"
+}
+
 // isObject says whether v is an object of JSON.
 func isObject(v jsontext.Value) bool { return v.Kind() == '{' && v.IsValid() }
 
@@ -101,12 +109,8 @@ func isObject(v jsontext.Value) bool { return v.Kind() == '{' && v.IsValid() }
 // The end of the input counts as nobody there. What follows the first word is the message
 // to the run. An object of JSON is a yes with what the node wants to be filled in.
 func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
-	choices := "[y]es, or [n]o and why"
-	if q.Schema != nil {
-		choices = "[y]es, [n]o and why, or what is asked for as JSON (" + terminal.Printable(string(q.Schema)) + ")"
-	}
 	for {
-		fmt.Fprintf(d.out, "%s %s: ", terminal.Printable(q.Prompt), choices)
+		fmt.Fprintf(d.out, "%s %s: ", terminal.Printable(q.Prompt), choices(q))
 		text, err := d.line()
 		if err != nil {
 			return errAsked
