@@ -81,18 +81,22 @@ func (s *Service) refuse(ctx context.Context, r *record, err error) error {
 
 // find returns the record that a token holds or names.
 func (s *Service) find(ctx context.Context, token string) (*record, error) {
-	h, ok := handleOf(token)
-	if !ok {
-		text, err := s.sealer.open(token)
-		if err != nil {
-			return nil, invalid(err)
-		}
-		r, err := readRecord(text)
-		if err != nil {
-			return nil, invalid(err)
-		}
-		return r, nil
+	if h, ok := handleOf(token); ok {
+		return s.named(ctx, h)
 	}
+	text, err := s.sealer.open(token)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	r, err := readRecord(text)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	return r, nil
+}
+
+// named returns the record of the store that a handle names.
+func (s *Service) named(ctx context.Context, h handle) (*record, error) {
 	if s.cfg.Store == nil {
 		return nil, invalid(errors.New("there is no store that could have it"))
 	}
@@ -108,18 +112,24 @@ func (s *Service) find(ctx context.Context, token string) (*record, error) {
 	return r, nil
 }
 
+// mayAnswer returns why a caller cannot answer a question, or cannot any more; nil: it can.
+func (s *Service) mayAnswer(r *record, by Caller, token bool) error {
+	switch {
+	case !by.mine(r, token):
+		return invalid(errors.New("it is somebody else's"))
+	case s.cfg.FourEyes && by.owns(r, token):
+		return &fault.Error{Type: fault.Forbidden, Message: "Nobody answers about a task of their own here; somebody else must"}
+	case !time.Now().Before(r.expiry()):
+		return expired()
+	}
+	return nil
+}
+
 // check says whether an answer counts: it must be of a caller who may give it, in time, and
 // about a turn whose state can still be read. token says that it came with the question's.
 func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat.Request, token bool) (*Accepted, error) {
-	by := Caller{Principal: now.Principal, UserID: now.UserID}
-	if !by.mine(r, token) {
-		return nil, invalid(errors.New("it is somebody else's"))
-	}
-	if s.cfg.FourEyes && by.owns(r, token) {
-		return nil, &fault.Error{Type: fault.Forbidden, Message: "Nobody answers about a task of their own here; somebody else must"}
-	}
-	if !time.Now().Before(r.expiry()) {
-		return nil, expired()
+	if err := s.mayAnswer(r, Caller{Principal: now.Principal, UserID: now.UserID}, token); err != nil {
+		return nil, err
 	}
 	if s.cfg.Readable != nil {
 		if err := s.cfg.Readable(r.waiting); err != nil {
@@ -197,17 +207,25 @@ func (a *Accepted) Claim(ctx context.Context) error {
 	return nil
 }
 
+// claimStored marks a record of the store as used.
+func (s *Service) claimStored(ctx context.Context, r *record) error {
+	data, _ := json.Marshal(stored{Used: true})
+	_, err := s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data}, time.Until(r.expiry())+grace)
+	switch {
+	case errors.Is(err, store.ErrConflict):
+		return alreadyUsed()
+	case err != nil:
+		return unavailable(err)
+	}
+	return nil
+}
+
 // claim marks a record as used. Of several answers at the same time one gets nil and the others alreadyUsed. With a
 // store that holds for all processes which share it, otherwise for this one.
 func (s *Service) claim(ctx context.Context, r *record) error {
 	if s.cfg.Store != nil {
-		data, _ := json.Marshal(stored{Used: true})
-		_, err := s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data}, time.Until(r.expiry())+grace)
-		switch {
-		case errors.Is(err, store.ErrConflict):
-			return alreadyUsed()
-		case err != nil:
-			return unavailable(err)
+		if err := s.claimStored(ctx, r); err != nil {
+			return err
 		}
 	}
 	now := time.Now()

@@ -26,16 +26,22 @@ func (s *Service) decideHuman(r *record, a *chat.Answer) ([]chat.Decision, error
 	if a.Result != "" {
 		e.Add(a.At+"/result", &chat.FieldError{Code: chat.CodeNotAllowed, Message: "is for questions of other kinds"})
 	}
-	if a.Input != nil && len(r.Fill) > 0 && s.cfg.Valid != nil {
-		for _, p := range s.cfg.Valid(jsontext.Value(r.Fill), a.Input) {
-			e.Add(a.At+"/input"+p.Pointer, &chat.FieldError{Code: chat.CodeInvalidFormat, Message: p.Rule})
-		}
-	}
+	s.checkInput(r, a, e)
 	checkUpdates(a, e)
 	if len(e.Fields) > 0 {
 		return nil, e
 	}
 	return []chat.Decision{{CallID: r.Node, Action: a.Action, Message: a.Message, Input: a.Input, State: a.StateUpdates}}, nil
+}
+
+// checkInput refuses what is filled in against the schema of the question.
+func (s *Service) checkInput(r *record, a *chat.Answer, e *chat.ValidationError) {
+	if a.Input == nil || len(r.Fill) == 0 || s.cfg.Valid == nil {
+		return
+	}
+	for _, p := range s.cfg.Valid(jsontext.Value(r.Fill), a.Input) {
+		e.Add(a.At+"/input"+p.Pointer, &chat.FieldError{Code: chat.CodeInvalidFormat, Message: p.Rule})
+	}
 }
 
 // maxUpdates is how many bytes may change in a state at once.

@@ -144,6 +144,19 @@ func (r *record) encode() ([]byte, error) {
 	return p.Encode(), nil
 }
 
+// check refuses a record that is not whole.
+func (r *record) check() error {
+	for _, c := range r.Calls {
+		if c.ID == "" || c.Hash != hashOf(jsontext.Value(c.Arguments)) {
+			return fmt.Errorf("%w: a call in it contradicts itself", run.ErrPaused)
+		}
+	}
+	if r.ID == "" || len(r.Calls) == 0 && r.Node == "" {
+		return fmt.Errorf("%w: something is missing", run.ErrPaused)
+	}
+	return nil
+}
+
 // readRecord reads a record, which the gateway itself has made, or one of another version.
 func readRecord(text []byte) (*record, error) {
 	p, err := run.ReadPaused(run.KindQuestion, text)
@@ -154,13 +167,8 @@ func readRecord(text []byte) (*record, error) {
 	if err := p.Into(r); err != nil {
 		return nil, err
 	}
-	for _, c := range r.Calls {
-		if c.ID == "" || c.Hash != hashOf(jsontext.Value(c.Arguments)) {
-			return nil, fmt.Errorf("%w: a call in it contradicts itself", run.ErrPaused)
-		}
-	}
-	if r.ID == "" || len(r.Calls) == 0 && r.Node == "" {
-		return nil, fmt.Errorf("%w: something is missing", run.ErrPaused)
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	r.waiting, err = p.Child(r.By, "", r.State)
 	r.By, r.State = "", nil // they are not written any more

@@ -58,10 +58,25 @@ type asking struct {
 	again   []bool // it was asked before, and waits still
 }
 
+// asksAboutCalls says whether a turn pauses for anything but what a workflow asks people.
+func asksAboutCalls(p *chat.Paused) bool {
+	return p.By != chat.PausedWorkflow && slices.ContainsFunc(p.Questions, func(q chat.Question) bool { return q.Kind != chat.AskHuman })
+}
+
+// token makes the token of a question, without the evidence if it would be too long with it.
+func (a *asking) token(r *record, key string) (token string, again bool, err error) {
+	token, again, err = a.service.token(a.ctx, r, key)
+	if err != nil && len(r.Evidence) > 0 { // rather ask without it than not at all
+		r.Evidence = nil
+		return a.service.token(a.ctx, r, key)
+	}
+	return token, again, err
+}
+
 // put makes the questions of a turn that is about to pause, or says why nobody can be
 // asked.
 func (a *asking) put(p *chat.Paused) (refusal string) {
-	if a.req.Mute && p.By != chat.PausedWorkflow && slices.ContainsFunc(p.Questions, func(q chat.Question) bool { return q.Kind != chat.AskHuman }) {
+	if a.req.Mute && asksAboutCalls(p) {
 		return chat.NobodyToAsk
 	}
 	a.events, a.records, a.again = nil, nil, nil
@@ -75,11 +90,7 @@ func (a *asking) put(p *chat.Paused) (refusal string) {
 			return chat.NobodyToAsk
 		}
 		r.Trace = trace.Of(a.ctx).Name()
-		token, again, err := a.service.token(a.ctx, r, q.Key)
-		if err != nil && len(r.Evidence) > 0 { // rather ask without it than not at all
-			r.Evidence = nil
-			token, again, err = a.service.token(a.ctx, r, q.Key)
-		}
+		token, again, err := a.token(r, q.Key)
 		if err != nil {
 			a.service.counts.Inc(string(q.Kind), "too_long")
 			return tooLong

@@ -87,12 +87,8 @@ func find(settings []Setting, name string) (Setting, bool) {
 
 // isFlagLike accepts a-z, then up to 39 of a-z 0-9 -.
 func isFlagLike(name string) bool {
-	for i, c := range []byte(name) {
-		if (c < 'a' || c > 'z') && (i == 0 || c != '-' && (c < '0' || c > '9')) {
-			return false
-		}
-	}
-	return name != "" && len(name) <= 40
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	return name != "" && len(name) <= 40 && strings.IndexByte(letters, name[0]) >= 0 && strings.Trim(name, letters+"0123456789-") == ""
 }
 
 // unknownFlag reports a flag that does not exist, by its name only if it looks

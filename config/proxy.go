@@ -18,31 +18,35 @@ type Proxy struct {
 // if those in upper case are not set. A CGI program gets HTTP_PROXY from its client
 // (httpoxy.org), so that it does not count there.
 func proxyOf(r *reader) Proxy {
-	value := func(name string) string {
-		for _, name := range []string{name, strings.ToLower(name)} {
-			if v, _ := r.lookup(name); strings.TrimSpace(v) != "" {
-				return strings.TrimSpace(v)
-			}
-		}
-		return ""
-	}
-	address := func(name string) Secret {
-		v := value(name)
-		if v != "" && hostOf(v) == "" {
-			r.fault(name, "must be the URL of a proxy")
-			return ""
-		}
-		if u := proxyURL(v); u != nil && u.User != nil {
-			password, _ := u.User.Password()
-			r.hide("", Secret(password), Secret(u.User.String()))
-		}
-		return Secret(v)
-	}
-	p := Proxy{HTTPS: address("HTTPS_PROXY"), Except: value("NO_PROXY")}
+	p := Proxy{HTTPS: r.proxy("HTTPS_PROXY"), Except: r.inAnyCase("NO_PROXY")}
 	if _, cgi := r.lookup("REQUEST_METHOD"); !cgi {
-		p.HTTP = address("HTTP_PROXY")
+		p.HTTP = r.proxy("HTTP_PROXY")
 	}
 	return p
+}
+
+// inAnyCase returns the value of a variable, or of the one in lower case; empty: neither is set.
+func (r *reader) inAnyCase(name string) string {
+	for _, name := range []string{name, strings.ToLower(name)} {
+		if v, _ := r.lookup(name); strings.TrimSpace(v) != "" {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+// proxy reads the URL of one from a variable, and hides its credentials.
+func (r *reader) proxy(name string) Secret {
+	v := r.inAnyCase(name)
+	if v != "" && hostOf(v) == "" {
+		r.fault(name, "must be the URL of a proxy")
+		return ""
+	}
+	if u := proxyURL(v); u != nil && u.User != nil {
+		password, _ := u.User.Password()
+		r.hide("", Secret(password), Secret(u.User.String()))
+	}
+	return Secret(v)
 }
 
 // None says that no request goes through a proxy.

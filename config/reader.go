@@ -52,19 +52,26 @@ func last(values []string) string {
 	return values[len(values)-1]
 }
 
+// effective returns the value that counts, by what name it was given, and what reads it.
+func (r *reader) effective(s Setting, given string) (value, name string, parse func(string) error) {
+	if value = strings.TrimSpace(given); value != "" {
+		return value, s.name(), s.parse
+	}
+	if s.second != "" {
+		if value = strings.TrimSpace(r.given(s, s.second)); value != "" {
+			return value, s.second, s.parseSecond
+		}
+	}
+	return s.Default, s.name(), s.parse
+}
+
 // applyOne applies one setting. A flag wins over the variable, the variable
 // over the default; one that is set to nothing counts as not set.
 func (r *reader) applyOne(s Setting, given string, isFlag bool) {
 	if !isFlag {
 		given = r.given(s, s.Variable)
 	}
-	value, name, parse := strings.TrimSpace(given), s.name(), s.parse
-	if value == "" && s.second != "" {
-		value, name, parse = strings.TrimSpace(r.given(s, s.second)), s.second, s.parseSecond
-	}
-	if value == "" {
-		value, name, parse = s.Default, s.name(), s.parse
-	}
+	value, name, parse := r.effective(s, given)
 	if value == "" {
 		return
 	}

@@ -13,18 +13,10 @@ const variablePrefix = "SLUICE_"
 // writes. No value is repeated.
 func (r *reader) unknown(environ []string, settings []Setting, c *Config) {
 	known := r.secretNames(settings)
-	var unknown []string
 	for _, s := range settings {
 		known = append(known, s.Variable, s.second)
 	}
-	for _, variable := range environ {
-		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, variablePrefix) && !slices.Contains(known, name) {
-			unknown = append(unknown, name)
-		}
-	}
-	slices.Sort(unknown)
-	for _, name := range unknown {
+	for _, name := range unknownIn(environ, known) {
 		message := "there is no such variable"
 		if best, ok := Nearest(name, known); ok {
 			message += "; did you mean " + best + "?"
@@ -53,6 +45,18 @@ func Nearest(name string, known []string) (best string, ok bool) {
 func fold(name string) string {
 	name = name[:min(len(name), 64)]
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+}
+
+// unknownIn returns the names of environ that look like ours and are not known, sorted.
+func unknownIn(environ, known []string) (unknown []string) {
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, variablePrefix) && !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
 }
 
 // distance is how many bytes must be added, dropped, replaced, or exchanged with their

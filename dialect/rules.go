@@ -71,6 +71,11 @@ type Talk struct {
 	MaxTokens int
 }
 
+// hasContent says whether an application asks for anything.
+func hasContent(app *chat.Application) bool {
+	return app.Instructions != "" || app.MaxTokens > 0 || len(app.Tools) > 0 || len(app.Continues) > 0 || len(app.Ignored) > 0
+}
+
 // Compose makes a turn of what a client says, in req, and adds what is wrong with it to e. A
 // request that answers a question (Exchange.Approval) has no use for it.
 func (r *Rules) Compose(req *chat.Request, t Talk, e *chat.ValidationError) {
@@ -95,7 +100,7 @@ func (r *Rules) Compose(req *chat.Request, t Talk, e *chat.ValidationError) {
 	rules := r.History
 	rules.Message = r.MessageChars
 	rules.Bring(req, c.Earlier, !t.Optional || len(c.Earlier) > 0)
-	if app.Instructions != "" || app.MaxTokens > 0 || len(app.Tools) > 0 || len(app.Continues) > 0 || len(app.Ignored) > 0 {
+	if hasContent(app) {
 		req.App = app
 	}
 }

@@ -65,14 +65,7 @@ func (t *turn) validate(a *attempt) {
 	}
 	t.report(stream.Validating)
 	began := time.Now()
-	a.card = t.card
-	a.verdicts = make([]verdict, len(a.card))
-	for i, c := range a.card {
-		if c.Check != nil && watch.Err() == nil {
-			o := c.Check.Run(&in)
-			a.verdicts[i] = verdict{given: true, passed: o.Passed, notApplicable: o.NotApplicable, feedback: o.Feedback}
-		}
-	}
+	a.check(t.card, &in)
 	t.costs.ms.Check += time.Since(began).Milliseconds()
 	t.counts().step("check", began)
 	if !a.failedMust() && watch.Err() == nil {
@@ -94,15 +87,32 @@ func (t *turn) refines(a *attempt) bool {
 	return !chat.TurnOf(t.ctx).Budget.Reached(chat.Usage{})
 }
 
-// conclude sends what the outcome says.
-func (t *turn) conclude(a *attempt) error {
-	var err *fault.Error
+// check gives the criteria of a scorecard that code checks their verdicts.
+func (a *attempt) check(card []criterion, in *check.Input) {
+	a.card = card
+	a.verdicts = make([]verdict, len(card))
+	for i, c := range card {
+		if c.Check != nil && in.Watch.Err() == nil {
+			o := c.Check.Run(in)
+			a.verdicts[i] = verdict{given: true, passed: o.Passed, notApplicable: o.NotApplicable, feedback: o.Feedback}
+		}
+	}
+}
+
+// faultOf returns what the outcome reports besides the answer; nil: nothing.
+func (t *turn) faultOf(a *attempt) *fault.Error {
 	switch {
 	case t.outcome == stream.GracefulFailure, t.outcome == stream.SentFailed && a.failedMust():
-		err = &fault.Error{Type: fault.QualityFailed, Message: failedMessage}
+		return &fault.Error{Type: fault.QualityFailed, Message: failedMessage}
 	case t.outcome == stream.Unjudged && (t.plan == nil || t.plan.err == nil): // else it was reported
-		err = &fault.Error{Type: fault.QualityUnavailable, Message: unavailableMessage}
+		return &fault.Error{Type: fault.QualityUnavailable, Message: unavailableMessage}
 	}
+	return nil
+}
+
+// conclude sends what the outcome says.
+func (t *turn) conclude(a *attempt) error {
+	err := t.faultOf(a)
 	switch {
 	case !t.held:
 		t.say(t.after)

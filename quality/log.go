@@ -103,6 +103,17 @@ func (t *turn) logDelivered(d *stream.Delivery, m *Message, began time.Time) {
 		Int("parts", m.Parts).Int("segments", m.Segments)).Msg("message_delivered")
 }
 
+// loggedAttempts is what the log has of each attempt.
+func loggedAttempts(attempts []*attempt) *zerolog.Array {
+	list := zerolog.Arr()
+	for _, a := range attempts {
+		_, failed := a.ids()
+		list.Dict(zerolog.Dict().Bool("passed", a.failures() == 0 && a.open() == 0).Strs("failed_criteria_ids", failed).
+			Int("answer_length", utf8.RuneCountInString(a.text)))
+	}
+	return list
+}
+
 // logValidation reports an answer that did not pass, at first or at all.
 func (t *turn) logValidation(best *attempt) {
 	first := t.attempts[0]
@@ -111,18 +122,12 @@ func (t *turn) logValidation(best *attempt) {
 	}
 	details := zerolog.Dict()
 	t.logQuestion(details)
-	results := zerolog.Arr()
-	for _, a := range t.attempts {
-		_, failed := a.ids()
-		results.Dict(zerolog.Dict().Bool("passed", a.failures() == 0 && a.open() == 0).Strs("failed_criteria_ids", failed).
-			Int("answer_length", utf8.RuneCountInString(a.text)))
-	}
 	ids := make([]string, len(best.card))
 	for i := range best.card {
 		ids[i] = best.card[i].ID
 	}
 	details.Dict("scorecard", zerolog.Dict().Str("scorecard_id", t.scorecardID()).Strs("criteria", ids).Bool("overall_passed", t.passed)).
-		Array("validation_results", results).Bool("refinement_attempted", t.attempt > 1)
+		Array("validation_results", loggedAttempts(t.attempts)).Bool("refinement_attempted", t.attempt > 1)
 	if t.attempt > 1 {
 		details.Bool("refinement_succeeded", len(t.attempts) > 1 && !t.attempts[1].failedMust() && t.attempts[1].open() == 0)
 	} else {

@@ -135,12 +135,8 @@ func planSchema(agents []Agent) jsontext.Value {
 
 // isCriterionID accepts a-z, then up to 63 of a-z 0-9 _.
 func isCriterionID(id string) bool {
-	for i, c := range []byte(id) {
-		if (c < 'a' || c > 'z') && (i == 0 || c != '_' && (c < '0' || c > '9')) {
-			return false
-		}
-	}
-	return id != "" && len(id) <= 64
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	return id != "" && len(id) <= 64 && strings.IndexByte(letters, id[0]) >= 0 && strings.Trim(id, letters+"0123456789_") == ""
 }
 
 // read takes over what the planner has said, as far as it can be used.
@@ -221,11 +217,18 @@ func (c *course) steps(deliver bool) int {
 	return n
 }
 
+// isDone says whether a step of the plan was done: if no agent has ended, an evaluated answer counts
+// as that of all.
+func (c *course) isDone(s step, evaluated bool) bool {
+	well, known := c.ended[s.Agent]
+	return well || !known && c.ended == nil && evaluated
+}
+
 // stepsRun returns how many of them were done.
 func (c *course) stepsRun(evaluated, delivered bool) (n int) {
 	if c.plan != nil {
 		for _, s := range c.plan.steps {
-			if well, known := c.ended[s.Agent]; well || !known && c.ended == nil && evaluated {
+			if c.isDone(s, evaluated) {
 				n++
 			}
 		}

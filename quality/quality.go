@@ -157,6 +157,12 @@ func New(cfg Config) *Checker {
 	return &Checker{cfg: cfg, own: newStandards(), counts: sync.OnceValue(func() *instruments { return newInstruments(cfg.Metrics) })}
 }
 
+// knows says whether an answer can have the form of a channel; without one it is the web's.
+func (c *Checker) knows(channel string) bool {
+	_, known := c.cfg.Formatters[channel]
+	return known || channel == "" || channel == web
+}
+
 // Check returns what is wrong with the form that a request asks for, by the names of its
 // fields; nil: nothing. agent is whom it is for, if that is certain.
 func (c *Checker) Check(req *chat.Request, agent string) map[string]*chat.FieldError {
@@ -164,14 +170,13 @@ func (c *Checker) Check(req *chat.Request, agent string) map[string]*chat.FieldE
 		return nil
 	}
 	faults := map[string]*chat.FieldError{}
-	if _, known := c.cfg.Formatters[req.Channel]; !known && req.Channel != "" && req.Channel != web {
+	if !c.knows(req.Channel) {
 		faults["channel"] = chat.UnknownChannel()
+	} else if req.Deliver && c.cfg.Senders[req.Channel] == nil {
+		faults["deliver"] = &chat.FieldError{Code: chat.CodeNotConfigured, Message: "needs a receiver, and the channel has none (channels.<name>.deliver)"}
 	}
 	if s := c.cfg.Spec.Settings(agent); req.Drafts == chat.Yes && s.Drafts == neverDrafts {
 		faults["drafts"] = &chat.FieldError{Code: chat.CodeNotAllowed, Message: "is not allowed here (quality.drafts)"}
-	}
-	if req.Deliver && faults["channel"] == nil && c.cfg.Senders[req.Channel] == nil {
-		faults["deliver"] = &chat.FieldError{Code: chat.CodeNotConfigured, Message: "needs a receiver, and the channel has none (channels.<name>.deliver)"}
 	}
 	return faults
 }

@@ -127,6 +127,27 @@ const (
 	maxKeptForm   = 64 << 10
 )
 
+// addCriteria adds the criteria of an attempt with their verdicts. It returns those that it does
+// not fulfil, in words.
+func (s *keptScorecard) addCriteria(a *attempt) (feedback []string) {
+	for i, v := range a.verdicts {
+		c := &a.card[i]
+		k := keptCriterion{ID: c.ID, Description: c.Description, Expected: c.Expected, Check: c.Name, Must: c.Must}
+		if v.given {
+			k.Passed = &v.passed
+		}
+		switch {
+		case v.failed():
+			k.Feedback = "Not fulfilled: " + c.Description
+			feedback = append(feedback, c.ID+": "+c.Description)
+		case !v.given:
+			feedback = append(feedback, c.ID+" has no verdict: "+c.Description)
+		}
+		s.Criteria = append(s.Criteria, k)
+	}
+	return feedback
+}
+
 // state returns what the turn's task keeps of the checks. Texts are in it only if they
 // were sent.
 func (t *turn) state(a *attempt, err error) jsontext.Value {
@@ -147,22 +168,7 @@ func (t *turn) state(a *attempt, err error) jsontext.Value {
 		r.Result, cut = chat.Truncate(r.Result, maxKeptResult)
 		r.Truncated = r.Truncated || cut
 	}
-	var feedback []string
-	for i, v := range a.verdicts {
-		c := &a.card[i]
-		k := keptCriterion{ID: c.ID, Description: c.Description, Expected: c.Expected, Check: c.Name, Must: c.Must}
-		if v.given {
-			k.Passed = &v.passed
-		}
-		switch {
-		case v.failed():
-			k.Feedback = "Not fulfilled: " + c.Description
-			feedback = append(feedback, c.ID+": "+c.Description)
-		case !v.given:
-			feedback = append(feedback, c.ID+" has no verdict: "+c.Description)
-		}
-		s.Scorecard.Criteria = append(s.Scorecard.Criteria, k)
-	}
+	feedback := s.Scorecard.addCriteria(a)
 	if a.verdicts != nil {
 		s.Scorecard.At = now
 		_, failed := a.ids()
@@ -174,15 +180,20 @@ func (t *turn) state(a *attempt, err error) jsontext.Value {
 	return text
 }
 
+// sent returns the attempt that was sent, which is a if the answer was observed only; nil: none.
+func (t *turn) sent(a *attempt) *attempt {
+	switch {
+	case t.sink.Err != nil:
+		return nil
+	case t.outcome == stream.Observed && t.final == nil:
+		return a
+	}
+	return t.final
+}
+
 // keepTexts adds what was sent.
 func (t *turn) keepTexts(s *keptState, a *attempt) {
-	if t.sink.Err != nil {
-		return
-	}
-	sent := t.final
-	if t.outcome == stream.Observed && sent == nil {
-		sent = a
-	}
+	sent := t.sent(a)
 	if sent == nil {
 		return
 	}

@@ -23,6 +23,15 @@ You get JSON objects: first the request and the results of the tools that were r
 - Change what the failed criteria ask for, and nothing else. Keep the language of the answer.
 - Reply with the whole new answer in Markdown, and nothing else: no remark on what was changed.`
 
+// showRefined shows a piece of the second draft.
+func (t *turn) showRefined(text string, first bool) {
+	if first {
+		t.show(t.before, stream.Attribution{})
+	}
+	t.show(text, stream.Attribution{})
+	t.sink.Flush()
+}
+
 // refine has the answer written once more. It returns nil if that did not work out: then
 // the first attempt stays.
 func (t *turn) refine(a *attempt) *attempt {
@@ -38,11 +47,7 @@ func (t *turn) refine(a *attempt) *attempt {
 			return errTooLong
 		}
 		if t.drafts && text != "" {
-			if b.Len() == 0 {
-				t.show(t.before, stream.Attribution{})
-			}
-			t.show(text, stream.Attribution{})
-			t.sink.Flush()
+			t.showRefined(text, b.Len() == 0)
 		}
 		b.WriteString(text)
 		t.chars += utf8.RuneCountInString(text)

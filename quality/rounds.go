@@ -72,17 +72,23 @@ func (r *rounds) withheld(set *Settings) bool {
 // refined says whether there is a second attempt.
 func (r *rounds) refined() bool { return len(r.attempts) > 1 }
 
+// whyFailed says why an attempt, of that name, did not pass.
+func (a *attempt) whyFailed(name string) (parts []string) {
+	if _, failed := a.ids(); len(failed) > 0 {
+		parts = append(parts, name+" failed "+strings.Join(failed, ", "))
+	}
+	if a.open() > 0 && !a.failedMust() {
+		parts = append(parts, name+" has no verdict of the judge on "+strings.Join(a.unjudged(), ", "))
+	}
+	return parts
+}
+
 // whyFailed says in words of our own why an answer did not pass.
 func (r *rounds) whyFailed(set *Settings) string {
 	var parts []string
 	for i, a := range r.attempts {
 		attempt := []string{"the first attempt", "the second attempt"}[i]
-		if _, failed := a.ids(); len(failed) > 0 {
-			parts = append(parts, attempt+" failed "+strings.Join(failed, ", "))
-		}
-		if a.open() > 0 && !a.failedMust() {
-			parts = append(parts, attempt+" has no verdict of the judge on "+strings.Join(a.unjudged(), ", "))
-		}
+		parts = append(parts, a.whyFailed(attempt)...)
 	}
 	switch {
 	case set.Mode == modeEnforce && r.attempt == 1 && r.attempts[0].failures() > 0:

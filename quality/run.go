@@ -128,14 +128,19 @@ func (t *turn) settle() {
 		return
 	}
 	if t.set.Plan != noPlan {
-		t.report(stream.Planning)
-		t.planning = t.askPlanner()
-		if t.set.Plan == guide && !t.begun {
-			t.awaitPlan()
-			t.sink.Emit(t.phase(stream.Planning, func(q *stream.Quality) { q.Plan = t.executionPlan(planCreated) }))
-		}
+		t.beginPlan()
 	}
 	t.report(stream.Extracting)
+}
+
+// beginPlan has the planner begin, and waits for a plan that is to guide the answer.
+func (t *turn) beginPlan() {
+	t.report(stream.Planning)
+	t.planning = t.askPlanner()
+	if t.set.Plan == guide && !t.begun {
+		t.awaitPlan()
+		t.sink.Emit(t.phase(stream.Planning, func(q *stream.Quality) { q.Plan = t.executionPlan(planCreated) }))
+	}
 }
 
 // instructed returns the request as the inner runner gets it. How to write is an
@@ -173,10 +178,7 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 	case *stream.Route:
 		return t.route(ev)
 	case *stream.AgentRun:
-		if ev.Success != nil && !inner {
-			t.ran(ev)
-			t.logAgent(ev)
-		}
+		t.agentRun(ev, inner)
 	case *stream.InnerDelta:
 		if t.held && !t.drafts {
 			return t.sink.Err
@@ -187,6 +189,14 @@ func (t *turn) Pass(ev stream.Event, inner bool) error {
 		return t.reset(ev)
 	}
 	return t.sink.Emit(ev)
+}
+
+// agentRun notes that an agent has ended, if it is none of another agent.
+func (t *turn) agentRun(ev *stream.AgentRun, inner bool) {
+	if ev.Success != nil && !inner {
+		t.ran(ev)
+		t.logAgent(ev)
+	}
 }
 
 // route begins what waits for the choice of an agent.

@@ -28,11 +28,16 @@ type savedDelivery struct {
 	Made     []chat.Made    `json:"made,omitempty"`
 }
 
+// isAnswered says whether the runner has come to an end, and waits for nobody.
+func (t *turn) isAnswered() bool {
+	return t.out.Reason != "" && t.out.Paused == nil && t.out.Required == nil
+}
+
 // saveDelivery keeps the turn as it will have ended if m is delivered. It goes to the store with
 // the answer. Nothing is kept of a turn that waits for somebody: its question is not asked yet.
 func (t *turn) saveDelivery(m *Message) {
 	saving := t.req.Facts.Saving
-	if saving == nil || t.out.Reason == "" || t.out.Paused != nil || t.out.Required != nil {
+	if saving == nil || !t.isAnswered() {
 		return
 	}
 	own := *t.checks.Channel

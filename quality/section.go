@@ -130,6 +130,11 @@ func readCheck(c *Criterion, n *file.Node) {
 		n.FaultMissing("args", err.Error())
 		return
 	}
+	faultArgs(args, err)
+}
+
+// faultArgs reports what is wrong with the arguments of a check, at the place that err names.
+func faultArgs(args *file.Node, err error) {
 	wrong, _ := errors.AsType[*check.ArgsError](err)
 	if wrong == nil {
 		args.Fault(err.Error())

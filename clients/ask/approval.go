@@ -93,17 +93,24 @@ func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
 	return a, nil
 }
 
+// choices are what a person may write.
+func choices(q *approvalData) string {
+	if q.Schema == nil {
+		return "[y]es, or [n]o and why"
+	}
+	return "[y]es, [n]o and why, or what is asked for as JSON (" + terminal.Printable(string(q.Schema)) + ")"
+}
+
+// isObject says whether v is an object of JSON.
+func isObject(v jsontext.Value) bool { return v.Kind() == '{' && v.IsValid() }
+
 // askNode asks what a node of a workflow asks until the answer can be read.
 //
 // The end of the input counts as nobody there. What follows the first word is the message
 // to the run. An object of JSON is a yes with what the node wants to be filled in.
 func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
-	choices := "[y]es, or [n]o and why"
-	if q.Schema != nil {
-		choices = "[y]es, [n]o and why, or what is asked for as JSON (" + terminal.Printable(string(q.Schema)) + ")"
-	}
 	for {
-		fmt.Fprintf(d.out, "%s %s: ", terminal.Printable(q.Prompt), choices)
+		fmt.Fprintf(d.out, "%s %s: ", terminal.Printable(q.Prompt), choices(q))
 		text, err := d.line()
 		if err != nil {
 			return errAsked
@@ -117,7 +124,7 @@ func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
 			a.Action, a.Message = "reject", rest
 			return nil
 		}
-		if v := jsontext.Value(strings.TrimSpace(text)); q.Schema != nil && v.Kind() == '{' && v.IsValid() {
+		if v := jsontext.Value(strings.TrimSpace(text)); q.Schema != nil && isObject(v) {
 			a.Action, a.Input = "approve", v
 			return nil
 		}

@@ -222,7 +222,13 @@ func (a *asking) showEvent(ev sse.Event) (outcome Outcome, done bool, err error)
 	if a.client.Seen != nil {
 		a.client.Seen(ev.Type)
 	}
-	switch ev.Type {
+	a.keep(ev.Type, &data)
+	return outcomeOf(data), ev.Type == "done", nil
+}
+
+// keep notes what is needed of an event when the turn has ended.
+func (a *asking) keep(event string, data *eventData) {
+	switch event {
 	case "response_delta":
 		a.answer.WriteString(data.Delta)
 	case "response_reset":
@@ -233,7 +239,6 @@ func (a *asking) showEvent(ev sse.Event) (outcome Outcome, done bool, err error)
 	case "done":
 		a.waits = data.Finish == "approval_required"
 	}
-	return outcomeOf(data), ev.Type == "done", nil
 }
 
 // pause waits, unless ctx ends first.

@@ -51,40 +51,44 @@ func (c *Client) newScreen() *screen {
 //
 // Events that it does not know are passed over, as newer gateways have more.
 func (v *screen) show(ev sse.Event, d eventData) error {
-	s := v.style
-	switch ev.Type {
-	case "start":
-		return v.opening(d)
-	case "model":
-		return v.line(s.Yellow, "model %s (%s) in place of %s: %s", d.Model, d.Key, d.Previous, strings.ReplaceAll(d.Reason, "_", " "))
-	case "thinking":
-		return v.lineOf(d, s.Dim, "%s%s", speaker(d), strings.TrimSpace(d.Content))
-	case "route":
-		return v.route(d)
-	case "agent":
-		return v.agent(d)
-	case "node":
-		return v.node(d)
-	case "tool_call":
-		return v.tool(d)
-	case "approval":
-		return v.question(d)
-	case "quality":
-		return v.phase(d)
-	case "inner_delta":
-		return v.drafted(d)
-	case "channel_message":
-		return v.message(d)
-	case "response_delta":
-		return v.text(d)
-	case "response_reset":
-		return v.again(d)
-	case "error":
-		return v.lineOf(d, s.Red, "%serror: %s (%s)", speaker(d), d.Message, d.ErrorType)
-	case "done":
-		return v.closing(d)
+	if each := shows[ev.Type]; each != nil {
+		return each(v, d)
 	}
 	return nil
+}
+
+// shows are the events that the screen shows, each with what shows it.
+var shows = map[string]func(*screen, eventData) error{
+	"start":           (*screen).opening,
+	"model":           (*screen).replaced,
+	"thinking":        (*screen).thought,
+	"route":           (*screen).route,
+	"agent":           (*screen).agent,
+	"node":            (*screen).node,
+	"tool_call":       (*screen).tool,
+	"approval":        (*screen).question,
+	"quality":         (*screen).phase,
+	"inner_delta":     (*screen).drafted,
+	"channel_message": (*screen).message,
+	"response_delta":  (*screen).text,
+	"response_reset":  (*screen).again,
+	"error":           (*screen).failure,
+	"done":            (*screen).closing,
+}
+
+// replaced shows that another model answers.
+func (v *screen) replaced(d eventData) error {
+	return v.line(v.style.Yellow, "model %s (%s) in place of %s: %s", d.Model, d.Key, d.Previous, strings.ReplaceAll(d.Reason, "_", " "))
+}
+
+// thought shows a thought.
+func (v *screen) thought(d eventData) error {
+	return v.lineOf(d, v.style.Dim, "%s%s", speaker(d), strings.TrimSpace(d.Content))
+}
+
+// failure shows an error.
+func (v *screen) failure(d eventData) error {
+	return v.lineOf(d, v.style.Red, "%serror: %s (%s)", speaker(d), d.Message, d.ErrorType)
 }
 
 // opening writes which model answers, and resets what belonged to the turn before.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,11 +83,7 @@ func (d *examination) open() {
 
 // credential judges the credential that is sent. It returns false if it does not count.
 func (d *examination) credential(ctx context.Context) bool {
-	shown := false
-	for _, name := range credentials() {
-		shown = shown || d.cfg.Header.Get(name) != ""
-	}
-	if !shown {
+	if !slices.ContainsFunc(credentials(), func(name string) bool { return d.cfg.Header.Get(name) != "" }) {
 		d.found(Finding{"access", Problem, "no credential is there to go on with",
 			"What is behind the door cannot be looked at.", []string{"Set SLUICE_KEY to a key or token"}})
 		return false

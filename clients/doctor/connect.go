@@ -184,6 +184,17 @@ func stranger(check string, resp *http.Response) Finding {
 	return f
 }
 
+// readiness is what GET /readyz replies.
+type readiness struct {
+	Status, Model string
+	Streams       int
+	Breakers      []struct{ Service, State string }
+	MCP           []struct {
+		Server    string
+		Connected bool
+	}
+}
+
 // readiness judges what the gateway says of itself.
 func (d *examination) readiness(ctx context.Context) {
 	resp, body, err := d.ask(ctx, http.MethodGet, "/readyz", "")
@@ -191,15 +202,7 @@ func (d *examination) readiness(ctx context.Context) {
 		d.found(Finding{Check: "readyz", Verdict: Problem, Seen: err.Error()})
 		return
 	}
-	var reply struct {
-		Status, Model string
-		Streams       int
-		Breakers      []struct{ Service, State string }
-		MCP           []struct {
-			Server    string
-			Connected bool
-		}
-	}
+	var reply readiness
 	if json.Unmarshal(body, &reply, json.MatchCaseInsensitiveNames(true)) != nil || reply.Status == "" {
 		d.found(stranger("readyz", resp))
 		return
@@ -214,6 +217,11 @@ func (d *examination) readiness(ctx context.Context) {
 	}
 	d.found(f)
 	d.clocks(resp)
+	d.services(&reply)
+}
+
+// services reports the services that the gateway does without.
+func (d *examination) services(reply *readiness) {
 	for _, b := range reply.Breakers {
 		if b.State != "closed" {
 			d.found(Finding{"readyz", Problem, "the circuit breaker of " + b.Service + " is " + b.State,

@@ -27,7 +27,7 @@ func (d *examination) dialects(ctx context.Context) {
 			d.found(Finding{Check: "dialects", Verdict: Problem, Seen: p.path + ": " + err.Error(),
 				Means: "The gateway, or what is in front of it, does not answer there.", Change: []string{"Look at the proxy's log, then at the gateway's"}})
 			return
-		case resp.StatusCode == http.StatusMethodNotAllowed && strings.Contains(resp.Header.Get("Allow"), http.MethodPost):
+		case isServed(resp):
 			served = append(served, p.name+" at "+p.path)
 		case resp.StatusCode != http.StatusNotFound || !ours(resp):
 			strange, last = append(strange, p.path), resp
@@ -37,13 +37,22 @@ func (d *examination) dialects(ctx context.Context) {
 		served = []string{"our own alone, at /chat/stream"}
 	}
 	d.ok("dialects", "%s", strings.Join(served, ", "))
-	if len(strange) == 0 {
-		return
+	if len(strange) > 0 {
+		d.found(strangers(strange, last))
 	}
+}
+
+// isServed says whether a reply to a GET is that of a path which has a POST.
+func isServed(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusMethodNotAllowed && strings.Contains(resp.Header.Get("Allow"), http.MethodPost)
+}
+
+// strangers is the finding that something else has answered at paths; last is one of its replies.
+func strangers(strange []string, last *http.Response) Finding {
 	f := stranger("dialects", last)
 	f.Verdict, f.Seen = Note, strings.Join(strange, ", ")+": "+f.Seen
 	f.Means, f.Change = "Something other than the gateway has answered, so clients of these protocols do not reach it.", []string{"If they are to: let the proxy hand these paths on to the gateway"}
-	d.found(f)
+	return f
 }
 
 // ours says whether a refusal is a gateway's.

@@ -162,17 +162,25 @@ func (v *viewing) timing(trip time.Duration) timing {
 // live says whether a person would see each tick when it is sent.
 func (t timing) live() bool { return t.held < late && t.delay < late }
 
+// watchTwice watches once more where ticks are held back: a buffer shows each time, a busy moment
+// does not.
+func (d *examination) watchTwice(ctx context.Context, query string, must time.Duration) (*viewing, error) {
+	v, err := d.watch(ctx, query, must)
+	if err != nil || !v.done || v.timing(d.trip).live() {
+		return v, err
+	}
+	again, err := d.watch(ctx, query, must)
+	if err == nil && again.done && again.timing(d.trip).held < v.timing(d.trip).held {
+		return again, nil
+	}
+	return v, nil
+}
+
 // stream judges the ticks. It returns false if there were none to judge.
 func (d *examination) stream(ctx context.Context) bool {
 	query := fmt.Sprintf("ticks=%d&interval_ms=%d", probeTicks, probeInterval.Milliseconds())
 	const must = (probeTicks - 1) * probeInterval
-	v, err := d.watch(ctx, query, must)
-	if err == nil && v.done && !v.timing(d.trip).live() {
-		// A buffer shows each time, a busy moment does not.
-		if again, err := d.watch(ctx, query, must); err == nil && again.done && again.timing(d.trip).held < v.timing(d.trip).held {
-			v = again
-		}
-	}
+	v, err := d.watchTwice(ctx, query, must)
 	switch {
 	case err != nil:
 		d.found(Finding{"stream", Problem, "no reply to GET /diag/sse: " + d.reason(err),

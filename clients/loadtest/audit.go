@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -304,12 +305,8 @@ func (a *audit) word(quoted []byte) string {
 
 // isWord accepts a-z, then up to 39 of a-z 0-9 _.
 func isWord(text []byte) bool {
-	for i, c := range text {
-		if (c < 'a' || c > 'z') && (i == 0 || c != '_' && (c < '0' || c > '9')) {
-			return false
-		}
-	}
-	return len(text) > 0 && len(text) <= 40
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	return len(text) > 0 && len(text) <= 40 && strings.IndexByte(letters, text[0]) >= 0 && len(bytes.Trim(text, letters+"0123456789_")) == 0
 }
 
 // breachOf turns the error of a reader into the breach that it is; ok is false for

@@ -20,8 +20,7 @@ func (r *runner) closedLoop() {
 					return
 				}
 				o := r.turn(n, time.Now())
-				notIn := o.class == refused || o.class == broken && (o.cause == noConnection || o.cause == noResponse)
-				if notIn && !r.sleepUntil(time.Now().Add(breather)) {
+				if o.isNotIn() && !r.sleepUntil(time.Now().Add(breather)) {
 					return
 				}
 			}

@@ -12,6 +12,11 @@ type outcome struct {
 	cause string
 }
 
+// isNotIn says whether the request did not become a stream.
+func (o outcome) isNotIn() bool {
+	return o.class == refused || o.class == broken && (o.cause == noConnection || o.cause == noResponse)
+}
+
 // class says how a stream ended, whatever the cause. Each stream has exactly one.
 type class int
 

@@ -60,11 +60,9 @@ func (r *runner) exchange(rd *reading, n int, due time.Time) outcome {
 
 // requestID returns the id of a reply if it is one that a report can repeat.
 func requestID(resp *http.Response) string {
+	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	id := resp.Header.Get("X-Request-ID")
-	harmless := func(c rune) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c)
-	}
-	if len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return !harmless(c) }) {
+	if len(id) > 64 || strings.Trim(id, harmless) != "" {
 		return ""
 	}
 	return id

@@ -192,13 +192,18 @@ func (m *Markdown) span(text string, last rune) (shown string, length int, open 
 		}
 		return m.Style.Yellow + code + m.reset(), 2*len(ticks) + len(code), false
 	case '[':
-		if found := link.FindStringSubmatch(text); found != nil {
-			return found[1] + m.Style.Dim + " (" + found[2] + ")" + m.reset(), len(found[0]), false
-		}
-		end := strings.IndexByte(text, ']')
-		return "", 0, end < 0 || end == len(text)-1 || text[end+1] == '(' && !strings.ContainsAny(text[end+1:], ") ")
+		return m.link(text)
 	}
 	return m.emphasis(text, last)
+}
+
+// link shows the link that a text begins with, as span does.
+func (m *Markdown) link(text string) (shown string, length int, open bool) {
+	if found := link.FindStringSubmatch(text); found != nil {
+		return found[1] + m.Style.Dim + " (" + found[2] + ")" + m.reset(), len(found[0]), false
+	}
+	end := strings.IndexByte(text, ']')
+	return "", 0, end < 0 || end == len(text)-1 || text[end+1] == '(' && !strings.ContainsAny(text[end+1:], ") ")
 }
 
 // emphasis shows the emphasis that a text begins with, as span does.
@@ -208,11 +213,10 @@ func (m *Markdown) emphasis(text string, last rune) (shown string, length int, o
 		if !begins {
 			continue
 		}
-		first, _ := utf8.DecodeRuneInString(inner)
 		switch {
 		case inner == "":
 			return "", 0, true
-		case unicode.IsSpace(first) || unicode.IsLetter(last) || unicode.IsDigit(last) || strings.HasPrefix(inner, mark[:1]):
+		case !opens(mark, inner, last):
 			return "", 0, false
 		}
 		end := closer(inner, mark)
@@ -227,6 +231,12 @@ func (m *Markdown) emphasis(text string, last rune) (shown string, length int, o
 		return on + within + m.reset(), end + 2*len(mark), false
 	}
 	return "", 0, len(text) == 1 // a ~ alone may become two
+}
+
+// opens says whether a mark opens emphasis of inner, behind last.
+func opens(mark, inner string, last rune) bool {
+	first, _ := utf8.DecodeRuneInString(inner)
+	return !unicode.IsSpace(first) && !unicode.IsLetter(last) && !unicode.IsDigit(last) && !strings.HasPrefix(inner, mark[:1])
 }
 
 // closer returns where the mark stands that closes a span; below 0: nowhere.
@@ -272,18 +282,23 @@ func (m *Markdown) endTable(out *strings.Builder) {
 		return
 	}
 	for i, row := range cells {
-		for j, cell := range row {
-			shown, _ := m.inline(cell, new(rune), true)
-			if i == 0 {
-				shown = m.Style.Bold + shown + m.Style.Reset
-			}
-			out.WriteString(shown)
-			if j < len(row)-1 {
-				out.WriteString(strings.Repeat(" ", widths[j]-m.width(cell)+2))
-			}
-		}
-		out.WriteString("\n")
+		m.tableRow(out, row, widths, i == 0)
 	}
+}
+
+// tableRow shows a row of a table whose columns have these widths.
+func (m *Markdown) tableRow(out *strings.Builder, row []string, widths []int, isHead bool) {
+	for j, cell := range row {
+		shown, _ := m.inline(cell, new(rune), true)
+		if isHead {
+			shown = m.Style.Bold + shown + m.Style.Reset
+		}
+		out.WriteString(shown)
+		if j < len(row)-1 {
+			out.WriteString(strings.Repeat(" ", widths[j]-m.width(cell)+2))
+		}
+	}
+	out.WriteString("\n")
 }
 
 // width is how many characters a cell takes on the screen.

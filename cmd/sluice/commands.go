@@ -66,10 +66,10 @@ func commands() []command {
 //
 // The command is the first argument, or the first two, unless it is a flag.
 func run(ctx context.Context, args []string, p program) int {
-	if len(args) == 0 || args[0] == "" || args[0][0] == '-' {
-		if len(args) > 0 && (args[0] == "-v" || args[0] == "--version") {
-			return p.version(args[1:])
-		}
+	if len(args) > 0 && slices.Contains([]string{"-v", "--version"}, args[0]) {
+		return p.version(args[1:])
+	}
+	if !namesCommand(args) {
 		return p.start(ctx, commands()[0], args)
 	}
 	for _, words := range []int{2, 1} {
@@ -82,6 +82,11 @@ func run(ctx context.Context, args []string, p program) int {
 	}
 	p.unknown(args[0], commands())
 	return exitUsage
+}
+
+// namesCommand says whether the arguments begin with the name of a command.
+func namesCommand(args []string) bool {
+	return len(args) > 0 && args[0] != "" && args[0][0] != '-'
 }
 
 // start runs a command. Its help is then about that command.

@@ -105,16 +105,34 @@ func (p program) printFormatted(r *channel.Response, asJSON bool, at time.Time) 
 		enc.SetEscapeHTML(false)
 		return enc.Encode(r)
 	case r.HTML != "":
-		message, err := r.MIME(at)
-		if err == nil {
-			_, err = p.stdout.Write(message)
-		}
-		return err
+		return p.printMail(r, at)
 	case r.Card != nil:
 		fmt.Fprintf(p.stdout, "%s\n", r.Card)
 	case !r.IsSplit:
 		fmt.Fprintln(p.stdout, r.Content)
 	}
+	p.printParts(r)
+	switch {
+	case r.Segments > 0:
+		fmt.Fprintln(p.stderr, terminal.SMSFigures(string(r.Encoding), r.Units, r.Segments))
+	case r.IsSplit:
+		fmt.Fprintf(p.stderr, "%d parts\n", len(r.Parts))
+	}
+	return nil
+}
+
+// printMail prints an answer as an e-mail of that date.
+func (p program) printMail(r *channel.Response, at time.Time) error {
+	message, err := r.MIME(at)
+	if err != nil {
+		return err
+	}
+	_, err = p.stdout.Write(message)
+	return err
+}
+
+// printParts prints the parts of an answer, with an empty line between two.
+func (p program) printParts(r *channel.Response) {
 	for i, part := range r.Parts {
 		if i > 0 {
 			fmt.Fprintln(p.stdout)
@@ -125,11 +143,4 @@ func (p program) printFormatted(r *channel.Response, asJSON bool, at time.Time) 
 		}
 		fmt.Fprintln(p.stdout, part.Content)
 	}
-	switch {
-	case r.Segments > 0:
-		fmt.Fprintln(p.stderr, terminal.SMSFigures(string(r.Encoding), r.Units, r.Segments))
-	case r.IsSplit:
-		fmt.Fprintf(p.stderr, "%d parts\n", len(r.Parts))
-	}
-	return nil
 }

@@ -72,6 +72,14 @@ func (f *loadFlags) check(fault func(name, message string)) {
 		Cut: *f.cut, PID: *f.pid,
 		Inputs: f.texts(fault),
 	}
+	f.checkLoop(fault)
+	if f.cfg.Turns == 0 && f.cfg.Duration == 0 {
+		f.cfg.Duration = 10 * time.Second
+	}
+}
+
+// checkLoop checks the flags that make the loop an open or a closed one.
+func (f *loadFlags) checkLoop(fault func(name, message string)) {
 	switch c := &f.cfg; {
 	case c.Clients > 0 && c.Rate > 0:
 		fault("--rate", "is an open loop, and --clients a closed one: choose one")
@@ -80,27 +88,31 @@ func (f *loadFlags) check(fault func(name, message string)) {
 	case c.Rate == 0 && c.Clients == 0:
 		c.Clients = 10
 	}
-	if f.cfg.Turns == 0 && f.cfg.Duration == 0 {
-		f.cfg.Duration = 10 * time.Second
+}
+
+// lines returns the lines of a file that are not blank.
+func (f *loadFlags) lines(name string) (list []string, err error) {
+	content, err := f.readFile(name)
+	for line := range strings.Lines(string(content)) {
+		if line = strings.TrimSpace(line); line != "" {
+			list = append(list, line)
+		}
 	}
+	return list, err
 }
 
 // texts returns what the turns say.
 func (f *loadFlags) texts(fault func(name, message string)) (list []string) {
 	list = *f.input
 	if *f.inputs != "" {
-		content, err := f.readFile(*f.inputs)
-		if err != nil {
+		lines, err := f.lines(*f.inputs)
+		switch {
+		case err != nil:
 			fault("--inputs", "the file cannot be read")
-		}
-		for line := range strings.Lines(string(content)) {
-			if line = strings.TrimSpace(line); line != "" {
-				list = append(list, line)
-			}
-		}
-		if err == nil && len(list) == len(*f.input) {
+		case len(lines) == 0:
 			fault("--inputs", "the file is empty")
 		}
+		list = append(list, lines...)
 	}
 	if len(list) == 0 {
 		list = []string{"what is on my list?"}

@@ -113,6 +113,12 @@ func (p program) rerun(ctx context.Context, cfg settings.Config, r *recording.Re
 		return exitOK
 	}
 	fmt.Fprintln(p.stdout, d)
+	p.showRest(got, r)
+	return exitFailed
+}
+
+// showRest says what else was different of a turn that ran again.
+func (p program) showRest(got operate.Rerunning, r *recording.Recording) {
 	for _, what := range got.Asked {
 		fmt.Fprintf(p.stdout, "asked, and not in the recording: %s\n", what)
 	}
@@ -122,7 +128,6 @@ func (p program) rerun(ctx context.Context, cfg settings.Config, r *recording.Re
 	if r.Version != version {
 		fmt.Fprintf(p.stdout, "recorded by version %s, run by %s\n", r.Version, version)
 	}
-	return exitFailed
 }
 
 // startRerun starts a gateway that asks a player in place of all upstreams. Its log is for

@@ -61,6 +61,22 @@ func (p program) todoServer(ctx context.Context, args []string) int {
 	return p.serveAlone(ctx, config.Of[settings.Process](&cfg).Addr, mux, "todo MCP server", "/mcp")
 }
 
+// scriptOf parses the file that a flag of gemini-sim names; nil: it names none. false: it cannot be
+// used, which was reported.
+func scriptOf[S any](p program, flag, path string, parse func(string) (*S, error)) (script *S, ok bool) {
+	if path == "" {
+		return nil, true
+	}
+	text, err := p.readFile(path)
+	if err == nil {
+		script, err = parse(string(text))
+	}
+	if err != nil {
+		fmt.Fprintf(p.stderr, "sluice gemini-sim: %s: %v\n", flag, err)
+	}
+	return script, err == nil
+}
+
 // geminiSim runs the simulator of the Gemini API alone, and next to it, under /v1, that of
 // Chat Completions, Responses and Messages.
 func (p program) geminiSim(ctx context.Context, args []string) int {
@@ -73,26 +89,12 @@ func (p program) geminiSim(ctx context.Context, args []string) int {
 		return code
 	}
 	sim := geminisim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: *pace, FirstDelay: providers.OfflineFirst, Foreign: true}
-	if *path != "" {
-		text, err := p.readFile(*path)
-		if err == nil {
-			sim.Script, err = geminisim.ParseScript(string(text))
-		}
-		if err != nil {
-			fmt.Fprintf(p.stderr, "sluice gemini-sim: --script: %v\n", err)
-			return exitUsage
-		}
+	if sim.Script, ok = scriptOf(p, "--script", *path, geminisim.ParseScript); !ok {
+		return exitUsage
 	}
 	others := modelsim.Config{Model: offline.Model{}, Roles: offline.Roles(), Pace: *pace, FirstDelay: providers.OfflineFirst}
-	if *directives != "" {
-		text, err := p.readFile(*directives)
-		if err == nil {
-			others.Script, err = modelsim.ParseScript(string(text))
-		}
-		if err != nil {
-			fmt.Fprintf(p.stderr, "sluice gemini-sim: --directives: %v\n", err)
-			return exitUsage
-		}
+	if others.Script, ok = scriptOf(p, "--directives", *directives, modelsim.ParseScript); !ok {
+		return exitUsage
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", geminisim.New(sim))

@@ -44,15 +44,20 @@ func (n *Node) decode(v reflect.Value) {
 			continue
 		}
 		for path := range strings.SplitSeq(paths, ",") {
-			switch path {
-			case "@":
-				v.Field(i).SetString(n.name)
-			case ".":
-				n.set(v.Field(i), tag)
-			default:
-				n.below(path).set(v.Field(i), tag)
-			}
+			n.decodeFrom(path, v.Field(i), tag)
 		}
+	}
+}
+
+// decodeFrom fills a field with what is at a path: "@" is the name of the node, "." the node.
+func (n *Node) decodeFrom(path string, v reflect.Value, tag reflect.StructTag) {
+	switch path {
+	case "@":
+		v.SetString(n.name)
+	case ".":
+		n.set(v, tag)
+	default:
+		n.below(path).set(v, tag)
 	}
 }
 

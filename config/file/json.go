@@ -25,23 +25,28 @@ func (d *document) fromJSON(v jsontext.Value, parent *Node, name string) *Node {
 		text, _ := jsontext.AppendUnquote(nil, v)
 		n.kind, n.text = stringKind, string(text)
 	default:
-		n.kind = listKind
-		if v.Kind() == '{' {
-			n.kind = objectKind
-		}
-		in := jsontext.NewDecoder(bytes.NewReader(v))
-		in.ReadToken() // the bracket
-		for k := in.PeekKind(); k != '}' && k != ']'; k = in.PeekKind() {
-			name := strconv.Itoa(len(n.members))
-			if n.kind == objectKind {
-				token, _ := in.ReadToken()
-				name = token.String()
-			}
-			member, _ := in.ReadValue()
-			n.members = append(n.members, d.fromJSON(member, n, name))
-		}
+		n.readMembers(v)
 	}
 	return n
+}
+
+// readMembers makes the node that of a list or an object, with all that is in it.
+func (n *Node) readMembers(v jsontext.Value) {
+	n.kind = listKind
+	if v.Kind() == '{' {
+		n.kind = objectKind
+	}
+	in := jsontext.NewDecoder(bytes.NewReader(v))
+	in.ReadToken() // the bracket
+	for k := in.PeekKind(); k != '}' && k != ']'; k = in.PeekKind() {
+		name := strconv.Itoa(len(n.members))
+		if n.kind == objectKind {
+			token, _ := in.ReadToken()
+			name = token.String()
+		}
+		member, _ := in.ReadValue()
+		n.members = append(n.members, n.document.fromJSON(member, n, name))
+	}
 }
 
 // Messages returns the faults of a tree that FromJSON made, in the order in which they were
@@ -76,17 +81,8 @@ func (n *Node) Kind() jsontext.Kind {
 	if n == nil || n.faulty {
 		return 0
 	}
-	switch n.kind {
-	case nullKind:
-		return 'n'
-	case boolKind:
+	if n.kind == boolKind {
 		return jsontext.Kind(n.text[0])
-	case numberKind:
-		return '0'
-	case stringKind:
-		return '"'
-	case listKind:
-		return '['
 	}
-	return '{'
+	return [...]jsontext.Kind{nullKind: 'n', numberKind: '0', stringKind: '"', listKind: '[', objectKind: '{'}[n.kind]
 }

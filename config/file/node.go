@@ -230,11 +230,14 @@ func (n *Node) appendJSON(b []byte) []byte {
 		b, _ = jsontext.AppendQuote(b, n.text) // the file is UTF-8, and variables are made so
 		return b
 	}
-	open, end := byte('{'), byte('}')
 	if n.kind == listKind {
-		open, end = '[', ']'
+		return append(n.appendMembers(append(b, '[')), ']')
 	}
-	b = append(b, open)
+	return append(n.appendMembers(append(b, '{')), '}')
+}
+
+// appendMembers renders what is between the brackets.
+func (n *Node) appendMembers(b []byte) []byte {
 	for i, m := range n.members {
 		if i > 0 {
 			b = append(b, ',')
@@ -245,7 +248,7 @@ func (n *Node) appendJSON(b []byte) []byte {
 		}
 		b = m.appendJSON(b)
 	}
-	return append(b, end)
+	return b
 }
 
 // value returns what the schema's validator takes.

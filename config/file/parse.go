@@ -130,13 +130,20 @@ func (n *nesting) add(tokens token.Tokens, i int) int {
 			column = tokens[i-1].Position.Column
 		}
 	}
-	if column > 0 && n.flow == 0 {
-		for len(n.columns) > 0 && n.columns[len(n.columns)-1] >= column {
-			n.columns = n.columns[:len(n.columns)-1]
-		}
-		n.columns = append(n.columns, column)
-	}
+	n.enter(column)
 	return n.flow + len(n.columns)
+}
+
+// enter begins an entry of a block in a column, which ends the blocks that do not lie further left.
+// 0, or a column within brackets, begins none.
+func (n *nesting) enter(column int) {
+	if column == 0 || n.flow > 0 {
+		return
+	}
+	for len(n.columns) > 0 && n.columns[len(n.columns)-1] >= column {
+		n.columns = n.columns[:len(n.columns)-1]
+	}
+	n.columns = append(n.columns, column)
 }
 
 // tooDeep reports nesting that would take the stack of each reader after us.

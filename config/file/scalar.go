@@ -66,6 +66,18 @@ func resolve(text string) (k kind, value, fault string) {
 	return stringKind, text, ""
 }
 
+// decimal writes an integer as JSON does: without a plus and leading zeros.
+func decimal(text string) string {
+	digits := strings.TrimLeft(text, "+-0")
+	switch {
+	case digits == "":
+		return "0"
+	case text[0] == '-':
+		return "-" + digits
+	}
+	return digits
+}
+
 // number reads what YAML's core schema takes for a number, and makes JSON of
 // it. fault says what is wrong with one that JSON has no form for.
 func number(text string) (k kind, value, fault string) {
@@ -77,15 +89,7 @@ func number(text string) (k kind, value, fault string) {
 		}
 		return numberKind, strconv.FormatUint(n, 10), ""
 	case isInteger(text):
-		sign := ""
-		if text[0] == '-' {
-			sign = "-"
-		}
-		digits := strings.TrimLeft(text, "+-0")
-		if digits == "" {
-			return numberKind, "0", ""
-		}
-		return numberKind, sign + digits, ""
+		return numberKind, decimal(text), ""
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(f, 0) {

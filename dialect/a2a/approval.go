@@ -32,6 +32,16 @@ func (w wire) questionPart(q *stream.Approval) *sdk.Part {
 	return sdk.NewDataPart(map[string]any{approvalMember: data})
 }
 
+// addQuestions adds the questions that a task waits for to its message, if it has one.
+func (w wire) addQuestions(m *sdk.Message, questions []*stream.Approval) {
+	if m == nil {
+		return
+	}
+	for _, q := range questions {
+		m.Parts = append(m.Parts, w.questionPart(q))
+	}
+}
+
 // promptOf words what is asked.
 func promptOf(questions []*stream.Approval) string {
 	var prompts []string

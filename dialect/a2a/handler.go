@@ -136,11 +136,7 @@ func (s *Server) findTurn(c *call, id sdk.TaskID) (found, error) {
 		return found{task, turn, nil}, err
 	}
 	questions, err := s.cfg.Tasks.Questions(c.request.Context(), c.who, asked)
-	if task.Status.Message != nil {
-		for _, q := range questions {
-			task.Status.Message.Parts = append(task.Status.Message.Parts, c.wire.questionPart(q))
-		}
-	}
+	c.wire.addQuestions(task.Status.Message, questions)
 	return found{task, turn, asked}, err
 }
 

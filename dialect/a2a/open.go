@@ -58,13 +58,17 @@ func (s *Server) newCall(r *http.Request, body []byte, w wire) (*call, error) {
 			return nil, &fault.Error{Type: fault.NotFound, Message: "There is no such agent"}
 		}
 	}
-	if len(body) > 0 {
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" && kind != "application/a2a+json" {
-			return nil, &fault.Error{Type: fault.UnsupportedMediaType, Message: "Send the request as Content-Type: application/json"}
-		}
+	if len(body) > 0 && !isJSON(r.Header) {
+		return nil, &fault.Error{Type: fault.UnsupportedMediaType, Message: "Send the request as Content-Type: application/json"}
 	}
 	c.events = s.cfg.Native != nil && wants(r.Header)
 	return c, nil
+}
+
+// isJSON says whether a body is of one of the types that the protocol has for JSON.
+func isJSON(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && (kind == "application/json" || kind == "application/a2a+json")
 }
 
 // wants says whether a client asks for the extension.

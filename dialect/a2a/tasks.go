@@ -129,11 +129,7 @@ func (s *Server) list(ctx context.Context, c *call, req *sdk.ListTasksRequest) (
 	size := q.Limit
 	page := &sdk.ListTasksResponse{PageSize: size, Tasks: []*sdk.Task{}}
 	if s.cfg.Tasks == nil {
-		for _, t := range s.running.of(q.Conversation) {
-			if q.State == "" || req.Status == t.Status.State {
-				page.Tasks = append(page.Tasks, t)
-			}
-		}
+		page.Tasks = append(page.Tasks, s.runningIn(q.Conversation, req.Status)...)
 		page.TotalSize = len(page.Tasks)
 	} else if err := s.fill(ctx, c, q, req, page); err != nil {
 		return nil, err
@@ -145,6 +141,13 @@ func (s *Server) list(ctx context.Context, c *call, req *sdk.ListTasksRequest) (
 		}
 	}
 	return page, nil
+}
+
+// runningIn returns the tasks of a conversation that run here, in a state if one is given.
+func (s *Server) runningIn(conversation string, state sdk.TaskState) []*sdk.Task {
+	return slices.DeleteFunc(s.running.of(conversation), func(t *sdk.Task) bool {
+		return state != sdk.TaskStateUnspecified && state != t.Status.State
+	})
 }
 
 // query checks what a list is to hold.

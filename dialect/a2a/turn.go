@@ -68,9 +68,7 @@ func (t *turn) status(state sdk.TaskState, at time.Duration) sdk.TaskStatus {
 		status.Message = t.spoken(":status", text)
 	}
 	if state == sdk.TaskStateInputRequired {
-		for _, q := range t.Questions {
-			status.Message.Parts = append(status.Message.Parts, t.wire.questionPart(q))
-		}
+		t.wire.addQuestions(status.Message, t.Questions)
 	}
 	return status
 }

@@ -140,6 +140,14 @@ func (r *reader) answered(all []chat.ClientMessage, at string, parts []jsontext.
 	return all
 }
 
+// output reads the result of a call: the text of a string, and else the JSON.
+func (r *reader) output(at string, v jsontext.Value) string {
+	if v.Kind() == '"' {
+		return r.text(at+"/output", v, false)
+	}
+	return string(v)
+}
+
 // call reads a call, with its result if it has one. A call of the gateway's that has none is
 // left out: nobody will ever bring it.
 func (r *reader) call(s *stage, at, name string, part map[string]jsontext.Value) {
@@ -151,9 +159,7 @@ func (r *reader) call(s *stage, at, name string, part map[string]jsontext.Value)
 	case asked, responded:
 		r.questions, done = append(r.questions, question{at, state, part}), false
 	case "output-available":
-		if result.Text = string(part["output"]); part["output"].Kind() == '"' {
-			result.Text = r.text(at+"/output", part["output"], false)
-		}
+		result.Text = r.output(at, part["output"])
 	case "output-error":
 		result.Text, result.IsError = r.text(at+"/errorText", part["errorText"], true), true
 	default:

@@ -85,11 +85,18 @@ func (r *reader) natives(q *request, stored bool) {
 	if continues || q.request.Workflow != "" && asked.OnDisconnect == "" {
 		q.mode = dialect.Detached
 	}
+	if !stored {
+		r.refuseStored(q.taskID != "", continues)
+	}
+}
+
+// refuseStored refuses the fields that need a store, which this gateway does not have.
+func (r *reader) refuseStored(task, continues bool) {
 	const none = "needs a store, and this gateway has none (SLUICE_STORE)"
-	if q.taskID != "" && !stored {
+	if task {
 		r.fault("/task_id", chat.CodeNotConfigured, none)
 	}
-	if continues && !stored {
+	if continues {
 		r.fault("/on_disconnect", chat.CodeNotConfigured, none)
 	}
 }

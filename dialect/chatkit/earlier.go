@@ -16,6 +16,17 @@ const (
 	earlierBytes = 1 << 20 // of text, as much as the body of a request could bring
 )
 
+// allSaid returns what was said in items, and how many bytes it has.
+func allSaid(list []Item) (said []chat.Said, size int) {
+	for _, item := range list {
+		if text, ok := item.said(); ok {
+			said = append(said, text)
+			size += len(text.Text)
+		}
+	}
+	return said, size
+}
+
 // earlier returns what was said in a thread, oldest first: before the item with the
 // given id, or all of it if that is empty. Thoughts and tool calls are no part of it.
 func (s *Server) earlier(ctx context.Context, owner, threadID, itemID string) ([]chat.Said, error) {
@@ -30,12 +41,8 @@ func (s *Server) earlier(ctx context.Context, owner, threadID, itemID string) ([
 		if err != nil {
 			return nil, found(err, noThread)
 		}
-		for _, item := range list {
-			if text, ok := item.said(); ok {
-				said = append(said, text)
-				bytes += len(text.Text)
-			}
-		}
+		texts, size := allSaid(list)
+		said, bytes = append(said, texts...), bytes+size
 		if !more || len(list) == 0 {
 			break
 		}

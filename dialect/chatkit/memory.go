@@ -205,20 +205,26 @@ func (m *Memory) remove(t *stored) {
 func (m *Memory) shrink() {
 	now := time.Now()
 	for {
-		var oldest *stored
-		for _, t := range m.threads {
-			switch {
-			case now.Sub(t.changed) >= threadLives:
-				m.remove(t)
-			case oldest == nil || t.changed.Before(oldest.changed):
-				oldest = t
-			}
-		}
+		oldest := m.expire(now)
 		if oldest == nil || len(m.threads) <= maxThreads && m.bytes <= maxStored {
 			return
 		}
 		m.remove(oldest)
 	}
+}
+
+// expire removes what is too old, and returns the oldest of the rest; nil: none is left. It needs
+// mu.
+func (m *Memory) expire(now time.Time) (oldest *stored) {
+	for _, t := range m.threads {
+		switch {
+		case now.Sub(t.changed) >= threadLives:
+			m.remove(t)
+		case oldest == nil || t.changed.Before(oldest.changed):
+			oldest = t
+		}
+	}
+	return oldest
 }
 
 // paged returns a page of all, which it may reverse.

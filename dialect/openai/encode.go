@@ -192,6 +192,17 @@ func (c *collector) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	return dst
 }
 
+// calls appends the calls of the client's tools.
+func (c *collector) calls(dst []byte) []byte {
+	for i, required := range c.fold.Required {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = call(dst, &required.Call, -1)
+	}
+	return dst
+}
+
 // document appends the completion.
 func (c *collector) document(dst []byte, ev *stream.Done) []byte {
 	reason := reasonOf(ev.Reason)
@@ -213,13 +224,7 @@ func (c *collector) document(dst []byte, ev *stream.Done) []byte {
 		dst = jsonline.String(append(dst, `,"reasoning_content":`...), strings.Join(c.thoughts, ""))
 	}
 	if len(c.fold.Required) > 0 {
-		dst = append(dst, `,"tool_calls":[`...)
-		for i, required := range c.fold.Required {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = call(dst, &required.Call, -1)
-		}
+		dst = c.calls(append(dst, `,"tool_calls":[`...))
 		dst = append(dst, ']')
 	}
 	dst = append(append(append(dst, `},"finish_reason":"`...), reason...), `","logprobs":null}]`...)

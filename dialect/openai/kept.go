@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -34,6 +35,21 @@ func noResponse() error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is no such response"}
 }
 
+// startingAfter reads the number of the last event that a client has; -1: it has none.
+func startingAfter(query url.Values) (int, error) {
+	given := query.Get("starting_after")
+	if given == "" {
+		return -1, nil
+	}
+	after, err := strconv.Atoi(given)
+	if err != nil || after < 0 {
+		e := new(chat.ValidationError)
+		e.Add("/starting_after", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be the number of an event"})
+		return 0, e
+	}
+	return after, nil
+}
+
 // response answers GET /v1/responses/{id}: with the response as it is, or with the events behind
 // the one that the client has.
 func (s *Server) response(r *http.Request, _ []byte) (*dialect.Exchange, error) {
@@ -45,13 +61,9 @@ func (s *Server) response(r *http.Request, _ []byte) (*dialect.Exchange, error) 
 	if query.Get("stream") != "true" {
 		return s.shown(r.Context(), k)
 	}
-	after := -1
-	if given := query.Get("starting_after"); given != "" {
-		if after, err = strconv.Atoi(given); err != nil || after < 0 {
-			e := new(chat.ValidationError)
-			e.Add("/starting_after", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be the number of an event"})
-			return nil, e
-		}
+	after, err := startingAfter(query)
+	if err != nil {
+		return nil, err
 	}
 	log, err := s.cfg.Turns.ResponseLog(r.Context(), k.Turn)
 	if err != nil {

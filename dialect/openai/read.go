@@ -405,22 +405,27 @@ func (r *reader) calls(at string, v jsontext.Value) (calls []tool.Call) {
 	return calls
 }
 
+// choiceWord is choice for a word.
+func (r *reader) choiceWord(v jsontext.Value) (c chat.ToolChoice, no bool) {
+	switch word := r.text("/tool_choice", v, true); word {
+	case "auto":
+	case "none":
+		return c, true
+	case "required":
+		c.Must = true
+	default:
+		r.fault("/tool_choice", chat.CodeUnsupported, "must be none, auto, required or a function")
+	}
+	return c, false
+}
+
 // choice reads tool_choice: that no tool of the client's is to be called, or that one must be.
 func (r *reader) choice(v jsontext.Value) (c chat.ToolChoice, no bool) {
 	if none(v) {
 		return c, false
 	}
 	if v.Kind() == '"' {
-		switch word := r.text("/tool_choice", v, true); word {
-		case "auto":
-		case "none":
-			return c, true
-		case "required":
-			c.Must = true
-		default:
-			r.fault("/tool_choice", chat.CodeUnsupported, "must be none, auto, required or a function")
-		}
-		return c, false
+		return r.choiceWord(v)
 	}
 	at, members := "/tool_choice", r.objectAt("/tool_choice", v)
 	if r.flat && r.text(at+"/type", members["type"], true) != "function" {

@@ -300,17 +300,27 @@ func (s *Server) find(ctx context.Context, turn, user string) (*record, error) {
 	if err != nil || data == nil {
 		return nil, err
 	}
-	who := chat.TurnOf(ctx).Principal
 	tenant, owner := ownerOf(data)
-	if tenant != who.Tenant || !who.Finds(owner, user) || who.ID == "" && user != "" && user != owner {
+	if !mayFind(chat.TurnOf(ctx).Principal, tenant, owner, user) {
 		return nil, nil
 	}
 	k := &record{version: version}
-	if json.Unmarshal(data, k) != nil || k.Turn != turn || k.Tenant != tenant || k.Owner != owner || k.Echo.Kind() != '{' || k.Input.Kind() != '[' {
+	if json.Unmarshal(data, k) != nil || k.Turn != turn || k.Tenant != tenant || k.Owner != owner || !k.isWhole() {
 		return nil, nil
 	}
 	return s.complete(ctx, k)
 }
+
+// mayFind says whether a sender may find a response by its owner, for a user.
+func mayFind(who chat.Principal, tenant, owner, user string) bool {
+	if tenant != who.Tenant || !who.Finds(owner, user) {
+		return false
+	}
+	return who.ID != "" || user == "" || user == owner
+}
+
+// isWhole says whether a record has the members that are sent as they are.
+func (k *record) isWhole() bool { return k.Echo.Kind() == '{' && k.Input.Kind() == '[' }
 
 // ownerOf returns whose a record is. They are its first members, so that another's is refused without
 // a look at the rest: how long that takes would say that it is there.

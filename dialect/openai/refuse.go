@@ -75,7 +75,7 @@ func repeatable(r dialect.Refusal, status int) bool {
 	case r.Fault.Type == fault.RateLimited:
 		return r.Fault.RetryAfter <= longestRepeat
 	}
-	return status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status == http.StatusServiceUnavailable
+	return slices.Contains([]int{http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusServiceUnavailable}, status)
 }
 
 // statusOf returns the status of a refusal, and of a turn that ended without an answer.

@@ -41,18 +41,9 @@ func build(ctx context.Context, o options, work string, stdout io.Writer) ([]pro
 	if err != nil {
 		return nil, err
 	}
-	ours, base := o.newBinary, o.baseline
-	if ours == "" {
-		ours = filepath.Join(work, "new")
-		if err := goBuild(ctx, root, ours, "./cmd/sluice"); err != nil {
-			return nil, err
-		}
-	}
-	if base == "" {
-		base = filepath.Join(work, "base")
-		if err := buildRevision(ctx, root, work, o.base, base); err != nil {
-			return nil, err
-		}
+	ours, base, err := buildGateways(ctx, o, root, work)
+	if err != nil {
+		return nil, err
 	}
 	all := []program{{name: nameNew, path: ours}, {name: nameBase, path: base}, {name: nameAgain, path: base}}
 	if o.bench == "" {
@@ -71,6 +62,24 @@ func build(ctx context.Context, o options, work string, stdout io.Writer) ([]pro
 		program{name: nameFloor, path: floor, floor: true},
 		program{name: nameMerging, path: floor, floor: true, args: []string{"-coalesce"}},
 		program{name: nameConns, path: floor, floor: true, args: []string{"-max-conns", "64"}}), nil
+}
+
+// buildGateways returns the paths of the two builds that are compared, and builds what is not given.
+func buildGateways(ctx context.Context, o options, root, work string) (ours, base string, err error) {
+	ours, base = o.newBinary, o.baseline
+	if ours == "" {
+		ours = filepath.Join(work, "new")
+		if err := goBuild(ctx, root, ours, "./cmd/sluice"); err != nil {
+			return "", "", err
+		}
+	}
+	if base == "" {
+		base = filepath.Join(work, "base")
+		if err := buildRevision(ctx, root, work, o.base, base); err != nil {
+			return "", "", err
+		}
+	}
+	return ours, base, nil
 }
 
 // buildRevision builds the gateway as it was, in a working tree of its own.

@@ -60,14 +60,8 @@ func compare(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	chosen, err := choose(o.scenarios)
-	switch {
-	case err != nil:
-	case flags.NArg() > 0:
-		err = fmt.Errorf("%s: there is no such argument", flags.Arg(0))
-	case o.base == "" && o.baseline == "":
-		err = fmt.Errorf("-base is missing: with which revision?")
-	case o.rounds < fewestRounds:
-		err = fmt.Errorf("-rounds must be %d at least: fewer have no interval", fewestRounds)
+	if err == nil {
+		err = o.check(flags.Args())
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "compare:", err)
@@ -82,6 +76,19 @@ func compare(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// check returns what is wrong with the options, and the arguments behind them.
+func (o *options) check(args []string) error {
+	switch {
+	case len(args) > 0:
+		return fmt.Errorf("%s: there is no such argument", args[0])
+	case o.base == "" && o.baseline == "":
+		return fmt.Errorf("-base is missing: with which revision?")
+	case o.rounds < fewestRounds:
+		return fmt.Errorf("-rounds must be %d at least: fewer have no interval", fewestRounds)
+	}
+	return nil
 }
 
 // measure prints a table, and returns whether a ratio lies above the limit.

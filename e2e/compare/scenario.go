@@ -86,19 +86,25 @@ type sample struct {
 	counts map[string]float64 // by event
 }
 
-// run measures a scenario.
-func (s *scenario) run(ctx context.Context, work string, programs []program, rounds int) ([]row, error) {
-	var measured []program
+// measured returns the programs that the scenario measures. With a store each build is there without
+// one as well.
+func (s *scenario) measured(programs []program) (list []program) {
 	for _, p := range programs {
 		switch {
 		case p.floor && !slices.Contains(s.floors, p.name):
 			continue
 		case !p.floor && s.store != "" && p.name != nameAgain:
-			measured = append(measured, program{name: p.name + withoutStore, path: p.path})
+			list = append(list, program{name: p.name + withoutStore, path: p.path})
 		}
 		p.store = s.store
-		measured = append(measured, p)
+		list = append(list, p)
 	}
+	return list
+}
+
+// run measures a scenario.
+func (s *scenario) run(ctx context.Context, work string, programs []program, rounds int) ([]row, error) {
+	measured := s.measured(programs)
 	samples := map[string][]sample{}
 	measure := s.inSlices
 	if s.kind == burst {

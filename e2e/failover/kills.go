@@ -49,6 +49,11 @@ type saidText struct {
 	differ      int // events after which the two were not the same
 }
 
+// agrees says whether all forms in which the text was sent are the same.
+func (t *saidText) agrees() bool {
+	return t.differ == 0 && t.joined == t.accumulated && t.joined == t.final
+}
+
 // accept adds an event.
 func (t *saidText) accept(f events.Event) {
 	switch f.Name {
@@ -230,6 +235,33 @@ func (t *paidTurn) start(ctx context.Context, c *client, urls []string) error {
 	return errors.New("it does not begin")
 }
 
+// waits says whether the turn waits for somebody to say what became of a call.
+func (t *paidTurn) waits() bool {
+	return t.view.asks == "outcome" && t.view.reason == "approval_required"
+}
+
+// isLost says whether the turn has not ended well, and does not wait.
+func (t *paidTurn) isLost() bool {
+	v := t.view
+	return t.err != nil || v.dones != 1 || v.stray > 0 || v.failure != "" || v.reason != "stop" && !t.waits()
+}
+
+// judgeCalls returns the calls that were not made once, and those whose outcome is asked for
+// although no kill explains that.
+func (t *paidTurn) judgeCalls(made *tools, deaths *deaths) (unpaid, unexplained []string) {
+	for n := range t.order.calls {
+		key := fmt.Sprint(t.order.id, ".", n+1)
+		ran := made.ran(key)
+		switch {
+		case ran > 1 || ran == 0 && !t.waits():
+			unpaid = append(unpaid, fmt.Sprintf("%s %d times", key, ran))
+		case t.waits() && ran == 1 && n == len(t.view.calls)-1 && !deaths.explain(made.last(key)):
+			unexplained = append(unexplained, key)
+		}
+	}
+	return unpaid, unexplained
+}
+
 // judgePaid checks that each turn ended well, with the text that its task has, and paid once.
 func (r *run) judgePaid(p *place, turns []*paidTurn, c *client, deaths *deaths) {
 	var lost, texts, unpaid, unexplained []string
@@ -237,8 +269,7 @@ func (r *run) judgePaid(p *place, turns []*paidTurn, c *client, deaths *deaths) 
 	var silent []time.Duration
 	for _, t := range turns {
 		v := t.view
-		waits := v.asks == "outcome" && v.reason == "approval_required"
-		if t.err != nil || v.dones != 1 || v.stray > 0 || v.failure != "" || v.reason != "stop" && !waits {
+		if t.isLost() {
 			lost = append(lost, fmt.Sprintf("%s (%s): %d done, %d stray, %s %s, %v", t.order.id, v.turn, v.dones, v.stray, v.reason, v.failure, t.err))
 		}
 		if why := r.textDiffers(c, p, t); why != "" {
@@ -246,19 +277,11 @@ func (r *run) judgePaid(p *place, turns []*paidTurn, c *client, deaths *deaths) 
 		}
 		takeovers, resets, keys = takeovers+t.text.takeovers, resets+t.text.resets, keys+t.keys-1
 		silent = append(silent, t.silent...)
-		if waits {
+		if t.waits() {
 			waiting++
 		}
-		for n := range t.order.calls {
-			key := fmt.Sprint(t.order.id, ".", n+1)
-			ran := p.tools.ran(key)
-			switch {
-			case ran > 1 || ran == 0 && !waits:
-				unpaid = append(unpaid, fmt.Sprintf("%s %d times", key, ran))
-			case waits && ran == 1 && n == len(v.calls)-1 && !deaths.explain(p.tools.last(key)):
-				unexplained = append(unexplained, key)
-			}
-		}
+		wrong, strange := t.judgeCalls(p.tools, deaths)
+		unpaid, unexplained = append(unpaid, wrong...), append(unexplained, strange...)
 	}
 	r.none("turns that were lost", lost)
 	r.none("turns whose text is not that of their task, joined or accumulated", texts)
@@ -284,7 +307,7 @@ func (r *run) textDiffers(c *client, p *place, t *paidTurn) string {
 		whole = t.order.text()
 	}
 	of := t.text
-	if of.differ > 0 || of.joined != of.accumulated || of.joined != of.final || of.final != d.answer() || of.final != whole {
+	if !of.agrees() || of.final != d.answer() || of.final != whole {
 		return fmt.Sprintf("joined %q, accumulated %q (%d differ), final %q, task %q", of.joined, of.accumulated, of.differ, of.final, d.answer())
 	}
 	return ""

@@ -22,7 +22,7 @@ func URL(text string) error {
 		return errors.New("is not a URL")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("must begin with http:// or https://")
-	case u.Hostname() == "" || !Host(u.Hostname()) || u.Port() != "" && !Port(u.Port()):
+	case !Host(u.Hostname()) || u.Port() != "" && !Port(u.Port()):
 		return errors.New("must name a host, and a port up to 65535 if any")
 	}
 	return nil

@@ -59,8 +59,7 @@ func (h *host) round(ctx context.Context, dials *sync.WaitGroup) bool {
 		// Waits: keep.
 		dials.Go(func() { h.dial(ctx) })
 	}
-	more := h.waiting.Len() > 0 || h.dials > 0 ||
-		slices.ContainsFunc(h.conns, func(c *conn) bool { return c.using > 0 && !c.answered.Load() })
+	more := h.isBusy()
 	if !more {
 		h.stop()
 		h.stop = nil
@@ -83,8 +82,26 @@ func (h *host) look() {
 	}
 }
 
+// isBusy says whether something is waited for: a stream, a connection, or its first answer.
+func (h *host) isBusy() bool {
+	return h.waiting.Len() > 0 || h.dials > 0 ||
+		slices.ContainsFunc(h.conns, func(c *conn) bool { return c.using > 0 && !c.answered.Load() })
+}
+
 // serve grants streams to the requests that wait, as long as there are any.
 func (h *host) serve() {
+	h.settleAll()
+	for h.waiting.Len() > 0 {
+		c := h.reserve()
+		if c == nil {
+			return
+		}
+		h.grant(grant{conn: c})
+	}
+}
+
+// settleAll settles the connections whose limit has been seen, or is waited for no longer.
+func (h *host) settleAll() {
 	for _, c := range h.conns {
 		if c.settled && c.starvedSince.IsZero() {
 			continue
@@ -93,13 +110,6 @@ func (h *host) serve() {
 		if seen || !time.Now().Before(c.settleAt) {
 			h.settle(c)
 		}
-	}
-	for h.waiting.Len() > 0 {
-		c := h.reserve()
-		if c == nil {
-			return
-		}
-		h.grant(grant{conn: c})
 	}
 }
 
@@ -133,13 +143,18 @@ func (h *host) missing() int {
 			n -= c.allowance
 		}
 	}
-	if h.limit == 0 && h.dials+unsettled > 0 {
-		return 0 // the first connection says how many are needed
-	}
-	if h.limit == 0 {
-		return 1
+	if h.limit == 0 { // the first connection says how many are needed
+		return max(0, 1-h.dials-unsettled)
 	}
 	return max(0, (n+h.limit-1)/h.limit-h.dials)
+}
+
+// useHTTP1 leaves the requests that wait, and those to come, to net/http.
+func (h *host) useHTTP1() {
+	h.http1 = true
+	for h.waiting.Len() > 0 {
+		h.grant(grant{})
+	}
 }
 
 // dial opens a connection.
@@ -163,10 +178,7 @@ func (h *host) dial(ctx context.Context) {
 	case err != nil:
 		h.fail(err)
 	case protocol != "h2":
-		h.http1 = true
-		for h.waiting.Len() > 0 {
-			h.grant(grant{})
-		}
+		h.useHTTP1()
 	default:
 		h.add(cc, time.Since(began))
 	}

@@ -64,9 +64,14 @@ func (b *burden) line(line string) bool {
 	}
 	b.brackets(line)
 	b.at += len(line) + 1
-	if at < len(line) && line[at] == '[' && strings.Contains(line, "]:") {
+	if strings.HasPrefix(line[at:], "[") && strings.Contains(line, "]:") {
 		b.named++
 	}
+	return b.isBearable()
+}
+
+// isBearable says whether none of the counts is too high.
+func (b *burden) isBearable() bool {
 	return b.named <= maxDefinitions && b.nested <= maxNested && b.links <= maxLinks && len(b.open) <= maxOpen
 }
 

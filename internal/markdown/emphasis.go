@@ -61,11 +61,16 @@ func (emphasis) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node
 	segment = segment.WithStop(segment.Start + length)
 	block.Advance(length)
 	m := &mark{segment: segment, char: line[0], length: length}
-	if m.flank(before, behind); !m.opens && !m.closes || isArithmetic(before, behind) || m.char == '~' && (length > 2 || before == '~') {
+	if m.flank(before, behind); m.isText(before, behind) {
 		return ast.NewTextSegment(segment)
 	}
 	pc.Set(marksKey, true)
 	return m
+}
+
+// isText says whether a mark is no markup where it stands.
+func (m *mark) isText(before, behind rune) bool {
+	return !m.opens && !m.closes || isArithmetic(before, behind) || m.char == '~' && (m.length > 2 || before == '~')
 }
 
 // flank finds out what a mark may do by its neighbours (CommonMark 0.31, 6.2).
@@ -143,6 +148,17 @@ func (b *bottoms) of(m *mark) *int {
 	return &b[char][opens][m.length%3]
 }
 
+// partner returns the mark that opens what m closes, and does not begin before bottom; nil: there
+// is none.
+func (m *mark) partner(bottom int) *mark {
+	for opening := m.previous; opening != nil && opening.segment.Start >= bottom; opening = opening.previous {
+		if opening.pairs(m) {
+			return opening
+		}
+	}
+	return nil
+}
+
 // pair makes emphasis of the marks of a list. Each search for a partner ends where an
 // earlier one of the same kind has found none: that keeps it linear.
 func pair(first *mark) {
@@ -153,11 +169,8 @@ func pair(first *mark) {
 			continue
 		}
 		bottom := none.of(closing)
-		opening := closing.previous
-		for opening != nil && opening.segment.Start >= *bottom && !opening.pairs(closing) {
-			opening = opening.previous
-		}
-		if opening == nil || opening.segment.Start < *bottom {
+		opening := closing.partner(*bottom)
+		if opening == nil {
 			*bottom = closing.segment.Start
 			next := closing.later
 			if !closing.opens {
@@ -180,6 +193,18 @@ func (m *mark) pairs(closing *mark) bool {
 	return !m.closes && !closing.opens || (m.length+closing.length)%3 != 0 || closing.length%3 == 0
 }
 
+// node returns an empty node of what a mark opens.
+func (m *mark) node(level int) ast.Node {
+	if m.char == '~' {
+		struck := extast.NewStrikethrough()
+		struck.SetPos(m.segment.Start)
+		return struck
+	}
+	emphasized := ast.NewEmphasis(level)
+	emphasized.SetPos(m.segment.Start)
+	return emphasized
+}
+
 // enclose makes what stands between two marks emphasized, and takes from both what that
 // uses.
 func enclose(opening, closing *mark) {
@@ -192,16 +217,7 @@ func enclose(opening, closing *mark) {
 		m.remove()
 		m = next
 	}
-	var node ast.Node
-	if opening.char == '~' {
-		struck := extast.NewStrikethrough()
-		struck.SetPos(opening.segment.Start)
-		node = struck
-	} else {
-		emphasized := ast.NewEmphasis(level)
-		emphasized.SetPos(opening.segment.Start)
-		node = emphasized
-	}
+	node := opening.node(level)
 	parent := opening.Parent()
 	for c := opening.NextSibling(); c != closing; {
 		next := c.NextSibling()

@@ -19,17 +19,20 @@ func isPlain(text string) bool {
 	return true
 }
 
+// isNumbered says whether a line begins with the number of a list.
+func isNumbered(line string) bool {
+	behind := strings.TrimLeft(line, "0123456789")
+	return len(behind) < len(line) && behind != "" && (behind[0] == '.' || behind[0] == ')')
+}
+
 // isPlainLine says whether a line, which is not empty, is text whatever stands around it.
 // White space at its ends may be a break or code, and is not plain.
 func isPlainLine(line string) bool {
 	switch first := line[0]; {
 	case first == ' ', first == '-', first == '+', first == '=', first == '#', first == '>', line[len(line)-1] == ' ':
 		return false
-	case '0' <= first && first <= '9': // the number of a list
-		digits := strings.TrimLeft(line, "0123456789")
-		if digits != "" && (digits[0] == '.' || digits[0] == ')') {
-			return false
-		}
+	case isNumbered(line):
+		return false
 	}
 	for i := range len(line) {
 		if mayMean(line[i]) && means(line, i) {

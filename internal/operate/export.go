@@ -110,6 +110,14 @@ func (x *exporting) file(path string) error {
 		return err
 	}
 	into := filepath.Join(x.dir, "config")
+	if err := x.prompts(path, text, into); err != nil {
+		return err
+	}
+	return write(filepath.Join(into, "sluice.yaml"), []byte(x.hide.Text(string(text))))
+}
+
+// prompts writes the files with prompts that the configuration file at path, with text, names.
+func (x *exporting) prompts(path string, text []byte, into string) error {
 	for _, m := range promptFile.FindAllSubmatch(text, -1) {
 		name := string(m[1])
 		if !filepath.IsLocal(name) { // it is where it was
@@ -123,7 +131,7 @@ func (x *exporting) file(path string) error {
 			return err
 		}
 	}
-	return write(filepath.Join(into, "sluice.yaml"), []byte(x.hide.Text(string(text))))
+	return nil
 }
 
 // checkpoints writes those of a run, each with the whole state.

@@ -106,15 +106,20 @@ func count(module fs.FS) (packages []*pkg, err error) {
 			p = &pkg{name: folder, support: path.Base(folder) == path.Base(path.Dir(folder))+"test"}
 			byName[folder], packages = p, append(packages, p)
 		}
-		if strings.HasSuffix(name, "_test.go") {
-			p.test += lines(src)
-		} else {
-			p.code += lines(src)
-			p.support = p.support || bytes.Contains(src, []byte("\n\t\"testing\"\n"))
-		}
+		p.add(name, src)
 		return nil
 	})
 	return packages, err
+}
+
+// add counts the lines of a file.
+func (p *pkg) add(name string, src []byte) {
+	if strings.HasSuffix(name, "_test.go") {
+		p.test += lines(src)
+		return
+	}
+	p.code += lines(src)
+	p.support = p.support || bytes.Contains(src, []byte("\n\t\"testing\"\n"))
 }
 
 // skip leaves out the folders that go build ./... leaves out.

@@ -8,24 +8,34 @@ const (
 	pemEnd   = "-----END "
 )
 
+// dashes returns where the dashes end that close the first or the last line of a block.
+func dashes(text string, at int) (end int, ok bool) {
+	i := strings.Index(text[at:], "-----")
+	return at + i + 5, i >= 0 && i < 64
+}
+
 // pem returns the end of the block that begins at at. Without its last line, which may have
 // been cut off, it is as long as there are words of base64. lastEnd is where the last block of
 // the text ends.
 func pem(text string, at, lastEnd int) int {
 	body := at + len(pemBegin)
-	if i := strings.Index(text[body:], "-----"); i >= 0 && i < 64 {
-		body += i + 5
+	if end, ok := dashes(text, body); ok {
+		body = end
 	}
 	if body <= lastEnd {
 		i := strings.Index(text[body:], pemEnd)
-		last := body + i + len(pemEnd)
-		if i = strings.Index(text[last:], "-----"); i >= 0 && i < 64 {
-			return last + i + 5
+		if end, ok := dashes(text, body+i+len(pemEnd)); ok {
+			return end
 		}
 		return len(text)
 	}
-	end := body
-	for i := body; i < len(text); i++ {
+	return keyEnd(text, body)
+}
+
+// keyEnd returns the end of the base64 that begins at at. White space and escapes may stand within.
+func keyEnd(text string, at int) int {
+	end := at
+	for i := at; i < len(text); i++ {
 		switch c := text[i]; {
 		case isKeyByte(c):
 			end = i + 1

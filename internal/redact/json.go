@@ -34,6 +34,11 @@ func (s *Scrubber) json(text []byte, names bool) []byte {
 	return clean
 }
 
+// isOverescaped says whether a text may have escapes of what need not be escaped.
+func isOverescaped(text []byte) bool {
+	return bytes.Contains(text, []byte(`\u`)) || bytes.Contains(text, []byte(`\/`))
+}
+
 // suspects says whether a string or number of text may hold what is to be hidden. It
 // is the only cost of most texts.
 func (s *Scrubber) suspects(text []byte) bool {
@@ -41,7 +46,7 @@ func (s *Scrubber) suspects(text []byte) bool {
 		return false
 	}
 	// Who escapes what need not be escaped writes a secret in a form of his own.
-	if i := bytes.IndexByte(text, '\\'); i >= 0 && (bytes.Contains(text[i:], []byte(`\u`)) || bytes.Contains(text[i:], []byte(`\/`))) {
+	if i := bytes.IndexByte(text, '\\'); i >= 0 && isOverescaped(text[i:]) {
 		return true
 	}
 	isCut := bytes.Contains(text, []byte(cutMark))

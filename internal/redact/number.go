@@ -330,11 +330,17 @@ func (w *finder) ipv6(at, end int) int {
 	for to > at && (w.text[to-1] == '.' || w.text[to-1] == ':' && !strings.HasSuffix(w.text[at:to], "::")) {
 		to--
 	}
-	if strings.Count(w.text[at:to], ":") < 2 || !strings.ContainsAny(w.text[at:to], "0123456789") || to-at < 4 || to < end && (classes[w.text[to]]&(isUpper|isLower|isDigit|isDash) != 0) {
-		return at
-	}
-	if _, err := netip.ParseAddr(w.text[at:to]); err != nil {
+	if to < end && classes[w.text[to]]&(isUpper|isLower|isDigit|isDash) != 0 || !isIPv6(w.text[at:to]) {
 		return at
 	}
 	return to
+}
+
+// isIPv6 says whether a text is an address that people write: ::1 is none.
+func isIPv6(text string) bool {
+	if len(text) < 4 || strings.Count(text, ":") < 2 || !strings.ContainsAny(text, "0123456789") {
+		return false
+	}
+	_, err := netip.ParseAddr(text)
+	return err == nil
 }

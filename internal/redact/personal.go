@@ -280,19 +280,26 @@ func (w *finder) named(at, end int) (to int, mark string) {
 	return at, ""
 }
 
+// localBegin returns where the part of an address begins that ends at at, or at; it does not begin
+// before start.
+func localBegin(text string, start, at int) int {
+	from := at
+	for from > start && isLocal(text[from-1]) && at-from < 64 {
+		from--
+	}
+	for from < at && (text[from] == '.' || text[from] == '\'') {
+		from++
+	}
+	return from
+}
+
 // emails hides the addresses of a word.
 func (w *finder) emails(start, end int) {
 	for at := start; at < end; at++ {
 		if w.text[at] != '@' {
 			continue
 		}
-		from := at
-		for from > max(start, w.copied) && isLocal(w.text[from-1]) && at-from < 64 {
-			from--
-		}
-		for from < at && (w.text[from] == '.' || w.text[from] == '\'') {
-			from++
-		}
+		from := localBegin(w.text, max(start, w.copied), at)
 		to := domainEnd(w.text, at+1, end)
 		if from == at || to == at+1 {
 			continue

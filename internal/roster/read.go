@@ -23,6 +23,16 @@ func refusal(field, code, message string) error {
 	return &chat.ValidationError{Fields: []chat.FieldError{{Field: field, Code: code, Message: message}}}
 }
 
+// addFault adds a fault of the file to those of the request; prefix is where the agent stands in
+// the file.
+func addFault(wrong *chat.ValidationError, text, prefix string) {
+	pointer, message, found := strings.Cut(text, ": ")
+	if !found || !strings.HasPrefix(pointer, "/agents") {
+		pointer, message = prefix, text
+	}
+	wrong.Add(strings.TrimPrefix(pointer, prefix), &chat.FieldError{Code: codeOf(message), Message: message})
+}
+
 // readAgent reads an agent that is added, by the rules of the configuration file. Its
 // errors are *chat.ValidationError, with pointers into body.
 //
@@ -41,11 +51,7 @@ func readAgent(id string, body []byte) (router.AgentSpec, error) {
 	wrong := new(chat.ValidationError)
 	prefix := "/agents/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(id)
 	for _, f := range faults {
-		pointer, message, found := strings.Cut(f.Message, ": ")
-		if !found || !strings.HasPrefix(pointer, "/agents") {
-			pointer, message = prefix, f.Message
-		}
-		wrong.Add(strings.TrimPrefix(pointer, prefix), &chat.FieldError{Code: codeOf(message), Message: message})
+		addFault(wrong, f.Message, prefix)
 	}
 	if members["card"] == nil {
 		wrong.Add("/card", &chat.FieldError{Code: chat.CodeRequired, Message: "is required: only remote agents can be added"})

@@ -621,6 +621,27 @@ const (
 	codeLine  = `{"type":"RichTextBlock","spacing":"None","inlines":[{"type":"TextRun","fontType":"Monospace","text":`
 )
 
+// pieces parts a line between graphemes into ones of at most a chunk.
+func (f *cardForm) pieces(line string) (list []string) {
+	for len(line) > f.chunk {
+		n := max(graphemeBefore(line, 0, f.chunk), grapheme(line, 0))
+		list = append(list, line[:n])
+		line = line[n:]
+	}
+	if line == "" && list != nil {
+		return list
+	}
+	return append(list, line)
+}
+
+// appendCodeLine appends a line to the container of a block of code.
+func appendCodeLine(b []byte, line string) []byte {
+	if len(b) > len(codeBegin) {
+		b = append(b, ',')
+	}
+	return append(appendJSON(append(b, codeLine...), indented(line)), `}]}`...)
+}
+
 // codeBlock makes each line an element of its own font: a text block would join them.
 //
 // A line longer than a chunk is parted between graphemes. Containers end after about two
@@ -632,16 +653,8 @@ func (f *cardForm) codeBlock(text string) {
 	b := []byte(codeBegin)
 	at := f.from // in the plain text
 	for line := range strings.SplitSeq(text, "\n") {
-		for first := true; first || line != ""; first = false {
-			piece := line
-			if len(piece) > f.chunk {
-				piece = piece[:max(graphemeBefore(piece, 0, f.chunk), grapheme(piece, 0))]
-			}
-			line = line[len(piece):]
-			if len(b) > len(codeBegin) {
-				b = append(b, ',')
-			}
-			b = append(appendJSON(append(b, codeLine...), indented(piece)), `}]}`...)
+		for _, piece := range f.pieces(line) {
+			b = appendCodeLine(b, piece)
 			if i := bytes.Index(f.plain.buf[at:], []byte(piece)); i >= 0 {
 				at += i + len(piece)
 			}

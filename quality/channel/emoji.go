@@ -70,12 +70,11 @@ func isEmoji(g string) bool {
 		return false
 	}
 	style, _ := utf8.DecodeRuneInString(rest)
-	switch {
-	case style == textStyle:
-		return false
-	case unicode.Is(presentation, r):
-		return true
-	}
+	return style != textStyle && (unicode.Is(presentation, r) || asksForPicture(style))
+}
+
+// asksForPicture says whether what follows a sign has it shown as a picture.
+func asksForPicture(style rune) bool {
 	return style == emojiStyle || style == joiner || style >= 0x1F3FB && style <= 0x1F3FF
 }
 
@@ -92,10 +91,7 @@ func grapheme(s string, from int) int {
 	if next := from + 1; next >= len(s) || s[from] < 0x80 && s[next] < 0x80 && s[from] != '\r' {
 		return next
 	}
-	near := s[from:]
-	if len(near) > maxGrapheme+utf8.UTFMax {
-		near = near[:maxGrapheme+utf8.UTFMax]
-	}
+	near := s[from:min(len(s), from+maxGrapheme+utf8.UTFMax)]
 	it := graphemes.FromString(near)
 	it.Next()
 	end := it.End()

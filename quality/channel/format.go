@@ -398,6 +398,15 @@ func (d *draft) add(i, of int, body string, own func(string) Own) {
 	d.out.Parts = append(d.out.Parts, p)
 }
 
+// suffixed puts an indicator behind a part.
+func suffixed(body, indicator string) string {
+	last := body[strings.LastIndexByte(body, '\n')+1:]
+	if last == "```" || strings.HasPrefix(last, "> ") {
+		return body + "\n" + indicator
+	}
+	return body + " " + indicator
+}
+
 // indicated joins a text and its indicator, which stands on a line of its own next to what only
 // counts at the begin or end of one.
 //
@@ -408,11 +417,7 @@ func indicated(body, indicator string, where Indicator) string {
 	case indicator == "":
 		return body
 	case where == indicatorSuffix:
-		last := body[strings.LastIndexByte(body, '\n')+1:]
-		if last == "```" || strings.HasPrefix(last, "> ") {
-			return body + "\n" + indicator
-		}
-		return body + " " + indicator
+		return suffixed(body, indicator)
 	}
 	if depth, _ := markdown.Containers(body[:min(len(body), 16)]); depth > 0 || strings.HasPrefix(body, "```") || strings.HasPrefix(body, " ") {
 		return indicator + "\n" + body

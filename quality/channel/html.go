@@ -144,28 +144,38 @@ func (f *htmlForm) beginText(n *node) bool {
 		f.literal(n.text)
 		return false
 	case link, image:
-		text := textOf(n)
-		if text != "" && !shown(n, text) {
-			return true
-		}
-		f.literal(cmp.Or(text, n.to.url))
-		f.title(n)
-		return false
+		return f.beginTarget(n)
 	default:
-		text, one := newTextForm(0, false, 0), *n
-		one.next = nil
-		walk(nil, text, &node{first: &one})
-		f.write("<p" + direction(n) + ">")
-		for i, line := range strings.Split(string(text.buf), "\n") {
-			if i > 0 {
-				f.lineBreak()
-			}
-			f.literal(indented(line))
-		}
-		f.write("</p>\n")
+		f.plainLines(n)
 		return false
 	}
 	return true
+}
+
+// beginTarget begins a link or an image, of which the text is shown.
+func (f *htmlForm) beginTarget(n *node) bool {
+	text := textOf(n)
+	if text != "" && !shown(n, text) {
+		return true
+	}
+	f.literal(cmp.Or(text, n.to.url))
+	f.title(n)
+	return false
+}
+
+// plainLines writes the lines that a node has in the plain form.
+func (f *htmlForm) plainLines(n *node) {
+	text, one := newTextForm(0, false, 0), *n
+	one.next = nil
+	walk(nil, text, &node{first: &one})
+	f.write("<p" + direction(n) + ">")
+	for i, line := range strings.Split(string(text.buf), "\n") {
+		if i > 0 {
+			f.lineBreak()
+		}
+		f.literal(indented(line))
+	}
+	f.write("</p>\n")
 }
 
 // endText ends what beginText began.
@@ -356,15 +366,23 @@ const (
 	rightToLeft = ` dir="rtl"`
 )
 
+// directionOf returns the attribute for text of a direction, or "".
+func directionOf(class bidi.Class) string {
+	switch class {
+	case bidi.L:
+		return leftToRight
+	case bidi.R:
+		return rightToLeft
+	}
+	return ""
+}
+
 // direction returns the attribute for the direction of a node: that of the first strong
 // character of its text. It is empty if there is none: the node runs as what it stands in.
 func direction(n *node) string {
 	if n.kind == codeBlock || n.kind == code || n.kind == literal {
-		switch strongest(n.text) {
-		case bidi.L:
-			return leftToRight
-		case bidi.R:
-			return rightToLeft
+		if dir := directionOf(strongest(n.text)); dir != "" {
+			return dir
 		}
 	}
 	for c := n.first; c != nil; c = c.next {

@@ -129,6 +129,16 @@ const (
 	maxEncodedWord = 42 // before it is encoded; RFC 2047, section 2, allows 75 afterwards
 )
 
+// isPrintable says whether a text is printable ASCII alone.
+func isPrintable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f })
+}
+
+// isPlainSubject says whether a subject stands in a header as it is.
+func isPlainSubject(subject string) bool {
+	return len(subject) <= maxHeaderLine && isPrintable(subject) && !strings.Contains(subject, "=?")
+}
+
 // encoded is a subject as it stands in a header. Its first line holds some of it: there
 // are readers that take a line end in front of it for a space.
 //
@@ -136,11 +146,7 @@ const (
 // section 5 asks for. A text with =? in it is encoded too, since it might read as an
 // encoded word.
 func encoded(subject string) string {
-	plain := len(subject) <= maxHeaderLine && !strings.Contains(subject, "=?")
-	for i := range len(subject) {
-		plain = plain && subject[i] >= ' ' && subject[i] < 0x7f
-	}
-	if plain {
+	if isPlainSubject(subject) {
 		return subject
 	}
 	var b strings.Builder

@@ -93,19 +93,16 @@ type run struct {
 	goes       bool // the spaces go as well
 }
 
+// has says whether a place is in the run.
+func (r run) has(at int) bool { return at >= r.start && at < r.end }
+
 // inGSM returns what stands for a grapheme in GSM-7.
 //
 // before is the byte in front of it as it is sent. An emoji without a word becomes the
 // empty text, with ok.
 func (m *sms) inGSM(g string, before byte) (s string, ok bool) {
 	if len(g) == 1 {
-		if septets[g[0]] > 0 {
-			return g, true
-		}
-		if g == "\t" && m.transliterate {
-			return " ", true
-		}
-		return "", false
+		return m.asciiInGSM(g)
 	}
 	if m.auto && isEmoji(g) {
 		return m.word(g), true
@@ -133,6 +130,23 @@ func (m *sms) word(g string) string {
 	return m.words[g+style]
 }
 
+// asciiInGSM is inGSM for a grapheme of one byte.
+func (m *sms) asciiInGSM(g string) (s string, ok bool) {
+	if septets[g[0]] > 0 {
+		return g, true
+	}
+	if g == "\t" && m.transliterate {
+		return " ", true
+	}
+	return "", false
+}
+
+// joinsNumber says whether s is a fraction that would become a part of the number before it: 1½
+// is no 11/2.
+func joinsNumber(s string, before byte) bool {
+	return len(s) == 3 && s[1] == '/' && '0' <= before && before <= '9'
+}
+
 // transliterated writes a grapheme in characters of GSM-7; before is what
 // stands in front of it. ok is false if there is no such form.
 func transliterated(g string, before byte) (string, bool) {
@@ -145,8 +159,8 @@ func transliterated(g string, before byte) (string, bool) {
 		if !ok {
 			return "", false
 		}
-		if len(s) == 3 && s[1] == '/' && '0' <= before && before <= '9' {
-			s = " " + s // 1½ is no 11/2
+		if joinsNumber(s, before) {
+			s = " " + s
 		}
 		out += s
 	}
@@ -208,17 +222,20 @@ func (j *joint) join(g, s string, isReplaced bool) string {
 	return s
 }
 
+// isLeftOut says whether a grapheme is an emoji that no word stands for.
+func (m *sms) isLeftOut(g string) bool { return len(g) > 1 && isEmoji(g) && m.word(g) == "" }
+
 // goes says whether the space at a place goes with the emojis next to it: what follows them
 // ends a line or a sentence. behind says that there is one in front of it.
 func (m *sms) goes(at int, behind bool) bool {
-	if at >= m.blanks.start && at < m.blanks.end {
+	if m.blanks.has(at) {
 		return m.blanks.goes
 	}
 	end := at
 	for end < len(m.text) {
 		next := grapheme(m.text, end)
 		g := m.text[end:next]
-		if isPicture := len(g) > 1 && isEmoji(g) && m.word(g) == ""; !isPicture && g != " " {
+		if g != " " && !m.isLeftOut(g) {
 			break
 		}
 		behind = behind || g != " "

@@ -246,15 +246,16 @@ func endsSentence(text string) bool {
 	return false
 }
 
+// lastWord returns what stands behind the last space, bracket or quotation mark.
+func lastWord(text string) string {
+	return text[strings.LastIndexFunc(text, func(r rune) bool { return isSpace(r) || r == '(' || r == '"' })+1:]
+}
+
 // abbreviated says whether the point behind text belongs to its last word: an initial, a
 // number, or a listed abbreviation.
 func abbreviated(text string) bool {
-	if len(text) > 32 {
-		text = text[len(text)-32:]
-	}
-	word := text[strings.LastIndexFunc(text, func(r rune) bool { return isSpace(r) || r == '(' || r == '"' })+1:]
-	if n := utf8.RuneCountInString(word); n == 1 {
-		r, _ := utf8.DecodeRuneInString(word)
+	word := lastWord(text[max(0, len(text)-32):])
+	if r, n := utf8.DecodeRuneInString(word); n > 0 && n == len(word) {
 		return unicode.IsLetter(r) || unicode.IsDigit(r)
 	}
 	if len(word) == 2 && word[0] <= '9' && word[1] <= '9' { // 31. of a month
@@ -413,7 +414,16 @@ func (u units) reach(start int, r room) int {
 		}
 		at = end
 	}
-	for at > start && u.flat.marked {
+	if u.flat.marked {
+		return u.withMarks(start, at, reserve)
+	}
+	return at
+}
+
+// withMarks draws back the end of a part until it has room for the marks of markup as well.
+func (u units) withMarks(start, at, reserve int) int {
+	text := u.flat.text
+	for at > start {
 		over := lengthUTF16(text[start:at]) + reserve + u.flat.extra(start, at) - u.limit
 		if over <= 0 {
 			break

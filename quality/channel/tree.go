@@ -588,10 +588,8 @@ func (t *tree) target(n *node, url, title []byte) {
 
 // targetOf makes a target safe to stand in any of the forms.
 func targetOf(url string) string {
-	for i := range len(url) {
-		if c := url[i]; c <= ' ' || c == '<' || c == '>' || c == '"' || c == 0x7f || c >= 0x80 {
-			return escapedTarget(url)
-		}
+	if !isPrintable(url) || strings.ContainsAny(url, ` <>"`) {
+		return escapedTarget(url)
 	}
 	return url
 }
@@ -605,7 +603,7 @@ func escapedTarget(url string) string {
 	for _, r := range strings.TrimSpace(clean(url)) {
 		switch {
 		case r == '\t' || r == '\n':
-		case r == ' ' || r == '"' || r == '<' || r == '>':
+		case strings.ContainsRune(` <>"`, r):
 			b.WriteByte('%')
 			b.WriteByte("0123456789ABCDEF"[r>>4])
 			b.WriteByte("0123456789ABCDEF"[r&15])

@@ -43,6 +43,15 @@ func (c *claim) readBefore(text string) {
 	}
 }
 
+// degreeOf returns the unit of a temperature from what stands behind its sign.
+func degreeOf(text string) unit {
+	u := measureOf(firstWord(strings.TrimLeft(text, " \u00a0")))
+	if u == "c" || u == "f" {
+		return u
+	}
+	return degree
+}
+
 // readUnit reads what stands behind an amount: %, a scale, a unit.
 func (c *claim) readUnit(text string) {
 	rest := text[c.end:min(len(text), c.end+maxAround)]
@@ -52,11 +61,8 @@ func (c *claim) readUnit(text string) {
 	switch {
 	case saysPercent(r, word, rest):
 		c.percent = true
-	case r == '°' || r == '℃' || r == '℉':
-		c.unit = degree
-		if u := measureOf(firstWord(strings.TrimLeft(rest[size:], " \u00a0"))); u == "c" || u == "f" {
-			c.unit = u
-		}
+	case strings.ContainsRune("°℃℉", r):
+		c.unit = degreeOf(rest[size:])
 	case strings.ContainsRune("$€£¥₹", r) && size > 0:
 		c.unit = money
 	case counterOf(r) > 0:

@@ -19,23 +19,34 @@ const maxAround = 40
 //
 // 0: none is near. Fillers such as "of" and "th" are passed over, three at most.
 func monthNear(text string, n *number) int {
-	rest := text[n.end:min(len(text), n.end+maxAround)]
+	if m := monthBehind(text[n.end:min(len(text), n.end+maxAround)]); m > 0 {
+		return m
+	}
+	return monthBefore(text[max(0, n.start-maxAround):n.start])
+}
+
+// monthBehind returns the month that a text begins with, or 0.
+func monthBehind(rest string) int {
 	for range 5 {
 		word := firstWord(rest)
 		if m := monthOf(word); m > 0 {
 			return m
 		}
 		skip := strings.TrimLeft(rest, " .,-\u00a0")
-		if word == "" || !isFiller(word) {
-			if skip == rest {
-				break
-			}
+		switch {
+		case isFiller(word):
+			rest = skip[min(len(word), len(skip)):]
+		case skip == rest:
+			return 0
+		default:
 			rest = skip
-			continue
 		}
-		rest = skip[min(len(word), len(skip)):]
 	}
-	before := text[max(0, n.start-maxAround):n.start]
+	return 0
+}
+
+// monthBefore returns the month that a text ends with, or 0.
+func monthBefore(before string) int {
 	before = strings.TrimRight(before, " .,-\u00a0")
 	word := lastWord(before)
 	if m := monthOf(word); m > 0 {
@@ -195,19 +206,26 @@ func isIdiom(text string, n *number) bool {
 	at = len(strings.ToLower(plainHyphens(near[:at])))
 	lower := strings.ToLower(plainHyphens(near))
 	for _, idiom := range idioms {
-		for from := 0; ; {
-			i := strings.Index(lower[from:], idiom)
-			if i < 0 {
-				break
-			}
-			start, end := from+i, from+i+len(idiom)
-			if start <= at && at < end && !isWordAt(lower, start-1) && !isWordAt(lower, end) {
-				return true
-			}
-			from = start + 1
+		if covers(lower, idiom, at) {
+			return true
 		}
 	}
 	return false
+}
+
+// covers says whether an idiom stands in a text as whole words, over the byte at.
+func covers(text, idiom string, at int) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], idiom)
+		if i < 0 {
+			return false
+		}
+		start, end := from+i, from+i+len(idiom)
+		if start <= at && at < end && !isWordAt(text, start-1) && !isWordAt(text, end) {
+			return true
+		}
+		from = start + 1
+	}
 }
 
 // isWordAt says whether a word continues at that byte.
@@ -215,6 +233,8 @@ func isWordAt(text string, at int) bool {
 	if at < 0 || at >= len(text) {
 		return false
 	}
-	c := text[at]
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c == '/' || c == ',' && at+1 < len(text) && text[at+1] >= '0' && text[at+1] <= '9'
+	if text[at] == ',' {
+		return at+1 < len(text) && isDigitByte(text[at+1])
+	}
+	return strings.IndexByte("/0123456789abcdefghijklmnopqrstuvwxyz", text[at]) >= 0
 }

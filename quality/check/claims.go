@@ -143,7 +143,7 @@ func isSeat(word, letters string) bool {
 	if letters == "" || len(letters) > 2 || last != strings.ToUpper(letters) || strings.ToLower(last) != letters {
 		return false
 	}
-	return unitOf(letters) == "" && scaleOf(letters) == 0 && letters != "am" && letters != "pm" && letters != "th" && letters != "st" && letters != "x"
+	return unitOf(letters) == "" && scaleOf(letters) == 0 && !slices.Contains([]string{"am", "pm", "th", "st", "x"}, letters)
 }
 
 // tokenEnd returns where a token ends that a text has at a place.
@@ -155,18 +155,23 @@ func tokenEnd(text string, at int) int {
 	return at + len(strings.TrimRight(text[at:end], "-_"))
 }
 
+// month reads a month of ISO 8601, whose year is n.
+func (s *scanner) month(n *number) bool {
+	month, end := digits(s.text, n.end+1)
+	if len(month) != 2 || month > "12" || month == "00" {
+		return false
+	}
+	return s.add(claim{start: n.start, end: end, forms: asDate, date: civil{valueOf(n.groups[0]), valueOf(month), 0}})
+}
+
 // timestamp reads a date of ISO 8601, with a time if there is one, or a month of it.
 func (s *scanner) timestamp(n *number) bool {
-	if len(n.groups) > 1 || len(n.groups[0]) != 4 || n.end >= len(s.text) || s.text[n.end] != '-' {
+	if len(n.groups) > 1 || len(n.groups[0]) != 4 || !strings.HasPrefix(s.text[n.end:], "-") {
 		return false
 	}
 	t, size, hasZone := timeAt(s.text, n.end)
 	if size == 0 {
-		month, end := digits(s.text, n.end+1)
-		if len(month) != 2 || month > "12" || month == "00" {
-			return false
-		}
-		return s.add(claim{start: n.start, end: end, forms: asDate, date: civil{valueOf(n.groups[0]), valueOf(month), 0}})
+		return s.month(n)
 	}
 	c := claim{start: n.start, end: n.end + size, forms: asDate, date: civil{t.Year(), int(t.Month()), t.Day()}}
 	if hasZone {
@@ -289,11 +294,16 @@ func (c *claim) readHalf(text string) bool {
 	case strings.HasPrefix(word, "p.m."), strings.HasPrefix(word, "pm") && firstWord(rest) == "pm":
 		c.clock = clockTime{c.clock.minute%720 + 720, false}
 	default:
-		word = firstWord(rest)
-		return word == "uhr" || word == "o" && strings.HasPrefix(rest, "o'clock") || word == "o" && strings.HasPrefix(rest, "o’clock")
+		return isOClock(rest)
 	}
 	c.end += len(behind) - len(rest) + 2
 	return true
+}
+
+// isOClock says whether a text begins with Uhr or o'clock.
+func isOClock(text string) bool {
+	word := firstWord(text)
+	return word == "uhr" || word == "o" && (strings.HasPrefix(text, "o'clock") || strings.HasPrefix(text, "o’clock"))
 }
 
 // pair reads numbers that signs join: 3:1, 32/40, 11/27.
@@ -404,14 +414,19 @@ func (s *scanner) readRank(c *claim, n *number) {
 	}
 }
 
-// relate reads neighbours together: 7 h 12 min is one amount, and 24 of 24–27 November is a
-// date as 27 is.
-func (s *scanner) relate() {
+// shareBack makes the beginning of each range a date or a time of day, if its end is one.
+func (s *scanner) shareBack() {
 	for i := len(s.list) - 2; i >= 0; i-- {
 		if s.isRange(i) {
 			s.list[i].shareKind(&s.list[i+1])
 		}
 	}
+}
+
+// relate reads neighbours together: 7 h 12 min is one amount, and 24 of 24–27 November is a
+// date as 27 is.
+func (s *scanner) relate() {
+	s.shareBack()
 	list := s.list[:0]
 	for i := range s.list {
 		c := s.list[i]

@@ -12,23 +12,20 @@ import (
 //
 // hasZone says that it names a zone, or Z.
 func timeAt(text string, at int) (t time.Time, size int, hasZone bool) {
-	if at < 4 || at+6 > len(text) {
+	from := at - 4
+	if from < 0 {
 		return t, 0, false
 	}
 	for _, layout := range [...]string{"2006-01-02T15:04:05Z07:00", "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
-		length := len(layout)
-		hasZone = strings.HasSuffix(layout, "Z07:00")
-		if hasZone {
-			length -= len("Z07:00")
-		}
-		if at-4+length > len(text) {
+		local, hasZone := strings.CutSuffix(layout, "Z07:00")
+		end := from + len(local)
+		if end > len(text) {
 			continue
 		}
-		end := at - 4 + length
 		if hasZone {
 			end = zoneEnd(text, end)
 		}
-		if t, err := time.Parse(layout, text[at-4:end]); err == nil && t.Year() > 0 {
+		if t, err := time.Parse(layout, text[from:end]); err == nil && t.Year() > 0 {
 			return t, end - at, hasZone
 		}
 	}
@@ -37,17 +34,18 @@ func timeAt(text string, at int) (t time.Time, size int, hasZone bool) {
 
 // zoneEnd returns the end of a fraction and a zone: .123Z, +02:00.
 func zoneEnd(text string, at int) int {
-	if at < len(text) && text[at] == '.' {
-		for at++; at < len(text) && isDigitByte(text[at]); at++ {
-		}
+	rest := text[at:]
+	if fraction, ok := strings.CutPrefix(rest, "."); ok {
+		rest = strings.TrimLeft(fraction, "0123456789")
 	}
+	end := len(text) - len(rest)
 	switch {
-	case at < len(text) && text[at] == 'Z':
-		return at + 1
-	case at+6 <= len(text) && (text[at] == '+' || text[at] == '-'):
-		return at + 6
+	case strings.HasPrefix(rest, "Z"):
+		return end + 1
+	case len(rest) >= len("+02:00") && (rest[0] == '+' || rest[0] == '-'):
+		return end + len("+02:00")
 	}
-	return at
+	return end
 }
 
 // isDigitByte says whether c is a digit of ASCII.

@@ -55,6 +55,22 @@ func (e *evidence) derive() *derived {
 	}
 	d := &derived{values: pool{}, rows: pool{}, ended: map[int]bool{}, names: map[string][]named{}}
 	e.results = d
+	d.objects(e)
+	for _, a := range e.arrays[:min(len(e.arrays), maxArrays)] {
+		d.array(e, a)
+	}
+	d.textLines(e.lines)
+	d.days(e)
+	slices.Sort(d.near)
+	slices.Sort(d.outside)
+	slices.Sort(d.sums)
+	d.values.sort()
+	d.rows.sort()
+	return d
+}
+
+// objects derives from each near object, and from members of one name.
+func (d *derived) objects(e *evidence) {
 	near := 0
 	members := map[string][]amount{}
 	for _, o := range e.objects {
@@ -68,31 +84,25 @@ func (e *evidence) derive() *derived {
 		if near++; near <= maxObjects {
 			d.object(o, e.asked)
 		}
-		for _, a := range o.amounts {
-			if a.isName {
-				continue
-			}
-			d.near = append(d.near, math.Abs(a.value))
-			if o.array == nil {
-				d.outside = append(d.outside, math.Abs(a.value))
-				members[a.name] = append(members[a.name], a)
-			}
-		}
+		d.collect(o, members)
 	}
 	for _, same := range members {
 		d.alike(same)
 	}
-	for _, a := range e.arrays[:min(len(e.arrays), maxArrays)] {
-		d.array(e, a)
+}
+
+// collect notes the amounts of a near object, in members by name those that are in no array.
+func (d *derived) collect(o *object, members map[string][]amount) {
+	for _, a := range o.amounts {
+		if a.isName {
+			continue
+		}
+		d.near = append(d.near, math.Abs(a.value))
+		if o.array == nil {
+			d.outside = append(d.outside, math.Abs(a.value))
+			members[a.name] = append(members[a.name], a)
+		}
 	}
-	d.textLines(e.lines)
-	d.days(e)
-	slices.Sort(d.near)
-	slices.Sort(d.outside)
-	slices.Sort(d.sums)
-	d.values.sort()
-	d.rows.sort()
-	return d
 }
 
 // object derives from one that each sentence may speak of.
@@ -150,6 +160,11 @@ func (d *derived) pair(into pool, a, b amount) {
 		return
 	}
 	into.add(kind{way: reckoned, unit: productUnit(a.unit, b.unit)}, x*y)
+	quotients(into, x, y)
+}
+
+// quotients derives how many times one is in the other.
+func quotients(into pool, x, y float64) {
 	if x != 0 {
 		into.add(kind{way: quotient}, y/x)
 	}

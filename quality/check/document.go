@@ -186,10 +186,25 @@ func (e *evidence) elements(dec *jsontext.Decoder, at place) {
 	if inner.array == nil || at.isAsked {
 		return
 	}
-	inner.array.length = length
-	e.arrays = append(e.arrays, inner.array)
+	e.addArray(inner.array, length, at)
+}
+
+// addArray notes an array that has been read, and its length as an amount of its object.
+func (e *evidence) addArray(a *array, length int, at place) {
+	a.length = length
+	e.arrays = append(e.arrays, a)
 	if at.object != nil {
 		at.object.amounts = append(at.object.amounts, amount{at.name, float64(length), memberKind{words: nameWords(at.name), unit: lengthUnit}})
+	}
+}
+
+// memberNumber adds a number of an object.
+func (e *evidence) memberNumber(v float64, at place) {
+	k := e.member(at.name)
+	k.unit = e.unitOf(at)
+	at.object.amounts = append(at.object.amounts, amount{at.name, v, k})
+	if isHourName(lastOf(k.words)) && v >= 0 && v <= 24 {
+		e.clocks[int(v)*60] = true
 	}
 }
 
@@ -207,12 +222,7 @@ func (e *evidence) literal(s string, at place) {
 		e.itself.add(kind{}, v)
 		e.asked = append(e.asked, v)
 	case at.object != nil:
-		k := e.member(at.name)
-		k.unit = e.unitOf(at)
-		at.object.amounts = append(at.object.amounts, amount{at.name, v, k})
-		if isHourName(lastOf(k.words)) && v >= 0 && v <= 24 {
-			e.clocks[int(v)*60] = true
-		}
+		e.memberNumber(v, at)
 	case at.array != nil:
 		e.itself.add(kind{row: true, unit: at.unit}, v)
 		at.array.numbers = append(at.array.numbers, v)
@@ -249,6 +259,21 @@ func isHourName(word string) bool {
 	return false
 }
 
+// isPercentage knows members that are a percentage, or a share from 0 to 1.
+func isPercentage(name string) bool {
+	for _, part := range [...]string{"percent", "pct", "prozent", "humidity", "discount", "progress"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	for _, end := range [...]string{"chance", "ratio", "share", "_rate", "vat"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}
+
 // member returns what a name says of its numbers.
 func (e *evidence) member(name string) memberKind {
 	k, ok := e.members[name]
@@ -261,13 +286,7 @@ func (e *evidence) member(name string) memberKind {
 	if k.unit == "" {
 		k.unit = nameUnit(nameWords(strings.TrimSuffix(name, ".min"))) // a minimum
 	}
-	lower := strings.ToLower(last)
-	for _, part := range [...]string{"percent", "pct", "prozent", "humidity", "discount", "progress"} {
-		k.percent = k.percent || strings.Contains(lower, part)
-	}
-	for _, end := range [...]string{"chance", "ratio", "share", "_rate", "vat"} {
-		k.percent = k.percent || strings.HasSuffix(lower, end)
-	}
+	k.percent = isPercentage(strings.ToLower(last))
 	switch lastOf(k.words) {
 	case "id", "no", "nr", "number", "index", "rank", "position", "code", "zip", "phone", "port", "pid", "year", "since",
 		"num", "numéro", "numero", "número", "nummer", "platz", "rang", "puesto", "posición", "posizione", "plz", "telefon", "jahr", "année", "año", "anno":

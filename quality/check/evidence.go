@@ -134,16 +134,21 @@ func (in *Input) evidence() *evidence {
 		e.date(civil{y, int(m), d})
 	}
 	for _, o := range e.objects {
-		for _, a := range o.amounts {
-			k := kind{unit: a.unit, near: o.isNear(), row: o.array != nil, percent: a.percent, isName: a.isName}
-			if !a.isLength() {
-				e.itself.add(k, a.value)
-			}
-		}
+		e.amounts(o)
 	}
 	e.itself.sort()
 	slices.Sort(e.asked)
 	return e
+}
+
+// amounts notes those of an object as values of the evidence.
+func (e *evidence) amounts(o *object) {
+	for _, a := range o.amounts {
+		k := kind{unit: a.unit, near: o.isNear(), row: o.array != nil, percent: a.percent, isName: a.isName}
+		if !a.isLength() {
+			e.itself.add(k, a.value)
+		}
+	}
 }
 
 // text adds what is in a text.

@@ -155,10 +155,8 @@ func (in *Input) states(value jsontext.Value) bool {
 	if strings.Contains(in.folded(), folded(text)) {
 		return true
 	}
-	if len(text) >= 10 {
-		if t, size, _ := timeAt(text, 4); size > 0 {
-			return in.hasNumber(keys{strconv.Itoa(t.Day()): true, "=" + t.Format("02.01"): true, "=" + t.Format("2.1"): true})
-		}
+	if t, size, _ := timeAt(text, 4); size > 0 {
+		return in.hasNumber(keys{strconv.Itoa(t.Day()): true, "=" + t.Format("02.01"): true, "=" + t.Format("2.1"): true})
 	}
 	only := false
 	eachNumber(text, func(n *number) {

@@ -78,16 +78,20 @@ func (s *sentence) isPerPeriod(c *claim) bool {
 		long, short unit
 		times       float64
 	}{{year, "month", 12}, {year, week, 52}, {year, day, 365}, {"month", day, 30}, {"month", week, 4}, {week, day, 7}, {day, hour, 24}} {
-		if !named[p.long] || !named[p.short] || c.percent {
-			continue
-		}
-		for _, from := range s.sources {
-			if !from.percent && (c.equals(from.value*p.times, kind{way: reckoned}, s) || c.equals(from.value/p.times, kind{way: reckoned}, s)) {
-				return true
-			}
+		if named[p.long] && named[p.short] && !c.percent && s.isConverted(c, p.times) {
+			return true
 		}
 	}
 	return false
+}
+
+// isConverted says whether a claim is times a number of the sentence, or that number divided
+// by it.
+func (s *sentence) isConverted(c *claim, times float64) bool {
+	k := kind{way: reckoned}
+	return slices.ContainsFunc(s.sources, func(from source) bool {
+		return !from.percent && (c.equals(from.value*times, k, s) || c.equals(from.value/times, k, s))
+	})
 }
 
 // fromColumn says whether a claim is the sum or difference of a number and another value of
@@ -126,16 +130,12 @@ func (s *sentence) fromOther(c *claim, d *derived, from *source, i int) bool {
 		return false
 	}
 	k := kind{way: reckoned}
-	var others []float64
-	for j, other := range s.sources {
-		if j != i {
-			others = append(others, other.value)
-		}
-	}
-	slices.Sort(others)
+	others := s.othersThan(i)
 	if r := c.means[0]; r.decimals > 0 || r.value*c.scale >= minLoose {
-		if s.isSumWith(c, from.value, others, k) || s.isSumWith(c, from.value, d.near, k) || s.isSumWith(c, from.value, d.sums, k) {
-			return true
+		for _, list := range [...][]float64{others, d.near, d.sums} {
+			if s.isSumWith(c, from.value, list, k) {
+				return true
+			}
 		}
 	}
 	factors := slices.Concat(others, s.asked[:min(len(s.asked), maxAsked)])
@@ -143,6 +143,18 @@ func (s *sentence) fromOther(c *claim, d *derived, from *source, i int) bool {
 		factors = append(factors, d.outside[:min(len(d.outside), maxPaired)]...)
 	}
 	return slices.ContainsFunc(factors, func(f float64) bool { return c.equals(from.value*f, k, s) })
+}
+
+// othersThan returns the values of all sources but that at i, sorted.
+func (s *sentence) othersThan(i int) []float64 {
+	var others []float64
+	for j, other := range s.sources {
+		if j != i {
+			others = append(others, other.value)
+		}
+	}
+	slices.Sort(others)
+	return others
 }
 
 // asShare says whether a claim is what a number is in percent of another one, or the other of

@@ -45,19 +45,33 @@ func (c *linksBacked) Run(in *Input) Outcome {
 	if len(links) > maxLinks {
 		return failed("The answer has too many links.")
 	}
-	var strange []string
-	for _, link := range links {
-		if in.Watch.Err() != nil {
-			break
-		}
-		if !c.backed(in, link) && len(strange) < maxListed {
-			strange = append(strange, link)
-		}
-	}
-	if len(strange) > 0 {
+	if strange := c.strange(in, links); len(strange) > 0 {
 		return failed("These links are in no result of a tool: " + quoted(strange) + ".")
 	}
 	return passed()
+}
+
+// strange returns the first of the links that nothing backs.
+func (c *linksBacked) strange(in *Input, links []string) []string {
+	var strange []string
+	for _, link := range links {
+		if in.Watch.Err() != nil || len(strange) == maxListed {
+			break
+		}
+		if !c.backed(in, link) {
+			strange = append(strange, link)
+		}
+	}
+	return strange
+}
+
+// parseLink parses a link, which may be without its scheme: www.a.b/c.
+func parseLink(link string) (*url.URL, error) {
+	u, err := url.Parse(link)
+	if err == nil && u.Scheme == "" && u.Host == "" {
+		return url.Parse("//" + link)
+	}
+	return u, err
 }
 
 // backed says whether a link may stand in the answer.
@@ -65,14 +79,9 @@ func (c *linksBacked) Run(in *Input) Outcome {
 // A host is compared as a whole: a subdomain must be named itself. The link must stand in
 // one text of the evidence, with or without its scheme.
 func (c *linksBacked) backed(in *Input, link string) bool {
-	u, err := url.Parse(link)
+	u, err := parseLink(link)
 	if err != nil {
 		return false
-	}
-	if u.Scheme == "" && u.Host == "" { // www.a.b/c
-		if u, err = url.Parse("//" + link); err != nil {
-			return false
-		}
 	}
 	if u.Host != "" && slices.Contains(c.Hosts, strings.ToLower(u.Hostname())) {
 		return true

@@ -197,10 +197,7 @@ func folded(text string) string {
 	for _, r := range norm.NFKC.String(text) {
 		switch {
 		case r < 0x80:
-			if 'A' <= r && r <= 'Z' {
-				r += 'a' - 'A'
-			}
-			b.WriteByte(byte(r))
+			b.WriteByte(byte(unicode.ToLower(r)))
 		case r == 'ß' || r == 'ẞ':
 			b.WriteString("ss")
 		case unicode.Is(unicode.Cf, r):

@@ -107,14 +107,19 @@ func (n *number) read(text string, start int) {
 // digits reads those that a text has at a place.
 func digits(text string, at int) (group string, end int) {
 	end = at
-	for end < len(text) && '0' <= text[end] && text[end] <= '9' {
+	for end < len(text) && isDigitByte(text[end]) {
 		end++
 	}
 	if end > at && (end == len(text) || text[end] < 0x80) {
 		return text[at:end], end
 	}
+	return foreignDigits(text, at)
+}
+
+// foreignDigits is digits for those of any script.
+func foreignDigits(text string, at int) (group string, end int) {
 	var b strings.Builder
-	for end = at; end < len(text); {
+	for end = at; ; {
 		r, size := utf8.DecodeRuneInString(text[end:])
 		v, ok := digitOf(r)
 		if !ok {
@@ -181,7 +186,7 @@ func (n *number) readings() []reading {
 		list = append(list, read(strings.Join(n.groups, ""), ""))
 	}
 	sep, whole := n.seps[last], n.groups[:last+1]
-	if sep != '.' && sep != ',' && sep != arabicDot {
+	if !isDecimal(sep) {
 		return list
 	}
 	if last == 0 || grouped(whole, n.seps[:last]) && n.seps[0] != sep {
@@ -189,6 +194,9 @@ func (n *number) readings() []reading {
 	}
 	return list
 }
+
+// isDecimal says whether a separator may be that of the decimals.
+func isDecimal(sep rune) bool { return sep == '.' || sep == ',' || sep == arabicDot }
 
 // grouped says whether groups are thousands, or lakhs and crores.
 //

@@ -163,8 +163,8 @@ func (p *proseParser) enter(n ast.Node) {
 	}
 }
 
-// leave notes links and ends blocks.
-func (p *proseParser) leave(n ast.Node) {
+// note keeps what is counted or checked by itself: links, and the lengths of lists.
+func (p *proseParser) note(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Link:
 		p.prose.links = append(p.prose.links, resolved(n.Destination))
@@ -173,6 +173,11 @@ func (p *proseParser) leave(n ast.Node) {
 	case *ast.List:
 		p.prose.lists = append(p.prose.lists, n.ChildCount())
 	}
+}
+
+// leave notes links and ends blocks.
+func (p *proseParser) leave(n ast.Node) {
+	p.note(n)
 	if n.Type() == ast.TypeBlock || n.Kind() == extast.KindTableCell {
 		p.out.WriteByte('\n')
 	}

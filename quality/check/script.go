@@ -34,17 +34,8 @@ func (*sameScript) Run(in *Input) Outcome {
 	}
 	best, letters := 0, 0
 	for _, w := range wanted {
-		own := 0
-		letters = 0
-		for _, r := range in.prose().text {
-			if !isLetter(r) {
-				continue
-			}
-			letters++
-			if unicode.In(r, w.tables...) {
-				own++
-			}
-		}
+		var own int
+		own, letters = w.count(in.prose().text)
 		best = max(best, own)
 	}
 	switch {
@@ -66,6 +57,20 @@ type writing struct {
 	name      string
 	languages string // that are written so, as subtags (CLDR 48, likely subtags)
 	tables    []*unicode.RangeTable
+}
+
+// count returns how many letters of a text are of w, and how many there are.
+func (w *writing) count(text string) (own, letters int) {
+	for _, r := range text {
+		if !isLetter(r) {
+			continue
+		}
+		letters++
+		if unicode.In(r, w.tables...) {
+			own++
+		}
+	}
+	return own, letters
 }
 
 // writings are those with several scripts, and the others by their code in ISO 15924.
@@ -159,13 +164,17 @@ func writingOf(text string) *writing {
 			counts["Hani"] = 0
 		}
 	}
-	var most string
+	return writings[mostCounted(counts)]
+}
+
+// mostCounted returns the code that is counted most often; empty: none is.
+func mostCounted(counts map[string]int) (most string) {
 	for code, n := range counts {
 		if n > counts[most] || n == counts[most] && n > 0 && code < most {
 			most = code
 		}
 	}
-	return writings[most]
+	return most
 }
 
 // codeOf returns the script of a letter, or otherwise if it is not known.

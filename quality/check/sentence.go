@@ -30,6 +30,23 @@ type source struct {
 	percent bool
 }
 
+// isBeforeCapital says whether a text is a capital with a space or more before it.
+func isBeforeCapital(text string) bool {
+	r, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, " "))
+	return unicode.IsUpper(r) && text[0] == ' '
+}
+
+// wideMark returns the size of the mark, of a language without capitals, that a text begins with;
+// 0: there is none.
+func wideMark(text string) int {
+	for _, mark := range [...]string{"。", "！", "？", "।"} {
+		if strings.HasPrefix(text, mark) {
+			return len(mark)
+		}
+	}
+	return 0
+}
+
 // sentenceLength returns how long the sentence is that a text begins with. It ends with its line,
 // at a mark before a capital, and at the marks of languages without them.
 func sentenceLength(text string) int {
@@ -38,16 +55,12 @@ func sentenceLength(text string) int {
 		case '\n':
 			return i + 1
 		case '.', '!', '?':
-			rest := strings.TrimLeft(text[i+1:min(len(text), i+maxAround)], " ")
-			r, _ := utf8.DecodeRuneInString(rest)
-			if unicode.IsUpper(r) && text[i+1] == ' ' {
+			if isBeforeCapital(text[i+1 : min(len(text), i+maxAround)]) {
 				return i + 2
 			}
 		case 0xe0, 0xe3, 0xef: // of the first byte of these
-			for _, mark := range [...]string{"。", "！", "？", "।"} {
-				if strings.HasPrefix(text[i:], mark) {
-					return i + len(mark)
-				}
+			if size := wideMark(text[i:]); size > 0 {
+				return i + size
 			}
 		}
 	}
@@ -77,13 +90,18 @@ func (s *sentence) judge() {
 		}
 	}
 	for _, c := range open {
-		switch {
-		case s.derived && s.looked < maxDerived && s.follows(c):
-			s.source(c)
-			slices.SortStableFunc(s.sources, func(a, b source) int { return a.start - b.start })
-		case len(s.strange) < maxListed:
-			s.strange = append(s.strange, strings.TrimSpace(s.search.text[c.start:c.end]))
-		}
+		s.judgeOpen(c)
+	}
+}
+
+// judgeOpen judges a number that the evidence does not have.
+func (s *sentence) judgeOpen(c *claim) {
+	switch {
+	case s.derived && s.looked < maxDerived && s.follows(c):
+		s.source(c)
+		slices.SortStableFunc(s.sources, func(a, b source) int { return a.start - b.start })
+	case len(s.strange) < maxListed:
+		s.strange = append(s.strange, strings.TrimSpace(s.search.text[c.start:c.end]))
 	}
 }
 
@@ -127,11 +145,16 @@ func (s *sentence) hasClock(c *claim) bool {
 	if isSpan := s.pairs[plainSpan(s.search.text[c.start:c.end])]; isSpan || c.hasSeconds { // 7:45 may be of minutes
 		return isSpan
 	}
-	const halfDay = 720
 	if s.inUTC[c.clock.minute] && (strings.Contains(s.text, "UTC") || strings.Contains(s.text, "GMT")) {
 		return true
 	}
-	return s.clocks[c.clock.minute] || c.clock.twelve && s.clocks[(c.clock.minute+halfDay)%(2*halfDay)] || c.clock.minute == 2*halfDay && s.clocks[0]
+	return s.hasTime(c.clock)
+}
+
+// hasTime says whether a time of day is one of the evidence, in any of its forms.
+func (e *evidence) hasTime(t clockTime) bool {
+	const halfDay = 720
+	return e.clocks[t.minute] || t.twelve && e.clocks[(t.minute+halfDay)%(2*halfDay)] || t.minute == 2*halfDay && e.clocks[0]
 }
 
 // isToken says whether a token is one of the evidence, or unlike any that is there: then it is a

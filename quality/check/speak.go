@@ -55,17 +55,31 @@ func (s *sentence) object(d *derived, o *object) {
 		if !a.isName {
 			s.pool.add(kind{unit: a.unit, near: true, row: o.array != nil, percent: a.percent}, a.value)
 		}
-		if o.array == nil || o.array.holder == nil || a.isName {
-			continue
-		}
-		for _, h := range o.array.holder.amounts {
-			if h.isName || h.unit != a.unit || h.percent != a.percent {
-				continue
-			}
-			additive(s.pool, a, h)
-			percentage(s.pool, a.value, h.value)
+		if o.array != nil && o.array.holder != nil && !a.isName {
+			s.withHolder(a, o.array.holder)
 		}
 	}
+}
+
+// withHolder compares an amount with those of the object that holds its array.
+func (s *sentence) withHolder(a amount, holder *object) {
+	for _, h := range holder.amounts {
+		if h.isName || h.unit != a.unit || h.percent != a.percent {
+			continue
+		}
+		additive(s.pool, a, h)
+		percentage(s.pool, a.value, h.value)
+	}
+}
+
+// valuesIn returns the values of a column that the objects named have.
+func (s *sentence) valuesIn(c *column) (values []float64) {
+	for _, o := range s.named {
+		if o.array == c.of {
+			values = append(values, c.values[o.index])
+		}
+	}
+	return values
 }
 
 // together compares what is named of one array.
@@ -75,22 +89,13 @@ func (s *sentence) together(d *derived) {
 		if len(s.named) < 2 || len(c.of.numbers) > 0 {
 			continue
 		}
-		var values []float64
-		for _, o := range s.named {
-			if o.array == c.of {
-				values = append(values, c.values[o.index])
-			}
-		}
+		values := s.valuesIn(c)
 		if len(values) == 2 {
 			additive(s.pool, amount{value: values[0], memberKind: c.memberKind}, amount{value: values[1], memberKind: c.memberKind})
 			percentage(s.pool, values[0], values[1])
 		}
 		if len(values) > 2 && len(values) < len(c.of.rows) {
-			t := total{memberKind: c.memberKind}
-			for _, v := range values {
-				t.add(v)
-			}
-			s.pool.add(kind{way: summed, unit: c.unit, percent: c.percent}, t.sum)
+			s.pool.add(kind{way: summed, unit: c.unit, percent: c.percent}, totalOf(c.memberKind, values).sum)
 		}
 	}
 }
@@ -104,11 +109,16 @@ func (s *sentence) lineCounts(d *derived) {
 	}
 }
 
+// isCompared says whether a word of the sentence compares with a claim, which is an amount.
+func (s *sentence) isCompared(c *claim) bool {
+	return c.forms&asAmount != 0 && c.meanings > 0 && (c.rounded != 0 || s.says(less|change|over|under))
+}
+
 // counts counts the elements above and below a number of the sentence that a word compares
 // with.
 func (s *sentence) counts(d *derived) {
 	for _, c := range s.claims {
-		if c.forms&asAmount == 0 || c.meanings == 0 || c.rounded == 0 && !s.says(less|change|over|under) {
+		if !s.isCompared(&c) {
 			continue
 		}
 		for i := range d.columns {

@@ -83,11 +83,7 @@ func (d *derived) column(c column) column {
 	d.columns = append(d.columns, c)
 	d.sums = append(d.sums, math.Abs(c.sum))
 	if len(c.of.numbers) > 0 {
-		t := total{memberKind: c.memberKind}
-		for _, v := range c.values {
-			t.add(v)
-		}
-		d.total(t, len(c.values))
+		d.total(totalOf(c.memberKind, c.values), len(c.values))
 	}
 	return c
 }
@@ -140,6 +136,15 @@ func (t *total) add(v float64) {
 	} else {
 		t.below += v
 	}
+}
+
+// totalOf adds all values.
+func totalOf(k memberKind, values []float64) total {
+	t := total{memberKind: k}
+	for _, v := range values {
+		t.add(v)
+	}
+	return t
 }
 
 // totals are those of some elements of an array.
@@ -207,6 +212,9 @@ func (d *derived) aggregates(t totals) {
 	}
 }
 
+// mayShare says whether two amounts may be of one unit: that of either may not be known.
+func mayShare(a, b unit) bool { return a == b || a == "" || b == "" }
+
 // holderOf returns the amounts of the object that holds an array, and counts the elements above
 // and below them.
 func (d *derived) holderOf(a *array) []amount {
@@ -217,7 +225,7 @@ func (d *derived) holderOf(a *array) []amount {
 	others = slices.DeleteFunc(others, func(o amount) bool { return o.isName || o.isLength() })
 	for _, c := range d.columns {
 		for _, o := range others {
-			if c.of == a && (o.unit == c.unit || o.unit == "" || c.unit == "") {
+			if c.of == a && mayShare(o.unit, c.unit) {
 				d.against(c, []float64{o.value})
 			}
 		}
@@ -234,7 +242,7 @@ func (d *derived) withHolder(a *array, t totals, asked []float64) {
 	}
 	for _, c := range slices.Concat(t.columns, t.products) {
 		for _, o := range others {
-			if o.percent || c.percent || o.unit != c.unit && o.unit != "" && c.unit != "" {
+			if o.percent || c.percent || !mayShare(o.unit, c.unit) {
 				continue
 			}
 			d.values.add(kind{way: summed, unit: c.unit}, c.sum+o.value)
@@ -251,33 +259,43 @@ func (d *derived) groups(e *evidence, a *array, whole totals) {
 		if e.stopped() {
 			return
 		}
-		byValue := map[string][]int{}
-		var order []string
-		dates, byDay := 0, map[int][]int{}
-		for i, row := range a.rows {
-			value := row.label(name)
-			if t, ok := row.day(name); ok {
-				dates++
-				value = t.Format(time.DateOnly)
-				byDay[e.compareDay(t)] = append(byDay[e.compareDay(t)], i)
-			}
-			if _, ok := byValue[value]; !ok {
-				order = append(order, value)
-			}
-			byValue[value] = append(byValue[value], i)
+		g := e.groupBy(a, name)
+		if g.values[0] != "true" && g.values[0] != "false" {
+			d.values.add(kind{way: counted}, float64(len(g.values)))
 		}
-		isDate := dates > 0
-		if order[0] != "true" && order[0] != "false" {
-			d.values.add(kind{way: counted}, float64(len(order)))
+		isUnique := len(g.values) == len(a.rows)
+		for _, value := range g.values {
+			d.group(columns, g.byValue[value], whole, isUnique, len(g.byDay) == 0)
 		}
-		isUnique := len(order) == len(a.rows)
-		for _, value := range order {
-			d.group(columns, byValue[value], whole, isUnique, !isDate)
-		}
-		for _, rows := range byDay {
+		for _, rows := range g.byDay {
 			d.group(columns, rows, whole, false, false)
 		}
 	}
+}
+
+// rowGroups holds the rows of an array that have one value of a text or a truth value.
+type rowGroups struct {
+	values  []string // in the order of the rows
+	byValue map[string][]int
+	byDay   map[int][]int // of the values that are dates
+}
+
+// groupBy groups the rows of an array by a member.
+func (e *evidence) groupBy(a *array, name string) rowGroups {
+	g := rowGroups{byValue: map[string][]int{}, byDay: map[int][]int{}}
+	for i, row := range a.rows {
+		value := row.label(name)
+		if t, ok := row.day(name); ok {
+			value = t.Format(time.DateOnly)
+			day := e.compareDay(t)
+			g.byDay[day] = append(g.byDay[day], i)
+		}
+		if _, ok := g.byValue[value]; !ok {
+			g.values = append(g.values, value)
+		}
+		g.byValue[value] = append(g.byValue[value], i)
+	}
+	return g
 }
 
 // labelNames returns the members of the elements of an array that are texts or truth values.
@@ -370,11 +388,16 @@ const minName = 3
 // maxName is how many bytes it may have: more is no name.
 const maxName = 200
 
+// mayName says whether a text may name an object.
+func mayName(text string) bool {
+	return len(text) <= maxName && len([]rune(text)) >= minName && text != "true" && text != "false"
+}
+
 // name notes the texts of an object.
 func (d *derived) name(o *object) {
 	for _, l := range o.labels {
 		text := strings.TrimSpace(l.value)
-		if len(text) > maxName || len([]rune(text)) < minName || text == "true" || text == "false" {
+		if !mayName(text) {
 			continue
 		}
 		text = folded(text)
@@ -390,24 +413,29 @@ func (d *derived) nameByWords(a *array) {
 	if a.length > maxNearRows {
 		return
 	}
-	of := map[string]*object{}
+	owners := map[string]*object{}
 	for _, row := range a.rows {
 		for _, l := range row.labels {
-			if len(l.value) > maxName {
-				continue
-			}
-			for _, word := range strings.FieldsFunc(folded(l.value), func(r rune) bool { return !ofWord(r) }) {
-				if other, ok := of[word]; ok && other != row {
-					of[word] = nil
-				} else if len([]rune(word)) >= minLineWord {
-					of[word] = row
-				}
+			if len(l.value) <= maxName {
+				row.claimWords(l.value, owners)
 			}
 		}
 	}
-	for word, row := range of {
+	for word, row := range owners {
 		if row != nil {
 			d.names[word] = append(d.names[word], named{word, row})
+		}
+	}
+}
+
+// claimWords enters an object as the owner of each word of a text, and none for a word that
+// another one has as well.
+func (o *object) claimWords(text string, owners map[string]*object) {
+	for _, word := range strings.FieldsFunc(folded(text), func(r rune) bool { return !ofWord(r) }) {
+		if other, ok := owners[word]; ok && other != o {
+			owners[word] = nil
+		} else if len([]rune(word)) >= minLineWord {
+			owners[word] = o
 		}
 	}
 }

@@ -201,7 +201,7 @@ func (s *Sender) try(ctx context.Context, m Message) (status, reason string, aga
 	switch code := resp.StatusCode; {
 	case code >= 200 && code < 300:
 		return Delivered, "", false
-	case code >= 400 && code < 500 && code != http.StatusRequestTimeout && code != http.StatusTooEarly && code != http.StatusTooManyRequests:
+	case isRefusal(code):
 		return Rejected, "HTTP " + strconv.Itoa(code), false
 	default: // a redirect is not followed: the receiver has moved, and nobody has changed the setting
 		return Failed, "HTTP " + strconv.Itoa(code), true
@@ -238,12 +238,21 @@ func key(secret string) ([]byte, error) {
 	return key, nil
 }
 
+// isRefusal says whether a status is one that another try would not change.
+func isRefusal(code int) bool {
+	switch code {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return code >= 400 && code < 500
+}
+
 // checkURL accepts where messages may be sent: https, or http to this machine.
 // A name or password would end up in logs.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "":
+	case err != nil || !isAbsolute(u):
 		return errors.New("must be an absolute URL with https")
 	case u.User != nil || strings.Contains(text, "#"):
 		return errors.New("must not hold a user name, password or fragment")
@@ -251,6 +260,11 @@ func checkURL(text string) error {
 		return errors.New("must be https, or of a loopback host")
 	}
 	return nil
+}
+
+// isAbsolute says whether a URL is one of http or https that names a host.
+func isAbsolute(u *url.URL) bool {
+	return u.Host != "" && u.Opaque == "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
 // isLoopback says whether host is this machine by its very text: names are not

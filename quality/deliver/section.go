@@ -2,17 +2,22 @@ package deliver
 
 import "sluice/config/file"
 
+// hideVariables hides what variables have put into a value.
+func hideVariables(n *file.Node) {
+	for m := range n.Members() {
+		for name, v := range m.Variables() {
+			m.Hide(name, v)
+		}
+	}
+}
+
 // Read reads the value deliver of a channel of the configuration file, which a schema has
 // checked. What variables have put in is hidden: of the URL it may be a key. ok is false if
 // the webhook cannot be used; the file has a fault then.
 func Read(channel string, n *file.Node) (cfg Config, ok bool) {
 	cfg.Channel = channel
 	n.Decode(&cfg)
-	for m := range n.Members() {
-		for name, v := range m.Variables() {
-			m.Hide(name, v)
-		}
-	}
+	hideVariables(n)
 	url, hasURL := n.Get("url").Text()
 	secret, hasSecret := n.Get("secret").Text()
 	if !hasURL || !hasSecret {

@@ -48,11 +48,9 @@ func newTurn(r *runner, ctx context.Context, req *chat.Request, sink stream.Sink
 
 // run answers the request.
 func (t *turn) run() error {
-	if t.Opening != nil && t.req.Resumed == nil {
-		if asked, ok := t.Opening(t.ctx, t.req); ok {
-			t.out.Reason, t.out.Keyed = stream.Stop, t.Keyed
-			return t.ask(described(asked, t.req.Answer))
-		}
+	if asked, ok := t.opening(); ok {
+		t.out.Reason, t.out.Keyed = stream.Stop, t.Keyed
+		return t.ask(described(asked, t.req.Answer))
 	}
 	own := *t.req
 	own.Facts.Held = func() bool { return true }
@@ -73,6 +71,21 @@ func (t *turn) run() error {
 	return nil
 }
 
+// opening returns what the agent asks first, if the turn begins with that.
+func (t *turn) opening() (*chat.ModelRequest, bool) {
+	if t.Opening == nil || t.req.Resumed != nil {
+		return nil, false
+	}
+	return t.Opening(t.ctx, t.req)
+}
+
+// answeredBy notes the key of a model that has answered.
+func (t *turn) answeredBy(key string) {
+	if t.out.Keyed && !slices.Contains(t.out.Models, key) {
+		t.out.Models = append(slices.Clip(t.out.Models), key)
+	}
+}
+
 // ask asks for the object and emits it. An object that was cut is a limit like any other: of the
 // text there is, what the agent has said counts more than half an object.
 func (t *turn) ask(req *chat.ModelRequest) error {
@@ -87,11 +100,9 @@ func (t *turn) ask(req *chat.ModelRequest) error {
 	reply, err := t.Asker.Ask(t.ctx, req)
 	t.out.Usage.Add(reply.Usage)
 	t.out.Model = append(t.out.Model, time.Since(began))
-	if t.out.Keyed && err == nil && !slices.Contains(t.out.Models, reply.Key) {
-		t.out.Models = append(slices.Clip(t.out.Models), reply.Key)
-	}
 	switch {
 	case err == nil:
+		t.answeredBy(reply.Key)
 		t.settle(string(reply.JSON))
 		t.say(stream.Attribution{}, string(reply.JSON))
 	case errors.Is(err, ErrCut):

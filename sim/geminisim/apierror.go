@@ -1,6 +1,7 @@
 package geminisim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -26,23 +27,15 @@ func invalid(message string) *apiError {
 
 // statusName is google.rpc's name of a code that the API answers with.
 func statusName(code int) string {
-	switch code {
-	case http.StatusBadRequest:
-		return "INVALID_ARGUMENT"
-	case http.StatusUnauthorized:
-		return "UNAUTHENTICATED"
-	case http.StatusForbidden:
-		return "PERMISSION_DENIED"
-	case http.StatusNotFound:
-		return "NOT_FOUND"
-	case http.StatusTooManyRequests:
-		return "RESOURCE_EXHAUSTED"
-	case http.StatusInternalServerError:
-		return "INTERNAL"
-	case http.StatusServiceUnavailable:
-		return "UNAVAILABLE"
-	case http.StatusGatewayTimeout:
-		return "DEADLINE_EXCEEDED"
-	}
-	return "UNKNOWN"
+	name := map[int]string{
+		http.StatusBadRequest:          "INVALID_ARGUMENT",
+		http.StatusUnauthorized:        "UNAUTHENTICATED",
+		http.StatusForbidden:           "PERMISSION_DENIED",
+		http.StatusNotFound:            "NOT_FOUND",
+		http.StatusTooManyRequests:     "RESOURCE_EXHAUSTED",
+		http.StatusInternalServerError: "INTERNAL",
+		http.StatusServiceUnavailable:  "UNAVAILABLE",
+		http.StatusGatewayTimeout:      "DEADLINE_EXCEEDED",
+	}[code]
+	return cmp.Or(name, "UNKNOWN")
 }

@@ -111,10 +111,13 @@ func (c *chunk) merge(next chunk) {
 	c.UsageMetadata = next.UsageMetadata
 }
 
+// isEmpty says whether a part is the empty text, without a signature.
+func (p outPart) isEmpty() bool { return p.Text != nil && *p.Text == "" && p.ThoughtSignature == "" }
+
 // add joins neighbouring plain texts, as a client must that sends an answer
 // back.
 func (m *modelContent) add(p outPart) {
-	if p.Text != nil && *p.Text == "" && p.ThoughtSignature == "" && len(m.Parts) > 0 {
+	if p.isEmpty() && len(m.Parts) > 0 {
 		return
 	}
 	if n := len(m.Parts); n > 0 && p.plainText() && m.Parts[n-1].plainText() {

@@ -72,6 +72,15 @@ func expectBody(pointer string, test func(any, bool) error) func(*http.Request, 
 	}
 }
 
+// indexOf returns the index that a token of a pointer names in an array of some length.
+func indexOf(token string, length int) (int, bool) {
+	if token == "-" {
+		return length - 1, length > 0
+	}
+	i, err := strconv.Atoi(token)
+	return i, err == nil && i >= 0 && i < length
+}
+
 // lookup finds the value that a JSON pointer (RFC 6901) names. Unlike there, "-"
 // is the last element of an array.
 func lookup(v any, p jsontext.Pointer) (any, bool) {
@@ -84,11 +93,8 @@ func lookup(v any, p jsontext.Pointer) (any, bool) {
 			}
 			v = next
 		case []any:
-			i, err := strconv.Atoi(token)
-			if token == "-" {
-				i, err = len(node)-1, nil
-			}
-			if err != nil || i < 0 || i >= len(node) {
+			i, ok := indexOf(token, len(node))
+			if !ok {
 				return nil, false
 			}
 			v = node[i]

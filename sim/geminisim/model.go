@@ -86,15 +86,21 @@ func (r *request) question() Question {
 		}
 		q.Messages = append(q.Messages, m)
 	}
+	q.Functions = r.functions()
+	r.oblige(&q)
+	return q
+}
+
+// functions returns what the model may call.
+func (r *request) functions() (list []Function) {
 	for _, t := range r.Tools {
 		for _, d := range t.FunctionDeclarations {
 			parameters := d.ParametersJSONSchema
 			if absent(parameters) {
 				parameters = d.Parameters
 			}
-			q.Functions = append(q.Functions, Function{Name: d.Name, Parameters: parameters})
+			list = append(list, Function{Name: d.Name, Parameters: parameters})
 		}
 	}
-	r.oblige(&q)
-	return q
+	return list
 }

@@ -129,13 +129,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		out.refuse(&apiError{Code: http.StatusNotFound, Status: statusName(http.StatusNotFound), Message: "Requested entity was not found."})
 		return
 	}
-	switch {
-	case r.Method == http.MethodGet && method == "":
+	switch r.Method + " " + method {
+	case "GET ":
 		s.describe(out, r)
-	case r.Method == http.MethodPost && method == "generateContent":
+	case "POST generateContent":
 		out.framing = framingUnary
 		s.generate(out, r)
-	case r.Method == http.MethodPost && method == "streamGenerateContent":
+	case "POST streamGenerateContent":
 		out.framing = streamFraming(r)
 		s.generate(out, r)
 	default:

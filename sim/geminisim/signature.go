@@ -70,6 +70,11 @@ type ledger struct {
 	foreign bool              // calls of other models are taken with standIn
 }
 
+// isStandIn says whether a signature stands for that of a call which another model made.
+func (l *ledger) isStandIn(signature string) bool {
+	return l != nil && l.foreign && signature == standIn
+}
+
 // add notes what was issued. A script that loops issues the same calls again and
 // again, so the map does not grow with the number of requests.
 func (l *ledger) add(c *functionCall, signature string) {

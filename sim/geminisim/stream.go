@@ -96,27 +96,30 @@ func fewWords(text string) []string {
 // tokens estimates: about four characters make one.
 func tokens(text string) int { return (utf8.RuneCountInString(text) + 3) / 4 }
 
+// tokens counts those of a content.
+func (c *content) tokens() (n int) {
+	for _, p := range c.Parts {
+		switch {
+		case p.Text != nil:
+			n += tokens(*p.Text)
+		case p.FunctionCall != nil:
+			n += tokens(p.FunctionCall.Name + string(p.FunctionCall.Args))
+		case p.FunctionResponse != nil:
+			n += tokens(p.FunctionResponse.Name + string(p.FunctionResponse.Response))
+		}
+	}
+	return n
+}
+
 // promptTokens counts the request roughly as a tokenizer would. Tests rely on
 // it to grow with the conversation, not on its value.
 func promptTokens(req *request) int {
 	n := 0
-	count := func(c content) {
-		for _, p := range c.Parts {
-			switch {
-			case p.Text != nil:
-				n += tokens(*p.Text)
-			case p.FunctionCall != nil:
-				n += tokens(p.FunctionCall.Name + string(p.FunctionCall.Args))
-			case p.FunctionResponse != nil:
-				n += tokens(p.FunctionResponse.Name + string(p.FunctionResponse.Response))
-			}
-		}
-	}
 	if req.SystemInstruction != nil {
-		count(*req.SystemInstruction)
+		n += req.SystemInstruction.tokens()
 	}
 	for _, c := range req.Contents {
-		count(c)
+		n += c.tokens()
 	}
 	for _, t := range req.Tools {
 		for _, d := range t.FunctionDeclarations {

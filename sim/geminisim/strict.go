@@ -3,7 +3,6 @@ package geminisim
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -40,23 +39,35 @@ func checkModelField(model string, req *request) *apiError {
 	return nil
 }
 
+// checkParts looks at each part of the content at i.
+func checkParts(i int, c *content) *apiError {
+	if len(c.Parts) == 0 {
+		return invalid(fmt.Sprintf("* GenerateContentRequest.contents[%d].parts: contents.parts must not be empty.\n", i))
+	}
+	for j := range c.Parts {
+		if err := checkPart(fmt.Sprintf("contents[%d].parts[%d]", i, j), c.Role, &c.Parts[j]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasRole says whether a content has a role, which one alone need not have.
+func (c *content) hasRole(alone bool) bool {
+	return c.Role == "user" || c.Role == "model" || c.Role == "" && alone
+}
+
 // checkContents looks at each content and part by itself.
 func checkContents(contents []content) *apiError {
 	if len(contents) == 0 {
 		return invalid("* GenerateContentRequest.contents: contents is not specified\n")
 	}
 	for i, c := range contents {
-		blank := c.Role == "" && len(contents) == 1
-		if c.Role != "user" && c.Role != "model" && !blank {
+		if !c.hasRole(len(contents) == 1) {
 			return invalid(fmt.Sprintf("Role '%s' is not supported. Please use a valid role: SYSTEM, SYSTEM_1, USER, ASSISTANT, DEVELOPER, CONTEXT, USER_CONTEXT, MODEL, USER.", c.Role))
 		}
-		if len(c.Parts) == 0 {
-			return invalid(fmt.Sprintf("* GenerateContentRequest.contents[%d].parts: contents.parts must not be empty.\n", i))
-		}
-		for j := range c.Parts {
-			if err := checkPart(fmt.Sprintf("contents[%d].parts[%d]", i, j), c.Role, &c.Parts[j]); err != nil {
-				return err
-			}
+		if err := checkParts(i, &c); err != nil {
+			return err
 		}
 	}
 	if contents[len(contents)-1].Role == "model" {
@@ -136,7 +147,7 @@ func hasRef(v jsontext.Value) bool {
 	dec := jsontext.NewDecoder(bytes.NewReader(v))
 	for {
 		token, err := dec.ReadToken()
-		if err == io.EOF || err != nil {
+		if err != nil {
 			return false
 		}
 		kind, n := dec.StackIndex(dec.StackDepth())

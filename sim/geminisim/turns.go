@@ -54,8 +54,7 @@ func checkSignatures(contents []content, issued *ledger) *apiError {
 				continue
 			}
 			want := issued.signature(p.FunctionCall, first)
-			standsIn := first && issued != nil && issued.foreign && p.ThoughtSignature == standIn
-			if err := checkSignature(i, p, want); err != nil && !standsIn {
+			if err := checkSignature(i, p, want); err != nil && !(first && issued.isStandIn(p.ThoughtSignature)) {
 				return err
 			}
 			first = false

@@ -340,6 +340,16 @@ func (t *turn) checkCallSignature(signature string, must bool, call string) *ref
 	return nil
 }
 
+// checkDetails checks the signatures of reasoning that has some.
+func (t *turn) checkDetails(m chatMessage, at string) *refusal {
+	for i, d := range m.ReasoningDetails {
+		if payload, ok := t.unseal("detail", d.Signature); !ok || payload != letters(d.Text, 16) {
+			return invalid(fmt.Sprintf("%s.reasoning_details[%d]", at, i), "Invalid `signature` in `thinking` block")
+		}
+	}
+	return nil
+}
+
 // checkReasoning: what comes back must have been sent by this server, for this model.
 //
 // Reasoning without a signature is known by its text, which the server remembers.
@@ -349,10 +359,8 @@ func (t *turn) checkReasoning(m chatMessage, at string, current bool) *refusal {
 			return invalid(at, "The reasoning is not what this model sent. (a rule of the simulator)")
 		}
 	}
-	for i, d := range m.ReasoningDetails {
-		if payload, ok := t.unseal("detail", d.Signature); !ok || payload != letters(d.Text, 16) {
-			return invalid(fmt.Sprintf("%s.reasoning_details[%d]", at, i), "Invalid `signature` in `thinking` block")
-		}
+	if err := t.checkDetails(m, at); err != nil {
+		return err
 	}
 	if t.needReasoning && current && len(m.ToolCalls) > 0 && m.ReasoningContent == nil {
 		return invalid(at, "Missing `reasoning_content` field in the assistant message at message index. The reasoning_content in the thinking mode must be passed back to the API.")

@@ -4,7 +4,11 @@
 
 package modelsim
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // created is when all answers were made: they do not depend on the time.
 const created = 1767225600
@@ -166,19 +170,7 @@ func (a *chatAnswer) calls() list {
 // piece fails.
 func (a *chatAnswer) callDeltas(i int, call object, id string) {
 	name, args := call["function"].(object)["name"], call["function"].(object)["arguments"].(string)
-	send := func(piece object) {
-		switch a.index {
-		case "":
-			piece["index"] = i
-		case "zero":
-			piece["index"] = 0
-		}
-		a.delta(object{"tool_calls": list{piece}})
-	}
-	first := object{}
-	for k, v := range call {
-		first[k] = v
-	}
+	first := maps.Clone(call)
 	rest := a.argumentPieces(args)
 	if a.directives.calls == "whole" {
 		rest = nil
@@ -188,14 +180,25 @@ func (a *chatAnswer) callDeltas(i int, call object, id string) {
 	if a.ids == "late" {
 		delete(first, "id")
 	}
-	send(first)
+	a.callDelta(i, first)
 	for k, s := range rest {
 		piece := object{"function": object{"arguments": s}}
 		if k == 0 && a.ids == "late" {
 			piece["id"] = id
 		}
-		send(piece)
+		a.callDelta(i, piece)
 	}
+}
+
+// callDelta sends a piece of the call at i.
+func (a *chatAnswer) callDelta(i int, piece object) {
+	switch a.index {
+	case "":
+		piece["index"] = i
+	case "zero":
+		piece["index"] = 0
+	}
+	a.delta(object{"tool_calls": list{piece}})
 }
 
 // end sends the finish reason and the usage.
@@ -204,7 +207,7 @@ func (a *chatAnswer) callDeltas(i int, call object, id string) {
 // for.
 func (a *chatAnswer) end(finish string) {
 	var usage any
-	if mode := a.directives.usage; mode == "last" || mode == "every" || mode == "groq" {
+	if slices.Contains([]string{"last", "every", "groq"}, a.directives.usage) {
 		usage = a.usage
 	}
 	if !a.noFinish {

@@ -35,19 +35,17 @@ func (e *refusal) kind() string {
 	if e.Type != "" {
 		return e.Type
 	}
-	switch e.Status {
-	case http.StatusUnauthorized:
-		return "authentication_error"
-	case http.StatusForbidden:
-		return "permission_error"
-	case http.StatusNotFound:
-		return "not_found_error"
-	case http.StatusTooManyRequests:
-		return "rate_limit_error"
-	case 529:
-		return "overloaded_error"
-	}
-	if e.Status >= 500 {
+	kind := map[int]string{
+		http.StatusUnauthorized:    "authentication_error",
+		http.StatusForbidden:       "permission_error",
+		http.StatusNotFound:        "not_found_error",
+		http.StatusTooManyRequests: "rate_limit_error",
+		529:                        "overloaded_error",
+	}[e.Status]
+	switch {
+	case kind != "":
+		return kind
+	case e.Status >= 500:
 		return "server_error"
 	}
 	return "invalid_request_error"

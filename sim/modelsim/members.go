@@ -19,6 +19,16 @@ type member struct {
 	value       any
 }
 
+// rowOf returns the path of an element of an array in the table: messages[text] if there is a row
+// for its type, else messages[].
+func rowOf(table map[string]string, path string, element any) string {
+	node, _ := element.(map[string]any)
+	if kind, ok := node["type"].(string); ok && table[path+"["+kind+"]"] != "" {
+		return path + "[" + kind + "]"
+	}
+	return path + "[]"
+}
+
 // walk returns the members of a request, in order of their names.
 //
 // path is the name in the table, shown the place with numbers: messages[] and messages[2].
@@ -35,13 +45,7 @@ func walk(table map[string]string, path, shown string, v any) (all []member) {
 		}
 	case []any:
 		for i, e := range v {
-			row := path + "[]"
-			if node, ok := e.(map[string]any); ok {
-				if kind, ok := node["type"].(string); ok && table[path+"["+kind+"]"] != "" {
-					row = path + "[" + kind + "]"
-				}
-			}
-			all = append(all, walk(table, row, fmt.Sprintf("%s[%d]", shown, i), e)...)
+			all = append(all, walk(table, rowOf(table, path, e), fmt.Sprintf("%s[%d]", shown, i), e)...)
 		}
 	}
 	return all

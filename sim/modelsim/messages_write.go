@@ -3,7 +3,11 @@
 
 package modelsim
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"maps"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // messagesFaults are the forms of an error within a stream.
 func messagesFaults() map[string]string {
@@ -52,10 +56,7 @@ func writeMessages(t *turn) answer {
 	if !t.noDone {
 		a.event("message_stop", object{})
 	}
-	whole := object{}
-	for k, v := range message {
-		whole[k] = v
-	}
+	whole := maps.Clone(message)
 	whole["content"], whole["stop_reason"], whole["usage"] = a.content, stop, usage
 	a.answer.whole = whole
 	return a.answer

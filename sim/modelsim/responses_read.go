@@ -260,6 +260,19 @@ func (t *turn) readItemCall(item responsesItem, at string) *refusal {
 	return nil
 }
 
+// summary returns the text of the summary.
+func (item *responsesItem) summary() (text string) {
+	for _, s := range item.Summary {
+		text += s.Text
+	}
+	return text
+}
+
+// isOfModel says whether an item is one that the model made.
+func (item *responsesItem) isOfModel() bool {
+	return item.Type == "function_call" || item.Type == "reasoning" || item.Role == "assistant"
+}
+
 // readReasoning: an item comes back whole, and what it led to comes right behind it.
 func (t *turn) readReasoning(items []responsesItem, i int, at string, reasoned map[string]bool) *refusal {
 	item := items[i]
@@ -269,14 +282,10 @@ func (t *turn) readReasoning(items []responsesItem, i int, at string, reasoned m
 	if item.EncryptedContent == "" {
 		return &refusal{Status: 404, Param: "input", Message: fmt.Sprintf("Item with id '%s' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input.", clipped(item.ID))}
 	}
-	summary := ""
-	for _, s := range item.Summary {
-		summary += s.Text
-	}
-	if payload, ok := t.unseal("reasoning", item.EncryptedContent); !ok || payload != item.ID+letters(summary, 16) {
+	if payload, ok := t.unseal("reasoning", item.EncryptedContent); !ok || payload != item.ID+letters(item.summary(), 16) {
 		return &refusal{Status: 400, Code: "invalid_encrypted_content", Message: fmt.Sprintf("The encrypted content %s... could not be verified.", item.EncryptedContent[:min(len(item.EncryptedContent), 4)])}
 	}
-	if i+1 == len(items) || items[i+1].Type != "function_call" && items[i+1].Type != "reasoning" && items[i+1].Role != "assistant" {
+	if i+1 == len(items) || !items[i+1].isOfModel() {
 		return invalid("input", fmt.Sprintf("Item '%s' of type 'reasoning' was provided without its required following item.", item.ID))
 	}
 	reasoned[strings.TrimPrefix(item.ID, "rs_")] = true

@@ -27,16 +27,7 @@ func writeResponses(t *turn) answer {
 	a := &responsesAnswer{turn: t, output: list{}}
 	a.event("response.created", object{"response": a.response("in_progress")})
 	a.event("response.in_progress", object{"response": a.response("in_progress")})
-	reasoned := len(t.said.Thoughts) > 0 && !t.unreasoned
-	if reasoned {
-		a.reasoningItem()
-	}
-	if t.said.Text != "" || t.refusal != "" {
-		a.messageItem()
-	}
-	for i, c := range t.said.Calls {
-		a.callItem(i, c.Name, string(c.Args), reasoned && t.encrypted)
-	}
+	a.items()
 	last := a.response("completed")
 	kind := "response.completed"
 	switch word := t.finishWord("stop", "stop"); word {
@@ -54,6 +45,20 @@ func writeResponses(t *turn) answer {
 	}
 	a.answer.whole = last
 	return a.answer
+}
+
+// items writes the items of the answer.
+func (a *responsesAnswer) items() {
+	reasoned := len(a.said.Thoughts) > 0 && !a.unreasoned
+	if reasoned {
+		a.reasoningItem()
+	}
+	if a.said.Text != "" || a.refusal != "" {
+		a.messageItem()
+	}
+	for i, c := range a.said.Calls {
+		a.callItem(i, c.Name, string(c.Args), reasoned && a.encrypted)
+	}
 }
 
 // event sends an event with its name and number.

@@ -324,20 +324,15 @@ func parseInband(arg string) (setting, error) {
 	return func(d *directives) { d.inband, d.inbandAt = form, n }, nil
 }
 
-// parseError: a whole error reply.
-func parseError(arg string) (setting, error) {
-	number, rest, _ := strings.Cut(arg, " ")
-	status, err := strconv.Atoi(number)
-	if err != nil || status < 400 || status > 599 {
-		return nil, errors.New("want: error STATUS [NAME=VALUE …] [MESSAGE]")
-	}
-	e := &refusal{Status: status, Message: http.StatusText(status), asked: true}
-	headers := map[string]string{}
+// parseFields reads NAME=VALUE as often as it stands there: the type, the code, and headers. rest is
+// what stands behind.
+func (e *refusal) parseFields(text string) (headers map[string]string, rest string) {
+	headers = map[string]string{}
 	for {
-		field, more, _ := strings.Cut(rest, " ")
+		field, more, _ := strings.Cut(text, " ")
 		name, value, found := strings.Cut(field, "=")
 		if !found {
-			break
+			return headers, text
 		}
 		switch name {
 		case "type":
@@ -347,10 +342,21 @@ func parseError(arg string) (setting, error) {
 		default:
 			headers[name] = value
 		}
-		rest = more
+		text = more
 	}
-	if rest != "" {
-		e.Message = rest
+}
+
+// parseError: a whole error reply.
+func parseError(arg string) (setting, error) {
+	number, rest, _ := strings.Cut(arg, " ")
+	status, err := strconv.Atoi(number)
+	if err != nil || status < 400 || status > 599 {
+		return nil, errors.New("want: error STATUS [NAME=VALUE …] [MESSAGE]")
+	}
+	e := &refusal{Status: status, Message: http.StatusText(status), asked: true}
+	headers, message := e.parseFields(rest)
+	if message != "" {
+		e.Message = message
 	}
 	return func(d *directives) { d.fault, d.faultHeaders = e, headers }, nil
 }

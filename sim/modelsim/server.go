@@ -186,26 +186,36 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if t.fault != nil { // the endpoint is out of order, whatever it is asked
-		for name, value := range t.faultHeaders {
-			w.Header().Set(name, value)
-		}
-		reject(w, p, t.fault)
+		t.reject(w)
 		return
 	}
 	if err := t.accept(); err != nil {
 		s.refuse(w, t, n, err)
 		return
 	}
+	t.respond()
+	out := &writer{w: w, ctx: r.Context(), turn: t}
+	out.play(t.write(t))
+}
+
+// reject answers with the fault that a directive asks for.
+func (t *turn) reject(w http.ResponseWriter) {
+	for name, value := range t.faultHeaders {
+		w.Header().Set(name, value)
+	}
+	reject(w, t.protocol, t.fault)
+}
+
+// respond decides what is said: what a script says, or the model.
+func (t *turn) respond() {
 	if t.prompted && t.question.Schema == nil {
 		t.question.Schema = jsontext.Value("{}")
 	}
 	if t.answer == nil {
-		t.said = geminisim.Respond(s.cfg.Model, s.cfg.Roles, t.question)
+		t.said = geminisim.Respond(t.s.cfg.Model, t.s.cfg.Roles, t.question)
 	} else {
 		t.said = *t.answer
 	}
-	out := &writer{w: w, ctx: r.Context(), turn: t}
-	out.play(t.write(t))
 }
 
 // accept applies the strict rules to the request.

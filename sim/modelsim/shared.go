@@ -95,10 +95,8 @@ func (t *turn) declare(path string, f function) *refusal {
 		return &refusal{Status: 400, Code: "invalid_value", Param: name,
 			Message: fmt.Sprintf("Invalid '%s': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]{1,64}$'.", name)}
 	}
-	for _, g := range t.question.Functions {
-		if g.Name == f.Name {
-			return invalid(name, fmt.Sprintf("Tool names must be unique: '%s'.", f.Name))
-		}
+	if slices.ContainsFunc(t.question.Functions, func(g geminisim.Function) bool { return g.Name == f.Name }) {
+		return invalid(name, fmt.Sprintf("Tool names must be unique: '%s'.", f.Name))
 	}
 	if fault := objectFault(f.Parameters); !absent(f.Parameters) && fault != "" {
 		return &refusal{Status: 400, Code: "invalid_function_parameters", Param: path + ".parameters",
@@ -195,9 +193,13 @@ func (t *turn) want(path string, f format) *refusal {
 		t.question.Schema = jsontext.Value("{}")
 		return nil
 	case "json_schema":
-	default:
-		return &refusal{Status: 400, Code: "invalid_value", Param: path + ".type", Message: fmt.Sprintf("Invalid value: '%s'. Supported values are: 'json_object', 'json_schema', and 'text'.", f.Type)}
+		return t.wantSchema(path, f)
 	}
+	return &refusal{Status: 400, Code: "invalid_value", Param: path + ".type", Message: fmt.Sprintf("Invalid value: '%s'. Supported values are: 'json_object', 'json_schema', and 'text'.", f.Type)}
+}
+
+// wantSchema asks for an object of a schema.
+func (t *turn) wantSchema(path string, f format) *refusal {
 	if !isWord(f.Name, 64) {
 		return &refusal{Status: 400, Code: "missing_required_parameter", Param: path + ".name", Message: fmt.Sprintf("Missing required parameter: '%s.name'.", path)}
 	}

@@ -180,6 +180,14 @@ func (c create) thoughts(tool string) []string {
 	}
 }
 
+// reportAdded says which todos there are now.
+func reportAdded(added []string) string {
+	if len(added) == 1 {
+		return "I've added " + added[0] + "."
+	}
+	return fmt.Sprintf("I've added %d todos:\n\n- %s", len(added), strings.Join(added, "\n- "))
+}
+
 // report says what became of the calls that are done.
 func (c create) report(done []result, now time.Time) string {
 	var added, said []string
@@ -199,12 +207,8 @@ func (c create) report(done []result, now time.Time) string {
 		}
 		added = append(added, strings.TrimSuffix(bold(made.title)+lead+made.facts(now), ", "))
 	}
-	switch len(added) {
-	case 0:
-	case 1:
-		said = slices.Insert(said, 0, "I've added "+added[0]+".")
-	default:
-		said = slices.Insert(said, 0, fmt.Sprintf("I've added %d todos:\n\n- %s", len(added), strings.Join(added, "\n- ")))
+	if len(added) > 0 {
+		said = slices.Insert(said, 0, reportAdded(added))
 	}
 	if left := len(c) - len(done); left > 0 {
 		said = append(said, fmt.Sprintf("For %d more there was no call left; please ask again for the rest.", left))

@@ -91,13 +91,7 @@ func readTimesheet(text string, declared []geminisim.Function) intent {
 func (in timesheet) next(t *turn) geminisim.Answer {
 	results := t.of(in.tool)
 	if len(results) == 0 {
-		if !t.mayCall {
-			return text("I was asked to answer without using any tools, so I could not look at your timesheet.")
-		}
-		return geminisim.Answer{
-			Thoughts: []string{thought("Looking up the Hours", "The user wants to know their hours. I'll ask for them with `"+in.tool.name+"`.")},
-			Calls:    []geminisim.Call{plan{tool: in.tool}.call()},
-		}
+		return in.lookUp(t)
 	}
 	last := results[len(results)-1]
 	if last.fault != "" {
@@ -118,4 +112,15 @@ func (in timesheet) next(t *turn) geminisim.Answer {
 		cheer = "All done!"
 	}
 	return text(fmt.Sprintf("You've logged %d/%d hours this week. %s", said.Logged, said.Target, cheer))
+}
+
+// lookUp asks for the hours, if tools may be called.
+func (in timesheet) lookUp(t *turn) geminisim.Answer {
+	if !t.mayCall {
+		return text("I was asked to answer without using any tools, so I could not look at your timesheet.")
+	}
+	return geminisim.Answer{
+		Thoughts: []string{thought("Looking up the Hours", "The user wants to know their hours. I'll ask for them with `"+in.tool.name+"`.")},
+		Calls:    []geminisim.Call{plan{tool: in.tool}.call()},
+	}
 }

@@ -170,17 +170,20 @@ func (o orders) next(t *turn) geminisim.Answer {
 		}
 		return text("I was asked to answer without using any tools, so I changed nothing.")
 	}
-	var said []string
-	for i, each := range o.list {
+	return text(strings.Join(o.report(t.results), " "))
+}
+
+// report says what the tools have done.
+func (o orders) report(results []result) (said []string) {
+	for i, r := range results[:min(len(results), len(o.list))] {
 		switch {
-		case i >= len(t.results):
-		case t.results[i].fault != "":
-			said = append(said, "That did not work: "+strings.TrimRight(t.results[i].fault, ".")+".")
-		case each.said != "":
-			said = append(said, each.said)
+		case r.fault != "":
+			said = append(said, "That did not work: "+strings.TrimRight(r.fault, ".")+".")
+		case o.list[i].said != "":
+			said = append(said, o.list[i].said)
 		default:
-			said = append(said, "This is how it is: "+t.results[i].text)
+			said = append(said, "This is how it is: "+r.text)
 		}
 	}
-	return text(strings.Join(said, " "))
+	return said
 }

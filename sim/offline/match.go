@@ -39,16 +39,24 @@ func best(words string, todos []todo) (found []todo) {
 	return found
 }
 
+// hasAll says whether all words of want are among those.
+func hasAll(words, want map[string]bool) bool {
+	for w := range want {
+		if !words[w] {
+			return false
+		}
+	}
+	return true
+}
+
 // compare says how well words name a todo.
 func compare(words string, t todo) fit {
 	want, title := stems(words), stems(t.title)
 	if words != "" && (strings.EqualFold(words, t.title) || strings.EqualFold(words, t.id)) {
 		return exact
 	}
-	for w := range want {
-		if !title[w] {
-			return none
-		}
+	if !hasAll(title, want) {
+		return none
 	}
 	switch len(want) {
 	case 0:

@@ -40,12 +40,8 @@ func (f filter) conditions() conditions {
 	if f.priority != "" {
 		c.add("priority = ?", f.priority)
 	}
-	if d := f.due; d != nil {
-		c.add("(due_wall >= ? AND due_wall < ? OR due_instant >= ? AND due_instant < ?)",
-			d.from.wall, d.to.wall, d.from.instant, d.to.instant)
-		if d.pendingOnly {
-			c.add("status = ?", statusPending)
-		}
+	if f.due != nil {
+		c.addDue(f.due)
 	}
 	for _, tag := range f.tags {
 		c.add("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag)
@@ -54,6 +50,15 @@ func (f filter) conditions() conditions {
 		c.add("instr(title_folded, ?) > 0", strings.ToLower(f.query))
 	}
 	return c
+}
+
+// addDue adds the terms of a range of due times.
+func (c *conditions) addDue(d *dueFilter) {
+	c.add("(due_wall >= ? AND due_wall < ? OR due_instant >= ? AND due_instant < ?)",
+		d.from.wall, d.to.wall, d.from.instant, d.to.instant)
+	if d.pendingOnly {
+		c.add("status = ?", statusPending)
+	}
 }
 
 // list returns the todos of an owner that f selects: pending ones first, then by due date

@@ -12,39 +12,43 @@ import (
 // between events.
 func (j *judgement) event(ev WireEvent, first bool) {
 	j.order(ev, first)
-	switch ev.kind {
-	case "start":
-		j.must(ev.Protocol == "sluice/1" && ev.Model != "", "start: protocol %q, model %q", ev.Protocol, ev.Model)
-	case "model":
-		j.must(ev.Model != "", "a model without a name")
-	case "thinking":
-		j.must(ev.Content != "", "an empty thought")
-	case "tool_call":
-		j.toolCall(ev)
-	case "response_delta":
-		j.delta(ev)
-	case "response_reset":
-		j.must(len(ev.Accumulated) < len(j.text) && strings.HasPrefix(j.text, ev.Accumulated), "%q is taken back to %q", j.text, ev.Accumulated)
-		j.text = ev.Accumulated
-	case "route":
-		j.route(ev)
-	case "agent":
-		j.agent(ev)
-	case "approval":
-		j.question(ev)
-	case "quality":
-		j.phase(ev)
-	case "inner_delta":
-		j.draft(ev)
-	case "channel_message":
-		j.message(ev)
-	case "error":
-		j.failure(ev)
-	case "done":
-		j.end(ev)
-	default:
+	judge := judges[ev.kind]
+	if judge == nil {
 		j.fault("there is no event %q", ev.kind)
+		return
 	}
+	judge(j, ev)
+}
+
+// judges are the events that there are, each with what judges it by itself.
+var judges = map[string]func(*judgement, WireEvent){
+	"start":           (*judgement).start,
+	"model":           (*judgement).model,
+	"thinking":        (*judgement).thought,
+	"tool_call":       (*judgement).toolCall,
+	"response_delta":  (*judgement).delta,
+	"response_reset":  (*judgement).reset,
+	"route":           (*judgement).route,
+	"agent":           (*judgement).agent,
+	"approval":        (*judgement).question,
+	"quality":         (*judgement).phase,
+	"inner_delta":     (*judgement).draft,
+	"channel_message": (*judgement).message,
+	"error":           (*judgement).failure,
+	"done":            (*judgement).end,
+}
+
+func (j *judgement) start(ev WireEvent) {
+	j.must(ev.Protocol == "sluice/1" && ev.Model != "", "start: protocol %q, model %q", ev.Protocol, ev.Model)
+}
+
+func (j *judgement) model(ev WireEvent) { j.must(ev.Model != "", "a model without a name") }
+
+func (j *judgement) thought(ev WireEvent) { j.must(ev.Content != "", "an empty thought") }
+
+func (j *judgement) reset(ev WireEvent) {
+	j.must(len(ev.Accumulated) < len(j.text) && strings.HasPrefix(j.text, ev.Accumulated), "%q is taken back to %q", j.text, ev.Accumulated)
+	j.text = ev.Accumulated
 }
 
 // order judges an event by those before it.

@@ -113,17 +113,7 @@ func (s *Sentence) day(i int, now time.Time) (time.Time, int) {
 			return named.day, n
 		}
 	}
-	for _, layout := range []string{time.DateOnly, "2 January 2006", "2 Jan 2006", "2 January", "2 Jan", "January 2", "Jan 2"} {
-		n := 1 + strings.Count(layout, " ")
-		day, err := time.ParseInLocation(layout, s.Span(i, i+n), now.Location())
-		if err != nil {
-			continue
-		}
-		if day.Year() == 0 { // not said: the next one
-			if day = day.AddDate(today.Year(), 0, 0); day.Before(today) {
-				day = day.AddDate(1, 0, 0)
-			}
-		}
+	if day, n := s.inMonth(i, today); n > 0 {
 		return day, n
 	}
 	if s.At(i) == "in" {
@@ -147,6 +137,24 @@ func (s *Sentence) afterSpan(i int, now time.Time) (time.Time, int) {
 	}
 	if days := map[string]int{"day": 1, "week": 7}[unit]; days > 0 {
 		return Midnight(now).AddDate(0, 0, n*days), 3
+	}
+	return time.Time{}, 0
+}
+
+// inMonth reads a date with the name of its month, or as ISO 8601 has it.
+func (s *Sentence) inMonth(i int, today time.Time) (time.Time, int) {
+	for _, layout := range []string{time.DateOnly, "2 January 2006", "2 Jan 2006", "2 January", "2 Jan", "January 2", "Jan 2"} {
+		n := 1 + strings.Count(layout, " ")
+		day, err := time.ParseInLocation(layout, s.Span(i, i+n), today.Location())
+		if err != nil {
+			continue
+		}
+		if day.Year() == 0 { // not said: the next one
+			if day = day.AddDate(today.Year(), 0, 0); day.Before(today) {
+				day = day.AddDate(1, 0, 0)
+			}
+		}
+		return day, n
 	}
 	return time.Time{}, 0
 }

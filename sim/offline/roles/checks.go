@@ -26,12 +26,17 @@ func findData(q geminisim.Question, into any, member string) bool {
 			continue
 		}
 		for line := range strings.Lines(m.Text) { // neighbours of one role may have become one
-			if strings.HasPrefix(line, "{") && strings.Contains(line, member) && json.Unmarshal([]byte(line), into) == nil {
+			if isObjectWith(line, member) && json.Unmarshal([]byte(line), into) == nil {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// isObjectWith says whether a line may be an object of JSON with a member.
+func isObjectWith(line, member string) bool {
+	return strings.HasPrefix(line, "{") && strings.Contains(line, member)
 }
 
 // asksFor says whether a schema has a member.

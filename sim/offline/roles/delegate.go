@@ -23,12 +23,8 @@ func researcher(q geminisim.Question) geminisim.Answer {
 		return text(research(""))
 	}
 	request := Said(q.Messages[begin].Text)
-	for _, m := range q.Messages[begin+1:] {
-		for _, r := range m.Results {
-			if strings.HasPrefix(r.Name, delegatePrefix) {
-				return text(research(request) + "\n\n" + wordResult(r))
-			}
-		}
+	if r, ok := delegateResult(q.Messages[begin+1:]); ok {
+		return text(research(request) + "\n\n" + wordResult(r))
 	}
 	for _, f := range q.Functions {
 		if strings.HasPrefix(f.Name, delegatePrefix) && q.MayCall {
@@ -39,6 +35,18 @@ func researcher(q geminisim.Question) geminisim.Answer {
 		}
 	}
 	return text(research(request))
+}
+
+// delegateResult returns the first result of an agent that was called.
+func delegateResult(messages []geminisim.Message) (geminisim.Result, bool) {
+	for _, m := range messages {
+		for _, r := range m.Results {
+			if strings.HasPrefix(r.Name, delegatePrefix) {
+				return r, true
+			}
+		}
+	}
+	return geminisim.Result{}, false
 }
 
 // wordResult words what came of a call of another agent.

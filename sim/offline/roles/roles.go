@@ -115,17 +115,22 @@ const (
 	addGreeting = "Begin with a greeting"
 )
 
+// resultSentences words the result of a tool.
+func resultSentences(tool, result string) []string {
+	switch {
+	case strings.HasPrefix(tool, delegatePrefix): // who called it says so
+		return nil
+	case tool == "refund":
+		return []string{fmt.Sprintf("Your refund was paid: %s.", fact(result, "amount")+" EUR")}
+	}
+	return []string{fmt.Sprintf("%s says %s.", tool, Clip(result))}
+}
+
 // sentences words what an earlier step reports.
 func sentences(o quoted) (list []string) {
 	if rest, ok := strings.CutPrefix(o.about, "Result of the tool "); ok {
 		tool, _, _ := strings.Cut(rest, " ")
-		if strings.HasPrefix(tool, delegatePrefix) { // who called it says so
-			return nil
-		}
-		if tool == "refund" {
-			return []string{fmt.Sprintf("Your refund was paid: %s.", fact(o.text, "amount")+" EUR")}
-		}
-		return []string{fmt.Sprintf("%s says %s.", tool, Clip(o.text))}
+		return resultSentences(tool, o.text)
 	}
 	if !strings.HasPrefix(o.about, "Answer of step ") || strings.HasPrefix(o.text, "{") {
 		return nil
