@@ -34,8 +34,8 @@ func resumedAtOnce(r *run) {
 	for i := range n {
 		r.Pause(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(n))))
 		clients.Go(func() {
-			sent, first := time.Now(), time.Duration(0)
-			err := c.stream(r.Ctx, func(events.Event) bool { first = time.Since(sent); return false },
+			asked, first := time.Now(), time.Duration(0)
+			err := c.stream(r.Ctx, func(events.Event) bool { first = time.Since(asked); return false },
 				http.MethodGet, p.b.url+"/tasks/"+tasks[i/readers]+"/events", "", "Last-Event-ID", after[i/readers])
 			mu.Lock()
 			defer mu.Unlock()
@@ -46,9 +46,9 @@ func resumedAtOnce(r *run) {
 			elapsed = append(elapsed, first)
 		})
 	}
-	took := time.Since(began)
+	sent := time.Since(began)
 	clients.Wait()
-	r.Report("sent within", "%s", took.Round(time.Millisecond))
+	r.Report("sent within", "%s", sent.Round(time.Millisecond))
 	r.Exactly(fmt.Sprintf("refused, of %d who resume within a second", n), refused, 0)
 	r.within("first event", elapsed, 0.99, 500*time.Millisecond)
 	l := loader{place: p, c: c}
