@@ -14,7 +14,7 @@ const (
 )
 
 var (
-	Builtin      = builtin
+	Builtin      = builtins
 	FeatureNames = featureNames
 	FeaturesOf   = featuresOf
 )
