@@ -27,7 +27,7 @@ func Section(specs *[]Spec, deliver func(channel string, n *file.Node)) file.Sec
 			}
 			spec, ok := builtin[base]
 			if !ok {
-				n.FaultMissing("extends", "is required: it is none of "+Web+", "+SMS+", "+Email+", "+WhatsApp+", "+Teams+", "+Plain)
+				n.FaultMissing("extends", "is required: it is none of "+namesBut())
 				continue
 			}
 			spec.Name = n.Name()
