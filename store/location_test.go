@@ -40,7 +40,7 @@ func TestLocations(t *testing.T) {
 	}
 }
 
-// Each form that is documented is read, at least as far as its address, and any other is told of all.
+// Each form that is documented is read, at least as far as its address, and the fault of any other names all.
 func TestFormsOfLocations(t *testing.T) {
 	t.Parallel()
 	for _, form := range store.Forms() {

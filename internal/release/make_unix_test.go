@@ -15,7 +15,7 @@ import (
 )
 
 // A project that can be released. Its tools note how they are called in the file calls, and do as
-// files beside them say.
+// files next to them say.
 const (
 	fakeGit = `case $1 in
 log) cat "$FAKES/commit" ;;
