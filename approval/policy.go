@@ -7,10 +7,10 @@ type Mode string
 
 // Modes.
 const (
-	Off         Mode = "off"
-	Destructive Mode = "destructive" // what may destroy
-	Writes      Mode = "writes"      // what is not read-only
-	All         Mode = "all"
+	Off             Mode = "off"
+	modeDestructive Mode = "destructive" // what may destroy
+	Writes          Mode = "writes"      // what is not read-only
+	modeAll         Mode = "all"
 )
 
 // Reasons why a person is asked.
@@ -31,16 +31,16 @@ func (m Mode) Reason(spec *tool.Spec) string {
 	}
 	destructive := spec.ClaimsDestructive || spec.Annotations.Destructive && !spec.Annotations.ReadOnly
 	switch m {
-	case Destructive:
+	case modeDestructive:
 		if destructive {
-			return string(Destructive)
+			return string(modeDestructive)
 		}
 	case Writes:
 		if destructive || !spec.Annotations.ReadOnly {
 			return string(Writes)
 		}
-	case All:
-		return string(All)
+	case modeAll:
+		return string(modeAll)
 	}
 	return ""
 }

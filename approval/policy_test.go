@@ -21,7 +21,7 @@ func TestReasons(t *testing.T) {
 		"always":                              {&tool.Spec{Annotations: tool.Annotations{ReadOnly: true}, Confirm: tool.ConfirmAlways}, [4]string{"confirm", "confirm", "confirm", "confirm"}},
 		"never":                               {&tool.Spec{Annotations: plain, ClaimsDestructive: true, Confirm: tool.ConfirmNever}, [4]string{}},
 	} {
-		for i, mode := range []Mode{Off, Destructive, Writes, All} {
+		for i, mode := range []Mode{Off, modeDestructive, Writes, modeAll} {
 			if got := mode.Reason(tt.spec); got != tt.want[i] || mode.Holds(tool.Call{}, tt.spec) != (got != "") {
 				t.Errorf("%s, %s: %q, want %q", name, mode, got, tt.want[i])
 			}

@@ -12,7 +12,7 @@ import (
 func Settings(c *config.Config) config.Section {
 	own := config.Bind[Config](c)
 	return config.Section{Name: "approval", Settings: []config.Setting{
-		config.OneOf("SLUICE_CONFIRM", &own.Mode, Off, []Mode{Off, Destructive, Writes, All},
+		config.OneOf("SLUICE_CONFIRM", &own.Mode, Off, []Mode{Off, modeDestructive, Writes, modeAll},
 			"tool calls that a person must [allow](docs/approvals.md): none, those that may destroy, those that write, all"),
 		config.Func("SLUICE_APPROVAL_KEY", "", "32 bytes in base64; several separated by commas",
 			"seals the tokens of approvals: the first one seals, all open; gateways behind one address need the same", func(value string) (err error) {

@@ -14,7 +14,7 @@ type Handling string
 
 // Ways to handle it. The zero value is to honour it.
 const (
-	Honour Handling = ""
+	honour Handling = ""
 	Ignore Handling = "ignore" // as if it were not there; the reply names it
 	Refuse Handling = "refuse" // the request is at fault
 )
@@ -22,7 +22,7 @@ const (
 // UnmarshalText reads a word of the configuration file, whose schema has checked it.
 func (h *Handling) UnmarshalText(text []byte) error {
 	if *h = Handling(text); *h != Ignore && *h != Refuse {
-		*h = Honour
+		*h = honour
 	}
 	return nil
 }

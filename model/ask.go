@@ -179,7 +179,7 @@ func (a *asking) next(key string) Mode {
 	})
 }
 
-// note notes an answer that did not fit. In ModeJSON any object is what was asked for.
+// note notes an answer that did not fit. In modeJSON any object is what was asked for.
 func (a *asking) note(wrong *flaw) {
 	of := habitOf{a.out.Key, a.mode}
 	i := slices.IndexFunc(a.tries, func(t try) bool { return t.of == of })
@@ -189,7 +189,7 @@ func (a *asking) note(wrong *flaw) {
 	}
 	t := &a.tries[i]
 	t.json = t.json || !wrong.none
-	if a.mode != ModeJSON || !wrong.json {
+	if a.mode != modeJSON || !wrong.json {
 		t.ignored++
 	}
 }
@@ -277,9 +277,9 @@ func (a *asking) request() *chat.ModelRequest {
 	switch a.mode {
 	case ModeSchema:
 		req.Form = chat.Form{Kind: chat.FormSchema, Name: a.schema.name, Schema: a.schema.raw}
-	case ModeJSON:
+	case modeJSON:
 		req.Form = chat.Form{Kind: chat.FormJSON}
-	case ModeTool:
+	case modeTool:
 		req.Tools, req.ForceTool, described = a.schema.tools, true, false
 		note = "Answer by calling the tool " + a.schema.name + " once, with the answer as its arguments."
 	}

@@ -14,20 +14,20 @@ type Mode string
 
 // Modes, as a configuration names them.
 const (
-	ModeAuto   Mode = "auto"   // the first of the three below that the model takes
+	modeAuto   Mode = "auto"   // the first of the three below that the model takes
 	ModeSchema Mode = "schema" // the schema goes along as such
-	ModeJSON   Mode = "json"   // any JSON object, the schema in the prompt
-	ModePrompt Mode = "prompt" // the schema in the prompt, and nothing else: that is always possible
-	ModeTool   Mode = "tool"   // a call of the only tool, which is forced
+	modeJSON   Mode = "json"   // any JSON object, the schema in the prompt
+	modePrompt Mode = "prompt" // the schema in the prompt, and nothing else: that is always possible
+	modeTool   Mode = "tool"   // a call of the only tool, which is forced
 )
 
 // below returns the mode to ask in where one does not work; "": there is none.
 func (m Mode) below() Mode {
 	switch m {
 	case ModeSchema:
-		return ModeJSON
-	case ModeJSON:
-		return ModePrompt
+		return modeJSON
+	case modeJSON:
+		return modePrompt
 	}
 	return ""
 }
@@ -48,7 +48,7 @@ const maxIgnored = 2
 // well.
 type Forms struct {
 	asked  metrics.Counter
-	fixed  map[string]Mode // by key; not in it, empty, or ModeAuto: it is found out
+	fixed  map[string]Mode // by key; not in it, empty, or modeAuto: it is found out
 	limits map[string]int
 
 	mu     sync.Mutex // guards the field below
@@ -119,7 +119,7 @@ func (f *Forms) mode(key string, leftOut func(Mode) bool) Mode {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	mode := ModeSchema
-	for mode != ModePrompt && (time.Now().Before(f.habits[habitOf{key, mode}].until) || leftOut(mode)) {
+	for mode != modePrompt && (time.Now().Before(f.habits[habitOf{key, mode}].until) || leftOut(mode)) {
 		mode = mode.below()
 	}
 	return mode
@@ -128,7 +128,7 @@ func (f *Forms) mode(key string, leftOut func(Mode) bool) Mode {
 // configured returns the mode that the configuration gives a model, if it gives one.
 func (f *Forms) configured(key string) (Mode, bool) {
 	m := f.fixed[key]
-	return m, m != "" && m != ModeAuto
+	return m, m != "" && m != modeAuto
 }
 
 // refused notes that a model refuses a mode, and says whether there is another one.

@@ -4,6 +4,9 @@ package model
 const (
 	ClassBlocked  = classBlocked
 	ClassOverflow = classOverflow
+	ModeJSON      = modeJSON
+	ModePrompt    = modePrompt
+	ModeTool      = modeTool
 )
 
 var (

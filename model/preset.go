@@ -18,7 +18,7 @@ const (
 // APIs of OpenAI's protocol.
 const (
 	ChatAPI      = "chat"
-	ResponsesAPI = "responses"
+	responsesAPI = "responses"
 )
 
 // Preset is what a provider's name in the configuration stands for. Each package that speaks
@@ -79,9 +79,9 @@ func apiOf(u *url.URL) string {
 	case strings.HasSuffix(path, chatEnd):
 		return ChatAPI
 	case strings.HasSuffix(path, responsesEnd):
-		return ResponsesAPI
+		return responsesAPI
 	case host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com"):
-		return ResponsesAPI
+		return responsesAPI
 	}
 	return ChatAPI
 }

@@ -73,7 +73,7 @@ func (r *reader) address(u url.URL, end string) {
 			s.API = apiOf(&u)
 		}
 		own, other := chatEnd, responsesEnd
-		if s.API == ResponsesAPI {
+		if s.API == responsesAPI {
 			own, other = responsesEnd, chatEnd
 		}
 		if strings.HasSuffix(strings.TrimRight(u.Path, "/"), other) {

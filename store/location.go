@@ -20,11 +20,16 @@ const (
 	Redis  Kind = "redis"
 )
 
+// forms are those of a location, as faults and the documentation list them. Behind :// stands more.
+func forms() []string {
+	return []string{string(None), string(Memory), "sqlite:PATH", "redis://", "rediss://", "unix://", "redis+sentinel://"}
+}
+
 // Location says where state is kept.
 type Location struct {
 	// Kind says which of the fields below count.
 	Kind Kind
-	Path string // of SQLite's file
+	Path string // of the file, which one process owns: SQLite's
 	// Addrs are Redis's host and port, its socket's path if Socket is set, or those of
 	// the sentinels if Master is.
 	Addrs       []string
@@ -41,7 +46,7 @@ func (l Location) Shared() bool { return l.Kind == SQLite || l.Kind == Redis }
 // Faults of locations. They report the rule and do not repeat the value, which may hold a
 // password.
 var (
-	errScheme   = errors.New("must be none, memory, sqlite:PATH, redis://, rediss://, unix:// or redis+sentinel://")
+	errScheme   = errors.New("must be " + strings.Join(forms()[:len(forms())-1], ", ") + " or " + forms()[len(forms())-1])
 	errPath     = errors.New("sqlite: needs the path of a file, as in sqlite:/var/lib/sluice/state.db")
 	errAddress  = errors.New("must hold an address, as in redis://user:password@host:6379/0")
 	errDB       = errors.New("must end with the number of a database from 0 to 1023, as in redis://host:6379/0, or with nothing")

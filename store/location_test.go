@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -36,6 +37,20 @@ func TestLocations(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.text, diff)
 		}
+	}
+}
+
+// Each form that is documented is read, at least as far as its address, and the fault of any other names all.
+func TestFormsOfLocations(t *testing.T) {
+	t.Parallel()
+	for _, form := range store.Forms() {
+		if got, err := store.ParseLocation(form); errors.Is(err, store.ErrScheme) || err == nil && got.Kind == "" {
+			t.Errorf("%s: %+v, %v", form, got, err)
+		}
+	}
+	const want = "must be none, memory, sqlite:PATH, redis://, rediss://, unix:// or redis+sentinel://"
+	if _, err := store.ParseLocation("mysql://host"); !errors.Is(err, store.ErrScheme) || err.Error() != want {
+		t.Errorf("another form: %v, want %s", err, want)
 	}
 }
 

@@ -205,7 +205,7 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (doc []byte, 
 		return doc.encode(), true, nil
 	case final(t.State):
 		return nil, false, notCancelable()
-	case t.State != Working && t.State != Submitted:
+	case t.State != Working && t.State != submitted:
 		return s.cancelWaiting(ctx, id, t)
 	}
 	if err := s.ask(ctx, id, t); err != nil {

@@ -168,7 +168,7 @@ func newDocument(id string, req *chat.Request) *document {
 	d.Metadata.Workflow, d.Metadata.Kind, d.Metadata.RetentionDays = req.Workflow, req.Kind, req.RetentionDays
 	d.Metadata.ParentTaskID = req.ParentTask
 	if len(req.Context) > 0 {
-		d.Metadata.Others = Others{}
+		d.Metadata.Others = extras{}
 		for _, entry := range req.Context {
 			d.Metadata.Others[entry.Name], _ = jsontext.AppendQuote(nil, entry.Value)
 		}

@@ -17,19 +17,19 @@ import (
 
 // States of a task.
 const (
-	Submitted     = "submitted"
+	submitted     = "submitted"
 	Working       = "working"
 	InputRequired = "input-required"
 	Completed     = "completed"
 	Failed        = "failed"
 	Canceled      = "canceled"
-	// Unknown is shown for a state that is none of these.
-	Unknown = "unknown"
+	// unknown is shown for a state that is none of these.
+	unknown = "unknown"
 )
 
 // sentences say how a task stands, where neither a question nor a failure does.
 var sentences = map[string]string{
-	Submitted:     chat.TaskSubmitted,
+	submitted:     chat.TaskSubmitted,
 	Working:       chat.TaskWorking,
 	InputRequired: "The task waits for an answer",
 	Completed:     "The request was answered",
@@ -44,7 +44,7 @@ func statusOf(state string, now time.Time) status {
 
 // IsState says whether state is one of those of a task.
 func IsState(state string) bool {
-	return slices.Contains([]string{Submitted, Working, InputRequired, Completed, Failed, Canceled}, state)
+	return slices.Contains([]string{submitted, Working, InputRequired, Completed, Failed, Canceled}, state)
 }
 
 // final says whether nothing follows a state.
@@ -78,14 +78,14 @@ type document struct {
 	Artifacts []artifact `json:"artifacts,omitempty"`
 	Metadata  metadata   `json:"metadata,omitzero"`
 	// Others are members that another version or program wrote. They are kept.
-	Others Others `json:",embed"`
+	Others extras `json:",embed"`
 	// foreign says that Others, or those of the status or metadata, may hold members under
 	// names of ours, whose values have a form that this version does not know.
 	foreign bool
 }
 
-// Others are the members of an object that this version does not know.
-type Others map[string]jsontext.Value
+// extras are the members of an object that this version does not know.
+type extras map[string]jsontext.Value
 
 // status is a task's state, and what is to be said of it.
 type status struct {
@@ -95,7 +95,7 @@ type status struct {
 	Timestamp string   `json:"timestamp,omitzero"`
 	// Approvals are the ids of the questions that wait for a person.
 	Approvals []string `json:"approvals,omitempty"`
-	Others    Others   `json:",embed"`
+	Others    extras   `json:",embed"`
 }
 
 // message is one of a task's history.
@@ -110,7 +110,7 @@ type message struct {
 	AgentID string `json:"agentId,omitzero"`
 	// Elsewhere, of a stored document alone, says where Content is whole; nil: here.
 	Elsewhere *elsewhere `json:"elsewhere,omitzero"`
-	Others    Others     `json:",embed"`
+	Others    extras     `json:",embed"`
 }
 
 // artifact is what a task has made.
@@ -120,14 +120,14 @@ type artifact struct {
 	ArtifactID string `json:"artifactId"`
 	Name       string `json:"name,omitzero"`
 	Parts      []part `json:"parts,omitempty"`
-	Others     Others `json:",embed"`
+	Others     extras `json:",embed"`
 }
 
 // part is a part of an artifact.
 type part struct {
 	Text      string     `json:"text"`
 	Elsewhere *elsewhere `json:"elsewhere,omitzero"` // as in message
-	Others    Others     `json:",embed"`
+	Others    extras     `json:",embed"`
 }
 
 // metadata is what is known of a task besides the conversation. The rest is the client's
@@ -138,7 +138,7 @@ type metadata struct {
 	AgentSelections   []string        `json:"agentSelections,omitempty"`
 	RoutingConfidence number          `json:"routingConfidence,omitzero"`
 	Routing           *routing        `json:"routing,omitzero"`
-	AgentResponses    []AgentResponse `json:"agentResponses,omitempty"`
+	AgentResponses    []agentResponse `json:"agentResponses,omitempty"`
 	Turns             []string        `json:"turns,omitempty"` // ids, the last one at the end
 	// These two have names that none of the client's context can have.
 	PendingQuestion *question `json:"pendingQuestion,omitzero"`
@@ -149,7 +149,7 @@ type metadata struct {
 	Kind          string `json:"kind,omitzero"`
 	RetentionDays *int   `json:"retentionDays,omitzero"`
 	ParentTaskID  string `json:"parentTaskId,omitzero"`
-	Others        Others `json:",embed"`
+	Others        extras `json:",embed"`
 }
 
 // routing is why the agents of a task were chosen.
@@ -158,11 +158,11 @@ type routing struct {
 	Confidence       number   `json:"confidence"`
 	Reasoning        string   `json:"reasoning,omitzero"`
 	AdditionalAgents []string `json:"additionalAgents,omitempty"`
-	Others           Others   `json:",embed"`
+	Others           extras   `json:",embed"`
 }
 
-// AgentResponse is what an agent added to the last turn.
-type AgentResponse struct {
+// agentResponse is what an agent added to the last turn.
+type agentResponse struct {
 	// AgentID ran once; an agent that ran again has an entry more.
 	// ErrorMessage is fit for users.
 	AgentID         string     `json:"agentId"`
@@ -171,7 +171,7 @@ type AgentResponse struct {
 	ErrorMessage    string     `json:"errorMessage,omitzero"`
 	ExecutionTimeMs number     `json:"executionTimeMs"`
 	Elsewhere       *elsewhere `json:"elsewhere,omitzero"` // as in message
-	Others          Others     `json:",embed"`
+	Others          extras     `json:",embed"`
 }
 
 // number is a number that may also come as a string.
@@ -255,7 +255,7 @@ type question struct {
 	AgentID string  `json:"agentId,omitzero"` // who asked; empty: the router
 	InARow  number  `json:"inARow,omitzero"`  // of the router's, up to this one
 	Asked   []asked `json:"asked"`            // request, question, reply, …, question
-	Others  Others  `json:",embed"`
+	Others  extras  `json:",embed"`
 }
 
 // asked is one message of a question.
@@ -263,5 +263,5 @@ type asked struct {
 	Role      string     `json:"role"`
 	Content   string     `json:"content"`
 	Elsewhere *elsewhere `json:"elsewhere,omitzero"` // as in message
-	Others    Others     `json:",embed"`
+	Others    extras     `json:",embed"`
 }

@@ -26,7 +26,7 @@ func TestDocument(t *testing.T) {
 	d.Artifacts = []artifact{{ArtifactID: "answer", Name: "answer", Parts: []part{{Text: "b"}}}}
 	d.Metadata = metadata{
 		AgentSelections: []string{"light"}, RoutingConfidence: 0.9, Routing: &routing{AgentID: "light", Confidence: 0.9, Reasoning: "r", AdditionalAgents: []string{"x"}},
-		AgentResponses: []AgentResponse{{AgentID: "light", Content: "b", ExecutionTimeMs: 12}, {AgentID: "x", Success: true, ErrorMessage: "e"}}, Turns: []string{"turn_1"},
+		AgentResponses: []agentResponse{{AgentID: "light", Content: "b", ExecutionTimeMs: 12}, {AgentID: "x", Success: true, ErrorMessage: "e"}}, Turns: []string{"turn_1"},
 	}
 	const want = `{"id":"task_1","sessionId":"c","contextId":"c","status":{"state":"working","timestamp":"2026-01-02T02:04:05.600Z"},` +
 		`"history":[{"role":"user","content":"a","messageId":"m1"},{"role":"assistant","content":"b","agentId":"light"}],` +

@@ -87,7 +87,7 @@ const maxAsked = 16
 func (a *answer) describe(m *metadata) {
 	if a.Done != nil && a.Done.Checked != nil {
 		if m.Others == nil {
-			m.Others = Others{}
+			m.Others = extras{}
 		}
 		m.Others["quality"] = a.Done.Checked
 	}
@@ -105,12 +105,12 @@ func (a *answer) describe(m *metadata) {
 }
 
 // responses returns what each agent has done, but for delegates: their callers answer.
-func (a *answer) responses() (list []AgentResponse) {
+func (a *answer) responses() (list []agentResponse) {
 	for _, run := range a.Runs {
 		if stream.Inner(run.AgentRun) {
 			continue
 		}
-		r := AgentResponse{AgentID: run.AgentID, Content: a.content(run), ErrorMessage: run.ErrorMessage}
+		r := agentResponse{AgentID: run.AgentID, Content: a.content(run), ErrorMessage: run.ErrorMessage}
 		if run.Success != nil {
 			r.Success = *run.Success
 		}

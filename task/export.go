@@ -71,7 +71,7 @@ func (d *document) record(t store.Task, days int) Record {
 		}
 	}
 	switch {
-	case d.Status.State == Submitted:
+	case d.Status.State == submitted:
 		r.Status = "pending"
 		return r
 	case d.Status.State == Completed:

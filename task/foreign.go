@@ -24,7 +24,7 @@ func lenient() json.Options {
 func readForeign(text []byte) *document {
 	d := &document{foreign: true}
 	if !readMembers(text, d, &d.Others) {
-		return &document{Status: status{State: Unknown}}
+		return &document{Status: status{State: unknown}}
 	}
 	if unread, ok := d.Others["status"]; ok {
 		readMembers(unread, &d.Status, &d.Status.Others)
@@ -37,14 +37,14 @@ func readForeign(text []byte) *document {
 
 // readMembers reads an object into a struct, and what does not fit there into its others. It
 // returns false if text is not an object.
-func readMembers[T any](text []byte, into *T, others *Others) bool {
-	var members Others
+func readMembers[T any](text []byte, into *T, others *extras) bool {
+	var members extras
 	if json.Unmarshal(text, &members, lenient()) != nil || members == nil {
 		return false
 	}
-	unread := Others{}
+	unread := extras{}
 	for name, value := range members {
-		one, err := json.Marshal(Others{name: value}, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		one, err := json.Marshal(extras{name: value}, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 		if err != nil || json.Unmarshal(one, new(T), lenient()) != nil {
 			unread[ours(name)] = value
 			continue

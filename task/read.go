@@ -30,7 +30,7 @@ func readDocument(id string, t store.Task) *document {
 		d.SessionID, d.ContextID = conversation, conversation
 	}
 	if d.Status.State = strings.ToLower(d.Status.State); !IsState(d.Status.State) {
-		d.Status.State = Unknown
+		d.Status.State = unknown
 	}
 	return d
 }

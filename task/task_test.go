@@ -250,7 +250,7 @@ func TestForeignDocument(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, broken := range []string{``, `{`, `[]`, `{"id":"x","status":{"state":"dreaming"}}`, `{"status":7}`} {
-		if d := readDocument("task_1", store.Task{Doc: []byte(broken)}); d.Status.State != Unknown || d.ID != "task_1" {
+		if d := readDocument("task_1", store.Task{Doc: []byte(broken)}); d.Status.State != unknown || d.ID != "task_1" {
 			t.Errorf("%s: %s", broken, d.encode())
 		}
 	}

@@ -12,8 +12,8 @@ type Mode string
 
 // Modes.
 const (
-	Auto     Mode = "auto"     // as soon as there is a method
-	Required Mode = "required" // always: the start fails without a method
+	Auto         Mode = "auto"     // as soon as there is a method
+	requiredMode Mode = "required" // always: the start fails without a method
 )
 
 // Environment is what the environment says of who may ask.
@@ -27,7 +27,7 @@ type Environment struct {
 // Environment, and completes what the configuration file says, in s.
 func Settings(c *config.Config, s *Spec) config.Section {
 	return section(c, s, func(own *Environment, fault func(string)) {
-		if own.Mode == Required && !s.IsOn() && own.Keys == "" {
+		if own.Mode == requiredMode && !s.IsOn() && own.Keys == "" {
 			fault("needs a method: SLUICE_API_KEYS, or the section auth of the configuration file")
 		}
 	})
@@ -38,11 +38,11 @@ func SettingsOfClient(c *config.Config, s *Spec) config.Section {
 	return section(c, s, func(*Environment, func(string)) {})
 }
 
-// section is the section in which required looks for what Required wants.
+// section is the section in which required looks for what requiredMode wants.
 func section(c *config.Config, s *Spec, required func(own *Environment, fault func(string))) config.Section {
 	own := config.Bind[Environment](c)
 	return config.Section{Name: "auth", Settings: []config.Setting{
-		config.OneOf("SLUICE_AUTH", &own.Mode, Auto, []Mode{Auto, Required},
+		config.OneOf("SLUICE_AUTH", &own.Mode, Auto, []Mode{Auto, requiredMode},
 			"`auto`: clients must prove who they are as soon as a method is configured ([auth](docs/configuration.md#auth)); `required`: the start fails without one").
 			Finally(func(fault func(string)) { required(own, fault) }),
 		config.Text("SLUICE_API_KEYS", &own.Keys, "", "file of API keys").As("none").

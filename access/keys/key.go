@@ -31,8 +31,8 @@ const (
 	digits   = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// IsKey says whether a credential wants to be a key rather than a token.
-func IsKey(credential string) bool { return strings.HasPrefix(credential, prefix) }
+// isKey says whether a credential wants to be a key rather than a token.
+func isKey(credential string) bool { return strings.HasPrefix(credential, prefix) }
 
 // generate makes a key. It does not return if the system has no random bits.
 func generate() (id, key string) {
@@ -80,7 +80,7 @@ func sumOf(key string) (sum [sumLen]byte) {
 
 // hasForm says whether a text has the form of a key, its checksum apart.
 func hasForm(text string) bool {
-	return len(text) == keyLen && IsKey(text) && isID(text[len(prefix):secretFrom-1]) && text[secretFrom-1] == '_' &&
+	return len(text) == keyLen && isKey(text) && isID(text[len(prefix):secretFrom-1]) && text[secretFrom-1] == '_' &&
 		isAlphanumeric(text[secretFrom:])
 }
 

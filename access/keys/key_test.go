@@ -14,7 +14,7 @@ func TestGeneratedKeysHaveTheForm(t *testing.T) {
 	letters := map[rune]int{}
 	for range 10_000 {
 		id, key := generate()
-		if !hasForm(key) || !IsKey(key) || idOf(key) != id || len(key) != 4+10+1+32+6 {
+		if !hasForm(key) || !isKey(key) || idOf(key) != id || len(key) != 4+10+1+32+6 {
 			t.Fatalf("%q with the id %q has not the form of a key", key, id)
 		}
 		if checksum(key[:sumFrom]) != key[sumFrom:] {

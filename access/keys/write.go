@@ -24,8 +24,8 @@ var (
 	errRemark = errors.New("the entry has a remark behind a value, which would be lost: change it by hand")
 )
 
-// ErrUnknownID is the error of an id that is not in the file.
-var ErrUnknownID = errors.New("there is no key of this id in the file")
+// errUnknownID is the error of an id that is not in the file.
+var errUnknownID = errors.New("there is no key of this id in the file")
 
 // errEnded is the error of a key that cannot have a successor.
 var errEnded = errors.New("the key is disabled: add another one")
@@ -162,7 +162,7 @@ func followed(path string) (string, error) {
 func (f *draft) find(id string) (int, error) {
 	at := slices.IndexFunc(f.entries, func(e Entry) bool { return e.ID == id })
 	if at < 0 {
-		return 0, ErrUnknownID
+		return 0, errUnknownID
 	}
 	return at, nil
 }

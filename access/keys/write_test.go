@@ -240,7 +240,7 @@ func TestRotate(t *testing.T) {
 		if _, _, err := Rotate(path, off.ID, time.Hour); !errors.Is(err, errEnded) {
 			t.Errorf("a disabled key: %v", err)
 		}
-		if _, _, err := Rotate(path, "aaaaaaaaaa", time.Hour); !errors.Is(err, ErrUnknownID) {
+		if _, _, err := Rotate(path, "aaaaaaaaaa", time.Hour); !errors.Is(err, errUnknownID) {
 			t.Errorf("a key that is not there: %v", err)
 		}
 	})

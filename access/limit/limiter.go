@@ -31,9 +31,6 @@ const (
 	Read                      // it is any other request
 	Running                   // a turn that runs, until Admission.End
 	Watching                  // a stream that only watches, as long
-	// The usual sets.
-	Turn  = Request | Running
-	Watch = Read | Watching
 )
 
 // Subject is who sends a request. Its zero value is nobody in particular, whom the limits of
@@ -44,23 +41,8 @@ type Subject struct {
 	Tenant string
 	// Class of the credential; empty: it names none.
 	Class string
-	// Address counts where there is no User. See AddressOf.
+	// Address counts where there is no User: all of a prefix together, as the /64 of IPv6.
 	Address netip.Prefix
-}
-
-// AddressOf returns an address as limits count it: an IPv6 one as its /64, and an IPv4 one
-// that is written as IPv6 as what it is.
-func AddressOf(a netip.Addr) netip.Prefix {
-	a = a.Unmap().WithZone("")
-	bits := 32
-	if a.Is6() {
-		bits = 64
-	}
-	p, err := a.Prefix(bits)
-	if err != nil { // of no address
-		return netip.Prefix{}
-	}
-	return p
 }
 
 // maxEntries bounds how many subjects are known at once.

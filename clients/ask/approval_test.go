@@ -140,7 +140,7 @@ func TestWaiting(t *testing.T) {
 		d := as(user, "", "")
 		d.want(t, user, d.Waiting(t.Context()), Succeeded, "Nothing waits.\n", "")
 		d = as(user, "", Approve)
-		d.want(t, user+" answers", d.Follow(t.Context(), task), Failed, "", "sluice ask: ")
+		d.want(t, user+" answers", d.Follow(t.Context(), task), failed, "", "sluice ask: ")
 	}
 	d := as("boss", "", "")
 	d.Stdin = strings.NewReader("y\n")
@@ -152,7 +152,7 @@ func TestWaiting(t *testing.T) {
 	d = as("boss", "", "")
 	d.want(t, "boss, at the end", d.Waiting(t.Context()), Succeeded, "Nothing waits.\n", "")
 	d = deskAt("::", "")
-	d.want(t, "no gateway", d.Waiting(t.Context()), Failed, "", "sluice ask: ")
+	d.want(t, "no gateway", d.Waiting(t.Context()), failed, "", "sluice ask: ")
 }
 
 // deciding returns who answers with lines, and what is asked.

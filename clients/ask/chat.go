@@ -93,13 +93,13 @@ func (c *Client) Converse(ctx context.Context, first Message) Outcome {
 	for line, err := range s.lines(first.Text) {
 		if err != nil {
 			fmt.Fprintf(s.Stderr, "%s: %v\n", s.Command, err)
-			return Failed
+			return failed
 		}
 		body.Input = line
 		answer, ended, err := s.turn(ctx, body)
 		outcome = s.verdict(ended, err)
 		if ctx.Err() != nil {
-			return Failed
+			return failed
 		}
 		if outcome == Asked {
 			return outcome

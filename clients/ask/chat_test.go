@@ -46,7 +46,7 @@ func TestConversationGoesOnAfterAFailure(t *testing.T) {
 	}
 	api = gatewaytest.Scripted(t, "text One.\nfinish STOP\n---\nerror 400 broken")
 	d = deskAt(wholetest.Listen(t, api.Env()).Base, "one\ntwo\n")
-	d.want(t, "a last turn that fails", d.Converse(t.Context(), Message{}), Failed, "(model_error)\n", "")
+	d.want(t, "a last turn that fails", d.Converse(t.Context(), Message{}), failed, "(model_error)\n", "")
 }
 
 func TestConversationEnds(t *testing.T) {
@@ -58,9 +58,9 @@ func TestConversationEnds(t *testing.T) {
 	}{
 		{"nothing on stdin", "", "", Succeeded},
 		{"blank lines", "\n \n", "", Succeeded},
-		{"a broken stream", "hi\n", "the stream broke before done", Failed},
-		{"no UTF-8", "\xff\n", "UTF-8", Failed},
-		{"an endless line", strings.Repeat("x", 2<<20), "longer than 1 MiB", Failed},
+		{"a broken stream", "hi\n", "the stream broke before done", failed},
+		{"no UTF-8", "\xff\n", "UTF-8", failed},
+		{"an endless line", strings.Repeat("x", 2<<20), "longer than 1 MiB", failed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +90,7 @@ func TestConversationIsInterrupted(t *testing.T) {
 	cancel()
 	d := deskAt("http://127.0.0.1:1", "")
 	d.Stdin = stdin
-	d.want(t, "no line", d.Converse(ctx, Message{}), Failed, "", "context canceled")
+	d.want(t, "no line", d.Converse(ctx, Message{}), failed, "", "context canceled")
 }
 
 // All turns of a conversation have one id, which no other conversation has.

@@ -31,7 +31,7 @@ type Outcome int
 // What may come of a turn.
 const (
 	Succeeded Outcome = iota
-	Failed            // it was no success, or how it ended is not known
+	failed            // it was no success, or how it ended is not known
 	Asked             // a person is asked, and none is there
 	Unchecked         // it was a success, and its answer did not pass its checks
 )
@@ -125,14 +125,14 @@ func (s *session) verdict(outcome Outcome, err error) Outcome {
 	if errors.Is(err, errAsked) {
 		return Asked
 	}
-	return Failed
+	return failed
 }
 
 // outcomeOf returns how a turn ended, which its done reports.
 func outcomeOf(done eventData) Outcome {
 	switch {
 	case !done.Success:
-		return Failed
+		return failed
 	case done.Quality != nil && !done.Quality.Passed:
 		return Unchecked
 	}
@@ -161,11 +161,11 @@ func (s *session) post(ctx context.Context, c conversation) (said, error) {
 func (s *session) send(ctx context.Context, path string, given any) (said, error) {
 	body, err := json.Marshal(given)
 	if err != nil {
-		return said{outcome: Failed}, errors.New("the message is not valid UTF-8")
+		return said{outcome: failed}, errors.New("the message is not valid UTF-8")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Base+path, bytes.NewReader(body))
 	if err != nil {
-		return said{outcome: Failed}, err
+		return said{outcome: failed}, err
 	}
 	req.Close = true // the next one may be long in coming
 	s.sign(req)

@@ -32,17 +32,17 @@ func TestOutcomes(t *testing.T) {
 		says             string // on stderr
 	}{
 		{"success", gatewayThatSays(t, everyFrame), "hi", false, Succeeded, ""},
-		{"no success", gatewayThatSays(t, strings.Replace(everyFrame, `"success":true`, `"success":false`, 1)), "hi", false, Failed, ""},
+		{"no success", gatewayThatSays(t, strings.Replace(everyFrame, `"success":true`, `"success":false`, 1)), "hi", false, failed, ""},
 		{"checks that did not pass", gatewayThatSays(t, unchecked), "hi", false, Unchecked, ""},
-		{"cut", gatewayThatSays(t, broken), "hi", false, Failed, "the stream broke before done, so the outcome is unknown"},
-		{"cut, as JSON", gatewayThatSays(t, broken), "hi", true, Failed, "the stream broke before done"},
-		{"empty", gatewayThatSays(t, ""), "hi", false, Failed, "the stream broke before done"},
-		{"garbage", gatewayThatSays(t, "id: r:1\nevent: start\ndata: {\n\n"), "hi", false, Failed, "event r:1"},
-		{"refused", full(t), "hi", false, Failed, "the gateway answered 503 Service Unavailable: no [31mroom\n"},
-		{"refused without a word", gatewaytest.ServeHandler(t, http.NotFoundHandler()), "hi", false, Failed, "the gateway answered 404 Not Found\n"},
-		{"nobody there", "http://" + gatewaytest.UnusedAddr(t), "hi", false, Failed, "connection refused"},
-		{"no URL", "::", "hi", false, Failed, "sluice ask: "},
-		{"no UTF-8", full(t), "\xff", false, Failed, "UTF-8"},
+		{"cut", gatewayThatSays(t, broken), "hi", false, failed, "the stream broke before done, so the outcome is unknown"},
+		{"cut, as JSON", gatewayThatSays(t, broken), "hi", true, failed, "the stream broke before done"},
+		{"empty", gatewayThatSays(t, ""), "hi", false, failed, "the stream broke before done"},
+		{"garbage", gatewayThatSays(t, "id: r:1\nevent: start\ndata: {\n\n"), "hi", false, failed, "event r:1"},
+		{"refused", full(t), "hi", false, failed, "the gateway answered 503 Service Unavailable: no [31mroom\n"},
+		{"refused without a word", gatewaytest.ServeHandler(t, http.NotFoundHandler()), "hi", false, failed, "the gateway answered 404 Not Found\n"},
+		{"nobody there", "http://" + gatewaytest.UnusedAddr(t), "hi", false, failed, "connection refused"},
+		{"no URL", "::", "hi", false, failed, "sluice ask: "},
+		{"no UTF-8", full(t), "\xff", false, failed, "UTF-8"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +61,7 @@ func TestCommandIsNamed(t *testing.T) {
 	t.Parallel()
 	d := deskAt(full(t), "hi\n")
 	d.Command = "other run"
-	d.want(t, "a turn", d.Turn(t.Context(), Message{Text: "hi"}), Failed, "", "other run: the gateway answered 503")
+	d.want(t, "a turn", d.Turn(t.Context(), Message{Text: "hi"}), failed, "", "other run: the gateway answered 503")
 	if strings.Contains(d.err.String(), "sluice") {
 		t.Errorf("got %q", d.err.String())
 	}
@@ -73,7 +73,7 @@ func TestOutputThatFails(t *testing.T) {
 	for _, raw := range []bool{false, true} {
 		d := deskAt(gatewayThatSays(t, everyFrame), "")
 		d.Raw, d.Stdout = raw, writerFunc(func([]byte) (int, error) { return 0, context.DeadlineExceeded })
-		d.want(t, "a closed pipe", d.Turn(t.Context(), Message{Text: "hi"}), Failed, "", context.DeadlineExceeded.Error())
+		d.want(t, "a closed pipe", d.Turn(t.Context(), Message{Text: "hi"}), failed, "", context.DeadlineExceeded.Error())
 	}
 }
 

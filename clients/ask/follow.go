@@ -177,25 +177,25 @@ func (c *Client) askFor(ctx context.Context, url, last string) *http.Request {
 func (a *asking) follow(req *http.Request) (outcome Outcome, err error) {
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil && a.last != "" {
-		return Failed, fmt.Errorf("%w: %w", errBroken, err)
+		return failed, fmt.Errorf("%w: %w", errBroken, err)
 	}
 	if err != nil {
-		return Failed, err
+		return failed, err
 	}
 	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusNoContent:
-		return Failed, errors.New("there is nothing to take up: the events of that turn are gone, or it never was")
+		return failed, errors.New("there is nothing to take up: the events of that turn are gone, or it never was")
 	case resp.StatusCode >= http.StatusInternalServerError && a.last != "":
-		return Failed, fmt.Errorf("%w: %w", errBroken, refused(resp))
+		return failed, fmt.Errorf("%w: %w", errBroken, refused(resp))
 	case resp.StatusCode != http.StatusOK:
-		return Failed, refused(resp)
+		return failed, refused(resp)
 	}
 	events := sse.NewReader(resp.Body, maxFrame)
 	for {
 		ev, err := events.Next()
 		if err != nil {
-			return Failed, fmt.Errorf("%w: %w", errBroken, err)
+			return failed, fmt.Errorf("%w: %w", errBroken, err)
 		}
 		if outcome, done, err := a.showEvent(ev); done || err != nil {
 			return outcome, err
@@ -210,13 +210,13 @@ func (a *asking) follow(req *http.Request) (outcome Outcome, err error) {
 func (a *asking) showEvent(ev sse.Event) (outcome Outcome, done bool, err error) {
 	var data eventData
 	if err := json.Unmarshal([]byte(ev.Data), &data); err != nil {
-		return Failed, false, fmt.Errorf("event %s: %w", ev.ID, err)
+		return failed, false, fmt.Errorf("event %s: %w", ev.ID, err)
 	}
 	if ev.Type == "start" && data.TaskID != "" {
 		a.task.Store(&data.TaskID)
 	}
 	if err := a.show.show(ev, data); err != nil {
-		return Failed, false, err
+		return failed, false, err
 	}
 	a.last = ev.ID
 	if a.client.Seen != nil {

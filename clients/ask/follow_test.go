@@ -55,7 +55,7 @@ func TestFollowFaults(t *testing.T) {
 		{"::", "task_" + none, "sluice ask: "},
 	} {
 		d := deskAt(tt.base, "")
-		d.want(t, tt.id, d.Follow(t.Context(), tt.id), Failed, "", tt.says)
+		d.want(t, tt.id, d.Follow(t.Context(), tt.id), failed, "", tt.says)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestTurnIsCancelled(t *testing.T) {
 			task := beginTurn(t, base)
 			call = func() Outcome { return d.Follow(ctx, task) }
 		}
-		d.want(t, "a turn that stalls", call(), Failed, "\ncancelled · ", "")
+		d.want(t, "a turn that stalls", call(), failed, "\ncancelled · ", "")
 		cancel()
 	}
 }
@@ -141,7 +141,7 @@ func TestTurnIsLeft(t *testing.T) {
 		close(begun)
 	}))
 	d := deskAt(base, "")
-	d.want(t, "a turn without a task", d.Turn(ctx, Message{Text: "hi"}), Failed, "", "context canceled")
+	d.want(t, "a turn without a task", d.Turn(ctx, Message{Text: "hi"}), failed, "", "context canceled")
 	gatewaytest.Within(t, "the end of the request", begun)
 }
 

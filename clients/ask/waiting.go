@@ -29,7 +29,7 @@ func (c *Client) Waiting(ctx context.Context) Outcome {
 	s := c.open(ctx)
 	list, err := c.questions(ctx)
 	if err != nil {
-		return s.verdict(Failed, err)
+		return s.verdict(failed, err)
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(s.Stdout, "Nothing waits.")
@@ -54,7 +54,7 @@ func (s *session) answerOne(ctx context.Context, q *waitingQuestion) (Outcome, e
 	for {
 		given, err := s.decider.decide(&q.approvalData)
 		if err != nil {
-			return Failed, err
+			return failed, err
 		}
 		given.ID, given.User = q.ID, s.User
 		so, err := s.send(ctx, "/tasks/"+url.PathEscape(q.Task)+"/decision", given)

@@ -86,11 +86,11 @@ func TestAnswersToWhatWaits(t *testing.T) {
 		answers    []string
 	}{
 		{"nothing", `{}`, Approve, Succeeded, "Nothing waits.", "", nil},
-		{"two, of which the first fails", `{"approvals":[{"task_id":"no/1","approval_id":"a1","prompt":"Go\u001b[2J?"},{"task_id":"yes","approval_id":"a2","prompt":"Stay?"}]}`, Reject, Failed, "yes waits: Stay?", "",
+		{"two, of which the first fails", `{"approvals":[{"task_id":"no/1","approval_id":"a1","prompt":"Go\u001b[2J?"},{"task_id":"yes","approval_id":"a2","prompt":"Stay?"}]}`, Reject, failed, "yes waits: Stay?", "",
 			[]string{`/tasks/no%2F1/decision {"approval_id":"a1","user_id":"ann","action":"reject"}`, `/tasks/yes/decision {"approval_id":"a2","user_id":"ann","action":"reject"}`}},
 		{"nobody to ask", `{"approvals":[{"task_id":"yes","approval_id":"a1"},{"task_id":"yes","approval_id":"a2"}]}`, "", Asked, "yes waits: ", "there is none to ask", nil},
-		{"refused", `{"approvals":[{"task_id":"gone","approval_id":"a1"}]}`, Approve, Failed, "gone waits", "404 Not Found", []string{`/tasks/gone/decision {"approval_id":"a1","user_id":"ann","action":"approve"}`}},
-		{"no list", `not JSON`, Approve, Failed, "", "sluice ask: ", nil},
+		{"refused", `{"approvals":[{"task_id":"gone","approval_id":"a1"}]}`, Approve, failed, "gone waits", "404 Not Found", []string{`/tasks/gone/decision {"approval_id":"a1","user_id":"ann","action":"approve"}`}},
+		{"no list", `not JSON`, Approve, failed, "", "sluice ask: ", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -28,8 +28,8 @@ import (
 	"sluice/stream"
 )
 
-// Extension is the URI of the extension that adds the gateway's own events.
-const Extension = "urn:sluice:events:v1"
+// extensionURI is the URI of the extension that adds the gateway's own events.
+const extensionURI = "urn:sluice:events:v1"
 
 // Config describes a Server. Its zero value serves one agent, of which nothing is kept,
 // in version 1.0.
@@ -178,5 +178,5 @@ var _ a2asrv.RequestHandler = handler{}
 
 // extension describes the extension in a card.
 func extension() sdk.AgentExtension {
-	return sdk.AgentExtension{URI: Extension, Description: "The gateway's own events (tool calls, thoughts, routing and others) as metadata of status updates"}
+	return sdk.AgentExtension{URI: extensionURI, Description: "The gateway's own events (tool calls, thoughts, routing and others) as metadata of status updates"}
 }

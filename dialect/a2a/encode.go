@@ -119,7 +119,7 @@ func (e *teller) done(dst []byte, s stream.Stamp, ev *stream.Done) []byte {
 func (e *teller) update(state sdk.TaskState, s stream.Stamp, extra map[string]any) *sdk.TaskStatusUpdateEvent {
 	ev := &sdk.TaskStatusUpdateEvent{TaskID: sdk.TaskID(e.task), ContextID: e.context, Status: e.status(state, s.At)}
 	if extra != nil {
-		ev.Metadata = map[string]any{Extension: extra}
+		ev.Metadata = map[string]any{extensionURI: extra}
 	}
 	return ev
 }

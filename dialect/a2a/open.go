@@ -76,7 +76,7 @@ func wants(h http.Header) bool {
 	for _, name := range []string{sdk.SvcParamExtensions, "X-" + sdk.SvcParamExtensions} {
 		for _, line := range h.Values(name) {
 			for uri := range strings.SplitSeq(line, ",") {
-				if strings.TrimSpace(uri) == Extension {
+				if strings.TrimSpace(uri) == extensionURI {
 					return true
 				}
 			}

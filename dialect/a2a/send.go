@@ -58,7 +58,7 @@ func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dia
 	}
 	turn.context = x.Request.ConversationID
 	if c.events {
-		x.Header = http.Header{sdk.SvcParamExtensions: {Extension}}
+		x.Header = http.Header{sdk.SvcParamExtensions: {extensionURI}}
 	}
 	if streamed {
 		x.Encoder = s.follower(c, turn)

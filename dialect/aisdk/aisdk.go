@@ -20,8 +20,8 @@ import (
 	"sluice/stream"
 )
 
-// Name is the protocol's name in metrics and logs, and in what is kept of a turn.
-const Name = "ai_sdk"
+// protocolName is the protocol's name in metrics and logs, and in what is kept of a turn.
+const protocolName = "ai_sdk"
 
 // Paths of the protocol, which are those that its clients expect.
 const (
@@ -45,9 +45,9 @@ func New(cfg Config) *Server { return &Server{cfg: cfg} }
 // Routes implements dialect.Dialect.
 func (s *Server) Routes() []dialect.Route {
 	return []dialect.Route{
-		{Dialect: Name, Methods: []string{http.MethodPost}, Path: path, MaxBody: s.cfg.Rules.MaxBody(), Open: s.open, Resume: resume, Refuse: Refuse},
-		{Dialect: Name, Methods: []string{http.MethodGet}, Path: streamPath, NoBody: true, Mixed: true, Use: dialect.Read, Open: s.follow, Refuse: Refuse},
-		{Dialect: Name, Methods: []string{http.MethodDelete}, Path: streamPath, NoBody: true, Mixed: true, Use: dialect.Free, Open: s.stop, Refuse: Refuse},
+		{Dialect: protocolName, Methods: []string{http.MethodPost}, Path: path, MaxBody: s.cfg.Rules.MaxBody(), Open: s.open, Resume: resume, Refuse: refuse},
+		{Dialect: protocolName, Methods: []string{http.MethodGet}, Path: streamPath, NoBody: true, Mixed: true, Use: dialect.Read, Open: s.follow, Refuse: refuse},
+		{Dialect: protocolName, Methods: []string{http.MethodDelete}, Path: streamPath, NoBody: true, Mixed: true, Use: dialect.Free, Open: s.stop, Refuse: refuse},
 	}
 }
 
@@ -94,7 +94,7 @@ func (f facts) text() []byte {
 
 // factsOf returns what is kept of a request of this protocol.
 func factsOf(k dialect.StoredTurn) (f facts) {
-	if k.Dialect == Name {
+	if k.Dialect == protocolName {
 		_ = json.Unmarshal(k.Facts, &f)
 	}
 	return f

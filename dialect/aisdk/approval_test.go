@@ -123,7 +123,7 @@ func TestPageThatIsLoadedAgainGetsWholeCalls(t *testing.T) {
 	t.Parallel()
 	delegate := stream.Call{ID: "d", Tool: "ask_agent"}
 	k := &keptTurn{
-		dialect.StoredTurn{RequestID: requestID, Began: began, Dialect: Name, Facts: []byte(`{"continues":true,"mute":true,"waited":["c1"],"closed":["d"]}`)},
+		dialect.StoredTurn{RequestID: requestID, Began: began, Dialect: protocolName, Facts: []byte(`{"continues":true,"mute":true,"waited":["c1"],"closed":["d"]}`)},
 		[]stream.Event{&stream.Start{}, &stream.ToolStarted{Call: milk}, &stream.ToolStarted{Call: delegate}, &stream.ToolCompleted{Call: milk, Result: `{"id":1}`}, &stream.Done{}},
 	}
 	answered := resume(k.StoredTurn).(*encoder)

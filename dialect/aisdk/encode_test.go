@@ -195,7 +195,7 @@ func TestLogMakesTheSameBytes(t *testing.T) {
 	events := []stream.Event{&stream.Start{TurnID: "turn_1", TaskID: "task_1"}, &stream.Thinking{Content: "hm"}, &stream.ToolStarted{Call: milk},
 		&stream.ToolCompleted{Call: milk}, &stream.Delta{Text: "x"}, &stream.Done{Reason: stream.Stop}}
 	for _, continues := range []bool{false, true} {
-		kept := dialect.StoredTurn{TurnID: "turn_1", RequestID: requestID, Dialect: Name, Began: began, Facts: facts{Continues: continues}.text()}
+		kept := dialect.StoredTurn{TurnID: "turn_1", RequestID: requestID, Dialect: protocolName, Began: began, Facts: facts{Continues: continues}.text()}
 		first, again := encoded(resume(kept).(*encoder), events...), encoded(resume(kept).(*encoder), events...)
 		if diff := cmp.Diff(first, again); diff != "" {
 			t.Error(diff)

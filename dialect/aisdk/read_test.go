@@ -219,7 +219,7 @@ func TestIdempotencyKey(t *testing.T) {
 // Pages show the whole body of a refusal.
 func TestRefuse(t *testing.T) {
 	t.Parallel()
-	got := Refuse(dialect.Refusal{Fault: &fault.Error{Type: fault.Overloaded, Message: "Too much is going on"}, Status: 503, RequestID: requestID})
+	got := refuse(dialect.Refusal{Fault: &fault.Error{Type: fault.Overloaded, Message: "Too much is going on"}, Status: 503, RequestID: requestID})
 	want := dialect.Reply{
 		Status: 503, ContentType: "text/plain; charset=utf-8", Header: http.Header{"X-Error-Type": {"overloaded"}},
 		Body: []byte("Too much is going on (req_0123456789ab)"),

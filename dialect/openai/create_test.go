@@ -155,7 +155,7 @@ func TestRefusedResponses(t *testing.T) {
 		_, err := createBody(storing(dialect.Rules{}), body)
 		status := refusal(err)
 		if f := fault.From(err); f != nil && f.Type == fault.StoreUnavailable {
-			reply := Refuse(dialect.Refusal{Fault: f, Status: 503})
+			reply := refuse(dialect.Refusal{Fault: f, Status: 503})
 			status = "503 store_unavailable - " + reply.Header.Get("X-Should-Retry")
 		}
 		if status != want {

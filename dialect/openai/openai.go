@@ -31,8 +31,8 @@ import (
 
 // Names of the two protocols in metrics and logs, and in what is kept of a turn.
 const (
-	Name          = "chat_completions"
-	ResponsesName = "responses"
+	chatName      = "chat_completions"
+	responsesName = "responses"
 )
 
 // Config describes a Server. Its zero value serves the default agent alone.
@@ -63,17 +63,17 @@ func New(cfg Config) *Server {
 func (s *Server) Routes() []dialect.Route {
 	route := func(method, path string, open func(*http.Request, []byte) (*dialect.Exchange, error)) dialect.Route {
 		return dialect.Route{
-			Dialect: Name, Methods: []string{method}, Path: path, MaxBody: s.cfg.Rules.MaxBody(), Open: open, Refuse: Refuse,
+			Dialect: chatName, Methods: []string{method}, Path: path, MaxBody: s.cfg.Rules.MaxBody(), Open: open, Refuse: refuse,
 			NoBody: method == http.MethodGet, Mixed: method == http.MethodGet, LabelsUsers: true,
 		}
 	}
 	completions := route(http.MethodPost, "/v1/chat/completions", s.open)
 	completions.Resume, completions.Repeats = resume, repeats
 	responses := route(http.MethodPost, "/v1/responses", s.create)
-	responses.Dialect, responses.Repeats = ResponsesName, repeats
+	responses.Dialect, responses.Repeats = responsesName, repeats
 	kept := func(method, path string, use dialect.Use, open func(*http.Request, []byte) (*dialect.Exchange, error)) dialect.Route {
 		rt := route(method, path, open)
-		rt.Dialect, rt.NoBody, rt.Mixed, rt.Use = ResponsesName, true, true, use
+		rt.Dialect, rt.NoBody, rt.Mixed, rt.Use = responsesName, true, true, use
 		return rt
 	}
 	models := func(path string, open func(*http.Request, []byte) (*dialect.Exchange, error)) dialect.Route {
@@ -89,7 +89,7 @@ func (s *Server) Routes() []dialect.Route {
 		kept(http.MethodGet, "/v1/responses/{id}", dialect.Read, s.response),
 		kept(http.MethodDelete, "/v1/responses/{id}", dialect.Free, s.drop),
 		kept(http.MethodPost, "/v1/responses/{id}/cancel", dialect.Free, s.cancel),
-		{Dialect: Name, Path: "/v1/{rest...}", Refuse: Refuse},
+		{Dialect: chatName, Path: "/v1/{rest...}", Refuse: refuse},
 	}
 }
 
@@ -240,7 +240,7 @@ func again(k dialect.StoredTurn) stream.Encoder {
 }
 
 func factsOf(k dialect.StoredTurn) (f facts) {
-	if k.Dialect == Name {
+	if k.Dialect == chatName {
 		_ = json.Unmarshal(k.Facts, &f)
 	}
 	f.Model = cmp.Or(f.Model, own)

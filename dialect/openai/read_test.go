@@ -44,7 +44,7 @@ func refusal(err error) string {
 	if v, ok := errors.AsType[*chat.ValidationError](err); ok {
 		r.Fault, r.Fields, r.Status = &fault.Error{Type: fault.Validation}, v.Fields, http.StatusUnprocessableEntity
 	}
-	reply := Refuse(r)
+	reply := refuse(r)
 	code := between(string(reply.Body), `"code":"`, `"`)
 	param := between(string(reply.Body), `"param":"`, `"`)
 	return strings.TrimSpace(strconv.Itoa(reply.Status) + " " + code + " " + param + " " + reply.Header.Get("X-Should-Retry"))
@@ -248,7 +248,7 @@ func TestListOfModels(t *testing.T) {
 // default name.
 func TestResume(t *testing.T) {
 	t.Parallel()
-	kept := dialect.StoredTurn{RequestID: "req_1", Began: began, Dialect: Name, Facts: (&request{model: `a"b`, usage: true}).facts()}
+	kept := dialect.StoredTurn{RequestID: "req_1", Began: began, Dialect: chatName, Facts: (&request{model: `a"b`, usage: true}).facts()}
 	if diff := cmp.Diff(newEncoder("req_1", began, `a"b`, true), resume(kept), cmp.AllowUnexported(encoder{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

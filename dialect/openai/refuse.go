@@ -27,10 +27,10 @@ type problem struct {
 	Code    string  `json:"code"`
 }
 
-// Refuse words a refusal in OpenAI's form. It says also whether the SDK may send the request
+// refuse words a refusal in OpenAI's form. It says also whether the SDK may send the request
 // again, which it does by itself: only if nothing has begun, or if a turn without a stream
 // failed before any tool was started.
-func Refuse(r dialect.Refusal) dialect.Reply {
+func refuse(r dialect.Refusal) dialect.Reply {
 	status := statusOf(r)
 	p := problem{Message: r.Fault.Message, Type: kindOf(status), Code: string(r.Fault.Type)}
 	if len(r.Fields) > 0 {

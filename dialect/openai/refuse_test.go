@@ -16,7 +16,7 @@ import (
 
 // worded is a refusal as one line: status, whether an SDK may send it again, and the error.
 func worded(r dialect.Refusal) string {
-	reply := Refuse(r)
+	reply := refuse(r)
 	return strings.Join([]string{http.StatusText(reply.Status), reply.Header.Get("X-Should-Retry"), string(reply.Body)}, " ")
 }
 
@@ -71,7 +71,7 @@ func TestEndedTurns(t *testing.T) {
 		fault.WorkflowNodeFailed: "500 server_error false", fault.Validation: "500 server_error false", fault.ApprovalExpired: "500 server_error false",
 	} {
 		for _, acted := range []bool{false, true} {
-			reply := Refuse(dialect.Refusal{Status: 422, Ended: true, Acted: acted, Fault: &fault.Error{Type: kind, Message: "m"}})
+			reply := refuse(dialect.Refusal{Status: 422, Ended: true, Acted: acted, Fault: &fault.Error{Type: kind, Message: "m"}})
 			got := strconv.Itoa(reply.Status) + " " + between(string(reply.Body), `"type":"`, `"`) + " " + reply.Header.Get("X-Should-Retry")
 			if acted {
 				want = strings.Replace(want, "true", "false", 1)
@@ -93,7 +93,7 @@ func TestRetryAfter(t *testing.T) {
 	}{
 		{0, 0, "", ""}, {3 * time.Second, 0, "3", "3000"}, {0, 1500 * time.Millisecond, "2", "1500"}, {2 * time.Second, time.Minute, "2", "2000"}, {0, time.Minute, "60", "60000"},
 	} {
-		reply := Refuse(dialect.Refusal{Status: 503, RetryAfter: tt.refusal, Fault: &fault.Error{Type: fault.Overloaded, RetryAfter: tt.fault}})
+		reply := refuse(dialect.Refusal{Status: 503, RetryAfter: tt.refusal, Fault: &fault.Error{Type: fault.Overloaded, RetryAfter: tt.fault}})
 		if secs, mss := reply.Header.Get("Retry-After"), reply.Header.Get("Retry-After-Ms"); secs != tt.secs || mss != tt.mss {
 			t.Errorf("%+v: %q and %q", tt, secs, mss)
 		}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 
+	"sluice/access/limit"
 	"sluice/handlers"
 	"sluice/internal/providers"
 	"sluice/internal/settings"
@@ -26,6 +27,14 @@ func (g *Gateway) Sources() *mcpclient.Client { return g.tools }
 func (g *Gateway) Started() settings.Config   { return g.started }
 func (g *Gateway) Store() store.Store         { return g.state.store }
 func (g *Gateway) Tasks() *task.Service       { return g.state.tasks }
+
+// SharingOf says how limits hold with a store at a location, which the gateway opened itself if it
+// is owned.
+func SharingOf(at store.Location, in store.Store, owned bool) limit.Sharing {
+	s := state{store: in, owned: owned, tasks: task.New(task.Config{Store: in})}
+	defer s.tasks.Close()
+	return s.sharing(at)
+}
 
 // Admin is what operators reach.
 func (g *Gateway) Admin() http.Handler {

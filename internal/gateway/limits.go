@@ -24,16 +24,16 @@ func (g *Gateway) openLimits() {
 	}
 	g.limiter = limit.New(limit.Config{
 		Spec: g.cfg.Limits, Tenants: g.cfg.Tenants, Places: settings.Of[handlers.Config](&g.cfg).MaxStreams,
-		Sharing: g.state.sharing(settings.Of[store.Config](&g.cfg).At.Kind), Metrics: g.metrics, Log: g.log,
+		Sharing: g.state.sharing(settings.Of[store.Config](&g.cfg).At), Metrics: g.metrics, Log: g.log,
 	})
 }
 
 // sharing says how limits hold beyond this process. It works on nil.
-func (s *state) sharing(kind store.Kind) limit.Sharing {
-	if s == nil || s.owned && kind != store.Redis && kind != store.SQLite {
+func (s *state) sharing(at store.Location) limit.Sharing {
+	if s == nil || s.owned && !at.Shared() {
 		return limit.Sharing{}
 	}
-	return limit.Sharing{Store: s.store, Holder: s.tasks.Holder(), Alone: s.owned && kind == store.SQLite}
+	return limit.Sharing{Store: s.store, Holder: s.tasks.Holder(), Alone: s.owned && at.Path != ""}
 }
 
 // limits returns what counts requests; nil: nothing does.

@@ -60,13 +60,13 @@ type Config struct {
 	Transport http.RoundTripper
 	// Around returns what is used in place of a transport. nil: nothing is.
 	Around func(http.RoundTripper) http.RoundTripper
-	// Gate admits attempts at calls of the model with a key, GeminiKey for that of the GEMINI_*
+	// Gate admits attempts at calls of the model with a key, "gemini" for that of the GEMINI_*
 	// variables: see model.Gate. nil: any is.
 	Gate func(ctx context.Context, key string) (leave func(tokens int), err error)
 }
 
-// GeminiKey names the model of the GEMINI_* variables where keys of models are named.
-const GeminiKey = "gemini"
+// geminiKey names the model of the GEMINI_* variables where keys of models are named.
+const geminiKey = "gemini"
 
 // gate returns what admits attempts at calls of one model.
 func (m *Models) gate(key string) model.Gate {
@@ -327,7 +327,7 @@ func (m *Models) openGemini(ctx context.Context) (Model, error) {
 	}
 	cfg.Breaker.Log = m.cfg.Log
 	cfg.Transport, cfg.Proxy = m.transport(m.cfg.Transport), m.cfg.Settings.Proxy.Func()
-	cfg.Version, cfg.Metrics, cfg.Gate = m.cfg.Version, m.cfg.Metrics, m.gate(GeminiKey)
+	cfg.Version, cfg.Metrics, cfg.Gate = m.cfg.Version, m.cfg.Metrics, m.gate(geminiKey)
 	if len(m.cfg.Models) > 0 {
 		cfg.Key = model.DefaultKey
 	}

@@ -198,7 +198,7 @@ type History string
 
 // Places of threads.
 const (
-	HistoryNone     History = "none"
+	historyNone     History = "none"
 	HistoryInMemory History = "memory" // of the process
 	HistoryInStore  History = "store"
 )
@@ -207,14 +207,14 @@ const (
 func chatKitSection(c *config.Config) config.Section {
 	own, kept := config.Bind[ChatKit](c), config.Bind[store.Config](c)
 	return config.Section{Name: "chatkit", Settings: []config.Setting{
-		config.OneOf("SLUICE_CHATKIT_HISTORY", &own.History, "", []History{HistoryNone, HistoryInMemory, HistoryInStore},
+		config.OneOf("SLUICE_CHATKIT_HISTORY", &own.History, "", []History{historyNone, HistoryInMemory, HistoryInStore},
 			"threads of [ChatKit](docs/chatkit.md): `none`, `memory` of this process, for development, or the `store`, for all gateways").
 			As("`store` with a store, else `none`").Finally(func(fault func(string)) {
 			switch {
 			case own.History == "" && kept.On():
 				own.History = HistoryInStore
 			case own.History == "":
-				own.History = HistoryNone
+				own.History = historyNone
 			case own.History == HistoryInStore && !kept.On():
 				fault("needs SLUICE_STORE")
 			}

@@ -49,7 +49,7 @@ func (f *reader) keys(s *Server) []key {
 		{"idempotent", both, tools},
 		{"destructive", both, tools},
 		{"confirm", both, confirm},
-		{"on_unknown", both, checked(oneOf(AskUnknown, ReportUnknown))},
+		{"on_unknown", both, checked(oneOf(askUnknown, ReportUnknown))},
 		{"trust", both, truth},
 		{"cache", both, func(n *file.Node) { s.Cache = cache(n) }},
 		{"cache_shared", both, truth},
@@ -59,7 +59,7 @@ func (f *reader) keys(s *Server) []key {
 
 // Values of Server.OnUnknown.
 const (
-	AskUnknown    = "ask"  // a person
+	askUnknown    = "ask"  // a person
 	ReportUnknown = "tell" // the model, as in a turn
 )
 

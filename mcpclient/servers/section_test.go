@@ -52,7 +52,7 @@ mcpServers:
 	list := config.Of[List](c)
 	want := List{
 		{Name: "first", Transport: mcpclient.HTTP, URL: "http://h/mcp"},
-		{Name: "lamps", Transport: mcpclient.InProcess, Builtin: "home-lights", Deny: []string{"reset"}, OnUnknown: AskUnknown},
+		{Name: "lamps", Transport: mcpclient.InProcess, Builtin: "home-lights", Deny: []string{"reset"}, OnUnknown: askUnknown},
 		{Name: "pay", Transport: mcpclient.Stdio, Command: "./pay", Dir: filepath.Join("etc", "bin"), Args: []string{"--key=k-0123456789", "${KEY}"},
 			Env: map[string]config.Secret{"PAY_TOKEN": "k-0123456789-in-env"}, Timeout: 90 * time.Second, OnUnknown: ReportUnknown, Expanded: []config.Secret{"k-0123456789"},
 			Policy: tool.Policy{Confirm: map[string]tool.Confirm{"refund": tool.ConfirmAlways, "list": tool.ConfirmNever},

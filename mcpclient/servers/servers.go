@@ -73,7 +73,7 @@ type Server struct {
 	// Policy is what is said of the tools. Results are kept for 1 s to 5 min.
 	tool.Policy `key:"."`
 	// OnUnknown says who learns that nobody knows what became of a call in a workflow:
-	// AskUnknown, which is also what empty means, or ReportUnknown.
+	// "ask", which is also what empty means, or ReportUnknown.
 	OnUnknown string `key:"on_unknown"`
 
 	// Identity has the server receive for whom its tools are called; nil: built-in ones do where

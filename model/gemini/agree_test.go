@@ -62,7 +62,7 @@ func sdkOver(tb testing.TB, transport http.RoundTripper) *sdk {
 		tb.Fatal(err)
 	}
 	r := restOf(tb, transport)
-	return overSDK(client)(r.http, r.codec, DefaultModel).(*sdk)
+	return overSDK(client)(r.http, r.codec, defaultModel).(*sdk)
 }
 
 // restOf returns what is below it.

@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 		}
 		return `{"error":{` + code[kind] + `,"message":"` + message + `"}}`
 	}
-	for _, driver := range []string{DriverREST, DriverSDK} {
+	for _, driver := range []string{driverREST, DriverSDK} {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			modeltest.Run(t, modeltest.Protocol{

@@ -62,7 +62,7 @@ type Config struct {
 	// its retries included, and between two chunks of an answer. Bytes that do not
 	// complete a chunk do not count.
 	Timeout time.Duration
-	// Driver is that which the wiring opens the Model with: DriverREST or DriverSDK.
+	// Driver is that which the wiring opens the Model with: "rest" or DriverSDK.
 	Driver string
 	// Breaker says how the service is guarded; its Service is Service.
 	Breaker breaker.Config
@@ -212,7 +212,7 @@ func endpoint(base, name string) string {
 // normalize fills in defaults and reports every value that cannot work.
 func (cfg *Config) normalize() error {
 	if cfg.Model == "" {
-		cfg.Model = DefaultModel
+		cfg.Model = defaultModel
 	}
 	cfg.Model = strings.TrimPrefix(cfg.Model, "models/")
 	if cfg.BaseURL == "" {

@@ -23,7 +23,7 @@ func TestConfigDefaults(t *testing.T) {
 	if err := cfg.normalize(); err != nil {
 		t.Fatal(err)
 	}
-	if m.Name() != DefaultModel || cfg.Timeout != defaultTimeout || m.Breaker().Snapshot().Service != service {
+	if m.Name() != defaultModel || cfg.Timeout != defaultTimeout || m.Breaker().Snapshot().Service != service {
 		t.Errorf("%q, %v, %+v", m.Name(), cfg.Timeout, m.Breaker().Snapshot())
 	}
 }

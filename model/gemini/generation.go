@@ -126,7 +126,7 @@ func thinkingMembers(thinking string) ([]setting, error) {
 	switch thinking {
 	case "off":
 		return nil, nil
-	case "", DefaultThinking:
+	case "", defaultThinking:
 		return []setting{summaries}, nil
 	case "low", "medium", "high":
 		return []setting{summaries, {"thinkingLevel", `"` + strings.ToUpper(thinking) + `"`}}, nil
@@ -181,7 +181,7 @@ func levelBudgets() map[string]string {
 // levelsOf returns the thinkingConfig of each level that a caller may ask for.
 func levelsOf(name string) map[string][]setting {
 	levels := map[string][]setting{}
-	for _, word := range [...]string{"off", DefaultThinking, "low", "medium", "high"} {
+	for _, word := range [...]string{"off", defaultThinking, "low", "medium", "high"} {
 		form := word
 		if budget, ok := levelBudgets()[word]; ok && majorOf(name) == 2 {
 			form = budget

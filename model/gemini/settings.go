@@ -15,10 +15,10 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultModel = "gemini-flash-latest"
+	defaultModel = "gemini-flash-latest"
 	// DefaultBaseURL is where the Gemini API itself lives. It always wants a key.
 	DefaultBaseURL  = "https://generativelanguage.googleapis.com"
-	DefaultThinking = "summary"
+	defaultThinking = "summary"
 	defaultTimeout  = 15 * time.Second
 
 	// Of the service's breaker; the rest is as in every breaker.
@@ -28,7 +28,7 @@ const (
 
 // Drivers that can be set: that of NewREST, and that of NewSDK.
 const (
-	DriverREST = "rest"
+	driverREST = "rest"
 	DriverSDK  = "sdk"
 )
 
@@ -39,13 +39,13 @@ func Settings(c *config.Config) config.Section {
 	return config.Section{Name: "gemini", Settings: []config.Setting{
 		config.Key("GEMINI_API_KEY", "GOOGLE_API_KEY", &own.APIKey,
 			"key of the Gemini API; `GOOGLE_API_KEY` is read too").As("none: the offline model"),
-		config.Func("GEMINI_MODEL", DefaultModel, "name without a path",
+		config.Func("GEMINI_MODEL", defaultModel, "name without a path",
 			"model name", modelName(&own.Model)),
 		config.BaseURL("GEMINI_BASE_URL", &own.BaseURL, DefaultBaseURL,
 			"any server that speaks the same protocol; one of your own may need no key"),
-		config.OneOf("GEMINI_DRIVER", &own.Driver, DriverREST, []string{DriverREST, DriverSDK},
+		config.OneOf("GEMINI_DRIVER", &own.Driver, driverREST, []string{driverREST, DriverSDK},
 			"`sdk` is generative-ai-go: the same events for more CPU ([ADR 2](docs/adr/0002-gemini-drivers.md))"),
-		config.Func("GEMINI_THINKING", DefaultThinking, "`"+strings.Join(thinkingWords(), "`, `")+"`, or a number from -1",
+		config.Func("GEMINI_THINKING", defaultThinking, "`"+strings.Join(thinkingWords(), "`, `")+"`, or a number from -1",
 			"`summary` asks for thought summaries, `off` for nothing; a level, or a budget in tokens, asks for summaries as well", thinking(&own.Thinking)),
 		config.Duration("SLUICE_MODEL_TIMEOUT", &own.Timeout, defaultTimeout,
 			"one model call: to its first chunk, and between two chunks"),
@@ -58,7 +58,7 @@ func Settings(c *config.Config) config.Section {
 func modelName(p *string) func(string) error {
 	return func(value string) error {
 		if !check.Segment(value) {
-			return errors.New("must be a model's name such as " + DefaultModel + ", without a path")
+			return errors.New("must be a model's name such as " + defaultModel + ", without a path")
 		}
 		*p = value
 		return nil
@@ -66,7 +66,7 @@ func modelName(p *string) func(string) error {
 }
 
 // thinkingWords are what SLUICE_GEMINI_THINKING accepts besides a number of tokens.
-func thinkingWords() []string { return []string{DefaultThinking, "off", "low", "medium", "high"} }
+func thinkingWords() []string { return []string{defaultThinking, "off", "low", "medium", "high"} }
 
 // highestBudget is that of Gemini 2.5 Pro; -1 means that the model decides.
 const highestBudget = 32768

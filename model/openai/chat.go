@@ -14,11 +14,11 @@ import (
 	"sluice/model"
 )
 
-// Chat is the codec of Chat Completions.
+// chatCodec is the codec of Chat Completions.
 //
 // It does not change after newChat and may be used at the same time; what belongs to one
 // answer is in a chatAnswer.
-type Chat struct {
+type chatCodec struct {
 	spec      model.Spec
 	host      host
 	maker     string // what Message.Maker is of this codec's answers
@@ -29,14 +29,14 @@ type Chat struct {
 
 // The codec keeps to the frame's interfaces.
 var (
-	_ model.Codec  = (*Chat)(nil)
+	_ model.Codec  = (*chatCodec)(nil)
 	_ model.Answer = (*chatAnswer)(nil)
 	_ model.Asker  = (*chatAnswer)(nil)
 )
 
 // newChat returns a codec. leftOut is called with each tool that cannot be sent.
-func newChat(spec model.Spec, leftOut func(name, reason string)) *Chat {
-	return &Chat{
+func newChat(spec model.Spec, leftOut func(name, reason string)) *chatCodec {
+	return &chatCodec{
 		spec:      spec,
 		host:      hostOf(&spec),
 		maker:     spec.Maker(),
@@ -47,10 +47,10 @@ func newChat(spec model.Spec, leftOut func(name, reason string)) *Chat {
 }
 
 // Maker returns what Message.Maker is of this codec's answers.
-func (c *Chat) Maker() string { return c.maker }
+func (c *chatCodec) Maker() string { return c.maker }
 
 // NewAnswer implements model.Codec.
-func (c *Chat) NewAnswer() model.Answer {
+func (c *chatCodec) NewAnswer() model.Answer {
 	a := &chatAnswer{codec: c}
 	a.Reset()
 	return a
@@ -70,13 +70,13 @@ func chatLearnable() []string {
 }
 
 // Refuse implements model.Codec.
-func (c *Chat) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
+func (c *chatCodec) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
 	return c.refuse(status, body)
 }
 
 // refuse reads an error of any server that speaks this protocol: there is no
 // one form.
-func (c *Chat) refuse(status int, body jsontext.Value) *model.Refusal {
+func (c *chatCodec) refuse(status int, body jsontext.Value) *model.Refusal {
 	r := readRefusal(status, body, c.learnable)
 	if r.Member == "" && (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && refusesRoles.MatchString(r.Message) {
 		r.Member, r.Guessed = memberRoles, true

@@ -22,7 +22,7 @@ import (
 // One goroutine uses it, for one answer after the other: Reset begins the next one and
 // keeps buffers up to keepScratch.
 type chatAnswer struct {
-	codec *Chat
+	codec *chatCodec
 	tools *tool.Set // on offer; nil: not known
 
 	decoder chatDecoder

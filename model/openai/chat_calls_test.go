@@ -100,7 +100,7 @@ func slowCalls(pieces []callPiece) (calls []tool.Call, malformed bool) {
 }
 
 // checkPieces compares what the codec makes of pieces with the second implementation.
-func checkPieces(t *testing.T, codec *Chat, pieces []callPiece) {
+func checkPieces(t *testing.T, codec *chatCodec, pieces []callPiece) {
 	t.Helper()
 	var events []event
 	for i := range pieces {

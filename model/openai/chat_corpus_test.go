@@ -179,7 +179,7 @@ func observe(a model.Answer, events []event) (h observed) {
 	return h
 }
 
-func testChat(t testing.TB, spec model.Spec) *Chat {
+func testChat(t testing.TB, spec model.Spec) *chatCodec {
 	t.Helper()
 	if spec.Model == "" {
 		spec.Key, spec.Model = "fast", "m"
@@ -188,7 +188,7 @@ func testChat(t testing.TB, spec model.Spec) *Chat {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.(*Chat)
+	return c.(*chatCodec)
 }
 
 // Every recorded answer says what others read in it.

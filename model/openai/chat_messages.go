@@ -21,7 +21,7 @@ import (
 // It lives for one request. Its ids remember what was sent for each id, so that results
 // find their calls.
 type chatMessages struct {
-	codec *Chat
+	codec *chatCodec
 	names *model.ToolNames
 	b     []byte
 	count int
@@ -35,7 +35,7 @@ type chatMessages struct {
 //
 // Each part of a user's message is a message, so that what a later call repeats of it has the
 // same bytes: many servers take no list of parts. Where roles must alternate they are one.
-func (c *Chat) appendMessages(b []byte, req *chat.ModelRequest, names *model.ToolNames, omit model.Omit) []byte {
+func (c *chatCodec) appendMessages(b []byte, req *chat.ModelRequest, names *model.ToolNames, omit model.Omit) []byte {
 	messages := req.Messages
 	if c.host.mistral || omit.Has(memberRoles) {
 		messages = alternating(messages)

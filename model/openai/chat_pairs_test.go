@@ -140,7 +140,7 @@ func callParts(m *wireMessage) (parts []chat.Part) {
 	return parts
 }
 
-func render(t testing.TB, codec *Chat, req *chat.ModelRequest, omit ...string) *wireRequest {
+func render(t testing.TB, codec *chatCodec, req *chat.ModelRequest, omit ...string) *wireRequest {
 	t.Helper()
 	var got wireRequest
 	if err := json.Unmarshal(renderJSON(t, codec, req, omit...), &got); err != nil {
@@ -149,7 +149,7 @@ func render(t testing.TB, codec *Chat, req *chat.ModelRequest, omit ...string) *
 	return &got
 }
 
-func renderJSON(t testing.TB, codec *Chat, req *chat.ModelRequest, omit ...string) jsontext.Value {
+func renderJSON(t testing.TB, codec *chatCodec, req *chat.ModelRequest, omit ...string) jsontext.Value {
 	t.Helper()
 	body := jsontext.Value(codec.Render(nil, req, omit))
 	if extra := codec.spec.Extra; extra != nil { // as the frame does

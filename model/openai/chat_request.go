@@ -23,7 +23,7 @@ const (
 //
 // It cannot fail: text that is not UTF-8 gets replacement characters, and schemas were
 // checked when tools were rendered.
-func (c *Chat) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
+func (c *chatCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	tools := c.tools.Of(req.Tools, false)
 	b = slices.Grow(b, sizeHint(req)+len(tools.JSON))
 	b = model.AppendString(append(b, `{"model":`...), c.spec.Model)
@@ -75,7 +75,7 @@ func appendChatTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTool
 // OpenAI and Azure want max_completion_tokens, others max_tokens; a server that refuses the
 // one gets the other. Room is added for thoughts, as they count for the limit, unless the
 // model is asked not to think.
-func (c *Chat) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
+func (c *chatCodec) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []byte {
 	visible := lowest(c.spec.MaxTokens, req.MaxTokens)
 	if visible == 0 {
 		return b
@@ -100,7 +100,7 @@ func (c *Chat) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omit) []
 // receives it only if someone asked for it; the caller's level alone does not ask for it.
 //
 // "off" has a word at OpenAI only; elsewhere the server's own default stays.
-func (c *Chat) appendEffort(b []byte, level string, omit model.Omit) []byte {
+func (c *chatCodec) appendEffort(b []byte, level string, omit model.Omit) []byte {
 	effort := c.spec.Thinking.Word
 	if c.host.openAI || effort != "summary" {
 		effort = c.spec.Thinking.For(level).Word

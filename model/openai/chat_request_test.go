@@ -292,8 +292,8 @@ func TestChatToolIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	req := &chat.ModelRequest{Tools: tools(tool.Spec{Name: "bad", InputSchema: jsontext.Value(`[]`)}, tool.Spec{Name: "good"})}
-	got := render(t, codec.(*Chat), req)
-	render(t, codec.(*Chat), req)
+	got := render(t, codec.(*chatCodec), req)
+	render(t, codec.(*chatCodec), req)
 	if len(got.Tools) != 1 || got.Tools[0].Function.Name != "good" || !cmp.Equal(warned, []string{"bad"}) {
 		t.Errorf("%+v, warned of %q", got.Tools, warned)
 	}

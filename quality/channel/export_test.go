@@ -4,6 +4,8 @@ package channel
 const (
 	BySentence  = strategyBySentence
 	ByWord      = strategyByWord
+	EmojisAuto  = emojisAuto
+	EmojisStrip = emojisStrip
 	GSM7        = encodingGSM7
 	NoIndicator = noIndicator
 	Prefix      = indicatorPrefix
@@ -12,6 +14,7 @@ const (
 )
 
 var (
+	Builtin      = builtins
 	FeatureNames = featureNames
 	FeaturesOf   = featuresOf
 )

@@ -344,7 +344,7 @@ func (d *draft) splitter(fl *flat, m meter) *splitter {
 // took.
 func (d *draft) sms(fl *flat) {
 	m := &sms{
-		text: fl.text, transliterate: d.spec.Transliterate, auto: d.spec.Emojis == EmojisAuto && d.spec.SupportsEmojis, words: d.spec.Words,
+		text: fl.text, transliterate: d.spec.Transliterate, auto: d.spec.Emojis == emojisAuto && d.spec.SupportsEmojis, words: d.spec.Words,
 		maxUnits: d.spec.MaxLength, maxSegments: d.spec.MaxSegments,
 	}
 	s := d.splitter(fl, m)

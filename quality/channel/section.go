@@ -27,7 +27,7 @@ func Section(specs *[]Spec, deliver func(channel string, n *file.Node)) file.Sec
 			}
 			spec, ok := builtin[base]
 			if !ok {
-				n.FaultMissing("extends", "is required: it is none of "+Web+", "+SMS+", "+Email+", "+WhatsApp+", "+Teams+", "+Plain)
+				n.FaultMissing("extends", "is required: it is none of "+namesBut())
 				continue
 			}
 			spec.Name = n.Name()
@@ -36,7 +36,7 @@ func Section(specs *[]Spec, deliver func(channel string, n *file.Node)) file.Sec
 			switch d := n.Get("deliver"); {
 			case d == nil:
 			case spec.Form == Web: // its text streams: there is no message that could be sent
-				d.FaultKey("belongs to sms, whatsapp, teams, email, plain: web has no messages")
+				d.FaultKey("belongs to " + namesBut(Web) + ": web has no messages")
 			default:
 				deliver(spec.Name, d)
 			}

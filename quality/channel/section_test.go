@@ -65,7 +65,7 @@ func TestSectionFaults(t *testing.T) {
   bot: {extends: web, deliver: {url: x, secret: y}}
 `)
 	want := []string{
-		"f.yaml:2:8: /channels/fax/extends: is required: it is none of web, sms, email, whatsapp, teams, plain",
+		"f.yaml:2:8: /channels/fax/extends: is required: it is none of web, sms, whatsapp, teams, email, plain",
 		"f.yaml:3:21: /channels/sms/max_length: must be from 40 to 1000000",
 		"f.yaml:3:25: /channels/sms/send: there is no such key; there are deliver, emojis, extends, greeting, indicator, markdown_features, max_length, max_parts, max_segments, split_strategy, supports_emojis, supports_markdown, transliterate",
 		"f.yaml:4:23: /channels/email/max_length: belongs to sms, whatsapp, teams, plain: this channel is never split",

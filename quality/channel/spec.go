@@ -90,8 +90,8 @@ const (
 
 // Emoji policies; "max:N" keeps the first N.
 const (
-	EmojisAuto  = "auto"
-	EmojisStrip = "strip"
+	emojisAuto  = "auto"
+	emojisStrip = "strip"
 	EmojisKeep  = "keep"
 	emojisMax   = "max:"
 )
@@ -124,12 +124,12 @@ type Spec struct {
 	Brand    string // stands above the HTML of an e-mail; may be empty
 }
 
-// Builtin returns the six channels, in the order of the documentation. Limits are those of
+// builtins returns the six channels, in the order of the documentation. Limits are those of
 // docs/channels.md.
-func Builtin() []Spec {
+func builtins() []Spec {
 	return []Spec{
 		{Name: Web, Form: Web, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: strategyByParagraph, Indicator: noIndicator, Greeting: true},
-		{Name: SMS, Form: SMS, MaxLength: 1600, MaxSegments: 10, SupportsEmojis: true, Emojis: EmojisAuto, Split: strategyBySentence, Indicator: indicatorPrefix, MaxParts: 3, Transliterate: true},
+		{Name: SMS, Form: SMS, MaxLength: 1600, MaxSegments: 10, SupportsEmojis: true, Emojis: emojisAuto, Split: strategyBySentence, Indicator: indicatorPrefix, MaxParts: 3, Transliterate: true},
 		{
 			Name: WhatsApp, Form: WhatsApp, MaxLength: 4096, Markdown: true, Features: featuresOf("bold", "italic", "strike", "code", "lists", "quotes"),
 			SupportsEmojis: true, Emojis: EmojisKeep, Split: strategyByParagraph, Indicator: indicatorPrefix, MaxParts: 5, Greeting: true,
@@ -141,6 +141,17 @@ func Builtin() []Spec {
 		{Name: Email, Form: Email, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: strategyByParagraph, Indicator: noIndicator, Greeting: true},
 		{Name: Plain, Form: Plain, SupportsEmojis: true, Emojis: EmojisKeep, Split: strategyByParagraph, Indicator: noIndicator, Greeting: true},
 	}
+}
+
+// namesBut lists the names of the built-in channels, without those given, for a fault.
+func namesBut(without ...string) string {
+	var list []string
+	for _, s := range builtins() {
+		if !slices.Contains(without, s.Name) {
+			list = append(list, s.Name)
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // Lengths that hold an indicator, and a grapheme behind it.
@@ -164,12 +175,12 @@ func (s *Spec) Check() map[string]string {
 		faults["max_length"] = fmt.Sprintf("must be %d or more: an indicator and a character must fit", least)
 	}
 	if s.MaxLength != 0 && (s.Form == Email || s.Form == Web) {
-		faults["max_length"] = "belongs to sms, whatsapp, teams, plain: this channel is never split"
+		faults["max_length"] = "belongs to " + namesBut(Web, Email) + ": this channel is never split"
 	}
 	if s.MaxSegments != 0 && s.Form != SMS {
 		faults["max_segments"] = "belongs to sms"
 	}
-	if s.Emojis == EmojisAuto && s.Form != SMS {
+	if s.Emojis == emojisAuto && s.Form != SMS {
 		faults["emojis"] = "auto belongs to sms"
 	}
 	return faults
@@ -179,7 +190,7 @@ func (s *Spec) Check() map[string]string {
 //
 // auto keeps all here: which emojis an SMS can afford is decided part by part in sms.go.
 func (s *Spec) maxEmojis() int {
-	if s.Emojis == EmojisStrip || !s.SupportsEmojis {
+	if s.Emojis == emojisStrip || !s.SupportsEmojis {
 		return 0
 	}
 	if number, ok := strings.CutPrefix(s.Emojis, emojisMax); ok {
@@ -195,7 +206,7 @@ func (s *Spec) maxEmojis() int {
 // The map is the caller's own.
 func ByName(own []Spec) map[string]Spec {
 	all := map[string]Spec{}
-	for _, s := range slices.Concat(Builtin(), own) {
+	for _, s := range slices.Concat(builtins(), own) {
 		all[s.Name] = s
 	}
 	return all
@@ -204,7 +215,7 @@ func ByName(own []Spec) map[string]Spec {
 // Names lists the names of specs, the built-in ones first.
 func Names(specs map[string]Spec) []string {
 	var list []string
-	for _, s := range Builtin() {
+	for _, s := range builtins() {
 		list = append(list, s.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(specs)) {

@@ -1,7 +1,10 @@
 package channel_test
 
 import (
+	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,6 +53,32 @@ func TestBuiltin(t *testing.T) {
 		}
 		if got := channel.New(spec).Spec(); !cmp.Equal(got, spec) {
 			t.Errorf("the formatter of %s goes by %+v", spec.Name, got)
+		}
+	}
+}
+
+// What can be extended is each built-in channel, in the schema of the configuration file and in the
+// OpenAPI file.
+func TestSchemasNameAllChannels(t *testing.T) {
+	t.Parallel()
+	want := channel.Names(nil)
+	slices.Sort(want)
+	for path, enum := range map[string]string{
+		"section.json":           `"extends": \{.*"enum": \[(.*)\]`,
+		"../../web/openapi.yaml": `(?s)\n        extends:\n          type: string\n          enum: \[([^\n]*)\]\n`,
+	} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(enum).FindSubmatch(text)
+		if found == nil {
+			t.Fatalf("%s says nothing of what can be extended", path)
+		}
+		got := strings.Split(strings.ReplaceAll(string(found[1]), `"`, ""), ", ")
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
 		}
 	}
 }

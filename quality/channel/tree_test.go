@@ -31,7 +31,7 @@ func TestTreeWithoutAParser(t *testing.T) {
 		}
 		plain++
 		var got, want strings.Builder
-		for _, emojis := range []func(string) string{nil, New(Spec{Form: Plain, Emojis: EmojisStrip}).emojis()} {
+		for _, emojis := range []func(string) string{nil, New(Spec{Form: Plain, Emojis: emojisStrip}).emojis()} {
 			short := tree{nodes: new(arena), emojis: emojis}
 			outline(&got, short.parse(source))
 			root, raw := source.Tree()

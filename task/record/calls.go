@@ -118,9 +118,9 @@ func (r *Recorder) addModelCalls() {
 
 // above returns the step that a call is a part of, which nobody learned of.
 func (r *Recorder) above(c *modelCall) string {
-	if c.purpose == Router {
+	if c.purpose == stepRouter {
 		for _, s := range r.part.Steps {
-			if s.Name == Route {
+			if s.Name == stepRoute {
 				return s.ID
 			}
 		}
@@ -169,7 +169,7 @@ func (n *noter) Begin(kind trace.Kind, operation, subject string) trace.Recorder
 	case spanNode:
 		next.who.NodeID = subject
 	case spanRoute:
-		next.purpose = Router
+		next.purpose = stepRouter
 	case trace.Chat:
 		next.call = n.calls.add(n.who, n.purpose, subject)
 	}

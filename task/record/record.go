@@ -30,16 +30,16 @@ type Trace struct {
 
 // Names of steps.
 const (
-	Turn     = "turn"     // all of a turn; steps without a parent are these
-	Route    = "route"    // the choice of agents
-	Agent    = "agent"    // an agent's part
-	Node     = "node"     // an attempt of a workflow's node
-	Speak    = "step"     // what a model said, with the calls that it asked for
-	Approval = "approval" // a question to a person
-	Model    = "model"    // another model answers
-	Failure  = "error"    // a failure after which the turn continued
+	Turn         = "turn"     // all of a turn; steps without a parent are these
+	stepRoute    = "route"    // the choice of agents
+	Agent        = "agent"    // an agent's part
+	stepNode     = "node"     // an attempt of a workflow's node
+	Speak        = "step"     // what a model said, with the calls that it asked for
+	stepApproval = "approval" // a question to a person
+	stepModel    = "model"    // another model answers
+	stepFailure  = "error"    // a failure after which the turn continued
 	// Questions of the gateway's own to a model.
-	Router     = "router"
+	stepRouter = "router"
 	Planner    = "planner"
 	Judge      = "judge"
 	Refinement = "refinement"
@@ -92,16 +92,16 @@ type Usage struct {
 // Outcome says what became of a call.
 type Outcome string
 
-// Outcomes. Running is that of a call whose end was not reported, and Waiting that of one that
-// waits for a person and has not begun.
+// Outcomes. outcomeRunning is that of a call whose end was not reported, and outcomeWaiting that
+// of one that waits for a person and has not begun.
 const (
 	Completed = Outcome(stream.CallCompleted)
 	Failed    = Outcome(stream.CallFailed)
 	Unknown   = Outcome(stream.CallUnknown)
 
-	Cached  Outcome = "cached"
-	Running Outcome = "running"
-	Waiting Outcome = "waiting"
+	outcomeCached  Outcome = "cached"
+	outcomeRunning Outcome = "running"
+	outcomeWaiting Outcome = "waiting"
 )
 
 // Call is a call of a tool.

@@ -87,7 +87,7 @@ func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 	case *stream.NodeRun:
 		r.node(ev, at)
 	case *stream.ModelChanged:
-		r.note(Step{Name: Model, Status: Warning, Message: ev.Previous + ": " + ev.Reason + "; now " + ev.Key, Agent: ev.AgentID, NodeID: ev.NodeID, SessionID: ev.SessionID}, at)
+		r.note(Step{Name: stepModel, Status: Warning, Message: ev.Previous + ": " + ev.Reason + "; now " + ev.Key, Agent: ev.AgentID, NodeID: ev.NodeID, SessionID: ev.SessionID}, at)
 	case *stream.Approval:
 		r.approval(ev, at)
 	case *stream.Error:
@@ -198,7 +198,7 @@ func (r *Recorder) parent(a stream.Attribution) string {
 	}
 	for i := len(r.part.Steps) - 1; i > 0; i-- {
 		s := &r.part.Steps[i]
-		if a.NodeID != "" && s.Name == Node && s.NodeID == a.NodeID || a.NodeID == "" && s.Name == Agent && s.Agent == a.AgentID && s.SessionID == a.SessionID {
+		if a.NodeID != "" && s.Name == stepNode && s.NodeID == a.NodeID || a.NodeID == "" && s.Name == Agent && s.Agent == a.AgentID && s.SessionID == a.SessionID {
 			return s.ID
 		}
 	}
@@ -228,7 +228,7 @@ func (r *Recorder) started(c *stream.Call, at time.Duration) {
 	o.asked = true
 	o.busy++
 	s := &r.part.Steps[o.step]
-	s.Calls = append(s.Calls, Call{CallID: c.ID, Server: c.Server, Tool: c.Tool, Arguments: r.arguments(c.Arguments), Started: (at - o.began).Milliseconds(), Outcome: Running})
+	s.Calls = append(s.Calls, Call{CallID: c.ID, Server: c.Server, Tool: c.Tool, Arguments: r.arguments(c.Arguments), Started: (at - o.began).Milliseconds(), Outcome: outcomeRunning})
 	r.calls = append(r.calls, place{c.ID, o.step, len(s.Calls) - 1, o.who})
 }
 
@@ -259,7 +259,7 @@ func (r *Recorder) ended(ev stream.ToolEnd) {
 // completed notes what a tool said that did its work.
 func (r *Recorder) completed(ev *stream.ToolCompleted, s *Step, call *Call) {
 	if ev.Cached {
-		call.Outcome = Cached
+		call.Outcome = outcomeCached
 	}
 	if ev.Warning != "" {
 		s.Status, call.Error = Warning, r.shown(ev.Warning, false)
@@ -271,7 +271,7 @@ func (r *Recorder) completed(ev *stream.ToolCompleted, s *Step, call *Call) {
 }
 
 func (r *Recorder) route(ev *stream.Route, at time.Duration) {
-	i := r.begin(Step{Name: Route, Agent: ev.AgentID, Message: r.shown(ev.Reasoning, false)}, Route, max(0, at-time.Duration(ev.Millis)*time.Millisecond))
+	i := r.begin(Step{Name: stepRoute, Agent: ev.AgentID, Message: r.shown(ev.Reasoning, false)}, stepRoute, max(0, at-time.Duration(ev.Millis)*time.Millisecond))
 	if i >= 0 {
 		r.end(i, time.Duration(ev.Millis)*time.Millisecond)
 	}
@@ -334,13 +334,13 @@ func (r *Recorder) silence(of func(*Step) bool, at time.Duration) {
 }
 
 func (r *Recorder) node(ev *stream.NodeRun, at time.Duration) {
-	key := Node + " " + ev.NodeID + " " + strconv.Itoa(ev.Attempt)
+	key := stepNode + " " + ev.NodeID + " " + strconv.Itoa(ev.Attempt)
 	switch ev.Status {
 	case stream.NodeStarted:
-		r.begin(Step{Name: Node, NodeID: ev.NodeID, Attempt: ev.Attempt, Message: ev.Type}, key, at)
+		r.begin(Step{Name: stepNode, NodeID: ev.NodeID, Attempt: ev.Attempt, Message: ev.Type}, key, at)
 		return
 	case stream.NodeSkipped:
-		r.note(Step{Name: Node, NodeID: ev.NodeID, Attempt: ev.Attempt, Message: string(ev.Status)}, at)
+		r.note(Step{Name: stepNode, NodeID: ev.NodeID, Attempt: ev.Attempt, Message: string(ev.Status)}, at)
 		return
 	}
 	i := r.find(key)
@@ -363,10 +363,10 @@ func (r *Recorder) node(ev *stream.NodeRun, at time.Duration) {
 
 // approval notes a question, without its token.
 func (r *Recorder) approval(ev *stream.Approval, at time.Duration) {
-	s := Step{Name: Approval, Message: r.shown(ev.Prompt, false)}
+	s := Step{Name: stepApproval, Message: r.shown(ev.Prompt, false)}
 	for _, c := range ev.Calls {
 		s.Agent = cmp.Or(s.Agent, c.AgentID)
-		s.Calls = append(s.Calls, Call{CallID: c.CallID, Server: c.Server, Tool: c.Tool, Arguments: r.arguments(c.Arguments), Outcome: Waiting})
+		s.Calls = append(s.Calls, Call{CallID: c.CallID, Server: c.Server, Tool: c.Tool, Arguments: r.arguments(c.Arguments), Outcome: outcomeWaiting})
 	}
 	r.note(s, at)
 }
@@ -377,7 +377,7 @@ func (r *Recorder) failure(ev *stream.Error, at time.Duration) {
 		message += ": " + text
 	}
 	if !ev.Fatal {
-		r.note(Step{Name: Failure, Status: Warning, Message: message, Agent: ev.AgentID, NodeID: ev.NodeID, SessionID: ev.SessionID}, at)
+		r.note(Step{Name: stepFailure, Status: Warning, Message: message, Agent: ev.AgentID, NodeID: ev.NodeID, SessionID: ev.SessionID}, at)
 		return
 	}
 	turn := &r.part.Steps[0]

@@ -135,7 +135,7 @@ func (r *Run) checkpoint(since counts, status string, elapsed time.Duration) *Ch
 	r.Progress.Elapsed = elapsed
 	c := &Checkpoint{
 		ID: NewUUID(), TaskID: r.Header.ID, Position: r.Progress.Position, Sequence: r.Progress.Sequence, CreatedAt: time.Now().UTC(),
-		AwaitingHuman: status == CheckpointAwaiting, Status: status,
+		AwaitingHuman: status == checkpointAwaiting, Status: status,
 		EndedCount: len(r.Ended), MessageCount: len(r.Messages), Header: &r.Header,
 		Ended: slices.Clone(r.Ended[since.ended:]), Messages: slices.Clone(r.Messages[since.messages:]),
 	}

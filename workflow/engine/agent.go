@@ -196,7 +196,7 @@ func (k *worker) others() (list []chat.Quote) {
 				name, open = "the tool "+open[0].Tool, open[1:]
 			}
 			list = append(list, chat.Quote{About: "Result of " + name + " in step " + m.Node, Text: m.Content, Limit: maxToolQuote})
-		case RoleSystem:
+		case roleSystem:
 			list = append(list, chat.Quote{About: "Why step " + m.Node + " has failed", Text: m.Content})
 		default:
 			list = append(list, chat.Quote{About: k.asker(m.Node), Text: m.Content})

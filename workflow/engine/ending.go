@@ -79,7 +79,7 @@ func (x *execution) forgive(k *worker, err error) (*outcome, error) {
 	out := k.outcome()
 	out.failed = f
 	if n := len(out.messages); n == 0 || out.messages[n-1].Role != RoleTool || !k.n.Kind.Results() {
-		out.messages = append(out.messages, Message{Role: RoleSystem, Content: f.ForModel(), Timestamp: now(), Node: k.n.ID})
+		out.messages = append(out.messages, Message{Role: roleSystem, Content: f.ForModel(), Timestamp: now(), Node: k.n.ID})
 	}
 	out.result = len(out.messages) - 1
 	return out, nil

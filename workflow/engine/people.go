@@ -61,7 +61,7 @@ func (x *execution) await(n *graph.Vertex, o *Open, q *Question) {
 	o.Asks = q
 	x.state.Progress.Position = n.ID
 	x.emitNode(n, o, stream.NodeWaiting)
-	x.save(CheckpointAwaiting)
+	x.save(checkpointAwaiting)
 	x.out.Flush()
 }
 

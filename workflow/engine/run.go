@@ -100,7 +100,7 @@ const (
 	RoleUser      = "user"
 	RoleAssistant = "assistant"
 	RoleTool      = "tool"
-	RoleSystem    = "system"
+	roleSystem    = "system"
 )
 
 // ToolCall is a call in a Message.
@@ -391,7 +391,7 @@ type Checkpoint struct {
 // Statuses of a Checkpoint.
 const (
 	CheckpointCreated  = "created"
-	CheckpointAwaiting = "awaiting_human"
+	checkpointAwaiting = "awaiting_human"
 	CheckpointResumed  = "resumed"
 )
 

@@ -22,7 +22,7 @@ const sessionSchema = 1
 const (
 	SessionRunning   = "running"
 	SessionCompleted = "completed"
-	SessionFailed    = "failed"
+	sessionFailed    = "failed"
 )
 
 // SubAgentSession is one task that an agent gave to another one: what was asked, what the

@@ -109,7 +109,7 @@ func (k *SessionRecord) End(ctx context.Context, summary string, ok, waits bool,
 	case ok:
 		k.record.Status, k.record.Summary = SessionCompleted, summary
 	default:
-		k.record.Status = SessionFailed
+		k.record.Status = sessionFailed
 	}
 	k.write(ctx)
 	if !waits {

@@ -91,7 +91,7 @@ func TestSessionRecord(t *testing.T) {
 	r = records.Record(task)
 	r.Begin(ctx, "lost", "a", "Find it", true) // its record has expired
 	r.End(ctx, "", false, false, 7)
-	if s, texts := stored("lost"); s.Status != SessionFailed || texts != "user: Find it" {
+	if s, texts := stored("lost"); s.Status != sessionFailed || texts != "user: Find it" {
 		t.Errorf("it has failed: %+v", s)
 	}
 }

@@ -73,7 +73,7 @@ func (j *judgement) explained(ev WireEvent) {
 func (j *judgement) question(ev WireEvent) {
 	j.asked = true
 	j.must(len(j.calls) == 0 && j.fatal == "", "a question while something runs")
-	j.must(ev.Prompt != "" && len(ev.Waiting) > 0 && Tokens.MatchString(ev.Token) && ApprovalIDs.MatchString(ev.ApprovalID), "a question that nobody can answer")
+	j.must(ev.Prompt != "" && len(ev.Waiting) > 0 && Tokens.MatchString(ev.Token) && approvalIDs.MatchString(ev.ApprovalID), "a question that nobody can answer")
 	for _, c := range ev.Waiting {
 		j.must(c.CallID != "" && !slices.Contains(j.ids, c.CallID) && c.Reason != "" && strings.HasPrefix(string(c.Arguments), "{"), "it asks about %+v", c)
 	}

@@ -21,11 +21,11 @@ import (
 	"sluice/stream"
 )
 
-// Echo answers by what the input begins with: slow, ask and fail; and notes what it got.
-type Echo struct{ inputs *[]string }
+// echo answers by what the input begins with: slow, ask and fail; and notes what it got.
+type echo struct{ inputs *[]string }
 
 // Run implements stream.Runner.
-func (c Echo) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+func (c echo) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	*c.inputs = append(*c.inputs, req.Input)
 	switch {
 	case strings.HasPrefix(req.Input, "slow"):
@@ -61,7 +61,7 @@ func StartRemote(t *testing.T, st store.Store) *Remote {
 	a := new(Remote)
 	g, err := gateway.New(t.Context(), whole, zerolog.Nop(), gateway.Seams{
 		Store: st, Gemini: testnet.Serve(t, Silent()),
-		Runner: func(*agent.Agent) stream.Runner { return Echo{&a.Inputs} },
+		Runner: func(*agent.Agent) stream.Runner { return echo{&a.Inputs} },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ import (
 
 var (
 	Tokens      = regexp.MustCompile(`slap1\.[A-Za-z0-9_-]+`)
-	ApprovalIDs = regexp.MustCompile(`appr_(?:id|[0-9a-v]{26})`)
+	approvalIDs = regexp.MustCompile(`appr_(?:id|[0-9a-v]{26})`)
 )
 
 // withTokens puts the token of the last question into a request that says {{token}}.
@@ -72,7 +72,7 @@ var callSeeds = regexp.MustCompile(`call_[a-z2-7]{16}_`)
 // WithoutChance replaces what is random in a question, and in the ids of calls.
 func WithoutChance(text string) string {
 	text = callSeeds.ReplaceAllString(text, "call_seed_")
-	return ApprovalIDs.ReplaceAllString(Tokens.ReplaceAllString(text, "slap1.token"), "appr_id")
+	return approvalIDs.ReplaceAllString(Tokens.ReplaceAllString(text, "slap1.token"), "appr_id")
 }
 
 // Servers returns the MCP servers that the transcript asks for.

@@ -17,8 +17,8 @@ const (
 	dateMark   = "Now it is "
 )
 
-// IsDate says whether a line gives the time.
-func IsDate(line string) bool {
+// isDate says whether a line gives the time.
+func isDate(line string) bool {
 	return strings.HasPrefix(line, dateMark) && strings.Contains(line, " in the time zone ") && strings.HasSuffix(line, ").")
 }
 
@@ -47,7 +47,7 @@ func unquoted(text string) (said string, quotes []quoted) {
 		case within && (line == "" || strings.HasPrefix(line, cutMark)):
 		case line == momentHead:
 			within, added = false, true
-		case added || IsDate(line):
+		case added || isDate(line):
 		default:
 			own, within = append(own, line), false
 		}
