@@ -267,12 +267,17 @@ func (a *asking) invalid(ctx context.Context, attempts int) error {
 	return e
 }
 
+// describes says whether the instructions hold the schema: not if it goes as a tool's, or as the
+// form of an answer that nothing was wrong with so far.
+func (a *asking) describes() bool {
+	return a.mode != ModeTool && (a.mode != ModeSchema || a.chained || a.fault != nil)
+}
+
 // request returns the request of an attempt.
 func (a *asking) request() *chat.ModelRequest {
 	req := *a.asked
 	req.Tools, req.NoTools, req.MaxTokens = nil, false, a.limit
 	const alone = " and nothing else: no explanation, no Markdown"
-	described := a.mode != ModeSchema || a.chained || a.fault != nil
 	note := "Answer with one JSON object" + alone + "."
 	switch a.mode {
 	case ModeSchema:
@@ -280,10 +285,10 @@ func (a *asking) request() *chat.ModelRequest {
 	case ModeJSON:
 		req.Form = chat.Form{Kind: chat.FormJSON}
 	case ModeTool:
-		req.Tools, req.ForceTool, described = a.schema.tools, true, false
+		req.Tools, req.ForceTool = a.schema.tools, true
 		note = "Answer by calling the tool " + a.schema.name + " once, with the answer as its arguments."
 	}
-	if described {
+	if a.describes() {
 		note = "Answer with one JSON object that this JSON Schema describes" + alone + ":\n" + string(a.schema.raw)
 	}
 	req.System = strings.TrimSpace(req.System + "\n\n" + note)

@@ -61,17 +61,28 @@ func (s *Schema) read(ctx context.Context, text string, lenient bool) (jsontext.
 	if s.repeated(value) {
 		return nil, &flaw{problems: []tool.Problem{{Rule: "is the schema itself, not a value that it describes"}}, json: true}
 	}
-	changed := false
-	if lenient {
-		changed = s.loosen(value)
+	changed := lenient && s.loosen(value)
+	if fault := s.misfit(ctx, value); fault != nil {
+		return nil, fault
 	}
+	return written(raw, value, changed)
+}
+
+// misfit returns what is wrong with a value by the schema, nil if nothing is.
+func (s *Schema) misfit(ctx context.Context, value any) *flaw {
 	problems, err := s.check.Problems(ctx, value)
 	switch {
 	case err != nil:
-		return nil, &flaw{problems: []tool.Problem{{Rule: "cannot be checked, as it is too large or nested too deeply"}}, json: true}
+		return &flaw{problems: []tool.Problem{{Rule: "cannot be checked, as it is too large or nested too deeply"}}, json: true}
 	case len(problems) > 0:
-		return nil, &flaw{problems: problems, json: true}
+		return &flaw{problems: problems, json: true}
 	}
+	return nil
+}
+
+// written returns a value without white space, in the words of raw unless it was changed.
+func written(raw jsontext.Value, value any, changed bool) (jsontext.Value, *flaw) {
+	var err error
 	if changed {
 		raw, err = json.Marshal(value)
 	} else {

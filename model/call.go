@@ -118,14 +118,17 @@ func (c *call) render() {
 	c.body.data = c.m.render(c.body.data, c.req, c.omit)
 }
 
+// canOmit says whether the request was refused for a member that it can do without. Of forms,
+// Forms decides.
+func (c *call) canOmit(r *Refusal) bool {
+	return r.badRequest() && r.Member != "" && !isForm(r.Member) && c.sent(r.Member)
+}
+
 // learn says whether the request is to be sent once more without a member that the
 // model does not take. That is no retry: nothing has failed but our guess.
 func (c *call) learn() bool {
 	r, ok := errors.AsType[*Refusal](c.end.cause)
-	if !ok || c.handed || c.ctx.Err() != nil || !r.badRequest() {
-		return false
-	}
-	if r.Member == "" || isForm(r.Member) || !c.sent(r.Member) { // of forms, Forms decides
+	if !ok || c.handed || c.ctx.Err() != nil || !c.canOmit(r) {
 		return false
 	}
 	again, news := c.m.learned.Refused(r.Member, c.omit)
@@ -233,13 +236,19 @@ func (c *call) brokeOff(err error) bool {
 
 // last hands on the end of an answer.
 func (c *call) last(ans Stream) error {
-	err := ans.End(&c.chunk)
-	if err == nil {
-		err = c.said.add(&c.chunk)
-	}
-	if err != nil {
+	if err := ans.End(&c.chunk); err != nil {
 		return err
 	}
+	if err := c.said.add(&c.chunk); err != nil {
+		return err
+	}
+	c.settleUsage(ans)
+	c.said.finish = c.chunk.Finish
+	return c.hand()
+}
+
+// settleUsage completes the usage that a service reports in part, or not at all.
+func (c *call) settleUsage(ans Stream) {
 	if u := c.chunk.Usage; u != nil && u.Estimated && u.InputTokens == 0 {
 		c.said.split()
 		c.chunk.Usage = &c.said.usage
@@ -248,8 +257,6 @@ func (c *call) last(ans Stream) error {
 		c.said.estimate(ans)
 		c.chunk.Usage = &c.said.usage
 	}
-	c.said.finish = c.chunk.Finish
-	return c.hand()
 }
 
 // pay hands on the usage of the last answer, if that failed before it was reported: what was

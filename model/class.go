@@ -42,7 +42,11 @@ func Class(err error) string {
 	if !ok {
 		return ""
 	}
-	switch f.Type {
+	return classOfFault(f.Type)
+}
+
+func classOfFault(t fault.Type) string {
+	switch t {
 	case fault.ModelUnavailable:
 		return classUnavailable
 	case fault.Timeout:
