@@ -224,6 +224,23 @@ func (l *loosener) fit(v any, schema any) any {
 	if l.left--; !ok || l.left < 0 {
 		return v
 	}
+	v = l.branches(v, s)
+	switch v := v.(type) {
+	case map[string]any:
+		l.members(v, s)
+	case []any:
+		l.items(v, s)
+	case string:
+		if n := strings.TrimSpace(v); wantsNumber(s["type"]) && isNumber(n) {
+			l.changed = true
+			return json.Number(n)
+		}
+	}
+	return v
+}
+
+// branches returns v as the schemas want it that s is made of.
+func (l *loosener) branches(v any, s map[string]any) any {
 	if ref, ok := s["$ref"].(string); ok {
 		v = l.fit(v, l.resolve(ref))
 	}
@@ -233,25 +250,19 @@ func (l *loosener) fit(v any, schema any) any {
 			v = l.fit(v, branch)
 		}
 	}
-	switch v := v.(type) {
-	case map[string]any:
-		l.members(v, s)
-	case []any:
-		prefix, _ := s["prefixItems"].([]any)
-		for i := range v {
-			if i < len(prefix) {
-				v[i] = l.fit(v[i], prefix[i])
-			} else {
-				v[i] = l.fit(v[i], s["items"])
-			}
-		}
-	case string:
-		if n := strings.TrimSpace(v); wantsNumber(s["type"]) && isNumber(n) {
-			l.changed = true
-			return json.Number(n)
+	return v
+}
+
+// items fits an array's.
+func (l *loosener) items(v []any, s map[string]any) {
+	prefix, _ := s["prefixItems"].([]any)
+	for i := range v {
+		if i < len(prefix) {
+			v[i] = l.fit(v[i], prefix[i])
+		} else {
+			v[i] = l.fit(v[i], s["items"])
 		}
 	}
-	return v
 }
 
 // members fits an object's.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -392,10 +393,18 @@ func (c *call) result() error {
 	if c.parent.Err() != nil && c.end.retry {
 		return fault.Cause(c.parent) // it ended while we waited
 	}
-	if s := c.m.cfg.Breaker.Snapshot(); e.Type == fault.ModelUnavailable && s.State == breaker.Open && s.RetryAfter > 0 {
-		e.RetryAfter = s.RetryAfter
+	if e.Type == fault.ModelUnavailable {
+		e.RetryAfter = cmp.Or(c.m.openFor(), e.RetryAfter)
 	}
 	return e
+}
+
+// openFor returns for how long the breaker stays open; 0: it is not.
+func (m *Model) openFor() time.Duration {
+	if s := m.cfg.Breaker.Snapshot(); s.State == breaker.Open {
+		return s.RetryAfter
+	}
+	return 0
 }
 
 // refusedByBreaker returns the error of a call that the breaker did not let

@@ -76,7 +76,11 @@ func (e *Refusal) class() string {
 	case KindRejected:
 		return ""
 	}
-	switch s := e.Status; {
+	return classOfStatus(e.Status)
+}
+
+func classOfStatus(s int) string {
+	switch {
 	case s == http.StatusTooManyRequests:
 		return classRateLimited
 	case s == http.StatusUnauthorized, s == http.StatusPaymentRequired, s == http.StatusForbidden, s == http.StatusNotFound, s >= 300 && s < 400:

@@ -35,11 +35,15 @@ func (r *Refusal) settleMember(req *chat.ModelRequest) {
 	if r.Member == "" && !r.isOfForm(req) {
 		return
 	}
-	if len(r.Message) > maxNaming || quotes(r.Message, req) {
+	if r.mayQuote(req) {
 		r.Member = ""
 		return
 	}
 	r.Member = cmp.Or(r.Member, memberForm)
+}
+
+func (r *Refusal) mayQuote(req *chat.ModelRequest) bool {
+	return len(r.Message) > maxNaming || quotes(r.Message, req)
 }
 
 // isOfForm says whether the words of a refusal name the form that the request asks for.
