@@ -199,7 +199,7 @@ func (b *stateBody) check() error {
 	switch {
 	case len(b.Messages) == 0:
 		return errors.New("it has no messages")
-	case min(b.Steps, b.Dropped, b.Given, b.Kept) < 0 || b.Kept > maxTurnKept:
+	case !b.hasCounts():
 		return errors.New("a count is negative")
 	case len(b.Open) > maxCalls:
 		return errors.New("too many calls are open")
@@ -210,6 +210,11 @@ func (b *stateBody) check() error {
 		return errors.New("a count is negative")
 	}
 	return b.checkOpen()
+}
+
+// hasCounts says whether the counts are such as the loop has.
+func (b *stateBody) hasCounts() bool {
+	return min(b.Steps, b.Dropped, b.Given, b.Kept) >= 0 && b.Kept <= maxTurnKept
 }
 
 // checkOpen compares the open calls with those of the last message.
@@ -225,14 +230,19 @@ func (b *stateBody) checkOpen() error {
 		if c.Call != calls[i] || c.ID == "" {
 			return errors.New("the open calls are not those of the last message")
 		}
-		if c.Answer.hasResult() != (c.Result != nil) {
-			return fmt.Errorf("call %d has the answer %q, and its result does not fit that", i, c.Answer)
-		}
-		if err := c.Within.check(c.Answer); err != nil {
+		if err := c.check(i); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// check compares the answer of call i with its result, and with who waits within it.
+func (c *storedOpen) check(i int) error {
+	if c.Answer.hasResult() != (c.Result != nil) {
+		return fmt.Errorf("call %d has the answer %q, and its result does not fit that", i, c.Answer)
+	}
+	return c.Within.check(c.Answer)
 }
 
 // hasResult says whether a call with this answer has run, or was answered by somebody else.
