@@ -71,9 +71,7 @@ func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 	case *stream.Reset:
 		r.reset(ev)
 	case *stream.InnerDelta:
-		if ev.AgentID != "" { // else a tool's node says it, and it is the result of its call
-			r.say(&ev.Attribution, ev.Delta, at)
-		}
+		r.sayInner(ev, at)
 	case *stream.Thinking:
 		r.speak(&ev.Attribution, at)
 	case *stream.ToolStarted:
@@ -101,6 +99,13 @@ func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 func (r *Recorder) say(a *stream.Attribution, text string, at time.Duration) {
 	if i := r.speak(a, at); i >= 0 {
 		r.open[i].text.add(text)
+	}
+}
+
+// sayInner adds to what an agent says. What a tool's node says is the result of its call.
+func (r *Recorder) sayInner(ev *stream.InnerDelta, at time.Duration) {
+	if ev.AgentID != "" {
+		r.say(&ev.Attribution, ev.Delta, at)
 	}
 }
 
