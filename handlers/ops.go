@@ -48,7 +48,7 @@ func (s *Server) ready(w http.ResponseWriter, whole bool) error {
 		rep.add(part)
 	}
 	status := http.StatusOK
-	if s.cfg.StoreRequired && rep.Store != nil && !rep.Store.OK() {
+	if s.cfg.StoreRequired && rep.lacksStore() {
 		status = http.StatusServiceUnavailable
 	}
 	if s.gate.isDraining() {
@@ -59,6 +59,8 @@ func (s *Server) ready(w http.ResponseWriter, whole bool) error {
 	}
 	return writeJSON(w, status, rep)
 }
+
+func (rep *readiness) lacksStore() bool { return rep.Store != nil && !rep.Store.OK() }
 
 // add adds a part, by its kind.
 func (rep *readiness) add(part health.Status) {

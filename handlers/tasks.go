@@ -264,16 +264,23 @@ func (s *Server) position(r *http.Request, query url.Values, last string) (after
 			e.Add("/after", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be the number of an event"})
 		}
 	}
-	turn = last
-	if text := query.Get("turn"); text != "" {
-		if turn = text; !chat.IsTurnID(text) {
-			e.Add("/turn", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be the id of a turn"})
-		}
-	}
+	turn = turnIn(query, last, &e)
 	if len(e.Fields) > 0 {
 		return 0, "", &e
 	}
 	return after, turn, nil
+}
+
+// turnIn reads which turn is asked for: the last one if none is named.
+func turnIn(query url.Values, last string, e *chat.ValidationError) string {
+	turn := query.Get("turn")
+	if turn == "" {
+		return last
+	}
+	if !chat.IsTurnID(turn) {
+		e.Add("/turn", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be the id of a turn"})
+	}
+	return turn
 }
 
 // eventID reads a Last-Event-ID of the form <turn_id>:<n>.
