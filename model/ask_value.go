@@ -231,10 +231,16 @@ func (l *loosener) fit(v any, schema any) any {
 	case []any:
 		l.items(v, s)
 	case string:
-		if n := strings.TrimSpace(v); wantsNumber(s["type"]) && isNumber(n) {
-			l.changed = true
-			return json.Number(n)
-		}
+		return l.text(v, s)
+	}
+	return v
+}
+
+// text makes a number of a text where one is wanted.
+func (l *loosener) text(v string, s map[string]any) any {
+	if n := strings.TrimSpace(v); wantsNumber(s["type"]) && isNumber(n) {
+		l.changed = true
+		return json.Number(n)
 	}
 	return v
 }

@@ -41,7 +41,7 @@ func (c *codec) Refuse(status int, header http.Header, body []byte) *model.Refus
 	switch {
 	case status == 0:
 		r.Kind, r.Status = usual.kind, usual.status
-		if r.Kind == model.KindStatus && (typ+code+message != "" || jsontext.Value(body).Kind() != '{') { // else it may be no error at all
+		if r.Kind == model.KindStatus && !isSilent(typ+code+message, body) {
 			r.Kind = model.KindServer
 		}
 	case status == usual.status:
@@ -97,6 +97,9 @@ func kindOfMessage(r *model.Refusal, message string) model.Kind {
 	}
 	return r.Kind
 }
+
+// isSilent says whether an object without any words of an error's may be no error at all.
+func isSilent(words string, body jsontext.Value) bool { return words == "" && body.Kind() == '{' }
 
 // isBadRequest says whether a status is one of requests that are refused for what they hold.
 func isBadRequest(status int) bool {

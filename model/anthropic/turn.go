@@ -46,7 +46,7 @@ func (c *codec) turns(messages []chat.Message) []turn {
 	var ids model.SentIDs
 	for i := range messages {
 		m := &messages[i]
-		own := m.Role == chat.RoleModel && m.Maker == c.maker
+		own := c.made(m)
 		if empty(m, own) {
 			continue
 		}
@@ -60,6 +60,9 @@ func (c *codec) turns(messages []chat.Message) []turn {
 	}
 	return joined(list)
 }
+
+// made says whether a message is this model's own.
+func (c *codec) made(m *chat.Message) bool { return m.Role == chat.RoleModel && m.Maker == c.maker }
 
 // begin appends a turn; one of the user awaits the results of the calls before it.
 func begin(list []turn, role chat.Role) []turn {
@@ -204,7 +207,7 @@ func marksOf(req *chat.ModelRequest, turns []turn, mark string) marks {
 	if mark == "" || len(turns) == 0 {
 		return m
 	}
-	if continues || req.Of != nil && offersTools(req) {
+	if continues || mayCall(req) {
 		m.end = len(turns) - 1
 	}
 	if continues {
@@ -213,9 +216,9 @@ func marksOf(req *chat.ModelRequest, turns []turn, mark string) marks {
 	return m
 }
 
-// offersTools says whether the answer may be a call, which another step follows.
-func offersTools(req *chat.ModelRequest) bool {
-	return req.Tools != nil && len(req.Tools.Specs) > 0 && !req.NoTools
+// mayCall says whether the answer may be a call, which another step of the turn follows.
+func mayCall(req *chat.ModelRequest) bool {
+	return req.Of != nil && req.Tools != nil && len(req.Tools.Specs) > 0 && !req.NoTools
 }
 
 // inputBeforeLast returns the place of the last input before the newest, -1 if there is none.

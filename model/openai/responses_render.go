@@ -68,11 +68,8 @@ func appendResponsesReasoning(b []byte, word string, omit model.Omit) []byte {
 	if omit.Has("reasoning") {
 		return b
 	}
-	effort := effortOf(word)
-	if omit.Has("reasoning.effort") {
-		effort = ""
-	}
-	summary := word != "" && word != "off" && !omit.Has("reasoning.summary")
+	effort := effortOf(word, omit)
+	summary := wantsSummary(word, omit)
 	switch {
 	case effort != "" && summary:
 		b = append(append(append(b, `,"reasoning":{"effort":"`...), effort...), `","summary":"auto"}`...)
@@ -85,14 +82,21 @@ func appendResponsesReasoning(b []byte, word string, omit model.Omit) []byte {
 }
 
 // effortOf returns the effort that a word of the configuration asks for, empty if none.
-func effortOf(word string) string {
-	switch word {
-	case "off":
+func effortOf(word string, omit model.Omit) string {
+	switch {
+	case omit.Has("reasoning.effort"):
+		return ""
+	case word == "off":
 		return "none"
-	case "low", "medium", "high":
+	case word == "low" || word == "medium" || word == "high":
 		return word
 	}
 	return ""
+}
+
+// wantsSummary says whether a word of the configuration asks for thoughts that are shown.
+func wantsSummary(word string, omit model.Omit) bool {
+	return word != "" && word != "off" && !omit.Has("reasoning.summary")
 }
 
 // appendResponsesForm asks for JSON. A schema that is not an object becomes one that allows
