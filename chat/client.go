@@ -354,11 +354,5 @@ func (g *Gatherer) step(lines []ClientMessage, i int, results map[callAt]*tool.R
 		call, answer := portableCall(c), portableResult(c, result)
 		m.Parts, r.Parts = append(m.Parts, Part{Call: &call}), append(r.Parts, Part{Result: &answer})
 	}
-	switch {
-	case len(m.Parts) == 0:
-		return nil, own
-	case len(r.Parts) == 0:
-		return []Message{m}, own
-	}
-	return []Message{m, r}, own
+	return slices.DeleteFunc([]Message{m, r}, func(m Message) bool { return len(m.Parts) == 0 }), own
 }

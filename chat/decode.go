@@ -280,16 +280,22 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case nameErr != nil:
+	if nameErr != nil {
 		d.faults.add("", CodeInvalidUTF8, wrongKey)
-	case d.saw(i, name):
-		d.duplicate(i, name)
-	default:
-		d.see(i, name)
-		d.decodeField(i, name, value)
+		return nil
 	}
+	d.value(i, name, value)
 	return nil
+}
+
+// value takes the value of a member that is not read as a list.
+func (d *decoder) value(i int, name string, value jsontext.Value) {
+	if d.saw(i, name) {
+		d.duplicate(i, name)
+		return
+	}
+	d.see(i, name)
+	d.decodeField(i, name, value)
 }
 
 // isList says whether a field is a list; -1 is none.
