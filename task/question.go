@@ -49,7 +49,7 @@ func (s *Service) resumeTask(ctx context.Context, t *Turn, req *Request) error {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	if err != nil || !req.owns(&task) || task.State != InputRequired {
+	if err != nil || !req.canAnswer(&task) {
 		return taskFault(chat.NoSuchTask())
 	}
 	doc := readDocument(req.TaskID, task)
@@ -63,9 +63,10 @@ func (s *Service) resumeTask(ctx context.Context, t *Turn, req *Request) error {
 	return err
 }
 
-// owns says whether a task is the sender's, and of the conversation if the request names one.
-func (r *Request) owns(t *store.Task) bool {
-	return t.Tenant == r.Chat.Principal.Tenant && t.User == r.Chat.Owner() &&
+// canAnswer says whether a task waits for input of the sender's, and is of the conversation if the
+// request names one.
+func (r *Request) canAnswer(t *store.Task) bool {
+	return t.State == InputRequired && t.Tenant == r.Chat.Principal.Tenant && t.User == r.Chat.Owner() &&
 		(r.Chat.ConversationID == "" || r.Chat.ConversationID == t.Conversation)
 }
 

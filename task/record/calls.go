@@ -78,26 +78,30 @@ func (r *Recorder) addModelCalls() {
 		if c.step < 0 && !r.addStep(c) {
 			return
 		}
-		s := &r.part.Steps[c.step]
-		s.Model = c.model
-		if c.usage != (Usage{}) {
-			usage := c.usage
-			s.Usage = &usage
-		}
-		s.Finish = c.finish
-		if c.first > 0 {
-			ms := c.first.Milliseconds()
-			s.FirstToken = &ms
-		}
-		if c.failed {
-			s.Status = Warning
-		}
-		if c.over {
-			ms := c.elapsed.Milliseconds()
-			s.Millis = &ms
-		}
+		c.describe(&r.part.Steps[c.step])
 	}
 	slices.SortStableFunc(r.part.Steps[1:], func(a, b Step) int { return strings.Compare(a.Timestamp, b.Timestamp) }) // the turn stays first
+}
+
+// describe fills in what a step has of the call.
+func (c *modelCall) describe(s *Step) {
+	s.Model = c.model
+	if c.usage != (Usage{}) {
+		usage := c.usage
+		s.Usage = &usage
+	}
+	s.Finish = c.finish
+	if c.first > 0 {
+		ms := c.first.Milliseconds()
+		s.FirstToken = &ms
+	}
+	if c.failed {
+		s.Status = Warning
+	}
+	if c.over {
+		ms := c.elapsed.Milliseconds()
+		s.Millis = &ms
+	}
 }
 
 // addStep gives a call a step of its own. ok is false if there is no room for one.

@@ -306,10 +306,15 @@ func (r *Recorder) agent(ev *stream.AgentRun, at time.Duration) {
 	if ev.Usage != nil {
 		s.Usage = &Usage{Input: ev.Usage.Input, Output: ev.Usage.Output, Thinking: ev.Usage.Thinking}
 	}
-	r.silence(func(s *Step) bool { return s.NodeID == "" && s.Agent == ev.AgentID && s.SessionID == ev.SessionID }, at)
+	r.silence(func(s *Step) bool { return s.isBy(ev) }, at)
 	r.endSession(ev)
 	i = r.find(key)
 	r.end(i, at-r.open[i].began)
+}
+
+// isBy says whether a step is of an agent that runs in no node.
+func (s *Step) isBy(ev *stream.AgentRun) bool {
+	return s.NodeID == "" && s.Agent == ev.AgentID && s.SessionID == ev.SessionID
 }
 
 // endSession ends the session of an agent, if it has one.
