@@ -324,11 +324,7 @@ func (s *RunStore) Records(ctx context.Context, state *engine.Run) (engine.Recor
 	k := &keeping{s: s, id: state.Header.ID}
 	at, read := state.Origin.(*readAs)
 	if !read {
-		if err := k.pin(ctx, state.Workflow()); err != nil {
-			return nil, storeFault(err)
-		}
-		k.record = storedRun{Schema: run.Version, Epoch: 1, Header: state.Header, Lives: []life{{Epoch: 1, Claim: engine.NewUUID()}}}
-		return k, nil
+		return k.begun(ctx, state)
 	}
 	k.record, k.version = at.record, at.version
 	k.record.Intents, k.record.Journal = maps.Clone(k.record.Intents), maps.Clone(k.record.Journal)
@@ -357,6 +353,15 @@ func (s *RunStore) Records(ctx context.Context, state *engine.Run) (engine.Recor
 	if k.record.Claims > maxClaims {
 		return nil, &fault.Error{Type: fault.WorkflowRecovery, Message: "The workflow was taken over five times without getting any further, and was stopped"}
 	}
+	return k, nil
+}
+
+// begun returns the records of a run that begins.
+func (k *keeping) begun(ctx context.Context, state *engine.Run) (engine.Records, error) {
+	if err := k.pin(ctx, state.Workflow()); err != nil {
+		return nil, storeFault(err)
+	}
+	k.record = storedRun{Schema: run.Version, Epoch: 1, Header: state.Header, Lives: []life{{Epoch: 1, Claim: engine.NewUUID()}}}
 	return k, nil
 }
 
