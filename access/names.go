@@ -16,12 +16,10 @@ func IsUser(s string) bool {
 		utf8.RuneCountInString(s) <= maxUser && strings.IndexFunc(s, unicode.IsControl) < 0
 }
 
+// idChars are the characters of ids, of which the marks begin none.
+const idChars = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+
 // IsID says whether s can be the id of a tenant or of a class of limits.
 func IsID(s string) bool {
-	if s == "" || len(s) > 64 || s[0] == '_' || s[0] == '-' {
-		return false
-	}
-	return strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r == '-')
-	}) < 0
+	return s != "" && len(s) <= 64 && s[0] != '_' && s[0] != '-' && strings.Trim(s, idChars) == ""
 }

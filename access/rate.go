@@ -48,7 +48,7 @@ var errRate = errors.New("must be a rate such as 60/m: a whole number from 1 to 
 // repeat it.
 func (q *Quota) UnmarshalText(text []byte) error {
 	number, unit, _ := strings.Cut(string(text), "/")
-	if len(unit) != 1 || !strings.Contains(Units, unit) || number == "" || number[0] < '1' || number[0] > '9' {
+	if len(unit) != 1 || !strings.Contains(Units, unit) || strings.HasPrefix(number, "0") {
 		return errRate
 	}
 	n, err := strconv.ParseUint(number, 10, 32)

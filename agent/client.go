@@ -44,9 +44,14 @@ func asked(req *chat.ModelRequest, app *chat.Application) {
 	if app.MaxTokens > 0 && (req.MaxTokens == 0 || app.MaxTokens < req.MaxTokens) {
 		req.MaxTokens = app.MaxTokens
 	}
-	if c := app.Choice; c.Must && req.Step == 1 && len(req.Tools.Specs) > 0 && (c.Name == "" || req.Tools.Lookup(c.Name) != nil) {
+	if c := app.Choice; c.Must && req.Step == 1 && offers(req.Tools, c.Name) {
 		req.ForceTool, req.Tool = true, c.Name
 	}
+}
+
+// offers says whether a tool is on offer; an empty name: any.
+func offers(tools *tool.Set, name string) bool {
+	return len(tools.Specs) > 0 && (name == "" || tools.Lookup(name) != nil)
 }
 
 // notWithApproval is what the model is given of a client's call next to one that waits for a
@@ -68,10 +73,18 @@ func (t *turn) require(jobs []*job, waits bool) {
 		}
 		t.required.Calls = append(t.required.Calls, j.event)
 	}
-	if t.required != nil && t.req.App != nil && t.req.App.Called != nil {
-		if m, ok := t.forClient(jobs); ok {
-			t.req.App.Called(m)
-		}
+	if t.required != nil {
+		t.informApplication(jobs)
+	}
+}
+
+// informApplication hands the message with the calls to the application, if it wants that.
+func (t *turn) informApplication(jobs []*job) {
+	if t.req.App == nil || t.req.App.Called == nil {
+		return
+	}
+	if m, ok := t.forClient(jobs); ok {
+		t.req.App.Called(m)
 	}
 }
 

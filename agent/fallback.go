@@ -11,14 +11,10 @@ import (
 // the same thing twice. A fallback whose own server is unavailable is followed by the
 // next one of the call that it is for; fallbacks of its own it has none.
 func (t *turn) fallback(j *job, tools *tool.Set) *job {
-	f := fault.From(j.err)
-	if f == nil || f.Type != fault.MCPUnavailable || f.Unknown || !f.NoEffect || j.spec == nil {
+	if !j.hadNoServer() {
 		return nil
 	}
-	first := j
-	if j.fallbackOf != nil {
-		first = j.fallbackOf
-	}
+	first := j.first()
 	spec := first.nextFallback(tools)
 	if spec == nil {
 		return nil
@@ -39,6 +35,12 @@ func (t *turn) fallback(j *job, tools *tool.Set) *job {
 	first.fallback = s
 	t.start(s)
 	return s
+}
+
+// hadNoServer says whether the server of a call was unavailable, so that nothing was done.
+func (j *job) hadNoServer() bool {
+	f := fault.From(j.err)
+	return f != nil && f.Type == fault.MCPUnavailable && !f.Unknown && f.NoEffect && j.spec != nil
 }
 
 // nextFallback returns the fallback of a call that comes after those which were tried;

@@ -82,15 +82,8 @@ func (j *job) failure(turn context.Context) *fault.Error {
 		return &fault.Error{Type: fault.ToolFailed, Service: "mcp:" + j.event.Server,
 			Message: "The tool " + j.call.Name + " answered with an error"}
 	}
-	switch f.Type {
-	case fault.StoreUnavailable:
-		if f.NoEffect {
-			return f
-		}
-	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout, fault.Overloaded:
-		if error(f) != context.Cause(turn) {
-			return f
-		}
+	if isOutcome(f, turn) {
+		return f
 	}
 	cut := *f
 	cut.Unknown = j.spec == nil || !j.spec.Annotations.Repeatable()
@@ -98,6 +91,25 @@ func (j *job) failure(turn context.Context) *fault.Error {
 		cut.Message = "The turn ended before the tool did"
 	}
 	return &cut
+}
+
+// isOutcome says whether a fault says what became of a call.
+func isOutcome(f *fault.Error, turn context.Context) bool {
+	switch f.Type {
+	case fault.StoreUnavailable:
+		return f.NoEffect
+	case fault.ToolFailed, fault.MCPUnavailable, fault.Timeout, fault.Overloaded:
+		return error(f) != context.Cause(turn)
+	}
+	return false
+}
+
+// first returns the call that this one stands in for, or else the call itself.
+func (j *job) first() *job {
+	if j.fallbackOf != nil {
+		return j.fallbackOf
+	}
+	return j
 }
 
 // forModel returns the result as the model is given it.

@@ -153,10 +153,7 @@ func (t *turn) resulted(j *job) {
 
 //go:noinline
 func (t *turn) saveResult(j *job) {
-	root := j
-	if j.fallbackOf != nil {
-		root = j.fallbackOf
-	}
+	root := j.first()
 	if !j.unsafe() && (root == j || !root.unsafe()) || j.waits {
 		return
 	}
@@ -277,16 +274,9 @@ func Join(parts [][]byte) ([]byte, error) {
 	var all stateBody
 	var last *run.Paused
 	for _, part := range parts {
-		p, err := run.ReadPaused(chat.PausedAgent, part)
+		p, b, err := readPart(part, len(all.Messages))
 		if err != nil {
 			return nil, err
-		}
-		var b stateBody
-		if err := p.Into(&b); err != nil {
-			return nil, err
-		}
-		if b.From < 0 || b.From > len(all.Messages) {
-			return nil, fmt.Errorf("%w: a part of it is missing", run.ErrPaused)
 		}
 		b.Messages = append(all.Messages[:b.From:b.From], b.Messages...)
 		if b.From > 0 {
@@ -306,6 +296,20 @@ func Join(parts [][]byte) ([]byte, error) {
 		return nil, err
 	}
 	return p.Encode(), nil
+}
+
+// readPart reads a part that was saved when there were so many messages.
+func readPart(part []byte, messages int) (p *run.Paused, b stateBody, err error) {
+	if p, err = run.ReadPaused(chat.PausedAgent, part); err != nil {
+		return nil, b, err
+	}
+	if err := p.Into(&b); err != nil {
+		return nil, b, err
+	}
+	if b.From < 0 || b.From > messages {
+		return nil, b, fmt.Errorf("%w: a part of it is missing", run.ErrPaused)
+	}
+	return p, b, nil
 }
 
 // AnsweredBy returns the key of the model that gave the last answer of a State that Join has

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -198,19 +199,22 @@ func (b *stateBody) check() error {
 	switch {
 	case len(b.Messages) == 0:
 		return errors.New("it has no messages")
-	case b.Steps < 0 || b.Dropped < 0 || b.Given < 0 || b.Kept < 0 || b.Kept > maxTurnKept:
+	case !b.hasCounts():
 		return errors.New("a count is negative")
 	case len(b.Open) > maxCalls:
 		return errors.New("too many calls are open")
 	case b.Reason != "" && len(b.Open) > 0:
 		return errors.New("it is over, and calls are open")
 	}
-	for _, m := range b.Made {
-		if m.Times < 0 {
-			return errors.New("a count is negative")
-		}
+	if slices.ContainsFunc(b.Made, func(m storedMade) bool { return m.Times < 0 }) {
+		return errors.New("a count is negative")
 	}
 	return b.checkOpen()
+}
+
+// hasCounts says whether the counts are such as the loop has.
+func (b *stateBody) hasCounts() bool {
+	return min(b.Steps, b.Dropped, b.Given, b.Kept) >= 0 && b.Kept <= maxTurnKept
 }
 
 // checkOpen compares the open calls with those of the last message.
@@ -218,12 +222,7 @@ func (b *stateBody) checkOpen() error {
 	if len(b.Open) == 0 {
 		return nil
 	}
-	var calls []storedCall
-	for _, p := range b.Messages[len(b.Messages)-1].Parts {
-		if p.Call != nil {
-			calls = append(calls, *p.Call)
-		}
-	}
+	calls := b.lastCalls()
 	if len(calls) != len(b.Open) {
 		return errors.New("the open calls are not those of the last message")
 	}
@@ -231,14 +230,32 @@ func (b *stateBody) checkOpen() error {
 		if c.Call != calls[i] || c.ID == "" {
 			return errors.New("the open calls are not those of the last message")
 		}
-		if closed := c.Answer == answerRan || c.Answer == answerSupplied; closed != (c.Result != nil) {
-			return fmt.Errorf("call %d has the answer %q, and its result does not fit that", i, c.Answer)
-		}
-		if err := c.Within.check(c.Answer); err != nil {
+		if err := c.check(i); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// check compares the answer of call i with its result, and with who waits within it.
+func (c *storedOpen) check(i int) error {
+	if c.Answer.hasResult() != (c.Result != nil) {
+		return fmt.Errorf("call %d has the answer %q, and its result does not fit that", i, c.Answer)
+	}
+	return c.Within.check(c.Answer)
+}
+
+// hasResult says whether a call with this answer has run, or was answered by somebody else.
+func (a Answer) hasResult() bool { return a == answerRan || a == answerSupplied }
+
+// lastCalls returns the calls of the last message.
+func (b *stateBody) lastCalls() (calls []storedCall) {
+	for _, p := range b.Messages[len(b.Messages)-1].Parts {
+		if p.Call != nil {
+			calls = append(calls, *p.Call)
+		}
+	}
+	return calls
 }
 
 // state returns the State that body was made of, but for the runs within its calls, which are

@@ -57,7 +57,7 @@ func (t *turn) emitBegin(jobs []*job) []*job {
 			jobs = jobs[:i]
 			break
 		}
-		if j.err != nil || !j.client && !j.waits {
+		if j.begins() {
 			t.start(j)
 		}
 	}
@@ -70,6 +70,9 @@ func (t *turn) emitBegin(jobs []*job) []*job {
 	t.sink.Flush()
 	return jobs
 }
+
+// begins says whether a call is reported: not one that others run, or that waits.
+func (j *job) begins() bool { return j.err != nil || !j.client && !j.waits }
 
 // runnable returns the calls that run here and now.
 func runnable(jobs []*job) (some []*job) {

@@ -215,17 +215,22 @@ func (t *turn) restart(to *chat.Switch) {
 		return
 	}
 	s := &t.state
-	if (s.Steps > 1 || t.step.gave) && !slices.Contains(s.Models, to.Previous) {
-		s.Models = append(s.Models, to.Previous)
+	if s.Steps > 1 || t.step.gave {
+		s.addModel(to.Previous)
 	}
-	if !slices.Contains(s.Models, to.Key) {
-		s.Models = append(s.Models, to.Key)
-	}
+	s.addModel(to.Key)
 	s.Answered = to.Key
 	t.sink.Emit(&stream.ModelChanged{Step: s.Steps, Key: to.Key, Model: to.Model, Previous: to.Previous, Reason: to.Reason})
 	if old := t.ofModel.stale; old.bytes > 0 {
 		t.ofModel.stale, s.Tail = stale{}, t.ofModel.tail
 		t.sink.Emit(&stream.Reset{Reason: stream.ResetFallback, Back: old.bytes, Runes: old.runes})
+	}
+}
+
+// addModel notes a model that has answered.
+func (s *State) addModel(key string) {
+	if !slices.Contains(s.Models, key) {
+		s.Models = append(s.Models, key)
 	}
 }
 

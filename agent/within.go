@@ -190,10 +190,7 @@ func (stored *storedWithin) within() *Within {
 func (stored *storedWithin) check(answer Answer) error {
 	switch {
 	case stored == nil:
-		if slices.Contains([]Answer{answerWaiting, answerRan, answerApproved, answerRejected, answerRefused, answerSupplied, answerRuns}, answer) {
-			return nil
-		}
-		return fmt.Errorf("a call has the answer %q", answer)
+		return checkAlone(answer)
 	case answer != answerWaiting && answer != answerDecided:
 		return fmt.Errorf("a call within which somebody waits has the answer %q", answer)
 	case len(stored.Asks) == 0:
@@ -202,4 +199,12 @@ func (stored *storedWithin) check(answer Answer) error {
 		return errors.New("not all calls within a call were decided")
 	}
 	return nil
+}
+
+// checkAlone checks the answer of a call within which nobody waits.
+func checkAlone(answer Answer) error {
+	if slices.Contains([]Answer{answerWaiting, answerRan, answerApproved, answerRejected, answerRefused, answerSupplied, answerRuns}, answer) {
+		return nil
+	}
+	return fmt.Errorf("a call has the answer %q", answer)
 }

@@ -85,6 +85,12 @@ func readAnswer(object jsontext.Value, at string, e *ValidationError) Answer {
 		readers["user_id"] = into(&a.UserID, answerUser)
 	}
 	given := readMembers(object, at, e, readers)
+	a.checkAction(given, at, e)
+	return a
+}
+
+// checkAction checks which of the members that were given stand next to each other.
+func (a *Answer) checkAction(given map[string]bool, at string, e *ValidationError) {
 	switch {
 	case given["action"] && given["calls"]:
 		e.addOne(at+"/calls", CodeNotAllowed, "must not stand beside action")
@@ -93,7 +99,6 @@ func readAnswer(object jsontext.Value, at string, e *ValidationError) Answer {
 	case given["arguments"] && a.Action != Modify:
 		e.addOne(at+"/arguments", CodeNotAllowed, "is for the action modify")
 	}
-	return a
 }
 
 // members yields the members of an object that is well formed.
@@ -236,11 +241,16 @@ func answerCall(v jsontext.Value, at string, e *ValidationError) (c CallAnswer) 
 			e.addOne(at+"/"+name, CodeRequired, "is required")
 		}
 	}
+	c.checkArguments(given, at, e)
+	return c
+}
+
+// checkArguments wants arguments, or a result in place of them, for the action modify alone.
+func (c *CallAnswer) checkArguments(given map[string]bool, at string, e *ValidationError) {
 	switch {
 	case c.Action == Modify && !given["arguments"] && !given["result"]:
 		e.addOne(at+"/arguments", CodeRequired, "is required to modify a call")
 	case given["action"] && c.Action != Modify && given["arguments"]:
 		e.addOne(at+"/arguments", CodeNotAllowed, "is for the action modify")
 	}
-	return c
 }

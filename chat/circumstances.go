@@ -20,7 +20,7 @@ const (
 // isName accepts 1 to most characters of a-z and 0-9, and, from the second on, of marks.
 func isName(s string, most int, marks string) bool {
 	for i, c := range []byte(s) {
-		if !isLower(c) && (c < '0' || c > '9') && (i == 0 || strings.IndexByte(marks, c) < 0) {
+		if !isLower(c) && !isDigit(c) && (i == 0 || strings.IndexByte(marks, c) < 0) {
 			return false
 		}
 	}
@@ -28,6 +28,8 @@ func isName(s string, most int, marks string) bool {
 }
 
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // UnknownAgent is the fault of a request for an agent that does not exist.
 func UnknownAgent() *FieldError {

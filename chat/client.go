@@ -144,24 +144,7 @@ func (g Gatherer) Gather(lines []ClientMessage, e *ValidationError) (c Conversat
 		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 1000 messages"})
 		return c
 	}
-	said, asked := make([]ClientMessage, 0, len(lines)), -1
-	var instructions []string
-	for _, l := range lines {
-		switch l.Speaker {
-		case SpeakerApplication:
-			if text := stripControl(l.Text); !blank(text) {
-				instructions = append(instructions, text)
-			}
-			continue
-		case SpeakerUser:
-			asked = len(said)
-		case SpeakerAssistant:
-			if len(l.Calls) == 0 && blank(stripControl(l.Text)) { // a client's place for an answer that never came
-				continue
-			}
-		}
-		said = append(said, l)
-	}
+	said, asked, instructions := sorted(lines)
 	c.Instructions = g.instructions(instructions, e)
 	if asked < 0 {
 		g.unasked(e)
@@ -173,6 +156,32 @@ func (g Gatherer) Gather(lines []ClientMessage, e *ValidationError) (c Conversat
 		c.Continues = g.continued(behind, e)
 	}
 	return c
+}
+
+// sorted returns what is said, the place of the user's last message in it, -1 if there is none, and
+// apart from it what the application says.
+func sorted(lines []ClientMessage) (said []ClientMessage, asked int, instructions []string) {
+	said, asked = make([]ClientMessage, 0, len(lines)), -1
+	for _, l := range lines {
+		switch {
+		case l.Speaker == SpeakerApplication:
+			if text := stripControl(l.Text); !blank(text) {
+				instructions = append(instructions, text)
+			}
+			continue
+		case l.Speaker == SpeakerUser:
+			asked = len(said)
+		case l.isEmptyAnswer():
+			continue
+		}
+		said = append(said, l)
+	}
+	return said, asked, instructions
+}
+
+// isEmptyAnswer says whether it is a client's place for an answer that never came.
+func (l *ClientMessage) isEmptyAnswer() bool {
+	return l.Speaker == SpeakerAssistant && len(l.Calls) == 0 && blank(stripControl(l.Text))
 }
 
 // unasked reports that there is nothing to answer.
@@ -292,20 +301,18 @@ func (g *Gatherer) continued(lines []ClientMessage, e *ValidationError) (steps [
 	for _, i := range alone {
 		e.Add(lines[i].At, &FieldError{Code: CodeUnknownValue, Message: "answers no call, or one that is answered already"})
 	}
-	size, last := 0, false
+	last := false
 	for i := range lines {
-		switch l := &lines[i]; l.Speaker {
-		case SpeakerTool:
-			size += len(l.Result.Text)
-		case SpeakerAssistant:
-			var messages []Message
-			messages, last = g.step(lines, i, results, e)
-			for _, m := range messages {
-				steps = push(steps, m)
-			}
+		if lines[i].Speaker != SpeakerAssistant {
+			continue
+		}
+		var messages []Message
+		messages, last = g.step(lines, i, results, e)
+		for _, m := range messages {
+			steps = push(steps, m)
 		}
 	}
-	if size > maxClientResults {
+	if resultBytes(lines) > maxClientResults {
 		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 1 MiB of results"})
 	}
 	if !last { // with server calls alone nobody waits for this client
@@ -313,6 +320,16 @@ func (g *Gatherer) continued(lines []ClientMessage, e *ValidationError) (steps [
 		return nil
 	}
 	return steps
+}
+
+// resultBytes returns how many bytes of results the lines have.
+func resultBytes(lines []ClientMessage) (size int) {
+	for i := range lines {
+		if lines[i].Speaker == SpeakerTool {
+			size += len(lines[i].Result.Text)
+		}
+	}
+	return size
 }
 
 // step reads line i, a message of the model, with the results of its calls, and says whether it
@@ -337,11 +354,5 @@ func (g *Gatherer) step(lines []ClientMessage, i int, results map[callAt]*tool.R
 		call, answer := portableCall(c), portableResult(c, result)
 		m.Parts, r.Parts = append(m.Parts, Part{Call: &call}), append(r.Parts, Part{Result: &answer})
 	}
-	switch {
-	case len(m.Parts) == 0:
-		return nil, own
-	case len(r.Parts) == 0:
-		return []Message{m}, own
-	}
-	return []Message{m, r}, own
+	return slices.DeleteFunc([]Message{m, r}, func(m Message) bool { return len(m.Parts) == 0 }), own
 }

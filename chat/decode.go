@@ -176,12 +176,7 @@ func anyMembers(body []byte, fields []string, found flaw, faults *ValidationErro
 	values = map[string]jsontext.Value{}
 	d := decoder{faults: *faults}
 	d.document(body, func(dec *jsontext.Decoder) error {
-		key, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		name, nameErr := jsonparts.Unquote(key)
-		value, err := dec.ReadValue()
+		name, value, nameErr, err := readMember(dec)
 		if err != nil {
 			return err
 		}
@@ -210,6 +205,17 @@ func anyMembers(body []byte, fields []string, found flaw, faults *ValidationErro
 		return nil, false
 	}
 	return values, true
+}
+
+// readMember reads a member. nameErr is what is wrong with its name, err that of broken JSON.
+func readMember(dec *jsontext.Decoder) (name string, value jsontext.Value, nameErr, err error) {
+	key, err := dec.ReadValue()
+	if err != nil {
+		return "", nil, nil, err
+	}
+	name, nameErr = jsonparts.Unquote(key) // now: the key is gone with the next read
+	value, err = dec.ReadValue()
+	return name, value, nameErr, err
 }
 
 // document reads the body's object by member, which is called at the name of each. It continues
@@ -265,7 +271,7 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 	}
 	name, nameErr := jsonparts.Unquote(key) // now: the key is gone with the next read
 	i := fieldOf(name)
-	if i >= 0 && fields[i].list != nil && nameErr == nil && !d.saw(i, name) && dec.PeekKind() == '[' {
+	if nameErr == nil && isList(i) && !d.saw(i, name) && dec.PeekKind() == '[' {
 		d.see(i, name)
 		d.values.said, err = fields[i].list(dec, &d.faults)
 		return err
@@ -274,17 +280,26 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case nameErr != nil:
+	if nameErr != nil {
 		d.faults.add("", CodeInvalidUTF8, wrongKey)
-	case d.saw(i, name):
-		d.duplicate(i, name)
-	default:
-		d.see(i, name)
-		d.decodeField(i, name, value)
+		return nil
 	}
+	d.value(i, name, value)
 	return nil
 }
+
+// value takes the value of a member that is not read as a list.
+func (d *decoder) value(i int, name string, value jsontext.Value) {
+	if d.saw(i, name) {
+		d.duplicate(i, name)
+		return
+	}
+	d.see(i, name)
+	d.decodeField(i, name, value)
+}
+
+// isList says whether a field is a list; -1 is none.
+func isList(i int) bool { return i >= 0 && fields[i].list != nil }
 
 // saw says whether a name was there; i is its fieldOf.
 func (d *decoder) saw(i int, name string) bool {
@@ -324,11 +339,7 @@ func (d *decoder) duplicate(i int, name string) {
 // decodeField keeps the value of a known field that is not a list.
 func (d *decoder) decodeField(i int, name string, value jsontext.Value) {
 	if wrong := CheckJSON(value); wrong != nil {
-		if i < 0 {
-			d.faults.addOne(pointerTo(name), wrong.Code, wrong.Message)
-		} else {
-			d.faults.own("/"+name, wrong)
-		}
+		d.wrong(i, name, wrong)
 		return
 	}
 	switch {
@@ -341,6 +352,23 @@ func (d *decoder) decodeField(i int, name string, value jsontext.Value) {
 		d.noHistory = d.noHistory || fields[i].list != nil
 	case fields[i].number != nil:
 		d.decodeNumber(i, value)
+	default:
+		d.decodeObject(i, name, value)
+	}
+}
+
+// wrong reports what is wrong with the value of a member.
+func (d *decoder) wrong(i int, name string, wrong *FieldError) {
+	if i < 0 {
+		d.faults.addOne(pointerTo(name), wrong.Code, wrong.Message)
+	} else {
+		d.faults.own("/"+name, wrong)
+	}
+}
+
+// decodeObject keeps the value of a field that is an object, or a list and has no array.
+func (d *decoder) decodeObject(i int, name string, value jsontext.Value) {
+	switch {
 	case fields[i].object == nil:
 		d.faults.add("/"+name, CodeWrongType, "must be an array")
 	case value.Kind() != '{':

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -56,7 +57,7 @@ func oneLine(s string) string {
 
 // CheckLocale wants a tag of the form of BCP 47.
 func CheckLocale(s string) (string, *FieldError) {
-	if !isLanguageTag(s) || len(s) > maxLocale {
+	if !languageTag.MatchString(s) || len(s) > maxLocale {
 		return "", &FieldError{Code: CodeInvalidFormat, Message: "must be a language tag such as en or pt-BR"}
 	}
 	return s, nil
@@ -64,18 +65,6 @@ func CheckLocale(s string) (string, *FieldError) {
 
 const maxLocale = 35 // RFC 5646, section 4.4.1
 
-// isLanguageTag accepts the shape of a tag (RFC 5646, section 2.1) of any length; whether
-// there is such a language is not asked.
-func isLanguageTag(s string) bool {
-	for i, sub := range strings.Split(s, "-") {
-		if len(sub) == 0 || len(sub) > 8 || i == 0 && len(sub) < 2 {
-			return false
-		}
-		for _, c := range []byte(sub) {
-			if !(c >= '0' && c <= '9' && i > 0 || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z') {
-				return false
-			}
-		}
-	}
-	return true
-}
+// languageTag is the shape of a tag (RFC 5646, section 2.1) of any length; whether there is such a
+// language is not asked.
+var languageTag = regexp.MustCompile(`^[A-Za-z]{2,8}(-[0-9A-Za-z]{1,8})*$`)

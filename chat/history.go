@@ -261,12 +261,7 @@ func (h *HistoryRules) surplus(list []measured) int {
 	if h.Messages < 0 {
 		return len(list)
 	}
-	var begins []int // of each exchange
-	for i := range list {
-		if i == 0 || list[i].Role == RoleUser {
-			begins = append(begins, i)
-		}
-	}
+	begins := exchanges(list)
 	if len(begins) == 0 {
 		return 0
 	}
@@ -281,6 +276,16 @@ func (h *HistoryRules) surplus(list []measured) int {
 		return end - begins[i], chars
 	})
 	return begins[first]
+}
+
+// exchanges returns where each exchange begins.
+func exchanges(list []measured) (begins []int) {
+	for i := range list {
+		if i == 0 || list[i].Role == RoleUser {
+			begins = append(begins, i)
+		}
+	}
+	return begins
 }
 
 // fit cuts the newest exchange, if that is all there is and still too long: the longest

@@ -89,28 +89,31 @@ const momentHead = "Added by the gateway, not by the user:\n"
 // must know of its turn. It stands behind all that later turns repeat, and is in no later one. The
 // list is changed, and no message that it shares.
 func (r *Request) WithMoment(messages []Message, missing string) []Message {
-	quotes := r.Quotes()
-	pruned := r.Pruning.Dropped > 0
-	if len(messages) == 0 || len(quotes) == 0 && missing == "" && r.Note == "" && !pruned {
+	said := r.moment(missing)
+	if len(messages) == 0 || len(said) == 0 {
 		return messages
-	}
-	var said []string
-	add := func(text string) {
-		if text != "" {
-			said = append(said, text)
-		}
-	}
-	add(missing)
-	for i := range quotes {
-		add(strings.TrimSuffix(quotes[i].Shown(), "\n"))
-	}
-	add(r.Note)
-	if pruned {
-		add(prunedNote)
 	}
 	last := &messages[len(messages)-1]
 	last.Parts = append(last.Parts[:len(last.Parts):len(last.Parts)], Part{Text: momentHead + strings.Join(said, "\n\n")})
 	return messages
+}
+
+// moment returns the texts of WithMoment.
+func (r *Request) moment(missing string) (said []string) {
+	if missing != "" {
+		said = append(said, missing)
+	}
+	quotes := r.Quotes()
+	for i := range quotes {
+		said = append(said, strings.TrimSuffix(quotes[i].Shown(), "\n"))
+	}
+	if r.Note != "" {
+		said = append(said, r.Note)
+	}
+	if r.Pruning.Dropped > 0 {
+		said = append(said, prunedNote)
+	}
+	return said
 }
 
 const prunedNote = "The conversation is longer than what you are shown: its earlier messages are left out."

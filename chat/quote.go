@@ -68,7 +68,7 @@ func visible(line string) string {
 		switch {
 		case !unseen(r):
 			return r
-		case r == '\r' || r == '\v' || r == '\f' || r == 0x85 || r == 0x2028 || r == 0x2029:
+		case strings.ContainsRune("\r\v\f\u0085\u2028\u2029", r):
 			return ' '
 		}
 		return -1

@@ -102,7 +102,7 @@ func push(all []Message, m Message) []Message {
 	if n > 0 && m.Role == RoleUser && m.Spoken() {
 		return appendSaid(all, Said{Role: RoleUser, Text: m.Text()})
 	}
-	if n == 0 || m.Role != RoleModel || all[n-1].Role != RoleModel || m.Origin == "" && m.Maker != "" || calls(&all[n-1]) {
+	if n == 0 || !m.continues(&all[n-1]) {
 		return append(all, m)
 	}
 	last := all[n-1]
@@ -113,6 +113,11 @@ func push(all []Message, m Message) []Message {
 	last.Parts = append([]Part{{Text: text}}, callsOf(m.Parts)...)
 	last.Maker, last.Origin = m.Maker, m.Origin
 	return append(all[:n-1], last)
+}
+
+// continues says whether a message goes on where the one before it has ended.
+func (m *Message) continues(last *Message) bool {
+	return m.Role == RoleModel && last.Role == RoleModel && (m.Origin != "" || m.Maker == "") && !calls(last)
 }
 
 // callsOf returns the parts that are calls.

@@ -68,25 +68,26 @@ func readSaid(dec *jsontext.Decoder, at place, e *ValidationError) (s Said, err 
 	if _, err := dec.ReadToken(); err != nil {
 		return s, err
 	}
+	seen.require(at, e)
+	return s, nil
+}
+
+// require reports what a message must have and does not.
+func (n *names) require(at place, e *ValidationError) {
 	for _, name := range [...]string{"role", "content"} {
-		if !seen.has(name) {
+		if !n.has(name) {
 			e.addOne(at.of(name), CodeRequired, "is required")
 		}
 	}
-	return s, nil
 }
 
 // readSaidMember reads one member of a message.
 func readSaidMember(dec *jsontext.Decoder, s *Said, seen *names, at place, e *ValidationError) error {
-	key, err := dec.ReadValue()
+	name, value, nameErr, err := readMember(dec)
 	if err != nil {
 		return err
 	}
-	name, nameErr := jsonparts.Unquote(key) // now: the key is gone with the next read
-	value, err := dec.ReadValue()
 	switch {
-	case err != nil:
-		return err
 	case nameErr != nil:
 		e.addOne(at.of(""), CodeInvalidUTF8, "a key holds invalid UTF-8 or a lone surrogate")
 	case seen.has(name):

@@ -79,7 +79,7 @@ func notIDChar(r rune) bool {
 
 // isHex says whether c is a hexadecimal digit.
 func isHex(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+	return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
 // Token says whether s has lo to hi characters, all of [A-Za-z0-9._-].

@@ -18,18 +18,7 @@ func TicketQuery(body []byte) (query url.Values, key []string, err error) {
 		return nil, nil, err
 	}
 	e := new(ValidationError)
-	query = url.Values{}
-	for _, f := range fields {
-		value, given := members[f.name]
-		if !given || value == nil {
-			continue
-		}
-		if !f.query {
-			e.add("/"+f.name, CodeNotAllowed, "has no place in a ticket: send the request by POST")
-		} else {
-			query.Set(f.name, queryText(value))
-		}
-	}
+	query = ticketFields(members, e)
 	switch given := members["idempotency_key"].(type) {
 	case nil:
 	case string:
@@ -41,6 +30,23 @@ func TicketQuery(body []byte) (query url.Values, key []string, err error) {
 		return nil, nil, e
 	}
 	return query, key, nil
+}
+
+// ticketFields returns the query for the fields of a request.
+func ticketFields(members map[string]any, e *ValidationError) url.Values {
+	query := url.Values{}
+	for _, f := range fields {
+		value := members[f.name]
+		if value == nil {
+			continue
+		}
+		if !f.query {
+			e.add("/"+f.name, CodeNotAllowed, "has no place in a ticket: send the request by POST")
+		} else {
+			query.Set(f.name, queryText(value))
+		}
+	}
+	return query
 }
 
 // queryText writes a value of a body as a query has it.

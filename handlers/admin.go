@@ -115,7 +115,7 @@ func (a *admin) read(w http.ResponseWriter, r *http.Request, answer func() error
 	if _, err := a.may(r, chat.ScopeOps); err != nil {
 		return err
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if !isRead(r.Method) {
 		return wrongMethod(w, "GET, HEAD")
 	}
 	return answer()
@@ -133,19 +133,23 @@ func (a *admin) profile(w *trackedWriter, r *http.Request) error {
 	w.timeout = 0 // a trace is written while it is made
 	name := strings.TrimPrefix(r.URL.Path, "/debug/pprof/")
 	a.Did(r, who, "profile", name)
-	switch name {
-	case "cmdline": // secrets are no flags, but paths are
+	if name == "cmdline" { // secrets are no flags, but paths are
 		return &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path"}
-	case "profile":
-		pprof.Profile(w, r)
-	case "symbol":
-		pprof.Symbol(w, r)
-	case "trace":
-		pprof.Trace(w, r)
-	default:
-		pprof.Index(w, r)
 	}
+	profileOf(name)(w, r)
 	return nil
+}
+
+func profileOf(name string) http.HandlerFunc {
+	switch name {
+	case "profile":
+		return pprof.Profile
+	case "symbol":
+		return pprof.Symbol
+	case "trace":
+		return pprof.Trace
+	}
+	return pprof.Index
 }
 
 // wrongMethod names the methods that a path takes.
@@ -157,7 +161,7 @@ func wrongMethod(w http.ResponseWriter, allowed string) error {
 // serveAgent answers a request about one agent.
 func (a *admin) serveAgent(w http.ResponseWriter, r *http.Request, id string) error {
 	wanted := chat.ScopeAdmin
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+	if isRead(r.Method) {
 		wanted = chat.ScopeOps | chat.ScopeAdmin
 	}
 	who, err := a.may(r, wanted)
@@ -172,12 +176,7 @@ func (a *admin) serveAgent(w http.ResponseWriter, r *http.Request, id string) er
 		a.Did(r, who, "put_agent", id)
 		return nil
 	case http.MethodDelete:
-		if err := a.Agents.DeleteAgent(r.Context(), id); err != nil {
-			return err
-		}
-		a.Did(r, who, "delete_agent", id)
-		w.WriteHeader(http.StatusNoContent)
-		return nil
+		return a.deleteAgent(w, r, who, id)
 	case http.MethodGet, http.MethodHead:
 		return a.agent(w, "", id)
 	}
@@ -205,3 +204,15 @@ func (s *Server) putAgent(w http.ResponseWriter, r *http.Request, agents Agents,
 	}
 	return writeJSON(w, status, described)
 }
+
+func (a *admin) deleteAgent(w http.ResponseWriter, r *http.Request, who *access.Identity, id string) error {
+	if err := a.Agents.DeleteAgent(r.Context(), id); err != nil {
+		return err
+	}
+	a.Did(r, who, "delete_agent", id)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// isRead says whether a method only reads.
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }

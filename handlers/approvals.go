@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -38,15 +39,11 @@ func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var e chat.ValidationError
-	conversation := query.Get("conversation_id")
-	switch {
-	case conversation != "":
-		var wrong *chat.FieldError
-		conversation, wrong = chat.CheckConversationID(conversation)
-		e.Add("/conversation_id", wrong)
-	case s.cfg.Door == nil && c.UserID == "":
-		e.Add("/conversation_id", &chat.FieldError{Code: chat.CodeRequired, Message: "is required without user_id"})
+	required := ""
+	if s.cfg.Door == nil && c.UserID == "" {
+		required = "is required without user_id"
 	}
+	conversation := conversationIn(query, required, &e)
 	if len(e.Fields) > 0 {
 		return &e
 	}
@@ -57,6 +54,21 @@ func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return writeJSON(w, http.StatusOK, list)
+}
+
+// conversationIn reads the conversation of a list. required says that it must be named; empty: it
+// need not be.
+func conversationIn(query url.Values, required string, e *chat.ValidationError) string {
+	id := query.Get("conversation_id")
+	if id == "" {
+		if required != "" {
+			e.Add("/conversation_id", &chat.FieldError{Code: chat.CodeRequired, Message: required})
+		}
+		return ""
+	}
+	id, wrong := chat.CheckConversationID(id)
+	e.Add("/conversation_id", wrong)
+	return id
 }
 
 // fillApprovals fills in one page.
@@ -88,10 +100,8 @@ func (s *Server) goOn(r *http.Request, t *turn) error {
 	}
 	sender := t.Request.Owner()
 	t.sender = &sender
-	if t.Key != "" && s.cfg.Tasks != nil {
-		if again := s.cfg.Tasks.Repeated(r.Context(), s.kept(r, t)); again != nil {
-			return again
-		}
+	if err := s.repeated(r, t); err != nil {
+		return err
 	}
 	acc, err := s.accept(r.Context(), t)
 	if err != nil {
@@ -105,6 +115,14 @@ func (s *Server) goOn(r *http.Request, t *turn) error {
 	return nil
 }
 
+// repeated returns what the key of a turn was used for, if it was.
+func (s *Server) repeated(r *http.Request, t *turn) error {
+	if t.Key == "" || s.cfg.Tasks == nil {
+		return nil
+	}
+	return s.cfg.Tasks.Repeated(r.Context(), s.kept(r, t))
+}
+
 // accept reads the answer of a request: by its token, or to the task that it names.
 func (s *Server) accept(ctx context.Context, t *turn) (*approval.Accepted, error) {
 	if t.Decides == "" {
@@ -114,18 +132,27 @@ func (s *Server) accept(ctx context.Context, t *turn) (*approval.Accepted, error
 	if err != nil {
 		return nil, err
 	}
-	id := t.Approval.ApprovalID
+	id, err := meant(t.Approval.ApprovalID, ids)
+	if err != nil {
+		return nil, err
+	}
+	return s.cfg.Approvals.CheckTask(ctx, id, t.Approval, t.Request)
+}
+
+// meant returns which of the approvals that a task waits for an answer is for. One of several must
+// be named.
+func meant(id string, ids []string) (string, error) {
 	switch {
 	case len(ids) == 0, id != "" && !slices.Contains(ids, id):
-		return nil, approval.Conflict()
+		return "", approval.Conflict()
 	case id == "" && len(ids) > 1:
 		e := new(chat.ValidationError)
 		e.Add("/approval_id", &chat.FieldError{Code: chat.CodeRequired, Message: "is required: the task waits for several"})
-		return nil, e
+		return "", e
 	case id == "":
-		id = ids[0]
+		return ids[0], nil
 	}
-	return s.cfg.Approvals.CheckTask(ctx, id, t.Approval, t.Request)
+	return id, nil
 }
 
 // askedOf returns the questions of the task that an answer is for: of another one's task

@@ -87,13 +87,9 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 	defer leave()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	heartbeat := s.cfg.Heartbeat
-	if !p.heartbeat {
-		heartbeat = 0
-	}
 	out := sse.NewWriter(w, sse.Config{
 		Encoder:      silent{},
-		Heartbeat:    heartbeat,
+		Heartbeat:    p.beat(s.cfg.Heartbeat),
 		WriteTimeout: s.cfg.WriteTimeout,
 		HTTP1:        lazyDeadline(r),
 		OnFail:       cancel,
@@ -103,6 +99,14 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 		abort(r)
 	}
 	return nil
+}
+
+// beat returns the time between heartbeats; 0: there are none.
+func (p probe) beat(every time.Duration) time.Duration {
+	if !p.heartbeat {
+		return 0
+	}
+	return every
 }
 
 // write writes the ticks and the end, which comes early when ctx ends or ended is
@@ -174,35 +178,43 @@ func (e *ticks) done() []byte {
 // probeOf reads the query. Unknown names are ignored, so that a long one can show
 // how long a URL may be.
 func probeOf(r *http.Request) (probe, error) {
-	query, _ := url.ParseQuery(r.URL.RawQuery)
-	var faults []chat.FieldError
-	fault := func(name, rule string) {
-		faults = append(faults, chat.FieldError{Field: "/" + name, Code: chat.CodeInvalidFormat, Message: rule})
-	}
-	number := func(name string, def, lo, hi int) int {
-		if !query.Has(name) {
-			return def
-		}
-		n, err := strconv.Atoi(query.Get(name))
-		if err != nil || n < lo || n > hi {
-			fault(name, fmt.Sprintf("must be a whole number from %d to %d", lo, hi))
-		}
-		return n
-	}
+	var q probeQuery
+	q.values, _ = url.ParseQuery(r.URL.RawQuery)
 	p := probe{
-		ticks:     number("ticks", 10, 1, 50),
-		interval:  time.Duration(number("interval_ms", 200, 20, int(maxProbe.Milliseconds()))) * time.Millisecond,
-		padding:   number("padding", 0, 0, 16<<10),
-		heartbeat: query.Get("heartbeat") != "false",
+		ticks:     q.number("ticks", 10, 1, 50),
+		interval:  time.Duration(q.number("interval_ms", 200, 20, int(maxProbe.Milliseconds()))) * time.Millisecond,
+		padding:   q.number("padding", 0, 0, 16<<10),
+		heartbeat: q.values.Get("heartbeat") != "false",
 	}
-	if v := query.Get("heartbeat"); query.Has("heartbeat") && v != "true" && v != "false" {
-		fault("heartbeat", "must be true or false")
+	if v := q.values.Get("heartbeat"); q.values.Has("heartbeat") && v != "true" && v != "false" {
+		q.fault("heartbeat", "must be true or false")
 	}
-	if len(faults) == 0 && time.Duration(p.ticks-1)*p.interval > maxProbe {
-		fault("ticks", "must not take more than 5 minutes at this interval_ms")
+	if len(q.faults) == 0 && time.Duration(p.ticks-1)*p.interval > maxProbe {
+		q.fault("ticks", "must not take more than 5 minutes at this interval_ms")
 	}
-	if len(faults) > 0 {
-		return probe{}, &chat.ValidationError{Fields: faults}
+	if len(q.faults) > 0 {
+		return probe{}, &chat.ValidationError{Fields: q.faults}
 	}
 	return p, nil
+}
+
+// probeQuery is the query of a probe, with what is wrong in it.
+type probeQuery struct {
+	values url.Values
+	faults []chat.FieldError
+}
+
+func (q *probeQuery) fault(name, rule string) {
+	q.faults = append(q.faults, chat.FieldError{Field: "/" + name, Code: chat.CodeInvalidFormat, Message: rule})
+}
+
+func (q *probeQuery) number(name string, def, lo, hi int) int {
+	if !q.values.Has(name) {
+		return def
+	}
+	n, err := strconv.Atoi(q.values.Get(name))
+	if err != nil || n < lo || n > hi {
+		q.fault(name, fmt.Sprintf("must be a whole number from %d to %d", lo, hi))
+	}
+	return n
 }

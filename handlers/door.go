@@ -215,11 +215,7 @@ func (s *Server) settle(r *http.Request, t *turn) error {
 		return nil
 	}
 	req := &t.Request
-	user := req.UserID
-	if t.route.LabelsUsers && !who.ActsForOthers() {
-		user = ""
-	}
-	p, ok := who.For(user)
+	p, ok := who.For(t.userFor(who))
 	if !ok {
 		return s.foreignUser(r, who)
 	}
@@ -235,6 +231,15 @@ func (s *Server) settle(r *http.Request, t *turn) error {
 	}
 	req.Tools = max(req.Tools, chat.ToolsReadOnly)
 	return nil
+}
+
+// userFor returns the user that a request names for one who sends it; empty: none. Where names
+// are labels only those count that are given for others.
+func (t *turn) userFor(who *access.Identity) string {
+	if t.route.LabelsUsers && !who.ActsForOthers() {
+		return ""
+	}
+	return t.Request.UserID
 }
 
 // Streams that only watch end with the credential by which they were asked for.

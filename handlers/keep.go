@@ -89,21 +89,8 @@ func (s *Server) commit(in *slot, r *http.Request, t *turn) error {
 	if err := t.claim(in.ctx); err != nil {
 		return err
 	}
-	request := s.kept(r, t)
-	request.Cancel = in.cancel
-	var err error
-	t.stored, err = s.cfg.Tasks.Begin(in.ctx, request)
-	if errors.Is(err, task.ErrNoRoom) {
-		t.noRoom, err = new(atomic.Bool), nil
-		t.noRoom.Store(true)
-	}
-	switch {
-	case err != nil:
+	if err := s.storeTurn(in, r, t); err != nil || t.stored == nil {
 		return err
-	case t.stored == nil && t.Mode == dialect.Early:
-		return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment"}
-	case t.stored == nil:
-		return nil
 	}
 	t.noRoom = t.stored.NoRoom()
 	if t.asked != "" {
@@ -114,6 +101,22 @@ func (s *Server) commit(in *slot, r *http.Request, t *turn) error {
 		s.gate.endBy(in, t.stored.HandOver)
 	}
 	return nil
+}
+
+// storeTurn has the store keep a turn, if it can and has room. A turn whose task is all that its client
+// gets cannot do without.
+func (s *Server) storeTurn(in *slot, r *http.Request, t *turn) (err error) {
+	request := s.kept(r, t)
+	request.Cancel = in.cancel
+	t.stored, err = s.cfg.Tasks.Begin(in.ctx, request)
+	if errors.Is(err, task.ErrNoRoom) {
+		t.noRoom, err = new(atomic.Bool), nil
+		t.noRoom.Store(true)
+	}
+	if err == nil && t.stored == nil && t.Mode == dialect.Early {
+		return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment"}
+	}
+	return err
 }
 
 // finish runs a turn that start has admitted, and gives its slot back.

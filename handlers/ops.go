@@ -45,24 +45,10 @@ func (s *Server) ready(w http.ResponseWriter, whole bool) error {
 	rep := readiness{Status: "ok", Model: s.cfg.Model, Streams: s.gate.active(), Approvals: s.cfg.Approvals != nil && s.cfg.Tasks != nil,
 		Breakers: []health.Status{}, MCP: []health.Status{}}
 	for _, part := range s.cfg.Health.Check() {
-		if !part.OK() {
-			rep.Status = "degraded"
-		}
-		switch part.(type) {
-		case health.Breaker:
-			rep.Breakers = append(rep.Breakers, part)
-		case health.Session:
-			rep.MCP = append(rep.MCP, part)
-		case health.Model:
-			rep.Models = append(rep.Models, part)
-		case health.Store:
-			rep.Store = part
-		case health.Auth:
-			rep.Auth = part
-		}
+		rep.add(part)
 	}
 	status := http.StatusOK
-	if s.cfg.StoreRequired && rep.Store != nil && !rep.Store.OK() {
+	if s.cfg.StoreRequired && rep.lacksStore() {
 		status = http.StatusServiceUnavailable
 	}
 	if s.gate.isDraining() {
@@ -72,6 +58,27 @@ func (s *Server) ready(w http.ResponseWriter, whole bool) error {
 		return writeJSON(w, status, map[string]string{"status": rep.Status})
 	}
 	return writeJSON(w, status, rep)
+}
+
+func (rep *readiness) lacksStore() bool { return rep.Store != nil && !rep.Store.OK() }
+
+// add adds a part, by its kind.
+func (rep *readiness) add(part health.Status) {
+	if !part.OK() {
+		rep.Status = "degraded"
+	}
+	switch part.(type) {
+	case health.Breaker:
+		rep.Breakers = append(rep.Breakers, part)
+	case health.Session:
+		rep.MCP = append(rep.MCP, part)
+	case health.Model:
+		rep.Models = append(rep.Models, part)
+	case health.Store:
+		rep.Store = part
+	case health.Auth:
+		rep.Auth = part
+	}
 }
 
 // listedTool is a tool in the reply of GET /tools, which web/openapi.yaml documents.

@@ -59,7 +59,7 @@ func (p originPolicy) check(r *http.Request) error {
 	origins, sites := r.Header["Origin"], r.Header["Sec-Fetch-Site"]
 	switch {
 	case len(origins) > 0:
-		if len(origins) == 1 && (p.allows(origins[0]) || own(origins[0], r) && absentOr(sites, "same-origin", "none")) {
+		if p.admits(origins, sites, r) {
 			return nil
 		}
 	case r.Method == http.MethodGet:
@@ -74,6 +74,11 @@ func (p originPolicy) check(r *http.Request) error {
 	}
 	return &fault.Error{Type: fault.OriginRefused,
 		Message: "Pages of this origin may not use the gateway; its operator can allow them with SLUICE_CORS_ORIGINS"}
+}
+
+// admits says whether a page of the origins may send a request: one that is allowed, or our own.
+func (p originPolicy) admits(origins, sites []string, r *http.Request) bool {
+	return len(origins) == 1 && (p.allows(origins[0]) || own(origins[0], r) && absentOr(sites, "same-origin", "none"))
 }
 
 // requested says whether a GET without Origin comes from an EventSource or a fetch

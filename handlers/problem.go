@@ -21,37 +21,33 @@ import (
 	"sluice/fault"
 )
 
-// statusOf returns the HTTP status of a fault that no stream reports; 500 for a type that is
-// not named here.
-func statusOf(t fault.Type) int {
-	switch t {
-	case fault.Validation, fault.KeyReused:
-		return http.StatusUnprocessableEntity
-	case fault.PayloadTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case fault.UnsupportedMediaType:
-		return http.StatusUnsupportedMediaType
-	case fault.MethodNotAllowed:
-		return http.StatusMethodNotAllowed
-	case fault.NotFound:
-		return http.StatusNotFound
-	case fault.OriginRefused, fault.ApprovalInvalid, fault.Forbidden:
-		return http.StatusForbidden
-	case fault.DuplicateRequest, fault.TaskNotCancelable, fault.ApprovalUsed, fault.ApprovalConflict:
-		return http.StatusConflict
-	case fault.RequestTimeout:
-		return http.StatusRequestTimeout
-	case fault.Overloaded, fault.ShuttingDown, fault.StoreUnavailable, fault.AuthUnavailable:
-		return http.StatusServiceUnavailable
-	case fault.Unauthorized:
-		return http.StatusUnauthorized
-	case fault.RateLimited:
-		return http.StatusTooManyRequests
-	case fault.ApprovalExpired:
-		return http.StatusGone
-	}
-	return http.StatusInternalServerError
+// statuses are the HTTP statuses of faults that no stream reports; of a type that is not named
+// here it is 500.
+var statuses = map[fault.Type]int{
+	fault.Validation:           http.StatusUnprocessableEntity,
+	fault.KeyReused:            http.StatusUnprocessableEntity,
+	fault.PayloadTooLarge:      http.StatusRequestEntityTooLarge,
+	fault.UnsupportedMediaType: http.StatusUnsupportedMediaType,
+	fault.MethodNotAllowed:     http.StatusMethodNotAllowed,
+	fault.NotFound:             http.StatusNotFound,
+	fault.OriginRefused:        http.StatusForbidden,
+	fault.ApprovalInvalid:      http.StatusForbidden,
+	fault.Forbidden:            http.StatusForbidden,
+	fault.DuplicateRequest:     http.StatusConflict,
+	fault.TaskNotCancelable:    http.StatusConflict,
+	fault.ApprovalUsed:         http.StatusConflict,
+	fault.ApprovalConflict:     http.StatusConflict,
+	fault.RequestTimeout:       http.StatusRequestTimeout,
+	fault.Overloaded:           http.StatusServiceUnavailable,
+	fault.ShuttingDown:         http.StatusServiceUnavailable,
+	fault.StoreUnavailable:     http.StatusServiceUnavailable,
+	fault.AuthUnavailable:      http.StatusServiceUnavailable,
+	fault.Unauthorized:         http.StatusUnauthorized,
+	fault.RateLimited:          http.StatusTooManyRequests,
+	fault.ApprovalExpired:      http.StatusGone,
 }
+
+func statusOf(t fault.Type) int { return cmp.Or(statuses[t], http.StatusInternalServerError) }
 
 // replyError is echo's error handler: it makes a problem reply of any error.
 func (s *Server) replyError(err error, c echo.Context) {

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -59,20 +60,8 @@ func (s *Server) listCheckpoints(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	from, limit := 0, fewCheckpoints
 	e := new(chat.ValidationError)
-	if given := query["cursor"]; len(given) > 0 {
-		n, ok := number(given[0])
-		if from = n; !ok || len(given) > 1 {
-			e.Add("/cursor", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "is no next_cursor of a list"})
-		}
-	}
-	if given := query["limit"]; len(given) > 0 {
-		n, ok := number(given[0])
-		if limit = n; !ok || n < 1 || n > maxCheckpoints || len(given) > 1 {
-			e.Add("/limit", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be a number from 1 to 100"})
-		}
-	}
+	from, limit := checkpointsFrom(query, e), checkpointsIn(query, e)
 	if len(e.Fields) > 0 {
 		return e
 	}
@@ -89,6 +78,32 @@ func (s *Server) listCheckpoints(w http.ResponseWriter, r *http.Request) error {
 		page.Next = strconv.Itoa(from + len(list))
 	}
 	return writeJSON(w, http.StatusOK, page)
+}
+
+// checkpointsFrom reads which checkpoint a page begins with.
+func checkpointsFrom(query url.Values, e *chat.ValidationError) int {
+	given := query["cursor"]
+	if len(given) == 0 {
+		return 0
+	}
+	n, ok := number(given[0])
+	if !ok || len(given) > 1 {
+		e.Add("/cursor", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "is no next_cursor of a list"})
+	}
+	return n
+}
+
+// checkpointsIn reads how many checkpoints a page may have.
+func checkpointsIn(query url.Values, e *chat.ValidationError) int {
+	given := query["limit"]
+	if len(given) == 0 {
+		return fewCheckpoints
+	}
+	n, ok := number(given[0])
+	if !ok || n < 1 || n > maxCheckpoints || len(given) > 1 {
+		e.Add("/limit", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be a number from 1 to 100"})
+	}
+	return n
 }
 
 // showCheckpoint replies with one checkpoint.

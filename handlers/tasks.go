@@ -49,7 +49,7 @@ func (s *Server) caller(r *http.Request) (c task.Caller, query url.Values, err e
 
 // actingFor has c be whom it may ask for.
 func actingFor(r *http.Request, c task.Caller, query url.Values) (task.Caller, url.Values, error) {
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	reads := isRead(r.Method)
 	c.Inspects = reads && c.Principal.IsKnown() && c.Principal.Scopes&chat.ScopeInspect != 0
 	if c.Inspects && c.UserID != "" {
 		c.Principal.ID = c.UserID
@@ -79,21 +79,13 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var e chat.ValidationError
-	q := task.Query{State: query.Get("state"), Cursor: query.Get("cursor"), Limit: task.MaxPage}
-	conversation := query.Get("conversation_id")
-	switch {
-	case conversation != "":
-		var wrong *chat.FieldError
-		q.Conversation, wrong = chat.CheckConversationID(conversation)
-		e.Add("/conversation_id", wrong)
-	case s.cfg.Door == nil:
-		e.Add("/conversation_id", &chat.FieldError{Code: chat.CodeRequired, Message: "is required"})
+	q := task.Query{State: query.Get("state"), Cursor: query.Get("cursor")}
+	required := ""
+	if s.cfg.Door == nil {
+		required = "is required"
 	}
-	if text := query.Get("limit"); text != "" {
-		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > task.MaxPage {
-			e.Add("/limit", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be a number from 1 to 100"})
-		}
-	}
+	q.Conversation = conversationIn(query, required, &e)
+	q.Limit = limitIn(query, &e)
 	if q.State != "" && !task.IsState(q.State) {
 		e.Add("/state", &chat.FieldError{Code: chat.CodeUnknownValue, Message: "names no state of a task"})
 	}
@@ -105,6 +97,19 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, list)
+}
+
+// limitIn reads how many tasks a page may have.
+func limitIn(query url.Values, e *chat.ValidationError) int {
+	text := query.Get("limit")
+	if text == "" {
+		return task.MaxPage
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > task.MaxPage {
+		e.Add("/limit", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be a number from 1 to 100"})
+	}
+	return n
 }
 
 // taskPage makes a list. It is made before the client reads of it, who may be slow.
@@ -259,16 +264,23 @@ func (s *Server) position(r *http.Request, query url.Values, last string) (after
 			e.Add("/after", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be the number of an event"})
 		}
 	}
-	turn = last
-	if text := query.Get("turn"); text != "" {
-		if turn = text; !chat.IsTurnID(text) {
-			e.Add("/turn", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be the id of a turn"})
-		}
-	}
+	turn = turnIn(query, last, &e)
 	if len(e.Fields) > 0 {
 		return 0, "", &e
 	}
 	return after, turn, nil
+}
+
+// turnIn reads which turn is asked for: the last one if none is named.
+func turnIn(query url.Values, last string, e *chat.ValidationError) string {
+	turn := query.Get("turn")
+	if turn == "" {
+		return last
+	}
+	if !chat.IsTurnID(turn) {
+		e.Add("/turn", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be the id of a turn"})
+	}
+	return turn
 }
 
 // eventID reads a Last-Event-ID of the form <turn_id>:<n>.

@@ -212,7 +212,7 @@ type ticketed struct {
 // that it holds. Its second result is nil if there is no ticket. What is refused before a
 // credential is looked at is refused before a ticket is.
 func (s *Server) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *ticketed, error) {
-	if s.cfg.Tickets == nil || !rt.Reconnects || !hasTicket(r) {
+	if !s.isTicketed(r, rt) {
 		return r, nil, nil
 	}
 	if err := s.origins.check(r); err != nil {
@@ -240,6 +240,11 @@ func (s *Server) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *tic
 	paid := *rt
 	paid.Use = dialect.Paid
 	return &own, &ticketed{who, &paid}, nil
+}
+
+// isTicketed says whether a request shows a ticket where one is read.
+func (s *Server) isTicketed(r *http.Request, rt *dialect.Route) bool {
+	return s.cfg.Tickets != nil && rt.Reconnects && hasTicket(r)
 }
 
 // reasonOf returns why a ticket was refused, for the audit.

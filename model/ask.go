@@ -267,23 +267,28 @@ func (a *asking) invalid(ctx context.Context, attempts int) error {
 	return e
 }
 
+// describes says whether the instructions hold the schema: not if it goes as a tool's, or as the
+// form of an answer that nothing was wrong with so far.
+func (a *asking) describes() bool {
+	return a.mode != ModeTool && (a.mode != ModeSchema || a.chained || a.fault != nil)
+}
+
 // request returns the request of an attempt.
 func (a *asking) request() *chat.ModelRequest {
 	req := *a.asked
 	req.Tools, req.NoTools, req.MaxTokens = nil, false, a.limit
 	const alone = " and nothing else: no explanation, no Markdown"
-	described := a.mode != ModeSchema || a.chained || a.fault != nil
 	note := "Answer with one JSON object" + alone + "."
 	switch a.mode {
 	case ModeSchema:
 		req.Form = chat.Form{Kind: chat.FormSchema, Name: a.schema.name, Schema: a.schema.raw}
 	case modeJSON:
 		req.Form = chat.Form{Kind: chat.FormJSON}
-	case modeTool:
-		req.Tools, req.ForceTool, described = a.schema.tools, true, false
+	case ModeTool:
+		req.Tools, req.ForceTool = a.schema.tools, true
 		note = "Answer by calling the tool " + a.schema.name + " once, with the answer as its arguments."
 	}
-	if described {
+	if a.describes() {
 		note = "Answer with one JSON object that this JSON Schema describes" + alone + ":\n" + string(a.schema.raw)
 	}
 	req.System = strings.TrimSpace(req.System + "\n\n" + note)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -55,30 +54,35 @@ func newSchema(name string, raw jsontext.Value, room int, open []string) (*Schem
 	if !regexp.MustCompile(`^[a-z0-9_-]{1,64}$`).MatchString(name) {
 		return nil, errors.New("the name of the schema is not 1 to 64 of a-z, 0-9, _ and -")
 	}
-	if len(raw) > maxAskSchema {
-		return nil, fmt.Errorf("the schema is larger than %d KiB", maxAskSchema>>10)
-	}
-	if !raw.IsValid() || raw.Kind() != '{' {
-		return nil, errors.New("the schema is not one JSON object")
-	}
-	s := &Schema{name: name, raw: raw.Clone()}
-	if err := s.raw.Compact(); err != nil {
+	compact, err := compacted(raw)
+	if err != nil {
 		return nil, err
 	}
+	s := &Schema{name: name, raw: compact}
 	checked := s.raw
 	if len(open) > 0 {
-		var err error
 		if checked, err = opened(s.raw, open); err != nil {
 			return nil, err
 		}
 	}
-	var err error
 	if s.check, _, err = tool.Compile(checked, room); err != nil {
 		return nil, err
 	}
 	s.doc, err = object(s.raw)
 	s.tools = &tool.Set{Specs: []tool.Spec{{Name: name, Description: "Takes the answer.", InputSchema: s.raw}}}
 	return s, err
+}
+
+// compacted returns a schema of a size that is taken, without its white space.
+func compacted(raw jsontext.Value) (jsontext.Value, error) {
+	if len(raw) > maxAskSchema {
+		return nil, fmt.Errorf("the schema is larger than %d KiB", maxAskSchema>>10)
+	}
+	if !raw.IsValid() || raw.Kind() != '{' {
+		return nil, errors.New("the schema is not one JSON object")
+	}
+	raw = raw.Clone()
+	return raw, raw.Compact()
 }
 
 // object reads a JSON object as the validator wants it.
@@ -106,8 +110,8 @@ func openMembers(v any, members []string) {
 	switch v := v.(type) {
 	case map[string]any:
 		properties, _ := v["properties"].(map[string]any)
-		for name, part := range properties {
-			if part, ok := part.(map[string]any); ok && slices.Contains(members, name) {
+		for _, name := range members {
+			if part, ok := properties[name].(map[string]any); ok {
 				delete(part, "enum")
 				delete(part, "const")
 			}

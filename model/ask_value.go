@@ -61,17 +61,28 @@ func (s *Schema) read(ctx context.Context, text string, lenient bool) (jsontext.
 	if s.repeated(value) {
 		return nil, &flaw{problems: []tool.Problem{{Rule: "is the schema itself, not a value that it describes"}}, json: true}
 	}
-	changed := false
-	if lenient {
-		changed = s.loosen(value)
+	changed := lenient && s.loosen(value)
+	if fault := s.misfit(ctx, value); fault != nil {
+		return nil, fault
 	}
+	return written(raw, value, changed)
+}
+
+// misfit returns what is wrong with a value by the schema, nil if nothing is.
+func (s *Schema) misfit(ctx context.Context, value any) *flaw {
 	problems, err := s.check.Problems(ctx, value)
 	switch {
 	case err != nil:
-		return nil, &flaw{problems: []tool.Problem{{Rule: "cannot be checked, as it is too large or nested too deeply"}}, json: true}
+		return &flaw{problems: []tool.Problem{{Rule: "cannot be checked, as it is too large or nested too deeply"}}, json: true}
 	case len(problems) > 0:
-		return nil, &flaw{problems: problems, json: true}
+		return &flaw{problems: problems, json: true}
 	}
+	return nil
+}
+
+// written returns a value without white space, in the words of raw unless it was changed.
+func written(raw jsontext.Value, value any, changed bool) (jsontext.Value, *flaw) {
+	var err error
 	if changed {
 		raw, err = json.Marshal(value)
 	} else {
@@ -213,6 +224,29 @@ func (l *loosener) fit(v any, schema any) any {
 	if l.left--; !ok || l.left < 0 {
 		return v
 	}
+	v = l.branches(v, s)
+	switch v := v.(type) {
+	case map[string]any:
+		l.members(v, s)
+	case []any:
+		l.items(v, s)
+	case string:
+		return l.text(v, s)
+	}
+	return v
+}
+
+// text makes a number of a text where one is wanted.
+func (l *loosener) text(v string, s map[string]any) any {
+	if n := strings.TrimSpace(v); wantsNumber(s["type"]) && isNumber(n) {
+		l.changed = true
+		return json.Number(n)
+	}
+	return v
+}
+
+// branches returns v as the schemas want it that s is made of.
+func (l *loosener) branches(v any, s map[string]any) any {
 	if ref, ok := s["$ref"].(string); ok {
 		v = l.fit(v, l.resolve(ref))
 	}
@@ -222,25 +256,19 @@ func (l *loosener) fit(v any, schema any) any {
 			v = l.fit(v, branch)
 		}
 	}
-	switch v := v.(type) {
-	case map[string]any:
-		l.members(v, s)
-	case []any:
-		prefix, _ := s["prefixItems"].([]any)
-		for i := range v {
-			if i < len(prefix) {
-				v[i] = l.fit(v[i], prefix[i])
-			} else {
-				v[i] = l.fit(v[i], s["items"])
-			}
-		}
-	case string:
-		if n := strings.TrimSpace(v); wantsNumber(s["type"]) && isNumber(n) {
-			l.changed = true
-			return json.Number(n)
+	return v
+}
+
+// items fits an array's.
+func (l *loosener) items(v []any, s map[string]any) {
+	prefix, _ := s["prefixItems"].([]any)
+	for i := range v {
+		if i < len(prefix) {
+			v[i] = l.fit(v[i], prefix[i])
+		} else {
+			v[i] = l.fit(v[i], s["items"])
 		}
 	}
-	return v
 }
 
 // members fits an object's.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -118,14 +119,17 @@ func (c *call) render() {
 	c.body.data = c.m.render(c.body.data, c.req, c.omit)
 }
 
+// canOmit says whether the request was refused for a member that it can do without. Of forms,
+// Forms decides.
+func (c *call) canOmit(r *Refusal) bool {
+	return r.badRequest() && r.Member != "" && !isForm(r.Member) && c.sent(r.Member)
+}
+
 // learn says whether the request is to be sent once more without a member that the
 // model does not take. That is no retry: nothing has failed but our guess.
 func (c *call) learn() bool {
 	r, ok := errors.AsType[*Refusal](c.end.cause)
-	if !ok || c.handed || c.ctx.Err() != nil || !r.badRequest() {
-		return false
-	}
-	if r.Member == "" || isForm(r.Member) || !c.sent(r.Member) { // of forms, Forms decides
+	if !ok || c.handed || c.ctx.Err() != nil || !c.canOmit(r) {
 		return false
 	}
 	again, news := c.m.learned.Refused(r.Member, c.omit)
@@ -233,13 +237,19 @@ func (c *call) brokeOff(err error) bool {
 
 // last hands on the end of an answer.
 func (c *call) last(ans Stream) error {
-	err := ans.End(&c.chunk)
-	if err == nil {
-		err = c.said.add(&c.chunk)
-	}
-	if err != nil {
+	if err := ans.End(&c.chunk); err != nil {
 		return err
 	}
+	if err := c.said.add(&c.chunk); err != nil {
+		return err
+	}
+	c.settleUsage(ans)
+	c.said.finish = c.chunk.Finish
+	return c.hand()
+}
+
+// settleUsage completes the usage that a service reports in part, or not at all.
+func (c *call) settleUsage(ans Stream) {
 	if u := c.chunk.Usage; u != nil && u.Estimated && u.InputTokens == 0 {
 		c.said.split()
 		c.chunk.Usage = &c.said.usage
@@ -248,8 +258,6 @@ func (c *call) last(ans Stream) error {
 		c.said.estimate(ans)
 		c.chunk.Usage = &c.said.usage
 	}
-	c.said.finish = c.chunk.Finish
-	return c.hand()
 }
 
 // pay hands on the usage of the last answer, if that failed before it was reported: what was
@@ -385,10 +393,18 @@ func (c *call) result() error {
 	if c.parent.Err() != nil && c.end.retry {
 		return fault.Cause(c.parent) // it ended while we waited
 	}
-	if s := c.m.cfg.Breaker.Snapshot(); e.Type == fault.ModelUnavailable && s.State == breaker.Open && s.RetryAfter > 0 {
-		e.RetryAfter = s.RetryAfter
+	if e.Type == fault.ModelUnavailable {
+		e.RetryAfter = cmp.Or(c.m.openFor(), e.RetryAfter)
 	}
 	return e
+}
+
+// openFor returns for how long the breaker stays open; 0: it is not.
+func (m *Model) openFor() time.Duration {
+	if s := m.cfg.Breaker.Snapshot(); s.State == breaker.Open {
+		return s.RetryAfter
+	}
+	return 0
 }
 
 // refusedByBreaker returns the error of a call that the breaker did not let

@@ -42,7 +42,11 @@ func Class(err error) string {
 	if !ok {
 		return ""
 	}
-	switch f.Type {
+	return classOfFault(f.Type)
+}
+
+func classOfFault(t fault.Type) string {
+	switch t {
 	case fault.ModelUnavailable:
 		return classUnavailable
 	case fault.Timeout:
@@ -72,7 +76,11 @@ func (e *Refusal) class() string {
 	case KindRejected:
 		return ""
 	}
-	switch s := e.Status; {
+	return classOfStatus(e.Status)
+}
+
+func classOfStatus(s int) string {
+	switch {
 	case s == http.StatusTooManyRequests:
 		return classRateLimited
 	case s == http.StatusUnauthorized, s == http.StatusPaymentRequired, s == http.StatusForbidden, s == http.StatusNotFound, s >= 300 && s < 400:

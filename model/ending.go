@@ -101,11 +101,7 @@ func (p Policy) kindOf(r *Refusal) Kind {
 func (m *Model) refusedAs(kind Kind, r *Refusal) ending {
 	switch kind {
 	case KindRateLimited:
-		end := m.failed(breaker.Neutral, OutcomeRateLimited, fault.ModelRateLimited, rateLimitedMessage, r)
-		end.err.(*fault.Error).RetryAfter = m.limitedFor(r.RetryAfter)
-		end.retry = r.RetryAfter > 0 && r.RetryAfter <= maxWaitInCall
-		end.wait = r.RetryAfter
-		return end
+		return m.rateLimited(r)
 	case KindQuota, KindMisconfigured:
 		return m.failed(breaker.Neutral, OutcomeRejected, fault.ModelError, misconfiguredMessage, r)
 	case kindRedirect:
@@ -117,6 +113,20 @@ func (m *Model) refusedAs(kind Kind, r *Refusal) ending {
 	case KindMalformed:
 		return m.failed(breaker.Failure, OutcomeError, fault.ModelError, malformedMessage, &Malformed{Reason: r.Brief()})
 	}
+	return m.brokenDown(r)
+}
+
+// rateLimited returns the ending of a refusal that has a limit for its reason.
+func (m *Model) rateLimited(r *Refusal) ending {
+	end := m.failed(breaker.Neutral, OutcomeRateLimited, fault.ModelRateLimited, rateLimitedMessage, r)
+	end.err.(*fault.Error).RetryAfter = m.limitedFor(r.RetryAfter)
+	end.retry = r.RetryAfter > 0 && r.RetryAfter <= maxWaitInCall
+	end.wait = r.RetryAfter
+	return end
+}
+
+// brokenDown returns the ending of a refusal that the service is the reason of.
+func (m *Model) brokenDown(r *Refusal) ending {
 	end := m.unavailable(r, r.RetryAfter)
 	end.wait = r.RetryAfter
 	end.retry = m.cfg.Policy.worthAsking(r) && r.RetryAfter <= maxWaitInCall

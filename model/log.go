@@ -107,12 +107,16 @@ const (
 	truncatedEvery = time.Hour
 )
 
+// isTruncated says whether the provider counted far fewer tokens than a long request has.
+func (t *tally) isTruncated() bool {
+	return t.prompt > longPrompt && !t.usage.Estimated && t.usage.InputTokens != 0 && 2*t.usage.InputTokens < estimate(t.prompt)
+}
+
 // warnTruncated reports, once an hour, that the provider counted far fewer tokens than the
 // request has: some cut a prompt to the context that they were started with, and do not say so.
 func (c *call) warnTruncated(said *tally, end *ending) {
 	m := c.m
-	if m.cfg.Key == "" || end.outcome != OutcomeOK || said.prompt <= longPrompt || said.usage.Estimated ||
-		said.usage.InputTokens == 0 || 2*said.usage.InputTokens >= estimate(said.prompt) {
+	if m.cfg.Key == "" || end.outcome != OutcomeOK || !said.isTruncated() {
 		return
 	}
 	now, last := time.Now().Unix(), m.warned.Load()

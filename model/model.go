@@ -105,11 +105,7 @@ type Model struct {
 	warned      atomic.Int64    // when model_prompt_truncated was logged last, in Unix seconds
 }
 
-// NewModel returns a Model. An error is about f and holds no secret.
-func NewModel(f Frame) (*Model, error) {
-	if f.First <= 0 || f.Idle <= 0 {
-		return nil, errors.New("model: a timeout is not positive")
-	}
+func (f *Frame) setDefaults() {
 	if f.Event == "" {
 		f.Event = "model"
 	}
@@ -119,6 +115,14 @@ func NewModel(f Frame) (*Model, error) {
 	if f.Breaker == nil {
 		f.Breaker = breaker.New(breaker.Config{Service: f.Service})
 	}
+}
+
+// NewModel returns a Model. An error is about f and holds no secret.
+func NewModel(f Frame) (*Model, error) {
+	if f.First <= 0 || f.Idle <= 0 {
+		return nil, errors.New("model: a timeout is not positive")
+	}
+	f.setDefaults()
 	m := &Model{cfg: f, src: f.Source, secrets: redact.New(f.Secrets)}
 	if m.src == nil {
 		h, err := NewHTTP(f.Target, f.Policy, f.Codec)

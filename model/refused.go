@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"strings"
@@ -31,14 +32,23 @@ func (r *Refusal) settleMember(req *chat.ModelRequest) {
 	if !r.badRequest() || r.Member != "" && !r.Guessed {
 		return
 	}
-	asksForForm := req.Form.Kind != chat.FormText && namesForm.MatchString(r.Message)
-	switch {
-	case r.Member == "" && !asksForForm:
-	case len(r.Message) > maxNaming || quotes(r.Message, req):
-		r.Member = ""
-	case r.Member == "":
-		r.Member = memberForm
+	if r.Member == "" && !r.isOfForm(req) {
+		return
 	}
+	if r.mayQuote(req) {
+		r.Member = ""
+		return
+	}
+	r.Member = cmp.Or(r.Member, memberForm)
+}
+
+func (r *Refusal) mayQuote(req *chat.ModelRequest) bool {
+	return len(r.Message) > maxNaming || quotes(r.Message, req)
+}
+
+// isOfForm says whether the words of a refusal name the form that the request asks for.
+func (r *Refusal) isOfForm(req *chat.ModelRequest) bool {
+	return req.Form.Kind != chat.FormText && namesForm.MatchString(r.Message)
 }
 
 // memberForm stands for the form of the answer, whatever it is called.
@@ -64,13 +74,17 @@ func isForm(member string) bool {
 func quotes(message string, req *chat.ModelRequest) bool {
 	for i := range req.Messages {
 		for j := range req.Messages[i].Parts {
-			p := &req.Messages[i].Parts[j]
-			if shares(message, p.Text) || p.Call != nil && shares(message, string(p.Call.Arguments)) || p.Result != nil && shares(message, p.Result.Text) {
+			if quotesPart(message, &req.Messages[i].Parts[j]) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+func quotesPart(message string, p *chat.Part) bool {
+	return shares(message, p.Text) || p.Call != nil && shares(message, string(p.Call.Arguments)) ||
+		p.Result != nil && shares(message, p.Result.Text)
 }
 
 // shares says whether maxQuoted bytes in a row stand in both. A row of that length holds

@@ -166,14 +166,22 @@ func (r *reader) thinking() {
 		return
 	}
 	s.Thinking.Word = ""
-	switch {
-	case s.Provider == OpenAI:
-		n.Fault("must be one of off, summary, low, medium, high: this protocol takes no number of tokens")
-	case s.Provider == Anthropic && tokens < leastAnthropicThinking:
-		n.Fault("must be 1024 or more")
-	case s.Provider == Gemini && tokens > mostGeminiThinking:
-		n.Fault("must be from -1 to 32768")
-	case tokens == 0:
+	if wrong := wrongThinking(s.Provider, tokens); wrong != "" {
+		n.Fault(wrong)
+	} else if tokens == 0 {
 		s.Thinking.Word = "0"
 	}
+}
+
+// wrongThinking returns what is wrong with a number of tokens, empty if nothing is.
+func wrongThinking(provider string, tokens int) string {
+	switch {
+	case provider == OpenAI:
+		return "must be one of off, summary, low, medium, high: this protocol takes no number of tokens"
+	case provider == Anthropic && tokens < leastAnthropicThinking:
+		return "must be 1024 or more"
+	case provider == Gemini && tokens > mostGeminiThinking:
+		return "must be from -1 to 32768"
+	}
+	return ""
 }

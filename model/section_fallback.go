@@ -9,19 +9,7 @@ import (
 
 // checkFallbacks reports names of models that are not there, and cycles, each once.
 func checkFallbacks(models *file.Node) {
-	next := map[string][]string{}
-	for m := range models.Members() {
-		for item := range m.Get("fallback").Members() {
-			key, ok := item.Text()
-			switch {
-			case !ok:
-			case key != DefaultKey && !models.Has(key): // default is always there
-				item.Fault("there is no such model")
-			default:
-				next[m.Name()] = append(next[m.Name()], key)
-			}
-		}
-	}
+	next := readFallbacks(models)
 	reported := map[string]bool{}
 	for m := range models.Members() {
 		if reported[m.Name()] {
@@ -51,4 +39,23 @@ func way(next map[string][]string, from, to string, seen map[string]bool) []stri
 		}
 	}
 	return nil
+}
+
+// readFallbacks returns the fallbacks of each model, without those that are not there, which it
+// reports.
+func readFallbacks(models *file.Node) map[string][]string {
+	next := map[string][]string{}
+	for m := range models.Members() {
+		for item := range m.Get("fallback").Members() {
+			key, ok := item.Text()
+			switch {
+			case !ok:
+			case key != DefaultKey && !models.Has(key): // default is always there
+				item.Fault("there is no such model")
+			default:
+				next[m.Name()] = append(next[m.Name()], key)
+			}
+		}
+	}
+	return next
 }

@@ -63,26 +63,32 @@ type errText string
 // It is fit to follow a place in the file.
 func (e errText) Error() string { return string(e) }
 
+// openAI settles which API of OpenAI it is, and returns the end of its paths.
+func (r *reader) openAI(u *url.URL) (end string) {
+	s := &r.spec
+	if s.API == "" {
+		s.API = apiOf(u)
+	}
+	end, other := chatEnd, responsesEnd
+	if s.API == ResponsesAPI {
+		end, other = responsesEnd, chatEnd
+	}
+	if strings.HasSuffix(strings.TrimRight(u.Path, "/"), other) {
+		r.node.Get("api").Fault("is not the one that endpoint ends with")
+	}
+	if tags := r.node.Get("think_tags"); tags != nil && s.API != ChatAPI {
+		tags.FaultKey("belongs to api chat")
+	}
+	return end
+}
+
 // address completes the endpoint for the API, or with the end that all paths of the
 // protocol have.
 func (r *reader) address(u url.URL, end string) {
 	s := &r.spec
 	switch s.Provider {
 	case OpenAI:
-		if s.API == "" {
-			s.API = apiOf(&u)
-		}
-		own, other := chatEnd, responsesEnd
-		if s.API == responsesAPI {
-			own, other = responsesEnd, chatEnd
-		}
-		if strings.HasSuffix(strings.TrimRight(u.Path, "/"), other) {
-			r.node.Get("api").Fault("is not the one that endpoint ends with")
-		}
-		if tags := r.node.Get("think_tags"); tags != nil && s.API != ChatAPI {
-			tags.FaultKey("belongs to api chat")
-		}
-		s.Endpoint = completed(u, own)
+		s.Endpoint = completed(u, r.openAI(&u))
 	case Gemini: // the path is that of each call
 		u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 		s.Endpoint = u.String()

@@ -77,6 +77,15 @@ func (r *rootResolver) resolve(n Object) (Object, error) {
 		n = n.Without("allOf")
 		n.merge(part)
 	}
+	n, err := r.resolveBranches(n)
+	if err != nil {
+		return nil, err
+	}
+	return n.Without("allOf", "enum", "const", "not"), nil
+}
+
+// resolveBranches returns n without anyOf and oneOf.
+func (r *rootResolver) resolveBranches(n Object) (Object, error) {
 	for _, name := range []string{"anyOf", "oneOf"} {
 		branches := Elements(n.Get(name))
 		n = n.Without(name)
@@ -89,7 +98,7 @@ func (r *rootResolver) resolve(n Object) (Object, error) {
 		}
 		n.merge(either)
 	}
-	return n.Without("allOf", "enum", "const", "not"), nil
+	return n, nil
 }
 
 // resolveValue resolves a schema. true is one that allows everything and so
@@ -176,23 +185,33 @@ func (o *Object) merge(other Object) {
 		case have == nil:
 			o.Set(m.Name, m.Value)
 		case (m.Name == "properties" || m.Name == "$defs") && have.Kind() == '{':
-			both := Members(have)
-			for _, p := range Members(m.Value) {
-				if !both.Has(p.Name) {
-					both.Set(p.Name, p.Value)
-				}
-			}
-			o.Set(m.Name, both.JSON())
+			o.Set(m.Name, withMembers(have, m.Value))
 		case m.Name == "required":
-			names := Strings(have)
-			for _, name := range Strings(m.Value) {
-				if !slices.Contains(names, name) {
-					names = append(names, name)
-				}
-			}
-			o.Set(m.Name, stringArray(names))
+			o.Set(m.Name, withStrings(have, m.Value))
 		}
 	}
+}
+
+// withMembers adds to an object the members of another one that it does not have.
+func withMembers(object, other jsontext.Value) jsontext.Value {
+	both := Members(object)
+	for _, p := range Members(other) {
+		if !both.Has(p.Name) {
+			both.Set(p.Name, p.Value)
+		}
+	}
+	return both.JSON()
+}
+
+// withStrings adds to a list of strings those of another one that it does not have.
+func withStrings(list, other jsontext.Value) jsontext.Value {
+	names := Strings(list)
+	for _, name := range Strings(other) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return stringArray(names)
 }
 
 // widen makes what the properties of o take what those of other take as well.

@@ -70,17 +70,8 @@ type decision struct {
 // An agent that the request names is chosen also if it is hidden or unavailable; its run
 // then says so. All other ways look only at agents that are available.
 func (t *Team) decide(ctx context.Context, req *chat.Request) decision {
-	if a := t.byID[req.Agent]; a != nil {
-		return routed(methodRequested, a)
-	}
-	if a := t.sticky(req); a != nil {
-		return routed(methodSticky, a)
-	}
-	if a := t.held(req); a != nil {
-		return routed(methodHold, a)
-	}
-	if agents := t.byRule(req.Words()); len(agents) > 0 {
-		return routed(methodRule, agents...)
+	if d, ok := t.settled(req); ok {
+		return d
 	}
 	agents := t.routable()
 	switch {
@@ -97,6 +88,23 @@ func (t *Team) decide(ctx context.Context, req *chat.Request) decision {
 		d.kind, d.agents = stream.FellBack, nil
 	}
 	return d
+}
+
+// settled decides by what the request says, what came before it, and the rules.
+func (t *Team) settled(req *chat.Request) (d decision, ok bool) {
+	if a := t.byID[req.Agent]; a != nil {
+		return routed(methodRequested, a), true
+	}
+	if a := t.sticky(req); a != nil {
+		return routed(methodSticky, a), true
+	}
+	if a := t.held(req); a != nil {
+		return routed(methodHold, a), true
+	}
+	if agents := t.byRule(req.Words()); len(agents) > 0 {
+		return routed(methodRule, agents...), true
+	}
+	return d, false
 }
 
 // inARow is how many questions of the router the user has been asked about the request.

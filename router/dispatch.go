@@ -49,16 +49,7 @@ func (r *turn) answer(agents []*Agent, req *chat.Request) error {
 func (r *turn) dispatch() error {
 	r.save()
 	for {
-		switch {
-		case !r.several:
-			if m := r.planned[0]; !m.ended {
-				r.alone(m)
-			}
-		case r.team.cfg.Dispatch.Sequential:
-			r.inTurn(r.planned)
-		default:
-			r.together(r.planned)
-		}
+		r.runPlanned()
 		if r.out.Err != nil || r.ctx.Err() != nil {
 			r.abandon()
 		}
@@ -68,6 +59,20 @@ func (r *turn) dispatch() error {
 		if paused, err := r.pause(); paused {
 			return err
 		}
+	}
+}
+
+// runPlanned runs those of the planned members that have not ended.
+func (r *turn) runPlanned() {
+	switch {
+	case !r.several:
+		if m := r.planned[0]; !m.ended {
+			r.alone(m)
+		}
+	case r.team.cfg.Dispatch.Sequential:
+		r.inTurn(r.planned)
+	default:
+		r.together(r.planned)
 	}
 }
 
@@ -135,19 +140,23 @@ func (r *turn) inTurn(members []*member) {
 		if m.ended {
 			continue
 		}
-		for _, before := range members[:i] {
-			if m.attempt > 0 { // it continues, and has read that
-				break
-			}
-			if text := strings.Join(before.text, ""); text != "" {
-				m.req.Data = append(m.req.Data, chat.Quote{About: "What the agent " + before.agent.ID + " has answered", Text: text})
-			}
+		if m.attempt == 0 { // else it continues, and has read that
+			m.read(members[:i])
 		}
 		r.voice.Speaker = i
 		r.start(m)
 		r.attempts(m)
 		if m.paused != nil {
 			return // those after it are to see its answer
+		}
+	}
+}
+
+// read shows a member the answers of those before it.
+func (m *member) read(before []*member) {
+	for _, b := range before {
+		if text := strings.Join(b.text, ""); text != "" {
+			m.req.Data = append(m.req.Data, chat.Quote{About: "What the agent " + b.agent.ID + " has answered", Text: text})
 		}
 	}
 }

@@ -193,26 +193,34 @@ func (r *turn) line(m *member) *run.Line { return &r.voice.Lines[m.index] }
 // there is no retry.
 func (r *turn) again(m *member, err error) (delay time.Duration, ok bool) {
 	d := &r.team.cfg.Dispatch
-	if m.attempt > d.Retries || m.Stopped != nil || r.line(m).Spoke || m.changed || r.out.Err != nil || m.ctx.Err() != nil {
+	if m.attempt > d.Retries || r.hasDone(m) || r.out.Err != nil || m.ctx.Err() != nil {
+		return 0, false
+	}
+	f := fault.From(err)
+	if !isPassing(f) {
 		return 0, false
 	}
 	delay = d.RetryDelay
-	f := fault.From(err)
-	if f.Unknown { // it may have done its work
-		return 0, false
-	}
-	switch f.Type {
-	case fault.ModelUnavailable, fault.AgentUnavailable:
-	case fault.ModelRateLimited:
-		if f.RetryAfter == 0 {
-			return 0, false
-		}
+	if f.Type == fault.ModelRateLimited {
 		delay = max(delay, f.RetryAfter)
-	default:
-		return 0, false
 	}
 	deadline, _ := m.ctx.Deadline()
 	return delay, time.Until(deadline) > delay
+}
+
+// hasDone says whether a member has spoken, or called a tool that changes something.
+func (r *turn) hasDone(m *member) bool { return m.Stopped != nil || r.line(m).Spoke || m.changed }
+
+// isPassing says whether what has failed may go well soon. A fault whose outcome is unknown is
+// none of these: the agent may have done its work.
+func isPassing(f *fault.Error) bool {
+	switch f.Type {
+	case fault.ModelUnavailable, fault.AgentUnavailable:
+		return !f.Unknown
+	case fault.ModelRateLimited:
+		return !f.Unknown && f.RetryAfter != 0
+	}
+	return false
 }
 
 // retry opens the next attempt.
@@ -285,23 +293,33 @@ func (r *turn) count(m *member, result stream.Result) {
 	r.result.Model = append(r.result.Model, result.Model...)
 	r.result.Tools = append(r.result.Tools, result.Tools...)
 	r.result.Keyed = r.result.Keyed || result.Keyed
-	if result.Required != nil { // of the one agent of a turn that has such tools
-		for i := range result.Required.Calls {
-			result.Required.Calls[i].AgentID = m.agent.ID
-		}
-		r.result.Required = result.Required
+	if result.Required != nil {
+		r.require(m, result.Required)
 	}
 	m.made = result.Made
-	for _, key := range result.Models {
-		if !slices.Contains(r.result.Models, key) {
-			r.result.Models = append(r.result.Models, key)
-		}
-	}
+	r.addModels(result.Models)
 	if r.result.Reason == "" || r.result.Reason == stream.Stop {
 		if result.Reason.Success() {
 			r.result.Reason = result.Reason
 		}
 	}
+}
+
+// addModels notes the models that have answered.
+func (r *turn) addModels(keys []string) {
+	for _, key := range keys {
+		if !slices.Contains(r.result.Models, key) {
+			r.result.Models = append(r.result.Models, key)
+		}
+	}
+}
+
+// require takes over the calls of the one agent of a turn that has tools of the client.
+func (r *turn) require(m *member, required *stream.Required) {
+	for i := range required.Calls {
+		required.Calls[i].AgentID = m.agent.ID
+	}
+	r.result.Required = required
 }
 
 // failure returns what the answer says of a member that failed.

@@ -137,16 +137,7 @@ func (r *turn) question() (*chat.Paused, error) {
 			}
 			within = append(within, p.As(m.agent.ID))
 			usage.Add(m.paused.Usage)
-			for _, asked := range m.paused.Questions {
-				for _, c := range asked.Calls {
-					own := c.ID
-					c.ID, c.AgentID = m.CallID(own, false), cmp.Or(c.AgentID, m.agent.ID)
-					stored.Calls = append(stored.Calls, savedCall{c.ID, own})
-					if asked.Kind == q.Kind {
-						q.Calls = append(q.Calls, c)
-					}
-				}
-			}
+			m.ask(&stored, &q)
 		}
 		if m.attempt == 0 {
 			s.History = m.req.History
@@ -159,6 +150,20 @@ func (r *turn) question() (*chat.Paused, error) {
 		return nil, err
 	}
 	return &chat.Paused{By: chat.PausedTeam, State: p.Encode(), Usage: usage, Questions: []chat.Question{q}}, nil
+}
+
+// ask adds the calls of a member that wait to what is saved of it, and to the question.
+func (m *member) ask(stored *savedMember, q *chat.Question) {
+	for _, asked := range m.paused.Questions {
+		for _, c := range asked.Calls {
+			own := c.ID
+			c.ID, c.AgentID = m.CallID(own, false), cmp.Or(c.AgentID, m.agent.ID)
+			stored.Calls = append(stored.Calls, savedCall{c.ID, own})
+			if asked.Kind == q.Kind {
+				q.Calls = append(q.Calls, c)
+			}
+		}
+	}
 }
 
 // asked returns the question for the agents that wait, without its calls. What became of calls that
@@ -235,12 +240,12 @@ func readSaved(p *run.Paused) (*saved, error) {
 	if err := p.Into(s); err != nil {
 		return nil, err
 	}
-	if s.Route == nil || len(s.Members) == 0 || s.Speaker < 0 || s.Speaker >= len(s.Members) {
+	if !s.isWhole() {
 		return nil, fmt.Errorf("%w: a team contradicts itself", run.ErrPaused)
 	}
 	for i := range s.Members {
 		m := &s.Members[i]
-		if !m.Waits && len(m.State) == 0 {
+		if !m.isWaiting() {
 			continue
 		}
 		var err error
@@ -250,6 +255,14 @@ func readSaved(p *run.Paused) (*saved, error) {
 	}
 	return s, nil
 }
+
+// isWhole says whether there is a route, and the speaker is one of the members.
+func (s *saved) isWhole() bool {
+	return s.Route != nil && s.Speaker >= 0 && s.Speaker < len(s.Members)
+}
+
+// isWaiting says whether a member waits, in either of the forms in which that is saved.
+func (s *savedMember) isWaiting() bool { return s.Waits || len(s.State) > 0 }
 
 // resume continues with a team that was paused.
 //
@@ -323,14 +336,7 @@ func (t *Team) restore(s *savedMember, index int, req *chat.Request, history []c
 	own.History, own.Resumed = nil, nil
 	switch {
 	case s.waiting != nil:
-		own.Resumed = &chat.Resumed{By: s.waiting.Kind, State: s.waiting.Encode(), Changed: req.Resumed.Changed}
-		for _, d := range req.Resumed.Decisions {
-			i := slices.IndexFunc(s.Calls, func(c savedCall) bool { return c.ID == d.CallID })
-			if i >= 0 {
-				d.CallID = s.Calls[i].Own
-				own.Resumed.Decisions = append(own.Resumed.Decisions, d)
-			}
-		}
+		own.Resumed = s.resumed(req.Resumed)
 	case s.Attempt == 0:
 		own.Input, own.History = s.Input, history
 	}
@@ -342,6 +348,19 @@ func (t *Team) restore(s *savedMember, index int, req *chat.Request, history []c
 		m.err = &fault.Error{Type: s.Failed.Type, Message: s.Failed.Message, Service: s.Failed.Service}
 	}
 	return m
+}
+
+// resumed returns what a member continues with: of the decisions those about its calls.
+func (s *savedMember) resumed(team *chat.Resumed) *chat.Resumed {
+	own := &chat.Resumed{By: s.waiting.Kind, State: s.waiting.Encode(), Changed: team.Changed}
+	for _, d := range team.Decisions {
+		i := slices.IndexFunc(s.Calls, func(c savedCall) bool { return c.ID == d.CallID })
+		if i >= 0 {
+			d.CallID = s.Calls[i].Own
+			own.Decisions = append(own.Decisions, d)
+		}
+	}
+	return own
 }
 
 // gone is what runs an agent that is not configured any more.

@@ -124,20 +124,13 @@ func (t *Team) history(req *chat.Request) string {
 //
 // Only messages with words count as turns; calls and results are left out.
 func (t *Team) turns(req *chat.Request) string {
-	messages := req.Before()
-	first := len(messages)
-	for turns := 0; first > 0 && turns < t.cfg.HistoryTurns; {
-		first--
-		if messages[first].Spoken() {
-			turns++
-		}
-	}
-	if first == len(messages) {
+	messages := lastTurns(req.Before(), t.cfg.HistoryTurns)
+	if len(messages) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString("Earlier in the conversation:\n")
-	for _, m := range messages[first:] {
+	for _, m := range messages {
 		text := line(m.Text())
 		if text == "" { // calls, or their results
 			continue
@@ -149,6 +142,18 @@ func (t *Team) turns(req *chat.Request) string {
 		b.WriteString(who + cut(text, maxShown) + "\n")
 	}
 	return b.String()
+}
+
+// lastTurns returns the messages of the last turns, at most so many.
+func lastTurns(messages []chat.Message, most int) []chat.Message {
+	first := len(messages)
+	for turns := 0; first > 0 && turns < most; {
+		first--
+		if messages[first].Spoken() {
+			turns++
+		}
+	}
+	return messages[first:]
 }
 
 // cut returns at most n code points of s, with a mark if that is not all.

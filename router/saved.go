@@ -97,7 +97,21 @@ func Join(states map[string][][]byte, agent func([][]byte) ([]byte, error)) ([]b
 	if err := p.Into(s); err != nil {
 		return nil, err
 	}
-	var within []*run.Paused
+	within, err := s.join(states, agent)
+	if err != nil {
+		return nil, err
+	}
+	if p, err = run.Pause(chat.PausedTeam, s, within...); err != nil {
+		return nil, err
+	}
+	if _, err := readSaved(p); err != nil {
+		return nil, err
+	}
+	return p.Encode(), nil
+}
+
+// join joins the states of the members that have not ended.
+func (s *saved) join(states map[string][][]byte, agent func([][]byte) ([]byte, error)) (within []*run.Paused, err error) {
 	for i := range s.Members {
 		m := &s.Members[i]
 		if len(states[m.ID]) == 0 || m.Ended {
@@ -109,13 +123,7 @@ func Join(states map[string][][]byte, agent func([][]byte) ([]byte, error)) ([]b
 		}
 		within = append(within, waiting)
 	}
-	if p, err = run.Pause(chat.PausedTeam, s, within...); err != nil {
-		return nil, err
-	}
-	if _, err := readSaved(p); err != nil {
-		return nil, err
-	}
-	return p.Encode(), nil
+	return within, nil
 }
 
 // join fills in where the agent of a member stands. Of one somewhere else the task is known, which
@@ -151,26 +159,7 @@ func (t *Team) goOnFrom(ctx context.Context, req *chat.Request, s *saved, sink s
 	r.route, r.clarify, r.several, r.chosen, r.emitted = s.Route, s.Clarify, s.Several, s.Chosen, map[string]string{}
 	r.result = stream.Result{Usage: s.Usage, Models: s.Models, Reason: s.Reason, Asker: s.Asker, Agents: []stream.AgentOutcome{},
 		Route: max(1, time.Duration(s.Route.Millis)*time.Millisecond)}
-	begun := map[string]bool{}
-	for _, c := range req.Resumed.Emitted {
-		begun[c.AgentID] = true
-		if c.ID != "" {
-			r.emitted[c.ID] = c.AgentID
-			r.ids.Use("emitted "+c.ID, c.ID)
-		}
-	}
-	for i := range s.Members {
-		m := t.remade(&s.Members[i], i, req)
-		if !m.ended && begun[m.agent.ID] && !m.goesOn(s.Members[i].waiting) {
-			lost := *m.agent
-			lost.Runner = unknown{}
-			m.agent = &lost
-		}
-		r.plan(m)
-		if m.ended {
-			r.members = append(r.members, m)
-		}
-	}
+	r.planAgain(s, req)
 	r.introduce()
 	if err := fault.Cause(ctx); err != nil {
 		return r.result, err
@@ -186,6 +175,41 @@ func (t *Team) goOnFrom(ctx context.Context, req *chat.Request, s *saved, sink s
 	}
 	err := r.dispatch()
 	return r.result, err
+}
+
+// planAgain plans the members as they were saved. Those that had begun, and cannot go on, are lost.
+func (r *turn) planAgain(s *saved, req *chat.Request) {
+	begun := r.noteEmitted(req.Resumed)
+	for i := range s.Members {
+		m := r.team.remade(&s.Members[i], i, req)
+		if begun[m.agent.ID] && !m.ended && !m.goesOn(s.Members[i].waiting) {
+			m.lose()
+		}
+		r.plan(m)
+		if m.ended {
+			r.members = append(r.members, m)
+		}
+	}
+}
+
+// noteEmitted notes the calls that were emitted, and returns which agents had begun.
+func (r *turn) noteEmitted(of *chat.Resumed) (begun map[string]bool) {
+	begun = map[string]bool{}
+	for _, c := range of.Emitted {
+		begun[c.AgentID] = true
+		if c.ID != "" {
+			r.emitted[c.ID] = c.AgentID
+			r.ids.Use("emitted "+c.ID, c.ID)
+		}
+	}
+	return begun
+}
+
+// lose puts in place of the agent one whose outcome nobody knows.
+func (m *member) lose() {
+	lost := *m.agent
+	lost.Runner = unknown{}
+	m.agent = &lost
 }
 
 // remade returns a member as it was saved.

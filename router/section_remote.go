@@ -49,18 +49,10 @@ func remoteKeys() []string { return []string{"headers", "interfaces", "streaming
 func (r *agentReader) remote() {
 	card := r.node.Get("card")
 	if card == nil {
-		for _, key := range remoteKeys() {
-			if n := r.node.Get(key); n != nil {
-				n.FaultKey("belongs to a remote agent, which has a card")
-			}
-		}
+		r.refuseKeys(remoteKeys(), "belongs to a remote agent, which has a card")
 		return
 	}
-	for _, key := range localKeys() {
-		if n := r.node.Get(key); n != nil {
-			n.FaultKey("is not taken beside card: a remote agent has its own")
-		}
-	}
+	r.refuseKeys(localKeys(), "is not taken beside card: a remote agent has its own")
 	remote := &Remote{Refresh: defaultRefresh, Headers: r.node.Get("headers").Headers(refusedHeaders)}
 	r.node.Decode(remote)
 	remote.Card = readCard(card)
@@ -75,6 +67,15 @@ func (r *agentReader) remote() {
 	r.spec.Remote = remote
 }
 
+// refuseKeys reports those of the keys that are there.
+func (r *agentReader) refuseKeys(keys []string, why string) {
+	for _, key := range keys {
+		if n := r.node.Get(key); n != nil {
+			n.FaultKey(why)
+		}
+	}
+}
+
 // readCard reads the URL of a card.
 //
 // The result is a URL with a path. "" where it has a fault.
@@ -84,7 +85,7 @@ func readCard(n *file.Node) string {
 		return ""
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Fragment != "" || len(text) > maxCardURL {
+	if err != nil || len(text) > maxCardURL || !isPlain(u) {
 		n.Fault("must be a URL with http or https and a host, without a user and a fragment")
 		return ""
 	}
@@ -92,6 +93,11 @@ func readCard(n *file.Node) string {
 		u.Path = cardPath
 	}
 	return u.String()
+}
+
+// isPlain says whether a URL has http or https and a host, without a user and a fragment.
+func isPlain(u *url.URL) bool {
+	return u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && u.Fragment == ""
 }
 
 // checkInterface accepts an origin that requests can be sent to.

@@ -95,6 +95,11 @@ func beginsBlock(s string) bool {
 	case '-', '+', '*':
 		return len(s) == 1 || s[1] == ' ' || s[1] == s[0] && s[0] == '-'
 	}
+	return beginsItem(s)
+}
+
+// beginsItem says whether s begins with the number of an item.
+func beginsItem(s string) bool {
 	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
 	return digits > 0 && digits < len(s) && (s[digits] == '.' || s[digits] == ')') && (digits+1 == len(s) || s[digits+1] == ' ')
 }

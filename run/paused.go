@@ -118,26 +118,36 @@ func read(kind string, text []byte) (*Paused, error) {
 		return nil, err
 	}
 	if t.Turn != nil && t.Root == nil {
-		p, err := read(kind, t.Turn)
-		if err == nil {
-			p.Shared, p.Begun = t.Shared, t.Begun
-		}
-		return p, err
+		return t.readTurn(kind)
 	}
 	switch v := max(t.Version, t.Agent, t.Header.Version); {
 	case v < 1 || v > Version || (v == Version) != (t.Root != nil):
 		return nil, fmt.Errorf("%w: it has version %d, this is version %d", ErrVersion, v, Version)
 	case t.Root != nil:
-		p := new(Paused)
-		err := errors.Join(fits(t.Root, t.Sum), json.Unmarshal(t.Root, p))
-		if err == nil && (p.Kind != kind || !p.sound(maxDepth)) {
-			err = errors.New("it contradicts itself")
-		}
-		return p, err
+		return t.readRoot(kind)
 	case t.Sum != "":
 		return &Paused{Kind: kind, State: t.State}, fits(t.State, t.Sum)
 	}
 	return &Paused{Kind: kind, State: text}, nil
+}
+
+// readTurn reads what a turn was saved with.
+func (t *before) readTurn(kind string) (*Paused, error) {
+	p, err := read(kind, t.Turn)
+	if err == nil {
+		p.Shared, p.Begun = t.Shared, t.Begun
+	}
+	return p, err
+}
+
+// readRoot reads a tree.
+func (t *before) readRoot(kind string) (*Paused, error) {
+	p := new(Paused)
+	err := errors.Join(fits(t.Root, t.Sum), json.Unmarshal(t.Root, p))
+	if err == nil && (p.Kind != kind || !p.sound(maxDepth)) {
+		err = errors.New("it contradicts itself")
+	}
+	return p, err
 }
 
 // fits says whether a text has that checksum, however it is spaced.
@@ -151,7 +161,7 @@ func fits(text []byte, sum string) error {
 
 // sound says whether a tree is whole and at most so deep.
 func (p *Paused) sound(depth int) bool {
-	if p == nil || p.Kind == "" || len(p.State) == 0 || string(p.State) == "null" || depth == 0 {
+	if p == nil || p.Kind == "" || isNothing(p.State) || depth == 0 {
 		return false
 	}
 	for _, c := range p.Within {
@@ -161,6 +171,8 @@ func (p *Paused) sound(depth int) bool {
 	}
 	return true
 }
+
+func isNothing(state []byte) bool { return len(state) == 0 || string(state) == "null" }
 
 // Into reads the run's own state.
 func (p *Paused) Into(state any) error {

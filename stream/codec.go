@@ -230,6 +230,11 @@ func ReadStoredLine(line []byte, use func(Stamp, Event)) error {
 		use(Stamp{s.N, s.At}, ev)
 		return nil
 	}
+	return s.readPieces(use)
+}
+
+// readPieces reads the deltas of a line.
+func (s *stored) readPieces(use func(Stamp, Event)) error {
 	var all storedPieces
 	if err := json.Unmarshal(s.Data, &all); err != nil || len(all.Texts) == 0 {
 		return fmt.Errorf("%w: %q: %w", ErrStored, s.Event, errors.Join(err, errors.New("no pieces")))

@@ -86,25 +86,48 @@ func (q *Quality) begins() bool {
 // time: it makes the answer that was held back again.
 func (q *Quality) Allow(t *Turn) error {
 	rank := q.Phase.rank()
-	if q.begins() && (t.Count(nodeName) > 0 || t.takenOver) {
+	if q.begins() && t.mayRepeat() {
 		t.phase, t.attempt = 0, 0
 	}
-	at := q.Attempt*(lastRank+1) + rank
 	switch {
 	case rank == 0:
 		return fmt.Errorf("phase %q", q.Phase)
 	case q.Attempt < max(1, t.attempt) || q.Attempt > lastAttempt:
 		return fmt.Errorf("attempt %d", q.Attempt)
-	case q.Phase == Refining && q.Attempt != lastAttempt:
-		return errors.New("the first attempt refines nothing")
-	case q.Attempt == lastAttempt && q.Phase.once():
-		return errors.New("a second attempt plans and composes nothing")
+	}
+	at := q.Attempt*(lastRank+1) + rank
+	if err := q.follows(t, at); err != nil {
+		return err
+	}
+	t.phase, t.attempt = at, q.Attempt
+	return nil
+}
+
+// mayRepeat says whether the phases may begin a second time.
+func (t *Turn) mayRepeat() bool { return t.Count(nodeName) > 0 || t.takenOver }
+
+// follows wants a phase of its attempt, which is at this place among all, behind that of before.
+func (q *Quality) follows(t *Turn, at int) error {
+	if err := q.fits(); err != nil {
+		return err
+	}
+	switch {
 	case q.Attempt == lastAttempt && t.phase < lastAttempt*(lastRank+1) && q.Phase != Refining:
 		return errors.New("a second attempt begins with refining")
 	case t.phase%(lastRank+1) == lastRank, at < t.phase, at == t.phase && q.Phase == Refining:
 		return fmt.Errorf("phase %q comes too late", q.Phase)
 	}
-	t.phase, t.attempt = at, q.Attempt
+	return nil
+}
+
+// fits wants a phase that its attempt has.
+func (q *Quality) fits() error {
+	switch {
+	case q.Phase == Refining && q.Attempt != lastAttempt:
+		return errors.New("the first attempt refines nothing")
+	case q.Attempt == lastAttempt && q.Phase.once():
+		return errors.New("a second attempt plans and composes nothing")
+	}
 	return nil
 }
 
@@ -139,21 +162,27 @@ func (*ChannelMessage) Name() string { return channelMessageName }
 
 // Allow wants 1 to Total without gaps, behind all of the answer.
 func (m *ChannelMessage) Allow(t *Turn) error {
-	first := t.Count(channelMessageName) == 0
+	before := t.Count(channelMessageName)
 	switch {
-	case m.Sequence != t.Count(channelMessageName)+1 || m.Sequence > m.Total:
+	case !m.isNext(before):
 		return fmt.Errorf("message %d of %d", m.Sequence, m.Total)
-	case !first && m.Total != t.messages:
+	case before > 0 && m.Total != t.messages:
 		return fmt.Errorf("there were %d messages", t.messages)
 	}
 	t.messages, t.said = m.Total, true
-	if first && m.Total > 1 {
+	switch {
+	case m.Total == 1: // it is the first and the last
+	case m.Sequence == 1:
 		t.Open(channelMessageName)
-	}
-	if !first && m.Sequence == m.Total {
+	case m.Sequence == m.Total:
 		t.Close(channelMessageName)
 	}
 	return nil
+}
+
+// isNext says whether the message is the one behind so many, and of the Total.
+func (m *ChannelMessage) isNext(before int) bool {
+	return m.Sequence == before+1 && m.Sequence <= m.Total
 }
 
 // Outcome says what became of an answer that was checked.

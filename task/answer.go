@@ -26,6 +26,9 @@ type answer struct {
 	spans []span
 }
 
+// isOver says whether the turn has ended, or was about to.
+func (a *answer) isOver() bool { return a.Done != nil || a.Fatal() != nil || len(a.Questions) > 0 }
+
 // borrow gives the answer of a turn that begins a buffer, for the whole turn.
 func (a *answer) borrow(from *buffers) {
 	a.lent = from.get()

@@ -198,11 +198,8 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (doc []byte, 
 	}
 	switch {
 	case t.State == Canceled:
-		doc, err := s.whole(ctx, id, t)
-		if err != nil {
-			return nil, false, err
-		}
-		return doc.encode(), true, nil
+		doc, err := s.encoded(ctx, id, t)
+		return doc, err == nil, err
 	case final(t.State):
 		return nil, false, notCancelable()
 	case t.State != Working && t.State != submitted:
@@ -211,11 +208,17 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (doc []byte, 
 	if err := s.ask(ctx, id, t); err != nil {
 		return nil, false, err
 	}
-	whole, err := s.whole(ctx, id, t)
+	doc, err = s.encoded(ctx, id, t)
+	return doc, false, err
+}
+
+// encoded returns the whole document of a task.
+func (s *Service) encoded(ctx context.Context, id string, t store.Task) ([]byte, error) {
+	doc, err := s.whole(ctx, id, t)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	return whole.encode(), false, nil
+	return doc.encode(), nil
 }
 
 // notCancelable is said of a task that has ended.
@@ -398,12 +401,7 @@ func (s *Service) traceOf(ctx context.Context, id string, t store.Task) ([]byte,
 	if err != nil {
 		return nil, unavailable(s.note(err))
 	}
-	var parts []*record.Part
-	for _, item := range items {
-		if p, err := record.Read(item); err == nil {
-			parts = append(parts, p)
-		}
-	}
+	parts := readParts(items)
 	doc := readDocument(id, t)
 	for _, turn := range doc.Metadata.Turns {
 		if slices.ContainsFunc(parts, func(p *record.Part) bool { return p.Turn == turn }) {
@@ -420,6 +418,16 @@ func (s *Service) traceOf(ctx context.Context, id string, t store.Task) ([]byte,
 		parts = append(parts, rec.Part(turn != t.Turn || t.State != Working))
 	}
 	return record.Join(id, parts).Encode(), nil
+}
+
+// readParts reads the parts of a record, without those that cannot be read.
+func readParts(items [][]byte) (parts []*record.Part) {
+	for _, item := range items {
+		if p, err := record.Read(item); err == nil {
+			parts = append(parts, p)
+		}
+	}
+	return parts
 }
 
 // cancelMemory is how long a cancel waits for the process that it is meant for.

@@ -33,14 +33,24 @@ func (s *Service) Begin(ctx context.Context, req Request) (*Turn, error) {
 	switch {
 	case err == nil:
 		return t, nil
-	case !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrDamaged):
+	case !isOutage(err):
 		return nil, err
-	case s.cfg.Required || req.Durable || req.Key != "" && !req.KeyMade || req.TaskID != "":
+	case s.cfg.Required || req.needsStore():
 		return nil, unavailable(err)
 	case errors.Is(err, store.ErrFull):
 		return nil, ErrNoRoom
 	}
 	return nil, nil
+}
+
+// isOutage says whether the store cannot keep a turn now.
+func isOutage(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrDamaged)
+}
+
+// needsStore says whether a turn cannot do without the store.
+func (r *Request) needsStore() bool {
+	return r.Durable || r.Key != "" && !r.KeyMade || r.TaskID != ""
 }
 
 // begin claims the idempotency key, then the task, in this order: a key that is
@@ -113,7 +123,7 @@ func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 		continued, err = true, s.goOn(ctx, t, req)
 	case req.TaskID != "":
 		continued, err = true, s.resumeTask(ctx, t, req)
-	case req.Recall && req.Chat.ConversationID != "" && !req.Chat.Principal.IsAnonymous():
+	case req.recalls():
 		continued, err = s.recall(ctx, t, req)
 	}
 	if err == nil && !continued {
@@ -122,6 +132,11 @@ func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 	t.said.borrow(&s.buffers)
 	t.log.begin(t.head(req))
 	return err
+}
+
+// recalls says whether the request may answer what a task of its conversation asks.
+func (r *Request) recalls() bool {
+	return r.Recall && r.Chat.ConversationID != "" && !r.Chat.Principal.IsAnonymous()
 }
 
 // head returns the first line of the turn's log.

@@ -35,13 +35,18 @@ func (k stored) close(err error, at time.Duration, said *answer) (data []byte, n
 		return c.data, c.n
 	}
 	guard.Lose()
-	for _, run := range slices.Backward(c.Runs) { // delegates before those that called them
+	c.failRuns(guard, err)
+	_ = guard.Fail(err)
+	return c.data, c.n
+}
+
+// failRuns ends the agents that are under way, delegates before those that called them.
+func (c *closing) failRuns(guard *stream.Guard, err error) {
+	for _, run := range slices.Backward(c.Runs) {
 		if run.Success == nil {
 			_ = guard.Emit(endOf(run, fault.From(err), c.at))
 		}
 	}
-	_ = guard.Fail(err)
-	return c.data, c.n
 }
 
 // endOf returns the event that ends an agent's part of a turn because of err.
@@ -95,9 +100,8 @@ func (c *closing) Emit(ev stream.Event) error {
 	c.fold(ev, c.at)
 	switch e := ev.(type) {
 	case *stream.Error:
-		if e.Fatal { // a turn may be run again if no call has changed anything
-			unsafe := slices.ContainsFunc(c.Calls, func(s stream.CallState) bool { return !s.Repeatable })
-			e.Recoverable = !unsafe && (e.Recoverable || e.Type == fault.TurnLost)
+		if e.Fatal {
+			e.Recoverable = c.isRecoverable(e)
 		}
 	case *stream.Done:
 		c.sum(e)
@@ -111,6 +115,12 @@ func (c *closing) Emit(ev stream.Event) error {
 		c.said.note(ev)
 	}
 	return nil
+}
+
+// isRecoverable says whether a turn may be run again: only if no call has changed anything.
+func (c *closing) isRecoverable(e *stream.Error) bool {
+	unsafe := slices.ContainsFunc(c.Calls, func(s stream.CallState) bool { return !s.Repeatable })
+	return !unsafe && (e.Recoverable || e.Type == fault.TurnLost)
 }
 
 // Flush implements stream.Sink.
@@ -131,7 +141,15 @@ func (c *closing) sum(done *stream.Done) {
 		done.Agents = []stream.AgentOutcome{}
 		done.Route = max(time.Nanosecond, time.Duration(c.Route.Millis)*time.Millisecond) // there was one
 	}
-	delegates := chat.Usage{}
+	delegates := c.sumRuns(done)
+	if done.Usage == (chat.Usage{}) {
+		done.Usage = delegates
+	}
+}
+
+// sumRuns fills in what the agents of the turn have used, and how they ended. It returns the usage
+// of delegates.
+func (c *closing) sumRuns(done *stream.Done) (delegates chat.Usage) {
 	for _, p := range c.Runs {
 		if u := p.Usage; u != nil {
 			used := chat.Usage{InputTokens: u.Input, OutputTokens: u.Output, ThinkingTokens: u.Thinking}
@@ -145,7 +163,5 @@ func (c *closing) sum(done *stream.Done) {
 			done.Agents = append(done.Agents, stream.AgentOutcome{AgentID: p.AgentID, Success: *p.Success, Millis: *p.Millis, ErrorMessage: p.ErrorMessage})
 		}
 	}
-	if done.Usage == (chat.Usage{}) {
-		done.Usage = delegates
-	}
+	return delegates
 }

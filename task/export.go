@@ -54,22 +54,14 @@ const defaultAgent = "assistant"
 // record returns the task as it is exported.
 func (d *document) record(t store.Task, days int) Record {
 	r := Record{
-		ID: d.ID, Description: "-", Status: "running", Agent: defaultAgent, CreatedAt: stamp(t.Created),
+		ID: d.ID, Status: "running", Agent: defaultAgent, CreatedAt: stamp(t.Created),
 		Days: days, ParentTask: d.Metadata.ParentTaskID,
 	}
-	for i := len(d.History) - 1; i >= 0; i-- {
-		if d.History[i].Role == "user" && d.History[i].Content != "" {
-			r.Description = d.History[i].Content
-		}
-	}
+	r.Description = cmp.Or(d.firstInput(), "-")
 	if d.Metadata.Routing != nil {
 		r.Agent = cmp.Or(d.Metadata.Routing.AgentID, r.Agent)
 	}
-	for _, a := range d.Artifacts {
-		for _, p := range a.Parts {
-			r.Result += p.Text
-		}
-	}
+	r.Result = d.answer()
 	switch {
 	case d.Status.State == submitted:
 		r.Status = "pending"
@@ -87,4 +79,24 @@ func (d *document) record(t store.Task, days int) Record {
 		r.CompletedAt = d.Status.Timestamp
 	}
 	return r
+}
+
+// firstInput returns the first text of the user.
+func (d *document) firstInput() string {
+	for i := range d.History {
+		if d.History[i].Role == "user" && d.History[i].Content != "" {
+			return d.History[i].Content
+		}
+	}
+	return ""
+}
+
+// answer returns the text of all artifacts.
+func (d *document) answer() (text string) {
+	for _, a := range d.Artifacts {
+		for _, p := range a.Parts {
+			text += p.Text
+		}
+	}
+	return text
 }

@@ -52,15 +52,23 @@ func (t *Turn) handOver(cause error) {
 	defer t.cancel(cause)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.rests || t.log.at == 0 || t.client.next == nil || t.life != running || t.client.broken || t.said.Done != nil || t.said.Fatal() != nil || len(t.said.Questions) > 0 {
+	if t.rests || t.life != running || !t.isFollowed() || t.said.isOver() {
 		return
 	}
-	if t.append(); t.life != running || t.log.ended || !t.log.whole() || t.log.saved.pending != nil || t.log.saved.full {
+	if t.append(); t.life != running || !t.isLogged() {
 		return
 	}
 	t.log.ended, t.left = true, true
 	t.life.leaveOff()
 	_ = t.client.leaveOff(true)
+}
+
+// isFollowed says whether a client has got some of the turn, and gets the rest.
+func (t *Turn) isFollowed() bool { return t.log.at != 0 && t.client.next != nil && !t.client.broken }
+
+// isLogged says whether the log has all that was emitted, and can be continued.
+func (t *Turn) isLogged() bool {
+	return !t.log.ended && t.log.whole() && t.log.saved.pending == nil && !t.log.saved.full
 }
 
 // release lets go of the task of a turn that is left, and wakes those who may go on with it.

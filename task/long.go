@@ -28,12 +28,7 @@ func (d *document) stored() (doc, long []byte) {
 	moved := map[string]string{}
 	// The parts of an answer are found in it as long as it is whole.
 	d.moveParts(moved)
-	for _, s := range d.texts() {
-		if *s.at == nil && len(*s.text) > maxHead {
-			*s.at = &elsewhere{Text: move(moved, *s.text)}
-			*s.text, _ = chat.Truncate(*s.text, maxHead)
-		}
-	}
+	d.moveTexts(moved)
 	for doc = d.short(); len(doc) > maxDocument && len(d.History) > 2; doc = d.short() {
 		half := len(d.History) / 2
 		text, err := json.Marshal(d.History[:half], jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
@@ -49,12 +44,22 @@ func (d *document) stored() (doc, long []byte) {
 	return doc, long
 }
 
+// moveTexts moves what is long.
+func (d *document) moveTexts(moved map[string]string) {
+	for _, s := range d.texts() {
+		if *s.at == nil && len(*s.text) > maxHead {
+			*s.at = &elsewhere{Text: move(moved, *s.text)}
+			*s.text, _ = chat.Truncate(*s.text, maxHead)
+		}
+	}
+}
+
 // moveParts moves what repeats a part of a message that is to be moved.
 func (d *document) moveParts(moved map[string]string) {
 	for _, s := range d.repeated() {
 		for i := range d.History {
 			m := &d.History[i]
-			if *s.at != nil || m.Elsewhere != nil || len(m.Content) <= maxHead || len(*s.text) <= maxHead || len(*s.text) == len(m.Content) {
+			if *s.at != nil || !s.canBePart(m) {
 				continue
 			}
 			if from, ok := place(*s.text, nil, m); ok {
@@ -63,6 +68,11 @@ func (d *document) moveParts(moved map[string]string) {
 			}
 		}
 	}
+}
+
+// canBePart says whether a text can be a part of a message, of which both are long.
+func (s slot) canBePart(m *message) bool {
+	return m.Elsewhere == nil && len(m.Content) > maxHead && len(*s.text) > maxHead && len(*s.text) != len(m.Content)
 }
 
 // move adds a text to those that are moved, and returns its id.

@@ -33,12 +33,18 @@ func (s *Service) sweep(ctx context.Context) (more bool) {
 		if s.continuing-before == maxContinued {
 			return true
 		}
-		if err := s.closeOrphan(ctx, id); err != nil && !errors.Is(err, ErrNotHere) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
+		if err := s.closeOrphan(ctx, id); err != nil && !isForOthers(err) {
 			_ = s.note(err)
 			s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).AnErr("cause", err)).Msg("turn_not_closed")
 		}
 	}
 	return false
+}
+
+// isForOthers says whether a task is left to other processes: it cannot run here, or one was
+// faster.
+func isForOthers(err error) bool {
+	return errors.Is(err, ErrNotHere) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
 }
 
 // closeOrphan closes one of them. What this process holds itself is none, whatever the

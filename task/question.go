@@ -37,7 +37,7 @@ func (s *Service) recall(ctx context.Context, t *Turn, req *Request) (continued 
 		return false, nil
 	}
 	err = s.adopt(ctx, t, req, doc, page.Tasks[0])
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) { // another input was faster
+	if isOvertaken(err) { // another input was faster
 		return false, nil
 	}
 	return err == nil, err
@@ -49,9 +49,7 @@ func (s *Service) resumeTask(ctx context.Context, t *Turn, req *Request) error {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	mine := task.Tenant == req.Chat.Principal.Tenant && task.User == req.Chat.Owner() &&
-		(req.Chat.ConversationID == "" || req.Chat.ConversationID == task.Conversation)
-	if err != nil || !mine || task.State != InputRequired {
+	if err != nil || !req.canAnswer(&task) {
 		return taskFault(chat.NoSuchTask())
 	}
 	doc := readDocument(req.TaskID, task)
@@ -59,10 +57,22 @@ func (s *Service) resumeTask(ctx context.Context, t *Turn, req *Request) error {
 		return taskFault(chat.TaskNeedsApproval())
 	}
 	err = s.adopt(ctx, t, req, doc, task)
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+	if isOvertaken(err) {
 		return taskFault(chat.NoSuchTask())
 	}
 	return err
+}
+
+// canAnswer says whether a task waits for input of the sender's, and is of the conversation if the
+// request names one.
+func (r *Request) canAnswer(t *store.Task) bool {
+	return t.State == InputRequired && t.Tenant == r.Chat.Principal.Tenant && t.User == r.Chat.Owner() &&
+		(r.Chat.ConversationID == "" || r.Chat.ConversationID == t.Conversation)
+}
+
+// isOvertaken says whether another input was faster, or the task is gone.
+func isOvertaken(err error) bool {
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
 }
 
 // taskFault is a fault of the field task_id.

@@ -36,7 +36,7 @@ func (s *Service) takeOver(ctx context.Context, id string, task store.Task, run 
 	for _, e := range kept.logged {
 		t.said.note(e.Event)
 	}
-	if t.said.Done != nil || t.said.Fatal() != nil || len(t.said.Questions) > 0 {
+	if t.said.isOver() {
 		return false, nil // it was over but for its last state
 	}
 	if plain, ok := run.(*plainRun); ok {

@@ -109,11 +109,7 @@ func (a *alike) id(v any, schema bool) int {
 	case map[string]any:
 		says = a.object(v, schema)
 	case []any:
-		parts := make([]string, len(v))
-		for i, item := range v {
-			parts[i] = strconv.Itoa(a.id(item, false))
-		}
-		says = "[" + strings.Join(parts, ",")
+		says = a.list(v)
 	case string:
 		says = `"` + v
 	case json.Number:
@@ -126,6 +122,14 @@ func (a *alike) id(v any, schema bool) int {
 	}
 	a.ids[says] = len(a.ids)
 	return len(a.ids) - 1
+}
+
+func (a *alike) list(items []any) string {
+	parts := make([]string, len(items))
+	for i, item := range items {
+		parts[i] = strconv.Itoa(a.id(item, false))
+	}
+	return "[" + strings.Join(parts, ",")
 }
 
 func (a *alike) object(v map[string]any, schema bool) string {

@@ -43,17 +43,14 @@ func (s *Schema) Check(ctx context.Context, name string, args jsontext.Value) (j
 			Err:     err,
 		}
 	}
-	if args.Kind() != '{' || !args.IsValid() { // IsValid also refuses a name that appears twice
-		return refuse("they are not one valid JSON object", nil)
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
-	if err != nil {
+	value, ok := decodeObject(args)
+	if !ok {
 		return refuse("they are not one valid JSON object", nil)
 	}
 	if err := checkable(value, 1); err != nil {
 		return refuse("they cannot be checked, "+err.Error(), err)
 	}
-	err = s.validate(ctx, value)
+	err := s.validate(ctx, value)
 	if v, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return refuse(problems(v), nil)
 	}
@@ -64,6 +61,15 @@ func (s *Schema) Check(ctx context.Context, name string, args jsontext.Value) (j
 		return refuse("they cannot be checked", err)
 	}
 	return args, nil
+}
+
+// decodeObject decodes one object in which no name appears twice.
+func decodeObject(args jsontext.Value) (value any, ok bool) {
+	if args.Kind() != '{' || !args.IsValid() { // IsValid also refuses a name that appears twice
+		return nil, false
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
+	return value, err == nil
 }
 
 // Problem is a place in a value, as a JSON pointer that may be cut, and the rule of the

@@ -58,13 +58,18 @@ func replaceParts(s *jsonschema.Schema, part func(*jsonschema.Schema) *jsonschem
 	if s.Pattern != nil {
 		s.Pattern = re(s.Pattern)
 	}
-	if s.PatternProperties != nil {
-		patterned := make(map[jsonschema.Regexp]*jsonschema.Schema, len(s.PatternProperties))
-		for name, p := range s.PatternProperties {
-			patterned[re(name)] = part(p)
-		}
-		s.PatternProperties = patterned
+	s.PatternProperties = replacedPatterns(s.PatternProperties, part, re)
+}
+
+func replacedPatterns(m map[jsonschema.Regexp]*jsonschema.Schema, part func(*jsonschema.Schema) *jsonschema.Schema, re func(jsonschema.Regexp) jsonschema.Regexp) map[jsonschema.Regexp]*jsonschema.Schema {
+	if m == nil {
+		return nil
 	}
+	with := make(map[jsonschema.Regexp]*jsonschema.Schema, len(m))
+	for name, p := range m {
+		with[re(name)] = part(p)
+	}
+	return with
 }
 
 // replaced returns a copy of list with f applied; nil stays nil, because an

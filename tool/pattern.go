@@ -75,6 +75,15 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	return re, nil
 }
 
+// failure returns why a pattern was not compiled, nil if all were. What is too much for this schema
+// may be no more than what others have left of the room.
+func (p *patterns) failure() error {
+	if errors.Is(p.err, errPatterns) && p.room < maxProgram {
+		return ErrNoRoom
+	}
+	return p.err
+}
+
 // read compiles a pattern if there is room for it: it is measured before it grows.
 func (p *patterns) read(text string) (jsonschema.Regexp, error) {
 	if len(text) > maxPattern {
@@ -151,10 +160,7 @@ func programSize(re *syntax.Regexp) int {
 	case syntax.OpLiteral:
 		return max(len(re.Rune), 1)
 	case syntax.OpRepeat:
-		if re.Max < 0 {
-			return max(re.Min, 1)*subs + 2
-		}
-		return max(re.Max*(subs+1), 1)
+		return repeatSize(re, subs)
 	case syntax.OpAlternate:
 		return subs + len(re.Sub)
 	case syntax.OpConcat:
@@ -163,6 +169,13 @@ func programSize(re *syntax.Regexp) int {
 		return subs + 2
 	}
 	return 1
+}
+
+func repeatSize(re *syntax.Regexp, subs int) int {
+	if re.Max < 0 {
+		return max(re.Min, 1)*subs + 2
+	}
+	return max(re.Max*(subs+1), 1)
 }
 
 // classSize returns the room that the classes of re take, in instructions (47

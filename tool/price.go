@@ -90,20 +90,22 @@ func (p *price) of(v any, r *run) int {
 	case json.Number:
 		n += sizeOf(v)
 	case map[string]any:
-		n += p.object + p.member*len(v)
-		if r.spread {
-			n += (1 + p.here) * len(v) / 2
-		}
+		n += p.object + p.member*len(v) + p.spread(len(v), r)
 	case []any:
-		n += p.list + p.item*len(v)
-		if r.spread {
-			n += (1 + p.here) * len(v) / 2
-		}
+		n += p.list + p.item*len(v) + p.spread(len(v), r)
 		if p.unique {
 			n += r.uniqueWork(v)
 		}
 	}
 	return n
+}
+
+// spread returns the price of passing on which of so many parts were looked at.
+func (p *price) spread(parts int, r *run) int {
+	if !r.spread {
+		return 0
+	}
+	return (1 + p.here) * parts / 2
 }
 
 // reach returns what it costs to come to parts, some of which may be nil.

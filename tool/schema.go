@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,15 +61,9 @@ func Compile(raw jsontext.Value, room int) (s *Schema, work int, err error) {
 			s, err = nil, fmt.Errorf("the schema cannot be compiled: %v", p)
 		}
 	}()
-	if err := measureSchema(raw); err != nil {
-		return nil, 0, err
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	doc, err := readSchema(raw)
 	if err != nil {
-		return nil, 0, fmt.Errorf("the schema is not JSON: %w", err)
-	}
-	if t, ok := doc.(map[string]any)["type"]; ok && t != "object" {
-		return nil, 0, errors.New("the schema is not one of an object")
+		return nil, 0, err
 	}
 	var compiled *jsonschema.Schema
 	same := alike{ids: map[string]int{}, first: map[int]place{}}
@@ -82,12 +77,7 @@ func Compile(raw jsontext.Value, room int) (s *Schema, work int, err error) {
 	programs := patterns{known: map[string]jsonschema.Regexp{}, room: min(maxProgram, (room-work)*patternUnit)}
 	compiled, err = compileDocument(doc, &programs)
 	work += programs.size / patternUnit
-	switch {
-	case errors.Is(programs.err, errPatterns) && programs.room < maxProgram:
-		return nil, work, ErrNoRoom
-	case programs.err != nil:
-		return nil, work, programs.err
-	case err != nil:
+	if err := cmp.Or(programs.failure(), err); err != nil {
 		return nil, work, err
 	}
 	if err := same.restore(); err != nil {
@@ -95,6 +85,21 @@ func Compile(raw jsontext.Value, room int) (s *Schema, work int, err error) {
 	}
 	s, err = newSchema(compiled)
 	return s, work, err
+}
+
+// readSchema reads a schema within the bounds, of an object if it names a type.
+func readSchema(raw jsontext.Value) (any, error) {
+	if err := measureSchema(raw); err != nil {
+		return nil, err
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("the schema is not JSON: %w", err)
+	}
+	if t, ok := doc.(map[string]any)["type"]; ok && t != "object" {
+		return nil, errors.New("the schema is not one of an object")
+	}
+	return doc, nil
 }
 
 // compileDocument compiles a schema of draft 2020-12 unless it names another.
@@ -119,7 +124,11 @@ func measureSchema(raw jsontext.Value) error {
 	if len(raw) > maxSchema {
 		return fmt.Errorf("the schema is larger than %d KiB", maxSchema>>10)
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(raw))
+	return measureTokens(jsontext.NewDecoder(bytes.NewReader(raw)))
+}
+
+// measureTokens checks the depth of one value, and how many members it has.
+func measureTokens(dec *jsontext.Decoder) error {
 	for nodes := 0; ; nodes++ {
 		if _, err := dec.ReadToken(); err != nil {
 			return fmt.Errorf("the schema is not JSON: %w", err)

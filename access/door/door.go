@@ -210,21 +210,11 @@ func (d *Door) identify(r *http.Request) (*access.Identity, access.Method, error
 		return nil, access.ByProxy, refusedFor("header_name")
 	}
 	credential, isKey, ok := shown(r.Header)
-	switch {
-	case !ok:
+	if !ok {
 		return nil, noMethod, refusedFor("form")
-	case isKey || strings.HasPrefix(credential, keyPrefix):
-		if d.cfg.Keys == nil {
-			return nil, access.ByKey, refusedFor("method")
-		}
-		id, err := d.cfg.Keys.Verify(credential)
-		return id, access.ByKey, err
-	case credential != "":
-		if d.tokens == nil {
-			return nil, access.ByToken, refusedFor("method")
-		}
-		id, err := d.verify(r, credential)
-		return id, access.ByToken, err
+	}
+	if isKey || credential != "" {
+		return d.prove(r, credential, isKey)
 	}
 	if id, shown, err := d.proxy.identify(r); shown {
 		return id, access.ByProxy, err
@@ -233,6 +223,22 @@ func (d *Door) identify(r *http.Request) (*access.Identity, access.Method, error
 		return d.anonymous, access.Anonymous, nil
 	}
 	return nil, noMethod, errNoCredential
+}
+
+// prove asks the method of a credential, which is a key or a token.
+func (d *Door) prove(r *http.Request, credential string, isKey bool) (*access.Identity, access.Method, error) {
+	if isKey || strings.HasPrefix(credential, keyPrefix) {
+		if d.cfg.Keys == nil {
+			return nil, access.ByKey, refusedFor("method")
+		}
+		id, err := d.cfg.Keys.Verify(credential)
+		return id, access.ByKey, err
+	}
+	if d.tokens == nil {
+		return nil, access.ByToken, refusedFor("method")
+	}
+	id, err := d.verify(r, credential)
+	return id, access.ByToken, err
 }
 
 // shown returns the credential that a client shows; empty: none. ok is false if there are

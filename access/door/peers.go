@@ -1,8 +1,10 @@
 package door
 
 import (
+	"iter"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -25,31 +27,45 @@ func (p *Peers) Client(r *http.Request) netip.Addr {
 	if p == nil || !contains(p.trusted, client) {
 		return client
 	}
-	lines, left := r.Header["X-Forwarded-For"], maxForwarded
-	for n := len(lines) - 1; n >= 0; n-- {
-		for rest, more := lines[n], true; more; {
-			var entry string
-			if at := strings.LastIndexByte(rest, ','); at >= 0 {
-				rest, entry = rest[:at], rest[at+1:]
-			} else {
-				entry, more = rest, false
-			}
-			if left--; left < 0 {
-				return client
-			}
-			if entry = strings.Trim(entry, " \t"); entry == "" {
-				continue
-			}
-			addr, ok := addressOf(entry)
-			if !ok {
-				return client // the walk ends at the last good one
-			}
-			if client = addr; !contains(p.trusted, addr) {
-				return addr
-			}
+	for entry := range forwarded(r.Header["X-Forwarded-For"]) {
+		addr, ok := addressOf(entry)
+		if !ok {
+			return client // the walk ends at the last good one
+		}
+		if client = addr; !contains(p.trusted, addr) {
+			return addr
 		}
 	}
 	return client
+}
+
+// forwarded goes through the entries of X-Forwarded-For from the right, as far as maxForwarded
+// and without empty ones.
+func forwarded(lines []string) iter.Seq[string] {
+	return func(yield func(entry string) bool) {
+		left := maxForwarded
+		for _, rest := range slices.Backward(lines) {
+			for more := true; more; {
+				var entry string
+				rest, entry, more = cutLast(rest)
+				if left--; left < 0 {
+					return
+				}
+				if entry = strings.Trim(entry, " \t"); entry != "" && !yield(entry) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// cutLast cuts the last entry off a line. more says that there are others before it.
+func cutLast(line string) (rest, entry string, more bool) {
+	at := strings.LastIndexByte(line, ',')
+	if at < 0 {
+		return "", line, false
+	}
+	return line[:at], line[at+1:], true
 }
 
 // Limited returns what limits by address count a request of: its client's address, or the /64
@@ -93,25 +109,28 @@ func normal(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 // addressOf reads an entry of X-Forwarded-For: an address, which may have a port, and one of
 // IPv6 brackets.
 func addressOf(entry string) (netip.Addr, bool) {
-	text := entry
-	switch {
-	case len(entry) > 64:
+	if len(entry) > 64 {
 		return netip.Addr{}, false
-	case entry[0] == '[':
-		inner, port, ok := strings.Cut(entry[1:], "]")
-		if !ok || port != "" && !isPort(port[1:], port[0]) || !strings.Contains(inner, ":") {
-			return netip.Addr{}, false
-		}
-		text = inner
-	case strings.Count(entry, ":") == 1:
-		host, port, _ := strings.Cut(entry, ":")
-		if !isPort(port, ':') {
-			return netip.Addr{}, false
-		}
-		text = host
 	}
-	addr, err := netip.ParseAddr(text)
+	host, ok := hostOf(entry)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	addr, err := netip.ParseAddr(host)
 	return normal(addr), err == nil
+}
+
+// hostOf returns an entry without its port, and without brackets.
+func hostOf(entry string) (host string, ok bool) {
+	switch {
+	case entry[0] == '[':
+		inner, port, closed := strings.Cut(entry[1:], "]")
+		return inner, closed && (port == "" || isPort(port[1:], port[0])) && strings.Contains(inner, ":")
+	case strings.Count(entry, ":") == 1:
+		name, port, _ := strings.Cut(entry, ":")
+		return name, isPort(port, ':')
+	}
+	return entry, true
 }
 
 // isPort says whether text is a port that a colon stands before.

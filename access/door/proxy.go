@@ -84,21 +84,29 @@ func (p *proxy) identify(r *http.Request) (id *access.Identity, shown bool, err 
 		return nil, true, refusedFor("user")
 	}
 	id = &access.Identity{Method: access.ByProxy, Principal: chat.Principal{ID: users[0], Scopes: p.scopes}}
-	var ok [3]bool
-	id.Tenant, ok[0] = idOf(r.Header, p.spec.Headers.Tenant, p.spec.Tenant)
-	id.Class, ok[1] = idOf(r.Header, p.spec.Headers.Limits, p.spec.Limits)
-	if ok[2] = true; p.spec.Headers.Scopes != "" {
-		id.Scopes, ok[2] = scopesIn(r.Header[p.spec.Headers.Scopes])
-	}
-	switch {
-	case !ok[0]:
-		return nil, true, refusedFor("tenant")
-	case !ok[1]:
-		return nil, true, refusedFor("limits")
-	case !ok[2]:
-		return nil, true, refusedFor("scopes")
+	if reason := p.describe(&id.Principal, r.Header); reason != "" {
+		return nil, true, refusedFor(reason)
 	}
 	return id, true, nil
+}
+
+// describe reads what the proxy says of a user. reason says what of it is not of the form
+// that is asked for.
+func (p *proxy) describe(user *chat.Principal, h http.Header) (reason string) {
+	var ok bool
+	if user.Tenant, ok = idOf(h, p.spec.Headers.Tenant, p.spec.Tenant); !ok {
+		return "tenant"
+	}
+	if user.Class, ok = idOf(h, p.spec.Headers.Limits, p.spec.Limits); !ok {
+		return "limits"
+	}
+	if p.spec.Headers.Scopes == "" {
+		return ""
+	}
+	if user.Scopes, ok = scopesIn(h[p.spec.Headers.Scopes]); !ok {
+		return "scopes"
+	}
+	return ""
 }
 
 // isProved says whether the request has the secret, if there is one.

@@ -16,13 +16,7 @@ var errRange = errors.New("must be an address or a CIDR such as 10.0.0.0/8, of m
 func (r *Range) UnmarshalText(text []byte) error {
 	s := string(text)
 	if !strings.Contains(s, "/") {
-		addr, err := netip.ParseAddr(s)
-		if err != nil || addr.Zone() != "" {
-			return errRange
-		}
-		addr = addr.Unmap()
-		r.Prefix = netip.PrefixFrom(addr, addr.BitLen())
-		return nil
+		return r.only(s)
 	}
 	p, err := netip.ParsePrefix(s)
 	if err != nil || p.Bits() == 0 {
@@ -35,6 +29,17 @@ func (r *Range) UnmarshalText(text []byte) error {
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	r.Prefix = p.Masked()
+	return nil
+}
+
+// only reads a range of one address.
+func (r *Range) only(text string) error {
+	addr, err := netip.ParseAddr(text)
+	if err != nil || addr.Zone() != "" {
+		return errRange
+	}
+	addr = addr.Unmap()
+	r.Prefix = netip.PrefixFrom(addr, addr.BitLen())
 	return nil
 }
 

@@ -72,16 +72,10 @@ func Section(s *Spec, a Around) file.Section {
 		}
 		s.readTokens(n.Get("jwt"))
 		if s.Proxy != nil {
-			s.Proxy.read(n.Get("proxy"))
-			if a.AnyOrigin() {
-				n.Get("proxy").FaultKey("must not be there while SLUICE_CORS_ORIGINS is *: any page could ask as the user who looks at it")
-			}
+			s.Proxy.read(n.Get("proxy"), a)
 		}
 		if s.Anonymous != nil {
-			if n.Section("tenants") != nil {
-				n.Get("anonymous").FaultKey("must not be there beside tenants, which every request must name one of")
-			}
-			checkIDs(n.Get("anonymous"))
+			checkAnonymous(n)
 		}
 		if s.FourEyes && !a.Stored() {
 			n.Get("four_eyes").Fault("needs SLUICE_STORE")
@@ -89,41 +83,48 @@ func Section(s *Spec, a Around) file.Section {
 	}}
 }
 
+// checkAnonymous checks what requests without a credential may do.
+func checkAnonymous(n *file.Node) {
+	if n.Section("tenants") != nil {
+		n.Get("anonymous").FaultKey("must not be there beside tenants, which every request must name one of")
+	}
+	checkIDs(n.Get("anonymous"))
+}
+
 // readTokens checks the issuers, and reads their files as far as faults of them can be listed.
 func (s *Spec) readTokens(list *file.Node) {
 	seen := map[string]bool{}
 	i := 0
 	for n := range list.Members() {
-		if i >= len(s.Tokens) || !n.Sound() {
-			i++
-			continue
-		}
-		spec := &s.Tokens[i]
-		i++
-		if seen[spec.Issuer] {
-			n.Get("issuer").Fault("is named twice")
-		}
-		seen[spec.Issuer] = true
-		if spec.Prefix == nil && len(s.Tokens) > 1 {
-			n.FaultMissing("prefix", "is required with several issuers, as users of two may have one name; it may be empty")
-		}
-		checkIDs(n)
-		spec.Check(func(key, text string) {
-			at := n
-			for name := range strings.SplitSeq(key, "/") {
-				if m := at.Get(name); m != nil {
-					at = m
-				}
+		if i < len(s.Tokens) && n.Sound() {
+			spec := &s.Tokens[i]
+			if seen[spec.Issuer] {
+				n.Get("issuer").Fault("is named twice")
 			}
-			at.Fault(text)
-		})
-		for _, from := range []struct {
-			key  string
-			path *string
-		}{{"jwks_file", &spec.JWKSFile}, {"secret_file", &spec.SecretFile}} {
-			readKeyFile(n, from.key, from.path, spec)
+			seen[spec.Issuer] = true
+			if spec.Prefix == nil && len(s.Tokens) > 1 {
+				n.FaultMissing("prefix", "is required with several issuers, as users of two may have one name; it may be empty")
+			}
+			readIssuer(n, spec)
 		}
+		i++
 	}
+}
+
+// readIssuer checks what an issuer says by itself, and reads the files of its keys.
+func readIssuer(n *file.Node, spec *jwt.Spec) {
+	checkIDs(n)
+	spec.Check(func(key, text string) {
+		at := n
+		for name := range strings.SplitSeq(key, "/") {
+			if m := at.Get(name); m != nil {
+				at = m
+			}
+		}
+		at.Fault(text)
+	})
+	readKeyFile(n, "jwks_file", &spec.JWKSFile, spec)
+	readKeyFile(n, "secret_file", &spec.SecretFile, spec)
 }
 
 // readKeyFile checks the file of an issuer, and leads its path from the working folder.
@@ -157,7 +158,7 @@ func checkIDs(n *file.Node) {
 const credentialHeaders = " Authorization X-Api-Key Cookie Host X-Forwarded-For "
 
 // read checks the headers, and reads the secret.
-func (p *Proxy) read(n *file.Node) {
+func (p *Proxy) read(n *file.Node, a Around) {
 	checkIDs(n)
 	if p.Headers.User == "" {
 		p.Headers.User = "X-Forwarded-User"
@@ -181,6 +182,9 @@ func (p *Proxy) read(n *file.Node) {
 		n.Fault("must have both or none of secret_header and secret_file")
 	}
 	p.readSecret(n)
+	if a.AnyOrigin() {
+		n.FaultKey("must not be there while SLUICE_CORS_ORIGINS is *: any page could ask as the user who looks at it")
+	}
 }
 
 func checkHeader(at *file.Node, name string, seen map[string]bool) {

@@ -1,6 +1,7 @@
 package jwt
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -73,11 +74,7 @@ func (t *times) check(now time.Time) error {
 
 // identity makes of the claims of a verified token whom it proves.
 func (t *token) identity(s *Spec, now time.Time) (*access.Identity, times, error) {
-	leeway := defaultLeeway
-	if s.Leeway != nil {
-		leeway = *s.Leeway
-	}
-	when, ok := readTimes(t.claims, leeway)
+	when, ok := readTimes(t.claims, s.leeway())
 	if !ok {
 		return nil, when, refused("times")
 	}
@@ -149,11 +146,7 @@ func follow(claims map[string]jsontext.Value, pointer string) (v jsontext.Value)
 	members, items := claims, []jsontext.Value(nil)
 	for token := range jsontext.Pointer(pointer).Tokens() {
 		if v = members[token]; members == nil {
-			n, err := strconv.Atoi(token)
-			if err != nil || n < 0 || n >= len(items) || strconv.Itoa(n) != token {
-				return nil
-			}
-			v = items[n]
+			v = itemOf(items, token)
 		}
 		members, items = nil, nil
 		switch v.Kind() {
@@ -164,6 +157,15 @@ func follow(claims map[string]jsontext.Value, pointer string) (v jsontext.Value)
 		}
 	}
 	return v
+}
+
+// itemOf returns the item of an array that a token of a pointer names, nil if none.
+func itemOf(items []jsontext.Value, token string) jsontext.Value {
+	n, err := strconv.Atoi(token)
+	if err != nil || n < 0 || n >= len(items) || strconv.Itoa(n) != token {
+		return nil
+	}
+	return items[n]
 }
 
 // isEqual compares texts, booleans and numbers, each with its own kind alone.
@@ -186,18 +188,8 @@ func isEqual(got, want jsontext.Value) bool {
 
 // principal reads who it is. reason says what of it is not of the form that is asked for.
 func (t *token) principal(s *Spec) (p chat.Principal, reason string) {
-	name := s.Claims.User
-	if name == "" {
-		name = "sub"
-	}
-	user, ok := textOf(t.claim(name))
-	if !ok || user == "" {
-		return p, "user"
-	}
-	if s.Prefix != nil {
-		user = *s.Prefix + user
-	}
-	if p.ID = user; !access.IsUser(user) {
+	var ok bool
+	if p.ID, ok = t.user(s); !ok {
 		return p, "user"
 	}
 	if p.Tenant, ok = t.id(s.Claims.Tenant, s.Tenant); !ok {
@@ -210,6 +202,18 @@ func (t *token) principal(s *Spec) (p chat.Principal, reason string) {
 		return p, "scopes"
 	}
 	return p, ""
+}
+
+// user reads who it is for, with the prefix of the issuer.
+func (t *token) user(s *Spec) (id string, ok bool) {
+	id, ok = textOf(t.claim(cmp.Or(s.Claims.User, "sub")))
+	if !ok || id == "" {
+		return "", false
+	}
+	if s.Prefix != nil {
+		id = *s.Prefix + id
+	}
+	return id, access.IsUser(id)
 }
 
 // id reads an id from a claim, if there is one for it. An absent claim is none.

@@ -2,6 +2,7 @@ package jwt
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -35,6 +36,18 @@ type issuer struct {
 	quiet    time.Time     // until then no token causes a fetch
 	flight   chan struct{} // closed at the end of the fetch that is asked for or runs; nil: there is none
 	failures int           // reads that failed since the last good one
+}
+
+// prepare reads what is in a file. Before the first fetch is over, who asks waits for it.
+func (i *issuer) prepare(ctx context.Context) error {
+	if i.source.isRemote() {
+		i.flight = make(chan struct{})
+		return nil
+	}
+	if err := i.refresh(ctx); err != nil {
+		return fmt.Errorf("issuer %q: %w", i.spec.Issuer, err)
+	}
+	return nil
 }
 
 // keys returns the keys to verify with now; nil: there are none, or they are too old.
@@ -159,12 +172,7 @@ func (i *issuer) end(set *keySet, again time.Duration, err error) (changed, note
 		i.quiet = now.Add(quietTime)
 	}
 	if err != nil {
-		if again == 0 {
-			again = min(firstRetry<<min(i.failures, 8), lastRetry)
-		}
-		i.failures++
-		i.nextAt = now.Add(again)
-		return false, i.failures == 1 || i.source.isRemote()
+		return false, i.fail(now, again)
 	}
 	changed, noteworthy = i.set == nil || i.set.text != set.text, i.failures > 0 || i.source.isRemote()
 	if changed {
@@ -172,6 +180,16 @@ func (i *issuer) end(set *keySet, again time.Duration, err error) (changed, note
 	}
 	i.readAt, i.failures, i.nextAt = now, 0, now.Add(again)
 	return changed, changed || noteworthy
+}
+
+// fail counts a read that brought nothing, and says whether that is worth a line. It needs mu.
+func (i *issuer) fail(now time.Time, again time.Duration) (noteworthy bool) {
+	if again == 0 {
+		again = min(firstRetry<<min(i.failures, 8), lastRetry)
+	}
+	i.failures++
+	i.nextAt = now.Add(again)
+	return i.failures == 1 || i.source.isRemote()
 }
 
 // state returns what /readyz shows of the issuer.

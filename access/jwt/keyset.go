@@ -83,9 +83,14 @@ func parseKeySet(text []byte) (*keySet, error) {
 	if len(set.Keys) > maxKeys {
 		return nil, errTooMany
 	}
+	return usable(set.Keys)
+}
+
+// usable returns the keys that can be used, of which there is one at least.
+func usable(list []jsontext.Value) (*keySet, error) {
 	var keys []key
 	var texts []string
-	for _, v := range set.Keys {
+	for _, v := range list {
 		k, text, ok := parseKey(v)
 		if ok && !slices.Contains(texts, text) { // one that is there twice is one
 			keys, texts = append(keys, k), append(texts, text)
@@ -105,12 +110,8 @@ var publicParts = []string{"kty", "crv", "x", "y"}
 // parseKey reads a key, with a text that is equal for equal keys. ok is false if it cannot be
 // used: a private or symmetric one, of an unknown type, for encryption, too short or too long.
 func parseKey(v jsontext.Value) (k key, text string, ok bool) {
-	var members map[string]jsontext.Value
-	if v.Kind() != '{' || json.Unmarshal(v, &members) != nil || members["d"] != nil || members["k"] != nil {
-		return key{}, "", false
-	}
-	use, ok := textOf(members["use"])
-	if !ok || use != "" && use != "sig" {
+	members, ok := publicMembers(v)
+	if !ok || !isForSignatures(members) {
 		return key{}, "", false
 	}
 	id, hasID := textOf(members["kid"])
@@ -128,6 +129,20 @@ func parseKey(v jsontext.Value) (k key, text string, ok bool) {
 		return key{}, "", false
 	}
 	return key{id, algorithm, family, public}, id + "\x00" + algorithm + "\x00" + string(print), true
+}
+
+// publicMembers reads the members of a key that is neither private nor symmetric.
+func publicMembers(v jsontext.Value) (members map[string]jsontext.Value, ok bool) {
+	if v.Kind() != '{' || json.Unmarshal(v, &members) != nil {
+		return nil, false
+	}
+	return members, members["d"] == nil && members["k"] == nil
+}
+
+// isForSignatures says whether a key's use, which it need not have, is that of signatures.
+func isForSignatures(members map[string]jsontext.Value) bool {
+	use, ok := textOf(members["use"])
+	return ok && (use == "" || use == "sig")
 }
 
 // publicOf returns the public key that the members of a key describe; nil: none.
@@ -205,11 +220,11 @@ func (s *keySet) find(id, algorithm string) (public any, unknown bool) {
 	unknown = id != ""
 	for i := range s.keys {
 		k := &s.keys[i]
-		isNamed := id == "" || k.id == id || k.family == "secret"
-		if isNamed {
-			unknown = false
+		if !k.isMeant(id) {
+			continue
 		}
-		if !isNamed || !k.fits(algorithm) {
+		unknown = false
+		if !k.fits(algorithm) {
 			continue
 		}
 		if public != nil {
@@ -218,4 +233,9 @@ func (s *keySet) find(id, algorithm string) (public any, unknown bool) {
 		public = k.public
 	}
 	return public, unknown
+}
+
+// isMeant says whether a token that names this id, or none, can mean the key.
+func (k *key) isMeant(id string) bool {
+	return id == "" || k.id == id || k.family == "secret"
 }

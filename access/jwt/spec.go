@@ -67,13 +67,7 @@ var symmetric = map[string]int{"HS256": 32, "HS384": 48, "HS512": 64}
 // Check reports what a schema cannot say of the issuer, each fault with its key; an empty key
 // is the issuer itself. It reads and fetches nothing.
 func (s *Spec) Check(fault func(key, text string)) {
-	sources := 0
-	for _, given := range []bool{s.Discovery, s.JWKS != "", s.JWKSFile != "", s.SecretFile != ""} {
-		if given {
-			sources++
-		}
-	}
-	if sources != 1 {
+	if s.sources() != 1 {
 		fault("", "must have exactly one of discovery, jwks, jwks_file and secret_file")
 	}
 	if s.Discovery {
@@ -88,16 +82,34 @@ func (s *Spec) Check(fault func(key, text string)) {
 	} {
 		checkPointer(c.key, c.claim, fault)
 	}
+	s.checkRequire(fault)
+	s.checkScopeMap(fault)
+}
+
+// sources returns how many places are named that have the keys.
+func (s *Spec) sources() (n int) {
+	for _, given := range []bool{s.Discovery, s.JWKS != "", s.JWKSFile != "", s.SecretFile != ""} {
+		if given {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Spec) checkRequire(fault func(key, text string)) {
 	for claim, value := range s.Require {
 		if k := value.Kind(); k == '{' || k == '[' || k == 'n' {
 			fault("require", "must have texts, numbers, true or false as its values")
 		}
 		checkPointer("require", claim, fault)
 	}
+}
+
+func (s *Spec) checkScopeMap(fault func(key, text string)) {
 	for _, scope := range s.ScopeMap {
 		if _, unknown := chat.ParseScopes([]string{scope}); unknown != nil {
 			fault("scope_map", "must lead to scopes: "+strings.Join(chat.ScopeNames(), ", "))
-			break
+			return
 		}
 	}
 }
@@ -129,6 +141,14 @@ func checkURL(key, text string, fault func(key, text string)) {
 	}
 }
 
+// leeway returns by how much the clocks may differ.
+func (s *Spec) leeway() time.Duration {
+	if s.Leeway == nil {
+		return defaultLeeway
+	}
+	return *s.Leeway
+}
+
 // isFetched says whether keys are fetched from a URL. Who can change what passes on the way
 // can sign for everybody: so it is encrypted, or does not leave the machine.
 func isFetched(text string) bool {
@@ -136,11 +156,12 @@ func isFetched(text string) bool {
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
 		return false
 	}
-	if u.Scheme == "http" {
-		addr, err := netip.ParseAddr(u.Hostname())
-		return u.Hostname() == "localhost" || err == nil && addr.IsLoopback()
-	}
-	return u.Scheme == "https"
+	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // checkSecret returns what is wrong with a secret. Empty: nothing is.

@@ -24,16 +24,9 @@ var strict = base64.RawURLEncoding.Strict()
 
 // parse takes a token apart. What it cannot read for sure in one way alone is refused.
 func parse(text string) (*token, error) {
-	parts := strings.Split(text, ".")
-	if len(parts) != 3 || strings.ContainsAny(text, "\r\n") {
-		return nil, refused("malformed") // an encrypted one has five
-	}
-	var decoded [3][]byte
-	for i, part := range parts {
-		var err error
-		if decoded[i], err = strict.DecodeString(part); err != nil || part == "" {
-			return nil, refused("malformed")
-		}
+	decoded, ok := decodeParts(text)
+	if !ok {
+		return nil, refused("malformed")
 	}
 	var header map[string]jsontext.Value
 	t := new(token)
@@ -43,11 +36,25 @@ func parse(text string) (*token, error) {
 	if err := t.readHeader(header); err != nil {
 		return nil, err
 	}
-	var ok bool
 	if t.issuer, ok = textOf(t.claims["iss"]); !ok {
 		return nil, refused("issuer")
 	}
 	return t, nil
+}
+
+// decodeParts decodes the header, the claims and the signature of a token.
+func decodeParts(text string) (decoded [3][]byte, ok bool) {
+	parts := strings.Split(text, ".")
+	if len(parts) != len(decoded) || strings.ContainsAny(text, "\r\n") {
+		return decoded, false // an encrypted one has five
+	}
+	for i, part := range parts {
+		var err error
+		if decoded[i], err = strict.DecodeString(part); err != nil || part == "" {
+			return decoded, false
+		}
+	}
+	return decoded, true
 }
 
 // readHeader reads what matters of a header. Keys that it names or brings along are not

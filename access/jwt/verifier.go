@@ -12,7 +12,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"sync"
@@ -98,10 +97,8 @@ func Open(cfg Config) (*Verifier, error) {
 		}
 		if i.source.isRemote() {
 			i.count = func(outcome string) { fetches.Inc(spec.Issuer, outcome) }
-			i.flight = make(chan struct{}) // who asks before the first fetch is over waits for it
-		} else if err := i.refresh(ctx); err != nil {
-			faults = append(faults, fmt.Errorf("issuer %q: %w", spec.Issuer, err))
 		}
+		faults = append(faults, i.prepare(ctx))
 		v.issuers[spec.Issuer] = i
 		v.order = append(v.order, i)
 	}

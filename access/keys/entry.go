@@ -74,9 +74,9 @@ func (e *Entry) flaws() (all []flaw) {
 	wants(isID(e.ID), "id", "must be 10 of 0-9 and a-z")
 	wants(isHash, "hash", "must be sha256: and 64 hexadecimal digits in lower case")
 	wants(e.User != "" && isPlain(e.User, maxUser), "user", "must have 1 to 256 characters, without controls")
-	wants(e.Tenant == "" || isName(e.Tenant), "tenant", "must be up to 64 of a-z, 0-9, _ and -, beginning with a letter or digit")
+	wants(e.Tenant == "" || access.IsID(e.Tenant), "tenant", "must be up to 64 of a-z, 0-9, _ and -, beginning with a letter or digit")
 	wants(len(unknown) == 0, "scopes", "must be of "+strings.Join(chat.ScopeNames(), ", "))
-	wants(e.Limits == "" || isName(e.Limits), "limits", "must be up to 64 of a-z, 0-9, _ and -, beginning with a letter or digit")
+	wants(e.Limits == "" || access.IsID(e.Limits), "limits", "must be up to 64 of a-z, 0-9, _ and -, beginning with a letter or digit")
 	wants(!e.Created.IsZero(), "created", errNoTime.Error())
 	wants(isPlain(e.Note, maxNote), "note", "must have at most 256 characters, without controls")
 	return all
@@ -86,17 +86,6 @@ func (e *Entry) flaws() (all []flaw) {
 // control.
 func isPlain(text string, most int) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= most && strings.IndexFunc(text, unicode.IsControl) < 0
-}
-
-// isName says whether a text can be the name of a tenant or of a class of limits.
-func isName(text string) bool {
-	for i := range len(text) {
-		c := text[i]
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (i == 0 || c != '-' && c != '_') {
-			return false
-		}
-	}
-	return text != "" && len(text) <= 64
 }
 
 // key is an entry as it is asked for.

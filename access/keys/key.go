@@ -80,28 +80,12 @@ func sumOf(key string) (sum [sumLen]byte) {
 
 // hasForm says whether a text has the form of a key, its checksum apart.
 func hasForm(text string) bool {
-	return len(text) == keyLen && isKey(text) && isID(text[len(prefix):secretFrom-1]) && text[secretFrom-1] == '_' &&
-		isAlphanumeric(text[secretFrom:])
+	return len(text) == keyLen && IsKey(text) && isID(text[len(prefix):secretFrom-1]) && text[secretFrom-1] == '_' &&
+		strings.Trim(text[secretFrom:], digits) == ""
 }
 
 // isID says whether a text has the form of the id of a key.
-func isID(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return len(text) == idLen
-}
-
-func isAlphanumeric(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return true
-}
+func isID(text string) bool { return len(text) == idLen && strings.Trim(text, idDigits) == "" }
 
 // idOf returns the id of a text that has the form of a key.
 func idOf(key string) string { return key[len(prefix) : secretFrom-1] }

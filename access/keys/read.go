@@ -229,8 +229,14 @@ func (r *reader) node(n *file.Node) {
 			at.Fault(f.text)
 		}
 	}
+	if n.Sound() {
+		r.admit(n, e)
+	}
+}
+
+// admit adds a sound entry, unless it is one too many.
+func (r *reader) admit(n *file.Node, e Entry) {
 	switch {
-	case !n.Sound():
 	case r.seen[e.ID]:
 		n.Get("id").Fault("is given twice")
 	case len(r.entries) >= maxKeys:

@@ -165,8 +165,8 @@ func (r *Ring) watch() {
 func (r *Ring) Look() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	info, err := os.Stat(r.cfg.Path)
-	if err == nil && isUnchanged(r.seen, info) || err == nil && !r.waitForCalm(info) {
+	info, due := r.isDue()
+	if !due {
 		return
 	}
 	content, loaded, err := load(r.cfg.Path)
@@ -190,6 +190,13 @@ func (r *Ring) Look() {
 	}
 	r.sum = sum
 	r.swap(entries)
+}
+
+// isDue says whether the file is to be read: it is another one than before, and nobody writes
+// to it, or it is missing, which reading it reports.
+func (r *Ring) isDue() (os.FileInfo, bool) {
+	info, err := os.Stat(r.cfg.Path)
+	return info, err != nil || !isUnchanged(r.seen, info) && r.waitForCalm(info)
 }
 
 // waitForCalm waits until nobody has written to a file for a while. ok is false if the ring is
@@ -268,13 +275,7 @@ func load(path string) ([]byte, os.FileInfo, error) {
 }
 
 func loadFile(path string) ([]byte, os.FileInfo, error) {
-	// Opening a pipe waits for who writes it, so its kind is looked at before.
-	if info, err := os.Stat(path); err != nil {
-		return nil, nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, nil, config.ErrNoFile
-	}
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -291,4 +292,17 @@ func loadFile(path string) ([]byte, os.FileInfo, error) {
 		err = errTooLarge
 	}
 	return content, info, err
+}
+
+// openFile opens a regular file. Opening a pipe waits for who writes it, so its kind is looked
+// at before.
+func openFile(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, config.ErrNoFile
+	}
+	return os.Open(path)
 }

@@ -116,6 +116,15 @@ type draft struct {
 // newFile is what a file begins with that Add makes.
 const newFile = "# Keys of a Sluice gateway, made by sluice keys. A key itself is not in here.\nkeys: []\n"
 
+// current returns what a file holds; if isNew allows that there is none, what a new one does.
+func current(path string, isNew bool) ([]byte, os.FileInfo, error) {
+	content, info, err := load(path)
+	if isNew && isMissing(path) {
+		return []byte(newFile), nil, nil
+	}
+	return content, info, err
+}
+
 // change reads a file, has it changed and writes it. isNew allows that there is none.
 func change(path string, isNew bool, by func(*draft) error) error {
 	path, err := followed(path)
@@ -127,10 +136,7 @@ func change(path string, isNew bool, by func(*draft) error) error {
 		return err
 	}
 	defer unlock()
-	content, info, err := load(path)
-	if isNew && isMissing(path) {
-		content, info, err = []byte(newFile), nil, nil
-	}
+	content, info, err := current(path, isNew)
 	if err != nil {
 		return err
 	}
@@ -193,21 +199,31 @@ func (f *draft) replace(at int, e Entry) error {
 	if !ok || it.to == 0 {
 		return errForm
 	}
-	var remarks strings.Builder // those within the entry and behind it
-	for i, line := range l.lines[it.from:it.to] {
+	remarks, err := remarksIn(l.lines[it.from:it.to])
+	if err != nil {
+		return err
+	}
+	first := l.lines[it.from]
+	text := strings.Join(l.lines[:it.from], "") + first[:strings.Index(first, "-")] + e.Line() + remarks + strings.Join(l.lines[it.to:], "")
+	entries := slices.Clone(f.entries)
+	entries[at] = e
+	return f.become(text, entries)
+}
+
+// remarksIn returns the remarks within the lines of an entry and behind it. One that shares its
+// line with something else is errRemark.
+func remarksIn(lines []string) (string, error) {
+	var remarks strings.Builder
+	for i, line := range lines {
 		text := strings.TrimSpace(line)
 		switch {
 		case i > 0 && isRemark(text):
 			remarks.WriteString(line)
 		case strings.Contains(text, " #") && !(i == 0 && isJSON(text[2:])):
-			return errRemark
+			return "", errRemark
 		}
 	}
-	first := l.lines[it.from]
-	text := strings.Join(l.lines[:it.from], "") + first[:strings.Index(first, "-")] + e.Line() + remarks.String() + strings.Join(l.lines[it.to:], "")
-	entries := slices.Clone(f.entries)
-	entries[at] = e
-	return f.become(text, entries)
+	return remarks.String(), nil
 }
 
 // itemOf returns the item of a key, of which there is one.

@@ -145,15 +145,21 @@ func (l *Limiter) callOf(n *lane, a *Admission) (c store.Charge) {
 		count := l.countOf(&n.entry)
 		count.Most = q.concurrent
 		c.Counts = []store.Count{count}
-		for w := tokens; w < levels; w++ {
-			if g := &q.rates[w]; g.on() {
-				level := g.kept(levelKey(n.name, w))
-				level.Need, level.Of = time.Duration(max(q.reserve[w], 1)), 1
-				c.Levels = append(c.Levels, level)
-			}
-		}
+		c.Levels = q.appendReserves(c.Levels, n.name)
 	}
 	return c
+}
+
+// appendReserves appends the quotas of tokens that must have room for the reserve of one call.
+func (q *quota) appendReserves(list []store.Level, name string) []store.Level {
+	for w := tokens; w < levels; w++ {
+		if g := &q.rates[w]; g.on() {
+			level := g.kept(levelKey(name, w))
+			level.Need, level.Of = time.Duration(max(q.reserve[w], 1)), 1
+			list = append(list, level)
+		}
+	}
+	return list
 }
 
 // owes returns what is charged for the calls that were made without the store; nil: there were
@@ -222,10 +228,13 @@ func (n *lane) learnTokens(levelsOf []time.Duration, r *store.Charged, now int64
 	}
 }
 
+// limitsTokens says whether the tokens of the lane's model are limited.
+func (n *lane) limitsTokens() bool { return n.quota != nil && n.quota.plan.tokens }
+
 // recall fetches what a store that keeps them over a restart knows of the tokens of a model. It
 // needs mu, which it gives back while it waits. A store that does not answer knows nothing.
 func (l *Limiter) recall(ctx context.Context, n *lane) {
-	if !l.Alone || n.quota == nil || !n.quota.plan.tokens || n.name != "" {
+	if n.name != "" || !l.Alone || !n.limitsTokens() {
 		return
 	}
 	n.name = modelName(n.model)

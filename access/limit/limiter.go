@@ -125,17 +125,23 @@ func (l *Limiter) of(r *rules, who *Subject, makes bool, now int64) (t touches) 
 		}
 		at := &t.list[t.n]
 		at.plan, at.slot = p, s
-		switch {
-		case s == globalSlot:
-			at.e = &l.all
-		case makes:
-			at.e, _ = l.table.make(s, who, now)
-		default:
-			at.e = l.table.find(s, who)
-		}
+		at.e = l.entry(s, who, makes, now)
 		t.n++
 	}
 	return t
+}
+
+// entry returns the entry of a subject in a slot; nil: there is none, and makes is false. It needs
+// mu.
+func (l *Limiter) entry(s slot, who *Subject, makes bool, now int64) *entry {
+	switch {
+	case s == globalSlot:
+		return &l.all
+	case makes:
+		e, _ := l.table.make(s, who, now)
+		return e
+	}
+	return l.table.find(s, who)
 }
 
 // Check refuses a request of which this process knows that it would be refused. It charges

@@ -52,30 +52,34 @@ type violation struct {
 // lock.
 func (t *touches) violations(r *rules, who *Subject, kind Kind, now int64) (all []violation) {
 	for i := range t.n {
-		at := &t.list[i]
-		if at.e == nil {
-			continue
-		}
-		w := rateOf(kind)
-		if g := at.rate(w); g != nil {
-			if wait := g.wait(at.e.level(g, w, now), g.one); wait > 0 {
-				all = append(all, violation{nameOf(at.slot, w), wait})
-			}
-		}
-		if kind&(Running|Watching) == 0 {
-			continue
-		}
-		if at.streams > 0 && at.running() >= at.streams {
-			all = append(all, violation{nameOf(at.slot, streams), 0})
-		}
-		if kind&Running != 0 {
-			all = at.lacking(all, at.e.turns+int32(at.others.Turns)+1, now)
+		if at := &t.list[i]; at.e != nil {
+			all = at.violated(all, kind, now)
 		}
 	}
 	if kind&Running != 0 && r.share > 0 {
 		if e := t.entryOf(shares(who)); e != nil && e.turns >= r.share {
 			all = append(all, violation{shareName, 0})
 		}
+	}
+	return all
+}
+
+// violated adds the limits of one slot that a request is beyond.
+func (at *touch) violated(all []violation, kind Kind, now int64) []violation {
+	w := rateOf(kind)
+	if g := at.rate(w); g != nil {
+		if wait := g.wait(at.e.level(g, w, now), g.one); wait > 0 {
+			all = append(all, violation{nameOf(at.slot, w), wait})
+		}
+	}
+	if kind&(Running|Watching) == 0 {
+		return all
+	}
+	if at.streams > 0 && at.running() >= at.streams {
+		all = append(all, violation{nameOf(at.slot, streams), 0})
+	}
+	if kind&Running != 0 {
+		all = at.lacking(all, at.e.turns+int32(at.others.Turns)+1, now)
 	}
 	return all
 }

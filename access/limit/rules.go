@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -110,17 +111,28 @@ func newRules(s Spec, t Tenants, places int) *rules {
 	for id, tenant := range t {
 		r.tenants[id] = tenantRules{whole: r.classes[tenant.Limits], users: r.classes[tenant.Users]}
 	}
-	if s.Share < 1 && places > 0 {
-		r.share = int32(max(1, math.Floor(s.Share*float64(places))))
-	}
+	r.share = shareOf(s.Share, places)
 	for key, q := range s.Models {
 		r.models[key] = newQuota(q, *s.Reserve)
 	}
 	r.wait, r.calls = *s.Wait, r.countsCalls()
-	if r.plans == [slots]*plan{} && len(r.models) == 0 && len(r.classes) == 0 && r.share == 0 && len(t) == 0 {
+	if r.areNone() && len(t) == 0 {
 		return nil
 	}
 	return r
+}
+
+// areNone says whether nothing is limited, tenants apart.
+func (r *rules) areNone() bool {
+	return r.plans == [slots]*plan{} && len(r.models) == 0 && len(r.classes) == 0 && r.share == 0
+}
+
+// shareOf returns how many of the places one tenant may hold; 0: all of them.
+func shareOf(part float64, places int) int32 {
+	if part >= 1 || places <= 0 {
+		return 0
+	}
+	return int32(max(1, math.Floor(part*float64(places))))
 }
 
 // has says whether a tenant is one of the configuration file.
@@ -151,18 +163,20 @@ func (r *rules) plan(s slot, who *Subject) *plan {
 	case userSlot:
 		return r.planOfUser(who)
 	case tenantSlot:
-		if who.Tenant == "" {
-			return nil
-		}
-		if whole := r.tenants[who.Tenant].whole; whole != nil {
-			return whole
-		}
+		return r.planOfTenant(who)
 	case addressSlot:
 		if who.User != "" || !who.Address.IsValid() {
 			return nil
 		}
 	}
 	return r.plans[s]
+}
+
+func (r *rules) planOfTenant(who *Subject) *plan {
+	if who.Tenant == "" {
+		return nil
+	}
+	return cmp.Or(r.tenants[who.Tenant].whole, r.plans[tenantSlot])
 }
 
 func (r *rules) planOfUser(who *Subject) *plan {

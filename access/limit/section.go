@@ -140,20 +140,25 @@ func TenantsSection(t *Tenants) file.Section {
 			var tenant Tenant
 			n.Decode(&tenant)
 			(*t)[n.Name()] = tenant
-			checkClass(n.Get("limits"))
-			checkClass(n.Get("users"))
-			for w := range n.Get("workflows").Members() {
-				if id, ok := w.Text(); ok && !w.Section("workflows").Has(id) {
-					w.Fault("there is no such workflow")
-				}
-			}
-			for a := range n.Get("agents").Members() {
-				if id, ok := a.Text(); ok && !a.Section("agents").Has(id) {
-					a.Warn("is no agent of this file; one that is added while the gateway runs may have this id")
-				}
-			}
+			checkTenant(n)
 		}
 	}}
+}
+
+// checkTenant checks that the sections have what a tenant names.
+func checkTenant(n *file.Node) {
+	checkClass(n.Get("limits"))
+	checkClass(n.Get("users"))
+	for w := range n.Get("workflows").Members() {
+		if id, ok := w.Text(); ok && !w.Section("workflows").Has(id) {
+			w.Fault("there is no such workflow")
+		}
+	}
+	for a := range n.Get("agents").Members() {
+		if id, ok := a.Text(); ok && !a.Section("agents").Has(id) {
+			a.Warn("is no agent of this file; one that is added while the gateway runs may have this id")
+		}
+	}
 }
 
 // checkClass reports a class of limits that does not exist.

@@ -194,6 +194,21 @@ func (l *Limiter) publish(ctx context.Context) {
 	}
 }
 
+// settle appends the tokens that the entry owes the store, and the requests that it gets back.
+func (e *entry) settle(list []store.Level) []store.Level {
+	if e.owed > 0 && e.plan != nil {
+		list = append(list, e.plan.levelsOf(e.name, int(e.owed))...)
+		e.owed = 0
+	}
+	if p := e.plan; e.back > 0 && p != nil && p.rates[requests].on() {
+		level := p.rates[requests].kept(levelKey(e.name, requests))
+		level.Cost = -time.Duration(e.back * p.rates[requests].one)
+		list = append(list, level)
+	}
+	e.back = 0
+	return list
+}
+
 // next returns the next command of the publisher, what it says, and whether there are more.
 func (l *Limiter) next() (c store.Charge, sent []published, more bool) {
 	l.mu.Lock()
@@ -204,16 +219,7 @@ func (l *Limiter) next() (c store.Charge, sent []published, more bool) {
 		if e.queued = false; !e.unsaid() {
 			continue // something else has said it
 		}
-		if e.owed > 0 && e.plan != nil {
-			c.Levels = append(c.Levels, e.plan.levelsOf(e.name, int(e.owed))...)
-			e.owed = 0
-		}
-		if g := e.plan; e.back > 0 && g != nil && g.rates[requests].on() {
-			level := g.rates[requests].kept(levelKey(e.name, requests))
-			level.Cost = -time.Duration(e.back * g.rates[requests].one)
-			c.Levels = append(c.Levels, level)
-		}
-		e.back = 0
+		c.Levels = e.settle(c.Levels)
 		if !l.Alone {
 			c.Counts = append(c.Counts, l.countOf(e))
 		}
@@ -448,13 +454,17 @@ func (l *Limiter) remember(ctx context.Context, who *Subject, t *touches) {
 	if l.note(err); err != nil {
 		return
 	}
-	now := l.now()
+	t.raise(c.Levels, answer.Levels, l.now())
+}
+
+// raise takes over what the store knows of the tokens of the levels that it was asked for.
+func (t *touches) raise(asked []store.Level, known []time.Duration, now int64) {
 	for i := range t.n {
 		at := &t.list[i]
 		for w := tokens; w < levels && at.plan.tokens; w++ {
-			for j := range c.Levels {
-				if at.rates[w].on() && c.Levels[j].Key == levelKey(at.e.name, w) {
-					at.e.tats[w] = max(at.e.tats[w], now+int64(answer.Levels[j]))
+			for j := range asked {
+				if at.rates[w].on() && asked[j].Key == levelKey(at.e.name, w) {
+					at.e.tats[w] = max(at.e.tats[w], now+int64(known[j]))
 				}
 			}
 		}

@@ -76,12 +76,7 @@ func (g *guard) Call(ctx context.Context, spec *tool.Spec, call tool.Call, run f
 	}
 	g.save(c)
 	if err := g.saver.Confirm(); err != nil {
-		if f := fault.From(err); f.Type != fault.StoreUnavailable {
-			return tool.Result{}, err
-		}
-		const why = "the store that must know of it is unavailable"
-		return tool.Result{}, &fault.Error{Type: fault.StoreUnavailable, NoEffect: true, Err: err,
-			Message: "A call was not executed: " + why, Hint: "Not executed: " + why + ". Call it again later, or tell the user."}
+		return tool.Result{}, notExecuted(err)
 	}
 	defer g.saver.Begin()()
 	result, err := run(ctx, call)
@@ -94,6 +89,16 @@ func (g *guard) Call(ctx context.Context, spec *tool.Spec, call tool.Call, run f
 		g.save(c)
 	}
 	return result, err
+}
+
+// notExecuted returns the error of a call that the store could not be sure to know of.
+func notExecuted(err error) error {
+	if f := fault.From(err); f.Type != fault.StoreUnavailable {
+		return err
+	}
+	const why = "the store that must know of it is unavailable"
+	return &fault.Error{Type: fault.StoreUnavailable, NoEffect: true, Err: err,
+		Message: "A call was not executed: " + why, Hint: "Not executed: " + why + ". Call it again later, or tell the user."}
 }
 
 // again is what a call comes to that was made before.

@@ -129,27 +129,39 @@ func (a *Agent) parse(text []byte, near bool) (*card, error) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, errors.New("the card is not the JSON of a card")
 	}
-	for _, e := range d.Capabilities.Extensions {
-		if e.Required {
-			return nil, errors.New("the card requires an extension, and none is supported")
-		}
+	if d.requiresExtension() {
+		return nil, errors.New("the card requires an extension, and none is supported")
 	}
 	c := &card{texts: d.texts(), streaming: d.Capabilities.Streaming && !a.cfg.NoStreaming}
 	for _, e := range d.endpoints() { // the order is the agent's wish
 		version := versionOf(e.ProtocolVersion)
-		if version != "1.0" && version != "0.3" || !a.trusts(e.URL) {
-			continue
-		}
-		via := a.cfg.Transport
-		if !near && originOf(e.URL) != a.origin {
-			via = a.cfg.Foreign
-		}
-		if t := transport(version, e, a.client(via)); t != nil {
+		if t := a.transportTo(e, version, near); t != nil {
 			c.transport, c.version, c.tenant = t, version, e.Tenant
 			return c, nil
 		}
 	}
 	return nil, a.unusable(&d)
+}
+
+func (d *document) requiresExtension() bool {
+	for _, e := range d.Capabilities.Extensions {
+		if e.Required {
+			return true
+		}
+	}
+	return false
+}
+
+// transportTo returns what speaks a version at an endpoint; nil: we do not, or must not.
+func (a *Agent) transportTo(e endpoint, version string, near bool) sdkclient.Transport {
+	if version != "1.0" && version != "0.3" || !a.trusts(e.URL) {
+		return nil
+	}
+	via := a.cfg.Transport
+	if !near && originOf(e.URL) != a.origin {
+		via = a.cfg.Foreign
+	}
+	return transport(version, e, a.client(via))
 }
 
 // unusable says why a card has no endpoint for us.
@@ -196,11 +208,15 @@ func versionOf(s string) string {
 // that the operator has named. A card could name a service of our own network otherwise.
 func (a *Agent) trusts(endpoint string) bool {
 	u, err := url.Parse(endpoint)
-	if err != nil || len(endpoint) > maxInterface || u.Host == "" || u.User != nil || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || len(endpoint) > maxInterface || !isEndpoint(u) {
 		return false
 	}
 	at := originOf(endpoint)
 	return at == a.origin || slices.ContainsFunc(a.cfg.Interfaces, func(named string) bool { return originOf(named) == at })
+}
+
+func isEndpoint(u *url.URL) bool {
+	return u.Host != "" && u.User == nil && u.Fragment == "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // originOf returns scheme, host and port of a URL; empty: it is none.
@@ -235,7 +251,11 @@ func transport(version string, e endpoint, client *http.Client) sdkclient.Transp
 		u, _ := url.Parse(e.URL) // as trusts has
 		return sdkclient.NewRESTTransport(u, client)
 	}
-	t, err := a2av0.NewRESTTransport(a2av0.RESTTransportConfig{URL: e.URL, Client: client})
+	return olderREST(e.URL, client)
+}
+
+func olderREST(endpoint string, client *http.Client) sdkclient.Transport {
+	t, err := a2av0.NewRESTTransport(a2av0.RESTTransportConfig{URL: endpoint, Client: client})
 	if err != nil {
 		return nil
 	}
@@ -247,10 +267,7 @@ func (d *document) texts() (t Texts) {
 	t.Name = line(d.Name, maxName)
 	for _, s := range d.Skills {
 		for _, name := range append([]string{s.Name}, s.Tags...) {
-			name = line(name, maxSkill)
-			if name != "" && len(t.Capabilities) < maxSkills && !slices.Contains(t.Capabilities, name) {
-				t.Capabilities = append(t.Capabilities, name)
-			}
+			t.addCapability(line(name, maxSkill))
 		}
 		for _, e := range s.Examples {
 			if e := line(e, maxExample); e != "" && len(t.Examples) < maxExamples {
@@ -259,6 +276,12 @@ func (d *document) texts() (t Texts) {
 		}
 	}
 	return t
+}
+
+func (t *Texts) addCapability(name string) {
+	if name != "" && len(t.Capabilities) < maxSkills && !slices.Contains(t.Capabilities, name) {
+		t.Capabilities = append(t.Capabilities, name)
+	}
 }
 
 // line makes one line of what a card says. It stands in the prompt of the router, where

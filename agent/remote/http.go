@@ -110,24 +110,36 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if ok {
-		x.sent.Store(true)
-		x.status = resp.StatusCode
-		if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
-			x.retryAfter = min(time.Duration(s)*time.Second, time.Hour)
-		}
+		x.note(resp)
 	}
+	if err := limit(resp, req.Header.Get("Accept")); err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// note notes how a request was replied to.
+func (x *exchange) note(resp *http.Response) {
+	x.sent.Store(true)
+	x.status = resp.StatusCode
+	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
+		x.retryAfter = min(time.Duration(s)*time.Second, time.Hour)
+	}
+}
+
+// limit bounds the body of a response. One of another type than the events that were asked for
+// becomes an event.
+func limit(resp *http.Response, accept string) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case kind == eventStream:
 		resp.Body = &events{body: resp.Body}
-	case req.Header.Get("Accept") == eventStream && resp.StatusCode == http.StatusOK:
-		if err := asEvent(resp); err != nil {
-			return nil, err
-		}
+	case accept == eventStream && resp.StatusCode == http.StatusOK:
+		return asEvent(resp)
 	default:
 		resp.Body = &bounded{body: resp.Body, left: maxReply}
 	}
-	return resp, nil
+	return nil
 }
 
 // asEvent makes one event of a reply that is not the stream it was asked for, but one value

@@ -11,32 +11,22 @@ import (
 	"sluice/model"
 )
 
-// errorKind is what the API's types of errors mean, and the status that each comes
+// errorKinds are what the API's types of errors mean, and the status that each comes
 // with (docs.claude.com, "Errors"). In a stream there is only the type.
-func errorKind(typ string) (model.Kind, int) {
-	switch typ {
-	case "invalid_request_error":
-		return model.KindRejected, http.StatusBadRequest
-	case "authentication_error":
-		return model.KindMisconfigured, http.StatusUnauthorized
-	case "billing_error":
-		return model.KindQuota, http.StatusPaymentRequired
-	case "permission_error":
-		return model.KindMisconfigured, http.StatusForbidden
-	case "not_found_error":
-		return model.KindMisconfigured, http.StatusNotFound
-	case "request_too_large":
-		return model.KindOverflow, http.StatusRequestEntityTooLarge
-	case "rate_limit_error":
-		return model.KindRateLimited, http.StatusTooManyRequests
-	case "timeout_error":
-		return model.KindServer, http.StatusGatewayTimeout
-	case "overloaded_error":
-		return model.KindServer, statusOverloaded
-	case "api_error":
-		return model.KindServer, http.StatusInternalServerError
-	}
-	return model.KindStatus, 0
+var errorKinds = map[string]struct {
+	kind   model.Kind
+	status int
+}{
+	"invalid_request_error": {model.KindRejected, http.StatusBadRequest},
+	"authentication_error":  {model.KindMisconfigured, http.StatusUnauthorized},
+	"billing_error":         {model.KindQuota, http.StatusPaymentRequired},
+	"permission_error":      {model.KindMisconfigured, http.StatusForbidden},
+	"not_found_error":       {model.KindMisconfigured, http.StatusNotFound},
+	"request_too_large":     {model.KindOverflow, http.StatusRequestEntityTooLarge},
+	"rate_limit_error":      {model.KindRateLimited, http.StatusTooManyRequests},
+	"timeout_error":         {model.KindServer, http.StatusGatewayTimeout},
+	"overloaded_error":      {model.KindServer, statusOverloaded},
+	"api_error":             {model.KindServer, http.StatusInternalServerError},
 }
 
 // statusOverloaded is the API's own.
@@ -47,18 +37,18 @@ const statusOverloaded = 529
 func (c *codec) Refuse(status int, header http.Header, body []byte) *model.Refusal {
 	typ, code, message := errorOf(body)
 	r := &model.Refusal{Status: status, Type: model.Word(typ), Code: model.Word(code), Message: message, NoRetry: header.Get("X-Should-Retry") == "false"}
-	kind, usual := errorKind(typ)
+	usual := errorKinds[typ] // KindStatus if the type is not known
 	switch {
 	case status == 0:
-		r.Kind, r.Status = kind, usual
-		if kind == model.KindStatus && (typ+code+message != "" || jsontext.Value(body).Kind() != '{') { // else it may be no error at all
+		r.Kind, r.Status = usual.kind, usual.status
+		if r.Kind == model.KindStatus && !isSilent(typ+code+message, body) {
 			r.Kind = model.KindServer
 		}
-	case status == usual:
-		r.Kind = kind
+	case status == usual.status:
+		r.Kind = usual.kind
 	}
 	r.Kind = kindOfMessage(r, message)
-	if (r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity) && status != 0 && r.Kind != model.KindOverflow {
+	if isBadRequest(status) && r.Kind != model.KindOverflow {
 		r.Member = c.memberIn(message)
 		r.Guessed = r.Member != ""
 	}
@@ -108,6 +98,14 @@ func kindOfMessage(r *model.Refusal, message string) model.Kind {
 	return r.Kind
 }
 
+// isSilent says whether an object without any words of an error's may be no error at all.
+func isSilent(words string, body jsontext.Value) bool { return words == "" && body.Kind() == '{' }
+
+// isBadRequest says whether a status is one of requests that are refused for what they hold.
+func isBadRequest(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
+}
+
 // memberIn returns the member of ours that the message says the API does not take, or
 // "". Messages about the conversation name members that are not ours; so does the
 // advice that follows a fault, which is why thinking is looked for first.
@@ -116,10 +114,8 @@ func (c *codec) memberIn(message string) string {
 	if strings.Contains(text, memberCacheControl) && !c.sets(memberCacheControl) {
 		return memberCacheControl
 	}
-	for _, place := range []string{"messages", "tools", "system"} {
-		if strings.HasPrefix(strings.TrimLeft(text, "`\"'"), place) {
-			return ""
-		}
+	if isOfConversation(text) {
+		return ""
 	}
 	for _, m := range []struct{ word, member string }{
 		{"output_config.format", memberFormat},
@@ -135,6 +131,16 @@ func (c *codec) memberIn(message string) string {
 		}
 	}
 	return ""
+}
+
+// isOfConversation says whether a message names a place in the conversation.
+func isOfConversation(text string) bool {
+	for _, place := range []string{"messages", "tools", "system"} {
+		if strings.HasPrefix(strings.TrimLeft(text, "`\"'"), place) {
+			return true
+		}
+	}
+	return false
 }
 
 // mentions says whether word stands in text as a word of its own, or as part of a path.

@@ -230,10 +230,7 @@ func (c *codec) appendTemperature(b []byte, req *chat.ModelRequest, omit model.O
 // appendOutput writes output_config, where effort and format share one object. A form
 // that is not a schema has no member in this protocol: the prompt asks for it.
 func (c *codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit model.Omit) []byte {
-	effort := ""
-	if t := c.thinking.For(req.Thinking); m != noThinking && t.Tokens == 0 && t.Word != "summary" && !omit.Has(memberEffort) {
-		effort = t.Word
-	}
+	effort := c.effort(m, req, omit)
 	form := req.Form.Kind == chat.FormSchema && req.Form.Schema.IsValid()
 	if effort == "" && !form {
 		return b
@@ -241,15 +238,24 @@ func (c *codec) appendOutput(b []byte, m mode, req *chat.ModelRequest, omit mode
 	b = append(b, `,"output_config":{`...)
 	if effort != "" {
 		b = model.AppendString(append(b, `"effort":`...), effort)
-	}
-	if effort != "" && form {
-		b = append(b, ',')
+		if form {
+			b = append(b, ',')
+		}
 	}
 	if form {
 		b = append(append(b, `"format":{"type":"json_schema","schema":`...), jsontext.Value(req.Form.Schema)...)
 		b = append(b, '}')
 	}
 	return append(b, '}')
+}
+
+// effort returns the effort that is asked for, empty if none.
+func (c *codec) effort(m mode, req *chat.ModelRequest, omit model.Omit) string {
+	t := c.thinking.For(req.Thinking)
+	if m == noThinking || t.Tokens != 0 || t.Word == "summary" || omit.Has(memberEffort) {
+		return ""
+	}
+	return t.Word
 }
 
 // blank says whether the API would refuse s as a block of text.

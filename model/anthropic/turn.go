@@ -46,35 +46,50 @@ func (c *codec) turns(messages []chat.Message) []turn {
 	var ids model.SentIDs
 	for i := range messages {
 		m := &messages[i]
-		own := m.Role == chat.RoleModel && m.Maker == c.maker
+		own := c.made(m)
 		if empty(m, own) {
 			continue
 		}
 		if n := len(list); n == 0 || list[n-1].role != m.Role {
-			list = append(list, turn{role: m.Role})
-			if m.Role == chat.RoleUser && n > 0 {
-				list[n].await(&list[n-1])
-			}
+			list = begin(list, m.Role)
 		}
 		list[len(list)-1].add(m, own, &ids)
 	}
-	if n := len(list); n > 0 && list[n-1].role == chat.RoleModel && len(list[n-1].calls) > 0 {
-		list = append(list, turn{role: chat.RoleUser})
-		list[n].await(&list[n-1])
+	if n := len(list); n > 0 && list[n-1].asks() {
+		list = begin(list, chat.RoleUser)
 	}
 	return joined(list)
 }
+
+// made says whether a message is this model's own.
+func (c *codec) made(m *chat.Message) bool { return m.Role == chat.RoleModel && m.Maker == c.maker }
+
+// begin appends a turn; one of the user awaits the results of the calls before it.
+func begin(list []turn, role chat.Role) []turn {
+	n := len(list)
+	list = append(list, turn{role: role})
+	if role == chat.RoleUser && n > 0 {
+		list[n].await(&list[n-1])
+	}
+	return list
+}
+
+// asks says whether results must follow the turn.
+func (t *turn) asks() bool { return t.role == chat.RoleModel && len(t.calls) > 0 }
 
 // empty says whether nothing of m goes to the API, unless it is a result without a
 // call.
 func empty(m *chat.Message, own bool) bool {
 	for i := range m.Parts {
-		p := &m.Parts[i]
-		if (p.Call != nil && m.Role == chat.RoleModel) || (p.Result != nil && m.Role == chat.RoleUser) || keptOf(p, own) != "" || textOf(p) != "" {
+		if isSent(&m.Parts[i], m.Role, own) {
 			return false
 		}
 	}
 	return true
+}
+
+func isSent(p *chat.Part, role chat.Role, own bool) bool {
+	return (p.Call != nil && role == chat.RoleModel) || (p.Result != nil && role == chat.RoleUser) || keptOf(p, own) != "" || textOf(p) != ""
 }
 
 // joined takes out the user's turns that nothing is in, because their results had no
@@ -192,22 +207,31 @@ func marksOf(req *chat.ModelRequest, turns []turn, mark string) marks {
 	if mark == "" || len(turns) == 0 {
 		return m
 	}
-	if continues || req.Of != nil && req.Tools != nil && len(req.Tools.Specs) > 0 && !req.NoTools {
+	if continues || mayCall(req) {
 		m.end = len(turns) - 1
 	}
-	if !continues {
-		return m
+	if continues {
+		m.before = inputBeforeLast(turns)
 	}
+	return m
+}
+
+// mayCall says whether the answer may be a call, which another step of the turn follows.
+func mayCall(req *chat.ModelRequest) bool {
+	return req.Of != nil && req.Tools != nil && len(req.Tools.Specs) > 0 && !req.NoTools
+}
+
+// inputBeforeLast returns the place of the last input before the newest, -1 if there is none.
+func inputBeforeLast(turns []turn) int {
 	inputs := 0
-	for i := len(turns) - 1; i >= 0; i-- {
-		if t := &turns[i]; t.role == chat.RoleUser && len(t.results) == 0 {
+	for i, t := range slices.Backward(turns) {
+		if t.role == chat.RoleUser && len(t.results) == 0 {
 			if inputs++; inputs == 2 {
-				m.before = i
-				break
+				return i
 			}
 		}
 	}
-	return m
+	return -1
 }
 
 // appendTurns appends the messages.

@@ -54,7 +54,7 @@ func parseError(v jsontext.Value) *model.Refusal {
 	e := &model.Refusal{Type: keepUpper(unquote(status.Status)), Message: redact.KeyLike(message)}
 	e.Status, _ = strconv.Atoi(string(status.Code))
 	if e.Status == 0 {
-		e.Status = statusOf(e.Type)
+		e.Status = statuses[e.Type]
 	}
 	readDetails(e, details)
 	classify(e)
@@ -119,28 +119,18 @@ func unquote(v jsontext.Value) string {
 	return string(b)
 }
 
-// statusOf gives the HTTP status of google.rpc.Code names (google/rpc/code.proto)
-// that change what we do, for an error that has no code; 0 for all others.
-func statusOf(code string) int {
-	switch code {
-	case "INVALID_ARGUMENT", "FAILED_PRECONDITION":
-		return http.StatusBadRequest
-	case "UNAUTHENTICATED":
-		return http.StatusUnauthorized
-	case "PERMISSION_DENIED":
-		return http.StatusForbidden
-	case "NOT_FOUND":
-		return http.StatusNotFound
-	case "RESOURCE_EXHAUSTED":
-		return http.StatusTooManyRequests
-	case "INTERNAL":
-		return http.StatusInternalServerError
-	case "UNAVAILABLE":
-		return http.StatusServiceUnavailable
-	case "DEADLINE_EXCEEDED":
-		return http.StatusGatewayTimeout
-	}
-	return 0
+// statuses are the HTTP statuses of google.rpc.Code names (google/rpc/code.proto) that
+// change what we do, for an error that has no code.
+var statuses = map[string]int{
+	"INVALID_ARGUMENT":    http.StatusBadRequest,
+	"FAILED_PRECONDITION": http.StatusBadRequest,
+	"UNAUTHENTICATED":     http.StatusUnauthorized,
+	"PERMISSION_DENIED":   http.StatusForbidden,
+	"NOT_FOUND":           http.StatusNotFound,
+	"RESOURCE_EXHAUSTED":  http.StatusTooManyRequests,
+	"INTERNAL":            http.StatusInternalServerError,
+	"UNAVAILABLE":         http.StatusServiceUnavailable,
+	"DEADLINE_EXCEEDED":   http.StatusGatewayTimeout,
 }
 
 // keepUpper returns s if it looks like an enum value of Google's, else "". Only

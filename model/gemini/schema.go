@@ -42,21 +42,13 @@ func convertSchema(schema jsontext.Value) []byte {
 // declaration without parameters stands for the others: the API refuses an
 // object without properties.
 func hasArguments(n object) bool {
-	for _, name := range []string{"properties", "additionalProperties", "anyOf", "oneOf"} {
-		switch v := n.get(name); {
-		case name == "properties" && v.Kind() == '{':
-			if m, _ := members(v); len(m) > 0 {
-				return true
-			}
-		case name == "additionalProperties":
-			if k := v.Kind(); k == 't' || k == '{' {
-				return true
-			}
-		case v.Kind() == '[':
-			return true
-		}
+	if properties, _ := members(n.get("properties")); len(properties) > 0 {
+		return true
 	}
-	return false
+	if k := n.get("additionalProperties").Kind(); k == 't' || k == '{' {
+		return true
+	}
+	return slices.ContainsFunc([]string{"properties", "anyOf", "oneOf"}, func(name string) bool { return n.get(name).Kind() == '[' })
 }
 
 // converter converts one schema.
@@ -104,18 +96,8 @@ func (c *converter) node(b []byte, n object) []byte {
 // resolve returns n with its $ref replaced by what it points to and its allOf
 // merged into it. The members next to a $ref win.
 func (c *converter) resolve(n object) object {
-	for n.has("$ref") {
-		ref := unquote(n.get("$ref"))
-		n = n.without("$ref")
-		if slices.Contains(c.refs, ref) || len(c.refs) > maxSchemaDepth {
-			n.set("type", jsontext.Value(`"object"`))
-			return n
-		}
-		c.refs = append(c.refs, ref)
-		target, _ := members(c.lookup(ref))
-		n.merge(target)
-	}
-	if !n.has("allOf") {
+	n, ok := c.inlined(n)
+	if !ok || !n.has("allOf") {
 		return n
 	}
 	all := elements(n.get("allOf"))
@@ -129,6 +111,22 @@ func (c *converter) resolve(n object) object {
 		}
 	}
 	return n
+}
+
+// inlined replaces $ref. ok is false if that does not end: what n holds then is any object.
+func (c *converter) inlined(n object) (_ object, ok bool) {
+	for n.has("$ref") {
+		ref := unquote(n.get("$ref"))
+		n = n.without("$ref")
+		if slices.Contains(c.refs, ref) || len(c.refs) > maxSchemaDepth {
+			n.set("type", jsontext.Value(`"object"`))
+			return n, false
+		}
+		c.refs = append(c.refs, ref)
+		target, _ := members(c.lookup(ref))
+		n.merge(target)
+	}
+	return n, true
 }
 
 // lookup returns what a local $ref points to ("#/$defs/Todo"), or nil.

@@ -50,7 +50,17 @@ const maxHint = 200
 // description writes the description, with hints behind it.
 func (w *writer) description(n object) {
 	s := unquote(n.get("description"))
-	var got []string
+	if got := hintsOf(n); len(got) > 0 {
+		s = strings.TrimSpace(s + " (" + strings.Join(got, ", ") + ")")
+	}
+	if s != "" {
+		w.key("description")
+		w.b = appendString(w.b, s)
+	}
+}
+
+// hintsOf returns what n says by keywords that the API does not take.
+func hintsOf(n object) (got []string) {
 	for _, name := range hints() {
 		v := n.get(name)
 		switch k := v.Kind(); {
@@ -61,13 +71,7 @@ func (w *writer) description(n object) {
 			got = append(got, name+": "+string(v))
 		}
 	}
-	if len(got) > 0 {
-		s = strings.TrimSpace(s + " (" + strings.Join(got, ", ") + ")")
-	}
-	if s != "" {
-		w.key("description")
-		w.b = appendString(w.b, s)
-	}
+	return got
 }
 
 // keyword writes m, a member of n, if the API takes it.

@@ -235,17 +235,23 @@ func (m *chatMessages) toolCalls(calls []*chat.Part, own bool) []string {
 		m.b = model.AppendString(append(m.b, `,"type":"function","function":{"name":`...), m.names.Fit(p.Call.Name))
 		m.b = model.AppendString(append(m.b, `,"arguments":`...), arguments(p.Call))
 		m.b = append(m.b, '}')
-		extra := model.Members(jsontext.Value(p.Kept)).Get("extra_content")
-		switch {
-		case own && extra.Kind() == '{' && extra.IsValid():
-			m.b = append(append(m.b, `,"extra_content":`...), extra...)
-		case !own && i == 0 && m.codec.host.gemini:
+		if own {
+			m.extraContent(p)
+		} else if i == 0 && m.codec.host.gemini {
 			m.b = append(m.b, `,"extra_content":`+sentinel...)
 		}
 		m.b = append(m.b, '}')
 	}
 	m.b = append(m.b, ']')
 	return ids
+}
+
+// extraContent appends what the model has added to a call of its own.
+func (m *chatMessages) extraContent(p *chat.Part) {
+	extra := model.Members(jsontext.Value(p.Kept)).Get("extra_content")
+	if extra.Kind() == '{' && extra.IsValid() {
+		m.b = append(append(m.b, `,"extra_content":`...), extra...)
+	}
 }
 
 // arguments returns the arguments of a call as text. None are an empty object:

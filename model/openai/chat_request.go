@@ -30,7 +30,7 @@ func (c *chatCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []
 	b = append(b, `,"messages":[`...)
 	b = c.appendMessages(b, req, tools.Names, omit)
 	b = append(b, ']')
-	b = appendChatTools(b, req, tools, omit)
+	b = appendTools(b, req, tools, omit, chatNamedTool)
 	b = append(b, `,"stream":true`...)
 	if !omit.Has("stream_options") {
 		b = append(b, `,"stream_options":{"include_usage":true}`...)
@@ -45,11 +45,20 @@ func (c *chatCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []
 	return append(b, '}')
 }
 
-// appendChatTools appends the tools and what is said about their use. Where tools are
+// namedTool is how an API names the tool that is to be called: what stands before its name, and
+// behind it.
+type namedTool struct{ before, after string }
+
+var (
+	chatNamedTool      = namedTool{`,"tool_choice":{"type":"function","function":{"name":`, `}}`}
+	responsesNamedTool = namedTool{`,"tool_choice":{"type":"function","name":`, `}`}
+)
+
+// appendTools appends the tools and what is said about their use. Where tools are
 // forbidden to a provider that takes no tool_choice, none are offered.
 //
 // A forced call is of the first tool in the set.
-func appendChatTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, omit model.Omit) []byte {
+func appendTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, omit model.Omit, named namedTool) []byte {
 	choice := !omit.Has("tool_choice")
 	if len(tools.JSON) == 0 || req.NoTools && !choice {
 		return b
@@ -60,14 +69,18 @@ func appendChatTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTool
 	case req.NoTools:
 		b = append(b, `,"tool_choice":"none"`...)
 	case req.ForceTool:
-		name := req.ForcedTool()
-		if name == "" {
-			return append(b, `,"tool_choice":"required"`...)
-		}
-		b = append(b, `,"tool_choice":{"type":"function","function":{"name":`...)
-		b = append(model.AppendString(b, tools.Names.Fit(name)), `}}`...)
+		b = named.append(b, req.ForcedTool(), tools)
 	}
 	return b
+}
+
+// append appends that a tool is to be called; an empty name: any tool.
+func (n namedTool) append(b []byte, name string, tools *model.RenderedTools) []byte {
+	if name == "" {
+		return append(b, `,"tool_choice":"required"`...)
+	}
+	b = model.AppendString(append(b, n.before...), tools.Names.Fit(name))
+	return append(b, n.after...)
 }
 
 // appendLimit appends the limit of tokens, the lower one of the model's and the caller's.
@@ -80,20 +93,28 @@ func (c *chatCodec) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omi
 	if visible == 0 {
 		return b
 	}
+	name := c.limitName(omit)
+	if name == "" {
+		return b
+	}
+	b = append(append(append(b, `,"`...), name...), `":`...)
+	silent := c.host.openAI && c.spec.Thinking.For(req.Thinking).Off() && !omit.Has("reasoning_effort")
+	return appendInt(b, c.spec.Thinking.Room(visible, silent))
+}
+
+// limitName returns the name of the limit, empty if the server has refused both.
+func (c *Chat) limitName(omit model.Omit) string {
 	name, twin := maxTokens, maxCompletionTokens
 	if c.host.openAI || c.host.azure {
 		name, twin = twin, name
 	}
 	switch {
 	case !omit.Has(name):
+		return name
 	case !omit.Has(twin):
-		name = twin
-	default:
-		return b
+		return twin
 	}
-	b = append(append(append(b, `,"`...), name...), `":`...)
-	silent := c.host.openAI && c.spec.Thinking.For(req.Thinking).Off() && !omit.Has("reasoning_effort")
-	return appendInt(b, c.spec.Thinking.Room(visible, silent))
+	return ""
 }
 
 // appendEffort says how much the model may think. A server that does not know the member

@@ -8,6 +8,7 @@
 package openai
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -44,12 +45,9 @@ func readRefusal(status int, body jsontext.Value, ours []string) *model.Refusal 
 	typ, code := e.Get("type"), e.Get("code")
 	r := &model.Refusal{
 		Status:  status,
-		Type:    model.Word(model.Unquote(typ)),
+		Type:    cmp.Or(model.Word(model.Unquote(typ)), model.Word(model.Unquote(e.Get("status")))), // Google's name
 		Code:    model.Word(scalar(code)),
 		Message: message(e),
-	}
-	if r.Type == "" {
-		r.Type = model.Word(model.Unquote(e.Get("status"))) // Google's name
 	}
 	if r.Status == 0 {
 		r.Status = numeric(e)
@@ -162,13 +160,8 @@ var kinds = map[string]model.Kind{
 // The provider's code wins over the status, since several services answer 400 or 429 for
 // what is neither. A status of 0 means that the error came within a stream.
 func kindOf(r *model.Refusal) model.Kind {
-	for _, word := range []string{r.Code, r.Type} {
-		if kind, ok := kinds[word]; ok {
-			return kind
-		}
-		if strings.HasPrefix(word, "context_length") {
-			return model.KindOverflow
-		}
+	if kind, ok := kindOfCode(r); ok {
+		return kind
 	}
 	switch r.Status {
 	case 0:
@@ -180,6 +173,27 @@ func kindOf(r *model.Refusal) model.Kind {
 	default:
 		return model.KindStatus
 	}
+	if r.Type+r.Code+r.Message == "" {
+		return model.KindStatus // it may be no error at all
+	}
+	return kindInStream(r)
+}
+
+// kindOfCode returns what the codes mean that count with any status.
+func kindOfCode(r *model.Refusal) (kind model.Kind, ok bool) {
+	for _, word := range []string{r.Code, r.Type} {
+		if kind, ok := kinds[word]; ok {
+			return kind, true
+		}
+		if strings.HasPrefix(word, "context_length") {
+			return model.KindOverflow, true
+		}
+	}
+	return model.KindStatus, false
+}
+
+// kindInStream returns what the words mean of an error without a status.
+func kindInStream(r *model.Refusal) model.Kind {
 	for _, word := range []string{r.Code, r.Type} {
 		switch {
 		case strings.HasPrefix(word, "rate_limit"):
@@ -191,9 +205,6 @@ func kindOf(r *model.Refusal) model.Kind {
 		case word == "invalid_request_error", word == "invalid_prompt":
 			return model.KindRejected
 		}
-	}
-	if r.Type+r.Code+r.Message == "" {
-		return model.KindStatus // it may be no error at all
 	}
 	return model.KindServer
 }
@@ -227,20 +238,26 @@ func refusedMember(e model.Object, text string, ours []string) (name string, gue
 			return name, false
 		}
 	}
+	name = inText(text, ours)
+	return name, name != ""
+}
+
+// inText returns which of our members a text names as one that is not taken, or "".
+func inText(text string, ours []string) string {
 	if !refuses.MatchString(text) {
-		return "", false
+		return ""
 	}
 	for _, m := range quotedName.FindAllStringSubmatch(text, -1) {
 		if name := memberOf(m[1], ours); name != "" {
-			return name, true
+			return name
 		}
 	}
 	for _, m := range bareName.FindAllString(text, -1) {
 		if name := memberOf(m, ours); name != "" && m != "strict" {
-			return name, true
+			return name
 		}
 	}
-	return "", false
+	return ""
 }
 
 // isLimit says whether a member carries a number that can be wrong by itself.
@@ -291,20 +308,14 @@ func inDetail(v jsontext.Value, ours []string, depth int) string {
 	if depth > maxDetailDepth {
 		return ""
 	}
-	if v.Kind() == '[' {
-		for _, el := range model.Elements(v) {
-			if name := inDetail(el, ours, depth+1); name != "" {
-				return name
-			}
-		}
-		return ""
-	}
-	o := model.Members(v)
-	if loc := model.Strings(o.Get("loc")); len(loc) > 0 {
-		name := memberOf(strings.TrimPrefix(strings.Join(loc, "."), "body."), ours)
-		if model.Unquote(o.Get("type")) == "extra_forbidden" || name == "response_format" || name == "text.format" {
+	for _, el := range model.Elements(v) {
+		if name := inDetail(el, ours, depth+1); name != "" {
 			return name
 		}
+	}
+	o := model.Members(v)
+	if name, found := inReport(o, ours); found {
+		return name
 	}
 	for _, m := range o {
 		if name := inDetail(m.Value, ours, depth+1); name != "" {
@@ -312,4 +323,15 @@ func inDetail(v jsontext.Value, ours []string, depth int) string {
 		}
 	}
 	return ""
+}
+
+// inReport returns the member that a report of the validator is about. found is false if o is
+// no report of a member that is refused.
+func inReport(o model.Object, ours []string) (name string, found bool) {
+	loc := model.Strings(o.Get("loc"))
+	if len(loc) == 0 {
+		return "", false
+	}
+	name = memberOf(strings.TrimPrefix(strings.Join(loc, "."), "body."), ours)
+	return name, model.Unquote(o.Get("type")) == "extra_forbidden" || name == "response_format" || name == "text.format"
 }

@@ -269,6 +269,11 @@ func (a *responsesAnswer) link(item *responsesItem) string {
 	return item.id
 }
 
+// canReturn says whether a thought says something to the provider in the next request.
+func (a *responsesAnswer) canReturn(item *responsesItem) bool {
+	return a.codec.stored || item.sealed || len(model.Elements(item.content)) > 0
+}
+
 // reasoning keeps the item as it is. One that says nothing without the provider's memory
 // cannot go back: an id alone is answered with 404, as nothing was stored.
 func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole bool, c *chat.Chunk) error {
@@ -283,11 +288,24 @@ func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole
 			}
 		}
 	}
-	if !a.codec.stored && !item.sealed && len(model.Elements(item.content)) == 0 || !v.IsValid() {
+	if !a.canReturn(item) || !v.IsValid() {
 		return nil
 	}
 	a.reasoned = true
 	return a.hold(chat.Part{Kept: string(v)}, len(v))
+}
+
+// wrongCall returns what is wrong with a call, empty if nothing is.
+func wrongCall(item *responsesItem, args jsontext.Value) (reason string) {
+	switch {
+	case item.status == "incomplete":
+		return "it is not complete"
+	case item.name == "":
+		return "no name"
+	case args.Kind() != '{' || !args.IsValid(model.Tolerant()):
+		return "its arguments are no JSON object"
+	}
+	return ""
 }
 
 // call takes a call that is whole, unless it came before. Whether its arguments fit the tool is
@@ -297,16 +315,7 @@ func (a *responsesAnswer) call(item *responsesItem) error {
 	if len(args) == 0 {
 		args = jsontext.Value("{}")
 	}
-	reason := ""
-	switch {
-	case item.status == "incomplete":
-		reason = "it is not complete"
-	case item.name == "":
-		reason = "no name"
-	case args.Kind() != '{' || !args.IsValid(model.Tolerant()):
-		reason = "its arguments are no JSON object"
-	}
-	if reason != "" {
+	if reason := wrongCall(item, args); reason != "" {
 		a.malformed = &model.Malformed{Reason: reason}
 		return nil
 	}
@@ -357,15 +366,22 @@ func (a *responsesAnswer) late(body *responsesBody, c *chat.Chunk) error {
 	called := a.ids.Any()
 	for _, v := range model.Elements(body.output) {
 		item, err := a.decoder.item(v)
-		if err == nil && item.kind == "message" {
-			err = a.message(&item, c)
-		}
-		if err == nil && item.kind == "function_call" && !called {
-			err = a.call(&item)
+		if err == nil {
+			err = a.lateItem(&item, called, c)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (a *responsesAnswer) lateItem(item *responsesItem, called bool, c *chat.Chunk) error {
+	switch {
+	case item.kind == "message":
+		return a.message(item, c)
+	case item.kind == "function_call" && !called:
+		return a.call(item)
 	}
 	return nil
 }

@@ -25,31 +25,7 @@ type responsesBody struct {
 // depends on them.
 func (d *responsesDecoder) body(v jsontext.Value) (body responsesBody, err error) {
 	d.begin(v)
-	err = d.object(func(name []byte) (err error) {
-		switch string(name) {
-		case `"status"`:
-			body.status, err = d.str()
-		case `"model"`:
-			body.model, err = d.str()
-		case `"error"`:
-			body.failure, err = d.value()
-		case `"output"`:
-			body.output, err = d.value()
-		case `"incomplete_details"`:
-			err = d.loose('{', func(name []byte) (err error) {
-				if string(name) != `"reason"` {
-					return d.json.SkipValue()
-				}
-				body.reason, err = d.str()
-				return err
-			})
-		case `"usage"`:
-			err = d.loose('{', func(name []byte) error { return d.usage(&body, name) })
-		default:
-			err = d.json.SkipValue()
-		}
-		return err
-	})
+	err = d.object(func(name []byte) error { return d.bodyMember(&body, name) })
 	if err == nil {
 		err = d.eof()
 	}
@@ -61,6 +37,34 @@ func (d *responsesDecoder) body(v jsontext.Value) (body responsesBody, err error
 	}
 	body.settle()
 	return body, nil
+}
+
+func (d *responsesDecoder) bodyMember(body *responsesBody, name []byte) (err error) {
+	switch string(name) {
+	case `"status"`:
+		body.status, err = d.str()
+	case `"model"`:
+		body.model, err = d.str()
+	case `"error"`:
+		body.failure, err = d.value()
+	case `"output"`:
+		body.output, err = d.value()
+	case `"incomplete_details"`:
+		err = d.loose('{', func(name []byte) error { return d.incompleteDetail(body, name) })
+	case `"usage"`:
+		err = d.loose('{', func(name []byte) error { return d.usage(body, name) })
+	default:
+		err = d.json.SkipValue()
+	}
+	return err
+}
+
+func (d *responsesDecoder) incompleteDetail(body *responsesBody, name []byte) (err error) {
+	if string(name) != `"reason"` {
+		return d.json.SkipValue()
+	}
+	body.reason, err = d.str()
+	return err
 }
 
 // usage reads a member of the usage. A figure that cannot be read counts as none: it

@@ -75,22 +75,30 @@ func (in *responsesInput) asked(msg *chat.Message) {
 		switch {
 		case p.Call != nil || p.Thought:
 		case p.Result != nil:
-			if open {
-				in.b = append(in.b, `]}`...)
-				open = false
-			}
+			in.endTexts(open)
+			open = false
 			in.result(p.Result.ID, p.Result.Text)
 		case p.Text != "":
-			if open {
-				in.b = append(in.b, ',')
-			} else {
-				in.item(`{"type":"message","role":"user","content":[`)
-				open = true
-			}
-			in.b = model.AppendString(append(in.b, `{"type":"input_text","text":`...), p.Text)
-			in.b = append(in.b, '}')
+			in.inputText(p.Text, open)
+			open = true
 		}
 	}
+	in.endTexts(open)
+}
+
+// inputText appends a part, to the message that is open or to a new one.
+func (in *responsesInput) inputText(text string, open bool) {
+	if open {
+		in.b = append(in.b, ',')
+	} else {
+		in.item(`{"type":"message","role":"user","content":[`)
+	}
+	in.b = model.AppendString(append(in.b, `{"type":"input_text","text":`...), text)
+	in.b = append(in.b, '}')
+}
+
+// endTexts ends the message that is open, if one is.
+func (in *responsesInput) endTexts(open bool) {
 	if open {
 		in.b = append(in.b, `]}`...)
 	}

@@ -24,35 +24,12 @@ func (c *responsesCodec) Render(b []byte, req *chat.ModelRequest, omit model.Omi
 	b = append(b, `,"input":[`...)
 	b = c.appendInput(b, req.Messages, tools)
 	b = append(b, ']')
-	b = appendResponsesTools(b, req, tools, omit)
+	b = appendTools(b, req, tools, omit, responsesNamedTool)
 	b = c.appendResponsesOptions(b, req, omit)
 	if c.openAI {
 		b = appendCache(b, &c.spec, req, omit)
 	}
 	return append(b, `,"store":false,"stream":true}`...)
-}
-
-// appendResponsesTools appends the tools and what is said about their use. Where tools
-// are forbidden to a provider that takes no tool_choice, none are offered.
-func appendResponsesTools(b []byte, req *chat.ModelRequest, tools *model.RenderedTools, omit model.Omit) []byte {
-	choice := !omit.Has("tool_choice")
-	if len(tools.JSON) == 0 || req.NoTools && !choice {
-		return b
-	}
-	b = append(append(append(b, `,"tools":[`...), tools.JSON...), ']')
-	switch {
-	case !choice:
-	case req.NoTools:
-		b = append(b, `,"tool_choice":"none"`...)
-	case req.ForceTool:
-		name := req.ForcedTool()
-		if name == "" {
-			return append(b, `,"tool_choice":"required"`...)
-		}
-		b = model.AppendString(append(b, `,"tool_choice":{"type":"function","name":`...), tools.Names.Fit(name))
-		b = append(b, '}')
-	}
-	return b
 }
 
 // appendResponsesTool renders a tool. Unlike Chat Completions this API assumes that a schema is
@@ -88,20 +65,11 @@ func (c *responsesCodec) appendResponsesOptions(b []byte, req *chat.ModelRequest
 // The two members are learned apart, as some servers take an effort and no summary. Words
 // are checked by the configuration; others say nothing here.
 func appendResponsesReasoning(b []byte, word string, omit model.Omit) []byte {
-	effort, summary := "", word != "" && word != "off"
-	switch word {
-	case "off":
-		effort = "none"
-	case "low", "medium", "high":
-		effort = word
-	}
 	if omit.Has("reasoning") {
 		return b
 	}
-	if omit.Has("reasoning.effort") {
-		effort = ""
-	}
-	summary = summary && !omit.Has("reasoning.summary")
+	effort := effortOf(word, omit)
+	summary := wantsSummary(word, omit)
 	switch {
 	case effort != "" && summary:
 		b = append(append(append(b, `,"reasoning":{"effort":"`...), effort...), `","summary":"auto"}`...)
@@ -111,6 +79,24 @@ func appendResponsesReasoning(b []byte, word string, omit model.Omit) []byte {
 		b = append(b, `,"reasoning":{"summary":"auto"}`...)
 	}
 	return b
+}
+
+// effortOf returns the effort that a word of the configuration asks for, empty if none.
+func effortOf(word string, omit model.Omit) string {
+	switch {
+	case omit.Has("reasoning.effort"):
+		return ""
+	case word == "off":
+		return "none"
+	case word == "low" || word == "medium" || word == "high":
+		return word
+	}
+	return ""
+}
+
+// wantsSummary says whether a word of the configuration asks for thoughts that are shown.
+func wantsSummary(word string, omit model.Omit) bool {
+	return word != "" && word != "off" && !omit.Has("reasoning.summary")
 }
 
 // appendResponsesForm asks for JSON. A schema that is not an object becomes one that allows

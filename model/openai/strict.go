@@ -42,15 +42,13 @@ func strictNode(v jsontext.Value, depth int) bool {
 		return false
 	}
 	n := model.Members(v)
-	for _, m := range n {
-		if !strictKeyword(m.Name) || !strictMember(m, depth) {
-			return false
-		}
+	if slices.ContainsFunc(n, func(m model.Member) bool { return !strictKeyword(m.Name) || !strictMember(m, depth) }) {
+		return false
 	}
 	if n.Has("properties") || isType(n, "object") {
 		return strictObject(n)
 	}
-	return n.Has("type") || n.Has("$ref") || n.Has("anyOf") || n.Has("enum") || n.Has("const")
+	return slices.ContainsFunc([]string{"type", "$ref", "anyOf", "enum", "const"}, n.Has)
 }
 
 // strictMember checks the schemas below a keyword.

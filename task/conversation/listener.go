@@ -31,7 +31,7 @@ func leaves(req *chat.Request, err error) bool {
 	if s := req.Facts.Saving; s != nil && s.Left() {
 		return true
 	}
-	if err == nil || req.Workflow == "" && (req.Resumed == nil || req.Resumed.By != chat.PausedWorkflow) {
+	if err == nil || !isWorkflow(req) {
 		return false
 	}
 	switch fault.From(err).Type {
@@ -39,6 +39,10 @@ func leaves(req *chat.Request, err error) bool {
 		return true
 	}
 	return false
+}
+
+func isWorkflow(req *chat.Request) bool {
+	return req.Workflow != "" || req.Resumed != nil && req.Resumed.By == chat.PausedWorkflow
 }
 
 // Flush implements stream.Sink.
@@ -72,17 +76,7 @@ func (l *listener) record(input string, result *stream.Result, err error) record
 
 // marker stands for an answer that does not exist. What was called may have taken effect.
 func (l *listener) marker(err error) string {
-	why := "the turn failed"
-	switch f := fault.From(err); {
-	case l.err != nil || err == fault.ErrClientGone:
-		why = "the user left"
-	case f == nil:
-	case f.Type == fault.Cancelled:
-		why = "the turn was cancelled"
-	case f.Type == fault.Timeout:
-		why = "the turn took too long"
-	}
-	marker := "[No complete answer: " + why + "."
+	marker := "[No complete answer: " + l.reason(err) + "."
 	var tools []string
 	for _, c := range l.Calls {
 		if len(tools) < maxNames && !slices.Contains(tools, c.Tool) {
@@ -93,4 +87,17 @@ func (l *listener) marker(err error) string {
 		marker += " Tools that were called: " + chat.Line(strings.Join(tools, ", "), 1<<10) + "."
 	}
 	return marker + "]"
+}
+
+func (l *listener) reason(err error) string {
+	switch f := fault.From(err); {
+	case l.err != nil || err == fault.ErrClientGone:
+		return "the user left"
+	case f == nil:
+	case f.Type == fault.Cancelled:
+		return "the turn was cancelled"
+	case f.Type == fault.Timeout:
+		return "the turn took too long"
+	}
+	return "the turn failed"
 }

@@ -171,14 +171,19 @@ func readRecord(data []byte) (r record, ok bool) {
 		return record{}, false
 	}
 	for i := range r.Steps {
-		for _, c := range r.Steps[i].Calls {
-			if c.Name == "" || !jsontext.Value(c.Arguments).IsValid() {
-				return record{}, false
-			}
-		}
-		if len(r.Steps[i].Calls) == 0 {
+		if !r.Steps[i].isSound() {
 			return record{}, false
 		}
 	}
 	return r, true
+}
+
+// isSound says whether a step has calls that can be shown.
+func (s *step) isSound() bool {
+	for _, c := range s.Calls {
+		if c.Name == "" || !jsontext.Value(c.Arguments).IsValid() {
+			return false
+		}
+	}
+	return len(s.Calls) > 0
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -74,46 +75,44 @@ func (r *Recorder) addModelCalls() {
 	r.models.mu.Lock()
 	defer r.models.mu.Unlock()
 	for _, c := range r.models.list {
-		if c.step < 0 {
-			name := c.purpose
-			if name == "" {
-				name = Speak
-			}
-			i := r.begin(Step{Name: name, ParentID: r.above(c), Agent: c.who.AgentID, NodeID: c.who.NodeID, SessionID: c.who.SessionID}, "", c.began)
-			if i < 0 {
-				return
-			}
-			c.step = r.open[i].step
-			r.end(i, max(c.elapsed, 0))
+		if c.step < 0 && !r.addStep(c) {
+			return
 		}
-		s := &r.part.Steps[c.step]
-		s.Model = c.model
-		if c.usage != (Usage{}) {
-			usage := c.usage
-			s.Usage = &usage
-		}
-		s.Finish = c.finish
-		if c.first > 0 {
-			ms := c.first.Milliseconds()
-			s.FirstToken = &ms
-		}
-		if c.failed {
-			s.Status = Warning
-		}
-		if c.over {
-			ms := c.elapsed.Milliseconds()
-			s.Millis = &ms
-		}
+		c.describe(&r.part.Steps[c.step])
 	}
-	slices.SortStableFunc(r.part.Steps[1:], func(a, b Step) int { // the turn stays first
-		switch {
-		case a.Timestamp < b.Timestamp:
-			return -1
-		case a.Timestamp > b.Timestamp:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(r.part.Steps[1:], func(a, b Step) int { return strings.Compare(a.Timestamp, b.Timestamp) }) // the turn stays first
+}
+
+// describe fills in what a step has of the call.
+func (c *modelCall) describe(s *Step) {
+	s.Model = c.model
+	if c.usage != (Usage{}) {
+		usage := c.usage
+		s.Usage = &usage
+	}
+	s.Finish = c.finish
+	if c.first > 0 {
+		ms := c.first.Milliseconds()
+		s.FirstToken = &ms
+	}
+	if c.failed {
+		s.Status = Warning
+	}
+	if c.over {
+		ms := c.elapsed.Milliseconds()
+		s.Millis = &ms
+	}
+}
+
+// addStep gives a call a step of its own. ok is false if there is no room for one.
+func (r *Recorder) addStep(c *modelCall) (ok bool) {
+	i := r.begin(Step{Name: cmp.Or(c.purpose, Speak), ParentID: r.above(c), Agent: c.who.AgentID, NodeID: c.who.NodeID, SessionID: c.who.SessionID}, "", c.began)
+	if i < 0 {
+		return false
+	}
+	c.step = r.open[i].step
+	r.end(i, max(c.elapsed, 0))
+	return true
 }
 
 // above returns the step that a call is a part of, which nobody learned of.

@@ -9,6 +9,7 @@ package record
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -172,9 +173,7 @@ func Join(task string, parts []*Part) *Trace {
 		}
 		seen[p.Turn] = true
 		t.Steps = append(t.Steps, p.Steps...)
-		for id, s := range p.Sessions {
-			t.Sessions[id] = s
-		}
+		maps.Copy(t.Sessions, p.Sessions)
 		t.UpdatedAt = max(t.UpdatedAt, p.Updated) // of one length, in UTC
 	}
 	if len(t.Steps) == 0 {
@@ -184,6 +183,12 @@ func Join(task string, parts []*Part) *Trace {
 	for _, s := range t.Steps {
 		t.CreatedAt = min(t.CreatedAt, s.Timestamp)
 	}
+	t.offsetStarts()
+	return t
+}
+
+// offsetStarts has the steps and calls count their time from the beginning of the task.
+func (t *Trace) offsetStarts() {
 	began, _ := time.Parse(timeFormat, t.CreatedAt)
 	for i := range t.Steps {
 		at, err := time.Parse(timeFormat, t.Steps[i].Timestamp)
@@ -194,7 +199,6 @@ func Join(task string, parts []*Part) *Trace {
 			}
 		}
 	}
-	return t
 }
 
 // Exported returns an encoded trace with the members that other programs' models want always,

@@ -71,9 +71,7 @@ func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 	case *stream.Reset:
 		r.reset(ev)
 	case *stream.InnerDelta:
-		if ev.AgentID != "" { // else a tool's node says it, and it is the result of its call
-			r.say(&ev.Attribution, ev.Delta, at)
-		}
+		r.sayInner(ev, at)
 	case *stream.Thinking:
 		r.speak(&ev.Attribution, at)
 	case *stream.ToolStarted:
@@ -101,6 +99,13 @@ func (r *Recorder) Observe(at time.Duration, ev stream.Event) {
 func (r *Recorder) say(a *stream.Attribution, text string, at time.Duration) {
 	if i := r.speak(a, at); i >= 0 {
 		r.open[i].text.add(text)
+	}
+}
+
+// sayInner adds to what an agent says. What a tool's node says is the result of its call.
+func (r *Recorder) sayInner(ev *stream.InnerDelta, at time.Duration) {
+	if ev.AgentID != "" {
+		r.say(&ev.Attribution, ev.Delta, at)
 	}
 }
 
@@ -197,12 +202,19 @@ func (r *Recorder) parent(a stream.Attribution) string {
 		return ""
 	}
 	for i := len(r.part.Steps) - 1; i > 0; i-- {
-		s := &r.part.Steps[i]
-		if a.NodeID != "" && s.Name == stepNode && s.NodeID == a.NodeID || a.NodeID == "" && s.Name == Agent && s.Agent == a.AgentID && s.SessionID == a.SessionID {
+		if s := &r.part.Steps[i]; s.isOf(a) {
 			return s.ID
 		}
 	}
 	return ""
+}
+
+// isOf says whether a step is that of who speaks: the node, or else the agent.
+func (s *Step) isOf(a stream.Attribution) bool {
+	if a.NodeID != "" {
+		return s.Name == Node && s.NodeID == a.NodeID
+	}
+	return s.Name == Agent && s.Agent == a.AgentID && s.SessionID == a.SessionID
 }
 
 // session counts the messages of a sub-agent.
@@ -279,17 +291,11 @@ func (r *Recorder) route(ev *stream.Route, at time.Duration) {
 
 func (r *Recorder) agent(ev *stream.AgentRun, at time.Duration) {
 	key := Agent + " " + ev.AgentID + " " + ev.SessionID
-	i := r.find(key)
-	switch ev.Status {
-	case stream.AgentStarted, stream.AgentRetrying:
-		if i >= 0 {
-			r.part.Steps[r.open[i].step].Status = Warning
-			r.end(i, at-r.open[i].began)
-		}
-		r.session(stream.Attribution{AgentID: ev.AgentID, SessionID: ev.SessionID}, 0)
-		r.begin(Step{Name: Agent, ParentID: r.caller(ev.CallID), Agent: ev.AgentID, SessionID: ev.SessionID, Attempt: ev.Attempt, Message: string(ev.Role)}, key, at)
+	if ev.Status == stream.AgentStarted || ev.Status == stream.AgentRetrying {
+		r.beginAgent(ev, key, at)
 		return
 	}
+	i := r.find(key)
 	if i < 0 {
 		return
 	}
@@ -300,16 +306,38 @@ func (r *Recorder) agent(ev *stream.AgentRun, at time.Duration) {
 	if ev.Usage != nil {
 		s.Usage = &Usage{Input: ev.Usage.Input, Output: ev.Usage.Output, Thinking: ev.Usage.Thinking}
 	}
-	r.silence(func(s *Step) bool { return s.NodeID == "" && s.Agent == ev.AgentID && s.SessionID == ev.SessionID }, at)
-	if session, ok := r.part.Sessions[ev.SessionID]; ok {
-		session.Status = "completed"
-		if ev.Status != stream.AgentCompleted {
-			session.Status = "failed"
-		}
-		r.part.Sessions[ev.SessionID] = session
-	}
+	r.silence(func(s *Step) bool { return s.isBy(ev) }, at)
+	r.endSession(ev)
 	i = r.find(key)
 	r.end(i, at-r.open[i].began)
+}
+
+// isBy says whether a step is of an agent that runs in no node.
+func (s *Step) isBy(ev *stream.AgentRun) bool {
+	return s.NodeID == "" && s.Agent == ev.AgentID && s.SessionID == ev.SessionID
+}
+
+// endSession ends the session of an agent, if it has one.
+func (r *Recorder) endSession(ev *stream.AgentRun) {
+	session, ok := r.part.Sessions[ev.SessionID]
+	if !ok {
+		return
+	}
+	session.Status = "completed"
+	if ev.Status != stream.AgentCompleted {
+		session.Status = "failed"
+	}
+	r.part.Sessions[ev.SessionID] = session
+}
+
+// beginAgent begins the step of an agent, or the next one of an agent that tries again.
+func (r *Recorder) beginAgent(ev *stream.AgentRun, key string, at time.Duration) {
+	if i := r.find(key); i >= 0 {
+		r.part.Steps[r.open[i].step].Status = Warning
+		r.end(i, at-r.open[i].began)
+	}
+	r.session(stream.Attribution{AgentID: ev.AgentID, SessionID: ev.SessionID}, 0)
+	r.begin(Step{Name: Agent, ParentID: r.caller(ev.CallID), Agent: ev.AgentID, SessionID: ev.SessionID, Attempt: ev.Attempt, Message: string(ev.Role)}, key, at)
 }
 
 // caller returns the step of a call that is under way; empty: there is none. The agent that

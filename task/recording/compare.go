@@ -22,11 +22,8 @@ func (r *Recording) Play(ctx context.Context, w io.Writer, speed float64) error 
 			continue
 		}
 		if speed > 0 {
-			due := time.Duration(float64(e.At)/speed) * time.Microsecond
-			select {
-			case <-time.After(due - time.Since(began)):
-			case <-ctx.Done():
-				return context.Cause(ctx)
+			if err := waitFor(ctx, began, e.At, speed); err != nil {
+				return err
 			}
 		}
 		if _, err := w.Write(*e.Data); err != nil {
@@ -34,6 +31,17 @@ func (r *Recording) Play(ctx context.Context, w io.Writer, speed float64) error 
 		}
 	}
 	return nil
+}
+
+// waitFor waits until it is time for what came at so many microseconds.
+func waitFor(ctx context.Context, began time.Time, at int64, speed float64) error {
+	due := time.Duration(float64(at)/speed) * time.Microsecond
+	select {
+	case <-time.After(due - time.Since(began)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Difference is the first one between two streams.

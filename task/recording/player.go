@@ -53,6 +53,18 @@ func (c counts) reaches(other counts) bool {
 	return c.asks >= other.asks && c.calls >= other.calls && c.frames >= other.frames
 }
 
+// add counts an entry.
+func (c *counts) add(e *Entry, f *framer) {
+	switch e.Kind {
+	case kindAsk:
+		c.asks++
+	case kindCall:
+		c.calls++
+	case kindOut:
+		c.frames += f.count(e.bytes())
+	}
+}
+
 // NewPlayer returns the Player of a recording, whose turn begins now.
 func NewPlayer(r *Recording) *Player {
 	p := &Player{
@@ -65,13 +77,8 @@ func NewPlayer(r *Recording) *Player {
 		e := &r.Entries[i]
 		p.before = append(p.before, c)
 		p.timed = p.timed || e.Lost == lostCancelled
+		c.add(e, &f)
 		switch e.Kind {
-		case kindAsk:
-			c.asks++
-		case kindCall:
-			c.calls++
-		case kindOut:
-			c.frames += f.count(e.bytes())
 		case kindOffer:
 			if e.Tools != nil {
 				p.sets[e.Set] = e.Tools.set()
@@ -146,18 +153,17 @@ func (p *Player) await(ctx context.Context, i int) {
 			return
 		}
 	}
-	speed := p.Speed
-	if speed <= 0 && p.timed {
-		speed = 1
+	if speed := p.speed(); speed > 0 {
+		_ = waitFor(ctx, p.began, p.entries[i].At, speed)
 	}
-	if speed <= 0 {
-		return
+}
+
+// speed returns by how much faster than the recording this is; 0: as fast as it can.
+func (p *Player) speed() float64 {
+	if p.Speed <= 0 && p.timed {
+		return 1
 	}
-	due := time.Duration(float64(p.entries[i].At)/speed) * time.Microsecond
-	select {
-	case <-time.After(due - time.Since(p.began)):
-	case <-ctx.Done():
-	}
+	return max(p.Speed, 0)
 }
 
 // giveIn counts as done what an input has waited for without success.
@@ -186,16 +192,7 @@ func (p *Player) Extra() (asked []string, unused int) {
 func (p *Player) claim(kind Kind, data []byte, what string, fits func(*Entry) bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	best, unlike := -1, 0
-	for i := range p.entries {
-		e := &p.entries[i]
-		if e.Kind != kind || p.used[i] || !fits(e) {
-			continue
-		}
-		if n := unlikeness(e.bytes(), data); best < 0 || n < unlike {
-			best, unlike = i, n
-		}
-	}
+	best := p.closest(kind, data, fits)
 	if kind == kindAsk {
 		p.now.asks++
 	} else {
@@ -207,6 +204,20 @@ func (p *Player) claim(kind Kind, data []byte, what string, fits func(*Entry) bo
 		return -1
 	}
 	p.used[best] = true
+	return best
+}
+
+func (p *Player) closest(kind Kind, data []byte, fits func(*Entry) bool) int {
+	best, unlike := -1, 0
+	for i := range p.entries {
+		e := &p.entries[i]
+		if e.Kind != kind || p.used[i] || !fits(e) {
+			continue
+		}
+		if n := unlikeness(e.bytes(), data); best < 0 || n < unlike {
+			best, unlike = i, n
+		}
+	}
 	return best
 }
 

@@ -219,24 +219,9 @@ func (r *Recorder) drop(t *Turn) {
 // trim removes the oldest recordings until the folder keeps its bound. Those that are being
 // written stay.
 func (r *Recorder) trim() error {
-	entries, err := os.ReadDir(r.cfg.Dir)
+	all, total, err := r.kept()
 	if err != nil {
 		return err
-	}
-	type kept struct {
-		path string
-		size int64
-	}
-	var all []kept
-	total := int64(0)
-	for _, e := range entries { // by name, so by time
-		name := e.Name()
-		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, suffix) {
-			continue
-		}
-		total += info.Size()
-		all = append(all, kept{filepath.Join(r.cfg.Dir, name), info.Size()})
 	}
 	for _, k := range all {
 		if total <= r.cfg.Max {
@@ -251,6 +236,30 @@ func (r *Recorder) trim() error {
 		total -= k.size
 	}
 	return nil
+}
+
+// kept is a recording in the folder.
+type kept struct {
+	path string
+	size int64
+}
+
+// kept returns the recordings, the oldest first, and the size of all.
+func (r *Recorder) kept() (all []kept, total int64, err error) {
+	entries, err := os.ReadDir(r.cfg.Dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, e := range entries { // by name, so by time
+		name := e.Name()
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, suffix) {
+			continue
+		}
+		total += info.Size()
+		all = append(all, kept{filepath.Join(r.cfg.Dir, name), info.Size()})
+	}
+	return all, total, nil
 }
 
 // writes says whether a file is being written.

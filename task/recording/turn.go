@@ -50,11 +50,8 @@ func (t *Turn) Begin(continues string) {
 	if t.ended {
 		return
 	}
-	if t.begun { // the head is written: what is known only now stands behind it
-		if continues != "" && t.head.Continues == "" {
-			t.head.Continues = continues
-			t.addLocked(Entry{Kind: kindNote, Lost: continues})
-		}
+	if t.begun {
+		t.noteContinues(continues)
 		return
 	}
 	t.begun, t.head.Continues = true, continues
@@ -69,6 +66,14 @@ func (t *Turn) Begin(continues string) {
 		t.lineLocked(e)
 	}
 	t.pending, t.body = nil, nil
+}
+
+// noteContinues notes behind the head, which is written, what is known only now.
+func (t *Turn) noteContinues(continues string) {
+	if continues != "" && t.head.Continues == "" {
+		t.head.Continues = continues
+		t.addLocked(Entry{Kind: kindNote, Lost: continues})
+	}
 }
 
 // add records an entry that happens now.

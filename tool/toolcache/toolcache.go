@@ -140,13 +140,15 @@ func (t *Tools) read(ctx context.Context, e entry, ttl time.Duration, call tool.
 	}
 	c.lookups.Inc(e.server, outcome)
 	result, err := t.Source.Call(ctx, call)
-	if err == nil && outcome == miss && !result.IsError && len(result.Text) <= maxResult {
+	if err == nil && outcome == miss && isKept(&result) {
 		// Somebody else may have kept the same meanwhile, or nothing can be kept now: in
 		// either case the next call finds out.
 		_, _ = c.keeper.PutValue(ctx, key, store.Value{Data: []byte(result.Text)}, ttl)
 	}
 	return result, err
 }
+
+func isKept(r *tool.Result) bool { return !r.IsError && len(r.Text) <= maxResult }
 
 // generation returns a server's generation, which is never 0.
 func (c *Cache) generation(ctx context.Context, server string) (int64, error) {

@@ -59,13 +59,17 @@ func mixing(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) 
 	}
 	op := arithmetic[call.Function()]
 	return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
-		a, b := args[0], args[1]
-		switch {
-		case a.Type() == types.IntType && b.Type() == types.DoubleType:
-			a = a.ConvertToType(types.DoubleType)
-		case a.Type() == types.DoubleType && b.Type() == types.IntType:
-			b = b.ConvertToType(types.DoubleType)
-		}
-		return op(a, b)
+		return op(widened(args[0], args[1]))
 	}), nil
+}
+
+// widened makes doubles of an integer and a double.
+func widened(a, b ref.Val) (ref.Val, ref.Val) {
+	switch {
+	case a.Type() == types.IntType && b.Type() == types.DoubleType:
+		a = a.ConvertToType(types.DoubleType)
+	case a.Type() == types.DoubleType && b.Type() == types.IntType:
+		b = b.ConvertToType(types.DoubleType)
+	}
+	return a, b
 }

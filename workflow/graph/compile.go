@@ -162,21 +162,25 @@ func (c *compiler) join() {
 		w.byID[n.ID] = n
 	}
 	for i, e := range w.def.Edges {
-		made := &edge{Edge: e, number: i, from: w.byID[e.From], to: w.byID[e.To]}
-		if made.at == "" {
-			made.at = "/edges/" + strconv.Itoa(i)
-		}
-		if made.from == nil {
-			c.problem(edgeAt(made)+"/from", "there is no such node")
-		}
-		if made.to == nil {
-			c.problem(toAt(made), "there is no such node")
-		}
-		w.edges = append(w.edges, made)
-		if made.from != nil && made.to != nil {
-			made.from.out = append(made.from.out, made)
-			made.to.in = append(made.to.in, made)
-		}
+		c.connect(&edge{Edge: e, number: i, from: w.byID[e.From], to: w.byID[e.To]})
+	}
+}
+
+// connect adds an edge to the list, and to its nodes if both exist.
+func (c *compiler) connect(e *edge) {
+	if e.at == "" {
+		e.at = "/edges/" + strconv.Itoa(e.number)
+	}
+	if e.from == nil {
+		c.problem(edgeAt(e)+"/from", "there is no such node")
+	}
+	if e.to == nil {
+		c.problem(toAt(e), "there is no such node")
+	}
+	c.w.edges = append(c.w.edges, e)
+	if e.from != nil && e.to != nil {
+		e.from.out = append(e.from.out, e)
+		e.to.in = append(e.to.in, e)
 	}
 }
 
@@ -213,14 +217,8 @@ func (c *compiler) order() {
 	for _, cycle := range cycles(c.list, maxCycles) {
 		c.problem(toAt(cycle[len(cycle)-1]), "closes a cycle: %s", path(cycle))
 	}
-	w.entry = c.findEntry()
-	if w.entry != nil {
-		seen := reached(w.entry)
-		for _, n := range c.list {
-			if !seen[n] {
-				c.problem(at(n), "is out of reach: no way leads here from %s", w.entry.ID)
-			}
-		}
+	if w.entry = c.findEntry(); w.entry != nil {
+		c.reach()
 	}
 	var rest []*Vertex
 	if w.nodes, rest = sorted(c.list); len(rest) > 0 || w.entry == nil {
@@ -228,6 +226,16 @@ func (c *compiler) order() {
 	}
 	for _, x := range parallel(w.nodes, w.entry) {
 		c.problem(at(x.second, "output", x.second.Output[x.output].Field), "%s puts a value into the same field, and both can run at the same time", x.first.ID)
+	}
+}
+
+// reach reports the nodes that no way leads to.
+func (c *compiler) reach() {
+	seen := reached(c.w.entry)
+	for _, n := range c.list {
+		if !seen[n] {
+			c.problem(at(n), "is out of reach: no way leads here from %s", c.w.entry.ID)
+		}
 	}
 }
 
@@ -241,12 +249,7 @@ func (c *compiler) findEntry() *Vertex {
 		}
 		return n
 	}
-	var first []string
-	for _, n := range c.list {
-		if !slices.ContainsFunc(c.w.def.Edges, func(e Edge) bool { return e.To == n.ID }) {
-			first = append(first, n.ID)
-		}
-	}
+	first := c.unentered()
 	switch len(first) {
 	case 1:
 		c.w.def.Entry = first[0]
@@ -259,6 +262,16 @@ func (c *compiler) findEntry() *Vertex {
 		c.problem("/entry_point", "is required where several nodes have no incoming edge: %s", strings.Join(first, ", "))
 	}
 	return nil
+}
+
+// unentered returns the ids of the nodes that no edge leads to.
+func (c *compiler) unentered() (ids []string) {
+	for _, n := range c.list {
+		if !slices.ContainsFunc(c.w.def.Edges, func(e Edge) bool { return e.To == n.ID }) {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids
 }
 
 // nodes compiles what nodes say.
@@ -339,25 +352,29 @@ func (c *compiler) template(where, text string) *template {
 // fail without ending the run, as the author has said what happens then.
 func (c *compiler) edges() {
 	for _, e := range c.w.edges {
-		if e.Condition != "" {
-			if e.condition = c.expression(e.at+"/condition", e.Condition, true); e.mapped {
-				c.problem(e.at, "is an object: its edge has no condition")
-			}
-		}
-		if e.from == nil {
-			continue
-		}
-		if e.condition != nil && (e.condition.failure || e.condition.unknown) {
-			e.from.Forgiving = true
-		}
-		if e.mapped && !e.from.Kind.Chooses() {
-			c.problem(edgeAt(e)+"/to", "may be an object at a condition only")
-		}
+		c.edge(e)
 	}
 	for _, n := range c.list {
 		if n.Kind.Chooses() {
 			c.choices(n)
 		}
+	}
+}
+
+func (c *compiler) edge(e *edge) {
+	if e.Condition != "" {
+		if e.condition = c.expression(e.at+"/condition", e.Condition, true); e.mapped {
+			c.problem(e.at, "is an object: its edge has no condition")
+		}
+	}
+	if e.from == nil {
+		return
+	}
+	if e.condition.seesOutcome() {
+		e.from.Forgiving = true
+	}
+	if e.mapped && !e.from.Kind.Chooses() {
+		c.problem(edgeAt(e)+"/to", "may be an object at a condition only")
 	}
 }
 
@@ -368,22 +385,26 @@ func (c *compiler) edges() {
 func (c *compiler) choices(n *Vertex) {
 	var always *edge
 	seen := map[string]bool{}
-	mapped := false
 	for _, e := range n.out {
-		mapped = mapped || e.mapped
 		switch {
 		case e.mapped && !e.Default:
 			if seen[e.Match] {
 				c.problem(e.at, "this value leads elsewhere already")
 			}
 			seen[e.Match] = true
-		case e.condition != nil || e.Condition != "":
+		case e.Condition != "":
 		case always != nil:
 			c.problem(toAt(e), "is never taken: another edge of this condition is taken where nothing else fits")
 		default:
 			always = e
 		}
 	}
+	c.chosenBy(n)
+}
+
+// chosenBy wants an expression of a condition whose edges are those of a map, and of no other.
+func (c *compiler) chosenBy(n *Vertex) {
+	mapped := slices.ContainsFunc(n.out, func(e *edge) bool { return e.mapped })
 	switch {
 	case mapped && n.Expression == "":
 		c.problem(at(n, "expression"), "is required, as the to of an edge is an object")
@@ -398,8 +419,18 @@ func (c *compiler) choices(n *Vertex) {
 // answer the nodes that speak are those with speak and those that no edge leaves.
 func (c *compiler) names() {
 	w := c.w
-	for i, id := range w.def.Checkpoints {
-		n := w.byID[id]
+	c.checkpoints()
+	if w.def.Answer != "" && w.byID[w.def.Answer] == nil {
+		c.problem("/answer", "there is no such node")
+	}
+	for _, n := range c.list {
+		n.Speaks = n.Speak || n.ID == w.def.Answer || w.def.Answer == "" && len(n.out) == 0
+	}
+}
+
+func (c *compiler) checkpoints() {
+	for i, id := range c.w.def.Checkpoints {
+		n := c.w.byID[id]
 		if n == nil {
 			c.problem("/checkpoints/"+strconv.Itoa(i), "there is no such node")
 			continue
@@ -408,11 +439,5 @@ func (c *compiler) names() {
 			c.problem("/checkpoints/"+strconv.Itoa(i), "asks a person itself")
 		}
 		n.Checkpoint = true
-	}
-	if w.def.Answer != "" && w.byID[w.def.Answer] == nil {
-		c.problem("/answer", "there is no such node")
-	}
-	for _, n := range c.list {
-		n.Speaks = n.Speak || n.ID == w.def.Answer || w.def.Answer == "" && len(n.out) == 0
 	}
 }

@@ -164,11 +164,10 @@ func compile(source string, condition bool) (*expression, error) {
 		return nil, err
 	}
 	checked, issues := env.Compile(source)
-	if issues != nil && len(issues.Errors()) > 0 {
-		first := issues.Errors()[0]
-		return nil, fmt.Errorf("is no expression: %s (character %d)", oneLine(first.Message), first.Location.Column()+1)
+	if err := firstOf(issues); err != nil {
+		return nil, err
 	}
-	if out := checked.OutputType(); condition && !out.IsExactType(types.BoolType) && !out.IsExactType(types.DynType) {
+	if out := checked.OutputType(); condition && !canBeBool(out) {
 		return nil, fmt.Errorf("must be true or false, and is of type %s", out)
 	}
 	program, err := env.Program(checked, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(checkEvery), cel.CustomDecoratorV2(mixing))
@@ -180,17 +179,41 @@ func compile(source string, condition bool) (*expression, error) {
 	return e, nil
 }
 
+// firstOf returns the first of the issues as an error, nil if there is none.
+func firstOf(issues *cel.Issues) error {
+	if issues == nil || len(issues.Errors()) == 0 {
+		return nil
+	}
+	first := issues.Errors()[0]
+	return fmt.Errorf("is no expression: %s (character %d)", oneLine(first.Message), first.Location.Column()+1)
+}
+
+func canBeBool(t *cel.Type) bool {
+	return t.IsExactType(types.BoolType) || t.IsExactType(types.DynType)
+}
+
 // looks notes what a part of the expression looks at.
 func (e *expression) looks(part ast.Expr) {
 	switch part.Kind() {
 	case ast.IdentKind:
 		e.decision = e.decision || part.AsIdent() == "decision"
 	case ast.SelectKind:
-		if s := part.AsSelect(); s.Operand().Kind() == ast.IdentKind && s.Operand().AsIdent() == "result" {
+		if s := part.AsSelect(); isResult(s.Operand()) {
 			e.failure, e.unknown = e.failure || s.FieldName() == "is_error", e.unknown || s.FieldName() == "unknown"
 		}
 	}
 }
+
+func isResult(part ast.Expr) bool { return part.Kind() == ast.IdentKind && part.AsIdent() == "result" }
+
+// seesOutcome says whether there is an expression, and it looks at whether a call failed.
+func (e *expression) seesOutcome() bool { return e.seesFailure() || e.seesUnknown() }
+
+// seesFailure says whether there is an expression, and it looks at result.is_error.
+func (e *expression) seesFailure() bool { return e != nil && e.failure }
+
+// seesUnknown says whether there is an expression, and it looks at result.unknown.
+func (e *expression) seesUnknown() bool { return e != nil && e.unknown }
 
 // oneLine shortens what the compiler says: it may repeat a long name.
 func oneLine(text string) string {
@@ -263,24 +286,32 @@ func native(v ref.Val, depth int) (any, error) {
 	case *types.Unknown:
 		return nil, errors.New("the value is not known")
 	case *types.Optional:
-		if !v.HasValue() {
-			return nil, nil
-		}
-		return native(v.GetValue(), depth)
+		return nativeOptional(v, depth)
 	case traits.Mapper:
 		return nativeMap(v, depth)
 	case traits.Lister:
-		list := []any{}
-		for it := v.Iterator(); it.HasNext() == types.True; {
-			item, err := native(it.Next(), depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, item)
-		}
-		return list, nil
+		return nativeList(v, depth)
 	}
 	return scalar(v)
+}
+
+func nativeOptional(v *types.Optional, depth int) (any, error) {
+	if !v.HasValue() {
+		return nil, nil
+	}
+	return native(v.GetValue(), depth)
+}
+
+func nativeList(v traits.Lister, depth int) (any, error) {
+	list := []any{}
+	for it := v.Iterator(); it.HasNext() == types.True; {
+		item, err := native(it.Next(), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	return list, nil
 }
 
 // scalar makes a plain value of one that holds no others.

@@ -109,12 +109,7 @@ func sorted(nodes []*Vertex) (list, rest []*Vertex) {
 		}
 		list = append(list, n)
 	}
-	for _, n := range nodes {
-		if _, ok := open[n]; ok {
-			rest = append(rest, n)
-		}
-	}
-	return list, rest
+	return list, slices.DeleteFunc(slices.Clone(nodes), func(n *Vertex) bool { _, ok := open[n]; return !ok })
 }
 
 // cycles returns cycles of the nodes, each as the edges that make it, the last of which
@@ -246,10 +241,7 @@ func parallel(list []*Vertex, entry *Vertex) (found []collision) {
 	var both func(a, b *Vertex) bool
 	for _, a := range list {
 		for _, b := range list[a.Order+1:] {
-			first, second := a, b
-			if first.file > second.file {
-				first, second = second, first
-			}
+			first, second := inFileOrder(a, b)
 			i := slices.IndexFunc(second.Output, func(w Assignment) bool {
 				return slices.ContainsFunc(first.Output, func(v Assignment) bool { return overlap(v.Field, w.Field) })
 			})
@@ -266,6 +258,13 @@ func parallel(list []*Vertex, entry *Vertex) (found []collision) {
 	}
 	slices.SortFunc(found, func(x, y collision) int { return cmp.Compare(x.second.file, y.second.file) })
 	return found
+}
+
+func inFileOrder(a, b *Vertex) (first, second *Vertex) {
+	if a.file > b.file {
+		return b, a
+	}
+	return a, b
 }
 
 // collision is one such pair, in the order of the file.

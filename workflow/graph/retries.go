@@ -27,26 +27,28 @@ func (w *Workflow) blindRetries(reporting []string) (problems []Problem) {
 // a tool and have looked at result.is_error, but not at result.unknown. failure says that the
 // way here has looked.
 func (n *Vertex) blind(tool string, failure bool) (list []*edge) {
-	if n.expression != nil {
-		if n.expression.unknown {
-			return nil
-		}
-		failure = failure || n.expression.failure
+	if n.expression.seesUnknown() {
+		return nil
 	}
+	failure = failure || n.expression.seesFailure()
 	for _, e := range n.out {
-		looked := failure
-		if e.condition != nil {
-			if e.condition.unknown {
-				continue
-			}
-			looked = looked || e.condition.failure
-		}
-		switch {
-		case e.to.Kind.Chooses():
-			list = append(list, e.to.blind(tool, looked)...)
-		case looked && e.to.Tool == tool:
-			list = append(list, e)
-		}
+		list = append(list, e.blind(tool, failure)...)
 	}
 	return list
+}
+
+// blind returns the edge if it leads to the node of the tool, and those behind the condition that it
+// leads to.
+func (e *edge) blind(tool string, failure bool) []*edge {
+	if e.condition.seesUnknown() {
+		return nil
+	}
+	failure = failure || e.condition.seesFailure()
+	switch {
+	case e.to.Kind.Chooses():
+		return e.to.blind(tool, failure)
+	case failure && e.to.Tool == tool:
+		return []*edge{e}
+	}
+	return nil
 }

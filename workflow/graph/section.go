@@ -101,11 +101,7 @@ func (r *reader) fromPatterns() {
 		r.at.FaultMissing("nodes", "is required where there are no patterns")
 		return
 	}
-	for _, key := range []string{"edges", "entry_point"} {
-		if k := r.at.Get(key); k != nil {
-			k.FaultKey("is not taken without nodes")
-		}
-	}
+	r.refuseKeys("edges", "entry_point")
 	agent := r.agent(r.at, "agent")
 	if !r.at.Has("agent") {
 		r.at.FaultMissing("agent", "is required where there are no nodes")
@@ -118,10 +114,7 @@ func (r *reader) fromPatterns() {
 		}
 		n := Node{ID: pattern, Type: AgentNode, Agent: agent, Pattern: pattern}
 		if pattern == PatternReflection {
-			if !r.at.Has("critic") {
-				r.at.FaultMissing("critic", "is required of reflection")
-			}
-			n.Repeat = &Repeat{Critic: r.agent(r.at, "critic"), Until: passed, Max: defaultRounds}
+			n.Repeat = r.reflection()
 		}
 		r.def.Nodes = append(r.def.Nodes, n)
 		if before != "" {
@@ -129,6 +122,23 @@ func (r *reader) fromPatterns() {
 		}
 		before = pattern
 	}
+}
+
+// refuseKeys refuses keys that say nothing without nodes.
+func (r *reader) refuseKeys(keys ...string) {
+	for _, key := range keys {
+		if k := r.at.Get(key); k != nil {
+			k.FaultKey("is not taken without nodes")
+		}
+	}
+}
+
+// reflection returns how the node of that pattern is repeated.
+func (r *reader) reflection() *Repeat {
+	if !r.at.Has("critic") {
+		r.at.FaultMissing("critic", "is required of reflection")
+	}
+	return &Repeat{Critic: r.agent(r.at, "critic"), Until: passed, Max: defaultRounds}
 }
 
 // passed is what a critic's judgement is asked for unless until says otherwise.
@@ -173,10 +183,17 @@ func (r *reader) values(at *file.Node, n *Node, keys []string) {
 			n.Arguments = append(n.Arguments, argument(a))
 		}
 	}
-	if s := at.Get("schema"); s != nil && s.Sound() && slices.Contains(keys, "schema") {
-		if _, _, err := tool.Compile(s.JSON(), tool.Room); err != nil {
-			s.Fault("is no JSON Schema of an object that can be used")
-		}
+	if slices.Contains(keys, "schema") {
+		checkSchema(at.Get("schema"))
+	}
+}
+
+func checkSchema(s *file.Node) {
+	if s == nil || !s.Sound() {
+		return
+	}
+	if _, _, err := tool.Compile(s.JSON(), tool.Room); err != nil {
+		s.Fault("is no JSON Schema of an object that can be used")
 	}
 }
 
@@ -288,11 +305,9 @@ func (r *reader) used() {
 			item.Fault("no node has this pattern")
 		}
 	}
-	for i := range r.def.Nodes {
-		if p := r.def.Nodes[i].Pattern; p != "" && !slices.Contains(listed, p) {
-			patterns.Fault("does not list " + p + ", which a node has")
-			return
-		}
+	i := slices.IndexFunc(r.def.Nodes, func(n Node) bool { return n.Pattern != "" && !slices.Contains(listed, n.Pattern) })
+	if i >= 0 {
+		patterns.Fault("does not list " + r.def.Nodes[i].Pattern + ", which a node has")
 	}
 }
 
@@ -317,10 +332,7 @@ func (r *reader) people() {
 func (r *reader) fault(p Problem) {
 	found := r.at
 	for token := range p.Pointer.Tokens() {
-		next := found.Get(token)
-		if i, err := strconv.Atoi(token); next == nil && err == nil {
-			next = itemOf(found, i)
-		}
+		next := child(found, token)
 		if next == nil {
 			if found.Kind() == '{' { // else it has a fault itself
 				found.FaultMissing(token, p.Text)
@@ -336,6 +348,16 @@ func (r *reader) fault(p Problem) {
 		p.Text, _, _ = strings.Cut(p.Text, ":")
 	}
 	found.Fault(p.Text)
+}
+
+// child returns the member of a node, or the item of a list, that a token of a pointer names; nil:
+// there is none.
+func child(n *file.Node, token string) *file.Node {
+	member := n.Get(token)
+	if i, err := strconv.Atoi(token); member == nil && err == nil {
+		return itemOf(n, i)
+	}
+	return member
 }
 
 // itemOf returns an item of a list; nil: there is none.

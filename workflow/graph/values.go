@@ -173,18 +173,12 @@ func (n *Vertex) Follow(ctx context.Context, v View, value any) (followed []int,
 func (n *Vertex) choose(ctx context.Context, v View, value any) (*edge, error) {
 	var otherwise *edge
 	for _, e := range n.out {
-		switch {
-		case e.mapped && !e.Default:
-			if Text(value) == e.Match {
-				return e, nil
-			}
-		case e.condition != nil:
-			yes, err := e.condition.test(ctx, v)
-			if yes || err != nil {
-				return e, err
-			}
-		default:
+		if !e.isMatch() && e.condition == nil {
 			otherwise = e
+			continue
+		}
+		if yes, err := e.fits(ctx, v, value); yes || err != nil {
+			return e, err
 		}
 	}
 	if otherwise == nil {
@@ -193,25 +187,37 @@ func (n *Vertex) choose(ctx context.Context, v View, value any) (*edge, error) {
 	return otherwise, nil
 }
 
+// isMatch says whether the edge is that of a value in a map.
+func (e *edge) isMatch() bool { return e.mapped && !e.Default }
+
+// fits says whether an edge that is not the default is taken.
+func (e *edge) fits(ctx context.Context, v View, value any) (bool, error) {
+	if e.isMatch() {
+		return Text(value) == e.Match, nil
+	}
+	return e.condition.test(ctx, v)
+}
+
 // Accepts says whether an edge takes the rejection that v sees: one whose condition looks at
 // the decision and holds, or one that leads to a condition that does. An expression that
 // fails is the error.
 func (n *Vertex) Accepts(ctx context.Context, v View) (bool, error) {
 	for _, e := range n.out {
-		if e.condition == nil {
-			if e.to.Kind.Chooses() && e.to.looksAtDecision() {
-				return true, nil
-			}
-			continue
-		}
-		if !e.condition.decision {
-			continue
-		}
-		if yes, err := e.condition.test(ctx, v); yes || err != nil {
+		if yes, err := e.accepts(ctx, v); yes || err != nil {
 			return yes, inNode(n, err)
 		}
 	}
 	return false, nil
+}
+
+func (e *edge) accepts(ctx context.Context, v View) (bool, error) {
+	switch {
+	case e.condition == nil:
+		return e.to.Kind.Chooses() && e.to.looksAtDecision(), nil
+	case !e.condition.decision:
+		return false, nil
+	}
+	return e.condition.test(ctx, v)
 }
 
 // looksAtDecision says of a condition whether its expression or one of its edges' uses the

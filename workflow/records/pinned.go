@@ -90,14 +90,19 @@ func (s *RunStore) unpin(ctx context.Context, id string) error {
 	if err != nil || json.Unmarshal(v.Data, &r) != nil || r.Header.Definition == "" {
 		return err
 	}
-	index, key := store.DefinitionRunsKey(r.Header.Definition), store.DefinitionKey(r.Header.Definition)
+	return s.unpinFrom(ctx, id, r.Header.Definition)
+}
+
+// unpinFrom takes a run out of the index of a definition, which goes with its last run.
+func (s *RunStore) unpinFrom(ctx context.Context, id, definition string) error {
+	index, key := store.DefinitionRunsKey(definition), store.DefinitionKey(definition)
 	if err := s.cfg.Store.RemoveIndex(ctx, index, id); err != nil {
 		return err
 	}
 	if n, err := s.cfg.Store.CountIndex(ctx, index); n > 0 || err != nil {
 		return err
 	}
-	err = s.cfg.Store.KeepValue(ctx, key, unpinned)
+	err := s.cfg.Store.KeepValue(ctx, key, unpinned)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}

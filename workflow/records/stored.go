@@ -324,11 +324,7 @@ func (s *RunStore) Records(ctx context.Context, state *engine.Run) (engine.Recor
 	k := &keeping{s: s, id: state.Header.ID}
 	at, read := state.Origin.(*readAs)
 	if !read {
-		if err := k.pin(ctx, state.Workflow()); err != nil {
-			return nil, storeFault(err)
-		}
-		k.record = storedRun{Schema: run.Version, Epoch: 1, Header: state.Header, Lives: []life{{Epoch: 1, Claim: engine.NewUUID()}}}
-		return k, nil
+		return k.begun(ctx, state)
 	}
 	k.record, k.version = at.record, at.version
 	k.record.Intents, k.record.Journal = maps.Clone(k.record.Intents), maps.Clone(k.record.Journal)
@@ -357,6 +353,15 @@ func (s *RunStore) Records(ctx context.Context, state *engine.Run) (engine.Recor
 	if k.record.Claims > maxClaims {
 		return nil, &fault.Error{Type: fault.WorkflowRecovery, Message: "The workflow was taken over five times without getting any further, and was stopped"}
 	}
+	return k, nil
+}
+
+// begun returns the records of a run that begins.
+func (k *keeping) begun(ctx context.Context, state *engine.Run) (engine.Records, error) {
+	if err := k.pin(ctx, state.Workflow()); err != nil {
+		return nil, storeFault(err)
+	}
+	k.record = storedRun{Schema: run.Version, Epoch: 1, Header: state.Header, Lives: []life{{Epoch: 1, Claim: engine.NewUUID()}}}
 	return k, nil
 }
 
@@ -523,16 +528,7 @@ func (k *keeping) Save(ctx context.Context, c *engine.Checkpoint) error {
 	err = k.changeLocked(ctx, func(r *storedRun) {
 		c.Progress.Acted = c.Progress.Acted || r.Progress.Acted
 		r.Progress, r.Checkpoints, r.Claims = c.Progress, c.Sequence+1, 0
-		for node := range r.Journal {
-			if r.closed(node) || r.keeps(node) {
-				delete(r.Journal, node)
-			}
-		}
-		for key, i := range r.Intents {
-			if r.closed(i.Intent.Node) {
-				delete(r.Intents, key)
-			}
-		}
+		r.dropEnded()
 		r.Due = 0
 	}, ttl, items...)
 	if err == nil && was != 0 {
@@ -541,6 +537,20 @@ func (k *keeping) Save(ctx context.Context, c *engine.Checkpoint) error {
 	k.s.seconds.Observe(time.Since(began).Seconds(), "store")
 	zerolog.Ctx(ctx).Debug().Dict("details", zerolog.Dict().Str("task_id", k.id).Int("sequence", c.Sequence).Str("position", c.Position)).Msg("checkpoint_saved")
 	return err
+}
+
+// dropEnded drops the journal entries and intents of nodes that have ended.
+func (r *storedRun) dropEnded() {
+	for node := range r.Journal {
+		if r.closed(node) || r.keeps(node) {
+			delete(r.Journal, node)
+		}
+	}
+	for key, i := range r.Intents {
+		if r.closed(i.Intent.Node) {
+			delete(r.Intents, key)
+		}
+	}
 }
 
 // over says whether a run has ended.
@@ -564,18 +574,7 @@ func (r *storedRun) keeps(node string) bool {
 // run, one too few would leave a run waiting for ever. due is the earliest end of all
 // questions; one that has none of its own gets the configured one.
 func (k *keeping) Wait(ctx context.Context, p *engine.Progress) error {
-	due := time.Now().Add(k.s.cfg.Wait).UTC()
-	for i := range p.Frontier {
-		switch a := p.Frontier[i].Asks; {
-		case a == nil:
-		case a.Expires.IsZero(): // it must not end with the wait for another one
-			own := *a
-			own.Expires = time.Now().Add(k.s.cfg.Wait).UTC()
-			p.Frontier[i].Asks = &own
-		case a.Expires.Before(due):
-			due = a.Expires
-		}
-	}
+	due := k.s.due(p)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.failed != nil {
@@ -599,6 +598,24 @@ func (k *keeping) Wait(ctx context.Context, p *engine.Progress) error {
 		r.Progress.Acted = acted
 		r.Progress.Frontier, r.Progress.Sent = slices.Clone(p.Frontier), slices.Clone(p.Sent)
 	}, 0)
+}
+
+// due returns the earliest end of the questions, and gives the configured one to those that have
+// none.
+func (s *RunStore) due(p *engine.Progress) time.Time {
+	due := time.Now().Add(s.cfg.Wait).UTC()
+	for i := range p.Frontier {
+		switch a := p.Frontier[i].Asks; {
+		case a == nil:
+		case a.Expires.IsZero(): // it must not end with the wait for another one
+			own := *a
+			own.Expires = time.Now().Add(s.cfg.Wait).UTC()
+			p.Frontier[i].Asks = &own
+		case a.Expires.Before(due):
+			due = a.Expires
+		}
+	}
+	return due
 }
 
 // Journal implements engine.Records.
