@@ -270,7 +270,7 @@ func (a *asking) invalid(ctx context.Context, attempts int) error {
 // describes says whether the instructions hold the schema: not if it goes as a tool's, or as the
 // form of an answer that nothing was wrong with so far.
 func (a *asking) describes() bool {
-	return a.mode != ModeTool && (a.mode != ModeSchema || a.chained || a.fault != nil)
+	return a.mode != modeTool && (a.mode != ModeSchema || a.chained || a.fault != nil)
 }
 
 // request returns the request of an attempt.
@@ -284,7 +284,7 @@ func (a *asking) request() *chat.ModelRequest {
 		req.Form = chat.Form{Kind: chat.FormSchema, Name: a.schema.name, Schema: a.schema.raw}
 	case modeJSON:
 		req.Form = chat.Form{Kind: chat.FormJSON}
-	case ModeTool:
+	case modeTool:
 		req.Tools, req.ForceTool = a.schema.tools, true
 		note = "Answer by calling the tool " + a.schema.name + " once, with the answer as its arguments."
 	}

@@ -70,7 +70,7 @@ func (r *reader) openAI(u *url.URL) (end string) {
 		s.API = apiOf(u)
 	}
 	end, other := chatEnd, responsesEnd
-	if s.API == ResponsesAPI {
+	if s.API == responsesAPI {
 		end, other = responsesEnd, chatEnd
 	}
 	if strings.HasSuffix(strings.TrimRight(u.Path, "/"), other) {

@@ -80,7 +80,7 @@ func sumOf(key string) (sum [sumLen]byte) {
 
 // hasForm says whether a text has the form of a key, its checksum apart.
 func hasForm(text string) bool {
-	return len(text) == keyLen && IsKey(text) && isID(text[len(prefix):secretFrom-1]) && text[secretFrom-1] == '_' &&
+	return len(text) == keyLen && isKey(text) && isID(text[len(prefix):secretFrom-1]) && text[secretFrom-1] == '_' &&
 		strings.Trim(text[secretFrom:], digits) == ""
 }
 

@@ -103,7 +103,7 @@ func (c *chatCodec) appendLimit(b []byte, req *chat.ModelRequest, omit model.Omi
 }
 
 // limitName returns the name of the limit, empty if the server has refused both.
-func (c *Chat) limitName(omit model.Omit) string {
+func (c *chatCodec) limitName(omit model.Omit) string {
 	name, twin := maxTokens, maxCompletionTokens
 	if c.host.openAI || c.host.azure {
 		name, twin = twin, name

@@ -212,7 +212,7 @@ func (r *Recorder) parent(a stream.Attribution) string {
 // isOf says whether a step is that of who speaks: the node, or else the agent.
 func (s *Step) isOf(a stream.Attribution) bool {
 	if a.NodeID != "" {
-		return s.Name == Node && s.NodeID == a.NodeID
+		return s.Name == stepNode && s.NodeID == a.NodeID
 	}
 	return s.Name == Agent && s.Agent == a.AgentID && s.SessionID == a.SessionID
 }
