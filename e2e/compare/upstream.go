@@ -39,6 +39,7 @@ const (
 // simulated is an upstream.
 type simulated struct {
 	chunks int
+	first  atomic.Int64 // nanoseconds before an answer begins
 	pause  atomic.Int64 // nanoseconds between chunks
 	said   [][]byte     // by how many tokens there are so far, as the API counts on
 	last   []byte
@@ -79,14 +80,33 @@ func serveUpstream(args []string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// setPace sets the pause between chunks from now on.
+// setPace sets the times that a request names: first and pause.
 func (u *simulated) setPace(w http.ResponseWriter, r *http.Request) {
-	pause, err := time.ParseDuration(r.FormValue("pause"))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+	for name, of := range map[string]*atomic.Int64{"first": &u.first, "pause": &u.pause} {
+		if r.FormValue(name) == "" {
+			continue
+		}
+		d, err := time.ParseDuration(r.FormValue(name))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		of.Store(int64(d))
 	}
-	u.pause.Store(int64(pause))
+}
+
+// wait returns false if the client is gone before the time is over.
+func wait(r *http.Request, of *atomic.Int64) bool {
+	d := time.Duration(of.Load())
+	if d <= 0 {
+		return true
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-r.Context().Done():
+		return false
+	}
 }
 
 // ServeHTTP calls the tool once, and then answers.
@@ -96,18 +116,17 @@ func (u *simulated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
+	if !wait(r, &u.first) {
+		return
+	}
 	if !bytes.Contains(asked, []byte(`"functionResponse"`)) {
 		_, _ = w.Write(u.called)
 		return
 	}
-	flush, pause := http.NewResponseController(w).Flush, time.Duration(u.pause.Load())
+	flush := http.NewResponseController(w).Flush
 	for i := range u.chunks {
-		if pause > 0 {
-			select {
-			case <-time.After(pause):
-			case <-r.Context().Done():
-				return
-			}
+		if !wait(r, &u.pause) {
+			return
 		}
 		chunk := u.said[i%len(u.said)]
 		if i == u.chunks-1 {

@@ -49,7 +49,7 @@ func BenchmarkRow(b *testing.B) {
 	adk := func(b *testing.B) row { return rival(b, filepath.Join("dist", "rival-adk"), rowText) }
 	langgraph := func(durability string) func(*testing.B) row {
 		return func(b *testing.B) row {
-			return rival(b, filepath.Join(".venv", "langgraph", "bin", "python"), filepath.Join("..", "rivals", "langgraph", "rows.py"),
+			return rival(b, filepath.Join(".venv", "langgraph", "bin", "python"), filepath.Join("..", "..", "e2e", "rivals", "langgraph", "rows.py"),
 				filepath.Join(b.TempDir(), "l.db"), rowText, durability)
 		}
 	}
