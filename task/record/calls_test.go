@@ -128,6 +128,36 @@ func TestModelCallsOfBranches(t *testing.T) {
 	})
 }
 
+// Sessions of one agent run at the same time: a call is of the one whose id its span has, in
+// whatever order they speak.
+func TestModelCallsOfSessions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		r := record.New(record.Spec{}, "turn_1", began)
+		ctx := r.Context(t.Context(), began)
+		for _, session := range []string{"s1", "s2", ""} {
+			in, span := trace.Start(ctx, trace.Internal, trace.InvokeAgent, "a")
+			span.String(record.SpanSession, session)
+			ask(in, "model of "+session, 0, nil)
+			span.End(nil)
+		}
+		for _, session := range []string{"", "s2", "s1"} {
+			r.Observe(time.Since(began), &stream.InnerDelta{Delta: "x", Attribution: stream.Attribution{AgentID: "a", SessionID: session}})
+		}
+		r.Observe(time.Since(began), &stream.Done{Reason: stream.Stop})
+		steps := stepsOf(r)
+		for _, s := range steps[1:] {
+			if s.Model != "model of "+s.Session {
+				t.Errorf("the session %q speaks by the %s", s.Session, s.Model)
+			}
+		}
+		if len(steps) != 4 {
+			t.Errorf("%d steps", len(steps))
+		}
+	})
+}
+
 // spans counts what reaches telemetry.
 type spans struct{ began, ended, attributes int }
 

@@ -105,6 +105,7 @@ func TestStepsBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	r := record.New(record.Spec{}, "turn_1", begin)
 	r.Observe(1, &stream.AgentRun{AgentID: "early", Attempt: 1, Status: stream.AgentStarted})
+	ask(r.Context(t.Context(), time.Now()), "late", 0, nil) // nobody sees its answer
 	for i := range 600 {
 		r.Observe(2, &stream.Error{Type: fault.ToolFailed, Message: fmt.Sprint(i)})
 	}

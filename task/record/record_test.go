@@ -358,3 +358,43 @@ func TestAgentThatIsTriedAgain(t *testing.T) {
 		}
 	}
 }
+
+// What is taken back of an answer was said by nobody: the end of what its author says goes, as far
+// as it is in the trace, and the texts of others stay.
+func TestTakenBack(t *testing.T) {
+	t.Parallel()
+	a, b := stream.Attribution{AgentID: "a"}, stream.Attribution{AgentID: "b"}
+	long := strings.Repeat("x", 64<<10)
+	for name, tt := range map[string]struct {
+		by      stream.Attribution
+		left    string // of the answer, which is that of a, and then that of b
+		message [2]string
+	}{
+		"the end":                   {b, "One. Tw", [2]string{"One. ", "Tw!"}},
+		"all of it":                 {b, "One. ", [2]string{"One. ", "!"}},
+		"more than its author said": {b, "", [2]string{"One. ", "!"}},
+		"of the first":              {a, "One. T", [2]string{"On", "Two.!"}},
+		"of somebody else":          {stream.Attribution{AgentID: "c"}, "One. ", [2]string{"One. ", "Two.!"}},
+	} {
+		r := record.New(record.Spec{}, "turn_1", begin)
+		r.Observe(1, &stream.Delta{Attribution: a, Text: "One. "})
+		r.Observe(2, &stream.Delta{Attribution: b, Text: "Two."})
+		r.Part(false) // somebody looks at it
+		r.Observe(3, &stream.Reset{Attribution: tt.by, Accumulated: tt.left})
+		if p := r.Part(false); tt.left == "One. " && tt.by == b && p.Steps[2].Message != "" {
+			t.Errorf("%s: %q is still said", name, p.Steps[2].Message)
+		}
+		r.Observe(4, &stream.Delta{Attribution: b, Text: "?"})
+		r.Observe(5, &stream.Reset{Attribution: b, Accumulated: tt.left}) // once more, behind what is left
+		r.Observe(6, &stream.Delta{Attribution: b, Text: "!"})
+		if p := r.Part(true); p.Steps[1].Message != tt.message[0] || p.Steps[2].Message != tt.message[1] {
+			t.Errorf("%s: %q and %q, want %q", name, p.Steps[1].Message, p.Steps[2].Message, tt.message)
+		}
+	}
+	for left, want := range map[int]int{1 << 10: 1 << 10, 32 << 10: 8 << 10} { // what is beyond 16 KiB was never recorded
+		tr := recorded(record.Spec{}, true, timed{1, &stream.Delta{Text: long}}, timed{2, &stream.Reset{Accumulated: long[:left]}}, timed{3, &stream.Done{Reason: stream.Stop}})
+		if got := len(tr.Steps[1].Message); got != want {
+			t.Errorf("%d bytes are left of %d, want %d", got, left, want)
+		}
+	}
+}
