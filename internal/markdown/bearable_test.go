@@ -40,6 +40,10 @@ func TestBearable(t *testing.T) {
 		"10,001 in lines":              {strings.Repeat(strings.Repeat("[", 100)+"\n", maxOpen/100) + "[", false},
 		"10,001 in paragraphs":         {strings.Repeat("[", maxOpen) + "\n\n[", true},
 		"10,001 in items":              {strings.Repeat("[", maxOpen) + "\n- [", true},
+		"10,001 in items by a plus":    {strings.Repeat("[", maxOpen) + "\n+ [", true},
+		"10,001 in items by a star":    {strings.Repeat("[", maxOpen) + "\n*\t[", true},
+		"10,001 in an empty quote":     {strings.Repeat("[", maxOpen) + "\n>\n[", true},
+		"10,001 without a blank":       {strings.Repeat("[", maxOpen) + "\n-[", false},
 		"10,001 in indented lines":     {strings.Repeat("[", maxOpen) + "\n    - [", false},
 		"10,001 in a numbered line":    {strings.Repeat("[", maxOpen) + "\n1. [", false},
 		"10,001 that are closed":       {strings.Repeat("[a]", maxOpen+1), true},
@@ -110,6 +114,15 @@ func TestMayLink(t *testing.T) {
 			t.Errorf("%q: %t", source, got)
 		}
 	}
+	const inTarget, inLabel = "([]\\<>|`\"'\t\x7f", "]\\<>|`\n"
+	for _, c := range inTarget + inLabel {
+		if source := "[a b](https://c" + string(c) + "d)"; strings.ContainsRune(inTarget, c) && !mayLink([]byte(source)) {
+			t.Errorf("%q: the target may be something else", source)
+		}
+		if source := "[a" + string(c) + "b](https://c)"; strings.ContainsRune(inLabel, c) && !mayLink([]byte(source)) {
+			t.Errorf("%q: the label may be something else", source)
+		}
+	}
 }
 
 // A table is one as long as its cells, filled up to the widest row, are no more than the bound.
@@ -152,24 +165,26 @@ func TestSourceIsReadOnce(t *testing.T) {
 	}
 }
 
-// A text that is long to parse is left in the middle: what is behind is not looked at.
+// A text that is long to parse is left in the middle, and so is a line of it: what is behind is
+// not looked at.
 func TestParsingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	source := []byte(strings.Repeat("*a*\n\n", 10_000))
-	count := func(w *Watch) (n int) {
-		root := NewParser().parse(source, w)
+	count := func(piece string, w *Watch) (n int) {
+		root := NewParser().parse([]byte(strings.Repeat(piece, 10_000)), w)
 		_ = ast.Walk(root, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
-			if entering && node.Kind() == ast.KindEmphasis {
+			if kind := node.Kind(); entering && (kind == ast.KindEmphasis || kind == ast.KindLink || kind == ast.KindAutoLink) {
 				n++
 			}
 			return ast.WalkContinue, nil
 		})
 		return n
 	}
-	if all, some := count(nil), count(NewWatch(ctx)); all != 10_000 || some > lookEvery {
-		t.Errorf("%d of %d are read after the end", some, all)
+	for name, piece := range map[string]string{"paragraphs": "*a*\n\n", "emphasis in a line": "*a* ", "links in a line": "[a](b) ", "addresses in a line": "www.a.example "} {
+		if all, some := count(piece, nil), count(piece, NewWatch(ctx)); all != 10_000 || some > lookEvery {
+			t.Errorf("%s: %d of %d are read after the end", name, some, all)
+		}
 	}
 }
 

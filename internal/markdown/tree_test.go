@@ -110,7 +110,7 @@ func TestPlainLines(t *testing.T) {
 		"12:30": true, "a & b": true, "a.b": true, "x = y": true, "a - b": true, "a # b": true, "(a) > b": true, "$5 + 5%": true, "a: b": true, "a &": true, "a:": true,
 		" a": false, "a ": false, "a\nb ": false, "a\n b": false, "- a": false, "-": false, "+ a": false, "=": false, "# a": false, "> a": false,
 		"1. a": false, "12) a": false, "1.5 m": false, "a*b": false, "a_b": false, "a~b": false, "a`b": false, "[a": false, "a]": false, "a|b": false,
-		"a<b": false, "a\\b": false, "a@b": false, "www.a": false, "WWW.a": false, "http://a": false, "a:/b": false, "&amp;": false, "a &b": false,
+		"a<b": false, "a\\b": false, "a@b": false, "www.a": false, "WWW.a": false, "w.a": false, "a w. b": false, "http://a": false, "a:/b": false, "&amp;": false, "a &b": false,
 		"a\tb": false, "a\r\nb": false, "a\x00b": false, "a\x7fb": false, "a\n\n- b": false,
 	} {
 		if got := isPlain(text); got != want {
