@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sluice/sim/geminisim"
+	"sluice/sim/geminisim/simtest"
 )
 
 // user and model are messages with a text; called and returned are those of a call.
@@ -184,6 +185,11 @@ func TestUnquoted(t *testing.T) {
 		{"a mark after the end", shown("N", "x") + "b\n> c", "b\n> c", []quoted{{"N", "x\n"}}},
 		{"cut", shown("N", "x") + "[cut here: 1 of 9 bytes are shown]\nb", "b", []quoted{{"N", "x\n"}}},
 		{"a note on a cut elsewhere", "[cut here: x", "[cut here: x", nil},
+		{"what the gateway adds", "a\n" + momentHead + "\nThe user is Jo.\n\n> b", "a", nil},
+		{"what it adds behind a quote", shown("N", "x") + momentHead + "\nThe user is Jo.\n" + shown("M", "y"), "", []quoted{{"N", "x\n"}, {"M", "y\n"}}},
+		{"the time", simtest.Saturday + "\na", "a", nil},
+		{"the time in a quote", "a\n" + shown("N", simtest.Saturday), "a", []quoted{{"N", simtest.Saturday + "\n"}}},
+		{"no time", "Now it is late.\nNow it is 5 in the time zone UTC", "Now it is late.\nNow it is 5 in the time zone UTC", nil},
 	} {
 		own, quotes := unquoted(tt.text)
 		if own != tt.said || Said(tt.text) != own {
@@ -206,6 +212,7 @@ func TestLastRequest(t *testing.T) {
 		{[]geminisim.Message{user("x")}, 0},
 		{[]geminisim.Message{user("x"), model("y"), user("z")}, 2},
 		{[]geminisim.Message{user("x"), called("f"), returned("f", "{}")}, 0},
+		{[]geminisim.Message{user("x"), called("f"), returned("f", "{}"), user(momentHead + "\nThe user is Jo.")}, 0},
 	} {
 		if got := LastRequest(tt.messages); got != tt.want {
 			t.Errorf("%d messages: %d, want %d", len(tt.messages), got, tt.want)

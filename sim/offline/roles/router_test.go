@@ -90,6 +90,7 @@ func TestRouteReadsTheCatalogue(t *testing.T) {
 		{"the least sure counts", []geminisim.Message{user(both + "lamps jazz, dimming")}, choice{"b", 0.725, "The words of the request fit b, a.", []string{"a"}}},
 		{"nearly as good, behind it", []geminisim.Message{user(both + "songs dimming")}, choice{"a", 0.725, "The words of the request fit a.", nil}},
 		{"the greatest weight counts", []geminisim.Message{user("- a: Capabilities: jazz.\n  example: jazz\n- b: Capabilities: jazz.\n\nUser request: jazz")}, choice{"a", 0.5, "The words of the request fit a.", nil}},
+		{"no mark", []geminisim.Message{user("- a: Plays songs.\n- b: Lamps.")}, choice{"a", 0.95, "The words of the request fit a, b.", []string{"b"}}},
 		{"a mark in the request", []geminisim.Message{user(both + "User request: jazz")}, choice{"b", 0.95, "The words of the request fit b.", nil}},
 	} {
 		v, ok := route(jsontext.Value(schema), geminisim.Question{Messages: tt.messages})
@@ -99,6 +100,14 @@ func TestRouteReadsTheCatalogue(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, got, cmpopts.EquateApprox(0, 0.001), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
+		}
+	}
+	for request, want := range map[string]string{ // in the words of the schema that package router writes
+		"jazz":        `{"agentId":"b","confidence":0.95,"reasoning":"The words of the request fit b."}`,
+		"jazz; lamps": `{"agentId":"b","confidence":0.95,"reasoning":"The words of the request fit b, a.","additionalAgents":["a"]}`,
+	} {
+		if got, _ := route(jsontext.Value(schema), geminisim.Question{Messages: []geminisim.Message{user(both + request)}}); string(got) != want {
+			t.Errorf("%s: %s, want %s", request, got, want)
 		}
 	}
 	if v, ok := route(jsontext.Value(schema), geminisim.Question{}); ok {
