@@ -20,6 +20,7 @@ func TestMarkdown(t *testing.T) {
 		{"bold", "a **very** __good__ day", "a <b>very</> <b>good</> day"},
 		{"italic", "*so* _so_", "<i>so</> <i>so</>"},
 		{"bold and italic", "**a *b* c**", "<b>a <i>b</> c</>"},
+		{"a mark behind a blank", "*a * b*", "<i>a * b</>"},
 		{"struck", "~~old~~ ~new~", "<s>old</> ~new~"},
 		{"code", "run `ls *.go` or ``a`b``", "run <code>ls *.go</> or <code>a`b</>"},
 		{"a link", "see [the docs](https://example.com/a_b_c).", "see the docs<dim> (https://example.com/a_b_c)</>."},
@@ -38,6 +39,14 @@ func TestMarkdown(t *testing.T) {
 		{"table", "| Name | N |\n|---|--:|\n| **eggs** | 12 |\n| x | 1 |\n\nend", "<b>Name</>  <b>N</>\n<b>eggs</>  12\nx     1\n\nend"},
 		{"no table", "| a | b |\ntext", "| a | b |\ntext"},
 		{"a wide table", "| a |\n|---|\n| " + strings.Repeat("x", 90) + " |\n", "| a |\n|---|\n| " + strings.Repeat("x", 90) + " |\n"},
+		{"a fence of tildes", "~~~\n```\n# a\n~~~\nb", "    <dim>```</>\n    <dim># a</>\nb"},
+		{"no heading", "#a\n####### b", "#a\n####### b"},
+		{"no target of a link", "[a](b c) [d](e", "[a](b c) [d](e"},
+		{"a closing mark that is escaped", `*a\* b* c\d`, `<i>a* b</> c\d`},
+		{"rows without a line below the first", "| a |\n| b |\n\n", "| a |\n| b |\n\n"},
+		{"rows of several lengths", "| a |\n|---|\n| b | c |\n", "<b>a</>\nb  c\n"},
+		{"as wide as the terminal", "| a |\n|---|\n| " + strings.Repeat("x", 78) + " |\n", "<b>a</>\n" + strings.Repeat("x", 78) + "\n"},
+		{"wider by one", "| a |\n|---|\n| " + strings.Repeat("x", 79) + " |\n", "| a |\n|---|\n| " + strings.Repeat("x", 79) + " |\n"},
 		{"a table at the end", "| a |\n|---|\n| b |", "<b>a</>\nb"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

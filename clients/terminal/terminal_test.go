@@ -50,7 +50,10 @@ func TestColours(t *testing.T) {
 	if got := terminal.StyleFor(device, none); got.Red != "\x1b[31m" {
 		t.Errorf("a device gets %q", got)
 	}
-	if got := terminal.StyleFor(device, func(string) (string, bool) { return "1", true }); got != (terminal.Style{}) {
+	if got := terminal.StyleFor(device, func(string) (string, bool) { return "", true }); got == (terminal.Style{}) {
+		t.Error("with an empty NO_COLOR it gets none")
+	}
+	if got := terminal.StyleFor(device, func(name string) (string, bool) { return map[string]string{"NO_COLOR": "1"}[name], true }); got != (terminal.Style{}) {
 		t.Errorf("with NO_COLOR it gets %q", got)
 	}
 }
