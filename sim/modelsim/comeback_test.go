@@ -1,6 +1,8 @@
 package modelsim
 
 import (
+	"maps"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -86,6 +88,31 @@ func TestChatSignaturesComeBack(t *testing.T) {
 	delete(call, "extra_content")
 	if _, text := post(t, url+chatPath, "signed", c.body); !strings.Contains(text, "missing a thought_signature") {
 		t.Errorf("without: %s", text)
+	}
+}
+
+// Thoughts that the client has not asked to see are in no event, and must come back all the same.
+func TestThoughtsThatAreNotShown(t *testing.T) {
+	t.Parallel()
+	_, url := serve(t, Config{})
+	for path, hide := range map[string]m{responsesPath: {"reasoning": m{"effort": "low"}}, messagesPath: {"thinking": m{"type": "adaptive", "display": "omitted"}}} {
+		c := newClient(path, "s", "hi", todoTools(t))
+		maps.Copy(c.body, hide)
+		_, body := post(t, url+path, `thought Hidden; call create_todo {"title":"a"}`, c.body)
+		h := c.observe(t, body)
+		if strings.Contains(body, "Hidden") || strings.Contains(body, "reasoning_summary") || len(h.kept) != 1 {
+			t.Fatalf("%s: kept %v of %s", path, h.kept, body)
+		}
+		without := newClient(path, "s", "hi", todoTools(t))
+		maps.Copy(without.body, hide)
+		without.reply(observed{calls: h.calls}, "done")
+		if resp, text := post(t, url+path, "", without.body); resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: without the thoughts: %d %s", path, resp.StatusCode, text)
+		}
+		c.reply(h, "done")
+		if got := c.next(t, url, "text fine"); got.text != "fine" {
+			t.Errorf("%s: said %+v", path, got)
+		}
 	}
 }
 

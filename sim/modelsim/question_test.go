@@ -93,6 +93,24 @@ func TestQuestionsAreTheSameInAllProtocols(t *testing.T) {
 	}
 }
 
+// Messages of the user in a row are one to the model, but not what stands behind results.
+func TestMessagesOfTheUserInARow(t *testing.T) {
+	t.Parallel()
+	const result, output = `{"role":"tool","tool_call_id":"c1","content":"x"}`, `{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c1","output":"x"}`
+	for path, body := range map[string]string{
+		chatPath:      `{"model":"m","messages":[` + hi + `,` + hi + `,` + call1 + `,` + result + `,` + hi + `,` + hi + `,` + hi + `]}`,
+		responsesPath: `{"model":"m","input":[` + hi + `,` + hi + `,` + output + `,` + hi + `,` + hi + `,` + hi + `]}`,
+	} {
+		var got []string
+		for _, m := range question(t, path, body).Messages {
+			got = append(got, m.Text)
+		}
+		if diff := cmp.Diff([]string{"hi\nhi", "", "", "hi\nhi\nhi"}, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", path, diff)
+		}
+	}
+}
+
 // A text that looks like a result is one only with the one member that results have.
 func TestResultsOfTools(t *testing.T) {
 	t.Parallel()

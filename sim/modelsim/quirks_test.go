@@ -113,6 +113,8 @@ func TestOtherQuirks(t *testing.T) {
 		{messagesPath, "refusal No.", `"stop_reason":"refusal"`, "-"},
 		{messagesPath, "no-done", "message_delta", "message_stop"},
 		{messagesPath, "redacted", `"type":"redacted_thinking"`, "-"},
+		{messagesPath, "usage none", "message_delta", `"usage":{"cache_creation_input_tokens`},
+		{messagesPath, "usage none; whole", `"usage":`, "input_tokens"},
 		{messagesPath, "tokens 12 34 5 6", `"cache_read_input_tokens":6,"input_tokens":6,"output_tokens":39`, "-"},
 		{messagesPath, "inband event 3", "overloaded_error", "message_stop"},
 	}

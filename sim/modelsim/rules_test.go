@@ -133,6 +133,7 @@ func TestResponsesBounds(t *testing.T) {
 		{"arguments of no object", input(hi + `,` + strings.Replace(call, `"{}"`, `"[]"`, 1) + `,` + out), "input[1].arguments"},
 		{"arguments of no JSON", input(hi + `,` + strings.Replace(call, `"{}"`, `"{"`, 1) + `,` + out), "not a JSON object"},
 		{"reasoning by another name", input(hi + `,{"type":"reasoning","id":"x","summary":[]}`), "Expected an ID that begins with 'rs'."},
+		{"a choice without tools", head(`"tool_choice":"required"`), "only allowed when 'tools' are specified"},
 		{"a schema", head(`"text":{"format":{"type":"json_schema","name":"a","schema":{"type":"object"}}}`), ""},
 		{"a schema that is missing", head(`"text":{"format":{"type":"json_schema","name":"a"}}`), "Missing required parameter: 'text.format.schema'."},
 		{"a format of another kind", head(`"text":{"format":{"type":"xml"}}`), "Supported values are: 'json_object', 'json_schema', and 'text'."},

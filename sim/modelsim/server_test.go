@@ -2,6 +2,7 @@ package modelsim
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -205,6 +206,24 @@ func TestPauses(t *testing.T) {
 					t.Errorf("%v, want %v", got, tt.want)
 				}
 			})
+		})
+	}
+}
+
+// Nobody is waited for who has left: an answer ends in the pause at hand.
+func TestClientThatLeavesInAPause(t *testing.T) {
+	t.Parallel()
+	for directives, events := range map[string]int{"text a; first 5s": 0, "text a; pace 2s": 2, "text a; first 5s; whole": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, leave := context.WithTimeout(t.Context(), 3*time.Second)
+			defer leave()
+			req := httptest.NewRequestWithContext(ctx, http.MethodPost, chatPath, bytes.NewReader(encode(newClient(chatPath, "s", "hi", todoTools(t)).body)))
+			req.Header.Set(directivesHeader, directives)
+			w, begin := httptest.NewRecorder(), time.Now()
+			New(Config{}).ServeHTTP(w, req)
+			if got, n := time.Since(begin), strings.Count(w.Body.String(), "data:"); got != 3*time.Second || n != events || events == 0 && w.Body.Len() > 0 {
+				t.Errorf("%s: %d events in %v: %s", directives, n, got, w.Body)
+			}
 		})
 	}
 }
