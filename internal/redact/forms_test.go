@@ -312,6 +312,36 @@ func TestPhones(t *testing.T) {
 	})
 }
 
+// The word before a number says what it is, in each language: one to call, which is hidden without
+// the form of one, or something else, which stays although it has that form.
+func TestWordsBeforeNumbers(t *testing.T) {
+	t.Parallel()
+	var phones, addresses []row
+	for _, words := range []string{
+		"Telephone|mobile|cell|fax|WhatsApp|SMS|call me at|Call me on|you can reach me at|reach me on|ring us on|talk to us at|dial|ring|contact|My number is",
+		"Telefon:|Mobil|Handy|Fon.|Rufnummer|Kontakt|Meine Nummer ist|Bitte anrufen:",
+		"Téléphone :|portable|Mon numéro est le|Appelez|joignez-nous au", "teléfono|móvil|celular|contacto|Mi número es|llame al",
+		"telefono|cellulare|contatto|Il mio numero è|chiami il", "telefone|contato|Meu número é|ligue para", "komórka|numer|Mój numer to|dzwonić", "電話|电话|फ़ोन|फोन",
+	} {
+		for word := range strings.SplitSeq(words, "|") {
+			phones = append(phones, row{word + " 1234567", word + " [phone]"})
+		}
+	}
+	for _, words := range []string{
+		"Invoice|ticket|ISBN|SKU|id|ref|reference|account|case|parcel|tracking|serial|timestamp|part|article|item|No.|number|EUR|usd|total:",
+		"Bestellung|Rechnung|Commande|Facture|pedido|ordine|fattura|zamówienie|faktura|注文|订单",
+	} {
+		for word := range strings.SplitSeq(words, "|") {
+			phones = append(phones, row{word + " 030 1234567", word + " 030 1234567"})
+		}
+	}
+	for word := range strings.SplitSeq("versions|Build|chapter|Clause", "|") {
+		addresses = append(addresses, row{word + " 1.2.3.4", word + " 1.2.3.4"})
+	}
+	hides(t, redact.Phone, phones)
+	hides(t, redact.IP, addresses)
+}
+
 // The value behind the name of a secret goes, to its end.
 func TestValuesOfNames(t *testing.T) {
 	t.Parallel()
