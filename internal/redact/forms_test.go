@@ -318,7 +318,7 @@ func TestWordsBeforeNumbers(t *testing.T) {
 	t.Parallel()
 	var phones, addresses []row
 	for _, words := range []string{
-		"Telephone|mobile|cell|fax|WhatsApp|SMS|call me at|Call me on|you can reach me at|reach me on|ring us on|talk to us at|dial|ring|contact|My number is",
+		"Phone number:|my mobile number|cell number|fax number|Telephone|mobile|cell|fax|WhatsApp|SMS|call me at|Call me on|you can reach me at|reach me on|ring us on|talk to us at|dial|ring|contact|My number is",
 		"Telefon:|Mobil|Handy|Fon.|Rufnummer|Kontakt|Meine Nummer ist|Bitte anrufen:",
 		"Téléphone :|portable|Mon numéro est le|Appelez|joignez-nous au", "teléfono|móvil|celular|contacto|Mi número es|llame al",
 		"telefono|cellulare|contatto|Il mio numero è|chiami il", "telefone|contato|Meu número é|ligue para", "komórka|numer|Mój numer to|dzwonić", "電話|电话|फ़ोन|फोन",

@@ -308,13 +308,18 @@ func (d *digits) isDate() bool {
 
 // isAsked says whether the text before a number says that it is one to call.
 func isAsked(before string) bool {
-	return endsWithWord(before, "tel", "telefon", "phone", "telephone", "call", "mobile", "mobil", "handy", "cell", "fax", "whatsapp", "sms", "fon", "rufnummer", "téléphone", "teléfono", "telefono", "cellulare", "móvil", "portable", "telefone", "celular", "komórka", "numer", "電話", "电话", "फ़ोन", "फोन", "phone number", "call me at", "call me on", "reach me at", "reach me on", "us on", "us at", "dial", "ring", "contact", "kontakt", "contacto", "contatto", "contato",
-		"number is", "nummer ist", "numéro est le", "número es", "numero è", "número é", "numer to", "anrufen", "appelez", "joignez-nous au", "llame al", "chiami il", "ligue para", "dzwonić")
+	return endsWithWord(before, "tel", "telefon", "phone", "telephone", "call", "mobile", "mobil", "handy", "cell", "fax", "whatsapp", "sms", "fon", "rufnummer", "téléphone", "teléfono", "telefono", "cellulare", "móvil", "portable", "telefone", "celular", "komórka", "numer", "電話", "电话", "फ़ोन", "फोन", "call me at", "call me on", "reach me at", "reach me on", "us on", "us at", "dial", "ring", "contact", "kontakt", "contacto", "contatto", "contato",
+		"number is", "nummer ist", "numéro est le", "número es", "numero è", "número é", "numer to", "anrufen", "appelez", "joignez-nous au", "llame al", "chiami il", "ligue para", "dzwonić") || isCalled(before)
+}
+
+// isCalled says whether the text before a number calls it the number of a telephone.
+func isCalled(before string) bool {
+	return endsWithWord(before, "phone number", "telephone number", "mobile number", "cell number", "fax number", "whatsapp number", "contact number")
 }
 
 // isOrdered says whether the text before a number says that it is something else.
 func isOrdered(before string) bool {
-	return endsWithWord(before, "order", "invoice", "ticket", "isbn", "sku", "id", "ref", "reference", "account", "case", "parcel", "tracking", "bestellung", "rechnung", "serial", "timestamp", "part", "article", "item", "no", "nr", "number", "order number", "commande", "facture", "pedido", "ordine", "fattura", "zamówienie", "faktura", "注文", "订单", "eur", "usd", "total")
+	return !isCalled(before) && endsWithWord(before, "order", "invoice", "ticket", "isbn", "sku", "id", "ref", "reference", "account", "case", "parcel", "tracking", "bestellung", "rechnung", "serial", "timestamp", "part", "article", "item", "no", "nr", "number", "commande", "facture", "pedido", "ordine", "fattura", "zamówienie", "faktura", "注文", "订单", "eur", "usd", "total")
 }
 
 // ipv6 returns the end of an address that begins at at, or at. None begins behind ::, which is
