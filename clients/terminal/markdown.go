@@ -228,7 +228,8 @@ func (m *Markdown) emphasis(text string, last rune) (shown string, length int, o
 		if on == "" {
 			on = m.Style.Italic
 		}
-		return on + within + m.reset(), end + 2*len(mark), false
+		length := end + 2*len(mark)
+		return on + within + m.reset(), length, len(mark) == 1 && length == len(text) // its end may be half of a longer mark
 	}
 	return "", 0, len(text) == 1 // a ~ alone may become two
 }

@@ -21,6 +21,7 @@ func TestMarkdown(t *testing.T) {
 		{"italic", "*so* _so_", "<i>so</> <i>so</>"},
 		{"bold and italic", "**a *b* c**", "<b>a <i>b</> c</>"},
 		{"a mark behind a blank", "*a * b*", "<i>a * b</>"},
+		{"bold within italic", "*a, **b** c* d", "<i>a, <b>b</> c</> d"},
 		{"struck", "~~old~~ ~new~", "<s>old</> ~new~"},
 		{"code", "run `ls *.go` or ``a`b``", "run <code>ls *.go</> or <code>a`b</>"},
 		{"a link", "see [the docs](https://example.com/a_b_c).", "see the docs<dim> (https://example.com/a_b_c)</>."},
