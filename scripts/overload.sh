@@ -53,7 +53,7 @@ await() { # PORT
 }
 load() { # NAME FLAGS...
 	metrics "$dir/before"
-	on 0 "$dir/sluice" loadtest --url "http://127.0.0.1:$port" --method "$method" --timeout 30s \
+	on 0 "$dir/sluice" loadtest --url "http://127.0.0.1:$port" --method "$method" --timeout 30s --pid "$server" \
 		"${@:2}" >"$dir/$1" 2>>"$dir/progress.log" || true # refusals are no success
 	metrics "$dir/after.metrics"
 }
@@ -77,7 +77,7 @@ row() { # NAME LABEL
 	read -r p50 p99 < <(awk '/first text/ {print $3, $5}' "$f")
 	printf '%-26s %9s %9s %9s %9s %8s %8s %8s %8s %10s\n' "$2" "$(awk '/started/ {print $2}' "$f")" "$(awk '/refused/ {print $2; exit}' "$f")" \
 		"$(awk '/^  (failed|broken|unreconciled|dropped)/ {n += $2} END {print n + 0}' "$f")" "$(good "$f")" "$p50" "$p99" \
-		"$(own "$dir/before" "$dir/after.metrics")" "$(awk '/^  server/ {print ($2 == "not") ? "-" : $(NF - 3)}' "$f")" "$(awk '/^  generator/ {print $2}' "$f")"
+		"$(own "$dir/before" "$dir/after.metrics")" "$(awk '/^  server/ {print $(NF - 3)}' "$f")" "$(awk '/^  generator/ {print $2}' "$f")"
 }
 
 mkfifo "$dir/alive"

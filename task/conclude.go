@@ -21,24 +21,22 @@ func (t *Turn) conclude() bool {
 	if k.last == nil {
 		k.end(&t.identity, &t.said)
 	}
-	if k.prepare(&t.identity, &t.said) != nil {
-		return false
+	err := k.prepare(&t.identity, &t.said)
+	if err == nil {
+		err = ender.EndTurn(t.ctx, store.End{
+			Turn: t.id, TaskID: t.task, Log: t.log.next(), Task: k.final(&t.identity), TTL: k.ttl,
+			Trace: t.trace.Part(true).Encode(), Bounds: traceBounds(t.task),
+		})
+		t.unsure = errors.Is(err, store.ErrUnavailable)
 	}
-	err := ender.EndTurn(t.ctx, store.End{
-		Turn: t.id, TaskID: t.task, Log: t.log.next(), Task: k.final(&t.identity), TTL: k.ttl,
-		Trace: t.trace.Part(true).Encode(), Bounds: traceBounds(t.task),
-	})
 	switch {
 	case err == nil:
 		t.conclusion()
-	case errors.Is(err, store.ErrUnavailable):
+	case errors.Is(err, store.ErrUnavailable): // the client does not wait for another try
 		_ = t.service.note(err)
 		t.log.later()
-		t.unsure = true
-	default:
-		return false
 	}
-	return true
+	return err == nil || t.unsure
 }
 
 // conclusion notes that the store has the end of the turn.

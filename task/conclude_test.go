@@ -19,7 +19,9 @@ type ender struct {
 	*memory.Store
 	fails   error // of EndTurn
 	arrives bool  // it is written all the same
-	steps   []string
+	// indexFails has the store be unavailable once, before the end of a turn.
+	indexFails bool
+	steps      []string
 }
 
 func (e *ender) EndTurn(ctx context.Context, end store.End) error {
@@ -39,6 +41,15 @@ func (e *ender) AppendLog(ctx context.Context, turn string, a store.Append) erro
 		e.steps = append(e.steps, "log")
 	}
 	return e.Store.AppendLog(ctx, turn, a)
+}
+
+func (e *ender) PutIndex(ctx context.Context, name string, m store.Member, ttl time.Duration) error {
+	if e.indexFails && name == store.RetainIndex {
+		e.steps = append(e.steps, "index")
+		e.indexFails = false
+		return store.ErrUnavailable
+	}
+	return e.Store.PutIndex(ctx, name, m, ttl)
 }
 
 func (e *ender) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
@@ -98,4 +109,26 @@ func TestTurnEndsInOneStep(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A client does not wait for a second try where the store was unavailable just now.
+func TestEndWaitsForOneTry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in := &ender{Store: memory.New(memory.Config{}), indexFails: true}
+		s := New(Config{Store: in, Retention: Retention{Set: true, Days: 1}})
+		defer s.Close()
+		turn := begin(t, s, nil, &stream.Start{Model: "m"})
+		in.steps = nil
+		if err := errors.Join(turn.Write(stream.Stamp{N: 2}, &stream.Done{Reason: stream.Stop}), turn.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"index"}, in.steps); diff != "" {
+			t.Errorf("writes before the client has its end (-want +got):\n%s", diff)
+		}
+		turn.End()
+		if got, err := in.Task(t.Context(), turn.task); err != nil || got.State != Completed {
+			t.Errorf("%v: %+v", err, got.Meta)
+		}
+	})
 }
