@@ -38,7 +38,9 @@ type gathering struct {
 // handing hands on what waits.
 type handing interface{ handOn() error }
 
-// sent notes an event that the turn sends. It needs mu.
+// sent notes an event that the turn sends. It needs mu. Nothing can be taken back once the first
+// message of a channel is out: so no process goes on with a log that ends between that and what the
+// turn flushes with it, which is the end or what is saved of a delivery.
 func (g *gathering) sent(ev stream.Event) {
 	switch ev.(type) {
 	case *stream.InnerDelta, *stream.Thinking:
@@ -48,6 +50,8 @@ func (g *gathering) sent(ev stream.Event) {
 			return
 		}
 		g.spoken = true
+	case *stream.ChannelMessage:
+		g.held = true
 	}
 	g.urgent = true
 }
@@ -68,7 +72,7 @@ func (g *gathering) flush(durable bool) error {
 }
 
 // handedOn notes that nothing waits. It needs mu.
-func (g *gathering) handedOn() { g.waits, g.urgent, g.handed = false, false, time.Now() }
+func (g *gathering) handedOn() { g.waits, g.urgent, g.held, g.handed = false, false, false, time.Now() }
 
 // arm sees to it that what waits is handed on in so long. It needs mu.
 func (g *gathering) arm(wait time.Duration) {

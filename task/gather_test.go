@@ -147,7 +147,7 @@ func TestTogether(t *testing.T) {
 		before, flushes := shared.appends.Load(), own.flushes
 		saver{turn}.Together(func() {
 			for range 3 {
-				_ = out.Emit(&stream.ChannelMessage{Content: "a"})
+				_ = out.Emit(&stream.AgentRun{})
 				time.Sleep(pace)
 				turn.mu.Lock()
 				_ = turn.Spill()
@@ -166,6 +166,37 @@ func TestTogether(t *testing.T) {
 		if n := shared.appends.Load() - before; n != 2 {
 			t.Errorf("a piece that comes behind is not handed on: %d appends", n)
 		}
+	})
+}
+
+// No log ends between the first message of a channel and the end of its turn: nothing of such an answer
+// can be taken back. So neither a timer nor an output without room hands a part of them on, and the turn
+// is left to no other process.
+func TestMessagesGoWithTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, shared, turn, own, out := gathered(t, false)
+		send := func(ev stream.Event) { _, _ = out.Emit(ev), out.Flush() }
+		send(&stream.Start{})
+		send(&stream.Delta{Text: "a"})
+		send(&stream.Delta{Text: "waits"}) // its timer runs
+		before := shared.appends.Load()
+		for i := range 2 {
+			_ = out.Emit(&stream.ChannelMessage{Sequence: i + 1, Total: 2, Content: "a"})
+			time.Sleep(2 * latest)
+			turn.mu.Lock()
+			_ = turn.Spill()
+			turn.mu.Unlock()
+			turn.handOver(shuttingDown())
+		}
+		if n := shared.appends.Load() - before; n > 0 || turn.left {
+			t.Errorf("%d appends before the end; left: %t", n, turn.left)
+		}
+		send(&stream.Done{Reason: stream.Stop})
+		if n := shared.appends.Load() - before; n != 1 || len(own.missing) > 0 || own.last != 6 {
+			t.Errorf("%d appends, and the client has %d events", n, own.last)
+		}
+		turn.End()
 	})
 }
 

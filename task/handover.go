@@ -46,13 +46,13 @@ func (t *Turn) HandOver(cause error) {
 
 // handOver breaks the client's stream off behind what the log has, and ends what runs. What the
 // turn emits from then on is a consequence of that, and nobody gets it. If the log lacks something
-// the turn ends like any other, and so does one of which nothing was emitted: its client knows of
-// nothing that it could come back for.
+// the turn ends like any other, and so does one that is about to, and one of which nothing was
+// emitted: its client knows of nothing that it could come back for.
 func (t *Turn) handOver(cause error) {
 	defer t.cancel(cause)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.rests || t.life != running || !t.isFollowed() || t.said.isOver() {
+	if t.rests || t.held || t.life != running || !t.isFollowed() || t.said.isOver() {
 		return
 	}
 	if t.append(); t.life != running || !t.isLogged() {

@@ -90,11 +90,10 @@ func said(agent, text string) *stream.Delta {
 
 const value = `{"n":1}`
 
-var (
-	call      = stream.Call{ID: "c", Tool: "add"}
-	completed = &stream.ToolCompleted{Call: call, Result: "one\nmore"}
-	approval  = &stream.Approval{ID: "q"}
-)
+var call = stream.Call{ID: "c", Tool: "add"}
+
+// completed returns an event of its own for each test: an emitted event gets its final call id in place.
+func completed() *stream.ToolCompleted { return &stream.ToolCompleted{Call: call, Result: "one\nmore"} }
 
 func TestTurns(t *testing.T) {
 	t.Parallel()
@@ -112,13 +111,13 @@ func TestTurns(t *testing.T) {
 	}{
 		{name: "the text is not emitted", events: []stream.Event{said("", "The sum "), said("", "is 1.")}, reason: stream.Stop,
 			reply: good, want: "flush,flush,asked,text :" + value, end: stream.Stop},
-		{name: "thoughts and calls are", events: []stream.Event{&stream.Thinking{Content: "hm"}, &stream.ToolStarted{Call: call}, completed, said("", "1")}, reason: stream.Stop,
+		{name: "thoughts and calls are", events: []stream.Event{&stream.Thinking{Content: "hm"}, &stream.ToolStarted{Call: call}, completed(), said("", "1")}, reason: stream.Stop,
 			reply: good, want: "thought hm,*stream.ToolStarted,result c,flush,flush,asked,text :" + value, end: stream.Stop},
 		{name: "no text at all", reason: stream.Stop, reply: good, want: "flush,flush,asked,text :" + value, end: stream.Stop},
 		{name: "a question to the user", events: []stream.Event{said("a", "Which "), said("a", "one?")}, reason: stream.InputRequired,
 			want: "flush,text a:Which one?", end: stream.InputRequired},
 		{name: "calls for the client", events: []stream.Event{said("", "I ask.")}, reason: stream.ClientTools, want: "flush,text :I ask.", end: stream.ClientTools},
-		{name: "a question to a person", events: []stream.Event{said("a", "May I"), said("b", "?"), approval, said("b", " So.")}, reason: stream.ApprovalRequired,
+		{name: "a question to a person", events: []stream.Event{said("a", "May I"), said("b", "?"), &stream.Approval{ID: "q"}, said("b", " So.")}, reason: stream.ApprovalRequired,
 			want: "text a:May I,text b:?,*stream.Approval,text b: So.,flush", end: stream.ApprovalRequired},
 		{name: "a limit of tokens", events: []stream.Event{said("", "half")}, reason: stream.MaxTokens, want: "flush,text :half", end: stream.MaxTokens},
 		{name: "a limit of steps", events: []stream.Event{said("", "half")}, reason: stream.MaxSteps, want: "flush,text :half", end: stream.MaxTokens},
@@ -178,7 +177,7 @@ func TestQuestion(t *testing.T) {
 	}
 	sink := new(trail)
 	ask := &asker{reply: Reply{JSON: jsontext.Value(value)}, trail: sink}
-	r := &inner{events: []stream.Event{delegated, completed, said("", "It is\n1.")}, out: stream.Result{Reason: stream.Stop}}
+	r := &inner{events: []stream.Event{delegated, completed(), said("", "It is\n1.")}, out: stream.Result{Reason: stream.Stop}}
 	if _, err := Around(r, Config{Asker: ask}).Run(t.Context(), req, sink); err != nil || len(ask.asked) != 1 {
 		t.Fatalf("%v, asked %d times", err, len(ask.asked))
 	}
@@ -277,7 +276,7 @@ func TestSettled(t *testing.T) {
 		}
 		events := []stream.Event{said("", "half"), said("", " done")}
 		if tt.asks {
-			events = []stream.Event{said("", "half"), approval, said("", " done")}
+			events = []stream.Event{said("", "half"), &stream.Approval{ID: "q"}, said("", " done")}
 		}
 		r := &inner{events: events, out: stream.Result{Reason: tt.reason, Settle: settle}, err: tt.err}
 		_, _ = Around(r, Config{Asker: &asker{reply: Reply{JSON: jsontext.Value(value)}, err: tt.ask, trail: sink}}).
@@ -393,7 +392,7 @@ func TestTextIsTakenBack(t *testing.T) {
 		{"over pieces of two", []stream.Event{said("a", "The "), said("b", "sum "), said("b", "is 2."), back(11), said("b", "e sum is 1.")}, stream.Stop, "text :" + value, sum, value},
 		{"all", []stream.Event{said("a", "It "), said("b", "is 2."), back(8), said("b", sum)}, stream.Stop, "text :" + value, sum, value},
 		{"of a question", []stream.Event{said("a", "Which two"), back(3), said("a", "one?")}, stream.InputRequired, "text a:Which one?", "", "Which one?"},
-		{"behind a question", []stream.Event{said("a", "May I"), approval, said("a", " so"), back(3), said("a", "?")}, stream.ApprovalRequired,
+		{"behind a question", []stream.Event{said("a", "May I"), &stream.Approval{ID: "q"}, said("a", " so"), back(3), said("a", "?")}, stream.ApprovalRequired,
 			"text a:May I,*stream.Approval,text a: so,*stream.Reset,text a:?", "", "May I?"},
 	} {
 		sink := new(trail)
