@@ -25,7 +25,8 @@ func (*InnerDelta) event() {}
 // Name returns "inner_delta".
 func (*InnerDelta) Name() string { return innerName }
 
-// Allow refuses drafts once the answer has begun, and those of an attempt that is over.
+// Allow refuses drafts once the answer has begun, and those of an attempt that is over. An answer that
+// was taken back as a whole begins again, with drafts.
 func (d *InnerDelta) Allow(t *Turn) error {
 	switch {
 	case d.Delta == "":
@@ -34,7 +35,7 @@ func (d *InnerDelta) Allow(t *Turn) error {
 		return nil
 	case d.Attempt < 0 || d.Attempt > lastAttempt:
 		return fmt.Errorf("attempt %d", d.Attempt)
-	case t.answered():
+	case t.size > 0:
 		return errors.New("a draft after a piece of the answer")
 	case d.Attempt < t.attempt:
 		return errors.New("a draft of an attempt that is over")

@@ -42,6 +42,11 @@ func checkedIsLegal(events []stream.Event) bool {
 				return false
 			}
 			answered = true
+		case *stream.Reset:
+			if ev.Accumulated != "" || !answered || messages > 0 {
+				return false
+			}
+			answered = false
 		case *stream.Quality:
 			if got += phaseLetter(ev); ev.Attempt < attempt {
 				return false
@@ -68,9 +73,11 @@ func checkedIsLegal(events []stream.Event) bool {
 
 func anyChecked(r *rand.Rand) stream.Event {
 	all := []stream.Phase{stream.Planning, stream.Extracting, stream.Composing, stream.Formatting, stream.Validating, stream.Refining, stream.Sending, stream.Failing, "lunch"}
-	switch r.IntN(8) {
+	switch r.IntN(9) {
 	case 0:
 		return &stream.Delta{Text: "d"}
+	case 8:
+		return &stream.Reset{Reason: stream.ResetTakenOver}
 	case 1:
 		return &stream.InnerDelta{Delta: []string{"d", ""}[r.IntN(8)/7], Attempt: r.IntN(4)}
 	case 2, 3:
