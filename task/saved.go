@@ -145,7 +145,7 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 		}
 		lacks = append(lacks, endOf(run, fault.From(cancelled()), run.Began))
 	}
-	if text := said.Text(); len(text) > r.text && !r.ofSeveral() {
+	if text := said.Text(); len(text) > r.text && (r.text == 0 || !r.ofSeveral()) {
 		lacks = append(lacks, &stream.Reset{Accumulated: text[:r.text], Reason: stream.ResetTakenOver, Runes: utf8.RuneCountInString(text[r.text:])})
 	}
 	r.before = append(emitted, lacks...)
@@ -153,7 +153,8 @@ func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
 }
 
 // ofSeveral says that parts of the turn were saved each by itself: then what of the text does not
-// count only those know who go on with it.
+// count only those know who go on with it, unless nothing was out when something was saved last. Of an
+// answer that is held back nothing is out before its end.
 func (r *plainRun) ofSeveral() bool {
 	return len(r.states) > 0 && len(r.states[""]) == 0 && len(r.states[chat.SavedDelivery]) == 0
 }

@@ -658,3 +658,29 @@ func FuzzReadSaved(f *testing.F) {
 		}
 	})
 }
+
+// Text that no saved state knows of is taken back. Of what several have said each by itself the turn
+// takes back all or nothing: they know the rest.
+func TestTextIsTakenBack(t *testing.T) {
+	t.Parallel()
+	log := []stream.Event{&stream.Start{}, &stream.Delta{Text: "One. "}, &stream.Delta{Text: "Two."}}
+	for _, tt := range []struct {
+		saved savedTurn
+		want  string // what stays; "-": nothing is taken back
+	}{
+		{savedTurn{}, ""},
+		{savedTurn{text: 5, states: map[string][][]byte{"": {{}}}}, "One. "},
+		{savedTurn{text: 9, states: map[string][][]byte{"": {{}}}}, "-"},
+		{savedTurn{text: 0, states: map[string][][]byte{"team:": {{}}, "a": {{}}}}, ""},
+		{savedTurn{text: 5, states: map[string][][]byte{"team:": {{}}, "a": {{}}}}, "-"},
+		{savedTurn{text: 9, states: map[string][][]byte{"team:": {{}}, chat.SavedDelivery: {{}}}}, "-"},
+	} {
+		stays := "-"
+		for _, ev := range (&plainRun{savedTurn: &tt.saved}).TakeOver(log) {
+			stays = ev.(*stream.Reset).Accumulated
+		}
+		if stays != tt.want {
+			t.Errorf("%+v: %q stays, want %q", tt.saved, stays, tt.want)
+		}
+	}
+}

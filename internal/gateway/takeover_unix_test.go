@@ -128,6 +128,9 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	const look = `{"functionCall":{"name":"look","args":{}}}`
 	parts := []string{`{"text":"All "}`, `{"text":"is "}`, `{"text":"done."}`}
 	has := func(what string) bool { return bytes.Contains(asked, []byte(what)) }
+	if has("at length") && results > 0 {
+		parts = slices.Repeat([]string{fmt.Sprintf(`{"text":%q}`, strings.Repeat(phrase, 1000))}, 4)
+	}
 	switch {
 	case has("You plan how"):
 		parts = []string{`{"text":"{\"criteria\":[{\"id\":\"planned\",\"description\":\"It says that all is done\"}],\"steps\":[]}"}`}
@@ -141,6 +144,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		parts = []string{`{"text":"I pay."}`, pay(30)}
 	case has("AGENT-A") && results == 0:
 		parts = []string{`{"text":"I ask b."}`, `{"functionCall":{"name":"delegate_to_b","args":{"task":"Pay it"}}}`, look}
+	case has("at length") && results > 0:
 	case has("AGENT-A"):
 		parts = []string{`{"text":"A "}`, `{"text":"is done."}`}
 	case has("AGENT-B") && results == 0 && has("Pay it"):
@@ -150,7 +154,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case has("AGENT-B"):
 		parts = []string{`{"text":"B "}`, `{"text":"is done."}`}
 	case has("just talk"):
-	case has("look around") && results == 0:
+	case has("look around") && results == 0, has("hold at length") && results == 0:
 		parts = []string{`{"text":"I look."}`, look}
 	case has("pay once") && results == 0:
 		parts = []string{`{"text":"I pay."}`, pay(30)}
@@ -173,6 +177,9 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		parts = []string{pay(30), pay(40), look}
 	case has("pay in two steps") && results < 2:
 		parts = []string{`{"text":"Step."}`, pay(30 + results)}
+	}
+	if last := len(parts) - 1; has("at length") && strings.Contains(parts[last], "functionCall") {
+		parts = parts[last:] // nothing of a text that is held back is saved
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	for i, part := range parts {
@@ -251,24 +258,29 @@ type killing struct {
 
 // killings are turns by what is asked.
 var killings = map[string]killing{
-	"just talk":        {text: "All is done."},
-	"look around":      {text: "I look.All is done."},
-	"pay once":         {paid: []int{30}, text: "I pay.All is done."},
-	"pay twice":        {paid: []int{30, 40}, text: "All is done."},
-	"pay in two steps": {paid: []int{30, 31}, text: "Step.Step.All is done."},
-	"hold it back":     {paid: []int{30}, text: "All is done.", more: checking},
-	"deliver it":       {paid: []int{30}, text: "Answer #: all is done, and it was a lot of work.", more: delivering, fields: `,"channel":"sms","deliver":true`, parts: 2},
-	"write a message":  {paid: []int{30}, text: "All is done, and it was a lot of work. Now there is nothing more to do.", more: short, fields: `,"channel":"sms"`, parts: 2},
-	"ask me first":     {paid: []int{30}, text: "I look.I pay.All is done.", confirm: "writes"},
-	"one agent":        {paid: []int{30}, text: "I pay.A is done.", more: teamOf("a", "")},
-	"several agents":   {paid: []int{30}, text: "I pay.A is done.I look.B is done.", more: teamOf("a b", "")},
-	"ask another":      {paid: []int{50}, text: "I ask b.A is done.", more: delegating},
-	"one by one":       {paid: []int{30}, text: "I pay.A is done.I look.B is done.", more: teamOf("a b", "dispatch: {mode: sequential}\n")},
+	"just talk":         {text: "All is done."},
+	"look around":       {text: "I look.All is done."},
+	"pay once":          {paid: []int{30}, text: "I pay.All is done."},
+	"pay twice":         {paid: []int{30, 40}, text: "All is done."},
+	"pay in two steps":  {paid: []int{30, 31}, text: "Step.Step.All is done."},
+	"hold it back":      {paid: []int{30}, text: "All is done.", more: checking},
+	"hold at length":    {text: strings.Repeat(phrase, 4000), more: checking},
+	"several at length": {paid: []int{30}, text: strings.Repeat(phrase, 8000), more: teamOf("a b", checking)},
+	"deliver it":        {paid: []int{30}, text: "Answer #: all is done, and it was a lot of work.", more: delivering, fields: `,"channel":"sms","deliver":true`, parts: 2},
+	"write a message":   {paid: []int{30}, text: "All is done, and it was a lot of work. Now there is nothing more to do.", more: short, fields: `,"channel":"sms"`, parts: 2},
+	"ask me first":      {paid: []int{30}, text: "I look.I pay.All is done.", confirm: "writes"},
+	"one agent":         {paid: []int{30}, text: "I pay.A is done.", more: teamOf("a", "")},
+	"several agents":    {paid: []int{30}, text: "I pay.A is done.I look.B is done.", more: teamOf("a b", "")},
+	"ask another":       {paid: []int{50}, text: "I ask b.A is done.", more: delegating},
+	"one by one":        {paid: []int{30}, text: "I pay.A is done.I look.B is done.", more: teamOf("a b", "dispatch: {mode: sequential}\n")},
 }
 
 // checking holds answers back until they are checked by what was asked for and by what the tools
 // said. A draft does not pass.
 const checking = "quality:\n  mode: enforce\n  drafts: always\n  plan: guide\n  criteria: [{id: honest, description: It says no more than there is}]\n"
+
+// phrase is what makes up an answer for which the outputs of a turn have no room at once.
+const phrase = "All is done, and well. "
 
 // short is a channel with little room.
 const short = "channels: {sms: {max_length: 40, max_segments: null, indicator: none}}\n"
