@@ -70,6 +70,16 @@ func gathered(t *testing.T, durable bool) (*Service, *counted, *Turn, *late, *st
 	return s, shared, turn, own, stream.NewStamper(turn.Before(own), time.Now())
 }
 
+// speaking begins a turn whose last piece waits for a timer.
+func speaking(t *testing.T) (*counted, *Turn, *late, *stream.Stamper) {
+	t.Helper()
+	_, shared, turn, own, out := gathered(t, false)
+	for _, ev := range []stream.Event{&stream.Start{}, &stream.Delta{Text: "a"}, &stream.Delta{Text: "waits"}} {
+		_, _ = out.Emit(ev), out.Flush()
+	}
+	return shared, turn, own, out
+}
+
 // Pieces of an answer that come one after the other share appends and flushes, no piece waits
 // longer than it may, also when nothing comes behind it, and no client has what the log does
 // not: so a process can die at any moment.
@@ -139,11 +149,7 @@ func TestOnlyPiecesWait(t *testing.T) {
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		_, shared, turn, own, out := gathered(t, false)
-		send := func(ev stream.Event) { _, _ = out.Emit(ev), out.Flush() }
-		send(&stream.Start{})
-		send(&stream.Delta{Text: "a"})
-		send(&stream.Delta{Text: "waits"}) // its timer runs
+		shared, turn, own, out := speaking(t)
 		before, flushes := shared.appends.Load(), own.flushes
 		saver{turn}.Together(func() {
 			for range 3 {
@@ -161,7 +167,7 @@ func TestTogether(t *testing.T) {
 		if n := shared.appends.Load() - before; n != 1 || own.flushes != flushes+1 || len(own.missing) > 0 {
 			t.Errorf("%d appends, %d flushes", n, own.flushes-flushes)
 		}
-		send(&stream.Delta{Text: "b"})
+		_, _ = out.Emit(&stream.Delta{Text: "b"}), out.Flush()
 		time.Sleep(2 * latest)
 		if n := shared.appends.Load() - before; n != 2 {
 			t.Errorf("a piece that comes behind is not handed on: %d appends", n)
@@ -175,11 +181,7 @@ func TestTogether(t *testing.T) {
 func TestMessagesGoWithTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		_, shared, turn, own, out := gathered(t, false)
-		send := func(ev stream.Event) { _, _ = out.Emit(ev), out.Flush() }
-		send(&stream.Start{})
-		send(&stream.Delta{Text: "a"})
-		send(&stream.Delta{Text: "waits"}) // its timer runs
+		shared, turn, own, out := speaking(t)
 		before := shared.appends.Load()
 		for i := range 2 {
 			_ = out.Emit(&stream.ChannelMessage{Sequence: i + 1, Total: 2, Content: "a"})
@@ -192,7 +194,7 @@ func TestMessagesGoWithTheEnd(t *testing.T) {
 		if n := shared.appends.Load() - before; n > 0 || turn.left {
 			t.Errorf("%d appends before the end; left: %t", n, turn.left)
 		}
-		send(&stream.Done{Reason: stream.Stop})
+		_, _ = out.Emit(&stream.Done{Reason: stream.Stop}), out.Flush()
 		if n := shared.appends.Load() - before; n != 1 || len(own.missing) > 0 || own.last != 6 {
 			t.Errorf("%d appends, and the client has %d events", n, own.last)
 		}
