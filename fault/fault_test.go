@@ -32,6 +32,33 @@ func TestRecoverable(t *testing.T) {
 	}
 }
 
+// Nothing is worth sending again that has taken effect, or may have; a node is as its cause is.
+func TestErrorsWorthSendingAgain(t *testing.T) {
+	t.Parallel()
+	node := func(cause error) *fault.Error { return &fault.Error{Type: fault.WorkflowNodeFailed, Err: cause} }
+	unknown := node(&fault.Error{Type: fault.Timeout})
+	unknown.Unknown = true
+	for _, tt := range []struct {
+		err  *fault.Error
+		want bool
+	}{
+		{&fault.Error{Type: fault.Timeout}, true},
+		{&fault.Error{Type: fault.Timeout, Acted: true}, false},
+		{&fault.Error{Type: fault.Timeout, Unknown: true}, true},
+		{&fault.Error{Type: fault.Internal}, false},
+		{node(&fault.Error{Type: fault.Timeout}), true},
+		{node(fmt.Errorf("the node: %w", &fault.Error{Type: fault.Timeout})), true},
+		{node(&fault.Error{Type: fault.Timeout, Acted: true}), false},
+		{node(&fault.Error{Type: fault.ModelBlocked}), false},
+		{node(errors.New("a bug")), fault.WorkflowNodeFailed.Recoverable()},
+		{unknown, false},
+	} {
+		if got := tt.err.Recoverable(); got != tt.want {
+			t.Errorf("%+v: %t, want %t", tt.err, got, tt.want)
+		}
+	}
+}
+
 func TestShortage(t *testing.T) {
 	t.Parallel()
 	dial := func(err error) error {

@@ -50,3 +50,34 @@ func TestPartsAreReportedInTheirOrder(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// What is slow, new or warned of is no failure. What does not answer, is full or has old keys is one.
+func TestPartsThatHaveFailed(t *testing.T) {
+	t.Parallel()
+	issuers := func(states ...health.KeysState) (all []health.Issuer) {
+		for _, s := range states {
+			all = append(all, health.Issuer{State: s})
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		part health.Status
+		name string
+		ok   bool
+	}{
+		{health.Model{Key: "fast", Breaker: health.Open}, "fast", true}, // its breaker reports for itself
+		{health.Store{State: health.Available, Warnings: []string{"it forgets"}}, "store", true},
+		{health.Store{State: health.Unavailable}, "store", false},
+		{health.Store{State: health.Full}, "store", false},
+		{health.Store{}, "store", false},
+		{health.Auth{}, "auth", true},
+		{health.Auth{Rejected: true}, "auth", false},
+		{health.Auth{Issuers: issuers(health.KeysFresh, health.KeysFresh)}, "auth", true},
+		{health.Auth{Issuers: issuers(health.KeysFresh, health.KeysStale)}, "auth", false},
+		{health.Auth{Issuers: issuers(health.KeysUnavailable)}, "auth", false},
+	} {
+		if tt.part.Name() != tt.name || tt.part.OK() != tt.ok {
+			t.Errorf("%+v: %s, %t", tt.part, tt.part.Name(), tt.part.OK())
+		}
+	}
+}

@@ -75,3 +75,63 @@ func BenchmarkOff(b *testing.B) {
 		work(ctx, header, nil)
 	}
 }
+
+// noted is a Recorder that keeps what telemetry has no attribute for.
+type noted struct {
+	trace.Recorder
+	firsts int
+	reply  string
+}
+
+func (n *noted) First() { n.firsts++ }
+
+func (n *noted) Replied(cached int, finish string) { n.reply = fmt.Sprint(cached, " ", finish) }
+
+// Work without a request is a trace of its own, and follows another one by that one's name.
+func TestRootsAreLinked(t *testing.T) {
+	t.Parallel()
+	tree := new(tracetest.Tree)
+	_, before := trace.Root(t.Context(), tree, "run", "a")
+	name := before.Name()
+	before.End(nil)
+	_, after := trace.Root(t.Context(), tree, "run", "b")
+	after.Link("") // it follows none
+	after.Link(name)
+	after.End(nil)
+	if want := "run a\nrun b link=" + name + "\n"; name == "" || tree.String() != want {
+		t.Errorf("got %q, want %q", tree, want)
+	}
+	ctx, none := trace.Root(t.Context(), nil, "run", "c")
+	none.Link(name)
+	if none.On() || none.Name() != "" || ctx != t.Context() {
+		t.Error("there is a span without a Tracer")
+	}
+}
+
+// A turn's own Recorder stands before that of telemetry, and gets what only it keeps.
+func TestRecorderOfATurn(t *testing.T) {
+	t.Parallel()
+	tree := new(tracetest.Tree)
+	outer, span := trace.Root(t.Context(), tree, "run", "")
+	span.First() // telemetry keeps neither
+	span.Replied(1, "stop")
+	var own *noted
+	ctx := trace.Within(outer, func(below trace.Recorder) trace.Recorder {
+		own = &noted{Recorder: below}
+		return own
+	})
+	inner := trace.Of(ctx)
+	inner.First()
+	inner.Replied(7, "stop")
+	inner.Int("n", 1)
+	inner.End(nil)
+	if own.firsts != 1 || own.reply != "7 stop" || tree.String() != "run n=1\n" {
+		t.Errorf("%+v, %q", own, tree)
+	}
+	trace.Within(t.Context(), func(below trace.Recorder) trace.Recorder {
+		if below != nil {
+			t.Error("there is a Recorder where none was")
+		}
+		return own
+	})
+}
