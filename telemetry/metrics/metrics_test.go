@@ -99,3 +99,43 @@ func TestFunctionsAreAskedWhenRead(t *testing.T) {
 		t.Errorf("the sum is %v", sum)
 	}
 }
+
+// The bounds of what is counted in buckets fit what it is: seconds, parts of one, lengths.
+func TestBoundsOfHistograms(t *testing.T) {
+	t.Parallel()
+	r := metrics.New()
+	r.Histogram("seconds", "S.").Observe(0.01)
+	r.Fractions("fractions", "F.").Observe(0.95)
+	r.Sizes("sizes", "S.", "of").Observe(100, "x")
+	r.Counter("calls_total", "C.").Inc()
+	n := 1.0
+	r.CounterFunc("seen_total", "S.", func() float64 { return n })
+	n = 5
+	families, err := r.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][3]float64{"sluice_seconds": {0.001, 32.768, 0.01}, "sluice_fractions": {0.1, 1, 0.95}, "sluice_sizes": {64, 1048576, 100}}
+	counts := map[string]float64{"sluice_calls_total": 1, "sluice_seen_total": 5}
+	for _, f := range families {
+		one := f.GetMetric()[0]
+		if n, ok := counts[f.GetName()]; ok && one.GetCounter().GetValue() != n {
+			t.Errorf("%s is %v", f.GetName(), one.GetCounter().GetValue())
+		}
+		bounds, ok := want[f.GetName()]
+		if !ok {
+			continue
+		}
+		delete(want, f.GetName())
+		buckets := one.GetHistogram().GetBucket()
+		got := [3]float64{buckets[0].GetUpperBound(), buckets[len(buckets)-1].GetUpperBound(), one.GetHistogram().GetSampleSum()}
+		for i := range got {
+			if d := got[i] - bounds[i]; d > 1e-9 || d < -1e-9 {
+				t.Errorf("%s has %v, want %v", f.GetName(), got, bounds)
+			}
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("missing are %v", want)
+	}
+}
