@@ -2,7 +2,7 @@
 # Has one thing after the other grow that a gateway works with, prints what that costs it, and
 # draws it into docs/growth:
 #
-#   scripts/growth.sh                     all dimensions, some eight minutes
+#   scripts/growth.sh                     all dimensions, some six minutes
 #   scripts/growth.sh -rounds 9 chunks    one of them, measured more often
 #   SLUICE=./sluice scripts/growth.sh     any other build
 #

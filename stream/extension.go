@@ -19,10 +19,9 @@ type Extension interface {
 
 // Turn is what the rules of extensions may know of the turn so far.
 type Turn struct {
-	takenOver bool // another process has emitted what was before
-	size      int  // bytes of the answer
-	seen      map[string]int
-	open      map[string]string // key → what it is, of things that must end before Done
+	size int // bytes of the answer
+	seen map[string]int
+	open map[string]string // key → what it is, of things that must end before Done
 
 	// Of an answer that is checked or formatted; see Quality.
 	phase    int  // the last one, with its attempt

@@ -125,7 +125,6 @@ func (g *Guard) Lose() {
 // TakenOver notes that another process goes on with the turn from here: what it begins again may
 // come again.
 func (g *Guard) TakenOver() {
-	g.turn.takenOver = true
 	g.turn.phase, g.turn.attempt = 0, 0
 }
 

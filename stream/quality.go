@@ -82,11 +82,12 @@ func (q *Quality) begins() bool {
 	return q.Attempt == 1 && (q.Phase == Planning || q.Phase == Extracting)
 }
 
-// Allow keeps the phases in their order. Where another process continues they may begin a second
-// time: it makes the answer that was held back again.
+// Allow keeps the phases in their order. In a run of a workflow they may begin a second time: another
+// process that continues with it makes the answer that was held back again. Of other turns Guard.TakenOver
+// says that.
 func (q *Quality) Allow(t *Turn) error {
 	rank := q.Phase.rank()
-	if q.begins() && t.mayRepeat() {
+	if q.begins() && t.Count(nodeName) > 0 {
 		t.phase, t.attempt = 0, 0
 	}
 	switch {
@@ -102,9 +103,6 @@ func (q *Quality) Allow(t *Turn) error {
 	t.phase, t.attempt = at, q.Attempt
 	return nil
 }
-
-// mayRepeat says whether the phases may begin a second time.
-func (t *Turn) mayRepeat() bool { return t.Count(nodeName) > 0 || t.takenOver }
 
 // follows wants a phase of its attempt, which is at this place among all, behind that of before.
 func (q *Quality) follows(t *Turn, at int) error {

@@ -30,7 +30,7 @@ type gathering struct {
 	urgent bool      // what waits is to be handed on with the next flush
 	spoken bool      // the first piece of the answer was sent
 	rests  bool      // only the turn's own goroutine hands on from now on
-	held   bool      // only its next flush does
+	held   bool      // only its next flush does, which ends that
 	timer  *time.Timer
 	armed  bool // the timer
 }
@@ -107,12 +107,11 @@ func (g *gathering) late() {
 	_ = g.to.handOn()
 }
 
-// hold leaves it to the turn's next flush to hand on what is emitted, until it is undone. The turn
-// undoes it behind that.
-func (g *gathering) hold(held bool) {
+// hold leaves it to the turn's next flush to hand on what is emitted until then.
+func (g *gathering) hold() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.held = held
+	g.held = true
 }
 
 // rest hands on what waits. From when it returns no other goroutine hands on.

@@ -163,8 +163,7 @@ func (s saver) Begin() (end func()) {
 // Together implements chat.Saver.
 func (s saver) Together(f func()) {
 	defer s.Begin()() // a turn is not left in the middle
-	s.of.hold(true)
-	defer s.of.hold(false)
+	s.of.hold()
 	f()
 }
 

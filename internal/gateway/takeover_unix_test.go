@@ -128,9 +128,6 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	const look = `{"functionCall":{"name":"look","args":{}}}`
 	parts := []string{`{"text":"All "}`, `{"text":"is "}`, `{"text":"done."}`}
 	has := func(what string) bool { return bytes.Contains(asked, []byte(what)) }
-	if has("at length") && results > 0 {
-		parts = slices.Repeat([]string{fmt.Sprintf(`{"text":%q}`, strings.Repeat(phrase, 1000))}, 4)
-	}
 	switch {
 	case has("You plan how"):
 		parts = []string{`{"text":"{\"criteria\":[{\"id\":\"planned\",\"description\":\"It says that all is done\"}],\"steps\":[]}"}`}
@@ -145,6 +142,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case has("AGENT-A") && results == 0:
 		parts = []string{`{"text":"I ask b."}`, `{"functionCall":{"name":"delegate_to_b","args":{"task":"Pay it"}}}`, look}
 	case has("at length") && results > 0:
+		parts = slices.Repeat([]string{fmt.Sprintf(`{"text":%q}`, strings.Repeat(phrase, 1000))}, 4)
 	case has("AGENT-A"):
 		parts = []string{`{"text":"A "}`, `{"text":"is done."}`}
 	case has("AGENT-B") && results == 0 && has("Pay it"):
