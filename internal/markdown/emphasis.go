@@ -15,7 +15,9 @@ import (
 // the length of the text. goldmark looks through all marks before a closing one that has no
 // partner, so that "_a*" repeated costs it the square of the text.
 //
-// A run of marks between two digits, or a digit and a letter, is text: 2*3*4 is a product.
+// A run of marks between two digits, or a digit and a letter, opens nothing: 2*3*4 is a
+// product. It may close a run before it: in **5**x the number is bold. A single mark between
+// two digits never does, nor one behind a mark within a word: a*b*2 is a product too.
 //
 // Marks are noted while a block is read, and paired when it ends (CloseBlock). By then links
 // and images hold what stands in them, and no pair reaches across their borders.
@@ -31,7 +33,9 @@ type mark struct {
 	segment         text.Segment // what of the run is not used
 	char            byte
 	opens, closes   bool
-	length          int // that of the whole run
+	arithmetic      bool // it stands between digits, or a digit and a letter
+	inWord          bool // a letter or digit stands before it
+	length          int  // that of the whole run
 	previous, later *mark
 }
 
@@ -70,7 +74,7 @@ func (emphasis) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node
 
 // isText says whether a mark is no markup where it stands.
 func (m *mark) isText(before, behind rune) bool {
-	return !m.opens && !m.closes || isArithmetic(before, behind) || m.char == '~' && (m.length > 2 || before == '~')
+	return !m.opens && !m.closes || m.char == '~' && (m.length > 2 || before == '~')
 }
 
 // flank finds out what a mark may do by its neighbours (CommonMark 0.31, 6.2).
@@ -82,6 +86,11 @@ func (m *mark) flank(before, behind rune) {
 	m.opens, m.closes = left, right
 	if m.char == '_' {
 		m.opens, m.closes = left && (!right || pointBefore), right && (!left || pointBehind)
+	}
+	m.inWord = unicode.IsLetter(before) || unicode.IsDigit(before)
+	if m.arithmetic = isArithmetic(before, behind); m.arithmetic {
+		m.opens = false
+		m.closes = m.closes && (m.length > 1 || !unicode.IsDigit(before) || !unicode.IsDigit(behind))
 	}
 }
 
@@ -128,14 +137,14 @@ func pairAll(in ast.Node) {
 	}
 }
 
-// bottoms say before which place there is no partner for a closing mark. Which marks may be
-// one depends on these three alone: its character, whether it opens as well, and its length
-// modulo 3.
-type bottoms [3][2][3]int
+// bottoms has the places before which a closing mark has no partner. Four properties of that
+// mark decide: its character, whether it opens as well, whether it is arithmetic, and its
+// length modulo 3.
+type bottoms [3][2][2][3]int
 
 // of returns the entry for a closing mark.
 func (b *bottoms) of(m *mark) *int {
-	char, opens := 0, 0
+	char, opens, arithmetic := 0, 0, 0
 	switch m.char {
 	case '_':
 		char = 1
@@ -145,7 +154,10 @@ func (b *bottoms) of(m *mark) *int {
 	if m.opens {
 		opens = 1
 	}
-	return &b[char][opens][m.length%3]
+	if m.arithmetic {
+		arithmetic = 1
+	}
+	return &b[char][opens][arithmetic][m.length%3]
 }
 
 // partner returns the mark that opens what m closes, and does not begin before bottom; nil: there
@@ -187,7 +199,7 @@ func pair(first *mark) {
 
 // pairs says whether two marks may be partners (CommonMark 0.31, rules 9 and 10).
 func (m *mark) pairs(closing *mark) bool {
-	if !m.opens || m.char != closing.char {
+	if !m.opens || m.char != closing.char || closing.arithmetic && m.inWord {
 		return false
 	}
 	return !m.closes && !closing.opens || (m.length+closing.length)%3 != 0 || closing.length%3 == 0

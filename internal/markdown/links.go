@@ -15,22 +15,28 @@ func mayLink(source []byte) bool {
 			return false
 		}
 		at := from + i
-		if scheme := schemeBefore(source[:at]); scheme > 0 && !isTarget(source, at-scheme) {
+		if scheme := SchemeBefore(source[:at]); scheme > 0 && !isTarget(source, at-scheme) {
 			return true
 		}
 		from = at + len("://")
 	}
 }
 
-// schemeBefore returns the length of the scheme that text ends with, or 0: no other scheme
-// makes a link by itself.
-func schemeBefore(text []byte) int {
+// SchemeBefore returns the length of the scheme that text ends with, in any case, or 0. No
+// other scheme makes a link by itself, and none within a word: xhttp is not a scheme.
+func SchemeBefore(text []byte) int {
 	for _, scheme := range [...]string{"https", "http", "ftp"} {
-		if bytes.HasSuffix(text, []byte(scheme)) {
+		at := len(text) - len(scheme)
+		if at >= 0 && bytes.EqualFold(text[at:], []byte(scheme)) && (at == 0 || !isSchemeByte(text[at-1])) {
 			return len(scheme)
 		}
 	}
 	return 0
+}
+
+// isSchemeByte reports whether c can stand within a scheme (RFC 3986, 3.1).
+func isSchemeByte(c byte) bool {
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'
 }
 
 // isTarget says whether the address that begins at start is the target of a link like

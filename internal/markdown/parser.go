@@ -26,7 +26,7 @@ type Parser struct {
 // NewParser returns a Parser.
 func NewParser() *Parser {
 	return &Parser{
-		all:  sync.OnceValue(func() parser.Parser { return newParser(util.Prioritized(extension.NewLinkifyParser(), 999)) }),
+		all:  sync.OnceValue(func() parser.Parser { return newParser(util.Prioritized(newBareLinks(), 999)) }),
 		bare: sync.OnceValue(func() parser.Parser { return newParser() }),
 	}
 }
@@ -80,23 +80,4 @@ func (d definitions) Transform(node *ast.Paragraph, reader text.Reader, pc parse
 		}
 	}
 	d.ParagraphTransformer.Transform(node, reader, pc)
-}
-
-// boundedTables leaves a table alone whose rows would be filled up to more cells than a
-// text of this size can have written: its lines stay text.
-type boundedTables struct{ parser.ParagraphTransformer }
-
-const maxCells = 40_000
-
-// Transform makes a table of a paragraph unless it would have too many cells:
-// the parser's work grows with lines times columns.
-func (b boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
-	lines, widest := node.Lines(), 0
-	for i := range lines.Len() {
-		line := lines.At(i)
-		widest = max(widest, 1+bytes.Count(line.Value(reader.Source()), []byte("|")))
-	}
-	if widest > 1 && widest*lines.Len() <= maxCells {
-		b.ParagraphTransformer.Transform(node, reader, pc)
-	}
 }

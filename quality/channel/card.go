@@ -688,8 +688,17 @@ func (f *cardForm) enterTable(n *node) bool {
 		f.textual = n
 		return f.plain.enter(n)
 	}
-	f.cells = &grid{columns: int(n.first.kids), header: true}
+	f.cells = &grid{columns: columnsOf(n), header: true}
 	return f.plain.enter(n)
+}
+
+// columnsOf returns the number of cells of a table's widest row: a card shows no others.
+func columnsOf(n *node) int {
+	widest := int32(0)
+	for r := n.first; r != nil; r = r.next {
+		widest = max(widest, r.kids)
+	}
+	return int(widest)
 }
 
 // isGrid says whether a table is small enough in its width to be shown as one.

@@ -80,7 +80,7 @@ func TestElementsOfACard(t *testing.T) {
 		{"a mention", "<at>a</at> @b", []string{block(`\<at>a\</at> @b`)}},
 		{"a table", "|a|b|\n|-|-|\n|**c**||", []string{grid(2, []string{"a", "b"}, []string{"**c**", ""})}},
 		{"a table between texts", "x\n\n|a|\n|-|\n|b|\n\ny", []string{block("x"), grid(1, []string{"a"}, []string{"b"}), block("y")}},
-		{"a table with a surplus cell", "|a|\n|-|\n|b|c|", []string{grid(1, []string{"a"}, []string{"b", "c"})}},
+		{"a table with a surplus cell", "|a|\n|-|\n|b|c|", []string{grid(2, []string{"a"}, []string{"b", "c"})}},
 		{"a table that is too wide", "|a|b|c|d|e|f|g|h|i|\n" + strings.Repeat("|-", 9) + "|\n|1|2|3|4|5|6|7|8|9|", []string{block("a: 1; b: 2; c: 3; d: 4; e: 5; f: 6; g: 7; h: 8; i: 9")}},
 		{"a line that looks like a list", `12\. a`, []string{block(`12\. a`)}},
 		{"a number that no list begins with", "1234567890. a", []string{block("1234567890. a")}},

@@ -182,5 +182,42 @@ func (r *Response) MIME(date time.Time) ([]byte, error) {
 	if _, err := m.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return withSafeStarts(b.Bytes()), nil
+}
+
+// maxEncodedLine is the length of a line of quoted-printable text (RFC 2045, 6.7).
+const maxEncodedLine = 76
+
+// withSafeStarts encodes the starts of lines that programs on the way change: "From " gets a
+// > in a mailbox file, and a dot is doubled, or ends the message.
+func withSafeStarts(message []byte) []byte {
+	if !bytes.Contains(message, []byte("\nFrom ")) && !bytes.Contains(message, []byte("\n.")) {
+		return message
+	}
+	out := make([]byte, 0, len(message)+64)
+	for line := range bytes.Lines(message) {
+		for {
+			safe, rest := safeStart(line)
+			out = append(out, safe...)
+			if len(safe) == 0 || len(safe)+len(bytes.TrimRight(rest, "\r\n")) <= maxEncodedLine {
+				out = append(out, rest...)
+				break
+			}
+			out = append(out, "=\r\n"...)
+			line = rest
+		}
+	}
+	return out
+}
+
+// safeStart returns the encoded start of a line and the rest. Most lines need none: the start
+// is empty then.
+func safeStart(line []byte) (safe string, rest []byte) {
+	switch {
+	case bytes.HasPrefix(line, []byte("From ")):
+		return "=46rom ", line[len("From "):]
+	case bytes.HasPrefix(line, []byte(".")):
+		return "=2E", line[1:]
+	}
+	return "", line
 }

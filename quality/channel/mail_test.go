@@ -1,7 +1,11 @@
 package channel
 
 import (
+	"bytes"
+	"io"
 	"mime"
+	"mime/multipart"
+	"net/mail"
 	"strings"
 	"testing"
 	"time"
@@ -158,6 +162,40 @@ func TestMIME(t *testing.T) {
 	for _, other := range []Own{{Subject: "Ho", Text: base.Text, HTML: base.HTML}, {Subject: "Hi", Text: "text", HTML: base.HTML}, {Subject: "Hi", Text: base.Text, HTML: ""}, {Subject: "Hi", Text: base.Text + base.HTML}} {
 		if id(message(Response{Own: other}, at)) == id(got) {
 			t.Errorf("%+v has the id of another message", other)
+		}
+	}
+}
+
+// Programs on the way change lines that begin with "From " or a dot: no raw line does, and a
+// reader that we did not write gets the text back.
+func TestMailKeepsLinesThatMailersChange(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 71)
+	for _, text := range []string{
+		"hi\n\nFrom here\n\n.", "hi\n\n.\n\n..b\n\n.c", "a\n\nFrom " + long + " From y", "a\n\n." + long + "yyyy.zzzz", "a\n\nFrom From From " + long,
+	} {
+		r := &Response{Own: Own{Subject: "s", Text: text, HTML: "<p>x</p>\n.\nFrom z"}}
+		raw, err := r.MIME(time.Unix(0, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.SplitSeq(string(raw), "\r\n") {
+			if strings.HasPrefix(line, "From ") || strings.HasPrefix(line, ".") || len(line) > maxEncodedLine {
+				t.Errorf("%q has the line %q", text, line)
+			}
+		}
+		message, err := mail.ReadMessage(bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, params, _ := mime.ParseMediaType(message.Header.Get("Content-Type"))
+		part, err := multipart.NewReader(message.Body, params["boundary"]).NextPart() // it decodes
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(part)
+		if got := strings.ReplaceAll(string(body), "\r\n", "\n"); err != nil || got != text {
+			t.Errorf("%q is read as %q, %v", text, got, err)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func TestTree(t *testing.T) {
 		{"- [x] a", "list(item'- '(p('[x] ''a')))", true, 0},
 		{"|a|b|c|d|\n|-|:-|-:|:-:|", "table(row(cell('a')cell1('b')cell2('c')cell3('d')))", true, 0},
 		{"|a|b|\n|-|-|\n|c|", "table(row(cell('a')cell('b'))row(cell('c')cell()))", true, 0},
-		{"|a|\n|-|\n|b|c | d|", "table(row(cell('a'))row(cell('b')cell('c | d')))", true, 0},
+		{"|a|\n|-|\n|b|c | d|", "table(row(cell('a'))row(cell('b')cell('c')cell('d')))", true, 0},
 		{"[a](http://b)", "p(a→http://b('a'))", true, 0},
 		{"[a](http://b \"c  d\")", "p(a→http://b|c d('a'))", true, 0},
 		{"[a](b)", "p(a→('a'))", true, 1},

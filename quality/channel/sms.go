@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"sluice/internal/markdown"
 )
 
 // Encoding is how the characters of an SMS are sent.
@@ -187,7 +189,7 @@ func (m *sms) gsm(start int, accept func(s string, end int, itself bool) bool) {
 		end := grapheme(m.text, at)
 		g := m.text[at:end]
 		s, ok := m.inGSM(g, last.before)
-		if !ok {
+		if !ok || s != g && len(g) > 1 && inURL(m.text, at) {
 			return
 		}
 		if g == " " && m.auto && m.goes(at, last.replaced) {
@@ -198,6 +200,17 @@ func (m *sms) gsm(start int, accept func(s string, end int, itself bool) bool) {
 		}
 		at = end
 	}
+}
+
+// maxURLBefore is how far before a character the begin of its URL is looked for, in bytes.
+const maxURLBefore = 2048
+
+// inURL reports whether the character at a place belongs to a URL: there it stays as it is.
+func inURL(text string, at int) bool {
+	from := max(0, at-maxURLBefore)
+	from += strings.LastIndexAny(text[from:at], " \n") + 1
+	host := strings.Index(text[from:at], "://")
+	return host >= 0 && markdown.URLEnd([]byte(text[from:min(len(text), at+utf8.UTFMax)]), host) > at-from
 }
 
 // joint is where a text in GSM-7 continues.

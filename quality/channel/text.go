@@ -201,8 +201,53 @@ func (f *textForm) end(k kind) {
 	last := len(f.open) - 1
 	if i := f.open[last]; i >= 0 {
 		f.marks[i].end = len(f.buf)
+		if touchesURL(f.buf[f.marks[i].start:]) {
+			f.dropMark(i)
+		}
 	}
 	f.open = f.open[:last]
+}
+
+// dropMark leaves out a mark that was just closed. A struck text then says so in words.
+func (f *textForm) dropMark(i int) {
+	m := &f.marks[i]
+	m.end = m.start
+	f.lost(m.kind)
+	if m.kind != struck {
+		return
+	}
+	start := m.start
+	f.buf = slices.Insert(f.buf, start, []byte(struckOpen)...)
+	f.buf = append(f.buf, struckClose(f.buf)...)
+	for j := i + 1; j < len(f.marks); j++ {
+		f.marks[j].start += len(struckOpen)
+		f.marks[j].end += len(struckOpen)
+	}
+	for j := range f.kept {
+		if f.kept[j].start >= start {
+			f.kept[j].start += len(struckOpen)
+			f.kept[j].end += len(struckOpen)
+		}
+	}
+}
+
+// touchesURL reports whether a line of text begins or ends with a word that has a URL. A
+// phone makes the mark next to it a part of the link.
+func touchesURL(text []byte) bool {
+	if !hasURL(text) {
+		return false
+	}
+	for line := range bytes.Lines(text) {
+		if words := bytes.Fields(line); len(words) > 0 && (hasURL(words[0]) || hasURL(words[len(words)-1])) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasURL reports whether text has a URL, with a scheme or with www.
+func hasURL(text []byte) bool {
+	return bytes.Contains(text, []byte("://")) || bytes.Contains(text, []byte("www."))
 }
 
 // enter begins a node; false: its children are not visited.
@@ -329,7 +374,18 @@ func (f *textForm) enterStruck() {
 		return
 	}
 	f.lost(struck)
-	f.literal("[struck out: ")
+	f.literal(struckOpen)
+}
+
+// struckOpen begins a struck text in words.
+const struckOpen = "[struck out: "
+
+// struckClose returns the end of a struck text in words. A blank keeps it apart from a URL.
+func struckClose(before []byte) string {
+	if hasURL(before[bytes.LastIndexByte(before, ' ')+1:]) {
+		return " ]"
+	}
+	return "]"
 }
 
 // leaveStruck closes it.
@@ -338,7 +394,8 @@ func (f *textForm) leaveStruck() {
 		f.end(struck)
 		return
 	}
-	f.literal("]")
+	f.flush()
+	f.buf = append(f.buf, struckClose(f.buf)...)
 }
 
 // code writes a code span; one that holds a backtick cannot be marked.

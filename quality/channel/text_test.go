@@ -1,6 +1,7 @@
 package channel_test
 
 import (
+	"html"
 	"slices"
 	"strings"
 	"testing"
@@ -78,7 +79,16 @@ func TestMarksOfWhatsApp(t *testing.T) {
 		{"a fence in a quote", "> ```\n> a\n> ```", "```\na\n```", nil},
 		{"a fence that an item begins with", "- ```\n  a\n  ```", "- \n```\na\n```", nil},
 		{"a fence of blanks", "x\n\n```\n \n```", "x\n\n ", []string{"code"}},
-		{"a link in bold", "**[a](http://b)**", "*a (http://b)*", []string{"links"}},
+		{"a link in bold", "**[a](http://b)**", "a (http://b)", []string{"bold", "links"}},
+		{"a URL in bold", "Open **https://b.c/x** now", "Open https://b.c/x now", []string{"bold"}},
+		{"a URL at the end of bold", "**PR: https://b.c/x**", "PR: https://b.c/x", []string{"bold"}},
+		{"a URL within bold", "**see https://b.c/x now**", "*see https://b.c/x now*", nil},
+		{"a URL in italic in bold", "**_www.b.cd/x_**", "www.b.cd/x", []string{"bold", "italic"}},
+		{"a URL that is struck", "a ~~https://b.c/x~~ **d**", "a [struck out: https://b.c/x ] *d*", []string{"strike"}},
+		{"struck with bold and a URL", "~~**a** `b` https://b.c/x~~ **d**", "[struck out: *a* `b` https://b.c/x ] *d*", []string{"strike"}},
+		{"a URL in a heading", "# Docs: https://b.c/x", "Docs: https://b.c/x", []string{"bold", "headers"}},
+		{"a URL on a line of bold", "**a https://b.c/x\nd e**", "a https://b.c/x\nd e", []string{"bold"}},
+		{"marks in a URL", "See https://b.c/?q=*a*&r=_b_ now", "See https://b.c/?q=*a*&r=_b_ now", nil},
 		{"bold in a link", "[**a**](http://b)", "*a* (http://b)", []string{"links"}},
 		{"an image", "![a](http://b)", "a (http://b)", []string{"images"}},
 		{"within a word", "a**b**c _d_", "abc _d_", []string{"bold"}},
@@ -235,6 +245,34 @@ func TestOwnFields(t *testing.T) {
 		for _, p := range r.Parts {
 			if name == channel.SMS && p.Units != len(p.Content) || name == channel.WhatsApp && p.Chars != len(p.Content) {
 				t.Errorf("%s: a part of %d bytes has %+v", name, len(p.Content), p.Own)
+			}
+		}
+	}
+}
+
+// A bare URL stands whole in each channel, and no link points to a part of it.
+func TestURLsStayWhole(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"https://de.example.org/wiki/Köln", "https://example.com/a*b", "https://example.com/?q=*a*&r=1", "https://example.com/x|y", "https://example.com/😀",
+		"https://example.com/½×2", "https://example.com/straße?x=ü", "https://example.com/_a_/~~b~~c", "http://localhost:8080/a_b_c", "https://xn--mnchen-3ya.example/ü#a", "www.example.com/ö_a_b",
+	} {
+		for _, in := range []string{"See " + url + " now", "See " + url + ".", "“" + url + "”", "- " + url + "\n- b"} {
+			for _, name := range []string{channel.SMS, channel.Plain, channel.WhatsApp, channel.Email, channel.Teams} {
+				r := format(builtin(name), in)
+				if content := strings.ReplaceAll(r.Content, "\u2060", ""); !strings.Contains(content, url) {
+					t.Errorf("%s: %q became %q", name, in, content)
+				}
+				href := html.EscapeString(url)
+				if strings.HasPrefix(url, "www.") {
+					href = "http://" + href
+				}
+				if name == channel.Email && !strings.Contains(r.HTML, `href="`+href+`"`) && strings.Contains(r.HTML, "href=") {
+					t.Errorf("%q has the link in %s", in, r.HTML)
+				}
+				if card := html.UnescapeString(string(r.Card)); strings.Contains(card, "](") && !strings.Contains(card, url+")") {
+					t.Errorf("%q has the card %s", in, card)
+				}
 			}
 		}
 	}

@@ -382,7 +382,7 @@ func (t *tree) list(parent *node, from *ast.List) {
 	}
 }
 
-// table adds a table; the parser has made all rows equally long.
+// table adds a table. A row may have more cells than the header.
 func (t *tree) table(parent *node, from *extast.Table) {
 	n := t.add(parent, table)
 	t.markup = true
@@ -394,7 +394,6 @@ func (t *tree) table(parent *node, from *extast.Table) {
 			column.number = alignment(c)
 			t.children(column, c)
 		}
-		t.surplus(line, r.LastChild())
 	}
 	t.depth--
 }
@@ -411,21 +410,6 @@ func alignment(n ast.Node) int {
 		return 2
 	}
 	return 3
-}
-
-// surplus adds the cells of a row that its header has none for. goldmark drops them.
-//
-// They are one cell, as the source says nothing about their headers.
-func (t *tree) surplus(line *node, last ast.Node) {
-	if last == nil || last.Lines().Len() == 0 {
-		return
-	}
-	end := last.Lines().At(last.Lines().Len() - 1).Stop
-	rest, _, _ := strings.Cut(t.source[end:], "\n")
-	rest = strings.Trim(rest, " \t|")
-	if rest != "" {
-		t.literal(t.add(line, cell), rest)
-	}
 }
 
 // inline adds what stands in a line.

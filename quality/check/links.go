@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/markdown"
 )
 
 // linksBacked asks that links are known from a tool, the question, or by their host.
@@ -144,7 +146,7 @@ func hasLink(text, lowered, link string, host int, scheme string) bool {
 			return false
 		}
 		start, end := from+i, from+i+len(link)
-		if text[start+host:end] == link[host:] && !joins(text[:start]) && !continues(text[end:]) && sameScheme(text[:start], scheme) {
+		if text[start+host:end] == link[host:] && !joins(text[:start]) && !continues(text[end:]) && sameScheme(text[:start], scheme) && endsWith(text, start, end) {
 			return true
 		}
 		from = end
@@ -180,45 +182,68 @@ func sameScheme(before, scheme string) bool {
 // written returns the addresses that stand in a text as they are and that a client may make
 // links of: with a scheme, www., or a host with a path.
 func written(text string) (links []string) {
-	if !strings.ContainsAny(text, "/") && !strings.Contains(lowerASCII(text), "www.") {
+	if !strings.Contains(text, "/") && !strings.Contains(lowerASCII(text), "www.") {
 		return nil
 	}
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune("<>\"'`|\u00a0", r) }) {
-		if address := addressIn(word); address != "" {
-			links = append(links, address)
+	raw := []byte(text)
+	at := 0
+	for from := 0; ; {
+		i := strings.Index(text[from:], "://")
+		if i < 0 {
+			return appendHosts(links, raw, text, at)
 		}
+		i += from
+		from = i + len("://")
+		start := i - markdown.SchemeBefore(raw[at:i])
+		if r, _ := utf8.DecodeRuneInString(text[from:]); start == i || !isWord(r) {
+			continue
+		}
+		from = markdown.URLEnd(raw, start)
+		links = append(appendHosts(links, raw[:start], text[:start], at), text[start:from])
+		at = from
+	}
+}
+
+// appendHosts appends the addresses without a scheme in a text, from at on.
+func appendHosts(links []string, raw []byte, text string, at int) []string {
+	for at < len(text) {
+		r, n := utf8.DecodeRuneInString(text[at:])
+		if !isWord(r) || !startsAddress(text[:at]) {
+			at += n
+			continue
+		}
+		start := at
+		at += ofHostLength(text[at:])
+		if host := text[start:at]; isHost(host) && (strings.HasPrefix(text[at:], "/") || hasWWW(host)) {
+			begin := len(strings.TrimSuffix(text[:start], "//"))
+			if end := markdown.URLEnd(raw, begin); end > at+len("/") || end == at && hasWWW(host) {
+				links = append(links, text[start:end])
+				at = end
+			}
+		}
+		at = max(at, start+n)
 	}
 	return links
 }
 
-// addressIn returns the address that a word without blanks is, without what stands around
-// it; empty: it is none.
-func addressIn(word string) string {
-	lower := lowerASCII(word)
-	at := strings.Index(lower, "http://")
-	if s := strings.Index(lower, "https://"); s >= 0 && (at < 0 || s < at) {
-		at = s
+// hasWWW reports whether a host is written as that of a web page.
+func hasWWW(host string) bool { return strings.HasPrefix(lowerASCII(host), "www.") }
+
+// startsAddress reports whether an address may begin behind a text: not within a word, a path
+// or another address.
+func startsAddress(before string) bool {
+	outer := strings.TrimRight(strings.TrimSuffix(before, "//"), "_")
+	r, _ := utf8.DecodeLastRuneInString(outer)
+	return outer == "" || !isWord(r) && !strings.ContainsRune("/@.-%&=?#+:\\", r)
+}
+
+// ofHostLength returns the length of the characters of a host that text begins with, less the
+// marks of a sentence at their end.
+func ofHostLength(text string) int {
+	if n := strings.IndexFunc(text, func(r rune) bool { return !ofHost(r) }); n >= 0 {
+		text = text[:n]
 	}
-	bare := at < 0
-	if bare {
-		at = strings.IndexFunc(word, isWord)
-	}
-	if at < 0 {
-		return ""
-	}
-	word = word[at:]
-	if end := strings.IndexAny(word, "()[]{}\\*"); end >= 0 && bare {
-		word = word[:end]
-	}
-	word = strings.TrimRight(word, ".,;:!?)]}*_~”’»")
-	if !bare {
-		return word
-	}
-	host, path, hasPath := strings.Cut(word, "/")
-	if !isHost(host) || !hasPath && !strings.HasPrefix(lowerASCII(host), "www.") || hasPath && path == "" {
-		return ""
-	}
-	return word
+	return len(strings.TrimRight(text, ".-"))
 }
 
 // isHost says whether a text is the name of a host whose last part is of two letters or more:
@@ -291,4 +316,20 @@ func continues(after string) bool {
 		return isWord(next) || next == '/' || next == '%'
 	}
 	return isWord(r) || strings.ContainsRune("-_/%~+#@", r)
+}
+
+// urlWindow is the length of the text behind a link in which its URL is looked for, in bytes.
+// A URL that is longer continues.
+const urlWindow = 256
+
+// endsWith reports whether the URL that begins at start, or with the scheme before it, ends
+// with the link that ends at end. Marks that say nothing may follow, such as a slash.
+func endsWith(text string, start, end int) bool {
+	begin := start
+	if before, ok := strings.CutSuffix(text[:start], "://"); ok {
+		begin = len(strings.TrimRight(before[max(0, len(before)-len("https")):], latin)) + max(0, len(before)-len("https"))
+	}
+	from := max(0, begin-1)
+	url := markdown.URLEnd([]byte(text[from:min(len(text), end+urlWindow)]), begin-from) + from
+	return url <= end || strings.IndexFunc(text[end:url], func(r rune) bool { return isWord(r) || r >= utf8.RuneSelf }) < 0
 }
