@@ -121,7 +121,7 @@ func (u *upstream) attempt(turn, ctx context.Context, t *boundTool, args json.Ra
 	x, err := s.call(ctx, t.offer.name, args, progress, u.Identity)
 	s.release()
 	o = u.judge(turn, ctx, t, s, x, err)
-	if last && o.effect == notSent {
+	if last && wire.NotSent(err) && !fault.Shortage(err) {
 		o.verdict = breaker.Failure
 	}
 	if err == nil || x.RPC != nil {

@@ -129,25 +129,46 @@ func TestPagesAreFollowed(t *testing.T) {
 	}
 }
 
-func TestListsWithoutAnEnd(t *testing.T) {
+func TestListWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	var page atomic.Int32
-	for name, list := range map[string]func() string{
-		"new cursors": func() string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, page.Add(1)) },
-		"one cursor":  func() string { return `{"tools":[],"nextCursor":"again"}` },
-	} {
-		f := newFake()
-		f.onAny = func(w http.ResponseWriter, _ *http.Request, req fakeRequest) bool {
-			if req.Method == "tools/list" {
-				sendResult(w, req, list())
-				return true
-			}
+	f := listing(func(fakeRequest) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, page.Add(1)) })
+	c := unstarted(t, over(serve(t, f)))
+	if set := c.Tools(t.Context()); len(set.Unavailable) != 1 {
+		t.Error("the server is taken for a good one")
+	}
+}
+
+// listing is a server whose pages of tools are made by page.
+func listing(page func(fakeRequest) string) *fake {
+	f := newFake()
+	f.onAny = func(w http.ResponseWriter, _ *http.Request, req fakeRequest) bool {
+		if req.Method != "tools/list" {
 			return false
 		}
-		c := unstarted(t, over(serve(t, f)))
-		if set := c.Tools(t.Context()); len(set.Unavailable) != 1 {
-			t.Errorf("%s: the server is taken for a good one", name)
-		}
+		sendResult(w, req, page(req))
+		return true
+	}
+	return f
+}
+
+// A cursor that comes again ends the list, with a warning; the pages so far count.
+func TestCursorThatComesAgain(t *testing.T) {
+	t.Parallel()
+	var pages atomic.Int32
+	f := listing(func(fakeRequest) string {
+		pages.Add(1)
+		return `{"tools":[` + toolWrite + `],"nextCursor":"again"}`
+	})
+	cfg := over(serve(t, f))
+	var log logBuffer
+	cfg.Log = log.logger()
+	c := unstarted(t, cfg)
+	if diff := cmp.Diff([]string{"write"}, names(c.Tools(t.Context()))); diff != "" || pages.Load() != 2 {
+		t.Errorf("%d pages (-want +got):\n%s", pages.Load(), diff)
+	}
+	if !strings.Contains(log.String(), "names a cursor again") {
+		t.Errorf("the log is %s", log.String())
 	}
 }
 

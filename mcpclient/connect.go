@@ -2,6 +2,8 @@ package mcpclient
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -65,10 +67,11 @@ func (u *upstream) dial(f *connecting, report func(breaker.Verdict, error)) {
 	ctx, cancel := context.WithTimeout(u.life, u.connectTimeout())
 	s, err := u.open(ctx)
 	cancel()
+	refused := isRefusal(err)
 	err = u.scrub(err)
 	u.mu.Lock()
 	short := fault.Shortage(err) // says nothing about the server
-	report(u.connectVerdict(f, err), err)
+	report(u.connectVerdict(f, err, refused), err)
 	if err != nil {
 		f.err = u.setDown(err)
 	} else {
@@ -85,15 +88,25 @@ func (u *upstream) dial(f *connecting, report func(breaker.Verdict, error)) {
 	u.announce(s, err, time.Since(began))
 }
 
-// connectVerdict says what an attempt counts for. A shortage of our own counts for
+// isRefusal reports whether a handshake failed although the server replied: with a response, or
+// with a 4xx other than 429. The service works then, whatever it thinks of us.
+func isRefusal(err error) bool {
+	if status, ok := errors.AsType[*wire.HTTPStatusError](err); ok {
+		return status.Code < 500 && status.Code != http.StatusTooManyRequests
+	}
+	_, answered := errors.AsType[*refusedError](err)
+	return answered || errors.Is(err, wire.ErrExpired)
+}
+
+// connectVerdict returns the verdict on an attempt. A shortage of our own and a refusal count for
 // nothing. In the background a failure counts for nothing: the breaker opens because turns fail, and while it is
 // half-open a turn's own probe decides. A success counts as a probe, and it ends a
 // run of failed attempts; otherwise it counts for nothing either, since a server
 // that accepts every session and fails every call must not look sound.
 // The caller holds u.mu.
-func (u *upstream) connectVerdict(f *connecting, err error) breaker.Verdict {
+func (u *upstream) connectVerdict(f *connecting, err error, refused bool) breaker.Verdict {
 	switch {
-	case fault.Shortage(err):
+	case refused, fault.Shortage(err):
 		return breaker.Neutral
 	case err != nil && f.asked.Load():
 		return breaker.Failure

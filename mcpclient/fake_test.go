@@ -32,6 +32,8 @@ type fake struct {
 	onCall func(w http.ResponseWriter, r *http.Request, req fakeRequest)
 	// onAny may answer any POST before it is looked at; it returns false to let it pass.
 	onAny func(w http.ResponseWriter, r *http.Request, req fakeRequest) bool
+	// onGet answers a GET; nil: there is no such stream.
+	onGet http.HandlerFunc
 }
 
 type fakeRequest struct {
@@ -62,6 +64,10 @@ func newFake(tools ...string) *fake {
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodDelete {
 		f.counted("DELETE")
+		return
+	}
+	if r.Method == http.MethodGet && f.onGet != nil {
+		f.onGet(w, r)
 		return
 	}
 	if r.Method != http.MethodPost {

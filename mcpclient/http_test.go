@@ -72,7 +72,6 @@ var lostAnswers = map[string]callHandler{
 	"M11HTML":            status(200, "text/html", "<html>down for maintenance</html>"),
 	"M11BrokenJSON":      status(200, "application/json", `{"jsonrpc":"2.0","id":`),
 	"M11NoContentType":   status(200, "", `x`),
-	"M11NotAResult":      func(w http.ResponseWriter, _ *http.Request, req fakeRequest) { sendResult(w, req, `"text"`) },
 	"M12WrongID":         wrongID,
 }
 
@@ -197,8 +196,8 @@ func TestSessionThatExpiresAlways(t *testing.T) {
 	if n := f.counts("tools/call"); n != 3 {
 		t.Errorf("the server got %d calls, want 3: no loop", n)
 	}
-	if n := failures(c); n != 1 {
-		t.Errorf("the breaker counts %d failures, want 1", n)
+	if n := failures(c); n != 0 {
+		t.Errorf("the breaker counts %d failures, want 0: the server replies", n)
 	}
 }
 
@@ -253,6 +252,7 @@ func TestMethodNotFoundIn404(t *testing.T) {
 	}
 }
 
+// A refusal of one tool is that call's own: session, other tools and breaker stay.
 func TestUnauthorized(t *testing.T) {
 	for _, code := range []int{401, 403} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -261,17 +261,20 @@ func TestUnauthorized(t *testing.T) {
 			f.onCall = status(code, "application/json", `{"error":"forbidden"}`)
 			c := newClient(t, over(serve(t, f)))
 			_, err := call(t.Context(), c, "read")
-			wantFault(t, err, fault.MCPUnavailable, false)
+			wantFault(t, err, fault.ToolFailed, false)
+			if !err.NoEffect || !strings.Contains(err.ForModel(), "does not allow it") {
+				t.Errorf("the model gets %q", err.ForModel())
+			}
 			if n := f.counts("tools/call"); n != 1 {
 				t.Errorf("the server got %d calls, want 1", n)
 			}
-			if n := failures(c); n != 1 {
-				t.Errorf("the breaker counts %d failures, want 1", n)
+			if n := failures(c); n != 0 {
+				t.Errorf("the breaker counts %d failures, want 0", n)
 			}
 			f.setOnCall(nil)
-			mustCall(t, c, "read", "ok")
-			if n := f.counts("initialize"); n != 2 {
-				t.Errorf("%d sessions, want 2: a new client is made", n)
+			mustCall(t, c, "write", "ok")
+			if n := f.counts("initialize"); n != 1 {
+				t.Errorf("%d sessions, want 1: the session stays", n)
 			}
 		})
 	}

@@ -38,13 +38,13 @@ func withoutData(text string) string {
 		if m := dataURL.FindStringSubmatchIndex(text[max(copied, at-dataHead):at]); m != nil {
 			head := text[max(copied, at-dataHead):at]
 			from = at - len(head) + m[0]
-			if mime = "text/plain"; m[2] >= 0 {
+			if m[2] >= 0 { // without a type it is text
 				mime = head[m[2]:m[3]]
 			}
 		} else {
 			mime = typeOf(data)
 		}
-		if mime != "" {
+		if mime != "" && !strings.HasPrefix(strings.ToLower(mime), "text/") {
 			out.WriteString(text[copied:from] + notShown(mime, data))
 			copied = end
 		}
@@ -64,7 +64,8 @@ var isBase64 = func() (is [256]bool) {
 	return is
 }()
 
-// typeOf returns the media type of base64, by its first bytes; empty: it is a long word.
+// typeOf returns the media type of base64, by its first bytes, or "" for bytes of an unknown form.
+// Such bytes may be a cursor or a sealed token, and the model must be able to pass them on.
 func typeOf(data string) string {
 	classes := 0
 	for _, class := range []string{"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz", "0123456789"} {
@@ -84,6 +85,9 @@ func typeOf(data string) string {
 		return ""
 	}
 	mime, _, _ := strings.Cut(http.DetectContentType(head), ";")
+	if mime == "application/octet-stream" {
+		return ""
+	}
 	return mime
 }
 

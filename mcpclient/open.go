@@ -53,9 +53,24 @@ func (u *upstream) handshake(ctx, life context.Context, s *session) (*wire.List,
 		return nil, err
 	}
 	if err := s.initialize(ctx, u.version); err != nil {
-		return nil, err
+		return nil, markRefusal(err)
 	}
-	return s.list(ctx)
+	list, err := s.list(ctx)
+	return list, markRefusal(err)
+}
+
+// refusedError is a handshake that failed by a response of the server.
+type refusedError struct{ error }
+
+// It leads to the reason.
+func (e *refusedError) Unwrap() error { return e.error }
+
+// markRefusal marks err if it is made of a response.
+func markRefusal(err error) error {
+	if wire.Answered(err) {
+		return &refusedError{err}
+	}
+	return err
 }
 
 // begin starts the transport. Its life is not the attempt's, so a start that

@@ -74,16 +74,20 @@ func (u *upstream) judge(turn, ctx context.Context, t *boundTool, s *session, x 
 // server is sound. Its text reaches the model without our secrets, and without the paths
 // of the server's machine if it is an error.
 func (u *upstream) judgeResult(t *boundTool, x *wire.Exchange) outcome {
-	r, err := readResult(x.Result)
-	if err != nil {
-		return u.judgeFailure(t, u.scrub(err))
+	r := readResult(x.Result)
+	if r == nil {
+		const form = " answered in a form that cannot be read"
+		return outcome{err: u.toolFailed("The tool "+t.name+form, errUnreadable, t.name+form+". It may have taken effect."), verdict: breaker.Success}
 	}
 	text := u.hide.Text(r.render())
-	if r.IsError {
+	if r.isError {
 		text = hidePaths(text)
 	}
-	return outcome{text: text, isError: r.IsError, structured: r.StructuredContent, verdict: breaker.Success}
+	return outcome{text: text, isError: r.isError, structured: r.structured, verdict: breaker.Success}
 }
+
+// errUnreadable is the cause of a failed call with an unreadable result.
+var errUnreadable = errors.New("the result is unreadable")
 
 // judgeRPC judges a JSON-RPC error: the server is alive. The model gets what it
 // said; servers disagree on whether bad arguments are such an error or a result.
@@ -92,11 +96,10 @@ func (u *upstream) judgeRPC(t *boundTool, e *mcp.JSONRPCErrorDetails) outcome {
 	o := outcome{
 		err: u.toolFailed("The tool "+t.name+" could not be run", fmt.Errorf("JSON-RPC error %d", e.Code),
 			t.name+" failed: "+cmp.Or(said, "the server does not say why")),
-		verdict: breaker.Neutral,
+		verdict: breaker.Success,
 	}
 	switch e.Code {
 	case mcp.INVALID_PARAMS, mcp.METHOD_NOT_FOUND, mcp.INVALID_REQUEST:
-		o.verdict = breaker.Success
 		o.refresh = true
 	}
 	return o
@@ -178,19 +181,29 @@ func (u *upstream) shortage(err error) *fault.Error {
 	return f
 }
 
-// judgeStatus judges a refusal by HTTP status.
+// judgeForbidden judges 401 and 403: they are of this call alone. Other tools and, where the
+// server receives for whom it works, other users may still be served.
+func (u *upstream) judgeForbidden(t *boundTool, e *wire.HTTPStatusError) outcome {
+	whom := "us"
+	message := "The server of the tool " + t.name + " does not allow the call"
+	if u.Identity {
+		whom, message = "this user", "The tool "+t.name+" is not allowed to this user"
+	}
+	f := u.toolFailed(message, e,
+		t.name+" was not run: its server does not allow it to "+whom+". Do not call it again; tell the user.")
+	f.NoEffect = true
+	return outcome{err: f, verdict: breaker.Neutral}
+}
+
+// judgeStatus judges a refusal by HTTP status. Only 429 and 5xx are failures of the service.
 func (u *upstream) judgeStatus(t *boundTool, e *wire.HTTPStatusError) outcome {
-	refused := e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden
 	switch {
-	case refused && u.Identity: // the user's own: others may still call it
-		f := u.toolFailed("The tool "+t.name+" is not allowed to this user", e,
-			t.name+" was not run: its server does not allow it to this user. Do not call it again; tell the user.")
-		f.NoEffect = true
-		return outcome{err: f, verdict: breaker.Neutral}
-	case refused:
-		return outcome{err: u.unavailable(e), verdict: breaker.Failure, drop: true}
-	case e.Code == http.StatusTooManyRequests, e.Code < 400, e.Code == http.StatusNotFound:
-		return outcome{err: u.unavailable(e), verdict: breaker.Failure, drop: e.Code == http.StatusNotFound}
+	case e.Code == http.StatusUnauthorized, e.Code == http.StatusForbidden:
+		return u.judgeForbidden(t, e)
+	case e.Code == http.StatusTooManyRequests:
+		return outcome{err: u.unavailable(e), verdict: breaker.Failure}
+	case e.Code < 400, e.Code == http.StatusNotFound:
+		return outcome{err: u.unavailable(e), verdict: breaker.Neutral, drop: e.Code == http.StatusNotFound}
 	case e.Code < 500:
 		return outcome{err: u.toolFailed("The tool "+t.name+" could not be run", e,
 			fmt.Sprintf("%s was not run: its server refuses the request with HTTP status %d", t.name, e.Code)), verdict: breaker.Neutral}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -13,75 +14,153 @@ import (
 	"sluice/tool"
 )
 
-// wireResult is an MCP CallToolResult.
-type wireResult struct {
-	Content           []wireContent  `json:"content"`
-	StructuredContent jsontext.Value `json:"structuredContent"`
-	IsError           bool           `json:"isError"`
+// result is an MCP CallToolResult as far as it can be read. A part in an odd form does not cost
+// the others: a string is a text, and other JSON is its own text.
+type result struct {
+	parts      []string       // of the contents, in their order
+	texts      []string       // of the parts, those that are texts
+	structured jsontext.Value // nil without one
+	isError    bool
 }
 
-// wireContent is any of its contents.
+// readResult reads a result. It returns nil if every part is unreadable.
+func readResult(raw []byte) *result {
+	var r result
+	members := struct {
+		Content    jsontext.Value `json:"content"`
+		ToolResult jsontext.Value `json:"toolResult"` // of servers of 2024-10-07
+		Structured jsontext.Value `json:"structuredContent"`
+		IsError    jsontext.Value `json:"isError"`
+	}{Content: raw}
+	if members.Content.Kind() == '{' {
+		members.Content = nil
+		if json.Unmarshal(raw, &members, wire.Lenient) != nil {
+			return nil
+		}
+	}
+	r.isError = isTrue(members.IsError)
+	readable := r.addContents(members.Content)
+	readable = r.addContent(members.ToolResult) || readable
+	if s := members.Structured; len(s) > 0 && s.Kind() != 'n' {
+		r.structured, readable = s, true
+	}
+	if !readable {
+		return nil
+	}
+	return &r
+}
+
+// addContents adds the contents of a result and reports whether there is a part to read. A list
+// without elements is one: the tool has nothing to say.
+func (r *result) addContents(raw jsontext.Value) bool {
+	if raw.Kind() != '[' {
+		return r.addContent(raw)
+	}
+	var list []jsontext.Value
+	if json.Unmarshal(raw, &list, wire.Lenient) != nil {
+		return false
+	}
+	readable := len(list) == 0
+	for _, content := range list {
+		readable = r.addContent(content) || readable
+	}
+	return readable
+}
+
+// addContent adds one content and reports whether it can be read.
+func (r *result) addContent(raw jsontext.Value) bool {
+	part, isText, ok := readContent(raw)
+	if !ok {
+		return false
+	}
+	r.parts = append(r.parts, part)
+	if isText {
+		r.texts = append(r.texts, part)
+	}
+	return true
+}
+
+// isTrue reports whether a value says yes: servers have "true" and 1 as well.
+func isTrue(raw jsontext.Value) bool {
+	text, _ := wire.Text(raw)
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		return n != 0
+	}
+	return strings.EqualFold(strings.TrimSpace(text), "true")
+}
+
+// wireContent is any content of a result. Its members are read one by one.
 type wireContent struct {
-	Type     string `json:"type"`
-	Text     string `json:"text"`     // of text
-	Data     string `json:"data"`     // of image and audio, base64
-	MIMEType string `json:"mimeType"` // of image, audio and resource_link
-	URI      string `json:"uri"`      // of resource_link
-	Name     string `json:"name"`
-	Resource struct {
-		URI      string  `json:"uri"`
-		MIMEType string  `json:"mimeType"`
-		Text     *string `json:"text"`
-		Blob     string  `json:"blob"`
-	} `json:"resource"`
+	Type     jsontext.Value `json:"type"`
+	Text     jsontext.Value `json:"text"`     // of text
+	Data     jsontext.Value `json:"data"`     // of image and audio, base64
+	MIMEType jsontext.Value `json:"mimeType"` // of image, audio and resource_link
+	URI      jsontext.Value `json:"uri"`      // of resource_link
+	Name     jsontext.Value `json:"name"`
+	Resource jsontext.Value `json:"resource"`
 }
 
-// readResult reads a result. The error means that raw is none.
-func readResult(raw []byte) (*wireResult, error) {
-	var r wireResult
-	if err := json.Unmarshal(raw, &r, wire.Lenient); err != nil {
-		return nil, fmt.Errorf("unreadable tool result: %w", err)
-	}
-	if r.StructuredContent.Kind() == 'n' {
-		r.StructuredContent = nil
-	}
-	if r.Content == nil && r.StructuredContent == nil {
-		return nil, fmt.Errorf("unreadable tool result: it has no content")
-	}
-	return &r, nil
+// wireResource is the resource in a content.
+type wireResource struct {
+	URI      jsontext.Value `json:"uri"`
+	MIMEType jsontext.Value `json:"mimeType"`
+	Text     jsontext.Value `json:"text"`
+	Blob     jsontext.Value `json:"blob"`
 }
 
-// render returns the text of a tool's result.
-func (r *wireResult) render() string {
-	parts := make([]string, 0, len(r.Content))
-	hasText := false
-	for _, c := range r.Content {
-		part, isText := c.text()
-		hasText = hasText || isText && part != ""
-		parts = append(parts, part)
+// readContent returns a content as text, and reports whether that is the content's own text and
+// whether the content can be read at all.
+func readContent(raw jsontext.Value) (part string, isText, ok bool) {
+	var c wireContent
+	if raw.Kind() != '{' || json.Unmarshal(raw, &c, wire.Lenient) != nil {
+		part, ok = wire.Text(raw)
+		return part, ok, ok
 	}
-	if !hasText && len(r.StructuredContent) > 0 {
-		parts = append(parts, string(r.StructuredContent))
+	kind, _ := wire.Text(c.Type)
+	switch kind {
+	case "image", "audio":
+		return notShown(cmp.Or(clipped(textOf(c.MIMEType), 200), kind), textOf(c.Data)), false, true
+	case "resource_link":
+		return note("link", textOf(c.Name), textOf(c.URI)), false, true
+	case "resource":
+		part, isText = readResource(c.Resource)
+		return part, isText, true
+	}
+	if text, has := wire.Text(c.Text); has || kind == "text" {
+		return text, has, has
+	}
+	if kind == "" {
+		return string(raw), true, true
+	}
+	return note("content of type", kind), false, true
+}
+
+// readResource returns a resource as text, and reports whether that is its own text.
+func readResource(raw jsontext.Value) (part string, isText bool) {
+	var c wireResource
+	if raw.Kind() != '{' || json.Unmarshal(raw, &c, wire.Lenient) != nil {
+		return wire.Text(raw)
+	}
+	if text, ok := wire.Text(c.Text); ok {
+		return text, true
+	}
+	return note("resource", textOf(c.URI), textOf(c.MIMEType), size(textOf(c.Blob))), false
+}
+
+// textOf returns a member as text, or "" without one.
+func textOf(raw jsontext.Value) string {
+	text, _ := wire.Text(raw)
+	return text
+}
+
+// render returns the text of a tool's result. The structured content stands behind texts that
+// do not hold it.
+func (r *result) render() string {
+	parts := r.parts
+	if len(r.structured) > 0 && !r.holdsStructured() {
+		parts = append(parts, string(r.structured))
 	}
 	return tool.Clean(withoutData(strings.Join(parts, "\n")))
-}
-
-// text returns what stands for c in a text, and whether it is c's own text.
-func (c wireContent) text() (string, bool) {
-	switch c.Type {
-	case "text":
-		return c.Text, true
-	case "image", "audio":
-		return notShown(cmp.Or(clipped(c.MIMEType, 200), c.Type), c.Data), false
-	case "resource_link":
-		return note("link", c.Name, c.URI), false
-	case "resource":
-		if c.Resource.Text != nil {
-			return *c.Resource.Text, true
-		}
-		return note("resource", c.Resource.URI, c.Resource.MIMEType, size(c.Resource.Blob)), false
-	}
-	return note("content of type", c.Type), false
 }
 
 // note stands for a content that is not text: [resource x://y, 12 KB, not shown].

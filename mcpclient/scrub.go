@@ -12,11 +12,7 @@ import (
 // breaksSession says whether a session on which err happened is of no more use.
 func breaksSession(err error) bool {
 	if status, ok := errors.AsType[*wire.HTTPStatusError](err); ok {
-		switch status.Code {
-		case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
-			return true
-		}
-		return false
+		return status.Code == http.StatusNotFound
 	}
 	return wire.NotSent(err) || wire.BrokeOff(err) || errors.Is(err, wire.ErrExpired)
 }

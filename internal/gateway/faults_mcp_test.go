@@ -416,7 +416,7 @@ func mcpSessions() []mcpRow {
 	return []mcpRow{
 		{name: "M05_session_expired", call: expired(whole(404, "")), want: workedTurn, breaker: "closed 0", calls: 2, sessions: 2},
 		{name: "M05_session_expired_as_400", call: expired(whole(400, `{"error":"No valid session ID provided"}`)), want: workedTurn, breaker: "closed 0", calls: 2, sessions: 2},
-		{name: "M05_every_session_expired", call: always(whole(404, "")), want: deniedTurn, breaker: "closed 1", calls: 2, sessions: 2},
+		{name: "M05_every_session_expired", call: always(whole(404, "")), want: deniedTurn, breaker: "closed 0", calls: 2, sessions: 2},
 		{name: "M06_404_method_not_found", stateless: true, call: always(none), gemini: workTwice, want: badTurn, breaker: "closed 0", calls: 1,
 			then: func(t *testing.T, m *mcpPlay) {
 				m.wantTurn(badTurn, moment)
@@ -436,15 +436,15 @@ func rpcStatus(status int, member string) act {
 
 func mcpRefusals() []mcpRow {
 	return []mcpRow{
-		{name: "M07_401", gemini: workTwice, call: once(whole(401, "", "WWW-Authenticate: Bearer")), want: deniedTurn, breaker: "closed 1", calls: 1, then: worksAgain(2)},
-		{name: "M07_403", gemini: workTwice, call: once(whole(403, `{"error":"UPSTREAM forbids"}`)), want: deniedTurn, breaker: "closed 1", calls: 1, then: worksAgain(2)},
+		{name: "M07_401", gemini: workTwice, call: once(whole(401, "", "WWW-Authenticate: Bearer")), want: badTurn, breaker: "closed 0", calls: 1, then: worksAgain(1)},
+		{name: "M07_403", gemini: workTwice, call: once(whole(403, `{"error":"UPSTREAM forbids"}`)), want: badTurn, breaker: "closed 0", calls: 1, then: worksAgain(1)},
 		{name: "M07_429", gemini: workTwice, call: once(whole(429, "", "Retry-After: 3")), breaker: "closed 1", calls: 1,
 			want: strings.Replace(deniedTurn, "recoverable)", "recoverable,retry)", 1), then: worksAgain(1)},
 		{name: "M08_500_text", gemini: workTwice, call: once(whole(500, page)), want: lostTurn, breaker: "closed 1", calls: 1, then: worksAgain(1)},
 		{name: "M08_500_json", gemini: workTwice, call: once(whole(500, `{"detail":"UPSTREAM"}`, "Content-Type: application/json")), want: lostTurn, breaker: "closed 1", calls: 1, then: worksAgain(1)},
 		{name: "M08_503", gemini: workTwice, call: once(whole(503, "")), breaker: "closed 1", calls: 1,
 			want: begins + "tool(work,unknown) error(mcp_unavailable,recoverable) " + ends, then: worksAgain(1)},
-		{name: "M08_redirect", gemini: workTwice, call: once(whole(307, "", "Location: /elsewhere")), want: deniedTurn, breaker: "closed 1", calls: 1, then: worksAgain(1)},
+		{name: "M08_redirect", gemini: workTwice, call: once(whole(307, "", "Location: /elsewhere")), want: deniedTurn, breaker: "closed 0", calls: 1, then: worksAgain(1)},
 	}
 }
 
@@ -456,13 +456,18 @@ func mcpUnreadable() []mcpRow {
 		{name: "M11_broken_json_in_stream", call: once(events(`{"jsonrpc":"2.0",`)...)},
 		{name: "M11_empty", call: once(whole(200, "", "Content-Type: application/json"))},
 		{name: "M11_accepted_without_answer", call: once(whole(202, ""))},
-		{name: "M11_result_of_a_wrong_type", call: once(rpc(`"result":{"content":"str"}`))},
-		{name: "M11_result_is_no_object", call: once(rpc(`"result":[7]`))},
-		{name: "M11_no_result", call: once(rpc(`"result":{}`))},
 		{name: "M12_wrong_id", call: once(whole(200, `{"jsonrpc":"2.0","id":4711,"result":{"content":[{"type":"text","text":"UPSTREAM"}]}}`, "Content-Type: application/json"))},
 	}
 	for i := range rows {
 		rows[i].gemini, rows[i].want, rows[i].breaker, rows[i].calls, rows[i].then = workTwice, lostTurn, "closed 1", 1, worksAgain(2)
+	}
+	for name, odd := range map[string]struct{ result, want string }{
+		"M11_result_of_a_wrong_type": {`{"content":"str"}`, workedTurn},
+		"M11_result_is_no_object":    {`[7]`, workedTurn},
+		"M11_no_result":              {`{}`, badTurn},
+	} { // a response is the answer, whatever its form: the session stays
+		rows = append(rows, mcpRow{name: name, gemini: workTwice, call: once(rpc(`"result":` + odd.result)),
+			want: odd.want, breaker: "closed 0", calls: 1, then: worksAgain(1)})
 	}
 	return append(rows, mcpRow{name: "M11_html_from_a_read_only_tool", tools: readOnly, call: once(whole(200, page, "Content-Type: text/html")),
 		want: workedTurn, breaker: "closed 0", calls: 2, sessions: 2})
@@ -475,7 +480,7 @@ func mcpSilence() []mcpRow {
 		{name: "M09_hangs_before_headers", env: brief, call: always(hang), want: slowTurn, breaker: "closed 1", calls: 1},
 		{name: "M09_hangs_in_the_stream", env: brief, call: always(begun(ask, hang)...), want: slowTurn, breaker: "closed 1", calls: 1},
 		{name: "M12_wrong_id_in_a_stream", env: brief, call: always(begun(piece("data: {\"jsonrpc\":\"2.0\",\"id\":4711,\"result\":{\"content\":[]}}\n\n"), hang)...),
-			want: lostTurn, breaker: "closed 1", calls: 1},
+			want: slowTurn, breaker: "closed 1", calls: 1},
 		{name: "M15_slow_tool", env: "SLUICE_HEARTBEAT=3s", inProcess: `[{"name":"work","delay":"8s","result":"done"}]`,
 			want: workedTurn, within: 8 * time.Second, breaker: "closed 0"},
 		{name: "M15_heartbeats_meanwhile", env: "SLUICE_HEARTBEAT=3s", gemini: workTwice, inProcess: `[{"name":"work","delay":"8s","result":"done"}]`,
@@ -521,7 +526,7 @@ func mcpResults() []mcpRow {
 		{name: "M13_json_rpc_error", call: always(rpc(`"error":{"code":-32603,"message":"it broke"}`)), want: badTurn, then: wantCallResult("", "work failed: it broke")},
 		{name: "M14_error_with_a_path", call: always(toolError("cannot open /var/secret/db.sqlite: locked")), want: badTurn, then: wantCallResult("", "cannot open [path]: locked")},
 		{name: "M21_text_beside_structured_content", tools: tools(oneTool("work", `,"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)),
-			call: always(rpc(`"result":{"content":[{"type":"text","text":"seven"}],"structuredContent":{"n":"UPSTREAM"}}`)), want: workedTurn, then: wantCallResult("seven", "")},
+			call: always(rpc(`"result":{"content":[{"type":"text","text":"seven"}],"structuredContent":{"n":"seven"}}`)), want: workedTurn, then: wantCallResult("seven\n{\"n\":\"seven\"}", "")},
 		{name: "M21_structured_content_alone", call: always(rpc(`"result":{"content":[],"structuredContent":{"n":12345678901234567890}}`)),
 			want: workedTurn, then: wantCallResult(`{"n":12345678901234567890}`, "")},
 		{name: "M25_injection_in_a_result", call: always(result(injection)), want: workedTurn, then: wantCallResult(injection, "")},

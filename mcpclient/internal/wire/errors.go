@@ -1,12 +1,13 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/client/transport"
 )
 
 // HTTPStatusError is a reply that refuses a request with an HTTP status.
@@ -40,13 +41,17 @@ func (e *cutError) Error() string { return "the reply broke off: " + e.err.Error
 // It leads to the error of the connection.
 func (e *cutError) Unwrap() error { return e.err }
 
-// rpcError is a JSON-RPC error that came with an HTTP error status.
-type rpcError struct{ details *mcp.JSONRPCErrorDetails }
+// responseError is a JSON-RPC response that came where mcp-go does not look for one, such as
+// under an HTTP error status.
+type responseError struct{ response *transport.JSONRPCResponse }
 
 // It has the code. The message is a server's text, and is scrubbed before it is
 // shown.
-func (e *rpcError) Error() string {
-	return fmt.Sprintf("JSON-RPC error %d", e.details.Code)
+func (e *responseError) Error() string {
+	if e.response.Error == nil {
+		return "a JSON-RPC result"
+	}
+	return fmt.Sprintf("JSON-RPC error %d", e.response.Error.Code)
 }
 
 var (
@@ -57,6 +62,10 @@ var (
 	ErrTooLarge = errors.New("the reply is too large")
 	// errWrongID: the reply belongs to another request.
 	errWrongID = errors.New("the reply has the id of another request")
+	// errNoAnswer: the reply is a message that answers nothing.
+	errNoAnswer = errors.New("the reply has neither a result nor an error")
+	// errOddList: the answer is not a list of tools.
+	errOddList = errors.New("unreadable list of tools")
 	// errManyTools: the list of tools does not end, and there are none in it.
 	errManyTools = errors.New("the list of tools is too long")
 	// ErrClosed: the session was closed by us.
@@ -79,4 +88,15 @@ func BrokeOff(err error) bool {
 func NotSent(err error) bool {
 	_, ok := errors.AsType[*NotSentError](err)
 	return ok
+}
+
+// Answered reports whether err, which mcp-go's client returned of a request, is made of a response.
+// Any other error says that no response came.
+func Answered(err error) bool {
+	if errors.Is(err, errOddList) || errors.Is(err, errManyTools) {
+		return true
+	}
+	_, failed := errors.AsType[*transport.Error](err)
+	ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return err != nil && !failed && !ended
 }

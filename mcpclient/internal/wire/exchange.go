@@ -43,8 +43,10 @@ type Exchange struct {
 	limit int
 	// state says whether the request may have reached the server.
 	state atomic.Int32
-	// id is that of the last request.
-	id mcp.RequestId
+	// id is that of the last request; modern says that it went over HTTP of protocol
+	// 2026-07-28 or later.
+	id     mcp.RequestId
+	modern bool
 }
 
 // NewCall returns the exchange of one tool call.
@@ -85,8 +87,15 @@ func WithExchange(ctx context.Context, x *Exchange) context.Context {
 // exchangeOf returns the exchange of ctx. Without one, as in a handshake, it returns
 // a new one, which is not read.
 func exchangeOf(ctx context.Context) *Exchange {
+	x, _ := withExchange(ctx)
+	return x
+}
+
+// withExchange returns the exchange of ctx, and a context that has it.
+func withExchange(ctx context.Context) (*Exchange, context.Context) {
 	if x, ok := ctx.Value(exchangeKey{}).(*Exchange); ok {
-		return x
+		return x, ctx
 	}
-	return &Exchange{limit: MaxListReply}
+	x := &Exchange{limit: MaxListReply}
+	return x, WithExchange(ctx, x)
 }

@@ -56,11 +56,15 @@ func (t *interceptor) SetRequestHandler(h transport.RequestHandler) {
 
 // SendRequest sends one request and returns the answer.
 func (t *interceptor) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	x := exchangeOf(ctx)
-	x.RPC, x.NeedsInput, x.id = nil, false, req.ID
+	x, ctx := withExchange(ctx)
+	x.RPC, x.NeedsInput, x.id, x.modern = nil, false, req.ID, t.modern
+	if x.List != nil && req.Method == string(mcp.MethodToolsList) {
+		req.Params = x.List.restoreCursor(req.Params)
+	}
 	resp, err := t.send(ctx, req)
-	if e, ok := errors.AsType[*rpcError](err); ok {
-		resp, err = &transport.JSONRPCResponse{ID: req.ID, Error: e.details}, nil
+	if e, ok := errors.AsType[*responseError](err); ok {
+		resp, err = e.response, nil
+		resp.ID = req.ID
 	}
 	if err != nil {
 		return nil, err
@@ -90,7 +94,10 @@ func (t *interceptor) SendNotification(ctx context.Context, n mcp.JSONRPCNotific
 	_, err := await(ctx, t, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, t.Interface.SendNotification(ctx, n)
 	})
-	return err
+	if err != nil {
+		return transport.NewError(err) // as mcp-go does for requests: see Answered
+	}
+	return nil
 }
 
 // await runs f and returns its result, or returns when ctx ends or the session
@@ -195,26 +202,29 @@ func keepResult(x *Exchange, resp *transport.JSONRPCResponse) *transport.JSONRPC
 func (t *interceptor) keepPage(x *Exchange, resp *transport.JSONRPCResponse) (*transport.JSONRPCResponse, error) {
 	var page struct {
 		Tools      []json.RawMessage `json:"tools"`
-		NextCursor string            `json:"nextCursor,omitempty"`
+		NextCursor json.RawMessage   `json:"nextCursor"`
 	}
 	if err := json.Unmarshal(resp.Result, &page); err != nil {
-		return nil, fmt.Errorf("unreadable list of tools: %w", err)
+		return nil, fmt.Errorf("%w: %w", errOddList, err)
 	}
 	if x.List == nil { // mcp-go asks for itself
 		x.List = &List{}
 	}
+	var seen struct {
+		Tools      []json.RawMessage `json:"tools"`
+		NextCursor string            `json:"nextCursor,omitempty"`
+	}
 	var err error
-	page.NextCursor, err = x.List.add(page.Tools, len(resp.Result), page.NextCursor)
+	seen.NextCursor, err = x.List.add(page.Tools, len(resp.Result), x.List.nextCursor(page.NextCursor, t.modern))
 	if err != nil {
 		return nil, err
 	}
-	known := page.Tools
-	page.Tools = []json.RawMessage{}
+	seen.Tools = []json.RawMessage{}
 	if t.modern {
-		page.Tools = append(page.Tools, mirrored(known)...)
+		seen.Tools = append(seen.Tools, mirrored(page.Tools)...)
 	}
 	shown := *resp
-	shown.Result, err = json.Marshal(page)
+	shown.Result, err = json.Marshal(seen)
 	return &shown, err
 }
 

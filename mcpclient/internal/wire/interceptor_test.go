@@ -108,7 +108,7 @@ func TestServerErrors(t *testing.T) {
 			return &transport.JSONRPCResponse{Error: details}, nil // an error may have no id
 		},
 		"with a status": func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-			return nil, &cutError{&rpcError{details}}
+			return nil, &cutError{&responseError{&transport.JSONRPCResponse{Error: details}}}
 		},
 	} {
 		ic, _ := newInterceptor(t, &conn{answer: answer})

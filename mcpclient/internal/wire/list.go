@@ -33,7 +33,10 @@ type List struct {
 	// Left is how many tools were seen and left out.
 	Left int
 	// more says that there are others, which were not seen.
-	more bool
+	// repeated says that the server named a cursor again.
+	more, repeated bool
+	// cursors are those that the server named.
+	cursors map[string]bool
 
 	pages, bytes int
 }
@@ -57,8 +60,52 @@ func (l *List) add(page []json.RawMessage, size int, cursor string) (string, err
 	return "", nil
 }
 
+// emptyCursor stands for the cursor "" of protocol 2026-07-28, which mcp-go takes for the end.
+const emptyCursor = "sluice:the-empty-cursor"
+
+// nextCursor returns the cursor in raw for mcp-go, or "" at the end of the list. A cursor that comes
+// again is the end: it would lead to the same page for ever.
+func (l *List) nextCursor(raw json.RawMessage, modern bool) string {
+	var cursor string
+	if json.Unmarshal(raw, &cursor) != nil || string(raw) == "null" {
+		return ""
+	}
+	switch {
+	case cursor == "" && !modern:
+		return ""
+	case cursor == "":
+		cursor = emptyCursor
+	}
+	if l.cursors[cursor] {
+		l.repeated = true
+		return ""
+	}
+	if l.cursors == nil {
+		l.cursors = map[string]bool{}
+	}
+	l.cursors[cursor] = true
+	return cursor
+}
+
+// restoreCursor returns the parameters of a request for a page, with the cursor that the server named.
+func (l *List) restoreCursor(params any) any {
+	if !l.cursors[emptyCursor] {
+		return params
+	}
+	var members map[string]json.RawMessage
+	text, err := json.Marshal(params)
+	if err != nil || json.Unmarshal(text, &members) != nil || string(members["cursor"]) != `"`+emptyCursor+`"` {
+		return params
+	}
+	members["cursor"] = json.RawMessage(`""`)
+	return members
+}
+
 // Missing says what was left out, or returns "".
 func (l *List) Missing() string {
+	if l.repeated {
+		return fmt.Sprintf("the list of tools names a cursor again: only the first %d are read", len(l.Tools))
+	}
 	if l.Left == 0 && !l.more {
 		return ""
 	}

@@ -81,26 +81,30 @@ func (l *lines) deliver(a answer) {
 // receive handles one line. What is not a JSON-RPC message is skipped: a stray
 // print of the server must not end its session.
 func (l *lines) receive(line []byte) {
-	var m struct {
-		transport.JSONRPCResponse
-		Method string `json:"method"`
-	}
-	if json.Unmarshal(line, &m) != nil {
-		return
-	}
-	switch {
-	case m.Method == "":
-		l.deliver(answer{resp: &m.JSONRPCResponse})
-	case m.ID.IsNil():
-		var n mcp.JSONRPCNotification
-		l.mu.Lock()
-		notify := l.notify
-		l.mu.Unlock()
-		if notify != nil && json.Unmarshal(line, &n) == nil {
-			notify(n)
+	for m := range splitMessages(line) {
+		switch m.kind() {
+		case answered:
+			if resp := m.toResponse(); resp != nil {
+				l.deliver(answer{resp: resp})
+			}
+		case questioned:
+			l.answer(m.text)
+		case nothing:
+			if m.method {
+				l.passNotification(m.text)
+			}
 		}
-	default:
-		l.answer(line)
+	}
+}
+
+// passNotification passes a notification on.
+func (l *lines) passNotification(text []byte) {
+	var n mcp.JSONRPCNotification
+	l.mu.Lock()
+	notify := l.notify
+	l.mu.Unlock()
+	if notify != nil && json.Unmarshal(text, &n) == nil {
+		notify(n)
 	}
 }
 

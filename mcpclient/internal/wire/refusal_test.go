@@ -99,12 +99,12 @@ func TestRefusalHasTheDetails(t *testing.T) {
 	t.Parallel()
 	r := &replying{status: 400, body: strings.NewReader(`{"jsonrpc":"2.0","error":{"code":-32602,"message":"s3cret","data":{"a":1}}}`)}
 	_, err := posted(t, &roundTripper{next: r}, NewCall(), "")
-	e, ok := errors.AsType[*rpcError](err)
+	e, ok := errors.AsType[*responseError](err)
 	if !ok || strings.Contains(err.Error(), "s3cret") {
 		t.Fatalf("got %v", err)
 	}
 	want := &mcp.JSONRPCErrorDetails{Code: -32602, Message: "s3cret", Data: map[string]any{"a": 1.0}}
-	if diff := cmp.Diff(want, e.details); diff != "" {
+	if diff := cmp.Diff(want, e.response.Error); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

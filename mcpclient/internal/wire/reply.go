@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // TailWait is how long the end of a stream is waited for once the answer has
@@ -21,17 +21,16 @@ const TailWait = 50 * time.Millisecond
 // wholeReply reads the reply to a POST, at most x.limit bytes of it, and returns a
 // body that holds it. stop ends the request; wholeReply, or the body's Close,
 // calls it. Meanwhile x.OnMessage gets the messages that come before the answer.
+// mcp-go can read the response in the body, whatever form the server gave it.
 //
 // A stream in which the server asks us something before it answers cannot be read
 // to its end first: then the body is what was read and the stream behind it.
 func wholeReply(resp *http.Response, x *Exchange, stop context.CancelFunc) (io.ReadCloser, error) {
-	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	r := reply{src: resp.Body, limit: x.limit, stop: stop, onMessage: x.OnMessage, events: mediaType == "text/event-stream"}
+	r := newReply(resp, x, stop)
 	state, err := r.read()
-	if state == asked {
+	if state == questioned {
 		src := resp.Body
-		rest := &io.LimitedReader{R: src, N: int64(x.limit)}
-		return body{io.MultiReader(bytes.NewReader(r.buf), rest), func() error {
+		return body{r.streamRest(&io.LimitedReader{R: src, N: int64(x.limit)}), func() error {
 			stop()
 			return src.Close()
 		}}, nil
@@ -43,7 +42,19 @@ func wholeReply(resp *http.Response, x *Exchange, stop context.CancelFunc) (io.R
 			return io.NopCloser(bytes.NewReader(r.framed(whole))), nil
 		}
 	}
+	if state == answered && !r.events {
+		resp.Header.Set("Content-Type", "application/json") // whatever the server calls it
+	}
 	return io.NopCloser(bytes.NewReader(r.buf)), err
+}
+
+// newReply returns the reply to a POST, of which nothing was read.
+func newReply(resp *http.Response, x *Exchange, stop context.CancelFunc) *reply {
+	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return &reply{
+		src: resp.Body, limit: x.limit, stop: stop, onMessage: x.OnMessage, id: x.id,
+		events: mediaType == "text/event-stream", resumes: !x.modern,
+	}
 }
 
 // head returns the beginning of the message in which the reply broke off.
@@ -66,21 +77,16 @@ func (r *reply) framed(message []byte) []byte {
 // minRead is the room for one read: most replies are smaller.
 const minRead = 1 << 10
 
-// said is what a reply has brought so far.
-type said int
-
-const (
-	nothing  said = iota
-	answered      // the response
-	asked         // a request of the server's own
-)
-
 // reply reads the reply to one POST into memory. It belongs to one goroutine.
 type reply struct {
 	src    io.Reader
 	limit  int
 	stop   context.CancelFunc
 	events bool // src is a stream of server-sent events
+	// id is that of the request; nil means any. A response with another id answers nothing.
+	id mcp.RequestId
+	// resumes says that the server may have the rest of a stream that ends or breaks.
+	resumes bool
 
 	onMessage func(message []byte) // gets each notification; may be nil
 
@@ -88,11 +94,17 @@ type reply struct {
 	seen  int    // how much of buf was scanned
 	event int    // where the event at hand begins
 	data  []byte // of it
+	next  []byte // its id, nil without one
+	// answer is the response, once read has returned answered.
+	answer message
+	// cursor is the id of the last event that was complete, and retry the last line that says
+	// when to resume.
+	cursor, retry []byte
 }
 
 // read reads src until it ends, breaks off, grows too large or turns into a
 // conversation.
-func (r *reply) read() (said, error) {
+func (r *reply) read() (messageKind, error) {
 	state := nothing
 	for {
 		r.buf = slices.Grow(r.buf, minRead)
@@ -115,18 +127,71 @@ func (r *reply) read() (said, error) {
 			}
 		}
 		switch {
-		case state == asked, err == io.EOF:
+		case state == questioned:
+			return state, nil
+		case err == io.EOF && state == nothing:
+			return r.readEnd()
+		case err == io.EOF:
 			return state, nil
 		case err != nil && state == answered:
 			return state, nil // the answer is there, however the stream ended
+		case err != nil && r.isResumable(err):
+			return state, nil // mcp-go resumes a stream that ended, and not one that broke off
 		case err != nil:
 			return state, &cutError{err}
 		}
 	}
 }
 
-// scan looks at the events that are complete in buf.
-func (r *reply) scan() said {
+// readEnd looks at the text behind the last complete event, or at the whole of a reply without
+// events, when src has ended.
+func (r *reply) readEnd() (messageKind, error) {
+	text := r.buf
+	if r.events {
+		if text = r.data; r.seen < len(r.buf) {
+			text = r.head()
+		}
+	}
+	state, m := r.findAnswer(text)
+	switch {
+	case state == stray && r.events:
+		r.buf = r.buf[:r.event]
+		return nothing, nil
+	case state == stray && m.isFor(r.id) && m.kind() == stray:
+		return nothing, &cutError{errNoAnswer}
+	case state != answered:
+		return nothing, nil
+	case !m.isPlain():
+		r.buf = append(r.buf[:r.event:r.event], r.framed(m.marshalFitted())...)
+	}
+	r.answer = m
+	return answered, nil
+}
+
+// findAnswer returns what text says to the request: the first response to it, or else what its only
+// message is.
+func (r *reply) findAnswer(text []byte) (state messageKind, found message) {
+	for m := range splitMessages(text) {
+		found, state = m, m.kind()
+		switch {
+		case state != answered:
+		case m.isFor(r.id):
+			return answered, m
+		default:
+			state = stray
+		}
+	}
+	return state, found
+}
+
+// isResumable reports whether a stream that broke off with err can be resumed behind an event.
+func (r *reply) isResumable(err error) bool {
+	return r.resumes && len(r.cursor) > 0 && !errors.Is(err, ErrTooLarge)
+}
+
+// scan looks at the events that are complete in buf. It returns at the first response or
+// request.
+func (r *reply) scan() messageKind {
 	for {
 		i := bytes.IndexByte(r.buf[r.seen:], '\n')
 		if i < 0 {
@@ -134,24 +199,63 @@ func (r *reply) scan() said {
 		}
 		line := bytes.TrimSuffix(r.buf[r.seen:r.seen+i], []byte("\r"))
 		r.seen += i + 1
-		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			r.data = append(append(r.data, data...), '\n')
-			continue
-		}
 		if len(line) > 0 {
+			r.readField(line)
 			continue
 		}
-		message := r.data
-		state := classify(message)
-		r.data = r.data[:0] // message stays as it is until the next line is read
+		if r.next != nil {
+			r.cursor, r.next = r.next, nil
+		}
+		state, m := r.findAnswer(r.data)
+		switch {
+		case state == answered:
+			if r.answer = m; !m.isPlain() {
+				r.replaceEvent(r.framed(m.marshalFitted()))
+			}
+		case state == stray:
+			r.replaceEvent(r.resumeMark())
+			state = nothing
+		case state == nothing && r.onMessage != nil:
+			r.onMessage(r.data)
+		}
+		r.data = r.data[:0]
 		if state != nothing {
 			return state
 		}
-		if r.onMessage != nil {
-			r.onMessage(message)
-		}
 		r.event = r.seen
 	}
+}
+
+// readField takes one line of an event.
+func (r *reply) readField(line []byte) {
+	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+		r.data = append(append(r.data, data...), '\n')
+	} else if id, ok := bytes.CutPrefix(line, []byte("id:")); ok {
+		r.next = append([]byte{}, bytes.TrimPrefix(id, []byte(" "))...)
+	} else if bytes.HasPrefix(line, []byte("retry:")) {
+		r.retry = append(r.retry[:0], line...)
+	}
+}
+
+// replaceEvent puts text in place of the event that was scanned last.
+func (r *reply) replaceEvent(text []byte) {
+	r.buf = slices.Concat(r.buf[:r.event], text, r.buf[r.seen:])
+	r.seen = r.event + len(text)
+}
+
+// resumeMark returns an event without data that says where the stream can be resumed.
+func (r *reply) resumeMark() []byte {
+	var text []byte
+	if len(r.cursor) > 0 {
+		text = append(append(append(text, "id: "...), r.cursor...), '\n')
+	}
+	if len(r.retry) > 0 {
+		text = append(append(text, r.retry...), '\n')
+	}
+	if text == nil {
+		return nil
+	}
+	return append(text, '\n')
 }
 
 // maxNotes is how much of the notifications before an answer is kept.
@@ -161,38 +265,9 @@ const maxNotes = 64 << 10
 // reports its progress in detail is not one whose answer is too large.
 func (r *reply) forget() {
 	if r.event > maxNotes {
-		r.buf = append(r.buf[:0], r.buf[r.event:]...)
-		r.seen -= r.event
-		r.event = 0
+		mark := r.resumeMark()
+		r.buf = append(append(r.buf[:0:0], mark...), r.buf[r.event:]...)
+		r.seen += len(mark) - r.event
+		r.event = len(mark)
 	}
-}
-
-// classify says whether a message is a JSON-RPC response or a request; a notification,
-// like anything else, is nothing.
-func classify(message []byte) said {
-	var id, method bool
-	dec := jsontext.NewDecoder(bytes.NewReader(message), Lenient)
-	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
-		return nothing
-	}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return nothing
-		}
-		key := name.String()
-		kind := dec.PeekKind()
-		if dec.SkipValue() != nil {
-			return nothing
-		}
-		id = id || key == "id" && kind != 'n'
-		method = method || key == "method"
-	}
-	switch {
-	case id && method:
-		return asked
-	case id:
-		return answered
-	}
-	return nothing
 }

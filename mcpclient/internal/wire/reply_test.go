@@ -187,29 +187,37 @@ func TestTailOfAStream(t *testing.T) {
 	})
 }
 
-// What a message is, depends on its id and its method at the top, in any order.
-func TestClassify(t *testing.T) {
+// What a message is, depends on its members at the top, in any order. One with an id and nothing
+// else answers nothing: servers write such lines to a log.
+func TestWhatAMessageIs(t *testing.T) {
 	t.Parallel()
-	for message, want := range map[string]said{
-		`{"id":1,"result":{}}`:                        answered,
-		`{"result":{"method":"x"},"id":"a"}`:          answered,
-		`{"id":1,"error":{}}`:                         answered,
-		`{"method":"ping","id":1}`:                    asked,
-		`{"id":"a","params":{},"method":"ping"}`:      asked,
-		`{"method":"notifications/progress"}`:         nothing,
-		`{"method":"x","id":null}`:                    nothing,
-		`{"id":null,"result":{}}`:                     nothing,
-		`{"params":{"id":1}}`:                         nothing,
-		"{\"id\":1,\"result\":\"\xff\",\"result\":2}": answered,
-		`{"id":1,"result":`:                           nothing,
-		`{"id":1,5`:                                   answered,
-		`[{"id":1}]`:                                  nothing,
-		`{}`:                                          nothing,
-		``:                                            nothing,
-		`ping`:                                        nothing,
+	for text, want := range map[string]messageKind{
+		`{"id":1,"result":{}}`:                              answered,
+		`{"result":{"method":"x"},"id":"a"}`:                answered,
+		`{"id":1,"error":{}}`:                               answered,
+		`{"id":1,"result":null}`:                            answered,
+		`{"id":1,"result":null,"error":null}`:               answered,
+		`{"id":1,"method":"tools/call","result":{}}`:        answered,
+		`{"method":"ping","id":1}`:                          questioned,
+		`{"id":"a","params":{},"method":"ping"}`:            questioned,
+		`{"method":"notifications/progress"}`:               nothing,
+		`{"method":"x","id":null}`:                          nothing,
+		`{"id":null,"result":{}}`:                           nothing,
+		`{"params":{"id":1}}`:                               nothing,
+		"{\"id\":1,\"result\":\"\xff\",\"result\":2}":       answered,
+		`{"id":1,"result":`:                                 nothing,
+		`{"id":1,5`:                                         nothing,
+		`{"level":"debug","id":1,"msg":"handling"}`:         stray,
+		`{"id":1,"error":null}`:                             stray,
+		`[{"id":1,"result":{}}]`:                            answered,
+		`[{"method":"notifications/x"},{"id":1,"error":1}]`: answered,
+		`[{"id":1}]`:                                        stray,
+		`{}`:                                                nothing,
+		``:                                                  nothing,
+		`ping`:                                              nothing,
 	} {
-		if got := classify([]byte(message)); got != want {
-			t.Errorf("%s: got %d, want %d", message, got, want)
+		if got, _ := new(reply).findAnswer([]byte(text)); got != want {
+			t.Errorf("%s: got %d, want %d", text, got, want)
 		}
 	}
 }

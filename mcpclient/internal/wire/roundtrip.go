@@ -25,6 +25,8 @@ const (
 	maxErrorBody = 64 << 10
 	// farewellTimeout bounds the DELETE that ends a session.
 	farewellTimeout = 2 * time.Second
+	// resumePause is the wait behind an attempt to resume a stream that failed.
+	resumePause = 500 * time.Millisecond
 )
 
 // Client describes the client of one HTTP server.
@@ -81,11 +83,49 @@ func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // stream sends a request whose reply is a stream without an end.
 func (rt *roundTripper) stream(req *http.Request) (*http.Response, error) {
+	cursor := req.Header.Get("Last-Event-ID")
 	resp, err := rt.next.RoundTrip(req)
-	if err == nil {
-		resp.Body = body{&limiter{r: resp.Body, limit: MaxListReply}, resp.Body.Close}
+	if cursor != "" && isPassing(resp, err) {
+		return rt.nothingYet(req, resp)
 	}
-	return resp, err
+	if err != nil {
+		return nil, err
+	}
+	bounded := &limiter{r: resp.Body, limit: MaxListReply}
+	if req.Method != http.MethodGet {
+		resp.Body = body{bounded, resp.Body.Close}
+		return resp, nil
+	}
+	r := &reply{src: bounded, resumes: cursor != "", cursor: []byte(cursor)}
+	if r.resumes {
+		r.id = exchangeOf(req.Context()).id
+	}
+	resp.Body = body{newSieve(r), resp.Body.Close}
+	return resp, nil
+}
+
+// isPassing reports whether a stream could not be resumed for a reason that may pass.
+func isPassing(resp *http.Response, err error) bool {
+	return err != nil || resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests
+}
+
+// nothingYet returns an empty stream in place of one that could not be resumed, so that mcp-go
+// tries again until the call's time is over. It pauses first.
+func (rt *roundTripper) nothingYet(req *http.Request, resp *http.Response) (*http.Response, error) {
+	if resp != nil {
+		discard(resp.Body)
+	}
+	pause := time.NewTimer(resumePause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-req.Context().Done():
+		return nil, context.Cause(req.Context())
+	}
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: http.NoBody, Request: req,
+	}, nil
 }
 
 // sendDelete sends a request whose reply is not used.
@@ -126,7 +166,7 @@ func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
 	}
 	if resp.StatusCode >= 300 {
 		defer cancel()
-		return nil, rt.refusal(req, resp)
+		return nil, rt.refusal(req, resp, x, cancel)
 	}
 	whole, err := wholeReply(resp, x, cancel)
 	if err != nil {
@@ -136,26 +176,28 @@ func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// refusal returns what a reply with an error status means.
-func (rt *roundTripper) refusal(req *http.Request, resp *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+// refusal returns the meaning of a reply with an error status. A response to the request is the
+// answer, whatever the status; but one that speaks of the session, with 404 or 400, means that
+// the session is lost.
+func (rt *roundTripper) refusal(req *http.Request, resp *http.Response, x *Exchange, stop context.CancelFunc) error {
+	r := newReply(resp, x, stop)
+	r.src, r.limit, r.resumes, r.onMessage = io.LimitReader(resp.Body, maxErrorBody), maxErrorBody, false, nil
+	state, _ := r.read()
 	resp.Body.Close()
+	answer := state == answered && !x.id.IsNil()
 	session := req.Header.Get(transport.HeaderKeySessionID) != "" || rt.sse
-	switch resp.StatusCode {
-	case http.StatusNotFound:
-		if session {
-			return ErrExpired
-		}
-	case http.StatusBadRequest:
-		// Many servers say 400 "No valid session ID provided" where the
-		// specification wants 404: the examples of the TypeScript SDK and older
-		// Python SDKs.
-		if session && bytes.Contains(bytes.ToLower(text), []byte("session")) {
-			return ErrExpired
-		}
+	// Many servers say 400 "No valid session ID provided" where the specification wants
+	// 404: the examples of the TypeScript SDK and older Python SDKs.
+	named := bytes.Contains(bytes.ToLower(r.buf), []byte("session"))
+	switch {
+	case session && resp.StatusCode == http.StatusNotFound && (named || !answer),
+		session && resp.StatusCode == http.StatusBadRequest && named:
+		return ErrExpired
+	case answer:
+		return &responseError{r.answer.toResponse()}
 	}
-	if details := rpcDetails(text); details != nil && plainRefusal(resp.StatusCode) {
-		return &rpcError{details}
+	if details := rpcDetails(r.buf); details != nil && plainRefusal(resp.StatusCode) {
+		return &responseError{&transport.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, Error: details}}
 	}
 	return &HTTPStatusError{Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
 }
