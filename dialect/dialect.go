@@ -93,6 +93,9 @@ type Route struct {
 	// that comes back with an id of its events or repeats its idempotency key. nil: a
 	// turn of this route is reported once.
 	Resume func(StoredTurn) stream.Encoder
+	// User returns the user whom a body names, of a request that Open does not read because
+	// it resumes a turn. nil: the query names users, and no body does.
+	User func(body []byte) (string, error)
 	// Refuse words a refusal; nil means Problem. It also words what is decided before a
 	// request gets here, as for a method that the path does not take.
 	Refuse func(Refusal) Reply

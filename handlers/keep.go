@@ -285,12 +285,35 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, rt *dialect.Ro
 	if !ok || rt.Resume == nil {
 		return s.nothing(w, "gone")
 	}
+	named, err := s.namedUser(w, r, rt, who)
+	if err != nil {
+		return err
+	}
+	c, err := callerFor(principalOf(who), named)
+	if err != nil {
+		return s.foreignUser(r, who)
+	}
+	return s.resume(w, r, rt.Resume, sought{turn: turn, after: after, by: c, until: who})
+}
+
+// namedUser returns the user whom a request names that resumes a turn: in its query, or in the
+// body of a route that has one. Where nobody is asked who they are, the body is not read.
+func (s *Server) namedUser(w http.ResponseWriter, r *http.Request, rt *dialect.Route, who *access.Identity) (string, error) {
 	if rt.NoBody {
 		if err := s.dropBody(w, r); err != nil {
-			return err
+			return "", err
 		}
+		return userInQuery(r.URL.Query())
 	}
-	return s.resume(w, r, rt.Resume, sought{turn: turn, after: after, by: task.Caller{Principal: principalOf(who)}, until: who})
+	if who == nil || rt.User == nil {
+		return "", nil
+	}
+	body, err := s.readBody(w, r, rt.MaxBody)
+	if err != nil {
+		return "", err
+	}
+	defer s.buffers.put(body)
+	return rt.User(body)
 }
 
 // returning is who comes back: by a ticket that was read, or with a credential.
@@ -340,7 +363,11 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return err
 	}
 	enc := encoder(storedAs(log))
-	more, err := log.Skip(in.ctx, want.after, func(ev stream.Event) { enc.(dialect.Skipper).Skip(ev) })
+	skipper, ok := enc.(dialect.Skipper)
+	if !ok { // the protocol's frames have no ids: this one is of another protocol
+		return s.nothing(w, "gone")
+	}
+	more, err := log.Skip(in.ctx, want.after, skipper.Skip)
 	if err != nil && !errors.Is(err, task.ErrGone) { // the store has become unavailable
 		s.cfg.Tasks.Resumed("failed")
 		return err

@@ -33,33 +33,42 @@ func (s *Server) serveTasks() {
 // caller returns who asks, and for which user: who sends the request may name one, or reads what
 // belongs to others.
 func (s *Server) caller(r *http.Request) (c task.Caller, query url.Values, err error) {
-	c.Principal = chat.TurnOf(r.Context()).Principal
 	query = r.URL.Query()
-	var e chat.ValidationError
-	if user := query.Get("user_id"); user != "" {
-		var wrong *chat.FieldError
-		c.UserID, wrong = chat.CheckUserID(user)
-		e.Add("/user_id", wrong)
+	named, err := userInQuery(query)
+	if err != nil {
+		return c, nil, err
 	}
-	if len(e.Fields) > 0 {
-		return c, nil, &e
+	p := chat.TurnOf(r.Context()).Principal
+	inspects := isRead(r.Method) && p.IsKnown() && p.Scopes&chat.ScopeInspect != 0
+	if inspects && named != "" {
+		p.ID = named
 	}
-	return actingFor(r, c, query)
+	if c, err = callerFor(p, named); err != nil {
+		return c, nil, err
+	}
+	c.Inspects = inspects
+	return c, query, nil
 }
 
-// actingFor has c be whom it may ask for.
-func actingFor(r *http.Request, c task.Caller, query url.Values) (task.Caller, url.Values, error) {
-	reads := isRead(r.Method)
-	c.Inspects = reads && c.Principal.IsKnown() && c.Principal.Scopes&chat.ScopeInspect != 0
-	if c.Inspects && c.UserID != "" {
-		c.Principal.ID = c.UserID
+// userInQuery returns the user whom a query names; empty: nobody.
+func userInQuery(query url.Values) (string, error) {
+	user, wrong := chat.CheckUserID(query.Get("user_id"))
+	if wrong != nil {
+		e := new(chat.ValidationError)
+		e.Add("/user_id", wrong)
+		return "", e
 	}
-	p, ok := c.Principal.For(c.UserID)
+	return user, nil
+}
+
+// callerFor returns the caller that p is with the name of a user in its request. It is the one way to a
+// task.Caller of a request that names something by its id. The error refuses a name that p may not use.
+func callerFor(p chat.Principal, named string) (task.Caller, error) {
+	own, ok := p.For(named)
 	if !ok {
-		return task.Caller{}, nil, dialect.ForeignUser()
+		return task.Caller{}, dialect.ForeignUser()
 	}
-	c.Principal = p
-	return c, query, nil
+	return task.Caller{Principal: own, UserID: named}, nil
 }
 
 // taskID returns the task of the path. A text that cannot be an id names none.

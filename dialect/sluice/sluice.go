@@ -48,11 +48,11 @@ type Dialect struct {
 // Routes implements dialect.Dialect.
 func (d Dialect) Routes() []dialect.Route {
 	routes := []dialect.Route{
-		{Methods: []string{http.MethodPost}, Path: Path, MaxBody: maxBody, Open: d.post, Resume: resume, Retracts: true},
+		{Methods: []string{http.MethodPost}, Path: Path, MaxBody: maxBody, Open: d.post, Resume: resume, User: dialect.NamedUser, Retracts: true},
 		{Methods: []string{http.MethodGet}, Path: Path, NoBody: true, Reconnects: true, Open: d.get, Resume: resume, Retracts: true},
 	}
 	if d.Stored {
-		routes = append(routes, dialect.Route{Methods: []string{http.MethodPost}, Path: decisionPath, Open: d.decide, Resume: resume, Retracts: true,
+		routes = append(routes, dialect.Route{Methods: []string{http.MethodPost}, Path: decisionPath, Open: d.decide, Resume: resume, User: dialect.NamedUser, Retracts: true,
 			Scopes: chat.ScopeChat | chat.ScopeReadOnly | chat.ScopeApprove})
 	}
 	return routes
