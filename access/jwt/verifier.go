@@ -209,7 +209,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (*verified, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := t.verify(token, i.algorithms, public); err != nil {
+	if err := t.verify(public); err != nil {
 		return nil, err
 	}
 	identity, times, err := t.identity(&i.spec, time.Now())
