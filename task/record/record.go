@@ -128,7 +128,7 @@ type Result struct {
 type Session struct {
 	SessionID string `json:"session_id"`
 	Agent     string `json:"agent"`
-	// MessageCount is how many messages were reported: texts, and results of tools.
+	// MessageCount is the length of the session's history: its task, texts, and results of tools.
 	MessageCount int    `json:"message_count"`
 	Status       string `json:"status"` // running, completed or failed
 }

@@ -334,7 +334,7 @@ func TestSessions(t *testing.T) {
 	if diff := cmp.Diff(want, lines(got)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
-	if s := got.Sessions["s1"]; s != (record.Session{SessionID: "s1", Agent: "a", MessageCount: 2, Status: "failed"}) {
+	if s := got.Sessions["s1"]; s != (record.Session{SessionID: "s1", Agent: "a", MessageCount: 3, Status: "failed"}) {
 		t.Errorf("%+v", s)
 	}
 }

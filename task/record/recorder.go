@@ -225,7 +225,10 @@ func (r *Recorder) session(a stream.Attribution, messages int) {
 	if r.part.Sessions == nil {
 		r.part.Sessions = map[string]Session{}
 	}
-	s := r.part.Sessions[a.SessionID]
+	s, known := r.part.Sessions[a.SessionID]
+	if !known {
+		messages++ // the task
+	}
 	s.SessionID, s.Agent, s.Status = a.SessionID, a.AgentID, "running"
 	s.MessageCount += messages
 	r.part.Sessions[a.SessionID] = s
