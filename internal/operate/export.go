@@ -54,7 +54,7 @@ func Export(ctx context.Context, cfg settings.Config, id, dir string) error {
 	if err != nil {
 		return err
 	}
-	x := &exporting{dir: dir, id: id, hide: redact.New(cfg.Secrets()), messages: map[string]int{}}
+	x := &exporting{dir: dir, id: id, hide: redact.New(secretsOf(cfg)), messages: map[string]int{}}
 	if err := errors.Join(x.checkpoints(ctx, st), x.sessions(ctx, st)); err != nil {
 		return err
 	}
