@@ -29,7 +29,6 @@ const (
 type Identity struct {
 	chat.Principal
 	Method Method
-	KeyID  string // of an API key; empty: it was none
 	// Expires is when the credential ends, without leeway; zero: it does not end by itself.
 	Expires time.Time
 	// Ends is when streams that only watch end with the credential, with leeway; zero: they

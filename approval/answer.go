@@ -25,16 +25,22 @@ type Accepted struct {
 	service   *Service
 	record    *record
 	decisions []chat.Decision
-	principal string // who has answered; empty: nobody was authenticated
+	by        chat.Principal // the sender of the answer
 }
 
 // Check reads an answer by its token. now is the request that it came with: it says who
 // answers. The error is a *fault.Error or a *chat.ValidationError.
 func (s *Service) Check(ctx context.Context, a *chat.Answer, now chat.Request) (*Accepted, error) {
-	r, err := s.find(ctx, a.Token)
+	r, over, err := s.find(ctx, a.Token)
+	if err == nil {
+		err = s.mayAnswer(r, callerOf(now), true)
+	}
+	if err == nil {
+		err = over
+	}
 	if err == nil {
 		var acc *Accepted
-		if acc, err = s.check(ctx, r, a, now, true); err == nil {
+		if acc, err = s.check(ctx, r, a, now); err == nil {
 			return acc, nil
 		}
 	}
@@ -47,13 +53,16 @@ func (s *Service) CheckTask(ctx context.Context, id string, a *chat.Answer, now 
 	if s.cfg.Store == nil {
 		return nil, Conflict()
 	}
-	r, _, err := s.load(ctx, id)
-	if err == nil && r == nil {
+	r, over, err := s.load(ctx, id)
+	if err == nil && (r == nil || over != nil) {
 		err = Conflict()
 	}
 	if err == nil {
+		err = s.mayAnswer(r, callerOf(now), false)
+	}
+	if err == nil {
 		var acc *Accepted
-		if acc, err = s.check(ctx, r, a, now, false); err == nil {
+		if acc, err = s.check(ctx, r, a, now); err == nil {
 			return acc, nil
 		}
 	}
@@ -79,37 +88,37 @@ func (s *Service) refuse(ctx context.Context, r *record, err error) error {
 	return err
 }
 
-// find returns the record that a token holds or names.
-func (s *Service) find(ctx context.Context, token string) (*record, error) {
+// callerOf returns the sender of an answer.
+func callerOf(now chat.Request) Caller { return Caller{Principal: now.Principal, UserID: now.UserID} }
+
+// find returns the record that a token holds or names. over is as of load.
+func (s *Service) find(ctx context.Context, token string) (r *record, over, err error) {
 	if h, ok := handleOf(token); ok {
 		return s.named(ctx, h)
 	}
 	text, err := s.sealer.open(token)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, nil, invalid(err)
 	}
-	r, err := readRecord(text)
-	if err != nil {
-		return nil, invalid(err)
+	if r, err = readRecord(text); err != nil {
+		return nil, nil, invalid(err)
 	}
-	return r, nil
+	return r, nil, nil
 }
 
 // named returns the record of the store that a handle names.
-func (s *Service) named(ctx context.Context, h handle) (*record, error) {
+func (s *Service) named(ctx context.Context, h handle) (r *record, over, err error) {
 	if s.cfg.Store == nil {
-		return nil, invalid(errors.New("there is no store that could have it"))
+		return nil, nil, invalid(errors.New("there is no store that could have it"))
 	}
-	r, used, err := s.load(ctx, h.id())
+	r, over, err = s.load(ctx, h.id())
 	switch {
 	case err != nil:
-		return nil, err
-	case r == nil && used:
-		return nil, alreadyUsed()
+		return nil, nil, err
 	case r == nil || subtle.ConstantTimeCompare(r.Handle, h.sum()) != 1:
-		return nil, invalid(errToken)
+		return nil, nil, invalid(errToken)
 	}
-	return r, nil
+	return r, over, nil
 }
 
 // mayAnswer returns why a caller cannot answer a question, or cannot any more; nil: it can.
@@ -117,7 +126,7 @@ func (s *Service) mayAnswer(r *record, by Caller, token bool) error {
 	switch {
 	case !by.mine(r, token):
 		return invalid(errors.New("it is somebody else's"))
-	case s.cfg.FourEyes && by.owns(r, token):
+	case s.cfg.FourEyes && (by.owns(r, token) || by.began(r)):
 		return &fault.Error{Type: fault.Forbidden, Message: "Nobody answers about a task of their own here; somebody else must"}
 	case !time.Now().Before(r.expiry()):
 		return expired()
@@ -125,12 +134,9 @@ func (s *Service) mayAnswer(r *record, by Caller, token bool) error {
 	return nil
 }
 
-// check says whether an answer counts: it must be of a caller who may give it, in time, and
-// about a turn whose state can still be read. token says that it came with the question's.
-func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat.Request, token bool) (*Accepted, error) {
-	if err := s.mayAnswer(r, Caller{Principal: now.Principal, UserID: now.UserID}, token); err != nil {
-		return nil, err
-	}
+// check returns an answer of a caller who may give it. The answer must be about a turn whose state can
+// still be read, and decide all that is asked.
+func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat.Request) (*Accepted, error) {
 	if s.cfg.Readable != nil {
 		if err := s.cfg.Readable(r.waiting); err != nil {
 			return nil, invalid(err)
@@ -143,7 +149,7 @@ func (s *Service) check(ctx context.Context, r *record, a *chat.Answer, now chat
 	for i := range decisions {
 		decisions[i].Key = r.callKey(decisions[i].CallID)
 	}
-	acc := &Accepted{Request: r.request(now), service: s, record: r, decisions: decisions, principal: now.Principal.ID}
+	acc := &Accepted{Request: r.request(now), service: s, record: r, decisions: decisions, by: now.Principal}
 	if changed := s.changed(ctx, r, decisions); len(changed) > 0 {
 		acc.Request.Resumed.Changed = changed
 	} else {
@@ -209,7 +215,7 @@ func (a *Accepted) Claim(ctx context.Context) error {
 
 // claimStored marks a record of the store as used.
 func (s *Service) claimStored(ctx context.Context, r *record) error {
-	data, _ := json.Marshal(stored{Used: true})
+	data, _ := json.Marshal(stored{Used: true, Rest: r.remainder()})
 	_, err := s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data}, time.Until(r.expiry())+grace)
 	switch {
 	case errors.Is(err, store.ErrConflict):
@@ -251,14 +257,14 @@ func (a *Accepted) Decided(ctx context.Context) {
 	r, s := a.record, a.service
 	action := a.action()
 	s.counts.Inc(string(r.Kind), action)
-	r.log(ctx, "approval_decided", action, a.principal)
+	r.log(ctx, "approval_decided", action, a.by)
 	if s.cfg.Store == nil || r.Handle == nil {
 		return
 	}
 	s.leave(ctx, r)
 	// Whether that works changes nothing for the answer, which was used up before: the question
 	// goes with its time at the latest.
-	data, _ := json.Marshal(stored{Used: true})
+	data, _ := json.Marshal(stored{Used: true, Rest: r.remainder()})
 	if v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(r.ID)); err == nil {
 		v.Data = data
 		_, _ = s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), v, time.Until(r.expiry())+grace)
@@ -279,9 +285,8 @@ func (a *Accepted) action() string {
 	return string(action)
 }
 
-// log writes a line about a question: of the arguments their hashes. principal is who has
-// asked, or answered.
-func (r *record) log(ctx context.Context, event, action, principal string) {
+// log writes a line about a question: of the arguments their hashes. by has asked, or answered.
+func (r *record) log(ctx context.Context, event, action string, by chat.Principal) {
 	e := zerolog.Ctx(ctx).Info()
 	if !e.Enabled() {
 		return
@@ -294,9 +299,12 @@ func (r *record) log(ctx context.Context, event, action, principal string) {
 	if action != "" {
 		d.Str("action", action)
 	}
-	if action != "" && principal != "" { // somebody who can be held to it
+	if action != "" && by.ID != "" { // somebody who can be held to it
 		e.Bool("audit", true)
-		d.Str("decided_by", principal)
+		d.Str("decided_by", by.Sender())
+		if by.IsNamed() {
+			d.Str("for", by.ID)
+		}
 	}
-	e.Dict("details", d.Strs("tools", tools).Strs("argument_hashes", hashes).Str("principal", principal)).Msg(event)
+	e.Dict("details", d.Strs("tools", tools).Strs("argument_hashes", hashes).Str("principal", by.ID)).Msg(event)
 }

@@ -128,6 +128,16 @@ func (c Caller) owns(r *record, token bool) bool {
 	return c.UserID == r.User || c.UserID == "" && token
 }
 
+// began reports whether c's credential, or its user, began the turn that waits. Whom the request
+// names does not matter: a name is not a second person.
+func (c Caller) began(r *record) bool {
+	if !c.Principal.IsKnown() || !c.sees(r) {
+		return false
+	}
+	sender := c.Principal.Sender()
+	return sender == r.Principal || sender == r.Sender || c.Principal.KeyID != "" && c.Principal.KeyID == r.KeyID
+}
+
 // mine says whether a caller may answer. Nobody in particular may answer without a token
 // only what is about a task of nobody, which is found by its id alone.
 func (c Caller) mine(r *record, token bool) bool {
@@ -136,14 +146,14 @@ func (c Caller) mine(r *record, token bool) bool {
 	case c.Principal.Tenant != r.Tenant, c.name() == "" && !owns:
 		return false
 	case len(r.Approvers) == 0 || slices.Contains(r.Approvers, owner) || slices.Contains(r.Approvers, anyone):
-		return owns || c.named(r)
+		return owns || c.named(r, token)
 	}
-	return c.named(r)
+	return c.named(r, token)
 }
 
-// named says whether the question's approvers are, or hold, the caller. Where it names nobody, who
-// has chat.ScopeApprove is one of them.
-func (c Caller) named(r *record) bool {
+// named says whether the question's approvers are, or hold, the caller. Where it names nobody, a
+// reviewer may answer by the id: the token is the owner's.
+func (c Caller) named(r *record, token bool) bool {
 	if !c.sees(r) || c.Principal.IsAnonymous() {
 		return false
 	}
@@ -151,7 +161,7 @@ func (c Caller) named(r *record) bool {
 		return true
 	}
 	if r.isForReviewers() {
-		return c.reviews()
+		return !token && c.reviews()
 	}
 	return c.name() != "" && c.name() != owner && slices.Contains(r.Approvers, c.name())
 }
@@ -161,9 +171,10 @@ func (c Caller) sees(r *record) bool {
 	return c.Principal.Tenant == r.Tenant && (c.Principal.ID != "") == (r.Principal != "")
 }
 
-// reviews says whether c answers what names nobody else.
+// reviews reports whether c answers questions that name nobody else. The scope is the sender's own, and
+// of no use under another name.
 func (c Caller) reviews() bool {
-	return c.Principal.IsKnown() && c.Principal.Scopes&chat.ScopeApprove != 0
+	return c.Principal.IsKnown() && !c.Principal.IsNamed() && c.Principal.Scopes&chat.ScopeApprove != 0
 }
 
 // isForReviewers says whether a question names nobody but its owner, where people have scopes.
@@ -195,40 +206,62 @@ func unavailable(err error) error {
 	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
 }
 
-// stored is what the store has under a key: a record, or what is left of one.
+// stored is the data of a question in the store.
 type stored struct {
 	Used   bool            `json:"used,omitempty"`
 	Record json.RawMessage `json:"record,omitempty"`
 	// Token is that of a question that may be asked again while it waits; the log of its
 	// turn has it as well.
 	Token string `json:"token,omitempty"`
+	// Rest stays when the question was answered or withdrawn (store.Withdraw keeps the member).
+	Rest *remainder `json:"rest,omitempty"`
 }
 
-// load returns a record of the store; nil: there is none. Its error is Conflict if the
-// question was withdrawn.
-func (s *Service) load(ctx context.Context, id string) (*record, bool, error) {
+// remainder is a record without the turn. It decides who is told that the question does not wait any more.
+type remainder struct {
+	Kind    chat.QuestionKind `json:"kind"`
+	Expires int64             `json:"expires"`
+	Handle  []byte            `json:"handle,omitempty"`
+	entitled
+}
+
+// remainder returns the part of a record that stays.
+func (r *record) remainder() *remainder {
+	return &remainder{Kind: r.Kind, Expires: r.Expires, Handle: r.Handle, entitled: r.entitled}
+}
+
+// record returns a record without its turn; nil if there is no remainder, as a former version left none.
+func (rest *remainder) record(id string) *record {
+	if rest == nil {
+		return nil
+	}
+	return &record{ID: id, Kind: rest.Kind, Expires: rest.Expires, Handle: rest.Handle, entitled: rest.entitled}
+}
+
+// load returns a record of the store; nil: there is none. over is the fault of a question that does not
+// wait any more: its record has no turn.
+func (s *Service) load(ctx context.Context, id string) (r *record, over, err error) {
 	v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(id))
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, false, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, false, unavailable(err)
+		return nil, nil, unavailable(err)
 	}
 	var kept stored
 	if err := json.Unmarshal(v.Data, &kept); err != nil {
-		return nil, false, invalid(err)
+		return nil, nil, invalid(err)
 	}
 	switch {
-	case kept.Record == nil && !kept.Used: // store.Withdrawn
-		return nil, false, Conflict()
+	case kept.Used:
+		return kept.Rest.record(id), alreadyUsed(), nil
 	case kept.Record == nil:
-		return nil, true, nil
+		return kept.Rest.record(id), Conflict(), nil
 	}
-	r, err := readRecord(kept.Record)
-	if err != nil {
-		return nil, false, invalid(err)
+	if r, err = readRecord(kept.Record); err != nil {
+		return nil, nil, invalid(err)
 	}
-	return r, kept.Used, nil
+	return r, nil, nil
 }
 
 // keep puts a record into the store, in place of the version that is there. token is kept with
@@ -241,7 +274,7 @@ func (s *Service) keep(ctx context.Context, r *record, token string, version int
 	if len(text) > maxStored {
 		return errLong
 	}
-	data, err := json.Marshal(stored{Record: text, Token: token})
+	data, err := json.Marshal(stored{Record: text, Token: token, Rest: r.remainder()})
 	if err == nil {
 		err = s.enter(ctx, r) // first: what an index has and the store has not is passed over
 	}
@@ -259,11 +292,11 @@ func (s *Service) Shown(ctx context.Context, c Caller, ids []string) ([]*stream.
 		return list, nil
 	}
 	for _, id := range ids {
-		r, used, err := s.load(ctx, id)
+		r, over, err := s.load(ctx, id)
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Type == fault.StoreUnavailable {
 			return nil, err
 		}
-		if err == nil && r != nil && !used && (c.mine(r, false) || c.Inspects && c.sees(r)) && time.Now().Before(r.expiry()) {
+		if err == nil && r != nil && over == nil && (c.mine(r, false) || c.Inspects && c.sees(r)) && time.Now().Before(r.expiry()) {
 			list = append(list, r.question())
 		}
 	}

@@ -138,7 +138,7 @@ func prefixed(first, cursor string) string {
 // isAsked says whether a question of a conversation, or of any, waits for an approver who is not the
 // owner of its task.
 func (c Caller) isAsked(q *record, conversation string) bool {
-	return c.named(q) && !c.lists(q) && (conversation == "" || q.Conversation == conversation) && time.Now().Before(q.expiry())
+	return c.named(q, false) && !c.lists(q) && (conversation == "" || q.Conversation == conversation) && time.Now().Before(q.expiry())
 }
 
 // page returns one page of an index, and removes from it what nobody can answer any more.
@@ -156,13 +156,13 @@ func (s *Service) page(ctx context.Context, name string, c Caller, conversation,
 		return nil, "", unavailable(err)
 	}
 	for _, m := range found {
-		q, used, err := s.load(ctx, m.ID)
+		q, over, err := s.load(ctx, m.ID)
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Type == fault.StoreUnavailable {
 			return nil, "", err
 		}
 		switch {
 		case errors.Is(err, run.ErrVersion): // another gateway can read it
-		case err != nil || q == nil || used:
+		case err != nil || q == nil || over != nil:
 			_ = s.cfg.Store.RemoveIndex(ctx, name, m.ID)
 		case c.isAsked(q, conversation):
 			list = append(list, q.question())

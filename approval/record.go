@@ -65,6 +65,9 @@ type entitled struct {
 	Principal string `json:"principal,omitempty"`
 	User      string `json:"user,omitempty"`
 	Class     string `json:"class,omitempty"` // of limits
+	// Sender is the user whose credential began the turn, if that is not Principal, and KeyID the id of its key.
+	Sender string `json:"sender,omitempty"`
+	KeyID  string `json:"key_id,omitempty"`
 	// Approvers may answer, besides the owner; empty: the owner alone.
 	Approvers []string `json:"approvers,omitempty"`
 }
@@ -90,7 +93,7 @@ func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time
 	}
 	r := &record{
 		waiting: waiting, ID: newID(), Kind: q.Kind, Prompt: q.Prompt, Expires: expires.UnixMilli(),
-		entitled: entitled{Tenant: req.Principal.Tenant, Principal: req.Principal.ID, User: req.UserID, Class: req.Principal.Class},
+		entitled: entitled{Tenant: req.Principal.Tenant, Principal: req.Principal.ID, User: req.UserID, Class: req.Principal.Class, Sender: req.Principal.By, KeyID: req.Principal.KeyID},
 		storedRequest: storedRequest{
 			Conversation: req.ConversationID,
 			Input:        req.Input,
@@ -202,7 +205,7 @@ func object(args string) jsontext.Value {
 // asked it, also if another one has answered.
 func (r *record) request(now chat.Request) chat.Request {
 	req := chat.Request{
-		Input: r.Input, ConversationID: r.Conversation, UserID: r.User, Principal: chat.Principal{Tenant: r.Tenant, ID: r.Principal, Class: r.Class}, Agent: r.Agent, Context: r.Context,
+		Input: r.Input, ConversationID: r.Conversation, UserID: r.User, Principal: chat.Principal{Tenant: r.Tenant, ID: r.Principal, Class: r.Class, By: r.Sender, KeyID: r.KeyID}, Agent: r.Agent, Context: r.Context,
 		Tools: r.Access, Mute: now.Mute, ReplyForm: r.Form,
 	}
 	if r.Zone != "" {

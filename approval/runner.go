@@ -42,7 +42,7 @@ func (r Runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 			continue
 		}
 		r.Service.counts.Inc(string(ev.Kind), "requested")
-		a.records[i].log(ctx, "approval_requested", "", a.records[i].Principal)
+		a.records[i].log(ctx, "approval_requested", "", chat.Principal{ID: a.records[i].Principal})
 	}
 	return result, nil // no Flush: what is stored of a question has the end of its turn with it
 }

@@ -49,6 +49,8 @@ func TestWhoMayAnswer(t *testing.T) {
 		{"says to be a sure one", question{"p_ann", "", nil}, says("p_ann"), false, false},
 		{"sure approver", question{"p_ann", "", []string{"p_boss"}}, sure("p_boss", ""), true, true},
 		{"says to be the approver", question{"p_ann", "", []string{"p_boss"}}, sure("p_bob", "p_boss"), false, false},
+		{"reviewer", question{"p_ann", "", nil}, Caller{Principal: chat.Principal{Tenant: "t", ID: "p_rev", Scopes: chat.ScopeApprove}}, true, false},
+		{"named reviewer", question{"p_ann", "", nil}, Caller{Principal: chat.Principal{Tenant: "t", ID: "p_svc", Scopes: chat.ScopeApprove | chat.ScopeActAs}.As("p_rev")}, false, false},
 		{"another tenant", question{"", "", []string{"any"}}, Caller{Principal: chat.Principal{Tenant: "u", ID: "x"}}, false, false},
 	} {
 		r := &record{entitled: entitled{Tenant: "t", Principal: tt.of.principal, User: tt.of.user, Approvers: tt.of.approvers}}

@@ -3,6 +3,7 @@ package chat
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -37,6 +38,14 @@ type Answer struct {
 	Result              string
 	// At is the pointer of the answer in its body, before those of its members.
 	At string
+}
+
+// OnlyRejects reports whether a rejects everything that it decides, and changes no state.
+func (a *Answer) OnlyRejects() bool {
+	if a.Action == "" && len(a.Calls) == 0 || a.Action != "" && a.Action != Reject || a.Input != nil || a.StateUpdates != nil {
+		return false
+	}
+	return !slices.ContainsFunc(a.Calls, func(c CallAnswer) bool { return c.Action != Reject })
 }
 
 // CallAnswer is what is said of one call.

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -19,7 +20,17 @@ type Principal struct {
 	Scopes Scopes
 	// Class names the limits that the credential has; empty: those of its user and tenant.
 	Class string
+	// By is the user of the credential, if the request names another one. Empty: ID is.
+	By string `json:",omitempty"`
+	// KeyID is the id of the API key. Empty: the credential was another one.
+	KeyID string `json:",omitempty"`
 }
+
+// Sender returns the user of the credential, whomever the request names.
+func (p Principal) Sender() string { return cmp.Or(p.By, p.ID) }
+
+// IsNamed reports whether ID is a name that the sender gives, and no one has proved.
+func (p Principal) IsNamed() bool { return p.By != "" && p.By != p.ID }
 
 // AnonymousID is the ID of all who may ask without a credential where others must show one.
 // No user has it: it is a control character.
@@ -129,11 +140,17 @@ func (p Principal) For(userID string) (_ Principal, ok bool) {
 	switch {
 	case p.ID == "", userID == "", userID == p.ID:
 	case p.ActsForOthers():
-		p.ID = userID
+		p = p.As(userID)
 	default:
 		return Principal{}, false
 	}
 	return p, true
+}
+
+// As returns p with the name of a user of its tenant, which the caller has allowed.
+func (p Principal) As(userID string) Principal {
+	p.By, p.ID = p.Sender(), userID
+	return p
 }
 
 // ActsForOthers says whether p may name any user of its tenant.

@@ -89,6 +89,10 @@ func (s *Server) fillApprovals(ctx context.Context, list *approvalList, c task.C
 	return err
 }
 
+// deciders are the scopes of which a sender needs one for an answer that lets anything run. With fewer
+// scopes an answer can only reject: a credential causes no more than its own turns could.
+const deciders = chat.ScopeChat | chat.ScopeApprove
+
 // goOn makes of an answer the turn with which the paused one continues. A key that was used is
 // looked at first: what it has answered may not wait any more, and what waits now it must not
 // answer.
@@ -97,6 +101,9 @@ func (s *Server) goOn(r *http.Request, t *turn) error {
 		e := new(chat.ValidationError)
 		e.Add(t.Approval.At, &chat.FieldError{Code: chat.CodeNotConfigured, Message: "is not configured: this gateway asks for no approvals (SLUICE_CONFIRM)"})
 		return e
+	}
+	if t.who != nil && !t.who.May(deciders) && !t.Approval.OnlyRejects() {
+		return s.lacks(r, t.who, deciders)
 	}
 	sender := t.Request.Owner()
 	t.sender = &sender

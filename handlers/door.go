@@ -111,6 +111,15 @@ func (s *Server) guarded(method, path string, of rule, h asks) {
 	})
 }
 
+// allows reports whether a sender has the scopes that a path needs.
+func (of rule) allows(who *access.Identity) bool { return of == known || who.May(of.scopes) }
+
+// mayStill reports whether a sender who was let in at some time would be let in now. It is the rule of
+// tickets and of streams that only watch, and sets in who what the credential is good for now.
+func (s *Server) mayStill(who *access.Identity, of rule) bool {
+	return (who.Revoked == nil || !who.Revoked()) && s.cfg.Door.Counts(who) && of.allows(who)
+}
+
 // known returns who sends a request, if they may; nil where nobody is asked.
 func (s *Server) known(r *http.Request, of rule) (*access.Identity, error) {
 	if s.cfg.Door == nil || of.scopes == 0 {
@@ -124,7 +133,7 @@ func (s *Server) known(r *http.Request, of rule) (*access.Identity, error) {
 		return nil, err
 	}
 	logIdentity(r.Context(), who)
-	if of != known && !who.May(of.scopes) {
+	if !of.allows(who) {
 		return nil, s.lacks(r, who, of.scopes)
 	}
 	return who, nil
@@ -244,30 +253,30 @@ func (t *turn) userFor(who *access.Identity) string {
 
 // Streams that only watch end with the credential by which they were asked for.
 
-// lookAtCredential is how often a credential is looked at that can be taken back.
+// lookAtCredential is how often it is looked at whether a watcher may still watch.
 const lookAtCredential = 5 * time.Second
 
 // errCredentialEnded is the cause of a stream's end.
 var errCredentialEnded = &fault.Error{Type: fault.Unauthorized, Message: "The credential has ended"}
 
-// whileCounts calls cut when the credential ends or is taken back. The caller must call stop.
-func whileCounts(who *access.Identity, cut func(cause error)) (stop func()) {
-	if who == nil || who.Ends.IsZero() && who.Revoked == nil {
+// whileMay calls cut when the sender would not be let in any more. The caller must call stop.
+func (s *Server) whileMay(who *access.Identity, of rule, cut func(cause error)) (stop func()) {
+	if who == nil {
 		return func() {}
 	}
 	ended, over := make(chan struct{}), make(chan struct{})
-	// Goroutine (whileCounts): looks whether the credential of a stream that only watches still counts.
-	// Ends: it does not, or the stream is over.
+	// Goroutine (whileMay): looks whether the sender of a stream that only watches may still watch.
+	// Ends: it may not, or the stream is over.
 	// Waits: the stream, whose end stops it.
 	go func() {
 		defer close(over)
-		watchCredential(who, ended, cut)
+		s.watchSender(who, of, ended, cut)
 	}()
 	return func() { close(ended); <-over }
 }
 
-// watchCredential is the loop of whileCounts.
-func watchCredential(who *access.Identity, ended <-chan struct{}, cut func(cause error)) {
+// watchSender is the loop of whileMay.
+func (s *Server) watchSender(who *access.Identity, of rule, ended <-chan struct{}, cut func(cause error)) {
 	for {
 		wait := lookAtCredential
 		if !who.Ends.IsZero() {
@@ -285,7 +294,7 @@ func watchCredential(who *access.Identity, ended <-chan struct{}, cut func(cause
 			return
 		case <-timer.C:
 		}
-		if who.Revoked != nil && who.Revoked() {
+		if now := *who; !s.mayStill(&now, of) { // a copy: identities are shared
 			cut(errCredentialEnded)
 			return
 		}

@@ -30,7 +30,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	defer watch.End()
-	defer whileCounts(t.who, in.cancel)()
+	defer s.whileMay(t.who, ruleOf(t.route), in.cancel)()
 	defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
 	for name, values := range t.Header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values

@@ -129,7 +129,7 @@ func (s *Server) finish(in *slot, w http.ResponseWriter, r *http.Request, t *tur
 	}
 	defer t.stored.End()
 	if t.who != nil && w != nil && t.Mode != dialect.Attached && durable(&t.Request) { // its client only watches
-		defer whileCounts(t.who, func(error) { cut(w, r) })()
+		defer s.whileMay(t.who, ruleOf(t.route), func(error) { cut(w, r) })()
 	}
 	if t.Mode != dialect.Unattended {
 		defer context.AfterFunc(r.Context(), t.stored.Left)()
@@ -186,6 +186,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, t *turn, replay 
 		return err
 	}
 	defer watch.End()
+	defer s.whileMay(t.who, ruleOf(t.route), in.cancel)()
 	var out writer
 	begin := func(e stream.Encoder) {
 		h := t.header(w)
@@ -293,7 +294,7 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, rt *dialect.Ro
 	if err != nil {
 		return s.foreignUser(r, who)
 	}
-	return s.resume(w, r, rt.Resume, sought{turn: turn, after: after, by: c, until: who})
+	return s.resume(w, r, rt.Resume, sought{turn: turn, after: after, by: c, until: who, rule: ruleOf(rt)})
 }
 
 // namedUser returns the user whom a request names that resumes a turn: in its query, or in the
@@ -337,6 +338,7 @@ type sought struct {
 	after int    // the number of the last event that the reader has
 	by    task.Caller
 	until *access.Identity // whose credential ends the stream; nil: nobody's does
+	rule  rule             // by which until may watch
 }
 
 // resume sends the rest of a turn.
@@ -376,7 +378,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return s.nothing(w, "gone")
 	}
 	s.cfg.Tasks.Resumed("resumed")
-	defer whileCounts(want.until, in.cancel)()
+	defer s.whileMay(want.until, want.rule, in.cancel)()
 	s.replay(in, r, log, s.reader(w, r, enc, in.cancel), want.after)
 	return nil
 }

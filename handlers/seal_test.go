@@ -161,12 +161,14 @@ func (yieldingAgents) DeleteAgent(context.Context, string) error { return nil }
 func TestAuditOfOperators(t *testing.T) {
 	t.Parallel()
 	admin := chat.Principal{Tenant: "acme", ID: "ada", Scopes: chat.ScopeAdmin}
+	keyed := admin
+	keyed.KeyID = "0123456789"
 	for name, tt := range map[string]struct {
 		who  access.Identity
 		want map[string]any // of the line, and of its details
 	}{
 		"a token":   {access.Identity{Principal: admin, Method: access.ByToken}, map[string]any{"tenant": "acme", "key_id": nil, "user": "ada", "method": "jwt"}},
-		"a key":     {access.Identity{Principal: admin, Method: access.ByKey, KeyID: "0123456789"}, map[string]any{"tenant": "acme", "key_id": "0123456789", "user": "ada", "method": "key"}},
+		"a key":     {access.Identity{Principal: keyed, Method: access.ByKey}, map[string]any{"tenant": "acme", "key_id": "0123456789", "user": "ada", "method": "key"}},
 		"no tenant": {access.Identity{Principal: chat.Principal{ID: "bob", Scopes: chat.ScopeAdmin}, Method: access.ByToken}, map[string]any{"tenant": nil, "key_id": nil, "user": "bob", "method": "jwt"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func (s *Server) caller(r *http.Request) (c task.Caller, query url.Values, err e
 	p := chat.TurnOf(r.Context()).Principal
 	inspects := isRead(r.Method) && p.IsKnown() && p.Scopes&chat.ScopeInspect != 0
 	if inspects && named != "" {
-		p.ID = named
+		p = p.As(named)
 	}
 	if c, err = callerFor(p, named); err != nil {
 		return c, nil, err
@@ -244,7 +244,7 @@ func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request, who *access.
 	if err != nil || turn == "" {
 		return orGone(s, w, err)
 	}
-	return s.resume(w, r, s.native, sought{turn: turn, task: id, after: after, by: c, until: who})
+	return s.resume(w, r, s.native, sought{turn: turn, task: id, after: after, by: c, until: who, rule: inspected})
 }
 
 // orGone replies without a body, or returns err. s is a parameter because

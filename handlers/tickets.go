@@ -46,6 +46,7 @@ const (
 type ticket struct {
 	Tenant  string        `json:"t,omitempty"`
 	User    string        `json:"u,omitempty"`
+	By      string        `json:"b,omitempty"` // the sender, if another one is named
 	Scopes  chat.Scopes   `json:"s,omitempty"`
 	Class   string        `json:"c,omitempty"`
 	Method  access.Method `json:"m,omitempty"` // empty: nobody was asked
@@ -65,7 +66,7 @@ func sealedFor(who *access.Identity, query url.Values) *ticket {
 		return t
 	}
 	t.Tenant, t.User, t.Scopes, t.Class = who.Tenant, who.ID, who.Scopes, who.Class
-	t.Method, t.KeyID = who.Method, who.KeyID
+	t.Method, t.KeyID, t.By = who.Method, who.KeyID, who.By
 	t.Expires, t.Ends = seconds(who.Expires), seconds(who.Ends)
 	return t
 }
@@ -92,8 +93,8 @@ func (t *ticket) identity() *access.Identity {
 		return nil
 	}
 	return &access.Identity{
-		Principal: chat.Principal{Tenant: t.Tenant, ID: t.User, Scopes: t.Scopes, Class: t.Class},
-		Method:    t.Method, KeyID: t.KeyID, Expires: fromSeconds(t.Expires), Ends: fromSeconds(t.Ends),
+		Principal: chat.Principal{Tenant: t.Tenant, ID: t.User, Scopes: t.Scopes, Class: t.Class, By: t.By, KeyID: t.KeyID},
+		Method:    t.Method, Expires: fromSeconds(t.Expires), Ends: fromSeconds(t.Ends),
 	}
 }
 
@@ -221,7 +222,7 @@ func (s *Server) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *tic
 	if _, err := s.notDraining(r, rt, nil); err != nil && !lost(r) {
 		return r, nil, err
 	}
-	t, who, err := s.openTicket(r)
+	t, who, err := s.openTicket(r, ruleOf(rt))
 	if err != nil {
 		s.metrics.tickets.Inc("refused")
 		s.audit(r, "ticket_refused", func(d *zerolog.Event) { d.Str("reason", reasonOf(err)) })
@@ -260,7 +261,7 @@ func reasonOf(err error) string {
 
 // openTicket checks the ticket of a request, and returns whom it was issued to, too; nil: nobody
 // was asked.
-func (s *Server) openTicket(r *http.Request) (*ticket, *access.Identity, error) {
+func (s *Server) openTicket(r *http.Request, of rule) (*ticket, *access.Identity, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, nil, access.Invalid("form")
@@ -280,7 +281,7 @@ func (s *Server) openTicket(r *http.Request) (*ticket, *access.Identity, error) 
 		return nil, nil, access.Invalid("origin")
 	}
 	who := t.identity()
-	if (who == nil) != (s.cfg.Door == nil) || who != nil && !s.cfg.Door.Counts(who) {
+	if (who == nil) != (s.cfg.Door == nil) || who != nil && !s.mayStill(who, of) {
 		return nil, nil, access.Invalid("credential")
 	}
 	return t, who, s.inTime(r, t)

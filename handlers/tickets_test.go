@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,6 +128,9 @@ func TestTicketRunsOneTurn(t *testing.T) {
 	} {
 		scopes, _ := chat.ParseScopes(strings.Fields(tt.scopes))
 		tt.want.Principal = chat.Principal{Tenant: "t", ID: tt.want.UserID, Scopes: scopes}
+		if name == "a backend" {
+			tt.want.Principal.By = "ann"
+		}
 		i := g.ticket(t, tt.body, append(asAnn, "X-Scopes: "+tt.scopes)...)
 		runs := g.runs.Load()
 		first, second := g.do(t, "GET", i.URL, ""), g.do(t, "GET", i.URL, "")
@@ -487,6 +491,34 @@ func TestTicketEndsWithItsCredential(t *testing.T) {
 			t.Errorf("the turn did not go on: %s", g.log.String())
 		}
 	})
+}
+
+// narrowing is a door whose credentials lose the scope chat.
+type narrowing struct {
+	byHeader
+	narrowed *atomic.Bool
+}
+
+func (n narrowing) Counts(who *access.Identity) bool {
+	if n.narrowed.Load() {
+		who.Scopes = chat.ScopeInspect
+	}
+	return true
+}
+
+// A ticket opens no more than the credential behind it does when the ticket is used.
+func TestTicketNeedsTheScopeOfItsTurn(t *testing.T) {
+	t.Parallel()
+	var narrowed atomic.Bool
+	g := serve(t, handlers.Config{Door: narrowing{narrowed: &narrowed}, Tickets: approval.NewTickets(nil)})
+	before, after := g.ticket(t, `{"input":"hi"}`, asAnn...), g.ticket(t, `{"input":"hi"}`, asAnn...)
+	if got := g.do(t, "GET", before.URL, ""); got.status != 200 {
+		t.Errorf("with the scope: %d %s", got.status, got.body)
+	}
+	narrowed.Store(true)
+	if got := g.do(t, "GET", after.URL, ""); got.status != 401 {
+		t.Errorf("without the scope: %d %s", got.status, got.body)
+	}
 }
 
 // spender notes what is checked and charged.

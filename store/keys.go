@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"strconv"
 )
 
@@ -75,9 +76,18 @@ func DefinitionKey(sum string) string { return "sluice:def:" + sum }
 // DefinitionRunsKey returns the index of the tasks whose runs are pinned to a definition.
 func DefinitionRunsKey(sum string) string { return "sluice:def:" + sum + ":runs" }
 
-// Withdrawn is the data of a question whose task was cancelled: nobody can answer it any
-// more, and nothing is left of what it held.
-const Withdrawn = "{}"
+// Withdraw returns the data of a question whose task was cancelled, so that it can have no answer. It
+// keeps the member rest of the former data: the people who might answer, and no text of the turn.
+func Withdraw(data []byte) []byte {
+	var kept struct {
+		Rest json.RawMessage `json:"rest,omitempty"`
+	}
+	if json.Unmarshal(data, &kept) != nil {
+		kept.Rest = nil
+	}
+	kept.Rest, _ = json.Marshal(kept)
+	return kept.Rest
+}
 
 // ApprovalKey returns the value of a question to a person, by its id.
 func ApprovalKey(id string) string { return "sluice:approval:" + id }

@@ -76,6 +76,14 @@ type Query struct {
 	Bare         bool   // without the documents
 }
 
+// AllUsers is the User of a Query for the tasks of all proved users of a tenant. The Conversation of such
+// a query must be empty.
+const AllUsers = "\x00"
+
+// IsOfAll reports whether AllUsers lists the tasks of a user. It lists no tasks of a claimed name or of
+// the anonymous (chat.Principal.Owner).
+func IsOfAll(user string) bool { return len(user) > 1 && user[0] == 0 && user[1] != 0 }
+
 // Page is a part of a list of tasks.
 type Page struct {
 	IDs   []string

@@ -47,6 +47,12 @@ func (c Caller) sees(tenant, owner string) bool {
 	return tenant == c.Principal.Tenant && chat.IsProved(owner) == (c.Principal.ID != "")
 }
 
+// seesAll reports whether c's lists have the tasks of all users of the tenant: c operates the gateway, may
+// inspect, and names nobody.
+func (c Caller) seesAll() bool {
+	return c.Inspects && c.UserID == "" && c.Principal.Scopes.HasAny(chat.ScopeOps)
+}
+
 // task returns a task that c may see.
 //
 // Its error is a fault: not_found, or that of a store which is unavailable.
@@ -144,6 +150,10 @@ func (s *Service) List(ctx context.Context, c Caller, q store.Query, what Shown)
 		return &Listed{Tasks: []jsontext.Value{}}, nil
 	}
 	q.Tenant, q.User = c.Principal.Tenant, c.Owner()
+	conversation := ""
+	if c.seesAll() {
+		q.User, q.Conversation, conversation = store.AllUsers, "", q.Conversation
+	}
 	page, err := s.cfg.Store.Tasks(ctx, q)
 	if errors.Is(err, store.ErrCursor) {
 		e := new(chat.ValidationError)
@@ -156,6 +166,9 @@ func (s *Service) List(ctx context.Context, c Caller, q store.Query, what Shown)
 	list := &Listed{Tasks: []jsontext.Value{}, Next: page.Next}
 	room := cmp.Or(what.Most, maxList) - 100 // what stands around them
 	for i, id := range page.IDs {
+		if conversation != "" && page.Tasks[i].Conversation != conversation {
+			continue
+		}
 		doc := readDocument(id, page.Tasks[i]).listed(what.Artifacts)
 		if room -= len(doc) + 1; room < 0 && i > 0 {
 			list.Next = store.NewCursor(page.IDs[i-1], page.Tasks[i-1].Created)
@@ -288,7 +301,7 @@ func (s *Service) withdraw(ctx context.Context, ids []string) {
 		key := store.ApprovalKey(id)
 		v, err := s.cfg.Store.Value(ctx, key)
 		if err == nil {
-			v.Data = []byte(store.Withdrawn)
+			v.Data = store.Withdraw(v.Data)
 			_, err = s.cfg.Store.PutValue(ctx, key, v, s.cfg.TTL)
 		}
 		_ = s.note(err)

@@ -59,7 +59,7 @@ type someKeys struct{ rejected bool }
 
 const goodKey = "slk_good"
 
-var kim = &access.Identity{Method: access.ByKey, KeyID: "k1", Principal: chat.Principal{ID: "kim", Scopes: chat.ScopeChat}}
+var kim = &access.Identity{Method: access.ByKey, Principal: chat.Principal{ID: "kim", KeyID: "k1", Scopes: chat.ScopeChat}}
 
 func (someKeys) Verify(credential string) (*access.Identity, error) {
 	if credential == goodKey {
@@ -573,7 +573,7 @@ func TestCounts(t *testing.T) {
 	keysAlone := must(Open(Spec{Keys: "keys"}, Config{Keys: someKeys{}}))
 	t.Cleanup(keysAlone.Close)
 	of := func(method access.Method, tenant, key string, ends time.Duration) *access.Identity {
-		return &access.Identity{Method: method, KeyID: key, Ends: time.Now().Add(ends), Principal: chat.Principal{ID: "x", Tenant: tenant}}
+		return &access.Identity{Method: method, Ends: time.Now().Add(ends), Principal: chat.Principal{ID: "x", Tenant: tenant, KeyID: key}}
 	}
 	for _, tt := range []struct {
 		name        string

@@ -76,6 +76,9 @@ func Section(s *Spec, a Around) file.Section {
 		}
 		if s.Anonymous != nil {
 			checkAnonymous(n)
+			if s.FourEyes {
+				n.Get("four_eyes").Fault("must not be true beside anonymous: nobody can decide a question of an anonymous turn")
+			}
 		}
 		if s.FourEyes && !a.Stored() {
 			n.Get("four_eyes").Fault("needs SLUICE_STORE")

@@ -156,6 +156,9 @@ func TestSectionFaults(t *testing.T) {
 			t.Errorf("%s: %q, want %q", content, faults, want)
 		}
 	}
+	if _, _, faults := read("auth: {four_eyes: true, anonymous: {}}", Around{always, never}); len(faults) != 1 || !strings.HasPrefix(faults[0], "/auth/four_eyes: must not be true beside anonymous") {
+		t.Errorf("four eyes for the anonymous: %q", faults)
+	}
 	if _, _, faults := read("auth: {proxy: {from: [10.0.0.1]}}", Around{never, always}); len(faults) != 1 || !strings.Contains(faults[0], "SLUICE_CORS_ORIGINS") {
 		t.Errorf("any origin: %q", faults)
 	}

@@ -104,9 +104,8 @@ func (e *Entry) key() *key {
 		scopes, _ = chat.ParseScopes(e.Scopes)
 	}
 	k.identity = access.Identity{
-		Principal: chat.Principal{Tenant: e.Tenant, ID: e.User, Scopes: scopes, Class: e.Limits},
+		Principal: chat.Principal{Tenant: e.Tenant, ID: e.User, Scopes: scopes, Class: e.Limits, KeyID: e.ID},
 		Method:    access.ByKey,
-		KeyID:     e.ID,
 		Expires:   time.Time(e.Expires),
 		Ends:      time.Time(e.Expires),
 	}

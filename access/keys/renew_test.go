@@ -23,8 +23,12 @@ func TestRenew(t *testing.T) {
 		f := newFixture(t, ana, shop, off, late)
 		time.Sleep(time.Minute)
 		who := func(e Entry, tenant, user string) *access.Identity {
-			return &access.Identity{KeyID: e.ID, Principal: chat.Principal{Tenant: tenant, ID: user}}
+			return &access.Identity{Principal: chat.Principal{Tenant: tenant, ID: user, KeyID: e.ID}}
 		}
+		forBob := who(shop, "", "bob")
+		forBob.By = "shop"
+		byAna := who(ana, "acme", "bob")
+		byAna.By = "ana"
 		for name, tt := range map[string]struct {
 			id   *access.Identity
 			want bool
@@ -32,7 +36,9 @@ func TestRenew(t *testing.T) {
 			"as it was":            {who(ana, "acme", "ana"), true},
 			"another tenant":       {who(ana, "", "ana"), false},
 			"another user":         {who(ana, "acme", "bob"), false},
-			"a backend for a user": {who(shop, "", "bob"), true},
+			"a backend for a user": {forBob, true},
+			"a user for another":   {byAna, false},
+			"a backend as another": {who(shop, "", "bob"), false},
 			"a backend itself":     {who(shop, "", "shop"), true},
 			"disabled":             {who(off, "", "off"), false},
 			"expired":              {who(late, "", "late"), false},
@@ -43,7 +49,11 @@ func TestRenew(t *testing.T) {
 			}
 		}
 		id := who(ana, "acme", "ana")
+		id.Scopes = chat.ScopeChat | chat.ScopeOps
 		f.Renew(id)
+		if id.Scopes != chat.ScopeChat {
+			t.Errorf("the key has the scopes %v, and its identity %v", chat.ScopeChat, id.Scopes)
+		}
 		f.write(fileOf(shop))
 		f.Look()
 		if !id.Revoked() {

@@ -142,10 +142,10 @@ func TestVerify(t *testing.T) {
 		off.Disabled = true
 		f := newFixture(t, ana, bob, none, off)
 
-		plain := &access.Identity{Principal: chat.Principal{ID: "ana", Scopes: chat.ScopeChat}, Method: access.ByKey, KeyID: ana.ID}
+		plain := &access.Identity{Principal: chat.Principal{ID: "ana", Scopes: chat.ScopeChat, KeyID: ana.ID}, Method: access.ByKey}
 		full := &access.Identity{
-			Principal: chat.Principal{ID: "bob", Tenant: "acme", Scopes: chat.ScopeChat | chat.ScopeActAs, Class: "gold"},
-			Method:    access.ByKey, KeyID: bob.ID, Expires: time.Time(bob.Expires), Ends: time.Time(bob.Expires),
+			Principal: chat.Principal{ID: "bob", Tenant: "acme", Scopes: chat.ScopeChat | chat.ScopeActAs, Class: "gold", KeyID: bob.ID},
+			Method:    access.ByKey, Expires: time.Time(bob.Expires), Ends: time.Time(bob.Expires),
 		}
 		same := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Revoked" }, cmp.Ignore())
 		if diff := cmp.Diff([]*access.Identity{plain, full}, []*access.Identity{f.want(anaKey, ""), f.want(bobKey, "")}, same); diff != "" {

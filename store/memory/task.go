@@ -173,7 +173,7 @@ func (s *Store) DeleteTask(ctx context.Context, id string) error {
 
 // isOf says whether a query asks for a task.
 func (t *task) isOf(q store.Query) bool {
-	return t.Tenant == q.Tenant && t.User == q.User && (q.Conversation == "" || t.Conversation == q.Conversation) && (q.State == "" || t.State == q.State)
+	return t.Tenant == q.Tenant && (t.User == q.User || q.User == store.AllUsers && store.IsOfAll(t.User)) && (q.Conversation == "" || t.Conversation == q.Conversation) && (q.State == "" || t.State == q.State)
 }
 
 // Tasks lists tasks.

@@ -10,7 +10,7 @@ import goredis "github.com/redis/go-redis/v9"
 //   - No clock: times to live count from now on the server's, whatever ours says.
 //   - Numbers above 10¹⁴ stay texts: Lua would write them with an exponent.
 //
-// A task's hash has the fields of meta. user_index and conversation_index name the sorted
+// A task's hash has the fields of meta. user_index, conversation_index and tenant_index name the sorted
 // sets that list the task. The set sluice:tasks:of:<owner>:<epoch> has the tasks that a
 // process runs, and sluice:tasks:holders those processes.
 const prelude = `
@@ -98,11 +98,11 @@ local function side(key, drop, item, ttl)
 end
 -- change writes what may change of a task that is there.
 local function change(p, doc, hash, id, t)
-	local held = call('HMGET', hash, 'owner', 'epoch', 'user_index', 'conversation_index')
+	local held = call('HMGET', hash, 'owner', 'epoch', 'user_index', 'conversation_index', 'tenant_index')
 	set(doc, t.doc, t.ttl)
 	call('HSET', hash, 'owner', t.owner, 'epoch', t.epoch, 'turn', t.turn, 'state', t.state, 'version', string.format('%d', t.version + 1))
 	keep(hash, t.ttl)
-	for i = 3, 4 do if held[i] and held[i] ~= '' then keep_longer(held[i], t.ttl) end end
+	for i = 3, 5 do if held[i] and held[i] ~= '' then keep_longer(held[i], t.ttl) end end
 	local before, now = (held[1] or '') .. ':' .. (held[2] or ''), t.owner .. ':' .. t.epoch
 	if t.owner ~= '' then hold(p, now, id) end
 	if held[1] and held[1] ~= '' and before ~= now then release(p, before, id) end
@@ -134,7 +134,7 @@ if call('EXISTS', KEYS[1]) == 1 then return -2 end
 set(KEYS[1], doc, ttl)
 side(list, drop, item, ttl)
 call('DEL', KEYS[2])
-call('HSET', KEYS[2], 'owner', owner, 'epoch', epoch, 'created', created, 'version', '1', 'user_index', KEYS[3], 'conversation_index', KEYS[4] or '', unpack(ARGV, 11))
+call('HSET', KEYS[2], 'owner', owner, 'epoch', epoch, 'created', created, 'version', '1', 'user_index', KEYS[3], unpack(ARGV, 11))
 keep(KEYS[2], ttl)
 for i = 3, #KEYS do
 	local fresh = call('EXISTS', KEYS[i]) == 0
@@ -168,9 +168,9 @@ return read(KEYS[1], KEYS[2])`
 
 	deleteTask = `
 local p, id = ARGV[1], ARGV[2]
-local held = call('HMGET', KEYS[2], 'owner', 'epoch', 'user_index', 'conversation_index')
+local held = call('HMGET', KEYS[2], 'owner', 'epoch', 'user_index', 'conversation_index', 'tenant_index')
 call('DEL', KEYS[1], KEYS[2])
-for i = 3, 4 do if held[i] and held[i] ~= '' then call('ZREM', held[i], id) end end
+for i = 3, 5 do if held[i] and held[i] ~= '' then call('ZREM', held[i], id) end end
 if held[1] and held[1] ~= '' then release(p, held[1] .. ':' .. held[2], id) end
 return 1`
 

@@ -12,12 +12,17 @@ import (
 // CreateTask adds a task.
 func (s *Store) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
 	keys := []string{store.TaskKey(id), store.MetaKey(id), store.TasksKey(t.Tenant, t.User, "")}
+	args := []any{s.prefix, id, t.Doc, ms(ttl), t.Owner, t.Epoch, t.Created.UnixMilli(), s.list(t.Side), flag(t.Side.Drop), itemOf(t.Side),
+		"tenant", t.Tenant, "user", t.User, "conversation", t.Conversation, "turn", t.Turn, "state", t.State}
 	if t.Conversation != "" {
-		keys = append(keys, store.TasksKey(t.Tenant, t.User, t.Conversation))
+		key := store.TasksKey(t.Tenant, t.User, t.Conversation)
+		keys, args = append(keys, key), append(args, "conversation_index", s.prefix+key)
 	}
-	return s.write(ctx, "create_task", createTask, nil, keys,
-		s.prefix, id, t.Doc, ms(ttl), t.Owner, t.Epoch, t.Created.UnixMilli(),
-		s.list(t.Side), flag(t.Side.Drop), itemOf(t.Side), "tenant", t.Tenant, "user", t.User, "conversation", t.Conversation, "turn", t.Turn, "state", t.State)
+	if store.IsOfAll(t.User) {
+		key := store.TasksKey(t.Tenant, store.AllUsers, "")
+		keys, args = append(keys, key), append(args, "tenant_index", s.prefix+key)
+	}
+	return s.write(ctx, "create_task", createTask, nil, keys, args...)
 }
 
 // Task returns a task.

@@ -38,6 +38,10 @@ func migrations() []string {
 	}
 }
 
+// tenantIndex serves store.AllUsers. Without authentication it stays empty. The index is not a
+// migration, so that a program of the previous version can still open the file.
+const tenantIndex = "CREATE INDEX IF NOT EXISTS tasks_tenant ON tasks (tenant, created, id) WHERE user > x'0000' AND user < x'01'"
+
 // version returns how many migrations the file has seen.
 func (s *Store) version(ctx context.Context) (version int, err error) {
 	err = s.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
@@ -67,7 +71,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	defer t.Rollback()
-	for _, step := range migrations()[version:] {
+	for _, step := range append(migrations()[version:], tenantIndex) {
 		if _, err := t.ExecContext(ctx, step); err != nil {
 			return err
 		}

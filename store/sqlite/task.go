@@ -201,6 +201,9 @@ func (s *Store) Tasks(ctx context.Context, q store.Query) (page store.Page, err 
 func within(q store.Query, last store.Member) (from string, args []any) {
 	from = " FROM tasks WHERE tenant = ? AND user = ? AND (created, id) < (?, ?)"
 	args = []any{blob(q.Tenant), blob(q.User), last.Score, blob(last.ID)}
+	if q.User == store.AllUsers {
+		return " FROM tasks WHERE tenant = ? AND user > x'0000' AND user < x'01' AND (created, id) < (?, ?)", []any{blob(q.Tenant), last.Score, blob(last.ID)}
+	}
 	if q.Conversation != "" {
 		from, args = from+" AND conversation = ?", append(args, blob(q.Conversation))
 	}

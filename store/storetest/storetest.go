@@ -24,6 +24,7 @@ const (
 // suite are the tests by what they show.
 var suite = map[string]func(*testing.T, store.Store){
 	"task is created once":             taskCreated,
+	"tasks of all users of a tenant":   tasksOfAllUsers,
 	"task changes by version":          taskByVersion,
 	"task keeps its owner":             taskKeepsIdentity,
 	"task expires":                     taskExpires,

@@ -405,3 +405,40 @@ func tasksBare(t *testing.T, s store.Store) {
 		}
 	}
 }
+
+// The list of all users has the tasks of all proved users of a tenant, by state, newest first and in pages.
+// Tasks of claimed names, of the anonymous and of another tenant are not in it.
+func tasksOfAllUsers(t *testing.T, s store.Store) {
+	ctx := t.Context()
+	create := func(id, tenant, user, state string, at int) {
+		one := task(user, "c")
+		one.Tenant, one.State, one.Created = tenant, state, began().Add(time.Duration(at)*time.Second)
+		must(t, s.CreateTask(ctx, id, one, long))
+	}
+	create("a", "acme", "\x00ann", "working", 1)
+	create("b", "acme", "\x00bob", "completed", 2)
+	create("c", "acme", "\x00\u00e9ve", "working", 3)
+	create("claimed", "acme", "ann", "working", 4)
+	create("nobody", "acme", "", "working", 5)
+	create("anonymous", "acme", "\x00\x00", "working", 6)
+	create("other", "blue", "\x00ann", "working", 7)
+	q := store.Query{Tenant: "acme", User: store.AllUsers, Limit: 2}
+	page, err := s.Tasks(ctx, q)
+	must(t, err)
+	same(t, "first page", page.IDs, []string{"c", "b"})
+	q.Cursor = page.Next
+	page, err = s.Tasks(ctx, q)
+	must(t, err)
+	same(t, "second page", page.IDs, []string{"a"})
+	same(t, "cursor of the last page", page.Next, "")
+	page, err = s.Tasks(ctx, store.Query{Tenant: "acme", User: store.AllUsers, State: "working", Limit: 9})
+	must(t, err)
+	same(t, "working", page.IDs, []string{"c", "a"})
+	page, err = s.Tasks(ctx, store.Query{Tenant: "blue", User: store.AllUsers, Limit: 9})
+	must(t, err)
+	same(t, "another tenant", page.IDs, []string{"other"})
+	must(t, s.DeleteTask(ctx, "c"))
+	page, err = s.Tasks(ctx, store.Query{Tenant: "acme", User: store.AllUsers, Limit: 9})
+	must(t, err)
+	same(t, "after a deletion", page.IDs, []string{"b", "a"})
+}

@@ -69,7 +69,9 @@ type Asked struct {
 	UserID         string              `json:"user_id,omitempty"`
 	Tenant         string              `json:"tenant,omitempty"`
 	Principal      string              `json:"principal,omitempty"`
-	Class          string              `json:"class,omitempty"` // of limits
+	Class          string              `json:"class,omitempty"`  // of limits
+	Sender         string              `json:"sender,omitempty"` // the user whose credential asked, if that is not Principal
+	KeyID          string              `json:"key_id,omitempty"` // of that credential
 	Timezone       string              `json:"timezone,omitempty"`
 	Context        []chat.ContextEntry `json:"context,omitempty"`
 	Tools          chat.ToolAccess     `json:"tools,omitempty"`

@@ -176,7 +176,7 @@ func (r *Runner) Continue(ctx context.Context, req *chat.Request, run *Run, sink
 func headerOf(req *chat.Request) Header {
 	a := Asked{
 		Input: req.Input, ConversationID: req.ConversationID, UserID: req.UserID,
-		Tenant: req.Principal.Tenant, Principal: req.Principal.ID, Class: req.Principal.Class, Context: req.Context, Tools: req.Tools,
+		Tenant: req.Principal.Tenant, Principal: req.Principal.ID, Class: req.Principal.Class, Sender: req.Principal.By, KeyID: req.Principal.KeyID, Context: req.Context, Tools: req.Tools,
 		Kind: req.Kind, RetentionDays: req.RetentionDays, Form: req.ReplyForm, HasHistory: req.HasHistory,
 	}
 	for _, m := range req.History {
@@ -201,7 +201,7 @@ func headerOf(req *chat.Request) Header {
 // A time zone that this machine does not know is left out, for the run must continue.
 func (a *Asked) request() chat.Request {
 	req := chat.Request{
-		ConversationID: a.ConversationID, UserID: a.UserID, Principal: chat.Principal{Tenant: a.Tenant, ID: a.Principal, Class: a.Class},
+		ConversationID: a.ConversationID, UserID: a.UserID, Principal: chat.Principal{Tenant: a.Tenant, ID: a.Principal, Class: a.Class, By: a.Sender, KeyID: a.KeyID},
 		Context: a.Context, Tools: a.Tools,
 	}
 	for _, s := range a.History {

@@ -9,7 +9,7 @@ import (
 )
 
 // Door is how gateways of tests make sure of their callers: it takes the word of two headers, X-Who
-// with tenant/user, and X-Scopes, chat if there is none.
+// with tenant/user, and X-Scopes, chat if there is none. X-Key is the id of the key.
 type Door struct{}
 
 // Authenticate implements handlers.Door.
@@ -23,7 +23,7 @@ func (Door) Authenticate(r *http.Request) (*access.Identity, error) {
 		words = []string{"chat"}
 	}
 	scopes, _ := chat.ParseScopes(strings.Fields(strings.Join(words, " ")))
-	id := &access.Identity{Principal: chat.Principal{Tenant: tenant, ID: user, Scopes: scopes}, Method: access.ByKey}
+	id := &access.Identity{Principal: chat.Principal{Tenant: tenant, ID: user, Scopes: scopes, KeyID: r.Header.Get("X-Key")}, Method: access.ByKey}
 	if user == "" {
 		id.ID, id.Method = chat.AnonymousID, access.Anonymous
 	}
