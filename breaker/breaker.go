@@ -2,18 +2,24 @@
 //
 // A call counts when it ends, not when it was answered: the caller asks Allow
 // before it sends anything and reports one Verdict when the last byte was read,
-// so that a stream which breaks half-way is a failure.
+// so that a stream which breaks half-way is a failure. A call with retries asks
+// once and reports once.
+//
+// A turn adds at most one failure to a row of failures, however many calls it
+// makes. So one turn never closes a service for the others, unless Failures is 1.
 package breaker
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/sony/gobreaker/v2"
 
+	"sluice/chat"
 	"sluice/telemetry/health"
 )
 
@@ -50,6 +56,9 @@ type Config struct {
 	// HalfOpenCalls is how many probes run at once while half-open, and how many
 	// must succeed in a row to close it.
 	HalfOpenCalls uint32
+	// EachCall makes every failure count, also several of one turn. It is for the store: its
+	// commands share connections, and one turn may be all that uses it.
+	EachCall bool
 	// Log gets the changes of state that a call caused whose context carries no
 	// logger. Others go to the logger in the context, the request's.
 	Log zerolog.Logger
@@ -87,6 +96,8 @@ type Breaker struct {
 	cb       *gobreaker.TwoStepCircuitBreaker[struct{}]
 	state    State
 	failures uint32          // consecutive, across the open state
+	row      []chat.TurnKey  // turns that have added a failure since the last success or change
+	turn     chat.TurnKey    // of the call at hand
 	lastErr  error           // of the last failure
 	openTill time.Time       // set while state is Open
 	log      *zerolog.Logger // of the call at hand
@@ -162,11 +173,26 @@ func (b *Breaker) Allow(ctx context.Context) (done func(Verdict, error), err err
 		case Success:
 			r(nil)
 		case Failure:
-			r(failure{cause})
+			r(b.failureOf(ctx, cause))
 		default:
 			r(errNeutral)
 		}
 	}, nil
+}
+
+// failureOf returns what gobreaker gets for a failed call: errNeutral if its turn has added a
+// failure to the row already. While half-open every failure counts, because the row that opened
+// the breaker is over. The caller must hold b.mu.
+func (b *Breaker) failureOf(ctx context.Context, cause error) error {
+	b.turn = chat.TurnKey{}
+	if !b.cfg.EachCall {
+		turn := chat.TurnOf(ctx)
+		b.turn = turn.Key()
+	}
+	if b.turn != (chat.TurnKey{}) && slices.Contains(b.row, b.turn) {
+		return errNeutral
+	}
+	return failure{cause}
 }
 
 // count is asked by gobreaker about each verdict that it takes into account;
@@ -175,10 +201,13 @@ func (b *Breaker) Allow(ctx context.Context) (done func(Verdict, error), err err
 // are kept here.
 func (b *Breaker) count(err error) bool {
 	if err == nil {
-		b.failures = 0
+		b.failures, b.row = 0, b.row[:0]
 		return true
 	}
 	b.failures++
+	if b.turn != (chat.TurnKey{}) {
+		b.row = append(b.row, b.turn)
+	}
 	if f, ok := err.(failure); ok {
 		b.lastErr = f.cause
 	}
@@ -211,7 +240,7 @@ func (b *Breaker) logTo(ctx context.Context) {
 
 // changed runs inside gobreaker's lock and b.mu.
 func (b *Breaker) changed(from, to gobreaker.State) {
-	b.state = stateOf(to)
+	b.state, b.row = stateOf(to), b.row[:0]
 	if b.state == Open {
 		b.openTill = time.Now().Add(b.cfg.Recovery)
 	}

@@ -19,7 +19,7 @@ type Turn struct {
 	// as X-Request-ID, and replies and logs name it.
 	RequestID string
 	// Began is when the request came in, set with RequestID; zero: not known. Ids of calls are
-	// made of both.
+	// made of both. Of a turn that continues without a request it is when that began.
 	Began time.Time
 	// Principal is who sent the request, set where it is admitted, for what a dialect answers
 	// at once. A turn's Request has it anyway.
@@ -63,6 +63,21 @@ func WithRequestID(ctx context.Context, id string) context.Context {
 	t := TurnOf(ctx)
 	t.RequestID = id
 	return WithTurn(ctx, t)
+}
+
+// TurnKey identifies a turn within this process. Its zero value is that of calls outside of turns.
+type TurnKey struct {
+	requestID string
+	began     time.Time
+}
+
+// Key returns the key of the turn, which is zero if Began is. The request's id alone is not
+// enough: a client may send the same one with each request.
+func (t *Turn) Key() TurnKey {
+	if t.Began.IsZero() {
+		return TurnKey{}
+	}
+	return TurnKey{t.RequestID, t.Began}
 }
 
 // RequestID returns the id that WithRequestID put into ctx, or "".

@@ -145,11 +145,12 @@ func (s *Service) change(ctx context.Context, id string, c store.Closing, owned 
 
 // resumedTurn is the turn in which a task was when its owner left it.
 func (s *Service) resumedTurn(id string, task store.Task) *Turn {
-	ctx, cancel := context.WithCancelCause(s.cfg.Log.WithContext(context.Background()))
+	began := time.Now()
+	ctx, cancel := context.WithCancelCause(chat.WithTurn(s.cfg.Log.WithContext(context.Background()), chat.Turn{Began: began}))
 	t := &Turn{
-		identity: identity{service: s, id: task.Turn, task: id, began: time.Now(), ctx: context.WithoutCancel(ctx), durable: true},
+		identity: identity{service: s, id: task.Turn, task: id, began: began, ctx: context.WithoutCancel(ctx), durable: true},
 		work:     ctx, cancel: cancel, client: receiver{detached: true}, kept: keeping{version: task.Version + 1, doc: readDocument(id, task)},
-		trace: tracing{Recorder: record.New(s.cfg.Trace, task.Turn, time.Now())},
+		trace: tracing{Recorder: record.New(s.cfg.Trace, task.Turn, began)},
 	}
 	return t.wire()
 }
