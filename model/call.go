@@ -44,6 +44,9 @@ type call struct {
 	// the frames of functions that wait for the model (docs/performance.md).
 	said tally
 	end  ending
+	// spent is the usage of empty answers that were asked for again, total that of all with the
+	// answer at hand.
+	spent, total chat.Usage
 }
 
 // newCall begins a call and starts its watchdog. The caller must call free, which
@@ -62,32 +65,56 @@ func (c *call) free() {
 	c.cancel(nil)
 }
 
-// stream makes attempts until one ends well, or none is left.
+// stream makes the call. The breaker gets one verdict on it, that on its last attempt.
 func (c *call) stream() error {
 	if c.parent.Err() != nil {
 		return fault.Cause(c.parent)
 	}
 	c.render()
-	for n, retries := 1, 0; ; n++ {
-		done, err := c.m.cfg.Breaker.Allow(c.ctx)
-		if err != nil {
-			c.pay()
-			return c.refusedByBreaker(err)
-		}
+	done, err := c.m.cfg.Breaker.Allow(c.ctx)
+	if err != nil {
+		return c.refusedByBreaker(err)
+	}
+	c.end.verdict = breaker.Neutral // of a call without an attempt
+	defer c.report(done)            // also if yield panics
+	err = c.attempts()
+	c.report(done)
+	c.pay()
+	if err != nil {
+		return err
+	}
+	return c.result()
+}
+
+// report gives the breaker the verdict on the call. Further reports say nothing.
+func (c *call) report(done func(breaker.Verdict, error)) { done(c.end.verdict, brief(c.end.cause)) }
+
+// attempts makes attempts until one ends well, or no other one may be made. Its error is that of a
+// limit of ours.
+func (c *call) attempts() error {
+	for n, retries, empties := 1, 0, 0; ; n++ {
 		leave, err := c.enter()
 		if err != nil {
-			done(breaker.Neutral, nil)
-			c.pay()
 			return err
 		}
-		c.attempt(n, done, leave)
+		c.attempt(n, leave)
 		if c.learn() {
 			continue
 		}
-		if retries++; !c.end.retry || c.handed || retries > c.m.cfg.Retries || !c.sleep(c.end.wait+c.backoff(retries)) {
-			c.pay()
-			return c.result()
+		if c.end.empty {
+			empties++
 		}
+		if retries++; !c.end.retry || c.handed || empties > 1 || retries > c.m.cfg.Retries || !c.sleep(c.end.wait+c.backoff(retries)) || c.m.openFor() > 0 {
+			return nil
+		}
+		c.spend()
+	}
+}
+
+// spend notes the usage of an answer that is asked for again: it was paid for.
+func (c *call) spend() {
+	if c.end.empty {
+		c.spent.Add(c.end.owed)
 	}
 }
 
@@ -150,16 +177,15 @@ func (c *call) sent(member string) bool {
 	return !bytes.Equal(without, c.body.data)
 }
 
-// attempt makes one attempt and reports how it ended to breaker, log and metrics.
+// attempt makes one attempt and reports how it ended to log and metrics.
 // leave, unless nil, gets the tokens that it has used.
-func (c *call) attempt(n int, done func(breaker.Verdict, error), leave func(tokens int)) {
+func (c *call) attempt(n int, leave func(tokens int)) {
 	start := time.Now()
 	c.said = tally{}
 	c.end = ending{}
 	c.end.verdict, c.end.outcome = breaker.Neutral, OutcomeCancelled // if yield panics
 	defer func() {
 		elapsed := time.Since(start)
-		done(c.end.verdict, brief(c.end.cause))
 		if leave != nil {
 			leave(c.used())
 		}
@@ -264,7 +290,7 @@ func (c *call) settleUsage(ans Stream) {
 // used counts. The GEMINI_* model never did so.
 func (c *call) pay() {
 	end := &c.end
-	if c.m.cfg.Policy == PolicyGemini || end.owed == (chat.Usage{}) || end.err == nil || end.outcome == OutcomeCancelled {
+	if c.m.cfg.Policy == PolicyGemini || end.owed == (chat.Usage{}) && c.spent == (chat.Usage{}) || end.err == nil || end.outcome == OutcomeCancelled {
 		return
 	}
 	c.clear()
@@ -295,7 +321,7 @@ func (c *call) handOn(ans Stream, promised bool, verdict error) error {
 	if err != nil {
 		return err
 	}
-	if len(c.chunk.Parts) > 0 || promised && verdict == nil || verdict != nil && c.chunk.Usage != nil {
+	if len(c.chunk.Parts) > 0 || promised && verdict == nil || verdict != nil && c.chunk.Usage != nil && !c.mayRepeat(verdict) {
 		c.chunk.More = verdict == nil && ans.Buffered()
 		err = c.hand()
 	}
@@ -316,6 +342,12 @@ func (c *call) handOn(ans Stream, promised bool, verdict error) error {
 	return err
 }
 
+// mayRepeat reports whether an answer that ends with verdict may be asked for again. Then its usage
+// waits, because nothing may be handed on before another attempt.
+func (c *call) mayRepeat(verdict error) bool {
+	return !c.handed && c.m.cfg.Policy != PolicyGemini && isEmptyEnd(verdict)
+}
+
 // hand hands on the chunk at hand.
 func (c *call) hand() error {
 	if !c.handed { // no attempt comes after this one
@@ -325,10 +357,23 @@ func (c *call) hand() error {
 			trace.Of(c.parent).First()
 		}
 	}
-	c.said.paid = c.said.paid || c.chunk.Usage != nil
+	if c.chunk.Usage != nil {
+		c.said.paid = true
+		c.addSpent()
+	}
 	c.chunk.Maker = c.m.cfg.Maker
 	c.yieldErr = c.yield(&c.chunk)
 	return c.yieldErr
+}
+
+// addSpent adds the usage of earlier answers to that of the chunk at hand.
+func (c *call) addSpent() {
+	if c.spent == (chat.Usage{}) {
+		return
+	}
+	c.total = c.spent
+	c.total.Add(*c.chunk.Usage)
+	c.chunk.Usage = &c.total
 }
 
 // judge says how an attempt ended that returned err.
@@ -407,18 +452,11 @@ func (m *Model) openFor() time.Duration {
 	return 0
 }
 
-// refusedByBreaker returns the error of a call that the breaker did not let
-// through. If an attempt had failed before, its error stays, and only the time is
-// the breaker's.
+// refusedByBreaker returns the error of a call that the breaker did not let through.
 func (c *call) refusedByBreaker(err error) error {
 	open, ok := errors.AsType[*breaker.OpenError](err)
 	if !ok {
 		return fault.From(err)
 	}
-	e, ok := errors.AsType[*fault.Error](c.end.err)
-	if !ok {
-		e = fault.From(c.m.unavailable(open, 0).err)
-	}
-	e.RetryAfter = open.RetryAfter
-	return e
+	return c.m.unavailable(open, open.RetryAfter).err
 }

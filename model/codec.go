@@ -83,6 +83,7 @@ type PassingOver interface{ PassOver(line []byte) int }
 type Note struct {
 	TextLength int    // bytes of text, without thoughts
 	Finish     string // the provider's word for the ending; empty: none yet
+	Unknown    string // a word for the ending that no table has; empty: none
 	Model      string // the name in the answer; empty: none
 	// Size is how much of the answer was taken, in bytes of any kind: what makes it grow
 	// is a sign of life, also where it completes no part yet, as a piece of a call.

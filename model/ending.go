@@ -36,23 +36,25 @@ type ending struct {
 	outcome string
 	// retry says that another attempt may do better, after wait at least.
 	retry bool
+	empty bool // the answer came to its end and holds nothing: one retry is enough
 	wait  time.Duration
 	owed  chat.Usage // what was reported of it and not handed on
 }
 
-// endingOf puts err, as an attempt returned it, into the words of docs/events.md.
+// endingOf puts err, as an attempt returned it, into the words of docs/events.md. For the breaker
+// only answers that did not come are failures: what came to its end, or cannot be read, is neutral.
 func (m *Model) endingOf(err error) ending {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return m.refusedEnding(r)
 	}
 	if _, ok := errors.AsType[*Malformed](err); ok {
-		return m.failed(breaker.Failure, OutcomeError, fault.ModelError, malformedMessage, err)
+		return m.failed(breaker.Neutral, OutcomeError, fault.ModelError, malformedMessage, err)
 	}
 	if _, ok := errors.AsType[*Blocked](err); ok {
 		return m.failed(breaker.Neutral, OutcomeBlocked, fault.ModelBlocked, blockedMessage, err)
 	}
 	if e, ok := errors.AsType[*Defect](err); ok {
-		return m.failed(breaker.Failure, OutcomeError, fault.Internal, fault.From(e).Message, e)
+		return m.failed(breaker.Neutral, OutcomeError, fault.Internal, fault.From(e).Message, e)
 	}
 	if errors.Is(err, ErrOurRequest) {
 		return m.failed(breaker.Neutral, OutcomeRejected, fault.ModelError, rejectedMessage, err)
@@ -64,8 +66,22 @@ func (m *Model) endingOf(err error) ending {
 		return m.shortageEnding(err)
 	}
 	end := m.unavailable(err, 0)
-	end.retry = errors.Is(err, errEmpty) || worthRedialing(err)
+	switch {
+	case isEmptyEnd(err):
+		end.verdict, end.retry, end.empty = breaker.Neutral, m.cfg.Policy != PolicyGemini || errors.Is(err, ErrNoText), true
+	case errors.Is(err, ErrUnreadable), errors.Is(err, ErrTooLarge):
+		end.verdict = breaker.Neutral
+	default:
+		end.retry = errors.Is(err, errEmpty) || worthRedialing(err)
+	}
 	return end
+}
+
+// isEmptyEnd reports whether err is of an answer that came to its end without anything of use. The
+// service did answer, so that this is never a failure of its.
+func isEmptyEnd(err error) bool {
+	_, givenUp := errors.AsType[*GivenUp](err)
+	return givenUp || errors.Is(err, ErrNoText)
 }
 
 // refusedEnding judges what the service has reported.
@@ -111,7 +127,7 @@ func (m *Model) refusedAs(kind Kind, r *Refusal) ending {
 	case KindBlocked:
 		return m.failed(breaker.Neutral, OutcomeBlocked, fault.ModelBlocked, blockedMessage, r)
 	case KindMalformed:
-		return m.failed(breaker.Failure, OutcomeError, fault.ModelError, malformedMessage, &Malformed{Reason: r.Brief()})
+		return m.failed(breaker.Neutral, OutcomeError, fault.ModelError, malformedMessage, &Malformed{Reason: r.Brief()})
 	}
 	return m.brokenDown(r)
 }

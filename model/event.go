@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -16,7 +17,7 @@ const (
 // What the event reader finds in place of an event.
 var (
 	errBare     = errors.New("bare JSON")
-	errDocument = errors.New("a JSON document")
+	errDocument = fmt.Errorf("%w: a JSON document", ErrUnreadable)
 )
 
 // eventReader reads server-sent events: lines end in LF or CRLF, and only data and the
@@ -31,6 +32,7 @@ type eventReader struct {
 	bare  []byte // the line that begins the bare JSON; nil: none so far
 	broad bool   // bare JSON may be an answer, and an error may be a field of its own
 	begun bool   // a line was read
+	torn  bool   // the stream ended within the event that was returned last
 	names names
 	// pinged is called for comments; nil: nobody is.
 	pinged Pinged
@@ -49,13 +51,14 @@ func (r *eventReader) next() (name string, data []byte, err error) {
 	if r.bare != nil {
 		return "", nil, errBare
 	}
-	r.name, r.data, r.some = "", r.data[:0], false
+	r.name, r.data, r.some, r.torn = "", r.data[:0], false, false
 	for err == nil {
 		var line []byte
 		line, err = r.line()
 		value, isData := dataOf(line)
 		switch {
 		case len(line) == 0 && r.some && (err == nil || err == io.EOF):
+			r.torn = err == io.EOF
 			return r.name, r.data, nil
 		case err != nil:
 		case isData && !r.some && r.in.skipBlank():

@@ -228,6 +228,15 @@ func (e *Events) bareError() error {
 	return ErrUnreadable
 }
 
+// Decoded returns err, which came of decoding the latest event, or ErrCut if the event cannot be read
+// because the stream ended within it.
+func (e *Events) Decoded(err error) error {
+	if err != nil && e.events.torn && errors.Is(err, ErrUnreadable) {
+		return ErrCut
+	}
+	return err
+}
+
 // Listen has p called for comments in the stream.
 func (e *Events) Listen(p Pinged) { e.events.pinged = p }
 

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -39,6 +41,7 @@ func (m *Model) named(details *zerolog.Event) *zerolog.Event {
 func (c *call) logResult(attempt int, elapsed time.Duration) {
 	said, end := &c.said, &c.end
 	c.warnTruncated(said, end)
+	c.warnUnknown(said.note.Unknown)
 	level := zerolog.InfoLevel
 	if end.outcome != OutcomeOK && end.outcome != OutcomeCancelled {
 		level = zerolog.WarnLevel
@@ -98,6 +101,37 @@ func (c *call) logDropped(member string) {
 		Str("key", c.m.cfg.Key).
 		Str("member", member)).
 		Msg("model_parameter_dropped")
+}
+
+// maxUnknown bounds the unknown words of a model that are remembered.
+const maxUnknown = 64
+
+// warnUnknown reports, once a word, that the provider ended an answer with a word of its own.
+func (c *call) warnUnknown(word string) {
+	if word == "" || !c.m.unknown.add(word) {
+		return
+	}
+	zerolog.Ctx(c.parent).Warn().Dict("details", zerolog.Dict().
+		Str("key", c.m.cfg.Key).
+		Str("finish_reason", word)).
+		Msg("model_finish_unknown")
+}
+
+// words are those that were logged. It is safe for concurrent use.
+type words struct {
+	mu   sync.Mutex // guards the field below
+	seen []string
+}
+
+// add reports whether word is new and there is room for it.
+func (w *words) add(word string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.seen) >= maxUnknown || slices.Contains(w.seen, word) {
+		return false
+	}
+	w.seen = append(w.seen, word)
+	return true
 }
 
 // A request of this many bytes, or more, is too long for a guess of its tokens to be

@@ -103,6 +103,7 @@ type Model struct {
 	attemptTime metrics.Histogram
 	tokens      metrics.Counter // counts nothing unless models are configured
 	warned      atomic.Int64    // when model_prompt_truncated was logged last, in Unix seconds
+	unknown     words           // words for an end that were logged
 }
 
 func (f *Frame) setDefaults() {

@@ -98,7 +98,7 @@ func (a *httpStream) Next(c *chat.Chunk) error {
 	if err != nil {
 		return err
 	}
-	return a.answer.Decode(name, data, c)
+	return a.events.Decoded(a.answer.Decode(name, data, c))
 }
 
 // document reads an answer in one piece, or an error that came like one.

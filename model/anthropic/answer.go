@@ -38,7 +38,7 @@ type answer struct {
 	usage    chat.Usage
 	latest   figures
 	hasUsage bool
-	stop     string // the API's word for the ending
+	stop     model.FinishWords
 	over     bool
 	name     string // of the model
 	text     int    // bytes of the answer proper
@@ -57,7 +57,8 @@ type block struct {
 	typ       blockType
 	index     int
 	id, name  string
-	data      []byte         // the thinking so far, or the input's JSON
+	data      []byte // the thinking so far
+	input     model.Arguments
 	signature []byte         // of a thinkingBlock
 	whole     jsontext.Value // a redacted block; the input that a call began with
 }
@@ -84,11 +85,11 @@ func (a *answer) Asked(req *chat.ModelRequest) {
 func (a *answer) Over() bool { return a.over }
 
 // Finished says that a stop_reason came.
-func (a *answer) Finished() bool { return a.stop != "" }
+func (a *answer) Finished() bool { return a.stop.End != model.EndNone }
 
 // Note returns what the log reports.
 func (a *answer) Note() model.Note {
-	n := model.Note{TextLength: a.text, Finish: model.Word(a.stop), Model: a.name, Size: a.size.Size - a.begun*blockCost, Pings: a.pings}
+	n := model.Note{TextLength: a.text, Finish: model.Word(a.stop.Word), Unknown: model.Word(a.stop.Unknown), Model: a.name, Size: a.size.Size - a.begun*blockCost, Pings: a.pings}
 	if a.hasUsage {
 		n.Usage = &a.usage
 	}
@@ -132,7 +133,7 @@ func (a *answer) event(e *event, c *chat.Chunk) error {
 	switch e.typ {
 	case messageStart:
 		a.open, a.held = clearBlocks(a.open), clearParts(a.held)
-		a.stop, a.cut = "", false
+		a.stop, a.cut = model.FinishWords{}, false
 		if e.model != "" {
 			a.name = e.model
 		}
@@ -223,7 +224,7 @@ func (a *answer) extend(b *block, e *event, c *chat.Chunk) error {
 		b.data = append(b.data, e.thinking...)
 		b.signature = append(b.signature, e.signature...)
 	case toolBlock:
-		b.data = append(b.data, e.partial...)
+		b.input.Add(e.partial)
 	}
 	if e.thinking != "" {
 		c.Parts = append(c.Parts, chat.Part{Text: e.thinking, Thought: true})
@@ -286,11 +287,8 @@ func (a *answer) end(i int) {
 	case redactedBlock:
 		a.held = append(a.held, part{kept: string(b.whole)})
 	case toolBlock:
-		arguments := jsontext.Value(bytes.TrimSpace(b.data))
-		if len(arguments) == 0 {
-			arguments = b.whole
-			a.cut = len(arguments) <= len("{}")
-		}
+		arguments := model.FirstArguments(b.input.JSON(), b.whole)
+		a.cut = b.input.IsEmpty() && len(arguments) <= len("{}")
 		a.held = append(a.held, part{id: b.id, name: b.name, arguments: arguments})
 	}
 }
@@ -324,13 +322,10 @@ func (a *answer) figures(f figures, c *chat.Chunk) {
 	a.hasUsage, c.Usage = true, &a.usage
 }
 
-// judge takes the API's word on how the answer ends. A good ending is only noted.
+// judge takes the API's word on how the answer ends. Only a refusal ends it at once.
 func (a *answer) judge(stop string) error {
-	if stop == "" {
-		return nil
-	}
-	if a.stop = stop; stop == "refusal" {
-		return &model.Blocked{Reason: stop}
+	if a.stop.Add([]byte(stop)); a.stop.End == model.EndBlocked {
+		return a.stop.Err()
 	}
 	return nil
 }
@@ -340,11 +335,14 @@ func (a *answer) End(c *chat.Chunk) error {
 	if a.hasUsage {
 		c.Usage = &a.usage
 	}
+	if err := a.stop.Err(); err != nil {
+		return err
+	}
 	finish := chat.FinishStop
 	switch {
-	case a.stop == "max_tokens" || a.stop == "model_context_window_exceeded":
+	case a.stop.End == model.EndMaxTokens:
 		finish = chat.FinishMaxTokens
-	case a.stop == "" && !a.over:
+	case a.stop.End == model.EndNone && !a.over:
 		return model.ErrCut
 	}
 	for len(a.open) > 0 {
@@ -374,10 +372,10 @@ func (a *answer) hand(c *chat.Chunk, limited bool) (called bool, err error) {
 			c.Parts = append(c.Parts, chat.Part{Kept: p.kept})
 			continue
 		}
-		switch reason := p.fault(); {
+		switch reason := model.CallFault(p.name, p.arguments); {
 		case reason == "":
 			called = true
-			if call := a.call(p); call != nil {
+			if call := a.codec.tools.Called(a.tools, &a.ids, p.id, p.name, p.arguments); call != nil {
 				c.Parts = append(c.Parts, chat.Part{Call: call})
 			}
 		case !limited:
@@ -386,27 +384,4 @@ func (a *answer) hand(c *chat.Chunk, limited bool) (called bool, err error) {
 	}
 	a.held = clearParts(a.held)
 	return called, nil
-}
-
-// fault says why p is no call, or nothing.
-func (p *part) fault() string {
-	switch k := p.arguments.Kind(); {
-	case p.name == "":
-		return "no name"
-	case len(p.arguments) == 0 || k == 'n':
-		p.arguments = jsontext.Value("{}")
-	case k != '{' || !p.arguments.IsValid():
-		return "arguments that are no JSON object"
-	}
-	return ""
-}
-
-// call returns the call that p is, with an id that no other has; nil: p is one that came
-// before.
-func (a *answer) call(p *part) *tool.Call {
-	id, again := a.ids.Claim(p.id, p.name, p.arguments)
-	if again {
-		return nil
-	}
-	return &tool.Call{ID: id, Name: a.codec.tools.Names(a.tools).Ours(p.name), Arguments: p.arguments}
 }

@@ -160,7 +160,7 @@ func TestCallsAtTheLimit(t *testing.T) {
 func TestMalformedCalls(t *testing.T) {
 	t.Parallel()
 	for _, arguments := range []string{
-		`[]`, `[{"SECRET":1}]`, `7`, `"SECRET"`, `"{\"SECRET\":1}"`, `true`, `{"a":1`, `{"a":1}}`, `{"a":1,"a":2}`, `{"SECRET":"\ud83d"}`,
+		`[]`, `[{"SECRET":1}]`, `7`, `"SECRET"`, `"{\"SECRET\":1}"`, `true`, `{"a":1`, `{"a":1}}`,
 		strings.Repeat(`{"a":`, 10_001) + "1" + strings.Repeat("}", 10_001),
 	} {
 		got := answerTo(all(started, toolAt("0", "i", "f", arguments), ended("tool_use"), stopped)...)

@@ -35,6 +35,11 @@ func TestConformance(t *testing.T) {
 		Open: sse("message_start", `{"type":"message_start","message":{"type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":3}}}`) +
 			sse("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`),
 		Text: delta, FinishEvents: ended, Finish: ended + sse("message_stop", `{"type":"message_stop"}`),
+		End: func(word string) string {
+			return sse("message_delta", fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q},"usage":{"output_tokens":7}}`, word)) + sse("message_stop", `{"type":"message_stop"}`)
+		},
+		Call: sse("content_block_start", `{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"lookup","input":{"a":1}}}`) +
+			sse("content_block_stop", `{"type":"content_block_stop","index":1}`),
 		Idle:       []string{delta(""), sse("new", `{"type":"new"}`)},
 		Pings:      []string{sse("ping", `{"type":"ping"}`), "event: ping\ndata: {}\n\n"},
 		Unreadable: sse("content_block_delta", `{"type":`),

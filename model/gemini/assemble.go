@@ -1,6 +1,8 @@
 package gemini
 
 import (
+	"cmp"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
@@ -15,13 +17,13 @@ type assembler struct {
 	tools        *toolCache // has our names of the tools
 	usage        chat.Usage
 	hasUsage     bool
-	finish       chat.Finish // the latest; of use once the stream has ended
-	reason       string      // the API's word for it
-	model        string      // the name in the answer; empty: not reported, or not asked for
-	textLength   int         // of the answer proper
-	called       bool        // a whole call was taken
-	image        bool        // an image was passed over
-	ids          model.IDs   // of the calls that have one
+	end          model.FinishWords // of use once the stream has ended
+	block        string            // why the prompt was blocked
+	model        string            // the name in the answer; empty: not reported, or not asked for
+	textLength   int               // of the answer proper
+	called       bool              // a whole call was taken
+	image        bool              // an image was passed over
+	ids          model.IDs         // of the calls that have one
 	pending      *partialCall
 }
 
@@ -118,37 +120,29 @@ func (a *assembler) whole(call *tool.Call, signature string, c *chat.Chunk) erro
 // the API may give one and then continue, or think better of it.
 func (a *assembler) judge(raw *rawChunk) error {
 	if raw.block != "" {
-		a.reason = raw.block
+		a.block = raw.block
 		return &blockedPrompt{raw.block}
 	}
 	if raw.finish == "" || raw.finish == "FINISH_REASON_UNSPECIFIED" {
 		return nil
 	}
-	a.reason = raw.finish
-	switch raw.finish {
-	case "STOP":
-		a.finish = chat.FinishStop
-	case "MAX_TOKENS", "CONTINUATION":
-		a.finish = chat.FinishMaxTokens
-	default:
-		return givenUp(raw.finish)
-	}
-	return nil
+	return a.judgeFinish(raw.finish)
 }
 
 // finished says that a reason for the ending came.
-func (a *assembler) finished() bool { return a.finish != chat.FinishNone }
+func (a *assembler) finished() bool { return a.end.End != model.EndNone }
 
-// end completes an answer whose stream has ended cleanly.
-func (a *assembler) end(c *chat.Chunk) error {
-	c.Finish = a.finish
+// complete completes an answer whose stream has ended cleanly.
+func (a *assembler) complete(c *chat.Chunk) error {
 	if a.hasUsage {
 		c.Usage = &a.usage
 	}
+	c.Finish = chat.FinishStop
 	switch {
-	case a.finish == chat.FinishNone:
+	case a.end.End == model.EndNone:
 		return model.ErrCut
-	case a.finish == chat.FinishMaxTokens:
+	case a.end.End == model.EndMaxTokens:
+		c.Finish = chat.FinishMaxTokens
 		return nil // a pending call was cut, too, and must not run
 	case a.pending != nil:
 		return &model.Malformed{Reason: "the last piece is missing"}
@@ -167,9 +161,9 @@ const imageLeftOut = "[image left out]"
 // note returns what the log says about the answer. The API's word for the ending counts only if
 // the API gave up: after a good one, what came later went wrong.
 func (a *assembler) note() model.Note {
-	n := model.Note{TextLength: a.textLength, Size: a.Size, Usage: &a.usage, Model: a.model}
-	if a.finish == chat.FinishNone {
-		n.Finish = keepUpper(a.reason)
+	n := model.Note{TextLength: a.textLength, Size: a.Size, Usage: &a.usage, Model: a.model, Unknown: model.Word(a.end.Unknown)}
+	if a.end.End == model.EndNone || a.end.End >= model.EndMalformed {
+		n.Finish = keepUpper(cmp.Or(a.block, a.end.Word))
 	}
 	return n
 }

@@ -134,7 +134,7 @@ func (a *answer) Over() bool { return false }
 func (a *answer) Finished() bool { return a.assembler.finished() }
 
 // End implements model.Answer.
-func (a *answer) End(c *chat.Chunk) error { return a.assembler.end(c) }
+func (a *answer) End(c *chat.Chunk) error { return a.assembler.complete(c) }
 
 // Whole implements model.Answer: a stream is all that is asked for.
 func (a *answer) Whole([]byte, *chat.Chunk) error { return model.ErrUnreadable }

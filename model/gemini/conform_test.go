@@ -30,8 +30,10 @@ func TestConformance(t *testing.T) {
 				Spec: model.Spec{Provider: provider, Driver: driver, Endpoint: DefaultBaseURL, Model: "gemini-3-flash-preview"},
 				New:  New, Text: textChunk, Finish: finishChunk("STOP"), Unreadable: event("{"),
 				FinishEvents: finishChunk("STOP"),
-				Idle:         []string{event("{}"), event(`{"candidates":[{"content":{"parts":[{"text":""}]}}]}`), event(`{"usageMetadata":{"promptTokenCount":7}}`)},
-				Error:        body,
+				End:          finishChunk, CallsAtOnce: true,
+				Call:  event(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"lookup","args":{}}}]}}]}`),
+				Idle:  []string{event("{}"), event(`{"candidates":[{"content":{"parts":[{"text":""}]}}]}`), event(`{"usageMetadata":{"promptTokenCount":7}}`)},
+				Error: body,
 				ErrorEvent: func(kind model.Kind, message string) string {
 					if e := body(kind, message); e != "" {
 						return event(e)

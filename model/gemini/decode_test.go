@@ -174,7 +174,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		var c chat.Chunk
 		if a.add(&raw, &c) == nil {
-			a.end(&c)
+			a.complete(&c)
 		}
 		for _, p := range c.Parts {
 			if p.Call != nil && (p.Call.Arguments.Kind() != '{' || !p.Call.Arguments.IsValid()) {

@@ -6,8 +6,7 @@ import (
 	"sluice/model"
 )
 
-// finishError reports an answer that was given up for a reason. It wraps what that means, if it
-// is more than a failure of the service.
+// finishError reports an answer that was given up for a reason, and wraps what that means.
 type finishError struct {
 	reason string
 	means  error
@@ -18,24 +17,49 @@ func (e *finishError) Error() string {
 	return fmt.Sprintf("finish reason %q", model.Shorten(e.reason))
 }
 
-// It leads to what the frame judges by; nil: the service failed.
+// It leads to what the frame judges by.
 func (e *finishError) Unwrap() error { return e.means }
 
-// givenUp returns the error of an answer that ended for reason, one of those of candidates
-// (FinishReason in google.ai.generativelanguage.v1beta) that are not the end of an answer.
-// A reason that is not here is a failure of the service.
-func givenUp(reason string) error {
+// judgeFinish takes a reason for the end of an answer, one of those of candidates (FinishReason in
+// google.ai.generativelanguage.v1beta) or of a service that only speaks the protocol. A good end is
+// only noted; the error is that of a bad one. A reason that nobody knows is a bad one here.
+func (a *assembler) judgeFinish(reason string) error {
+	a.end.Word = reason
+	end, known := endOf(reason)
+	if a.end.Set(end, known); end < model.EndMalformed {
+		return nil
+	}
 	e := &finishError{reason: reason}
-	switch reason {
-	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
-		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+	switch {
+	case end == model.EndBlocked:
 		e.means = &model.Blocked{Reason: reason}
-	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS":
+	case end == model.EndMalformed:
 		return &model.Malformed{Reason: e.Error()}
-	case "MISSING_THOUGHT_SIGNATURE":
+	case reason == "MISSING_THOUGHT_SIGNATURE":
 		e.means = model.ErrOurRequest
+	default:
+		e.means = &model.GivenUp{Reason: reason}
 	}
 	return e
+}
+
+// endOf returns what a reason means: the API's own words first, then those of all protocols.
+func endOf(reason string) (end model.End, known bool) {
+	switch reason {
+	case "CONTINUATION":
+		return model.EndMaxTokens, true
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		return model.EndBlocked, true
+	case "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS":
+		return model.EndMalformed, true
+	case "OTHER", "IMAGE_OTHER", "NO_IMAGE", "MISSING_THOUGHT_SIGNATURE":
+		return model.EndUnavailable, true
+	}
+	if end, known = model.EndOf(reason); !known && end == model.EndStop {
+		end = model.EndUnavailable
+	}
+	return end, known
 }
 
 // blockedPrompt is the error of a prompt that was not answered at all.

@@ -35,7 +35,7 @@ func (a *restAnswer) next(c *rawChunk) error {
 	if err != nil {
 		return err
 	}
-	return a.codec.decode(data, c, &a.alike)
+	return a.events.Decoded(a.codec.decode(data, c, &a.alike))
 }
 
 // buffered says whether an event can be read without waiting.

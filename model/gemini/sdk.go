@@ -69,7 +69,7 @@ func (s *sdkStream) Next(c *chat.Chunk) error {
 }
 
 // End implements model.Stream.
-func (s *sdkStream) End(c *chat.Chunk) error { return s.assembler.end(c) }
+func (s *sdkStream) End(c *chat.Chunk) error { return s.assembler.complete(c) }
 
 // Listen has p called for comments.
 func (s *sdkStream) Listen(p model.Pinged) { s.pump.upstream.events.Listen(p) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/breaker"
+	"sluice/breaker/breakertest"
 	"sluice/chat"
 	"sluice/fault"
 )
@@ -172,7 +173,7 @@ func TestTimeoutHoldsForTheWholeCall(t *testing.T) {
 		if len(u.requests()) != 2 {
 			t.Errorf("%d requests", len(u.requests()))
 		}
-		wantFailures(t, m, 2)
+		wantFailures(t, m, 1)
 	})
 }
 
@@ -245,6 +246,8 @@ func TestBreakerRecovers(t *testing.T) {
 	bubble(t, func(t *testing.T, open opener) {
 		down := status(503, "")
 		m, _ := open(Config{}, down, down, down, finished("back"))
+		breakertest.Fail(t, m.Breaker())
+		breakertest.Fail(t, m.Breaker())
 		ask(t.Context(), m)
 		var states []breaker.State
 		note := func() { states = append(states, m.Breaker().Snapshot().State) }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/breaker"
+	"sluice/breaker/breakertest"
 	"sluice/chat"
 	"sluice/config"
 	"sluice/fault"
@@ -34,6 +35,12 @@ type Protocol struct {
 	// FinishEvents are the events which say how an answer ends, without those that may be behind them.
 	// Empty: the protocol has nothing behind them.
 	FinishEvents string
+	// End returns the events of an end with a word of the provider's, and Call those of a whole call
+	// of the tool lookup. Nil: the words of the suite are not tried.
+	End  func(word string) string
+	Call string
+	// CallsAtOnce says that calls are handed on before the end.
+	CallsAtOnce bool
 	// Idle are events that carry nothing of an answer, such as an empty delta.
 	Idle []string
 	// Pings are events that say that the service lives, and nothing else; the suite adds
@@ -62,6 +69,7 @@ const (
 // Outcome is what a call handed on.
 type Outcome struct {
 	Text    string
+	Called  bool // a call was handed on
 	Usage   chat.Usage
 	Finish  chat.Finish
 	Err     error
@@ -89,6 +97,7 @@ func Ask(ctx context.Context, m *model.Model) (got Outcome) {
 	start := time.Now()
 	got.Err = m.Stream(ctx, req, func(c *chat.Chunk) error {
 		for _, part := range c.Parts {
+			got.Called = got.Called || part.Call != nil
 			if part.Call == nil && !part.Thought {
 				got.Text += part.Text
 			}
@@ -105,9 +114,9 @@ func Ask(ctx context.Context, m *model.Model) (got Outcome) {
 
 // Verdicts that the breaker receives.
 const (
-	success = iota
-	failure
-	neither
+	success = breaker.Success
+	failure = breaker.Failure
+	neither = breaker.Neutral
 )
 
 // row is a reply to every request, and what must come of it.
@@ -115,17 +124,19 @@ type row struct {
 	name     string
 	replies  []Reply
 	text     string
-	want     fault.Type // empty: a good answer
-	verdict  int        // of the last attempt; those before it have failed
+	want     fault.Type      // empty: a good answer
+	verdict  breaker.Verdict // of the call, whatever its attempts did
+	called   bool            // its call may run
 	requests int
 	wait     time.Duration // RetryAfter; 0: not looked at
 	elapsed  time.Duration // at least; with exact, no more either
 	exact    bool
 }
 
-// Run runs the suite.
+// Run runs the suite. Its rows are the table of all outcomes of a call: each says what the breaker
+// gets.
 func Run(t *testing.T, p Protocol) {
-	for _, group := range [][]row{p.good(), p.refusals(), p.waits(), p.kinds(), p.streams(), p.silences(), p.pings(), p.endings()} {
+	for _, group := range [][]row{p.good(), p.refusals(), p.waits(), p.kinds(), p.streams(), p.silences(), p.pings(), p.endings(), p.ends()} {
 		for _, r := range group {
 			t.Run(r.name, func(t *testing.T) {
 				t.Parallel()
@@ -148,12 +159,8 @@ func Run(t *testing.T, p Protocol) {
 func (p Protocol) check(t *testing.T, r row) {
 	s := &Service{Replies: r.replies}
 	m := p.open(t, s)
-	done, err := m.Breaker().Allow(t.Context()) // so that neither differs from success
-	if err != nil {
-		t.Fatal(err)
-	}
-	done(breaker.Failure, nil)
-	got := Ask(t.Context(), m)
+	var got Outcome
+	verdict := breakertest.Verdict(t, m.Breaker(), func() { got = Ask(t.Context(), m) })
 	if got.Text != r.text {
 		t.Errorf("text %q, want %q", got.Text, r.text)
 	}
@@ -161,9 +168,11 @@ func (p Protocol) check(t *testing.T, r row) {
 	if n := len(s.Requests()); n != r.requests {
 		t.Errorf("%d requests, want %d", n, r.requests)
 	}
-	want := map[int]uint32{success: 0, failure: 1 + uint32(r.requests), neither: uint32(r.requests)}[r.verdict]
-	if got := m.Breaker().Snapshot().FailureCount; got != want {
-		t.Errorf("the breaker counts %d failures, want %d", got, want)
+	if verdict != r.verdict {
+		t.Errorf("the breaker gets %d, want %d", verdict, r.verdict)
+	}
+	if got.Err == nil && got.Called != r.called {
+		t.Errorf("called: %v", got.Called)
 	}
 	if got.Elapsed < r.elapsed || r.exact && got.Elapsed != r.elapsed {
 		t.Errorf("took %v, want %v", got.Elapsed, r.elapsed)

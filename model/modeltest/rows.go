@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/breaker"
 	"sluice/fault"
 	"sluice/model"
 )
@@ -107,12 +108,12 @@ func (p Protocol) kinds() (rows []row) {
 		name    string
 		kind    model.Kind
 		want    fault.Type
-		verdict int
+		verdict breaker.Verdict
 	}{
 		{"quota", model.KindQuota, fault.ModelError, neither},
 		{"blocked", model.KindBlocked, fault.ModelBlocked, neither},
 		{"overflow", model.KindOverflow, fault.ModelError, neither},
-		{"malformed call", model.KindMalformed, fault.ModelError, failure},
+		{"malformed call", model.KindMalformed, fault.ModelError, neither},
 		{"rate limited", model.KindRateLimited, fault.ModelRateLimited, neither},
 		{"misconfigured", model.KindMisconfigured, fault.ModelError, neither},
 		{"server", model.KindServer, fault.ModelUnavailable, failure},
@@ -137,23 +138,65 @@ func (p Protocol) streams() []row {
 		return row{name: name, replies: []Reply{reply}, text: text, want: fault.ModelUnavailable, verdict: failure, requests: 1}
 	}
 	begun := func(more ...string) []string { return append([]string{p.Open, p.Text("hello")}, more...) }
+	odd := func(name string, text string, reply Reply) row {
+		r := down(name, text, reply)
+		r.verdict = neither // it came, whatever it is
+		return r
+	}
 	empty := down("empty, every time", "", Reply{})
 	html := down("HTML, every time", "", Reply{Header: map[string]string{"Content-Type": "text/html"}, Pieces: []string{"<html>\n<body>hello</body>\n"}})
 	broken := down("broken before the first part, every time", "", Reply{End: ErrBroken})
 	empty.requests, html.requests, broken.requests = 1+retries, 1+retries, 1+retries
+	nothing := odd("nothing but an end, every time", "", Reply{Pieces: []string{p.Open, p.Finish}})
+	nothing.requests = 2
+	once := row{name: "nothing but an end, once", replies: []Reply{nothing.replies[0], p.whole()}, text: "hello", verdict: success, requests: 2}
 	return []row{
-		empty, html, broken,
+		empty, html, broken, nothing, once,
 		down("cut", "hello", Reply{Pieces: begun()}),
+		down("cut within an event", "hello", Reply{Pieces: begun(strings.TrimRight(p.Text("more"), "\n")[:len(p.Text("more"))/2])}),
 		down("broken", "hello", Reply{Pieces: begun(), End: ErrBroken}),
-		down("unreadable", "hello", Reply{Pieces: begun(p.Unreadable)}),
-		down("huge event", "hello", Reply{Pieces: begun("data: "+strings.Repeat("x", 2<<20), "\n\n")}),
-		down("huge event of many lines", "hello", Reply{Pieces: begun(strings.Repeat("data: 0123456789abcdef\n", 1<<16), "\n")}),
-		down("line without an end", "hello", Reply{Pieces: begun(strings.Repeat("x", 3<<20))}),
-		down("compressed", "", Reply{Header: map[string]string{"Content-Encoding": "gzip"}, Pieces: []string{"\x1f\x8b\x08\x00"}}),
-		down("another JSON document", "", Reply{Header: map[string]string{"Content-Type": "application/json"}, Pieces: []string{`{"hello":1}`}}),
-		down("nothing but an end", "", Reply{Pieces: []string{p.Open, p.Finish}}),
-		down("answer without end", strings.Repeat(strings.Repeat("x", 64<<10), 32), Reply{Pieces: []string{p.Open, strings.Repeat(p.Text(strings.Repeat("x", 64<<10)), 40)}}),
+		odd("unreadable", "hello", Reply{Pieces: begun(p.Unreadable)}),
+		odd("huge event", "hello", Reply{Pieces: begun("data: "+strings.Repeat("x", 2<<20), "\n\n")}),
+		odd("huge event of many lines", "hello", Reply{Pieces: begun(strings.Repeat("data: 0123456789abcdef\n", 1<<16), "\n")}),
+		odd("line without an end", "hello", Reply{Pieces: begun(strings.Repeat("x", 3<<20))}),
+		odd("compressed", "", Reply{Header: map[string]string{"Content-Encoding": "gzip"}, Pieces: []string{"\x1f\x8b\x08\x00"}}),
+		odd("another JSON document", "", Reply{Header: map[string]string{"Content-Type": "application/json"}, Pieces: []string{`{"hello":1}`}}),
+		odd("answer without end", strings.Repeat(strings.Repeat("x", 64<<10), 32), Reply{Pieces: []string{p.Open, strings.Repeat(p.Text(strings.Repeat("x", 64<<10)), 40)}}),
 	}
+}
+
+// ends are words for the end of an answer. None of them is a failure, and no call runs after a bad
+// one: a call that came before is dropped.
+func (p Protocol) ends() (rows []row) {
+	if p.End == nil {
+		return nil
+	}
+	for _, e := range []struct {
+		words []string
+		want  fault.Type
+		empty int // requests if nothing came before the end
+	}{
+		{[]string{"error", "ERROR", "network_error", "abort", "cancelled_by_host", "engine_failure", "timeout: 30s"}, fault.ModelUnavailable, 2},
+		{[]string{"content_filter", "content_filter: PROHIBITED_CONTENT", "refusal", "unsafe_filtered", "safety", "sensitive"}, fault.ModelBlocked, 1},
+		{[]string{"function_call_filter: MALFORMED_FUNCTION_CALL", "malformed_function_call"}, fault.ModelError, 1},
+		{[]string{"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded", "token_window"}, "", 1},
+	} {
+		for _, word := range e.words {
+			verdict := neither
+			if e.want == "" {
+				verdict = success
+			}
+			behind := e.empty
+			if p.CallsAtOnce {
+				behind = 1 // a call was shown
+			}
+			rows = append(rows,
+				row{name: "end " + word, replies: []Reply{{Pieces: []string{p.Open, p.Text("hello"), p.End(word)}}}, text: "hello", want: e.want, verdict: verdict, requests: 1},
+				row{name: "end at once " + word, replies: []Reply{{Pieces: []string{p.Open, p.End(word)}}}, want: e.want, verdict: verdict, requests: e.empty},
+				row{name: "end behind a call " + word, replies: []Reply{{Pieces: []string{p.Open, p.Call, p.End(word)}}}, want: e.want, verdict: verdict, requests: behind, called: e.want == ""})
+		}
+	}
+	return rows
 }
 
 // silences are answers that keep one waiting. Only what carries a part of the answer

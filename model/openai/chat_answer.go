@@ -35,9 +35,7 @@ type chatAnswer struct {
 
 	usage    chat.Usage
 	hasUsage bool
-	finish   string // the provider's word
-	blocked  bool
-	failed   bool         // the finish reason is an error
+	finish   model.FinishWords
 	over     bool         // [DONE] came, or the whole answer
 	budget   model.Budget // of text, thoughts, arguments and what is kept
 	largest  int          // chunk
@@ -67,7 +65,7 @@ func (a *chatAnswer) Reset() {
 	a.decoder.chatHalves = chatHalves{}
 	a.alike.Reset()
 	a.usage, a.hasUsage = chat.Usage{}, false
-	a.finish, a.blocked, a.failed, a.over = "", false, false, false
+	a.finish, a.over = model.FinishWords{}, false
 	a.budget, a.largest, a.text, a.model = model.Budget{}, 0, 0, ""
 }
 
@@ -75,11 +73,11 @@ func (a *chatAnswer) Reset() {
 func (a *chatAnswer) Over() bool { return a.over }
 
 // Finished implements model.Answer: a finish reason came.
-func (a *chatAnswer) Finished() bool { return a.finish != "" }
+func (a *chatAnswer) Finished() bool { return a.finish.End != model.EndNone }
 
 // Note implements model.Answer.
 func (a *chatAnswer) Note() model.Note {
-	return model.Note{TextLength: a.text, Finish: model.Word(a.finish), Model: a.model, Size: a.budget.Size}
+	return model.Note{TextLength: a.text, Finish: model.Word(a.finish.Word), Unknown: model.Word(a.finish.Unknown), Model: a.model, Size: a.budget.Size}
 }
 
 // Decode implements model.Answer.
@@ -219,7 +217,7 @@ func (a *chatAnswer) decodeChoice(ch *chatChoice, c *chat.Chunk) error {
 	for i := range ch.calls {
 		a.budget.Size += a.calls.add(&ch.calls[i])
 	}
-	a.finished(ch.finish)
+	a.finish.Add(ch.finish)
 	return a.budget.Grow(0)
 }
 
@@ -244,28 +242,9 @@ func (a *chatAnswer) say(c *chat.Chunk, b []byte, thought bool) {
 	c.Parts = append(c.Parts, chat.Part{Text: string(b), Thought: thought})
 }
 
-// finished takes a finish reason. The last one counts, but what a filter stopped stays
-// stopped, and what failed has failed.
-func (a *chatAnswer) finished(word []byte) {
-	if len(word) == 0 {
-		return
-	}
-	if string(word) != a.finish {
-		a.finish = string(word)
-	}
-	a.blocked = a.blocked || a.finish == "content_filter"
-	a.failed = a.failed || a.finish == "error" || a.finish == "insufficient_system_resource" // DeepSeek's
-}
-
-// cut says whether the limit of tokens ended the answer.
-func (a *chatAnswer) cut() bool {
-	return a.finish == "length" || a.finish == "max_tokens" || a.finish == "model_length"
-}
-
 // End implements model.Answer.
 //
-// The order of the cases is that of their meaning: what a filter stopped is not cut, and
-// what failed is no text. An answer without a finish reason and without [DONE] was cut by
+// No call runs after a bad end. An answer without a finish reason and without [DONE] was cut by
 // the connection.
 func (a *chatAnswer) End(c *chat.Chunk) error {
 	if half := a.decoder.text.flush(nil); len(half) > 0 {
@@ -275,22 +254,21 @@ func (a *chatAnswer) End(c *chat.Chunk) error {
 	if a.hasUsage {
 		c.Usage = &a.usage
 	}
-	switch {
-	case a.blocked:
-		return &model.Blocked{Reason: "content_filter"}
-	case a.failed:
-		return &model.Refusal{Kind: model.KindServer, Type: "error", Message: "finish reason error"}
-	case a.finish == "" && !a.over:
+	if err := a.finish.Err(); err != nil {
+		return err
+	}
+	if a.finish.End == model.EndNone && !a.over {
 		return model.ErrCut
 	}
-	calls, err := a.calls.whole(a.cut())
+	cut := a.finish.End == model.EndMaxTokens
+	calls, err := a.calls.whole(cut)
 	if err != nil {
 		return err
 	}
 	a.kept.appendTo(c, calls, a.calls.extraSize(calls))
 	a.appendCalls(c, calls)
 	c.Finish = chat.FinishStop
-	if a.cut() {
+	if cut {
 		c.Finish = chat.FinishMaxTokens
 		return nil
 	}
@@ -305,22 +283,13 @@ func (a *chatAnswer) End(c *chat.Chunk) error {
 // Ids that are missing or another call's are replaced; names go back from the form that
 // was sent to ours.
 func (a *chatAnswer) appendCalls(c *chat.Chunk, calls []chatCall) {
-	if len(calls) == 0 {
-		return
-	}
-	names := a.codec.tools.Names(a.tools)
 	for i := range calls {
 		call := &calls[i]
-		args := jsontext.Value(bytes.Clone(call.args))
-		id, again := a.ids.Claim(string(call.id), string(call.name), args)
-		if again {
+		called := a.codec.tools.Called(a.tools, &a.ids, string(call.id), string(call.name), call.arguments())
+		if called == nil {
 			continue
 		}
-		part := chat.Part{Call: &tool.Call{
-			ID:        id,
-			Name:      names.Ours(string(call.name)),
-			Arguments: args,
-		}}
+		part := chat.Part{Call: called}
 		if len(call.extra) > 0 && a.kept.fits() && jsontext.Value(call.extra).IsValid() {
 			part.Kept = `{"extra_content":` + string(call.extra) + `}`
 		}

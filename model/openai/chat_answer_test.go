@@ -250,7 +250,7 @@ func TestChatAnswersOutOfBounds(t *testing.T) {
 				t.Error(h.err)
 			}
 		}},
-		"10,000 calls": {append(slicesRepeat(says(`"tool_calls":[{"function":{"name":"f"}}]`), 10000), stop), func(t *testing.T, h observed) {
+		"10,000 calls": {append(slicesRepeat(says(`"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]`), 10000), stop), func(t *testing.T, h observed) {
 			if h.err != nil || len(h.calls) != 10000 {
 				t.Errorf("%v, %d calls", h.err, len(h.calls))
 			}

@@ -1,7 +1,8 @@
-// This file puts the deltas of calls together. The protocol gives each call an index and
+// This file finds out which call a delta belongs to. The protocol gives each call an index and
 // its id in the first delta only, but servers differ: all calls with index 0, no index at
-// all, the id in each delta or late, the arguments in one piece. The rules here read all of
-// these forms; what they cannot distinguish is one call.
+// all, the id in each delta or late, another id in each, the name in each, the arguments in one
+// piece. The rules here read all of these forms; what they cannot distinguish is one call.
+// model.Arguments puts the pieces together.
 
 package openai
 
@@ -31,10 +32,12 @@ type chatCalls struct {
 
 // chatCall is a call, or as much of it as has come.
 type chatCall struct {
-	index          int
-	hasIndex       bool
-	id, name, args []byte
-	extra          []byte // the latest extra_content, JSON
+	index    int
+	hasIndex bool
+	rest     bool // it has the name of the call before it, which was whole: empty, it is nothing
+	id, name []byte
+	args     model.Arguments
+	extra    []byte // the latest extra_content, JSON
 }
 
 // reset forgets all calls and keeps the list's room.
@@ -62,7 +65,7 @@ func (cs *chatCalls) add(d *chatCallDelta) (grown int) {
 		call.name = append(call.name, d.name...)
 		grown += len(d.name)
 	}
-	call.args = append(call.args, d.args...)
+	call.args.Add(d.args)
 	if len(d.extra) > 0 {
 		call.extra = append(call.extra[:0], d.extra...)
 	}
@@ -72,20 +75,38 @@ func (cs *chatCalls) add(d *chatCallDelta) (grown int) {
 // find returns the call that d continues with, or nil if d begins one. Some servers give each
 // call index 0, and others none.
 //
-// A delta without an index continues with the last call unless it has an id or a name, which
-// begin one. With an index another id begins another call.
+// A delta belongs to the call of its index, and without an index to the last call, unless it
+// begins another one.
 func (cs *chatCalls) find(d *chatCallDelta) *chatCall {
-	if !d.hasIndex {
-		if len(cs.list) == 0 || len(d.id)+len(d.name) > 0 {
-			return nil
-		}
-		return &cs.list[len(cs.list)-1]
-	}
-	call := cs.latest(d.index)
-	if call != nil && len(d.id) > 0 && len(call.id) > 0 && !bytes.Equal(d.id, call.id) {
+	call := cs.target(d)
+	if call == nil || call.begins(d) {
 		return nil
 	}
 	return call
+}
+
+// target returns the call that d belongs to if it does not begin one, or nil.
+func (cs *chatCalls) target(d *chatCallDelta) *chatCall {
+	switch {
+	case d.hasIndex:
+		return cs.latest(d.index)
+	case len(cs.list) > 0:
+		return &cs.list[len(cs.list)-1]
+	}
+	return nil
+}
+
+// begins reports whether d begins another call than the one that it could belong to. Only a delta
+// with a name does, and with the same name only if that call is whole. With an index it needs
+// another id as well.
+func (call *chatCall) begins(d *chatCallDelta) bool {
+	if len(d.name) == 0 || len(call.name) == 0 {
+		return false
+	}
+	if d.hasIndex && (len(d.id) == 0 || len(call.id) == 0 || bytes.Equal(d.id, call.id)) {
+		return false
+	}
+	return !bytes.Equal(d.name, call.name) || call.args.IsObject()
 }
 
 // latest returns the latest call of an index, or nil.
@@ -106,7 +127,9 @@ func (cs *chatCalls) latest(index int) *chatCall {
 
 // begin begins a call.
 func (cs *chatCalls) begin(d *chatCallDelta) *chatCall {
-	cs.list = append(cs.list, chatCall{index: d.index, hasIndex: d.hasIndex})
+	before := cs.target(d)
+	rest := before != nil && bytes.Equal(before.name, d.name)
+	cs.list = append(cs.list, chatCall{index: d.index, hasIndex: d.hasIndex, rest: rest})
 	switch n := len(cs.list); {
 	case cs.at != nil && d.hasIndex:
 		cs.at[d.index] = n - 1
@@ -121,17 +144,17 @@ func (cs *chatCalls) begin(d *chatCallDelta) *chatCall {
 	return &cs.list[len(cs.list)-1]
 }
 
-// whole returns the calls, with {} for empty arguments. A call that cannot be read is an
+// whole returns the calls that count, with their arguments. A call that cannot be read is an
 // error, unless the answer was cut: then it is left out.
 //
 // The error is a *model.Malformed. The list is changed in place and is for one call of it.
 func (cs *chatCalls) whole(cut bool) ([]chatCall, error) {
 	kept := cs.list[:0]
 	for _, call := range cs.list {
-		if len(bytes.TrimSpace(call.args)) == 0 {
-			call.args = []byte(`{}`)
+		if call.rest && call.args.IsEmpty() {
+			continue
 		}
-		reason := call.fault()
+		reason := model.CallFault(string(call.name), call.arguments())
 		switch {
 		case reason == "":
 			kept = append(kept, call)
@@ -143,19 +166,8 @@ func (cs *chatCalls) whole(cut bool) ([]chatCall, error) {
 	return kept, nil
 }
 
-// fault says why a call is no call, or "".
-func (call *chatCall) fault() string {
-	args := jsontext.Value(call.args)
-	switch {
-	case len(call.name) == 0:
-		return "no name"
-	case !args.IsValid(model.Tolerant()):
-		return "arguments that are no JSON"
-	case args.Kind() != '{':
-		return "arguments that are no object"
-	}
-	return ""
-}
+// arguments returns the arguments of a call, {} if there are none.
+func (call *chatCall) arguments() jsontext.Value { return model.FirstArguments(call.args.JSON()) }
 
 // extraSize is the bytes of what the calls want back.
 func (*chatCalls) extraSize(calls []chatCall) (n int) {

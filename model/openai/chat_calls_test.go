@@ -1,13 +1,16 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	diff "github.com/google/go-cmp/cmp"
 
 	"sluice/model"
 	"sluice/tool"
@@ -32,71 +35,75 @@ func (p *callPiece) function() callPieceFunc {
 	return *p.Func
 }
 
-// slowCalls is the second implementation: for each piece it looks at all that came
-// before, and joins strings.
+// slowCall is a call of the second implementation.
+type slowCall struct {
+	index    *int
+	id, name string
+	args     []string
+	rest     bool
+}
+
+// slowCalls is the second implementation: it joins strings and reads them with encoding/json.
 func slowCalls(pieces []callPiece) (calls []tool.Call, malformed bool) {
-	owner := make([]int, len(pieces)) // the first piece of the call of each; -1: says nothing
-	idBefore := func(first, n int) string {
-		for j := range n {
-			if owner[j] == first && pieces[j].ID != "" {
-				return pieces[j].ID
-			}
-		}
-		return ""
-	}
-	for i, p := range pieces {
+	var list []*slowCall
+	for _, p := range pieces {
 		f := p.function()
-		owner[i] = i
-		switch {
-		case p.ID == "" && f == (callPieceFunc{}):
-			owner[i] = -1
-		case p.Index == nil && p.ID == "" && f.Name == "":
-			newest := -1
-			for j := range i {
-				newest = max(newest, owner[j])
-			}
-			if newest >= 0 {
-				owner[i] = newest
-			}
-		case p.Index != nil:
-			newest := -1
-			for j := range i {
-				if owner[j] >= 0 && pieces[owner[j]].Index != nil && *pieces[owner[j]].Index == *p.Index {
-					newest = max(newest, owner[j])
-				}
-			}
-			if newest >= 0 {
-				if known := idBefore(newest, i); known == "" || p.ID == "" || p.ID == known {
-					owner[i] = newest
-				}
-			}
-		}
-	}
-	for first := range pieces {
-		if owner[first] != first {
+		if p.ID == "" && f == (callPieceFunc{}) {
 			continue
 		}
-		call := tool.Call{ID: idBefore(first, len(pieces))}
-		var args strings.Builder
-		for j := range pieces {
-			if owner[j] == first {
-				if call.Name == "" {
-					call.Name = pieces[j].function().Name
-				}
-				args.WriteString(pieces[j].function().Arguments)
+		var target *slowCall
+		for _, c := range list {
+			if p.Index == nil || c.index != nil && *c.index == *p.Index {
+				target = c
 			}
 		}
-		call.Arguments = []byte(args.String())
-		if strings.TrimSpace(args.String()) == "" {
-			call.Arguments = []byte("{}")
+		if target == nil || f.Name != "" && target.name != "" &&
+			(p.Index == nil || p.ID != "" && target.id != "" && p.ID != target.id) &&
+			(f.Name != target.name || isObject(strings.Join(target.args, ""))) {
+			next := &slowCall{index: p.Index, rest: target != nil && target.name == f.Name}
+			list, target = append(list, next), next
 		}
-		var object map[string]any
-		if call.Name == "" || json.Unmarshal(call.Arguments, &object) != nil || object == nil {
+		target.id, target.name = cmp.Or(target.id, p.ID), cmp.Or(target.name, f.Name)
+		target.args = append(target.args, f.Arguments)
+	}
+	for _, c := range list {
+		args := strings.TrimSpace(slowArguments(c.args))
+		if args == "" && c.rest {
+			continue
+		}
+		if args = cmp.Or(args, "{}"); c.name == "" || !isObject(args) {
 			return nil, true
 		}
-		calls = append(calls, call)
+		calls = append(calls, tool.Call{ID: c.id, Name: c.name, Arguments: []byte(args)})
 	}
 	return calls, false
+}
+
+func isObject(s string) bool {
+	var object map[string]any
+	return json.Unmarshal([]byte(s), &object) == nil && object != nil
+}
+
+// slowArguments joins pieces, without repetitions if they are not JSON with them.
+func slowArguments(pieces []string) string {
+	pieces = slices.DeleteFunc(slices.Clone(pieces), func(s string) bool { return s == "" })
+	if joined := strings.Join(pieces, ""); json.Valid([]byte(joined)) {
+		return joined
+	}
+	from := 0
+	for i, p := range pieces {
+		before := strings.Join(pieces[from:i], "")
+		grows := true
+		for j := from; j < i; j++ {
+			grows = grows && pieces[j][0] == '{' && strings.HasPrefix(pieces[j+1], pieces[j])
+		}
+		var a, b any
+		equal := json.Unmarshal([]byte(p), &a) == nil && json.Unmarshal([]byte(before), &b) == nil && reflect.DeepEqual(a, b)
+		if isObject(p) && p[0] == '{' && (equal || grows || strings.HasPrefix(p, before)) {
+			from = i
+		}
+	}
+	return strings.Join(pieces[from:], "")
 }
 
 // checkPieces compares what the codec makes of pieces with the second implementation.
@@ -132,8 +139,8 @@ func checkPieces(t *testing.T, codec *chatCodec, pieces []callPiece) {
 		}
 		seen[h.calls[i].ID] = true
 	}
-	if diff := cmp.Diff(want, h.calls); diff != "" {
-		t.Fatalf("%s: calls (-want +got):\n%s", show(pieces), diff)
+	if d := diff.Diff(want, h.calls); d != "" {
+		t.Fatalf("%s: calls (-want +got):\n%s", show(pieces), d)
 	}
 }
 
@@ -222,7 +229,8 @@ func FuzzChatAnswer(f *testing.F) {
 		}
 		var refusal *model.Refusal
 		var blocked *model.Blocked
-		known := h.err == nil || errors.As(h.err, &refusal) || errors.As(h.err, &blocked) || errors.Is(h.err, model.ErrMalformedCall) ||
+		var givenUp *model.GivenUp
+		known := h.err == nil || errors.As(h.err, &refusal) || errors.As(h.err, &givenUp) || errors.As(h.err, &blocked) || errors.Is(h.err, model.ErrMalformedCall) ||
 			errors.Is(h.err, model.ErrUnreadable) || errors.Is(h.err, model.ErrTooLarge) || errors.Is(h.err, model.ErrCut) || errors.Is(h.err, model.ErrNoText)
 		if !known {
 			t.Fatalf("an unknown error: %v", h.err)

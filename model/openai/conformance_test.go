@@ -38,11 +38,15 @@ func TestChatConformance(t *testing.T) {
 		Text:         func(s string) string { return sse(says(fmt.Sprintf(`"content":%q`, s))) },
 		Finish:       sse(stop) + sse(`{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":7}}`) + sse(done),
 		FinishEvents: sse(stop),
-		Idle:         []string{sse(says(`"content":""`)), sse(`{"choices":[]}`), sse(says(`"content":null,"tool_calls":[]`)), "event: ping\n\n"},
-		Unreadable:   sse(`{"choices":`),
-		Error:        chatError,
-		ErrorEvent:   func(kind model.Kind, message string) string { return sse(chatError(kind, message)) },
-		Member:       "temperature",
-		Unknown:      `{"error":{"message":"Unsupported value: 'temperature' does not support 0.5 with this model.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}`,
+		End: func(word string) string {
+			return sse(fmt.Sprintf(`{"choices":[{"delta":{},"finish_reason":%q}]}`, word)) + sse(done)
+		},
+		Call:       sse(says(`"tool_calls":[{"index":0,"id":"call_1","function":{"name":"lookup","arguments":"{}"}}]`)),
+		Idle:       []string{sse(says(`"content":""`)), sse(`{"choices":[]}`), sse(says(`"content":null,"tool_calls":[]`)), "event: ping\n\n"},
+		Unreadable: sse(`{"choices":`),
+		Error:      chatError,
+		ErrorEvent: func(kind model.Kind, message string) string { return sse(chatError(kind, message)) },
+		Member:     "temperature",
+		Unknown:    `{"error":{"message":"Unsupported value: 'temperature' does not support 0.5 with this model.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}`,
 	})
 }

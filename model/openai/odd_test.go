@@ -85,7 +85,7 @@ func TestByteOrderMark(t *testing.T) {
 }
 
 // A text that no delta brought is read from the item that is done, or from the whole
-// response; one that has come is not reported again.
+// response; one that has come is not reported again. Messages stand a blank line apart.
 func TestTextsWithoutDeltas(t *testing.T) {
 	t.Parallel()
 	item := func(id, text string) string {
@@ -105,9 +105,9 @@ func TestTextsWithoutDeltas(t *testing.T) {
 		"done alone":                 {[]string{itemDone("m", "hello"), completed(item("m", "hello"))}, "hello"},
 		"done twice":                 {[]string{itemDone("m", "hello"), itemDone("m", "hello"), completed()}, "hello"},
 		"deltas, then done twice":    {[]string{responsesHello, itemDone("m", "hello"), itemDone("m", "hello"), completed()}, "hello"},
-		"completed alone":            {[]string{completed(item("m", "hel"), item("n", "lo"))}, "hello"},
-		"the second in deltas alone": {[]string{itemDone("m", "I say "), responsesHello, itemDone("n", "hello"), completed()}, "I say hello"},
-		"the first in deltas alone":  {[]string{responsesHello, itemDone("m", "hello"), itemDone("n", " there"), completed()}, "hello there"},
+		"completed alone":            {[]string{completed(item("m", "hel"), item("n", "lo"))}, "hel\n\nlo"},
+		"the second in deltas alone": {[]string{itemDone("m", "I say "), responsesHello, itemDone("n", "hello"), completed()}, "I say \n\nhello"},
+		"the first in deltas alone":  {[]string{responsesHello, itemDone("m", "hello"), itemDone("n", " there"), completed()}, "hello\n\n there"},
 	} {
 		got, err := readResponsesEvents(tt.events...)
 		if err != nil || got.Text != tt.want {

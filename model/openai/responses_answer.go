@@ -5,8 +5,10 @@
 package openai
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -25,17 +27,21 @@ type responsesAnswer struct {
 
 	usage     chat.Usage
 	hasUsage  bool
-	finish    chat.Finish // set once the protocol reported the end
+	finish    model.FinishWords
 	note      model.Note
 	budget    model.Budget // of all that was taken
 	announced int          // bytes of arguments that came as deltas; the item that is done has them again
 	ids       model.IDs    // of the calls
-	done      []string     // ids of the items that are done, calls left out
-	shown     bool         // text came since the last message that is done
-	held      []chat.Part  // for the next text or the end: until then the answer may be asked for again
-	reasoned  bool         // a reasoning item is kept
-	halves    [2]pending   // of text and of thoughts: what a delta ended inside of
-	malformed error        // of a call that is of no use; it does not count if the answer was cut off
+	calls     responsesCalls
+	texts     responsesTexts // of the message at hand
+	thoughts  responsesTexts // of the reasoning at hand
+	kind      responsesKind  // of its deltas that count; 0: none came
+	done      []string       // ids of the items that are done, calls left out
+	held      []chat.Part    // for the next text or the end: until then the answer may be asked for again
+	reasoned  bool           // a reasoning item is kept
+	whole     bool           // the reply is one document
+	halves    [2]pending     // of text and of thoughts: what a delta ended inside of
+	malformed error          // of a call that is of no use; it does not count if the answer was cut off
 }
 
 // Reset makes a ready for another answer.
@@ -57,7 +63,7 @@ func (a *responsesAnswer) Note() model.Note {
 }
 
 // Over says that the response has ended.
-func (a *responsesAnswer) Over() bool { return a.finish != chat.FinishNone }
+func (a *responsesAnswer) Over() bool { return a.finish.End != model.EndNone }
 
 // Finished is the same: the event that says how the response ends is the last one.
 func (a *responsesAnswer) Finished() bool { return a.Over() }
@@ -74,13 +80,14 @@ func (a *responsesAnswer) Decode(name string, data []byte, c *chat.Chunk) error 
 		return err
 	}
 	switch ev.kind {
-	case responsesText, responsesThought:
-		return a.delta(ev.delta, ev.kind == responsesThought, c)
-	case responsesArguments: // a sign of life
-		a.announced += len(ev.delta)
-		return a.budget.Grow(len(ev.delta))
+	case responsesText:
+		return a.delta(&ev, false, c)
+	case responsesSummary, responsesReasoning:
+		return a.thought(&ev, c)
+	case responsesArguments, responsesArgumentsDone, responsesItemAdded:
+		return a.announce(&ev)
 	case responsesItemDone:
-		return a.item(ev.item, false, c)
+		return a.item(ev.item, ev.place.item, c)
 	case responsesCompleted, responsesIncomplete, responsesFailed:
 		body, err := a.decoder.body(ev.response)
 		if err != nil {
@@ -113,8 +120,9 @@ func (a *responsesAnswer) Whole(data []byte, c *chat.Chunk) error {
 	case body.output.Kind() != '[':
 		return fmt.Errorf("%w: no output", model.ErrUnreadable)
 	}
+	a.whole = true
 	for _, item := range model.Elements(body.output) {
-		if err := a.item(item, true, c); err != nil {
+		if err := a.item(item, -1, c); err != nil {
 			return err
 		}
 	}
@@ -126,18 +134,19 @@ func (a *responsesAnswer) Whole(data []byte, c *chat.Chunk) error {
 // A malformed call counts only in an answer that is whole: one that was cut at its limit
 // often ends within a call.
 func (a *responsesAnswer) End(c *chat.Chunk) error {
-	if err := a.text(string(a.halves[0].flush(nil)), false, c); err != nil {
+	if err := a.text(string(a.halves[0].flush(nil)), a.texts.place, false, c); err != nil {
 		return err
 	}
 	a.hand(c)
-	c.Finish = a.finish
+	c.Finish = chat.FinishStop
 	if a.hasUsage {
 		c.Usage = &a.usage
 	}
 	switch {
-	case a.finish == chat.FinishNone:
+	case a.finish.End == model.EndNone:
 		return model.ErrCut
-	case a.finish == chat.FinishMaxTokens:
+	case a.finish.End == model.EndMaxTokens:
+		c.Finish = chat.FinishMaxTokens
 		return nil // a call that was cut off as well is dropped
 	case a.malformed != nil:
 		return a.malformed
@@ -147,16 +156,58 @@ func (a *responsesAnswer) End(c *chat.Chunk) error {
 	return nil
 }
 
+// thought takes a piece of reasoning. Some servers send it twice, as reasoning and as its summary:
+// the kind that comes first counts.
+func (a *responsesAnswer) thought(ev *responsesEvent, c *chat.Chunk) error {
+	if ev.place.item >= 0 && ev.place.item != a.thoughts.place.item {
+		a.kind = responsesOther
+	}
+	if a.kind == responsesOther {
+		a.kind = ev.kind
+	}
+	if a.kind != ev.kind {
+		return nil
+	}
+	return a.delta(ev, true, c)
+}
+
 // delta takes a piece of text. null is allowed, as some servers send it; any other
 // type is a fault of the answer.
-func (a *responsesAnswer) delta(v jsontext.Value, thought bool, c *chat.Chunk) error {
-	switch v.Kind() {
+func (a *responsesAnswer) delta(ev *responsesEvent, thought bool, c *chat.Chunk) error {
+	switch ev.delta.Kind() {
 	case '"':
-		return a.text(a.goesOn(v, thought), thought, c)
+		place := ev.place
+		if !thought {
+			place.part = -1 // parts of a message are one text
+		}
+		return a.text(a.goesOn(ev.delta, thought), place, thought, c)
 	case 'n', 0: // null, or none
 		return nil
 	}
 	return a.decoder.unreadable(errWrongType)
+}
+
+// announce takes what comes of a call before its item is done, or in place of that.
+func (a *responsesAnswer) announce(ev *responsesEvent) error {
+	if ev.kind == responsesItemAdded {
+		if ev.item.Kind() != '{' {
+			return nil
+		}
+		item, err := a.decoder.item(ev.item)
+		if err != nil || item.kind != "function_call" {
+			return err
+		}
+		a.calls.add(ev.place.item, &item)
+		return a.budget.Grow(callOverhead + len(item.name) + len(item.callID) + len(item.id))
+	}
+	if call := a.calls.target(ev); call != nil {
+		call.take(ev)
+	}
+	if ev.kind == responsesArgumentsDone { // again what the deltas were
+		return nil
+	}
+	a.announced += len(ev.delta)
+	return a.budget.Grow(len(ev.delta)) // a sign of life
 }
 
 // goesOn returns the text of a delta, together with the half of a character that the one
@@ -173,18 +224,49 @@ func (a *responsesAnswer) goesOn(v jsontext.Value, thought bool) string {
 
 // text adds text to the chunk. An empty piece makes no part: it would look like
 // progress.
-func (a *responsesAnswer) text(s string, thought bool, c *chat.Chunk) error {
+func (a *responsesAnswer) text(s string, at responsesPlace, thought bool, c *chat.Chunk) error {
 	if s == "" {
 		return nil
 	}
+	texts := &a.texts
+	if thought {
+		texts = &a.thoughts
+	}
+	s = texts.next(s, at)
 	if !thought {
 		a.hand(c)
-		a.shown = true
 		a.note.TextLength += len(s)
 	}
 	c.Parts = append(c.Parts, chat.Part{Text: s, Thought: thought})
 	return a.budget.Grow(len(s))
 }
+
+// responsesTexts keeps texts apart that are not one: those of several messages, or of several parts
+// of a summary.
+type responsesTexts struct {
+	begun bool           // some text came
+	shown bool           // some text came of the item at hand
+	place responsesPlace // of the latest text
+	lines int            // how many line breaks the latest text ends in
+}
+
+// next returns the next text, which begins with a blank line if it is another than the one before.
+func (t *responsesTexts) next(s string, at responsesPlace) string {
+	other := !t.shown || differ(at.item, t.place.item) || differ(at.part, t.place.part)
+	if t.begun && other {
+		lines := t.lines + len(s) - len(strings.TrimLeft(s, "\n"))
+		s = blankLine[min(lines, len(blankLine)):] + s
+	}
+	t.begun, t.shown, t.place = true, true, at
+	t.lines = len(s) - len(strings.TrimRight(s, "\n"))
+	return s
+}
+
+// blankLine is what keeps two texts apart.
+const blankLine = "\n\n"
+
+// differ reports whether two numbers of places are known and not the same.
+func differ(a, b int) bool { return a >= 0 && b >= 0 && a != b }
 
 // hold keeps p until something is shown after it, or the answer ends, and counts its size
 // against the bound of an answer.
@@ -199,11 +281,11 @@ func (a *responsesAnswer) hand(c *chat.Chunk) {
 	a.held = nil
 }
 
-// item takes an item that is done. Its texts mostly came as deltas before, unless whole is
-// set. One that is done again says nothing.
+// item takes an item that is done. Its texts mostly came as deltas before. One that is done again
+// says nothing.
 //
 // v is part of the event's data; what is kept of it is copied.
-func (a *responsesAnswer) item(v jsontext.Value, whole bool, c *chat.Chunk) error {
+func (a *responsesAnswer) item(v jsontext.Value, place int, c *chat.Chunk) error {
 	if v.Kind() != '{' {
 		return nil
 	}
@@ -215,8 +297,9 @@ func (a *responsesAnswer) item(v jsontext.Value, whole bool, c *chat.Chunk) erro
 	case "message":
 		return a.message(&item, c)
 	case "reasoning":
-		return a.reasoning(v, &item, whole, c)
+		return a.reasoning(v, &item, c)
 	case "function_call":
+		a.calls.complete(place, &item)
 		return a.call(&item)
 	}
 	return nil // tools that the provider runs itself, and what is yet to come
@@ -246,13 +329,14 @@ func (a *responsesAnswer) message(item *responsesItem, c *chat.Chunk) error {
 	if a.again(item) {
 		return nil
 	}
-	if !a.shown {
-		err := a.decoder.texts(item.content, func(s string) error { return a.text(s, false, c) })
+	if !a.texts.shown {
+		none := responsesPlace{-1, -1}
+		err := a.decoder.texts(item.content, func(s string) error { return a.text(s, none, false, c) })
 		if err != nil {
 			return err
 		}
 	}
-	a.shown = false
+	a.texts.shown = false
 	kept := responsesKept{id: a.link(item), phase: item.phase}
 	if kept == (responsesKept{}) || len(kept.phase) > maxResponsesID {
 		return nil
@@ -275,19 +359,26 @@ func (a *responsesAnswer) canReturn(item *responsesItem) bool {
 }
 
 // reasoning keeps the item as it is. One that says nothing without the provider's memory
-// cannot go back: an id alone is answered with 404, as nothing was stored.
-func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole bool, c *chat.Chunk) error {
+// cannot go back: an id alone is answered with 404, as nothing was stored. A summary of which no
+// delta came is taken from here, and where nothing is streamed the reasoning itself.
+func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, c *chat.Chunk) error {
 	if a.again(item) {
 		return nil
 	}
-	if whole {
-		for _, texts := range []jsontext.Value{item.summary, item.content} {
-			err := a.decoder.texts(texts, func(s string) error { return a.text(s, true, c) })
-			if err != nil {
-				return err
-			}
+	for i, texts := range []jsontext.Value{item.summary, item.content} {
+		if a.thoughts.shown || i > 0 && !a.whole {
+			break
+		}
+		at := responsesPlace{-1, -1}
+		err := a.decoder.texts(texts, func(s string) error {
+			at.part++
+			return a.text(s, at, true, c)
+		})
+		if err != nil {
+			return err
 		}
 	}
+	a.thoughts.shown, a.kind = false, responsesOther
 	if !a.canReturn(item) || !v.IsValid() {
 		return nil
 	}
@@ -295,38 +386,25 @@ func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, whole
 	return a.hold(chat.Part{Kept: string(v)}, len(v))
 }
 
-// wrongCall returns what is wrong with a call, empty if nothing is.
-func wrongCall(item *responsesItem, args jsontext.Value) (reason string) {
-	switch {
-	case item.status == "incomplete":
-		return "it is not complete"
-	case item.name == "":
-		return "no name"
-	case args.Kind() != '{' || !args.IsValid(model.Tolerant()):
-		return "its arguments are no JSON object"
-	}
-	return ""
-}
-
 // call takes a call that is whole, unless it came before. Whether its arguments fit the tool is
 // not judged here: the model reads it.
 func (a *responsesAnswer) call(item *responsesItem) error {
-	args := jsontext.Value(item.arguments)
-	if len(args) == 0 {
-		args = jsontext.Value("{}")
+	args := model.FirstArguments(item.arguments)
+	reason := model.CallFault(item.name, args)
+	if item.status == "incomplete" {
+		reason = "it is not complete"
 	}
-	if reason := wrongCall(item, args); reason != "" {
+	if reason != "" {
 		a.malformed = &model.Malformed{Reason: reason}
 		return nil
 	}
 	args = args.Clone() // it is the event's
-	id, again := a.ids.Claim(item.callID, item.name, args)
-	if again {
+	call := a.codec.tools.Called(a.tools, &a.ids, item.callID, item.name, args)
+	if call == nil {
 		return a.budget.Grow(len(args))
 	}
-	call := &tool.Call{ID: id, Name: a.codec.tools.Names(a.tools).Ours(item.name), Arguments: args}
 	kept := responsesKept{id: a.link(item)}
-	size := len(id) + len(kept.id) + len(item.name) + max(0, len(args)-a.announced)
+	size := len(call.ID) + len(kept.id) + len(item.name) + max(0, len(args)-a.announced)
 	a.announced = 0
 	return a.hold(chat.Part{Call: call, Kept: kept.call()}, size)
 }
@@ -340,48 +418,68 @@ func (a *responsesAnswer) judge(kind responsesKind, body *responsesBody, c *chat
 		c.Usage = &a.usage
 	}
 	a.note.Model = body.model
-	a.note.Finish = model.Word(body.status)
 	switch {
 	case kind == responsesFailed || body.status == "failed" || body.status == "cancelled":
+		a.note.Finish = model.Word(body.status)
 		return a.refused(body.failure)
 	case kind == responsesIncomplete || body.status == "incomplete":
-		a.note.Finish = model.Word(body.reason)
-		if body.reason == "content_filter" {
-			return &model.Blocked{Reason: body.reason}
-		}
-		a.finish = chat.FinishMaxTokens
-	case body.status == "queued" || body.status == "in_progress": // no end
+		a.incomplete(body.reason)
+	case body.status == "queued" || body.status == "in_progress":
+		a.finish.Word = body.status // no end
 	default:
-		a.finish = chat.FinishStop
+		a.finish.Add([]byte(cmp.Or(body.status, "completed")))
+	}
+	a.note.Finish, a.note.Unknown = model.Word(a.finish.Word), model.Word(a.finish.Unknown)
+	if err := a.finish.Err(); err != nil {
+		return err
+	}
+	if !a.Over() {
+		return nil
 	}
 	return a.late(body, c)
 }
 
-// late takes from the whole response what no event brought: the text, and if nothing at all
-// came, the calls.
-func (a *responsesAnswer) late(body *responsesBody, c *chat.Chunk) error {
-	if a.note.TextLength > 0 || !a.Over() || body.output.Kind() != '[' {
-		return nil
+// incomplete takes the reason why a response is not complete. One that says nothing bad is a limit
+// of tokens.
+func (a *responsesAnswer) incomplete(reason string) {
+	end, known := model.EndOf(reason)
+	if end == model.EndStop {
+		end = model.EndMaxTokens
 	}
-	called := a.ids.Any()
+	a.finish.Word = reason
+	a.finish.Set(end, known || reason == "")
+}
+
+// late takes from the whole response what no event brought: the text, thoughts before it, and calls
+// that were announced; if nothing at all came, other calls too.
+func (a *responsesAnswer) late(body *responsesBody, c *chat.Chunk) error {
+	nothing, silent := a.note.TextLength == 0 && !a.ids.Any(), a.note.TextLength == 0
+	var output []responsesItem // the calls
 	for _, v := range model.Elements(body.output) {
 		item, err := a.decoder.item(v)
-		if err == nil {
-			err = a.lateItem(&item, called, c)
+		switch {
+		case err != nil:
+			return err
+		case item.kind == "message" && silent:
+			err = a.message(&item, c)
+		case item.kind == "reasoning" && silent:
+			err = a.reasoning(v, &item, c)
+		case item.kind == "function_call" && nothing && len(a.calls.list) == 0:
+			err = a.call(&item)
+		case item.kind == "function_call":
+			output = append(output, item)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func (a *responsesAnswer) lateItem(item *responsesItem, called bool, c *chat.Chunk) error {
-	switch {
-	case item.kind == "message":
-		return a.message(item, c)
-	case item.kind == "function_call" && !called:
-		return a.call(item)
+	if a.finish.End != model.EndStop {
+		return nil // a call that was not done was cut
+	}
+	for item := range a.calls.rest(output) {
+		if err := a.call(item); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -201,8 +201,8 @@ func TestResponsesKept(t *testing.T) {
 			if diff := cmp.Diff(tc.want, kept); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
-			if got.Text != "hello" || got.Thoughts != "" {
-				t.Errorf("text %q, thoughts %q: what is kept is not shown", got.Text, got.Thoughts)
+			if got.Text != "hello" || got.Thoughts != "…" {
+				t.Errorf("text %q, thoughts %q: only summaries are shown", got.Text, got.Thoughts)
 			}
 		})
 	}

@@ -16,8 +16,11 @@ type responsesKind int
 const (
 	responsesOther responsesKind = iota // of no interest, or not known
 	responsesText
-	responsesThought
+	responsesSummary
+	responsesReasoning
 	responsesArguments
+	responsesArgumentsDone
+	responsesItemAdded
 	responsesItemDone
 	responsesCompleted
 	responsesIncomplete
@@ -33,10 +36,17 @@ type responsesEvent struct {
 	kind     responsesKind
 	typed    bool           // it has a type
 	delta    jsontext.Value // a string
+	args     jsontext.Value // of a call that is done
 	item     jsontext.Value // of an output_item event
+	itemID   jsontext.Value // a string
+	place    responsesPlace
 	response jsontext.Value // of created, completed and their kin
 	failure  jsontext.Value // of an error
 }
+
+// responsesPlace is where a delta belongs: to which item of the output, and to which part of that.
+// A number that the event lacks is -1.
+type responsesPlace struct{ item, part int }
 
 // responsesDecoder reads the JSON of events.
 //
@@ -52,7 +62,7 @@ type responsesDecoder struct {
 //
 // An error wraps model.ErrUnreadable.
 func (d *responsesDecoder) event(name string, data []byte) (ev responsesEvent, err error) {
-	ev.kind = responsesKindOf(name)
+	ev.kind, ev.place = responsesKindOf(name), responsesPlace{-1, -1}
 	d.begin(data)
 	if d.json.PeekKind() != '{' {
 		return ev, d.unreadable(d.mismatch())
@@ -84,6 +94,14 @@ func (d *responsesDecoder) eventMember(ev *responsesEvent, name []byte) (err err
 		return d.eventType(ev)
 	case `"delta"`:
 		ev.delta, err = d.value()
+	case `"output_index"`:
+		err = d.figureInto(&ev.place.item, nil)
+	case `"summary_index"`, `"content_index"`:
+		err = d.figureInto(&ev.place.part, nil)
+	case `"item_id"`:
+		ev.itemID, err = d.value()
+	case `"arguments"`:
+		ev.args, err = d.value()
 	case `"item"`:
 		ev.item, err = d.value()
 	case `"response"`:
@@ -118,10 +136,16 @@ func responsesKindOf[S string | jsontext.Value](name S) responsesKind {
 	switch string(name) {
 	case "response.output_text.delta", "response.refusal.delta":
 		return responsesText
-	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		return responsesThought
+	case "response.reasoning_summary_text.delta":
+		return responsesSummary
+	case "response.reasoning_text.delta":
+		return responsesReasoning
 	case "response.function_call_arguments.delta":
 		return responsesArguments
+	case "response.function_call_arguments.done":
+		return responsesArgumentsDone
+	case "response.output_item.added":
+		return responsesItemAdded
 	case "response.output_item.done":
 		return responsesItemDone
 	case "response.completed":
