@@ -156,8 +156,8 @@ func finish(reason string) act {
 
 var fine = answer(text("fine"), finish("STOP"))
 
-// Ends of a turn that many rows share. Three failed attempts open the breaker, and
-// its time is reported; one failure leaves it closed.
+// Ends of a turn that many rows share. A failed call counts once, whatever its attempts, and leaves
+// the breaker closed; an open one reports its time.
 const (
 	goodTurn    = "start delta(fine) done(stop)"
 	openTurn    = "start error(model_unavailable,fatal,recoverable,retry 60s) done(error)"
@@ -175,18 +175,18 @@ const moment = 5 * time.Second
 
 func geminiConnections() []geminiRow {
 	return []geminiRow{
-		{name: "G01_refuses_connection", want: openTurn, within: moment, breaker: "open 3",
+		{name: "G01_refuses_connection", want: failedTurn, within: moment, breaker: "closed 1",
 			place: func(t *testing.T, _ *rawServer) (string, http.RoundTripper) {
 				return "http://" + gatewaytest.UnusedAddr(t), nil
 			}},
-		{name: "G02_dns_failure", want: openTurn, within: moment, breaker: "open 3", place: noSuchHost},
+		{name: "G02_dns_failure", want: failedTurn, within: moment, breaker: "closed 1", place: noSuchHost},
 		{name: "G03_self_signed_certificate", want: failedTurn, within: moment, breaker: "closed 1", place: selfSigned},
 		{name: "G17_redirect_to_another_host", want: refusedTurn, within: moment, breaker: "closed 1", asked: 1, place: redirect(307)},
 		{name: "G17_redirect_as_get", want: refusedTurn, within: moment, breaker: "closed 1", asked: 1, place: redirect(302)},
 		{name: "G22_reset_in_the_stream", want: brokenTurn, within: moment, breaker: "closed 1", asked: 1,
 			replies: always(begun(text("Hel"), whenSeen, reset)...),
 			place:   func(t *testing.T, s *rawServer) (string, http.RoundTripper) { return s.listen(t), nil }},
-		{name: "G22_reset_before_the_stream", want: openTurn, within: moment, breaker: "open 3", asked: 3,
+		{name: "G22_reset_before_the_stream", want: failedTurn, within: moment, breaker: "closed 1", asked: 3,
 			replies: always(reset),
 			place:   func(t *testing.T, s *rawServer) (string, http.RoundTripper) { return s.listen(t), nil }},
 	}
@@ -293,9 +293,9 @@ func geminiRefusals() []geminiRow {
 		{name: "G09_429_daily_quota", replies: always(apiError(429, "RESOURCE_EXHAUSTED", retryInfo("3600s"))),
 			want: limited(",retry 3600s"), breaker: "closed 0", asked: 1},
 		{name: "G10_500_once", replies: inTurn([]act{apiError(500, "INTERNAL")}, fine), want: goodTurn, breaker: "closed 0", asked: 2},
-		{name: "G11_500_html_steadily", replies: always(whole(500, page, "Content-Type: text/html")), want: openTurn, breaker: "open 3", asked: 3},
-		{name: "G12_503_empty", replies: always(whole(503, "")), want: openTurn, breaker: "open 3", asked: 3},
-		{name: "G13_504", replies: always(apiError(504, "DEADLINE_EXCEEDED")), want: openTurn, breaker: "open 3", asked: 3},
+		{name: "G11_500_html_steadily", replies: always(whole(500, page, "Content-Type: text/html")), want: failedTurn, breaker: "closed 1", asked: 3},
+		{name: "G12_503_empty", replies: always(whole(503, "")), want: failedTurn, breaker: "closed 1", asked: 3},
+		{name: "G13_504", replies: always(apiError(504, "DEADLINE_EXCEEDED")), want: failedTurn, breaker: "closed 1", asked: 3},
 		{name: "G14_400_invalid_argument", replies: always(apiError(400, "INVALID_ARGUMENT"))},
 		{name: "G15_400_key_invalid", replies: always(apiError(400, "INVALID_ARGUMENT", `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}`))},
 		{name: "G15_401_key", replies: always(apiError(401, "UNAUTHENTICATED"))},
@@ -315,18 +315,18 @@ func geminiBrokenStreams() []geminiRow {
 	half := piece(`data: {"candidates":[{"content":{"parts":[{"text":"UPSTR`)
 	unavailable := `{"error":{"code":503,"message":"UPSTREAM is overloaded","status":"UNAVAILABLE"}}`
 	rows := []geminiRow{
-		{name: "G18_malformed_json_chunk", replies: always(answer(text("Hel"), chunk(`{"candidates":[{]}UPSTREAM`), text("lo"), finish("STOP"))...)},
-		{name: "G18_malformed_first_chunk", replies: always(answer(chunk(`{"UPSTREAM`))...), want: failedTurn},
+		{name: "G18_malformed_json_chunk", replies: always(answer(text("Hel"), chunk(`{"candidates":[{]}UPSTREAM`), text("lo"), finish("STOP"))...), breaker: "closed 0", asked: 1},
+		{name: "G18_malformed_first_chunk", replies: always(answer(chunk(`{"UPSTREAM`))...), want: failedTurn, breaker: "closed 0", asked: 1},
 		{name: "G19_half_a_chunk_then_eof", replies: always(answer(text("Hel"), half)...)},
 		{name: "G20_no_finish_reason", replies: always(answer(text("Hel"))...)},
 		{name: "G20_no_finish_reason_after_a_call", replies: always(answer(call("work", "{}"))...), want: failedTurn, tools: `[{"name":"work"}]`},
-		{name: "G21_200_with_empty_body", replies: always(whole(200, "", "Content-Type: text/event-stream")), want: openTurn, breaker: "open 3", asked: 3},
-		{name: "G21_204", replies: always(head(204)), want: openTurn, breaker: "open 3", asked: 3},
-		{name: "G21_html", replies: always(whole(200, page, "Content-Type: text/html")), want: openTurn, breaker: "open 3", asked: 3},
+		{name: "G21_200_with_empty_body", replies: always(whole(200, "", "Content-Type: text/event-stream")), want: failedTurn, breaker: "closed 1", asked: 3},
+		{name: "G21_204", replies: always(head(204)), want: failedTurn, breaker: "closed 1", asked: 3},
+		{name: "G21_html", replies: always(whole(200, page, "Content-Type: text/html")), want: failedTurn, breaker: "closed 1", asked: 3},
 		{name: "G23_fin_in_chunked_body", replies: always(begun(text("Hel"), say("40\r\ndata: {\"cand"), hangUp)...)},
 		{name: "G23_fin_between_chunks", replies: always(begun(text("Hel"), hangUp)...)},
-		{name: "G23_fin_in_headers", replies: always(say("HTTP/1.1 200 OK\r\nContent-T"), hangUp), want: openTurn, breaker: "open 3", asked: 3},
-		{name: "G23_no_http", replies: always(say("220 ESMTP\r\n"), hangUp), want: openTurn, breaker: "open 3", asked: 3},
+		{name: "G23_fin_in_headers", replies: always(say("HTTP/1.1 200 OK\r\nContent-T"), hangUp), want: failedTurn, breaker: "closed 1", asked: 3},
+		{name: "G23_no_http", replies: always(say("220 ESMTP\r\n"), hangUp), want: failedTurn, breaker: "closed 1", asked: 3},
 		{name: "G24_error_object_in_the_stream", replies: always(answer(text("Hel"), chunk(unavailable))...)},
 		{name: "G24_bare_error_object_in_the_stream", replies: always(answer(text("Hel"), piece(unavailable))...)},
 		{name: "G24_error_object_first", replies: inTurn(answer(chunk(unavailable)), fine), want: goodTurn, breaker: "closed 0", asked: 2},
@@ -365,7 +365,7 @@ func geminiWrongTypes() (rows []geminiRow) {
 	} {
 		rows = append(rows, geminiRow{
 			name: "G25_wrong_type_" + w.name, replies: oneIn(answer(text("Hel"), chunk(w.data), finish("STOP"))),
-			want: brokenTurn, breaker: "closed 1", asked: 1, then: othersUnharmed,
+			want: brokenTurn, breaker: "closed 0", asked: 1, then: othersUnharmed,
 		})
 	}
 	return append(rows, geminiRow{ // figures that cannot be read cost nobody an answer
@@ -392,11 +392,11 @@ func geminiEndings() []geminiRow {
 	rows := []geminiRow{
 		{name: "G26_prompt_blocked", replies: always(answer(chunk(`{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}`))...),
 			want: blocked, breaker: "closed 0", asked: 1},
-		{name: "G28_malformed_call_twice", replies: always(answer(finish("MALFORMED_FUNCTION_CALL"))...), want: refusedTurn, breaker: "closed 2", asked: 2},
+		{name: "G28_malformed_call_twice", replies: always(answer(finish("MALFORMED_FUNCTION_CALL"))...), want: refusedTurn, breaker: "closed 0", asked: 2},
 		{name: "G28_malformed_call_once", replies: inTurn(answer(finish("MALFORMED_FUNCTION_CALL")), fine), want: goodTurn, breaker: "closed 0", asked: 2},
 		{name: "G29_max_tokens", replies: always(answer(text("Hel"), finish("MAX_TOKENS"))...),
 			want: "start delta(Hel) done(max_tokens)", breaker: "closed 0", asked: 1},
-		{name: "G30_unknown_finish_reason", replies: always(answer(text("Hel"), finish("BRAND_NEW"))...), want: brokenTurn, breaker: "closed 1", asked: 1,
+		{name: "G30_unknown_finish_reason", replies: always(answer(text("Hel"), finish("BRAND_NEW"))...), want: brokenTurn, breaker: "closed 0", asked: 1,
 			then: func(t *testing.T, f *faulty, _ *rawServer) {
 				f.log.Await(t, "gemini_api_result", nil, "finish_reason", "BRAND_NEW")
 			}},
@@ -456,15 +456,15 @@ func geminiSizes() []geminiRow {
 	event := open + strings.Repeat("a", 64<<10) + "\"}]}}]}\r\n\r\n"
 	stream := head(200, "Content-Type: text/event-stream", "Connection: close")
 	rows := []geminiRow{
-		{name: "G36_huge_chunk", replies: always(stream, say(open), flood("a", huge)), want: failedTurn, then: called(1<<20, 1<<20+128<<10)},
-		{name: "G36_huge_line_of_no_field", replies: always(stream, flood("a", huge)), want: failedTurn, then: called(1<<20, 1<<20+128<<10)},
-		{name: "G36_huge_event_of_many_lines", replies: always(stream, flood("data: aaaaaaaa\n", huge)), want: failedTurn, then: called(1<<20, 3<<20)},
+		{name: "G36_huge_chunk", replies: always(stream, say(open), flood("a", huge)), want: failedTurn, breaker: "closed 0", asked: 1, then: called(1<<20, 1<<20+128<<10)},
+		{name: "G36_huge_line_of_no_field", replies: always(stream, flood("a", huge)), want: failedTurn, breaker: "closed 0", asked: 1, then: called(1<<20, 1<<20+128<<10)},
+		{name: "G36_huge_event_of_many_lines", replies: always(stream, flood("data: aaaaaaaa\n", huge)), want: failedTurn, breaker: "closed 0", asked: 1, then: called(1<<20, 3<<20)},
 		{name: "G36_huge_answer", replies: always(stream, flood(event, huge)),
-			want: "start delta(2097152 bytes) error(model_unavailable,fatal,recoverable,retry 5s) done(error)", then: called(2<<20, 2<<20+128<<10)},
+			want: "start delta(2097152 bytes) error(model_unavailable,fatal,recoverable,retry 5s) done(error)", breaker: "closed 0", asked: 1, then: called(2<<20, 2<<20+128<<10)},
 		{name: "G37_huge_error_body", replies: always(head(500, "Content-Type: text/html", "Connection: close"), flood("UPSTREAM", huge)),
-			want: openTurn, breaker: "open 3", asked: 3, then: called(0, 3*128<<10)},
+			want: failedTurn, breaker: "closed 1", asked: 3, then: called(0, 3*128<<10)},
 		{name: "G37_huge_headers", replies: always(say("HTTP/1.1 200 OK\r\n"), flood("X-Filler: aaaaaaaaaaaaaaaaaaaaa\r\n", huge)),
-			want: openTurn, breaker: "open 3", asked: 3, then: called(0, 3*128<<10)},
+			want: failedTurn, breaker: "closed 1", asked: 3, then: called(0, 3*128<<10)},
 	}
 	limit := uint64(huge) // the fake and the client of the test included; reading it all takes a multiple
 	if raceEnabled {
@@ -499,8 +499,9 @@ func geminiTexts() []geminiRow {
 }
 
 func geminiBreaker() []geminiRow {
+	const opensAtOnce = "\nSLUICE_GEMINI_BREAKER=1,60s,3"
 	return []geminiRow{
-		{name: "G40_breaker_open", replies: always(whole(503, "")), want: openTurn, breaker: "open 3", asked: 3,
+		{name: "G40_breaker_open", replies: always(whole(503, "")), env: opensAtOnce, want: openTurn, breaker: "open 1", asked: 3,
 			then: func(t *testing.T, f *faulty, s *rawServer) {
 				began := time.Now()
 				f.wantTurn(openTurn, 0)
@@ -511,18 +512,18 @@ func geminiBreaker() []geminiRow {
 				f.wantTurn(strings.Replace(openTurn, "60s", "40s", 1), 0)
 			}},
 		{name: "G41_recovery", replies: inTurn([]act{whole(503, "")}, []act{whole(503, "")}, []act{whole(503, "")}, fine),
-			want: openTurn, breaker: "open 3", asked: 3, then: recovers},
-		{name: "G41_no_recovery", replies: always(whole(503, "")), want: openTurn, breaker: "open 3", asked: 3,
+			env: opensAtOnce, want: openTurn, breaker: "open 1", asked: 3, then: recovers},
+		{name: "G41_no_recovery", replies: always(whole(503, "")), env: opensAtOnce, want: openTurn, breaker: "open 1", asked: 3,
 			then: func(t *testing.T, f *faulty, s *rawServer) {
 				time.Sleep(61 * time.Second)
 				f.wantTurn(openTurn, retries)
-				f.wantBreaker(f.Links().All()[0].Breaker(), "open 4")
-				if s.asked() != 4 {
+				f.wantBreaker(f.Links().All()[0].Breaker(), "open 2")
+				if s.asked() != 6 {
 					t.Errorf("Gemini was asked %d times by a probe", s.asked()-3)
 				}
 			}},
 		{name: "G41_hung_probes_do_not_wedge", replies: inTurn([]act{whole(503, "")}, []act{whole(503, "")}, []act{whole(503, "")}, []act{hang}, fine),
-			want: openTurn, breaker: "open 3", asked: 3, then: func(t *testing.T, f *faulty, s *rawServer) {
+			env: opensAtOnce, want: openTurn, breaker: "open 1", asked: 3, then: func(t *testing.T, f *faulty, s *rawServer) {
 				time.Sleep(61 * time.Second)
 				f.wantTurn(timeoutTurn, 15*time.Second)
 				recovers(t, f, s)

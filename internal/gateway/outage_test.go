@@ -118,7 +118,7 @@ func TestChildKilledInACall(t *testing.T) {
 func TestModelOutage(t *testing.T) {
 	const attempts = 3 // of one model call
 	api := gatewaytest.Scripted(t, strings.Repeat("error 503\n---\n", 3*attempts)+"loop\ntext Back\nfinish STOP")
-	r := wholetest.Listen(t, api.Env("SLUICE_GEMINI_BREAKER", "9,1500ms,3"))
+	r := wholetest.Listen(t, api.Env("SLUICE_GEMINI_BREAKER", "3,1500ms,3"))
 	for i := range 3 {
 		e := gatewaytest.WantFailure(t, r.Ask("hi"), "model_unavailable", "error")
 		if e.Str("message") != "AI service temporarily unavailable" || e.Data["recoverable"] != true || e.Str("service") != "gemini" || e.Data["retry_after_ms"].(float64) <= 0 {
@@ -145,7 +145,7 @@ func TestModelOutage(t *testing.T) {
 	if api.Calls() != 3*attempts {
 		t.Errorf("%d requests reached Gemini through an open breaker", api.Calls()-3*attempts)
 	}
-	if status, rep := r.Ready(); status != http.StatusOK || rep.Status != "degraded" || rep.Breakers[0].State != "open" || rep.Breakers[0].FailureCount != 9 {
+	if status, rep := r.Ready(); status != http.StatusOK || rep.Status != "degraded" || rep.Breakers[0].State != "open" || rep.Breakers[0].FailureCount != 3 {
 		t.Errorf("/readyz: %d %+v", status, rep)
 	}
 
@@ -157,7 +157,7 @@ func TestModelOutage(t *testing.T) {
 		t.Errorf("/readyz: %+v", rep)
 	}
 	r.Stop()
-	wantBreakerLog(t, r.Log, "gemini", "9")
+	wantBreakerLog(t, r.Log, "gemini", "3")
 }
 
 // awaitRecovery waits until the recovery time of an open breaker is over. /readyz cuts
