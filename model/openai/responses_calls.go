@@ -78,7 +78,7 @@ func (call *announcedCall) take(ev *responsesEvent) {
 	}
 }
 
-// ofName returns the first call of a name of which no item was done, or nil.
+// ofName returns the first call of a name whose item is not done, or nil.
 func (cs *responsesCalls) ofName(name string) *announcedCall {
 	for i := range cs.list {
 		if call := &cs.list[i]; !call.ended && call.item.name == name {
@@ -88,8 +88,8 @@ func (cs *responsesCalls) ofName(name string) *announcedCall {
 	return nil
 }
 
-// complete fills in what an item that is done lacks from the call that was announced. An item with
-// another place and another id than any of them is taken for one of its name.
+// complete fills an item that is done with members of the call that was announced. An item with
+// another place and another id than all of them is taken for one of its name.
 func (cs *responsesCalls) complete(place int, item *responsesItem) {
 	call := cs.find(place, item.id, item.callID)
 	if call == nil {
@@ -103,7 +103,7 @@ func (cs *responsesCalls) complete(place int, item *responsesItem) {
 	item.name, item.callID = cmp.Or(item.name, call.item.name), cmp.Or(item.callID, call.item.callID)
 }
 
-// rest yields the calls of which no item was done. Their arguments are those that came, or else
+// rest yields the calls whose items are not done. Their arguments are those that came, or else
 // those in the output of the whole response.
 func (cs *responsesCalls) rest(output []responsesItem) iter.Seq[*responsesItem] {
 	return func(yield func(*responsesItem) bool) {
