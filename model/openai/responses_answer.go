@@ -201,7 +201,7 @@ func (a *responsesAnswer) announce(ev *responsesEvent) error {
 		return a.budget.Grow(callOverhead + len(item.name) + len(item.callID) + len(item.id))
 	}
 	if call := a.calls.target(ev); call != nil {
-		call.take(ev)
+		call.accept(ev)
 	}
 	if ev.kind == responsesArgumentsDone { // again what the deltas were
 		return nil

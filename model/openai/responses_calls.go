@@ -66,8 +66,8 @@ func (cs *responsesCalls) target(ev *responsesEvent) *announcedCall {
 	return nil
 }
 
-// take takes the arguments of an event.
-func (call *announcedCall) take(ev *responsesEvent) {
+// accept adds the arguments of an event.
+func (call *announcedCall) accept(ev *responsesEvent) {
 	switch {
 	case ev.kind == responsesArgumentsDone && ev.args.Kind() == '"':
 		call.whole, _ = jsontext.AppendUnquote([]byte(nil), ev.args)
