@@ -88,6 +88,9 @@ type ClientMessage struct {
 	Calls []tool.Call
 	// Result answers a call, by its id; of a message of SpeakerTool. Its name is the call's.
 	Result tool.Result
+	// Served says of a message of SpeakerTool that the gateway ran the call: the client brings
+	// nothing new with it.
+	Served bool
 	// At is the JSON pointer of the message.
 	At string
 }
@@ -117,7 +120,7 @@ const MaxMessages = maxHistoryMessages
 
 // Bounds of what an application says, in code points.
 const (
-	maxInstructions = 16_000
+	maxInstructions = 64_000
 	DefaultLine     = 32_000 // of an input, where no setting says it
 )
 
@@ -129,16 +132,15 @@ type Gatherer struct {
 	Counted bool
 	// MaxInput bounds the input in code points; 0: DefaultLine.
 	MaxInput int
-	// Client says whether a tool is one that the client runs. nil: none is.
-	Client func(name string) bool
 }
 
 // Gather sorts the messages: what was said earlier, the input, what the application
 // instructs, and calls that the client has answered. Faults go to e. It is a pure function,
 // linear in the length of its input, and does not change it.
 //
-// The last message must be the user's: it is the input. Or what follows the user's last one
-// answers all calls of the client's tools, the last step among them.
+// The last message must be the user's: it is the input. Or the messages behind the user's last
+// one end with results that the client brings, and each call among them has its result. Results
+// are data: the tools that the request offers do not matter.
 func (g Gatherer) Gather(lines []ClientMessage, e *ValidationError) (c Conversation) {
 	if len(lines) > MaxMessages && !g.Counted {
 		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 1000 messages"})
@@ -193,7 +195,7 @@ func (g *Gatherer) unasked(e *ValidationError) {
 func (g *Gatherer) instructions(texts []string, e *ValidationError) string {
 	text := strings.Join(texts, "\n\n")
 	if utf8.RuneCountInString(text) > maxInstructions {
-		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 16000 characters of instructions"})
+		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 64000 characters of instructions"})
 	}
 	return text
 }
@@ -225,7 +227,7 @@ func earlier(lines []ClientMessage) (said []Said) {
 			s := Said{Role: RoleModel, Text: l.Text}
 			for n, c := range l.Calls {
 				if r := results[callAt{i, n}]; r != nil {
-					s.Calls = append(s.Calls, SaidCall{portableCall(c), portableResult(c, r)})
+					s.Calls = append(s.Calls, SaidCall{portableCall(c), portableResult(c, &r.Result)})
 				}
 			}
 			said = append(said, s)
@@ -240,7 +242,7 @@ type callAt struct{ line, n int }
 // pair returns the results of the calls in lines, and which lines have a result that answers
 // no call. A result is for the last line before it with a call of its id, as some models count
 // their ids from the beginning in each answer; and for the first such call there that has none.
-func pair(lines []ClientMessage) (results map[callAt]*tool.Result, alone []int) {
+func pair(lines []ClientMessage) (results map[callAt]*ClientMessage, alone []int) {
 	var waiting map[string][]callAt
 	for i := range lines {
 		l := &lines[i]
@@ -250,7 +252,7 @@ func pair(lines []ClientMessage) (results map[callAt]*tool.Result, alone []int) 
 				alone = append(alone, i)
 				continue
 			}
-			results[calls[0]] = &l.Result
+			results[calls[0]] = l
 			waiting[l.Result.ID] = calls[1:]
 			continue
 		}
@@ -259,7 +261,7 @@ func pair(lines []ClientMessage) (results map[callAt]*tool.Result, alone []int) 
 				continue
 			}
 			if waiting == nil {
-				waiting, results = map[string][]callAt{}, map[callAt]*tool.Result{}
+				waiting, results = map[string][]callAt{}, map[callAt]*ClientMessage{}
 			}
 			calls := waiting[c.ID]
 			if len(calls) > 0 && calls[0].line != i {
@@ -307,7 +309,7 @@ func (g *Gatherer) continued(lines []ClientMessage, e *ValidationError) (steps [
 			continue
 		}
 		var messages []Message
-		messages, last = g.step(lines, i, results, e)
+		messages, last = step(lines, i, results, e)
 		for _, m := range messages {
 			steps = push(steps, m)
 		}
@@ -332,9 +334,9 @@ func resultBytes(lines []ClientMessage) (size int) {
 	return size
 }
 
-// step reads line i, a message of the model, with the results of its calls, and says whether it
-// has calls of the client's tools.
-func (g *Gatherer) step(lines []ClientMessage, i int, results map[callAt]*tool.Result, e *ValidationError) (messages []Message, own bool) {
+// step reads line i, a message of the model, with the results of its calls. own reports whether the
+// client brings one of them.
+func step(lines []ClientMessage, i int, results map[callAt]*ClientMessage, e *ValidationError) (messages []Message, own bool) {
 	l := &lines[i]
 	m := Message{Role: RoleModel, Maker: ClientOrigin, Origin: ClientOrigin}
 	r := Message{Role: RoleUser, Origin: ClientOrigin}
@@ -342,16 +344,14 @@ func (g *Gatherer) step(lines []ClientMessage, i int, results map[callAt]*tool.R
 		m.Parts = append(m.Parts, Part{Text: text})
 	}
 	for n, c := range l.Calls {
-		client := g.Client != nil && g.Client(c.Name)
-		own = own || client
 		result := results[callAt{i, n}]
 		if result == nil {
-			if client {
-				e.Add(l.At, &FieldError{Code: CodeRequired, Message: "has a call of a client's tool without a result"})
-			}
+			e.Add(l.At, &FieldError{Code: CodeRequired, Message: "has a call without a result"})
+			own = true // the missing result is the fault, and not who speaks last
 			continue
 		}
-		call, answer := portableCall(c), portableResult(c, result)
+		own = own || !result.Served
+		call, answer := portableCall(c), portableResult(c, &result.Result)
 		m.Parts, r.Parts = append(m.Parts, Part{Call: &call}), append(r.Parts, Part{Result: &answer})
 	}
 	return slices.DeleteFunc([]Message{m, r}, func(m Message) bool { return len(m.Parts) == 0 }), own

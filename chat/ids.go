@@ -47,7 +47,12 @@ func madeCallID(id string) bool {
 		return false
 	}
 	_, err := strconv.ParseUint(rest[seedLength+1:], 10, 32)
-	return err == nil && strings.Trim(rest[:seedLength], "abcdefghijklmnopqrstuvwxyz234567") == ""
+	return err == nil && IsCallSeed(rest[:seedLength])
+}
+
+// IsCallSeed reports whether s has the form of a CallSeed.
+func IsCallSeed(s string) bool {
+	return len(s) == seedLength && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
 // maxOwnID bounds what a client calls a conversation, in bytes.

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -96,6 +97,20 @@ func (r *Request) WithMoment(messages []Message, missing string) []Message {
 	last := &messages[len(messages)-1]
 	last.Parts = append(last.Parts[:len(last.Parts):len(last.Parts)], Part{Text: momentHead + strings.Join(said, "\n\n")})
 	return messages
+}
+
+// WithData returns messages with a quote as a part of its own, behind the user's last words. The
+// messages themselves do not change.
+func WithData(messages []Message, q Quote) []Message {
+	part := Part{Text: momentHead + strings.TrimSuffix(q.Shown(), "\n")}
+	messages = slices.Clone(messages)
+	for i := len(messages) - 1; i >= 0; i-- {
+		if m := &messages[i]; m.Role == RoleUser && m.Spoken() {
+			m.Parts = append(slices.Clip(m.Parts), part)
+			return messages
+		}
+	}
+	return append(messages, Message{Role: RoleUser, Parts: []Part{part}})
 }
 
 // moment returns the texts of WithMoment.

@@ -18,8 +18,8 @@ type Made struct {
 // Portable returns messages as a model may be shown them. Calls of turns before, which have
 // an Origin, stay with their results if they are the model's own: of this origin, all of
 // them of tools on offer. Of the others a text line each is shown, in front of what was
-// said then. Calls that a client reports belong to no model: those of tools on offer stay, and
-// others are left out. The messages themselves do not change.
+// said then. Calls that a client reports are data, and stay with their results, whatever is on
+// offer. The messages themselves do not change.
 func Portable(messages []Message, origin string, offered func(name string) bool) []Message {
 	for i := range messages {
 		if !own(&messages[i], origin, offered) {
@@ -35,14 +35,6 @@ func portable(messages []Message, from int, origin string, offered func(string) 
 	var lines []string
 	for i := from; i < len(messages); i++ {
 		m := messages[i]
-		if m.Origin == ClientOrigin && !own(&m, origin, offered) {
-			shown := withoutMissing(m.Parts, messages[i+1].Parts, offered)
-			i++
-			for _, m := range shown {
-				all = push(all, m)
-			}
-			continue
-		}
 		if !own(&m, origin, offered) {
 			var results []Part
 			if i+1 < len(messages) && !messages[i+1].Spoken() && messages[i+1].Role == RoleUser {
@@ -67,32 +59,6 @@ func portable(messages []Message, from int, origin string, offered func(string) 
 		all = append(all, Message{Role: RoleModel, Parts: []Part{{Text: strings.Join(lines, "\n")}}})
 	}
 	return all
-}
-
-// withoutMissing returns what a client says of calls and their results, which are in the same
-// order, without those of tools that are not on offer.
-func withoutMissing(parts, results []Part, offered func(string) bool) (shown []Message) {
-	m := Message{Role: RoleModel, Maker: ClientOrigin, Origin: ClientOrigin}
-	r := Message{Role: RoleUser, Origin: ClientOrigin}
-	n := 0
-	for i := range parts {
-		c := parts[i].Call
-		if c == nil {
-			m.Parts = append(m.Parts, parts[i])
-			continue
-		}
-		if n++; offered(c.Name) {
-			m.Parts, r.Parts = append(m.Parts, parts[i]), append(r.Parts, results[n-1])
-		}
-	}
-	switch {
-	case len(m.Parts) == 0:
-		return nil
-	case len(r.Parts) == 0:
-		m.Maker, m.Origin = "", ""
-		return []Message{m}
-	}
-	return []Message{m, r}
 }
 
 // push appends a message. Of two texts of one role in a row, between which calls were left
@@ -132,10 +98,10 @@ func callsOf(parts []Part) (calls []Part) {
 
 // own says whether a message can be shown as it is.
 func own(m *Message, origin string, offered func(string) bool) bool {
-	if m.Origin == "" {
+	if m.Origin == "" || m.Origin == ClientOrigin {
 		return true
 	}
-	if m.Origin != origin && m.Origin != ClientOrigin {
+	if m.Origin != origin {
 		return !calls(m)
 	}
 	for i := range m.Parts {

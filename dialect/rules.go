@@ -65,7 +65,7 @@ type Talk struct {
 	Instructions string
 	Tools        []chat.ClientTool
 	Choice       chat.ToolChoice
-	// NoTools says that the client wants none of its tools called: they are left out.
+	// NoTools says that the turn calls none of the client's tools: they are left out.
 	NoTools bool
 	// MaxTokens is as in chat.Application.
 	MaxTokens int
@@ -81,9 +81,7 @@ func hasContent(app *chat.Application) bool {
 func (r *Rules) Compose(req *chat.Request, t Talk, e *chat.ValidationError) {
 	app := &chat.Application{MaxTokens: t.MaxTokens}
 	tools := r.tools(&t, app, e)
-	g := chat.Gatherer{Root: t.Root, Counted: t.Counted, MaxInput: r.MessageChars, Client: func(name string) bool {
-		return slices.ContainsFunc(tools, func(c chat.ClientTool) bool { return c.Name == name })
-	}}
+	g := chat.Gatherer{Root: t.Root, Counted: t.Counted, MaxInput: r.MessageChars}
 	if t.Instructions != "" {
 		t.Messages = append([]chat.ClientMessage{{Speaker: chat.SpeakerApplication, Text: t.Instructions, At: t.Root}}, t.Messages...)
 	}

@@ -12,11 +12,14 @@ import (
 
 // Bounds of the tools that a client brings along.
 const (
-	maxTools       = 64
-	maxDescription = 2000      // code points
+	maxTools       = 128
+	maxDescription = 16_000    // code points
 	maxSchema      = 16 << 10  // bytes
 	maxSchemas     = 128 << 10 // bytes of all
 )
+
+// ToolsAt is the JSON pointer of the tools of a request, in each protocol.
+const ToolsAt = "/tools"
 
 // Tools reads the tools that a client brings along. Its zero value is ready.
 type Tools struct {
@@ -34,7 +37,7 @@ func (t *Tools) All() []chat.ClientTool { return t.list }
 func (t *Tools) Add(name, description string, schema jsontext.Value, at, nameAt, schemaAt string, e *chat.ValidationError) {
 	fault := func(at, code, message string) { e.Add(at, &chat.FieldError{Code: code, Message: message}) }
 	if len(t.list) == maxTools {
-		fault(at, chat.CodeTooLong, "is one tool too many: there may be 64")
+		fault(ToolsAt, chat.CodeTooLong, "must have at most 128 tools")
 		return
 	}
 	if schema == nil || schema.Kind() == 'n' {
@@ -43,11 +46,11 @@ func (t *Tools) Add(name, description string, schema jsontext.Value, at, nameAt,
 	t.size += len(schema)
 	switch {
 	case !toolName(name):
-		fault(nameAt, chat.CodeInvalidFormat, "must be 1 to 64 of A-Z a-z 0-9 _ . : -, and begin with a letter or _")
+		fault(nameAt, chat.CodeInvalidFormat, "must be 1 to 64 of A-Z a-z 0-9 _ . : -, and begin with a letter, a digit, _ or -")
 	case t.names[name]:
 		fault(nameAt, chat.CodeNameTaken, "is the name of two tools")
 	case utf8.RuneCountInString(description) > maxDescription:
-		fault(at, chat.CodeTooLong, "must have a description of at most 2000 characters")
+		fault(at, chat.CodeTooLong, "must have a description of at most 16000 characters")
 	case schema.Kind() != '{':
 		fault(schemaAt, chat.CodeWrongType, "must be an object")
 	case len(schema) > maxSchema || t.size > maxSchemas:
@@ -68,6 +71,6 @@ func (t *Tools) Add(name, description string, schema jsontext.Value, at, nameAt,
 
 // toolName says whether a tool may have the name.
 func toolName(name string) bool {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
-	return name != "" && len(name) <= 64 && strings.IndexByte(letters, name[0]) >= 0 && strings.Trim(name, letters+"0123456789.:-") == ""
+	const first = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	return name != "" && len(name) <= 64 && strings.IndexByte(first, name[0]) >= 0 && strings.Trim(name, first+".:") == ""
 }

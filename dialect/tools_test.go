@@ -44,13 +44,14 @@ func TestTools(t *testing.T) {
 		"names":                  {[][3]string{{"a", "", ""}, {"_A9.:-", "", ""}, {"x" + strings.Repeat("y", 63), "", ""}}, nil},
 		"no name":                {[][3]string{{"", "", ""}}, []string{"/tools/0/name invalid_format"}},
 		"a long name":            {[][3]string{{strings.Repeat("y", 65), "", ""}}, []string{"/tools/0/name invalid_format"}},
-		"a digit first":          {[][3]string{{"1a", "", ""}}, []string{"/tools/0/name invalid_format"}},
-		"a dash first":           {[][3]string{{"-a", "", ""}}, []string{"/tools/0/name invalid_format"}},
+		"a digit first":          {[][3]string{{"1a", "", ""}, {"7", "", ""}}, nil},
+		"a dash first":           {[][3]string{{"-a", "", ""}}, nil},
+		"a dot first":            {[][3]string{{".a", "", ""}, {":a", "", ""}}, []string{"/tools/0/name invalid_format", "/tools/1/name invalid_format"}},
 		"a space":                {[][3]string{{"a b", "", ""}}, []string{"/tools/0/name invalid_format"}},
 		"no ASCII":               {[][3]string{{"aé", "", ""}}, []string{"/tools/0/name invalid_format"}},
 		"twice":                  {[][3]string{{"a", "", ""}, {"a", "", ""}}, []string{"/tools/1/name name_taken"}},
-		"a description":          {[][3]string{{"a", strings.Repeat("é", 2000), ""}}, nil},
-		"a long one":             {[][3]string{{"a", strings.Repeat("é", 2001), ""}}, []string{"/tools/0 too_long"}},
+		"a description":          {[][3]string{{"a", strings.Repeat("é", 16_000), ""}}, nil},
+		"a long one":             {[][3]string{{"a", strings.Repeat("é", 16_001), ""}}, []string{"/tools/0 too_long"}},
 		"null":                   {[][3]string{{"a", "", "null"}}, nil},
 		"no object":              {[][3]string{{"a", "", "[]"}}, []string{"/tools/0/schema wrong_type"}},
 		"a schema":               {[][3]string{{"a", "", object(16 << 10)}}, nil},
@@ -73,16 +74,16 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// There may be 64 tools, with 128 KiB of schemas.
+// There may be 128 tools, with 128 KiB of schemas.
 func TestManyTools(t *testing.T) {
 	t.Parallel()
 	var many [][3]string
-	for i := range 65 {
+	for i := range 130 {
 		many = append(many, [3]string{"t" + strconv.Itoa(i), "", ""})
 	}
 	var all dialect.Tools
-	if diff := cmp.Diff([]string{"/tools/64 too_long"}, add(&all, many...)); diff != "" {
-		t.Errorf("65 tools (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"/tools too_long"}, add(&all, many...)); diff != "" || len(all.All()) != 128 {
+		t.Errorf("130 tools: %d (-want +got):\n%s", len(all.All()), diff)
 	}
 	var large [][3]string
 	for i := range 9 {

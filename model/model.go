@@ -191,6 +191,9 @@ var errYieldPanicked = errors.New("yield panicked")
 // render appends the body of a request without the members in omit.
 func (m *Model) render(b []byte, req *chat.ModelRequest, omit Omit) []byte {
 	start := len(b)
+	if omit.Has(memberCalls) {
+		req = withCallsAsText(req)
+	}
 	b = m.cfg.Codec.Render(b, req, omit)
 	if len(m.cfg.Extra) == 0 {
 		return b

@@ -32,6 +32,10 @@ func (r *Refusal) settleMember(req *chat.ModelRequest) {
 	if !r.badRequest() || r.Member != "" && !r.Guessed {
 		return
 	}
+	if r.refusesCalls(req) {
+		r.Member = memberCalls
+		return
+	}
 	if r.Member == "" && !r.isOfForm(req) {
 		return
 	}

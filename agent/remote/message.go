@@ -2,6 +2,7 @@ package remote
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -27,18 +28,33 @@ func messageOf(req *chat.Request) string {
 	}
 	add(req.Note)
 	add(req.Instruction)
-	for _, q := range req.Quotes() {
+	for _, q := range slices.Concat(req.Quotes(), quoteResults(req)) {
 		if q.Limit = min(cmp.Or(q.Limit, chat.MaxQuote), room-2); q.Limit > minQuote {
 			add(strings.TrimSuffix(q.Shown(), "\n"))
 		}
 	}
-	if said := earlier(chat.Portable(req.Before(), "", nobody), room-2); said != "" {
+	if said := earlier(chat.WithCallsAsText(chat.Portable(req.Before(), "", nobody), nobody), room-2); said != "" {
 		parts = append([]string{said}, parts...)
 	}
 	if len(parts) == 0 {
 		return request
 	}
 	return strings.Join(append(parts, "The request:\n"+request), "\n\n")
+}
+
+// quoteResults returns the results at the end of the request as data.
+func quoteResults(req *chat.Request) (quotes []chat.Quote) {
+	if req.App == nil {
+		return nil
+	}
+	for _, m := range req.App.Continues {
+		for _, p := range m.Parts {
+			if p.Result != nil {
+				quotes = append(quotes, chat.QuoteResult(p.Result))
+			}
+		}
+	}
+	return quotes
 }
 
 // nobody offers no tool: an agent elsewhere makes none of the calls of the turns before.

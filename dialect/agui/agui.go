@@ -94,7 +94,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	if in.answer != nil {
 		x.Approval, x.RunsOn, x.Refuse = in.answer, in.disconnect == "", refuseAnswer(in.facts)
 	}
-	if key == "" && s.cfg.Rules.Stored {
+	if key == "" {
 		x.Key, x.KeyMade, x.Keyed = ownKey(path, body), true, body
 	}
 	return x, nil

@@ -91,7 +91,7 @@ func TestFaults(t *testing.T) {
 		"an answer with too many calls": {body(`,"resume":[` + strings.Repeat(`{"interruptId":"t~`+long+`","status":"cancelled"},`, 17) + `{"interruptId":"t~a","status":"cancelled"}]`), "/resume too_long"},
 		"too many messages":             {withMessages(strings.Repeat(asked+",", 1000) + asked), "/messages too_long"},
 		"a call without its result":     {`{"threadId":"t","runId":"r","tools":[{"name":"pick"}],"messages":[` + asked + `,{"role":"assistant","toolCalls":[{"id":"c","function":{"name":"pick","arguments":"{}"}}]}]}`, "/messages/1 required"},
-		"a server's call at the end":    {withMessages(asked + `,{"role":"assistant","toolCalls":[{"id":"c","function":{"name":"list","arguments":"{}"}}]},{"role":"tool","toolCallId":"c","content":"x"}`), "/messages required"},
+		"a server's call at the end":    {withMessages(asked + `,{"role":"assistant","toolCalls":[{"id":"c","function":{"name":"list","arguments":"{}"}}]},{"id":"msg_abcdefghijklmn27_4","role":"tool","toolCallId":"c","content":"x"}`), "/messages required"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -136,19 +136,22 @@ func TestRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !strings.HasPrefix(x.Key, "agui-") || !x.KeyMade || len(x.Keyed) == 0 {
+		t.Errorf("without a store the body is not its own key: %q", x.Key)
+	}
 	req := x.Request
 	got := map[string]any{
 		"input": req.Input, "conversation": req.ConversationID, "agent": req.Agent, "user": req.UserID, "zone": req.Location.String(), "locale": req.Locale,
 		"instructions": req.App.Instructions, "tool": req.App.Tools[0].Name + ": " + req.App.Tools[0].Description, "mute": req.Mute, "brings": req.HasHistory,
 		"data": req.Data[0].Text, "result": req.App.Continues[1].Parts[0].Result.Text, "first": req.History[0].Parts[0].Text,
 		"failed": req.History[2].Parts[0].Result.Text + " " + strconv.FormatBool(req.History[2].Parts[0].Result.IsError),
-		"facts":  string(x.Facts), "mode": x.Mode, "key": x.Key,
+		"facts":  string(x.Facts), "mode": x.Mode,
 	}
 	want := map[string]any{
 		"input": "a colour", "agent": "helper", "user": "ann", "zone": "UTC", "locale": "de",
 		"instructions": "Be brief.\n\nBe kind.", "tool": "pick: Picks a colour", "mute": false, "brings": true,
 		"data": "page: todos\nbare", "result": "red", "first": "look\n[attachment left out]", "failed": "it broke true",
-		"facts": `{"threadId":"thread 1","runId":"r1"}`, "mode": dialect.Attached, "key": "",
+		"facts": `{"threadId":"thread 1","runId":"r1"}`, "mode": dialect.Attached,
 	}
 	want["conversation"], _ = chat.ConversationIDOf("thread 1")
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -160,11 +163,38 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// Of a tool of the page that failed, the model reads what the page says, else the error.
+// Results are data, whatever tools the request offers.
+func TestResultsAreData(t *testing.T) {
+	t.Parallel()
+	const thread = `{"id":"1","role":"user","content":"look"},{"id":"2","role":"assistant","toolCalls":[{"id":"c","function":{"name":"pick","arguments":"{}"}}]},{"id":"msg_3","role":"tool","toolCallId":"c","content":"red"}`
+	for _, offered := range []string{"", `,"tools":[]`, `,"tools":[{"name":"other"}]`} {
+		x, err := open(t, agui.Config{}, "", `{"threadId":"t","runId":"r","messages":[`+thread+`]`+offered+`}`)
+		if err != nil {
+			t.Fatalf("%s: %v", offered, err)
+		}
+		if app := x.Request.App; app == nil || len(app.Continues) != 2 || app.Continues[1].Parts[0].Result.Text != "red" {
+			t.Errorf("%s: %+v", offered, app)
+		}
+	}
+}
+
+// Thoughts and calls in the parts of an assistant are left out.
+func TestPartsOfEarlierMessages(t *testing.T) {
+	t.Parallel()
+	x, err := open(t, agui.Config{}, "", withMessages(`{"id":"1","role":"user","content":"a"},{"id":"2","role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"output_text","text":"b"},{"type":"tool_use"},{"type":"image"}]},`+asked))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := x.Request.History[1].Text(); got != "b\n[attachment left out]" {
+		t.Errorf("the model is shown %q", got)
+	}
+}
+
+// If a tool of the page failed, the model reads both the error and the content.
 func TestResultThatFailed(t *testing.T) {
 	t.Parallel()
 	for members, want := range map[string]string{
-		`"content":"why","error":"e"`: "why true", `"content":"","error":"e"`: "e true", `"error":"e"`: "e true", `"content":"fine","error":null`: "fine false",
+		`"content":"why","error":"e"`: "Error: e\nwhy true", `"content":"e","error":"e"`: "e true", `"content":"","error":"e"`: "e true", `"error":"e"`: "e true", `"content":"fine","error":null`: "fine false",
 	} {
 		x, err := open(t, agui.Config{}, "", `{"threadId":"t","runId":"r","tools":[{"name":"pick"}],"messages":[`+asked+
 			`,{"role":"assistant","toolCalls":[{"id":"c","function":{"name":"pick","arguments":"{}"}}]},{"role":"tool","toolCallId":"c",`+members+`}]}`)

@@ -134,10 +134,13 @@ func named(dst []byte, event, name, id string) []byte {
 	return append(member(begin(dst, event), name, id), "}\n\n"...)
 }
 
+// messagePrefix begins the ids of messages.
+const messagePrefix = "msg_"
+
 // next makes an id, which no other turn of the thread has.
 func (e *encoder) next() string {
 	e.ids++
-	return "msg_" + e.seed + "_" + strconv.Itoa(e.ids)
+	return messagePrefix + e.seed + "_" + strconv.Itoa(e.ids)
 }
 
 // custom appends an event that the protocol has no words for, with the native data as its

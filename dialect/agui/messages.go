@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/tool"
 )
 
@@ -47,6 +48,7 @@ func (r reader) message(at string, v jsontext.Value, last bool) (m chat.ClientMe
 		m.Speaker, m.Text = chat.SpeakerApplication, r.content(at+"/content", content, false)
 	case "tool":
 		m.Speaker, m.Result = chat.SpeakerTool, r.result(at, members)
+		m.Served = isOwnMessage(r.text(at+"/id", members["id"], false))
 	case "reasoning", "activity":
 		return m, false // a thought does not go back to a model, and an activity is no word of anybody
 	default:
@@ -58,20 +60,27 @@ func (r reader) message(at string, v jsontext.Value, last bool) (m chat.ClientMe
 	return m, true
 }
 
-// result reads what a call has come to. Of a tool that failed error says why.
+// isOwnMessage reports whether an id of a message is one that an encoder has made: the message is
+// then of the gateway, and its client has only kept it.
+func isOwnMessage(id string) bool {
+	rest, ok := strings.CutPrefix(id, messagePrefix)
+	seed, n, isCounted := strings.Cut(rest, "_")
+	return ok && isCounted && chat.IsCallSeed(seed) && n != "" && strings.Trim(n, "0123456789") == ""
+}
+
+// result reads the result of a call. If the tool failed, the model is told both the content and
+// the error.
 func (r reader) result(at string, members map[string]jsontext.Value) tool.Result {
 	result := tool.Result{ID: r.text(at+"/toolCallId", members["toolCallId"], true), Text: r.content(at+"/content", members["content"], false)}
 	if failure := r.text(at+"/error", members["error"], false); failure != "" {
 		result.IsError = true
-		if result.Text == "" {
-			result.Text = failure
+		if result.Text != "" && result.Text != failure { // the end of a long text is cut
+			failure = "Error: " + failure + "\n" + result.Text
 		}
+		result.Text = failure
 	}
 	return result
 }
-
-// attachment is what the model is shown of a part that is no text.
-const attachment = "[attachment left out]"
 
 // content reads a text, or parts with texts. In the input there may be nothing else.
 func (r reader) content(at string, v jsontext.Value, input bool) string {
@@ -86,14 +95,15 @@ func (r reader) content(at string, v jsontext.Value, input bool) string {
 	for i, item := range r.list(at, v) {
 		place := at + "/" + strconv.Itoa(i)
 		part := r.object(place, item)
-		switch kind := r.text(place+"/type", part["type"], true); kind {
-		case "text":
-			texts = append(texts, r.text(place+"/text", part["text"], false))
-		case "":
-		default:
-			if texts = append(texts, attachment); input {
-				r.fault(place, chat.CodeUnsupported, "must be of type text: nothing else can be sent here")
-			}
+		kind := r.text(place+"/type", part["type"], true)
+		switch use, member := dialect.PartOf(kind); {
+		case kind == "" || use == dialect.PartSilent:
+		case use == dialect.PartText:
+			texts = append(texts, r.text(place+"/"+member, part[member], false))
+		case input:
+			r.fault(place, chat.CodeUnsupported, "must be of type text: nothing else can be sent here")
+		case use == dialect.PartAttachment:
+			texts = append(texts, dialect.Attachment)
 		}
 	}
 	return strings.Join(texts, "\n")

@@ -66,10 +66,12 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	if err != nil {
 		return nil, err
 	}
+	header := head()
+	dialect.AddIgnored(header, q.passed)
 	turn := chat.TurnOf(r.Context())
 	return &dialect.Exchange{
 		Request: q.request, Answering: dialect.Answering{Approval: q.answer, RunsOn: q.runsOn}, TaskID: q.taskID, Repetition: dialect.Repetition{Key: key}, Mode: q.mode, Facts: q.facts.text(),
-		Header:  head(),
+		Header:  header,
 		Encoder: newEncoder("", turn.RequestID, turn.Began, q.facts),
 	}, nil
 }

@@ -51,6 +51,17 @@ type question struct {
 	part  map[string]jsontext.Value
 }
 
+// passOver drops the questions of a message that is not the last one. An answer to one of them is
+// still unread, as the part of a call has its result afterwards.
+func (r *reader) passOver() {
+	for _, q := range r.questions {
+		if q.state == responded {
+			r.passed = append(r.passed, r.text("", q.part["toolCallId"], false))
+		}
+	}
+	r.questions = nil
+}
+
 // answer reads what a person says of the calls of the last message, at a place. nil: nothing.
 // Those without an answer are read too, as one of them may have the token; what they lack is
 // found where all calls of the question are known.

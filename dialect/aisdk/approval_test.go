@@ -264,3 +264,21 @@ func TestClientThatCannotBeAsked(t *testing.T) {
 		}
 	}
 }
+
+// An answer in a message that is not the last one does not count, and the reply names its call.
+func TestAnswersThatArePassedOver(t *testing.T) {
+	t.Parallel()
+	answered := func(call string) string {
+		return assistant(`{"type":"dynamic-tool","toolName":"pay","toolCallId":"` + call + `","state":"approval-responded","input":{},"approval":{"id":"slap1.` + call + `~` + call + `","approved":true}}`)
+	}
+	x := open(t, New(Config{}), body(user+","+answered("c1")+","+user+","+answered("c2"), ""))
+	if x.Approval == nil || x.Approval.Token != "slap1.c2" || x.Header.Get(dialect.IgnoredHeader) != "c1" {
+		t.Errorf("%+v, the reply names %q", x.Approval, x.Header.Get(dialect.IgnoredHeader))
+	}
+	if x = open(t, New(Config{}), body(user+","+answered("c1")+","+user, "")); x.Approval != nil || x.Header.Get(dialect.IgnoredHeader) != "c1" {
+		t.Errorf("%+v, the reply names %q", x.Approval, x.Header.Get(dialect.IgnoredHeader))
+	}
+	if x = open(t, New(Config{}), body(user+","+answered("c2"), "")); x.Header.Get(dialect.IgnoredHeader) != "" {
+		t.Errorf("the reply names %q", x.Header.Get(dialect.IgnoredHeader))
+	}
+}

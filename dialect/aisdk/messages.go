@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/dialect"
 	"sluice/tool"
 )
 
@@ -27,7 +28,7 @@ func (r *reader) messages(v jsontext.Value) (all []chat.ClientMessage, assistant
 		parts := r.list(at+"/parts", members["parts"], true)
 		role := r.text(at+"/role", members["role"], true)
 		assistant = role == "assistant"
-		r.questions = nil
+		r.passOver()
 		switch role {
 		case "user":
 			all = append(all, chat.ClientMessage{Speaker: chat.SpeakerUser, At: at, Text: r.plain(at+"/parts/", parts, i == len(items)-1)})
@@ -43,9 +44,6 @@ func (r *reader) messages(v jsontext.Value) (all []chat.ClientMessage, assistant
 	return all, assistant
 }
 
-// attachment is what the model is shown of a part that is no text.
-const attachment = "[attachment left out]"
-
 // part reads what all parts have. kind is empty if it is none.
 func (r *reader) part(at string, v jsontext.Value) (members map[string]jsontext.Value, kind string) {
 	members = r.object(at, v)
@@ -55,11 +53,6 @@ func (r *reader) part(at string, v jsontext.Value) (members map[string]jsontext.
 	return members, kind
 }
 
-// silent says whether a part of a kind is for the page alone.
-func silent(kind string) bool {
-	return kind == "" || kind == "reasoning" || kind == "step-start" || strings.HasPrefix(kind, "source-") || strings.HasPrefix(kind, "data-")
-}
-
 // plain reads a message without calls. The last one must have nothing but text that the model
 // is to see.
 func (r *reader) plain(at string, parts []jsontext.Value, last bool) string {
@@ -67,14 +60,14 @@ func (r *reader) plain(at string, parts []jsontext.Value, last bool) string {
 	for i, v := range parts {
 		place := at + strconv.Itoa(i)
 		members, kind := r.part(place, v)
-		switch {
-		case kind == "text":
-			texts = append(texts, r.text(place+"/text", members["text"], true))
-		case silent(kind):
+		switch use, member := dialect.PartOf(kind); {
+		case kind == "" || use == dialect.PartSilent:
+		case use == dialect.PartText:
+			texts = append(texts, r.text(place+"/"+member, members[member], true))
 		case last:
 			r.fault(place, chat.CodeUnsupported, "must be of type text: nothing else can be sent here")
-		case kind == "file":
-			texts = append(texts, attachment)
+		case use == dialect.PartAttachment:
+			texts = append(texts, dialect.Attachment)
 		}
 	}
 	return strings.Join(texts, "\n")
@@ -84,8 +77,14 @@ func (r *reader) plain(at string, parts []jsontext.Value, last bool) string {
 type stage struct {
 	texts   []string
 	calls   []tool.Call
-	results []tool.Result
+	results []result
 	own     bool // there is a call of the client's tools
+}
+
+// result is the result of a call, which the gateway has run if served is true.
+type result struct {
+	tool.Result
+	served bool
 }
 
 // end appends the step's messages.
@@ -94,8 +93,8 @@ func (s *stage) end(all []chat.ClientMessage, at string) []chat.ClientMessage {
 		return all
 	}
 	all = append(all, chat.ClientMessage{Speaker: chat.SpeakerAssistant, At: at, Text: strings.Join(s.texts, "\n"), Calls: s.calls})
-	for _, result := range s.results {
-		all = append(all, chat.ClientMessage{Speaker: chat.SpeakerTool, At: at, Result: result})
+	for _, r := range s.results {
+		all = append(all, chat.ClientMessage{Speaker: chat.SpeakerTool, At: at, Result: r.Result, Served: r.served})
 	}
 	*s = stage{}
 	return all
@@ -110,20 +109,20 @@ func (r *reader) answered(all []chat.ClientMessage, at string, parts []jsontext.
 	for i, v := range parts {
 		place := at + "/parts/" + strconv.Itoa(i)
 		members, kind := r.part(place, v)
-		said := attachment
-		switch {
+		said := dialect.Attachment
+		switch use, member := dialect.PartOf(kind); {
 		case kind == "step-start":
 			all = s.end(all, at)
 			continue
-		case kind == "text":
-			said = r.text(place+"/text", members["text"], true)
-		case kind == "file":
+		case use == dialect.PartText:
+			said = r.text(place+"/"+member, members[member], true)
 		case kind == "dynamic-tool":
 			r.call(&s, place, r.text(place+"/toolName", members["toolName"], true), members)
 			continue
 		case strings.HasPrefix(kind, "tool-"):
 			r.call(&s, place, strings.TrimPrefix(kind, "tool-"), members)
 			continue
+		case use == dialect.PartAttachment:
 		default: // for the page alone, or of a newer client
 			continue
 		}
@@ -148,12 +147,13 @@ func (r *reader) output(at string, v jsontext.Value) string {
 	return string(v)
 }
 
-// call reads a call, with its result if it has one. A call of the gateway's that has none is
-// left out: nobody will ever bring it.
+// call reads a call, with its result if it has one. A call of the gateway's without a
+// result is left out: its result will never come. Old clients lose the mark of such a call, so a
+// call without a result is the client's only if the client offers its tool.
 func (r *reader) call(s *stage, at, name string, part map[string]jsontext.Value) {
 	id := r.text(at+"/toolCallId", part["toolCallId"], true)
-	server := r.flag(at+"/providerExecuted", part["providerExecuted"]) || !r.own[name]
-	result := tool.Result{ID: id, Name: name}
+	server := r.flag(at+"/providerExecuted", part["providerExecuted"])
+	result := result{tool.Result{ID: id, Name: name}, server}
 	done := true
 	switch state := r.text(at+"/state", part["state"], true); state {
 	case asked, responded:
@@ -165,7 +165,7 @@ func (r *reader) call(s *stage, at, name string, part map[string]jsontext.Value)
 	default:
 		done = false
 	}
-	if !done && server {
+	if !done && (server || !r.own[name]) {
 		return
 	}
 	s.own = s.own || !server

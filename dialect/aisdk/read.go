@@ -18,6 +18,7 @@ type request struct {
 	runsOn  bool         // nothing is said of leaving
 	answer  *chat.Answer // nil: the request asks for a turn
 	facts   facts
+	passed  []string // the calls whose answers do not count
 }
 
 // shared says whether a field of our own protocol counts here too.
@@ -33,11 +34,13 @@ func fields() []string {
 // reader reads the members of a body.
 type reader struct {
 	members map[string]jsontext.Value
-	// own are the names of the client's tools.
+	// own are the names of the tools that the client offers.
 	own map[string]bool
 	// questions are the calls of the last message that a person was asked about.
 	questions []question
-	e         *chat.ValidationError
+	// passed are the calls of earlier messages with an answer that no turn has read.
+	passed []string
+	e      *chat.ValidationError
 }
 
 // fault adds a fault at a JSON pointer.
@@ -58,7 +61,7 @@ func (s *Server) read(body []byte, e *chat.ValidationError) (q request) {
 	q.request.Mute = q.facts.Mute
 	before := len(e.Fields)
 	talk.Messages, q.facts.Continues = r.messages(r.members["messages"])
-	q.answer = r.answer("/messages")
+	q.answer, q.passed = r.answer("/messages"), r.passed
 	switch {
 	case len(e.Fields) > before: // what the messages come to would be at fault for the same reason
 	case q.answer != nil:

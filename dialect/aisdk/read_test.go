@@ -179,6 +179,26 @@ func TestResultsOfTheClientsTools(t *testing.T) {
 	}
 }
 
+// Results are data, whatever tools the request offers. Those of calls that the gateway has run
+// do not continue a turn.
+func TestResultsAreData(t *testing.T) {
+	t.Parallel()
+	for _, offered := range []string{"", `,"tools":[]`, `,"tools":[{"type":"function","function":{"name":"other"}}]`} {
+		for _, part := range []string{`"type":"tool-pick"`, `"type":"dynamic-tool","toolName":"pick"`} {
+			messages := user + "," + assistant(`{`+part+`,"toolCallId":"c","state":"output-available","input":{},"output":"red"}`)
+			app := open(t, New(Config{}), body(messages, offered)).Request.App
+			if app == nil || len(app.Continues) != 2 || app.Continues[1].Parts[0].Result.Text != "red" {
+				t.Errorf("%s with %s: %+v", part, offered, app)
+			}
+			e := new(chat.ValidationError)
+			New(Config{}).read([]byte(strings.Replace(body(messages, offered), `"input"`, `"providerExecuted":true,"input"`, 1)), e)
+			if len(e.Fields) != 1 || e.Fields[0].Code != chat.CodeRequired {
+				t.Errorf("a call of the gateway continues the turn: %+v", e.Fields)
+			}
+		}
+	}
+}
+
 // A message of the client's may be several of ours: those do not count.
 func TestMessagesAreCountedAsTheClientDoes(t *testing.T) {
 	t.Parallel()

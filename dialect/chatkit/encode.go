@@ -58,6 +58,8 @@ func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 		return e.flow.failed(dst, ev)
 	case *stream.ToolUnknown:
 		return e.flow.unknown(dst, ev)
+	case *stream.Approval:
+		return e.question(dst, ev.Prompt)
 	case *stream.Error:
 		return e.failure(dst, ev)
 	case *stream.Quality:
@@ -82,6 +84,15 @@ func (e *encoder) delta(dst []byte, text string) []byte {
 		dst = e.said.begin(dst)
 	}
 	return e.said.delta(dst, text)
+}
+
+// question appends the prompt of a question to a person as a message, the only form that the
+// component has for it. A person answers the question elsewhere.
+func (e *encoder) question(dst []byte, prompt string) []byte {
+	if prompt == "" {
+		return dst
+	}
+	return e.fallSilent(e.delta(e.fallSilent(dst), prompt))
 }
 
 // phase says how far an answer is that is held back, once for each phase that takes time.

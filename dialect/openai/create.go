@@ -70,7 +70,7 @@ func (s *Server) create(r *http.Request, body []byte) (*dialect.Exchange, error)
 	if !ok {
 		return nil, noModel()
 	}
-	q.request.request.Agent, q.request.request.Workflow = by.agent, by.workflow
+	q.assign(by)
 	x := &dialect.Exchange{Request: q.request.request, Repetition: dialect.Repetition{Key: key}, Mode: q.mode(), Header: http.Header{}}
 	x.Approval, x.RunsOn = q.answer, q.answer != nil && q.disconnect == ""
 	dialect.AddIgnored(x.Header, q.ignored)
@@ -187,6 +187,8 @@ func (s *Server) talk(ctx context.Context, r *reader, q *asked) (talk dialect.Ta
 	talk.Instructions = r.text("/instructions", r.members["instructions"], false)
 	talk.Tools = r.tools(r.members["tools"])
 	talk.Choice, talk.NoTools = r.choice(r.members["tool_choice"])
+	q.noTools = talk.NoTools
+	q.ignored = append(q.ignored, r.leftOut...)
 	return talk, in, err
 }
 
@@ -246,20 +248,24 @@ func (r *reader) echo(q *asked, conversation, instructions string) (dst []byte) 
 	return dst
 }
 
-// echoTools appends the client's tools with all members that the protocol requires.
+// echoTools appends the client's tools that are served, with all members that the protocol requires.
 func (r *reader) echoTools(dst []byte) []byte {
 	tools := r.members["tools"]
 	if tools.Kind() != '[' {
 		return dst
 	}
-	for i, v := range dialect.List(tools) {
+	before := len(dst)
+	for _, v := range dialect.List(tools) {
 		if v.Kind() != '{' {
 			continue
 		}
-		if i > 0 {
+		members := dialect.Object(v)
+		if kind := members["type"]; kind.Kind() != '"' || dialect.Text(kind) != "function" {
+			continue
+		}
+		if len(dst) > before {
 			dst = append(dst, ',')
 		}
-		members := dialect.Object(v)
 		dst = jsonline.Object(dst, v)
 		for _, required := range [...][2]string{{"parameters", "null"}, {"strict", "true"}} {
 			if members[required[0]] == nil {

@@ -82,8 +82,7 @@ func TestRefusedResponses(t *testing.T) {
 		own + `[]}`:                                   "400 required input false",
 		own + `["a"]}`:                                "400 wrong_type input.0 false",
 		own + `[{}]}`:                                 "400 required input.0.type false",
-		own + `[{"type":"x"}]}`:                       "400 unsupported_value input.0.type false",
-		own + `[{"type":"computer_call"}]}`:           "400 unsupported_value input.0.type false",
+		own + `[{"type":"x"}]}`:                       "400 required input false",
 		own + `[{"role":"tool","content":"a"}]}`:      "400 unsupported_value input.0.role false",
 		own + `[{"type":"message","content":"a"}]}`:   "400 required input.0.role false",
 		own + `[{"role":"system","content":"a"}]}`:    "400 required input false",
@@ -108,12 +107,10 @@ func TestRefusedResponses(t *testing.T) {
 		own + `[{"type":"mcp_approval_response","approval_request_id":"t~c"}]}`:                 "400 required input.0.approve false",
 		own + `[{"type":"mcp_approval_response","approval_request_id":"t~c","approve":"yes"}]}`: "400 wrong_type input.0.approve false",
 		// what is not served
-		own + `"a","prompt":{"id":"p"}}`:                         "400 unsupported_parameter prompt false",
-		own + `"a","n":2}`:                                       "400 unsupported_parameter n false",
-		own + `"a","tools":[{"type":"web_search"}]}`:             "400 unsupported_value tools.0.type false",
-		own + `"a","tools":[{"type":"mcp","server_label":"x"}]}`: "400 unsupported_value tools.0.type false",
-		own + `"a","tools":{}}`:                                  "400 wrong_type tools false",
-		own + `"a","tools":[{"type":"function"}]}`:               "400 required tools.0.name false",
+		own + `"a","prompt":{"id":"p"}}`:           "400 unsupported_parameter prompt false",
+		own + `"a","n":2}`:                         "400 unsupported_parameter n false",
+		own + `"a","tools":{}}`:                    "400 wrong_type tools false",
+		own + `"a","tools":[{"type":"function"}]}`: "400 required tools.0.name false",
 		own + `"a","tools":[{"type":"function","name":"x","parameters":{"$ref":"http://x"}}]}`: "400 invalid_format tools.0.parameters false",
 		own + `"a","tool_choice":{"type":"allowed_tools"}}`:                                    "400 unsupported_value tool_choice false",
 		own + `"a","tool_choice":"any"}`:                                                       "400 unsupported_value tool_choice false",
@@ -128,7 +125,7 @@ func TestRefusedResponses(t *testing.T) {
 		own + `"a","background":true,"store":false}`:                      "400 unsupported_parameter background false",
 		own + `"a","max_output_tokens":0}`:                                "400 invalid_format max_output_tokens false",
 		own + `"a","instructions":5}`:                                     "400 wrong_type instructions false",
-		own + `"a","instructions":"` + strings.Repeat("x", 16_001) + `"}`: "400 string_above_max_length input false",
+		own + `"a","instructions":"` + strings.Repeat("x", 64_001) + `"}`: "400 string_above_max_length input false",
 		own + `"a","metadata":{` + strings.Join(pairs, ",") + `}}`:        "400 string_above_max_length metadata false",
 		own + `"a","metadata":{"a":"b","c~/d":5}}`:                        "400 wrong_type metadata.c~/d false",
 		own + `"a","metadata":[]}`:                                        "400 wrong_type metadata false",
@@ -280,8 +277,10 @@ func TestHistoryOfAResponse(t *testing.T) {
 	const own, previous = `{"model":"sluice","input":`, `"previous_response_id":"resp_` + keptSeed + `"`
 	for body, want := range map[string]string{
 		own + `"a"}`: "false  0",
-		own + `[{"role":"user","content":"b"},{"role":"assistant","content":"c"},{"role":"user","content":"a"}]}`:                                                                                   "true  2",
-		`{"model":"sluice","tools":[{"type":"function","name":"f"}],"previous_response_id":"resp_zzzzzzzzzzzzzzzzzzzzzzzzzz","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`: "true  0",
+		own + `[{"role":"user","content":"b"},{"role":"assistant","content":"c"},{"role":"user","content":"a"}]}`:                                                                                                        "true  2",
+		`{"model":"sluice","tools":[{"type":"function","name":"f"}],"previous_response_id":"resp_zzzzzzzzzzzzzzzzzzzzzzzzzz","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`:                      "true  0",
+		`{"model":"sluice","previous_response_id":"resp_zzzzzzzzzzzzzzzzzzzzzzzzzz","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`:                                                               "true  0",
+		`{"model":"sluice","tools":[{"type":"function","name":"g"}],"tool_choice":"none","previous_response_id":"resp_zzzzzzzzzzzzzzzzzzzzzzzzzz","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`: "true  0",
 		own + `"a",` + previous + `}`:                                 "true conv_1 2",
 		own + `"a","conversation":"x","user":"ann",` + previous + `}`: "true conv_x 2",
 	} {
@@ -483,5 +482,73 @@ func TestOwnerOfAResponse(t *testing.T) {
 		if k, err := s.find(t.Context(), keptTurn, "ann"); k != nil || err != nil {
 			t.Errorf("%s: %v %v", foreign, k, err)
 		}
+	}
+}
+
+// Results at the end of a request are data: they count with their calls, whatever tools the request
+// offers, and so do earlier pairs.
+func TestResultsAreData(t *testing.T) {
+	t.Parallel()
+	const (
+		earlier  = `{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"z","type":"function","function":{"name":"old","arguments":"{}"}}]},{"role":"tool","tool_call_id":"z","content":"0"},{"role":"assistant","content":"b"},`
+		calls    = `{"role":"user","content":"look"},{"role":"assistant","tool_calls":[{"id":"x","type":"function","function":{"name":"shot","arguments":"{}"}},{"id":"y","type":"function","function":{"name":"sun","arguments":"{}"}}]},`
+		results  = `{"role":"tool","tool_call_id":"x","content":"1"},{"role":"tool","tool_call_id":"y","content":"2"}`
+		earlierI = `{"role":"user","content":"a"},{"type":"function_call","call_id":"z","name":"old","arguments":"{}"},{"type":"function_call_output","call_id":"z","output":"0"},{"role":"assistant","content":"b"},`
+		callsI   = `{"role":"user","content":"look"},{"type":"function_call","call_id":"x","name":"shot","arguments":"{}"},{"type":"function_call","call_id":"y","name":"sun","arguments":"{}"},`
+		resultsI = `{"type":"function_call_output","call_id":"x","output":"1"},{"type":"function_call_output","call_id":"y","output":"2"}`
+	)
+	want := []string{"user a", "model call z old{}", "user result z 0", "model b", "> look", "model call x shot{} call y sun{}", "user result x 1 result y 2"}
+	for tools, flat := range map[string]string{
+		``: ``, `,"tools":[]`: `,"tools":[]`, `,"tools":[],"tool_choice":"none"`: `,"tools":[],"tool_choice":"none"`,
+		`,"tools":[{"type":"function","function":{"name":"other"}}]`:                        `,"tools":[{"type":"function","name":"other"}]`,
+		`,"tools":[{"type":"function","function":{"name":"sun"}}]`:                          `,"tools":[{"type":"function","name":"sun"}]`,
+		`,"tools":[{"type":"function","function":{"name":"shot"}}],"tool_choice":"none"`:    `,"tools":[{"type":"function","name":"shot"}],"tool_choice":"none"`,
+		`,"tools":[{"type":"function","function":{"name":"sun"}}],"tool_choice":"required"`: `,"tools":[{"type":"function","name":"sun"}],"tool_choice":"required"`,
+	} {
+		for _, rules := range []dialect.Rules{{}, {ClientTools: dialect.Ignore}} {
+			x, err := openBody(served(rules), `{"model":"sluice","messages":[`+earlier+calls+results+`]`+tools+`}`)
+			if err != nil {
+				t.Fatalf("%s: %v", tools, err)
+			}
+			if diff := cmp.Diff(want, conversation(&x.Request)); diff != "" {
+				t.Errorf("Chat Completions with %s (-want +got):\n%s", tools, diff)
+			}
+			none := strings.Contains(tools, "none")
+			if off := x.Request.Tools == chat.ToolsOff; off != none {
+				t.Errorf("Chat Completions with %s: no tool at all: %v", tools, off)
+			}
+			if x, err = createBody(storing(rules), `{"model":"sluice","input":[`+earlierI+callsI+resultsI+`]`+flat+`}`); err != nil {
+				t.Fatalf("%s: %v", flat, err)
+			}
+			if diff := cmp.Diff(want, conversation(&x.Request)); diff != "" || (x.Request.Tools == chat.ToolsOff) != none {
+				t.Errorf("Responses with %s (-want +got):\n%s", flat, diff)
+			}
+		}
+	}
+	if _, err := openBody(served(dialect.Rules{}), `{"model":"sluice","messages":[`+calls+`{"role":"tool","tool_call_id":"x","content":"1"}]}`); refusal(err) != "400 required messages.1 false" {
+		t.Errorf("a result is missing: %v", err)
+	}
+	x, err := openBody(served(dialect.Rules{}), `{"model":"sluice/order","tool_choice":"none",`+hi+`}`)
+	if err != nil || x.Request.Tools != chat.ToolsAll {
+		t.Errorf("the tools of a workflow are not on offer, but part of it: %v, %v", x, err)
+	}
+}
+
+// Tools and items of types that are not served are left out and named.
+func TestOtherTypesAreLeftOut(t *testing.T) {
+	t.Parallel()
+	x, err := createBody(storing(dialect.Rules{}), `{"model":"sluice","tools":[{"type":"web_search"},{"type":"function","name":"shell"},{"type":"custom","name":"apply_patch"}],
+		"input":[{"role":"user","content":"a"},{"type":"web_search_call","id":"ws_1"},{"type":"custom_tool_call_output","call_id":"c","output":"x"},{"role":"assistant","content":"b"},{"role":"user","content":"go"},{"type":"web_search_call"}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := x.Header.Get(dialect.IgnoredHeader); got != "web_search_call, custom_tool_call_output, web_search, custom" {
+		t.Errorf("the reply names %q", got)
+	}
+	if diff := cmp.Diff([]string{"user a", "model b", "> go"}, conversation(&x.Request)); diff != "" || len(x.Request.App.Tools) != 1 {
+		t.Errorf("%d tools (-want +got):\n%s", len(x.Request.App.Tools), diff)
+	}
+	if got := encodeAll(x.Encoder, &stream.Start{TurnID: keptTurn}, &stream.Done{Reason: stream.Stop}); !strings.Contains(got, `"tools":[{"type":"function","name":"shell","parameters":null,"strict":true}]`) {
+		t.Errorf("the response repeats other tools: %s", got)
 	}
 }

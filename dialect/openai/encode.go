@@ -23,6 +23,7 @@ type encoder struct {
 	calls  int    // of the client's tools, so far
 	// blocked says that the answer was.
 	blocked bool
+	wrote   bool // there is text
 }
 
 // head appends the members that all of a turn's chunks, and its document, have in common.
@@ -46,6 +47,7 @@ func (e *encoder) Heartbeat() []byte { return sse.Ping() }
 func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	switch ev := ev.(type) {
 	case *stream.Delta:
+		e.wrote = true
 		return e.end(jsonline.String(append(append(dst, e.prefix...), `"content":`...), ev.Text), "")
 	case *stream.Thinking:
 		return e.end(jsonline.String(append(append(dst, e.prefix...), `"reasoning_content":`...), ev.Content), "")
@@ -56,6 +58,8 @@ func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 		dst = call(dst, &ev.Call, e.calls)
 		e.calls++
 		return e.end(append(dst, ']'), "")
+	case *stream.Approval:
+		return e.question(dst, ev.Prompt)
 	case *stream.Error:
 		if ev.Fatal {
 			return e.failed(dst, ev)
@@ -69,11 +73,31 @@ func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 // Skip implements dialect.Skipper.
 func (e *encoder) Skip(ev stream.Event) {
 	switch ev := ev.(type) {
+	case *stream.Delta:
+		e.wrote = true
+	case *stream.Approval:
+		e.wrote = e.wrote || ev.Prompt != ""
 	case *stream.ToolRequired:
 		e.calls++
 	case *stream.Error:
 		e.blocked = e.blocked || ev.Fatal && hasWords(ev.Type)
 	}
+}
+
+// questionGap stands between an answer and the question behind it.
+const questionGap = "\n\n"
+
+// question appends the prompt of a question to a person as text, the only form that the protocol has
+// for it. A person answers the question elsewhere.
+func (e *encoder) question(dst []byte, prompt string) []byte {
+	if prompt == "" {
+		return dst
+	}
+	if e.wrote {
+		prompt = questionGap + prompt
+	}
+	e.wrote = true
+	return e.end(jsonline.String(append(append(dst, e.prefix...), `"content":`...), prompt), "")
 }
 
 // call appends a call that the client is to run. index is left out below 0.
@@ -168,6 +192,7 @@ type collector struct {
 
 	fold     stream.Fold
 	thoughts []string
+	prompts  []string // of questions to people
 	blocked  bool
 }
 
@@ -184,6 +209,10 @@ func (c *collector) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	switch ev := ev.(type) {
 	case *stream.Thinking:
 		c.thoughts = append(c.thoughts, ev.Content)
+	case *stream.Approval:
+		if ev.Prompt != "" {
+			c.prompts = append(c.prompts, ev.Prompt)
+		}
 	case *stream.Error:
 		c.blocked = c.blocked || ev.Fatal && hasWords(ev.Type)
 	case *stream.Done:
@@ -203,6 +232,15 @@ func (c *collector) calls(dst []byte) []byte {
 	return dst
 }
 
+// content returns the answer, with the questions to people behind it.
+func (c *collector) content() string {
+	texts := c.prompts
+	if answer := c.fold.Text(); answer != "" {
+		texts = append([]string{answer}, texts...)
+	}
+	return strings.Join(texts, questionGap)
+}
+
 // document appends the completion.
 func (c *collector) document(dst []byte, ev *stream.Done) []byte {
 	reason := reasonOf(ev.Reason)
@@ -214,10 +252,10 @@ func (c *collector) document(dst []byte, ev *stream.Done) []byte {
 	}
 	dst = head(dst, c.requestID, "chat.completion", c.began, c.model)
 	dst = append(dst, `,"choices":[{"index":0,"message":{"role":"assistant","content":`...)
-	if len(c.fold.Pieces) == 0 && len(c.fold.Required) > 0 {
+	if len(c.fold.Pieces)+len(c.prompts) == 0 && len(c.fold.Required) > 0 {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsonline.String(dst, c.fold.Text())
+		dst = jsonline.String(dst, c.content())
 	}
 	dst = append(dst, `,"refusal":null`...)
 	if len(c.thoughts) > 0 {

@@ -73,11 +73,15 @@ func (r *items) item(at string, v jsontext.Value) {
 	switch kind {
 	case "reasoning", "mcp_list_tools", "mcp_approval_request":
 		return
+	case "message", "function_call", "function_call_output", "mcp_call", "":
 	case "item_reference":
 		r.reference(at, r.text(at+"/id", members["id"], true))
 		return
 	case "mcp_approval_response":
 		r.answered(at, members)
+		return
+	default:
+		r.leftOut = append(r.leftOut, kind)
 		return
 	}
 	r.answer, r.questions = nil, nil // what was answered before this is settled
@@ -90,13 +94,11 @@ func (r *items) item(at string, v jsontext.Value) {
 			Arguments: jsontext.Value(r.text(at+"/arguments", members["arguments"], false))})
 	case "function_call_output":
 		text, _ := r.content(at+"/output", members["output"])
-		r.result(at, tool.Result{ID: r.text(at+"/call_id", members["call_id"], true), Text: text})
+		r.result(at, tool.Result{ID: r.text(at+"/call_id", members["call_id"], true), Text: text}, false)
 	case "mcp_call":
 		r.serverCall(at, members)
-	case "":
-		r.fault(at+"/type", chat.CodeRequired, "is required")
 	default:
-		r.fault(at+"/type", chat.CodeUnsupported, "must be message, function_call, function_call_output, mcp_call, mcp_approval_response, reasoning or item_reference")
+		r.fault(at+"/type", chat.CodeRequired, "is required")
 	}
 }
 
@@ -143,9 +145,9 @@ func (r *items) call(at string, c tool.Call) {
 	last.Calls = append(last.Calls, c)
 }
 
-// result adds what a call has come to.
-func (r *items) result(at string, result tool.Result) {
-	r.messages = append(r.messages, chat.ClientMessage{Speaker: chat.SpeakerTool, Result: result, At: at})
+// result adds the result of a call, which a gateway has run if served is true.
+func (r *items) result(at string, result tool.Result, served bool) {
+	r.messages = append(r.messages, chat.ClientMessage{Speaker: chat.SpeakerTool, Result: result, Served: served, At: at})
 	r.joins = false
 }
 
@@ -161,7 +163,7 @@ func (r *items) serverCall(at string, members map[string]jsontext.Value) {
 	if failure := members["error"]; !none(failure) {
 		result.Text, result.IsError = failureText(failure), true
 	}
-	r.result(at, result)
+	r.result(at, result, true)
 }
 
 // failureText returns the words of a call's error: a text, or an object with a message or parts.

@@ -99,8 +99,11 @@ func repeats(r *http.Request) int {
 	return n
 }
 
-// own begins the names of models that are the gateway's.
-const own = "sluice"
+// DefaultModel is the model whose name stands for the default agent or the router. It begins the
+// names of the gateway's other models.
+const DefaultModel = "sluice"
+
+const own = DefaultModel
 
 // chosen is what a model's name stands for; all empty: the default agent or the router.
 type chosen struct{ agent, workflow string }
@@ -201,7 +204,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	if !ok {
 		return nil, noModel()
 	}
-	q.request.Agent, q.request.Workflow = by.agent, by.workflow
+	q.assign(by)
 	x := &dialect.Exchange{Request: q.request, Repetition: dialect.Repetition{Key: key}, Mode: q.mode(), Header: http.Header{}, Facts: q.facts()}
 	dialect.AddIgnored(x.Header, q.ignored)
 	turn := chat.TurnOf(r.Context())

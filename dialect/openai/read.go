@@ -19,6 +19,7 @@ type request struct {
 	model   string
 	stream  bool
 	usage   bool // a stream ends with the figures
+	noTools bool // tool_choice is none
 	// disconnect says what becomes of the turn without its client; empty: it is not said.
 	disconnect string
 	ignored    []string
@@ -31,6 +32,15 @@ func (q *request) mode() dialect.Mode {
 		return dialect.Detached
 	}
 	return dialect.Attached
+}
+
+// assign names the agent or workflow that answers. With tool_choice none an agent is offered no
+// tool at all: a client that forbids calls fails on those of the gateway too.
+func (q *request) assign(by chosen) {
+	q.request.Agent, q.request.Workflow = by.agent, by.workflow
+	if q.noTools && by.workflow == "" {
+		q.request.Tools = chat.ToolsOff
+	}
 }
 
 // facts returns what the encoder of a log must know.
@@ -71,6 +81,8 @@ type reader struct {
 	// flat says that what describes a function, or a schema, stands next to its type, as in the
 	// Responses API, and not in an object of its own.
 	flat bool
+	// leftOut are the types of tools and items that are not served, for the reply to name.
+	leftOut []string
 }
 
 // fault adds a fault at a JSON pointer.
@@ -92,6 +104,7 @@ func (s *Server) read(body []byte, e *chat.ValidationError) (q request) {
 	talk.Tools = r.tools(r.members["tools"])
 	talk.Choice, talk.NoTools = r.choice(r.members["tool_choice"])
 	r.shared(&q, s.cfg.Rules.Stored)
+	q.noTools = talk.NoTools
 	q.request.Answer = r.format("/response_format", r.members["response_format"])
 	s.cfg.Rules.Compose(&q.request, talk, e)
 	q.request.Mute = true
@@ -251,8 +264,8 @@ func (r *reader) schema(at string, members map[string]jsontext.Value) *chat.Answ
 		r.fault(at+"/description", chat.CodeTooLong, "must have at most 4096 bytes")
 	}
 	switch {
-	case none(form.Schema): // any object, as OpenAI has it
-		form.Schema = jsontext.Value(chat.AnyObject)
+	case none(form.Schema): // a schema that is forgotten is not the same as any object
+		r.fault(form.SchemaAt, chat.CodeRequired, "is required")
 	case form.Schema.Kind() != '{':
 		r.fault(form.SchemaAt, chat.CodeWrongType, "must be an object")
 	case len(form.Schema) > chat.MaxAnswerSchema:
@@ -345,10 +358,8 @@ func (r *reader) message(at string, v jsontext.Value) (m chat.ClientMessage, oth
 	return m, others, true
 }
 
-// attachment is what the model is shown of a part that is no text.
-const attachment = "[attachment left out]"
-
-// content reads a text, or parts with texts. others are the places of the parts that are none.
+// content reads a text, or parts with texts. others are the places of the parts that a user's last
+// message must not have.
 func (r *reader) content(at string, v jsontext.Value) (text string, others []string) {
 	if none(v) || v.Kind() == '"' {
 		return r.text(at, v, false), nil
@@ -366,25 +377,25 @@ func (r *reader) content(at string, v jsontext.Value) (text string, others []str
 		}
 		part := r.objectAt(place, item)
 		kind := r.text(place+"/type", part["type"], true)
-		switch member := r.member(kind); {
-		case member != "":
-			texts = append(texts, r.text(place+"/"+member, part[member], true))
-		case kind != "":
-			texts, others = append(texts, attachment), append(others, place)
+		switch use, member := dialect.PartOf(kind); {
+		case kind == "" || use == dialect.PartSilent:
+		case use == dialect.PartText:
+			texts = append(texts, r.partText(place+"/"+member, part[member]))
+		case use == dialect.PartAttachment:
+			texts, others = append(texts, dialect.Attachment), append(others, place)
+		default:
+			others = append(others, place)
 		}
 	}
 	return strings.Join(texts, "\n"), others
 }
 
-// member returns which member of a part of a type holds its text; empty: it has none.
-func (r *reader) member(kind string) string {
-	switch {
-	case kind == "text" || kind == "refusal":
-		return kind
-	case r.flat && (kind == "input_text" || kind == "output_text"):
-		return "text"
+// partText reads the text of a part. The text may be empty.
+func (r *reader) partText(at string, v jsontext.Value) string {
+	if none(v) {
+		r.fault(at, chat.CodeRequired, "is required")
 	}
-	return ""
+	return r.text(at, v, false)
 }
 
 // calls reads the calls of an assistant's message.
@@ -442,7 +453,8 @@ func (r *reader) choice(v jsontext.Value) (c chat.ToolChoice, no bool) {
 	return chat.ToolChoice{Must: true, Name: r.text(at+"/name", members["name"], true)}, false
 }
 
-// tools reads the tools that the client runs.
+// tools reads the tools that the client runs. The Responses API has many types of tools that
+// are not served: they are left out, as a client sends the same tools to each provider.
 func (r *reader) tools(v jsontext.Value) []chat.ClientTool {
 	var all dialect.Tools
 	for i, item := range r.list("/tools", v) {
@@ -453,7 +465,11 @@ func (r *reader) tools(v jsontext.Value) []chat.ClientTool {
 		}
 		members := r.objectAt(at, item)
 		if kind := r.text(at+"/type", members["type"], true); kind != "function" {
-			if kind != "" {
+			switch {
+			case kind == "":
+			case r.flat:
+				r.leftOut = append(r.leftOut, kind)
+			default:
 				r.fault(at+"/type", chat.CodeUnsupported, "must be function")
 			}
 			continue

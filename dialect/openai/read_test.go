@@ -50,6 +50,15 @@ func refusal(err error) string {
 	return strings.TrimSpace(strconv.Itoa(reply.Status) + " " + code + " " + param + " " + reply.Header.Get("X-Should-Retry"))
 }
 
+// manyTools returns so many tools.
+func manyTools(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, `{"type":"function","function":{"name":"t`+strconv.Itoa(i)+`"}}`)
+	}
+	return strings.Join(all, ",")
+}
+
 func between(text, from, to string) string {
 	_, rest, ok := strings.Cut(text, from)
 	if !ok {
@@ -111,18 +120,22 @@ func TestRefusedBodies(t *testing.T) {
 		`{"model":"sluice","messages":[{"role":"user","content":[{"text":"x"}]}]}`:                                                     "400 required messages.0.content.0.type false",
 		`{"model":"sluice","messages":[{"role":"user","content":[{"type":"text"}]}]}`:                                                  "400 required messages.0.content.0.text false",
 		`{"model":"sluice","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url"}]}]}`:                  "400 unsupported_value messages.0.content.1 false",
-		`{"model":"sluice","messages":[{"role":"user","content":[{"type":"input_text","text":"a"}]}]}`:                                 "400 unsupported_value messages.0.content.0 false",
+		`{"model":"sluice","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_use"}]}]}`:                   "400 unsupported_value messages.0.content.1 false",
 		`{"model":"sluice","messages":[{"role":"user","content":[{"type":"file"}]},{"role":"system","content":"x"}]}`:                  "400 unsupported_value messages.0.content.0 false",
 		`{"model":"sluice","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`:                             "400 required messages false",
 		`{"model":"sluice","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"c","type":"custom"}]}]}`: "400 unsupported_value messages.1.tool_calls.0 false",
 		`{"model":"sluice","messages":[{"role":"user","content":"a"},{"role":"tool","content":"b"}]}`:                                  "400 required messages.1.tool_call_id false",
 		// tools
-		`{"model":"sluice",` + hi + `,"tools":[5]}`:                                                          "400 wrong_type tools.0 false",
-		`{"model":"sluice",` + hi + `,"tools":[{"type":"custom","custom":{"name":"x"}}]}`:                    "400 unsupported_value tools.0.type false",
-		`{"model":"sluice",` + hi + `,"tools":[{"type":"function","function":{"name":"1"}}]}`:                "400 invalid_format tools.0.function.name false",
-		`{"model":"sluice",` + hi + `,"tools":[{"type":"function","function":{"name":"a","parameters":5}}]}`: "400 wrong_type tools.0.function.parameters false",
-		`{"model":"sluice",` + hi + `,"tool_choice":"any"}`:                                                  "400 unsupported_value tool_choice false",
-		`{"model":"sluice",` + hi + `,"tool_choice":{"type":"allowed_tools"}}`:                               "400 unsupported_value tool_choice false",
+		`{"model":"sluice",` + hi + `,"tools":[5]}`:                                                                                               "400 wrong_type tools.0 false",
+		`{"model":"sluice",` + hi + `,"tools":[{"type":"custom","custom":{"name":"x"}}]}`:                                                         "400 unsupported_value tools.0.type false",
+		`{"model":"sluice",` + hi + `,"tools":[{"type":"function","function":{"name":"."}}]}`:                                                     "400 invalid_format tools.0.function.name false",
+		`{"model":"sluice",` + hi + `,"tools":[` + manyTools(129) + `]}`:                                                                          "400 array_above_max_length tools false",
+		`{"model":"sluice",` + hi + `,"tools":[{"type":"function","function":{"name":"a","description":"` + strings.Repeat("x", 16_001) + `"}}]}`: "400 string_above_max_length tools.0.function false",
+		`{"model":"sluice",` + hi + `,"response_format":{"type":"json_schema","json_schema":{"name":"x"}}}`:                                       "400 required response_format.json_schema.schema false",
+		`{"model":"sluice",` + hi + `,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":null}}}`:                         "400 required response_format.json_schema.schema false",
+		`{"model":"sluice",` + hi + `,"tools":[{"type":"function","function":{"name":"a","parameters":5}}]}`:                                      "400 wrong_type tools.0.function.parameters false",
+		`{"model":"sluice",` + hi + `,"tool_choice":"any"}`:                                                                                       "400 unsupported_value tool_choice false",
+		`{"model":"sluice",` + hi + `,"tool_choice":{"type":"allowed_tools"}}`:                                                                    "400 unsupported_value tool_choice false",
 		// whose it is
 		`{"model":"sluice",` + hi + `,"user":5}`:                                                          "400 wrong_type user false",
 		`{"model":"sluice",` + hi + `,"safety_identifier":"` + strings.Repeat("x", 257) + `"}`:            "400 string_above_max_length safety_identifier false",
@@ -295,4 +308,33 @@ func FuzzBody(f *testing.F) {
 			t.Errorf("accepted as %+v", x)
 		}
 	})
+}
+
+// Thoughts, calls and unknown parts of an assistant are left out, and texts of other protocols are
+// texts. A message without other parts disappears.
+func TestPartsOfEarlierMessages(t *testing.T) {
+	t.Parallel()
+	for parts, want := range map[string][]string{
+		`{"type":"thinking","thinking":"hm"},{"type":"text","text":"b"}`:                               {"user a", "model b", "> go"},
+		`{"type":"reasoning","reasoning":"hm"},{"type":"output_text","text":"b"}`:                      {"user a", "model b", "> go"},
+		`{"type":"tool_use","id":"x","name":"f","input":{}},{"type":"text","text":"b"},{"type":"new"}`: {"user a", "model b", "> go"},
+		`{"type":"text","text":""},{"type":"text","text":"b"},{"type":"image_url","image_url":{}}`:     {"user a", "model \nb\n[attachment left out]", "> go"},
+		`{"type":"redacted_thinking","data":"x"}`:                                                      {"user a\n\ngo"},
+	} {
+		x, err := openBody(served(dialect.Rules{}), `{"model":"sluice","messages":[{"role":"user","content":"a"},{"role":"assistant","content":[`+parts+`]},{"role":"user","content":[{"type":"input_text","text":"go"}]}]}`)
+		if err != nil {
+			t.Errorf("%s: %v", parts, err)
+			continue
+		}
+		if len(want) == 1 { // joined for the model alone
+			want = []string{"user a", "> go"}
+		}
+		var got []string
+		for _, line := range conversation(&x.Request) {
+			got = append(got, strings.TrimSpace(line))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", parts, diff)
+		}
+	}
 }

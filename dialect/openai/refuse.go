@@ -126,6 +126,8 @@ func kindOf(status int) string {
 // codeOf returns the code of a field's fault: OpenAI's where it has one, else ours.
 func codeOf(f chat.FieldError) string {
 	switch {
+	case f.Code == chat.CodeTooLong && f.Field == dialect.ToolsAt:
+		return "array_above_max_length"
 	case f.Code == chat.CodeTooLong:
 		return "string_above_max_length"
 	case f.Code == chat.CodeUnsupported && isParameter(f.Field):
