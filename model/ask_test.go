@@ -426,3 +426,30 @@ func (p pieces) Stream(_ context.Context, _ *chat.ModelRequest, yield func(*chat
 	}
 	return nil
 }
+
+// The words of a client's schema, its name included, stand in no system instruction, in any mode.
+func TestForeignSchemaIsData(t *testing.T) {
+	t.Parallel()
+	const canary = "canary-7"
+	raw := `{"type":"object","description":"` + canary + `","properties":{"name":{"type":"string","title":"` + canary + `"}},"required":["name"]}`
+	schema, err := model.NewSchema(canary, jsontext.Value(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []model.Mode{model.ModeSchema, "json", "prompt", "tool"} {
+		f := model.NewForms(model.FormsConfig{Modes: map[string]model.Mode{"k": mode}})
+		_, asked, err := ask(t, f, schema, model.AskOptions{Foreign: true}, says("prose"), says("prose"), says("prose"))
+		if err == nil || len(asked) < 2 {
+			t.Fatalf("%s: asked %d times, %v", mode, len(asked), err)
+		}
+		for i, req := range asked {
+			if strings.Contains(req.System, canary) {
+				t.Errorf("%s, request %d: the system instruction is %q", mode, i, req.System)
+			}
+			parts := req.Messages[0].Parts
+			if quoted := strings.Contains(parts[len(parts)-1].Text, "> {"); quoted != (mode != "tool" && (mode != model.ModeSchema || i > 0)) {
+				t.Errorf("%s, request %d: the schema is data: %v", mode, i, quoted)
+			}
+		}
+	}
+}

@@ -92,7 +92,7 @@ type formAsker struct {
 //
 // The limit of the request is the client's word, so that no attempt may go beyond it.
 func (a *formAsker) Ask(ctx context.Context, req *chat.ModelRequest) (structured.Reply, error) {
-	opts := model.AskOptions{Attempts: formAttempts, Lenient: true, MaxTokens: req.MaxTokens}
+	opts := model.AskOptions{Attempts: formAttempts, Lenient: true, MaxTokens: req.MaxTokens, Foreign: true}
 	got, err := a.models.Forms().Ask(record.For(ctx, record.Structured), a.models.Link(a.key), req, a.schema, opts)
 	reply := structured.Reply{JSON: got.JSON, Usage: got.Usage, Key: got.Key, Text: got.Cut}
 	if invalid, ok := errors.AsType[*model.Invalid](err); ok {

@@ -38,13 +38,15 @@ func (t *turn) question() *chat.ModelRequest {
 		own.Data = append(own.Data, chat.Quote{About: "The answer that was written", Text: text, Limit: maxText})
 	}
 	none := func(string) bool { return false }
-	return &chat.ModelRequest{System: system, Messages: own.WithMoment(chat.Portable(t.req.Messages(), "", none), ""), Step: 1, MaxTokens: bound}
+	return &chat.ModelRequest{System: system, Messages: own.WithMoment(chat.WithCallsAsText(chat.Portable(t.req.Messages(), "", none), none), ""), Step: 1, MaxTokens: bound}
 }
 
-// described returns a request that says what the object is for.
+// described returns a request with the description of the object. The description has the client's
+// words: it is data behind the user's last words, and never part of the system instruction.
 func described(req *chat.ModelRequest, form *chat.AnswerForm) *chat.ModelRequest {
 	if form.Description != "" {
-		req.System += "\n\nWhat the application says of the object:\n" + form.Description
+		quote := chat.Quote{About: "What the application says of the object", Text: form.Description, Limit: maxText}
+		req.Messages = chat.WithData(req.Messages, quote)
 	}
 	return req
 }

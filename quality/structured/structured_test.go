@@ -193,11 +193,12 @@ func TestQuestion(t *testing.T) {
 		"user Hi", "model Hello", "user Add them.",
 		"user Added by the gateway, not by the user:\nA step" + data + "> zero\n\nResult of the tool pick" + data + "> blue\n\n" +
 			"Result of the tool add" + data + "> one\n> more\n\nThe answer that was written" + data + "> It is\n> 1.",
+		"user Added by the gateway, not by the user:\nWhat the application says of the object" + data + "> A sum.",
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
-	system := prompt + applicationNote + "Use metres.\n\nWhat the application says of the object:\nA sum."
+	system := prompt + applicationNote + "Use metres."
 	if diff := cmp.Diff(system, got.System); diff != "" {
 		t.Errorf("system (-want +got):\n%s", diff)
 	}
@@ -237,8 +238,13 @@ func TestOpening(t *testing.T) {
 			t.Errorf("%s: %v, %s, %v", tt.name, sink.lines, got.Reason, err)
 		}
 		direct := tt.free && tt.resumed == nil
-		if own := strings.HasPrefix(ask.asked[0].System, "Own.\n\n") && strings.HasSuffix(ask.asked[0].System, "\nD."); own != direct || (r.got == nil) != direct {
-			t.Errorf("%s: it was asked with %q", tt.name, ask.asked[0].System)
+		asked := ask.asked[0]
+		if own := asked.System == "Own."; own != direct || (r.got == nil) != direct {
+			t.Errorf("%s: it was asked with %q", tt.name, asked.System)
+		}
+		last := asked.Messages[len(asked.Messages)-1]
+		if described := last.Parts[len(last.Parts)-1].Text; !strings.HasSuffix(described, "\n> D.") || strings.Contains(asked.System, "D.") {
+			t.Errorf("%s: what the application says is not data: %q", tt.name, described)
 		}
 		if keyed := direct && tt.ask == nil; got.Keyed != direct || (len(got.Models) == 1) != keyed {
 			t.Errorf("%s: keyed %v, models %v", tt.name, got.Keyed, got.Models)
