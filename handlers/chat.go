@@ -261,9 +261,11 @@ func logAsked(log *zerolog.Logger, r *http.Request, t *turn) {
 	if p := t.Request.Pruning; t.route.Dialect != "" || p != (chat.Pruning{}) {
 		details.Str("dialect", t.route.Name()).Bool("streamed", t.Form == dialect.Streamed).
 			Int("history_messages", p.Kept).Int("history_chars", p.Chars)
-		if app := t.Request.App; app != nil && len(app.Tools) > 0 {
-			details.Int("client_tools", len(app.Tools))
+		tools := 0
+		if app := t.Request.App; app != nil {
+			tools = len(app.Tools)
 		}
+		details.Int("client_tools", tools)
 	}
 	log.Info().Dict("details", details).Msg("request_received")
 }

@@ -130,8 +130,8 @@ const (
 // Routes implements dialect.Dialect.
 func (s *Server) Routes() []dialect.Route {
 	card := dialect.Route{Methods: []string{http.MethodGet}, NoBody: true, Mixed: true, Use: dialect.Read, Public: !s.cfg.PrivateCards, Open: s.openCard}
-	cards := []dialect.Route{card, card}
-	cards[0].Path, cards[1].Path = wellKnown, agentRoot+wellKnown
+	cards := []dialect.Route{card, card, card}
+	cards[0].Path, cards[1].Path, cards[2].Path = wellKnown, agentRoot+wellKnown, root+wellKnown
 	all := append(cards, append(s.below(agentRoot), s.below(root)...)...)
 	for i := range all {
 		all[i].Dialect, all[i].Retracts = "a2a", true

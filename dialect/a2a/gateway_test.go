@@ -843,6 +843,9 @@ func TestA2ACards(t *testing.T) {
 		if status, body := a.ask(t, http.MethodGet, "/a2a/agents/lamp/.well-known/agent-card.json", ""); status != http.StatusOK || !strings.Contains(body, `"http://gateway/a2a/agents/lamp/rest"`) || !strings.Contains(body, `"Lamps"`) {
 			t.Errorf("of an agent: %d %s", status, body)
 		}
+		if status, below := a.ask(t, http.MethodGet, "/a2a/.well-known/agent-card.json", ""); status != http.StatusOK || below != string(body) {
+			t.Errorf("below the team's endpoint: %d %s", status, below)
+		}
 		for _, id := range []string{"inner", "none"} {
 			for _, path := range []string{"/a2a/agents/" + id + "/.well-known/agent-card.json", "/a2a/agents/" + id + "/rest/tasks"} {
 				if status, body := a.ask(t, http.MethodGet, path, ""); status != http.StatusNotFound {

@@ -8,6 +8,7 @@ import (
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/dialect"
+	"sluice/dialect/openai"
 )
 
 // Dialects is what is set of the protocols of others.
@@ -38,9 +39,15 @@ var historySchema string
 
 // dialectsFile is the section dialects of the configuration file.
 func dialectsFile(r *dialect.Rules) file.Section {
-	return file.Section{Name: "dialects", Schema: dialectsSchema, Into: r, Read: func(*file.Node) {
+	return file.Section{Name: "dialects", Schema: dialectsSchema, Into: r, Read: func(n *file.Node) {
 		unless(&r.MessageChars, chat.DefaultLine)
 		unless(&r.Body, dialect.DefaultBody)
+		for model := range n.Get("openai").Get("models").Members() {
+			id, ok := model.Text()
+			if ok && id != openai.DefaultModel && !n.Section("agents").Has(id) && !n.Section("workflows").Has(id) {
+				model.Warn("names no agent and no workflow of this file; one that is added while the gateway runs may have this id")
+			}
+		}
 	}}
 }
 

@@ -52,3 +52,21 @@ mcpServers:
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 }
+
+// A name of a model that leads to no agent and no workflow is a warning with its place.
+func TestNamesOfModelsThatLeadNowhere(t *testing.T) {
+	t.Parallel()
+	w := configtest.World{Env: map[string]string{"SLUICE_CONFIG": "s.yaml"}, Files: map[string]string{"s.yaml": `
+agents: {light: {description: Switches lamps}}
+models: {default: {provider: ollama, model: m}}
+dialects: {openai: {models: {gpt-4o: sluice, gpt-5: light, a: nobody}}}
+`}}
+	cfg, err := LoaderWith(new(File)).Load(nil, w.Lookup, w.ReadFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"s.yaml:4:63: /dialects/openai/models/a: names no agent and no workflow of this file; one that is added while the gateway runs may have this id"}
+	if diff := cmp.Diff(want, cfg.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
