@@ -127,7 +127,7 @@ func (c *Calls) enter(ctx context.Context, op string, places chan struct{}) (lea
 		return nil, fmt.Errorf("%s: %w", op, context.Cause(ctx))
 	case <-timer.C:
 		c.errors.Inc(op)
-		return nil, fmt.Errorf("%s: %w: all connections are in use", op, ErrUnavailable)
+		return nil, fmt.Errorf("%s: %w: %w: %w", op, ErrUnavailable, ErrNotSent, ErrCrowded)
 	}
 }
 
@@ -138,7 +138,7 @@ func (c *Calls) send(ctx context.Context, op string, command func(context.Contex
 		var err error
 		if done, err = c.cfg.Allow(ctx); err != nil {
 			c.errors.Inc(op)
-			return fmt.Errorf("%s: %w: %w", op, ErrUnavailable, err)
+			return fmt.Errorf("%s: %w: %w: %w", op, ErrUnavailable, ErrNotSent, err)
 		}
 	}
 	limited, cancel := context.WithTimeout(ctx, c.cfg.Timeout)

@@ -47,11 +47,12 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 			return notFound()
 		case task.State == Working && waits:
 			return &fault.Error{Type: fault.ApprovalConflict, Message: "The task is at work after another answer; try again in a moment"}
-		case !waits && task.Turn != req.Asked:
+		case !waits && task.Turn != req.Asked && !s.begins(ctx, task):
 			return answered()
 		case !waits || task.State != InputRequired:
 			return &fault.Error{Type: fault.ApprovalConflict, Message: "The task does not wait for this approval"}
 		}
+		before := task
 		t.kept.version, t.kept.doc = task.Version+1, doc
 		doc.resumed(t.id, req.Question, t.began)
 		task.Holder, task.Turn, task.State, task.Side = s.holder, t.id, Working, t.save(req)
@@ -59,6 +60,10 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return answered()
+		case errors.Is(err, store.ErrUnavailable):
+			before.Side = t.saved()
+			s.checkLater(err, s.undoUpdate(t.task, t.id, before, s.waiting(t)))
+			return err
 		case !errors.Is(err, store.ErrConflict): // else another answer was faster: to this question, or to another
 			return err
 		}
@@ -80,6 +85,9 @@ func (s *Service) settled(ctx context.Context, req *Request) (store.Task, *docum
 			patience = othersWait
 		}
 		waits := task.State == Working && (task.Turn == req.Asked || slices.Contains(doc.Status.Approvals, req.Question))
+		if !waits && s.begins(ctx, task) {
+			waits, patience = true, settleWait
+		}
 		if !waits || time.Since(began) > patience {
 			return task, doc, nil
 		}
@@ -89,6 +97,16 @@ func (s *Service) settled(ctx context.Context, req *Request) (store.Task, *docum
 		case <-time.After(settleEvery):
 		}
 	}
+}
+
+// begins reports whether a task is at work in a turn that has no log. Such a turn has not run,
+// and its process may still undo it.
+func (s *Service) begins(ctx context.Context, task store.Task) bool {
+	if task.State != Working {
+		return false
+	}
+	_, err := s.cfg.Store.LogLeft(ctx, task.Turn)
+	return errors.Is(err, store.ErrNotFound)
 }
 
 // Repeated returns a *Replay if the request's idempotency key was used with the same

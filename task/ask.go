@@ -5,6 +5,7 @@
 package task
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -276,35 +277,56 @@ func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([
 	if err == nil {
 		err = s.replaceDocument(ctx, doc, t, ttl)
 	}
+	ended := func(ctx context.Context) {
+		if s.cfg.Runs != nil {
+			_ = s.cfg.Runs.Finish(ctx, id)
+		}
+		s.withdraw(ctx, asked)
+		s.changed(ctx, id, before, Canceled)
+	}
 	switch {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
 		return nil, false, notCancelable()
 	case err != nil:
+		s.checkLater(err, s.onceCanceled(id, t, ended))
 		return nil, false, unavailable(s.note(err))
 	}
-	if s.cfg.Runs != nil {
-		_ = s.cfg.Runs.Finish(ctx, id)
-	}
-	s.withdraw(ctx, asked)
-	s.changed(ctx, id, before, Canceled)
+	ended(ctx)
 	if long, err := s.longTexts(ctx, id); err == nil && !doc.isWhole() {
 		doc.complete(long)
 	}
 	return doc.encode(), false, nil
 }
 
+// onceCanceled returns a check that calls ended if the task was cancelled as t. It calls ended once.
+func (s *Service) onceCanceled(id string, t store.Task, ended func(context.Context)) func(context.Context) error {
+	called := false
+	return func(ctx context.Context) error {
+		there, err := s.cfg.Store.Task(ctx, id)
+		if err == nil && !called && there.State == Canceled && there.Turn == t.Turn {
+			called = true
+			ended(ctx)
+		}
+		return err
+	}
+}
+
 // withdraw empties questions that can no longer be answered. They hold what the user and
 // the model said, for as long as an answer had time, which may be longer than the task is
-// kept. A failure leaves them to that time.
+// kept. If the store does not answer, the keeper does it later.
 func (s *Service) withdraw(ctx context.Context, ids []string) {
 	for _, id := range ids {
-		key := store.ApprovalKey(id)
-		v, err := s.cfg.Store.Value(ctx, key)
-		if err == nil {
-			v.Data = store.Withdraw(v.Data)
-			_, err = s.cfg.Store.PutValue(ctx, key, v, s.cfg.TTL)
+		empty := func(ctx context.Context) error {
+			v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(id))
+			if err == nil && !bytes.Equal(v.Data, store.Withdraw(v.Data)) {
+				v.Data = store.Withdraw(v.Data)
+				_, err = s.cfg.Store.PutValue(ctx, store.ApprovalKey(id), v, s.cfg.TTL)
+			}
+			return s.note(err)
 		}
-		_ = s.note(err)
+		if err := empty(ctx); errors.Is(err, store.ErrUnavailable) {
+			s.checkLater(nil, empty)
+		}
 	}
 }
 

@@ -69,8 +69,8 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 	}
 	err := s.open(ctx, t, &req)
 	if err != nil {
-		if t.claim.key != "" {
-			_ = s.cfg.Store.DeleteValue(context.WithoutCancel(ctx), t.claim.key)
+		if key := t.claim.key; key != "" && s.cfg.Store.DeleteValue(context.WithoutCancel(ctx), key) != nil {
+			s.checkLater(nil, s.undoKey(key, t.id))
 		}
 		return s.note(err)
 	}
@@ -83,14 +83,23 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 // claim makes the idempotency key the turn's.
 //
 // Of two requests with one key the second gets a *Replay if its body is the same, and a
-// fault if not.
+// fault if not. If the store does not answer, a second try meets the key that the first one has
+// written.
 func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 	key := req.keyName()
 	mine := keyed{Turn: t.id, Body: req.Body[:]}
 	if !t.durable {
 		mine.Owner, mine.Epoch = s.holder.Owner, s.holder.Epoch
 	}
-	there, err := s.cfg.Store.PutValue(ctx, key, store.Value{Data: mine.encode()}, longestTurn+keyMemory)
+	put := func() (store.Value, error) {
+		return s.cfg.Store.PutValue(ctx, key, store.Value{Data: mine.encode()}, longestTurn+keyMemory)
+	}
+	there, err := put()
+	if isUnknown(err) {
+		if there, err = put(); errors.Is(err, store.ErrUnavailable) {
+			s.checkLater(nil, s.undoKey(key, t.id))
+		}
+	}
 	if err == nil {
 		t.claim = claim{key, mine}
 		return nil
@@ -151,12 +160,20 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 	t.kept.doc.Metadata.LastAgent = req.Chat.LastAgent
 	t.kept.doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
 	doc, long := t.kept.doc.stored()
-	err := s.cfg.Store.CreateTask(ctx, t.task, store.Task{Doc: doc, Side: t.save(req), Meta: store.Meta{
+	task := store.Task{Doc: doc, Side: t.save(req), Meta: store.Meta{
 		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.kept.doc.ContextID,
 		Turn: t.id, State: Working, Created: t.began,
-	}}, s.working(t))
-	if err == nil {
-		err = s.keepLong(ctx, t.kept.doc, long, s.working(t))
+	}}
+	undo := s.undoCreate(t.task, t.id)
+	err := s.confirm(ctx, t.task, task, s.cfg.Store.CreateTask(ctx, t.task, task, s.working(t)))
+	if errors.Is(err, store.ErrUnavailable) { // the turn runs without being kept, or not at all
+		s.checkLater(err, undo)
+	}
+	if err != nil {
+		return err
+	}
+	if err = s.keepLong(ctx, t.kept.doc, long, s.working(t)); err != nil && undo(ctx) != nil {
+		s.checkLater(nil, undo)
 	}
 	return err
 }

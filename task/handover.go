@@ -79,9 +79,10 @@ func (t *Turn) release() {
 		Holder: store.Holder{Owner: leftPrefix + s.holder.Owner, Epoch: s.holder.Epoch}}}
 	err := s.keepLong(t.ctx, t.kept.doc, long, s.working(t))
 	if err == nil {
-		err = s.cfg.Store.UpdateTask(t.ctx, t.task, task, s.working(t))
+		err = s.confirm(t.ctx, t.task, task, s.cfg.Store.UpdateTask(t.ctx, t.task, task, s.working(t)))
 	}
-	if s.note(err) != nil { // the lease ends, and another process finds the task
+	if s.note(err) != nil {
+		s.checkLater(nil, s.undoUpdate(t.task, t.id, task, s.working(t)))
 		s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", t.task).AnErr("cause", err)).Msg("turn_not_released")
 		return
 	}

@@ -39,11 +39,14 @@ func (s *Service) keep() {
 			if s.renew() == nil {
 				s.settle()
 				s.retake()
+				s.checkUnconfirmed(true)
 			}
 		case <-watch.C:
 			s.observe()
 		case <-look.C:
 			s.observe()
+			s.checkUnconfirmed(false)
+			s.checkClosing()
 		case <-orphans.C:
 			if !subscribed {
 				subscribed = true
@@ -184,6 +187,7 @@ func New(cfg Config) *Service {
 // Close ends the keeper and gives the lease back. No turn may run any more.
 func (s *Service) Close() {
 	s.stopContinued()
+	s.awaitConfirmed()
 	s.reportHandedOver()
 	s.close()
 	<-s.ended

@@ -18,6 +18,7 @@ type keeping struct {
 	state   string        // of the task at the end
 	ttl     time.Duration // for how long the store keeps it by itself
 	short   bool          // last is without the answer
+	unsure  bool          // the store may have last
 	waited  []string      // questions that the task had before its last state
 }
 
@@ -55,7 +56,12 @@ func (k *keeping) settle(of *identity, said *answer) bool {
 func (k *keeping) write(of *identity, said *answer) error {
 	err := k.prepare(of, said)
 	if err == nil {
-		err = of.service.cfg.Store.UpdateTask(of.ctx, of.task, k.final(of), k.ttl)
+		last := k.final(of)
+		err = of.service.confirm(of.ctx, of.task, last, of.service.cfg.Store.UpdateTask(of.ctx, of.task, last, k.ttl))
+		if k.unsure && errors.Is(err, store.ErrConflict) && of.service.isWritten(of.ctx, of.task, last) {
+			err = nil
+		}
+		k.unsure = k.unsure || isUnknown(err)
 	}
 	return of.service.note(err)
 }

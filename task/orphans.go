@@ -68,6 +68,11 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 	if continued || err != nil {
 		return err
 	}
+	return s.endLost(ctx, id, task, run)
+}
+
+// endLost closes a task of which run is the rest, if there is one.
+func (s *Service) endLost(ctx context.Context, id string, task store.Task, run Run) error {
 	owned := task.Holder == s.holder
 	kept, err := s.readAll(ctx, task.Turn)
 	if err != nil && !errors.Is(err, ErrGone) {
@@ -79,7 +84,7 @@ func (s *Service) closeLost(ctx context.Context, id string, task store.Task) err
 	lost := lostOr(owned)
 	if plain, ok := run.(*plainRun); ok {
 		kept.claims, c.Side = plain.all+1, store.Side{Key: store.TurnKey(task.Turn), Drop: true}
-		if task.Cancel {
+		if lost = lostOr(false); task.Cancel {
 			lost = cancelled()
 		}
 	}
@@ -157,8 +162,15 @@ func (s *Service) closeOwn(id string, task store.Task) (err error) {
 	return s.closeLost(s.ctx, id, task)
 }
 
+// runs reports whether a turn of a task runs here.
+func (s *Service) runs(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running[id] != nil
+}
+
 // retake continues with the runs that this process has left because the store was unavailable,
-// or full. One stays in mind until it runs again, or is another's.
+// or full, and with the turns that it has claimed without an answer. One stays in mind until it runs again, or is another's.
 func (s *Service) retake() {
 	s.mu.Lock()
 	ids := s.leftRuns
@@ -167,7 +179,7 @@ func (s *Service) retake() {
 	for i, id := range ids {
 		task, err := s.cfg.Store.Task(s.ctx, id)
 		switch {
-		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working):
+		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working || s.runs(id)):
 			continue
 		case err == nil:
 			err = s.closeOwn(id, task)
@@ -179,9 +191,9 @@ func (s *Service) retake() {
 		if errors.Is(err, store.ErrUnavailable) {
 			again = ids[i:]
 		}
-		s.mu.Lock()
-		s.leftRuns = append(s.leftRuns, again...)
-		s.mu.Unlock()
+		for _, id := range again {
+			s.leave(id)
+		}
 		if len(again) > 1 {
 			return
 		}

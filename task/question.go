@@ -84,7 +84,7 @@ func taskFault(f *chat.FieldError) error {
 
 // adopt makes a waiting task the turn's, and sets in the request what it answers.
 func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *document, task store.Task) error {
-	before := task.State
+	before := task
 	asked, err := s.asks(ctx, doc)
 	if err != nil {
 		return err
@@ -98,11 +98,15 @@ func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *documen
 	}
 	task.Holder, task.Turn, task.State, task.Side = s.holder, t.id, Working, t.save(req)
 	if err := s.replaceDocument(ctx, doc, task, s.cfg.TTL); err != nil {
+		if errors.Is(err, store.ErrUnavailable) {
+			before.Side = t.saved()
+			s.checkLater(err, s.undoUpdate(doc.ID, t.id, before, s.cfg.TTL))
+		}
 		*req.Chat, t.identity.saves = own, false
 		return err
 	}
 	t.task, t.kept.doc, t.kept.version = doc.ID, doc, task.Version+1
-	s.changed(ctx, doc.ID, before, Working)
+	s.changed(ctx, doc.ID, before.State, Working)
 	return nil
 }
 

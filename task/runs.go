@@ -118,6 +118,9 @@ func (s *Service) claimTask(ctx context.Context, id string, t *Turn, task store.
 	if gone {
 		t.log.ended = true
 	}
+	if errors.Is(err, store.ErrUnavailable) { // it may be this process's by now
+		s.leave(id)
+	}
 	return err
 }
 
@@ -131,7 +134,7 @@ func (s *Service) change(ctx context.Context, id string, c store.Closing, owned 
 			c.LogOf = ""
 			err = s.cfg.Store.CloseTask(ctx, id, c)
 		}
-		return gone, err
+		return gone, s.confirm(ctx, id, c.Task, err)
 	}
 	if c.LogOf != "" {
 		c.Log.Task, c.Log.Holder = id, s.holder
@@ -140,7 +143,7 @@ func (s *Service) change(ctx context.Context, id string, c store.Closing, owned 
 			return gone, err
 		}
 	}
-	return gone, s.cfg.Store.UpdateTask(ctx, id, c.Task, c.TTL)
+	return gone, s.confirm(ctx, id, c.Task, s.cfg.Store.UpdateTask(ctx, id, c.Task, c.TTL))
 }
 
 // resumedTurn is the turn in which a task was when its owner left it.
@@ -272,8 +275,12 @@ func (s *Service) timeOut(ctx context.Context, id string, now time.Time) (err er
 	t.id = newID(chat.TurnPrefix)
 	t.trace.Recorder = record.New(s.cfg.Trace, t.id, t.began)
 	t.kept.doc.resumed(t.id, "", t.began)
+	before := task
 	task.Holder, task.Turn, task.State = s.holder, t.id, Working
 	if err := s.replaceDocument(ctx, t.kept.doc, task, 0); err != nil {
+		if errors.Is(err, store.ErrUnavailable) {
+			s.checkLater(err, s.undoUpdate(id, t.id, before, 0))
+		}
 		return err
 	}
 	t.log.begin(head{Task: t.task, Turn: t.id, ownership: ownership{task.Tenant, provedOwner(task.User)}, Accumulated: true})

@@ -303,6 +303,9 @@ func (s *Service) takeOverTurn(ctx context.Context, task store.Task, t *Turn, ru
 		return true, err
 	}
 	why := run.judge(kept, silent)
+	if age := time.Since(t.kept.doc.began(t.id, task.Created)).Abs(); why == nil && len(kept.logged) == 0 && age > s.unlogged() {
+		why = fmt.Errorf("%w: it has had no log for %s", errSaved, age.Round(time.Second))
+	}
 	if why == nil {
 		why = run.prepare(t, kept)
 	}
@@ -324,8 +327,23 @@ func (s *Service) takeOverTurn(ctx context.Context, task store.Task, t *Turn, ru
 		return !errors.Is(err, stream.ErrGrammar), err
 	}
 	s.claimed(task, t.takeovers, "continued")
-	now, err := s.cfg.Store.Task(ctx, t.task) // its end may have been asked for meanwhile
-	return true, s.goOnWith(t, run, guard, err == nil && now.Cancel)
+	return true, s.goOnWith(t, run, guard, s.isUnwanted(ctx, t.task))
+}
+
+// isUnwanted reports whether the end of a task was asked for, or the task was removed, before it was
+// claimed. If the store does not answer, the keeper stops the task's turn later.
+func (s *Service) isUnwanted(ctx context.Context, id string) (stop bool) {
+	check := func(ctx context.Context) error {
+		now, err := s.cfg.Store.Task(ctx, id)
+		if stop = errors.Is(err, store.ErrNotFound) || err == nil && now.Cancel; stop {
+			s.stop(id)
+		}
+		return err
+	}
+	if err := check(ctx); errors.Is(err, store.ErrUnavailable) {
+		s.checkLater(nil, check)
+	}
+	return stop
 }
 
 // prepare finds out whether the turn can go on here.

@@ -139,13 +139,15 @@ var idText = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(
 // register are the turns of this process that its store has no end of. A turn is in running
 // from its begin to its End, and in one of the other lists after that, if at all.
 type register struct {
-	mu         sync.Mutex       // guards the fields below
-	running    map[string]*Turn // by task
-	unsettled  []*Turn          // are over, and the store does not know it yet
-	leftRuns   []string         // tasks whose runs this process left, to continue with later
-	renewed    time.Time        // when the lease was renewed last
-	closed     bool             // no run is continued any more
-	unattended sync.WaitGroup   // runs without a client
+	mu        sync.Mutex       // guards the fields below
+	running   map[string]*Turn // by task
+	unsettled []*Turn          // are over, and the store does not know it yet
+	leftRuns  []string         // tasks whose runs this process left, to continue with later
+	// unconfirmed are writes whose outcome is not known.
+	unconfirmed []*unconfirmed
+	renewed     time.Time      // when the lease was renewed last
+	closed      bool           // no run is continued any more
+	unattended  sync.WaitGroup // runs without a client
 }
 
 // counts are the metrics of a Service.
@@ -157,7 +159,7 @@ type counts struct {
 
 // note remembers that the store is unavailable.
 func (s *Service) note(err error) error {
-	if errors.Is(err, store.ErrUnavailable) {
+	if errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrCrowded) {
 		now := time.Now()
 		s.failed.Store(&now)
 	}
@@ -178,6 +180,14 @@ func (s *Service) changed(ctx context.Context, task, before, state string) {
 func (s *Service) uncertain() bool {
 	failed := s.failed.Load()
 	return failed != nil && time.Since(*failed) < s.cfg.Lease || !s.leased.Load()
+}
+
+// waiting is how long a task is kept that waits for a person again. That of a run does not expire.
+func (s *Service) waiting(t *Turn) time.Duration {
+	if t.durable {
+		return 0
+	}
+	return s.cfg.TTL + longestWait
 }
 
 // working is how long the task of a turn that runs is kept. That of a run does not expire.

@@ -242,8 +242,8 @@ func (t *Turn) finish() bool {
 	return t.life == gone || t.settle() && t.trace.keep(&t.identity, t.kept.ttl)
 }
 
-// maxUnsettled bounds the turns whose end the store does not have yet. The store
-// learns nothing more of the others: their logs end without Done.
+// maxUnsettled bounds the turns whose end the store does not have yet. The others are closed as
+// lost: their ends take no memory.
 const maxUnsettled = 256
 
 // later leaves the end of a turn to the keeper.
@@ -252,6 +252,24 @@ func (s *Service) later(t *Turn) {
 	defer s.mu.Unlock()
 	if len(s.unsettled) < maxUnsettled {
 		s.unsettled = append(s.unsettled, t)
+		return
+	}
+	s.unconfirmed = append(s.unconfirmed, &unconfirmed{since: time.Now(), check: s.closeLater(t.task, t.id)})
+}
+
+// closeLater returns a check that closes the task of a turn whose end this process has dropped. A
+// run is continued: its records know how it ended.
+func (s *Service) closeLater(id, turn string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		task, err := s.cfg.Store.Task(ctx, id)
+		if err != nil || !s.isMine(task, turn) {
+			return err
+		}
+		run, err := s.openTurn(ctx, turn)
+		if err != nil || run == nil {
+			return errors.Join(err, s.closeOwn(id, task))
+		}
+		return s.endLost(ctx, id, task, run)
 	}
 }
 
