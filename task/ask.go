@@ -396,22 +396,47 @@ func (s *Service) gone(ctx context.Context, id string, _ store.Task) error {
 	}
 }
 
-// remove removes a task, its logs and what it asks: a question has what the user said.
+// remove removes a task, its turns and what it asks: a question has what the user said.
+//
+// The task goes last, so that a second try after an error still finds it; an entry has a sweep finish
+// what is kept under its id. Only a turn that runs can write again before its task is gone.
 func (s *Service) remove(ctx context.Context, id string, t store.Task) error {
-	err := s.sweeper(s.retention()).forget(ctx, id)
 	doc := readDocument(id, t)
+	turns := doc.Metadata.Turns
+	if t.Turn != "" && !slices.Contains(turns, t.Turn) {
+		turns = append(turns, t.Turn)
+	}
+	err := s.removeTurns(ctx, turns)
 	for _, asked := range doc.Status.Approvals {
 		if err == nil {
 			err = s.cfg.Store.DeleteValue(ctx, store.ApprovalKey(asked))
 		}
 	}
-	for _, turn := range doc.Metadata.Turns {
-		if err == nil {
-			err = s.cfg.Store.DropLog(ctx, turn)
-		}
+	if err == nil {
+		err = s.cfg.Store.PutIndex(ctx, store.RetainIndex, store.Member{ID: id, Score: time.Now().UnixMilli()}, 0)
+	}
+	if err == nil {
+		err = s.sweeper(s.retention()).forget(ctx, id)
+	}
+	if err == nil && t.State == Working {
+		err = s.removeTurns(ctx, turns)
 	}
 	if err != nil {
 		return unavailable(s.note(err))
+	}
+	return nil
+}
+
+// removeTurns removes the logs of turns, and what was saved of them: the request and the states that
+// a turn of a dead process leaves.
+func (s *Service) removeTurns(ctx context.Context, turns []string) error {
+	for _, turn := range turns {
+		if err := s.cfg.Store.DropLog(ctx, turn); err != nil {
+			return err
+		}
+		if err := s.cfg.Store.DeleteList(ctx, store.TurnKey(turn)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

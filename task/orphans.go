@@ -14,7 +14,7 @@ import (
 	"sluice/stream"
 )
 
-// maxOrphans is how many turns one sweep closes.
+// maxOrphans is how many turns one sweep closes, beside those that the sweep before could not.
 const maxOrphans = 100
 
 // sweep closes the turns of dead processes, and continues their runs: with
@@ -24,16 +24,22 @@ func (s *Service) sweep(ctx context.Context) (more bool) {
 	if s.uncertain() {
 		return false
 	}
-	ids, err := s.cfg.Store.Orphans(ctx, maxOrphans)
+	ids, err := s.cfg.Store.Orphans(ctx, maxOrphans+s.stuckOrphans)
 	if s.note(err) != nil {
 		return false
 	}
-	before := s.continuing
+	before, stuck := s.continuing, 0
+	defer func() { s.stuckOrphans = stuck }()
 	for _, id := range ids {
 		if s.continuing-before == maxContinued {
+			stuck = max(stuck, s.stuckOrphans)
 			return true
 		}
-		if err := s.closeOrphan(ctx, id); err != nil && !isForOthers(err) {
+		err := s.closeOrphan(ctx, id)
+		if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
+			stuck++ // the next sweep meets it again
+		}
+		if err != nil && !isForOthers(err) {
 			_ = s.note(err)
 			s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).AnErr("cause", err)).Msg("turn_not_closed")
 		}

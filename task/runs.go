@@ -225,8 +225,8 @@ func (s *Service) panicked(task string, err error) {
 	s.cfg.Log.Error().Dict("details", zerolog.Dict().Str("task_id", task).AnErr("error_message", err)).Msg("panic_recovered")
 }
 
-// maxDue is how many runs whose wait is over one sweep looks at: some are run elsewhere,
-// and some this process cannot continue with.
+// maxDue is how many runs whose wait is over one sweep looks at, beside those that the sweep before
+// left: some are run elsewhere, and some this process cannot continue with.
 const maxDue = 256
 
 // sweepDue continues with runs whose wait is over. It says whether it has left any.
@@ -235,11 +235,13 @@ func (s *Service) sweepDue(ctx context.Context) (more bool) {
 		return false
 	}
 	now := time.Now()
-	ids, err := s.cfg.Runs.Due(ctx, now, maxDue)
+	ids, err := s.cfg.Runs.Due(ctx, now, maxDue+s.stuckDue)
 	if s.note(err) != nil {
 		return false
 	}
 	before := s.continuing
+	s.stuckDue = len(ids) // but for those that go on
+	defer func() { s.stuckDue -= s.continuing - before }()
 	for _, id := range ids {
 		if s.continuing-before == maxContinued {
 			return true

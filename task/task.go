@@ -106,6 +106,9 @@ type Service struct {
 	ended      chan struct{} // closed when the keeper has returned
 	ready      chan struct{} // see Ready
 	continuing int           // how many runs were continued; the keeper's alone
+	// stuckOrphans and stuckDue are how many tasks the last sweeps could not continue: the next ones
+	// ask for as many more, so that these hide no others. They are the keeper's alone.
+	stuckOrphans, stuckDue int
 
 	buffers buffers       // of turns
 	listing chan struct{} // one for each list that is made

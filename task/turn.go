@@ -235,15 +235,21 @@ func (t *Turn) finish() bool {
 	if !t.log.whole() {
 		return false
 	}
-	if !t.log.ended && t.said.Done == nil && !t.log.close() { // it has ended with its client
-		t.lose()
+	if !t.log.ended && t.said.Done == nil { // it has ended with its client
+		ours, closed := t.log.close()
+		if !closed {
+			return false
+		}
+		if !ours {
+			t.lose()
+		}
 	}
 	t.claim.release(&t.identity)
 	return t.life == gone || t.settle() && t.trace.keep(&t.identity, t.kept.ttl)
 }
 
-// maxUnsettled bounds the turns whose end the store does not have yet. The others are closed as
-// lost: their ends take no memory.
+// maxUnsettled bounds the turns whose end the store does not have yet. The others are closed by
+// what their logs have: their ends take no memory.
 const maxUnsettled = 256
 
 // later leaves the end of a turn to the keeper.

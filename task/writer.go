@@ -147,19 +147,21 @@ func (w *writer) giveUp() {
 	_ = w.of.service.note(w.of.service.cfg.Store.DropLog(w.of.ctx, w.of.id))
 }
 
-// close ends the log for its readers: the turn has ended without an end of its own.
-func (w *writer) close() (ours bool) {
+// close ends the log for its readers: the turn has ended without an end of its own. ours is false
+// if another writer has the log, and closed is false if the store is unavailable.
+func (w *writer) close() (ours, closed bool) {
 	kept, err := w.of.service.readAll(w.of.ctx, w.of.id)
 	if err != nil {
-		return true
+		return true, !errors.Is(err, store.ErrUnavailable)
 	}
 	data, n := kept.close(cancelled(), time.Since(w.of.began), nil)
 	if n == 0 {
-		return true
+		return true, true
 	}
 	w.drop()
-	w.pending, w.n = data, n
-	return w.append()
+	w.pending, w.n, w.at, w.retry = data, n, kept.last, time.Time{}
+	ours = w.append()
+	return ours, !ours || w.whole()
 }
 
 // room returns pending, which has a buffer from now on.
