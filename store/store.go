@@ -40,8 +40,8 @@ var (
 	ErrUnavailable = errors.New("store unavailable")
 	// ErrNotSent: the command was not sent, so nothing was changed. It comes with ErrUnavailable.
 	ErrNotSent = errors.New("command not sent")
-	// ErrCrowded: no connection of this process was free in time. Nothing is learnt of the store.
-	// It comes with ErrNotSent.
+	// ErrCrowded: no connection of this process was free in time. It says nothing of the store and
+	// comes with ErrNotSent.
 	ErrCrowded = errors.New("all connections are in use")
 	// ErrReadOnly: the store answers, and takes no changes now. It comes with ErrUnavailable.
 	ErrReadOnly = errors.New("store takes no changes")

@@ -47,7 +47,7 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 			return notFound()
 		case task.State == Working && waits:
 			return &fault.Error{Type: fault.ApprovalConflict, Message: "The task is at work after another answer; try again in a moment"}
-		case !waits && task.Turn != req.Asked && !s.begins(ctx, task):
+		case !waits && task.Turn != req.Asked && !s.hasNoLog(ctx, task):
 			return answered()
 		case !waits || task.State != InputRequired:
 			return &fault.Error{Type: fault.ApprovalConflict, Message: "The task does not wait for this approval"}
@@ -62,7 +62,7 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 			return answered()
 		case errors.Is(err, store.ErrUnavailable):
 			before.Side = t.saved()
-			s.checkLater(err, s.undoUpdate(t.task, t.id, before, s.waiting(t)))
+			s.checkLater(err, s.undoUpdate(t.task, t.id, before, s.keepWaiting(t)))
 			return err
 		case !errors.Is(err, store.ErrConflict): // else another answer was faster: to this question, or to another
 			return err
@@ -85,7 +85,7 @@ func (s *Service) settled(ctx context.Context, req *Request) (store.Task, *docum
 			patience = othersWait
 		}
 		waits := task.State == Working && (task.Turn == req.Asked || slices.Contains(doc.Status.Approvals, req.Question))
-		if !waits && s.begins(ctx, task) {
+		if !waits && s.hasNoLog(ctx, task) {
 			waits, patience = true, settleWait
 		}
 		if !waits || time.Since(began) > patience {
@@ -99,9 +99,9 @@ func (s *Service) settled(ctx context.Context, req *Request) (store.Task, *docum
 	}
 }
 
-// begins reports whether a task is at work in a turn that has no log. Such a turn has not run,
-// and its process may still undo it.
-func (s *Service) begins(ctx context.Context, task store.Task) bool {
+// hasNoLog reports whether a task is at work in a turn without a log. Such a turn has not run, and
+// its process may still undo it.
+func (s *Service) hasNoLog(ctx context.Context, task store.Task) bool {
 	if task.State != Working {
 		return false
 	}

@@ -311,9 +311,9 @@ func (s *Service) onceCanceled(id string, t store.Task, ended func(context.Conte
 	}
 }
 
-// withdraw empties questions that can no longer be answered. They hold what the user and
-// the model said, for as long as an answer had time, which may be longer than the task is
-// kept. If the store does not answer, the keeper does it later.
+// withdraw empties questions that can no longer be answered. They hold words of the user and of
+// the model, maybe for longer than the task is kept. If the store does not answer, the keeper does
+// it later.
 func (s *Service) withdraw(ctx context.Context, ids []string) {
 	for _, id := range ids {
 		empty := func(ctx context.Context) error {
@@ -396,10 +396,10 @@ func (s *Service) gone(ctx context.Context, id string, _ store.Task) error {
 	}
 }
 
-// remove removes a task, its turns and what it asks: a question has what the user said.
+// remove removes a task, its turns and its questions, which hold the user's words.
 //
-// The task goes last, so that a second try after an error still finds it; an entry has a sweep finish
-// what is kept under its id. Only a turn that runs can write again before its task is gone.
+// The task goes last, so that a second try after an error still finds it. An entry of the retention
+// index has a sweep remove the other records. Only a turn that runs can write before its task is gone.
 func (s *Service) remove(ctx context.Context, id string, t store.Task) error {
 	doc := readDocument(id, t)
 	turns := doc.Metadata.Turns
@@ -427,8 +427,7 @@ func (s *Service) remove(ctx context.Context, id string, t store.Task) error {
 	return nil
 }
 
-// removeTurns removes the logs of turns, and what was saved of them: the request and the states that
-// a turn of a dead process leaves.
+// removeTurns removes the logs of turns, and their saved requests and states.
 func (s *Service) removeTurns(ctx context.Context, turns []string) error {
 	for _, turn := range turns {
 		if err := s.cfg.Store.DropLog(ctx, turn); err != nil {

@@ -82,7 +82,7 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 
 // claim makes the idempotency key the turn's.
 //
-// Of two requests with one key the second gets a *Replay if its body is the same, and a
+// The second of two requests with one key gets a *Replay if its body is the same, and a
 // fault if not. If the store does not answer, a second try meets the key that the first one has
 // written.
 func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
@@ -165,7 +165,7 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 		Turn: t.id, State: Working, Created: t.began,
 	}}
 	undo := s.undoCreate(t.task, t.id)
-	err := s.confirm(ctx, t.task, task, s.cfg.Store.CreateTask(ctx, t.task, task, s.working(t)))
+	err := s.confirmWrite(ctx, t.task, task, s.cfg.Store.CreateTask(ctx, t.task, task, s.working(t)))
 	if errors.Is(err, store.ErrUnavailable) { // the turn runs without being kept, or not at all
 		s.checkLater(err, undo)
 	}

@@ -79,7 +79,7 @@ func (t *Turn) release() {
 		Holder: store.Holder{Owner: leftPrefix + s.holder.Owner, Epoch: s.holder.Epoch}}}
 	err := s.keepLong(t.ctx, t.kept.doc, long, s.working(t))
 	if err == nil {
-		err = s.confirm(t.ctx, t.task, task, s.cfg.Store.UpdateTask(t.ctx, t.task, task, s.working(t)))
+		err = s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.UpdateTask(t.ctx, t.task, task, s.working(t)))
 	}
 	if s.note(err) != nil {
 		s.checkLater(nil, s.undoUpdate(t.task, t.id, task, s.working(t)))

@@ -57,7 +57,7 @@ func (k *keeping) write(of *identity, said *answer) error {
 	err := k.prepare(of, said)
 	if err == nil {
 		last := k.final(of)
-		err = of.service.confirm(of.ctx, of.task, last, of.service.cfg.Store.UpdateTask(of.ctx, of.task, last, k.ttl))
+		err = of.service.confirmWrite(of.ctx, of.task, last, of.service.cfg.Store.UpdateTask(of.ctx, of.task, last, k.ttl))
 		if k.unsure && errors.Is(err, store.ErrConflict) && of.service.isWritten(of.ctx, of.task, last) {
 			err = nil
 		}

@@ -228,7 +228,7 @@ func (s *Service) Await(ctx context.Context, id, turn string) (*Log, error) {
 	}
 	s.readers.Add(1) // who waits wants the turns of the dead to be found soon
 	defer s.readers.Add(-1)
-	waiting, cancel := context.WithTimeout(ctx, s.unlogged())
+	waiting, cancel := context.WithTimeout(ctx, s.mayLackLog())
 	defer cancel()
 	watch := s.cfg.Store.Watch(store.LogTopic(turn))
 	defer watch.Stop()
@@ -250,9 +250,9 @@ func (s *Service) Await(ctx context.Context, id, turn string) (*Log, error) {
 	}
 }
 
-// unlogged is how long a turn may be without a log before nobody continues it: a lease and two
-// sweeps. The process that began it may have run it without keeping it.
-func (s *Service) unlogged() time.Duration { return s.cfg.Lease + 2*sweepEvery }
+// mayLackLog returns how long a turn may be without a log: a lease and two sweeps. An older one is
+// not continued: its process may have run it without keeping it.
+func (s *Service) mayLackLog() time.Duration { return s.cfg.Lease + 2*sweepEvery }
 
 // savedFor returns the task of a turn of which something was saved, so that another process goes
 // on with it. The error is ErrGone if nothing was.

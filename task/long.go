@@ -148,7 +148,7 @@ func (s *Service) replaceDocument(ctx context.Context, d *document, t store.Task
 		return err
 	}
 	t.Doc = doc
-	return s.confirm(ctx, d.ID, t, s.cfg.Store.UpdateTask(ctx, d.ID, t, ttl))
+	return s.confirmWrite(ctx, d.ID, t, s.cfg.Store.UpdateTask(ctx, d.ID, t, ttl))
 }
 
 // listed returns the document as lists show it: its newest messages, with texts that are cut,

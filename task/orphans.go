@@ -168,15 +168,16 @@ func (s *Service) closeOwn(id string, task store.Task) (err error) {
 	return s.closeLost(s.ctx, id, task)
 }
 
-// runs reports whether a turn of a task runs here.
-func (s *Service) runs(id string) bool {
+// hasTurn reports whether a turn of a task runs here.
+func (s *Service) hasTurn(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running[id] != nil
 }
 
 // retake continues with the runs that this process has left because the store was unavailable,
-// or full, and with the turns that it has claimed without an answer. One stays in mind until it runs again, or is another's.
+// or full, and with the turns that it has claimed without an answer. Each stays in the list until
+// it runs again, or is another process's.
 func (s *Service) retake() {
 	s.mu.Lock()
 	ids := s.leftRuns
@@ -185,7 +186,7 @@ func (s *Service) retake() {
 	for i, id := range ids {
 		task, err := s.cfg.Store.Task(s.ctx, id)
 		switch {
-		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working || s.runs(id)):
+		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working || s.hasTurn(id)):
 			continue
 		case err == nil:
 			err = s.closeOwn(id, task)

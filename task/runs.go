@@ -134,7 +134,7 @@ func (s *Service) change(ctx context.Context, id string, c store.Closing, owned 
 			c.LogOf = ""
 			err = s.cfg.Store.CloseTask(ctx, id, c)
 		}
-		return gone, s.confirm(ctx, id, c.Task, err)
+		return gone, s.confirmWrite(ctx, id, c.Task, err)
 	}
 	if c.LogOf != "" {
 		c.Log.Task, c.Log.Holder = id, s.holder
@@ -143,7 +143,7 @@ func (s *Service) change(ctx context.Context, id string, c store.Closing, owned 
 			return gone, err
 		}
 	}
-	return gone, s.confirm(ctx, id, c.Task, s.cfg.Store.UpdateTask(ctx, id, c.Task, c.TTL))
+	return gone, s.confirmWrite(ctx, id, c.Task, s.cfg.Store.UpdateTask(ctx, id, c.Task, c.TTL))
 }
 
 // resumedTurn is the turn in which a task was when its owner left it.

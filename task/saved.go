@@ -303,8 +303,8 @@ func (s *Service) takeOverTurn(ctx context.Context, task store.Task, t *Turn, ru
 		return true, err
 	}
 	why := run.judge(kept, silent)
-	if age := time.Since(t.kept.doc.began(t.id, task.Created)).Abs(); why == nil && len(kept.logged) == 0 && age > s.unlogged() {
-		why = fmt.Errorf("%w: it has had no log for %s", errSaved, age.Round(time.Second))
+	if age := time.Since(t.kept.doc.began(t.id, task.Created)).Abs(); why == nil && len(kept.logged) == 0 && age > s.mayLackLog() {
+		why = fmt.Errorf("%w: it lacks a log after %s", errSaved, age.Round(time.Second))
 	}
 	if why == nil {
 		why = run.prepare(t, kept)

@@ -185,8 +185,9 @@ func (s *Service) uncertain() bool {
 	return failed != nil && time.Since(*failed) < s.cfg.Lease || !s.leased.Load()
 }
 
-// waiting is how long a task is kept that waits for a person again. That of a run does not expire.
-func (s *Service) waiting(t *Turn) time.Duration {
+// keepWaiting returns how long a task is kept that waits for a person again. The task of a run does
+// not expire.
+func (s *Service) keepWaiting(t *Turn) time.Duration {
 	if t.durable {
 		return 0
 	}

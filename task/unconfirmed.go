@@ -20,7 +20,7 @@ const (
 	maxUnconfirmed = 4096
 	// closeWait is how long Close waits for the outcome of writes. It is longer than the breaker
 	// of the store stays open.
-	closeWait = 7 * time.Second
+	closeWait = 6 * time.Second
 	// longestWait is how long an approval waits for a person at most.
 	longestWait = 30 * day
 )
@@ -36,8 +36,8 @@ type unconfirmed struct {
 	check func(context.Context) error
 }
 
-// checkLater has the keeper call check until it had an answer, and until a lease has passed.
-// err is how the write ended: a command that was not sent has no outcome.
+// checkLater has the keeper call check until it had an answer, and until a lease has passed. It does
+// nothing if err is the error of a command that was not sent.
 func (s *Service) checkLater(err error, check func(context.Context) error) {
 	if errors.Is(err, store.ErrNotSent) {
 		return
@@ -102,8 +102,8 @@ func (s *Service) hasUnconfirmed() bool {
 	return len(s.unsettled) > 0 || slices.ContainsFunc(s.unconfirmed, func(u *unconfirmed) bool { return !u.seen })
 }
 
-// checkClosing does what is due at each renewal of the lease if this process ends: the next one would
-// take a turn without an end for one that was lost.
+// checkClosing writes ends that an outage has delayed, if this process ends: the next process would
+// take such a turn for a lost one.
 func (s *Service) checkClosing() {
 	s.mu.Lock()
 	closed := s.closed
@@ -118,8 +118,8 @@ func isUnknown(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrNotSent)
 }
 
-// confirm returns err, which the write of t ended with, or nil if the answer alone was lost.
-func (s *Service) confirm(ctx context.Context, id string, t store.Task, err error) error {
+// confirmWrite returns err, the error of a write of t. It returns nil if only the answer was lost.
+func (s *Service) confirmWrite(ctx context.Context, id string, t store.Task, err error) error {
 	if isUnknown(err) && s.isWritten(ctx, id, t) {
 		return nil
 	}
