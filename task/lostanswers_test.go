@@ -315,7 +315,7 @@ func cancelsWaiting(ctx context.Context, l *losing) error {
 		if err != nil {
 			return err
 		}
-		if string(v.Data) == store.Withdrawn {
+		if !strings.Contains(string(v.Data), "secret") {
 			return nil
 		}
 		time.Sleep(time.Second)
