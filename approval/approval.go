@@ -217,7 +217,7 @@ type stored struct {
 	Rest *remainder `json:"rest,omitempty"`
 }
 
-// remainder is a record without the turn. It decides who is told that the question does not wait any more.
+// remainder is a record without the turn. It decides which callers learn that the question does not wait any more.
 type remainder struct {
 	Kind    chat.QuestionKind `json:"kind"`
 	Expires int64             `json:"expires"`

@@ -166,7 +166,7 @@ func TestReviewersNeedTheID(t *testing.T) {
 
 // Who may not answer a question does not learn whether somebody has, or whether its task was cancelled:
 // neither from its token, nor from one that was made of its id.
-func TestAnsweredQuestionsAreToldToTheirOwner(t *testing.T) {
+func TestAnsweredQuestionsAreKnownToTheirOwner(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t, false)
 	answered, cancelled, waiting := o.begin("ann chat", ""), o.begin("ann chat", ""), o.begin("ann chat", "")

@@ -17,7 +17,7 @@ type namedWay struct {
 	header       string
 	// changes is true if the request alters what it finds, so that it is sent to the things of others alone.
 	changes bool
-	// unnamed is true if nothing is found on this way, whoever asks.
+	// unnamed is true if nothing is found on this way, whatever the request names.
 	unnamed bool
 }
 
