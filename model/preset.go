@@ -116,3 +116,32 @@ func KeyOf(provider string, protocols []Preset) string {
 	}
 	return ""
 }
+
+// ProviderAt returns the provider of an endpoint, and whether its host is the provider's own. An
+// endpoint of nobody speaks OpenAI's protocol. Without an endpoint the name of the model decides.
+func ProviderAt(endpoint, name string, protocols []Preset) (p Preset, home bool) {
+	all := withPresets(protocols)
+	switch {
+	case endpoint == "" && strings.HasPrefix(name, "gemini"):
+		return presetOf(all, Gemini), true
+	case endpoint == "" && strings.HasPrefix(name, "claude"):
+		return presetOf(all, Anthropic), true
+	case endpoint == "":
+		return presetOf(all, OpenAI), true
+	}
+	u, err := url.Parse(strings.Replace(endpoint, "//localhost:", "//127.0.0.1:", 1))
+	if err != nil {
+		return presetOf(all, OpenAI), false
+	}
+	for _, p := range all {
+		at, err := url.Parse(p.Endpoint)
+		if p.Endpoint == "" || err != nil || !sameOrigin(at, u) {
+			continue
+		}
+		if p.Protocol != OpenAI && strings.Contains(u.Path, "/openai") { // it speaks that too
+			break
+		}
+		return p, true
+	}
+	return presetOf(all, OpenAI), false
+}

@@ -51,6 +51,7 @@ func commands() []command {
 		{"keys revoke", "ID", "disable a key", []string{"sluice keys revoke k3f9ab2c4d --file keys.yaml", "SLUICE_API_KEYS=keys.yaml sluice keys revoke k3f9ab2c4d"}, withoutContext(program.keysRevoke)},
 		{"keys rotate", "ID", "make another key for the same user, and let this one end", []string{"sluice keys rotate k3f9ab2c4d --file keys.yaml", "sluice keys rotate k3f9ab2c4d --grace 1h --file keys.yaml"}, withoutContext(program.keysRotate)},
 		{"export", "TASK", "write a task of the store, its trace and its agents as files", []string{"sluice export task_01 --out evidence", "SLUICE_STORE=sqlite:sluice.db sluice export task_01"}, program.export},
+		{"import", "DIR", "print the configuration file of a folder that export or another program wrote", []string{"sluice import evidence > sluice.yaml", "sluice import ~/.multi-agent > sluice.yaml"}, withoutContext(program.importFolder)},
 		{"replay", "FILE", "print what the client of a recorded turn got, or run the turn again and compare", []string{"sluice replay turn.slrec --speed 1", "sluice replay turn.slrec --rerun --config sluice.yaml"}, program.replay},
 		{"retention run", "", "remove the records of tasks whose time is over", []string{"sluice retention run --dry-run", "sluice retention run --config sluice.yaml"}, program.retentionRun},
 		{"todo-server", "", "start the built-in todo MCP server alone", []string{"sluice todo-server --addr 127.0.0.1:9000", "sluice todo-server --stdio"}, program.todoServer},

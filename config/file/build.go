@@ -100,6 +100,9 @@ func (b *builder) plain(n *Node, text string) {
 // text makes n a string.
 func (b *builder) text(n *Node, text string) {
 	n.kind = stringKind
+	if n.text = text; b.isLiteral {
+		return
+	}
 	value, used, fault := expand(text, b.Lookup)
 	if fault != "" {
 		n.Fault(fault)

@@ -91,6 +91,7 @@ func (t Table) Read(name string, content []byte, from config.Sources) Result {
 // document is a file that is being read.
 type document struct {
 	config.Sources
+	isLiteral bool // no variable is put in, and $$ stays
 	name     string
 	faults   []note
 	warnings []note

@@ -13,3 +13,15 @@ func Written(content []byte) map[string]any {
 	object, _ := root.value().(map[string]any)
 	return object
 }
+
+// Literal returns the object of a file with each text as it stands: ${NAME}, its default and
+// $$ among it. name is the file's, for the error, which lists the faults of its grammar.
+func Literal(name string, content []byte) (map[string]any, error) {
+	d := &document{name: name, isLiteral: true}
+	root := d.parse(content)
+	if faults := d.result().Faults; len(faults) > 0 {
+		return nil, &config.Error{Faults: faults}
+	}
+	object, _ := root.value().(map[string]any)
+	return object, nil
+}

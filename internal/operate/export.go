@@ -113,7 +113,62 @@ func (x *exporting) file(path string) error {
 	if err := x.prompts(path, text, into); err != nil {
 		return err
 	}
-	return write(filepath.Join(into, "sluice.yaml"), []byte(x.hide.Text(string(text))))
+	return write(filepath.Join(into, "sluice.yaml"), []byte(quoteMarks(x.hide.Text(string(text)))))
+}
+
+// quoteMarks quotes the marks of the redaction in YAML: without quotes [redacted] would be a list. A
+// mark within a longer text without quotes loses its brackets: "Bearer redacted".
+func quoteMarks(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		for {
+			before, after, found := strings.Cut(line, redact.Mark)
+			if b.WriteString(before); !found {
+				break
+			}
+			switch {
+			case isQuoted(before):
+				b.WriteString(redact.Mark)
+			case endsBeforeValue(before) && beginsBehindValue(after):
+				b.WriteString(strconv.Quote(redact.Mark))
+			default:
+				b.WriteString(strings.Trim(redact.Mark, "[]"))
+			}
+			line = after
+		}
+	}
+	return b.String()
+}
+
+// isQuoted reports whether a quotation is open at the end of the beginning of a line.
+func isQuoted(line string) bool {
+	var open byte
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case open == '"' && c == '\\':
+			i++
+		case open != 0 && c == open:
+			open = 0
+		case open == 0 && (c == '"' || c == '\'') && endsBeforeValue(line[:i]):
+			open = c
+		}
+	}
+	return open != 0
+}
+
+// endsBeforeValue reports whether a value may begin behind the beginning of a line.
+func endsBeforeValue(line string) bool {
+	trimmed := strings.TrimRight(line, " \t")
+	if trimmed == "" || strings.ContainsAny(trimmed[len(trimmed)-1:], ",[{") {
+		return true
+	}
+	return len(trimmed) < len(line) && strings.ContainsAny(trimmed[len(trimmed)-1:], ":-")
+}
+
+// beginsBehindValue reports whether a value ends before the rest of a line.
+func beginsBehindValue(line string) bool {
+	trimmed := strings.TrimLeft(line, " \t\r\n")
+	return trimmed == "" || strings.ContainsAny(trimmed[:1], ",]}") || trimmed[0] == '#' && len(trimmed) < len(line)
 }
 
 // prompts writes the files with prompts that the configuration file at path, with text, names.
@@ -180,28 +235,43 @@ func (x *exporting) sessions(ctx context.Context, st store.Store) error {
 	return nil
 }
 
-// configuration writes what is configured. JSON is YAML, too.
+// configuration writes the files of the configuration. JSON is YAML, too.
 //
 // The files are JSON also where their names end in .yaml.
 func (x *exporting) configuration(cfg settings.Config) error {
-	w := readWritten(cfg.Path)
-	files := map[string]any{
-		filepath.Join("config", "mcp_servers.yaml"):      exportedServers(config.Of[servers.List](&cfg.Config), serversWritten(cfg, w)),
-		filepath.Join("config", "retention_policy.yaml"): exportedRetention(cfg.Retention),
-	}
-	for _, a := range cfg.Team.Agents {
-		files[filepath.Join("agents", a.ID+".json")] = exportedAgent(a, cfg, w)
-	}
-	for _, flow := range cfg.Workflows {
-		d := flow.Definition()
-		files[filepath.Join("workflows", d.Name+".json")] = exportedWorkflow(d, w)
-	}
-	for name, value := range files {
-		if err := x.replace(filepath.Join(x.dir, name), value); err != nil {
+	for name, value := range configurationFiles(cfg) {
+		if err := x.replace(filepath.Join(x.dir, filepath.FromSlash(name)), value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// The paths of the layout that do not depend on a name.
+const (
+	serversFile   = "config/mcp_servers.yaml"
+	retentionFile = "config/retention_policy.yaml"
+)
+
+func agentFile(id string) string      { return "agents/" + id + ".json" }
+func workflowFile(name string) string { return "workflows/" + name + ".json" }
+
+// configurationFiles returns the files of the layout that a configuration gives, by their paths
+// with slashes.
+func configurationFiles(cfg settings.Config) map[string]any {
+	w := readWritten(cfg.Path)
+	files := map[string]any{
+		serversFile:   exportedServers(config.Of[servers.List](&cfg.Config), serversWritten(cfg, w)),
+		retentionFile: exportedRetention(cfg.Retention),
+	}
+	for _, a := range cfg.Team.Agents {
+		files[agentFile(a.ID)] = exportedAgent(a, cfg, w)
+	}
+	for _, flow := range cfg.Workflows {
+		d := flow.Definition()
+		files[workflowFile(d.Name)] = exportedWorkflow(d, w)
+	}
+	return files
 }
 
 // replace writes a value as JSON, without the secrets of the configuration.

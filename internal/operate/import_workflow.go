@@ -1,0 +1,133 @@
+// This file turns a workflow of the layout into one of the configuration file: the way back of
+// export_workflow.go.
+
+package operate
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sluice/workflow/graph"
+)
+
+// nodeKeys are the members of a node that have the same name in the layout.
+var nodeKeys = []string{
+	"type", "agent", "tool", "pattern", "input", "expression", "prompt", "schema", "on_timeout", "approvers", "arguments", "output", "repeat", "speak",
+}
+
+// importWorkflow puts a workflow into the file.
+func (im *importing) importWorkflow(name string, doc members) {
+	nodes := members{}
+	for id, node := range object(doc["nodes"]) {
+		nodes[id] = im.node(name, id, object(node))
+	}
+	known := []string{"description", "checkpoints", "entry_point", "answer", "kind", "retention_days", "max_iterations", "agent", "critic"}
+	out := im.renamed(name, without(doc, "name", "patterns", "nodes", "edges", "timeout_seconds"), nil, known...)
+	if len(list(out["checkpoints"])) == 0 {
+		delete(out, "checkpoints")
+	}
+	setSeconds(out, doc)
+	leaveUsual(out, map[string]any{"max_iterations": json.Number("50"), "timeout": json.Number("600")})
+	if patterns := im.patterns(name, doc, nodes); len(patterns) > 0 {
+		out["patterns"] = patterns
+	}
+	if len(nodes) > 0 {
+		out["nodes"] = nodes
+	}
+	if edges := im.edges(name, doc); len(edges) > 0 {
+		out["edges"] = edges
+	}
+	if seconds, ok := out["timeout"].(json.Number); ok {
+		out["timeout"] = seconds.String() + "s"
+	}
+	im.section("workflows")[idOf(name, doc)] = out
+}
+
+// setSeconds puts the time of a document that has one into out.
+func setSeconds(out, doc members) {
+	if seconds, ok := doc["timeout_seconds"].(json.Number); ok {
+		out["timeout"] = seconds
+	}
+}
+
+// leaveUsual removes the members that have the value of their default.
+func leaveUsual(out members, usual map[string]any) {
+	maps.DeleteFunc(out, func(key string, value any) bool { return reflect.DeepEqual(usual[key], value) })
+}
+
+// patterns returns the patterns of a workflow that the file needs: without nodes all of them, else
+// none, as each node has its own. A pattern without a node costs a warning.
+func (im *importing) patterns(name string, doc, nodes members) []any {
+	patterns := list(doc["patterns"])
+	if len(nodes) == 0 {
+		return patterns
+	}
+	used := map[string]bool{}
+	for _, node := range nodes {
+		if kind := textOf(object(node)["type"]); kind == string(graph.AgentNode) {
+			used[cmp.Or(textOf(object(node)["pattern"]), graph.PatternReact)] = true
+		}
+	}
+	for _, pattern := range patterns {
+		if !used[textOf(pattern)] {
+			im.warn(name, "no node has the pattern %s, so it is left out", textOf(pattern))
+		}
+	}
+	return nil
+}
+
+// node returns a node of the file.
+func (im *importing) node(name, id string, doc members) members {
+	out := im.renamed(name, without(doc, "timeout_seconds"), nil, nodeKeys...)
+	if tool := textOf(out["tool"]); tool != "" {
+		found, err := im.tool(tool)
+		if err != nil {
+			im.warn(name, "the tool %s of the node %s: %v", tool, id, err)
+			found = tool
+		}
+		out["tool"] = found
+	}
+	setSeconds(out, doc)
+	if seconds, ok := out["timeout"].(json.Number); ok {
+		out["timeout"] = seconds.String() + "s"
+	}
+	for key, field := range map[string]string{"arguments": "name", "output": "field"} {
+		if isList(out[key]) {
+			out[key] = named(list(out[key]), field)
+		}
+	}
+	leaveUsual(out, map[string]any{"pattern": graph.PatternReact, "on_timeout": "reject", "speak": false})
+	return out
+}
+
+// named returns a list of values with names as an object: the expression of each, or its value.
+func named(all []any, field string) ordered {
+	out := ordered{members: members{}}
+	for _, item := range all {
+		m := object(item)
+		value, ok := m["expression"]
+		if !ok {
+			value = m["value"]
+		}
+		name := textOf(m[field])
+		out.members[name], out.names = value, append(out.names, name)
+	}
+	return out
+}
+
+// edges returns the edges of the file.
+func (im *importing) edges(name string, doc members) (out []any) {
+	for _, edge := range list(doc["edges"]) {
+		out = append(out, im.renamed(name, object(edge), nil, "from", "to", "condition"))
+	}
+	return slices.Clip(out)
+}
+
+// printedBefore lists the names that come first in an object of the file, in their order. Others
+// follow by the alphabet.
+var printedBefore = strings.Fields(`models mcpServers agents router dispatch aggregate workflows
+	provider type name description role prompt model endpoint api_key command args env url from to nodes edges`)

@@ -1,0 +1,198 @@
+// This file prints a value as YAML for people: objects as blocks, short lists in a line.
+
+package operate
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// printYAML returns an object as the text of a file. Its texts are read back as they are.
+func printYAML(tree map[string]any) []byte {
+	var p yamlPrinter
+	p.object(tree, 0)
+	return []byte(p.String())
+}
+
+// yamlPrinter holds the text that is printed.
+type yamlPrinter struct{ strings.Builder }
+
+// object prints the members of an object, one or more lines each.
+func (p *yamlPrinter) object(value any, depth int) {
+	m := object(value)
+	for _, name := range namesOf(value) {
+		fmt.Fprintf(p, "%s%s:", strings.Repeat("  ", depth), scalar(name))
+		p.member(m[name], depth+1)
+	}
+}
+
+// namesOf returns the names of an object in the order of the print.
+func namesOf(value any) []string {
+	m := object(value)
+	all := slices.SortedFunc(maps.Keys(m), printedOrder)
+	if o, ok := value.(ordered); ok {
+		all = slices.Concat(o.names, all)
+	}
+	var names []string
+	for _, name := range all {
+		if _, ok := m[name]; ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// printedOrder compares two names of an object.
+func printedOrder(a, b string) int {
+	place := func(name string) int {
+		if i := slices.Index(printedBefore, name); i >= 0 {
+			return i
+		}
+		return len(printedBefore)
+	}
+	return cmp.Or(place(a)-place(b), strings.Compare(a, b))
+}
+
+// member prints a value behind its name.
+func (p *yamlPrinter) member(value any, depth int) {
+	switch v := value.(type) {
+	case map[string]any, ordered:
+		if len(object(v)) > 0 {
+			p.WriteString("\n")
+			p.object(v, depth)
+			return
+		}
+	case []any:
+		if !isFlat(v) {
+			p.WriteString("\n")
+			p.list(v, depth)
+			return
+		}
+	case string:
+		if isBlock(v) {
+			p.block(v, depth)
+			return
+		}
+	}
+	fmt.Fprintf(p, " %s\n", scalar(value))
+}
+
+// list prints a list with an item a line, each as JSON.
+func (p *yamlPrinter) list(all []any, depth int) {
+	for _, item := range all {
+		fmt.Fprintf(p, "%s- %s\n", strings.Repeat("  ", depth), inLine(item))
+	}
+}
+
+// isFlat reports whether a list fits into a line.
+func isFlat(all []any) bool {
+	return !slices.ContainsFunc(all, func(v any) bool {
+		return object(v) != nil || isList(v)
+	}) && len(inLine(all)) < 100
+}
+
+// inLine returns a value in one line.
+func inLine(value any) string {
+	var parts []string
+	switch v := value.(type) {
+	case map[string]any, ordered:
+		for _, name := range namesOf(v) {
+			parts = append(parts, scalar(name)+": "+inLine(object(v)[name]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case []any:
+		for _, item := range v {
+			parts = append(parts, inLine(item))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	return scalar(value)
+}
+
+// plainText matches a text without quotes, unless YAML reads it as another value.
+var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./()-]+)*$`)
+
+// otherValue matches the words that need quotes, in YAML 1.1 too.
+var otherValue = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|y|n|null)$`)
+
+// scalar returns a value that is neither an object nor a list with items.
+func scalar(value any) string {
+	switch v := value.(type) {
+	case string:
+		if plainText.MatchString(v) && !otherValue.MatchString(v) && len(v) < 200 {
+			return v
+		}
+		return quoted(v)
+	case json.Number:
+		return v.String()
+	case nil:
+		return "null"
+	case map[string]any, ordered, []any:
+		return inLine(v)
+	}
+	return fmt.Sprint(value)
+}
+
+// quoted returns a text in double quotes. Each of its escapes is one of YAML too.
+func quoted(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\ufeff' || !unicode.IsPrint(r) && r != ' ':
+			b.WriteString(escaped(r))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String() + `"`
+}
+
+func escaped(r rune) string {
+	if r > 0xffff {
+		return fmt.Sprintf(`\U%08x`, r)
+	}
+	return `\u` + fmt.Sprintf("%04s", strconv.FormatInt(int64(r), 16))
+}
+
+// isBlock reports whether a text can be printed as lines: it has several, and each is as it seems.
+func isBlock(text string) bool {
+	if !strings.Contains(strings.TrimRight(text, "\n"), "\n") || strings.HasPrefix(text, "\n") || strings.HasPrefix(text, " ") || strings.HasSuffix(text, "\n\n") {
+		return false
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.TrimRight(line, " \t") != line || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// block prints a text as lines.
+func (p *yamlPrinter) block(text string, depth int) {
+	mark := " |"
+	if !strings.HasSuffix(text, "\n") {
+		mark = " |-"
+	}
+	fmt.Fprintln(p, mark)
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if line == "" {
+			fmt.Fprintln(p)
+			continue
+		}
+		fmt.Fprintf(p, "%s%s\n", strings.Repeat("  ", depth), line)
+	}
+}
