@@ -73,7 +73,7 @@ const leastFile = `{
 	"quality": {"judge": {}, "planner": {}, "criteria": [{"id": "c", "description": "It is short."}]},
 	"workflows": {"w": {"nodes": {
 		"n": {"type": "agent", "agent": "a", "repeat": {"until": "true"}},
-		"person": {"type": "human", "prompt": "Go on?"}
+		"person": {"type": "human"}
 	}, "edges": [{"from": "n", "to": "person"}]}}
 }`
 
@@ -82,7 +82,7 @@ func defaultsOf(path string) string {
 	if strings.HasSuffix(path, ".refresh") || strings.HasSuffix(path, ".streaming") {
 		return strings.Replace(path, "*", "remote", 1)
 	}
-	if strings.HasSuffix(path, ".approvers") || strings.HasSuffix(path, ".on_timeout") {
+	if strings.HasSuffix(path, ".approvers") || strings.HasSuffix(path, ".on_timeout") || strings.HasSuffix(path, ".nodes.*.prompt") {
 		return strings.Replace(path, "nodes.*", "nodes.person", 1)
 	}
 	return strings.Replace(path, "models.*.think_tags", "models.m.think_tags", 1)

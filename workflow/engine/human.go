@@ -21,6 +21,9 @@ const (
 
 const defaultHumanTimeout = 7 * 24 * time.Hour
 
+// defaultPrompt is the question to a person if the file has none.
+const defaultPrompt = "Continue?"
+
 type humanKind struct{ graph.Plain }
 
 func (humanKind) Name() graph.NodeType { return humanNode }
@@ -35,6 +38,7 @@ func (humanKind) Bounds() (least, most string) { return "60s", "30d" }
 // Default knows that without approvers only the owner of the task may answer.
 func (humanKind) Default(n *graph.Node) {
 	n.Timeout, n.OnTimeout, n.Approvers = defaultHumanTimeout, rejectOnTimeout, []string{"owner"}
+	n.Prompt = defaultPrompt
 }
 
 func (humanKind) Check(n *graph.Vertex) []graph.Problem { return graph.Require(n, "prompt", n.Prompt) }

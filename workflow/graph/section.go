@@ -288,7 +288,7 @@ func (r *reader) edges() {
 	}
 }
 
-// used wants the patterns of the file to be those of its nodes.
+// used warns of patterns that are not those of the nodes: the nodes decide.
 func (r *reader) used() {
 	patterns := r.at.Get("patterns")
 	if patterns == nil {
@@ -302,12 +302,12 @@ func (r *reader) used() {
 		}
 		listed = append(listed, pattern)
 		if !slices.ContainsFunc(r.def.Nodes, func(n Node) bool { return n.Pattern == pattern }) {
-			item.Fault("no node has this pattern")
+			item.Warn("no node has this pattern")
 		}
 	}
 	i := slices.IndexFunc(r.def.Nodes, func(n Node) bool { return n.Pattern != "" && !slices.Contains(listed, n.Pattern) })
 	if i >= 0 {
-		patterns.Fault("does not list " + r.def.Nodes[i].Pattern + ", which a node has")
+		patterns.Warn("does not list " + r.def.Nodes[i].Pattern + ", which a node has")
 	}
 }
 

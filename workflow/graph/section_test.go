@@ -223,6 +223,25 @@ func TestUnknownServerIsAWarning(t *testing.T) {
 	}
 }
 
+// A list of patterns that are not those of the nodes is a warning, and a node that asks a person has
+// a question of its own: documents of others are read as they are written.
+func TestDocumentsOfOthers(t *testing.T) {
+	t.Parallel()
+	list, faults, warnings := read("  a: {patterns: [react, reflection], nodes: {x: {type: agent, agent: writer}, h: {type: human}}, edges: [{from: x, to: h}]}\n"+
+		"  b: {patterns: [reflection], nodes: {x: {type: agent, agent: writer}}}\n", "memory")
+	if len(list) != 2 || len(faults) > 0 {
+		t.Fatalf("%d workflows, faults %q", len(list), faults)
+	}
+	if got := list[0].Node("h").Prompt; got != "Continue?" {
+		t.Errorf("a person is asked %q", got)
+	}
+	for i, want := range []string{"/a/patterns/1: no node has this pattern", "/b/patterns: does not list react", "/b/patterns/0: no node has"} {
+		if len(warnings) != 3 || !strings.Contains(warnings[i], want) {
+			t.Errorf("warnings %q, want %s", warnings, want)
+		}
+	}
+}
+
 // What a variable holds is not quoted.
 func TestFaultsQuoteNoVariable(t *testing.T) {
 	t.Parallel()
