@@ -175,6 +175,9 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 	if err = s.keepLong(ctx, t.kept.doc, long, s.working(t)); err != nil && undo(ctx) != nil {
 		s.checkLater(nil, undo)
 	}
+	if err == nil {
+		s.changed(ctx, t.task, submitted, Working)
+	}
 	return err
 }
 

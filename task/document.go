@@ -166,7 +166,7 @@ type agentResponse struct {
 	// AgentID ran once; an agent that ran again has an entry more.
 	// ErrorMessage is fit for users.
 	AgentID         string     `json:"agentId"`
-	Content         string     `json:"content,omitzero"`
+	Content         string     `json:"content"`
 	Success         bool       `json:"success"`
 	ErrorMessage    string     `json:"errorMessage,omitzero"`
 	ExecutionTimeMs number     `json:"executionTimeMs"`

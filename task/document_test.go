@@ -32,7 +32,7 @@ func TestDocument(t *testing.T) {
 		`"history":[{"role":"user","content":"a","messageId":"m1"},{"role":"assistant","content":"b","agentId":"light"}],` +
 		`"artifacts":[{"artifactId":"answer","name":"answer","parts":[{"text":"b"}]}],` +
 		`"metadata":{"agentSelections":["light"],"routingConfidence":0.9,"routing":{"agentId":"light","confidence":0.9,"reasoning":"r","additionalAgents":["x"]},` +
-		`"agentResponses":[{"agentId":"light","content":"b","success":false,"executionTimeMs":12},{"agentId":"x","success":true,"errorMessage":"e","executionTimeMs":0}],"turns":["turn_1"]}}`
+		`"agentResponses":[{"agentId":"light","content":"b","success":false,"executionTimeMs":12},{"agentId":"x","content":"","success":true,"errorMessage":"e","executionTimeMs":0}],"turns":["turn_1"]}}`
 	if diff := cmp.Diff(want, string(d.encode())); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}

@@ -29,10 +29,20 @@ func readDocument(id string, t store.Task) *document {
 	if conversation := cmp.Or(d.ContextID, d.SessionID, t.Conversation); conversation != "" {
 		d.SessionID, d.ContextID = conversation, conversation
 	}
-	if d.Status.State = strings.ToLower(d.Status.State); !IsState(d.Status.State) {
-		d.Status.State = unknown
-	}
+	d.Status.State = readState(d.Status.State)
 	return d
+}
+
+// readState returns the state of that name, of which capitals, - and _ do not count: other
+// programs write InputRequired. A name of none is unknown.
+func readState(name string) string {
+	plain := func(s string) string { return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s)) }
+	for _, state := range []string{submitted, Working, InputRequired, Completed, Failed, Canceled} {
+		if name == state || plain(name) == plain(state) {
+			return state
+		}
+	}
+	return unknown
 }
 
 // encode returns the document as JSON.

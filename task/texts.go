@@ -15,6 +15,11 @@ import (
 const (
 	// maxDocument bounds a document as it is stored, and as it is listed.
 	maxDocument = 64 << 10
+	// leastReferred is the shortest text that refers to another one in a document of ordinary size,
+	// and maxOrdinary the size from which on all do, both in bytes of texts. Other programs read
+	// documents too, and look for the answers where they belong.
+	leastReferred = 1 << 10
+	maxOrdinary   = 16 << 10
 	// maxHead bounds the beginning of a text that is not whole.
 	maxHead = 2 << 10
 	// cutMark ends a text that is shown cut.
@@ -78,12 +83,17 @@ func (d *document) isWhole() bool {
 	return len(d.Earlier) == 0 && !slices.ContainsFunc(d.texts(), func(s slot) bool { return *s.at != nil })
 }
 
-// refer has each text that repeats one of the history refer to it. It returns what undoes that.
+// refer has each long text that repeats one of the history refer to it, and in a long document
+// each text. It returns the function that undoes that.
 func (d *document) refer() (undo func()) {
 	var before []func()
+	least := leastReferred
+	if d.isLong() {
+		least = 1
+	}
 	for _, s := range d.repeated() {
 		text, at := *s.text, *s.at
-		if text == "" {
+		if text == "" || len(text) < least && at == nil {
 			continue
 		}
 		for i := len(d.History) - 1; i >= 0; i-- {
@@ -106,6 +116,15 @@ func (d *document) refer() (undo func()) {
 			f()
 		}
 	}
+}
+
+// isLong reports whether the texts of the document are more than those of an ordinary one.
+func (d *document) isLong() bool {
+	size := 0
+	for _, s := range d.texts() {
+		size += len(*s.text)
+	}
+	return size > maxOrdinary
 }
 
 // place returns where in a message a text stands. Of texts that are not whole it is known
