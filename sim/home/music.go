@@ -1,6 +1,7 @@
 package home
 
 import (
+	"strconv"
 	"strings"
 	"sync"
 
@@ -34,8 +35,8 @@ func (p *player) tools() []server.ServerTool {
 		mcp.WithDescription("Play music: an artist, a genre, a track or a playlist. Without query: go on with what was paused."),
 		mcp.WithString("query", mcp.Description(`For example "jazz".`)))
 	control := mcp.NewTool("control_music", sets("Control music"),
-		mcp.WithDescription("Pause, stop or resume the music."),
-		mcp.WithString("action", mcp.Required(), mcp.Enum("pause", "stop", "resume")))
+		mcp.WithDescription("Pause, stop or resume the music, or skip to the next track."),
+		mcp.WithString("action", mcp.Required(), mcp.Enum("pause", "stop", "resume", "next")))
 	volume := mcp.NewTool("set_volume", sets("Set volume"),
 		mcp.WithDescription("Set the volume of the music, or make it louder or quieter. Give either level or change."),
 		mcp.WithInteger("level", mcp.Min(0), mcp.Max(100), mcp.Description("Percent.")),
@@ -70,11 +71,11 @@ func (p *player) play(a struct {
 	return p.now, nil
 }
 
-// control pauses, stops or resumes. To stop what is stopped is no error.
+// control pauses, stops, resumes or skips. A second stop succeeds.
 func (p *player) control(a struct {
 	Action string `json:"action"`
 }) (any, error) {
-	action, err := oneOf("action", a.Action, []string{"pause", "resume", "stop"})
+	action, err := oneOf("action", a.Action, []string{"next", "pause", "resume", "stop"})
 	if err != nil {
 		return nil, err
 	}
@@ -88,10 +89,22 @@ func (p *player) control(a struct {
 		p.now.State = "paused"
 	case "resume":
 		p.now.State = "playing"
+	case "next":
+		p.now.State, p.now.Track = "playing", nextTrack(p.now.Track)
 	case "stop":
 		p.now.State, p.now.Track = "stopped", ""
 	}
 	return p.now, nil
+}
+
+// nextTrack returns the name of the track behind another one: "jazz", "jazz (track 2)", and so on.
+func nextTrack(track string) string {
+	name, rest, numbered := strings.Cut(track, " (track ")
+	number, err := strconv.Atoi(strings.TrimSuffix(rest, ")"))
+	if !numbered || err != nil {
+		name, number = track, 1
+	}
+	return name + " (track " + strconv.Itoa(number+1) + ")"
 }
 
 // setVolume sets the volume in percent, or changes it by some. It stays between 0 and 100.

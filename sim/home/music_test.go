@@ -24,7 +24,7 @@ func TestPlayer(t *testing.T) {
 		"stopped forgets the track":  {{"play_music", `{"query":"jazz"}`, jazz}, {"control_music", `{"action":"stop"}`, silent}, {"play_music", `{}`, `!nothing was paused: say what to play`}},
 		"nothing to stop":            {{"control_music", `{"action":"stop"}`, `!nothing is playing`}},
 		"nothing to resume":          {{"control_music", `{"action":"resume"}`, `!nothing is playing`}},
-		"no such action":             {{"control_music", `{"action":"rewind"}`, `!there is no action "rewind"; there are: pause, resume, stop`}},
+		"no such action":             {{"control_music", `{"action":"rewind"}`, `!there is no action "rewind"; there are: next, pause, resume, stop`}},
 		"the longest query":          {{"play_music", `{"query":"` + strings.Repeat("x", 200) + `"}`, `{"state":"playing","track":"` + strings.Repeat("x", 200) + `","volume":40}`}},
 		"a longer one":               {{"play_music", `{"query":"` + strings.Repeat("x", 201) + `"}`, `!the query is too long`}, {"get_music", `{}`, silent}},
 		"volume stays while playing": {{"set_volume", `{"level":7}`, `{"state":"stopped","volume":7}`}, {"play_music", `{"query":"jazz"}`, `{"state":"playing","track":"jazz","volume":7}`}},

@@ -25,7 +25,13 @@ type create []todo
 // title.
 func readDraft(text string, now time.Time) (d todo) {
 	s, tags := cutTags(english.Read(text))
-	s, d.due = s.CutDate(now)
+	if cut, f, ok := s.Cut("because|since_i|as_i <why> $"); ok && f.From > 0 {
+		s, d.description = cut, tidy(f.Texts["why"])
+	}
+	if s, d.due = s.CutDate(now); d.due.At.IsZero() { // "because we bake tomorrow" names the day too
+		_, d.due = english.Read(d.description).CutDate(now)
+	}
+	s, tags = cutSpokenTag(s, tags)
 	s, d.priority = cutPriority(s)
 	for range 3 { // "and also to"
 		s, _, _ = s.Cut("^ to|that|about|also|and|i_need_to|i_have_to")
@@ -50,6 +56,17 @@ func cutTags(s *english.Sentence) (*english.Sentence, []string) {
 		if tag, ok := strings.CutPrefix(s.Span(i, i+1), "#"); ok && strings.Trim(tag, "#0123456789") != "" {
 			tags = append(tags, tag)
 			s, i = s.Without(i, i+1), i-1
+		}
+	}
+	return s, tags
+}
+
+// cutSpokenTag cuts a word at the end that says which part of life a todo is of.
+func cutSpokenTag(s *english.Sentence, tags []string) (*english.Sentence, []string) {
+	for _, rule := range []string{"[it's|it_is] personal|private $", ", personal|private|work|family|home|shopping|health $"} {
+		if cut, f, ok := s.Cut(rule); ok && f.From > 0 {
+			words := english.Read(s.Span(f.From, f.To)).Words
+			return cut, append(tags, words[len(words)-1].Low)
 		}
 	}
 	return s, tags
@@ -153,7 +170,7 @@ func (c create) next(t *turn) geminisim.Answer {
 		if d.title == "" {
 			return text("What should the todo say? For example “Remind me to call mom on Friday at noon”.")
 		}
-		plans = append(plans, plan{tool: tool}.with("title", d.title).with("due_date", d.due.ISO()).
+		plans = append(plans, plan{tool: tool}.with("title", d.title).with("description", d.description).with("due_date", d.due.ISO()).
 			with("priority", cmp.Or(d.priority, "medium")).with("tags", d.tags))
 	}
 	if done := t.of(tool); len(done) > 0 {

@@ -82,12 +82,25 @@ func readOrder(s *english.Sentence, tools map[string]*tool) (order, bool) {
 			if !fits || tools[d.tool] == nil {
 				continue
 			}
-			if values := partsOf(f.Texts); values["celsius"] != "" || !strings.Contains(d.args, "<celsius>") {
+			if values := partsOf(f.Texts); d.isReadable(values) {
 				return d.order(plan{tool: tools[d.tool]}, values), true
 			}
 		}
 	}
 	return order{}, false
+}
+
+// isReadable reports whether each value that stands without quotes is a number, or on or off. "The
+// lights to blue" names no brightness.
+func (d deed) isReadable(values map[string]string) bool {
+	for _, s := range slot.FindAllString(d.args, -1) {
+		value := values[strings.Trim(s, `"<>`)]
+		_, err := strconv.ParseFloat(strings.Trim(value, " %°C"), 64)
+		if s[0] != '"' && err != nil && value != "on" && value != "off" {
+			return false
+		}
+	}
+	return true
 }
 
 // hottest is beyond what anybody wants in degrees Celsius: more is Fahrenheit.
@@ -102,7 +115,9 @@ func partsOf(texts map[string]string) map[string]string {
 			values[name] = text
 		case "target":
 			target := figure(text)
-			values[name] = number(target)
+			if values[name] = number(target); target == 0 && !strings.Contains(text, "0") {
+				values[name] = text // not a number
+			}
 			if target > hottest {
 				values["celsius"] = number(math.Round((target-32)/1.8*2) / 2)
 			}

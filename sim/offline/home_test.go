@@ -25,6 +25,15 @@ func TestOrdersToAHouse(t *testing.T) {
 		"Turn on the bedroom lights":                                     `set_light {"room":"bedroom","on":true}`,
 		"switch the hall light off, please":                              `set_light {"room":"hall","on":false}`,
 		"Make the living room lights blue":                               `set_light {"room":"living room","color":"blue"}`,
+		"Change the lights to blue":                                      `set_light {"room":"living room","color":"blue"}`,
+		"Set bedroom lights to red":                                      `set_light {"room":"bedroom","color":"red"}`,
+		"Set the office lights to warm white":                            `set_light {"room":"office","color":"warm white"}`,
+		"Create a party scene":                                           `activate_scene {"scene":"party"}`,
+		"Set the scene to reading":                                       `activate_scene {"scene":"reading"}`,
+		"Set the thermostat to 70":                                       `set_climate {"target":21}`,
+		"Skip this track":                                                `control_music {"action":"next"}`,
+		"play the next song":                                             `control_music {"action":"next"}`,
+		"Set the volume to eleven":                                       ``,
 		"Activate movie scene":                                           `activate_scene {"scene":"movie"}`,
 		"Pause the music":                                                `control_music {"action":"pause"}`,
 		"Set the volume to 25 percent":                                   `set_volume {"level":25}`,
@@ -84,6 +93,23 @@ func TestForeignTools(t *testing.T) {
 		q := geminisim.Question{System: "You help.", MayCall: true, Functions: declared("add_item"), Messages: []geminisim.Message{{Text: "Add buy milk to my todos" + moment}}}
 		if got := (Model{}).Answer(q).Text; got != want {
 			t.Errorf("%q: %s", moment, got)
+		}
+	}
+}
+
+// The answer to a question about a wish that was not clear is carried out with that wish.
+func TestAnswersToAQuestion(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"the music": 1, "Pause the music": 1} {
+		q := geminisim.Question{MayCall: true, Functions: declared("play_music set_volume control_music"), Messages: []geminisim.Message{
+			{Text: "Make it louder"}, {Model: true, Text: "Which of them do you mean: Lights, or Music?"}, {Text: text},
+		}}
+		if a := (Model{}).Answer(q); len(a.Calls) != want {
+			t.Errorf("%s: %+v", text, a)
+		}
+		q.Messages[1].Text = "Done."
+		if a := (Model{}).Answer(q); text == "the music" && len(a.Calls) != 0 {
+			t.Errorf("without a question: %+v", a)
 		}
 	}
 }

@@ -33,6 +33,11 @@ func TestPhrasesThatCreate(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ text, want string }{
 		{"Remind me to buy eggs tomorrow at 3pm", creates("buy eggs", "2026-11-22T15:00:00", "medium")},
+		{"Remind me to buy eggs tomorrow because we bake a cake", creates("buy eggs", "2026-11-22", "medium", "", "we bake a cake")},
+		{"Remind me to buy eggs because we bake tomorrow", creates("buy eggs", "2026-11-22", "medium", "", "we bake tomorrow")},
+		{"Remind me to call mom tomorrow personal", creates("call mom", "2026-11-22", "medium", "personal")},
+		{"Remind me to call mom tomorrow, personal", creates("call mom", "2026-11-22", "medium", "personal")},
+		{"Add a todo: print the slides, work", creates("print the slides", "", "medium", "work")},
 		{"add a todo: call mom on friday at noon", creates("call mom", "2026-11-27T12:00:00", "medium")},
 		{"I need to finish the report by next Monday, urgent #work", creates("finish the report", "2026-11-23", "high", "work")},
 		{"don't let me forget to water the plants tonight", creates("water the plants", "2026-11-21T20:00:00", "medium")},

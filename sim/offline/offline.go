@@ -54,6 +54,9 @@ func (m Model) Answer(q geminisim.Question) geminisim.Answer {
 		return in.next(t)
 	}
 	if home, ok := readOrders(t.text, q.Functions); ok {
+		if len(home.list) == 0 { // an answer to a question: the wish is before it
+			home, _ = readOrders(t.questioned(), q.Functions)
+		}
 		return home.next(t)
 	}
 	return readIntent(t.text, t.now).next(t)

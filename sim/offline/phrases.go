@@ -5,6 +5,7 @@
 package offline
 
 import (
+	"strings"
 	"time"
 
 	"sluice/sim/geminisim"
@@ -23,7 +24,7 @@ type phrase struct {
 //
 // It never returns nil.
 func readIntent(text string, now time.Time) intent {
-	s := english.Read(text)
+	s := english.Read(toolNames.Replace(text))
 	if in := readPhrase(s, smallTalk(), now); in != nil {
 		return in
 	}
@@ -38,6 +39,9 @@ func readIntent(text string, now time.Time) intent {
 	}
 	return say(unknown)
 }
+
+// toolNames makes words of the names of tools.
+var toolNames = strings.NewReplacer("list_todos", "list todos", "create_todo", "create todo", "update_todo", "update todo", "delete_todo", "delete todo")
 
 // readPhrase returns the intent of the first phrase that matches and that can be read; nil: there is none.
 func readPhrase(s *english.Sentence, phrases []phrase, now time.Time) intent {

@@ -4,6 +4,7 @@ package offline
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"sluice/sim/geminisim"
@@ -47,6 +48,19 @@ func lastSaid(before []geminisim.Message) string {
 		return roles.Clip(roles.Said(before[i].Text))
 	}
 	return ""
+}
+
+// questioned returns the user's words that the assistant has asked back about, where the last
+// message is the answer to that; empty: it is not.
+func (t *turn) questioned() string {
+	i := len(t.before) - 1
+	if i < 1 || !t.before[i].Model || len(t.before[i].Calls) > 0 || !strings.Contains(t.before[i].Text, "?") {
+		return ""
+	}
+	if i = roles.LastRequest(t.before); i < 0 {
+		return ""
+	}
+	return roles.Said(t.before[i].Text)
 }
 
 // firstSaid returns the user's first words.

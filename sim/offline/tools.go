@@ -71,12 +71,13 @@ func (p plan) call() geminisim.Call {
 
 // todo is what the rules read of a todo in a tool's result.
 type todo struct {
-	id       string
-	title    string
-	done     bool
-	priority string
-	due      english.Date
-	tags     []string
+	id          string
+	title       string
+	description string
+	done        bool
+	priority    string
+	due         english.Date
+	tags        []string
 }
 
 // result is what a function response says.
