@@ -42,8 +42,8 @@ func (t *turn) awaitPlan() {
 	t.costs.ms.Plan = p.elapsed.Milliseconds()
 	t.spend(p.usage, p.elapsed)
 	t.counts().observe("plan", p.elapsed)
-	t.logInteraction("planner", "plan", p.elapsed, p.err, map[string]int{"question": len(t.req.Input)},
-		map[string]int{"steps": len(p.steps), "criteria": len(p.criteria), "dropped": p.dropped})
+	t.logInteraction("planner", "plan", p.elapsed, p.err, logged{"question": openText(t.req.Input)},
+		logged{"steps": len(p.steps), "criteria": len(p.criteria), "dropped": p.dropped, "plan": openText(p.text())})
 	if p.err != nil && t.set.Mode == modeEnforce && t.ctx.Err() == nil {
 		t.warn(fault.QualityUnavailable, unavailableMessage)
 	}

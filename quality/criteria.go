@@ -1,6 +1,8 @@
 package quality
 
 import (
+	"cmp"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/markdown"
@@ -12,6 +14,9 @@ type criterion struct {
 	Criterion
 	planned bool
 }
+
+// expectation describes a good answer: in the words of the file or the planner, else of the check.
+func (c *criterion) expectation() string { return cmp.Or(c.Expected, check.Expected(c.Name)) }
 
 // standards are the criteria of our own, compiled once for all turns, which only read them,
 // and what reads the Markdown of answers for all.

@@ -49,8 +49,14 @@ func checked(t *testing.T, yaml string, log io.Writer, with gateway.Seams, wrap 
 // checkedGateway is checked, with the gateway and what it was started with.
 func checkedGateway(t *testing.T, yaml string, log io.Writer, with gateway.Seams, wrap func(http.Handler) http.Handler) (*http.Client, *gateway.Gateway, settings.Config) {
 	t.Helper()
+	return checkedGatewayWith(t, yaml, "SLUICE_LOG_PAYLOADS=false\n", log, with, wrap)
+}
+
+// checkedGatewayWith is checkedGateway with further variables, a line each.
+func checkedGatewayWith(t *testing.T, yaml, env string, log io.Writer, with gateway.Seams, wrap func(http.Handler) http.Handler) (*http.Client, *gateway.Gateway, settings.Config) {
+	t.Helper()
 	tr := wholetest.Transcript{Archive: &txtar.Archive{Files: []txtar.File{
-		{Name: "config", Data: []byte("SLUICE_LOG_LEVEL=debug\nSLUICE_LOG_PAYLOADS=false\nSLUICE_STORE=memory\nGEMINI_MODEL=" + providers.OfflineModel + "\n")},
+		{Name: "config", Data: []byte("SLUICE_LOG_LEVEL=debug\n" + env + "SLUICE_STORE=memory\nGEMINI_MODEL=" + providers.OfflineModel + "\n")},
 		{Name: "sluice.yaml", Data: []byte(yaml)},
 		{Name: "mcp", Data: []byte(`[{"name":"get_timesheet","result":"{\"hours_logged\":32,\"hours_target\":40}"}]`)},
 	}}}
@@ -211,7 +217,7 @@ func TestTaskKeepsItsChecks(t *testing.T) {
 					Final     string                   `json:"final_response"`
 					Formatted struct{ Content string } `json:"formatted_response"`
 					Result    struct{ Passed bool }    `json:"validation_result"`
-					Data      []struct{ Result string }
+					Data      []struct{ Result map[string]any }
 				}
 			}
 		}
@@ -220,7 +226,7 @@ func TestTaskKeepsItsChecks(t *testing.T) {
 		}
 		const said = "You've logged 32/40 hours this week. Great progress!"
 		q := doc.Metadata.Quality
-		if doc.Status.State != task.Completed || q.Final != said || q.Formatted.Content != said || !q.Result.Passed || len(q.Plan.Steps) != 4 || len(q.Data) != 1 {
+		if doc.Status.State != task.Completed || q.Final != said || q.Formatted.Content != said || !q.Result.Passed || len(q.Plan.Steps) != 4 || len(q.Data) != 1 || q.Data[0].Result["hours_logged"] != 32.0 {
 			t.Errorf("%+v", doc)
 		}
 	})

@@ -202,6 +202,8 @@ type turn struct {
 	timeout time.Duration
 	spent   bool
 	unkept  bool // the turn has no task
+	// payloads has the log have texts.
+	payloads bool
 }
 
 // run runs it through a Frame, whose Guard judges the grammar.
@@ -226,6 +228,7 @@ func (tt turn) runIn(t testing.TB, ctx context.Context) *clientView {
 			return []quality.Agent{{ID: "assistant", Tools: []string{"get_hours"}}}
 		},
 	}
+	cfg.LogPayloads = tt.payloads
 	if tt.asker != nil {
 		cfg.Asker = tt.asker
 	}

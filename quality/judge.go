@@ -94,5 +94,5 @@ func (t *turn) judge(a *attempt, text string) {
 	if err == nil {
 		err = a.accept(reply.JSON)
 	}
-	t.logInteraction("quality", "judge", elapsed, err, map[string]int{"criteria": len(asked), "answer": len(text)}, map[string]int{"open": a.open()})
+	t.logInteraction("quality", "judge", elapsed, err, logged{"criteria": len(asked), "answer": answerText(text)}, logged{"open": a.open()})
 }

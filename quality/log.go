@@ -3,6 +3,7 @@ package quality
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -18,21 +19,93 @@ import (
 // maxLogged bounds a text in the log, in bytes.
 const maxLogged = 8 << 10
 
-// logInteraction says what one of those that take part did: counts, no text.
-func (t *turn) logInteraction(agent, action string, elapsed time.Duration, err error, in, out map[string]int) {
-	line := t.log().Debug()
+// logged holds an agent's data for the log: counts, and texts of the types below.
+type logged map[string]any
+
+// openText is a text that may be in the log as soon as payloads are: a question or a plan.
+type openText string
+
+// answerText is a text that is in the log only if it was sent.
+type answerText string
+
+// logInteraction logs a part of the turn: counts, and with payloads texts. A line
+// with an answer waits until it is known whether the answer is sent.
+func (t *turn) logInteraction(agent, action string, elapsed time.Duration, err error, in, out logged) {
+	level := zerolog.DebugLevel
 	if err != nil {
-		line = t.log().Warn()
+		level = zerolog.WarnLevel
 	}
-	if line == nil {
+	if t.log().GetLevel() > level {
 		return
 	}
-	details := zerolog.Dict().Str("agent_name", agent).Str("action", action).
-		Dict("input_data", countsOf(in)).Dict("output_data", countsOf(out)).Bool("success", err == nil)
-	if err != nil {
-		details.AnErr("error", errors.New(fault.LogText(err, t.cfg.LogPayloads)))
+	line := func() {
+		details := zerolog.Dict().Str("agent_name", agent).Str("action", action).
+			Dict("input_data", t.dataOf(in)).Dict("output_data", t.dataOf(out)).Bool("success", err == nil)
+		if err != nil {
+			details.AnErr("error", errors.New(fault.LogText(err, t.cfg.LogPayloads)))
+		}
+		t.log().WithLevel(level).Int64("duration_ms", elapsed.Milliseconds()).Dict("details", details).Msg("agent_interaction")
 	}
-	line.Int64("duration_ms", elapsed.Milliseconds()).Dict("details", details).Msg("agent_interaction")
+	if t.cfg.LogPayloads && (in.hasAnswer() || out.hasAnswer()) {
+		t.unlogged = append(t.unlogged, line)
+		return
+	}
+	line()
+}
+
+// hasAnswer reports whether an answer is among the data.
+func (l logged) hasAnswer() bool {
+	for _, value := range l {
+		if _, ok := value.(answerText); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// logWaiting logs the lines that waited for the end of the turn.
+func (t *turn) logWaiting() {
+	for _, line := range t.unlogged {
+		line()
+	}
+	t.unlogged = nil
+}
+
+// wasSent reports whether a client has a text, as it was written or in its form.
+func (t *turn) wasSent(text string) bool {
+	if !t.held {
+		return true
+	}
+	a := t.sent(t.counted())
+	return a != nil && (text == a.text || text == a.styled() || a.formatted != nil && text == a.formatted.Content)
+}
+
+// payload returns a text as the log has it.
+func payload(text string) string { return chat.Clip(redact.AllKinds.Payload(text), maxLogged) }
+
+// dataOf logs data in the order of the names: a text that the log may not have by its length.
+func (t *turn) dataOf(all logged) *zerolog.Event {
+	d := zerolog.Dict()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		switch v := all[name].(type) {
+		case openText:
+			t.logText(d, name, string(v), true)
+		case answerText:
+			t.logText(d, name, string(v), t.cfg.LogPayloads && t.wasSent(string(v)))
+		case int:
+			d.Int(name, v)
+		}
+	}
+	return d
+}
+
+// logText adds a text, or its length in bytes.
+func (t *turn) logText(d *zerolog.Event, name, text string, isOpen bool) {
+	if t.cfg.LogPayloads && isOpen {
+		d.Str(name, payload(text))
+		return
+	}
+	d.Int(name, len(text))
 }
 
 // logAgent logs an agent's part in the answer.
@@ -45,51 +118,31 @@ func (t *turn) logAgent(ev *stream.AgentRun) {
 	if !*ev.Success {
 		err = errors.New(string(ev.ErrorType))
 	}
-	t.logInteraction(ev.AgentID, "answer", elapsed, err, map[string]int{"question": len(t.req.Input), "attempt": ev.Attempt}, nil)
+	t.logInteraction(ev.AgentID, "answer", elapsed, err, logged{"question": openText(t.req.Input), "attempt": ev.Attempt}, nil)
 }
 
 // logAnswer logs what the inner runner did: the agent's part, if no event has reported it, and
 // the part that made one text of the others.
 func (t *turn) logAnswer(began time.Time, err error) {
-	out := map[string]int{"answer": len(t.pieces.text)}
+	out := logged{"answer": answerText(t.pieces.text)}
 	if len(t.ended) == 0 {
-		t.logInteraction(cmp.Or(t.agent, "assistant"), "answer", time.Since(began), err, map[string]int{"question": len(t.req.Input)}, out)
+		t.logInteraction(cmp.Or(t.agent, "assistant"), "answer", time.Since(began), err, logged{"question": openText(t.req.Input)}, out)
 	}
 	if err == nil && !t.firstText.IsZero() {
-		t.logInteraction("composer", "compose_response", time.Since(t.firstText), nil, map[string]int{"agents": max(1, len(t.ended))}, out)
+		t.logInteraction("composer", "compose_response", time.Since(t.firstText), nil, logged{"agents": max(1, len(t.ended))}, out)
 	}
 }
 
-// countsOf logs counts in the order of their names.
-func countsOf(all map[string]int) *zerolog.Event {
-	d := zerolog.Dict()
-	for _, name := range slices.Sorted(keys(all)) {
-		d.Int(name, all[name])
-	}
-	return d
-}
-
-// keys yields the names of a map.
-func keys(all map[string]int) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for name := range all {
-			if !yield(name) {
-				return
-			}
-		}
-	}
-}
-
-// logChecked logs what checking found: sizes and counts, never the answer.
+// logChecked logs what checking found.
 func (t *turn) logChecked(a *attempt, began time.Time) {
-	t.logInteraction("quality", "validate", time.Since(began), nil, map[string]int{"answer": len(a.text), "criteria": len(a.card)},
-		map[string]int{"failed": a.failures(), "open": a.open()})
+	t.logInteraction("quality", "validate", time.Since(began), nil, logged{"answer": answerText(a.text), "criteria": len(a.card)},
+		logged{"failed": a.failures(), "open": a.open()})
 }
 
 // logChannel logs the form that an answer got.
 func (t *turn) logChannel(a *attempt, f *Formatted) {
-	t.logInteraction("channel", "format_for_channel", time.Duration(t.costs.ms.Format)*time.Millisecond, nil, map[string]int{"answer": len(a.styled())},
-		map[string]int{"content": len(f.Content), "parts": len(f.Messages)})
+	t.logInteraction("channel", "format_for_channel", time.Duration(t.costs.ms.Format)*time.Millisecond, nil, logged{"answer": answerText(a.styled())},
+		logged{"content": answerText(f.Content), "parts": len(f.Messages)})
 }
 
 // logDelivered logs how handing over ended.
@@ -98,7 +151,7 @@ func (t *turn) logDelivered(d *stream.Delivery, m *Message, began time.Time) {
 	if d.Status != "delivered" {
 		err = errors.New(d.Status)
 	}
-	t.logInteraction("sender", "send", time.Since(began), err, map[string]int{"parts": m.Parts}, map[string]int{"attempts": d.Attempts})
+	t.logInteraction("sender", "send", time.Since(began), err, logged{"parts": m.Parts}, logged{"attempts": d.Attempts})
 	t.log().Info().Dict("details", zerolog.Dict().Str("channel", t.channel).Str("status", d.Status).Int("attempts", d.Attempts).
 		Int("parts", m.Parts).Int("segments", m.Segments)).Msg("message_delivered")
 }
@@ -122,12 +175,8 @@ func (t *turn) logValidation(best *attempt) {
 	}
 	details := zerolog.Dict()
 	t.logQuestion(details)
-	ids := make([]string, len(best.card))
-	for i := range best.card {
-		ids[i] = best.card[i].ID
-	}
-	details.Dict("scorecard", zerolog.Dict().Str("scorecard_id", t.scorecardID()).Strs("criteria", ids).Bool("overall_passed", t.passed)).
-		Array("validation_results", loggedAttempts(t.attempts)).Bool("refinement_attempted", t.attempt > 1)
+	details.Dict("scorecard", t.loggedScorecard(best)).Array("validation_results", t.loggedCriteria(first)).
+		Array("attempts", loggedAttempts(t.attempts)).Bool("refinement_attempted", t.attempt > 1)
 	if t.attempt > 1 {
 		details.Bool("refinement_succeeded", len(t.attempts) > 1 && !t.attempts[1].failedMust() && t.attempts[1].open() == 0)
 	} else {
@@ -137,11 +186,48 @@ func (t *turn) logValidation(best *attempt) {
 	t.log().Warn().Dict("details", details).Msg("validation_failed")
 }
 
+// loggedScorecard is the scorecard of an attempt; without payloads the ids of its criteria alone.
+func (t *turn) loggedScorecard(a *attempt) *zerolog.Event {
+	d := zerolog.Dict().Str("scorecard_id", t.scorecardID()).Bool("overall_passed", t.passed)
+	if t.cfg.LogPayloads {
+		return d.Str("request_id", chat.RequestID(t.ctx)).Array("criteria", t.loggedCriteria(a)).
+			Str("created_at", stamp(t.start)).Str("evaluated_at", stamp(time.Now()))
+	}
+	ids := make([]string, len(a.card))
+	for i := range a.card {
+		ids[i] = a.card[i].ID
+	}
+	return d.Strs("criteria", ids)
+}
+
+// loggedCriteria returns the criteria of an attempt for the log. Without payloads it has the id
+// and the verdict: descriptions may be a planner's, and feedback a judge's.
+func (t *turn) loggedCriteria(a *attempt) *zerolog.Array {
+	list := zerolog.Arr()
+	for i, v := range a.verdicts {
+		c, d := &a.card[i], zerolog.Dict()
+		d.Str("id", c.ID)
+		if v.given {
+			d.Bool("passed", v.passed)
+		} else {
+			d.Interface("passed", nil)
+		}
+		if t.cfg.LogPayloads {
+			d.Str("description", payload(c.Description)).Str("expected", payload(c.expectation()))
+		}
+		if t.cfg.LogPayloads && v.failed() {
+			d.Str("feedback", payload(cmp.Or(v.feedback, "Not fulfilled: "+c.Description)))
+		}
+		list.Dict(d)
+	}
+	return list
+}
+
 // logQuestion adds the question, or its length alone.
 func (t *turn) logQuestion(details *zerolog.Event) {
 	if !t.cfg.LogPayloads {
 		details.Int("original_question", utf8.RuneCountInString(t.req.Input))
 		return
 	}
-	details.Str("original_question", chat.Clip(redact.AllKinds.Payload(t.req.Input), maxLogged))
+	details.Str("original_question", payload(t.req.Input))
 }

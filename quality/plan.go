@@ -172,6 +172,19 @@ func (p *plan) read(text jsontext.Value, agents []Agent, set *Settings) error {
 	return nil
 }
 
+// text returns the steps and criteria as JSON.
+func (p *plan) text() string {
+	criteria := make([]askedCriterion, 0, len(p.criteria))
+	for _, c := range p.criteria {
+		criteria = append(criteria, askedCriterion{ID: c.ID, Description: c.Description, Expected: c.Expected})
+	}
+	text, _ := json.Marshal(struct {
+		Steps    []step           `json:"steps"`
+		Criteria []askedCriterion `json:"criteria"`
+	}{p.steps, criteria}, jsontext.AllowInvalidUTF8(true))
+	return string(text)
+}
+
 // guide shows the agents the steps of the plan.
 func (p *plan) guide() chat.Quote {
 	var b strings.Builder

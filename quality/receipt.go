@@ -14,6 +14,7 @@ import (
 
 // close adds to the turn's result what is reported and kept of the checks.
 func (t *turn) close(err error) {
+	defer t.logWaiting()
 	if t.outcome == "" {
 		t.outcome = stream.NotEvaluated
 	}
@@ -75,7 +76,7 @@ func (t *turn) receipt(a *attempt) *stream.Receipt {
 type keptCriterion struct {
 	ID          string `json:"id"`
 	Description string `json:"description"`
-	Expected    string `json:"expected,omitempty"`
+	Expected    string `json:"expected"`
 	Check       string `json:"check,omitempty"`
 	Must        bool   `json:"must"`
 	Passed      *bool  `json:"passed"`
@@ -109,7 +110,7 @@ type keptState struct {
 	RequestID  string         `json:"request_id"`
 	Plan       jsontext.Value `json:"execution_plan,omitempty"`
 	Scorecard  keptScorecard  `json:"scorecard"`
-	Data       []shownResult  `json:"data"`
+	Data       []keptResultOf `json:"data"`
 	Composed   *string        `json:"composed_response"`
 	Formatted  jsontext.Value `json:"formatted_response,omitempty"`
 	Result     *keptResult    `json:"validation_result"`
@@ -127,12 +128,43 @@ const (
 	maxKeptForm   = 64 << 10
 )
 
+// keptResultOf is a result of a tool as a task keeps it: JSON as it is, and another text as a string.
+type keptResultOf struct {
+	Tool      string         `json:"tool"`
+	Arguments jsontext.Value `json:"arguments,omitempty"`
+	Result    jsontext.Value `json:"result"`
+	Truncated bool           `json:"truncated,omitzero"`
+}
+
+// results returns the results of tools as the task keeps them.
+func (t *turn) results() []keptResultOf {
+	all := []keptResultOf{}
+	for _, r := range t.shown() {
+		result, cut := chat.Truncate(r.Result, maxKeptResult)
+		k := keptResultOf{Tool: r.Tool, Result: valueOf(result), Truncated: r.Truncated || cut}
+		if r.Arguments != "" {
+			k.Arguments = valueOf(r.Arguments)
+		}
+		all = append(all, k)
+	}
+	return all
+}
+
+// valueOf returns a text that is an object or a list of JSON as it is, and another one as a string.
+func valueOf(text string) jsontext.Value {
+	if v := jsontext.Value(strings.TrimSpace(text)); v.IsValid() && (v.Kind() == '{' || v.Kind() == '[') {
+		return v
+	}
+	quoted, _ := jsontext.AppendQuote(nil, text)
+	return quoted
+}
+
 // addCriteria adds the criteria of an attempt with their verdicts. It returns those that it does
 // not fulfil, in words.
 func (s *keptScorecard) addCriteria(a *attempt) (feedback []string) {
 	for i, v := range a.verdicts {
 		c := &a.card[i]
-		k := keptCriterion{ID: c.ID, Description: c.Description, Expected: c.Expected, Check: c.Name, Must: c.Must}
+		k := keptCriterion{ID: c.ID, Description: c.Description, Expected: c.expectation(), Check: c.Name, Must: c.Must}
 		if v.given {
 			k.Passed = &v.passed
 		}
@@ -153,7 +185,7 @@ func (s *keptScorecard) addCriteria(a *attempt) (feedback []string) {
 func (t *turn) state(a *attempt, err error) jsontext.Value {
 	now := stamp(time.Now())
 	s := keptState{
-		RequestID: chat.RequestID(t.ctx), Data: t.shown(), Refinement: t.attempt - 1, Status: "completed",
+		RequestID: chat.RequestID(t.ctx), Data: t.results(), Refinement: t.attempt - 1, Status: "completed",
 		CreatedAt: stamp(t.start), At: now,
 		Scorecard: keptScorecard{ID: t.scorecardID(), RequestID: chat.RequestID(t.ctx), Criteria: []keptCriterion{}, Passed: t.passed, CreatedAt: stamp(t.start)},
 	}
@@ -162,12 +194,6 @@ func (t *turn) state(a *attempt, err error) jsontext.Value {
 		s.Status, status = "failed", planFailed
 	}
 	s.Plan = t.executionPlan(status)
-	for i := range s.Data {
-		r := &s.Data[i]
-		var cut bool
-		r.Result, cut = chat.Truncate(r.Result, maxKeptResult)
-		r.Truncated = r.Truncated || cut
-	}
 	feedback := s.Scorecard.addCriteria(a)
 	if a.verdicts != nil {
 		s.Scorecard.At = now

@@ -57,7 +57,7 @@ func (t *turn) refine(a *attempt) *attempt {
 	t.costs.ms.Refine = elapsed.Milliseconds()
 	t.spend(written.Usage, elapsed)
 	t.counts().observe("refine", elapsed)
-	t.logInteraction("composer", "refine", elapsed, err, map[string]int{"answer": len(a.text), "failed": a.failures()}, map[string]int{"answer": b.Len()})
+	t.logInteraction("composer", "refine", elapsed, err, logged{"answer": answerText(a.text), "failed": a.failures()}, logged{"answer": answerText(b.String())})
 	if err != nil {
 		return nil
 	}

@@ -98,6 +98,7 @@ func (spec *Spec) criteria(list *file.Node) (all []Criterion) {
 		}
 		spec.checkChannels(n.Get("channels"))
 		readCheck(&c, n)
+		warnOfExpected(&c, n)
 		if isStandard(c.ID) && c.Name != c.ID {
 			n.Get("id").Fault("is that of a check of every answer, which this criterion is not")
 			continue
@@ -105,6 +106,14 @@ func (spec *Spec) criteria(list *file.Node) (all []Criterion) {
 		all = append(all, c)
 	}
 	return all
+}
+
+// warnOfExpected warns of a judged criterion that describes no good answer: the judge and the
+// scorecard use the description. A check has one of its own.
+func warnOfExpected(c *Criterion, n *file.Node) {
+	if c.Expected == "" && c.Name == "" && n.Sound() {
+		n.Warn("has no expected: describe a good answer, for the judge and for readers of the scorecard")
+	}
 }
 
 // readCheck reads which code checks a criterion, if any does.

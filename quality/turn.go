@@ -31,6 +31,7 @@ type turn struct {
 	evidence evidence
 	costs    costs
 	out      stream.Result
+	unlogged []func() // lines of the log that wait for the end of the turn
 }
 
 // costs is what the receipt says about times and tokens.

@@ -31,6 +31,9 @@ func Section(specs *[]Spec, deliver func(channel string, n *file.Node)) file.Sec
 				continue
 			}
 			spec.Name = n.Name()
+			if name, ok := n.Get("channel").Text(); ok && name != spec.Name {
+				n.Get("channel").Fault("must be " + spec.Name + ", the key of this channel, or be left out")
+			}
 			readSpec(n, &spec)
 			*specs = append(*specs, spec)
 			switch d := n.Get("deliver"); {

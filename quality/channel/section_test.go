@@ -92,3 +92,14 @@ func TestFramedMail(t *testing.T) {
 		t.Errorf("got %q, %q, %s", r.Subject, r.Content, r.HTML)
 	}
 }
+
+// A channel may name itself once more, and no other one.
+func TestChannelNamesItself(t *testing.T) {
+	t.Parallel()
+	if specs, faults := readSection("channels:\n  sms: {channel: sms, max_length: 1600}\n"); len(specs) != 1 || faults != nil {
+		t.Errorf("%v %q", specs, faults)
+	}
+	if _, faults := readSection("channels:\n  sms: {channel: email}\n"); len(faults) != 1 || !strings.Contains(faults[0], "/channels/sms/channel: must be sms") {
+		t.Errorf("%q", faults)
+	}
+}

@@ -173,3 +173,24 @@ func (in *Input) source() string {
 	}
 	return in.Source
 }
+
+// expected describes a good answer, by the name of the check.
+var expected = map[string]string{
+	"not_empty":      "A character that can be seen.",
+	"complete":       "The model ended by itself.",
+	"plain_text":     "Text without marks of Markdown.",
+	"max_length":     "A text within the limits of the check.",
+	"contains":       "The texts of the check, all or one of them.",
+	"excludes":       "An answer without the texts of the check.",
+	"matches":        "A part that the expression of the check matches.",
+	"required_facts": "The values that the tools have returned for the facts of the check.",
+	"numbers_backed": "Only numbers that are in the results of tools or the request, or follow from them.",
+	"data_used":      "A tool call that completed.",
+	"links_backed":   "Only links that are in the results of tools or the request, or lead to a host of the check.",
+	"script":         "Text in the script of the request.",
+	"no_pii":         "No personal data and no secret.",
+}
+
+// Expected returns a description of the answers that pass the check of this name. It is empty for an
+// unknown name.
+func Expected(name string) string { return expected[name] }

@@ -20,7 +20,7 @@ func Section(guide **Guide) file.Section {
 // read reads a guide. What is not given has the defaults that stand here.
 func read(n *file.Node) *Guide {
 	g := &Guide{
-		Tone:     Tone{"conversational", "empathetic", "encouraging"},
+		Tone:     Tone{"conversational", "empathetic", "encouraging", n.Has("tone")},
 		Emojis:   Emojis{Success: "✅", Warning: "⚠️", Error: "❌", Info: "ℹ️", Max: -1, Named: n.Has("emojis")},
 		Greeting: true, UseName: true,
 	}

@@ -4,6 +4,7 @@ package style
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -32,6 +33,7 @@ type Tone struct {
 	Default string `key:"default"`
 	Error   string `key:"error"`
 	Success string `key:"success"`
+	Named   bool   // the file has them
 }
 
 // Emojis are those that answers use.
@@ -114,12 +116,31 @@ func (g *Guide) Frame(r Reader) (before, after string) {
 	return before, after
 }
 
-// FailureText is what is sent in place of an answer that passed no check, as Markdown.
+// FailureText returns the text in place of an answer that passed no check, as Markdown. Without a
+// text of the file it is the built-in one, in the tone and with the emoji that the file has for errors.
 func (g *Guide) FailureText(r Reader) string {
-	if t := g.texts(r); t != nil {
+	if t := g.texts(r); t != nil && t.Failure != "" {
 		return cmp.Or(g.filled(t.Failure, r), Failure)
 	}
-	return Failure
+	if g == nil {
+		return Failure
+	}
+	text := Failure
+	if g.Tone.Named && soundsSorry(g.Tone.Error) {
+		text = "I'm sorry. " + Failure
+	}
+	if g.Emojis.Named && !g.Emojis.Off && g.Emojis.Error != "" {
+		text = g.Emojis.Error + " " + text
+	}
+	return text
+}
+
+// soundsSorry reports whether a tone is one that apologises.
+func soundsSorry(tone string) bool {
+	tone = strings.ToLower(tone)
+	return slices.ContainsFunc([]string{"empath", "apolog", "sorry", "warm", "kind", "friendly", "caring", "gentle", "compassion"}, func(word string) bool {
+		return strings.Contains(tone, word)
+	})
 }
 
 // filled puts the names into a text. Without a name its place goes, with the white space

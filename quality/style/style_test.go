@@ -79,7 +79,7 @@ func TestFrame(t *testing.T) {
 	if got := g.FailureText(style.Reader{}); got != "Sorry, no answer." {
 		t.Errorf("the failure is %q", got)
 	}
-	if got := g.FailureText(style.Reader{Locale: "de"}); got != style.Failure {
+	if got := g.FailureText(style.Reader{Locale: "de"}); got != "❌ I'm sorry. "+style.Failure {
 		t.Errorf("the failure in German is %q", got)
 	}
 	if got := g.Language(style.Reader{}); got != "en" {
@@ -155,5 +155,26 @@ func TestSectionFaults(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, faults); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The built-in text for an answer that passed no check has the tone and the emoji of errors, where
+// the file has a tone and emojis at all.
+func TestBuiltInFailureText(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		"":                                   style.Failure,
+		"tone: {error: factual}":             style.Failure,
+		"tone: {error: warm and apologetic}": "I'm sorry. " + style.Failure,
+		"tone: {success: glad}":              "I'm sorry. " + style.Failure, // the default is empathetic
+		"emojis: {error: 🚫}":                 "🚫 " + style.Failure,
+		"emojis: {enabled: false}":           style.Failure,
+		"tone: {}\n  emojis: {}":             "❌ I'm sorry. " + style.Failure,
+		"tone: {}\n  texts: {en: {failure_text: No.}}": "No.",
+	} {
+		g, faults := read(t, "style:\n  version: 1\n  "+content+"\n")
+		if got := g.FailureText(style.Reader{}); got != want || len(faults) > 0 {
+			t.Errorf("%s: %q, %v", content, got, faults)
+		}
 	}
 }
