@@ -101,6 +101,9 @@ type Breaker struct {
 	lastErr  error           // of the last failure
 	openTill time.Time       // set while state is Open
 	log      *zerolog.Logger // of the call at hand
+
+	failedAt, changedAt time.Time // of the last failure, and of the last change of state
+	successes           uint32    // consecutive, in this state
 }
 
 // withDefaults fills in what zero values mean.
@@ -120,7 +123,7 @@ func (c Config) withDefaults() Config {
 // New returns a closed breaker.
 func New(cfg Config) *Breaker {
 	cfg = cfg.withDefaults()
-	b := &Breaker{cfg: cfg, state: Closed}
+	b := &Breaker{cfg: cfg, state: Closed, changedAt: time.Now()}
 	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:          cfg.Service,
 		MaxRequests:   cfg.HalfOpenCalls,
@@ -202,9 +205,11 @@ func (b *Breaker) failureOf(ctx context.Context, cause error) error {
 func (b *Breaker) count(err error) bool {
 	if err == nil {
 		b.failures, b.row = 0, b.row[:0]
+		b.successes++
 		return true
 	}
 	b.failures++
+	b.successes, b.failedAt = 0, time.Now()
 	if b.turn != (chat.TurnKey{}) {
 		b.row = append(b.row, b.turn)
 	}
@@ -219,7 +224,7 @@ func (b *Breaker) count(err error) bool {
 func (b *Breaker) Snapshot() health.Breaker {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := health.Breaker{Service: b.cfg.Service, State: b.state, FailureCount: b.failures}
+	s := health.Breaker{Service: b.cfg.Service, State: b.state, FailureCount: b.failures, LastFailure: b.failedAt, LastChange: b.changedAt, Successes: b.successes}
 	if b.state == Open {
 		s.RetryAfter = max(time.Until(b.openTill), 0)
 	}
@@ -241,6 +246,7 @@ func (b *Breaker) logTo(ctx context.Context) {
 // changed runs inside gobreaker's lock and b.mu.
 func (b *Breaker) changed(from, to gobreaker.State) {
 	b.state, b.row = stateOf(to), b.row[:0]
+	b.changedAt, b.successes = time.Now(), 0
 	if b.state == Open {
 		b.openTill = time.Now().Add(b.cfg.Recovery)
 	}

@@ -122,7 +122,7 @@ func TestRecoveryTime(t *testing.T) {
 			{30 * time.Second, 0, time.Millisecond},
 		} {
 			time.Sleep(tt.at - time.Since(began))
-			want := health.Breaker{Service: "gemini", State: breaker.Open, FailureCount: 3, RetryAfter: tt.snapshot}
+			want := health.Breaker{Service: "gemini", State: breaker.Open, FailureCount: 3, RetryAfter: tt.snapshot, LastFailure: began, LastChange: began}
 			if diff := cmp.Diff(want, b.Snapshot()); diff != "" {
 				t.Errorf("snapshot after %v (-want +got):\n%s", tt.at, diff)
 			}
@@ -132,8 +132,13 @@ func TestRecoveryTime(t *testing.T) {
 		}
 		time.Sleep(time.Nanosecond)
 		allow(t, b)
-		if diff := cmp.Diff(health.Breaker{Service: "gemini", State: breaker.HalfOpen, FailureCount: 3}, b.Snapshot()); diff != "" {
+		probing := time.Now()
+		if diff := cmp.Diff(health.Breaker{Service: "gemini", State: breaker.HalfOpen, FailureCount: 3, LastFailure: began, LastChange: probing}, b.Snapshot()); diff != "" {
 			t.Errorf("snapshot with a probe (-want +got):\n%s", diff)
+		}
+		calls(t, b, "s")
+		if got := b.Snapshot(); got.Successes != 1 || !got.LastFailure.Equal(began) {
+			t.Errorf("snapshot after a success: %+v", got)
 		}
 	})
 }

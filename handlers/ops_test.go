@@ -60,15 +60,15 @@ func TestReadiness(t *testing.T) {
 		want  string
 	}{
 		{"all well", model, well, false, `200 {"status":"ok","model":"gemini-flash-latest","breakers":[` +
-			`{"service":"gemini","state":"closed","failure_count":0,"retry_after_ms":0},{"service":"mcp:todo","state":"closed","failure_count":2,"retry_after_ms":0}],` +
+			`{"service":"gemini","state":"closed","failure_count":0,"retry_after_ms":0,"last_failure_time":null,"last_state_change":null,"consecutive_successes":0},{"service":"mcp:todo","state":"closed","failure_count":2,"retry_after_ms":0,"last_failure_time":null,"last_state_change":null,"consecutive_successes":0}],` +
 			`"mcp":[{"server":"todo","connected":true,"tools":5}],"streams":0}`},
 		{"nothing behind", "m", nil, false, `200 {"status":"ok","model":"m","breakers":[],"mcp":[],"streams":0}`},
 		{"breaker open", model, open, false, `200 {"status":"degraded","model":"gemini-flash-latest","breakers":[` +
-			`{"service":"gemini","state":"open","failure_count":3,"retry_after_ms":1500}],"mcp":[{"server":"todo","connected":true,"tools":5}],"streams":0}`},
+			`{"service":"gemini","state":"open","failure_count":3,"retry_after_ms":1500,"last_failure_time":null,"last_state_change":null,"consecutive_successes":0}],"mcp":[{"server":"todo","connected":true,"tools":5}],"streams":0}`},
 		{"breaker half-open", "m", halfOpen, false, `200 {"status":"degraded","model":"m","breakers":[` +
-			`{"service":"gemini","state":"half-open","failure_count":0,"retry_after_ms":0}],"mcp":[],"streams":0}`},
+			`{"service":"gemini","state":"half-open","failure_count":0,"retry_after_ms":0,"last_failure_time":null,"last_state_change":null,"consecutive_successes":0}],"mcp":[],"streams":0}`},
 		{"MCP server away", model, cut, false, `200 {"status":"degraded","model":"gemini-flash-latest","breakers":[` +
-			`{"service":"gemini","state":"closed","failure_count":0,"retry_after_ms":0},{"service":"mcp:todo","state":"closed","failure_count":2,"retry_after_ms":0}],` +
+			`{"service":"gemini","state":"closed","failure_count":0,"retry_after_ms":0,"last_failure_time":null,"last_state_change":null,"consecutive_successes":0},{"service":"mcp:todo","state":"closed","failure_count":2,"retry_after_ms":0,"last_failure_time":null,"last_state_change":null,"consecutive_successes":0}],` +
 			`"mcp":[{"server":"todo","connected":false,"tools":0}],"streams":0}`},
 		{"an issuer's keys are not to be had", "m", []health.Status{health.Auth{Methods: []string{"jwt"}, Issuers: []health.Issuer{{Issuer: "i", State: health.KeysUnavailable}, {Issuer: "j", Keys: 2, AgeS: new(int64(7)), State: health.KeysFresh}}}}, false,
 			`200 {"status":"degraded","model":"m","breakers":[],"mcp":[],"auth":{"methods":["jwt"],"keys":0,"issuers":[` +

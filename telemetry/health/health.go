@@ -67,16 +67,33 @@ type Breaker struct {
 	FailureCount uint32
 	// RetryAfter is the rest of the recovery time; 0 unless State is Open.
 	RetryAfter time.Duration
+	// LastFailure is when a call failed last, and LastChange when the state changed last: at first
+	// when the breaker was made. The zero time is unknown.
+	LastFailure, LastChange time.Time
+	// Successes is how many calls have succeeded in a row in this state.
+	Successes uint32
 }
 
-// MarshalJSON reports the time in whole milliseconds.
+// MarshalJSON reports the wait in whole milliseconds, and times as RFC 3339 in UTC or null.
 func (b Breaker) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Service      string `json:"service"`
-		State        State  `json:"state"`
-		FailureCount uint32 `json:"failure_count"`
-		RetryAfterMS int64  `json:"retry_after_ms"`
-	}{b.Service, b.State, b.FailureCount, b.RetryAfter.Milliseconds()})
+		Service      string     `json:"service"`
+		State        State      `json:"state"`
+		FailureCount uint32     `json:"failure_count"`
+		RetryAfterMS int64      `json:"retry_after_ms"`
+		LastFailure  *time.Time `json:"last_failure_time"`
+		LastChange   *time.Time `json:"last_state_change"`
+		Successes    uint32     `json:"consecutive_successes"`
+	}{b.Service, b.State, b.FailureCount, b.RetryAfter.Milliseconds(), stamp(b.LastFailure), stamp(b.LastChange), b.Successes})
+}
+
+// stamp returns a time in UTC with milliseconds; nil: it is not known.
+func stamp(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	at = at.UTC().Truncate(time.Millisecond)
+	return &at
 }
 
 // Name implements Status.

@@ -40,9 +40,9 @@ func TestPartsAreReportedInTheirOrder(t *testing.T) {
 		got = append(got, fmt.Sprint(s.Name(), " ", s.OK(), " ", string(text)))
 	}
 	want := []string{
-		`gemini false {"service":"gemini","state":"open","failure_count":3,"retry_after_ms":1}`,
-		`mcp:a true {"service":"mcp:a","state":"closed","failure_count":0,"retry_after_ms":0}`,
-		`mcp:b false {"service":"mcp:b","state":"half-open","failure_count":0,"retry_after_ms":0}`,
+		`gemini false {"service":"gemini","state":"open","failure_count":3,"retry_after_ms":1,"last_failure_time":null,"last_state_change":null,"consecutive_successes":0}`,
+		`mcp:a true {"service":"mcp:a","state":"closed","failure_count":0,"retry_after_ms":0,"last_failure_time":null,"last_state_change":null,"consecutive_successes":0}`,
+		`mcp:b false {"service":"mcp:b","state":"half-open","failure_count":0,"retry_after_ms":0,"last_failure_time":null,"last_state_change":null,"consecutive_successes":0}`,
 		`a true {"server":"a","connected":true,"tools":2}`,
 		`b false {"server":"b","connected":false,"tools":0}`,
 	}
