@@ -42,7 +42,7 @@ func TestLog(t *testing.T) {
 	t.Parallel()
 	got := play(t, talkative())
 	want := []string{
-		`{"level":"info","details":{"step":1,"thought_length":14},"message":"agent_reasoning"}`,
+		`{"level":"info","details":{"step":1,"reasoning_step":1,"thought_length":14},"message":"agent_reasoning"}`,
 		`{"level":"info","details":{"tool_name":"add","server":"todo","call_id":"a","argument_names":["what","n"]},"message":"mcp_tool_called"}`,
 		`{"level":"info","duration_ms":1500,"details":{"tool_name":"add","call_id":"a","success":true,"result_length":13},"message":"mcp_tool_result"}`,
 		`{"level":"info","details":{"tool_name":"read","server":"todo","call_id":"b","argument_names":[]},"message":"mcp_tool_called"}`,

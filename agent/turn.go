@@ -196,7 +196,7 @@ func (t *turn) called(req *chat.ModelRequest, err error) (chat.Finish, error) {
 	}
 	t.step.seal()
 	if n := t.step.thoughts; n > 0 {
-		t.log.Info().Dict("details", zerolog.Dict().Int("step", req.Step).Int("thought_length", n)).Msg("agent_reasoning")
+		t.log.Info().Dict("details", zerolog.Dict().Int("step", req.Step).Int("reasoning_step", req.Step).Int("thought_length", n)).Msg("agent_reasoning")
 	}
 	if err == nil && t.ofModel.finish == chat.FinishNone {
 		err = &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage,

@@ -362,10 +362,10 @@ func (t *Team) log(ctx context.Context, d *decision, ev *stream.Route) {
 			Str("error_type", string(d.err.Type)).Int("attempts", d.reply.Attempts)).Msg("routing_failed")
 	case d.kind == stream.Clarified:
 		log.Warn().Dict("details", zerolog.Dict().Int("event_id", 1002).
-			Str("agent_id", d.agents[0].ID).Str("confidence", twoDecimals(d.confidence))).Msg("routing_low_confidence")
+			Str("agent_id", d.agents[0].ID).RawJSON("confidence", []byte(twoDecimals(d.confidence)))).Msg("routing_low_confidence")
 	default:
 		details := zerolog.Dict().Int("event_id", 1001).
-			Str("agent_id", ev.AgentID).Str("confidence", twoDecimals(d.confidence)).
+			Str("agent_id", ev.AgentID).RawJSON("confidence", []byte(twoDecimals(d.confidence))).
 			Strs("additional_agents", ev.Additional).Str("method", d.method).Int("attempts", d.reply.Attempts)
 		if t.cfg.LogPayloads {
 			details.Str("reasoning", redact.AllKinds.Payload(ev.Reasoning))

@@ -90,7 +90,7 @@ func (r *Registry) Histogram(name, help string, labels ...string) Histogram {
 
 // Fractions returns a histogram of values from 0 to 1, in tenths.
 func (r *Registry) Fractions(name, help string, labels ...string) Histogram {
-	return r.histogram(name, help, prometheus.LinearBuckets(0.1, 0.1, 10), labels)
+	return r.histogram(name, help, []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}, labels)
 }
 
 // Sizes returns a histogram of lengths, from 64 to a million.
