@@ -92,9 +92,9 @@ func (t Table) Read(name string, content []byte, from config.Sources) Result {
 type document struct {
 	config.Sources
 	isLiteral bool // no variable is put in, and $$ stays
-	name     string
-	faults   []note
-	warnings []note
+	name      string
+	faults    []note
+	warnings  []note
 }
 
 // place is a line and column, counted from 1, the latter in code points.
