@@ -51,6 +51,9 @@ type Config struct {
 	TTL time.Duration
 	// Store keeps what waits; nil: the token holds it.
 	Store Store
+	// Crowded reports whether too many tasks of a request's user wait for a person already. Calls of
+	// a workflow are not its concern. nil: never.
+	Crowded func(context.Context, *chat.Request) (bool, error)
 	// Tools returns what can be called now.
 	Tools func(context.Context) *tool.Set
 	// Problems says what is wrong with the arguments of a call. nil: nothing is.

@@ -264,3 +264,31 @@ func TestUnansweredQuestionsGo(t *testing.T) {
 		b.wantPaid(0)
 	})
 }
+
+// One user's questions do not fill the store: with a thousand tasks that wait, the next call is not
+// put off but refused. Another user's is asked about.
+func TestWaitingTasksOfOneUserAreBounded(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		in := b.Store.(*memory.Store)
+		p := b.gateway(nil)
+		for i := range 999 {
+			meta := store.Meta{User: "ann", Turn: "turn_x", State: "input-required", Created: time.Now()}
+			if err := in.CreateTask(t.Context(), fmt.Sprint("task_", i), store.Task{Doc: []byte("{}"), Meta: meta}, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if q := b.Ask(p, `,"user_id":"ann"`); q.Token == "" {
+			t.Error("the thousandth task does not wait")
+		}
+		resp := p.Send(t, t.Context(), http.MethodPost, "/chat/stream", `{"input":"pay 5","user_id":"ann"}`)
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || strings.Contains(string(body), "event: approval") || !strings.Contains(string(body), `"finish_reason":"stop"`) {
+			t.Errorf("one too many: %v %s", err, body)
+		}
+		if q := b.Ask(p, `,"user_id":"bob"`); q.Token == "" {
+			t.Error("another user's task does not wait")
+		}
+		b.wantPaid(0)
+	})
+}

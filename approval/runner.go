@@ -16,6 +16,9 @@ import (
 // tooLong is what the model receives of calls in a turn that no token has room for.
 const tooLong = "A person must confirm this call, and this conversation has become too long to wait for that. Do not call it again; tell the user so."
 
+// tooMany is the result of calls of a user for whom too many tasks wait.
+const tooMany = "A person must confirm this call, and too many tasks of this user wait for an answer already. Do not call it again; tell the user so."
+
 // Runner asks for what the Runner in it leaves open.
 type Runner struct {
 	stream.Runner
@@ -79,6 +82,9 @@ func (a *asking) put(p *chat.Paused) (refusal string) {
 	if a.req.Mute && asksAboutCalls(p) {
 		return chat.NobodyToAsk
 	}
+	if a.isCrowded(p) {
+		return tooMany
+	}
 	a.events, a.records, a.again = nil, nil, nil
 	for i := range p.Questions {
 		q := &p.Questions[i]
@@ -100,6 +106,23 @@ func (a *asking) put(p *chat.Paused) (refusal string) {
 		a.events, a.records, a.again = append(a.events, ev), append(a.records, r), append(a.again, again)
 	}
 	return ""
+}
+
+// isCrowded reports whether a task must not wait because too many of its user do. A workflow checks
+// its runs itself. A sealed token takes up no room in the store.
+func (a *asking) isCrowded(p *chat.Paused) bool {
+	full := a.service.cfg.Crowded
+	if full == nil || a.req.Task == "" || p.By == chat.PausedWorkflow {
+		return false
+	}
+	crowded, err := full(a.ctx, a.req)
+	if err != nil || !crowded {
+		return false // an unavailable store does not get the question either
+	}
+	for i := range p.Questions {
+		a.service.counts.Inc(string(p.Questions[i].Kind), "too_many")
+	}
+	return true
 }
 
 // reason says why a person is asked about a call.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 // Names of records, without the prefix that an engine puts before each.
@@ -113,6 +114,9 @@ func SessionsKey(task string) string { return "sluice:session:" + task }
 
 // ResponseKey returns the value of a response of OpenAI's Responses API, by its id.
 func ResponseKey(id string) string { return "sluice:response:" + id }
+
+// ResponseID returns the id of a turn's response.
+func ResponseID(turn string) string { return "resp_" + strings.TrimPrefix(turn, "turn_") }
 
 // ResponsesKey returns the list of the responses of a task. No task has the id of a response.
 func ResponsesKey(task string) string { return "sluice:response:" + task }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,15 @@ type Meta struct {
 	Created                    time.Time // in milliseconds
 	Cancel                     bool      // somebody asked that it be cancelled. Only CancelTask sets it
 }
+
+// Lives reports whether a task runs or waits: for its turn, or for a person. An engine never removes
+// such a task, nor a record of it, to make room.
+func (m *Meta) Lives() bool {
+	return m.Owner != "" || slices.Contains(livingStates, m.State)
+}
+
+// livingStates are the states of tasks that have not ended.
+var livingStates = []string{"submitted", "queued", "working", "input-required", "auth-required"}
 
 // Tasks keep tasks. Document and Meta change together or not at all.
 type Tasks interface {

@@ -155,3 +155,37 @@ func TestKeyWithoutAStore(t *testing.T) {
 		}
 	}
 }
+
+// A key outlives a task that made room for others: its request is told that the turn is over, and
+// nothing runs a second time.
+func TestKeyOfATaskThatMadeRoom(t *testing.T) {
+	t.Parallel()
+	shared := memory.New(memory.Config{Tasks: 1})
+	s := New(Config{Store: shared})
+	defer s.Close()
+	sum := sha256.Sum256(nil)
+	req := Request{Chat: &chat.Request{Input: "hi"}, Key: "key-12345", Body: &sum, Cancel: func(error) {}}
+	turn, err := s.Begin(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn.Before(nowhere{})
+	if err := errors.Join(turn.Write(stream.Stamp{N: 1}, &stream.Start{}), turn.Write(stream.Stamp{N: 2}, &stream.Done{Reason: stream.Stop}), turn.Flush()); err != nil {
+		t.Error(err)
+	}
+	turn.End()
+	if err := shared.CreateTask(t.Context(), "task_other", store.Task{Doc: []byte("{}")}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shared.Task(t.Context(), turn.Task()); !errors.Is(err, store.ErrNotFound) {
+		t.Fatalf("the task: %v", err)
+	}
+	_, err = s.Begin(t.Context(), req)
+	replay, ok := errors.AsType[*Replay](err)
+	if !ok || replay.Turn != turn.ID() {
+		t.Fatalf("begins again: %v", err)
+	}
+	if _, err := s.Reopen(t.Context(), replay, func() { t.Error("waits for a turn that is over") }); !errors.Is(err, ErrGone) {
+		t.Errorf("the log: %v, want %v", err, ErrGone)
+	}
+}

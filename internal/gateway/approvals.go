@@ -17,6 +17,7 @@ import (
 	"sluice/approval"
 	"sluice/chat"
 	"sluice/config"
+	"sluice/internal/records"
 	"sluice/internal/settings"
 	"sluice/mcpclient/servers"
 	"sluice/router"
@@ -40,6 +41,9 @@ func (g *Gateway) openApprovals() error {
 	cfg.Tools, cfg.Problems, cfg.Readable, cfg.Valid, cfg.Metrics = g.toolsOf(toolsOfAsking, g.tools).Tools, g.problems, readable, misfits, g.metrics
 	if g.state != nil {
 		cfg.Store = g.state.store
+		cfg.Crowded = func(ctx context.Context, req *chat.Request) (bool, error) {
+			return records.Crowded(ctx, g.state.store, req)
+		}
 	} else if cfg.TTL > approval.MaxTTL {
 		return &config.Error{Faults: []config.Fault{{Name: "SLUICE_APPROVAL_TTL", Message: "must be at most 24h without a store (SLUICE_STORE)"}}}
 	}

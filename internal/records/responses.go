@@ -26,12 +26,9 @@ type Responses struct {
 	Store store.Store
 }
 
-// responseID is the id of a turn's response.
-func responseID(turn string) string { return "resp_" + turn[len(chat.TurnPrefix):] }
-
 // Response implements openai.Turns.
 func (r Responses) Response(ctx context.Context, turn string) ([]byte, int64, error) {
-	v, err := r.Store.Value(ctx, store.ResponseKey(responseID(turn)))
+	v, err := r.Store.Value(ctx, store.ResponseKey(store.ResponseID(turn)))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, 0, nil
 	}
@@ -50,7 +47,7 @@ func responseFault(err error) error {
 //
 // The task has a list of its responses, so that they go with it.
 func (r Responses) KeepResponse(ctx context.Context, task, turn string, data []byte, version int64) {
-	_, err := r.Store.PutValue(ctx, store.ResponseKey(responseID(turn)), store.Value{Data: data, Version: version}, responseLives)
+	_, err := r.Store.PutValue(ctx, store.ResponseKey(store.ResponseID(turn)), store.Value{Data: data, Version: version}, responseLives)
 	if err == nil && version == 0 {
 		err = r.Store.PushList(ctx, store.ResponsesKey(task), []byte(turn), store.Bounds{Items: maxResponses, Task: task}, responseLives)
 	}
@@ -63,7 +60,7 @@ func (r Responses) KeepResponse(ctx context.Context, task, turn string, data []b
 
 // DropResponse implements openai.Turns.
 func (r Responses) DropResponse(ctx context.Context, turn string) error {
-	if err := r.Store.DeleteValue(ctx, store.ResponseKey(responseID(turn))); err != nil {
+	if err := r.Store.DeleteValue(ctx, store.ResponseKey(store.ResponseID(turn))); err != nil {
 		return responseFault(err)
 	}
 	return nil
@@ -98,7 +95,7 @@ func forgetResponses(ctx context.Context, st interface {
 	}
 	for _, turn := range turns {
 		if chat.IsTurnID(string(turn)) {
-			if err := st.DeleteValue(ctx, store.ResponseKey(responseID(string(turn)))); err != nil {
+			if err := st.DeleteValue(ctx, store.ResponseKey(store.ResponseID(string(turn)))); err != nil {
 				return err
 			}
 		}

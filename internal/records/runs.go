@@ -85,20 +85,32 @@ func (r *Runs) countWaiting() float64 {
 }
 
 // room is records.RunStoreConfig.Room.
+func (r *Runs) room(ctx context.Context, req *chat.Request) error {
+	crowded, err := Crowded(ctx, r.store, req)
+	switch {
+	case err != nil:
+		return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; the workflow goes on when it is back", Err: err}
+	case crowded:
+		return &fault.Error{Type: fault.WorkflowLimit, Message: "Too many workflows of this user wait for an answer"}
+	}
+	return nil
+}
+
+// Crowded reports whether so many tasks of a request's user wait for a person that no more may.
 //
 // It counts tasks page by page and stops at the bound; it is asked once for each wait.
-func (r *Runs) room(ctx context.Context, req *chat.Request) error {
-	q := store.Query{Tenant: req.Principal.Tenant, User: req.Owner(), State: task.InputRequired, Limit: store.MaxPage}
+func Crowded(ctx context.Context, in store.Tasks, req *chat.Request) (bool, error) {
+	q := store.Query{Tenant: req.Principal.Tenant, User: req.Owner(), State: task.InputRequired, Limit: store.MaxPage, Bare: true}
 	for n := 0; ; {
-		page, err := r.store.Tasks(ctx, q)
+		page, err := in.Tasks(ctx, q)
 		if err != nil {
-			return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; the workflow goes on when it is back", Err: err}
+			return false, err
 		}
 		if n += len(page.IDs); n >= maxWaiting {
-			return &fault.Error{Type: fault.WorkflowLimit, Message: "Too many workflows of this user wait for an answer"}
+			return true, nil
 		}
 		if q.Cursor = page.Next; q.Cursor == "" {
-			return nil
+			return false, nil
 		}
 	}
 }

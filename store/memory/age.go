@@ -62,32 +62,6 @@ func (a *ages) oldest(spared func(key string) bool) string {
 	return ""
 }
 
-// dropTask removes the oldest task that nobody runs, with its log, its trace and its long texts: without
-// them it would leave behind more than it takes along. It returns false if there is none.
-func (s *Store) dropTask(spared string) bool {
-	oldest := s.idle.oldest(func(id string) bool { return id == spared || s.tasks[id].Turn == spared })
-	if oldest == "" {
-		return false
-	}
-	turn := s.tasks[oldest].Turn
-	s.removeTask(oldest)
-	s.removeLog(turn)
-	for _, key := range []string{store.TraceKey(oldest), store.LongKey(oldest)} {
-		if key != spared {
-			s.removeList(key)
-		}
-	}
-	return true
-}
-
-// dropList makes room by the list that was changed longest ago, never the one
-// that is written. It returns false if there is none.
-func (s *Store) dropList(spared string) bool {
-	oldest := s.changed.oldest(func(key string) bool { return key == spared })
-	s.removeList(oldest)
-	return oldest != ""
-}
-
 // conversation is whose tasks a new turn of it may have to look at. The zero value is of no
 // user and no conversation, and then nothing is listed.
 type conversation struct{ tenant, user, id string }
@@ -106,6 +80,7 @@ func (s *Store) enlist(t *task, m store.Meta) {
 	if c == (conversation{}) {
 		return
 	}
+	s.named[c.id]++
 	t.older = s.said[c]
 	if t.older != nil {
 		t.older.newer = t
@@ -116,6 +91,9 @@ func (s *Store) enlist(t *task, m store.Meta) {
 // delist takes a task out of its conversation.
 func (s *Store) delist(t *task) {
 	c := conversationOf(t.Meta)
+	if s.named[c.id]--; s.named[c.id] <= 0 {
+		delete(s.named, c.id)
+	}
 	switch {
 	case t.newer != nil:
 		t.newer.older = t.older

@@ -14,6 +14,7 @@ type log struct {
 	data  []byte // of all entries, one behind the other
 	ends  []end
 	until expiry
+	share *share // nil: its writer named no task
 }
 
 // end is where an entry ends, and the number of its last event.
@@ -84,8 +85,8 @@ func (s *Store) log(turn string) *log {
 // functions of this file.
 func (s *Store) removeLog(turn string) {
 	if l := s.logs[turn]; l != nil {
-		s.bytes -= len(l.data) + overhead
 		delete(s.logs, turn)
+		s.countShare(l.share, -len(l.data)-overhead, -1)
 	}
 }
 
@@ -103,6 +104,7 @@ func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) (err
 // where the writer thinks. A log that grows too large is dropped whole: a
 // reader must not take a part for all.
 func (s *Store) append(turn string, a store.Append) error {
+	var of *share
 	if a.Task != "" {
 		t, err := s.task(a.Task)
 		if err != nil || t.Holder != a.Holder {
@@ -111,6 +113,7 @@ func (s *Store) append(turn string, a store.Append) error {
 		if t.Turn == turn {
 			turn = t.Turn // one text for both
 		}
+		of = t.share
 	}
 	l := s.log(turn)
 	switch end := l.end(); {
@@ -130,7 +133,7 @@ func (s *Store) append(turn string, a store.Append) error {
 		s.hub.Signal(store.LogTopic(turn))
 		return store.ErrTooLarge
 	}
-	if !s.room(len(a.Data)+overhead+len(a.Side.Item)+overhead, turn) {
+	if !s.makeRoom(len(a.Data)+overhead+len(a.Side.Item)+overhead, turn) {
 		return store.ErrFull
 	}
 	if err := s.side(a.Side, a.TTL, turn); err != nil {
@@ -138,11 +141,12 @@ func (s *Store) append(turn string, a store.Append) error {
 	}
 	if s.logs[turn] == nil {
 		s.logs[turn] = l
-		s.bytes += overhead
+		l.share = of
+		s.countShare(of, overhead, 1)
 	}
 	l.add(a.N, a.Data)
 	l.until = s.after(a.TTL)
-	s.bytes += len(a.Data)
+	s.countShare(l.share, len(a.Data), 0)
 	s.hub.Signal(store.LogTopic(turn))
 	return nil
 }

@@ -1,10 +1,10 @@
 // Package memory keeps state in one process, for as long as it lives.
 //
 // It is for one process and for tests: a restart forgets all. Tasks, logs and
-// values count against one bound of bytes; when it is reached the oldest give
-// way, and never what is written at that moment. One mutex guards everything,
-// and nothing waits under it. What has expired is removed when somebody comes
-// across it: there is no goroutine.
+// values count against one bound of bytes. At the bound, tasks that have ended make
+// room with all their records. The store refuses a write rather than remove a record of
+// a turn that runs or waits. One mutex guards everything, without a wait under it. Calls
+// remove expired records in passing: there is no goroutine.
 package memory
 
 import (
@@ -28,9 +28,9 @@ const overhead = 200
 // purgeEvery is the time between two searches for what has expired.
 const purgeEvery = time.Minute
 
-// Config bounds what is kept. Its zero value works: 0 means the default. When there is
-// too much, the tasks go that nobody runs, with their logs, oldest first; then the lists,
-// the one first that was written longest ago. If that is not enough, the store is full.
+// Config bounds the records of a Store. Its zero value works: 0 means the default. At a bound, tasks that have
+// ended go with their records: those of the tenant, or of the user without a tenant, that has
+// most, oldest first. If that is not enough, the store is full.
 type Config struct {
 	Tasks, Bytes int
 	// Calls learns which writes had no room. nil: with defaults.
@@ -54,9 +54,10 @@ type Store struct {
 	indexes  map[string]*index
 	counters map[string]counter
 	rates    map[string]rate
-	idle     ages                   // ids of tasks that nobody runs
-	changed  ages                   // keys of lists
 	said     map[conversation]*task // the newest of each
+	named    map[string]int         // tasks of each conversation id, whoever they belong to
+	shares   map[shareKey]*share
+	ended    largest // shares with a task that can make room
 }
 
 // expiry is when a record is gone; the zero value is never.
@@ -110,7 +111,7 @@ func New(cfg Config) *Store {
 		cfg: cfg, purged: time.Now(),
 		tasks: map[string]*task{}, logs: map[string]*log{}, leases: map[string]lease{}, values: map[string]*value{},
 		lists: map[string]*list{}, indexes: map[string]*index{}, counters: map[string]counter{}, rates: map[string]rate{},
-		said: map[conversation]*task{},
+		said: map[conversation]*task{}, named: map[string]int{}, shares: map[shareKey]*share{},
 	}
 }
 
@@ -173,17 +174,6 @@ func sweep[R any](records map[string]R, until func(R) expiry, now time.Time, rem
 			remove(key)
 		}
 	}
-}
-
-// room makes room for so many bytes more; spared is not removed for it, nor a turn's log.
-// It says whether there is room now.
-func (s *Store) room(bytes int, spared string) bool {
-	for s.bytes+bytes > s.cfg.Bytes {
-		if !s.dropTask(spared) && !s.dropList(spared) {
-			return false
-		}
-	}
-	return true
 }
 
 // RenewLease takes or prolongs a lease.

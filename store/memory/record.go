@@ -14,12 +14,12 @@ type value struct {
 	until expiry
 }
 
-// list is a stored list. age is its place among those that are there.
+// list is a stored list.
 type list struct {
 	items [][]byte
 	bytes int
 	until expiry
-	age   age
+	share *share // nil: it is not a task's
 }
 
 // index is a sorted set: ids by their scores. It is sorted when it is read.
@@ -85,7 +85,7 @@ func (s *Store) PutValue(ctx context.Context, key string, v store.Value, ttl tim
 	if b := s.values[key]; b != nil { // which goes, even if it has expired
 		grows -= len(b.Data) + overhead
 	}
-	if !s.room(grows, key) {
+	if !s.makeRoom(grows, key) {
 		return store.Value{}, store.ErrFull
 	}
 	s.removeValue(key)
@@ -131,9 +131,8 @@ func (s *Store) list(key string) *list {
 // removeList drops a list and what it counted.
 func (s *Store) removeList(key string) {
 	if l := s.lists[key]; l != nil {
-		s.bytes -= l.bytes + len(l.items)*overhead
-		s.changed.leave(&l.age)
 		delete(s.lists, key)
+		s.countShare(l.share, -l.bytes-len(l.items)*overhead, -1)
 	}
 }
 
@@ -149,7 +148,7 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 			return err
 		}
 	}
-	if !s.room(len(item)+overhead, key) {
+	if !s.makeRoom(len(item)+overhead, key) {
 		return store.ErrFull
 	}
 	l := s.push(key, item, ttl)
@@ -165,14 +164,14 @@ func (s *Store) PushList(ctx context.Context, key string, item []byte, b store.B
 func (s *Store) push(key string, item []byte, ttl time.Duration) *list {
 	l := s.list(key)
 	if l == nil {
-		l = &list{}
+		l = &list{share: s.shareOfKey(key)}
 		s.lists[key] = l
+		s.countShare(l.share, 0, 1)
 	}
 	l.items = append(l.items, item)
 	l.bytes += len(item)
-	s.bytes += len(item) + overhead
 	l.until = s.after(ttl)
-	s.changed.renew(&l.age, key)
+	s.countShare(l.share, len(item)+overhead, 0)
 	return l
 }
 
@@ -182,7 +181,7 @@ func (s *Store) side(b store.Side, ttl time.Duration, spared string) error {
 	if b.Key == "" {
 		return nil
 	}
-	if b.Item != nil && !s.room(len(b.Item)+overhead, spared) {
+	if b.Item != nil && !s.makeRoom(len(b.Item)+overhead, spared) {
 		return store.ErrFull
 	}
 	if b.Drop {
@@ -210,7 +209,7 @@ func (s *Store) KeepList(ctx context.Context, key string, ttl time.Duration) err
 func (s *Store) cut(l *list, from, to int) {
 	for _, item := range l.items[from:to] {
 		l.bytes -= len(item)
-		s.bytes -= len(item) + overhead
+		s.countShare(l.share, -len(item)-overhead, 0)
 	}
 	l.items = slices.Delete(l.items, from, to)
 }
@@ -281,7 +280,7 @@ func (s *Store) PutIndex(ctx context.Context, name string, m store.Member, ttl t
 	defer s.mu.Unlock()
 	x, until := s.index(name), s.after(ttl)
 	if !x.has(m.ID) {
-		if !s.room(overhead, "") {
+		if !s.makeRoom(overhead, "") {
 			return store.ErrFull
 		}
 		s.bytes += overhead

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -92,7 +93,7 @@ func change(ctx context.Context, s *Store, random *rand.Rand) error {
 	data, ttl := of(random.IntN(900)), time.Duration(random.IntN(4))*20*time.Second
 	id := name("t")
 	turn := "turn_" + id
-	task := store.Task{Doc: data, Meta: store.Meta{User: "u", Conversation: []string{"", "c", "d"}[len(data)%3], Turn: turn, Holder: store.Holder{Owner: []string{"", "", "g"}[random.IntN(3)]}}}
+	task := store.Task{Doc: data, Meta: store.Meta{Tenant: []string{"", "", "t"}[len(data)%3], User: []string{"u", "v"}[len(data)%2], State: []string{"", "input-required"}[len(data)%5/4], Conversation: []string{"", "c", "d"}[len(data)%3], Turn: turn, Holder: store.Holder{Owner: []string{"", "", "g"}[random.IntN(3)]}}}
 	if before, err := s.Task(ctx, id); err == nil && random.IntN(8) > 0 {
 		task.Version = before.Version
 	}
@@ -122,11 +123,12 @@ func change(ctx context.Context, s *Store, random *rand.Rand) error {
 
 // books compares what a store notes of its records with them; "" if it is right.
 func books(s *Store) string {
-	bytes, idle, changed, said := 0, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	bytes, ended, said, shares := 0, map[string]bool{}, map[string]bool{}, map[*share]int{}
 	for id, t := range s.tasks {
 		bytes += len(t.Doc) + overhead
-		if t.Owner == "" {
-			idle[id] = true
+		shares[t.share] += len(t.Doc) + overhead
+		if !t.Lives() {
+			ended[id] = true
 		}
 		if t.Conversation != "" {
 			said[id] = true
@@ -134,15 +136,32 @@ func books(s *Store) string {
 	}
 	for _, l := range s.logs {
 		bytes += len(l.data) + overhead
+		shares[l.share] += len(l.data) + overhead
 	}
 	for _, v := range s.values {
 		bytes += len(v.Data) + overhead
 	}
-	for key, l := range s.lists {
-		changed[key] = true
+	for _, l := range s.lists {
 		for _, item := range l.items {
 			bytes += len(item) + overhead
+			shares[l.share] += len(item) + overhead
 		}
+	}
+	delete(shares, nil)
+	listedEnded, giving := map[string]bool{}, 0
+	for of, n := range shares {
+		if of.bytes != n {
+			return fmt.Sprintf("the share of %v has %d bytes, want %d", of.key, of.bytes, n)
+		}
+		if maps.Copy(listedEnded, keysOf(&of.ended)); of.ended.first != nil {
+			giving++
+		}
+		if (of.ended.first != nil) != (of.place >= 0) || of.place >= 0 && s.ended[of.place] != of || of.place > 0 && s.ended[(of.place-1)/2].bytes < of.bytes {
+			return fmt.Sprintf("the share of %v is at place %d", of.key, of.place)
+		}
+	}
+	if giving != len(s.ended) {
+		return fmt.Sprintf("%d shares can make room, want %d", len(s.ended), giving)
 	}
 	for _, x := range s.indexes {
 		bytes += len(x.scores) * overhead
@@ -158,7 +177,7 @@ func books(s *Store) string {
 	if s.bytes > s.cfg.Bytes || len(s.tasks) > s.cfg.Tasks {
 		return fmt.Sprintf("%d bytes, %d tasks: beyond the bounds", s.bytes, len(s.tasks))
 	}
-	return gocmp.Diff([]any{bytes, idle, changed, said}, []any{s.bytes, keysOf(&s.idle), keysOf(&s.changed), listed})
+	return gocmp.Diff([]any{bytes, ended, said}, []any{s.bytes, listedEnded, listed})
 }
 
 // keysOf returns the keys of ages. One that it meets twice is missing, so that a circle ends.

@@ -10,12 +10,13 @@ import (
 	"sluice/store"
 )
 
-// task is a stored task. age is its place among those that nobody runs; older and newer
+// task is a stored task. age is its place among those of its share that have ended; older and newer
 // are its neighbours in its conversation.
 type task struct {
 	store.Task
 	id           string
 	until        expiry
+	share        *share
 	age          age
 	older, newer *task
 }
@@ -42,26 +43,31 @@ func (s *Store) setTask(id string, t store.Task, ttl time.Duration) error {
 			}
 		}
 	}
-	if grows > 0 && !s.room(grows, id) {
+	if grows > 0 && !s.makeRoom(grows, id) {
 		return store.ErrFull
 	}
 	if err := s.side(t.Side, ttl, id); err != nil {
 		return err
 	}
 	t.Side = store.Side{}
-	s.bytes += grows
 	if now == nil {
 		id = pack(id, &t.Meta)
-		now = &task{id: id}
+		now = &task{id: id, share: s.shareOf(&t.Meta)}
 		s.tasks[id] = now
 		s.enlist(now, t.Meta)
+		s.countShare(now.share, grows, 1)
+	} else {
+		s.countShare(now.share, grows, 0)
 	}
 	now.Task, now.until = t, s.after(ttl)
+	if t.Lives() {
+		s.leaveEnded(now)
+	} else {
+		s.enterEnded(now)
+	}
 	if t.Owner != "" {
-		s.idle.leave(&now.age)
 		return nil
 	}
-	s.idle.renew(&now.age, now.id)
 	if l := s.logs[t.Turn]; l != nil {
 		l.trim()
 	}
@@ -82,10 +88,10 @@ func pack(id string, m *store.Meta) string {
 // live of its own.
 func (s *Store) removeTask(id string) {
 	if t := s.tasks[id]; t != nil {
-		s.bytes -= len(t.Doc) + overhead
-		s.idle.leave(&t.age)
+		s.leaveEnded(t)
 		s.delist(t)
 		delete(s.tasks, id)
+		s.countShare(t.share, -len(t.Doc)-overhead, -1)
 	}
 }
 
