@@ -34,6 +34,9 @@ type Turn struct {
 	// Admission is what the turn was admitted by; nil: nothing counts what it uses. Set by
 	// what serves the turn, read by what limits calls of models.
 	Admission Admission
+	// Charge charges a request for a dialect.Use; nil: nothing is charged that way. Set by handlers,
+	// read by dialect.ChargeFor.
+	Charge func(use uint8) error
 }
 
 // Admission is charged for what a turn uses.

@@ -109,7 +109,7 @@ const (
 	Turn   Use = iota // it may start a turn
 	Read              // it reads what there is
 	Free              // it gives something back, or costs nothing: it is never refused by a limit
-	Either            // Turn or Read, by what its body says
+	Either            // Turn, Read or Free, by what its body says: Open calls ChargeFor
 	Paid              // a Turn whose request was counted when its ticket was issued
 )
 

@@ -42,11 +42,13 @@ type turn struct {
 	early  *firstReply // what its client gets while it runs; nil: the client waits
 	// Of a turn that continues because a person has answered.
 	accepted *approval.Accepted
-	ticketed bool      // it came by a ticket
-	charged  Allowance // nil: it is not admitted yet, or nothing limits turns
-	sender   *string   // who has answered, as an owner of keys; nil: the turn begins
-	asked    string    // the kept turn that waited; empty: it was not kept
-	question string    // that was answered
+	ticketed bool // it came by a ticket
+	// chargedAs is true once the dialect has said the use of a request of dialect.Either.
+	chargedAs bool
+	charged   Allowance // nil: it is not admitted yet, or nothing limits turns
+	sender    *string   // who has answered, as an owner of keys; nil: the turn begins
+	asked     string    // the kept turn that waited; empty: it was not kept
+	question  string    // that was answered
 }
 
 // stream runs a turn that no store keeps. An error means that nothing was sent.

@@ -91,7 +91,8 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 	if err != nil {
 		return nil, err
 	}
-	r, t.who = sentBy(r, who), who
+	t.who = who
+	r = s.withCharge(sentBy(r, who), t)
 	if t.Exchange, err = rt.Open(r, body); err != nil {
 		return nil, &refusedTurn{err, inputLength(r, body)}
 	}
@@ -108,9 +109,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 		t.content = contentOf(r, body, &t.Request)
 	}
 	if t.Reply != nil {
-		if err := s.chargeReply(r, t); err != nil {
-			return nil, err
-		}
+		s.chargeReply(r, t)
 		respond(w, t.Reply)
 		return nil, nil
 	}

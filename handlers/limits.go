@@ -101,10 +101,12 @@ func violated(err error) []string {
 // what will be charged when it begins.
 func (of rule) spends(r *http.Request) (now, later Spending) {
 	switch {
-	case of.scopes == 0, of.use == dialect.Free, of.use == dialect.Either:
+	case of.scopes == 0, of.use == dialect.Free:
 		return 0, 0
 	case of.use == dialect.Read, lost(r):
 		return SpendRead, 0
+	case of.use == dialect.Either:
+		return 0, 0
 	case of.use == dialect.Paid:
 		return 0, SpendTurn
 	}
@@ -131,17 +133,35 @@ func (s *Server) chargeHead(r *http.Request, who *access.Identity, of rule) erro
 	return err
 }
 
-// chargeReply charges a request that a dialect has answered, if only its body said what it is.
-// What has taken effect is not refused any more.
-func (s *Server) chargeReply(r *http.Request, t *turn) error {
-	if t.route.Use != dialect.Either {
+// withCharge returns the request of a turn so that its dialect can charge it, if only its body says
+// its use.
+func (s *Server) withCharge(r *http.Request, t *turn) *http.Request {
+	if s.cfg.Limiter == nil || t.route.Use != dialect.Either {
+		return r
+	}
+	turn := chat.TurnOf(r.Context())
+	turn.Charge = func(use uint8) error {
+		t.chargedAs = true
+		switch dialect.Use(use) {
+		case dialect.Read:
+			_, err := s.charge(r, principalOf(t.who), SpendRead)
+			return err
+		case dialect.Turn:
+			if err := s.cfg.Limiter.Check(r, principalOf(t.who), SpendRequest|SpendTurn); err != nil {
+				return s.limited(r, err)
+			}
+		}
 		return nil
 	}
-	_, err := s.charge(r, principalOf(t.who), SpendRead)
-	if r.Method != http.MethodGet {
-		return nil
+	return r.WithContext(chat.WithTurn(r.Context(), turn))
+}
+
+// chargeReply charges a read for a request that its dialect could not read. That costs nothing, so
+// it is not refused.
+func (s *Server) chargeReply(r *http.Request, t *turn) {
+	if t.route.Use == dialect.Either && !t.chargedAs {
+		_, _ = s.charge(r, principalOf(t.who), SpendRead)
 	}
-	return err
 }
 
 // chargeTurn charges a turn that begins.

@@ -156,7 +156,7 @@ func TestKeyWithoutAStore(t *testing.T) {
 	}
 }
 
-// A key outlives a task that made room for others: its request is told that the turn is over, and
+// A key outlives a task that made room for others: its request learns that the turn is over, and
 // nothing runs a second time.
 func TestKeyOfATaskThatMadeRoom(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"sluice/internal/gateway"
 	"sluice/internal/gateway/wholetest"
 	"sluice/internal/settings"
+	"sluice/store"
 	"sluice/store/memory"
 )
 
@@ -352,6 +355,111 @@ func TestTicketsAndWatchers(t *testing.T) {
 		}
 		if r := ask(t, g, http.MethodPost, "/chat/tickets", `{"input":"hi"}`, "acme/ada"); r.status != http.StatusTooManyRequests {
 			t.Errorf("a ticket beyond the limit: %d %s", r.status, r.body)
+		}
+	})
+}
+
+// counted is a store that counts the commands by which records are read and changed.
+type counted struct {
+	*memory.Store
+	commands atomic.Int64
+}
+
+func (c *counted) Task(ctx context.Context, id string) (store.Task, error) {
+	c.commands.Add(1)
+	return c.Store.Task(ctx, id)
+}
+
+func (c *counted) Tasks(ctx context.Context, q store.Query) (store.Page, error) {
+	c.commands.Add(1)
+	return c.Store.Tasks(ctx, q)
+}
+
+func (c *counted) CancelTask(ctx context.Context, id string) (store.Task, error) {
+	c.commands.Add(1)
+	return c.Store.CancelTask(ctx, id)
+}
+
+func (c *counted) ReadLog(ctx context.Context, turn string, after, limit int) ([]store.Entry, error) {
+	c.commands.Add(1)
+	return c.Store.ReadLog(ctx, turn, after, limit)
+}
+
+func (c *counted) Value(ctx context.Context, key string) (store.Value, error) {
+	c.commands.Add(1)
+	return c.Store.Value(ctx, key)
+}
+
+func (c *counted) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (store.Value, error) {
+	c.commands.Add(1)
+	return c.Store.PutValue(ctx, key, v, ttl)
+}
+
+func (c *counted) DeleteValue(ctx context.Context, key string) error {
+	c.commands.Add(1)
+	return c.Store.DeleteValue(ctx, key)
+}
+
+func (c *counted) List(ctx context.Context, key string, from, limit int) ([][]byte, error) {
+	c.commands.Add(1)
+	return c.Store.List(ctx, key, from, limit)
+}
+
+func (c *counted) Index(ctx context.Context, name string, r store.Range) ([]store.Member, error) {
+	c.commands.Add(1)
+	return c.Store.Index(ctx, name, r)
+}
+
+// With the reads of a user used up, an operation that only reads is refused before it touches the
+// store, in each protocol whose body says what it is. A cancel, a deletion and a turn are none.
+func TestReadsAreRefusedBeforeTheyAreDone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in := &counted{Store: memory.New(memory.Config{})}
+		f := fleet(t, "limits: {user: {reads: 3/h}}\na2a: {enabled: true}\n")
+		f.Store = in
+		g := f.Gateway(map[string]string{"SLUICE_CHATKIT_HISTORY": "store"})
+		kit := func(kind, params string) string { return `{"type":"` + kind + `","params":{` + params + `}}` }
+		rpc := func(method, params string) string {
+			return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params + `}}`
+		}
+		began := ask(t, g, http.MethodPost, "/chatkit", kit("threads.create", `"input":{"content":[{"type":"input_text","text":"hi"}],"attachments":[],"inference_options":{}}`), "acme/ada")
+		_, thread, _ := strings.Cut(began.body, `"thread_id":"`)
+		thread, _, _ = strings.Cut(thread, `"`)
+		turn := ask(t, g, http.MethodPost, "/chat/stream", `{"input":"hi","conversation_id":"conv_a"}`, "acme/ada")
+		_, task, _ := strings.Cut(turn.body, `"task_id":"`)
+		task, _, _ = strings.Cut(task, `"`)
+		if thread == "" || task == "" {
+			t.Fatal(began.body, turn.body)
+		}
+		for range 3 {
+			ask(t, g, http.MethodGet, "/me", "", "acme/ada")
+		}
+		ofThread := `"thread_id":"` + thread + `"`
+		reads := []struct{ method, path, body string }{
+			{"GET", "/tasks", ""}, {"GET", "/tasks/" + task, ""}, {"GET", "/tasks/" + task + "/trace", ""}, {"GET", "/approvals", ""},
+			{"POST", "/chatkit", kit("threads.list", "")}, {"POST", "/chatkit", kit("threads.get_by_id", ofThread)},
+			{"POST", "/chatkit", kit("items.list", ofThread)}, {"POST", "/chatkit", kit("threads.update", ofThread+`,"title":"x"`)},
+			{"POST", "/chatkit", kit("items.feedback", ofThread+`,"item_ids":["msg_1"],"kind":"positive"`)},
+			{"GET", "/a2a/rest/tasks?contextId=conv_a", ""}, {"GET", "/a2a/rest/tasks/" + task, ""}, {"POST", "/a2a/rest/tasks/" + task + ":subscribe", "{}"},
+			{"POST", "/a2a", rpc("ListTasks", `"contextId":"conv_a"`)}, {"POST", "/a2a", rpc("GetTask", `"id":"`+task+`"`)},
+			{"POST", "/a2a", rpc("SubscribeToTask", `"id":"`+task+`"`)}, {"POST", "/a2a", rpc("GetExtendedAgentCard", "")},
+			{"POST", "/a2a", rpc("GetTaskPushNotificationConfig", `"taskId":"`+task+`","id":"x"`)},
+		}
+		for _, r := range reads {
+			before := in.commands.Load()
+			got := ask(t, g, r.method, r.path, r.body, "acme/ada", "A2A-Version", "1.0")
+			if n := in.commands.Load() - before; got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" || n != 0 {
+				t.Errorf("%s %s %s: %d after %d commands: %.200s", r.method, r.path, r.body, got.status, n, got.body)
+			}
+		}
+		for _, r := range []struct{ path, body string }{
+			{"/a2a", rpc("CancelTask", `"id":"`+task+`"`)}, {"/chatkit", kit("threads.delete", ofThread)},
+			{"/a2a", rpc("SendMessage", `"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}`)},
+		} {
+			if got := ask(t, g, http.MethodPost, r.path, r.body, "acme/ada", "A2A-Version", "1.0"); got.status == http.StatusTooManyRequests {
+				t.Errorf("%s: %d %s", r.body, got.status, got.body)
+			}
 		}
 	})
 }

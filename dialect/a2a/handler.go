@@ -33,7 +33,11 @@ func (h handler) SendStreamingMessage(ctx context.Context, req *sdk.SendMessageR
 
 // SubscribeToTask implements a2asrv.RequestHandler.
 func (h handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskRequest) iter.Seq2[sdk.Event, error] {
-	return failing(callOf(ctx).accept(h.subscribe(ctx, callOf(ctx), req.ID)))
+	c := callOf(ctx)
+	if err := c.charge(dialect.Read); err != nil {
+		return failing(err)
+	}
+	return failing(c.accept(h.subscribe(ctx, c, req.ID)))
 }
 
 // accept keeps what a call became. It returns what the transport receives.
@@ -61,6 +65,15 @@ func (c *call) pass(err error) error {
 	return errHandled
 }
 
+// charge charges a call for its use, which is known now. It returns the error that the transport
+// receives.
+func (c *call) charge(use dialect.Use) error {
+	if err := dialect.ChargeFor(c.request.Context(), use); err != nil {
+		return c.pass(err)
+	}
+	return nil
+}
+
 // failing is a stream that is nothing but an error.
 func failing(err error) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) { yield(nil, err) }
@@ -71,9 +84,13 @@ func (h handler) GetTask(ctx context.Context, req *sdk.GetTaskRequest) (*sdk.Tas
 	if req.HistoryLength != nil && *req.HistoryLength < 0 {
 		return nil, invalid("historyLength must not be negative")
 	}
-	task, err := h.find(callOf(ctx), req.ID)
+	c := callOf(ctx)
+	if err := c.charge(dialect.Read); err != nil {
+		return nil, err
+	}
+	task, err := h.find(c, req.ID)
 	if err != nil {
-		return nil, callOf(ctx).pass(err)
+		return nil, c.pass(err)
 	}
 	task.History = last(task.History, req.HistoryLength)
 	return task, nil
@@ -81,18 +98,26 @@ func (h handler) GetTask(ctx context.Context, req *sdk.GetTaskRequest) (*sdk.Tas
 
 // ListTasks implements a2asrv.RequestHandler.
 func (h handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
-	list, err := h.list(ctx, callOf(ctx), req)
+	c := callOf(ctx)
+	if err := c.charge(dialect.Read); err != nil {
+		return nil, err
+	}
+	list, err := h.list(ctx, c, req)
 	if err != nil {
-		return nil, callOf(ctx).pass(err)
+		return nil, c.pass(err)
 	}
 	return list, nil
 }
 
 // CancelTask implements a2asrv.RequestHandler.
 func (h handler) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*sdk.Task, error) {
-	task, err := h.cancel(ctx, callOf(ctx), req.ID)
+	c := callOf(ctx)
+	if err := c.charge(dialect.Free); err != nil {
+		return nil, err
+	}
+	task, err := h.cancel(ctx, c, req.ID)
 	if err != nil {
-		return nil, callOf(ctx).pass(err)
+		return nil, c.pass(err)
 	}
 	return task, nil
 }

@@ -96,6 +96,9 @@ func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, erro
 		return nil, dialect.ForeignUser()
 	}
 	req.owner, req.listsNone = ownerOf(who, req.user), who.IsAnonymous()
+	if err := dialect.ChargeFor(ctx, req.use()); err != nil {
+		return nil, err
+	}
 	switch req.kind {
 	case threadsCreate, threadsAddUserMessage, threadsRetryAfterItem:
 		return s.openTurn(ctx, req)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/chat"
+	"sluice/dialect"
 )
 
 // The types of requests that are answered.
@@ -49,6 +50,17 @@ type request struct {
 	itemIDs          []string
 	feedback         string
 	listsNone        bool // threads of such users are found by their ids alone
+}
+
+// use returns the use by which limits count a request.
+func (req *request) use() dialect.Use {
+	switch req.kind {
+	case threadsCreate, threadsAddUserMessage, threadsRetryAfterItem:
+		return dialect.Turn
+	case threadsDelete:
+		return dialect.Free
+	}
+	return dialect.Read
 }
 
 // readRequest reads a body. Its error is a *chat.ValidationError with every fault.

@@ -55,7 +55,7 @@ type Store struct {
 	counters map[string]counter
 	rates    map[string]rate
 	said     map[conversation]*task // the newest of each
-	named    map[string]int         // tasks of each conversation id, whoever they belong to
+	named    map[string]int         // tasks of each conversation id, of all users
 	shares   map[shareKey]*share
 	ended    largest // shares with a task that can make room
 }

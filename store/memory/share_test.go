@@ -61,7 +61,7 @@ func TestNothingThatLivesMakesRoom(t *testing.T) {
 	}
 }
 
-// The tenant that has most makes room, or the user without a tenant, whoever writes and however old
+// The tenant that has most makes room, or the user without a tenant, whichever tenant writes, and however old
 // the tasks of others are.
 func TestLargestShareMakesRoom(t *testing.T) {
 	t.Parallel()
