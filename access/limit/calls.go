@@ -59,38 +59,52 @@ func (l *Limiter) look(n *lane) { n.far.asked = n.quota != nil && l.isShared() &
 // askCall asks the store for a call that this process has let go at a time. If it is not admitted,
 // the call is as if it had not been let go. It needs mu, which it gives back while it waits.
 func (l *Limiter) askCall(ctx context.Context, n *lane, a *Admission, at int64) (admitted bool, err error) {
-	c := l.callOf(n, a)
+	q := n.quota // a reload may change it before the answer comes
+	over := false
+	end := func(admitted bool) {
+		if over {
+			return
+		}
+		over, n.far.asking = true, n.far.asking-1
+		if !admitted {
+			n.undo(a, at)
+		}
+	}
+	defer end(false)
+	c := l.callOf(n, q, a)
 	if len(c.Levels)+len(c.Counts)+len(c.Windows) == 0 {
-		n.far.asking--
+		end(true)
 		return true, nil
 	}
 	if l.isUnavailable() {
-		n.far.asking, n.far.alone = n.far.asking-1, n.far.alone+1
+		end(true)
+		n.far.alone++
 		return true, nil
 	}
 	l.retry = l.now() + int64(publishEvery) // if it is lost, one asks whether it is back
-	owed := n.owes(&c, l.now())
-	l.mu.Unlock()
-	var answer store.Charged
-	if owed != nil {
-		_, err = l.Store.ChargeRates(ctx, *owed)
-	}
-	if err == nil {
-		answer, err = l.Store.ChargeRates(ctx, c)
-	}
-	l.mu.Lock()
-	n.far.asking--
+	answer, err := l.askBoth(ctx, n.owes(q, &c, l.now()), c)
+	end(err == nil && answer.OK)
 	if err != nil {
-		n.undo(a, at)
 		return false, l.callWithoutStore(ctx, n, err)
 	}
 	l.note(nil)
-	if !answer.OK {
-		n.undo(a, at)
-	}
-	l.learnCall(n, a, &c, &answer)
+	l.learnCall(n, q, a, &c, &answer)
 	l.serve(n)
 	return answer.OK, nil
+}
+
+// askBoth asks the store for a call, after it has charged the calls that are owed, if any. The
+// caller must hold mu, which askBoth gives back while it waits.
+func (l *Limiter) askBoth(ctx context.Context, owed *store.Charge, c store.Charge) (answer store.Charged, err error) {
+	l.unlocked(func() {
+		if owed != nil {
+			_, err = l.Store.ChargeRates(ctx, *owed)
+		}
+		if err == nil {
+			answer, err = l.Store.ChargeRates(ctx, c)
+		}
+	})
+	return answer, err
 }
 
 // callWithoutStore notes that the store has not answered. Its error is that of a turn that has
@@ -119,21 +133,19 @@ func modelName(model string) string { return store.RateKey("", "model", model) }
 // counts says whether the store counts the calls that run.
 func (q *quota) counts() bool { return q.concurrent > 0 || q.plan.tokens }
 
-// callOf returns what is asked of the store for a call, which is counted already. It needs mu.
-func (l *Limiter) callOf(n *lane, a *Admission) (c store.Charge) {
+// callOf returns what is asked of the store for a call by a quota, which may be nil. The call is
+// counted already. The caller must hold mu.
+func (l *Limiter) callOf(n *lane, q *quota, a *Admission) (c store.Charge) {
 	if !l.isShared() {
 		return c
 	}
 	c.Holder = l.Holder
 	a.eachCalls(func(at *touch, g *gcra) {
-		if at.e.name == "" {
-			at.e.name = at.storeName(&a.who)
-		}
+		at.name(&a.who)
 		level := g.kept(levelKey(at.e.name, modelCalls))
 		level.Cost, level.Need = time.Duration(g.one), time.Duration(g.one)
 		c.Levels = append(c.Levels, level)
 	})
-	q := n.quota
 	if q == nil {
 		return c
 	}
@@ -164,28 +176,28 @@ func (q *quota) appendReserves(list []store.Level, name string) []store.Level {
 
 // owes returns what is charged for the calls that were made without the store; nil: there were
 // none. Those that it does not learn of in the end would be too many for their provider.
-func (n *lane) owes(c *store.Charge, now int64) *store.Charge {
+func (n *lane) owes(q *quota, c *store.Charge, now int64) *store.Charge {
 	alone := n.far.alone
 	n.far.alone = 0
 	if alone == 0 || len(c.Windows) == 0 {
 		return nil
 	}
 	w := c.Windows[0]
-	w.Cost = min(alone, n.sent.within(n.quota.period, now)-1)
+	w.Cost = min(alone, n.sent.within(q.period, now)-1)
 	if w.Cost <= 0 {
 		return nil
 	}
 	return &store.Charge{Holder: c.Holder, Owed: true, Windows: []store.Window{w}}
 }
 
-// learnCall takes over the answer to what callOf has asked. It needs mu.
-func (l *Limiter) learnCall(n *lane, a *Admission, c *store.Charge, r *store.Charged) {
+// learnCall takes over the answer to what callOf has asked by a quota. The caller must hold mu.
+func (l *Limiter) learnCall(n *lane, q *quota, a *Admission, c *store.Charge, r *store.Charged) {
 	now, levelsOf := l.now(), r.Levels
 	a.eachCalls(func(at *touch, _ *gcra) {
 		at.e.tats[modelCalls] = max(at.e.tats[modelCalls], now+int64(levelsOf[0]))
 		levelsOf = levelsOf[1:]
 	})
-	q, f := n.quota, &n.far
+	f := &n.far
 	if q == nil {
 		return
 	}
@@ -208,19 +220,19 @@ func (l *Limiter) learnCall(n *lane, a *Admission, c *store.Charge, r *store.Cha
 		if !r.OK && q.concurrent > 0 && sum.Turns > q.concurrent {
 			f.poll = now + int64(pollEvery)
 		}
-		n.learnTokens(levelsOf, r, now)
+		n.learnTokens(q, levelsOf, r, now)
 	}
 	f.room = max(0, f.room-f.asking)
 }
 
-// learnTokens takes over the levels of its tokens.
-func (n *lane) learnTokens(levelsOf []time.Duration, r *store.Charged, now int64) {
+// learnTokens takes over the levels of its tokens, which were asked for by a quota.
+func (n *lane) learnTokens(q *quota, levelsOf []time.Duration, r *store.Charged, now int64) {
 	for w := tokens; w < levels; w++ {
-		g := &n.quota.rates[w]
+		g := &q.rates[w]
 		if !g.on() {
 			continue
 		}
-		level, own := int64(levelsOf[0]), max(n.quota.reserve[w], 1)
+		level, own := int64(levelsOf[0]), max(q.reserve[w], 1)
 		n.tats[w], levelsOf = max(n.tats[w], now+level), levelsOf[1:]
 		if !r.OK && level+own*int64(r.Counts[0].Turns) > g.window {
 			n.far.poll = max(n.far.poll, now+max(int64(pollEvery), level+own-g.window))
@@ -240,9 +252,7 @@ func (l *Limiter) recall(ctx context.Context, n *lane) {
 	n.name = modelName(n.model)
 	p := n.quota.plan
 	c := store.Charge{Levels: p.levelsOf(n.name, 0)}
-	l.mu.Unlock()
-	answer, err := l.Store.ChargeRates(ctx, c)
-	l.mu.Lock()
+	answer, err := l.askStore(ctx, c, func() {})
 	if l.note(err); err != nil {
 		return
 	}

@@ -83,10 +83,27 @@ func New(cfg Config) *Limiter {
 	return l
 }
 
-// Use makes the two sections those that hold from now on. What was charged stays charged.
+// Use makes the two sections those that hold from now on. What was charged stays charged, up to the
+// most that can be charged now.
 func (l *Limiter) Use(s Spec, t Tenants) {
-	if l != nil {
-		l.rules.Store(newRules(s, t, l.places))
+	if l == nil {
+		return
+	}
+	r := newRules(s, t, l.places)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rules.Swap(r); r == nil {
+		return
+	}
+	now := l.now()
+	for _, e := range l.table.entries {
+		e.cut(r.ratedBy(e.of), now)
+	}
+	l.all.cut(r.plans[globalSlot], now)
+	for model, n := range l.lanes {
+		if q := r.models[model]; q != nil {
+			n.cut(q.plan, now)
+		}
 	}
 }
 
@@ -97,7 +114,9 @@ func (l *Limiter) now() int64 { return int64(time.Since(l.began)) }
 type touch struct {
 	*plan
 	slot slot
-	e    *entry // nil: nothing is known of the subject
+	// e has the levels and run the streams; they differ for the plan of a class. nil: nothing is known
+	// of the subject.
+	e, run *entry
 	// others run in other processes, as the store said when it was asked.
 	others store.Running
 }
@@ -125,23 +144,26 @@ func (l *Limiter) of(r *rules, who *Subject, makes bool, now int64) (t touches) 
 		}
 		at := &t.list[t.n]
 		at.plan, at.slot = p, s
-		at.e = l.entry(s, who, makes, now)
+		at.run = l.entry(s, who, "", makes, now)
+		if at.e = at.run; s == userSlot && p.class != "" {
+			at.e = l.entry(s, who, p.class, makes, now)
+		}
 		t.n++
 	}
 	return t
 }
 
-// entry returns the entry of a subject in a slot; nil: there is none, and makes is false. It needs
-// mu.
-func (l *Limiter) entry(s slot, who *Subject, makes bool, now int64) *entry {
+// entry returns the entry of a subject in a slot by the plan of a class; nil: it is missing, and makes
+// is false. The caller must hold mu.
+func (l *Limiter) entry(s slot, who *Subject, class string, makes bool, now int64) *entry {
 	switch {
 	case s == globalSlot:
 		return &l.all
 	case makes:
-		e, _ := l.table.make(s, who, now)
+		e, _ := l.table.make(s, who, class, now)
 		return e
 	}
-	return l.table.find(s, who)
+	return l.table.entries[l.table.keyIn(s, who, class)]
 }
 
 // Check refuses a request of which this process knows that it would be refused. It charges
@@ -250,14 +272,26 @@ func (t *touches) chargeRate(kind Kind, now int64) {
 
 // count adds to the streams that run.
 func (t *touches) count(kind Kind, by int32) {
+	if kind&(Running|Watching) != 0 {
+		t.pin(by)
+	}
 	for i := range t.n {
-		e := t.list[i].e
+		run := t.list[i].run
 		if kind&Running != 0 {
-			e.turns += by
+			run.turns += by
 		}
 		if kind&Watching != 0 {
-			e.watchers += by
+			run.watchers += by
 		}
+	}
+}
+
+// pin has the table keep the entries while somebody holds them. The caller must hold the Limiter's
+// lock.
+func (t *touches) pin(by int32) {
+	for i := range t.n {
+		t.list[i].e.pins += by
+		t.list[i].run.pins += by
 	}
 }
 
@@ -349,6 +383,14 @@ func (a *Admission) Cancel() {
 // say has the store know what has changed. It needs mu.
 func (l *Limiter) say(a *Admission, atOnce bool) {
 	for i := range a.n {
-		l.enqueue(a.list[i].e, atOnce)
+		l.enqueueBoth(&a.list[i], atOnce)
 	}
+}
+
+// unlocked calls f without mu, which the caller must hold before and holds after it, also when f
+// panics.
+func (l *Limiter) unlocked(f func()) {
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	f()
 }

@@ -52,12 +52,10 @@ type violation struct {
 // lock.
 func (t *touches) violations(r *rules, who *Subject, kind Kind, now int64) (all []violation) {
 	for i := range t.n {
-		if at := &t.list[i]; at.e != nil {
-			all = at.violated(all, kind, now)
-		}
+		all = t.list[i].violated(all, kind, now)
 	}
 	if kind&Running != 0 && r.share > 0 {
-		if e := t.entryOf(shares(who)); e != nil && e.turns >= r.share {
+		if e := t.runOf(shares(who)); e != nil && e.turns >= r.share {
 			all = append(all, violation{shareName, 0})
 		}
 	}
@@ -79,21 +77,32 @@ func (at *touch) violated(all []violation, kind Kind, now int64) []violation {
 		all = append(all, violation{nameOf(at.slot, streams), 0})
 	}
 	if kind&Running != 0 {
-		all = at.lacking(all, at.e.turns+int32(at.others.Turns)+1, now)
+		all = at.lacking(all, at.turns()+1, now)
 	}
 	return all
 }
 
 // running returns how many streams run, here and elsewhere.
 func (at *touch) running() int32 {
-	return at.e.turns + at.e.watchers + int32(at.others.Turns+at.others.Watchers)
+	if at.run == nil {
+		return 0
+	}
+	return at.turns() + at.run.watchers + int32(at.others.Watchers)
 }
 
-// entryOf returns the entry of a slot, nil if there is none.
-func (t *touches) entryOf(s slot) *entry {
+// turns returns how many turns run, here and elsewhere.
+func (at *touch) turns() int32 {
+	if at.run == nil {
+		return 0
+	}
+	return at.run.turns + int32(at.others.Turns)
+}
+
+// runOf returns the entry that counts the streams of a slot, or nil.
+func (t *touches) runOf(s slot) *entry {
 	for i := range t.n {
 		if t.list[i].slot == s {
-			return t.list[i].e
+			return t.list[i].run
 		}
 	}
 	return nil
@@ -237,10 +246,7 @@ func (t *touches) nearest(from, to what, violated string, now int64) (found figu
 			if !g.on() {
 				continue
 			}
-			level := int64(0)
-			if at.e != nil {
-				level = at.e.level(g, w, now)
-			}
+			level := at.e.level(g, w, now)
 			f := figure{name: nameOf(at.slot, w), quota: g.burst, window: time.Duration(g.window), left: g.left(level), rest: time.Duration(level)}
 			f.part = float64(g.window-level) / float64(g.window)
 			if w >= tokens {
@@ -259,10 +265,7 @@ func (t *touches) nearestStreams(violated string) (found figure) {
 		if at.streams == 0 {
 			continue
 		}
-		left := at.streams
-		if at.e != nil {
-			left = max(0, left-at.running())
-		}
+		left := max(0, at.streams-at.running())
 		found = found.nearer(figure{
 			name: nameOf(at.slot, streams), quota: int(at.streams), left: int(left), unit: "concurrent-requests", part: float64(left) / float64(at.streams),
 		}, violated)

@@ -48,6 +48,7 @@ const shareName = "share"
 
 // plan is a Limit made ready.
 type plan struct {
+	class    string // empty: it is that of a slot
 	rates    [levels]gcra
 	streams  int32 // 0: any number
 	reserve  [levels]int64
@@ -107,6 +108,7 @@ func newRules(s Spec, t Tenants, places int) *rules {
 	}
 	for name, l := range s.Classes {
 		r.classes[name] = newPlan(&l, *s.Reserve)
+		r.classes[name].class = name
 	}
 	for id, tenant := range t {
 		r.tenants[id] = tenantRules{whole: r.classes[tenant.Limits], users: r.classes[tenant.Users]}
@@ -170,6 +172,17 @@ func (r *rules) plan(s slot, who *Subject) *plan {
 		}
 	}
 	return r.plans[s]
+}
+
+// ratedBy returns the plan by which the levels of an entry are counted; nil: none does now.
+func (r *rules) ratedBy(of rated) *plan {
+	switch {
+	case of.class != "":
+		return r.classes[of.class]
+	case of.slot == tenantSlot:
+		return r.planOfTenant(&Subject{Tenant: of.tenant})
+	}
+	return r.plans[of.slot]
 }
 
 func (r *rules) planOfTenant(who *Subject) *plan {

@@ -137,7 +137,7 @@ func (l *Limiter) recount() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.table.entries {
-		if e.turns+e.watchers > 0 {
+		if e.turns+e.watchers > 0 { // never of one with a class
 			l.unsure(e)
 		}
 	}
@@ -145,6 +145,17 @@ func (l *Limiter) recount() {
 		if n.turns > 0 {
 			l.unsure(&n.entry)
 		}
+	}
+}
+
+// hasClass reports whether the entry is that of a class, whose streams another one counts.
+func (e *entry) hasClass() bool { return e.of.slot == userSlot && e.of.class != "" }
+
+// enqueueBoth has the publisher write the entries of a limit. The caller must hold mu.
+func (l *Limiter) enqueueBoth(at *touch, atOnce bool) {
+	l.enqueue(at.e, atOnce)
+	if at.run != at.e {
+		l.enqueue(at.run, atOnce)
 	}
 }
 
@@ -220,7 +231,7 @@ func (l *Limiter) next() (c store.Charge, sent []published, more bool) {
 			continue // something else has said it
 		}
 		c.Levels = e.settle(c.Levels)
-		if !l.Alone {
+		if !l.Alone && !e.hasClass() {
 			c.Counts = append(c.Counts, l.countOf(e))
 		}
 		sent = append(sent, published{e, e.turns, e.watchers, l.seq})
@@ -281,9 +292,15 @@ func (g *gcra) kept(key string) store.Level {
 func levelKey(name string, w what) string { return name + whatNames[w][1:] }
 func countKey(name string) string         { return name + "running" }
 
-// storeName returns what the keys of a subject begin with.
-func (t *touch) storeName(who *Subject) string {
+// storeName returns what the keys of a subject begin with, by the plan of a class.
+func (t *touch) storeName(who *Subject, class string) string {
 	switch {
+	case class != "":
+		address := ""
+		if isAnybody(t.slot, who) {
+			address = who.Address.String()
+		}
+		return store.RateKey("", slotNames[t.slot], who.Tenant, who.User, address, class)
 	case isAnybody(t.slot, who):
 		return store.RateKey("", slotNames[t.slot], who.Tenant, "", who.Address.String())
 	case t.slot == userSlot:
@@ -300,12 +317,12 @@ func (l *Limiter) ask(t *touches, kind Kind) (c store.Charge, counted []publishe
 	c.Holder = l.Holder
 	for i := range t.n {
 		at := &t.list[i]
-		e, of := at.e, 0
+		e, run, of := at.e, at.run, 0
 		if at.counts(kind) {
-			count := l.countOf(e)
+			count := l.countOf(run)
 			count.Most = int(at.streams)
 			c.Counts = append(c.Counts, count)
-			counted = append(counted, published{e, e.turns, e.watchers, count.Seq})
+			counted = append(counted, published{run, run.turns, run.watchers, count.Seq})
 			of = len(c.Counts)
 		}
 		w := rateOf(kind)
@@ -370,10 +387,21 @@ func (l *Limiter) learn(t *touches, kind Kind, c *store.Charge, r *store.Charged
 // named gives the entries their names in the store. It needs mu.
 func (t *touches) named(who *Subject) {
 	for i := range t.n {
-		if at := &t.list[i]; at.e.name == "" {
-			at.e.name = at.storeName(who)
-		}
+		t.list[i].name(who)
 	}
+}
+
+// name gives the entries of a limit their names in the store. It reports whether the entry of the
+// levels had none. The caller must hold mu.
+func (at *touch) name(who *Subject) (fresh bool) {
+	if at.run.name == "" {
+		at.run.name = at.storeName(who, "")
+		fresh = at.run == at.e
+	}
+	if at.e.name == "" {
+		at.e.name, fresh = at.storeName(who, at.e.of.class), true
+	}
+	return fresh
 }
 
 // admitShared asks the store for what this process would allow. It needs mu, which it gives
@@ -385,9 +413,9 @@ func (l *Limiter) admitShared(ctx context.Context, r *rules, who *Subject, t *to
 	if len(c.Levels)+len(c.Counts) == 0 {
 		return nil
 	}
-	l.mu.Unlock()
-	answer, err := l.Store.ChargeRates(ctx, c)
-	l.mu.Lock()
+	t.pin(1) // also a read, which count does not pin
+	defer t.pin(-1)
+	answer, err := l.askStore(ctx, c, func() { t.count(kind, -1) })
 	now := l.now()
 	if err != nil {
 		err = l.withoutStore(ctx, r, t, kind, err, now)
@@ -416,6 +444,20 @@ func (l *Limiter) admitShared(ctx context.Context, r *rules, who *Subject, t *to
 	return l.refuse(who, t, kind, v, now)
 }
 
+// askStore asks the store without mu, which the caller must hold. undo takes back what the caller
+// has counted for the question; only a panic of the store calls it.
+func (l *Limiter) askStore(ctx context.Context, c store.Charge, undo func()) (answer store.Charged, err error) {
+	answered := false
+	defer func() {
+		if !answered {
+			undo()
+		}
+	}()
+	l.unlocked(func() { answer, err = l.Store.ChargeRates(ctx, c) })
+	answered = true
+	return answer, err
+}
+
 // withoutStore decides what the store cannot. It needs mu.
 func (l *Limiter) withoutStore(ctx context.Context, r *rules, t *touches, kind Kind, err error, now int64) error {
 	if ctx.Err() != nil {
@@ -440,17 +482,17 @@ func (l *Limiter) withoutStore(ctx context.Context, r *rules, t *touches, kind K
 func (l *Limiter) remember(ctx context.Context, who *Subject, t *touches) {
 	var c store.Charge
 	for i := range t.n {
-		if at := &t.list[i]; at.plan.tokens && at.e.name == "" {
-			at.e.name = at.storeName(who)
+		if at := &t.list[i]; at.plan.tokens && at.name(who) {
 			c.Levels = append(c.Levels, at.levelsOf(at.e.name, 0)...)
 		}
 	}
 	if len(c.Levels) == 0 {
 		return
 	}
-	l.mu.Unlock()
-	answer, err := l.Store.ChargeRates(ctx, c)
-	l.mu.Lock()
+	// Nothing counts the entries yet. One that is dropped now would be charged for nothing.
+	t.pin(1)
+	defer t.pin(-1)
+	answer, err := l.askStore(ctx, c, func() {})
 	if l.note(err); err != nil {
 		return
 	}

@@ -10,13 +10,24 @@ type key [2]uint64
 type entry struct {
 	tats [levels]int64 // by gcra
 	key  key
+	of   rated
 	// anybody says that who it counts has shown no credential.
 	anybody bool
 	// rest is when it was at rest at the last look: never later than it will be.
 	rest int64
-	// turns and watchers run now.
+	// turns and watchers run now. An entry of a class has none: the one without a class counts them,
+	// so that a second credential gives no second share of streams.
 	turns, watchers int32
+	// pins are those who hold the entry although nothing runs by it.
+	pins int32
 	shared
+}
+
+// rated says by which plan the levels of an entry are counted.
+type rated struct {
+	slot   slot
+	tenant string
+	class  string // of the plan; empty: that of everybody in the slot
 }
 
 // busyFor is how long an entry with running streams counts as in use before it is looked at
@@ -34,16 +45,26 @@ func (e *entry) restsAt(now int64) (at int64) {
 	return at
 }
 
-// level returns what is left of what was charged. What is more than any charge makes, as after a
-// change of the limit, is the most from now on.
+// level returns what is left of what was charged, and changes nothing. It works on nil.
 func (e *entry) level(g *gcra, w what, now int64) int64 {
-	level := g.level(e.tats[w], now)
-	e.tats[w] = min(e.tats[w], now+level)
-	return level
+	if e == nil {
+		return 0
+	}
+	return g.level(e.tats[w], now)
+}
+
+// cut lowers levels to the most that a plan can make, which may be nil. It is for rules that have
+// changed, and for nothing else: two plans at a time would give each other's levels back.
+func (e *entry) cut(p *plan, now int64) {
+	for w := range e.tats {
+		if p != nil && p.rates[w].on() {
+			e.tats[w] = min(e.tats[w], now+p.rates[w].window+p.rates[w].debt)
+		}
+	}
 }
 
 // inUse says whether forgetting the entry would lose more than levels.
-func (e *entry) inUse() bool { return e.turns > 0 || e.watchers > 0 || e.unsaid() }
+func (e *entry) inUse() bool { return e.turns > 0 || e.watchers > 0 || e.pins > 0 || e.unsaid() }
 
 // table has the entries, of which there are few more than most: those that are at rest are
 // forgotten first, which loses nothing; then those of addresses, since anybody can have many
@@ -60,8 +81,11 @@ func newTable(most int) table {
 	return table{most: most, entries: map[key]*entry{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 }
 
-// keyOf returns the key of what a subject counts as in a slot.
-func (t *table) keyOf(s slot, who *Subject) (k key) {
+// keyOf returns the key of what a subject counts as in a slot, without a class.
+func (t *table) keyOf(s slot, who *Subject) key { return t.keyIn(s, who, "") }
+
+// keyIn returns the key of what a subject counts as in a slot by the plan of a class.
+func (t *table) keyIn(s slot, who *Subject, class string) (k key) {
 	for i, seed := range t.seeds {
 		var h maphash.Hash
 		h.SetSeed(seed)
@@ -78,6 +102,10 @@ func (t *table) keyOf(s slot, who *Subject) (k key) {
 			_ = h.WriteByte(1)
 			_, _ = h.WriteString(who.User)
 		}
+		if class != "" {
+			_ = h.WriteByte(0) // which no user has in their name
+			_, _ = h.WriteString(class)
+		}
 		k[i] = h.Sum64()
 	}
 	return k
@@ -88,19 +116,19 @@ func isAnybody(s slot, who *Subject) bool {
 	return s == addressSlot || s == userSlot && who.User == ""
 }
 
-// find returns an entry, nil if nothing is known of the subject.
+// find returns the entry without a class, nil if nothing is known of the subject.
 func (t *table) find(s slot, who *Subject) *entry { return t.entries[t.keyOf(s, who)] }
 
-// make returns an entry, a new one if need be.
-func (t *table) make(s slot, who *Subject, now int64) (e *entry, fresh bool) {
-	k := t.keyOf(s, who)
+// make returns an entry by the plan of a class, a new one if need be.
+func (t *table) make(s slot, who *Subject, class string, now int64) (e *entry, fresh bool) {
+	k := t.keyIn(s, who, class)
 	if e := t.entries[k]; e != nil {
 		return e, false
 	}
 	if len(t.entries) >= t.most {
 		t.forget(now)
 	}
-	e = &entry{key: k, anybody: isAnybody(s, who), rest: now}
+	e = &entry{key: k, of: rated{s, who.Tenant, class}, anybody: isAnybody(s, who), rest: now}
 	t.entries[k] = e
 	t.queueOf(e).add(e)
 	return e, true
