@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice/access"
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/stream"
@@ -68,8 +69,9 @@ func (p *probes) enter() (leave func(), err error) {
 
 // diagnose streams stamped ticks, by which a client can find out what lies between:
 // whether they arrive one by one, late, together or not at all. They are written
-// as every stream is, but nothing runs for them.
-func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
+// as every stream is, but nothing runs for them. A probe counts as a stream that watches, and ends
+// with its credential.
+func (s *Server) diagnose(w http.ResponseWriter, r *http.Request, who *access.Identity) error {
 	if err := s.origins.check(r); err != nil {
 		return err
 	}
@@ -85,8 +87,14 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
+	watch, err := s.charge(r, principalOf(who), SpendWatch)
+	if err != nil {
+		return err
+	}
+	defer watch.End()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
+	defer s.whileMay(who, probed, cancel)()
 	out := sse.NewWriter(w, sse.Config{
 		Encoder:      silent{},
 		Heartbeat:    p.beat(s.cfg.Heartbeat),

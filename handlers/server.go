@@ -200,7 +200,7 @@ func (s *Server) serveAll() {
 	}
 	s.serveTasks()
 	s.serveApprovals()
-	s.guarded(http.MethodGet, "/diag/sse", probed, ignoring(s.diagnose))
+	s.guarded(http.MethodGet, "/diag/sse", probed, s.diagnose)
 	s.readable("/tools", reading, s.tools)
 	s.readable("/agents", reading, s.agents)
 	s.readable("/workflows", reading, s.workflows)

@@ -58,6 +58,9 @@ func (s *Spec) IsOn() bool {
 	return s.Keys != "" || len(s.Tokens) > 0 || s.Proxy != nil || s.Anonymous != nil
 }
 
+// Proves reports whether a method is configured by which somebody is known.
+func (s *Spec) Proves() bool { return s.Keys != "" || len(s.Tokens) > 0 || s.Proxy != nil }
+
 // Around is what other settings say, once they are read.
 type Around struct {
 	Stored    func() bool // there is a store

@@ -463,3 +463,31 @@ func TestReadsAreRefusedBeforeTheyAreDone(t *testing.T) {
 		}
 	})
 }
+
+// A probe keeps a connection open, so it counts as a stream: one user does not hold the places of all.
+func TestProbesAreStreams(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := fleet(t, "limits: {user: {streams: 2}}").Gateway(nil)
+		held := make(chan asked)
+		for range 2 {
+			go func() { held <- ask(t, g, http.MethodGet, "/diag/sse?ticks=50&interval_ms=5000", "", "acme/ada") }()
+		}
+		time.Sleep(time.Second)
+		if r := ask(t, g, http.MethodGet, "/diag/sse", "", "acme/ada"); r.status != http.StatusTooManyRequests || !strings.Contains(r.body, "user-streams") {
+			t.Errorf("a third probe of two streams: %d %.200s", r.status, r.body)
+		}
+		if r := ask(t, g, http.MethodGet, "/diag/sse?ticks=1", "", "acme/bob"); r.status != http.StatusOK {
+			t.Errorf("another user's probe: %d %.200s", r.status, r.body)
+		}
+		for range 2 {
+			if r := <-held; r.status != http.StatusOK {
+				t.Errorf("a probe: %d %.200s", r.status, r.body)
+			}
+		}
+		settled()
+		if r := ask(t, g, http.MethodGet, "/diag/sse?ticks=1", "", "acme/ada"); r.status != http.StatusOK {
+			t.Errorf("after they have ended: %d %.200s", r.status, r.body)
+		}
+	})
+}

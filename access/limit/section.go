@@ -96,9 +96,17 @@ var tenantsSchema string
 // geminiKey names the model of the GEMINI_* variables, which is no key of models.
 const geminiKey = "gemini"
 
-// Section is the section limits of the configuration file.
-func Section(s *Spec) file.Section {
+// Section is the section limits of the configuration file. proven reports whether a method of
+// authentication is configured; nil: one is. Without it, a limit of each user or tenant cannot hold.
+func Section(s *Spec, proven func() bool) file.Section {
 	return file.Section{Name: "limits", Schema: limitsSchema, Into: s, Read: func(limits *file.Node) {
+		if proven != nil && !proven() {
+			for _, of := range []string{"user", "tenant"} {
+				if n := limits.Get(of); n != nil {
+					n.FaultKey("needs a method of authentication (auth, SLUICE_API_KEYS): without one no user is known; use address or global")
+				}
+			}
+		}
 		for _, of := range []string{"user", "tenant", "address", "global"} {
 			checkTokens(limits.Get(of))
 		}

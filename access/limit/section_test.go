@@ -14,7 +14,7 @@ import (
 // read reads a file that has the two sections, and names of others.
 func read(text string) (s Spec, tenants Tenants, r file.Result) {
 	anything := func(name string) file.Section { return file.Section{Name: name, Schema: `{"type":"object"}`} }
-	table := file.Table{anything("models"), anything("agents"), anything("workflows"), TenantsSection(&tenants), Section(&s)}
+	table := file.Table{anything("models"), anything("agents"), anything("workflows"), TenantsSection(&tenants), Section(&s, nil)}
 	r = table.Read("s.yaml", []byte(text), config.Sources{})
 	return s, tenants, r
 }
@@ -108,5 +108,23 @@ func TestSectionFaults(t *testing.T) {
 	_, _, r := read("tenants: {a: {agents: [late]}}")
 	if len(r.Faults) != 0 || len(r.Warnings) != 1 {
 		t.Errorf("an agent that is added later: %v, %v", r.Faults, r.Warnings)
+	}
+}
+
+// A limit of each user or tenant that could not hold is a fault, and does not let the gateway start as
+// if it did.
+func TestLimitsOfUsersNeedAMethod(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"limits: {user: {requests: 1/h}}": 1, "limits: {tenant: {streams: 2}, user: {}}": 2,
+		"limits: {address: {requests: 1/h}, global: {streams: 9}, models: {gemini: {calls: 1/s}}}": 0, "limits: {}": 0,
+	} {
+		for _, proven := range []bool{false, true} {
+			var s Spec
+			r := file.Table{{Name: "models", Schema: `{"type":"object"}`}, Section(&s, func() bool { return proven })}.Read("s.yaml", []byte(text), config.Sources{})
+			if n := len(r.Faults); n != want && !proven || n != 0 && proven {
+				t.Errorf("%s, with a method: %v: %d faults: %v", text, proven, n, r.Faults)
+			}
+		}
 	}
 }

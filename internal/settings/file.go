@@ -135,7 +135,7 @@ func FileSections(c *config.Config, f *File) file.Table {
 		graph.Section(&f.Workflows, c, engine.Kinds()),
 		door.Section(&f.Auth, door.Around{Stored: stored, AnyOrigin: func() bool { return slices.Contains(edge.Origins, "*") }}),
 		limit.TenantsSection(&f.Tenants),
-		limit.Section(&f.Limits),
+		limit.Section(&f.Limits, func() bool { return f.Auth.Proves() || config.Bind[door.Environment](c).Keys != "" }),
 	}
 }
 
