@@ -87,8 +87,11 @@ type listedTool struct {
 	Server      string         `json:"server"`
 	Description string         `json:"description"`
 	InputSchema jsontext.Value `json:"input_schema"`
+	Output      jsontext.Value `json:"output_schema,omitempty"`
 	Annotations annotations    `json:"annotations"`
+	Timeout     float64        `json:"timeout_seconds,omitzero"`
 	Fallback    string         `json:"fallback,omitempty"`
+	Fallbacks   []string       `json:"fallback_tools,omitempty"` // Fallback first
 }
 
 // annotations are spelt as in MCP.
@@ -116,7 +119,14 @@ func (s *Server) tools(w http.ResponseWriter, r *http.Request) error {
 
 // toolOf makes the entry of a tool.
 func toolOf(t tool.Spec) listedTool {
-	return listedTool{t.Name, t.Server, t.Description, t.InputSchema, annotations(t.Annotations), t.Fallback}
+	listed := listedTool{
+		Name: t.Name, Server: t.Server, Description: t.Description, InputSchema: t.InputSchema, Output: t.OutputSchema,
+		Annotations: annotations(t.Annotations), Timeout: t.Timeout.Seconds(), Fallback: t.Fallback,
+	}
+	if t.Fallback != "" {
+		listed.Fallbacks = append([]string{t.Fallback}, t.More...)
+	}
+	return listed
 }
 
 // writeJSON is lenient with the JSON of others: one tool with an odd schema must

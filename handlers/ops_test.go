@@ -95,6 +95,7 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	set := &tool.Set{Specs: []tool.Spec{
 		{Name: "add", Server: "todo", Description: "Adds <one> & \"more\"", InputSchema: []byte(`{"type":"object","maximum":1.50,"x-é":"\u00e9"}`),
+			OutputSchema: []byte(`{"type":"object"}`), Timeout: 2500 * time.Millisecond, Fallback: "put", More: []string{"push"},
 			Annotations: tool.Annotations{Title: "Add", Destructive: true}},
 		{Name: "odd", Server: "files", Description: "bad \xff", InputSchema: []byte(`{"type":"object","type":"object"}`),
 			Annotations: tool.Annotations{ReadOnly: true, Idempotent: true, OpenWorld: true}},
@@ -107,7 +108,8 @@ func TestTools(t *testing.T) {
 	}})
 	want := `{"tools":[` +
 		`{"name":"add","server":"todo","description":"Adds <one> & \"more\"","input_schema":{"type":"object","maximum":1.50,"x-é":"\u00e9"},` +
-		`"annotations":{"title":"Add","readOnlyHint":false,"destructiveHint":true,"idempotentHint":false,"openWorldHint":false}},` +
+		`"output_schema":{"type":"object"},"annotations":{"title":"Add","readOnlyHint":false,"destructiveHint":true,"idempotentHint":false,"openWorldHint":false},` +
+		`"timeout_seconds":2.5,"fallback":"put","fallback_tools":["put","push"]},` +
 		`{"name":"odd","server":"files","description":"bad ` + "\ufffd" + `","input_schema":{"type":"object","type":"object"},` +
 		`"annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":true}}]}`
 	if diff := cmp.Diff(want, g.do(t, "GET", "/tools", "", "X-Request-ID: r-1").body); diff != "" {

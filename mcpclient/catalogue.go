@@ -42,23 +42,49 @@ type offer struct {
 	work   int          // that it took to compile both
 }
 
-// wireTool is an MCP Tool.
+// wireTool is an MCP Tool. Members that only describe the tool are read one by one: one in an odd
+// form counts as absent.
 type wireTool struct {
 	Name        string         `json:"name"`
-	Title       string         `json:"title"`
-	Description string         `json:"description"`
+	Title       jsontext.Value `json:"title"`
+	Description jsontext.Value `json:"description"`
 	InputSchema jsontext.Value `json:"inputSchema"`
 	Output      jsontext.Value `json:"outputSchema"`
-	Annotations struct {
-		Title       string `json:"title"`
-		ReadOnly    *bool  `json:"readOnlyHint"`
-		Destructive *bool  `json:"destructiveHint"`
-		Idempotent  *bool  `json:"idempotentHint"`
-		OpenWorld   *bool  `json:"openWorldHint"`
-	} `json:"annotations"`
-	Execution struct {
-		TaskSupport string `json:"taskSupport"`
-	} `json:"execution"`
+	Annotations jsontext.Value `json:"annotations"`
+	Execution   jsontext.Value `json:"execution"`
+}
+
+// wireHints are the annotations of an MCP Tool.
+type wireHints struct {
+	Title       jsontext.Value `json:"title"`
+	ReadOnly    jsontext.Value `json:"readOnlyHint"`
+	Destructive jsontext.Value `json:"destructiveHint"`
+	Idempotent  jsontext.Value `json:"idempotentHint"`
+	OpenWorld   jsontext.Value `json:"openWorldHint"`
+}
+
+// hints returns the annotations of the tool. Any value but an object is as none.
+func (t *wireTool) hints() (h wireHints) {
+	if t.Annotations.Kind() != '{' || json.Unmarshal(t.Annotations, &h, wire.Lenient) != nil {
+		return wireHints{}
+	}
+	return h
+}
+
+// isTask reports whether the tool runs only as a task.
+func (t *wireTool) isTask() bool {
+	var e struct {
+		TaskSupport jsontext.Value `json:"taskSupport"`
+	}
+	return t.Execution.Kind() == '{' && json.Unmarshal(t.Execution, &e, wire.Lenient) == nil && stringOf(e.TaskSupport) == "required"
+}
+
+// stringOf returns the content of a string, or "" for any other value.
+func stringOf(raw jsontext.Value) string {
+	if raw.Kind() != '"' {
+		return ""
+	}
+	return textOf(raw)
 }
 
 // hidden returns definitions without the secrets of the configuration: a server
@@ -188,10 +214,10 @@ func readTool(s Server, raw []byte, room int, log zerolog.Logger) (o *offer, nam
 		return nil, "", 0, errors.New("the tool has no name")
 	case !s.wants(t.Name):
 		return nil, t.Name, 0, nil
-	case t.Execution.TaskSupport == "required":
+	case t.isTask():
 		return nil, t.Name, 0, errors.New("the tool runs only as a task")
 	}
-	schema, work, err := tool.Compile(t.InputSchema, room)
+	schema, used, work, err := tool.CompileLenient(t.InputSchema, room)
 	if err == nil {
 		err = headersFault(raw)
 	}
@@ -199,8 +225,9 @@ func readTool(s Server, raw []byte, room int, log zerolog.Logger) (o *offer, nam
 		return nil, t.Name, work, err
 	}
 	if s.Policy.Untrusted {
-		t.Annotations = wireTool{}.Annotations
+		t.Annotations = nil
 	}
+	t.InputSchema = used
 	spec := t.spec(s.Name)
 	s.Policy.Override(t.Name, &spec.Annotations)
 	spec.Confirm = s.Policy.Confirm[t.Name]
@@ -215,14 +242,14 @@ func (o *offer) compileOutput(raw jsontext.Value, room int, log zerolog.Logger) 
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return
 	}
-	schema, work, err := tool.Compile(raw, room)
+	schema, used, work, err := tool.CompileLenient(raw, room)
 	o.work += work
 	if err != nil {
 		log.Warn().Dict("details", zerolog.Dict().Str("server", o.spec.Server).Str("tool_name", o.spec.Name).
 			Str("reason", clipped(tool.Clean(err.Error()), 512))).Msg("mcp_output_schema_ignored")
 		return
 	}
-	o.output = schema
+	o.output, o.spec.OutputSchema = schema, used
 }
 
 // wants says whether the configuration lets a tool be offered.
@@ -243,11 +270,12 @@ func headersFault(raw []byte) error {
 // spec returns the tool as the model sees it, except that its name may have to change next to
 // other servers' tools.
 func (t *wireTool) spec(server string) tool.Spec {
-	title := t.Annotations.Title
+	hints := t.hints()
+	title := stringOf(hints.Title)
 	if title == "" {
-		title = t.Title
+		title = stringOf(t.Title)
 	}
-	description, _ := chat.Truncate(tool.Clean(t.Description), maxDescription)
+	description, _ := chat.Truncate(tool.Clean(stringOf(t.Description)), maxDescription)
 	return tool.Spec{
 		Name:        safeName(t.Name),
 		Server:      server,
@@ -255,19 +283,22 @@ func (t *wireTool) spec(server string) tool.Spec {
 		InputSchema: t.InputSchema,
 		Annotations: tool.Annotations{
 			Title:       clipped(tool.Clean(title), 256),
-			ReadOnly:    or(t.Annotations.ReadOnly, false),
-			Destructive: or(t.Annotations.Destructive, true),
-			Idempotent:  or(t.Annotations.Idempotent, false),
-			OpenWorld:   or(t.Annotations.OpenWorld, true),
+			ReadOnly:    hintOr(hints.ReadOnly, false),
+			Destructive: hintOr(hints.Destructive, true),
+			Idempotent:  hintOr(hints.Idempotent, false),
+			OpenWorld:   hintOr(hints.OpenWorld, true),
 		},
-		ClaimsDestructive: or(t.Annotations.Destructive, false),
+		ClaimsDestructive: hintOr(hints.Destructive, false),
 	}
 }
 
-// or returns *p, or what the specification says of a hint that is not given.
-func or(p *bool, unset bool) bool {
-	if p == nil {
-		return unset
+// hintOr returns a hint, or the default of the specification for one that is not a boolean.
+func hintOr(raw jsontext.Value, unset bool) bool {
+	switch raw.Kind() {
+	case 't':
+		return true
+	case 'f':
+		return false
 	}
-	return *p
+	return unset
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -26,8 +27,8 @@ func TestToolSpec(t *testing.T) {
 	c := newClient(t, over(serve(t, f)))
 	want := []tool.Spec{
 		{Name: "full", Server: "s", Description: "What it does.", InputSchema: jsontext.Value(schema),
-			Annotations: tool.Annotations{Title: "Mine", ReadOnly: true, Idempotent: true}},
-		{Name: "plain", Server: "s", InputSchema: jsontext.Value(`{"type":"object"}`),
+			Timeout: 10 * time.Second, Annotations: tool.Annotations{Title: "Mine", ReadOnly: true, Idempotent: true}},
+		{Name: "plain", Server: "s", InputSchema: jsontext.Value(`{"type":"object"}`), Timeout: 10 * time.Second,
 			Annotations: tool.Annotations{Destructive: true, OpenWorld: true}},
 	}
 	if diff := cmp.Diff(want, c.Tools(t.Context()).Specs); diff != "" {
@@ -38,31 +39,20 @@ func TestToolSpec(t *testing.T) {
 // Tools that cannot be used are dropped with a warning; the others work.
 func TestBadTools(t *testing.T) {
 	t.Parallel()
-	var fetched atomic.Int32
-	sink := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fetched.Add(1) }))
 	var properties []string
 	for i := range 10_000 {
 		properties = append(properties, fmt.Sprintf(`"p%d":{}`, i))
 	}
 	bad := map[string]string{
-		"remote":     `{"type":"object","properties":{"x":{"$ref":"` + sink + `/schema.json"}}}`,
-		"metadata":   `{"$ref":"http://169.254.169.254/latest/meta-data"}`,
-		"file":       `{"type":"object","properties":{"x":{"$ref":"file:///etc/hostname"}}}`,
-		"relative":   `{"type":"object","properties":{"x":{"$ref":"other.json"}}}`,
-		"dialect":    `{"$schema":"` + sink + `/dialect","type":"object"}`,
-		"dangling":   `{"type":"object","properties":{"x":{"$ref":"#/$defs/none"}}}`,
-		"invalid":    `{"type":"objekt"}`,
-		"notobject":  `{"type":"string"}`,
-		"list":       `[]`,
-		"yes":        `true`,
-		"nothing":    `null`,
-		"large":      `{"type":"object","description":"` + strings.Repeat("x", 256<<10) + `"}`,
-		"wide":       `{"type":"object","properties":{` + strings.Join(properties, ",") + `}}`,
-		"deep":       strings.Repeat(`{"items":`, 64) + `{}` + strings.Repeat(`}`, 64),
-		"twice":      `{"type":"object","type":"object"}`,
-		"looseTypes": `{"type":"object","required":"title"}`,
+		"notobject": `{"type":"string"}`,
+		"list":      `[]`,
+		"yes":       `true`,
+		"large":     `{"type":"object","description":"` + strings.Repeat("x", 256<<10) + `"}`,
+		"wide":      `{"type":"object","properties":{` + strings.Join(properties, ",") + `}}`,
+		"deep":      strings.Repeat(`{"items":`, 64) + `{}` + strings.Repeat(`}`, 64),
+		"twice":     `{"type":"object","type":"object"}`,
 	}
-	tools := []string{toolWrite, `{"name":5}`, `"text"`, `{"name":"","inputSchema":{"type":"object"}}`, `{"name":"noschema"}`,
+	tools := []string{toolWrite, `{"name":5}`, `"text"`, `{"name":"","inputSchema":{"type":"object"}}`,
 		`{"name":"task","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`, toolWrite + " "}
 	for name, schema := range bad {
 		tools = append(tools, `{"name":"`+name+`","inputSchema":`+schema+`}`)
@@ -74,15 +64,55 @@ func TestBadTools(t *testing.T) {
 	if diff := cmp.Diff([]string{"read", "write"}, names(c.Tools(t.Context()))); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if n := fetched.Load(); n != 0 {
-		t.Errorf("%d requests were made for a schema", n)
-	}
 	for name := range bad {
 		if !strings.Contains(log.String(), `"tool_name":"`+name+`"`) {
 			t.Errorf("no warning names %s", name)
 		}
 	}
 	mustCall(t, c, "write", "ok")
+}
+
+// A schema is used as far as possible, and nothing that it refers to is fetched. Models get it
+// without the parts that cannot be used. Hints and texts of an odd form are as absent.
+func TestOddToolsAreOffered(t *testing.T) {
+	t.Parallel()
+	var fetched atomic.Int32
+	sink := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fetched.Add(1) }))
+	const object = `{"type":"object"}`
+	odd := map[string][2]string{
+		"remote":   {`{"type":"object","properties":{"x":{"$ref":"` + sink + `/schema.json"}}}`, `{"properties":{"x":{}},"type":"object"}`},
+		"metadata": {`{"$ref":"http://169.254.169.254/latest/meta-data"}`, `{}`},
+		"file":     {`{"type":"object","properties":{"x":{"$ref":"file:///etc/hostname"}}}`, `{"properties":{"x":{}},"type":"object"}`},
+		"dialect":  {`{"$schema":"` + sink + `/dialect","type":"object"}`, object},
+		"dangling": {`{"type":"object","properties":{"x":{"$ref":"#/$defs/none"}}}`, `{"properties":{"x":{}},"type":"object"}`},
+		"nulls":    {`{"type":"object","properties":null,"description":null}`, object},
+		"draft 4":  {`{"type":"object","properties":{"n":{"exclusiveMinimum":true}}}`, `{"properties":{"n":{}},"type":"object"}`},
+		"loose":    {`{"type":"object","required":"title"}`, object},
+		"nothing":  {`null`, object},
+	}
+	var tools []string
+	for name, schema := range odd {
+		tools = append(tools, `{"name":"`+name+`","title":7,"description":null,"inputSchema":`+schema[0]+`,"outputSchema":{"properties":null},`+
+			`"execution":"none","annotations":{"title":[],"readOnlyHint":"true","destructiveHint":null,"idempotentHint":1,"openWorldHint":false}}`)
+	}
+	tools = append(tools, `{"name":"hints","description":5,"inputSchema":{},"annotations":"none","execution":{"taskSupport":true}}`)
+	set := newClient(t, over(serve(t, newFake(tools...)))).Tools(t.Context())
+	if len(set.Specs) != len(tools) {
+		t.Errorf("%d of %d tools are offered", len(set.Specs), len(tools))
+	}
+	for name, schema := range odd {
+		spec := set.Lookup(safeName(name))
+		if spec == nil || string(spec.InputSchema) != schema[1] || string(spec.OutputSchema) != `{}` {
+			t.Errorf("%s is offered as %+v, want the schema %s", name, spec, schema[1])
+			continue
+		}
+		if want := (tool.Annotations{Destructive: true}); spec.Annotations != want || spec.Description != "" {
+			t.Errorf("%s has the annotations %+v", name, spec.Annotations)
+		}
+	}
+	if n := fetched.Load(); n != 0 {
+		t.Errorf("%d requests were made for a schema", n)
+	}
 }
 
 func TestAllowAndDeny(t *testing.T) {

@@ -34,6 +34,9 @@ func runChild(mode string) {
 	switch mode {
 	case "exit":
 		return
+	case "complain":
+		fmt.Fprintln(os.Stderr, "Traceback:\n  no certificate for s3cret-token\n\n  ")
+		return
 	case "garbage":
 		go func() {
 			for {

@@ -111,7 +111,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 // minutes.
 func TestDroppedToolsUseRoom(t *testing.T) {
 	t.Parallel()
-	bad := definition("bad", properties(`"p":{"enum":[`+members(7500, `"%d"`)+`]},"x":{"$ref":"#/nowhere"}`))
+	bad := definition("bad", properties(`"p":{"enum":[`+members(7500, `"%d"`)+`]},"x":{"$dynamicRef":"#x","$dynamicAnchor":"x"}`))
 	var tools []string
 	for i := range 20 {
 		tools = append(tools, bad+strings.Repeat(" ", i))

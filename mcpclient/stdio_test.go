@@ -55,6 +55,28 @@ func pidFrom(t *testing.T, c *Client, tool string) int {
 	return pid
 }
 
+// A child that ends at once says why: the last line of its stderr is in the log, without secrets.
+func TestChildThatEndsAtOnceSaysWhy(t *testing.T) {
+	t.Parallel()
+	var log logBuffer
+	cfg := childConfig("complain")
+	cfg.Log = log.logger()
+	cfg.Servers[0].Env["API_TOKEN"] = "s3cret-token"
+	c := unstarted(t, cfg)
+	if set := c.Tools(t.Context()); len(set.Unavailable) != 1 {
+		t.Fatal("the server counts as connected")
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "mcp_connect_failed") && strings.Contains(line, "its last words: no certificate for [redacted]") {
+			return
+		}
+	}
+	t.Errorf("the log is %s", log.String())
+}
+
 func TestStdioParallelCalls(t *testing.T) {
 	t.Parallel()
 	c := newChild(t, "good")

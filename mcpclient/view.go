@@ -167,7 +167,7 @@ func (c *Client) arrange(specs []tool.Spec) {
 // only while its fallback can be called.
 func (c *Client) specIn(v *view, t *boundTool) (spec tool.Spec, offered bool) {
 	spec = t.offer.spec
-	spec.Name = t.name
+	spec.Name, spec.Timeout = t.name, t.up.Timeout
 	offered = !c.unavailableIn(v, t.up)
 	for i, f := range t.fallbacks {
 		if i == 0 {

@@ -13,6 +13,7 @@ package tool
 
 import (
 	"errors"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -32,8 +33,11 @@ type Spec struct {
 	Server string
 	// Description is the server's own text.
 	Description string
-	// InputSchema is the server's JSON Schema of the arguments, untouched.
-	InputSchema jsontext.Value
+	// InputSchema is the server's JSON Schema of the arguments, without the parts that cannot
+	// be used. OutputSchema is that of structured results; nil without one.
+	InputSchema, OutputSchema jsontext.Value
+	// Timeout is the time that one call has; 0 if it is not known.
+	Timeout     time.Duration
 	Annotations Annotations
 	// ClaimsDestructive says that the server itself calls the tool destructive, whatever
 	// the operator or its other hints say.

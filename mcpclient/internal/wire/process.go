@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"sluice/chat"
 	"sluice/internal/redact"
 	"sluice/tool"
 )
@@ -25,6 +27,8 @@ const (
 	outputGrace = time.Second
 	// maxStderrLine is how much of a line of a child's stderr is logged.
 	maxStderrLine = 2 << 10
+	// maxLastWords is how much of the last one is logged with the end of the child.
+	maxLastWords = 300
 )
 
 // process is the child that runs a stdio server, and with it all processes of its
@@ -36,6 +40,29 @@ type process struct {
 	stderr *os.File
 	exited chan struct{} // closed when the child is reaped
 	force  <-chan struct{}
+	last   lastLine // of stderr
+}
+
+// lastLine is the last line that a child wrote to stderr, fit for a log.
+type lastLine struct {
+	done chan struct{} // closed at the end of stderr
+	text string        // valid once done is closed
+}
+
+// explain returns err with the last line, which mostly says why the child has ended. It waits for
+// that line, but not for a process that holds stderr open.
+func (l *lastLine) explain(err error) error {
+	limit := time.NewTimer(outputGrace)
+	defer limit.Stop()
+	select {
+	case <-l.done:
+	case <-limit.C:
+		return err
+	}
+	if l.text == "" {
+		return err
+	}
+	return fmt.Errorf("%w; its last words: %s", err, l.text)
 }
 
 // Command describes a child to start.
@@ -58,7 +85,7 @@ func (c Command) start(g *Group) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(path, c.Args...), exited: make(chan struct{}), force: g.Forced()}
+	p := &process{cmd: exec.Command(path, c.Args...), exited: make(chan struct{}), force: g.Forced(), last: lastLine{done: make(chan struct{})}}
 	p.cmd.Env = append([]string{}, c.Env...) // not nil: that would mean ours
 	p.cmd.Dir = c.Dir
 	p.cmd.SysProcAttr = childAttr()
@@ -84,7 +111,9 @@ func (c Command) start(g *Group) (*process, error) {
 	// Goroutine (logStderr, one for each child): logs the child's stderr, to its end.
 	// Ends: the pipe ends, at the latest a second after the child.
 	// Waits: the group.
-	g.Run(func() { c.logStderr(p.stderr) })
+	if !g.Run(func() { c.logStderr(p.stderr, &p.last) }) {
+		close(p.last.done)
+	}
 	return p, nil
 }
 
@@ -177,8 +206,9 @@ func closeAll(files []*os.File) {
 }
 
 // logStderr reads a child's stderr to its end, so that the child never waits for
-// us, and logs it line by line.
-func (c Command) logStderr(r io.ReadCloser) {
+// us, and logs it line by line. It sets last at the end.
+func (c Command) logStderr(r io.ReadCloser, last *lastLine) {
+	defer close(last.done)
 	defer r.Close()
 	br := bufio.NewReaderSize(r, maxStderrLine)
 	for {
@@ -188,6 +218,9 @@ func (c Command) logStderr(r io.ReadCloser) {
 		}
 		if len(line) > 0 {
 			text := c.Hide.Text(tool.Clean(string(line)))
+			if words := strings.TrimSpace(text); words != "" {
+				last.text, _ = chat.Truncate(words, maxLastWords)
+			}
 			c.Log.Debug().Dict("details", zerolog.Dict().Str("server", c.Server).Str("line", text).Bool("truncated", cut)).Msg("mcp_stderr")
 		}
 		for cut && err == nil {

@@ -105,7 +105,11 @@ func TestStderrOfAChild(t *testing.T) {
 		w.WriteString("one s3cret-token \x1b[31mred\n\n" + strings.Repeat("x", 3*maxStderrLine) + "\ntwo\nlast")
 		w.Close()
 	}()
-	c.logStderr(r)
+	last := lastLine{done: make(chan struct{})}
+	c.logStderr(r, &last)
+	if err := last.explain(errEnded); err.Error() != "the server has ended its output; its last words: last" || !errors.Is(err, errEnded) {
+		t.Errorf("the end is explained by %v", err)
+	}
 	type line struct {
 		Level, Message string
 		Details        struct {

@@ -17,7 +17,9 @@ func (l *lines) read() {
 	for {
 		line, whole, err := readLine(r)
 		if err == io.EOF {
-			err = errEnded
+			if err = errEnded; l.explain != nil {
+				err = l.explain(err)
+			}
 		}
 		if err == nil && !whole && !l.receiveCut(line) {
 			err = ErrTooLarge

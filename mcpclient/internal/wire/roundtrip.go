@@ -148,6 +148,9 @@ func (rt *roundTripper) post(req *http.Request) (*http.Response, error) {
 			req.Header.Set(name, value)
 		}
 	}
+	// net/http takes a POST with one of these for one that it may send again by itself.
+	req.Header.Del("Idempotency-Key")
+	req.Header.Del("X-Idempotency-Key")
 	ctx, cancel := context.WithCancel(req.Context())
 	if !x.claim() {
 		cancel()

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -34,6 +35,24 @@ func TestProofThatNothingWasSent(t *testing.T) {
 		}
 		if x.Withdraw() != tt.notSent {
 			t.Errorf("%v: the exchange says otherwise", tt.err)
+		}
+	}
+}
+
+// net/http sends a POST again by itself when it has a header for an idempotency key. No request
+// of ours does, wherever the header comes from.
+func TestNoHeaderLetsACallRunTwice(t *testing.T) {
+	t.Parallel()
+	r := &replying{status: 202, body: strings.NewReader("")}
+	c := Client{Next: r, Headers: map[string]string{"Idempotency-Key": "a", "x-idempotency-key": "b"}}.HTTP()
+	x := NewCall()
+	x.Header = map[string]string{"Idempotency-Key": "c"}
+	if _, err := posted(t, c.Transport, x, ""); err != nil {
+		t.Fatal(err)
+	}
+	for name := range r.seen.Header {
+		if strings.Contains(name, "Idempotency") {
+			t.Errorf("the request has the header %s", name)
 		}
 	}
 }

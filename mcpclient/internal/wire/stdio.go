@@ -26,6 +26,8 @@ type lines struct {
 	stuck time.Duration
 	// stop ends the other side; Close calls it once.
 	stop func()
+	// explain adds to the end of the other side what is known of it; nil: nothing is.
+	explain func(error) error
 
 	// frames hands messages over to write; it has no room, so that hand knows whether
 	// write has taken one.

@@ -81,6 +81,7 @@ func Child(s Session, c Command, stuck time.Duration) (transport.Interface, erro
 		return nil, err
 	}
 	l := newLines(p.stdout, p.stdin, s.Group, stuck, p.stop)
+	l.explain = p.last.explain
 	// Goroutine (lost, one for each pipe): reports to the session that its pipe is dead.
 	// Ends: the connection is dead.
 	// Waits: the group.
