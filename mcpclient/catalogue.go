@@ -63,7 +63,7 @@ type wireHints struct {
 	OpenWorld   jsontext.Value `json:"openWorldHint"`
 }
 
-// hints returns the annotations of the tool. Any value but an object is as none.
+// hints returns the annotations of the tool. Any value but an object counts as absent.
 func (t *wireTool) hints() (h wireHints) {
 	if t.Annotations.Kind() != '{' || json.Unmarshal(t.Annotations, &h, wire.Lenient) != nil {
 		return wireHints{}

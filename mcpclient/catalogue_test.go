@@ -39,11 +39,17 @@ func TestToolSpec(t *testing.T) {
 // Tools that cannot be used are dropped with a warning; the others work.
 func TestBadTools(t *testing.T) {
 	t.Parallel()
+	var fetched atomic.Int32
+	sink := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fetched.Add(1) }))
 	var properties []string
 	for i := range 10_000 {
 		properties = append(properties, fmt.Sprintf(`"p%d":{}`, i))
 	}
 	bad := map[string]string{
+		"remote":    `{"type":"object","properties":{"x":{"$ref":"` + sink + `/schema.json"}}}`,
+		"metadata":  `{"$ref":"http://169.254.169.254/latest/meta-data"}`,
+		"file":      `{"type":"object","properties":{"x":{"$ref":"file:///etc/hostname"}}}`,
+		"relative":  `{"type":"object","properties":{"x":{"$ref":"other.json"}}}`,
 		"notobject": `{"type":"string"}`,
 		"list":      `[]`,
 		"yes":       `true`,
@@ -64,6 +70,9 @@ func TestBadTools(t *testing.T) {
 	if diff := cmp.Diff([]string{"read", "write"}, names(c.Tools(t.Context()))); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	if n := fetched.Load(); n != 0 {
+		t.Errorf("%d requests were made for a schema", n)
+	}
 	for name := range bad {
 		if !strings.Contains(log.String(), `"tool_name":"`+name+`"`) {
 			t.Errorf("no warning names %s", name)
@@ -80,9 +89,6 @@ func TestOddToolsAreOffered(t *testing.T) {
 	sink := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fetched.Add(1) }))
 	const object = `{"type":"object"}`
 	odd := map[string][2]string{
-		"remote":   {`{"type":"object","properties":{"x":{"$ref":"` + sink + `/schema.json"}}}`, `{"properties":{"x":{}},"type":"object"}`},
-		"metadata": {`{"$ref":"http://169.254.169.254/latest/meta-data"}`, `{}`},
-		"file":     {`{"type":"object","properties":{"x":{"$ref":"file:///etc/hostname"}}}`, `{"properties":{"x":{}},"type":"object"}`},
 		"dialect":  {`{"$schema":"` + sink + `/dialect","type":"object"}`, object},
 		"dangling": {`{"type":"object","properties":{"x":{"$ref":"#/$defs/none"}}}`, `{"properties":{"x":{}},"type":"object"}`},
 		"nulls":    {`{"type":"object","properties":null,"description":null}`, object},

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/chat"
 	"sluice/fault"
 )
 
@@ -102,6 +103,24 @@ func TestOutcomesThatCount(t *testing.T) {
 			f.setOnCall(nil)
 			mustCall(t, c, "read", "ok")
 		})
+	}
+}
+
+// The calls of a turn to one server add one failure to a row of failures.
+func TestTurnAddsOneFailure(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.onCall = cut
+	c := newClient(t, over(serve(t, f)))
+	for i := range 3 {
+		ctx := chat.WithTurn(t.Context(), chat.Turn{RequestID: "req_1", Began: time.Unix(int64(i+1), 0)})
+		for range 4 {
+			call(ctx, c, "write")
+			call(ctx, c, "read") // twice each
+		}
+		if n := failures(c); int(n) != i+1 {
+			t.Errorf("behind %d turns the breaker counts %d failures", i+1, n)
+		}
 	}
 }
 

@@ -154,6 +154,7 @@ func (r *reader) presetKey(p Preset, home bool) {
 		return
 	}
 	if home && len(p.Keys) > 0 {
+		r.spec.MissingKey = p.Keys[0]
 		n.Warn("there is no api_key, and the variable " + p.Keys[0] + " is not set")
 	}
 }

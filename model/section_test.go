@@ -158,6 +158,29 @@ func TestPresetKey(t *testing.T) {
 	}
 }
 
+// A preset that needs a key and has none names the variable to set. A server of one's own and a
+// key that is written down as empty need none.
+func TestMissingKeyOfAPreset(t *testing.T) {
+	t.Parallel()
+	for fields, want := range map[string]string{
+		"provider: openai":                        "OPENAI_API_KEY",
+		"provider: groq":                          "GROQ_API_KEY",
+		"provider: anthropic":                     "ANTHROPIC_API_KEY",
+		"provider: ollama":                        "",
+		`provider: openai, endpoint: "http://h"`:  "",
+		`provider: openai, api_key: ""`:           "",
+		`provider: openai, api_key: "${K}"`:       "",
+		`provider: mistral, timeout: {first: 1s}`: "MISTRAL_API_KEY",
+	} {
+		if got := one(t, fields+", model: m", map[string]string{"K": "k"}).MissingKey; got != want {
+			t.Errorf("%s: got %q, want %q", fields, got, want)
+		}
+	}
+	if got := one(t, "provider: openai, model: m", map[string]string{"OPENAI_API_KEY": "sk"}).MissingKey; got != "" {
+		t.Errorf("with a key: %q", got)
+	}
+}
+
 func TestModelWarnings(t *testing.T) {
 	t.Parallel()
 	_, _, r := configured(`models:

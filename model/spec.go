@@ -21,7 +21,10 @@ type Spec struct {
 	// servers of one's own.
 	Model  string `key:"model"`
 	APIKey config.Secret
-	Driver string `key:"driver"` // gemini: rest or sdk
+	// MissingKey is the variable of the preset's key if that is not set; empty: there is a key,
+	// or no key is needed.
+	MissingKey string
+	Driver     string `key:"driver"` // gemini: rest or sdk
 
 	Generation
 

@@ -15,9 +15,9 @@ import (
 // maxMends is how often the faults that one compilation reports are taken out of a schema.
 const maxMends = 8
 
-// CompileLenient is Compile for the schema of a server, which is used as far as possible. A null
-// is as absent, and an unusable keyword goes alone. It also returns the schema that was
-// compiled: raw itself if there was nothing to leave out. Without a schema any object fits.
+// CompileLenient compiles the usable part of a schema. A null counts as absent, and an unusable
+// keyword goes alone. It also returns the compiled text, which is raw if every part is usable.
+// Without a schema any object fits.
 func CompileLenient(raw jsontext.Value, room int) (s *Schema, used jsontext.Value, work int, err error) {
 	if used = raw; len(raw) == 0 || raw.Kind() == 'n' {
 		used = jsontext.Value(`{"type":"object"}`)
@@ -26,9 +26,9 @@ func CompileLenient(raw jsontext.Value, room int) (s *Schema, used jsontext.Valu
 		used = tidied(used)
 	}
 	for range maxMends {
-		var took int
-		s, took, err = Compile(used, room-work)
-		work += took
+		var more int
+		s, more, err = Compile(used, room-work)
+		work += more
 		if err == nil || errors.Is(err, ErrNoRoom) {
 			break
 		}
@@ -167,8 +167,8 @@ func withoutFaults(raw jsontext.Value, err error) jsontext.Value {
 				removed = removeKeyword(root, place) || removed
 			}
 		}
-	} else if target := unreachable(err); target != "" {
-		removed = removeReferences(root, target)
+	} else {
+		removed = removeUnreachable(root, err)
 	}
 	if !removed {
 		return nil
@@ -214,28 +214,35 @@ func removeKeyword(root map[string]any, place []string) bool {
 	return true
 }
 
-// unreachable returns the address of a document or part that the schema refers to and that
-// cannot be reached, or "".
-func unreachable(err error) string {
+// removeUnreachable removes from a schema the dialect that err says is unknown, or each reference
+// to the missing part of the schema. It reports whether there was one. A reference to
+// another document stays a fault: whoever writes one may want it fetched.
+func removeUnreachable(root map[string]any, err error) bool {
 	if e, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-		return e.URL
+		dialect, _ := root["$schema"].(string)
+		if dialect == "" || strings.TrimSuffix(dialect, "#") != strings.TrimSuffix(e.URL, "#") {
+			return false
+		}
+		delete(root, "$schema")
+		return true
 	}
 	if e, ok := errors.AsType[*jsonschema.JSONPointerNotFoundError](err); ok {
-		return e.URL
+		return removeReferences(root, e.URL)
 	}
 	if e, ok := errors.AsType[*jsonschema.AnchorNotFoundError](err); ok {
-		return e.Reference
+		return removeReferences(root, e.Reference)
 	}
-	return ""
+	return false
 }
 
-// removeReferences removes each reference to target from a value, and a dialect of that address.
-// It reports whether there was one.
+// removeReferences removes each reference to a part of the same schema from a value. target is
+// the whole address of the part. It reports whether there was one.
 func removeReferences(v any, target string) (removed bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, member := range v {
-			if text, ok := member.(string); ok && (name == "$ref" || name == "$schema") && leadsTo(text, target) {
+			text, _ := member.(string)
+			if name == "$ref" && strings.HasPrefix(text, "#") && strings.HasSuffix(target, text) {
 				delete(v, name)
 				removed = true
 				continue
@@ -248,13 +255,4 @@ func removeReferences(v any, target string) (removed bool) {
 		}
 	}
 	return removed
-}
-
-// leadsTo reports whether a reference of a schema is one to target, which is a whole address.
-func leadsTo(reference, target string) bool {
-	document, fragment, _ := strings.Cut(reference, "#")
-	if document == "" {
-		return fragment != "" && strings.HasSuffix(target, "#"+fragment)
-	}
-	return strings.HasSuffix(target, strings.TrimPrefix(document, "./")) || strings.HasSuffix(target, reference)
 }

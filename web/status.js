@@ -126,6 +126,8 @@ function headline(ready) {
   if (ready.status === 'degraded' && ready.breakers.length === 0) return 'Some parts do not work';
   const open = ready.breakers.filter((b) => b.state !== 'closed').map((b) => b.service);
   if (open.length > 0) return `Breaker ${ready.breakers.some((b) => b.state === 'open') ? 'open' : 'half-open'}: ${open.join(', ')}`;
+  const keyless = (ready.models ?? []).filter((m) => m.missing_key);
+  if (keyless.length > 0) return keyless.map((m) => `Missing key of ${m.key}: set ${m.missing_key}`).join('; ');
   const missing = ready.mcp.filter((m) => !m.connected).map((m) => m.server);
   return missing.length > 0 ? `Not connected: ${missing.join(', ')}` : 'All systems ready';
 }

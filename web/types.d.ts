@@ -295,6 +295,7 @@ export interface Ready {
   breakers: Breaker[];
   mcp: { server: string; connected: boolean; tools: number }[];
   streams?: number; // the gateway does not say it to everybody
+  models?: { key: string; missing_key?: string }[];
   store?: { kind: string; state: string };
   approvals?: boolean;
 }

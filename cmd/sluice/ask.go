@@ -116,6 +116,7 @@ func (p program) ask(ctx context.Context, args []string) int {
 			return p.refuse(err)
 		}
 		defer s.Close()
+		defer p.warnOfServers(s)
 		base = "http://" + reachable(s.Addr())
 	}
 	c := p.client("sluice ask", base, *f.approve, *f.reject)
@@ -130,6 +131,14 @@ func (p program) ask(ctx context.Context, args []string) int {
 		return exitCodeOf(c.Converse(ctx, m))
 	}
 	return p.explained(*f.url == "", exitCodeOf(c.Turn(ctx, m)))
+}
+
+// warnOfServers names the MCP servers of a gateway of the command's own that have no session. The
+// model may only say that it lacks a tool, and nobody sees the gateway's log.
+func (p program) warnOfServers(s *gateway.Service) {
+	for _, server := range s.Disconnected() {
+		fmt.Fprintf(p.stderr, "sluice ask: warning: the MCP server %s (%s) is unavailable; its tools were not offered\n", server.Name, server.Address())
+	}
 }
 
 // explained says where to look if a turn failed at a gateway of the command's own, whose log

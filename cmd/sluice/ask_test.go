@@ -74,6 +74,17 @@ func TestAskOffline(t *testing.T) {
 	log.Check(t)
 }
 
+// A model may only say that it lacks a tool: the command names the server that is unavailable, and
+// where it should be, without what may be a token in its address.
+func TestAskNamesServersThatAreUnavailable(t *testing.T) {
+	t.Parallel()
+	code, _, stderr := runCommand(t, map[string]string{"MCP_SERVER_URL": "http://127.0.0.1:1/s3cret/mcp"}, "ask", "Remind me to buy eggs")
+	const want = "sluice ask: warning: the MCP server todo (http://127.0.0.1:1) is unavailable; its tools were not offered\n"
+	if code != exitOK || !strings.Contains(stderr, want) || strings.Contains(stderr, "s3cret") {
+		t.Errorf("exit code %d, stderr %q, want %q", code, stderr, want)
+	}
+}
+
 // A pipe gets the answer alone, and one that comes is the message.
 func TestAskInAPipe(t *testing.T) {
 	t.Parallel()

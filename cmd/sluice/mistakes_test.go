@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -88,6 +89,26 @@ func TestMistakesOfTheFirstHour(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A model without its key is named with the variable to set, where a person looks first and where
+// a monitor looks.
+func TestModelWithoutItsKey(t *testing.T) {
+	t.Parallel()
+	r := start(t, map[string]string{"SLUICE_CONFIG": writeConfig(t, "models: {default: {provider: openai, model: gpt-5-mini}, own: {provider: ollama, model: m}}")})
+	if out := r.Stderr.String(); !strings.Contains(out, "\n  Missing key of default: set OPENAI_API_KEY\n") || strings.Contains(out, "key of own") {
+		t.Errorf("the banner says:\n%s", out)
+	}
+	resp, err := http.Get(r.Base + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	if body := string(text); !strings.Contains(body, `"status":"degraded"`) || strings.Count(body, "missing_key") != 1 ||
+		!strings.Contains(body, `"missing_key":"OPENAI_API_KEY"`) {
+		t.Errorf("/readyz says %s", body)
 	}
 }
 

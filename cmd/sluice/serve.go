@@ -170,6 +170,9 @@ func banner(w io.Writer, s *gateway.Service) {
 	if s.HasTodos() {
 		fmt.Fprintf(w, "  Tools     built-in todo server, kept in %s\n", place(cfg))
 	}
+	for _, m := range s.MissingKeys() {
+		fmt.Fprintf(w, "  Missing key of %s: set %s\n", m.Key, m.MissingKey)
+	}
 	if unwell := s.Unwell(); len(unwell) > 0 {
 		fmt.Fprintf(w, "  Missing   %s: the log says why, and it is tried again by itself\n", strings.Join(unwell, ", "))
 	}

@@ -598,7 +598,7 @@ func mcpLists() []mcpRow {
 	gone := inTurn([]act{rpc(`"error":{"code":-32602,"message":"Unknown tool: work"}`)})
 	return []mcpRow{
 		{name: "M19_invalid_schemas", tools: tools(schema("bad", `{"type":"nonsense"}`), schema("list", `{"type":"array"}`), schema("none", `"str"`), `7`, `{"inputSchema":{}}`, work),
-			want: workedTurn, breaker: "closed 0", calls: 1, then: wantOffered("work")},
+			want: workedTurn, breaker: "closed 0", calls: 1, then: wantOffered("bad", "work")}, // of bad only the type is unusable
 		{name: "M19_schema_refers_to_elsewhere", servers: refersElsewhere, want: workedTurn, breaker: "closed 0", then: wantOffered("work")},
 		{name: "M20_schema_with_10000_properties", tools: tools(schema("many", `{"type":"object","properties":{`+strings.Join(many, ",")+`}}`), work),
 			want: workedTurn, breaker: "closed 0", calls: 1, then: wantOffered("work")},

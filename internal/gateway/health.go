@@ -7,8 +7,10 @@ package gateway
 import (
 	"slices"
 
+	"sluice/config"
 	"sluice/internal/conns"
 	"sluice/internal/process"
+	"sluice/mcpclient/servers"
 	"sluice/telemetry/health"
 )
 
@@ -37,15 +39,45 @@ func (g *Gateway) watch() {
 		})
 }
 
-// Unwell names the parts that are not well, each once, but for MCP servers: at the start their
-// sessions are being opened.
+// Unwell names the parts that are not well, each once, but for models without a key (MissingKeys)
+// and MCP servers: at the start their sessions are being opened.
 func (g *Gateway) Unwell() (names []string) {
 	for _, part := range g.health.Check() {
-		if _, session := part.(health.Session); !session && !part.OK() && !slices.Contains(names, part.Name()) {
+		switch part.(type) {
+		case health.Session, health.Model:
+			continue
+		}
+		if !part.OK() && !slices.Contains(names, part.Name()) {
 			names = append(names, part.Name())
 		}
 	}
 	return names
+}
+
+// MissingKeys returns the configured models that lack the key that they need.
+func (g *Gateway) MissingKeys() (models []health.Model) {
+	for _, part := range g.health.Check() {
+		if m, ok := part.(health.Model); ok && !m.OK() {
+			models = append(models, m)
+		}
+	}
+	return models
+}
+
+// Disconnected returns the configured MCP servers without a session, in their order.
+func (g *Gateway) Disconnected() (list []servers.Server) {
+	for _, part := range g.health.Check() {
+		session, ok := part.(health.Session)
+		if !ok || session.OK() {
+			continue
+		}
+		for _, s := range config.Of[servers.List](&g.cfg.Config) {
+			if s.Name == session.Server {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
 }
 
 // reportBreaker reports a breaker as one figure a state, of which exactly one is 1.

@@ -210,7 +210,7 @@ func (m *Models) Checkers() (parts []health.Checker) {
 	for _, each := range m.all {
 		parts = append(parts, each.Breaker())
 		if each.Key() != "" {
-			parts = append(parts, modelHealth{each})
+			parts = append(parts, modelHealth{each, m.missingKey(each.Key())})
 		}
 	}
 	return parts
@@ -218,13 +218,26 @@ func (m *Models) Checkers() (parts []health.Checker) {
 
 // modelHealth reports a configured model; its breaker reports for itself whether it is
 // well.
-type modelHealth struct{ Model }
+type modelHealth struct {
+	Model
+	missingKey string
+}
+
+// missingKey returns the variable of a configured model's key that is not set, or "".
+func (m *Models) missingKey(key string) string {
+	for i := range m.cfg.Models {
+		if m.cfg.Models[i].Key == key {
+			return m.cfg.Models[i].MissingKey
+		}
+	}
+	return ""
+}
 
 // Check reports a model by its breaker. It asks nobody: a probe must not cost
 // tokens.
 func (m modelHealth) Check() health.Status {
 	b, _ := m.Breaker().Check().(health.Breaker)
-	return health.Model{Key: m.Key(), Provider: m.Provider(), Model: m.Model.Name(), Breaker: b.State}
+	return health.Model{Key: m.Key(), Provider: m.Provider(), Model: m.Model.Name(), Breaker: b.State, MissingKey: m.missingKey}
 }
 
 // Close lets go of all connections.

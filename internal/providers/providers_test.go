@@ -203,7 +203,9 @@ func TestAroundEachTransport(t *testing.T) {
 // Health has a breaker for each model, and those with a key by their names.
 func TestCheckers(t *testing.T) {
 	t.Parallel()
-	m := opened(t, false, upstream{"Hi"}, spoken("spare", "down"))
+	spare := spoken("spare", "down")
+	spare.MissingKey = "OPENAI_API_KEY"
+	m := opened(t, false, upstream{"Hi"}, spare)
 	_ = m.Link("spare").Stream(t.Context(), &chat.ModelRequest{Step: 1}, func(*chat.Chunk) error { return nil })
 	var got []any
 	for _, part := range m.Checkers() {
@@ -215,7 +217,7 @@ func TestCheckers(t *testing.T) {
 		}
 	}
 	want := []any{
-		"model:spare open", health.Model{Key: "spare", Provider: "openai", Model: "m-spare", Breaker: health.Open},
+		"model:spare open", health.Model{Key: "spare", Provider: "openai", Model: "m-spare", Breaker: health.Open, MissingKey: "OPENAI_API_KEY"},
 		"gemini closed", health.Model{Key: "default", Provider: "gemini", Model: "gemini-3-test", Breaker: health.Closed},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -7,6 +7,8 @@ package servers
 import (
 	"fmt"
 	"io"
+	"net/url"
+	"path/filepath"
 	"time"
 
 	"sluice/config"
@@ -87,6 +89,22 @@ type Server struct {
 
 // String says which server it is, and no more: an address or an argument may hold a token.
 func (s Server) String() string { return s.Name + " (" + string(s.Transport) + ")" }
+
+// Address returns the place of the server for a person: scheme and host of a URL, or the program
+// of a child. A path or an argument may hold a token.
+func (s Server) Address() string {
+	switch {
+	case s.Command != "":
+		return filepath.Base(s.Command)
+	case s.URL == "":
+		return string(s.Transport)
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return string(s.Transport)
+	}
+	return u.Scheme + "://" + u.Host
+}
 
 // Format writes String whatever the verb is.
 func (s Server) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }

@@ -121,13 +121,15 @@ type Model struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	Breaker  State  `json:"breaker"`
+	// MissingKey is the variable to set, if the model has no key and needs one.
+	MissingKey string `json:"missing_key,omitempty"`
 }
 
 // Name returns the model's key.
 func (m Model) Name() string { return m.Key }
 
-// OK says true: the model's breaker reports for itself.
-func (Model) OK() bool { return true }
+// OK reports whether the model has the key that it needs. Its breaker reports for itself.
+func (m Model) OK() bool { return m.MissingKey == "" }
 
 // StoreState says whether a store answers.
 type StoreState string

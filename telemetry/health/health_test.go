@@ -66,6 +66,7 @@ func TestPartsThatHaveFailed(t *testing.T) {
 		ok   bool
 	}{
 		{health.Model{Key: "fast", Breaker: health.Open}, "fast", true}, // its breaker reports for itself
+		{health.Model{Key: "fast", Breaker: health.Closed, MissingKey: "GROQ_API_KEY"}, "fast", false},
 		{health.Store{State: health.Available, Warnings: []string{"it forgets"}}, "store", true},
 		{health.Store{State: health.Unavailable}, "store", false},
 		{health.Store{State: health.Full}, "store", false},

@@ -26,7 +26,7 @@ type lines struct {
 	stuck time.Duration
 	// stop ends the other side; Close calls it once.
 	stop func()
-	// explain adds to the end of the other side what is known of it; nil: nothing is.
+	// explain adds the last words of the other side to the error of its end. It may be nil.
 	explain func(error) error
 
 	// frames hands messages over to write; it has no room, so that hand knows whether
