@@ -16,7 +16,7 @@ import (
 const maxMends = 8
 
 // CompileLenient compiles the usable part of a schema. A null counts as absent, and an unusable
-// keyword goes alone. It also returns the compiled text, which is raw if every part is usable.
+// keyword goes alone. It also returns the compiled text: raw, if every part is usable.
 // Without a schema any object fits.
 func CompileLenient(raw jsontext.Value, room int) (s *Schema, used jsontext.Value, work int, err error) {
 	if used = raw; len(raw) == 0 || raw.Kind() == 'n' {
@@ -216,7 +216,7 @@ func removeKeyword(root map[string]any, place []string) bool {
 
 // removeUnreachable removes from a schema the dialect that err says is unknown, or each reference
 // to the missing part of the schema. It reports whether there was one. A reference to
-// another document stays a fault: whoever writes one may want it fetched.
+// another document stays a fault, because the gateway fetches nothing.
 func removeUnreachable(root map[string]any, err error) bool {
 	if e, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		dialect, _ := root["$schema"].(string)

@@ -133,7 +133,7 @@ func (p program) ask(ctx context.Context, args []string) int {
 	return p.explained(*f.url == "", exitCodeOf(c.Turn(ctx, m)))
 }
 
-// warnOfServers names the MCP servers of a gateway of the command's own that have no session. The
+// warnOfServers names the unavailable MCP servers of a gateway of the command's own. The
 // model may only say that it lacks a tool, and nobody sees the gateway's log.
 func (p program) warnOfServers(s *gateway.Service) {
 	for _, server := range s.Disconnected() {
