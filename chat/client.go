@@ -33,6 +33,8 @@ type Application struct {
 	Instructions string
 	// MaxTokens bounds the visible part of each model call; 0: the configuration does.
 	MaxTokens int
+	// Stop are strings before the first of which the answer's text ends; nil: it has no such end.
+	Stop []string
 	// Tools are those that the client runs, for a turn that one agent answers from the start.
 	Tools  []ClientTool
 	Choice ToolChoice

@@ -67,19 +67,20 @@ type Talk struct {
 	Choice       chat.ToolChoice
 	// NoTools says that the turn calls none of the client's tools: they are left out.
 	NoTools bool
-	// MaxTokens is as in chat.Application.
+	// MaxTokens and Stop are as in chat.Application.
 	MaxTokens int
+	Stop      []string
 }
 
 // hasContent says whether an application asks for anything.
 func hasContent(app *chat.Application) bool {
-	return app.Instructions != "" || app.MaxTokens > 0 || len(app.Tools) > 0 || len(app.Continues) > 0 || len(app.Ignored) > 0
+	return app.Instructions != "" || app.MaxTokens > 0 || len(app.Stop) > 0 || len(app.Tools) > 0 || len(app.Continues) > 0 || len(app.Ignored) > 0
 }
 
 // Compose makes a turn of what a client says, in req, and adds what is wrong with it to e. A
 // request that answers a question (Exchange.Approval) has no use for it.
 func (r *Rules) Compose(req *chat.Request, t Talk, e *chat.ValidationError) {
-	app := &chat.Application{MaxTokens: t.MaxTokens}
+	app := &chat.Application{MaxTokens: t.MaxTokens, Stop: t.Stop}
 	tools := r.tools(&t, app, e)
 	g := chat.Gatherer{Root: t.Root, Counted: t.Counted, MaxInput: r.MessageChars}
 	if t.Instructions != "" {

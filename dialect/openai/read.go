@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -55,14 +56,14 @@ func (q *request) facts() []byte {
 // unsupported are members that would change the answer in a way that is not served, each with
 // its values that change nothing, besides null and what is empty.
 var unsupported = map[string][]string{
-	"n": {"1"}, "stop": nil, "logprobs": {"false"}, "modalities": {`["text"]`}, "audio": nil,
+	"n": {"1"}, "logprobs": {"false"}, "modalities": {`["text"]`}, "audio": nil,
 	"functions": nil, "function_call": {`"auto"`, `"none"`}, "web_search_options": nil,
 }
 
 // honoured are the members that are read.
 var honoured = []string{
 	"model", "messages", "max_completion_tokens", "max_tokens", "response_format", "tools", "tool_choice", "stream", "stream_options",
-	"metadata", "user", "safety_identifier",
+	"stop", "metadata", "user", "safety_identifier",
 }
 
 // ignorable are members of OpenAI's that count for nothing here, as the reply says.
@@ -101,6 +102,7 @@ func (s *Server) read(body []byte, e *chat.ValidationError) (q request) {
 	r.basics(&q)
 	q.usage = r.flag("/stream_options/include_usage", r.objectAt("/stream_options", r.members["stream_options"])["include_usage"])
 	talk := dialect.Talk{Root: "/messages", Messages: r.messages(r.members["messages"]), MaxTokens: r.limit("max_completion_tokens", "max_tokens")}
+	talk.Stop = r.stops(r.members["stop"])
 	talk.Tools = r.tools(r.members["tools"])
 	talk.Choice, talk.NoTools = r.choice(r.members["tool_choice"])
 	r.shared(&q, s.cfg.Rules.Stored)
@@ -217,6 +219,39 @@ func (r *reader) limit(names ...string) (most int) {
 		}
 	}
 	return most
+}
+
+// Bounds of the strings at which an answer ends.
+const (
+	stopAt       = "/stop"
+	maxStops     = 4
+	maxStopChars = 1000 // code points of one
+)
+
+// stops reads the strings at which the answer ends: one, or up to four. An empty one says nothing.
+func (r *reader) stops(v jsontext.Value) (all []string) {
+	values, one := []jsontext.Value{v}, none(v) || v.Kind() == '"'
+	if !one {
+		values = r.list(stopAt, v)
+	}
+	if len(values) > maxStops {
+		r.fault(stopAt, chat.CodeTooLong, "must have at most 4 strings")
+		return nil
+	}
+	for i, value := range values {
+		at := stopAt
+		if !one {
+			at += "/" + strconv.Itoa(i)
+		}
+		text := r.text(at, value, false)
+		if utf8.RuneCountInString(text) > maxStopChars {
+			r.fault(at, chat.CodeInvalidFormat, "must have at most 1000 characters")
+		}
+		if text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // format reads the form of an answer; nil: it is a text.

@@ -126,7 +126,7 @@ func kindOf(status int) string {
 // codeOf returns the code of a field's fault: OpenAI's where it has one, else ours.
 func codeOf(f chat.FieldError) string {
 	switch {
-	case f.Code == chat.CodeTooLong && f.Field == dialect.ToolsAt:
+	case f.Code == chat.CodeTooLong && (f.Field == dialect.ToolsAt || f.Field == stopAt):
 		return "array_above_max_length"
 	case f.Code == chat.CodeTooLong:
 		return "string_above_max_length"

@@ -17,6 +17,7 @@ import (
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/model"
+	"sluice/quality/stop"
 	"sluice/router"
 	"sluice/stream"
 	"sluice/workflow/engine"
@@ -132,7 +133,11 @@ func (g *Gateway) choose(req *chat.Request) (stream.Runner, time.Duration, error
 	if err != nil {
 		return nil, 0, err
 	}
-	return by.forRequest(r, req, agent)
+	runner, timeout, err := by.forRequest(r, req, agent)
+	if err == nil && req.App != nil && len(req.App.Stop) > 0 {
+		runner = stop.Around(runner, req.App.Stop)
+	}
+	return runner, timeout, err
 }
 
 // answererOf returns what a request names, or continues with.
