@@ -45,6 +45,10 @@ type Rules struct {
 	Stored bool
 }
 
+// DefaultModel is the name of the model that stands for the default agent or the router, for
+// OpenAI's clients.
+const DefaultModel = "sluice"
+
 // DefaultBody bounds a body where no setting says it, in bytes.
 const DefaultBody = 1 << 20
 

@@ -68,7 +68,7 @@ func isOwnMessage(id string) bool {
 	return ok && isCounted && chat.IsCallSeed(seed) && n != "" && strings.Trim(n, "0123456789") == ""
 }
 
-// result reads the result of a call. If the tool failed, the model is told both the content and
+// result reads the result of a call. If the tool failed, the model is shown both the content and
 // the error.
 func (r reader) result(at string, members map[string]jsontext.Value) tool.Result {
 	result := tool.Result{ID: r.text(at+"/toolCallId", members["toolCallId"], true), Text: r.content(at+"/content", members["content"], false)}

@@ -99,11 +99,8 @@ func repeats(r *http.Request) int {
 	return n
 }
 
-// DefaultModel is the model whose name stands for the default agent or the router. It begins the
-// names of the gateway's other models.
-const DefaultModel = "sluice"
-
-const own = DefaultModel
+// own begins the names of models that are the gateway's.
+const own = dialect.DefaultModel
 
 // chosen is what a model's name stands for; all empty: the default agent or the router.
 type chosen struct{ agent, workflow string }

@@ -8,7 +8,6 @@ import (
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/dialect"
-	"sluice/dialect/openai"
 )
 
 // Dialects is what is set of the protocols of others.
@@ -44,7 +43,7 @@ func dialectsFile(r *dialect.Rules) file.Section {
 		unless(&r.Body, dialect.DefaultBody)
 		for model := range n.Get("openai").Get("models").Members() {
 			id, ok := model.Text()
-			if ok && id != openai.DefaultModel && !n.Section("agents").Has(id) && !n.Section("workflows").Has(id) {
+			if ok && id != dialect.DefaultModel && !n.Section("agents").Has(id) && !n.Section("workflows").Has(id) {
 				model.Warn("names no agent and no workflow of this file; one that is added while the gateway runs may have this id")
 			}
 		}

@@ -30,15 +30,15 @@ func (r inner) Run(ctx context.Context, _ *chat.Request, sink stream.Sink) (stre
 	return out, r.err
 }
 
-// told is a sink that joins the text and marks the other events.
-type told struct {
+// output is a sink that joins the text and marks the other events.
+type output struct {
 	strings.Builder
 	fails bool
 }
 
 var errGone = errors.New("nobody reads")
 
-func (s *told) Emit(ev stream.Event) error {
+func (s *output) Emit(ev stream.Event) error {
 	if s.fails {
 		return errGone
 	}
@@ -50,7 +50,7 @@ func (s *told) Emit(ev stream.Event) error {
 	return nil
 }
 
-func (s *told) Flush() error { return nil }
+func (s *output) Flush() error { return nil }
 
 func pieces(texts ...string) (events []stream.Event) {
 	for _, text := range texts {
@@ -82,7 +82,7 @@ func TestAnswerEndsBeforeAString(t *testing.T) {
 		"a beginning at events":       {[]string{"END"}, pieces("one E", "|", "ND"), "one E|ND", false},
 		"characters of several bytes": {[]string{"é!"}, pieces("caf", "é", "! no"), "caf", true},
 	} {
-		sink := new(told)
+		sink := new(output)
 		got, err := Around(inner{events: tt.events}, tt.before).Run(t.Context(), new(chat.Request), sink)
 		if err != nil || sink.String() != tt.want || (got.Reason == stream.Stop) != tt.found {
 			t.Errorf("%s: %q, %s, %v; want %q", name, sink.String(), got.Reason, err, tt.want)
@@ -94,11 +94,11 @@ func TestAnswerEndsBeforeAString(t *testing.T) {
 func TestFailureWithoutAString(t *testing.T) {
 	t.Parallel()
 	failure := &fault.Error{Type: fault.ModelUnavailable}
-	sink := new(told)
+	sink := new(output)
 	if _, err := Around(inner{pieces("one E"), failure}, []string{"END"}).Run(t.Context(), new(chat.Request), sink); !errors.Is(err, failure) || sink.String() != "one E" {
 		t.Errorf("%v with %q", err, sink.String())
 	}
-	if _, err := Around(inner{events: pieces("one END")}, []string{"END"}).Run(t.Context(), new(chat.Request), &told{fails: true}); !errors.Is(err, errGone) {
+	if _, err := Around(inner{events: pieces("one END")}, []string{"END"}).Run(t.Context(), new(chat.Request), &output{fails: true}); !errors.Is(err, errGone) {
 		t.Errorf("the client is gone: %v", err)
 	}
 }
@@ -106,7 +106,7 @@ func TestFailureWithoutAString(t *testing.T) {
 // The figures of an answer that was cancelled at a string are estimated.
 func TestFiguresAreEstimated(t *testing.T) {
 	t.Parallel()
-	got, err := Around(inner{events: pieces("four words of text END")}, []string{"END"}).Run(t.Context(), &chat.Request{Input: "eight by"}, new(told))
+	got, err := Around(inner{events: pieces("four words of text END")}, []string{"END"}).Run(t.Context(), &chat.Request{Input: "eight by"}, new(output))
 	if err != nil || !got.Usage.Estimated || got.Usage.OutputTokens != 5 || got.Usage.InputTokens != 2 {
 		t.Errorf("%+v, %v", got.Usage, err)
 	}
