@@ -168,5 +168,7 @@ func (t *Tools) Called(set *tool.Set, ids *IDs, id, name string, args jsontext.V
 	if again {
 		return nil
 	}
-	return &tool.Call{ID: id, Name: t.Names(set).Ours(name), Arguments: args}
+	names := t.Names(set)
+	name = names.Ours(name)
+	return &tool.Call{ID: id, Name: name, Arguments: names.OurArguments(name, args)}
 }

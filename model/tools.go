@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -28,6 +29,10 @@ type Tools struct {
 	// as an object: it would fail every request. It may be called by several goroutines, and
 	// again for a set that is rendered again. Nil: it is not reported.
 	LeftOut func(name, reason string)
+	// Most is how many tools the protocol takes; the last of more are left out. 0: any number.
+	Most int
+	// FitKeys says that the names of properties must fit, too: see fitSchema.
+	FitKeys bool
 
 	// The newest first; never changed in place.
 	staying, passing atomic.Pointer[[]*RenderedTools]
@@ -39,6 +44,8 @@ type RenderedTools struct {
 	JSON []byte
 	// Names are those of all tools of the set; nil changes none.
 	Names *ToolNames
+	// Sent are our names of the tools in JSON, in order.
+	Sent []string
 
 	set     *tool.Set
 	omitted bool
@@ -56,8 +63,8 @@ func (t *Tools) Of(set *tool.Set, omitted bool) *RenderedTools {
 			return r
 		}
 	}
-	r := &RenderedTools{set: set, omitted: omitted, Names: fitNames(set.Specs)}
-	r.JSON = t.render(set.Specs, r.Names, omitted)
+	r := &RenderedTools{set: set, omitted: omitted, Names: fitNames(set.Specs)} // render adds names of properties
+	t.render(r)
 	kept := append([]*RenderedTools{r}, known[:min(len(known), maxRendered-1)]...)
 	recent.Store(&kept) // if another call does so now, one of the two renders again
 	return r
@@ -90,27 +97,60 @@ func (t *Tools) Names(set *tool.Set) *ToolNames {
 			return r.Names
 		}
 	}
-	return fitNames(set.Specs)
+	return t.Of(set, false).Names
 }
+
+// SentTools returns the names of the tools of a set in the order in which they are sent.
+func (t *Tools) SentTools(set *tool.Set) []SentTool {
+	r := t.Of(set, false)
+	list := make([]SentTool, len(r.Sent))
+	for i, name := range r.Sent {
+		list[i] = SentTool{Own: name, Sent: r.Names.Fit(name)}
+	}
+	return list
+}
+
+// SentTool is a tool by our name and by the one under which it is sent.
+type SentTool struct{ Own, Sent string }
 
 // render renders the tools of a set, without the array's brackets. A tool whose
 // schema cannot be sent is left out and reported; the turn continues with the others.
-func (t *Tools) render(specs []tool.Spec, names *ToolNames, omitted bool) (b []byte) {
-	for i := range specs {
-		spec := &specs[i]
+func (t *Tools) render(r *RenderedTools) {
+	b, beyond, first := []byte(nil), 0, ""
+	for i := range r.set.Specs {
+		spec := &r.set.Specs[i]
 		schema, err := toolSchema(spec.InputSchema)
 		if err != nil {
-			if t.LeftOut != nil {
-				t.LeftOut(spec.Name, err.Error())
+			t.leaveOut(spec.Name, err.Error())
+			continue
+		}
+		if t.Most > 0 && len(r.Sent) == t.Most {
+			if beyond++; beyond == 1 {
+				first = spec.Name
 			}
 			continue
+		}
+		schema, names := fitSchema(schema, t.FitKeys)
+		if len(names) > 0 {
+			r.Names = r.Names.with(spec.Name, names)
 		}
 		if len(b) > 0 {
 			b = append(b, ',')
 		}
-		b = t.Append(b, names.Fit(spec.Name), spec.Description, schema, omitted)
+		b = t.Append(b, r.Names.Fit(spec.Name), spec.Description, schema, r.omitted)
+		r.Sent = append(r.Sent, spec.Name)
 	}
-	return b
+	if beyond > 0 {
+		t.leaveOut(first, fmt.Sprintf("at most %d tools can be sent: %d are left out from here on", t.Most, beyond))
+	}
+	r.JSON = b
+}
+
+// leaveOut reports a tool that is not offered.
+func (t *Tools) leaveOut(name, reason string) {
+	if t.LeftOut != nil {
+		t.LeftOut(name, reason)
+	}
 }
 
 // ToolLeftOut returns a function that logs which tools the model of that key is not
@@ -123,7 +163,43 @@ func (o Options) ToolLeftOut(key string) func(name, reason string) {
 }
 
 // ToolNames are the names under which tools are sent. Nil changes none that fits.
-type ToolNames struct{ sent, own map[string]string } // only those that differ
+type ToolNames struct {
+	sent, own map[string]string // only those that differ
+	// The names of properties that differ, by our name of their tool.
+	sentKeys, ownKeys map[string]map[string]string
+}
+
+// with adds the names under which the properties of a tool are sent. n may be nil.
+func (n *ToolNames) with(tool string, names propertyNames) *ToolNames {
+	if n == nil {
+		n = &ToolNames{}
+	}
+	if n.sentKeys == nil {
+		n.sentKeys, n.ownKeys = map[string]map[string]string{}, map[string]map[string]string{}
+	}
+	back := make(map[string]string, len(names))
+	for own, sent := range names {
+		back[sent] = own
+	}
+	n.sentKeys[tool], n.ownKeys[tool] = names, back
+	return n
+}
+
+// OurArguments returns the arguments of a call with the server's names of properties. tool is ours.
+func (n *ToolNames) OurArguments(tool string, args jsontext.Value) jsontext.Value {
+	if n == nil || n.ownKeys == nil {
+		return args
+	}
+	return renamed(args, n.ownKeys[tool], 0)
+}
+
+// SentArguments returns the arguments of an earlier call with the names of properties that are sent.
+func (n *ToolNames) SentArguments(tool string, args jsontext.Value) jsontext.Value {
+	if n == nil || n.sentKeys == nil {
+		return args
+	}
+	return renamed(args, n.sentKeys[tool], 0)
+}
 
 // maxName is how long a tool's name may be, in bytes.
 const maxName = 64
@@ -151,7 +227,7 @@ func fitNames(specs []tool.Spec) *ToolNames {
 		}
 		used[fit] = true
 		if n == nil {
-			n = &ToolNames{map[string]string{}, map[string]string{}}
+			n = &ToolNames{sent: map[string]string{}, own: map[string]string{}}
 		}
 		n.sent[name], n.own[fit] = fit, name
 	}

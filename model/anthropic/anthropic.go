@@ -68,7 +68,7 @@ func newCodec(spec *model.Spec, leftOut func(name, reason string)) *codec {
 		temperature:   spec.Temperature,
 		noTemperature: spec.NoTemperature,
 		extra:         model.Members(spec.Extra),
-		tools:         model.Tools{Append: appendTool, LeftOut: leftOut},
+		tools:         model.Tools{Append: appendTool, LeftOut: leftOut, FitKeys: true},
 	}
 	if c.maxTokens == 0 {
 		c.maxTokens = defaultMaxTokens

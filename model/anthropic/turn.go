@@ -310,7 +310,7 @@ func (c *wireCall) append(b []byte, tools *model.RenderedTools) []byte {
 	b = model.AppendString(append(b, `,"name":`...), tools.Names.Fit(c.Name))
 	b = append(b, `,"input":`...)
 	if c.Arguments.Kind() == '{' && c.Arguments.IsValid() {
-		b = append(b, c.Arguments...)
+		b = append(b, tools.Names.SentArguments(c.Name, c.Arguments)...)
 	} else {
 		b = append(b, `{}`...)
 	}

@@ -87,7 +87,7 @@ func (c *converter) node(b []byte, n object) []byte {
 	for _, m := range n {
 		w.keyword(n, m)
 	}
-	if is(n, "array") && !n.has("items") && !n.has("prefixItems") {
+	if is(n, "array") && (!n.has("items") || n.get("items").Kind() == '[') {
 		w.raw("items", jsontext.Value(`{}`))
 	}
 	return append(w.b, '}')

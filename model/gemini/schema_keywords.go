@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -85,10 +86,10 @@ func (w *writer) keyword(n object, m member) {
 	case "propertyOrdering":
 		w.rawIf(kind == '[', m)
 	case "enum":
-		w.rawIf(len(elements(m.value)) > 0, m)
+		w.enum(m.value, elements(m.value))
 	case "const":
 		if !n.has("enum") {
-			w.raw("enum", array([]jsontext.Value{m.value}))
+			w.enum(nil, []jsontext.Value{m.value})
 		}
 	case "anyOf", "oneOf", "prefixItems":
 		w.schemas(m.name, elements(m.value))
@@ -106,6 +107,19 @@ func (w *writer) keyword(n object, m member) {
 func (w *writer) rawIf(ok bool, m member) {
 	if ok {
 		w.raw(m.name, m.value)
+	}
+}
+
+// enum writes the values that are allowed. The API refuses an empty string among them, and an empty
+// list. v is the list as the server wrote it, or nil.
+func (w *writer) enum(v jsontext.Value, list []jsontext.Value) {
+	kept := slices.DeleteFunc(slices.Clone(list), func(v jsontext.Value) bool { return string(v) == `""` })
+	switch {
+	case len(kept) == 0:
+	case v != nil && len(kept) == len(list):
+		w.raw("enum", v)
+	default:
+		w.raw("enum", array(kept))
 	}
 }
 

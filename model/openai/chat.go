@@ -42,7 +42,7 @@ func newChat(spec model.Spec, leftOut func(name, reason string)) *chatCodec {
 		maker:     spec.Maker(),
 		thinkTags: spec.ThinkTags,
 		learnable: unset(spec.Extra, chatLearnable()),
-		tools:     model.Tools{Append: appendChatTool, LeftOut: leftOut},
+		tools:     model.Tools{Append: appendChatTool, LeftOut: leftOut, Most: mostTools},
 	}
 }
 

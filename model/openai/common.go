@@ -36,6 +36,9 @@ func unset(extra jsontext.Value, members []string) (free []string) {
 	return free
 }
 
+// mostTools is how many tools a request may declare.
+const mostTools = 128
+
 // sizeHint is about the size of req's body, without tools.
 //
 // It saves the growth of the buffer; a wrong guess costs a copy and nothing else.

@@ -39,7 +39,7 @@ func newResponses(spec model.Spec, leftOut func(name, reason string)) *responses
 		openAI:    hostOf(&spec).openAI,
 		stored:    model.Members(spec.Extra).Get("store").Kind() == 't',
 		learnable: unset(spec.Extra, responsesLearnable()),
-		tools:     model.Tools{Append: appendResponsesTool, LeftOut: leftOut},
+		tools:     model.Tools{Append: appendResponsesTool, LeftOut: leftOut, Most: mostTools},
 	}
 }
 

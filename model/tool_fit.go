@@ -1,0 +1,283 @@
+package model
+
+import (
+	"bytes"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxFitDepth bounds how deep a schema is looked through. What lies deeper stays as it is.
+const maxFitDepth = 64
+
+// fitSchema returns a tool's schema in which each array says what it holds, because providers refuse
+// a tool with one that does not. With keys the names of properties fit as well; sent has the names
+// of those that were changed. A schema that fits already stays as it is, byte for byte.
+func fitSchema(schema jsontext.Value, keys bool) (fitted jsontext.Value, sent propertyNames) {
+	f := schemaFitter{}
+	if keys {
+		f.names = propertyNames{}
+		used := map[string]bool{}
+		f.collect(schema, used, 0)
+		f.choose(used)
+	}
+	return f.schema(schema, 0), f.names
+}
+
+// propertyNames are the names under which properties of a tool are sent, by the server's. A name is
+// sent the same way wherever it stands, and no property of the tool has it otherwise.
+type propertyNames map[string]string
+
+// schemaFitter makes one schema fit.
+type schemaFitter struct{ names propertyNames }
+
+// What the members of a schema hold.
+const (
+	holdsSchema  = iota + 1 // a schema, or a list of schemas
+	holdsNamed              // schemas by names of properties
+	holdsSchemas            // schemas by other names
+	holdsNames              // names of properties
+	holdsLists              // names of properties, or schemas, by names of properties
+)
+
+// schemaMembers are the members of a schema in which others, or names of properties, stand.
+var schemaMembers = map[string]int{
+	"items": holdsSchema, "prefixItems": holdsSchema, "additionalItems": holdsSchema, "unevaluatedItems": holdsSchema, "contains": holdsSchema,
+	"additionalProperties": holdsSchema, "unevaluatedProperties": holdsSchema, "propertyNames": holdsSchema,
+	"anyOf": holdsSchema, "oneOf": holdsSchema, "allOf": holdsSchema, "not": holdsSchema, "if": holdsSchema, "then": holdsSchema, "else": holdsSchema,
+	"properties": holdsNamed, "dependentSchemas": holdsNamed,
+	"patternProperties": holdsSchemas, "$defs": holdsSchemas, "definitions": holdsSchemas,
+	"required": holdsNames, "dependentRequired": holdsLists, "dependencies": holdsLists,
+}
+
+// collect notes the names of all properties below v: those that fit in used, the others to be changed.
+func (f *schemaFitter) collect(v jsontext.Value, used map[string]bool, depth int) {
+	if depth > maxFitDepth {
+		return
+	}
+	for _, el := range Elements(v) {
+		f.collect(el, used, depth+1)
+	}
+	for _, m := range Members(v) {
+		switch schemaMembers[m.Name] {
+		case holdsSchema:
+			f.collect(m.Value, used, depth+1)
+		case holdsNamed, holdsSchemas, holdsLists:
+			for _, p := range Members(m.Value) {
+				if schemaMembers[m.Name] != holdsSchemas {
+					f.note(p.Name, used)
+				}
+				f.collect(p.Value, used, depth+1)
+			}
+		case holdsNames:
+			for _, name := range Strings(m.Value) {
+				f.note(name, used)
+			}
+		}
+	}
+}
+
+// note notes the name of a property.
+func (f *schemaFitter) note(name string, used map[string]bool) {
+	if fitsKey(name) {
+		used[name] = true
+	} else {
+		f.names[name] = ""
+	}
+}
+
+// choose gives each name that does not fit one that no property has. The order is always the same.
+func (f *schemaFitter) choose(used map[string]bool) {
+	for _, name := range slices.Sorted(maps.Keys(f.names)) {
+		base := strings.Map(func(r rune) rune {
+			if r < 0x80 && strings.IndexByte(alphanumeric+"_.-", byte(r)) >= 0 {
+				return r
+			}
+			return '_'
+		}, name)
+		if base == "" {
+			base = "_"
+		}
+		fit := base[:min(len(base), maxName)]
+		for n := 2; used[fit]; n++ {
+			suffix := "_" + strconv.Itoa(n)
+			fit = base[:min(len(base), maxName-len(suffix))] + suffix
+		}
+		used[fit] = true
+		f.names[name] = fit
+	}
+}
+
+// fitsKey reports whether Messages takes a name as that of a property.
+func fitsKey(name string) bool {
+	return name != "" && len(name) <= maxName && strings.Trim(name, alphanumeric+"_.-") == ""
+}
+
+// fit returns the name under which a property is sent.
+func (f *schemaFitter) fit(name string) string {
+	if sent := f.names[name]; sent != "" {
+		return sent
+	}
+	return name
+}
+
+// schema returns a schema, or a list of schemas, made to fit.
+func (f *schemaFitter) schema(v jsontext.Value, depth int) jsontext.Value {
+	if depth > maxFitDepth {
+		return v
+	}
+	if v.Kind() == '[' {
+		return f.list(v, depth)
+	}
+	o, changed := Members(v), false
+	for i := range o {
+		if value := f.member(o[i], depth+1); !bytes.Equal(value, o[i].Value) {
+			o[i].Value, changed = value, true
+		}
+	}
+	if isArraySchema(o) {
+		if k := o.Get("items").Kind(); k != '{' && k != '[' && k != 'f' {
+			o.Set("items", jsontext.Value(`{}`))
+			changed = true
+		}
+	}
+	if !changed {
+		return v
+	}
+	return o.JSON()
+}
+
+// isArraySchema reports whether the type of a schema names arrays.
+func isArraySchema(o Object) bool {
+	typ := o.Get("type")
+	return Unquote(typ) == "array" || slices.Contains(Strings(typ), "array")
+}
+
+// list is schema for each element.
+func (f *schemaFitter) list(v jsontext.Value, depth int) jsontext.Value {
+	b, changed := jsontext.Value{'['}, false
+	for i, el := range Elements(v) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		fitted := f.schema(el, depth+1)
+		changed = changed || !bytes.Equal(fitted, el)
+		b = append(b, fitted...)
+	}
+	if !changed {
+		return v
+	}
+	return append(b, ']')
+}
+
+// member returns the value of a member of a schema, made to fit.
+func (f *schemaFitter) member(m Member, depth int) jsontext.Value {
+	switch holds := schemaMembers[m.Name]; holds {
+	case holdsSchema:
+		return f.schema(m.Value, depth)
+	case holdsNames:
+		return f.strings(m.Value)
+	case holdsNamed, holdsSchemas, holdsLists:
+		return f.members(m.Value, holds, depth)
+	}
+	if m.Name == "$ref" && len(f.names) > 0 && m.Value.Kind() == '"' {
+		return f.ref(m.Value)
+	}
+	return m.Value
+}
+
+// members returns an object of schemas, made to fit.
+func (f *schemaFitter) members(v jsontext.Value, holds, depth int) jsontext.Value {
+	o, changed := Members(v), false
+	for i := range o {
+		value := o[i].Value
+		if holds == holdsLists && value.Kind() == '[' {
+			value = f.strings(value)
+		} else {
+			value = f.schema(value, depth+1)
+		}
+		name := o[i].Name
+		if holds != holdsSchemas {
+			name = f.fit(name)
+		}
+		changed = changed || name != o[i].Name || !bytes.Equal(value, o[i].Value)
+		o[i] = Member{name, value}
+	}
+	if !changed {
+		return v
+	}
+	return o.JSON()
+}
+
+// strings returns a list of names of properties as they are sent.
+func (f *schemaFitter) strings(v jsontext.Value) jsontext.Value {
+	list := Strings(v)
+	if !slices.ContainsFunc(list, func(name string) bool { return f.fit(name) != name }) {
+		return v
+	}
+	for i := range list {
+		list[i] = f.fit(list[i])
+	}
+	return stringArray(list)
+}
+
+// ref returns a reference that leads to a property by the name under which that is sent.
+func (f *schemaFitter) ref(v jsontext.Value) jsontext.Value {
+	fragment, err := url.PathUnescape(Unquote(v))
+	path, local := strings.CutPrefix(fragment, "#/")
+	if err != nil || !local {
+		return v
+	}
+	tokens, changed := strings.Split(path, "/"), false
+	for i := 1; i < len(tokens); i++ {
+		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[i])
+		if tokens[i-1] == "properties" && f.fit(name) != name {
+			tokens[i], changed = f.fit(name), true
+		}
+	}
+	if !changed {
+		return v
+	}
+	return AppendString(nil, "#/"+strings.Join(tokens, "/"))
+}
+
+// renamed returns arguments in which members have other names, at every depth. Arguments without
+// such a member stay as they are, byte for byte.
+func renamed(args jsontext.Value, names map[string]string, depth int) jsontext.Value {
+	if len(names) == 0 || depth > maxFitDepth {
+		return args
+	}
+	switch args.Kind() {
+	case '{':
+		o, changed := Members(args), false
+		for i := range o {
+			name, value := o[i].Name, renamed(o[i].Value, names, depth+1)
+			if other, ok := names[name]; ok {
+				name = other
+			}
+			changed = changed || name != o[i].Name || !bytes.Equal(value, o[i].Value)
+			o[i] = Member{name, value}
+		}
+		if changed {
+			return o.JSON()
+		}
+	case '[':
+		b, changed := jsontext.Value{'['}, false
+		for i, el := range Elements(args) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			value := renamed(el, names, depth+1)
+			changed = changed || !bytes.Equal(value, el)
+			b = append(b, value...)
+		}
+		if changed {
+			return append(b, ']')
+		}
+	}
+	return args
+}
