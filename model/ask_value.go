@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -197,7 +198,8 @@ func broken(err error) *flaw {
 
 // loosen changes value into what its writer must have meant: members whose names have
 // other capitals get the schema's, and texts that are numbers become numbers where the
-// schema wants numbers. It says whether it changed anything.
+// schema wants numbers. Null in a member that is not required is absent, and a member that the
+// schema forbids is dropped. loosen reports whether it changed anything.
 func (s *Schema) loosen(value map[string]any) bool {
 	l := loosener{root: s.doc, left: maxLoosening}
 	l.fit(value, s.doc)
@@ -216,6 +218,7 @@ type loosener struct {
 	root    map[string]any
 	left    int
 	changed bool
+	either  int // how many alternatives the node at hand is in: another one may know its members
 }
 
 // fit returns v as schema wants it.
@@ -252,8 +255,14 @@ func (l *loosener) branches(v any, s map[string]any) any {
 	}
 	for _, list := range []string{"allOf", "anyOf", "oneOf"} {
 		branches, _ := s[list].([]any)
+		if list != "allOf" {
+			l.either++
+		}
 		for _, branch := range branches {
 			v = l.fit(v, branch)
+		}
+		if list != "allOf" {
+			l.either--
 		}
 	}
 	return v
@@ -280,6 +289,24 @@ func (l *loosener) members(v map[string]any, s map[string]any) {
 		}
 		if member, there := v[name]; there {
 			v[name] = l.fit(member, part)
+		}
+	}
+	if l.either == 0 {
+		l.drop(v, s, properties)
+	}
+}
+
+// drop takes out of v each null that stands for an absent member, and the members that s forbids.
+func (l *loosener) drop(v, s, properties map[string]any) {
+	required, _ := s["required"].([]any)
+	patterns, _ := s["patternProperties"].(map[string]any)
+	closed := s["additionalProperties"] == false && len(patterns) == 0
+	for name, member := range v {
+		l.left--
+		_, known := properties[name]
+		if known && member == nil && !slices.Contains(required, any(name)) || closed && !known {
+			delete(v, name)
+			l.changed = true
 		}
 	}
 }

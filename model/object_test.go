@@ -185,6 +185,12 @@ func TestLoosen(t *testing.T) {
 		{`{"properties":{"n":{"type":"number"},"next":{"$ref":"#"}}}`, `{"next":{"next":{"n":"1"}}}`, `{"next":{"next":{"n":1}}}`},
 		{`{"properties":{"n":{"anyOf":[{"type":"null"},{"type":"number"}]}}}`, `{"n":"1"}`, `{"n":1}`},
 		{`{"allOf":[{"properties":{"n":{"type":"number"}}}]}`, `{"n":"1"}`, `{"n":1}`},
+		{`{"properties":{"a":{"type":"string"},"b":{}},"required":["b"]}`, `{"a":null,"b":null,"c":null}`, `{"b":null,"c":null}`},
+		{`{"properties":{"a":{"properties":{"x":{}}}}}`, `{"A":{"X":null}}`, `{"a":{}}`},
+		{`{"properties":{"a":{}},"additionalProperties":false}`, `{"a":1,"mood":"x"}`, `{"a":1}`},
+		{`{"properties":{"a":{}},"additionalProperties":{}}`, `{"a":1,"mood":"x"}`, ``},
+		{`{"properties":{"a":{}},"patternProperties":{"^m":{}},"additionalProperties":false}`, `{"mood":"x"}`, ``},
+		{`{"anyOf":[{"properties":{"a":{}},"additionalProperties":false},{"properties":{"b":{}},"additionalProperties":false}]}`, `{"b":null}`, ``},
 	} {
 		s, err := NewSchema("s", jsontext.Value(tt.schema))
 		if err != nil {
