@@ -17,8 +17,9 @@ const (
 // as long as to compare it (ADR 51).
 //
 // It is exact. What is compared was read as JSON once; what is not, a text and integers outside of
-// texts, is checked, the text by its caller. What differs in anything else, down to a space, is not
-// alike. The zero value knows no event; one goroutine uses it.
+// texts, is checked, the text by its caller. An integer may differ only if nobody reads it, or if it
+// is a figure. What differs in anything else, down to a space, is not alike. The zero value knows no
+// event; one goroutine uses it.
 type Alike struct {
 	// Sums are the integers of the event that was read last, by the figure that they are part of.
 	Sums [figures]int
@@ -34,6 +35,10 @@ const figures = 5
 
 // Number is an integer of an event, by its offsets.
 type Number struct{ Begin, End, Figure int }
+
+// Fixed is the Figure of a number that the decoder read for something else than a figure. An event
+// with another one is not alike.
+const Fixed = -1
 
 // Reset forgets the form, for the next answer.
 func (a *Alike) Reset() { a.head, a.misses = a.head[:0], 0 }
@@ -80,22 +85,25 @@ func (a *Alike) Forget() {
 }
 
 // Learn makes data, which was decoded, the form of the events to come, unless a figure stands
-// before the text. text is where its only text is, with its quotes, and counted are the integers
-// of figures, by where they end, in order.
-func (a *Alike) Learn(data []byte, text Number, counted []Number) {
+// before the text. text is where its only text is, with its quotes, and read are all numbers that
+// the decoder has read, by where they end, in order.
+func (a *Alike) Learn(data []byte, text Number, read []Number) {
 	a.Forget()
 	if a.misses > mostMisses || text.End <= text.Begin || len(data)-(text.End-text.Begin) > mostAlike {
 		return
 	}
 	a.tail, a.numbers = append(a.tail[:0], data[text.End:]...), a.numbers[:0]
-	if a.findNumbers(counted, text.End) {
+	for len(read) > 0 && read[0].Figure == Fixed && read[0].End <= text.Begin { // compared, as all before the text
+		read = read[1:]
+	}
+	if a.findNumbers(read, text.End) {
 		a.head = append(a.head, data[:text.Begin+1]...)
 	}
 }
 
-// findNumbers finds the integers of the tail, which begins at an offset of its event. It returns
-// false unless all that are counted are among them.
-func (a *Alike) findNumbers(counted []Number, offset int) bool {
+// findNumbers finds the integers of the tail that may differ, which begins at an offset of its event.
+// It returns false unless all that were read are among its integers.
+func (a *Alike) findNumbers(read []Number, offset int) bool {
 	for i := 0; i < len(a.tail); {
 		if a.tail[i] == '"' {
 			i = textEnd(a.tail, i)
@@ -107,13 +115,14 @@ func (a *Alike) findNumbers(counted []Number, offset int) bool {
 			continue
 		}
 		n := Number{Begin: i, End: i + size}
-		if len(counted) > 0 && counted[0].End == offset+n.End {
-			n.Figure, counted = counted[0].Figure, counted[1:]
+		if i = n.End; len(read) > 0 && read[0].End == offset+n.End {
+			n.Figure, read = read[0].Figure, read[1:]
 		}
-		a.numbers = append(a.numbers, n)
-		i = n.End
+		if n.Figure != Fixed {
+			a.numbers = append(a.numbers, n)
+		}
 	}
-	return len(counted) == 0
+	return len(read) == 0
 }
 
 // isNumeric says whether the byte at i may belong to a number.

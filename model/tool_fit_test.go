@@ -47,7 +47,7 @@ func TestArraysHaveItems(t *testing.T) {
 func TestNamesOfPropertiesFit(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 70)
-	set := setOf(`{"type":"object","properties":{"$filter":{"type":"string"},"_filter":{"type":"string"},"user name":{"type":"object","properties":{"ü":{"$ref":"#/properties/%24filter"},"` + long + `":{}},"required":["ü","q"]}},`+
+	set := setOf(`{"type":"object","properties":{"$filter":{"type":"string"},"_filter":{"type":"string"},"user name":{"type":"object","properties":{"ü":{"$ref":"#/properties/%24filter"},"`+long+`":{}},"required":["ü","q"]}},`+
 		`"required":["$filter","_filter"],"dependentRequired":{"$filter":["user name"]},"patternProperties":{"^\\$x":{}}}`, `{"type":"object","properties":{"q":{}}}`)
 	tools := toolsFor(true, 0, nil)
 	want := `{"type":"object","properties":{"_filter_2":{"type":"string"},"_filter":{"type":"string"},"user_name":{"type":"object","properties":{"_":{"$ref":"#/properties/_filter_2"},"` + long[:64] + `":{}},"required":["_","q"]}},` +

@@ -163,8 +163,62 @@ func TestRecordedChunksAreAlike(t *testing.T) {
 	t.Logf("figures: %d of %d chunks of recorded answers are like the one before", alike, all)
 }
 
+// chunksWith returns chunks with a text whose member, before the text or behind it, has each value.
+func chunksWith(place string, values []string, behind bool) (chunks []string) {
+	for _, value := range values {
+		join := func(here, inner string) string {
+			switch {
+			case here != place:
+				return "{" + inner + "}"
+			case behind:
+				return "{" + inner + "," + value + "}"
+			}
+			return "{" + value + "," + inner + "}"
+		}
+		content := `"content":` + join("content", `"parts":[`+join("part", `"text":"a"`)+`]`)
+		chunks = append(chunks, join("chunk", `"candidates":[`+join("candidate", content)+`]`))
+	}
+	return chunks
+}
+
+// chunkMembers are the members that the decoder of chunks reads, each with values of which the
+// first two differ in numbers alone, where they have any.
+var chunkMembers = []struct {
+	place  string
+	values []string
+}{
+	{"chunk", []string{`"usageMetadata":{"promptTokenCount":4294967296}`, `"usageMetadata":{"promptTokenCount":12}`, `"usageMetadata":{"promptTokenCount":"1"}`}},
+	{"chunk", []string{`"usageMetadata":{"candidatesTokenCount":99999999999,"thoughtsTokenCount":1}`, `"usageMetadata":{"candidatesTokenCount":1,"thoughtsTokenCount":4294967296}`}},
+	{"chunk", []string{`"usageMetadata":{"cachedContentTokenCount":4294967296}`, `"usageMetadata":{"cachedContentTokenCount":2}`, `"usageMetadata":{"toolUsePromptTokenCount":2}`}},
+	{"chunk", []string{`"usageMetadata":{"promptTokenCount":1.0}`, `"usageMetadata":{"promptTokenCount":2.0}`, `"usageMetadata":1`}},
+	{"chunk", []string{`"promptFeedback":{}`, `"promptFeedback":{"blockReason":"OTHER"}`}},
+	{"chunk", []string{`"modelVersion":"m"`, `"modelVersion":"n"`, `"modelVersion":1`}},
+	{"chunk", []string{`"error":null`, `"error":{"code":500}`}},
+	{"candidate", []string{`"index":0`, `"index":1`, `"finishReason":"STOP"`}},
+	{"part", []string{`"thought":true`, `"thought":false`, `"thoughtSignature":"c2ln"`}},
+	{"content", []string{`"role":"model"`, `"role":"user"`}},
+}
+
+// A figure that cannot be read counts, wherever it stands: a chunk with another one is not like it.
+func TestFiguresThatCannotBeReadCount(t *testing.T) {
+	t.Parallel()
+	for _, m := range chunkMembers {
+		for _, behind := range []bool{false, true} {
+			c := chunksWith(m.place, m.values, behind)
+			readAlike(t, append(c, c...)...)
+			readAlike(t, c[1], c[0], c[1], c[1])
+		}
+	}
+}
+
 // Whatever comes behind a chunk is read as if it came alone.
 func FuzzChunksAlike(f *testing.F) {
+	for _, m := range chunkMembers {
+		for _, behind := range []bool{false, true} {
+			c := chunksWith(m.place, m.values, behind)
+			f.Add(c[0], c[1], c[len(c)-1])
+		}
+	}
 	first := chunkOf("Hello", "3", "209")
 	f.Add(first, chunkOf(`a \"word\"`, "41", "20"), first)
 	f.Add(`{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`, `{"candidates":[{"content":{"parts":[{"text":"a\\"}]}}]}`, "")

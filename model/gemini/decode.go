@@ -218,6 +218,8 @@ func (d *decoder) usageField(c *rawChunk, name []byte) error {
 	if ok {
 		*count(f, &c.usage) += n
 		c.hasUsage = c.hasUsage || f != cachedTokens
+	} else {
+		f = model.Fixed
 	}
 	d.noted.figures = append(d.noted.figures, model.Number{End: int(d.json.InputOffset()), Figure: f})
 	return err

@@ -115,8 +115,77 @@ func TestRecordedDeltasAreAlike(t *testing.T) {
 	t.Logf("figures: %d of %d events of recorded answers are like the one before", alike, all)
 }
 
+// readMembers are the members that the decoder of chunks reads, each with values of which the
+// second differs from the first in numbers alone, where it has any.
+var readMembers = []struct {
+	place  string // of the chunk, its choice or its delta
+	values [3]string
+}{
+	{"chunk", [3]string{`"model":"m1"`, `"model":"m2"`, `"model":null`}},
+	{"chunk", [3]string{`"object":"chat.completion.chunk"`, `"object":"error"`, `"object":1`}},
+	{"chunk", [3]string{`"usage":{"prompt_tokens":4294967296}`, `"usage":{"prompt_tokens":12}`, `"usage":null`}},
+	{"chunk", [3]string{`"usage":{"completion_tokens":-1,"total_tokens":1.5}`, `"usage":{"completion_tokens":7,"total_tokens":2.5}`, `"usage":{}`}},
+	{"chunk", [3]string{`"usage":{"prompt_tokens_details":{"cached_tokens":99999999999}}`, `"usage":{"prompt_tokens_details":{"cached_tokens":11}}`, `"usage":{"prompt_tokens_details":1}`}},
+	{"chunk", [3]string{`"x_groq":{"id":"a","usage":{"total_tokens":4294967296}}`, `"x_groq":{"id":"a","usage":{"total_tokens":5}}`, `"x_groq":{"error":{"code":500}}`}},
+	{"chunk", [3]string{`"error":{"code":0}`, `"error":{"code":500}`, `"error":0`}},
+	{"chunk", [3]string{`"created":1`, `"created":22`, `"created":1.5`}},
+	{"choice", [3]string{`"index":0`, `"index":1`, `"index":0.0`}},
+	{"choice", [3]string{`"index":0.0`, `"index":1.0`, `"index":1e1`}},
+	{"choice", [3]string{`"finish_reason":null`, `"finish_reason":"stop"`, `"finish_reason":1`}},
+	{"choice", [3]string{`"usage":{"prompt_tokens":4294967296}`, `"usage":{"prompt_tokens":3}`, `"usage":1`}},
+	{"choice", [3]string{`"message":{"content":"x","n":1}`, `"message":{"content":"x","n":2}`, `"message":null`}},
+	{"choice", [3]string{`"logprobs":{"n":1}`, `"logprobs":{"n":2}`, `"logprobs":null`}},
+	{"delta", [3]string{`"role":"assistant"`, `"role":"x"`, `"role":null`}},
+	{"delta", [3]string{`"refusal":null`, `"refusal":"no"`, `"refusal":1`}},
+	{"delta", [3]string{`"reasoning":null`, `"reasoning":"hm"`, `"reasoning":1`}},
+	{"delta", [3]string{`"reasoning_content":1`, `"reasoning_content":2`, `"reasoning_content":"hm"`}},
+	{"delta", [3]string{`"reasoning_details":[]`, `"reasoning_details":[{"index":0,"text":"a"}]`, `"reasoning_details":[{"index":1,"text":"a"}]`}},
+	{"delta", [3]string{`"tool_calls":null`, `"tool_calls":[{"index":0,"function":{"name":"f"}}]`, `"tool_calls":[{"index":1}]`}},
+}
+
+// deltasWith returns chunks with a text whose member, before the text or behind it, has each value.
+func deltasWith(place string, values [3]string, behind bool) (events []string) {
+	for i, value := range values {
+		join := func(here, inner string) string {
+			switch {
+			case here != place:
+				return "{" + inner + "}"
+			case behind:
+				return "{" + inner + "," + value + "}"
+			}
+			return "{" + value + "," + inner + "}"
+		}
+		text := join("delta", fmt.Sprintf(`"content":"t%d"`, i))
+		events = append(events, join("chunk", `"choices":[`+join("choice", `"delta":`+text)+`]`))
+	}
+	return events
+}
+
+// A member that the decoder reads counts, wherever it stands: an event with another number there is
+// not like the one before it.
+func TestNumbersThatAreReadCount(t *testing.T) {
+	t.Parallel()
+	for _, m := range readMembers {
+		for _, behind := range []bool{false, true} {
+			e := deltasWith(m.place, m.values, behind)
+			decodeBoth(t, false, e[0], e[1], e[0], e[0], e[2])
+			decodeBoth(t, false, e[1], e[0], e[2], e[1])
+		}
+	}
+	e := deltasWith("choice", [3]string{`"index":0`, `"index":1`, `"index":0`}, true)
+	if got := decodeBoth(t, false, e[0], e[2], e[1], e[0]); got != 1 {
+		t.Errorf("%d deltas of one choice are alike, want 1", got)
+	}
+}
+
 // Whatever comes behind a delta is read as if no event was compared.
 func FuzzDeltasAlike(f *testing.F) {
+	for _, m := range readMembers {
+		for _, behind := range []bool{false, true} {
+			e := deltasWith(m.place, m.values, behind)
+			f.Add(e[0], e[1], e[2], false)
+		}
+	}
 	f.Add(deltaOf("Hello"), deltaOf(`\ud83d`), deltaOf(`\ude00`), false)
 	f.Add(deltaOf("Hello"), deltaOf(`a\\`), "[DONE]", true)
 	f.Add(`{"choices":[{"delta":{"refusal":"a"}}]}`, `{"choices":[{"delta":{"refusal":"b"},"finish_reason":"stop"}]}`, "", false)

@@ -166,13 +166,13 @@ func (a *chatAnswer) readAlike(data []byte) bool {
 // text alone.
 func (a *chatAnswer) learn(data []byte, err error) {
 	ch, c := &a.chunk, &a.chunk.choice
-	bare := err == nil && !ch.whole && ch.chosen && ch.seen == 1 && !ch.hasUsage && ch.failure == nil && !ch.isError
+	bare := err == nil && !ch.whole && ch.chosen && ch.seen == 1 && !ch.hasUsage && ch.failure == nil && !ch.isError && !a.decoder.odd
 	thinks := len(c.thought[0])+len(c.thought[1])+len(c.thought[2])+len(c.details) > 0
 	if !bare || thinks || len(c.finish) > 0 || len(c.calls) > 0 || a.decoder.texts != 1 || len(c.pieces) > 0 && c.pieces[0].thought {
 		a.alike.Forget()
 		return
 	}
-	a.alike.Learn(data, a.decoder.textAt, nil)
+	a.alike.Learn(data, a.decoder.textAt, a.decoder.numbers)
 }
 
 // named notes the model's name. The last one counts; it is logged.

@@ -23,6 +23,9 @@ type chatDecoder struct {
 	quoted model.Number // where the string is that appendOn has read, with its quotes
 	textAt model.Number // the same of the latest text of a message
 	texts  int          // of the chunk
+	// numbers are those that were read of the chunk, by where they end.
+	numbers []model.Number
+	odd     bool // an error of the chunk was read that says nothing
 }
 
 // chatHalves are the characters that a delta ended inside of, for each text that continues.
@@ -111,7 +114,7 @@ func (c *chatChoice) reset() {
 // model.ErrUnreadable; it says where, but never what: the data is the model's text.
 func (d *chatDecoder) decode(data []byte, whole bool, c *chatChunk) error {
 	c.reset(whole)
-	d.texts = 0
+	d.texts, d.numbers, d.odd = 0, d.numbers[:0], false
 	d.begin(data)
 	if err := d.top(c); err != nil {
 		return d.unreadable(err)
@@ -171,6 +174,7 @@ func (d *chatDecoder) failure(c *chatChunk) error {
 	if err == nil && saysError(v) {
 		c.failure = v.Clone()
 	}
+	d.odd = d.odd || v.Kind() != 'n'
 	return err
 }
 

@@ -85,6 +85,7 @@ func (d *chatDecoder) whole() (n int, ok bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
+	d.note()
 	if n, err := strconv.Atoi(string(v)); err == nil {
 		return n, true, nil
 	}
@@ -93,4 +94,19 @@ func (d *chatDecoder) whole() (n int, ok bool, err error) {
 		return 0, false, nil
 	}
 	return int(f), true, nil
+}
+
+// figure is that of walk, whose number is noted.
+func (d *chatDecoder) figure() (n int, ok bool, err error) {
+	isNumber := d.json.PeekKind() == '0'
+	n, ok, err = d.walk.figure()
+	if isNumber && err == nil {
+		d.note()
+	}
+	return n, ok, err
+}
+
+// note notes the number that was read last: a chunk with another one is not like this one.
+func (d *chatDecoder) note() {
+	d.numbers = append(d.numbers, model.Number{End: int(d.json.InputOffset()), Figure: model.Fixed})
 }
