@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -18,10 +17,12 @@ import (
 type connecting struct {
 	done chan struct{}
 	// Set before done is closed.
-	session *session
-	err     *fault.Error
-	// asked says that a turn caused the attempt or waits for it.
-	asked atomic.Bool
+	session    *session
+	err        *fault.Error
+	background bool // no turn began the attempt
+	// turn is the context of the first turn that wants the attempt; nil: none does. The mutex of
+	// the upstream guards it.
+	turn context.Context
 }
 
 // connected returns the attempt of an upstream that has a session, or err.
@@ -44,7 +45,7 @@ func (u *upstream) connect(ctx context.Context, asked bool) *connecting {
 		if err != nil {
 			return connected(nil, u.unavailable(err))
 		}
-		f := &connecting{done: make(chan struct{})}
+		f := &connecting{done: make(chan struct{}), background: !asked}
 		// Goroutine (dial, at most one for each server): opens a session, for a turn or for
 		// supervise, and reports the result to all who wait for the attempt.
 		// Ends: the attempt ends; its time is limited, whether or not those who asked still wait.
@@ -55,8 +56,8 @@ func (u *upstream) connect(ctx context.Context, asked bool) *connecting {
 		}
 		u.connecting = f
 	}
-	if asked {
-		u.connecting.asked.Store(true)
+	if asked && u.connecting.turn == nil {
+		u.connecting.turn = ctx
 	}
 	return u.connecting
 }
@@ -71,7 +72,7 @@ func (u *upstream) dial(f *connecting, report func(breaker.Verdict, error)) {
 	err = u.scrub(err)
 	u.mu.Lock()
 	short := fault.Shortage(err) // says nothing about the server
-	report(u.connectVerdict(f, err, refused), err)
+	u.reportAttempt(f, report, u.connectVerdict(f, err, refused), err)
 	if err != nil {
 		f.err = u.setDown(err)
 	} else {
@@ -86,6 +87,20 @@ func (u *upstream) dial(f *connecting, report func(breaker.Verdict, error)) {
 	u.mu.Unlock()
 	close(f.done)
 	u.announce(s, err, time.Since(began))
+}
+
+// reportAttempt reports the verdict on an attempt. A failure is the turn's that wants the attempt, also
+// if the background has begun it: the breaker counts one failure a turn.
+// The caller must hold u.mu.
+func (u *upstream) reportAttempt(f *connecting, report func(breaker.Verdict, error), v breaker.Verdict, cause error) {
+	if v != breaker.Failure || !f.background {
+		report(v, cause)
+		return
+	}
+	report(breaker.Neutral, nil)
+	if again, err := u.Breaker.Allow(f.turn); err == nil {
+		again(v, cause)
+	}
 }
 
 // isRefusal reports whether a handshake failed although the server replied: with a response, or
@@ -108,7 +123,7 @@ func (u *upstream) connectVerdict(f *connecting, err error, refused bool) breake
 	switch {
 	case refused, fault.Shortage(err):
 		return breaker.Neutral
-	case err != nil && f.asked.Load():
+	case err != nil && f.turn != nil:
 		return breaker.Failure
 	case err == nil && (u.failed || u.Breaker.Snapshot().State == breaker.HalfOpen):
 		return breaker.Success

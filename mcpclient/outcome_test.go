@@ -163,6 +163,42 @@ func TestRefusedHandshakeDoesNotCount(t *testing.T) {
 	}
 }
 
+// The older transport's stream is refused by status too.
+func TestRefusedStreamDoesNotCount(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]uint32{401: 0, 403: 0, 500: 1} {
+		url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
+		c := unstarted(t, Config{ConnectWait: 10 * time.Second, Servers: []Server{{Name: "s", Transport: SSE, URL: url}}})
+		if set := c.Tools(t.Context()); len(set.Unavailable) != 1 || failures(c) != want {
+			t.Errorf("%d: the breaker counts %d failures, want %d", code, failures(c), want)
+		}
+	}
+}
+
+// A turn that waits for attempts of the background, and then makes its own, adds one failure.
+func TestTurnThatJoinsAnAttemptAddsOneFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, nil)
+		cfg := inBubble(b)
+		cfg.ConnectWait = time.Minute
+		c := unstarted(t, cfg)
+		u := c.upstreams[0]
+		for i := range 2 {
+			ctx := chat.WithTurn(t.Context(), chat.Turn{RequestID: "req_1", Began: time.Unix(int64(i+1), 0)})
+			for range 4 {
+				begun := u.connect(u.life, false)
+				joined := u.connect(ctx, true)
+				<-begun.done
+				<-joined.done
+			}
+			if n := failures(c); int(n) != i+1 {
+				t.Errorf("behind %d turns the breaker counts %d failures", i+1, n)
+			}
+		}
+	})
+}
+
 // A list that is read again and refused leaves the session and its tools as they were.
 func TestRefusedRefreshKeepsTheSession(t *testing.T) {
 	t.Parallel()

@@ -119,8 +119,11 @@ async function getJSON(path) {
   }
 }
 
-/** @param {Ready | null} ready */
-function headline(ready) {
+/**
+ * Returns the one line that says how the gateway is.
+ * @param {Ready | null} ready
+ */
+export function headline(ready) {
   if (!ready) return 'Gateway unreachable';
   if (ready.status === 'draining') return 'Shutting down';
   if (ready.status === 'degraded' && ready.breakers.length === 0) return 'Some parts do not work';

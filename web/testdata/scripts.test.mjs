@@ -13,6 +13,7 @@ const { body, fitsAddress, listen, newKey, post } = await import('../transport.j
 const { TurnView } = await import('../turn.js');
 const { Inspector } = await import('../inspector.js');
 const { Session } = await import('../session.js');
+const { headline } = await import('../status.js');
 const { marked } = await import('../whatsapp.js');
 const { quoted, duration, ending } = await import('../words.js');
 
@@ -27,6 +28,15 @@ test('attributes that act cannot be set', () => {
   attribute(node, 'aria-label', 'x');
   attribute(node, 'aria-label', null);
   assert.deepEqual(node.attributes, {});
+});
+
+test('the headline names the variable of a missing key', () => {
+  const ready = { status: 'degraded', model: 'm', breakers: [], mcp: [] };
+  const breakers = [{ service: 'model:own', state: 'closed', failure_count: 0, retry_after_ms: 0 }];
+  const models = [{ key: 'default', missing_key: 'OPENAI_API_KEY' }, { key: 'own' }, { key: 'fast', missing_key: 'GROQ_API_KEY' }];
+  assert.equal(headline({ ...ready, breakers, models }), 'Missing key of default: set OPENAI_API_KEY; Missing key of fast: set GROQ_API_KEY');
+  assert.equal(headline({ ...ready, breakers: [{ ...breakers[0], state: 'open' }], models }), 'Breaker open: model:own');
+  assert.equal(headline({ ...ready, status: 'ok', breakers, models: [{ key: 'own' }] }), 'All systems ready');
 });
 
 test('frames, however they are cut and whatever ends their lines', () => {

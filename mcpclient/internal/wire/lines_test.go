@@ -85,6 +85,36 @@ func TestLinesAnswersOutOfOrder(t *testing.T) {
 	})
 }
 
+// Over pipes, too, a message without a result and an error answers nothing, and an error of any
+// form does.
+func TestLinesInAnyForm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		go func() {
+			for range 3 {
+				p.read(t)
+			}
+			fmt.Fprintln(p.out, `{"level":"debug","id":1,"msg":"handling"}`)
+			fmt.Fprintln(p.out, `[{"jsonrpc":"2.0","method":"notifications/message"},{"jsonrpc":"2.0","id":1,"result":"one"}]`)
+			fmt.Fprintln(p.out, `{"jsonrpc":"2.0","id":2,"error":{"code":"E1","message":"two"}}`)
+			fmt.Fprintln(p.out, `{"jsonrpc":2,"id":3,"result":null}`)
+		}()
+		for id, want := range map[int64]string{1: `"one"`, 2: "two", 3: "null"} {
+			go func() {
+				_, resp, err := p.ask(t.Context(), id)
+				switch {
+				case err != nil:
+					t.Errorf("%d: %v", id, err)
+				case resp.Error != nil && resp.Error.Message != want, resp.Error == nil && string(resp.Result) != want:
+					t.Errorf("%d: got %s, %v; want %s", id, resp.Result, resp.Error, want)
+				}
+			}()
+		}
+		synctest.Wait()
+	})
+}
+
 func TestLinesPeerStopsReading(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

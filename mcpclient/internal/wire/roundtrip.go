@@ -91,6 +91,10 @@ func (rt *roundTripper) stream(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if rt.sse && resp.StatusCode >= 300 { // mcp-go's error would not say which status
+		discard(resp.Body)
+		return nil, &HTTPStatusError{Code: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
+	}
 	bounded := &limiter{r: resp.Body, limit: MaxListReply}
 	if req.Method != http.MethodGet {
 		resp.Body = body{bounded, resp.Body.Close}
