@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/chat"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/internal/redact"
@@ -250,9 +251,17 @@ func (im *importing) all(docs map[string]members) {
 			im.importWorkflow(name, docs[name])
 		}
 	}
-	if doc, ok := docs[retentionFile]; ok {
+	if doc, ok := docs[retentionFile]; ok && !(im.isExport() && reflect.DeepEqual(im.exports[retentionFile], any(doc))) {
 		im.tree["retention"] = im.renamed(retentionFile, doc, nil, "default_days", "by_task", "by_status")
 	}
+}
+
+// isExport reports whether Export wrote the folder: it has a task under an id of ours. Export writes
+// the built-in policy also for a configuration without the section, and with the section plain turns
+// would get the days of the policy.
+func (im *importing) isExport() bool {
+	tasks, _ := filepath.Glob(filepath.Join(im.dir, "tasks", chat.TaskPrefix+"*"))
+	return len(tasks) > 0
 }
 
 // inlinePrompts puts prompts of other files into the agents: the result may stand in another folder.

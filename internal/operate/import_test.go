@@ -161,6 +161,25 @@ func TestExportImportExport(t *testing.T) {
 	}
 }
 
+// An export of a configuration without a file, whose policy is the built-in one, stays equal too.
+func TestImportOfAPlainExport(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.storedTask()
+	cfg, err := w.load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := t.TempDir()
+	want := w.export(cfg, id, first)
+	text, cfg, _ := w.imported(first)
+	got := w.export(cfg, id, t.TempDir())
+	delete(got, "config/sluice.yaml") // of the import
+	if diff := cmp.Diff(want, got); diff != "" || strings.Contains(text, "retention") {
+		t.Errorf("(-first +again):\n%s\n%s", diff, text)
+	}
+}
+
 // A change of a file of the layout arrives, and what only the configuration file says stays.
 func TestImportOfAChangedExport(t *testing.T) {
 	t.Parallel()

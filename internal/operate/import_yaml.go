@@ -16,6 +16,9 @@ import (
 
 // printYAML returns an object as the text of a file. Its texts are read back as they are.
 func printYAML(tree map[string]any) []byte {
+	if len(tree) == 0 {
+		return []byte("{}\n")
+	}
 	var p yamlPrinter
 	p.object(tree, 0)
 	return []byte(p.String())
