@@ -211,6 +211,8 @@ func unavailable(err error) error {
 
 // stored is the data of a question in the store.
 type stored struct {
+	// Brief is the part of Record that a list reads. It must be the first member.
+	Brief  *record         `json:"brief,omitempty"`
 	Used   bool            `json:"used,omitempty"`
 	Record json.RawMessage `json:"record,omitempty"`
 	// Token is that of a question that may be asked again while it waits; the log of its
@@ -251,8 +253,13 @@ func (s *Service) load(ctx context.Context, id string) (r *record, over, err err
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
+	return readStored(id, v.Data)
+}
+
+// readStored reads the data of a question. over is as of load.
+func readStored(id string, data []byte) (r *record, over, err error) {
 	var kept stored
-	if err := json.Unmarshal(v.Data, &kept); err != nil {
+	if err := json.Unmarshal(data, &kept); err != nil {
 		return nil, nil, invalid(err)
 	}
 	switch {
@@ -277,7 +284,7 @@ func (s *Service) keep(ctx context.Context, r *record, token string, version int
 	if len(text) > maxStored {
 		return errLong
 	}
-	data, err := json.Marshal(stored{Record: text, Token: token, Rest: r.remainder()})
+	data, err := json.Marshal(stored{Brief: r.brief(), Record: text, Token: token, Rest: r.remainder()})
 	if err == nil {
 		err = s.enter(ctx, r) // first: what an index has and the store has not is passed over
 	}
@@ -296,12 +303,24 @@ func (s *Service) Shown(ctx context.Context, c Caller, ids []string) ([]*stream.
 	}
 	for _, id := range ids {
 		r, over, err := s.load(ctx, id)
-		if f, ok := errors.AsType[*fault.Error](err); ok && f.Type == fault.StoreUnavailable {
+		if isUnavailable(err) {
 			return nil, err
 		}
-		if err == nil && r != nil && over == nil && (c.mine(r, false) || c.Inspects && c.sees(r)) && time.Now().Before(r.expiry()) {
+		if err == nil && over == nil && c.isShown(r) {
 			list = append(list, r.question())
 		}
 	}
 	return list, nil
+}
+
+// isShown reports whether a list shows a question to c: one that c may answer by its id, or inspects,
+// in time. The question may be nil.
+func (c Caller) isShown(r *record) bool {
+	return r != nil && (c.mine(r, false) || c.Inspects && c.sees(r)) && time.Now().Before(r.expiry())
+}
+
+// isUnavailable reports whether err is the fault of a store that does not answer.
+func isUnavailable(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Type == fault.StoreUnavailable
 }

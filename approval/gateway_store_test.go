@@ -292,3 +292,40 @@ func TestWaitingTasksOfOneUserAreBounded(t *testing.T) {
 		b.wantPaid(0)
 	})
 }
+
+// A page of what waits has at most 100 questions, and the pages together have each question once, of
+// the caller's own tasks and of others'.
+func TestPagesOfQuestions(t *testing.T) {
+	inVault(t, func(t *testing.T, b *bank) {
+		p := b.gateway(nil)
+		for range 130 {
+			b.Ask(p, `,"user_id":"ann"`)
+		}
+		seen, pages, cursor := map[string]bool{}, 0, ""
+		for {
+			_, body := b.get(p, "/approvals?user_id=ann&cursor="+cursor)
+			var page struct {
+				Approvals []struct {
+					ID string `json:"approval_id"`
+				}
+				Next string `json:"next_cursor"`
+			}
+			if err := json.Unmarshal([]byte(body), &page); err != nil || len(page.Approvals) > 100 {
+				t.Fatal(err, len(page.Approvals))
+			}
+			for _, q := range page.Approvals {
+				if seen[q.ID] {
+					t.Errorf("%s comes twice", q.ID)
+				}
+				seen[q.ID] = true
+			}
+			if pages++; page.Next == "" || pages > 9 {
+				break
+			}
+			cursor = page.Next
+		}
+		if len(seen) != 130 || pages > 3 {
+			t.Errorf("%d questions on %d pages", len(seen), pages)
+		}
+	})
+}

@@ -6,16 +6,12 @@ package approval
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"sluice/chat"
-	"sluice/fault"
-	"sluice/run"
 	"sluice/store"
-	"sluice/stream"
 )
 
 const (
@@ -85,30 +81,31 @@ const (
 	cursorNone  = "r" // of those that name nobody, for who reviews
 )
 
-// ForOthers returns questions about tasks that are not c's and that c may answer, without
+// OfOthers returns the cursor of the first page of ForOthers.
+func OfOthers() string { return prefixed(cursorNamed, cursorBehind(nil)) }
+
+// ForOthers adds questions about tasks that are not c's and that c may answer, without
 // tokens, those first that can be answered longest; of one conversation, if conversation is
 // not empty. next is the cursor of the page that follows; empty: there is none.
-func (s *Service) ForOthers(ctx context.Context, c Caller, conversation, cursor string) (list []*stream.Approval, next string, err error) {
-	list = []*stream.Approval{}
+func (s *Service) ForOthers(ctx context.Context, c Caller, conversation, cursor string, l *Listing) (next string, err error) {
 	if s.cfg.Store == nil || c.name() == "" {
-		return list, "", nil
+		return "", nil
 	}
 	for _, in := range c.indexes() {
 		if cursor == in.prefix {
-			return nil, "", badCursor()
+			return "", badCursor()
 		}
 		rest, ok := strings.CutPrefix(cursor, in.prefix)
 		if !ok && cursor != "" { // an index before the cursor's
 			continue
 		}
-		more, next, err := s.page(ctx, in.key, c, conversation, rest)
-		list = append(list, more...)
+		next, err := s.page(ctx, in.key, c, conversation, rest, l)
 		if next != "" || err != nil {
-			return list, prefixed(in.prefix, next), err
+			return prefixed(in.prefix, next), err
 		}
 		cursor = ""
 	}
-	return list, "", nil
+	return "", nil
 }
 
 // askedIn is an index in which somebody finds what others may ask them, and with what its
@@ -142,36 +139,50 @@ func (c Caller) isAsked(q *record, conversation string) bool {
 }
 
 // page returns one page of an index, and removes from it what nobody can answer any more.
-func (s *Service) page(ctx context.Context, name string, c Caller, conversation, cursor string) (list []*stream.Approval, next string, err error) {
+func (s *Service) page(ctx context.Context, name string, c Caller, conversation, cursor string, l *Listing) (next string, err error) {
 	r := store.Range{Min: time.Now().UnixMilli(), Max: 1 << 53, Descending: true, Limit: store.MaxPage}
 	if cursor != "" {
 		last, err := store.ReadCursor(cursor)
 		if err != nil {
-			return nil, "", badCursor()
+			return "", badCursor()
 		}
 		r.After = &last
 	}
 	found, err := s.cfg.Store.Index(ctx, name, r)
 	if err != nil {
-		return nil, "", unavailable(err)
+		return "", unavailable(err)
 	}
-	for _, m := range found {
-		q, over, err := s.load(ctx, m.ID)
-		if f, ok := errors.AsType[*fault.Error](err); ok && f.Type == fault.StoreUnavailable {
-			return nil, "", err
+	last := r.After
+	for i := range found {
+		m := &found[i]
+		if l.IsFull(1) {
+			return cursorBehind(last), nil
+		}
+		last = m
+		q, over, err := s.loadBrief(ctx, m.ID, l)
+		if isUnavailable(err) {
+			return "", err
 		}
 		switch {
-		case errors.Is(err, run.ErrVersion): // another gateway can read it
+		case isUnread(err): // another gateway can read it
 		case err != nil || q == nil || over != nil:
 			_ = s.cfg.Store.RemoveIndex(ctx, name, m.ID)
 		case c.isAsked(q, conversation):
-			list = append(list, q.question())
+			l.add(q)
 		}
 	}
-	if n := len(found); n == r.Limit {
-		next = store.NewCursor(found[n-1].ID, time.UnixMilli(found[n-1].Score))
+	if len(found) == r.Limit {
+		next = cursorBehind(last)
 	}
-	return list, next, nil
+	return next, nil
+}
+
+// cursorBehind returns the cursor of the page behind a member; nil: of the first page.
+func cursorBehind(m *store.Member) string {
+	if m == nil {
+		m = &store.Member{ID: "~", Score: 1 << 53}
+	}
+	return store.NewCursor(m.ID, time.UnixMilli(m.Score))
 }
 
 // lists says whether a question is about a task that is listed as c's own.

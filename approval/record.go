@@ -45,6 +45,9 @@ type record struct {
 	// Evidence is what the rest of the answer is checked by, together with what comes.
 	Evidence json.RawMessage `json:"evidence,omitempty"`
 
+	// Truncated is true of a brief that lacks some of the texts.
+	Truncated bool `json:"truncated,omitempty"`
+
 	waiting *run.Paused // the turn
 }
 
@@ -80,7 +83,8 @@ type recordedCall struct {
 	Server    string `json:"server,omitempty"`
 	Agent     string `json:"agent,omitempty"`
 	Arguments string `json:"arguments"`
-	Hash      string `json:"hash"` // of the canonical arguments
+	Hash      string `json:"hash"`                // of the canonical arguments
+	Truncated bool   `json:"truncated,omitempty"` // see brief
 	Print     string `json:"print,omitempty"`
 	Reason    string `json:"reason"`
 }
@@ -108,7 +112,7 @@ func newRecord(req *chat.Request, p *chat.Paused, q *chat.Question, expires time
 		r.Zone = req.Location.String()
 	}
 	for _, c := range q.Calls {
-		r.Calls = append(r.Calls, recordedCall{c.ID, c.Tool, c.Server, c.AgentID, string(c.Arguments), hashOf(c.Arguments), c.Fingerprint, c.Reason})
+		r.Calls = append(r.Calls, recordedCall{c.ID, c.Tool, c.Server, c.AgentID, string(c.Arguments), hashOf(c.Arguments), false, c.Fingerprint, c.Reason})
 	}
 	if q.Kind == chat.AskHuman {
 		r.Node, r.Fill = q.Node, json.RawMessage(q.Schema)
@@ -183,10 +187,10 @@ func (r *record) expiry() time.Time { return time.UnixMilli(r.Expires).UTC() }
 
 // question returns the event that asks, without its token.
 func (r *record) question() *stream.Approval {
-	ev := &stream.Approval{ID: r.ID, Kind: r.Kind, Prompt: r.Prompt, Schema: jsontext.Value(r.Fill), ExpiresAt: r.expiry().Format(stream.ExpiryFormat), TaskID: r.Task}
+	ev := &stream.Approval{ID: r.ID, Kind: r.Kind, Prompt: r.Prompt, Schema: jsontext.Value(r.Fill), ExpiresAt: r.expiry().Format(stream.ExpiryFormat), TaskID: r.Task, Truncated: r.Truncated}
 	for _, c := range r.Calls {
 		ev.Calls = append(ev.Calls, stream.ApprovalCall{
-			CallID: c.ID, Tool: c.Tool, Server: c.Server, Arguments: object(c.Arguments), Reason: c.Reason, AgentID: c.Agent,
+			CallID: c.ID, Tool: c.Tool, Server: c.Server, Arguments: object(c.Arguments), Reason: c.Reason, AgentID: c.Agent, Truncated: c.Truncated,
 		})
 	}
 	return ev

@@ -128,7 +128,9 @@ func TestQuestionsOfALaterVersionStayListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, _, err := s.ForOthers(t.Context(), Caller{Principal: chat.Principal{Tenant: "t"}, UserID: "boss"}, "", "")
+	var page Listing
+	_, err := s.ForOthers(t.Context(), Caller{Principal: chat.Principal{Tenant: "t"}, UserID: "boss"}, "", "", &page)
+	list := page.Approvals
 	left, indexErr := in.Index(t.Context(), index, store.Range{Max: 1 << 53, Limit: 9})
 	if err != nil || indexErr != nil || len(list) != 0 || len(left) != 1 || left[0].ID != "later" {
 		t.Errorf("listed %v, left %v: %v, %v", list, left, err, indexErr)

@@ -49,7 +49,12 @@ func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := approvalList{Approvals: []*stream.Approval{}}
 	if s.cfg.Tasks != nil {
-		if err := s.fillApprovals(r.Context(), &list, c, conversation, query.Get("cursor")); err != nil {
+		done, err := s.cfg.Tasks.Listing()
+		if err != nil {
+			return err
+		}
+		err = s.fillApprovals(r.Context(), &list, c, conversation, query.Get("cursor"))
+		if done(); err != nil {
 			return err
 		}
 	}
@@ -71,22 +76,39 @@ func conversationIn(query url.Values, required string, e *chat.ValidationError) 
 	return id
 }
 
-// fillApprovals fills in one page.
+// fillApprovals fills in one page: at most 100 questions, and 1 MiB of them.
 func (s *Server) fillApprovals(ctx context.Context, list *approvalList, c task.Caller, conversation, cursor string) (err error) {
+	page := approval.Listing{Approvals: list.Approvals}
+	defer func() { list.Approvals = page.Approvals }()
 	if !approval.NamesOthers(cursor) {
-		var ids []string
-		if ids, list.Next, err = s.cfg.Tasks.Waiting(ctx, c, conversation, cursor); err != nil {
+		if list.Next, err = s.fillOwn(ctx, &page, c, conversation, cursor); err != nil || list.Next != "" {
 			return err
 		}
-		if list.Approvals, err = s.cfg.Approvals.Shown(ctx, approval.Caller(c), ids); err != nil || list.Next != "" {
-			return err
+		if cursor = ""; page.IsFull(1) {
+			list.Next = approval.OfOthers()
+			return nil
 		}
-		cursor = ""
 	}
-	var others []*stream.Approval
-	others, list.Next, err = s.cfg.Approvals.ForOthers(ctx, approval.Caller(c), conversation, cursor)
-	list.Approvals = append(list.Approvals, others...)
+	list.Next, err = s.cfg.Approvals.ForOthers(ctx, approval.Caller(c), conversation, cursor, &page)
 	return err
+}
+
+// fillOwn adds the questions of the caller's own tasks. next is the cursor of the next page; empty:
+// these are all.
+func (s *Server) fillOwn(ctx context.Context, page *approval.Listing, c task.Caller, conversation, cursor string) (next string, err error) {
+	waiting, next, err := s.cfg.Tasks.Waiting(ctx, c, conversation, cursor)
+	if err != nil {
+		return "", err
+	}
+	for i := range waiting {
+		if page.IsFull(len(waiting[i].Approvals)) {
+			return waiting[i-1].Cursor, nil
+		}
+		if err := s.cfg.Approvals.List(ctx, approval.Caller(c), waiting[i].Approvals, page); err != nil {
+			return "", err
+		}
+	}
+	return next, nil
 }
 
 // deciders are the scopes of which a sender needs one for an answer that lets anything run. With fewer

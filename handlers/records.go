@@ -69,8 +69,12 @@ func (s *Server) listCheckpoints(w http.ResponseWriter, r *http.Request) error {
 		Checkpoints []jsontext.Value `json:"checkpoints"`
 		Next        string           `json:"next_cursor,omitempty"`
 	}{Checkpoints: []jsontext.Value{}}
-	list, more, err := s.cfg.Records.Checkpoints(r.Context(), id, from, limit)
+	done, err := s.cfg.Tasks.Listing()
 	if err != nil {
+		return err
+	}
+	list, more, err := s.cfg.Records.Checkpoints(r.Context(), id, from, limit)
+	if done(); err != nil {
 		return err
 	}
 	page.Checkpoints = append(page.Checkpoints, list...)

@@ -23,6 +23,8 @@ type Approval struct {
 	// Token is what an answer needs; empty where the question is only listed.
 	Token  string `json:"token,omitempty"`
 	TaskID string `json:"task_id,omitempty"` // empty: the turn is not kept
+	// Truncated is true in a list that has not all of Prompt, Schema and Calls.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 // ApprovalCall is a call that waits for a person.
@@ -34,6 +36,8 @@ type ApprovalCall struct {
 	// Reason is destructive, writes, all, confirm or tool_changed.
 	Reason  string `json:"reason"`
 	AgentID string `json:"agent_id,omitempty"`
+	// Truncated is true in a list that has not all of Arguments.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 const approvalName = "approval"

@@ -159,9 +159,15 @@ func (s *Service) Asked(ctx context.Context, c Caller, id string) (ids []string,
 	return readDocument(id, t).Status.Approvals, c.mine(t), nil
 }
 
-// Waiting returns the ids of the questions for which c's tasks wait, newest first, and the
+// Asking is a task that waits for people.
+type Asking struct {
+	Approvals []string // ids of its questions
+	Cursor    string   // of the page that begins behind it
+}
+
+// Waiting returns c's tasks that wait for people, newest first, and the
 // cursor of the next page; of one conversation, if conversation is not empty.
-func (s *Service) Waiting(ctx context.Context, c Caller, conversation, cursor string) (ids []string, next string, err error) {
+func (s *Service) Waiting(ctx context.Context, c Caller, conversation, cursor string) (list []Asking, next string, err error) {
 	if c.Principal.IsAnonymous() {
 		return nil, "", nil
 	}
@@ -177,7 +183,8 @@ func (s *Service) Waiting(ctx context.Context, c Caller, conversation, cursor st
 		return nil, "", unavailable(s.note(err))
 	}
 	for i, id := range page.IDs {
-		ids = append(ids, readDocument(id, page.Tasks[i]).Status.Approvals...)
+		at := store.NewCursor(id, page.Tasks[i].Created)
+		list = append(list, Asking{readDocument(id, page.Tasks[i]).Status.Approvals, at})
 	}
-	return ids, page.Next, nil
+	return list, page.Next, nil
 }

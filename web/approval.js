@@ -95,7 +95,8 @@ export class ApprovalCard {
     set(foot,
       button('Allow', `Allow ${name}`, 'approve', () => this.#decide(call, foot, { call_id: call.call_id, action: 'approve' })),
       button('Do not allow', `Do not allow ${name}`, 'reject', () => this.#decide(call, foot, { call_id: call.call_id, action: 'reject' })),
-      button('Change…', `Change the arguments of ${name}`, 'modify', () => this.#edit(call, foot)));
+      // A list may have cut the arguments: what is changed there would replace all of them.
+      call.truncated ? null : button('Change…', `Change the arguments of ${name}`, 'modify', () => this.#edit(call, foot)));
   }
 
   /** @param {Pending} call @param {HTMLElement} foot */

@@ -27,7 +27,7 @@ export interface Approval {
   calls?: Pending[];
   schema?: Schema; // of what a person may fill in
 }
-export interface Pending { call_id: string; tool_name: string; server: string; arguments: Record<string, unknown>; reason: string; agent_id?: string }
+export interface Pending { call_id: string; tool_name: string; server: string; arguments: Record<string, unknown>; reason: string; agent_id?: string; truncated?: boolean }
 
 /** One action for all, or a decision for each call. */
 export interface Answer { calls?: Decision[]; action?: 'approve' | 'reject'; message?: string; input?: Record<string, unknown> }

@@ -28,6 +28,9 @@ type Config struct {
 	// Store keeps the threads. nil: there is no history, and what a retry needs of a
 	// message is remembered for ten minutes.
 	Store Store
+	// Listing begins a list, and returns what ends it. Its error is that of too many at once. nil: lists
+	// are not counted.
+	Listing func() (done func(), err error)
 	// OnFeedback receives what users think of items, with the context of Open. May be nil.
 	OnFeedback func(context.Context, Feedback)
 	// OnError is called when Store fails while a turn is streamed, which its user does not
@@ -103,7 +106,7 @@ func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, erro
 	case threadsCreate, threadsAddUserMessage, threadsRetryAfterItem:
 		return s.openTurn(ctx, req)
 	}
-	reply, err := s.reply(ctx, req)
+	reply, err := s.replyInTurn(ctx, req)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,25 @@ func noItems() page[jsontext.Value] { return page[jsontext.Value]{} }
 // nothing is the reply of what is done, with nothing to report.
 const nothing = "{}"
 
+// maxPageBytes bounds the items of a page, unless it has a single one.
+const maxPageBytes = 1 << 20
+
+// replyInTurn is reply. A list waits for nothing: with too many at once, it is refused.
+func (s *Server) replyInTurn(ctx context.Context, req request) ([]byte, error) {
+	switch req.kind {
+	case threadsList, threadsGetByID, itemsList:
+		if s.cfg.Listing == nil {
+			break
+		}
+		done, err := s.cfg.Listing()
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+	}
+	return s.reply(ctx, req)
+}
+
 // reply answers a request that is not a turn.
 func (s *Server) reply(ctx context.Context, req request) ([]byte, error) {
 	switch req.kind {
@@ -88,10 +107,15 @@ func (s *Server) items(ctx context.Context, req request) (page[jsontext.Value], 
 	}
 	items, more, err := s.cfg.Store.Items(ctx, req.owner, req.threadID, req.query)
 	list := page[jsontext.Value]{More: more}
-	for _, item := range items {
+	room := maxPageBytes
+	for i, item := range items {
+		if room -= len(item.Body) + 1; room < 0 && i > 0 {
+			list.More, items = true, items[:i]
+			break
+		}
 		list.Data = append(list.Data, item.Body)
 	}
-	if more {
+	if list.More {
 		list.After = items[len(items)-1].ID
 	}
 	return list, found(err, noThread)

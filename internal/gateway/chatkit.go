@@ -24,6 +24,9 @@ func newChatKit(history settings.History, s *state) *chatkit.Server {
 			zerolog.Ctx(ctx).Error().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("chatkit_history_failed")
 		},
 	}
+	if s != nil {
+		cfg.Listing = s.tasks.Listing
+	}
 	switch {
 	case history == settings.HistoryInMemory:
 		cfg.Store = new(chatkit.Memory)
