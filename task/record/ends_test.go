@@ -151,11 +151,11 @@ func TestJoinOfOddParts(t *testing.T) {
 	const at = "2026-01-02T03:04:05.000Z"
 	two := record.Step{ID: "two:0", Timestamp: "2026-01-02T03:04:07.500Z", Calls: []record.Call{{CallID: "c", Started: 20}}}
 	tr := record.Join("t", []*record.Part{
-		{Turn: "two", Steps: []record.Step{two}, Updated: "2026-01-02T03:04:09.000Z", Sessions: map[string]record.Session{"s": {SessionID: "s", MessageCount: 2}}},
+		{Turn: "two", Steps: []record.Step{two}, Updated: "2026-01-02T03:04:09.000Z", Sessions: map[string]record.Session{"s": {SessionID: "s", MessageCount: 3}}},
 		{Turn: "none", Updated: "2026-01-02T03:04:08.000Z"},
-		{Turn: "one", Steps: []record.Step{{ID: "one:0", Timestamp: at}}, Updated: at, Sessions: map[string]record.Session{"s": {SessionID: "s", MessageCount: 1}}},
+		{Turn: "one", Steps: []record.Step{{ID: "one:0", Timestamp: at}}, Updated: at, Sessions: map[string]record.Session{"s": {SessionID: "s", MessageCount: 2}}},
 	})
-	if tr.CreatedAt != at || tr.UpdatedAt != "2026-01-02T03:04:09.000Z" || len(tr.Steps) != 2 || tr.Steps[1].Started != 2500 || tr.Steps[1].Calls[0].Started != 2520 || tr.Sessions["s"].MessageCount != 2 {
+	if tr.CreatedAt != at || tr.UpdatedAt != "2026-01-02T03:04:09.000Z" || len(tr.Steps) != 2 || tr.Steps[1].Started != 2500 || tr.Steps[1].Calls[0].Started != 2520 || tr.Sessions["s"].MessageCount != 4 {
 		t.Errorf("%+v", tr)
 	}
 	odd := record.Join("t", []*record.Part{{Turn: "x", Steps: []record.Step{{ID: "x:0", Timestamp: "soon", Started: 3}}}})

@@ -9,7 +9,6 @@ package record
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -173,7 +172,12 @@ func Join(task string, parts []*Part) *Trace {
 		}
 		seen[p.Turn] = true
 		t.Steps = append(t.Steps, p.Steps...)
-		maps.Copy(t.Sessions, p.Sessions)
+		for id, s := range p.Sessions {
+			if before, known := t.Sessions[id]; known { // it was paused: both parts count its task
+				s.MessageCount += before.MessageCount - 1
+			}
+			t.Sessions[id] = s
+		}
 		t.UpdatedAt = max(t.UpdatedAt, p.Updated) // of one length, in UTC
 	}
 	if len(t.Steps) == 0 {
