@@ -71,7 +71,7 @@ func ReadAnswer(body []byte) (Answer, error) {
 		return Answer{}, e
 	}
 	if wrong := CheckJSON(body); wrong != nil {
-		e.add("", wrong.Code, wrong.Message)
+		e.own("", wrong)
 		return Answer{}, e
 	}
 	a := readAnswer(body, "", e)

@@ -1,6 +1,9 @@
 package chat
 
 import (
+	"bytes"
+	"errors"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -8,6 +11,9 @@ import (
 
 	"sluice/internal/check"
 )
+
+// maxPlace bounds the place of a fault within a value, in bytes.
+const maxPlace = 128
 
 // The rules for the parts of a Request, for anyone who builds one from another
 // protocol. Each function returns the value cleaned, or a fault without the field,
@@ -54,23 +60,33 @@ func CheckTimezone(s string) (*time.Location, *FieldError) {
 }
 
 // CheckJSON wants a well-formed value to be strict inside: no duplicate key at any
-// depth, no invalid UTF-8, no lone surrogate.
+// depth, no invalid UTF-8, no lone surrogate. The fault has its place within the value, as far as a
+// reply may repeat that: /1/content of an array of messages.
 func CheckJSON(value jsontext.Value) *FieldError {
-	switch {
-	case value.IsValid():
+	if value.IsValid() {
 		return nil
-	case value.IsValid(jsontext.AllowDuplicateNames(true)):
-		return twice()
 	}
-	return notUTF8()
+	_, err := jsontext.NewDecoder(bytes.NewBuffer(value)).ReadValue()
+	var at jsontext.Pointer
+	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		at = e.JSONPointer
+	}
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		return &FieldError{Field: repeatablePlace(at.Parent()), Code: CodeDuplicateKey, Message: "holds an object with a duplicate key"}
+	}
+	return &FieldError{Field: repeatablePlace(at), Code: CodeInvalidUTF8, Message: "holds invalid UTF-8 or a lone surrogate"}
 }
 
-// twice is the fault of an object that has a key twice.
-func twice() *FieldError {
-	return &FieldError{Code: CodeDuplicateKey, Message: "holds an object with a duplicate key"}
-}
-
-// notUTF8 is the fault of text that is none.
-func notUTF8() *FieldError {
-	return &FieldError{Code: CodeInvalidUTF8, Message: "holds invalid UTF-8 or a lone surrogate"}
+// repeatablePlace returns the beginning of a pointer that a reply may repeat: a client does not choose
+// how long it is, nor control characters in it.
+func repeatablePlace(at jsontext.Pointer) string {
+	place := ""
+	for name := range at.Tokens() {
+		next := pointerTo(name)
+		if next == "" || strings.ContainsRune(next, utf8.RuneError) || len(place)+len(next) > maxPlace {
+			break
+		}
+		place += next
+	}
+	return place
 }

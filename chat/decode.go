@@ -26,7 +26,7 @@ func DecodeRequest(body []byte) (*Asked, error) { return new(HistoryRules).Decod
 // DecodeRequest is the function of that name by other rules for the request's history.
 func (h *HistoryRules) DecodeRequest(body []byte) (*Asked, error) {
 	d := new(decoder)
-	d.document(body, d.member)
+	d.document(ReplaceLoneSurrogates(body), d.member)
 	names := d.saw(fieldOf(historyField), historyField)
 	if d.broken {
 		return &Asked{NamesHistory: names}, &d.faults
@@ -117,6 +117,7 @@ type decoder struct {
 // adds what is wrong with it to faults. fields are the names that the request knows, each of
 // which has its own fault. A member with a fault has no value; ok is false, and there is
 // none, if the body is no object. Values lie in one copy of the body: who keeps one clones it.
+// ReplaceLoneSurrogates comes first.
 func Members(body []byte, fields []string, faults *ValidationError) (values map[string]jsontext.Value, ok bool) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body)) // which reads the body where it is
 	if dec.PeekKind() != '{' {
@@ -125,6 +126,9 @@ func Members(body []byte, fields []string, faults *ValidationError) (values map[
 	whole, err := dec.ReadValue()
 	found := flawOf(err, body)
 	if err != nil && !found.broken {
+		if mended := ReplaceLoneSurrogates(body); !bytes.Equal(mended, body) {
+			return Members(mended, fields, faults)
+		}
 		return anyMembers(body, fields, found, faults)
 	}
 	d := decoder{faults: *faults}
@@ -142,7 +146,6 @@ func Members(body []byte, fields []string, faults *ValidationError) (values map[
 // known.
 type flaw struct {
 	at     int64
-	twice  bool // a key is there twice
 	broken bool // it is the JSON itself, so that a lenient decoder gets no further
 }
 
@@ -151,24 +154,19 @@ func flawOf(err error, body []byte) (f flaw) {
 	if !ok {
 		return f
 	}
-	f.at, f.twice = e.ByteOffset, errors.Is(err, jsontext.ErrDuplicateName)
+	f.at = e.ByteOffset
 	// What may be wrong with text alone is a byte beyond ASCII, or an escape.
-	f.broken = !f.twice && (f.at >= int64(len(body)) || body[f.at] < utf8.RuneSelf && body[f.at] != '\\')
+	f.broken = !errors.Is(err, jsontext.ErrDuplicateName) && (f.at >= int64(len(body)) || body[f.at] < utf8.RuneSelf && body[f.at] != '\\')
 	return f
 }
 
-// check is CheckJSON for the value that ends at an offset of the body, without reading what
-// was read.
+// check is CheckJSON for the value that ends at an offset of the body, without reading the values
+// that are known to be strict.
 func (f flaw) check(value jsontext.Value, end int64) *FieldError {
-	switch {
-	case f.at >= end:
+	if f.at >= end {
 		return nil
-	case f.at < end-int64(len(value)) || f == (flaw{}):
-		return CheckJSON(value)
-	case f.twice && value.IsValid(jsontext.AllowDuplicateNames(true)):
-		return twice()
 	}
-	return notUTF8()
+	return CheckJSON(value)
 }
 
 // anyMembers is Members for a body in which something is wrong.
@@ -360,7 +358,7 @@ func (d *decoder) decodeField(i int, name string, value jsontext.Value) {
 // wrong reports what is wrong with the value of a member.
 func (d *decoder) wrong(i int, name string, wrong *FieldError) {
 	if i < 0 {
-		d.faults.addOne(pointerTo(name), wrong.Code, wrong.Message)
+		d.faults.Add(pointerTo(name), wrong)
 	} else {
 		d.faults.own("/"+name, wrong)
 	}

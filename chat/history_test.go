@@ -295,7 +295,7 @@ func TestDecodeHistoryRejects(t *testing.T) {
 		{"true", `true`, "/history wrong_type"},
 		{"an object", `{"role":"user","content":"a"}`, "/history wrong_type"},
 		{"an object with a duplicate key", `{"a":1,"a":1}`, "/history duplicate_key"},
-		{"a string with a lone surrogate", `"\ud83d"`, "/history invalid_utf8"},
+		{"a string with a lone surrogate", `"\ud83d"`, "/history wrong_type"},
 
 		{"null within", `[null]`, "/history/0 wrong_type"},
 		{"numbers", `[1,2]`, "/history/0 wrong_type, /history/1 wrong_type"},
@@ -313,10 +313,10 @@ func TestDecodeHistoryRejects(t *testing.T) {
 		{"other roles", `[` + ok + `,{"role":"model","content":"a"},{"role":"tool","content":"a"},{"role":"User","content":"a"},{"role":"","content":"a"}]`,
 			"/history/1/role unsupported, /history/2/role unsupported, /history/3/role unsupported, /history/4/role unsupported"},
 
-		{"lone surrogate", `[` + ok + `,{"role":"user","content":"\ud83d"}]`, "/history/1/content invalid_utf8"},
+		{"bytes that are not UTF-8", "[" + ok + ",{\"role\":\"user\",\"content\":\"\xff\"}]", "/history/1/content invalid_utf8"},
 		{"lone surrogate in a role", `[{"role":"\udc00","content":"a"}]`, "/history/0/role invalid_utf8"},
 		{"lone surrogate in a key", `[{"role":"user","content":"a","\ud83d":1}]`, "/history/0 invalid_utf8"},
-		{"lone surrogate in what is not known", `[{"role":"user","content":"a","x":["\ud83d"]}]`, "/history/0/x invalid_utf8"},
+		{"bytes that are not UTF-8 in what is not known", "[{\"role\":\"user\",\"content\":\"a\",\"x\":[\"\xff\"]}]", "/history/0/x/0 invalid_utf8"},
 		{"invalid UTF-8", "[{\"role\":\"user\",\"content\":\"\xff\"}]", "/history/0/content invalid_utf8"},
 		{"role twice", `[{"role":"user","role":"user","content":"a"}]`, "/history/0/role duplicate_key"},
 		{"content twice", `[{"role":"user","content":"a","c\u006fntent":"a"}]`, "/history/0/content duplicate_key"},

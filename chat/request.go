@@ -229,7 +229,7 @@ func (e *ValidationError) add(field, code, message string) {
 	f := FieldError{field, code, message}
 	switch {
 	case field == "" && slices.Contains(e.Fields, f):
-	case field != "" && e.has(field):
+	case field != "" && e.has(field), code == CodeRequired && e.hasWithin(field):
 	default:
 		e.Fields = append(e.Fields, f)
 	}
@@ -246,15 +246,23 @@ func (e *ValidationError) addOne(field, code, message string) {
 // protocol, of which there may be many. nil is none.
 func (e *ValidationError) Add(field string, f *FieldError) {
 	if f != nil {
-		e.addOne(field, f.Code, f.Message)
+		e.addOne(field+f.Field, f.Code, f.Message)
 	}
 }
 
 // own adds the fault of one of the fields of a Request. nil is none.
 func (e *ValidationError) own(field string, f *FieldError) {
 	if f != nil {
-		e.add(field, f.Code, f.Message)
+		e.add(field+f.Field, f.Code, f.Message)
 	}
+}
+
+// hasWithin reports whether a field has text inside that CheckJSON refuses: it is there, but was
+// not read.
+func (e *ValidationError) hasWithin(field string) bool {
+	return slices.ContainsFunc(e.Fields, func(f FieldError) bool {
+		return (f.Code == CodeInvalidUTF8 || f.Code == CodeDuplicateKey) && strings.HasPrefix(f.Field, field+"/")
+	})
 }
 
 // has says whether a field has a fault already.

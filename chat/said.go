@@ -97,9 +97,7 @@ func readSaidMember(dec *jsontext.Decoder, s *Said, seen *names, at place, e *Va
 	case name == "content":
 		s.Text = saidText(value, "content", at, e)
 	default:
-		if wrong := CheckJSON(value); wrong != nil {
-			e.addOne(at.of(name), wrong.Code, wrong.Message)
-		}
+		e.Add(at.of(name), CheckJSON(value))
 	}
 	seen.add(name)
 	return nil

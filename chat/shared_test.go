@@ -102,9 +102,9 @@ func TestMembers(t *testing.T) {
 		{"twice", `{"a":1,"a":2}`, "a=1", "/a duplicate_key", false},
 		{"another twice", `{"z/~":1,"z/~":2}`, "z/~=1", "/z~1~0 duplicate_key", false},
 		{"twice further in", `{"a":{"b":1,"b":2},"c":3}`, "c=3", "/a duplicate_key", false},
-		{"a lone surrogate", `{"a":"\ud83d","c":3}`, "c=3", "/a invalid_utf8", false},
+		{"a lone surrogate", `{"a":"\ud83d","id":"\ud83d","c":3}`, `a="\ufffd" c=3`, "/id invalid_utf8", false},
 		{"a lone surrogate in a name", `{"\ud83d":1,"c":3}`, "c=3", " invalid_utf8", false},
-		{"a long name with a fault", `{"` + strings.Repeat("n", 65) + `":"\ud83d"}`, "", " invalid_utf8", false},
+		{"a long name with a fault", `{"` + strings.Repeat("n", 65) + "\":\"\xff\"}", "", " invalid_utf8", false},
 		{"no object", `[1]`, "", " wrong_type", true},
 		{"nothing", ``, "", " invalid_json", true},
 		{"cut", `{"a":1,`, "", " invalid_json", true},
@@ -129,7 +129,7 @@ func TestMembers(t *testing.T) {
 		})
 	}
 	var e chat.ValidationError
-	chat.Members([]byte(`{`+many.String()+`"a":"\ud83d"}`), []string{"a"}, &e)
+	chat.Members([]byte(`{`+many.String()+"\"a\":\"\xff\"}"), []string{"a"}, &e)
 	if n := len(e.Fields); n > 17 || e.Fields[n-1].Field != "/a" {
 		t.Errorf("a body full of faults has %d, the last at %q", n, e.Fields[n-1].Field)
 	}

@@ -23,3 +23,19 @@ func TestObjectAndList(t *testing.T) {
 		t.Error("what is empty has members")
 	}
 }
+
+func TestWholeNumber(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"0": 0, "-0": 0, "7": 7, "100.0": 100, "1e2": 100, "1.5E1": 15, "-3.0": -3, "12e-1": -1 << 60, "1.5": -1 << 60, `"1"`: -1 << 60, "null": -1 << 60, "true": -1 << 60,
+		"9007199254740992": 1 << 53, "99999999999999999999": 1 << 53, "1e400": 1 << 53, "-1e400": -1 << 53,
+	} {
+		n, ok := dialect.WholeNumber(jsontext.Value(text))
+		if fault := want == -1<<60; ok == fault || ok && n != want {
+			t.Errorf("%s is %d, %v", text, n, ok)
+		}
+	}
+	if _, ok := dialect.WholeNumber(nil); ok {
+		t.Error("nothing is a number")
+	}
+}

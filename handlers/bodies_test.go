@@ -169,17 +169,18 @@ func TestUnreadable(t *testing.T) {
 	for _, tt := range []struct {
 		err      error
 		deadline time.Time
+		limit    int64
 		want     string
 	}{
-		{fmt.Errorf("read: %w", net.ErrClosed), later, "request_timeout: The connection was closed to make room for another one"},
-		{fmt.Errorf("read: %w", os.ErrDeadlineExceeded), later, "request_timeout: The request's body did not arrive in time"},
-		{io.ErrUnexpectedEOF, before, "request_timeout: The request's body did not arrive in time"},
-		{&http.MaxBytesError{Limit: 128 << 10}, later, "payload_too_large: The request's body may have at most 128 KiB"},
-		{&http.MaxBytesError{Limit: 1 << 20}, later, "payload_too_large: The request's body may have at most 1 MiB"},
-		{&http.MaxBytesError{Limit: 3 << 19}, later, "payload_too_large: The request's body may have at most 1536 KiB"},
-		{io.ErrUnexpectedEOF, later, "invalid_json"},
+		{fmt.Errorf("read: %w", net.ErrClosed), later, 0, "request_timeout: The connection was closed to make room for another one"},
+		{fmt.Errorf("read: %w", os.ErrDeadlineExceeded), later, 0, "request_timeout: The request's body did not arrive in time"},
+		{io.ErrUnexpectedEOF, before, 0, "request_timeout: The request's body did not arrive in time"},
+		{&http.MaxBytesError{}, later, 128 << 10, "payload_too_large: The request's body may have at most 128 KiB"},
+		{&http.MaxBytesError{}, later, 1 << 20, "payload_too_large: The request's body may have at most 1 MiB"},
+		{&http.MaxBytesError{}, later, 3 << 19, "payload_too_large: The request's body may have at most 1536 KiB"},
+		{io.ErrUnexpectedEOF, later, 0, "invalid_json"},
 	} {
-		err := unreadable(tt.err, tt.deadline)
+		err := unreadable(tt.err, tt.deadline, tt.limit)
 		got := ""
 		if f, ok := errors.AsType[*fault.Error](err); ok {
 			got = string(f.Type) + ": " + f.Message

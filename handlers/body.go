@@ -131,17 +131,35 @@ func (s *Server) dropBody(w http.ResponseWriter, r *http.Request) error {
 	case r.ContentLength > dialect.MaxBody:
 		return tooLarge(dialect.MaxBody)
 	}
-	_, err := s.readBody(w, r, dialect.MaxBody)
+	_, err := s.receiveBody(w, r, "", dialect.MaxBody)
 	return err
 }
 
 // readBody reads the body to its end, within its limits of size (bytes) and time: only then
-// does the server notice that a client leaves.
+// does the server notice that a client leaves. It returns the content: unpacked, and without a
+// byte order mark.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	encoding, err := encodingOf(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := s.receiveBody(w, r, encoding, limit)
+	return withoutMark(body), err
+}
+
+// receiveBody reads the body and unpacks it. Its content counts among all bodies that are held.
+func (s *Server) receiveBody(w http.ResponseWriter, r *http.Request, encoding string, limit int64) ([]byte, error) {
 	b, place := r.Body.(*trackedBody), placeOf(r)
 	place.Waiting()
 	s.bodies.enter(&b.share, w)
-	body, err := s.buffers.readAll(http.MaxBytesReader(w, b, limit))
+	body, err := s.buffers.readAll(http.MaxBytesReader(w, b, bytesOf(limit, encoding)))
+	if err != nil {
+		err = unreadable(err, b.until, limit)
+	} else {
+		arrived := len(body)
+		body, err = s.unpackBody(body, encoding, limit)
+		s.bodies.grow(&b.share, max(len(body)-arrived, 0))
+	}
 	if s.bodies.leave(&b.share) {
 		b.done = false
 		s.buffers.put(body)
@@ -149,7 +167,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, limit int64) (
 	}
 	place.Busy()
 	if err != nil {
-		return nil, unreadable(err, b.until)
+		return nil, err
 	}
 	if r.ProtoMajor != 1 { // where net/http does not clear it
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -158,16 +176,16 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, limit int64) (
 }
 
 // unreadable returns the fault of a body that could not be read. net/http does not always say
-// that it was the deadline.
-func unreadable(err error, deadline time.Time) error {
+// that it was the deadline. limit is how many bytes the body may have.
+func unreadable(err error, deadline time.Time, limit int64) error {
 	if errors.Is(err, net.ErrClosed) { // the client is gone: only the log gets it
 		return &fault.Error{Type: fault.RequestTimeout, Message: "The connection was closed to make room for another one", Err: err}
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(deadline) {
 		return &fault.Error{Type: fault.RequestTimeout, Message: "The request's body did not arrive in time", Err: err}
 	}
-	if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return tooLarge(long.Limit)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge(limit)
 	}
 	return &chat.ValidationError{Fields: []chat.FieldError{{
 		Code: chat.CodeInvalidJSON, Message: "the body could not be read to its end",

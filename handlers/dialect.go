@@ -93,7 +93,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 	}
 	t.who = who
 	r = s.withCharge(sentBy(r, who), t)
-	if t.Exchange, err = rt.Open(r, body); err != nil {
+	if t.Exchange, err = rt.Open(asGet(r), body); err != nil {
 		return nil, &refusedTurn{err, inputLength(r, body)}
 	}
 	if by != nil {
@@ -125,6 +125,16 @@ func sentBy(r *http.Request, who *access.Identity) *http.Request {
 	turn := chat.TurnOf(r.Context())
 	turn.Principal = who.Principal
 	return r.WithContext(chat.WithTurn(r.Context(), turn))
+}
+
+// asGet returns the GET of the same path for a HEAD, and any other request itself.
+func asGet(r *http.Request) *http.Request {
+	if r.Method != http.MethodHead {
+		return r
+	}
+	get := r.WithContext(r.Context())
+	get.Method = http.MethodGet
+	return get
 }
 
 // body reads the body, which is nil for a route that takes none.

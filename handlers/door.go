@@ -77,7 +77,7 @@ func (s *Server) Rules() (list []Rule) {
 // asks is a handler that must know who asks; who is nil where nobody is asked.
 type asks func(w http.ResponseWriter, r *http.Request, who *access.Identity) error
 
-// route serves a path by a rule. A GET is also a HEAD, for which net/http leaves the body out.
+// route serves a path by a rule.
 func (s *Server) route(method, path string, of rule, h echo.HandlerFunc) {
 	s.rules[method+" "+path] = of
 	s.routes.Add(method, path, h)

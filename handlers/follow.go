@@ -36,6 +36,9 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, t *turn) error {
 		w.Header()[http.CanonicalHeaderKey(name)] = values
 	}
 	out := s.reader(w, r, t.Encoder, in.cancel)
+	if r.Method == http.MethodHead {
+		return out.Close()
+	}
 	whole := t.Follow(in.ctx, out)
 	if out.Close() != nil || !whole {
 		abort(r)

@@ -377,9 +377,13 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 	if err != nil || !more {
 		return s.nothing(w, "gone")
 	}
+	out := s.reader(w, r, enc, in.cancel)
+	if r.Method == http.MethodHead {
+		return out.Close()
+	}
 	s.cfg.Tasks.Resumed("resumed")
 	defer s.whileMay(want.until, want.rule, in.cancel)()
-	s.replay(in, r, log, s.reader(w, r, enc, in.cancel), want.after)
+	s.replay(in, r, log, out, want.after)
 	return nil
 }
 

@@ -97,6 +97,9 @@ func (s *Server) register(rt *routed) {
 	}
 	for _, method := range rt.Methods {
 		s.route(method, path.String(), ruleOf(&rt.Route), h)
+		if method == http.MethodGet && rt.Use != dialect.Turn {
+			s.route(http.MethodHead, path.String(), ruleOf(&rt.Route), h)
+		}
 	}
 }
 

@@ -46,15 +46,21 @@ func (s *Server) allowedOrigin(r *http.Request, _ *dialect.Route, who *access.Id
 	return who, s.origins.check(r)
 }
 
-// fitHeaders refuses a body by its headers alone: of another type, or declared longer
-// than the route takes.
+// fitHeaders refuses a body by its headers alone: of another type, packed in another way, or
+// declared longer than the route takes.
 func fitHeaders(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
+	limit := rt.MaxBody
 	if !rt.NoBody {
 		if err := wantType(r, rt.ContentType); err != nil {
 			return who, err
 		}
+		encoding, err := encodingOf(r)
+		if err != nil {
+			return who, err
+		}
+		limit = bytesOf(limit, encoding)
 	}
-	if r.ContentLength > rt.MaxBody {
+	if r.ContentLength > limit {
 		return who, tooLarge(rt.MaxBody)
 	}
 	return who, nil

@@ -25,6 +25,7 @@ func (s *Server) serveTasks() {
 	s.readable("/tasks/:id", inspected, s.showTask)
 	s.readable("/tasks/:id/trace", inspected, s.showTrace)
 	s.guarded(http.MethodGet, "/tasks/:id/events", inspected, s.taskEvents)
+	s.guarded(http.MethodHead, "/tasks/:id/events", inspected, s.taskEvents)
 	s.guarded(http.MethodPost, "/tasks/:id/cancel", changing, ignoring(s.cancelTask))
 	s.guarded(http.MethodDelete, "/conversations/:id", changing, ignoring(s.forget))
 	s.serveRecords()

@@ -52,6 +52,7 @@ var errHandled = errors.New("answered elsewhere")
 
 // newCall reads what the head of a request says.
 func (s *Server) newCall(r *http.Request, body []byte, w wire) (*call, error) {
+	body = wholeNumbers(chat.ReplaceLoneSurrogates(body))
 	c := &call{envelope: envelope{wire: w}, request: r, body: body, agent: r.PathValue("id"), who: chat.TurnOf(r.Context()).Principal}
 	if c.agent != "" {
 		if _, ok := s.exposed(c.agent); !ok {
@@ -125,6 +126,7 @@ func (s *Server) openRPC(r *http.Request, body []byte) (*dialect.Exchange, error
 	if err != nil {
 		return nil, err
 	}
+	body = c.body
 	var req struct {
 		Version jsontext.Value `json:"jsonrpc"`
 		ID      jsontext.Value `json:"id"`
@@ -181,6 +183,7 @@ func (s *Server) openREST(r *http.Request, body []byte) (*dialect.Exchange, erro
 	if err != nil {
 		return nil, err
 	}
+	body = c.body
 	path := "/" + r.PathValue("rest")
 	v03, err := s.version(r, path == "/v1" || strings.HasPrefix(path, "/v1/"))
 	if err != nil {

@@ -78,7 +78,7 @@ func TestA2ARefusals(t *testing.T) {
 			{"a list of all contexts", list(`{}`), -32602, "INVALID_PARAMS", 1.0},
 			{"a list of no context", list(`{"contextId":"x"}`), -32602, "INVALID_PARAMS", 1.0},
 			{"a long page", list(`{"contextId":"conv_a","pageSize":101}`), -32602, "INVALID_PARAMS", 1.0},
-			{"a negative page", list(`{"contextId":"conv_a","pageSize":-1}`), -32602, "INVALID_PARAMS", 1.0},
+			{"a negative page", list(`{"contextId":"conv_a","pageSize":-1.0}`), -32602, "INVALID_PARAMS", 1.0},
 			{"no token of a page", list(`{"contextId":"conv_a","pageToken":"garbage"}`), -32602, "INVALID_PARAMS", 1.0},
 			{"no state", list(`{"contextId":"conv_a","status":"bogus"}`), -32602, "INVALID_PARAMS", 1.0},
 			{"a subscription to nothing", `{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"x"}}`, -32001, "TASK_NOT_FOUND", 1.0},

@@ -92,7 +92,7 @@ func TestFaults(t *testing.T) {
 		{"broken", `{`, " invalid_json"},
 		{"no object", `[]`, " wrong_type"},
 		{"twice", `{"id":"a","id":"b","messages":[` + user + `]}`, "/id duplicate_key"},
-		{"twice inside", body(`{"role":"user","role":"user","parts":[]}`, ""), "/messages duplicate_key"},
+		{"twice inside", body(`{"role":"user","role":"user","parts":[]}`, ""), "/messages/0 duplicate_key"},
 		{"no messages", `{"id":"a"}`, "/messages required"},
 		{"none", body("", ""), "/messages required"},
 		{"too many", body(many, ""), "/messages too_long"},

@@ -1,7 +1,6 @@
 package chatkit
 
 import (
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -67,6 +66,7 @@ func (req *request) use() dialect.Use {
 func readRequest(body []byte) (request, error) {
 	var r reader
 	var req request
+	body = chat.ReplaceLoneSurrogates(body)
 	if r.wellFormed(body) {
 		root := r.object(value{raw: body})
 		req.kind = r.kind(root.get("type"))
@@ -219,9 +219,9 @@ func (r *reader) query(p object) Query {
 
 // limit takes 0 for the default, as the Python package does, and caps what is large.
 func (r *reader) limit(v value) int {
-	n, err := strconv.Atoi(string(v.raw))
+	n, ok := dialect.WholeNumber(v.raw)
 	switch {
-	case err != nil:
+	case !ok:
 		r.fault(v, chat.CodeWrongType, "must be a whole number")
 	case n < 0:
 		r.fault(v, chat.CodeInvalidFormat, "must not be negative")

@@ -219,8 +219,8 @@ func (r *reader) echo(q *asked, conversation, instructions string) (dst []byte) 
 	text("instructions", instructions)
 	text("previous_response_id", q.previous)
 	dst = append(dst, `,"max_output_tokens":`...)
-	if v := r.members["max_output_tokens"]; v.Kind() == '0' {
-		dst = append(dst, v...)
+	if n, ok := dialect.WholeNumber(r.members["max_output_tokens"]); ok {
+		dst = strconv.AppendInt(dst, int64(n), 10)
 	} else {
 		dst = append(dst, "null"...)
 	}

@@ -134,7 +134,7 @@ func TestRefusedResponses(t *testing.T) {
 		own + `"a","conversation":{}}`:                                    "400 required conversation.id false",
 		own + `"a","conversation":"` + strings.Repeat("x", 513) + `"}`:    "400 string_above_max_length conversation false",
 		own + `"a","input":"b"}`:                                          "400 duplicate_key input false",
-		own + `[{"role":"user","content":"\ud800"}]}`:                     "400 invalid_utf8 input false",
+		own + `[{"role":"user","content":"\ud800"}]}`:                     "400 invalid_utf8 input.0.content false",
 		own + `"a"}{}`: "400 trailing_data - false",
 		`[`:            "400 invalid_json - false",
 		// what is kept

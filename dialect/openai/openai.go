@@ -58,8 +58,8 @@ func New(cfg Config) *Server {
 	return &Server{cfg: cfg}
 }
 
-// Routes implements dialect.Dialect. The last one has no method: it words the refusals of all
-// other paths.
+// Routes implements dialect.Dialect. The last two have no method and only word
+// the refusals of all other paths.
 func (s *Server) Routes() []dialect.Route {
 	route := func(method, path string, open func(*http.Request, []byte) (*dialect.Exchange, error)) dialect.Route {
 		return dialect.Route{
@@ -89,6 +89,7 @@ func (s *Server) Routes() []dialect.Route {
 		kept(http.MethodGet, "/v1/responses/{id}", dialect.Read, s.response),
 		kept(http.MethodDelete, "/v1/responses/{id}", dialect.Free, s.drop),
 		kept(http.MethodPost, "/v1/responses/{id}/cancel", dialect.Free, s.cancel),
+		{Dialect: chatName, Path: "/v1", Refuse: refuse},
 		{Dialect: chatName, Path: "/v1/{rest...}", Refuse: refuse},
 	}
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,6 +144,9 @@ func keys(table map[string][]string) (names []string) {
 // harmless says whether a value changes nothing: it is null, empty, or one of some.
 func harmless(v jsontext.Value, defaults []string) bool {
 	text := strings.Join(strings.Fields(string(v)), "")
+	if n, ok := dialect.WholeNumber(v); ok {
+		text = strconv.Itoa(n)
+	}
 	return slices.Contains([]string{"null", `""`, "[]", "{}"}, text) || slices.Contains(defaults, text)
 }
 
@@ -208,9 +210,9 @@ func (r *reader) limit(names ...string) (most int) {
 		if none(v) {
 			continue
 		}
-		n, err := strconv.Atoi(string(v)) // of a number that is too large the largest
+		n, ok := dialect.WholeNumber(v)
 		switch {
-		case v.Kind() != '0' || errors.Is(err, strconv.ErrSyntax):
+		case !ok:
 			r.fault("/"+name, chat.CodeWrongType, "must be a whole number")
 		case n < 1 || n > maxTokens:
 			r.fault("/"+name, chat.CodeInvalidFormat, "must be from 1 to 1000000")

@@ -16,6 +16,7 @@ import (
 	"sluice/chat"
 	"sluice/dialect"
 	"sluice/fault"
+	"sluice/stream"
 )
 
 const hi = `"messages":[{"role":"user","content":"hi"}]`
@@ -84,7 +85,7 @@ func TestRefusedBodies(t *testing.T) {
 		`{"model":"light",` + hi + `}`:    "404 model_not_found model false",
 		// JSON
 		`{"model":"sluice",` + hi + `,"stream":true,"stream":false}`:         "400 duplicate_key stream false",
-		`{"model":"sluice","messages":[{"role":"user","content":"\ud800"}]}`: "400 invalid_utf8 messages false",
+		`{"model":"sluice","messages":[{"role":"user","content":"\ud800"}]}`: "400 invalid_utf8 messages.0.content false",
 		// what is not served
 		`{"model":"sluice",` + hi + `,"n":2}`:                                      "400 unsupported_parameter n false",
 		`{"model":"sluice",` + hi + `,"stop":["a","b","c","d","e"]}`:               "400 array_above_max_length stop false",
@@ -216,6 +217,37 @@ func TestRead(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"user: a", "model: no\nb"}, earlier); diff != "" {
 		t.Errorf("the history (-want +got):\n%s", diff)
+	}
+}
+
+// A whole float is a whole number, wherever one is read.
+func TestWholeFloats(t *testing.T) {
+	t.Parallel()
+	s := served(dialect.Rules{})
+	for _, members := range []string{`"max_tokens":100.0`, `"max_tokens":1e2`, `"max_completion_tokens":1.0E+2,"n":1.0`, `"max_tokens":100.00,"n":1e0`} {
+		x, err := openBody(s, `{"model":"sluice","messages":[{"role":"user","content":"a"}],`+members+`}`)
+		if err != nil || x.Request.App.MaxTokens != 100 {
+			t.Errorf("%s: %+v, %v", members, x, err)
+		}
+	}
+	x, err := s.create(httptest.NewRequest(http.MethodPost, "/v1/responses", nil), []byte(`{"model":"sluice","input":"a","stream":true,"max_output_tokens":1e2}`))
+	if err != nil || x.Request.App.MaxTokens != 100 {
+		t.Errorf("%+v, %v", x, err)
+	} else if text := string(x.Encoder.Encode(nil, stream.Stamp{}, &stream.Start{})); !strings.Contains(text, `"max_output_tokens":100,`) {
+		t.Errorf("the response repeats the bound as %s", text)
+	}
+}
+
+// A half of a character in an earlier message closes no chat.
+func TestLoneSurrogatesInEarlierMessages(t *testing.T) {
+	t.Parallel()
+	s := served(dialect.Rules{})
+	x, err := openBody(s, `{"model":"sluice","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"cut \ud83d"},{"role":"user","content":"now"}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := x.Request.History[len(x.Request.History)-1]; last.Parts[0].Text != "cut \uFFFD" {
+		t.Errorf("the earlier answer is %q", last.Parts[0].Text)
 	}
 }
 

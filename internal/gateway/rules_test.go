@@ -84,6 +84,54 @@ func TestEveryPathHasARule(t *testing.T) {
 	}
 }
 
+// Each path with a GET that has no effect answers HEAD, with the status and the type of the GET.
+func TestEveryGetIsAHead(t *testing.T) {
+	t.Parallel()
+	g := everything(t)
+	rules := g.Rules()
+	heads := map[string]bool{}
+	for _, r := range rules {
+		heads[r.Path] = heads[r.Path] || r.Method == http.MethodHead
+	}
+	compared := 0
+	for _, r := range rules {
+		path := strings.NewReplacer(":id", "task_00000000000000000000000000", ":sequence", "0", ":session", "s", "*", "x").Replace(r.Path)
+		switch {
+		case r.Path == "/chat/stream" || r.Path == "/diag/sse":
+			if heads[r.Path] {
+				t.Errorf("HEAD %s is served, whose GET has an effect", r.Path)
+			}
+		case r.Method == http.MethodGet:
+			compared++
+			get, head := ask(g, http.MethodGet, path, "t/ann", "X-Scopes: chat,inspect,ops"), ask(g, http.MethodHead, path, "t/ann", "X-Scopes: chat,inspect,ops")
+			if !heads[r.Path] || head.code != get.code || head.header.Get("Content-Type") != get.header.Get("Content-Type") {
+				t.Errorf("%s: GET has %d %s, HEAD %d %s", path, get.code, get.header.Get("Content-Type"), head.code, head.header.Get("Content-Type"))
+			}
+		}
+	}
+	if compared < 30 {
+		t.Errorf("only %d paths were compared", compared)
+	}
+}
+
+// Paths at and below /v1 that are not there are refused in the words of OpenAI, for each method.
+func TestUnknownPathsOfOpenAI(t *testing.T) {
+	t.Parallel()
+	g := everything(t)
+	for _, path := range []string{"/v1", "/v1/", "/v1/embeddings", "/v1/models/", "/v1/a/b/c", "/v1/chat", "/v1/responses/"} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut} {
+			got := ask(g, method, path, "")
+			if got.code != http.StatusNotFound && got.code != http.StatusMethodNotAllowed && got.code != http.StatusUnauthorized ||
+				!strings.HasPrefix(got.body, `{"error":{`) || got.header.Get("Content-Type") != "application/json" {
+				t.Errorf("%s %s: %d %s %s", method, path, got.code, got.header.Get("Content-Type"), got.body)
+			}
+		}
+	}
+	if got := ask(g, http.MethodGet, "/v1x", ""); !strings.Contains(got.body, "about:blank") {
+		t.Errorf("/v1x: %s", got.body)
+	}
+}
+
 // The document says of each path which scopes open it.
 func TestDocumentHasTheScopes(t *testing.T) {
 	t.Parallel()
