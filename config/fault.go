@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Fault is one thing that is wrong.
 type Fault struct {
@@ -13,6 +16,13 @@ type Fault struct {
 
 // Error lists all faults of one Load.
 type Error struct{ Faults []Fault }
+
+// OfFlags reports whether all faults are those of a command line.
+func (e *Error) OfFlags() bool {
+	return !slices.ContainsFunc(e.Faults, func(f Fault) bool {
+		return !strings.HasPrefix(f.Name, "--") && !strings.HasPrefix(f.Name, "argument ")
+	})
+}
 
 // Error returns one line for each fault.
 func (e *Error) Error() string {

@@ -9,6 +9,8 @@ import (
 type commandLine struct {
 	flags map[string][]string // by name without dashes, in the order given
 	args  []operand
+	// strange is true if there is a flag that nobody knows: an argument may be its value.
+	strange bool
 }
 
 // operand is an argument that is not a flag, with its place, counted from 1.
@@ -33,7 +35,7 @@ func (r *reader) parse(args []string, settings []Setting) (commandLine, error) {
 		case name == "h" || name == "help":
 			return line, flag.ErrHelp
 		default:
-			i += r.readFlag(line.flags, settings, name, args, i)
+			i += r.readFlag(&line, settings, name, args, i)
 		}
 	}
 	return line, nil
@@ -48,12 +50,13 @@ func dashed(arg string) (rest string, isFlag bool) {
 	return strings.TrimPrefix(arg[1:], "-"), true
 }
 
-// readFlag puts the flag at args[i] into flags and returns how many further
+// readFlag puts the flag at args[i] into line and returns how many further
 // arguments it used up.
-func (r *reader) readFlag(flags map[string][]string, settings []Setting, rest string, args []string, i int) (used int) {
+func (r *reader) readFlag(line *commandLine, settings []Setting, rest string, args []string, i int) (used int) {
 	name, value, hasValue := strings.Cut(rest, "=")
 	s, known := find(settings, name)
 	if !known {
+		line.strange = true
 		r.unknownFlag(name, i+1, settings)
 		return 0
 	}
@@ -69,7 +72,7 @@ func (r *reader) readFlag(flags map[string][]string, settings []Setting, rest st
 	case !hasValue:
 		r.fault(s.name(), "--"+name+" needs a value")
 	default:
-		flags[name] = append(flags[name], value)
+		line.flags[name] = append(line.flags[name], value)
 	}
 	return used
 }

@@ -81,7 +81,7 @@ func TestKinds(t *testing.T) {
 		},
 		{
 			"address", Address("V", &text, "", ""), func() any { return text },
-			map[string]any{":8080": ":8080", "localhost:0": "localhost:0", "[::1]:65535": "[::1]:65535", "10.0.0.1:1": "10.0.0.1:1"}, []string{"8080", "h", ":", ":65536", ":http", "::1:80", "h h:1", secret}, "must be host:port or :port, with a port from 0 to 65535",
+			map[string]any{":8080": ":8080", "localhost:0": "localhost:0", "[::1]:65535": "[::1]:65535", "10.0.0.1:1": "10.0.0.1:1"}, []string{"h", ":", ":65536", ":http", "::1:80", "h h:1", secret}, "must be host:port or :port, with a port from 0 to 65535",
 		},
 		{
 			"port", Func("V", "", "", "", Port(&text)), func() any { return text },
@@ -205,7 +205,7 @@ func TestNamesOfFaults(t *testing.T) {
 	}
 }
 
-// A file of text is read, and why one is not is said without its path or content.
+// A file of text is read, and why one is not is said with its path and without its content.
 func TestTextFile(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"good": "be kind\n", "empty": " \n", "binary": "a\xffb", "most": strings.Repeat("a", maxText), "long": strings.Repeat("a", maxText+1)}
@@ -215,7 +215,7 @@ func TestTextFile(t *testing.T) {
 	} {
 		got := ""
 		err := loadOne(TextFile("V", &got, ""), configtest.World{Env: map[string]string{"V": path}, Files: files})
-		if want == "" && (err != nil || got != files[path]) || want != "" && (err == nil || err.Error() != "V: "+want || got != "") {
+		if want == "" && (err != nil || got != files[path]) || want != "" && (err == nil || err.Error() != "V: "+path+": "+want || got != "") {
 			t.Errorf("%s: %.20q, %v, want %q", path, got, err, want)
 		}
 	}
@@ -271,8 +271,41 @@ func TestOrderOfFiles(t *testing.T) {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 	w.Env = map[string]string{"DOC": "gone"}
-	if _, err := NewLoader(table).Load(nil, w.Lookup, w.ReadFile); !strings.HasPrefix(err.Error(), "DOC: there is no such file\n") {
+	if _, err := NewLoader(table).Load(nil, w.Lookup, w.ReadFile); !strings.HasPrefix(err.Error(), "DOC: gone: there is no such file\n") {
 		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// A port alone is told with the address that it was meant for, and a host without its scheme with the URL.
+func TestNearlyRightValues(t *testing.T) {
+	t.Parallel()
+	var text string
+	err := loadOne(Address("V", &text, "", ""), configtest.World{Env: map[string]string{"V": "18101"}})
+	if want := "V: must be host:port or :port, with a port from 0 to 65535; did you mean :18101?"; err == nil || err.Error() != want {
+		t.Errorf("a port: %v, want %q", err, want)
+	}
+	err = loadOne(BaseURL("V", &text, "", ""), configtest.World{Env: map[string]string{"V": "127.0.0.1:8080"}})
+	if want := "V: must begin with http:// or https://; write http://127.0.0.1:8080"; err == nil || err.Error() != want {
+		t.Errorf("a URL: %v, want %q", err, want)
+	}
+}
+
+// A flag that nobody knows may have a value: an argument behind it is not a fault of its own. Faults of
+// flags are those of the command line.
+func TestUnknownFlagExplainsItsValue(t *testing.T) {
+	t.Parallel()
+	l := NewLoader(nil)
+	l.MaxArgs = 1
+	l.String("workflow", "", "")
+	_, err := l.Load([]string{"--wrokflow", "x", "hi"}, configtest.World{}.Lookup, nil)
+	if diff := cmp.Diff([]string{"--wrokflow: there is no such flag; did you mean --workflow?"}, faults(t, err)); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	if wrong, ok := errors.AsType[*Error](err); !ok || !wrong.OfFlags() {
+		t.Errorf("%v is not a fault of the command line", err)
+	}
+	if both := (&Error{Faults: []Fault{{"--a", "x"}, {"SLUICE_ADDR", "x"}}}); both.OfFlags() {
+		t.Error("a variable is a flag")
 	}
 }
 

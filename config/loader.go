@@ -152,13 +152,13 @@ func (l *Loader) Args() []string { return l.args }
 // an *Error has the warnings alone.
 func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFile func(string) ([]byte, error)) (Config, error) {
 	var cfg Config
-	r := &reader{lookup: lookup, readFile: readFile, hide: cfg.Hide, files: map[string]string{}}
+	r := &reader{lookup: lookup, readFile: readFile, hide: cfg.Hide, files: map[string]string{}, byFlag: map[string]string{}}
 	settings := slices.Concat(l.bind(&cfg).settings(), l.own)
 	line, err := r.parse(args, settings)
 	if err != nil {
 		return Config{}, err
 	}
-	for i := l.MaxArgs; i < len(line.args); i++ {
+	for i := l.MaxArgs; i < len(line.args) && !line.strange; i++ {
 		r.fault(argument(line.args[i].at), "is not expected; flags begin with --")
 	}
 	for _, s := range settings {

@@ -14,7 +14,11 @@ func Address(variable string, p *string, def, meaning string) Setting {
 	return Func(variable, def, "host:port", meaning, func(value string) error {
 		host, port, err := net.SplitHostPort(value)
 		if err != nil || host != "" && !check.Host(host) || !check.Port(port) {
-			return errors.New("must be host:port or :port, with a port from 0 to 65535")
+			message := "must be host:port or :port, with a port from 0 to 65535"
+			if check.Port(value) {
+				message += "; did you mean :" + value + "?"
+			}
+			return errors.New(message)
 		}
 		*p = value
 		return nil

@@ -20,6 +20,7 @@ type reader struct {
 	readFile func(string) ([]byte, error)
 	hide     func(setting string, values ...Secret) // Config.Hide
 	files    map[string]string                      // what secret returned, by the variable
+	byFlag   map[string]string                      // the flags that gave settings, by the variable
 
 	faults []Fault
 }
@@ -27,6 +28,9 @@ type reader struct {
 // fault collects a fault under a setting's name. No value is repeated: it may
 // be a key under the wrong name.
 func (r *reader) fault(name, message string) {
+	if flag := r.byFlag[name]; flag != "" {
+		message += " (given as --" + flag + ")"
+	}
 	r.faults = append(r.faults, Fault{Name: name, Message: message})
 }
 
@@ -75,12 +79,11 @@ func (r *reader) applyOne(s Setting, given string, isFlag bool) {
 	if value == "" {
 		return
 	}
+	if isFlag && name == s.Variable {
+		r.byFlag[name] = s.flag
+	}
 	if err := parse(value); err != nil {
-		message := err.Error()
-		if isFlag && name == s.Variable {
-			message += " (given as --" + s.flag + ")"
-		}
-		r.fault(name, message)
+		r.fault(name, err.Error())
 	}
 }
 
@@ -109,7 +112,7 @@ func (r *reader) readText(name, path string, p *string) {
 	}
 	content, err := r.readFile(path)
 	if fault := TextFault(content, err, maxText); fault != "" {
-		r.fault(name, fault)
+		r.fault(name, path+": "+fault)
 		return
 	}
 	*p = string(content)
@@ -131,7 +134,7 @@ func TextFault(content []byte, err error, most int) string {
 	return ""
 }
 
-// Unreadable says why a file could not be read, without its path.
+// Unreadable returns why a file could not be read, without its path.
 func Unreadable(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

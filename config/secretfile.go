@@ -47,6 +47,9 @@ func (r *reader) readSecret(variable, path string) string {
 		fault = "the file holds a NUL"
 	}
 	if fault != "" {
+		if strings.ContainsAny(path, `/\`) { // else it may be the secret itself
+			fault = path + ": " + fault
+		}
 		r.fault(variable, fault)
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"path/filepath"
 
+	"sluice/access/keys"
 	"sluice/config"
 )
 
@@ -23,6 +24,20 @@ type Environment struct {
 	TrustedProxies []netip.Prefix
 }
 
+// keysVariable names the key file.
+const keysVariable = "SLUICE_API_KEYS"
+
+// joinKeys completes s with the key file of the environment.
+func joinKeys(own *Environment, s *Spec, fault func(string)) {
+	switch {
+	case own.Keys == "":
+	case s.Keys != "" && filepath.Clean(s.Keys) != filepath.Clean(own.Keys):
+		fault("auth.keys of the configuration file names another file")
+	default:
+		s.Keys = own.Keys
+	}
+}
+
 // Settings registers what can be set from outside. It is bound to c's part of type
 // Environment, and completes what the configuration file says, in s.
 func Settings(c *config.Config, s *Spec) config.Section {
@@ -31,6 +46,26 @@ func Settings(c *config.Config, s *Spec) config.Section {
 			fault("needs a method: SLUICE_API_KEYS, or the section auth of the configuration file")
 		}
 	})
+}
+
+// SettingsOfStart is Settings for a gateway that starts. The key file is read, so that its faults are
+// listed with all others.
+func SettingsOfStart(c *config.Config, s *Spec) config.Section {
+	all := Settings(c, s)
+	for i := range all.Settings {
+		if all.Settings[i].Variable == keysVariable {
+			all.Settings[i] = all.Settings[i].Finally(func(fault func(string)) {
+				own := config.Bind[Environment](c)
+				if joinKeys(own, s, fault); own.Keys == "" {
+					return
+				}
+				for _, f := range keys.Check(own.Keys) {
+					fault(f.Name + ": " + f.Message)
+				}
+			})
+		}
+	}
+	return all
 }
 
 // SettingsOfClient is Settings for what asks a gateway, which may have its method from elsewhere.
@@ -45,16 +80,8 @@ func section(c *config.Config, s *Spec, required func(own *Environment, fault fu
 		config.OneOf("SLUICE_AUTH", &own.Mode, Auto, []Mode{Auto, requiredMode},
 			"`auto`: clients must prove who they are as soon as a method is configured ([auth](docs/configuration.md#auth)); `required`: the start fails without one").
 			Finally(func(fault func(string)) { required(own, fault) }),
-		config.Text("SLUICE_API_KEYS", &own.Keys, "", "file of API keys").As("none").
-			Finally(func(fault func(string)) {
-				switch {
-				case own.Keys == "":
-				case s.Keys != "" && filepath.Clean(s.Keys) != filepath.Clean(own.Keys):
-					fault("auth.keys of the configuration file names another file")
-				default:
-					s.Keys = own.Keys
-				}
-			}),
+		config.Text(keysVariable, &own.Keys, "", "file of API keys").As("none").
+			Finally(func(fault func(string)) { joinKeys(own, s, fault) }),
 		config.Func("SLUICE_TRUSTED_PROXIES", "", "addresses, CIDRs",
 			"comma-separated peers whose `X-Forwarded-For` is believed; not `/0`",
 			func(value string) (err error) {

@@ -78,6 +78,18 @@ func Open(cfg Config) (*Ring, error) {
 	return r, nil
 }
 
+// Check returns all that is wrong with the key file at path. Each fault has the path as its name.
+func Check(path string) []config.Fault {
+	content, _, err := load(path)
+	if err == nil {
+		_, err = read(path, content)
+	}
+	if wrong, ok := errors.AsType[*config.Error](err); ok {
+		return wrong.Faults
+	}
+	return nil
+}
+
 // Close ends the looks at the file. The keys go on to count.
 func (r *Ring) Close() {
 	r.close.Do(func() { close(r.done) })

@@ -65,8 +65,12 @@ func (p program) loaded(l *config.Loader, cfg config.Config, err error) (config.
 // Faults of the configuration are listed one a line, and are the only errors with
 // exitUsage.
 func (p program) refuse(err error) int {
-	if _, ok := errors.AsType[*config.Error](err); ok {
-		fmt.Fprintf(p.stderr, "sluice: the configuration has faults:\n  %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	if faults, ok := errors.AsType[*config.Error](err); ok {
+		what := "configuration"
+		if faults.OfFlags() {
+			what = "command line"
+		}
+		fmt.Fprintf(p.stderr, "sluice: the %s has faults:\n  %s\n", what, strings.ReplaceAll(err.Error(), "\n", "\n  "))
 		return exitUsage
 	}
 	fmt.Fprintf(p.stderr, "sluice: %v\n", err)
@@ -81,6 +85,9 @@ func (p program) serve(ctx context.Context, args []string) int {
 	var file settings.File
 	l := settings.LoaderWith(&file)
 	cfg, err := p.read(l, args)
+	if err != nil { // else the gateway logs the warnings
+		p.warn(cfg)
+	}
 	cfg, code, ok := p.loaded(l, cfg, err)
 	if !ok {
 		return code

@@ -8,16 +8,22 @@ package check
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
 )
 
 // URL accepts absolute http and https URLs.
 func URL(text string) error {
 	u, err := url.Parse(text)
 	switch {
+	case isHostPort(text):
+		return errors.New("must begin with http:// or https://; write http://" + text)
 	case err != nil:
 		return errors.New("is not a URL")
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -26,6 +32,12 @@ func URL(text string) error {
 		return errors.New("must name a host, and a port up to 65535 if any")
 	}
 	return nil
+}
+
+// isHostPort reports whether a text is host:port, which url.Parse takes for a scheme, or refuses.
+func isHostPort(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	return err == nil && Host(host) && Port(port)
 }
 
 // BaseURL accepts the URLs that can be logged: those without user information,
@@ -52,6 +64,12 @@ func Origin(text string) error {
 	if err != nil || u.Scheme == "" || u.Hostname() == "" || text != u.Scheme+"://"+u.Host || u.Port() != "" && !Port(u.Port()) {
 		return errors.New("must be scheme://host or scheme://host:port, without a path or slash at the end")
 	}
+	if strings.Contains(text, "*") {
+		return errors.New("must not hold a *: name each origin")
+	}
+	if strings.IndexFunc(u.Host, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
+		return inASCII(u)
+	}
 	if text != strings.ToLower(text) {
 		return errors.New("must be in lower case, as browsers send it")
 	}
@@ -59,6 +77,19 @@ func Origin(text string) error {
 		return errors.New("must not name the scheme's own port, which browsers leave out")
 	}
 	return nil
+}
+
+// inASCII returns the fault of an origin whose host is not in ASCII. It shows the form that browsers
+// send.
+func inASCII(u *url.URL) error {
+	host, err := idna.Lookup.ToASCII(u.Hostname())
+	if err != nil {
+		return errors.New("must name a host in ASCII, as browsers send it (xn--…)")
+	}
+	if u.Port() != "" {
+		host += ":" + u.Port()
+	}
+	return errors.New("must be in ASCII, as browsers send it: " + u.Scheme + "://" + host)
 }
 
 // Host accepts a host's name, or an address without brackets and port.

@@ -30,7 +30,7 @@ func TestRules(t *testing.T) {
 			[]string{"", "h", "http://u@h", "http://h?k=v", "http://h?", "http://h#f", "http://h#"}},
 		{"Origin", good(check.Origin),
 			[]string{"https://a.test", "http://b.test:8080", "app://x"},
-			[]string{"*", "null", "a.test", "https://a.test/", "https://A.test", "https://a.test:443", "http://a.test:80", "https://u@a.test", "https://a.test:99999"}},
+			[]string{"*", "null", "a.test", "https://a.test/", "https://A.test", "https://a.test:443", "http://a.test:80", "https://u@a.test", "https://a.test:99999", "https://*.a.test", "https://münchen.test"}},
 		{"Host", check.Host,
 			[]string{"a", "a.b-c.test", "a.test.", "10.0.0.1", "::1", "2001:db8::1"},
 			[]string{"", "-a", "a b", "a/b", "[::1]", strings.Repeat("a", 254)}},
@@ -62,5 +62,19 @@ func TestRules(t *testing.T) {
 	}
 	if !check.Variable("A", "x=y") {
 		t.Error("Variable refuses A and x=y")
+	}
+}
+
+// The fault of an origin whose host is not in ASCII shows the form that browsers send.
+func TestOriginShowsItsForm(t *testing.T) {
+	t.Parallel()
+	for origin, want := range map[string]string{
+		"https://münchen.example":      "https://xn--mnchen-3ya.example",
+		"https://MÜNCHEN.example:8443": "https://xn--mnchen-3ya.example:8443",
+		"http://пример.испытание":      "http://xn--e1afmkfd.xn--80akhbyknj4f",
+	} {
+		if err := check.Origin(origin); err == nil || !strings.HasSuffix(err.Error(), ": "+want) {
+			t.Errorf("%s: %v, want %s", origin, err, want)
+		}
 	}
 }

@@ -25,7 +25,7 @@ import (
 
 // Sections returns the table of what can be set, bound to c and f.
 func Sections(c *config.Config, f *File) config.Table {
-	return sections(c, f, tlsSection(c), door.Settings(c, &f.Auth))
+	return sections(c, f, tlsSection(c), door.SettingsOfStart(c, &f.Auth))
 }
 
 // sections is the table with these sections of TLS and of who may ask.

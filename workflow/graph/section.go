@@ -316,7 +316,7 @@ func (r *reader) people() {
 	if config.Of[store.Config](r.cfg).On() {
 		return
 	}
-	const needsStore = "needs a store, and there is none (SLUICE_STORE)"
+	const needsStore = "needs a store, and there is none; try SLUICE_STORE=memory"
 	if c := r.at.Get("checkpoints"); c != nil {
 		c.FaultKey(needsStore)
 	}

@@ -207,8 +207,8 @@ func TestPeopleNeedAStore(t *testing.T) {
 	t.Parallel()
 	_, faults, _ := read("  a:\n    checkpoints: [x]\n    nodes:\n      x: {type: agent, agent: writer}\n      h: {type: human, prompt: q}\n    edges: [{from: x, to: h}]\n", "none")
 	want := []string{
-		"5:5 /a/checkpoints: needs a store, and there is none (SLUICE_STORE)",
-		"8:17 /a/nodes/h/type: needs a store, and there is none (SLUICE_STORE)",
+		"5:5 /a/checkpoints: needs a store, and there is none; try SLUICE_STORE=memory",
+		"8:17 /a/nodes/h/type: needs a store, and there is none; try SLUICE_STORE=memory",
 	}
 	if diff := cmp.Diff(want, faults); diff != "" {
 		t.Error(diff)
