@@ -63,6 +63,25 @@ type callAnswer struct {
 // errAsked is the error of a turn that waits for a person where there is none.
 var errAsked = errors.New("a person must allow a tool call, and there is none to ask: run it in a terminal, or with --approve or --reject")
 
+// nodeAsks is errAsked for a question of a workflow.
+type nodeAsks struct{ prompt string }
+
+// Error shows the question.
+func (e *nodeAsks) Error() string {
+	return "the workflow has a question for a person, and there is none to ask: " + e.prompt + "\nRun it in a terminal, or with --approve or --reject"
+}
+
+// Is reports whether target is errAsked.
+func (*nodeAsks) Is(target error) bool { return target == errAsked }
+
+// nobodyFor returns the error of a question that nobody can answer.
+func nobodyFor(q *approvalData) error {
+	if len(q.Calls) == 0 {
+		return &nodeAsks{q.Prompt}
+	}
+	return errAsked
+}
+
 // decider answers questions: by a flag, or by a person at the terminal.
 type decider struct {
 	action Action // of every question
@@ -78,7 +97,7 @@ func (d *decider) decide(q *approvalData) (*approvalAnswer, error) {
 		return a, nil
 	}
 	if d.line == nil {
-		return nil, errAsked
+		return nil, nobodyFor(q)
 	}
 	if len(q.Calls) == 0 {
 		return a, d.askNode(q, a)
@@ -113,7 +132,7 @@ func (d *decider) askNode(q *approvalData, a *approvalAnswer) error {
 		fmt.Fprintf(d.out, "%s %s: ", terminal.Printable(q.Prompt), choices(q))
 		text, err := d.line()
 		if err != nil {
-			return errAsked
+			return nobodyFor(q)
 		}
 		word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 		switch strings.ToLower(strings.TrimRight(word, ",.:")) {

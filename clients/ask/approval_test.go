@@ -215,7 +215,7 @@ func TestRefusedAnswerIsGivenAgain(t *testing.T) {
 		err    error
 		again  bool
 	}{
-		{"", &refusal{422, "no\x1b"}, true}, {"", &refusal{404, "no"}, false}, {"", io.EOF, false}, {"", nil, false}, {Approve, &refusal{422, "no"}, false},
+		{"", &refusal{status: 422, text: "no\x1b"}, true}, {"", &refusal{status: 404, text: "no"}, false}, {"", io.EOF, false}, {"", nil, false}, {Approve, &refusal{status: 422, text: "no"}, false},
 	} {
 		d, asked := deciding()
 		d.action = tt.action

@@ -34,6 +34,7 @@ const (
 	failed            // it was no success, or how it ended is not known
 	Asked             // a person is asked, and none is there
 	Unchecked         // it was a success, and its answer did not pass its checks
+	Refused           // no turn began: a value of the request is wrong
 )
 
 // Action is an answer that is given to each question without asking anyone.
@@ -121,9 +122,13 @@ func (s *session) verdict(outcome Outcome, err error) Outcome {
 	if err == nil {
 		return outcome
 	}
-	fmt.Fprintf(s.Stderr, "%s: %s\n", s.Command, terminal.Printable(err.Error())) // it may repeat what the gateway said
-	if errors.Is(err, errAsked) {
+	fmt.Fprintf(s.Stderr, "%s: %s\n", s.Command, printableLines(s.explain(err))) // it may repeat what the gateway said
+	refused, ok := errors.AsType[*refusal](err)
+	switch {
+	case errors.Is(err, errAsked):
 		return Asked
+	case ok && refused.status == http.StatusUnprocessableEntity:
+		return Refused
 	}
 	return failed
 }
@@ -190,6 +195,7 @@ func (c *Client) sign(req *http.Request) {
 type refusal struct {
 	status int
 	text   string
+	fields []string // that are at fault, as JSON pointers
 }
 
 // Error is what the gateway replied, for people.
@@ -203,9 +209,19 @@ func refused(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	var p struct {
 		Detail string `json:"detail"`
+		Errors []struct {
+			Field string `json:"field"`
+			Code  string `json:"code"`
+		} `json:"errors"`
 	}
 	if json.Unmarshal(body, &p) != nil || p.Detail == "" {
-		return &refusal{resp.StatusCode, "the gateway answered " + resp.Status}
+		return &refusal{status: resp.StatusCode, text: "the gateway answered " + resp.Status}
 	}
-	return &refusal{resp.StatusCode, fmt.Sprintf("the gateway answered %s: %s", resp.Status, p.Detail)}
+	r := &refusal{status: resp.StatusCode, text: fmt.Sprintf("the gateway answered %s: %s", resp.Status, p.Detail)}
+	for _, e := range p.Errors {
+		if e.Code == "unknown_value" {
+			r.fields = append(r.fields, e.Field)
+		}
+	}
+	return r
 }

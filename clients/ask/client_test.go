@@ -40,7 +40,7 @@ func TestOutcomes(t *testing.T) {
 		{"garbage", gatewayThatSays(t, "id: r:1\nevent: start\ndata: {\n\n"), "hi", false, failed, "event r:1"},
 		{"refused", full(t), "hi", false, failed, "the gateway answered 503 Service Unavailable: no [31mroom\n"},
 		{"refused without a word", gatewaytest.ServeHandler(t, http.NotFoundHandler()), "hi", false, failed, "the gateway answered 404 Not Found\n"},
-		{"nobody there", "http://" + gatewaytest.UnusedAddr(t), "hi", false, failed, "connection refused"},
+		{"nobody there", "http://" + gatewaytest.UnusedAddr(t), "hi", false, failed, "Nobody listens at http://127.0.0."},
 		{"no URL", "::", "hi", false, failed, "sluice ask: "},
 		{"no UTF-8", full(t), "\xff", false, failed, "UTF-8"},
 	} {

@@ -66,10 +66,11 @@ func (a *asking) run(ctx context.Context, req *http.Request) (outcome Outcome, e
 	following, stop := a.untilCancelled(ctx)
 	defer stop()
 	outcome, err = a.follow(req.WithContext(following))
-	waits := resumeWaits()
+	waits, noted := resumeWaits(), false
 	for i := 0; errors.Is(err, errBroken) && a.stored() && i < len(waits); i++ {
-		if i == 0 {
+		if !noted {
 			fmt.Fprintln(a.note, a.command+": the connection was lost; the rest of the turn is asked for")
+			noted = true
 		}
 		if !pause(following, waits[i]) {
 			break
@@ -77,7 +78,7 @@ func (a *asking) run(ctx context.Context, req *http.Request) (outcome Outcome, e
 		before := a.last
 		outcome, err = a.follow(a.rest(following))
 		if a.last != before {
-			i = 0
+			i = -1 // the next one is the first
 		}
 	}
 	if task := a.task.Load(); task != nil && err != nil && ctx.Err() == nil {

@@ -148,7 +148,7 @@ func (a *audit) count(f frame) error {
 	if !ok {
 		return badID
 	}
-	if a.is(number, a.last+1) {
+	if a.is(number, a.last+1) || a.onward && string(f.event) == "response_reset" && a.is(number, a.last) {
 		return nil
 	}
 	if a.onward && a.is(number, (a.last/idGap+1)*idGap+1) {

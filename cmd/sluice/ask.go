@@ -130,7 +130,7 @@ func (p program) ask(ctx context.Context, args []string) int {
 	case *f.talk:
 		return exitCodeOf(c.Converse(ctx, m))
 	}
-	return p.explained(*f.url == "", exitCodeOf(c.Turn(ctx, m)))
+	return p.explained(*f.url == "", c.Turn(ctx, m))
 }
 
 // warnOfServers names the unavailable MCP servers of a gateway of the command's own. The
@@ -142,9 +142,10 @@ func (p program) warnOfServers(s *gateway.Service) {
 }
 
 // explained says where to look if a turn failed at a gateway of the command's own, whose log
-// nobody sees. It returns code.
-func (p program) explained(own bool, code int) int {
-	if own && code == exitFailed && p.logIfWanted() == io.Discard {
+// nobody sees. The log has nothing about a request that was refused. It returns the exit code.
+func (p program) explained(own bool, outcome ask.Outcome) int {
+	code := exitCodeOf(outcome)
+	if own && code == exitFailed && outcome != ask.Refused && p.logIfWanted() == io.Discard {
 		fmt.Fprintln(p.stderr, "sluice: with SLUICE_LOG_LEVEL=warning the gateway's log says why; sluice doctor --config FILE asks each model of a file")
 	}
 	return code

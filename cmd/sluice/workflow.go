@@ -111,5 +111,5 @@ func (p program) workflowRun(ctx context.Context, args []string) int {
 	defer s.Close()
 	c := p.client("sluice workflow run", "http://"+reachable(s.Addr()), *approve, *reject)
 	c.Raw, c.Header = *raw, credential(cfg, nil)
-	return p.explained(true, exitCodeOf(c.Turn(ctx, ask.Message{Text: l.Args()[1], Workflow: w.Definition().Name})))
+	return p.explained(true, c.Turn(ctx, ask.Message{Text: l.Args()[1], Workflow: w.Definition().Name}))
 }
