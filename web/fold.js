@@ -68,14 +68,16 @@ export class Fold {
     return this.#events[/** @type {EventName} */ (event)](data) ?? '';
   }
 
-  // Ids of a stream only grow. What has none, as drafts, comes with the one before it.
+  // Ids of a stream only grow. What has none, as drafts, comes with the one before it. A reset may have
+  // the id of an event that is here already: that event does not count any more, and others follow.
   /** @param {Required<Came>} came */
   #isNext({ id, event, data }) {
     const [, stream, digits] = /^(.+):(\d+)$/.exec(id) ?? [];
     if (!stream) return true;
     const [last, number] = [this.#last, Number(digits)];
-    if (last.stream && (stream !== last.stream || number < last.number)) return false;
-    if (number === last.number) return event === 'inner_delta' && !(last.event === event && attributes.every((name) => last.data[name] === data[name]));
+    const again = event === 'response_reset';
+    if (last.stream && (stream !== last.stream || number < last.number && !again)) return false;
+    if (number === last.number && !again) return event === 'inner_delta' && !(last.event === event && attributes.every((name) => last.data[name] === data[name]));
     this.#last = { stream, number, event, data };
     return true;
   }
