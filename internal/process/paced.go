@@ -100,6 +100,7 @@ func (p *paced) wait() bool {
 		if missing <= 0 {
 			return true
 		}
+		missing = min(missing, freeBytes) // no more is added at once, and a larger product overflows
 		timer := time.NewTimer(time.Duration(missing)*time.Second/readRate + 1)
 		select {
 		case <-timer.C:
