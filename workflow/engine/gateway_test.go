@@ -25,7 +25,7 @@ func TestExampleWorkflows(t *testing.T) {
 		tools               int
 		want                string
 	}{
-		"approved":  {string(refund), `I want a refund of 30 EUR","workflow":"refund`, "approve", 1, "Hello,\n\nhere is what we found. Your refund was paid: 30 EUR.\n\nKind regards"},
+		"approved":  {string(refund), `I want a refund of 30 EUR","workflow":"refund`, "approve", 1, "Hello,\n\nhere is what we found.\n\n- Your refund was paid: 30 EUR.\n\nKind regards"},
 		"rejected":  {string(refund), `I want a refund of 30 EUR","workflow":"refund`, "reject", 0, "nothing was found"},
 		"no refund": {string(refund), `Are you open today?","workflow":"refund`, "", 0, "nothing was found"},
 		"research":  {string(research), `How do tides work?","workflow":"research`, "", 4, "What is unsure about: How do tides work"},

@@ -139,17 +139,19 @@ func TestWriter(t *testing.T) {
 		messages   []geminisim.Message
 	}{
 		{"nothing", begin + " About “heat pumps” nothing was found.", []geminisim.Message{user("heat\npumps")}},
-		{"an answer", begin + " Pumps move heat.", []geminisim.Message{user("Write.\n" + shown(step, "Pumps\nmove heat."))}},
-		{"answers of several calls", begin + " One. Two.", []geminisim.Message{user("Write.\n" + shown(step, "One.\n\n \n\nTwo."))}},
+		{"an answer", begin + "\n\n- Pumps move heat.", []geminisim.Message{user("Write.\n" + shown(step, "Pumps\nmove heat."))}},
+		{"answers of several calls", begin + "\n\n- One.\n- Two.", []geminisim.Message{user("Write.\n" + shown(step, "One.\n\n \n\nTwo."))}},
 		{"data is no sentence", begin + " About “Write.” nothing was found.", []geminisim.Message{user("Write.\n" + shown(step, `{"kind":"refund"}`))}},
 		{"something else is none", begin + " About “Write.” nothing was found.", []geminisim.Message{user("Write.\n" + shown("A note", "x"))}},
-		{"a refund", begin + " Your refund was paid: 30 EUR.", []geminisim.Message{user("Write.\n" + shown(tool+"refund of pay", `{"refund_id":"refund_1","amount":30}`))}},
-		{"a refund that cannot be read", begin + " Your refund was paid: ? EUR.", []geminisim.Message{user("Write.\n" + shown(tool+"refund of pay", `oops`))}},
-		{"another tool", begin + " search says found it.", []geminisim.Message{user("Write.\n" + shown(tool+"search of step x", "found\n it"))}},
+		{"a refund", begin + "\n\n- Your refund was paid: 30 EUR.", []geminisim.Message{user("Write.\n" + shown(tool+"refund of pay", `{"refund_id":"refund_1","amount":30}`))}},
+		{"a refund that cannot be read", begin + "\n\n- Your refund was paid: ? EUR.", []geminisim.Message{user("Write.\n" + shown(tool+"refund of pay", `oops`))}},
+		{"another tool", begin + "\n\n- search says found it.", []geminisim.Message{user("Write.\n" + shown(tool+"search of step x", "found\n it"))}},
+		{"a list of todos", begin + "\n\n- Todos that are listed: 2.", []geminisim.Message{user("Write.\n" + shown(tool+"list_todos of x", `{"todos":[{"id":"a"},{"id":"b"}],"count":2}`))}},
+		{"JSON is not repeated", begin + "\n\n- find has answered.", []geminisim.Message{user("Write.\n" + shown(tool+"find of x", `{"a":"`+strings.Repeat("b", 400)+`"}`))}},
 		{"another agent", begin + " About “Write.” nothing was found.", []geminisim.Message{user("Write.\n" + shown(tool+"delegate_to_librarian of x", "a book"))}},
-		{"all that there is", begin + " A. t says B.", []geminisim.Message{user("Write.\n" + shown(step, "A.") + "\n" + shown(tool+"t x", "B"))}},
+		{"all that there is", begin + "\n\n- A.\n- t says B.", []geminisim.Message{user("Write.\n" + shown(step, "A.") + "\n" + shown(tool+"t x", "B"))}},
 		{
-			"better", "Hello,\n\n" + begin + " A.\n\nKind regards",
+			"better", "Hello,\n\n" + begin + "\n\n- A.\n\nKind regards",
 			[]geminisim.Message{user("My own request"), model("draft"), user("Improve.\n" + shown(step, "A.") + "\n" + shown("What the critic says", "Begin with a greeting, and end with regards."))},
 		},
 		{

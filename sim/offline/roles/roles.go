@@ -99,7 +99,7 @@ func write(request string, others []quoted, earlier []geminisim.Message) string 
 	for _, o := range others {
 		found = append(found, sentences(o)...)
 	}
-	body := draftBegins + " " + strings.Join(found, " ")
+	body := draftBegins + "\n\n- " + strings.Join(found, "\n- ")
 	if len(found) == 0 {
 		body = draftBegins + " " + fmt.Sprintf("About “%s” nothing was found.", Clip(request))
 	}
@@ -122,6 +122,15 @@ func resultSentences(tool, result string) []string {
 		return nil
 	case tool == "refund":
 		return []string{fmt.Sprintf("Your refund was paid: %s.", fact(result, "amount")+" EUR")}
+	}
+	var todos struct {
+		Todos []jsontext.Value `json:"todos"`
+	}
+	switch {
+	case tool == "list_todos" && json.Unmarshal([]byte(result), &todos) == nil:
+		return []string{fmt.Sprintf("Todos that are listed: %d.", len(todos.Todos))}
+	case jsontext.Value(result).Kind() == '{', jsontext.Value(result).Kind() == '[': // a cut object could not be read
+		return []string{tool + " has answered."}
 	}
 	return []string{fmt.Sprintf("%s says %s.", tool, Clip(result))}
 }
