@@ -58,6 +58,9 @@ func newTerminal(t *testing.T) *terminal {
 			s.stop()
 		}
 		term.endDaemons()
+		for _, left := range endProcesses(dir) {
+			t.Errorf("a command of the page has left a process running: %s", left)
+		}
 		_ = os.RemoveAll(dir)
 	})
 	return term
@@ -74,8 +77,9 @@ func (term *terminal) furnish() error {
 		os.Symlink(filepath.Join(root, "examples"), filepath.Join(term.dir, "examples")),
 		os.Symlink(filepath.Join(root, "deploy"), filepath.Join(term.dir, "deploy")),
 		os.Mkdir(bin, 0o700), os.Symlink(self, filepath.Join(bin, "sluice")), os.Symlink(self, filepath.Join(bin, "go")),
-		// In a terminal curl shows no progress between the events.
-		os.Mkdir(home, 0o700), os.WriteFile(filepath.Join(home, ".curlrc"), []byte("no-progress-meter\n"), 0o600))
+		// In a terminal curl shows no progress between the events. Here it also fails on each status from
+		// 400 on, which a reader would see.
+		os.Mkdir(home, 0o700), os.WriteFile(filepath.Join(home, ".curlrc"), []byte("no-progress-meter\nfail-with-body\n"), 0o600))
 }
 
 // endDaemons ends what a page has left behind that wrote its number into a file: nginx, Redis.
