@@ -30,9 +30,11 @@ type call struct {
 	cancel context.CancelCauseFunc
 	watchdog
 
-	req  *chat.ModelRequest
-	omit Omit  // what body leaves out
-	body *Body // nil once no attempt can need it
+	asked   *chat.ModelRequest // the caller's
+	req     *chat.ModelRequest // without tools that the provider does not take
+	omit    Omit               // what body leaves out
+	dropped int                // tools that this call has learned not to send
+	body    *Body              // nil once no attempt can need it
 	// yield is the caller's. Its error ends the call, and is not the model's
 	// fault.
 	yield    func(*chat.Chunk) error
@@ -52,7 +54,7 @@ type call struct {
 // newCall begins a call and starts its watchdog. The caller must call free, which
 // stops it.
 func newCall(parent context.Context, m *Model, req *chat.ModelRequest, yield func(*chat.Chunk) error) *call {
-	c := &call{m: m, parent: parent, req: req, yield: yield}
+	c := &call{m: m, parent: parent, asked: req, req: req, yield: yield}
 	c.ctx, c.cancel = context.WithCancelCause(parent)
 	c.watchdog.start(m.cfg.First, m.cfg.Idle, m.cfg.Policy != PolicyGemini, func() { c.cancel(errSilent) })
 	return c
@@ -141,7 +143,7 @@ func (c *call) used() int {
 
 // render makes the body of the requests.
 func (c *call) render() {
-	c.omit = c.m.learned.Omit()
+	c.omit, c.req = c.m.learned.Omit(), c.m.sendable(c.asked)
 	c.body = bodies.Get().(*Body)
 	c.body.data = c.m.render(c.body.data, c.req, c.omit)
 }
@@ -152,20 +154,30 @@ func (c *call) canOmit(r *Refusal) bool {
 	return r.badRequest() && r.Member != "" && !isForm(r.Member) && c.sent(r.Member)
 }
 
-// learn says whether the request is to be sent once more without a member that the
+// learn says whether the request is to be sent once more without a member, or a tool, that the
 // model does not take. That is no retry: nothing has failed but our guess.
 func (c *call) learn() bool {
 	r, ok := errors.AsType[*Refusal](c.end.cause)
-	if !ok || c.handed || c.ctx.Err() != nil || !c.canOmit(r) {
+	if !ok || c.handed || c.ctx.Err() != nil {
+		return false
+	}
+	again := (r.Member == "" || r.Guessed) && c.dropTool(r) || c.dropMember(r)
+	if again {
+		c.body.free()
+		c.render()
+	}
+	return again
+}
+
+// dropMember reports whether the request is to be sent once more without the member that it was
+// refused for.
+func (c *call) dropMember(r *Refusal) bool {
+	if !c.canOmit(r) {
 		return false
 	}
 	again, news := c.m.learned.Refused(r.Member, c.omit)
 	if news {
 		c.logDropped(r.Member)
-	}
-	if again {
-		c.body.free()
-		c.render()
 	}
 	return again
 }

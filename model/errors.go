@@ -75,7 +75,10 @@ type Refusal struct {
 	Member string
 	// Guessed says that Member stands in Message alone, which may quote the request. The
 	// frame, which knows the request, decides whether it counts.
-	Guessed    bool
+	Guessed bool
+	// Place is where in the request the fault is, in a field of the error: "tools[1].function". Empty:
+	// there is no such field.
+	Place      string
 	Message    string        // the provider's text, which may quote the request: never logged
 	RetryAfter time.Duration // 0: not reported
 	NoRetry    bool          // the provider asked not to be asked again

@@ -99,6 +99,7 @@ type Model struct {
 	secrets *redact.Scrubber
 	// learned are the members that the model has refused; see Learned.
 	learned     Learned
+	refused     refusedTools // of servers, by the provider
 	attempts    metrics.Counter
 	attemptTime metrics.Histogram
 	tokens      metrics.Counter // counts nothing unless models are configured

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"sluice/model"
+	"sluice/tool"
 )
 
 // defaultMaxTokens limits the visible part of an answer where nobody else does:
@@ -79,3 +80,6 @@ func newCodec(spec *model.Spec, leftOut func(name, reason string)) *codec {
 
 // NewAnswer returns a reader of answers.
 func (c *codec) NewAnswer() model.Answer { return &answer{codec: c} }
+
+// SentTools returns the tools of a set in the order in which they are sent.
+func (c *codec) SentTools(set *tool.Set) []model.SentTool { return c.tools.SentTools(set) }

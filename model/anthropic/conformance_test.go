@@ -50,6 +50,7 @@ func TestConformance(t *testing.T) {
 			}
 			return ""
 		},
+		BadTool: kindBody(model.KindRejected, "tools.1.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12"),
 		Member:  memberTemperature,
 		Unknown: kindBody(model.KindRejected, "`temperature` is deprecated for this model."),
 	})

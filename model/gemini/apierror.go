@@ -91,7 +91,7 @@ func readDetails(e *model.Refusal, details []jsontext.Value) {
 		case "type.googleapis.com/google.rpc.RetryInfo":
 			e.RetryAfter = model.ParseWait(unquote(d.RetryDelay))
 		case "type.googleapis.com/google.rpc.BadRequest":
-			e.Member = violated(d.Violations)
+			e.Member, e.Place = violated(d.Violations), toolIn(d.Violations)
 		}
 	}
 }
@@ -105,6 +105,16 @@ func violated(list jsontext.Value) string {
 			if name := memberIn(field + " " + unquote(o.Get("description"))); name != "" {
 				return name
 			}
+		}
+	}
+	return ""
+}
+
+// toolIn returns the first field of fieldViolations that is of a function's declaration, or "".
+func toolIn(list jsontext.Value) string {
+	for _, v := range model.Elements(list) {
+		if field := unquote(model.Members(v).Get("field")); strings.Contains(field, "eclarations[") {
+			return field
 		}
 	}
 	return ""

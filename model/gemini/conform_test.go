@@ -40,7 +40,8 @@ func TestConformance(t *testing.T) {
 					}
 					return ""
 				},
-				Member: "includeThoughts", Unknown: body(model.KindRejected, "Unknown name \\\"includeThoughts\\\": Cannot find field."),
+				BadTool: body(model.KindRejected, "* GenerateContentRequest.tools[0].function_declarations[1].parameters.properties[q].items: missing field."),
+				Member:  "includeThoughts", Unknown: body(model.KindRejected, "Unknown name \\\"includeThoughts\\\": Cannot find field."),
 			})
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"sync/atomic"
 
+	"sluice/model"
 	"sluice/tool"
 )
 
@@ -101,4 +102,13 @@ func renamed(specs []tool.Spec) (owns map[string]string) {
 		}
 	}
 	return owns
+}
+
+// SentTools returns the tools of a set in the order in which they are sent.
+func (c *codec) SentTools(set *tool.Set) []model.SentTool {
+	list := make([]model.SentTool, len(set.Specs))
+	for i := range set.Specs {
+		list[i] = model.SentTool{Own: set.Specs[i].Name, Sent: fitName(set.Specs[i].Name)}
+	}
+	return list
 }

@@ -4,13 +4,17 @@
 package modeltest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"sluice/breaker"
 	"sluice/breaker/breakertest"
@@ -18,6 +22,7 @@ import (
 	"sluice/config"
 	"sluice/fault"
 	"sluice/model"
+	"sluice/tool"
 )
 
 // Protocol is how a service speaks. Events are whole, with what ends them.
@@ -53,6 +58,8 @@ type Protocol struct {
 	Error func(kind model.Kind, message string) string
 	// ErrorEvent is Error as an event of the stream.
 	ErrorEvent func(kind model.Kind, message string) string
+	// BadTool is the body of a 400 that refuses the second of three tools, one, bad_tool and three.
+	BadTool string
 	// Member is a member that the model sends of its own accord, and Unknown the body
 	// of a 400 that refuses it. Empty: the protocol has none.
 	Member, Unknown string
@@ -151,6 +158,9 @@ func Run(t *testing.T, p Protocol) {
 	})
 	t.Run("secrets of an error", func(t *testing.T) { t.Parallel(); p.secrets(t) })
 	t.Run("huge error body", func(t *testing.T) { t.Parallel(); p.hugeError(t) })
+	if p.BadTool != "" {
+		t.Run("refused tools", func(t *testing.T) { t.Parallel(); p.refusedTools(t) })
+	}
 	if p.Member != "" {
 		t.Run("learned members", func(t *testing.T) { t.Parallel(); p.learned(t) })
 	}
@@ -274,5 +284,51 @@ func (p Protocol) learned(t *testing.T) {
 	again := &Service{Replies: []Reply{{Status: http.StatusBadRequest, Pieces: []string{p.Unknown}}}}
 	if got := Ask(t.Context(), p.open(t, again)); got.Err == nil || len(again.Requests()) != 2 {
 		t.Errorf("refused for good: %v after %d requests", got.Err, len(again.Requests()))
+	}
+}
+
+// refusedTools has the service refuse a tool of a server: it is left out, and stays so until its
+// server changes it. A client's tool stays, because its client must hear of the fault.
+func (p Protocol) refusedTools(t *testing.T) {
+	set := func(server, description string) *tool.Set {
+		s := &tool.Set{}
+		for _, name := range []string{"one", "bad_tool", "three"} {
+			s.Specs = append(s.Specs, tool.Spec{Name: name, Server: server, Description: description, InputSchema: []byte(`{"type":"object","properties":{"q":{}}}`)})
+		}
+		return s
+	}
+	var log bytes.Buffer
+	ctx := zerolog.New(&log).WithContext(t.Context())
+	ask := func(m *model.Model, tools *tool.Set) error {
+		req := &chat.ModelRequest{Step: 1, Tools: tools, Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Text: "hello"}}}}}
+		return m.Stream(ctx, req, func(*chat.Chunk) error { return nil })
+	}
+	s := &Service{Replies: []Reply{{Status: 400, Pieces: []string{p.BadTool}}, p.whole()}}
+	m := p.open(t, s)
+	tools := set("files", "as it was")
+	for _, tools := range []*tool.Set{tools, tools, set("files", "as it was"), set("files", "mended")} {
+		if err := ask(m, tools); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []bool
+	for _, r := range s.Requests() {
+		got = append(got, strings.Contains(r.Body, "bad_tool"))
+		if !strings.Contains(r.Body, "one") || !strings.Contains(r.Body, "three") {
+			t.Errorf("other tools are missing: %s", r.Body)
+		}
+	}
+	if want := []bool{true, false, false, false, true}; !slices.Equal(got, want) {
+		t.Errorf("the tool was sent: %v, want %v", got, want)
+	}
+	if n := strings.Count(log.String(), "mcp_tool_dropped"); n != 1 || !strings.Contains(log.String(), `"key":"fast","server":"files","tool_name":"bad_tool"`) {
+		t.Errorf("logged %s", log.String())
+	}
+	if n := m.Breaker().Snapshot().FailureCount; n != 0 {
+		t.Errorf("%d failures", n)
+	}
+	client := &Service{Replies: []Reply{{Status: 400, Pieces: []string{p.BadTool}}}}
+	if err := ask(p.open(t, client), set("", "a client's")); err == nil || len(client.Requests()) != 1 {
+		t.Errorf("a client's tool: %v after %d requests", err, len(client.Requests()))
 	}
 }

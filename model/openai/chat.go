@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/model"
+	"sluice/tool"
 )
 
 // chatCodec is the codec of Chat Completions.
@@ -87,3 +88,6 @@ func (c *chatCodec) refuse(status int, body jsontext.Value) *model.Refusal {
 // refusesRoles matches what servers say of two messages of the user in a row: "Conversation
 // roles must alternate user/assistant/…", "Unexpected role 'user' after role 'tool'".
 var refusesRoles = regexp.MustCompile(`(?i)roles must alternate|unexpected role '?user'? after role`)
+
+// SentTools returns the tools of a set in the order in which they are sent.
+func (c *chatCodec) SentTools(set *tool.Set) []model.SentTool { return c.tools.SentTools(set) }

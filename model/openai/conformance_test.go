@@ -46,6 +46,7 @@ func TestChatConformance(t *testing.T) {
 		Unreadable: sse(`{"choices":`),
 		Error:      chatError,
 		ErrorEvent: func(kind model.Kind, message string) string { return sse(chatError(kind, message)) },
+		BadTool:    `{"error":{"message":"Invalid schema for function 'bad_tool': In context=(), array schema missing items.","type":"invalid_request_error","param":"tools[1].function.parameters","code":"invalid_function_parameters"}}`,
 		Member:     "temperature",
 		Unknown:    `{"error":{"message":"Unsupported value: 'temperature' does not support 0.5 with this model.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}`,
 	})

@@ -8,6 +8,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"net/http"
 	"regexp"
@@ -58,6 +59,7 @@ func readRefusal(status int, body jsontext.Value, ours []string) *model.Refusal 
 			r.Message = strings.TrimSpace(string(body))
 		}
 		r.Member, r.Guessed = refusedMember(e, r.Message, ours)
+		r.Place = placeOf(e)
 	}
 	r.RetryAfter = max(model.WaitIn(r.Message), retryInfo(e.Get("details")))
 	return r
@@ -323,6 +325,48 @@ func inDetail(v jsontext.Value, ours []string, depth int) string {
 		}
 	}
 	return ""
+}
+
+// placeOf returns the place in the request that an error is about: param, or the loc of a validator's
+// report.
+func placeOf(e model.Object) string {
+	if param := model.Unquote(e.Get("param")); param != "" {
+		return param
+	}
+	return locIn(e.JSON(), 0)
+}
+
+// locIn returns the first loc in v, its parts joined with points, or "".
+func locIn(v jsontext.Value, depth int) string {
+	if depth > maxDetailDepth {
+		return ""
+	}
+	for _, el := range model.Elements(v) {
+		if loc := locIn(el, depth+1); loc != "" {
+			return loc
+		}
+	}
+	for _, m := range model.Members(v) {
+		if parts := model.Elements(m.Value); m.Name == "loc" && len(parts) > 0 {
+			return joinLoc(parts)
+		}
+		if loc := locIn(m.Value, depth+1); loc != "" {
+			return loc
+		}
+	}
+	return ""
+}
+
+// joinLoc returns the parts of a loc, texts and numbers, with points between them.
+func joinLoc(parts []jsontext.Value) string {
+	var b []byte
+	for i, part := range parts {
+		if i > 0 {
+			b = append(b, '.')
+		}
+		b = append(b, bytes.Trim(part, `"`)...)
+	}
+	return string(b)
 }
 
 // inReport returns the member that a report of the validator is about. found is false if o is

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"sluice/model"
+	"sluice/tool"
 )
 
 // responsesCodec is OpenAI's Responses API, which Azure, LM Studio, DeepSeek, vLLM and
@@ -59,3 +60,6 @@ func responsesLearnable() []string {
 func (c *responsesCodec) Refuse(status int, _ http.Header, body []byte) *model.Refusal {
 	return readRefusal(status, body, c.learnable)
 }
+
+// SentTools returns the tools of a set in the order in which they are sent.
+func (c *responsesCodec) SentTools(set *tool.Set) []model.SentTool { return c.tools.SentTools(set) }

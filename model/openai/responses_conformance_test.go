@@ -30,6 +30,7 @@ func TestResponsesConformance(t *testing.T) {
 		ErrorEvent: func(kind model.Kind, message string) string {
 			return sse(`{"type":"error",` + chatError(kind, message)[1:])
 		},
+		BadTool: `{"error":{"message":"Invalid schema for function 'bad_tool': it is no schema.","type":"invalid_request_error","param":null,"code":null}}`,
 		Member:  "temperature",
 		Unknown: `{"error":{"message":"Unsupported parameter: 'temperature' is not supported with this model.","type":"invalid_request_error","param":"temperature","code":null}}`,
 	})
