@@ -24,6 +24,7 @@ type encoder struct {
 	// blocked says that the answer was.
 	blocked bool
 	wrote   bool // there is text
+	asked   bool // the text so far ends with a question to a person
 }
 
 // head appends the members that all of a turn's chunks, and its document, have in common.
@@ -47,8 +48,12 @@ func (e *encoder) Heartbeat() []byte { return sse.Ping() }
 func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	switch ev := ev.(type) {
 	case *stream.Delta:
-		e.wrote = true
-		return e.end(jsonline.String(append(append(dst, e.prefix...), `"content":`...), ev.Text), "")
+		text := ev.Text
+		if e.asked {
+			text = questionGap + text
+		}
+		e.wrote, e.asked = true, false
+		return e.end(jsonline.String(append(append(dst, e.prefix...), `"content":`...), text), "")
 	case *stream.Thinking:
 		return e.end(jsonline.String(append(append(dst, e.prefix...), `"reasoning_content":`...), ev.Content), "")
 	case *stream.Start:
@@ -74,9 +79,11 @@ func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 func (e *encoder) Skip(ev stream.Event) {
 	switch ev := ev.(type) {
 	case *stream.Delta:
-		e.wrote = true
+		e.wrote, e.asked = true, false
 	case *stream.Approval:
-		e.wrote = e.wrote || ev.Prompt != ""
+		if ev.Prompt != "" {
+			e.wrote, e.asked = true, true
+		}
 	case *stream.ToolRequired:
 		e.calls++
 	case *stream.Error:
@@ -84,7 +91,7 @@ func (e *encoder) Skip(ev stream.Event) {
 	}
 }
 
-// questionGap stands between an answer and the question behind it.
+// questionGap stands between a question and the text in front of it and behind it.
 const questionGap = "\n\n"
 
 // question appends the prompt of a question to a person as text, the only form that the protocol has
@@ -96,7 +103,7 @@ func (e *encoder) question(dst []byte, prompt string) []byte {
 	if e.wrote {
 		prompt = questionGap + prompt
 	}
-	e.wrote = true
+	e.wrote, e.asked = true, true
 	return e.end(jsonline.String(append(append(dst, e.prefix...), `"content":`...), prompt), "")
 }
 
@@ -192,8 +199,14 @@ type collector struct {
 
 	fold     stream.Fold
 	thoughts []string
-	prompts  []string // of questions to people
+	prompts  []prompt
 	blocked  bool
+}
+
+// prompt is a question to a person, behind so many bytes of the answer's text.
+type prompt struct {
+	behind int
+	text   string
 }
 
 func newCollector(requestID string, began time.Time, model string) *collector {
@@ -211,7 +224,7 @@ func (c *collector) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 		c.thoughts = append(c.thoughts, ev.Content)
 	case *stream.Approval:
 		if ev.Prompt != "" {
-			c.prompts = append(c.prompts, ev.Prompt)
+			c.prompts = append(c.prompts, prompt{len(c.fold.Text()), ev.Prompt})
 		}
 	case *stream.Error:
 		c.blocked = c.blocked || ev.Fatal && hasWords(ev.Type)
@@ -232,12 +245,22 @@ func (c *collector) calls(dst []byte) []byte {
 	return dst
 }
 
-// content returns the answer, with the questions to people behind it.
+// content returns the answer with the questions to people, each where it was asked.
 func (c *collector) content() string {
-	texts := c.prompts
-	if answer := c.fold.Text(); answer != "" {
-		texts = append([]string{answer}, texts...)
+	var texts []string
+	add := func(text string) {
+		if text != "" {
+			texts = append(texts, text)
+		}
 	}
+	rest, at := c.fold.Text(), 0
+	for _, p := range c.prompts {
+		n := min(p.behind-at, len(rest))
+		add(rest[:n])
+		add(p.text)
+		rest, at = rest[n:], at+n
+	}
+	add(rest)
 	return strings.Join(texts, questionGap)
 }
 

@@ -341,6 +341,12 @@ func wantCompletion(f *folded) seen {
 	for i := range s.Calls {
 		s.Calls[i].Outcome = ""
 	}
+	for _, q := range f.Questions { // no transcript has text behind a question
+		if s.Text != "" && q.Prompt != "" {
+			s.Text += "\n\n"
+		}
+		s.Text += q.Prompt
+	}
 	switch f.Reason() {
 	case stream.Stop, stream.MaxSteps, stream.InputRequired, stream.ApprovalRequired:
 		s.Verdict = "stop"
@@ -598,6 +604,9 @@ func (s *seen) fromItems(t *testing.T, items []*responseItem, response event) {
 
 func wantChatKit(f *folded) seen {
 	s := seen{Text: f.Text()}
+	for _, q := range f.Questions {
+		s.Text += q.Prompt
+	}
 	for i, c := range f.calls(1<<10, " …")[:len(f.Calls)] {
 		c.ID, c.Arguments = "", ""
 		if server := f.Calls[i].Server; server != "" {
