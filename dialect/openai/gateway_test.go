@@ -258,6 +258,12 @@ error 503 No.
 error 503 No.
 ---
 error 503 No.
+---
+error 503 No.
+---
+error 503 No.
+---
+error 503 No.
 -- mcp --
 [{"name": "look", "readOnly": true, "result": "seen"}]
 `)
