@@ -22,7 +22,7 @@ const (
 	maxListed = store.MaxPage
 	// maxListedBytes bounds the JSON of a page, and maxReadBytes the records that are read for it.
 	maxListedBytes = store.MaxPageBytes - 64<<10
-	maxReadBytes   = 2 << 20
+	maxReadBytes   = 1 << 20
 	// maxBriefText bounds a text, maxBriefCalls the arguments of all calls, maxBriefCount the calls.
 	maxBriefText  = 2 << 10
 	maxBriefCalls = 8 << 10

@@ -25,7 +25,10 @@ const (
 	// that is closed at once would be reset, and the client might lose the reply. With
 	// the half second that net/http adds at times it stays below one.
 	lingerTime = 400 * time.Millisecond
-	maxLinger  = 256 << 10 // bytes, as in net/http
+	maxLinger  = 4 << 20 // bytes
+	// maxByServer is how much of a body of a known length net/http reads behind the reply. Of a
+	// longer one it reads nothing.
+	maxByServer = 256 << 10
 )
 
 // trackedBody knows how much of the body was read, and counts it while all of it is
@@ -84,15 +87,22 @@ func settle(w http.ResponseWriter, r *http.Request) (keep bool) {
 	return false
 }
 
-// linger reads on behind a reply that left chunks unread. net/http does so with a body
-// of a known length, but its reader of chunks returns a first error for ever.
+// linger ends our side behind a reply that left a body unread, and reads on: a client that still
+// writes would otherwise be reset and lose the reply. net/http does so with a short body of a known
+// length, but its reader of chunks returns a first error for ever.
 func (w *trackedWriter) linger() {
-	if !w.closing || w.r.ContentLength >= 0 {
+	n := w.r.ContentLength
+	if !w.closing || n >= 0 && n <= maxByServer || n > 0 && w.r.Header.Get("Expect") != "" {
 		return
 	}
-	if c := connOf(w.r.Context()).Conn; c != nil && http.NewResponseController(w.ResponseWriter).Flush() == nil {
-		_, _ = io.CopyN(io.Discard, c, maxLinger) // settle has set a deadline
+	c := connOf(w.r.Context()).Conn
+	if c == nil || http.NewResponseController(w.ResponseWriter).Flush() != nil {
+		return
 	}
+	if half, ok := c.(interface{ CloseWrite() error }); ok && w.r.TLS == nil {
+		_ = half.CloseWrite()
+	}
+	_, _ = io.CopyN(io.Discard, c, maxLinger) // settle has set a deadline
 }
 
 // drained reads a short body that has arrived. A client that asks before it sends

@@ -394,3 +394,44 @@ func TestReplyOutlivesWhatIsStillSent(t *testing.T) {
 		})
 	}
 }
+
+// A client that writes its whole body before it reads gets the refusal and no reset, up to 4 MiB.
+func TestRefusalReachesAClientThatStillWrites(t *testing.T) {
+	t.Parallel()
+	for name, framing := range map[string]string{
+		"announced": "Content-Length: 1200000\r\n\r\n",
+		"one chunk": "Transfer-Encoding: chunked\r\n\r\n124f80\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := &gateway{}
+				g.prepare(handlers.Config{})
+				l := testnet.Listen()
+				g.net = &http.Server{Handler: g.Server, ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+					return handlers.WithConn(ctx, handlers.Conn{Conn: c})
+				}}
+				go func() { _ = g.net.Serve(l) }()
+				defer time.Sleep(time.Second)
+				defer g.net.Close()
+				c, err := l.Dial(t.Context(), "", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				got := make(chan bool, 1)
+				go func() {
+					if _, err := c.Write([]byte("POST /nowhere HTTP/1.1\r\nHost: gateway\r\n" + framing + strings.Repeat("x", 1_200_000))); err != nil {
+						t.Errorf("the body: %v", err)
+					}
+					got <- true
+				}()
+				if reply := readReply(t, c); reply.status != 404 || !reply.closes {
+					t.Errorf("status %d, closes %v", reply.status, reply.closes)
+				}
+				wantClosed(t, c)
+				<-got
+			})
+		})
+	}
+}
