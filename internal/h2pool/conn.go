@@ -36,7 +36,7 @@ type conn struct {
 	settleAt time.Time
 	// starvedSince is when it turned out that the server allows no streams at first.
 	starvedSince time.Time
-	recalls      []context.CancelCauseFunc // of the requests that may have to wait for that
+	recalls      map[*http.Request]context.CancelCauseFunc // of the requests under way that may have to wait for that
 }
 
 // changed is the connection's hook. It must not lock: net/http calls it from within
@@ -55,14 +55,32 @@ func (c *conn) roundTrip(req *http.Request) (*http.Response, error) {
 		return c.cc.RoundTrip(req)
 	}
 	ctx, cancel := context.WithCancelCause(req.Context()) // ends with req's
-	c.host.mu.Lock()
-	c.recalls = append(c.recalls, cancel)
-	c.host.mu.Unlock()
+	c.setRecall(req, cancel)
 	resp, err := c.cc.RoundTrip(req.WithContext(ctx))
+	if err != nil { // an answer frees them all
+		c.setRecall(req, nil)
+		defer cancel(nil)
+	}
 	if errors.Is(err, context.Canceled) && context.Cause(ctx) == errRecalled {
 		return nil, errRecalled
 	}
 	return resp, err
+}
+
+// setRecall notes how a request is taken back; nil forgets it. A connection that never answers must
+// not hold on to the contexts of requests that have failed.
+func (c *conn) setRecall(req *http.Request, cancel context.CancelCauseFunc) {
+	c.host.mu.Lock()
+	defer c.host.mu.Unlock()
+	switch {
+	case cancel == nil:
+		delete(c.recalls, req)
+	case c.answered.Load(): // by now
+	case c.recalls == nil:
+		c.recalls = map[*http.Request]context.CancelCauseFunc{req: cancel}
+	default:
+		c.recalls[req] = cancel
+	}
 }
 
 // recall takes back the requests on a connection on which the server allows no

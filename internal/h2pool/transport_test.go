@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 )
 
 // TestBurst opens as many connections as the requests fill, and no more when it
@@ -365,6 +367,38 @@ func TestIdleConnections(t *testing.T) {
 			if got := n.dialed.Load(); got != int64(want+1) {
 				t.Errorf("%d connections, want %d", got, want+1)
 			}
+		}
+	})
+}
+
+// A connection that never answers holds on to nothing of the requests that were given up.
+func TestGivenUpRequestsAreForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tr, n := serve(t, 250, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		type key struct{}
+		const requests = 50
+		var values []weak.Pointer[[1 << 10]byte]
+		for range requests {
+			value := new([1 << 10]byte)
+			values = append(values, weak.Make(value))
+			ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, value), time.Second)
+			if _, err := get(ctx, tr, "x"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error %v", err)
+			}
+			cancel()
+		}
+		synctest.Wait()
+		runtime.GC()
+		runtime.GC()
+		held := 0
+		for _, v := range values {
+			if v.Value() != nil {
+				held++
+			}
+		}
+		if dials := n.dialed.Load(); held > 3 || dials != 1 {
+			t.Errorf("%d of %d requests are held by %d connections", held, requests, dials)
 		}
 	})
 }
