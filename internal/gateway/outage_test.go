@@ -160,6 +160,31 @@ func TestModelOutage(t *testing.T) {
 	wantBreakerLog(t, r.Log, "gemini", "3")
 }
 
+// One turn whose model fails never closes the model for others, nor do answers that came to their
+// end without anything: with the usual breaker the next turn is served.
+func TestOneTurnNeverClosesAModel(t *testing.T) {
+	for name, script := range map[string]string{
+		"failures": strings.Repeat("error 503\n---\n", 3),
+		"odd ends": strings.Repeat("finish MALFORMED_FUNCTION_CALL\n---\n", 6) + strings.Repeat("finish STOP\n---\n", 6),
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := gatewaytest.Scripted(t, script+"loop\ntext Back\nfinish STOP")
+			r := wholetest.Listen(t, api.Env())
+			failed := map[string]int{"failures": 1, "odd ends": 6}[name]
+			for range failed {
+				if done := r.Ask("odd"); done[len(done)-1].Data["success"] != false {
+					t.Errorf("the turn was answered: %v", done)
+				}
+			}
+			gatewaytest.WantSuccess(t, r.Ask("hi"), "stop")
+			if changes := r.Log.All("circuit_breaker_state_change"); len(changes) > 0 {
+				t.Errorf("the breaker changed: %v", changes)
+			}
+			r.Stop()
+		})
+	}
+}
+
 // awaitRecovery waits until the recovery time of an open breaker is over. /readyz cuts
 // off what is less than a millisecond, so it must say so twice.
 func awaitRecovery(t *testing.T, r *gatewaytest.Running, breaker int) {
