@@ -12,8 +12,8 @@ import (
 	"sluice/internal/gateway/gatewaytest"
 )
 
-// A program that cannot start says why, all at once, and repeats no value: it may
-// be a key in the wrong place.
+// A program that cannot start says why, all at once, and repeats no value but the path of a file: it
+// may be a key in the wrong place.
 func TestBadConfiguration(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-CaNaRy"
@@ -24,8 +24,8 @@ func TestBadConfiguration(t *testing.T) {
 		"GEMINI_DRIVER":          secret,
 		"GEMINI_THINKING":        secret,
 		"MCP_SERVER_URL":         "http://host/mcp?key=" + secret,
-		"MCP_CONFIG":             filepath.Join(t.TempDir(), secret),
-		"SLUICE_SYSTEM_PROMPT":   filepath.Join(t.TempDir(), secret),
+		"MCP_CONFIG":             filepath.Join(t.TempDir(), "gone"),
+		"SLUICE_SYSTEM_PROMPT":   filepath.Join(t.TempDir(), "gone"),
 		"SLUICE_TIMEZONE":        secret,
 		"SLUICE_REQUEST_TIMEOUT": "30",
 		"SLUICE_MAX_STEPS":       "0",
