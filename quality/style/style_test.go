@@ -172,7 +172,7 @@ func TestBuiltInFailureText(t *testing.T) {
 		"tone: {}\n  emojis: {}":             "❌ I'm sorry. " + style.Failure,
 		"tone: {}\n  texts: {en: {failure_text: No.}}": "No.",
 	} {
-		g, faults := read(t, "style:\n  version: 1\n  "+content+"\n")
+		g, faults := read(t, "style:\n  version: '1'\n  "+content+"\n")
 		if got := g.FailureText(style.Reader{}); got != want || len(faults) > 0 {
 			t.Errorf("%s: %q, %v", content, got, faults)
 		}
