@@ -147,7 +147,7 @@ func TestNothingIsLost(t *testing.T) {
 		}
 	}
 	binary := built.Program(t)
-	for _, name := range []string{"killed in turns", "killed in runs", "shared key", "reconciled", "kills", "stops", "deploy"} {
+	for _, name := range []string{"killed in turns", "killed in runs", "shared key", "reconciled", "kills", "stops", "silent store", "deploy"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out, complaint strings.Builder

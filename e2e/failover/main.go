@@ -67,6 +67,7 @@ func scenarios() []named {
 		{Name: "reconciled", Do: reconciled},
 		{Name: "kills", Do: kills},
 		{Name: "stops", Do: stops},
+		{Name: "silent store", Do: silentStore},
 		{Name: "deploy", Do: deploy},
 	}
 }
