@@ -38,10 +38,15 @@ func (r *run) silent(killed bool) {
 	}
 	var wait sync.WaitGroup
 	fates := make([]string, silentTurns)
-	p.redis.signal(standStill)
-	for n := range fates {
-		wait.Go(func() { fates[n] = c.fate(r, p.a.url, order{id: fmt.Sprint(prefix, n), calls: 1, words: 2}) })
+	begin := func(prefix string) {
+		for n := range fates {
+			wait.Go(func() { fates[n] = c.fate(r, p.a.url, order{id: fmt.Sprint(prefix, n), calls: 1, words: 2}) })
+		}
 	}
+	begin("first-" + prefix) // from now on the gateway has connections, to which commands are written
+	wait.Wait()
+	p.redis.signal(standStill)
+	begin(prefix)
 	r.Pause(silence)
 	p.redis.signal(goOn)
 	wait.Wait()
