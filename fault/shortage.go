@@ -21,8 +21,12 @@ const shortageRetry = 5 * time.Second
 // about the upstream that was to be called, so its breaker must not count it.
 //
 // A name that could not be looked up for this reason counts as well: net.DNSError
-// keeps only the text of such a cause.
+// keeps only the text of such a cause. So does an error with a method Shortage() bool that
+// returns true.
 func Shortage(err error) bool {
+	if own, ok := errors.AsType[shortage](err); ok {
+		return own.Shortage()
+	}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return isShortage(errno)
 	}
@@ -30,6 +34,12 @@ func Shortage(err error) bool {
 		return mentionsShortage(lookup.Err)
 	}
 	return false
+}
+
+// shortage is an error that knows whether it is a Shortage.
+type shortage interface {
+	error
+	Shortage() bool
 }
 
 // mentionsShortage looks for the words of a shortage in an error that does not
@@ -51,6 +61,21 @@ func isShortage(errno syscall.Errno) bool {
 		}
 	}
 	return false
+}
+
+// NewStoreUnavailable returns the fault of an action that needs a store, which failed with err: that of
+// an overloaded gateway if err is a Shortage.
+func NewStoreUnavailable(err error) *Error {
+	if Shortage(err) {
+		return NewOverloaded("", err)
+	}
+	return &Error{Type: StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+}
+
+// StoreAway reports whether err is a fault that NewStoreUnavailable returns. Another try may succeed.
+func StoreAway(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && (e.Type == StoreUnavailable || e.Type == Overloaded)
 }
 
 // NewOverloaded returns the error of a call of service that a shortage prevented

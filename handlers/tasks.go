@@ -199,7 +199,7 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, forget := range s.cfg.Forget {
 		if err := forget(r.Context(), c.Principal.Tenant, c.Owner(), conversation); err != nil {
-			return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+			return fault.NewStoreUnavailable(err)
 		}
 	}
 	if err := s.cfg.Tasks.Erase(r.Context()); err != nil {

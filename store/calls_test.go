@@ -114,7 +114,7 @@ func TestWaitForAConnectionIsNoFailureOfTheStore(t *testing.T) {
 					time.Sleep(each)
 					return nil
 				})
-				if errors.Is(err, store.ErrUnavailable) {
+				if errors.Is(err, store.ErrUnavailable) && errors.Is(err, store.ErrCrowded) && errors.Is(err, store.ErrNotSent) {
 					late.Add(1)
 				}
 			}()

@@ -42,7 +42,7 @@ var (
 	ErrNotSent = errors.New("command not sent")
 	// ErrCrowded: no connection of this process was free in time. It says nothing of the store and
 	// comes with ErrNotSent.
-	ErrCrowded = errors.New("all connections are in use")
+	ErrCrowded error = crowded{}
 	// ErrReadOnly: the store answers, and takes no changes now. It comes with ErrUnavailable.
 	ErrReadOnly = errors.New("store takes no changes")
 	// ErrDamaged: the record is of another form; somebody else wrote it.
@@ -52,6 +52,15 @@ var (
 	// ErrOwned: another process runs turns with this file.
 	ErrOwned = errors.New("another process owns the store")
 )
+
+// crowded is the type of ErrCrowded.
+type crowded struct{}
+
+// Error returns a text for the operator.
+func (crowded) Error() string { return "all connections are in use" }
+
+// Shortage returns true: the gateway is overloaded, and the store may be well.
+func (crowded) Shortage() bool { return true }
 
 // Bounds.
 const (

@@ -25,7 +25,7 @@ func shuttingDown() error {
 
 // unavailable is the fault of what cannot be done without the store.
 func unavailable(err error) error {
-	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+	return fault.NewStoreUnavailable(err)
 }
 
 // notFound is said of what is not there, and of what is not the caller's: the

@@ -190,7 +190,7 @@ func TestModelIsNotThere(t *testing.T) {
 // A call that must not be made twice is waited for: its result is known to who goes on.
 func TestHandOverWaitsForPayments(t *testing.T) {
 	t.Parallel()
-	l := openLeaving(t, "bank")
+	l := openLeaving(t, "bank, model") // without the latter the turn may end before it is handed over
 	l.asks("pay once")
 	<-l.shop.held
 	l.abort()

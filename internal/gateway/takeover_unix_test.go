@@ -53,7 +53,8 @@ type shop struct {
 	written    int    // how many answers to "deliver it": no two are alike
 	// delivered are the texts that the webhook got, by the id of the message: each once.
 	delivered map[string][]string
-	// hold is what does not go on before it is let: the model in its second answer, or the bank.
+	// hold has the names of those that do not go on before they are let: model, in its second answer,
+	// and bank.
 	// What is reached is in held.
 	hold string
 	held chan struct{}
@@ -62,7 +63,7 @@ type shop struct {
 
 // wait waits to be let go on, if that is what is held.
 func (s *shop) wait(what string) {
-	if s.hold == what {
+	if strings.Contains(s.hold, what) {
 		s.held <- struct{}{}
 		<-s.let
 	}

@@ -127,7 +127,7 @@ func unread(err error, none string) error {
 	case errors.Is(err, engine.ErrGone):
 		return &fault.Error{Type: fault.NotFound, Message: "The definition of the workflow is gone", Err: err}
 	case errors.Is(err, store.ErrUnavailable):
-		return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+		return fault.NewStoreUnavailable(err)
 	}
 	return err
 }

@@ -40,7 +40,9 @@ func (r Responses) Response(ctx context.Context, turn string) ([]byte, int64, er
 
 // responseFault is the fault of a store that cannot be asked for responses.
 func responseFault(err error) error {
-	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Service: "store", Err: err}
+	f := fault.NewStoreUnavailable(err)
+	f.Service = "store"
+	return f
 }
 
 // KeepResponse implements openai.Turns. A failure is logged: the turn is worth more.

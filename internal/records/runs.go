@@ -193,7 +193,7 @@ func (r *Runs) Waiting(ctx context.Context, id string) (*engine.Run, error) {
 	case err == nil:
 		return state, nil
 	case errors.Is(err, store.ErrUnavailable):
-		return nil, &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+		return nil, fault.NewStoreUnavailable(err)
 	case errors.Is(err, records.ErrVersion):
 		return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "A newer version of the gateway runs this workflow: a gateway of that version takes the answer", Err: err}
 	case errors.Is(err, store.ErrNotFound):

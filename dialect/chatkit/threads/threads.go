@@ -289,7 +289,7 @@ func wrap(threadID string, err error) error {
 	case errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("thread %s: %w", threadID, chatkit.ErrNotFound)
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrFull):
-		return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+		return fault.NewStoreUnavailable(err)
 	}
 	return fmt.Errorf("thread %s: %w", threadID, err)
 }
