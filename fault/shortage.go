@@ -72,8 +72,8 @@ func NewStoreUnavailable(err error) *Error {
 	return &Error{Type: StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
 }
 
-// StoreAway reports whether err is a fault that NewStoreUnavailable returns. Another try may succeed.
-func StoreAway(err error) bool {
+// IsStoreUnavailable reports whether err is a fault that NewStoreUnavailable returns. Another try may succeed.
+func IsStoreUnavailable(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && (e.Type == StoreUnavailable || e.Type == Overloaded)
 }

@@ -131,8 +131,8 @@ func operations() map[string]operation {
 		"resume":            {prepare: asksFor(stream.InputRequired, false), act: replies, least: 1},
 		"approve":           {prepare: asksFor(stream.ApprovalRequired, false), act: approves, least: 1},
 		"approve, a run":    {prepare: asksFor(stream.ApprovalRequired, true), act: approves, durable: true, least: 1},
-		"take over":         {prepare: leaves, act: takesOver, least: 1},
-		"take over, a run":  {prepare: leavesRun, act: takesOver, durable: true, least: 1},
+		"take over":         {prepare: leaves, act: claims, least: 1},
+		"take over, a run":  {prepare: leavesRun, act: claims, durable: true, least: 1},
 		"close":             {prepare: leaves, act: closes},
 		"time out":          {prepare: asksFor(stream.ApprovalRequired, true), act: timesOut, durable: true, least: 1},
 		"hand over":         {act: handsOver, least: 1},
@@ -248,7 +248,7 @@ func leavesRun(ctx context.Context, l *losing) error {
 	return err
 }
 
-func takesOver(ctx context.Context, l *losing) error { return l.idle(ctx) }
+func claims(ctx context.Context, l *losing) error { return l.idle(ctx) }
 
 func closes(ctx context.Context, l *losing) error {
 	l.works.gone = true

@@ -14,7 +14,7 @@ import (
 	"sluice/stream"
 )
 
-// maxOrphans is how many turns one sweep closes, beside those that the sweep before could not.
+// maxOrphans is how many turns one sweep closes, besides those that the sweep before could not.
 const maxOrphans = 100
 
 // sweep closes the turns of dead processes, and continues their runs: with

@@ -225,7 +225,7 @@ func (s *Service) panicked(task string, err error) {
 	s.cfg.Log.Error().Dict("details", zerolog.Dict().Str("task_id", task).AnErr("error_message", err)).Msg("panic_recovered")
 }
 
-// maxDue is how many runs whose wait is over one sweep looks at, beside those that the sweep before
+// maxDue is how many runs whose wait is over one sweep looks at, besides those that the sweep before
 // left: some are run elsewhere, and some this process cannot continue with.
 const maxDue = 256
 

@@ -260,7 +260,7 @@ func (s *Server) goesOn(ctx context.Context, c *call, id sdk.TaskID, asked strin
 		}
 		t, err := s.findTurn(c, id)
 		switch {
-		case err != nil && !fault.StoreAway(err):
+		case err != nil && !fault.IsStoreUnavailable(err):
 			return nil, "", false
 		case err == nil && (t.turn != asked || t.Status.State != sdk.TaskStateInputRequired):
 			return t.Task, t.turn, true

@@ -93,7 +93,7 @@ func (s *Server) stop(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 		return nothing(), err
 	}
 	err = s.cfg.Turns.Cancel(r.Context(), f.who, f.user, f.task)
-	if fault.StoreAway(err) {
+	if fault.IsStoreUnavailable(err) {
 		return nil, err
 	}
 	return nothing(), nil
