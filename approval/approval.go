@@ -206,7 +206,7 @@ func Conflict() error {
 }
 
 func unavailable(err error) error {
-	return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment", Err: err}
+	return fault.NewStoreUnavailable(err)
 }
 
 // stored is the data of a question in the store.
@@ -321,6 +321,5 @@ func (c Caller) isShown(r *record) bool {
 
 // isUnavailable reports whether err is the fault of a store that does not answer.
 func isUnavailable(err error) bool {
-	f, ok := errors.AsType[*fault.Error](err)
-	return ok && f.Type == fault.StoreUnavailable
+	return fault.IsStoreUnavailable(err)
 }
