@@ -67,7 +67,7 @@ func TestSectionFaults(t *testing.T) {
 	want := []string{
 		"f.yaml:2:8: /channels/fax/extends: is required: it is none of web, sms, whatsapp, teams, email, plain",
 		"f.yaml:3:21: /channels/sms/max_length: must be from 40 to 1000000",
-		"f.yaml:3:25: /channels/sms/send: there is no such key; there are deliver, emojis, extends, greeting, indicator, markdown_features, max_length, max_parts, max_segments, split_strategy, supports_emojis, supports_markdown, transliterate",
+		"f.yaml:3:25: /channels/sms/send: there is no such key; there are channel, deliver, emojis, extends, greeting, indicator, markdown_features, max_length, max_parts, max_segments, split_strategy, supports_emojis, supports_markdown, transliterate",
 		"f.yaml:4:23: /channels/email/max_length: belongs to sms, whatsapp, teams, plain: this channel is never split",
 		"f.yaml:5:23: /channels/teams/max_length: must be 4096 or more: an indicator and a character must fit",
 		"f.yaml:5:40: /channels/teams/max_parts: must be from 1 to 20",
