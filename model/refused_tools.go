@@ -102,7 +102,7 @@ func (m *Model) sendable(req *chat.ModelRequest) *chat.ModelRequest {
 }
 
 // dropTool reports whether the request is to be sent once more without a tool that the provider
-// does not take. Only a server's tool is left out: a client that declares a bad one hears of it.
+// does not take. Only a server's tool is left out: a client that declares a bad one learns of it.
 func (c *call) dropTool(r *Refusal) bool {
 	if c.dropped >= maxToolsACall {
 		return false

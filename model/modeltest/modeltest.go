@@ -288,7 +288,7 @@ func (p Protocol) learned(t *testing.T) {
 }
 
 // refusedTools has the service refuse a tool of a server: it is left out, and stays so until its
-// server changes it. A client's tool stays, because its client must hear of the fault.
+// server changes it. A client's tool stays, because its client must learn of the fault.
 func (p Protocol) refusedTools(t *testing.T) {
 	set := func(server, description string) *tool.Set {
 		s := &tool.Set{}
