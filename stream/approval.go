@@ -24,7 +24,7 @@ type Approval struct {
 	Token  string `json:"token,omitempty"`
 	TaskID string `json:"task_id,omitempty"` // empty: the turn is not kept
 	// Truncated is true in a list that has not all of Prompt, Schema and Calls.
-	Truncated bool `json:"truncated,omitempty"`
+	Truncated bool `json:"truncated,omitzero"`
 }
 
 // ApprovalCall is a call that waits for a person.
@@ -37,7 +37,7 @@ type ApprovalCall struct {
 	Reason  string `json:"reason"`
 	AgentID string `json:"agent_id,omitempty"`
 	// Truncated is true in a list that has not all of Arguments.
-	Truncated bool `json:"truncated,omitempty"`
+	Truncated bool `json:"truncated,omitzero"`
 }
 
 const approvalName = "approval"
