@@ -276,7 +276,7 @@ func TestOrderOfFiles(t *testing.T) {
 	}
 }
 
-// A port alone is told with the address that it was meant for, and a host without its scheme with the URL.
+// A fault of a bare port has the address that was meant, and one of a host without its scheme has the URL.
 func TestNearlyRightValues(t *testing.T) {
 	t.Parallel()
 	var text string

@@ -14,7 +14,7 @@ import (
 
 // Text that was taken back is gone in each fold of ours: those of the gateway and of the page make the
 // same text of a stream, also of a reset under an id that the reader has already.
-func TestFoldsTakeTextBackAlike(t *testing.T) {
+func TestFoldsResetTextAlike(t *testing.T) {
 	t.Parallel()
 	var streams []struct {
 		Name, Text string

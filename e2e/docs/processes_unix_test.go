@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// endProcesses ends the processes that work in a folder, whoever started them, and waits until they are
+// endProcesses ends the processes that work in a folder, also those of a grandchild, and waits until they are
 // gone. It returns those that had to be killed. It finds none where there is no /proc.
 func endProcesses(dir string) (killed []string) {
 	for range 100 {
