@@ -192,7 +192,7 @@ func (b *Breaker) failureOf(ctx context.Context, cause error) error {
 		turn := chat.TurnOf(ctx)
 		b.turn = turn.Key()
 	}
-	if false && slices.Contains(b.row, b.turn) {
+	if b.turn != (chat.TurnKey{}) && slices.Contains(b.row, b.turn) {
 		return errNeutral
 	}
 	return failure{cause}

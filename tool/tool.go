@@ -34,8 +34,10 @@ type Spec struct {
 	// Description is the server's own text.
 	Description string
 	// InputSchema is the server's JSON Schema of the arguments, without the parts that cannot
-	// be used. OutputSchema is that of structured results; nil without one.
-	InputSchema, OutputSchema jsontext.Value
+	// be used.
+	InputSchema jsontext.Value
+	// OutputSchema is that of structured results; nil without one.
+	OutputSchema jsontext.Value `json:",omitempty"`
 	// Timeout is the time that one call has; 0 if it is not known.
 	Timeout     time.Duration
 	Annotations Annotations

@@ -180,7 +180,7 @@ func TestToolsAreListed(t *testing.T) {
 	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool["name"].(string))
-		if diff := cmp.Diff([]string{"annotations", "description", "input_schema", "name", "server"}, slices.Sorted(maps.Keys(tool))); diff != "" {
+		if diff := cmp.Diff([]string{"annotations", "description", "input_schema", "name", "output_schema", "server", "timeout_seconds"}, slices.Sorted(maps.Keys(tool))); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", tool["name"], diff)
 		}
 		schema, _ := tool["input_schema"].(map[string]any)
