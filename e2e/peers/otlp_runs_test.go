@@ -73,6 +73,9 @@ func TestOTLPOfRuns(t *testing.T) {
 		"POST /tasks/{id}/decision follows 1",
 		"  invoke_workflow refund completed follows 2",
 		"    node answer",
+		"      invoke_agent writer",
+		"        chat gemini-x",
+		"    node draft",
 		"      chat gemini-x", // the critic's
 		"      chat gemini-x",
 		"      chat gemini-x",

@@ -52,6 +52,10 @@ func TestExampleWorkflows(t *testing.T) {
 			if !strings.Contains(stream, "event: inner_delta\n") || !strings.Contains(stream, `"iteration":2`) {
 				t.Errorf("no draft is told:\n%s", stream)
 			}
+			last := stream[strings.LastIndex(stream, `"status":"started"`):]
+			if n := strings.Count(last, "event: response_delta\n"); n < 5 || strings.Contains(stream, "event: response_replace\n") {
+				t.Errorf("the last node says its answer in %d parts:\n%s", n, last)
+			}
 		})
 	}
 }

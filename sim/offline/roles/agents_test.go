@@ -149,6 +149,8 @@ func TestWriter(t *testing.T) {
 		{"a list of todos", begin + "\n\n- Todos that are listed: 2.", []geminisim.Message{user("Write.\n" + shown(tool+"list_todos of x", `{"todos":[{"id":"a"},{"id":"b"}],"count":2}`))}},
 		{"JSON is not repeated", begin + "\n\n- find has answered.", []geminisim.Message{user("Write.\n" + shown(tool+"find of x", `{"a":"`+strings.Repeat("b", 400)+`"}`))}},
 		{"another agent", begin + " About “Write.” nothing was found.", []geminisim.Message{user("Write.\n" + shown(tool+"delegate_to_librarian of x", "a book"))}},
+		{"a draft that was judged", "Hello,\n\nA.\n\nKind regards", []geminisim.Message{user("Write.\n" + shown(step, "A.") + "\n" + shown("Answer of step draft", "Hello,\n\nA.\n\nKind regards"))}},
+		{"a greeting of a tool is none", begin + "\n\n- t says Hello, you.", []geminisim.Message{user("Write.\n" + shown(tool+"t x", "Hello, you"))}},
 		{"all that there is", begin + "\n\n- A.\n- t says B.", []geminisim.Message{user("Write.\n" + shown(step, "A.") + "\n" + shown(tool+"t x", "B"))}},
 		{
 			"better", "Hello,\n\n" + begin + "\n\n- A.\n\nKind regards",

@@ -84,8 +84,14 @@ func research(request string) string {
 	return fmt.Sprintf("Notes on “%s”: the demo model knows no facts, so these are its steps. First define the terms, then compare two sources, then say what is unsure.", subject)
 }
 
-// write answers from what was found before. Asked to change something, it writes more.
+// write answers from what was found before. Asked to change something, it writes more. The draft
+// of an earlier step is given as it is.
 func write(request string, others []quoted, earlier []geminisim.Message) string {
+	for _, o := range others {
+		if strings.HasPrefix(o.about, answerOfStep) && strings.HasPrefix(o.text, greeting) {
+			return strings.TrimSpace(o.text)
+		}
+	}
 	better := slices.ContainsFunc(others, func(o quoted) bool { return strings.Contains(o.text, addGreeting) })
 	if better { // a critic asks; the user's own request came before
 		for _, m := range earlier {
@@ -113,6 +119,8 @@ const (
 	greeting    = "Hello,"
 	draftBegins = "here is what we found."
 	addGreeting = "Begin with a greeting"
+
+	answerOfStep = "Answer of step "
 )
 
 // resultSentences words the result of a tool.
@@ -141,7 +149,7 @@ func sentences(o quoted) (list []string) {
 		tool, _, _ := strings.Cut(rest, " ")
 		return resultSentences(tool, o.text)
 	}
-	if !strings.HasPrefix(o.about, "Answer of step ") || strings.HasPrefix(o.text, "{") {
+	if !strings.HasPrefix(o.about, answerOfStep) || strings.HasPrefix(o.text, "{") {
 		return nil
 	}
 	for part := range strings.SplitSeq(o.text, "\n\n") { // of several model calls

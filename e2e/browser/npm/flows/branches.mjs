@@ -93,10 +93,10 @@ export async function graph(v) {
   }
   await block(v, 'todos').locator('summary').first().click();
   assert.equal(await block(v, 'todos').getByTestId('tool-card').getAttribute('data-status'), 'completed');
-  await counts(turn.locator('.edge[data-way=taken]'), 6);
-  await counts(inState(turn.getByTestId('graph-node'), 'done'), 5);
+  await counts(turn.locator('.edge[data-way=taken]'), 7);
+  await counts(inState(turn.getByTestId('graph-node'), 'done'), 6);
   assert.match(await text(turn.getByTestId('answer')), /^Hello,/);
-  assert.match(await block(v, 'report').evaluate((b) => b.textContent), /Earlier drafts: here is what we found/);
+  assert.match(await block(v, 'draft').evaluate((b) => b.textContent), /Earlier drafts: here is what we found/);
 }
 
 // The graph and the blocks by keyboard alone, and as a table.
@@ -122,7 +122,7 @@ export async function graphKeyboard(v) {
   assert.equal(await block(v, 'doubts').getAttribute('open'), null);
   await tabTo(page, '.as-table > summary', 'Shift+Tab');
   await page.keyboard.press('Enter');
-  assert.match(await text(v.at('graph-table')), /doubts\s+agent researcher\s+completed after .*\s+report/);
+  assert.match(await text(v.at('graph-table')), /doubts\s+agent researcher\s+completed after .*\s+draft/);
   assert.match(await node(v, 'facts').getAttribute('aria-label'), /^facts agent completed, agent researcher$/);
 }
 
@@ -142,8 +142,8 @@ export async function graphWaits(v) {
   await v.page.getByTestId('turn').nth(1).waitFor();
   const turn = await v.turn('done');
   await turn.getByTestId('graph').waitFor();
-  for (const id of ['triage', 'route', 'ask', 'pay', 'answer']) await inState(turn.locator(`[data-testid=graph-node][data-id=${id}]`), 'done').waitFor();
-  await counts(turn.locator('.edge[data-way=taken]'), 4); // and not the two that it might have gone
+  for (const id of ['triage', 'route', 'ask', 'pay', 'draft', 'answer']) await inState(turn.locator(`[data-testid=graph-node][data-id=${id}]`), 'done').waitFor();
+  await counts(turn.locator('.edge[data-way=taken]'), 5); // and not the two that it might have gone
 }
 
 // An agent that calls an agent that calls one: each within the one that asked it.

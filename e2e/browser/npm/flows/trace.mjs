@@ -46,7 +46,7 @@ export async function traceRun(v) {
   assert.match(all[asks], /^I want a refund of 30 EUR, from 0 ms on, /);
   assert.match(all[answers], /^Allowed: /);
   assert.ok(asks < at('Question to a person') && at('Question to a person') < at('Waited for a person, ') && at('Waited for a person, ') < answers, all.join('\n'));
-  for (const node of ['triage', 'route', 'ask', 'pay', 'answer']) assert.ok(at(`Node ${node}, `) > 0, node);
+  for (const node of ['triage', 'route', 'ask', 'pay', 'draft', 'answer']) assert.ok(at(`Node ${node}, `) > 0, node);
   assert.ok(at('refund, ') > at('Node pay, '), 'the call is below its node');
   const task = await v.at('waterfall').locator('code').last().innerText();
   await v.page.reload();
