@@ -7,6 +7,7 @@ import (
 
 	"sluice/access"
 	"sluice/access/jwt"
+	"sluice/access/keys"
 	"sluice/config"
 	"sluice/config/file"
 )
@@ -65,6 +66,7 @@ func (s *Spec) Proves() bool { return s.Keys != "" || len(s.Tokens) > 0 || s.Pro
 type Around struct {
 	Stored    func() bool // there is a store
 	AnyOrigin func() bool // pages of any origin may read replies
+	ReadKeys  func() bool // the key file is read, so that its faults are listed with all others
 }
 
 // Section is the section auth of the configuration file.
@@ -72,6 +74,7 @@ func Section(s *Spec, a Around) file.Section {
 	return file.Section{Name: "auth", Schema: sectionSchema, Into: s, Read: func(n *file.Node) {
 		if at := n.Get("keys"); at.Sound() && s.Keys != "" {
 			s.Keys = at.Path()
+			s.checkKeys(at, a)
 		}
 		s.readTokens(n.Get("jwt"))
 		if s.Proxy != nil {
@@ -87,6 +90,16 @@ func Section(s *Spec, a Around) file.Section {
 			n.Get("four_eyes").Fault("needs SLUICE_STORE")
 		}
 	}}
+}
+
+// checkKeys lists what is wrong with the key file.
+func (s *Spec) checkKeys(at *file.Node, a Around) {
+	if a.ReadKeys == nil || !a.ReadKeys() {
+		return
+	}
+	for _, f := range keys.Check(s.Keys) {
+		at.Fault(f.Name + ": " + f.Message)
+	}
 }
 
 // checkAnonymous checks what requests without a credential may do.

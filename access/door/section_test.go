@@ -67,7 +67,7 @@ auth:
   card: private
 tenants: {acme: {}}
 limits: {classes: {gold: {}}}
-`, Around{always, never})
+`, Around{Stored: always, AnyOrigin: never})
 	want := Spec{
 		Keys: "etc/keys.yaml",
 		Tokens: []jwt.Spec{
@@ -84,11 +84,11 @@ limits: {classes: {gold: {}}}
 		t.Errorf("%v (-want +got):\n%s", faults, diff)
 	}
 	for _, section := range []string{`jwt: [{issuer: c, audiences: [x], secret_file: secret}]`, `proxy: {from: [10.0.0.1], secret_header: x, secret_file: secret}`} {
-		if _, hidden, _ := read("auth: {"+section+"}", Around{always, never}); !slices.Contains(hidden, word) {
+		if _, hidden, _ := read("auth: {"+section+"}", Around{Stored: always, AnyOrigin: never}); !slices.Contains(hidden, word) {
 			t.Errorf("%s: hidden is %q", section, hidden)
 		}
 	}
-	s, _, faults = read(`auth: {anonymous: {}, proxy: {from: [192.0.2.1]}}`, Around{never, never})
+	s, _, faults = read(`auth: {anonymous: {}, proxy: {from: [192.0.2.1]}}`, Around{Stored: never, AnyOrigin: never})
 	if faults != nil || s.Anonymous == nil || s.Proxy.Headers.User != "X-Forwarded-User" || !s.IsOn() {
 		t.Errorf("%v, %+v", faults, s)
 	}
@@ -152,14 +152,14 @@ func TestSectionFaults(t *testing.T) {
 		if strings.HasSuffix(content, "\ntenants") {
 			text += "tenants: {acme: {}}\n"
 		}
-		if _, _, faults := read(text, Around{never, never}); len(faults) != 1 || !strings.HasPrefix(faults[0], want) {
+		if _, _, faults := read(text, Around{Stored: never, AnyOrigin: never}); len(faults) != 1 || !strings.HasPrefix(faults[0], want) {
 			t.Errorf("%s: %q, want %q", content, faults, want)
 		}
 	}
-	if _, _, faults := read("auth: {four_eyes: true, anonymous: {}}", Around{always, never}); len(faults) != 1 || !strings.HasPrefix(faults[0], "/auth/four_eyes: must not be true beside anonymous") {
+	if _, _, faults := read("auth: {four_eyes: true, anonymous: {}}", Around{Stored: always, AnyOrigin: never}); len(faults) != 1 || !strings.HasPrefix(faults[0], "/auth/four_eyes: must not be true beside anonymous") {
 		t.Errorf("four eyes for the anonymous: %q", faults)
 	}
-	if _, _, faults := read("auth: {proxy: {from: [10.0.0.1]}}", Around{never, always}); len(faults) != 1 || !strings.Contains(faults[0], "SLUICE_CORS_ORIGINS") {
+	if _, _, faults := read("auth: {proxy: {from: [10.0.0.1]}}", Around{Stored: never, AnyOrigin: always}); len(faults) != 1 || !strings.Contains(faults[0], "SLUICE_CORS_ORIGINS") {
 		t.Errorf("any origin: %q", faults)
 	}
 }

@@ -107,7 +107,10 @@ func (f *File) Forms() []channel.Spec {
 //
 // Reading fills in both; what is wrong comes back as faults, with places and without
 // values.
-func FileSections(c *config.Config, f *File) file.Table {
+func FileSections(c *config.Config, f *File) file.Table { return fileSections(c, f, nil) }
+
+// fileSections is FileSections with what documentSection knows of the key file.
+func fileSections(c *config.Config, f *File, readKeys func() bool) file.Table {
 	google, kept, edge := config.Bind[gemini.Config](c), config.Bind[store.Config](c), config.Bind[handlers.Config](c)
 	stored := func() bool { return kept.On() } // once it is read
 	return file.Table{
@@ -133,19 +136,20 @@ func FileSections(c *config.Config, f *File) file.Table {
 		dialectsFile(&f.Dialects),
 		historyFile(&f.Dialects.History, func() bool { return f.Memory.Enabled }),
 		graph.Section(&f.Workflows, c, engine.Kinds()),
-		door.Section(&f.Auth, door.Around{Stored: stored, AnyOrigin: func() bool { return slices.Contains(edge.Origins, "*") }}),
+		door.Section(&f.Auth, door.Around{Stored: stored, AnyOrigin: func() bool { return slices.Contains(edge.Origins, "*") }, ReadKeys: readKeys}),
 		limit.TenantsSection(&f.Tenants),
 		limit.Section(&f.Limits, func() bool { return f.Auth.Proves() || config.Bind[door.Environment](c).Keys != "" }),
 	}
 }
 
-// document is the setting of the file itself.
-func documentSection(c *config.Config, f *File) config.Section {
+// documentSection is the setting of the file itself. readKeys, if there is one, reports whether the key
+// file that it names is read.
+func documentSection(c *config.Config, f *File, readKeys func() bool) config.Section {
 	return config.Section{Name: "file", Settings: []config.Setting{
 		config.Document("SLUICE_CONFIG", "[configuration file](docs/configuration.md) with what needs more than a line: `models`, `agents`, `mcpServers` and others",
 			func(path string, content []byte, from config.Sources) []config.Fault {
 				*f = File{Path: path}
-				r := FileSections(c, f).Read(path, content, from)
+				r := fileSections(c, f, readKeys).Read(path, content, from)
 				c.Warnings = append(c.Warnings, r.Warnings...)
 				return r.Faults
 			}),

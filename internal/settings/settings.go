@@ -25,13 +25,14 @@ import (
 
 // Sections returns the table of what can be set, bound to c and f.
 func Sections(c *config.Config, f *File) config.Table {
-	return sections(c, f, tlsSection(c), door.SettingsOfStart(c, &f.Auth))
+	unnamed := func() bool { return config.Bind[door.Environment](c).Keys == "" } // the variable's file is read by itself
+	return sections(c, documentSection(c, f, unnamed), tlsSection(c), door.SettingsOfStart(c, &f.Auth))
 }
 
-// sections is the table with these sections of TLS and of who may ask.
-func sections(c *config.Config, f *File, encrypted, auth config.Section) config.Table {
+// sections is the table with these sections of the configuration file, of TLS and of who may ask.
+func sections(c *config.Config, document, encrypted, auth config.Section) config.Table {
 	return config.Table{
-		documentSection(c, f),
+		document,
 		processSection(c),
 		encrypted,
 		gemini.Settings(c),
@@ -68,7 +69,7 @@ func LoaderWith(f *File) *config.Loader {
 // are not read: they may be about to be replaced, and the gateway sees to them itself.
 func LoaderAgain(f *File) *config.Loader {
 	return config.NewLoader(func(c *config.Config) config.Table {
-		return sections(c, f, tlsAgain(c), door.Settings(c, &f.Auth))
+		return sections(c, documentSection(c, f, nil), tlsAgain(c), door.Settings(c, &f.Auth))
 	})
 }
 
@@ -77,7 +78,7 @@ func LoaderAgain(f *File) *config.Loader {
 // line names.
 func LoaderOfClient(f *File) *config.Loader {
 	return config.NewLoader(func(c *config.Config) config.Table {
-		return sections(c, f, tlsAgain(c), door.SettingsOfClient(c, &f.Auth))
+		return sections(c, documentSection(c, f, nil), tlsAgain(c), door.SettingsOfClient(c, &f.Auth))
 	})
 }
 

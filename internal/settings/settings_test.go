@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -321,6 +322,23 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, faults(t, err)); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+// The key file of the configuration file is read with all settings; that of the variable hides it.
+func TestKeyFileOfTheFileIsChecked(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"SLUICE_CONFIG": "/etc/sluice.yaml", "SLUICE_ADDR": "nonsense"}
+	files := map[string]string{"/etc/sluice.yaml": "auth: {keys: gone/keys.yaml}\nstray: 1\n"}
+	_, err := load(configtest.World{Env: env, Files: files})
+	got := faults(t, err)
+	want := "/etc/sluice.yaml:1:14: /auth/keys: " + filepath.FromSlash("/etc/gone/keys.yaml") + ": there is no such file"
+	if len(got) != 3 || !slices.Contains(got, want) {
+		t.Errorf("%q, want %q and two more", got, want)
+	}
+	env["SLUICE_API_KEYS"] = "/etc/gone/keys.yaml"
+	if _, err = load(configtest.World{Env: env, Files: files}); len(faults(t, err)) != 3 || slices.Contains(faults(t, err), want) {
+		t.Errorf("with the variable: %q", faults(t, err))
 	}
 }
 
