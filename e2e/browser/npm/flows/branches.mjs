@@ -123,7 +123,7 @@ export async function graphKeyboard(v) {
   await tabTo(page, '.as-table > summary', 'Shift+Tab');
   await page.keyboard.press('Enter');
   assert.match(await text(v.at('graph-table')), /doubts\s+agent researcher\s+completed after .*\s+draft/);
-  assert.match(await node(v, 'facts').getAttribute('aria-label'), /^facts agent completed, agent researcher$/);
+  assert.match(await node(v, 'facts').getAttribute('aria-label'), /^facts completed, agent researcher$/);
 }
 
 // A run that waits for a person: the graph says so, and in the stream that goes on it knows what
