@@ -92,7 +92,7 @@ func Section(s *Spec, a Around) file.Section {
 	}}
 }
 
-// checkKeys lists what is wrong with the key file.
+// checkKeys lists the faults of the key file.
 func (s *Spec) checkKeys(at *file.Node, a Around) {
 	if a.ReadKeys == nil || !a.ReadKeys() {
 		return
