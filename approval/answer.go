@@ -26,6 +26,7 @@ type Accepted struct {
 	record    *record
 	decisions []chat.Decision
 	by        chat.Principal // the sender of the answer
+	claim     *claim         // set by Claim, if there is a store
 }
 
 // Check reads an answer by its token. now is the request that it came with: it says who
@@ -206,49 +207,19 @@ func (a *Accepted) Claim(ctx context.Context) error {
 	if a.stored() {
 		return nil
 	}
-	if err := a.service.claim(ctx, a.record); err != nil {
+	var err error
+	if a.claim, err = a.service.claim(ctx, a.record); err != nil {
 		return a.service.refuse(ctx, a.record, err)
 	}
 	a.Decided(ctx)
 	return nil
 }
 
-// claimStored marks a record of the store as used.
-func (s *Service) claimStored(ctx context.Context, r *record) error {
-	data, _ := json.Marshal(stored{Used: true, Rest: r.remainder()})
-	_, err := s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data}, time.Until(r.expiry())+grace)
-	switch {
-	case errors.Is(err, store.ErrConflict):
-		return alreadyUsed()
-	case err != nil:
-		return unavailable(err)
+// Unclaim releases the claim of a turn that does not run. The answer can be given again.
+func (a *Accepted) Unclaim() {
+	if !a.stored() {
+		a.service.unclaim(a.record, a.claim)
 	}
-	return nil
-}
-
-// claim marks a record as used. Of several answers at the same time one gets nil and the others alreadyUsed. With a
-// store that holds for all processes which share it, otherwise for this one.
-func (s *Service) claim(ctx context.Context, r *record) error {
-	if s.cfg.Store != nil {
-		if err := s.claimStored(ctx, r); err != nil {
-			return err
-		}
-	}
-	now := time.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, ok := s.used[r.ID]; ok {
-		return alreadyUsed()
-	}
-	if len(s.used)%64 == 63 {
-		for id, until := range s.used {
-			if now.After(until) {
-				delete(s.used, id)
-			}
-		}
-	}
-	s.used[r.ID] = r.expiry()
-	return nil
 }
 
 // Decided logs and counts an answer that was taken; what the store has of the question is

@@ -8,6 +8,7 @@ package approval
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -79,8 +80,11 @@ type Service struct {
 	sealer sealer
 	counts metrics.Counter
 
-	mu   sync.Mutex           // guards the field below
-	used map[string]time.Time // ids of tokens that were used here, until they expire
+	name string // of this process, in its claims
+
+	mu       sync.Mutex      // guards the fields below
+	used     map[string]*use // by ids of tokens, until they expire
+	releases int             // claims that are being taken out of the store
 }
 
 // New returns a Service.
@@ -94,7 +98,7 @@ func New(cfg Config) *Service {
 			cfg.TTL = DefaultStoreTTL
 		}
 	}
-	s := &Service{cfg: cfg, used: map[string]time.Time{}}
+	s := &Service{cfg: cfg, name: rand.Text(), used: map[string]*use{}}
 	s.sealer.keys = cfg.Keys
 	s.counts = cfg.Metrics.Counter("approvals_total", "Questions to people, and their answers.", "kind", "result")
 	return s
@@ -212,8 +216,10 @@ func unavailable(err error) error {
 // stored is the data of a question in the store.
 type stored struct {
 	// Brief is the part of Record that a list reads. It must be the first member.
-	Brief  *record         `json:"brief,omitempty"`
-	Used   bool            `json:"used,omitempty"`
+	Brief *record `json:"brief,omitempty"`
+	Used  bool    `json:"used,omitempty"`
+	// Claim names the process that has claimed a sealed token, and its attempt. Former versions leave it empty.
+	Claim  string          `json:"claim,omitempty"`
 	Record json.RawMessage `json:"record,omitempty"`
 	// Token is that of a question that may be asked again while it waits; the log of its
 	// turn has it as well.

@@ -155,7 +155,7 @@ func TestAnswerCountsOnce(t *testing.T) {
 		r.Calls[1].Tool = "gone"
 		for range 2 {
 			for _, s := range all {
-				if err := s.claim(t.Context(), r); err == nil {
+				if _, err := s.claim(t.Context(), r); err == nil {
 					accepted++
 				} else if fault.From(err).Type != fault.ApprovalUsed {
 					t.Errorf("%s: %v", name, err)

@@ -90,6 +90,9 @@ func (s *Server) commit(in *slot, r *http.Request, t *turn) error {
 		return err
 	}
 	if err := s.storeTurn(in, r, t); err != nil || t.stored == nil {
+		if err != nil && t.accepted != nil {
+			t.accepted.Unclaim()
+		}
 		return err
 	}
 	t.noRoom = t.stored.NoRoom()
