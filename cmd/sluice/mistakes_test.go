@@ -49,6 +49,8 @@ func TestMistakesOfTheFirstHour(t *testing.T) {
 			want: []string{":3:5: /agents/writer/descriptoin: there is no such key; did you mean description?"}},
 		"typo in a variable": {file: one, env: map[string]string{"SLUICE_CONFRIM": "writes"}, args: []string{"config", "check", "FILE"}, code: exitOK,
 			want: []string{"warning: SLUICE_CONFRIM: there is no such variable; did you mean SLUICE_CONFIRM?"}},
+		"typo in a variable, beside a fault": {env: map[string]string{"SLUICE_CONFRIM": "writes", "SLUICE_ADDR": "nonsense"}, code: exitUsage,
+			want: []string{"warning: SLUICE_CONFRIM: there is no such variable; did you mean SLUICE_CONFIRM?", "SLUICE_ADDR: must be host:port"}},
 		"typo in a variable, strict": {file: one, env: map[string]string{"SLUICE_CONFRIM": "writes", "SLUICE_STRICT": "true"}, args: []string{"config", "check", "FILE"}, code: exitUsage,
 			want: []string{"SLUICE_CONFRIM: there is no such variable; did you mean SLUICE_CONFIRM?"}},
 		"typo in a flag":     {args: []string{"ask", "--chanel", "sms", "hi"}, code: exitUsage, want: []string{"--chanel: there is no such flag; did you mean --channel?"}},
