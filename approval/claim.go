@@ -93,7 +93,7 @@ func (s *Service) claim(ctx context.Context, r *record) (c *claim, err error) {
 	defer func() { s.settle(r, u, taken) }()
 	if s.cfg.Store != nil {
 		c = &claim{service: s, record: r, id: s.name + "." + newID()}
-		err = c.take(ctx)
+		err = c.write(ctx)
 	}
 	taken = err == nil
 	return c, err
@@ -128,9 +128,9 @@ func (c *claim) put(ctx context.Context, data stored, version int64) (there stor
 	return there, kept, err
 }
 
-// take stores the claim. It replaces a released record, and a claim of this process: the caller has reserved the
+// write stores the claim. It replaces a released record, and a claim of this process: the caller has reserved the
 // record, so the turn of that claim does not run.
-func (c *claim) take(ctx context.Context) error {
+func (c *claim) write(ctx context.Context) error {
 	var err error
 	unknown := 0
 	for try := 0; try < claimTries && unknown < 2; try++ {
