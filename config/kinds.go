@@ -160,7 +160,7 @@ func fileSetting(variable, meaning string, read func(path string, content []byte
 		}
 		content, err := r.readFile(path)
 		if err != nil {
-			r.fault(variable, path+": "+Unreadable(err))
+			r.fault(variable, withPath(path, Unreadable(err)))
 			return
 		}
 		r.faults = append(r.faults, read(path, content, Sources{r.secret, r.readFile, r.hide})...)

@@ -208,16 +208,19 @@ func TestNamesOfFaults(t *testing.T) {
 // A file of text is read, and why one is not is said with its path and without its content.
 func TestTextFile(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{"good": "be kind\n", "empty": " \n", "binary": "a\xffb", "most": strings.Repeat("a", maxText), "long": strings.Repeat("a", maxText+1)}
+	files := map[string]string{"good.txt": "be kind\n", "empty.txt": " \n", "binary.txt": "a\xffb", "most.txt": strings.Repeat("a", maxText), "long.txt": strings.Repeat("a", maxText+1)}
 	for path, want := range map[string]string{
-		"good": "", "most": "", "empty": "the file is empty", "binary": "the file is not UTF-8 text",
-		"long": fmt.Sprintf("the file has more than %d KiB", maxText>>10), "gone": "there is no such file",
+		"good.txt": "", "most.txt": "", "empty.txt": "the file is empty", "binary.txt": "the file is not UTF-8 text",
+		"long.txt": fmt.Sprintf("the file has more than %d KiB", maxText>>10), "gone.txt": "there is no such file",
 	} {
 		got := ""
 		err := loadOne(TextFile("V", &got, ""), configtest.World{Env: map[string]string{"V": path}, Files: files})
 		if want == "" && (err != nil || got != files[path]) || want != "" && (err == nil || err.Error() != "V: "+path+": "+want || got != "") {
 			t.Errorf("%s: %.20q, %v, want %q", path, got, err, want)
 		}
+	}
+	if err := loadOne(TextFile("V", new(string), ""), configtest.World{Env: map[string]string{"V": "secret-0123"}}); err == nil || err.Error() != "V: there is no such file" {
+		t.Errorf("a word that may be a secret: %v", err)
 	}
 	if err := loadOne(TextFile("V", new(string), ""), configtest.World{}); err != nil {
 		t.Errorf("no path: %v", err)
@@ -270,8 +273,8 @@ func TestOrderOfFiles(t *testing.T) {
 	if diff := cmp.Diff([]string{"file: at fault", "doc: at fault", "N: does not go with the rest"}, faults(t, err)); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
-	w.Env = map[string]string{"DOC": "gone"}
-	if _, err := NewLoader(table).Load(nil, w.Lookup, w.ReadFile); !strings.HasPrefix(err.Error(), "DOC: gone: there is no such file\n") {
+	w.Env = map[string]string{"DOC": "./gone"}
+	if _, err := NewLoader(table).Load(nil, w.Lookup, w.ReadFile); !strings.HasPrefix(err.Error(), "DOC: ./gone: there is no such file\n") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

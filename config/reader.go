@@ -112,10 +112,19 @@ func (r *reader) readText(name, path string, p *string) {
 	}
 	content, err := r.readFile(path)
 	if fault := TextFault(content, err, maxText); fault != "" {
-		r.fault(name, path+": "+fault)
+		r.fault(name, withPath(path, fault))
 		return
 	}
 	*p = string(content)
+}
+
+// withPath returns the fault of a file with its path in front. A word without a separator and
+// without an extension may be a secret in the wrong place, and is left out.
+func withPath(path, fault string) string {
+	if strings.ContainsAny(path, `/\.`) {
+		return path + ": " + fault
+	}
+	return fault
 }
 
 // TextFault says why the content of a file, or the error of its reading, is no text of up

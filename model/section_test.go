@@ -222,7 +222,7 @@ func TestModelFaults(t *testing.T) {
 		{openai + "endpoint: \"http://u:${K}@h\"", "1:69: /models/m/endpoint: must not hold a user name or password: a key belongs into api_key"},
 		{openai + "endpoint: \"http://h/#${K}\"", "1:69: /models/m/endpoint: must not hold a fragment"},
 		{openai + "endpoint: \"http://h/a b\"", "1:69: /models/m/endpoint: must be a URL in ASCII without spaces"},
-		{openai + "endpoint: \"h:1\"", "1:69: /models/m/endpoint: must begin with http:// or https://"},
+		{openai + "endpoint: \"h:1\"", "1:69: /models/m/endpoint: must begin with http:// or https://; write http://h:1"},
 		{"provider: openai, model: m, api_key: \"${BROKEN}\"", "1:51: /models/m/api_key: must be printable ASCII without spaces and line breaks"},
 		{"provider: openai, model: m, api_key: \"${NONE}\"", "1:51: /models/m/api_key: the variable NONE is not set"},
 		{"provider: gemini, model: \"../x\"", "1:39: /models/m/model: must be a model's name such as gemini-flash-latest, without a path"},

@@ -85,7 +85,7 @@ func everyEvent() []stream.Event {
 			Segments: 1, Units: 2, Chars: 3, Card: jsontext.Value(`{"a":"b"}`), Bytes: 4, Subject: "s", Text: "t", HTML: "<p>",
 		},
 		&stream.Approval{
-			ID: "appr_1", Kind: chat.AskTools, Prompt: "Allow\n<b>?", ExpiresAt: "2026-01-01T00:00:00.000Z", Token: "slap1.x", TaskID: "task_1", Schema: jsontext.Value(`{"type":"object"}`),
+			ID: "appr_1", Kind: chat.AskTools, Prompt: "Allow\n<b>?", ExpiresAt: "2026-01-01T00:00:00.000Z", Token: "slap1.x", TaskID: "task_1", Truncated: true, Schema: jsontext.Value(`{"type":"object"}`),
 			Calls: []stream.ApprovalCall{{CallID: "d", Tool: "add", Server: "todo", Arguments: jsontext.Value(`{"b":"\u2028"}`), Reason: "writes", AgentID: "light-agent"}},
 		},
 		&stream.ToolRequired{Call: call("e")},

@@ -44,7 +44,7 @@ func TestKeysAreFields(t *testing.T) {
 	read := map[string][]string{ // by name, by who reads them
 		"model": {"provider", "endpoint", "api_key", "headers", "turn_tokens"}, "servers": {"timeout", "cache"},
 		"quality": {"criteria", "check", "args", "planner", "judge"}, "router": {"prompt_file", "card", "quality", "rules", "match"},
-		"channel": {"extends", "markdown_features", "deliver"}, "a2a": {"public_url"}, "style": {"formatting"},
+		"channel": {"channel", "extends", "markdown_features", "deliver"}, "a2a": {"public_url"}, "style": {"formatting"},
 		"task":     {"completed", "failed"}, // of a map
 		"workflow": {"patterns", "critic", "nodes", "edges", "repeat", "arguments"},
 	}

@@ -87,7 +87,11 @@ type sms struct {
 	maxSegments   int
 
 	blanks run // around emojis, the last that was looked at
+	seen   urlWord
 }
+
+// urlWord is the last word that was looked at, and the URL in it, if any.
+type urlWord struct{ start, end, url, urlEnd int }
 
 // run is a run of spaces and emojis that go.
 type run struct {
@@ -189,7 +193,7 @@ func (m *sms) gsm(start int, accept func(s string, end int, itself bool) bool) {
 		end := grapheme(m.text, at)
 		g := m.text[at:end]
 		s, ok := m.inGSM(g, last.before)
-		if !ok || s != g && len(g) > 1 && inURL(m.text, at) {
+		if !ok || s != g && len(g) > 1 && m.inURL(at) {
 			return
 		}
 		if g == " " && m.auto && m.goes(at, last.replaced) {
@@ -202,15 +206,29 @@ func (m *sms) gsm(start int, accept func(s string, end int, itself bool) bool) {
 	}
 }
 
-// maxURLBefore is how far before a character the begin of its URL is looked for, in bytes.
-const maxURLBefore = 2048
+// maxWordBefore is how far before a character the begin of its word is looked for, in bytes.
+const maxWordBefore = 2048
 
 // inURL reports whether the character at a place belongs to a URL: there it stays as it is.
-func inURL(text string, at int) bool {
-	from := max(0, at-maxURLBefore)
-	from += strings.LastIndexAny(text[from:at], " \n") + 1
-	host := strings.Index(text[from:at], "://")
-	return host >= 0 && markdown.URLEnd([]byte(text[from:min(len(text), at+utf8.UTFMax)]), host) > at-from
+func (m *sms) inURL(at int) bool {
+	if at < m.seen.start || at >= m.seen.end {
+		m.seen = urlWordAt(m.text, at)
+	}
+	return at >= m.seen.url && at < m.seen.urlEnd
+}
+
+// urlWordAt returns the word around a place.
+func urlWordAt(text string, at int) urlWord {
+	w := urlWord{start: max(0, at-maxWordBefore), end: len(text)}
+	w.start += strings.LastIndexAny(text[w.start:at], " \n") + 1
+	if n := strings.IndexAny(text[at:], " \n"); n >= 0 {
+		w.end = at + n
+	}
+	if host := strings.Index(text[w.start:w.end], "://"); host >= 0 {
+		w.url = w.start + host
+		w.urlEnd = w.start + markdown.URLEnd([]byte(text[w.start:w.end]), host)
+	}
+	return w
 }
 
 // joint is where a text in GSM-7 continues.

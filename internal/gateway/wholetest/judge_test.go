@@ -67,7 +67,7 @@ func TestJudgeSeesFaults(t *testing.T) {
 		{"progress", "a message that is too long", `"message":"x`, `"message":"xx`},
 		{"progress", "a message of two lines", `"message":"Reading `, `"message":"Reading\n`},
 		{"fallback", "a fallback that is not named", `"tools_called":["search","search","lookup"]`, `"tools_called":["search","search"]`},
-		{"unavailable", "no retry_after_ms", `"retry_after_ms":60000,`, ""},
+		{"unavailable", "no retry_after_ms", `"retry_after_ms":5000,`, ""},
 		{"unavailable", "another finish_reason", `"finish_reason":"error"`, `"finish_reason":"timeout"`},
 		{"unavailable", "success", `"success":false`, `"success":true`},
 		{"unavailable", "the upstream's words", "AI service", "UPSTREAM"},
