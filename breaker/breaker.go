@@ -231,6 +231,16 @@ func (b *Breaker) Snapshot() health.Breaker {
 	return s
 }
 
+// OpenFor returns the time until an open breaker lets a call through, or 0 if it is not open.
+func (b *Breaker) OpenFor() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != Open {
+		return 0
+	}
+	return max(time.Until(b.openTill), 0)
+}
+
 // Check implements health.Checker. It changes no more than Snapshot does.
 func (b *Breaker) Check() health.Status { return b.Snapshot() }
 

@@ -71,8 +71,8 @@ type condition struct {
 // condition returns what a view must show of the server now.
 func (u *upstream) condition() condition {
 	c := condition{offers: u.catalogue.Load()}
-	if s := u.Breaker.Snapshot(); s.State == breaker.Open && s.RetryAfter > 0 {
-		c.open = (s.RetryAfter + time.Second - 1).Truncate(time.Second)
+	if wait := u.Breaker.OpenFor(); wait > 0 {
+		c.open = (wait + time.Second - 1).Truncate(time.Second)
 	} else if u.current.Load() == nil {
 		c.err = u.down.Load()
 	}

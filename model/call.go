@@ -106,7 +106,7 @@ func (c *call) attempts() error {
 		if c.end.empty {
 			empties++
 		}
-		if retries++; !c.end.retry || c.handed || empties > 1 || retries > c.m.cfg.Retries || !c.sleep(c.end.wait+c.backoff(retries)) || c.m.openFor() > 0 {
+		if retries++; !c.end.retry || c.handed || empties > 1 || retries > c.m.cfg.Retries || !c.sleep(c.end.wait+c.backoff(retries)) || c.m.cfg.Breaker.OpenFor() > 0 {
 			return nil
 		}
 		c.spend()
@@ -451,17 +451,9 @@ func (c *call) result() error {
 		return fault.Cause(c.parent) // it ended while we waited
 	}
 	if e.Type == fault.ModelUnavailable {
-		e.RetryAfter = cmp.Or(c.m.openFor(), e.RetryAfter)
+		e.RetryAfter = cmp.Or(c.m.cfg.Breaker.OpenFor(), e.RetryAfter)
 	}
 	return e
-}
-
-// openFor returns for how long the breaker stays open; 0: it is not.
-func (m *Model) openFor() time.Duration {
-	if s := m.cfg.Breaker.Snapshot(); s.State == breaker.Open {
-		return s.RetryAfter
-	}
-	return 0
 }
 
 // refusedByBreaker returns the error of a call that the breaker did not let through.
