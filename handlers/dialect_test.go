@@ -164,6 +164,30 @@ func (shoutEncoder) Heartbeat() []byte { return []byte("data: ...\n\n") }
 
 const plainType = "Content-Type: text/plain"
 
+// namedShout is shout under a name, which its turns have in logs.
+type namedShout struct{ *shout }
+
+func (d namedShout) Routes() []dialect.Route {
+	routes := d.shout.Routes()
+	for i := range routes {
+		routes[i].Dialect = "shout"
+	}
+	return routes
+}
+
+// A request of a protocol without tools has their count in the log, as it has the other counts.
+func TestRequestWithoutToolsIsCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, _, stop := serveInBubble(handlers.Config{Runner: slow(time.Second), Dialects: []dialect.Dialect{namedShout{&shout{}}}})
+		defer stop()
+		g.do(t, "POST", "/shout/hall", "HELLO", plainType)
+		if first := g.log.lines(t)[0]; first.Event != "request_received" || first.Details["client_tools"] != 0.0 {
+			t.Errorf("%+v", first)
+		}
+	})
+}
+
 // A protocol is one folder and one line: its paths, methods, types, headers, refusals,
 // streams and replies are its own, and the rest is as everywhere.
 func TestDialect(t *testing.T) {
