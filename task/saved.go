@@ -303,7 +303,9 @@ func (s *Service) takeOverTurn(ctx context.Context, task store.Task, t *Turn, ru
 		return true, err
 	}
 	why := run.judge(kept, silent)
-	if age := time.Since(t.kept.doc.began(t.id, task.Created)).Abs(); why == nil && len(kept.logged) == 0 && age > s.mayLackLog() {
+	// A turn that was claimed before did begin: its owner died once more before its first event.
+	begins := len(kept.logged) == 0 && run.all == 0
+	if age := time.Since(t.kept.doc.began(t.id, task.Created)).Abs(); why == nil && begins && age > s.mayLackLog() {
 		why = fmt.Errorf("%w: it lacks a log after %s", errSaved, age.Round(time.Second))
 	}
 	if why == nil {

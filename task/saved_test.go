@@ -365,6 +365,13 @@ func TestTurnsThatDoNotGoOn(t *testing.T) {
 		}
 	}
 	claim := `{"claim":"gw"}` + "\n"
+	withoutLog := func(with func(*testing.T, *memory.Store, string, string)) func(*testing.T, *memory.Store, string, string) {
+		return func(t *testing.T, st *memory.Store, task, turn string) {
+			with(t, st, task, turn)
+			_ = st.DropLog(t.Context(), turn)
+			time.Sleep(time.Minute)
+		}
+	}
 	for what, tt := range map[string]struct {
 		req   Request
 		with  func(t *testing.T, st *memory.Store, task, turn string)
@@ -392,10 +399,12 @@ func TestTurnsThatDoNotGoOn(t *testing.T) {
 		"nothing was saved": {Request{Retracts: true}, func(t *testing.T, st *memory.Store, _, turn string) {
 			_ = st.DeleteList(t.Context(), store.TurnKey(turn))
 		}, new(rests), fault.TurnLost},
-		"its log is gone":          {Request{Retracts: true}, func(t *testing.T, st *memory.Store, _, turn string) { _ = st.DropLog(t.Context(), turn) }, new(rests), "gone"},
-		"its end was asked for":    {Request{Retracts: true}, func(t *testing.T, st *memory.Store, task, _ string) { _, _ = st.CancelTask(t.Context(), task) }, new(rests), fault.Cancelled},
-		"silent for ten minutes":   {Request{Retracts: true}, func(*testing.T, *memory.Store, string, string) { time.Sleep(10*time.Minute + time.Second) }, new(rests), fault.TurnLost},
-		"silent for less than ten": {Request{Retracts: true}, func(*testing.T, *memory.Store, string, string) { time.Sleep(9 * time.Minute) }, new(rests), ""},
+		"its log is gone": {Request{Retracts: true}, func(t *testing.T, st *memory.Store, _, turn string) { _ = st.DropLog(t.Context(), turn) }, new(rests), "gone"},
+		"no log, and old": {Request{Retracts: true}, withoutLog(instead("")), new(rests), "gone"},
+		"no log, old, and claimed by a process that died": {Request{Retracts: true}, withoutLog(instead(claim)), new(rests), ""},
+		"its end was asked for":                           {Request{Retracts: true}, func(t *testing.T, st *memory.Store, task, _ string) { _, _ = st.CancelTask(t.Context(), task) }, new(rests), fault.Cancelled},
+		"silent for ten minutes":                          {Request{Retracts: true}, func(*testing.T, *memory.Store, string, string) { time.Sleep(10*time.Minute + time.Second) }, new(rests), fault.TurnLost},
+		"silent for less than ten":                        {Request{Retracts: true}, func(*testing.T, *memory.Store, string, string) { time.Sleep(9 * time.Minute) }, new(rests), ""},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
