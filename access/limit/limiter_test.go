@@ -432,8 +432,7 @@ func TestHeaders(t *testing.T) {
 
 // A flood of addresses forgets neither who is known nor, as long as there is anything else to
 // forget, what is still counted; and all of it has its bound.
-func TestManyAddresses(t *testing.T) {
-	t.Parallel()
+func TestManyAddresses(t *testing.T) { // it measures the heap, alone
 	synctest.Test(t, func(t *testing.T) {
 		before := heap()
 		l := New(Config{Spec: Spec{User: &Limit{Requests: rate(t, "3/d")}, Address: &Limit{Requests: rate(t, "2/m")}}})
