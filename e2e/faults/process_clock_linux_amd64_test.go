@@ -67,7 +67,7 @@ func clockJumps(t *testing.T, jump time.Duration, long bool) {
 	held, quick := gather(t, g.Addr, 1, func(int) string { return "hold" }), gather(t, g.Addr, 1, func(int) string { return "quick" })
 	held.allBegun(1)
 	quick.allBegun(1)
-	wantTurn(t, g.Addr, "odd", "error model_unavailable") // opens the breaker
+	wantTurn(t, g.Addr, "broken", "error model_unavailable") // opens the breaker
 	lasting := token(3 * time.Hour)
 	wantReady(t, g, lasting, "open", 2)
 	turnClock(jump)

@@ -213,7 +213,7 @@ func receive[T any](t testing.TB, what string, c <-chan T) T {
 
 // crowdModel is a Gemini API that costs little: many turns ask it at the same time. To "hold" it
 // says a word and is silent until it is left; to "mute" it says nothing; to "quick" it says a word, and ends when it is let
-// go; to "odd" it says what no model may; anything else it answers at once.
+// go; to "odd" it says what no model may, and "broken" gets a 500; anything else it answers at once.
 type crowdModel struct {
 	url   string
 	close func()        // closes the connections of those who ask
@@ -292,6 +292,10 @@ func (m *crowdModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if asks(body, "mute") {
 		<-r.Context().Done()
+		return
+	}
+	if asks(body, "broken") {
+		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
