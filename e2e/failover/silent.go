@@ -58,7 +58,7 @@ func (r *run) silent(killed bool) {
 	}
 	r.Exactly(fmt.Sprintf("turns that ended well, then the gateway %s", how), stopped, silentTurns)
 	if killed {
-		r.Pause(10 * time.Second) // the breaker of the store closes, and the gateway undoes its tasks
+		r.Pause(r.sizes.lease + 15*time.Second) // the breaker of the store closes, and the gateway undoes its tasks, also on a busy machine
 		p.a.kill()
 	} else {
 		p.a.stop()
