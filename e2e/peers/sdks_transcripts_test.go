@@ -151,6 +151,8 @@ func TestSDKsPlayEveryTranscript(t *testing.T) {
 	compare := func(t *testing.T, got map[string]sdkPlayed) {
 		t.Helper()
 		for at, played := range got {
+			played.Stream.Text, _, _ = strings.Cut(played.Stream.Text, "\n\nAllow the call of ") // a question is text in Chat Completions
+			played.Document.Text, _, _ = strings.Cut(played.Document.Text, "\n\nAllow the call of ")
 			got[at] = played.inOrder()
 		}
 		if d := diff.Diff(want, got); d != "" {

@@ -114,7 +114,6 @@ def main(base: str, plain_base: str, native: str) -> None:
     for refused, code in (
         (lambda: create(model="gpt-9", input="x"), "model_not_found"),
         (lambda: create(model="sluice", input="x", prompt={"id": "p"}), "unsupported_parameter"),
-        (lambda: create(model="sluice", input="x", tools=[{"type": "web_search"}]), "unsupported_value"),
         (lambda: create(model="sluice", input="x", previous_response_id=final.id), "previous_response_not_found"),
         (lambda: plain.responses.create(model="sluice", input="x", previous_response_id=final.id), "unsupported_parameter"),
         (lambda: plain.responses.create(model="sluice", input=[{"type": "item_reference", "id": "msg_1"}]), "unsupported_value"),
