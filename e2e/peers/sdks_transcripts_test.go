@@ -153,6 +153,9 @@ func TestSDKsPlayEveryTranscript(t *testing.T) {
 		for at, played := range got {
 			played.Stream.Text, _, _ = strings.Cut(played.Stream.Text, "\n\nAllow the call of ") // a question is text in Chat Completions
 			played.Document.Text, _, _ = strings.Cut(played.Document.Text, "\n\nAllow the call of ")
+			if w := want[at]; w.Stream.Text == "" && w.Response.Text != "" && played.Stream.Text == w.Response.Text && played.Document.Text == w.Response.Text {
+				played.Stream.Text, played.Document.Text = "", "" // the prompt of a question, which is an item of its own there
+			}
 			got[at] = played.inOrder()
 		}
 		if d := diff.Diff(want, got); d != "" {
