@@ -90,7 +90,11 @@ func TestKubernetesOverlayOfRedis(t *testing.T) {
 		"approval-key": base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)),
 	}
 	files := manifest{Metadata: file.Metadata, Data: file.Data}
-	delete(env, "SLUICE_API_KEYS") // its file is in a secret of the cluster
+	keys := filepath.Join(t.TempDir(), "keys.yaml") // the cluster has it in a secret
+	if err := os.WriteFile(keys, []byte("keys: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env["SLUICE_API_KEYS"] = keys
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	var read settings.File
 	cfg, err := settings.LoaderWith(&read).Load(nil, lookup, func(name string) ([]byte, error) {
