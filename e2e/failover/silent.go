@@ -58,7 +58,10 @@ func (r *run) silent(killed bool) {
 	}
 	r.Exactly(fmt.Sprintf("turns that ended well, then the gateway %s", how), stopped, silentTurns)
 	if killed {
-		r.Pause(r.sizes.lease + 15*time.Second) // the breaker of the store closes, and the gateway undoes its tasks, also on a busy machine
+		r.eventually("the gateway undoes its tasks", time.Minute, func() bool {
+			saved, err := p.redis.ask("KEYS sluice:turn:*")
+			return err == nil && saved == "*0"
+		})
 		p.a.kill()
 	} else {
 		p.a.stop()

@@ -120,6 +120,10 @@ def main(base: str, plain_base: str, native: str) -> None:
         (lambda: client.conversations.create(), "not_found"),
     ):
         fails(refused, openai.NotFoundError if code.endswith("not_found") and code != "previous_response_not_found" else openai.BadRequestError, code)
+    other = client.responses.with_raw_response.create(model="sluice", input=QUESTION, tools=[TOOL, {"type": "web_search"}])
+    ignored = other.headers.get("x-sluice-ignored")
+    assert ignored and "web_search" in ignored, ignored
+    assert [tool.name for tool in other.parse().tools] == ["get_weather"], other.parse().tools
     assert not plain.responses.create(model="sluice", input=QUESTION).store
     print("refusals")
 
