@@ -111,6 +111,9 @@ func (v *screen) text(d eventData) error {
 		return nil
 	}
 	if !v.inText {
+		if v.team.speaking != "" && d.AgentID == "" && strings.Trim(d.Delta, ". \n") == "" {
+			return nil // it joins the texts of two agents, which a line has parted
+		}
 		fmt.Fprintln(v.out)
 	}
 	v.inText = true

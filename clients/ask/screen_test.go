@@ -182,6 +182,28 @@ func TestTextStaysWhole(t *testing.T) {
 	}
 }
 
+// A gateway joins the texts of two agents, of which neither has the joint. If a line parts them on the
+// screen, the second text begins its paragraph.
+func TestTextOfTheNextAgentBeginsItsParagraph(t *testing.T) {
+	t.Parallel()
+	for _, joint := range []string{" ", ". ", "\n\n"} {
+		delta, err := json.Marshal(joint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := []string{
+			`response_delta {"delta":"On","agent_id":"a"}`, `agent {"agent_id":"b","status":"started"}`,
+			`response_delta {"delta":` + string(delta) + `}`, `response_delta {"delta":"Jazz","agent_id":"b"}`,
+		}
+		if diff := cmp.Diff("\nOn\n● b started\n\nJazz", screenOf(t, terminal.Style{}, events...)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", joint, diff)
+		}
+		if got, want := screenOf(t, terminal.Style{}, events[0], events[2], events[3]), "\nOn"+joint+"Jazz"; got != want {
+			t.Errorf("%q without a line: %q, want %q", joint, got, want)
+		}
+	}
+}
+
 // screenOf returns what a screen shows of events, which are type and data.
 func screenOf(t *testing.T, style terminal.Style, events ...string) string {
 	t.Helper()

@@ -22,7 +22,7 @@ func TestAskATeam(t *testing.T) {
 	for _, part := range []string{
 		"⇒ light-agent + music-agent  (95% sure, ", "● light-agent started\n", "● music-agent started\n",
 		`→ light-agent: set_light {"room": "kitchen","brightness": 30}`, `→ music-agent: play_music {"query": "jazz"}`,
-		"\n\nThe kitchen lights are at 30%.\n", "\n\n Now playing: jazz.\n", "● light-agent done  ", "● music-agent done  ",
+		"\n\nThe kitchen lights are at 30%.\n", "\n\nNow playing: jazz.\n", "● light-agent done  ", "● music-agent done  ",
 	} {
 		if !strings.Contains(out, part) {
 			t.Errorf("%q is not in\n%s", part, out)
