@@ -24,7 +24,6 @@ type encoder struct {
 	// blocked says that the answer was.
 	blocked bool
 	wrote   bool // there is text
-	asked   bool // the text so far ends with a question to a person
 }
 
 // head appends the members that all of a turn's chunks, and its document, have in common.
@@ -48,12 +47,7 @@ func (e *encoder) Heartbeat() []byte { return sse.Ping() }
 func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	switch ev := ev.(type) {
 	case *stream.Delta:
-		text := ev.Text
-		if e.asked {
-			text = questionGap + text
-		}
-		e.wrote, e.asked = true, false
-		return e.end(jsonline.String(append(append(dst, e.prefix...), `"content":`...), text), "")
+		return e.content(dst, ev.Text)
 	case *stream.Thinking:
 		return e.end(jsonline.String(append(append(dst, e.prefix...), `"reasoning_content":`...), ev.Content), "")
 	case *stream.Start:
@@ -79,11 +73,9 @@ func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 func (e *encoder) Skip(ev stream.Event) {
 	switch ev := ev.(type) {
 	case *stream.Delta:
-		e.wrote, e.asked = true, false
+		e.wrote = true
 	case *stream.Approval:
-		if ev.Prompt != "" {
-			e.wrote, e.asked = true, true
-		}
+		e.wrote = e.wrote || ev.Prompt != ""
 	case *stream.ToolRequired:
 		e.calls++
 	case *stream.Error:
@@ -91,7 +83,13 @@ func (e *encoder) Skip(ev stream.Event) {
 	}
 }
 
-// questionGap stands between a question and the text in front of it and behind it.
+// content appends a chunk with a piece of the answer's text.
+func (e *encoder) content(dst []byte, text string) []byte {
+	e.wrote = true
+	return e.end(jsonline.String(append(append(dst, e.prefix...), `"content":`...), text), "")
+}
+
+// questionGap stands between a question and the text in front of it. No text follows a question.
 const questionGap = "\n\n"
 
 // question appends the prompt of a question to a person as text, the only form that the protocol has
@@ -103,8 +101,7 @@ func (e *encoder) question(dst []byte, prompt string) []byte {
 	if e.wrote {
 		prompt = questionGap + prompt
 	}
-	e.wrote, e.asked = true, true
-	return e.end(jsonline.String(append(append(dst, e.prefix...), `"content":`...), prompt), "")
+	return e.content(dst, prompt)
 }
 
 // call appends a call that the client is to run. index is left out below 0.
@@ -199,14 +196,8 @@ type collector struct {
 
 	fold     stream.Fold
 	thoughts []string
-	prompts  []prompt
+	prompts  []string // of questions to a person
 	blocked  bool
-}
-
-// prompt is a question to a person, behind so many bytes of the answer's text.
-type prompt struct {
-	behind int
-	text   string
 }
 
 func newCollector(requestID string, began time.Time, model string) *collector {
@@ -224,7 +215,7 @@ func (c *collector) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 		c.thoughts = append(c.thoughts, ev.Content)
 	case *stream.Approval:
 		if ev.Prompt != "" {
-			c.prompts = append(c.prompts, prompt{len(c.fold.Text()), ev.Prompt})
+			c.prompts = append(c.prompts, ev.Prompt)
 		}
 	case *stream.Error:
 		c.blocked = c.blocked || ev.Fatal && hasWords(ev.Type)
@@ -245,22 +236,12 @@ func (c *collector) calls(dst []byte) []byte {
 	return dst
 }
 
-// content returns the answer with the questions to people, each where it was asked.
+// content returns the answer with the questions to people behind it.
 func (c *collector) content() string {
-	var texts []string
-	add := func(text string) {
-		if text != "" {
-			texts = append(texts, text)
-		}
+	texts := c.prompts
+	if text := c.fold.Text(); text != "" {
+		texts = append([]string{text}, texts...)
 	}
-	rest, at := c.fold.Text(), 0
-	for _, p := range c.prompts {
-		n := min(p.behind-at, len(rest))
-		add(rest[:n])
-		add(p.text)
-		rest, at = rest[n:], at+n
-	}
-	add(rest)
 	return strings.Join(texts, questionGap)
 }
 

@@ -84,12 +84,12 @@ func TestChunks(t *testing.T) {
 			},
 		},
 		"questions to a person": {
-			[]stream.Event{&stream.Approval{Prompt: "Refund 42 EUR?"}, &stream.Approval{}, &stream.Approval{Prompt: "Now?"}, &stream.Done{Reason: stream.InputRequired}},
+			[]stream.Event{&stream.Approval{Prompt: "Refund 42 EUR?"}, &stream.Approval{}, &stream.Approval{Prompt: "Now?"}, &stream.Done{Reason: stream.ApprovalRequired}},
 			[]string{delta(`"content":"Refund 42 EUR?"`, "null"), delta(`"content":"\n\nNow?"`, "null"), delta("", `"stop"`), "[DONE]"},
 		},
-		"a question between texts": {
-			[]stream.Event{&stream.Delta{Text: "Well."}, &stream.Approval{Prompt: "Now?"}, &stream.Delta{Text: "So"}, &stream.Delta{Text: "."}, &stream.Done{Reason: stream.ApprovalRequired}},
-			[]string{delta(`"content":"Well."`, "null"), delta(`"content":"\n\nNow?"`, "null"), delta(`"content":"\n\nSo"`, "null"), delta(`"content":"."`, "null"), delta("", `"stop"`), "[DONE]"},
+		"a question behind text": {
+			[]stream.Event{&stream.Delta{Text: "Well"}, &stream.Delta{Text: "."}, &stream.Approval{Prompt: "Now?"}, &stream.Done{Reason: stream.ApprovalRequired}},
+			[]string{delta(`"content":"Well"`, "null"), delta(`"content":"."`, "null"), delta(`"content":"\n\nNow?"`, "null"), delta("", `"stop"`), "[DONE]"},
 		},
 		"cut by a limit":   {[]stream.Event{&stream.Done{Reason: stream.MaxTokens}}, []string{delta("", `"length"`), "[DONE]"}},
 		"a question":       {[]stream.Event{&stream.Done{Reason: stream.InputRequired}}, []string{delta("", `"stop"`), "[DONE]"}},
@@ -136,8 +136,8 @@ func TestDocument(t *testing.T) {
 	}{
 		"an answer":           {[]stream.Event{&stream.Start{}, &stream.Delta{Text: "a"}, &stream.Delta{Text: "b\n"}}, stream.Stop, message(`"content":"ab\n","refusal":null`, "stop")},
 		"thoughts":            {[]stream.Event{&stream.Thinking{Content: "x"}, &stream.Thinking{Content: "y"}, &stream.Delta{Text: "a"}}, stream.Stop, message(`"content":"a","refusal":null,"reasoning_content":"xy"`, "stop")},
-		"a person's question": {[]stream.Event{&stream.Approval{Prompt: "Refund 42 EUR?"}}, stream.InputRequired, message(`"content":"Refund 42 EUR?","refusal":null`, "stop")},
-		"one behind text":     {[]stream.Event{&stream.Delta{Text: "Well."}, &stream.Approval{Prompt: "Now?"}, &stream.Delta{Text: "So"}, &stream.Delta{Text: "."}}, stream.InputRequired, message(`"content":"Well.\n\nNow?\n\nSo.","refusal":null`, "stop")},
+		"a person's question": {[]stream.Event{&stream.Approval{Prompt: "Refund 42 EUR?"}}, stream.ApprovalRequired, message(`"content":"Refund 42 EUR?","refusal":null`, "stop")},
+		"two behind text":     {[]stream.Event{&stream.Delta{Text: "Well."}, &stream.Approval{Prompt: "Now?"}, &stream.Approval{}, &stream.Approval{Prompt: "Sure?"}}, stream.ApprovalRequired, message(`"content":"Well.\n\nNow?\n\nSure?","refusal":null`, "stop")},
 		"nothing":             {nil, stream.MaxTokens, message(`"content":"","refusal":null`, "length")},
 		"a server's tool":     {[]stream.Event{&stream.ToolStarted{Call: weather}, &stream.ToolCompleted{Call: weather}}, stream.Stop, message(`"content":"","refusal":null`, "stop")},
 		"a client's tool":     {[]stream.Event{&stream.ToolRequired{Call: weather}}, stream.ClientTools, message(`"content":null,"refusal":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\": \"Oslo\"}"}}]`, "tool_calls")},
@@ -165,7 +165,7 @@ func TestSkip(t *testing.T) {
 	for _, events := range [][]stream.Event{
 		{&stream.Start{}, &stream.ToolRequired{Call: weather}, &stream.ToolRequired{Call: alarm}, &stream.Done{Reason: stream.ClientTools}},
 		{&stream.Delta{Text: "a"}, &stream.Error{Type: fault.ModelBlocked, Fatal: true}, &stream.Done{Reason: stream.Failed}},
-		{&stream.Delta{Text: "a"}, &stream.Approval{Prompt: "b"}, &stream.Approval{Prompt: "c"}, &stream.Delta{Text: "d"}, &stream.Delta{Text: "e"}, &stream.Done{Reason: stream.InputRequired}},
+		{&stream.Delta{Text: "a"}, &stream.Approval{}, &stream.Approval{Prompt: "b"}, &stream.Approval{Prompt: "c"}, &stream.Done{Reason: stream.ApprovalRequired}},
 	} {
 		for n := range events {
 			whole := newEncoder("req_1", began, "sluice", false)
