@@ -33,15 +33,15 @@ func (s *session) explain(err error) string {
 	}
 	text := err.Error()
 	for _, field := range refused.fields {
-		if names := s.names(field); len(names) > 0 {
+		if names := s.namesFor(field); len(names) > 0 {
 			text += "\nThere are: " + strings.Join(names, ", ")
 		}
 	}
 	return text
 }
 
-// names returns the names that a field of a request may have.
-func (s *session) names(field string) (names []string) {
+// namesFor returns the names that a field of a request may have.
+func (s *session) namesFor(field string) (names []string) {
 	if field != "/channel" && field != "/agent" && field != "/workflow" {
 		return nil
 	}
