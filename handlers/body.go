@@ -26,8 +26,8 @@ const (
 	// the half second that net/http adds at times it stays below one.
 	lingerTime = 400 * time.Millisecond
 	maxLinger  = 4 << 20 // bytes
-	// maxByServer is how much of a body of a known length net/http reads behind the reply. Of a
-	// longer one it reads nothing.
+	// maxByServer is the size of the longest body of a known length that net/http reads behind the
+	// reply. It reads nothing of a longer one.
 	maxByServer = 256 << 10
 )
 

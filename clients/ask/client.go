@@ -122,7 +122,7 @@ func (s *session) verdict(outcome Outcome, err error) Outcome {
 	if err == nil {
 		return outcome
 	}
-	fmt.Fprintf(s.Stderr, "%s: %s\n", s.Command, printableLines(s.explain(err))) // it may repeat what the gateway said
+	fmt.Fprintf(s.Stderr, "%s: %s\n", s.Command, printableLines(s.explain(err))) // it may hold words of the gateway
 	refused, ok := errors.AsType[*refusal](err)
 	switch {
 	case errors.Is(err, errAsked):

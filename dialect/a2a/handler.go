@@ -65,8 +65,7 @@ func (c *call) pass(err error) error {
 	return errHandled
 }
 
-// charge charges a call for its use, which is known now. It returns the error that the transport
-// receives.
+// charge charges a call for its use, once the use is known. It returns the error for the transport.
 func (c *call) charge(use dialect.Use) error {
 	if err := dialect.ChargeFor(c.request.Context(), use); err != nil {
 		return c.pass(err)

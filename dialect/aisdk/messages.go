@@ -81,7 +81,7 @@ type stage struct {
 	own     bool // there is a call of the client's tools
 }
 
-// result is the result of a call, which the gateway has run if served is true.
+// result is the result of a call. served is true if the gateway has run the call.
 type result struct {
 	tool.Result
 	served bool

@@ -145,7 +145,7 @@ func (r *items) call(at string, c tool.Call) {
 	last.Calls = append(last.Calls, c)
 }
 
-// result adds the result of a call, which a gateway has run if served is true.
+// result adds the result of a call. served is true if a gateway has run the call.
 func (r *items) result(at string, result tool.Result, served bool) {
 	r.messages = append(r.messages, chat.ClientMessage{Speaker: chat.SpeakerTool, Result: result, Served: served, At: at})
 	r.joins = false

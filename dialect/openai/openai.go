@@ -58,8 +58,8 @@ func New(cfg Config) *Server {
 	return &Server{cfg: cfg}
 }
 
-// Routes implements dialect.Dialect. The last two have no method and only word
-// the refusals of all other paths.
+// Routes implements dialect.Dialect. The last two routes have no
+// method: they word the refusals of all other paths.
 func (s *Server) Routes() []dialect.Route {
 	route := func(method, path string, open func(*http.Request, []byte) (*dialect.Exchange, error)) dialect.Route {
 		return dialect.Route{

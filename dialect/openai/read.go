@@ -223,14 +223,14 @@ func (r *reader) limit(names ...string) (most int) {
 	return most
 }
 
-// Bounds of the strings at which an answer ends.
+// Bounds of the strings that end an answer.
 const (
 	stopAt       = "/stop"
 	maxStops     = 4
 	maxStopChars = 1000 // code points of one
 )
 
-// stops reads the strings at which the answer ends: one, or up to four. An empty one says nothing.
+// stops reads the strings that end the answer: one, or up to four. It ignores an empty one.
 func (r *reader) stops(v jsontext.Value) (all []string) {
 	values, one := []jsontext.Value{v}, none(v) || v.Kind() == '"'
 	if !one {

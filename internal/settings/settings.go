@@ -29,7 +29,7 @@ func Sections(c *config.Config, f *File) config.Table {
 	return sections(c, documentSection(c, f, unnamed), tlsSection(c), door.SettingsOfStart(c, &f.Auth))
 }
 
-// sections is the table with these sections of the configuration file, of TLS and of who may ask.
+// sections returns the table with these sections for the configuration file, TLS and access.
 func sections(c *config.Config, document, encrypted, auth config.Section) config.Table {
 	return config.Table{
 		document,
