@@ -109,10 +109,12 @@ func (t *Turn) replay(kept stored, run Run, c *closing, guard *stream.Guard) {
 func (s *Service) claimTask(ctx context.Context, id string, t *Turn, task store.Task, c *closing, at int, side store.Side) error {
 	owned := task.Holder == s.holder
 	task.Holder, task.State, task.Side = s.holder, Working, side
-	closing := store.Closing{Task: task}
+	closing := store.Closing{Task: task, Log: store.Append{Entry: store.Entry{N: at}, At: at, TTL: s.cfg.EventTTL}}
 	if len(c.data) > 0 {
+		closing.Log.N, closing.Log.Data = c.n, c.data
+	}
+	if len(c.data) > 0 || !owned { // without data it only checks that the owner has added nothing
 		closing.LogOf = t.id
-		closing.Log = store.Append{Entry: store.Entry{N: c.n, Data: c.data}, At: at, TTL: s.cfg.EventTTL}
 	}
 	gone, err := s.change(ctx, id, closing, owned)
 	if gone {

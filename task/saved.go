@@ -101,6 +101,7 @@ type plainRun struct {
 	*savedTurn
 	turns   Turns
 	request *chat.Request
+	items   int            // of the list that was read
 	before  []stream.Event // those of the log, and what TakeOver has added
 	lacks   []stream.Event // the latter
 	frame   *stream.Frame  // nil: not prepared
@@ -116,7 +117,7 @@ func (s *Service) openTurn(ctx context.Context, turn string) (*plainRun, error) 
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}
-	r := &plainRun{turns: s.cfg.Turns}
+	r := &plainRun{turns: s.cfg.Turns, items: len(items)}
 	if r.savedTurn, err = readSaved(items); err == nil {
 		r.request, err = chat.ReadStored(r.savedTurn.request)
 	}
@@ -381,7 +382,11 @@ func (s *Service) claimTurn(ctx context.Context, task store.Task, t *Turn, run *
 		}
 	}
 	line, _ := json.Marshal(savedLine{Claim: s.holder.Owner})
-	if err := s.claimTask(ctx, t.task, t, task, c, kept.last, store.Side{Key: store.TurnKey(t.id), Item: line}); err != nil {
+	err := s.claimTask(ctx, t.task, t, task, c, kept.last, store.Side{Key: store.TurnKey(t.id), Item: line})
+	if err == nil {
+		err = s.checkClaimed(ctx, t, run)
+	}
+	if err != nil {
 		return nil, err
 	}
 	for _, ev := range run.lacks {
@@ -400,6 +405,19 @@ func (s *Service) claimTurn(ctx context.Context, task store.Task, t *Turn, run *
 		_ = guard.Emit(&stream.Start{ConversationID: run.request.ConversationID, UserID: run.request.UserID, Model: run.frame.Model})
 	}
 	return guard, nil
+}
+
+// checkClaimed returns an error if the turn that this process has claimed saved more than run has read.
+// Its owner was alive, and may make a call of which run does not know. Then the keeper reads it again.
+func (s *Service) checkClaimed(ctx context.Context, t *Turn, run *plainRun) error {
+	later, err := s.cfg.Store.List(ctx, store.TurnKey(t.id), run.items, 0)
+	if err == nil && len(later) != 1 { // one is the claim
+		err = store.ErrConflict
+	}
+	if err != nil {
+		s.leave(t.task)
+	}
+	return err
 }
 
 // giveBack gives the place of the turn back.

@@ -495,6 +495,52 @@ func TestClaimsInTheSameInstant(t *testing.T) {
 	}
 }
 
+// A process that is alive after all, and saves a call between the moment in which its turn is read and
+// that in which it is claimed, has the turn go on with that call, or does not make it.
+func TestIntentBeforeTheClaimIsSeen(t *testing.T) {
+	t.Parallel()
+	for _, with := range []string{"an event", "no event"} {
+		t.Run("with "+with, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				shared := memory.New(memory.Config{})
+				var owner *Turn
+				task, turn := leftBehind(t, shared, Request{Retracts: true}, "", func(of *Turn) { owner = of })
+				call := stream.Call{ID: "c", Tool: "pay"}
+				confirmed := errors.New("nothing was saved")
+				save := sync.OnceFunc(func() {
+					owner.Saving().Save("", []byte(`{"step":2}`))
+					if with == "an event" {
+						if err := owner.Write(stream.Stamp{N: 3}, &stream.ToolStarted{Call: call}); err != nil {
+							t.Error(err)
+						}
+					}
+					confirmed = owner.Saving().Confirm()
+				})
+				runs := 0
+				all := &rests{before: save}
+				all.runs = func(_ context.Context, sink stream.Sink) (stream.Result, error) {
+					runs++
+					if with == "an event" {
+						_ = sink.Emit(&stream.ToolUnknown{Call: call})
+					}
+					return stream.Result{Reason: stream.Stop}, sink.Emit(&stream.Delta{Text: "whole"})
+				}
+				s := New(Config{Store: shared, Turns: all, Lease: 3 * time.Second})
+				defer s.Close()
+				got, _ := awaitEnd(t, s, task, turn)
+				states := all.states[len(all.states)-1][""]
+				if last := string(states[len(states)-1]); confirmed != nil || last != `{"step":2}` || runs != 1 || got.State != Completed {
+					t.Errorf("confirmed: %v; it went on from %s, %d times, and is %s", confirmed, last, runs, got.State)
+				}
+				if _, err := s.OpenLog(t.Context(), turn); err != nil {
+					t.Errorf("its log: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // Turns whose end goes with their client, and turns where it is switched off, save nothing.
 func TestTurnsThatAreNotSaved(t *testing.T) {
 	t.Parallel()

@@ -279,7 +279,7 @@ func (s *Service) closeLater(id, turn string) func(context.Context) error {
 	}
 }
 
-// leave keeps in mind a run that was left while the store was unavailable.
+// leave keeps in mind a task of this process that does not run: the keeper continues with it.
 func (s *Service) leave(task string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
