@@ -92,3 +92,34 @@ func TestFencedOwnerEmitsNothing(t *testing.T) {
 		})
 	}
 }
+
+// slow is a store that takes a second to read a task.
+type slow struct{ *memory.Store }
+
+func (s slow) Task(ctx context.Context, id string) (store.Task, error) {
+	time.Sleep(time.Second)
+	return s.Store.Task(ctx, id)
+}
+
+// A process that closes many turns of a dead one keeps its own lease meanwhile: else another
+// process would take its turns over.
+func TestLeaseIsRenewedDuringASweep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shared := memory.New(memory.Config{})
+		tasks, _ := orphaned(t, shared, 20)
+		s := New(Config{Store: slow{shared}, Lease: 3 * time.Second})
+		defer s.Close()
+		for range 400 {
+			time.Sleep(100 * time.Millisecond)
+			if alive, err := shared.LeasesAlive(t.Context(), s.Holder()); err != nil || !alive[0] {
+				t.Fatalf("its lease is over: %v", err)
+			}
+		}
+		for _, id := range tasks {
+			if got, err := shared.Task(t.Context(), id); err != nil || got.State == Working {
+				t.Errorf("%s is %s: %v", id, got.State, err)
+			}
+		}
+	})
+}

@@ -21,13 +21,17 @@ func (s *Service) keep() {
 	// Ends: `Service.Close`.
 	// Waits: keep.
 	watching.Go(s.watchLease)
+	renewed := make(chan struct{}, 1)
+	// Goroutine (keepLease): renews the lease, however long the keeper works on the turns of others.
+	// Ends: `Service.Close`.
+	// Waits: keep.
+	watching.Go(func() { s.keepLease(renewed) })
 	defer watching.Wait()
 	watch := s.cfg.Store.Watch(store.CancelTopic(s.holder.Owner))
 	defer watch.Stop()
 	orphans := s.cfg.Store.Watch(store.OrphansTopic)
 	defer orphans.Stop()
-	renew, sweeps, look := time.NewTicker(s.cfg.Lease/3), time.NewTimer(jitter(sweepForReaders)), time.NewTicker(lookEvery)
-	defer renew.Stop()
+	sweeps, look := time.NewTimer(jitter(sweepForReaders)), time.NewTicker(lookEvery)
 	defer sweeps.Stop()
 	defer look.Stop()
 	swept, subscribed := time.Now(), false
@@ -35,12 +39,10 @@ func (s *Service) keep() {
 		select {
 		case <-s.ctx.Done():
 			return
-		case <-renew.C:
-			if s.renew() == nil {
-				s.settle()
-				s.retake()
-				s.checkUnconfirmed(true)
-			}
+		case <-renewed:
+			s.settle()
+			s.retake()
+			s.checkUnconfirmed(true)
 		case <-watch.C:
 			s.observe()
 		case <-look.C:
@@ -88,6 +90,27 @@ func (s *Service) sweepAll(last time.Time) time.Time {
 
 // jitter keeps gateways from doing the same thing at the same time.
 func jitter(d time.Duration) time.Duration { return d - d/5 + rand.N(2*d/5) }
+
+// keepLease renews the lease each third of it. It reports each time that it could to renewed, which has
+// room for one.
+func (s *Service) keepLease(renewed chan<- struct{}) {
+	due := time.NewTicker(s.cfg.Lease / 3)
+	defer due.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-due.C:
+		}
+		if s.renew() != nil {
+			continue
+		}
+		select {
+		case renewed <- struct{}{}:
+		default: // the keeper has not seen the last one yet
+		}
+	}
+}
 
 // renew takes or prolongs the lease.
 func (s *Service) renew() error {
@@ -141,8 +164,8 @@ func (s *Service) settle() {
 // Holder is this process in the store, whose lease the Service renews.
 func (s *Service) Holder() store.Holder { return s.holder }
 
-// New returns a Service and starts its one goroutine, the keeper: it renews the lease,
-// learns of cancels, and closes the turns of dead processes. The caller must call Close.
+// New returns a Service and starts its keeper, which has the lease renewed, learns of cancels,
+// and closes the turns of dead processes. The caller must call Close.
 func New(cfg Config) *Service {
 	if cfg.TTL == 0 {
 		cfg.TTL = DefaultTTL
@@ -177,7 +200,7 @@ func New(cfg Config) *Service {
 	})
 	s.ctx, s.close = context.WithCancel(context.Background())
 	s.renew()
-	// Goroutine (keep): renews the lease (each third of it), sweeps, and looks for cancels.
+	// Goroutine (keep): sweeps, looks for cancels, and settles ends when the lease was renewed.
 	// Ends: `Service.Close`.
 	// Waits: `Service.Close`.
 	go s.keep()
