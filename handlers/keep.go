@@ -117,7 +117,7 @@ func (s *Server) storeTurn(in *slot, r *http.Request, t *turn) (err error) {
 		t.noRoom.Store(true)
 	}
 	if err == nil && t.stored == nil && t.Mode == dialect.Early {
-		return &fault.Error{Type: fault.StoreUnavailable, Message: "The store is unavailable; try again in a moment"}
+		return fault.NewStoreUnavailable(nil)
 	}
 	return err
 }

@@ -86,8 +86,8 @@ func Withdraw(data []byte) []byte {
 	if json.Unmarshal(data, &kept) != nil {
 		kept.Rest = nil
 	}
-	kept.Rest, _ = json.Marshal(kept)
-	return kept.Rest
+	withdrawn, _ := json.Marshal(kept)
+	return withdrawn
 }
 
 // ApprovalKey returns the value of a question to a person, by its id.

@@ -318,8 +318,8 @@ func (s *Service) withdraw(ctx context.Context, ids []string) {
 	for _, id := range ids {
 		empty := func(ctx context.Context) error {
 			v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(id))
-			if err == nil && !bytes.Equal(v.Data, store.Withdraw(v.Data)) {
-				v.Data = store.Withdraw(v.Data)
+			if data := store.Withdraw(v.Data); err == nil && !bytes.Equal(v.Data, data) {
+				v.Data = data
 				_, err = s.cfg.Store.PutValue(ctx, store.ApprovalKey(id), v, s.cfg.TTL)
 			}
 			return s.note(err)

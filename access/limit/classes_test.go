@@ -200,7 +200,7 @@ func TestPanicOfTheStoreKeepsNothing(t *testing.T) {
 		t.Cleanup(alone.Close)
 		try("tokens of before", func() { _, _ = alone.Admit(t.Context(), ada, Turn) })
 		begin(t, alone, ada, Turn).End()
-		if e := alone.table.find(userSlot, &ada); e.pins != 0 || e.turns != 0 {
+		if e := alone.table.find(userSlot, &ada, ""); e.pins != 0 || e.turns != 0 {
 			t.Errorf("%+v is held", e)
 		}
 	})

@@ -163,7 +163,7 @@ func (l *Limiter) entry(s slot, who *Subject, class string, makes bool, now int6
 		e, _ := l.table.make(s, who, class, now)
 		return e
 	}
-	return l.table.entries[l.table.keyIn(s, who, class)]
+	return l.table.find(s, who, class)
 }
 
 // Check refuses a request of which this process knows that it would be refused. It charges

@@ -116,8 +116,10 @@ func isAnybody(s slot, who *Subject) bool {
 	return s == addressSlot || s == userSlot && who.User == ""
 }
 
-// find returns the entry without a class, nil if nothing is known of the subject.
-func (t *table) find(s slot, who *Subject) *entry { return t.entries[t.keyOf(s, who)] }
+// find returns the entry by the plan of a class, or nil.
+func (t *table) find(s slot, who *Subject, class string) *entry {
+	return t.entries[t.keyIn(s, who, class)]
+}
 
 // make returns an entry by the plan of a class, a new one if need be.
 func (t *table) make(s slot, who *Subject, class string, now int64) (e *entry, fresh bool) {
