@@ -56,7 +56,7 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 		t.kept.version, t.kept.doc = task.Version+1, doc
 		doc.resumed(t.id, req.Question, t.began)
 		task.Holder, task.Turn, task.State, task.Side = s.holder, t.id, Working, t.save(req)
-		err = s.replaceDocument(ctx, doc, task, s.working(t))
+		err = s.replaceDocument(t.ctx, doc, task, s.working(t))
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return answered()

@@ -69,7 +69,7 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 	}
 	err := s.open(ctx, t, &req)
 	if err != nil {
-		if key := t.claim.key; key != "" && s.cfg.Store.DeleteValue(context.WithoutCancel(ctx), key) != nil {
+		if key := t.claim.key; key != "" && s.cfg.Store.DeleteValue(t.ctx, key) != nil {
 			s.checkLater(nil, s.undoKey(key, t.id))
 		}
 		return s.note(err)
@@ -92,7 +92,7 @@ func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 		mine.Owner, mine.Epoch = s.holder.Owner, s.holder.Epoch
 	}
 	put := func() (store.Value, error) {
-		return s.cfg.Store.PutValue(ctx, key, store.Value{Data: mine.encode()}, longestTurn+keyMemory)
+		return s.cfg.Store.PutValue(t.ctx, key, store.Value{Data: mine.encode()}, longestTurn+keyMemory)
 	}
 	there, err := put()
 	if isUnknown(err) {
@@ -165,14 +165,14 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 		Turn: t.id, State: Working, Created: t.began,
 	}}
 	undo := s.undoCreate(t.task, t.id)
-	err := s.confirmWrite(ctx, t.task, task, s.cfg.Store.CreateTask(ctx, t.task, task, s.working(t)))
+	err := s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.CreateTask(t.ctx, t.task, task, s.working(t)))
 	if errors.Is(err, store.ErrUnavailable) { // the turn runs without being kept, or not at all
 		s.checkLater(err, undo)
 	}
 	if err != nil {
 		return err
 	}
-	if err = s.keepLong(ctx, t.kept.doc, long, s.working(t)); err != nil && undo(ctx) != nil {
+	if err = s.keepLong(t.ctx, t.kept.doc, long, s.working(t)); err != nil && undo(t.ctx) != nil {
 		s.checkLater(nil, undo)
 	}
 	if err == nil {

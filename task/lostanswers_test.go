@@ -443,3 +443,61 @@ func TestLostAnswersRunNothingTwice(t *testing.T) {
 		})
 	}
 }
+
+// leaving is a store whose caller leaves while its first task is stored or changed: it loses the answer.
+type leaving struct {
+	*memory.Store
+	leave func()
+}
+
+// ended calls leave, and returns the error of a caller that has left.
+func (l *leaving) ended(ctx context.Context, err error) error {
+	l.leave()
+	return errors.Join(err, context.Cause(ctx))
+}
+
+func (l *leaving) CreateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
+	return l.ended(ctx, l.Store.CreateTask(ctx, id, t, ttl))
+}
+
+func (l *leaving) UpdateTask(ctx context.Context, id string, t store.Task, ttl time.Duration) error {
+	return l.ended(ctx, l.Store.UpdateTask(ctx, id, t, ttl))
+}
+
+func (l *leaving) PutValue(ctx context.Context, key string, v store.Value, ttl time.Duration) (store.Value, error) {
+	there, err := l.Store.PutValue(ctx, key, v, ttl)
+	return there, l.ended(ctx, err)
+}
+
+// A client that leaves while its turn is stored leaves no task at work behind.
+func TestClientLeavesWhileItsTurnIsStored(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"", "key-of-a-client"} {
+		t.Run("key "+key, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				in := &leaving{memory.New(memory.Config{}), cancel}
+				s := New(Config{Store: in})
+				defer s.Close()
+				turn, err := s.Begin(ctx, Request{Chat: &chat.Request{Input: "hi", ConversationID: "conv_1"}, Key: key, Body: new([32]byte), Cancel: func(error) {}})
+				if err == nil {
+					turn.Before(nowhere{})
+					turn.End()
+				}
+				page, _ := in.Tasks(t.Context(), store.Query{Conversation: "conv_1", Limit: 9})
+				for _, left := range page.Tasks {
+					if left.State == Working {
+						t.Errorf("a task is at work; the turn began with %v", err)
+					}
+				}
+				if key == "" {
+					return
+				}
+				if _, err := in.Value(t.Context(), store.IdempotencyKey("", "", key)); err == nil && len(page.Tasks) == 0 {
+					t.Error("the key names a turn that is not there")
+				}
+			})
+		})
+	}
+}

@@ -97,7 +97,7 @@ func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *documen
 		req.Chat.ConversationID = doc.ContextID
 	}
 	task.Holder, task.Turn, task.State, task.Side = s.holder, t.id, Working, t.save(req)
-	if err := s.replaceDocument(ctx, doc, task, s.cfg.TTL); err != nil {
+	if err := s.replaceDocument(t.ctx, doc, task, s.cfg.TTL); err != nil {
 		if errors.Is(err, store.ErrUnavailable) {
 			before.Side = t.saved()
 			s.checkLater(err, s.undoUpdate(doc.ID, t.id, before, s.cfg.TTL))
