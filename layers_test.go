@@ -60,7 +60,7 @@ func layers() []layer {
 		{"chat", words, []string{"tool", "internal/check", "internal/jsonparts"}, "what is asked and said must not depend on how it is answered"},
 		{"stream", words, []string{"chat", "fault"}, "events tell of calls, usage and faults; an encoder knows events only"},
 		{"run", words, []string{"tool", "chat", "stream", "fault"}, "what runs inside a turn; it knows neither teams nor workflows"},
-		{"breaker", words, []string{"chat", "fault", "config", "telemetry"}, "it guards calls without knowing what they are; it asks which turn makes them"},
+		{"breaker", words, []string{"fault", "config", "telemetry"}, "it guards calls without knowing what they are"},
 		{"store/engines", words, []string{"store", "store/memory", "store/sqlite", "store/redis", "telemetry"}, "the one place that names all engines"},
 		{"store/memory", words, []string{"store", "telemetry"}, "an engine, which knows no other"},
 		{"store/sqlite", words, []string{"store", "telemetry"}, "an engine, which knows no other"},

@@ -5,8 +5,8 @@
 // so that a stream which breaks half-way is a failure. A call with retries asks
 // once and reports once.
 //
-// A turn adds at most one failure to a row of failures, however many calls it
-// makes. So one turn never closes a service for the others, unless Failures is 1.
+// With Config.TurnOf a turn adds at most one failure to a row of failures, however many calls
+// it makes. So one turn never closes a service for the others, unless Failures is 1.
 package breaker
 
 import (
@@ -19,7 +19,6 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/sony/gobreaker/v2"
 
-	"sluice/chat"
 	"sluice/telemetry/health"
 )
 
@@ -56,9 +55,10 @@ type Config struct {
 	// HalfOpenCalls is how many probes run at once while half-open, and how many
 	// must succeed in a row to close it.
 	HalfOpenCalls uint32
-	// EachCall makes every failure count, also several of one turn. It is for the store: its
-	// commands share connections, and one turn may be all that uses it.
-	EachCall bool
+	// TurnOf returns what identifies the turn of a call, a comparable value, or nil for a call of no
+	// turn: chat.TurnKeyOf. Nil makes every failure count, also several of one turn. The store needs
+	// that: its commands share connections, and one turn may be all that uses it.
+	TurnOf func(context.Context) any
 	// Log gets the changes of state that a call caused whose context carries no
 	// logger. Others go to the logger in the context, the request's.
 	Log zerolog.Logger
@@ -96,8 +96,8 @@ type Breaker struct {
 	cb       *gobreaker.TwoStepCircuitBreaker[struct{}]
 	state    State
 	failures uint32          // consecutive, across the open state
-	row      []chat.TurnKey  // turns that have added a failure since the last success or change
-	turn     chat.TurnKey    // of the call at hand
+	row      []any           // turns that have added a failure since the last success or change
+	turn     any             // of the call at hand; nil: none
 	lastErr  error           // of the last failure
 	openTill time.Time       // set while state is Open
 	log      *zerolog.Logger // of the call at hand
@@ -187,12 +187,11 @@ func (b *Breaker) Allow(ctx context.Context) (done func(Verdict, error), err err
 // failure to the row already. While half-open every failure counts, because the row that opened
 // the breaker is over. The caller must hold b.mu.
 func (b *Breaker) failureOf(ctx context.Context, cause error) error {
-	b.turn = chat.TurnKey{}
-	if !b.cfg.EachCall {
-		turn := chat.TurnOf(ctx)
-		b.turn = turn.Key()
+	b.turn = nil
+	if b.cfg.TurnOf != nil {
+		b.turn = b.cfg.TurnOf(ctx)
 	}
-	if b.turn != (chat.TurnKey{}) && slices.Contains(b.row, b.turn) {
+	if b.turn != nil && slices.Contains(b.row, b.turn) {
 		return errNeutral
 	}
 	return failure{cause}
@@ -210,7 +209,7 @@ func (b *Breaker) count(err error) bool {
 	}
 	b.failures++
 	b.successes, b.failedAt = 0, time.Now()
-	if b.turn != (chat.TurnKey{}) {
+	if b.turn != nil {
 		b.row = append(b.row, b.turn)
 	}
 	if f, ok := err.(failure); ok {

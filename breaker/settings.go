@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -50,9 +51,9 @@ var errForm = fmt.Errorf("must be failures, recovery time and half-open calls su
 // inRange reports whether a number of calls is from 1 to mostCalls.
 func inRange(calls int) bool { return calls >= 1 && calls <= mostCalls }
 
-// Of makes the breaker of a service from its setting. One service has one breaker: they are
-// never shared.
-func Of(service string, b Config, log zerolog.Logger) *Breaker {
-	b.Service, b.Log = service, log
+// Of makes the breaker of a service from its setting. turnOf is Config.TurnOf. One service has one
+// breaker: they are never shared.
+func Of(service string, b Config, turnOf func(context.Context) any, log zerolog.Logger) *Breaker {
+	b.Service, b.TurnOf, b.Log = service, turnOf, log
 	return New(b)
 }

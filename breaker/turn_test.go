@@ -7,12 +7,20 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/chat"
 )
 
-// turnContext returns the context of a turn that began so many seconds after the first one.
-func turnContext(id string, second int) context.Context {
-	return chat.WithTurn(context.Background(), chat.Turn{RequestID: id, Began: time.Unix(int64(second)+1, 0)})
+// turnKey is the key of a turn's name in a context.
+type turnKey struct{}
+
+func turnContext(turn string) context.Context {
+	return context.WithValue(context.Background(), turnKey{}, turn)
+}
+
+// configWithTurns is config with the turns of turnContext.
+func configWithTurns() breaker.Config {
+	cfg := config()
+	cfg.TurnOf = func(ctx context.Context) any { return ctx.Value(turnKey{}) }
+	return cfg
 }
 
 // end makes a call of a turn, which must be let through.
@@ -29,8 +37,8 @@ func end(t *testing.T, b *breaker.Breaker, ctx context.Context, v breaker.Verdic
 // others, add one failure to a row.
 func TestATurnAddsOneFailureToARow(t *testing.T) {
 	t.Parallel()
-	ann, ben, eve := turnContext("req_1", 1), turnContext("req_2", 2), turnContext("req_1", 3)
-	b := breaker.New(config())
+	ann, ben, eve := turnContext("ann"), turnContext("ben"), turnContext("eve")
+	b := breaker.New(configWithTurns())
 	for _, ctx := range []context.Context{ann, ann, ben, ann, context.WithoutCancel(ann), ben, ann} {
 		end(t, b, ctx, breaker.Failure)
 	}
@@ -38,15 +46,15 @@ func TestATurnAddsOneFailureToARow(t *testing.T) {
 	if n := b.Snapshot().FailureCount; n != 2 {
 		t.Errorf("two turns count as %d failures", n)
 	}
-	end(t, b, eve, breaker.Failure) // with the request's id of another turn
+	end(t, b, eve, breaker.Failure)
 	state(t, b, breaker.Open)
 }
 
 // A success ends the row, and the turns in it are forgotten.
 func TestASuccessForgetsTheTurnsOfARow(t *testing.T) {
 	t.Parallel()
-	ann := turnContext("req_1", 1)
-	b := breaker.New(config())
+	ann := turnContext("ann")
+	b := breaker.New(configWithTurns())
 	end(t, b, ann, breaker.Failure)
 	end(t, b, ann, breaker.Success)
 	end(t, b, ann, breaker.Failure)
@@ -60,8 +68,8 @@ func TestASuccessForgetsTheTurnsOfARow(t *testing.T) {
 func TestAProbeOfTheSameTurnFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ann := turnContext("req_1", 1)
-		b := breaker.New(config())
+		ann := turnContext("ann")
+		b := breaker.New(configWithTurns())
 		end(t, b, ann, breaker.Failure)
 		calls(t, b, "ff")
 		state(t, b, breaker.Open)
@@ -75,14 +83,12 @@ func TestAProbeOfTheSameTurnFails(t *testing.T) {
 // every command of the store.
 func TestCallsOutsideOfTurnsCountEach(t *testing.T) {
 	t.Parallel()
-	b := breaker.New(config())
+	b := breaker.New(configWithTurns())
 	calls(t, b, "fff")
 	state(t, b, breaker.Open)
-	each := config()
-	each.EachCall = true
-	b = breaker.New(each)
+	b = breaker.New(config())
 	for range 3 {
-		end(t, b, turnContext("req_1", 1), breaker.Failure)
+		end(t, b, turnContext("ann"), breaker.Failure)
 	}
 	state(t, b, breaker.Open)
 }

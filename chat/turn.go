@@ -68,19 +68,21 @@ func WithRequestID(ctx context.Context, id string) context.Context {
 	return WithTurn(ctx, t)
 }
 
-// TurnKey identifies a turn within this process. Its zero value is that of calls outside of turns.
-type TurnKey struct {
+// turnID identifies a turn within this process.
+type turnID struct {
 	requestID string
 	began     time.Time
 }
 
-// Key returns the key of the turn, which is zero if Began is. The request's id alone is not
-// enough: a client may send the same one with each request.
-func (t *Turn) Key() TurnKey {
+// TurnKeyOf returns a comparable value that identifies the turn of ctx within this process, or nil if
+// ctx has no turn that began. The request's id alone is not enough: a client may send the same one
+// with each request.
+func TurnKeyOf(ctx context.Context) any {
+	t := TurnOf(ctx)
 	if t.Began.IsZero() {
-		return TurnKey{}
+		return nil
 	}
-	return TurnKey{t.RequestID, t.Began}
+	return turnID{t.RequestID, t.Began}
 }
 
 // RequestID returns the id that WithRequestID put into ctx, or "".

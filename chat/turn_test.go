@@ -3,6 +3,7 @@ package chat_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -36,6 +37,31 @@ func TestTurnWithinATurn(t *testing.T) {
 	}
 	if got := chat.TurnOf(chat.WithRequestID(inner, "req_2")); got.Caller.User != "ann" || got.RequestID != "req_2" {
 		t.Errorf("with another id: %+v", got)
+	}
+}
+
+// A turn keeps its key in each context that is made of its own, and shares it with no other turn: a
+// client may send one id with each request.
+func TestTurnKeys(t *testing.T) {
+	t.Parallel()
+	turn := func(id string, second int64) context.Context {
+		return chat.WithTurn(context.Background(), chat.Turn{RequestID: id, Began: time.Unix(second, 0)})
+	}
+	ann := turn("req_1", 1)
+	within := chat.TurnOf(ann)
+	within.Budget = chat.NewTokenBudget(1)
+	if chat.TurnKeyOf(ann) != chat.TurnKeyOf(chat.WithTurn(context.WithoutCancel(ann), within)) {
+		t.Error("a turn has two keys")
+	}
+	for name, other := range map[string]context.Context{"the id of another turn": turn("req_1", 2), "the time of another turn": turn("req_2", 1)} {
+		if chat.TurnKeyOf(ann) == chat.TurnKeyOf(other) {
+			t.Errorf("%s: the keys are equal", name)
+		}
+	}
+	for name, ctx := range map[string]context.Context{"no turn": context.Background(), "a turn that has not begun": chat.WithRequestID(context.Background(), "req_1")} {
+		if key := chat.TurnKeyOf(ctx); key != nil {
+			t.Errorf("%s has the key %v", name, key)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
+	"sluice/chat"
 	"sluice/tool"
 )
 
@@ -148,7 +149,7 @@ func (c Config) withServerDefaults(s Server) Server {
 		s.ProtocolVersion = pinnedProtocol
 	}
 	if s.Breaker == nil {
-		s.Breaker = breaker.New(breaker.Config{Service: "mcp:" + s.Name, Log: c.Log})
+		s.Breaker = breaker.New(breaker.Config{Service: "mcp:" + s.Name, TurnOf: chat.TurnKeyOf, Log: c.Log})
 	}
 	return s
 }

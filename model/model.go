@@ -115,7 +115,7 @@ func (f *Frame) setDefaults() {
 		f.Jitter = rand.N[time.Duration]
 	}
 	if f.Breaker == nil {
-		f.Breaker = breaker.New(breaker.Config{Service: f.Service})
+		f.Breaker = breaker.New(breaker.Config{Service: f.Service, TurnOf: chat.TurnKeyOf})
 	}
 }
 

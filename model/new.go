@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
+	"sluice/chat"
 	"sluice/internal/check"
 	"sluice/telemetry/metrics"
 )
@@ -76,7 +77,7 @@ func (s Spec) Frame(wire Wire, codec Codec, opts Options) (Frame, error) {
 		return Frame{}, fmt.Errorf("%s: %w", s.Service(), err)
 	}
 	guard := s.Breaker
-	guard.Service, guard.Log = s.Service(), opts.Log
+	guard.Service, guard.Log, guard.TurnOf = s.Service(), opts.Log, chat.TurnKeyOf
 	return Frame{
 		Name:     s.Model,
 		Key:      s.Key,

@@ -135,7 +135,7 @@ func (s *state) open(ctx context.Context, at store.Location, prefix string, log 
 	calls := store.CallsConfig{Metrics: m, Log: log}
 	var guard *breaker.Breaker
 	if at.Kind != store.Memory {
-		guard = breaker.Of(storeService, breaker.Config{Failures: storeFailures, Recovery: storeRecovery, HalfOpenCalls: storeProbes, EachCall: true}, log)
+		guard = breaker.Of(storeService, breaker.Config{Failures: storeFailures, Recovery: storeRecovery, HalfOpenCalls: storeProbes}, nil, log)
 		calls.Allow = allow(guard)
 	}
 	engine, err := engines.Open(ctx, engines.Config{Location: at, Prefix: prefix, Calls: store.NewCalls(calls)})

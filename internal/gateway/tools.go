@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
+	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/settings"
 	"sluice/mcpclient"
@@ -130,7 +131,7 @@ func (g *Gateway) mcpServer(s servers.Server) mcpclient.Server {
 		Deny:            s.Deny,
 		Policy:          s.Policy,
 		Identity:        g.identifies(s),
-		Breaker:         breaker.Of("mcp:"+s.Name, settings.Of[servers.Common](&g.cfg).Breaker, g.log),
+		Breaker:         breaker.Of("mcp:"+s.Name, settings.Of[servers.Common](&g.cfg).Breaker, chat.TurnKeyOf, g.log),
 	}
 }
 

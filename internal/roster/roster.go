@@ -18,6 +18,7 @@ import (
 
 	"sluice/agent/remote"
 	"sluice/breaker"
+	"sluice/chat"
 	"sluice/router"
 	"sluice/store"
 	"sluice/store/memory"
@@ -198,7 +199,7 @@ func (r *Roster) agent(spec *router.AgentSpec) *remote.Agent {
 	}
 	guard := r.breakers[spec.ID]
 	if guard == nil {
-		guard = breaker.Of(remote.Service(spec.ID), r.cfg.Breaker, r.cfg.Log)
+		guard = breaker.Of(remote.Service(spec.ID), r.cfg.Breaker, chat.TurnKeyOf, r.cfg.Log)
 		r.breakers[spec.ID] = guard
 	}
 	a := remote.New(remote.Config{

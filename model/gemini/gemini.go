@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"sluice/breaker"
+	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/check"
 	"sluice/model"
@@ -178,7 +179,7 @@ func (cfg *Config) frame(c *codec) model.Frame {
 // breaker makes what guards the service.
 func (cfg *Config) breaker() *breaker.Breaker {
 	b := cfg.Breaker
-	b.Service = service
+	b.Service, b.TurnOf = service, chat.TurnKeyOf
 	if b.Failures == 0 {
 		b.Failures, b.Recovery = breakerFailures, breakerRecovery
 	}
