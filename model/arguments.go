@@ -37,8 +37,8 @@ func (a *Arguments) Len() int { return len(a.text) }
 // IsEmpty reports whether no piece says anything. An empty text or null is nothing.
 func (a *Arguments) IsEmpty() bool { return saysNothing(a.text) }
 
-// IsObject reports whether the pieces so far are one whole object. It reads each byte once, however
-// often it is asked.
+// IsObject reports whether the pieces so far are one whole object. It reads each byte twice at most,
+// however often it is asked.
 func (a *Arguments) IsObject() bool {
 	for ; a.scan.at < len(a.text); a.scan.at++ {
 		a.scan.read(a.text[a.scan.at])
@@ -46,9 +46,9 @@ func (a *Arguments) IsObject() bool {
 	if !a.scan.closed || a.scan.extra {
 		return false
 	}
-	if a.scan.judged != len(a.text) {
+	if !a.scan.judged {
 		v := jsontext.Value(bytes.TrimSpace(a.text))
-		a.scan.judged, a.scan.valid = len(a.text), v.Kind() == '{' && v.IsValid(tolerant)
+		a.scan.judged, a.scan.valid = true, v.Kind() == '{' && v.IsValid(tolerant)
 	}
 	return a.scan.valid
 }
@@ -59,15 +59,14 @@ type scan struct {
 	quoted, escaped bool
 	closed          bool // it has ended
 	extra           bool // more than white space stands behind it
-	judged          int  // length of the text that valid is about
-	valid           bool
+	judged, valid   bool // it was looked at, and is an object
 }
 
 // read takes the next byte.
 func (s *scan) read(c byte) {
 	switch {
 	case s.closed:
-		s.extra = s.extra || c > ' '
+		s.extra = s.extra || !isSpace(c)
 	case s.escaped:
 		s.escaped = false
 	case s.quoted:
@@ -81,6 +80,9 @@ func (s *scan) read(c byte) {
 		s.closed = s.depth <= 0
 	}
 }
+
+// isSpace reports whether c is white space that bytes.TrimSpace cuts off.
+func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
 // JSON returns the joined text, without repetitions if it is not JSON with them. It is part of a.
 func (a *Arguments) JSON() jsontext.Value {

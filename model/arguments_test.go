@@ -67,3 +67,30 @@ func TestArgumentsOfManyObjectsAreCheap(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A service that sends white space behind an object, piece by piece, costs no more than its bytes,
+// and control characters are not white space.
+func TestObjectsAreJudgedOnce(t *testing.T) {
+	t.Parallel()
+	var a model.Arguments
+	a.Add([]byte(`{"k":"` + strings.Repeat("x", 1<<18) + `"`))
+	if a.IsObject() {
+		t.Error("the beginning of an object is taken for a whole one")
+	}
+	a.Add([]byte(`}`))
+	began := time.Now()
+	for range 1 << 18 {
+		if a.Add([]byte(" ")); !a.IsObject() {
+			t.Fatal("white space behind an object")
+		}
+	}
+	if d := time.Since(began); d > 20*time.Second {
+		t.Errorf("took %v", d)
+	}
+	for text, want := range map[string]bool{"{}\v\r\n\t": true, "{}\x01": false, "{}\u00a0": false, "{} {}": false, "[]": false, `{"a"}`: false, `{"a":"}"}`: true} {
+		var a model.Arguments
+		if a.Add([]byte(text)); a.IsObject() != want || a.IsObject() != want {
+			t.Errorf("%q is an object: %v", text, !want)
+		}
+	}
+}
