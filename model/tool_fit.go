@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -93,28 +92,16 @@ func (f *schemaFitter) note(name string, used map[string]bool) {
 // choose gives each name that does not fit one that no property has. The order is always the same.
 func (f *schemaFitter) choose(used map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(f.names)) {
-		base := strings.Map(func(r rune) rune {
-			if r < 0x80 && strings.IndexByte(alphanumeric+"_.-", byte(r)) >= 0 {
-				return r
-			}
-			return '_'
-		}, name)
-		if base == "" {
-			base = "_"
-		}
-		fit := base[:min(len(base), maxName)]
-		for n := 2; used[fit]; n++ {
-			suffix := "_" + strconv.Itoa(n)
-			fit = base[:min(len(base), maxName-len(suffix))] + suffix
-		}
-		used[fit] = true
-		f.names[name] = fit
+		f.names[name] = unusedName(replaceOthers(name, keyCharacters), used)
 	}
 }
 
+// keyCharacters are those that Messages takes in the name of a property.
+const keyCharacters = alphanumeric + "_.-"
+
 // fitsKey reports whether Messages takes a name as that of a property.
 func fitsKey(name string) bool {
-	return name != "" && len(name) <= maxName && strings.Trim(name, alphanumeric+"_.-") == ""
+	return name != "" && len(name) <= maxName && strings.Trim(name, keyCharacters) == ""
 }
 
 // fit returns the name under which a property is sent.
@@ -131,7 +118,7 @@ func (f *schemaFitter) schema(v jsontext.Value, depth int) jsontext.Value {
 		return v
 	}
 	if v.Kind() == '[' {
-		return f.list(v, depth)
+		return replaceElements(v, func(el jsontext.Value) jsontext.Value { return f.schema(el, depth+1) })
 	}
 	o, changed := Members(v), false
 	for i := range o {
@@ -157,19 +144,20 @@ func isArraySchema(o Object) bool {
 	return Unquote(typ) == "array" || slices.Contains(Strings(typ), "array")
 }
 
-// list is schema for each element.
-func (f *schemaFitter) list(v jsontext.Value, depth int) jsontext.Value {
+// replaceElements returns a list with each element as replace returns it. A list without a change
+// stays as it is, byte for byte.
+func replaceElements(list jsontext.Value, replace func(jsontext.Value) jsontext.Value) jsontext.Value {
 	b, changed := jsontext.Value{'['}, false
-	for i, el := range Elements(v) {
+	for i, el := range Elements(list) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		fitted := f.schema(el, depth+1)
-		changed = changed || !bytes.Equal(fitted, el)
-		b = append(b, fitted...)
+		value := replace(el)
+		changed = changed || !bytes.Equal(value, el)
+		b = append(b, value...)
 	}
 	if !changed {
-		return v
+		return list
 	}
 	return append(b, ']')
 }
@@ -266,18 +254,7 @@ func renamed(args jsontext.Value, names map[string]string, depth int) jsontext.V
 			return o.JSON()
 		}
 	case '[':
-		b, changed := jsontext.Value{'['}, false
-		for i, el := range Elements(args) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			value := renamed(el, names, depth+1)
-			changed = changed || !bytes.Equal(value, el)
-			b = append(b, value...)
-		}
-		if changed {
-			return append(b, ']')
-		}
+		return replaceElements(args, func(el jsontext.Value) jsontext.Value { return renamed(el, names, depth+1) })
 	}
 	return args
 }

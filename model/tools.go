@@ -219,13 +219,7 @@ func fitNames(specs []tool.Spec) *ToolNames {
 		if WordOf(name, maxName) {
 			continue
 		}
-		fit := FitName(name)
-		for number := 2; used[fit]; number++ {
-			suffix := "_" + strconv.Itoa(number)
-			fit = FitName(name)
-			fit = fit[:min(len(fit), maxName-len(suffix))] + suffix
-		}
-		used[fit] = true
+		fit := unusedName(FitName(name), used)
 		if n == nil {
 			n = &ToolNames{sent: map[string]string{}, own: map[string]string{}}
 		}
@@ -239,8 +233,13 @@ func FitName(name string) string {
 	if WordOf(name, maxName) {
 		return name
 	}
+	return replaceOthers(name, alphanumeric+"_-")
+}
+
+// replaceOthers returns a name, cut, with _ in place of each character but those of allowed.
+func replaceOthers(name, allowed string) string {
 	fit := strings.Map(func(r rune) rune {
-		if r < 0x80 && strings.IndexByte(alphanumeric+"_-", byte(r)) >= 0 {
+		if r < 0x80 && strings.IndexByte(allowed, byte(r)) >= 0 {
 			return r
 		}
 		return '_'
@@ -249,6 +248,17 @@ func FitName(name string) string {
 		return "_"
 	}
 	return fit[:min(len(fit), maxName)]
+}
+
+// unusedName adds a name that fits to used and returns it. If used has it already, it gets a number.
+func unusedName(fit string, used map[string]bool) string {
+	free := fit
+	for number := 2; used[free]; number++ {
+		suffix := "_" + strconv.Itoa(number)
+		free = fit[:min(len(fit), maxName-len(suffix))] + suffix
+	}
+	used[free] = true
+	return free
 }
 
 // Fit returns the name to send; also of tools that are not there any more.
