@@ -30,7 +30,7 @@ type responsesAnswer struct {
 	finish    model.FinishWords
 	note      model.Note
 	budget    model.Budget // of all that was taken
-	announced int          // bytes of arguments that came as deltas; the item that is done has them again
+	announced int          // bytes of arguments that were counted; the item that is done has them again
 	ids       model.IDs    // of the calls
 	calls     responsesCalls
 	texts     responsesTexts // of the message at hand
@@ -198,16 +198,15 @@ func (a *responsesAnswer) announce(ev *responsesEvent) error {
 			return err
 		}
 		a.calls.add(ev.place.item, &item)
-		return a.budget.Grow(callOverhead + len(item.name) + len(item.callID) + len(item.id))
+		a.announced += len(item.arguments)
+		return a.budget.Grow(callOverhead + len(item.name) + len(item.callID) + len(item.id) + len(item.arguments))
 	}
+	grown := len(ev.delta)
 	if call := a.calls.target(ev); call != nil {
-		call.accept(ev)
+		grown = call.accept(ev)
 	}
-	if ev.kind == responsesArgumentsDone { // again what the deltas were
-		return nil
-	}
-	a.announced += len(ev.delta)
-	return a.budget.Grow(len(ev.delta)) // a sign of life
+	a.announced += grown
+	return a.budget.Grow(grown) // a sign of life
 }
 
 // goesOn returns the text of a delta, together with the half of a character that the one

@@ -264,6 +264,25 @@ func TestResponsesTooLarge(t *testing.T) {
 	if _, err := readResponsesEvents(call, responsesEnded); !errors.Is(err, model.ErrTooLarge) {
 		t.Errorf("a call of 3 MiB: %v, want %v", err, model.ErrTooLarge)
 	}
+	large := `"{\"a\":\"` + strings.Repeat("x", 1<<20) + `\"}"`
+	for name, announced := range map[string]func(i int) []string{
+		"announced": func(i int) []string {
+			return []string{fmt.Sprintf(`{"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","name":"add","arguments":%s}}`, i, large)}
+		},
+		"in one piece": func(i int) []string {
+			return []string{fmt.Sprintf(`{"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","name":"add"}}`, i),
+				fmt.Sprintf(`{"type":"response.function_call_arguments.done","output_index":%d,"arguments":%s}`, i, large)}
+		},
+	} {
+		var events []string
+		for i := range 3 {
+			events = append(events, announced(i)...)
+			events = append(events, fmt.Sprintf(`{"type":"response.output_item.done","output_index":%d,"item":{"type":"function_call","call_id":"c%d","name":"add","arguments":"{\"a\":1}"}}`, i, i))
+		}
+		if _, err := readResponsesEvents(append(events, responsesEnded)...); !errors.Is(err, model.ErrTooLarge) {
+			t.Errorf("3 MiB of arguments, %s: %v, want %v", name, err, model.ErrTooLarge)
+		}
+	}
 	var calls []string
 	for i := range 10_000 {
 		calls = append(calls, responsesCallEvent(fmt.Sprintf(`"call_id":"c%d","name":"add"`, i)))

@@ -66,16 +66,22 @@ func (cs *responsesCalls) target(ev *responsesEvent) *announcedCall {
 	return nil
 }
 
-// accept adds the arguments of an event.
-func (call *announcedCall) accept(ev *responsesEvent) {
-	switch {
-	case ev.kind == responsesArgumentsDone && ev.args.Kind() == '"':
-		call.whole, _ = jsontext.AppendUnquote([]byte(nil), ev.args)
-	case ev.kind == responsesArgumentsDone: // of some servers JSON in place of a string
-		call.whole = ev.args.Clone()
-	case ev.delta.Kind() == '"':
-		call.pieces.Add(call.half.unquote(nil, ev.delta))
+// accept adds the arguments of an event and returns by how many bytes that has made the call larger.
+// The arguments in one piece mostly are the deltas again.
+func (call *announcedCall) accept(ev *responsesEvent) (grown int) {
+	if ev.kind != responsesArgumentsDone {
+		if ev.delta.Kind() == '"' {
+			call.pieces.Add(call.half.unquote(nil, ev.delta))
+		}
+		return len(ev.delta)
 	}
+	counted := max(call.pieces.Len(), len(call.whole))
+	if ev.args.Kind() == '"' {
+		call.whole, _ = jsontext.AppendUnquote([]byte(nil), ev.args)
+	} else { // of some servers JSON in place of a string
+		call.whole = ev.args.Clone()
+	}
+	return max(0, len(call.whole)-counted)
 }
 
 // ofName returns the first call of a name whose item is not done, or nil.
