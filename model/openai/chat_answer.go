@@ -285,7 +285,7 @@ func (a *chatAnswer) End(c *chat.Chunk) error {
 func (a *chatAnswer) appendCalls(c *chat.Chunk, calls []chatCall) {
 	for i := range calls {
 		call := &calls[i]
-		called := a.codec.tools.Called(a.tools, &a.ids, string(call.id), string(call.name), call.arguments())
+		called := a.codec.tools.Called(a.tools, &a.ids, string(call.id), string(call.name), call.arguments)
 		if called == nil {
 			continue
 		}

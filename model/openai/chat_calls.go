@@ -37,7 +37,9 @@ type chatCall struct {
 	rest     bool // it has the name of the call before it, which was whole: empty, it is nothing
 	id, name []byte
 	args     model.Arguments
-	extra    []byte // the latest extra_content, JSON
+	// arguments are all of the call, once the answer has ended.
+	arguments jsontext.Value
+	extra     []byte // the latest extra_content, JSON
 }
 
 // reset forgets all calls and keeps the list's room.
@@ -144,7 +146,7 @@ func (cs *chatCalls) begin(d *chatCallDelta) *chatCall {
 	return &cs.list[len(cs.list)-1]
 }
 
-// whole returns the calls that count, with their arguments. A call that cannot be read is an
+// whole returns the calls that count, with their whole arguments: {} if a call has none. A call that cannot be read is an
 // error, unless the answer was cut: then it is left out.
 //
 // The error is a *model.Malformed. The list is changed in place and is for one call of it.
@@ -154,7 +156,8 @@ func (cs *chatCalls) whole(cut bool) ([]chatCall, error) {
 		if call.rest && call.args.IsEmpty() {
 			continue
 		}
-		reason := model.CallFault(string(call.name), call.arguments())
+		call.arguments = model.FirstArguments(call.args.JSON())
+		reason := model.CallFault(string(call.name), call.arguments)
 		switch {
 		case reason == "":
 			kept = append(kept, call)
@@ -165,9 +168,6 @@ func (cs *chatCalls) whole(cut bool) ([]chatCall, error) {
 	cs.list = kept
 	return kept, nil
 }
-
-// arguments returns the arguments of a call, {} if there are none.
-func (call *chatCall) arguments() jsontext.Value { return model.FirstArguments(call.args.JSON()) }
 
 // extraSize is the bytes of what the calls want back.
 func (*chatCalls) extraSize(calls []chatCall) (n int) {
