@@ -151,6 +151,10 @@ func Run(t *testing.T, p Protocol) {
 			})
 		}
 	}
+	t.Run("failures of a turn", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, p.turns)
+	})
 	t.Run("one key in one header", func(t *testing.T) { t.Parallel(); p.oneHeader(t) })
 	t.Run("a client that leaves", func(t *testing.T) {
 		t.Parallel()
@@ -163,6 +167,20 @@ func Run(t *testing.T, p Protocol) {
 	}
 	if p.Member != "" {
 		t.Run("learned members", func(t *testing.T) { t.Parallel(); p.learned(t) })
+	}
+}
+
+// turns has the calls of each of two turns fail: the breaker counts the turns.
+func (p Protocol) turns(t *testing.T) {
+	m := p.open(t, &Service{Replies: []Reply{{Refused: ErrBroken}}})
+	for i := range 2 {
+		ctx := chat.WithTurn(t.Context(), chat.Turn{RequestID: "req_1", Began: time.Now()})
+		for range 3 {
+			_ = Ask(ctx, m)
+		}
+		if n := m.Breaker().Snapshot().FailureCount; int(n) != i+1 {
+			t.Errorf("behind %d turns the breaker counts %d failures", i+1, n)
+		}
 	}
 }
 
