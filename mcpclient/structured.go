@@ -61,7 +61,7 @@ func (r *result) holdsElements(v jsontext.Value) bool {
 	}
 	return slices.EqualFunc(list, r.texts, func(element jsontext.Value, text string) bool {
 		own, _ := wire.Text(element)
-		return own == text || sameJSON(element, text)
+		return own == text || sameJSON(canonical(element), text)
 	})
 }
 
@@ -70,13 +70,23 @@ func (r *result) holdsJSON(v jsontext.Value) bool {
 	if strings.Contains(withoutSpace(strings.Join(r.texts, "\n")), withoutSpace(string(v))) {
 		return true
 	}
-	return slices.ContainsFunc(r.texts, func(text string) bool { return sameJSON(v, text) })
+	own := canonical(v) // once: a result may have many texts
+	return slices.ContainsFunc(r.texts, func(text string) bool { return sameJSON(own, text) })
 }
 
-// sameJSON reports whether text is the value v, whatever the order of its members.
-func sameJSON(v jsontext.Value, text string) bool {
-	a, b := v.Clone(), jsontext.Value(strings.TrimSpace(text))
-	return a.Kind() == b.Kind() && a.Canonicalize() == nil && b.Canonicalize() == nil && bytes.Equal(a, b)
+// canonical returns a value in its canonical form, or nil if the value has no such form.
+func canonical(v jsontext.Value) jsontext.Value {
+	if v = v.Clone(); v.Canonicalize() != nil {
+		return nil
+	}
+	return v
+}
+
+// sameJSON reports whether text is the value with the canonical form own, whatever the order of its
+// members. It returns false if own is nil.
+func sameJSON(own jsontext.Value, text string) bool {
+	v := jsontext.Value(strings.TrimSpace(text))
+	return own != nil && own.Kind() == v.Kind() && bytes.Equal(own, canonical(v))
 }
 
 // withoutSpace returns text without white space.

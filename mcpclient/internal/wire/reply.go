@@ -239,7 +239,7 @@ func (r *reply) readField(line []byte) {
 
 // replaceEvent puts text in place of the event that was scanned last.
 func (r *reply) replaceEvent(text []byte) {
-	r.buf = slices.Concat(r.buf[:r.event], text, r.buf[r.seen:])
+	r.buf = slices.Replace(r.buf, r.event, r.seen, text...)
 	r.seen = r.event + len(text)
 }
 
