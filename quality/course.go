@@ -43,7 +43,7 @@ func (t *turn) awaitPlan() {
 	t.spend(p.usage, p.elapsed)
 	t.counts().observe("plan", p.elapsed)
 	t.logInteraction("planner", "plan", p.elapsed, p.err, logged{"question": openText(t.req.Input)},
-		logged{"steps": len(p.steps), "criteria": len(p.criteria), "dropped": p.dropped, "plan": openText(p.text())})
+		logged{"steps": len(p.steps), "criteria": len(p.criteria), "dropped": p.dropped, "plan": p})
 	if p.err != nil && t.set.Mode == modeEnforce && t.ctx.Err() == nil {
 		t.warn(fault.QualityUnavailable, unavailableMessage)
 	}

@@ -19,10 +19,10 @@ import (
 // maxLogged bounds a text in the log, in bytes.
 const maxLogged = 8 << 10
 
-// logged holds an agent's data for the log: counts, and texts of the types below.
+// logged holds an agent's data for the log: counts, a plan, and texts of the types below.
 type logged map[string]any
 
-// openText is a text that may be in the log as soon as payloads are: a question or a plan.
+// openText is a text that may be in the log as soon as payloads are, such as a question.
 type openText string
 
 // answerText is a text that is in the log only if it was sent.
@@ -90,6 +90,8 @@ func (t *turn) dataOf(all logged) *zerolog.Event {
 		switch v := all[name].(type) {
 		case openText:
 			t.logText(d, name, string(v), true)
+		case *plan:
+			t.logText(d, name, v.text(), true)
 		case answerText:
 			t.logText(d, name, string(v), t.cfg.LogPayloads && t.wasSent(string(v)))
 		case int:

@@ -87,31 +87,35 @@ var errUnknown = errors.New("there is no such check")
 // the check themselves.
 type args interface{ compile() (Check, error) }
 
-// checks make the arguments of each check, to be read into.
-var checks = map[string]func() args{
-	"not_empty":      func() args { return new(notEmpty) },
-	"complete":       func() args { return new(complete) },
-	"plain_text":     func() args { return new(plainText) },
-	"max_length":     func() args { return new(maxLength) },
-	"contains":       func() args { return new(contains) },
-	"excludes":       func() args { return new(excludes) },
-	"matches":        func() args { return new(matches) },
-	"required_facts": func() args { return new(requiredFacts) },
-	"numbers_backed": func() args { return new(numbersBacked) },
-	"data_used":      func() args { return new(dataUsed) },
-	"links_backed":   func() args { return new(linksBacked) },
-	"script":         func() args { return new(sameScript) },
-	"no_pii":         func() args { return new(noPII) },
+// checks has all checks by their names: a function that makes the arguments of one, to be read into, and
+// a description of the answers that pass.
+var checks = map[string]struct {
+	newArgs  func() args
+	expected string
+}{
+	"not_empty":      {func() args { return new(notEmpty) }, "A character that can be seen."},
+	"complete":       {func() args { return new(complete) }, "The model ended by itself."},
+	"plain_text":     {func() args { return new(plainText) }, "Text without marks of Markdown."},
+	"max_length":     {func() args { return new(maxLength) }, "A text within the limits of the check."},
+	"contains":       {func() args { return new(contains) }, "The texts of the check, all or one of them."},
+	"excludes":       {func() args { return new(excludes) }, "An answer without the texts of the check."},
+	"matches":        {func() args { return new(matches) }, "A part that the expression of the check matches."},
+	"required_facts": {func() args { return new(requiredFacts) }, "The values that the tools have returned for the facts of the check."},
+	"numbers_backed": {func() args { return new(numbersBacked) }, "Only numbers that are in the results of tools or the request, or follow from them."},
+	"data_used":      {func() args { return new(dataUsed) }, "A tool call that completed."},
+	"links_backed":   {func() args { return new(linksBacked) }, "Only links that are in the results of tools or the request, or lead to a host of the check."},
+	"script":         {func() args { return new(sameScript) }, "Text in the script of the request."},
+	"no_pii":         {func() args { return new(noPII) }, "No personal data and no secret."},
 }
 
 // Compile makes a check of its name and arguments, an object in JSON; nil: there are none.
 // The error is errUnknown or an *ArgsError.
 func Compile(name string, arguments jsontext.Value) (Check, error) {
-	newArgs, ok := checks[name]
+	kind, ok := checks[name]
 	if !ok {
 		return nil, errUnknown
 	}
-	a := newArgs()
+	a := kind.newArgs()
 	if len(arguments) > 0 {
 		if err := json.Unmarshal(arguments, a, json.RejectUnknownMembers(true)); err != nil {
 			return nil, argsError(err)
@@ -174,23 +178,6 @@ func (in *Input) source() string {
 	return in.Source
 }
 
-// expected describes a good answer, by the name of the check.
-var expected = map[string]string{
-	"not_empty":      "A character that can be seen.",
-	"complete":       "The model ended by itself.",
-	"plain_text":     "Text without marks of Markdown.",
-	"max_length":     "A text within the limits of the check.",
-	"contains":       "The texts of the check, all or one of them.",
-	"excludes":       "An answer without the texts of the check.",
-	"matches":        "A part that the expression of the check matches.",
-	"required_facts": "The values that the tools have returned for the facts of the check.",
-	"numbers_backed": "Only numbers that are in the results of tools or the request, or follow from them.",
-	"data_used":      "A tool call that completed.",
-	"links_backed":   "Only links that are in the results of tools or the request, or lead to a host of the check.",
-	"script":         "Text in the script of the request.",
-	"no_pii":         "No personal data and no secret.",
-}
-
 // Expected returns a description of the answers that pass the check of this name. It is empty for an
 // unknown name.
-func Expected(name string) string { return expected[name] }
+func Expected(name string) string { return checks[name].expected }

@@ -327,7 +327,7 @@ const urlWindow = 256
 func endsWith(text string, start, end int) bool {
 	begin := start
 	if before, ok := strings.CutSuffix(text[:start], "://"); ok {
-		begin = len(strings.TrimRight(before[max(0, len(before)-len("https")):], latin)) + max(0, len(before)-len("https"))
+		begin = len(before) - markdown.SchemeBefore([]byte(before[max(0, len(before)-len("xhttps")):]))
 	}
 	from := max(0, begin-1)
 	url := markdown.URLEnd([]byte(text[from:min(len(text), end+urlWindow)]), begin-from) + from
