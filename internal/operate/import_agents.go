@@ -226,9 +226,7 @@ func (im *importing) server(name string, doc, had members) members {
 			list(out["args"])[i] = im.secret(serversFile, redact.Mark, name, "argument", fmt.Sprint(i+1))
 		}
 	}
-	if seconds, ok := doc["timeout_seconds"].(json.Number); ok {
-		out["timeout"] = seconds
-	}
+	setTimeout(out, doc)
 	if transport := cmp.Or(textOf(doc["transport"]), textOf(doc["type"])); transport == "sse" {
 		out["type"] = transport
 	}

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"sluice/workflow/graph"
 )
@@ -30,8 +29,8 @@ func (im *importing) importWorkflow(name string, doc members) {
 	if len(list(out["checkpoints"])) == 0 {
 		delete(out, "checkpoints")
 	}
-	setSeconds(out, doc)
-	leaveUsual(out, map[string]any{"max_iterations": json.Number("50"), "timeout": json.Number("600")})
+	setTimeout(out, doc)
+	leaveUsual(out, map[string]any{"max_iterations": json.Number("50"), "timeout": "600s"})
 	if patterns := im.patterns(name, doc, nodes); len(patterns) > 0 {
 		out["patterns"] = patterns
 	}
@@ -41,16 +40,13 @@ func (im *importing) importWorkflow(name string, doc members) {
 	if edges := im.edges(name, doc); len(edges) > 0 {
 		out["edges"] = edges
 	}
-	if seconds, ok := out["timeout"].(json.Number); ok {
-		out["timeout"] = seconds.String() + "s"
-	}
 	im.section("workflows")[idOf(name, doc)] = out
 }
 
-// setSeconds puts the time of a document that has one into out.
-func setSeconds(out, doc members) {
+// setTimeout puts the timeout of a document that has one into out.
+func setTimeout(out, doc members) {
 	if seconds, ok := doc["timeout_seconds"].(json.Number); ok {
-		out["timeout"] = seconds
+		out["timeout"] = seconds.String() + "s"
 	}
 }
 
@@ -91,10 +87,7 @@ func (im *importing) node(name, id string, doc members) members {
 		}
 		out["tool"] = found
 	}
-	setSeconds(out, doc)
-	if seconds, ok := out["timeout"].(json.Number); ok {
-		out["timeout"] = seconds.String() + "s"
-	}
+	setTimeout(out, doc)
 	for key, field := range map[string]string{"arguments": "name", "output": "field"} {
 		if isList(out[key]) {
 			out[key] = named(list(out[key]), field)
@@ -126,8 +119,3 @@ func (im *importing) edges(name string, doc members) (out []any) {
 	}
 	return slices.Clip(out)
 }
-
-// printedBefore lists the names that come first in an object of the file, in their order. Others
-// follow by the alphabet.
-var printedBefore = strings.Fields(`models mcpServers agents router dispatch aggregate workflows
-	provider type name description role prompt model endpoint api_key command args env url from to nodes edges`)

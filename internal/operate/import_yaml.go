@@ -52,6 +52,11 @@ func namesOf(value any) []string {
 	return names
 }
 
+// printedBefore lists the names that come first in an object of the file, in their order. Others
+// follow by the alphabet.
+var printedBefore = strings.Fields(`models mcpServers agents router dispatch aggregate workflows
+	provider type name description role prompt model endpoint api_key command args env url from to nodes edges`)
+
 // printedOrder compares two names of an object.
 func printedOrder(a, b string) int {
 	place := func(name string) int {
@@ -87,7 +92,7 @@ func (p *yamlPrinter) member(value any, depth int) {
 	fmt.Fprintf(p, " %s\n", scalar(value))
 }
 
-// list prints a list with an item a line, each as JSON.
+// list prints a list with one item in each line.
 func (p *yamlPrinter) list(all []any, depth int) {
 	for _, item := range all {
 		fmt.Fprintf(p, "%s- %s\n", strings.Repeat("  ", depth), inLine(item))
