@@ -9,8 +9,8 @@ import (
 	"sluice/mcpclient/servers"
 )
 
-// secretsOf returns the texts that an export leaves out. The log also hides the values of headers that
-// are no secrets by their names. An export keeps such a value: a configuration without it would send
+// secretsOf returns the texts that an export leaves out. The log also hides the values of headers whose
+// names are not those of secrets. An export keeps such a value: a configuration without it would send
 // another one.
 func secretsOf(cfg settings.Config) []string {
 	list, sources := config.Of[servers.List](&cfg.Config), serversWritten(cfg, readWritten(cfg.Path))

@@ -44,11 +44,11 @@ type Imported struct {
 // literal secret is in the result: a variable stands for each, and a warning names it.
 func Import(dir string, load func(path string) (settings.Config, error)) (Imported, error) {
 	im := &importing{dir: dir, tree: members{}, servers: map[string]bool{}}
-	docs, err := im.read()
+	docs, err := im.readDocuments()
 	if err != nil {
 		return Imported{}, err
 	}
-	same, err := im.start(load)
+	same, err := im.loadConfiguration(load)
 	if err != nil {
 		return Imported{}, err
 	}
@@ -60,7 +60,7 @@ func Import(dir string, load func(path string) (settings.Config, error)) (Import
 	if same && len(docs) == 0 && !im.hasPromptFile() {
 		return Imported{im.text, im.warnings}, nil
 	}
-	im.all(docs)
+	im.importAll(docs)
 	im.inOrder()
 	text := printYAML(im.tree)
 	return Imported{text, im.warnings}, nil
@@ -69,7 +69,7 @@ func Import(dir string, load func(path string) (settings.Config, error)) (Import
 // errNoImport is the error of a folder without a document of the layout.
 var errNoImport = errors.New("has neither agents, workflows, config/mcp_servers.yaml nor config/retention_policy.yaml")
 
-// members are those of an object.
+// members holds the members of an object by their names.
 type members = map[string]any
 
 // importing is one import.
@@ -88,12 +88,12 @@ func (im *importing) warn(name, format string, args ...any) {
 	im.warnings = append(im.warnings, name+": "+fmt.Sprintf(format, args...))
 }
 
-// read returns the documents of the folder, by the paths that Export gives them.
-func (im *importing) read() (map[string]members, error) {
+// readDocuments returns the documents of the folder, by the paths that Export gives them.
+func (im *importing) readDocuments() (map[string]members, error) {
 	docs := map[string]members{}
 	for pattern, name := range map[string]func(string) string{
 		"agents/*": agentFile, "workflows/*": workflowFile,
-		"config/mcp_servers.*": fixed(serversFile), "config/retention_policy.*": fixed(retentionFile),
+		"config/mcp_servers.*": fixedName(serversFile), "config/retention_policy.*": fixedName(retentionFile),
 	} {
 		found, err := filepath.Glob(filepath.Join(im.dir, filepath.FromSlash(pattern)))
 		if err != nil {
@@ -117,7 +117,7 @@ func (im *importing) read() (map[string]members, error) {
 	return docs, nil
 }
 
-func fixed(name string) func(string) string { return func(string) string { return name } }
+func fixedName(name string) func(string) string { return func(string) string { return name } }
 
 // readDocument reads a file of the layout. A list at the top of one is the list of its servers.
 func readDocument(path string) (members, error) {
@@ -138,9 +138,9 @@ func readDocument(path string) (members, error) {
 
 func isList(value any) bool { _, ok := value.([]any); return ok }
 
-// start loads config/sluice.yaml, if there is one that can be read, else the variables alone.
+// loadConfiguration loads config/sluice.yaml, if there is one that can be read, else the variables alone.
 // same reports whether the result may be that file.
-func (im *importing) start(load func(path string) (settings.Config, error)) (same bool, err error) {
+func (im *importing) loadConfiguration(load func(path string) (settings.Config, error)) (same bool, err error) {
 	const name = "config/sluice.yaml"
 	path := filepath.Join(im.dir, filepath.FromSlash(name))
 	if text, found := os.ReadFile(path); found == nil {
@@ -165,13 +165,13 @@ func (im *importing) start(load func(path string) (settings.Config, error)) (sam
 	im.exports = map[string]any{}
 	hide := redact.New(im.cfg.Secrets())
 	for name, value := range configurationFiles(im.cfg) {
-		im.exports[name] = plain(value, hide)
+		im.exports[name] = readBack(value, hide)
 	}
 	return same, nil
 }
 
-// plain returns a value as it is read back from its file.
-func plain(value any, hide *redact.Scrubber) any {
+// readBack returns a value as a reader of its file gets it.
+func readBack(value any, hide *redact.Scrubber) any {
 	text, err := json.Marshal(value)
 	if err != nil { // an export fails too
 		return nil
@@ -185,8 +185,8 @@ func plain(value any, hide *redact.Scrubber) any {
 
 // hasPromptFile reports whether an agent of config/sluice.yaml has its prompt in another file.
 func (im *importing) hasPromptFile() bool {
-	for _, agent := range object(im.tree["agents"]) {
-		if _, ok := object(agent)["prompt_file"]; ok {
+	for _, agent := range membersOf(im.tree["agents"]) {
+		if _, ok := membersOf(agent)["prompt_file"]; ok {
 			return true
 		}
 	}
@@ -199,8 +199,8 @@ type ordered struct {
 	names []string
 }
 
-// object returns the members of an object; nil: the value is not one.
-func object(value any) members {
+// membersOf returns the members of an object; nil: the value is not one.
+func membersOf(value any) members {
 	if o, ok := value.(ordered); ok {
 		return o.members
 	}
@@ -219,26 +219,26 @@ func (im *importing) inOrder() {
 		models = append(models, m.Key)
 	}
 	for name, order := range map[string][]string{"agents": agents, "models": append(models, model.DefaultKey)} {
-		if section := object(im.tree[name]); section != nil {
+		if section := membersOf(im.tree[name]); section != nil {
 			im.tree[name] = ordered{section, order}
 		}
 	}
 }
 
-// section returns a section of the file, made if it is missing.
-func (im *importing) section(name string) members {
-	if object(im.tree[name]) == nil {
+// sectionOf returns a section of the file, made if it is missing.
+func (im *importing) sectionOf(name string) members {
+	if membersOf(im.tree[name]) == nil {
 		im.tree[name] = members{}
 	}
-	return object(im.tree[name])
+	return membersOf(im.tree[name])
 }
 
-// all puts the documents into the file. Servers come first: tools name them.
-func (im *importing) all(docs map[string]members) {
+// importAll puts the documents into the file. Servers come first: tools name them.
+func (im *importing) importAll(docs map[string]members) {
 	if doc, ok := docs[serversFile]; ok {
 		im.importServers(doc)
 	}
-	for name := range object(im.tree["mcpServers"]) {
+	for name := range membersOf(im.tree["mcpServers"]) {
 		im.servers[name] = true
 	}
 	for _, s := range config.Of[servers.List](&im.cfg.Config) {
@@ -252,7 +252,7 @@ func (im *importing) all(docs map[string]members) {
 		}
 	}
 	if doc, ok := docs[retentionFile]; ok && !(im.isExport() && reflect.DeepEqual(im.exports[retentionFile], any(doc))) {
-		im.tree["retention"] = im.renamed(retentionFile, doc, nil, "default_days", "by_task", "by_status")
+		im.tree["retention"] = im.renameMembers(retentionFile, doc, nil, "default_days", "by_task", "by_status")
 	}
 }
 
@@ -266,30 +266,30 @@ func (im *importing) isExport() bool {
 
 // inlinePrompts puts prompts of other files into the agents: the result may stand in another folder.
 func (im *importing) inlinePrompts() {
-	for id, agent := range object(im.tree["agents"]) {
-		if _, ok := object(agent)["prompt_file"]; !ok {
+	for id, agent := range membersOf(im.tree["agents"]) {
+		if _, ok := membersOf(agent)["prompt_file"]; !ok {
 			continue
 		}
-		delete(object(agent), "prompt_file")
+		delete(membersOf(agent), "prompt_file")
 		for _, spec := range im.cfg.Team.Agents {
 			if spec.ID == id {
-				object(agent)["prompt"] = literal(spec.Prompt)
+				membersOf(agent)["prompt"] = escapeDollars(spec.Prompt)
 			}
 		}
 	}
 }
 
-// renamed returns the members of a document under our names. renames has the names that differ,
+// renameMembers returns the members of a document under our names. renames has the names that differ,
 // by those of the document, and same those that are equal. Others cost a warning; null and
 // empty texts count as missing.
-func (im *importing) renamed(name string, doc members, renames map[string]string, same ...string) members {
+func (im *importing) renameMembers(name string, doc members, renames map[string]string, same ...string) members {
 	out := members{}
 	for _, key := range slices.Sorted(maps.Keys(doc)) {
 		ours := cmp.Or(renames[key], key)
 		switch {
 		case doc[key] == nil || doc[key] == "":
 		case ours != key || slices.Contains(same, key):
-			out[ours] = literalIn(doc[key])
+			out[ours] = escapeDollarsIn(doc[key])
 		default:
 			im.warn(name, "%s is left out: the configuration has no key for it", key)
 		}
@@ -300,9 +300,9 @@ func (im *importing) renamed(name string, doc members, renames map[string]string
 // variable matches a variable as a configuration file names it.
 var variable = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}`)
 
-// literal returns the text that the reader of a configuration file reads as this one. Variables
+// escapeDollars returns the text that the reader of a configuration file reads as this one. Variables
 // stay variables.
-func literal(text string) string {
+func escapeDollars(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		if m := variable.FindString(text[i:]); m != "" {
@@ -318,21 +318,21 @@ func literal(text string) string {
 	return b.String()
 }
 
-// literalIn is literal for each text in a value.
-func literalIn(value any) any {
+// escapeDollarsIn escapes the dollars of each text in a value.
+func escapeDollarsIn(value any) any {
 	switch v := value.(type) {
 	case string:
-		return literal(v)
+		return escapeDollars(v)
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = literalIn(v[i])
+			out[i] = escapeDollarsIn(v[i])
 		}
 		return out
 	case members:
 		out := members{}
 		for name, member := range v {
-			out[name] = literalIn(member)
+			out[name] = escapeDollarsIn(member)
 		}
 		return out
 	}
@@ -342,13 +342,13 @@ func literalIn(value any) any {
 // notName matches the characters that the name of a variable does not have.
 var notName = regexp.MustCompile(`[^A-Z0-9]+`)
 
-// secret returns the text that stands in the file for a secret: one with a variable in it stays,
-// the name of a variable becomes it, and any other text is replaced by a variable of these words.
-// A warning names that variable.
-func (im *importing) secret(name, value string, words ...string) string {
+// replaceSecret returns the text in the file for a secret. A text with a variable in it stays, and the
+// name of a variable becomes the variable. A variable of these words replaces any other text; a
+// warning names it.
+func (im *importing) replaceSecret(name, value string, words ...string) string {
 	switch {
 	case strings.Contains(value, "${"):
-		return literal(value)
+		return escapeDollars(value)
 	case environmentName.MatchString(value):
 		return "${" + strings.TrimPrefix(value, "$") + "}"
 	}

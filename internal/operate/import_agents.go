@@ -32,10 +32,10 @@ func (im *importing) importAgents(docs map[string]members) {
 	for _, name := range slices.Sorted(maps.Keys(docs)) {
 		if strings.HasPrefix(name, "agents/") {
 			ids = append(ids, name)
-			asked.count(name, docs[name])
+			asked.addModel(name, docs[name])
 		}
 	}
-	asked.name()
+	asked.nameModels()
 	for _, name := range ids {
 		im.importAgent(name, docs[name], asked)
 	}
@@ -46,33 +46,33 @@ func (im *importing) importAgents(docs map[string]members) {
 func (im *importing) importAgent(name string, doc members, asked *askedModels) {
 	id := idOf(name, doc)
 	known := []string{"role", "tools", "temperature", "description"}
-	out := im.renamed(name, without(doc, "name", "llm_config"), agentKeys, known...)
-	had := object(im.section("agents")[id])
+	out := im.renameMembers(name, withoutMembers(doc, "name", "llm_config"), agentKeys, known...)
+	had := membersOf(im.sectionOf("agents")[id])
 	role, _ := out["role"].(string)
 	if had == nil {
 		// The role is the purpose of the agent. A prompt says that purpose too.
-		out["description"] = shortened(cmp.Or(textOf(out["description"]), role, id), 300)
+		out["description"] = shorten(cmp.Or(textOf(out["description"]), role, id), 300)
 		if out["prompt"] != nil {
 			delete(out, "role")
 		}
 	} else if textOf(had["role"]) == "" {
-		out["description"] = shortened(cmp.Or(role, textOf(had["description"])), 300)
+		out["description"] = shorten(cmp.Or(role, textOf(had["description"])), 300)
 		delete(out, "role")
 	}
 	if role := textOf(out["role"]); role != "" {
-		out["role"] = shortened(role, 200)
+		out["role"] = shorten(role, 200)
 	}
 	for key, usual := range map[string]string{"max_steps": "10", "temperature": "0.7"} {
 		if number, ok := out[key].(json.Number); ok && number.String() == usual && had[key] == nil {
 			delete(out, key)
 		}
 	}
-	if tools := im.tools(name, out["tools"]); len(tools) > 0 {
+	if tools := im.toolsOf(name, out["tools"]); len(tools) > 0 {
 		out["tools"] = tools
 	} else {
 		delete(out, "tools")
 	}
-	if key := asked.key(name, doc); key != "" && key != model.DefaultKey {
+	if key := asked.keyOf(name, doc); key != "" && key != model.DefaultKey {
 		out["model"] = key
 	}
 	for key, value := range had {
@@ -80,7 +80,7 @@ func (im *importing) importAgent(name string, doc members, asked *askedModels) {
 			out[key] = value
 		}
 	}
-	im.section("agents")[id] = out
+	im.sectionOf("agents")[id] = out
 }
 
 // idOf returns the name that a document has, in it or as a file.
@@ -91,16 +91,16 @@ func idOf(name string, doc members) string {
 
 func textOf(value any) string { text, _ := value.(string); return text }
 
-// shortened returns the beginning of a text, with at most so many characters.
-func shortened(text string, most int) string {
+// shorten returns the beginning of a text, with at most so many characters.
+func shorten(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// without returns members without some of them.
-func without(m members, names ...string) members {
+// withoutMembers returns members without some of them.
+func withoutMembers(m members, names ...string) members {
 	out := maps.Clone(m)
 	for _, name := range names {
 		delete(out, name)
@@ -108,11 +108,11 @@ func without(m members, names ...string) members {
 	return out
 }
 
-// tools returns the tools of an agent as server/tool. A tool of an unknown server is left out, with
+// toolsOf returns the tools of an agent as server/tool. A tool of an unknown server is left out, with
 // a warning.
-func (im *importing) tools(name string, value any) (out []any) {
-	for _, item := range list(value) {
-		tool, err := im.tool(textOf(item))
+func (im *importing) toolsOf(name string, value any) (out []any) {
+	for _, item := range itemsOf(value) {
+		tool, err := im.qualifyTool(textOf(item))
 		if err != nil {
 			im.warn(name, "the tool %s is left out: %v", textOf(item), err)
 			continue
@@ -124,10 +124,10 @@ func (im *importing) tools(name string, value any) (out []any) {
 	return out
 }
 
-func list(value any) []any { l, _ := value.([]any); return l }
+func itemsOf(value any) []any { l, _ := value.([]any); return l }
 
-// tool returns a tool as server/tool, or a server for all of its tools.
-func (im *importing) tool(text string) (string, error) {
+// qualifyTool returns a tool as server/tool, or a server for all of its tools.
+func (im *importing) qualifyTool(text string) (string, error) {
 	names := slices.Sorted(maps.Keys(im.servers))
 	if len(names) == 0 {
 		names = []string{servers.URLName} // the built-in one
@@ -153,10 +153,10 @@ func (im *importing) tool(text string) (string, error) {
 // importServers puts the servers into the file, without the servers that variables add.
 func (im *importing) importServers(doc members) {
 	known := map[string]any{}
-	for _, s := range list(object(im.exports[serversFile])["servers"]) {
-		known[textOf(object(s)["name"])] = s
+	for _, s := range itemsOf(membersOf(im.exports[serversFile])["servers"]) {
+		known[textOf(membersOf(s)["name"])] = s
 	}
-	had := object(im.tree["mcpServers"])
+	had := membersOf(im.tree["mcpServers"])
 	out := ordered{members: members{}}
 	for _, s := range listedServers(doc) {
 		name := textOf(s["name"])
@@ -164,12 +164,12 @@ func (im *importing) importServers(doc members) {
 		out.names = append(out.names, name)
 		same := reflect.DeepEqual(known[name], any(s))
 		switch {
-		case name == servers.URLName && textOf(object(s["config"])["url"]) == "${MCP_SERVER_URL}":
+		case name == servers.URLName && textOf(membersOf(s["config"])["url"]) == "${MCP_SERVER_URL}":
 		case same && had[name] == nil:
 		case same:
 			out.members[name] = had[name]
 		default:
-			out.members[name] = im.server(name, s, object(had[name]))
+			out.members[name] = im.serverSection(name, s, membersOf(had[name]))
 		}
 	}
 	if delete(im.tree, "mcpServers"); len(out.members) > 0 {
@@ -181,19 +181,19 @@ func (im *importing) importServers(doc members) {
 // at the top or under servers or mcpServers.
 func listedServers(doc members) (all []members) {
 	for _, key := range []string{"servers", "mcpServers", "mcp_servers"} {
-		if named := object(doc[key]); named != nil {
+		if named := membersOf(doc[key]); named != nil {
 			doc = named
 			break
 		}
 		if isList(doc[key]) {
-			for _, s := range list(doc[key]) {
-				all = append(all, object(s))
+			for _, s := range itemsOf(doc[key]) {
+				all = append(all, membersOf(s))
 			}
 			return all
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc)) {
-		if s := object(doc[name]); s != nil {
+		if s := membersOf(doc[name]); s != nil {
 			s = maps.Clone(s)
 			s["name"] = name
 			all = append(all, s)
@@ -202,28 +202,28 @@ func listedServers(doc members) (all []members) {
 	return all
 }
 
-// server returns a server of the file. had is that of config/sluice.yaml: keys that the layout
+// serverSection returns a server of the file. had is that of config/sluice.yaml: keys that the layout
 // does not know stay.
-func (im *importing) server(name string, doc, had members) members {
-	flat := without(doc, "name", "config", "transport", "type", "timeout_seconds")
-	maps.Copy(flat, object(doc["config"]))
+func (im *importing) serverSection(name string, doc, had members) members {
+	flat := withoutMembers(doc, "name", "config", "transport", "type", "timeout_seconds")
+	maps.Copy(flat, membersOf(doc["config"]))
 	known := []string{"command", "args", "env", "url", "headers", "builtin", "fallback"}
-	out := im.renamed(serversFile, flat, nil, known...)
+	out := im.renameMembers(serversFile, flat, nil, known...)
 	for key, value := range had {
 		if !slices.Contains(append(known, "type", "timeout"), key) {
 			out[key] = value
 		}
 	}
 	for _, key := range []string{"env", "headers"} {
-		for member, value := range object(out[key]) {
+		for member, value := range membersOf(out[key]) {
 			if text := textOf(value); redact.SecretName(member) || redact.KeyLike(text) != text || strings.Contains(text, redact.Mark) {
-				object(out[key])[member] = im.secret(serversFile, text, name, member)
+				membersOf(out[key])[member] = im.replaceSecret(serversFile, text, name, member)
 			}
 		}
 	}
-	for i, arg := range list(out["args"]) {
+	for i, arg := range itemsOf(out["args"]) {
 		if strings.Contains(textOf(arg), redact.Mark) {
-			list(out["args"])[i] = im.secret(serversFile, redact.Mark, name, "argument", fmt.Sprint(i+1))
+			itemsOf(out["args"])[i] = im.replaceSecret(serversFile, redact.Mark, name, "argument", fmt.Sprint(i+1))
 		}
 	}
 	setTimeout(out, doc)
@@ -251,7 +251,7 @@ type askedModel struct {
 
 // ownText returns the llm_config of a document; empty: the agent takes the model that there is.
 func ownText(doc members) string {
-	own := object(doc["llm_config"])
+	own := membersOf(doc["llm_config"])
 	if textOf(own["model"]) == "" && textOf(own["endpoint"]) == "" {
 		return ""
 	}
@@ -259,8 +259,8 @@ func ownText(doc members) string {
 	return string(text)
 }
 
-// count adds the model of an agent.
-func (a *askedModels) count(name string, doc members) {
+// addModel counts the model of an agent.
+func (a *askedModels) addModel(name string, doc members) {
 	text := ownText(doc)
 	if text == "" {
 		return
@@ -268,17 +268,17 @@ func (a *askedModels) count(name string, doc members) {
 	i := slices.IndexFunc(a.configs, func(m askedModel) bool { return m.text == text })
 	if i < 0 {
 		i = len(a.configs)
-		a.configs = append(a.configs, askedModel{text: text, doc: object(doc["llm_config"]), name: name})
+		a.configs = append(a.configs, askedModel{text: text, doc: membersOf(doc["llm_config"]), name: name})
 	}
 	a.configs[i].agents++
 }
 
-// name gives a key to each new model. The model of most agents is default, unless the configuration
+// nameModels gives a key to each new model. The model of most agents is default, unless the configuration
 // has a default model for some agent.
-func (a *askedModels) name() {
+func (a *askedModels) nameModels() {
 	a.knownKeys()
 	slices.SortStableFunc(a.configs, func(x, y askedModel) int { return y.agents - x.agents })
-	models := object(a.im.tree["models"])
+	models := membersOf(a.im.tree["models"])
 	free := models[model.DefaultKey] == nil && !slices.Contains(slices.Collect(maps.Values(a.keys)), model.DefaultKey)
 	for _, m := range a.configs {
 		if _, ok := a.keys[m.text]; ok {
@@ -290,7 +290,7 @@ func (a *askedModels) name() {
 		}
 		free = false
 		a.keys[m.text] = key
-		a.im.section("models")[key] = a.im.model(m.name, key, m.doc)
+		a.im.sectionOf("models")[key] = a.im.modelSection(m.name, key, m.doc)
 	}
 }
 
@@ -304,7 +304,7 @@ func (a *askedModels) knownKeys() {
 	w := readWritten(cfg.Path)
 	hide := redact.New(cfg.Secrets())
 	for _, agent := range agents {
-		doc := object(plain(exportedAgent(agent, cfg, w), hide))
+		doc := membersOf(readBack(exportedAgent(agent, cfg, w), hide))
 		if text := ownText(doc); text != "" && a.keys[text] == "" {
 			a.keys[text] = cmp.Or(agent.Model, model.DefaultKey)
 		}
@@ -324,15 +324,15 @@ func (a *askedModels) freeKey(doc members) string {
 	base := strings.Trim(notKey.ReplaceAllString(strings.ToLower(textOf(doc["model"])), "-"), "-_")
 	base = cmp.Or(base[:min(len(base), 48)], "model")
 	key := base
-	for n := 2; a.im.section("models")[key] != nil || key == model.DefaultKey; n++ {
+	for n := 2; a.im.sectionOf("models")[key] != nil || key == model.DefaultKey; n++ {
 		key = fmt.Sprintf("%s-%d", base, n)
 	}
 	return key
 }
 
-// key returns the key of an agent's model; empty: the default one.
-func (a *askedModels) key(name string, doc members) string {
-	for _, member := range slices.Sorted(maps.Keys(object(doc["llm_config"]))) {
+// keyOf returns the key of an agent's model; empty: the default one.
+func (a *askedModels) keyOf(name string, doc members) string {
+	for _, member := range slices.Sorted(maps.Keys(membersOf(doc["llm_config"]))) {
 		if !slices.Contains([]string{"endpoint", "model", "api_key"}, member) {
 			a.im.warn(name, "llm_config/%s is left out: the configuration has no key for it", member)
 		}
@@ -340,19 +340,19 @@ func (a *askedModels) key(name string, doc members) string {
 	return a.keys[ownText(doc)]
 }
 
-// model returns the section of a model.
-func (im *importing) model(name, key string, doc members) members {
+// modelSection returns the section of a model.
+func (im *importing) modelSection(name, key string, doc members) members {
 	endpoint, id, secret := textOf(doc["endpoint"]), textOf(doc["model"]), textOf(doc["api_key"])
 	provider, home := model.ProviderAt(endpoint, id, providers.Protocols())
 	out := members{"provider": provider.Name}
 	if id != "" {
-		out["model"] = literal(id)
+		out["model"] = escapeDollars(id)
 	}
 	if endpoint != "" && strings.TrimRight(endpoint, "/") != provider.Endpoint {
-		out["endpoint"] = literal(endpoint)
+		out["endpoint"] = escapeDollars(endpoint)
 	}
 	if secret != "" && !(home && len(provider.Keys) > 0 && secret == "${"+provider.Keys[0]+"}") {
-		out["api_key"] = im.secret(name, secret, key, "api_key")
+		out["api_key"] = im.replaceSecret(name, secret, key, "api_key")
 	}
 	return out
 }

@@ -21,26 +21,26 @@ var nodeKeys = []string{
 // importWorkflow puts a workflow into the file.
 func (im *importing) importWorkflow(name string, doc members) {
 	nodes := members{}
-	for id, node := range object(doc["nodes"]) {
-		nodes[id] = im.node(name, id, object(node))
+	for id, node := range membersOf(doc["nodes"]) {
+		nodes[id] = im.nodeSection(name, id, membersOf(node))
 	}
 	known := []string{"description", "checkpoints", "entry_point", "answer", "kind", "retention_days", "max_iterations", "agent", "critic"}
-	out := im.renamed(name, without(doc, "name", "patterns", "nodes", "edges", "timeout_seconds"), nil, known...)
-	if len(list(out["checkpoints"])) == 0 {
+	out := im.renameMembers(name, withoutMembers(doc, "name", "patterns", "nodes", "edges", "timeout_seconds"), nil, known...)
+	if len(itemsOf(out["checkpoints"])) == 0 {
 		delete(out, "checkpoints")
 	}
 	setTimeout(out, doc)
 	leaveUsual(out, map[string]any{"max_iterations": json.Number("50"), "timeout": "600s"})
-	if patterns := im.patterns(name, doc, nodes); len(patterns) > 0 {
+	if patterns := im.patternsOf(name, doc, nodes); len(patterns) > 0 {
 		out["patterns"] = patterns
 	}
 	if len(nodes) > 0 {
 		out["nodes"] = nodes
 	}
-	if edges := im.edges(name, doc); len(edges) > 0 {
+	if edges := im.edgesOf(name, doc); len(edges) > 0 {
 		out["edges"] = edges
 	}
-	im.section("workflows")[idOf(name, doc)] = out
+	im.sectionOf("workflows")[idOf(name, doc)] = out
 }
 
 // setTimeout puts the timeout of a document that has one into out.
@@ -55,17 +55,17 @@ func leaveUsual(out members, usual map[string]any) {
 	maps.DeleteFunc(out, func(key string, value any) bool { return reflect.DeepEqual(usual[key], value) })
 }
 
-// patterns returns the patterns of a workflow that the file needs: without nodes all of them, else
+// patternsOf returns the patterns of a workflow that the file needs: without nodes all of them, else
 // none, as each node has its own. A pattern without a node costs a warning.
-func (im *importing) patterns(name string, doc, nodes members) []any {
-	patterns := list(doc["patterns"])
+func (im *importing) patternsOf(name string, doc, nodes members) []any {
+	patterns := itemsOf(doc["patterns"])
 	if len(nodes) == 0 {
 		return patterns
 	}
 	used := map[string]bool{}
 	for _, node := range nodes {
-		if kind := textOf(object(node)["type"]); kind == string(graph.AgentNode) {
-			used[cmp.Or(textOf(object(node)["pattern"]), graph.PatternReact)] = true
+		if kind := textOf(membersOf(node)["type"]); kind == string(graph.AgentNode) {
+			used[cmp.Or(textOf(membersOf(node)["pattern"]), graph.PatternReact)] = true
 		}
 	}
 	for _, pattern := range patterns {
@@ -76,11 +76,11 @@ func (im *importing) patterns(name string, doc, nodes members) []any {
 	return nil
 }
 
-// node returns a node of the file.
-func (im *importing) node(name, id string, doc members) members {
-	out := im.renamed(name, without(doc, "timeout_seconds"), nil, nodeKeys...)
+// nodeSection returns a node of the file.
+func (im *importing) nodeSection(name, id string, doc members) members {
+	out := im.renameMembers(name, withoutMembers(doc, "timeout_seconds"), nil, nodeKeys...)
 	if tool := textOf(out["tool"]); tool != "" {
-		found, err := im.tool(tool)
+		found, err := im.qualifyTool(tool)
 		if err != nil {
 			im.warn(name, "the tool %s of the node %s: %v", tool, id, err)
 			found = tool
@@ -90,18 +90,18 @@ func (im *importing) node(name, id string, doc members) members {
 	setTimeout(out, doc)
 	for key, field := range map[string]string{"arguments": "name", "output": "field"} {
 		if isList(out[key]) {
-			out[key] = named(list(out[key]), field)
+			out[key] = byName(itemsOf(out[key]), field)
 		}
 	}
 	leaveUsual(out, map[string]any{"pattern": graph.PatternReact, "on_timeout": "reject", "speak": false})
 	return out
 }
 
-// named returns a list of values with names as an object: the expression of each, or its value.
-func named(all []any, field string) ordered {
+// byName returns a list of values with names as an object: the expression of each, or its value.
+func byName(all []any, field string) ordered {
 	out := ordered{members: members{}}
 	for _, item := range all {
-		m := object(item)
+		m := membersOf(item)
 		value, ok := m["expression"]
 		if !ok {
 			value = m["value"]
@@ -112,10 +112,10 @@ func named(all []any, field string) ordered {
 	return out
 }
 
-// edges returns the edges of the file.
-func (im *importing) edges(name string, doc members) (out []any) {
-	for _, edge := range list(doc["edges"]) {
-		out = append(out, im.renamed(name, object(edge), nil, "from", "to", "condition"))
+// edgesOf returns the edges of the file.
+func (im *importing) edgesOf(name string, doc members) (out []any) {
+	for _, edge := range itemsOf(doc["edges"]) {
+		out = append(out, im.renameMembers(name, membersOf(edge), nil, "from", "to", "condition"))
 	}
 	return slices.Clip(out)
 }

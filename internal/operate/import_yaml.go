@@ -20,25 +20,25 @@ func printYAML(tree map[string]any) []byte {
 		return []byte("{}\n")
 	}
 	var p yamlPrinter
-	p.object(tree, 0)
+	p.printObject(tree, 0)
 	return []byte(p.String())
 }
 
 // yamlPrinter holds the text that is printed.
 type yamlPrinter struct{ strings.Builder }
 
-// object prints the members of an object, one or more lines each.
-func (p *yamlPrinter) object(value any, depth int) {
-	m := object(value)
+// printObject prints the members of an object, one or more lines each.
+func (p *yamlPrinter) printObject(value any, depth int) {
+	m := membersOf(value)
 	for _, name := range namesOf(value) {
-		fmt.Fprintf(p, "%s%s:", strings.Repeat("  ", depth), scalar(name))
-		p.member(m[name], depth+1)
+		fmt.Fprintf(p, "%s%s:", strings.Repeat("  ", depth), formatScalar(name))
+		p.printMember(m[name], depth+1)
 	}
 }
 
 // namesOf returns the names of an object in the order of the print.
 func namesOf(value any) []string {
-	m := object(value)
+	m := membersOf(value)
 	all := slices.SortedFunc(maps.Keys(m), printedOrder)
 	if o, ok := value.(ordered); ok {
 		all = slices.Concat(o.names, all)
@@ -68,60 +68,60 @@ func printedOrder(a, b string) int {
 	return cmp.Or(place(a)-place(b), strings.Compare(a, b))
 }
 
-// member prints a value behind its name.
-func (p *yamlPrinter) member(value any, depth int) {
+// printMember prints a value behind its name.
+func (p *yamlPrinter) printMember(value any, depth int) {
 	switch v := value.(type) {
 	case map[string]any, ordered:
-		if len(object(v)) > 0 {
+		if len(membersOf(v)) > 0 {
 			p.WriteString("\n")
-			p.object(v, depth)
+			p.printObject(v, depth)
 			return
 		}
 	case []any:
 		if !isFlat(v) {
 			p.WriteString("\n")
-			p.list(v, depth)
+			p.printList(v, depth)
 			return
 		}
 	case string:
 		if isBlock(v) {
-			p.block(v, depth)
+			p.printBlock(v, depth)
 			return
 		}
 	}
-	fmt.Fprintf(p, " %s\n", scalar(value))
+	fmt.Fprintf(p, " %s\n", formatScalar(value))
 }
 
-// list prints a list with one item in each line.
-func (p *yamlPrinter) list(all []any, depth int) {
+// printList prints a list with one item in each line.
+func (p *yamlPrinter) printList(all []any, depth int) {
 	for _, item := range all {
-		fmt.Fprintf(p, "%s- %s\n", strings.Repeat("  ", depth), inLine(item))
+		fmt.Fprintf(p, "%s- %s\n", strings.Repeat("  ", depth), formatInLine(item))
 	}
 }
 
 // isFlat reports whether a list fits into a line.
 func isFlat(all []any) bool {
 	return !slices.ContainsFunc(all, func(v any) bool {
-		return object(v) != nil || isList(v)
-	}) && len(inLine(all)) < 100
+		return membersOf(v) != nil || isList(v)
+	}) && len(formatInLine(all)) < 100
 }
 
-// inLine returns a value in one line.
-func inLine(value any) string {
+// formatInLine returns a value in one line.
+func formatInLine(value any) string {
 	var parts []string
 	switch v := value.(type) {
 	case map[string]any, ordered:
 		for _, name := range namesOf(v) {
-			parts = append(parts, scalar(name)+": "+inLine(object(v)[name]))
+			parts = append(parts, formatScalar(name)+": "+formatInLine(membersOf(v)[name]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case []any:
 		for _, item := range v {
-			parts = append(parts, inLine(item))
+			parts = append(parts, formatInLine(item))
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}
-	return scalar(value)
+	return formatScalar(value)
 }
 
 // plainText matches a text without quotes, unless YAML reads it as another value.
@@ -130,26 +130,26 @@ var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./()-]
 // otherValue matches the words that need quotes, in YAML 1.1 too.
 var otherValue = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|y|n|null)$`)
 
-// scalar returns a value that is neither an object nor a list with items.
-func scalar(value any) string {
+// formatScalar returns a value that is neither an object nor a list with items.
+func formatScalar(value any) string {
 	switch v := value.(type) {
 	case string:
 		if plainText.MatchString(v) && !otherValue.MatchString(v) && len(v) < 200 {
 			return v
 		}
-		return quoted(v)
+		return quoteText(v)
 	case json.Number:
 		return v.String()
 	case nil:
 		return "null"
 	case map[string]any, ordered, []any:
-		return inLine(v)
+		return formatInLine(v)
 	}
 	return fmt.Sprint(value)
 }
 
-// quoted returns a text in double quotes. Each of its escapes is one of YAML too.
-func quoted(text string) string {
+// quoteText returns a text in double quotes. Each of its escapes is one of YAML too.
+func quoteText(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range text {
@@ -161,7 +161,7 @@ func quoted(text string) string {
 		case r == '\t':
 			b.WriteString(`\t`)
 		case r == '\ufeff' || !unicode.IsPrint(r) && r != ' ':
-			b.WriteString(escaped(r))
+			b.WriteString(escapeRune(r))
 		default:
 			b.WriteRune(r)
 		}
@@ -169,7 +169,7 @@ func quoted(text string) string {
 	return b.String() + `"`
 }
 
-func escaped(r rune) string {
+func escapeRune(r rune) string {
 	if r > 0xffff {
 		return fmt.Sprintf(`\U%08x`, r)
 	}
@@ -189,8 +189,8 @@ func isBlock(text string) bool {
 	return true
 }
 
-// block prints a text as lines.
-func (p *yamlPrinter) block(text string, depth int) {
+// printBlock prints a text as lines.
+func (p *yamlPrinter) printBlock(text string, depth int) {
 	mark := " |"
 	if !strings.HasSuffix(text, "\n") {
 		mark = " |-"
