@@ -50,8 +50,8 @@ func readResult(raw []byte) *result {
 	return &r
 }
 
-// addContents adds the contents of a result and reports whether there is a part to read. A list
-// without elements is one: the tool has nothing to say.
+// addContents adds the contents of a result and reports whether it has a readable part. An empty list
+// is readable: the tool ran and returned no content.
 func (r *result) addContents(raw jsontext.Value) bool {
 	if raw.Kind() != '[' {
 		return r.addContent(raw)

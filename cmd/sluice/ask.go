@@ -142,7 +142,7 @@ func (p program) warnOfServers(s *gateway.Service) {
 }
 
 // explained says where to look if a turn failed at a gateway of the command's own, whose log
-// nobody sees. The log says nothing of a refused request. It returns the exit code.
+// nobody sees. The log does not mention a refused request. It returns the exit code.
 func (p program) explained(own bool, outcome ask.Outcome) int {
 	code := exitCodeOf(outcome)
 	if own && code == exitFailed && outcome != ask.Refused && p.logIfWanted() == io.Discard {

@@ -32,10 +32,11 @@ type List struct {
 	Tools []json.RawMessage
 	// Left is how many tools were seen and left out.
 	Left int
-	// more says that there are others, which were not seen.
+	// more says that the server has tools that were not seen.
+	more bool
 	// repeated says that the server named a cursor again.
-	more, repeated bool
-	// cursors are those that the server named.
+	repeated bool
+	// cursors has the cursors that the server named.
 	cursors map[string]bool
 
 	pages, bytes int
