@@ -137,9 +137,9 @@ func pairAll(in ast.Node) {
 	}
 }
 
-// bottoms has the places before which a closing mark has no partner. Four properties of that
-// mark decide: its character, whether it opens as well, whether it is arithmetic, and its
-// length modulo 3.
+// bottoms has the first place at which the partner of a closing mark may begin. Four properties
+// of that mark decide: its character, whether it opens as well, whether it is arithmetic, and
+// its length modulo 3.
 type bottoms [3][2][2][3]int
 
 // of returns the entry for a closing mark.

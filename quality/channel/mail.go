@@ -210,8 +210,8 @@ func withSafeStarts(message []byte) []byte {
 	return out
 }
 
-// safeStart returns the encoded start of a line and the rest. Most lines need none: the start
-// is empty then.
+// safeStart returns the encoded start of a line and the rest. The start is empty for a line that
+// stays as it is.
 func safeStart(line []byte) (safe string, rest []byte) {
 	switch {
 	case bytes.HasPrefix(line, []byte("From ")):

@@ -87,8 +87,8 @@ var errUnknown = errors.New("there is no such check")
 // the check themselves.
 type args interface{ compile() (Check, error) }
 
-// checks has all checks by their names: a function that makes the arguments of one, to be read into, and
-// a description of the answers that pass.
+// checks has the kinds of checks by their names. newArgs makes the arguments of a check, to be read into,
+// and expected describes the answers that pass.
 var checks = map[string]struct {
 	newArgs  func() args
 	expected string

@@ -17,7 +17,7 @@ import (
 	"sluice/stream"
 )
 
-// Around returns a runner whose answers end before the first of strings, none of which is empty.
+// Around returns a runner whose answers end before the first of strings. No string may be empty.
 func Around(inner stream.Runner, before []string) stream.Runner { return &runner{inner, before} }
 
 type runner struct {
@@ -51,8 +51,8 @@ type turn struct {
 	before []string
 	cancel context.CancelCauseFunc
 	sink   run.Out
-	held   string             // the end of the text so far, which may begin a string
-	who    stream.Attribution // of held
+	held   string             // the end of the text so far, if it may begin a string
+	author stream.Attribution // of held
 	size   int                // bytes of text that was emitted
 	found  bool               // a string has come
 }
@@ -86,9 +86,9 @@ func (t *turn) Say(piece *stream.Delta) error {
 	if t.found {
 		return t.sink.Err
 	}
-	if piece.Attribution != t.who {
+	if piece.Attribution != t.author {
 		t.release()
-		t.who = piece.Attribution
+		t.author = piece.Attribution
 	}
 	text := t.held + piece.Text
 	t.held = ""
@@ -132,7 +132,7 @@ func (t *turn) openEnd(text string) (longest int) {
 func (t *turn) emit(text string) {
 	if text != "" {
 		t.size += len(text)
-		_ = t.sink.Emit(&stream.Delta{Attribution: t.who, Text: text})
+		_ = t.sink.Emit(&stream.Delta{Attribution: t.author, Text: text})
 	}
 }
 
@@ -143,8 +143,8 @@ func (t *turn) release() {
 	t.emit(text)
 }
 
-// Pass implements run.Owner. Behind the end of the answer nobody is asked for anything. The protocols
-// that name strings have no words for a stream.Reset, so that none comes.
+// Pass implements run.Owner. Behind the end of the answer it drops questions to people and clients. A
+// stream.Reset never comes: the protocols that name strings have no words for it.
 func (t *turn) Pass(ev stream.Event, _ bool) error {
 	switch ev.(type) {
 	case *stream.Approval, *stream.ToolRequired:
