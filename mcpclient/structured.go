@@ -74,7 +74,7 @@ func (r *result) holdsJSON(v jsontext.Value) bool {
 	return slices.ContainsFunc(r.texts, func(text string) bool { return sameJSON(own, text) })
 }
 
-// canonical returns a value in its canonical form, or nil if the value has no such form.
+// canonical returns a value in its canonical form, or nil if the value is invalid.
 func canonical(v jsontext.Value) jsontext.Value {
 	if v = v.Clone(); v.Canonicalize() != nil {
 		return nil

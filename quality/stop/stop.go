@@ -144,7 +144,7 @@ func (t *turn) release() {
 }
 
 // Pass implements run.Owner. Behind the end of the answer it drops questions to people and clients. A
-// stream.Reset never comes: the protocols that name strings have no words for it.
+// stream.Reset never comes: the protocols that name strings cannot express it.
 func (t *turn) Pass(ev stream.Event, _ bool) error {
 	switch ev.(type) {
 	case *stream.Approval, *stream.ToolRequired:

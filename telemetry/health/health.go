@@ -121,7 +121,7 @@ type Model struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	Breaker  State  `json:"breaker"`
-	// MissingKey is the variable to set, if the model has no key and needs one.
+	// MissingKey is the variable to set. It is empty unless the model needs a key and lacks it.
 	MissingKey string `json:"missing_key,omitempty"`
 }
 

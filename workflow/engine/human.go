@@ -21,7 +21,7 @@ const (
 
 const defaultHumanTimeout = 7 * 24 * time.Hour
 
-// defaultPrompt is the question to a person if the file has none.
+// defaultPrompt is the question to a person if the file does not have a prompt.
 const defaultPrompt = "Continue?"
 
 type humanKind struct{ graph.Plain }

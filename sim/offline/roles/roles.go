@@ -84,8 +84,8 @@ func research(request string) string {
 	return fmt.Sprintf("Notes on “%s”: the demo model knows no facts, so these are its steps. First define the terms, then compare two sources, then say what is unsure.", subject)
 }
 
-// write answers from what was found before. Asked to change something, it writes more. The draft
-// of an earlier step is given as it is.
+// write answers from the results of earlier steps. Asked to change something, it writes more. The
+// draft of an earlier step is given as it is.
 func write(request string, others []quoted, earlier []geminisim.Message) string {
 	for _, o := range others {
 		if strings.HasPrefix(o.about, answerOfStep) && strings.HasPrefix(o.text, greeting) {
