@@ -319,7 +319,7 @@ func TestErrorsReachTheModel(t *testing.T) {
 
 // The cost of looking for structured content in texts grows with their length, and not with its
 // product with the number of texts: this result took half a minute.
-func TestManyTextsBesideStructuredContent(t *testing.T) {
+func TestManyTextsAlongsideStructuredContent(t *testing.T) {
 	t.Parallel()
 	r := readResult([]byte(`{"content":[` + strings.Repeat(`{"type":"text","text":"{}"},`, 7_000) + `{}],"structuredContent":{"a":[` + strings.Repeat("1,", 100_000) + `1]}}`))
 	began := time.Now()
