@@ -1,4 +1,4 @@
-package sluice_test
+package archtest
 
 import (
 	"flag"
@@ -64,7 +64,7 @@ func TestConcurrency(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(want, string(page)); diff != "" {
-		t.Errorf("docs/concurrency.md (-want +got), which go test . -run TestConcurrency -update rewrites:\n%s", diff)
+		t.Errorf("docs/concurrency.md (-want +got), which go test ./internal/archtest -run TestConcurrency -update rewrites:\n%s", diff)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestConcurrencyFindsWhatStarts(t *testing.T) {
 func TestConcurrencyTables(t *testing.T) {
 	t.Parallel()
 	marker := func(trees string) string {
-		return "<!-- goroutines of " + trees + ": go test . -run TestConcurrency -update -->\n"
+		return "<!-- goroutines of " + trees + ": go test ./internal/archtest -run TestConcurrency -update -->\n"
 	}
 	const end, head = "<!-- end of goroutines -->\n", "| goroutine | started by | work | ends when | waited for by |\n| --- | --- | --- | --- | --- |\n"
 	starts := []start{
@@ -213,7 +213,7 @@ func startWord(n ast.Node) string {
 	return ""
 }
 
-var startTable = regexp.MustCompile(`(?s)(<!-- goroutines of ([^:]+): go test \. -run TestConcurrency -update -->\n)(.*?)(<!-- end of goroutines -->\n)`)
+var startTable = regexp.MustCompile(`(?s)(<!-- goroutines of ([^:]+): go test \./internal/archtest -run TestConcurrency -update -->\n)(.*?)(<!-- end of goroutines -->\n)`)
 
 // withTables returns the page with its tables made of starts. Rows are in the order of the
 // files; in a file they are in its order.

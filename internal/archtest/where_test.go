@@ -1,4 +1,4 @@
-package sluice_test
+package archtest
 
 import (
 	"errors"
@@ -36,12 +36,12 @@ func TestDocsNameWhatExists(t *testing.T) {
 func TestDocsThatNameWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ row, want string }{
-		{"| `where_test.go`: TestDocsNameWhatExists, in Chromium |", ""},
+		{"| `internal/archtest/where_test.go`: TestDocsNameWhatExists, in Chromium |", ""},
 		{"| `handlers/gate.go`: gone |", "handlers/gate.go does not declare gone"},
 		{"| `gone_test.go`: TestDocsNameWhatExists |", "there is no gone_test.go"},
-		{"| `where_test.go`: TestGone |", "where_test.go does not declare TestGone"},
-		{"| a; `where_test.go`: TestDocsNameWhatExists, TestGone; `go.mod` |", "where_test.go does not declare TestGone"},
-		{"| `layers_test.go`, `where_test.go`: TestDocsNameWhatExists |", "layers_test.go does not declare TestDocsNameWhatExists"},
+		{"| `internal/archtest/where_test.go`: TestGone |", "internal/archtest/where_test.go does not declare TestGone"},
+		{"| a; `internal/archtest/where_test.go`: TestDocsNameWhatExists, TestGone; `go.mod` |", "internal/archtest/where_test.go does not declare TestGone"},
+		{"| `internal/archtest/layers_test.go`, `internal/archtest/where_test.go`: TestDocsNameWhatExists |", "internal/archtest/layers_test.go does not declare TestDocsNameWhatExists"},
 		{"| `testdata/gone.txtar` |", "there is no testdata/gone.txtar"},
 		{"not in a table: `gone.go`", ""},
 		{"| `max_steps`, `/healthz`, `POST /chat` |", ""},

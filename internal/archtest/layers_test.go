@@ -1,6 +1,6 @@
-// Package sluice_test checks the shape of the whole tree: who imports whom, and
-// what production code keeps at package level.
-package sluice_test
+// Package archtest checks the shape of the whole tree: its import rules, its package
+// variables, its goroutines and its words.
+package archtest
 
 import (
 	"fmt"
@@ -141,6 +141,7 @@ func layers() []layer {
 		{"sim/modelsim", parts, []string{"sim/geminisim"}, "it speaks other protocols for the same plans, and judges us like it"},
 		{"sim/geminisim", parts, nil, "it speaks the wire, so that it can judge us: with our types it would share our mistakes"},
 		{"sim/offline", parts, []string{"sim/geminisim"}, "a model behind the simulator, which sees what a language model would see: questions, no gateway"},
+		{"internal/archtest", ground, nil, "tests of the whole tree"},
 		{"internal/linked", ground, nil, "a command for the gate; nobody imports it"},
 		{"internal/ratio", ground, nil, "a command that counts lines; nobody imports it"},
 		{"internal/release", ground, nil, "a command that makes a version; nobody imports it"},
