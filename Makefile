@@ -34,7 +34,7 @@ ratio: ## lines of a package's own tests for one of its code
 	@go run ./internal/ratio
 
 golden: ## rewrite the golden transcripts; read the diff before you commit it
-	go test ./internal/gateway -run TestGolden -update
+	go test ./internal/app/gateway -run TestGolden -update
 
 fuzz: ## every fuzz target for FUZZTIME (30s)
 	@set -e; for package in $$(go list ./...); do \
@@ -57,7 +57,7 @@ ratios: ## what keys, tokens, limits and TLS cost a turn, over a gateway without
 
 rivals: ## ten tool nodes in a row, beside LangGraph and ADK for Go (some 3 min)
 	scripts/rivals-install.sh
-	go test ./internal/gateway -run '^$$' -bench '^BenchmarkRow$$' -benchtime 10x -count $(BENCHCOUNT)
+	go test ./internal/app/gateway -run '^$$' -bench '^BenchmarkRow$$' -benchtime 10x -count $(BENCHCOUNT)
 
 baseline: ## make the last run of bench the baseline
 	mkdir -p testdata/bench

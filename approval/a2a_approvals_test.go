@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 )
 
 // a2aAsked is what a client of A2A sees of a task that asks.

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 )
 
 // chatPage is a page with useChat: it has one message of the assistant's, whose parts are calls.

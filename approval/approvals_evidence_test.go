@@ -13,8 +13,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"

@@ -11,10 +11,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/gateway/wholetest"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/app/settings"
 	"sluice/store/memory"
 )
 

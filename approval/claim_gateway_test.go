@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/store"
 	"sluice/store/memory"
 )

@@ -16,9 +16,9 @@ import (
 
 	"sluice/approval"
 	"sluice/config"
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/wholetest"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/app/settings"
 	"sluice/internal/testnet"
 	"sluice/store/memory"
 )

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/store/memory"
 )
 

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/gateway/wholetest"
 )
 
 // Once a turn has used up its tokens the tools of the step at hand still run, and one

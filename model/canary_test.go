@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/gateway/wholetest"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/app/settings"
 )
 
 // echo is a service that repeats all that it was sent, in the words of an error, and

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/gateway/wholetest"
 )
 
 // failing is a way in which the first model fails, and what must come of it.

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/gateway/wholetest"
 )
 
 // dying is an answer of the first model that breaks off.

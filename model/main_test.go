@@ -6,8 +6,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/process"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/process"
 )
 
 // The log of all tests has the gateway's form, which zerolog has for a whole process only.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/store/memory"
 )
 

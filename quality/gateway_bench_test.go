@@ -10,10 +10,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/gateway/wholetest"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/app/settings"
 )
 
 // checkingGemini answers agents as GeminiSays does, and a planner and a judge with what

@@ -15,8 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/testnet"
 )
 

@@ -21,10 +21,10 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
 
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/gateway/wholetest"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/app/settings"
 )
 
 // timesheetModel calls a tool and then says what it said in forty chunks, 1 KB together. To a

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/wholetest"
-	"sluice/internal/operate"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/app/operate"
 	"sluice/store/sqlite"
 	"sluice/telemetry/trace/tracetest"
 )

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what BenchmarkRow of internal/gateway runs beside our workflows, see
+# Installs what BenchmarkRow of internal/app/gateway runs beside our workflows, see
 # e2e/rivals: LangGraph from PyPI into .venv/langgraph, and a program over ADK for Go,
 # whose modules come from the Go proxy, into dist. No test needs them. What is there already
 # is left alone.

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/sim/geminisim"
 	"sluice/sim/offline"
 	"sluice/store"

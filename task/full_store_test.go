@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/store"
 	"sluice/store/memory"
 )

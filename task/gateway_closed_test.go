@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/stream"

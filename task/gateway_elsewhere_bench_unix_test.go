@@ -17,9 +17,9 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/wholetest"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/app/settings"
 	"sluice/mcpclient"
 )
 

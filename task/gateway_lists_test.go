@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/store"
 	"sluice/store/memory"
 )

@@ -14,8 +14,8 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/testnet"
 	"sluice/store/redis/redistest"
 )

@@ -20,9 +20,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/wholetest"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/app/settings"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
 	"sluice/store/memory"

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 )
 
 // answering returns a client of the gateway at base, at a terminal where keys are written.

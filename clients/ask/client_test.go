@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unicode"
 
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/gateway/wholetest"
 )
 
 // full is a gateway that refuses each turn.

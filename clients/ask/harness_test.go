@@ -8,8 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/gateway/wholetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

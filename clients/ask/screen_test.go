@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/clients/terminal"
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/stream/sse"
 )
 

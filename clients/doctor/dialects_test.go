@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sluice/clients/doctor"
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 )
 
 // The protocols that a gateway serves are named, and the paths that a proxy keeps to itself.

@@ -22,9 +22,9 @@ import (
 	"go.uber.org/goleak"
 
 	"sluice/clients/doctor"
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/settings"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

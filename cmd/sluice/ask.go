@@ -15,10 +15,10 @@ import (
 	"sluice/clients/ask"
 	"sluice/clients/terminal"
 	"sluice/config"
-	"sluice/internal/gateway"
-	"sluice/internal/process"
-	"sluice/internal/providers"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/process"
+	"sluice/internal/app/providers"
+	"sluice/internal/app/settings"
 )
 
 // askFlags are the flags of ask, but for those of a structured answer (formFlags).

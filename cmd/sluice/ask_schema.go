@@ -12,8 +12,8 @@ import (
 
 	"sluice/clients/terminal"
 	"sluice/config"
-	"sluice/internal/operate"
-	"sluice/internal/settings"
+	"sluice/internal/app/operate"
+	"sluice/internal/app/settings"
 )
 
 // formFlags are the flags of ask for a structured answer.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/sim/modelsim"
 )
 

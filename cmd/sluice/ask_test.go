@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode"
 
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 )
 
 // The benchmarks of the whole program. The gateway is a process of its own, so that

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/internal/settings"
+	"sluice/internal/app/settings"
 )
 
 // configSchema prints what checks the file, for editors.

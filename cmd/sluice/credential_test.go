@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 )
 
 // Commands that are clients show the key of SLUICE_KEY, or of its file, with each request, and

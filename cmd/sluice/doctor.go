@@ -17,7 +17,7 @@ import (
 	"sluice/clients/doctor"
 	"sluice/clients/terminal"
 	"sluice/config"
-	"sluice/internal/settings"
+	"sluice/internal/app/settings"
 )
 
 // doctor says what it found. Exit code 1 means that something must be mended.

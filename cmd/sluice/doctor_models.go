@@ -14,9 +14,9 @@ import (
 
 	"sluice/clients/doctor"
 	"sluice/clients/terminal"
-	"sluice/internal/operate"
-	"sluice/internal/providers"
-	"sluice/internal/settings"
+	"sluice/internal/app/operate"
+	"sluice/internal/app/providers"
+	"sluice/internal/app/settings"
 )
 
 // modelsReport is what the examination of a file's models has found.

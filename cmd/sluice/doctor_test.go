@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"sluice/clients/doctor"
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 )
 
 // diagnose runs sluice doctor and returns its report.

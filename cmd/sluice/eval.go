@@ -19,9 +19,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/clients/terminal"
-	"sluice/internal/operate"
-	"sluice/internal/providers"
-	"sluice/internal/settings"
+	"sluice/internal/app/operate"
+	"sluice/internal/app/providers"
+	"sluice/internal/app/settings"
 )
 
 // evalRouter asks the router of each configuration about each request of a set. Exit

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/internal/operate"
-	"sluice/internal/settings"
+	"sluice/internal/app/operate"
+	"sluice/internal/app/settings"
 )
 
 // export writes a task and what belongs to it as files.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"sluice/clients/terminal"
-	"sluice/internal/operate"
-	"sluice/internal/settings"
+	"sluice/internal/app/operate"
+	"sluice/internal/app/settings"
 	"sluice/quality/channel"
 	guide "sluice/quality/style"
 )

@@ -12,7 +12,7 @@ import (
 
 	"sluice/clients/terminal"
 	"sluice/config"
-	"sluice/internal/settings"
+	"sluice/internal/app/settings"
 )
 
 const about = "Sluice is a gateway for agents: a chat turn goes in; what they think, which tools they call and what they answer comes out as a live stream of Server-Sent Events."

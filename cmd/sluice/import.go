@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"sluice/config"
-	"sluice/internal/operate"
-	"sluice/internal/settings"
+	"sluice/internal/app/operate"
+	"sluice/internal/app/settings"
 )
 
 // importFolder prints the configuration file of a folder. Warnings go to stderr.

@@ -12,7 +12,7 @@ import (
 
 	"sluice/clients/loadtest"
 	"sluice/config"
-	"sluice/internal/settings"
+	"sluice/internal/app/settings"
 )
 
 // loadFlags are the flags of loadtest.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 )
 
 // loadReport is what these tests read of the JSON.

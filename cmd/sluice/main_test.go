@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 
 	"go.uber.org/goleak"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"sluice/clients/doctor"
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 )
 
 // SLUICE_HOSTS reaches the server, loopback stays, and the doctor says what is wrong.

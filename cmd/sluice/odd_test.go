@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 )
 
 // odd is an answer that no documentation allows and that some server will give all the

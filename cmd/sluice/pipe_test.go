@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 )
 
 // startOn starts the program as a process of its own with stdout and stderr as they

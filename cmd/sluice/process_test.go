@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/testnet"
 )
 

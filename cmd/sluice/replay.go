@@ -15,10 +15,10 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/internal/gateway"
-	"sluice/internal/operate"
-	"sluice/internal/process"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/operate"
+	"sluice/internal/app/process"
+	"sluice/internal/app/settings"
 	"sluice/store"
 	"sluice/task/recording"
 )

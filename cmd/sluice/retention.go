@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/internal/operate"
-	"sluice/internal/settings"
+	"sluice/internal/app/operate"
+	"sluice/internal/app/settings"
 	"sluice/task"
 )
 

@@ -16,10 +16,10 @@ import (
 	"sync/atomic"
 
 	"sluice/config"
-	"sluice/internal/gateway"
-	"sluice/internal/process"
-	"sluice/internal/providers"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/process"
+	"sluice/internal/app/providers"
+	"sluice/internal/app/settings"
 )
 
 // load reads a command's configuration. If that ends the command, it returns

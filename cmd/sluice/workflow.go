@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"sluice/clients/ask"
-	"sluice/internal/settings"
+	"sluice/internal/app/settings"
 	"sluice/workflow/graph"
 )
 

@@ -13,9 +13,9 @@ import (
 
 	"sluice/agent"
 	"sluice/chat"
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/settings"
 	"sluice/internal/testnet"
 	"sluice/stream"
 )

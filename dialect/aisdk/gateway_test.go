@@ -13,8 +13,8 @@ import (
 
 	"sluice/agent"
 	"sluice/chat"
-	"sluice/internal/gateway"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/settings"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"sluice/e2e/process"
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 )
 
 func newReader(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"sluice/e2e/process"
-	"sluice/internal/gateway/gatewaytest"
+	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/testnet"
 )
 

@@ -23,7 +23,7 @@ import (
 
 	"sluice/chat"
 	"sluice/dialect/agui"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/sim/geminisim"
 	events "sluice/stream"
 )

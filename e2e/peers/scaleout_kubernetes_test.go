@@ -17,7 +17,7 @@ import (
 
 	"sluice/config"
 	"sluice/handlers"
-	"sluice/internal/settings"
+	"sluice/internal/app/settings"
 	"sluice/mcpclient/servers"
 	codec "sluice/model/gemini"
 )

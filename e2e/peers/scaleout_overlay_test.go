@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"sluice/config"
-	"sluice/internal/settings"
+	"sluice/internal/app/settings"
 	"sluice/store"
 )
 

@@ -22,7 +22,7 @@ import (
 	"sluice/dialect"
 	"sluice/dialect/openai"
 	"sluice/fault"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 	events "sluice/stream"
 )
 

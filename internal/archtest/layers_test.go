@@ -114,26 +114,26 @@ func layers() []layer {
 		{"clients/ask", house, []string{"stream", "clients/terminal"}, "a client at a terminal: it knows the wire, and no gateway"},
 		{"clients/terminal", house, nil, "what commands need to print for a person; it knows nothing of what they say"},
 		{"clients/doctor", house, []string{"stream"}, "a client that judges the way to a gateway"},
-		{"internal/process", house, []string{"chat", "fault", "internal/redact", "internal/conns"}, "the care for a process, whatever it serves"},
-		{"internal/wording", house, []string{"quality/channel", "chat", "quality/deliver", "quality", "quality/style", "stream"}, "what gives quality the packages that it may not import"},
-		{"internal/roster", house, []string{"agent/remote", "breaker", "chat", "config", "fault", "telemetry", "router", "store", "store/memory"}, "who is in a team, for what answers"},
-		{"internal/records", house, []string{"approval", "chat", "dialect/a2a", "dialect/aisdk", "dialect/openai", "fault", "store", "stream", "task", "telemetry", "workflow/engine", "workflow/records"}, "wiring: the runs and turns of a store, for what continues, shows or removes them"},
-		{"internal/providers", house, []string{"breaker", "chat", "config", "model", "model/anthropic", "model/gemini", "model/openai", "quality", "router", "sim/geminisim", "sim/offline", "task/record", "telemetry"}, "wiring: the models of a configuration, for all that ask them"},
-		{"internal/settings", house, []string{
-			"access/door", "access/limit", "agent", "agent/remote", "approval", "chat", "config", "dialect", "handlers", "internal/process", "internal/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "internal/redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",
+		{"internal/app/process", house, []string{"chat", "fault", "internal/redact", "internal/conns"}, "the care for a process, whatever it serves"},
+		{"internal/app/wording", house, []string{"quality/channel", "chat", "quality/deliver", "quality", "quality/style", "stream"}, "what gives quality the packages that it may not import"},
+		{"internal/app/roster", house, []string{"agent/remote", "breaker", "chat", "config", "fault", "telemetry", "router", "store", "store/memory"}, "who is in a team, for what answers"},
+		{"internal/app/records", house, []string{"approval", "chat", "dialect/a2a", "dialect/aisdk", "dialect/openai", "fault", "store", "stream", "task", "telemetry", "workflow/engine", "workflow/records"}, "wiring: the runs and turns of a store, for what continues, shows or removes them"},
+		{"internal/app/providers", house, []string{"breaker", "chat", "config", "model", "model/anthropic", "model/gemini", "model/openai", "quality", "router", "sim/geminisim", "sim/offline", "task/record", "telemetry"}, "wiring: the models of a configuration, for all that ask them"},
+		{"internal/app/settings", house, []string{
+			"access/door", "access/limit", "agent", "agent/remote", "approval", "chat", "config", "dialect", "handlers", "internal/app/process", "internal/app/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "internal/redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",
 		}, "wiring: the tables of all that can be configured"},
-		{"internal/operate", house, []string{
-			"chat", "config", "internal/providers", "internal/records", "internal/settings", "mcpclient/servers", "model", "quality/style", "internal/redact", "router", "store", "store/engines", "store/memory", "stream", "task", "task/record", "task/recording", "telemetry", "tool", "workflow/graph", "workflow/records",
+		{"internal/app/operate", house, []string{
+			"chat", "config", "internal/app/providers", "internal/app/records", "internal/app/settings", "mcpclient/servers", "model", "quality/style", "internal/redact", "router", "store", "store/engines", "store/memory", "stream", "task", "task/record", "task/recording", "telemetry", "tool", "workflow/graph", "workflow/records",
 		}, "wiring: commands that need parts; it knows no gateway"},
-		{"internal/gateway/gatewaytest", house, []string{"sim/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
-		{"internal/gateway/wholetest", house, []string{
-			"access", "agent", "breaker", "chat", "config", "dialect", "fault", "internal/gateway", "internal/gateway/gatewaytest", "internal/process", "internal/providers", "internal/settings", "internal/testnet", "mcpclient", "mcpclient/servers", "model", "router", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "store/memory", "store/redis", "store/sqlite", "stream", "task", "telemetry", "handlers",
+		{"internal/app/gateway/gatewaytest", house, []string{"sim/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
+		{"internal/app/gateway/wholetest", house, []string{
+			"access", "agent", "breaker", "chat", "config", "dialect", "fault", "internal/app/gateway", "internal/app/gateway/gatewaytest", "internal/app/process", "internal/app/providers", "internal/app/settings", "internal/testnet", "mcpclient", "mcpclient/servers", "model", "router", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "store/memory", "store/redis", "store/sqlite", "stream", "task", "telemetry", "handlers",
 		}, "wiring: a whole gateway for the tests of any package"},
-		{"internal/gateway", house, []string{
-			"access/door", "access/keys", "access/limit", "agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/agui", "dialect/aisdk", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/openai", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/process", "internal/providers", "internal/records", "internal/roster", "internal/settings", "internal/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "internal/redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow/engine", "workflow/graph", "workflow/records",
+		{"internal/app/gateway", house, []string{
+			"access/door", "access/keys", "access/limit", "agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/agui", "dialect/aisdk", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/openai", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/app/process", "internal/app/providers", "internal/app/records", "internal/app/roster", "internal/app/settings", "internal/app/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "internal/redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow/engine", "workflow/graph", "workflow/records",
 		}, "wiring: the gateway itself"},
 		{"cmd", house, []string{
-			"access/keys", "clients/ask", "clients/doctor", "clients/loadtest", "clients/terminal", "config", "examples", "internal/gateway", "internal/operate", "internal/process", "internal/providers", "internal/settings", "quality/channel", "quality/style", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "stream", "task", "task/recording", "workflow/graph",
+			"access/keys", "clients/ask", "clients/doctor", "clients/loadtest", "clients/terminal", "config", "examples", "internal/app/gateway", "internal/app/operate", "internal/app/process", "internal/app/providers", "internal/app/settings", "quality/channel", "quality/style", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "stream", "task", "task/recording", "workflow/graph",
 		}, "wiring: main, signals and commands; nobody imports it"},
 
 		{"sim/home", parts, nil, "servers of their own, which could live elsewhere"},
@@ -317,7 +317,7 @@ func strayDialects(tr *tree) (broken []string) {
 	imports(tr.production(), func(s source, spec *ast.ImportSpec, target string) {
 		below, isDialect := strings.CutPrefix(target, module+"/dialect/")
 		name, _, _ := strings.Cut(below, "/")
-		if isDialect && name != "jsonline" && name != "native" && !inTrees(s.pkg, "dialect/"+name, "cmd", "internal/gateway", "internal/records") {
+		if isDialect && name != "jsonline" && name != "native" && !inTrees(s.pkg, "dialect/"+name, "cmd", "internal/app/gateway", "internal/app/records") {
 			broken = append(broken, fmt.Sprintf("%s: only the wiring may import dialect/%s", tr.at(spec), below))
 		}
 	})
@@ -340,7 +340,7 @@ func strayEcho(tr *tree) (broken []string) {
 func strayEnvironment(tr *tree) (broken []string) {
 	readers := []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir"}
 	for _, s := range tr.production() {
-		if inTrees(s.pkg, "config", "cmd", "examples", "internal/gateway/gatewaytest", "internal/release") {
+		if inTrees(s.pkg, "config", "cmd", "examples", "internal/app/gateway/gatewaytest", "internal/release") {
 			continue
 		}
 		named := map[string]bool{}
@@ -523,7 +523,7 @@ func (c *changes) written(e ast.Expr, what string) {
 			e = x.X
 		case *ast.SelectorExpr:
 			if id, ok := x.X.(*ast.Ident); ok {
-				if p, ok := c.info.Uses[id].(*types.PkgName); ok && !(inTrees(c.pkg, "cmd", "internal/process") && !inTree(p.Imported().Path(), module)) {
+				if p, ok := c.info.Uses[id].(*types.PkgName); ok && !(inTrees(c.pkg, "cmd", "internal/app/process") && !inTree(p.Imported().Path(), module)) {
 					c.report(x, id.Name+"."+x.Sel.Name, what)
 					return
 				}
@@ -552,8 +552,8 @@ func TestRulesCanFail(t *testing.T) {
 		{"imports", "model/gemini/rest/x.go", `package rest; import _ "sluice/mcpclient"`, "must not import mcpclient"},
 		{"imports", "handlers/x.go", `package handlers; import _ "sluice/cmd/sluice"`, "must not import cmd/sluice"},
 		{"imports", "cmd/sluice/x.go", `package main; import _ "sluice/agent"`, "must not import agent"},
-		{"imports", "internal/gateway/x.go", `package gateway; import (_ "sluice/agent"; _ "sluice/handlers")`, ""},
-		{"imports", "handlers/x.go", `package handlers; import _ "sluice/internal/gateway"`, "must not import internal/gateway"},
+		{"imports", "internal/app/gateway/x.go", `package gateway; import (_ "sluice/agent"; _ "sluice/handlers")`, ""},
+		{"imports", "handlers/x.go", `package handlers; import _ "sluice/internal/app/gateway"`, "must not import internal/app/gateway"},
 		{"imports", "util/x.go", `package util`, "has no row"},
 		{"imports", "x.go", `package sluice`, "has no row"},
 		{"imports", "stream/sse/x.go", `package sse; import (_ "sluice/stream"; _ "sluice/fault"; _ "io")`, ""},
@@ -561,7 +561,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"dialects", "dialect/chatkit/x.go", `package chatkit; import (_ "sluice/dialect"; _ "sluice/dialect/sluice")`, "only the wiring may import dialect/sluice"},
 		{"dialects", "dialect/x.go", `package dialect; import _ "sluice/dialect/sluice"`, "only the wiring may import dialect/sluice"},
 		{"dialects", "handlers/x.go", `package handlers; import _ "sluice/dialect/chatkit"`, "only the wiring may import dialect/chatkit"},
-		{"dialects", "internal/gateway/x.go", `package gateway; import _ "sluice/dialect/chatkit"`, ""},
+		{"dialects", "internal/app/gateway/x.go", `package gateway; import _ "sluice/dialect/chatkit"`, ""},
 		{"dialects", "dialect/chatkit/wire/x.go", `package wire; import _ "sluice/dialect/chatkit"`, ""},
 		{"echo", "agent/x_test.go", `package agent; import _ "github.com/labstack/echo/v4"`, "only handlers"},
 		{"echo", "handlers/x.go", `package handlers; import _ "github.com/labstack/echo/v4"`, ""},
@@ -587,7 +587,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"variables", "agent/x.go", `package agent; import "sluice/fault"; func f() { fault.ErrClientGone = nil }`, "fault.ErrClientGone is assigned to"},
 		{"variables", "agent/x.go", `package agent; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, "zerolog.X is assigned to"},
 		{"variables", "cmd/x/x.go", `package main; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, ""},
-		{"variables", "internal/process/x.go", `package process; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, ""},
+		{"variables", "internal/app/process/x.go", `package process; import "github.com/rs/zerolog"; func f() { zerolog.X = 1 }`, ""},
 		{"variables", "cmd/sluice/x.go", `package main; var version = "dev"`, ""},
 		{"variables", "chat/x.go", `package chat; var m = map[string]int{"a": 1}; func f() int { m := map[string]int{}; m["b"] = 1; return m["a"] }`, ""},
 		{"variables", "chat/x.go", `package chat; import "errors"; var errX = errors.New("x"); var _ error = errX`, ""},

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/store"
 )
 

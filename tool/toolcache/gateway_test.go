@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/gateway/gatewaytest"
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/sim/todo"
 )
 

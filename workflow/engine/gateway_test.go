@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/gateway/wholetest"
-	"sluice/internal/settings"
+	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/app/settings"
 )
 
 // The examples run without a key: the offline model plays all agents.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/store/sqlite"

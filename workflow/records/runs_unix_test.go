@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"sluice/internal/gateway/wholetest"
+	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"

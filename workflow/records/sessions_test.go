@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/gateway"
-	"sluice/internal/gateway/wholetest"
-	"sluice/internal/records"
+	"sluice/internal/app/gateway"
+	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/app/records"
 	"sluice/store/memory"
 	"sluice/workflow/engine"
 	flow "sluice/workflow/records"

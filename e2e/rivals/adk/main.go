@@ -1,7 +1,7 @@
 //go:build unix
 
 // Command adk runs ten tool nodes in a row by ADK for Go, with its sessions in memory, for
-// BenchmarkRow of internal/gateway.
+// BenchmarkRow of internal/app/gateway.
 //
 // A line on standard input is a number of runs to make; the reply is one line: the CPU
 // seconds of this process, user and system, that they took. The argument is the text that

@@ -1,0 +1,37 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"sluice/dialect/chatkit"
+	"sluice/dialect/chatkit/threads"
+	"sluice/internal/app/settings"
+)
+
+// newChatKit returns the dialect of OpenAI's ChatKit component. s is nil without a store.
+func newChatKit(history settings.History, s *state) *chatkit.Server {
+	cfg := chatkit.Config{
+		OnFeedback: func(ctx context.Context, f chatkit.Feedback) {
+			line := zerolog.Ctx(ctx).Info().Str("conversation_id", f.ThreadID)
+			if f.UserID != "" {
+				line.Str("user_id", f.UserID)
+			}
+			line.Dict("details", zerolog.Dict().Strs("item_ids", f.ItemIDs).Str("kind", f.Kind)).Msg("feedback_received")
+		},
+		OnError: func(ctx context.Context, err error) {
+			zerolog.Ctx(ctx).Error().Dict("details", zerolog.Dict().AnErr("cause", err)).Msg("chatkit_history_failed")
+		},
+	}
+	if s != nil {
+		cfg.Listing = s.tasks.Listing
+	}
+	switch {
+	case history == settings.HistoryInMemory:
+		cfg.Store = new(chatkit.Memory)
+	case history == settings.HistoryInStore && s != nil:
+		cfg.Store = threads.New(s.store)
+	}
+	return chatkit.New(cfg)
+}

@@ -1,0 +1,316 @@
+// Package gateway wires the parts of a gateway together, listens and drains: one file
+// for each capability. It is what command sluice starts.
+//
+// New makes the parts from the bottom up: MCP servers, models, the store,
+// telemetry, the agent or the team, and the HTTP server on top, whose Config is
+// the whole list of what there is. Listen adds the connections, Run waits, and
+// the end goes the other way: new streams are refused, running ones may end,
+// and each part is closed after those that use it.
+//
+// What a configuration file may change while the gateway runs is one immutable
+// registry behind a pointer. A turn keeps the one it began with.
+//
+// Seams are for tests alone: they put a test's own transport, runner or store
+// in place of the real one.
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+
+	"sluice/agent"
+	"sluice/approval"
+	"sluice/config"
+	"sluice/dialect"
+	"sluice/dialect/channels"
+	"sluice/handlers"
+	"sluice/internal/app/process"
+	"sluice/internal/app/providers"
+	"sluice/internal/app/roster"
+	"sluice/internal/app/settings"
+	"sluice/mcpclient"
+	"sluice/model"
+	"sluice/sim/todo"
+	"sluice/store"
+	"sluice/stream"
+	"sluice/task/recording"
+	"sluice/telemetry/health"
+	"sluice/telemetry/metrics"
+	"sluice/telemetry/otlp"
+	"sluice/telemetry/trace"
+	"sluice/tool/toolcache"
+	"sluice/web"
+)
+
+// Gateway is all that a running process holds behind its HTTP server, wired together.
+//
+// All fields but registry and file are set by New and stay as they are; what else changes
+// later lies behind pointers of its own.
+type Gateway struct {
+	cfg      settings.Config
+	log      zerolog.Logger
+	metrics  *metrics.Registry
+	health   *health.Registry
+	server   *handlers.Server
+	channels *channels.Channels
+	models   *providers.Models
+	tools    *mcpclient.Client
+	started  settings.Config // as it was asked for
+	answerers
+	entrance
+	state *state           // nil without a store
+	cache *toolcache.Cache // nil unless results of tools are kept
+	// approvals asks people; nil if nobody is to be asked.
+	approvals *approval.Service
+	todos     *todo.Store         // nil unless the built-in todo server is used
+	recorder  *recording.Recorder // nil unless turns are recorded
+	tape      Tape                // nil unless they are, or one is run again
+	serve     http.Handler
+	with      Seams
+
+	telemetry *otlp.Telemetry // nil unless spans or metrics are sent
+}
+
+// answerers are what answers turns. They change when the file is read again.
+type answerers struct {
+	// alone answers where there are no agents, with the built-in one, and registry is what the
+	// file says of them, and of how answers are checked.
+	alone     *answerer
+	assistant *agent.Agent
+	registry  atomic.Pointer[registry]
+	// answerForms asks for structured answers.
+	answerForms *providers.AnswerForms
+	roster      *roster.Roster
+	file        settings.Config // of the registry; the lock of roster guards it
+}
+
+// Seams are where a test, which cannot wait on sockets in fake time, puts its own
+// connections, and its own parts around those of the gateway. The zero value is what a
+// running process uses.
+type Seams struct {
+	Gemini  http.RoundTripper
+	Servers []mcpclient.Server // on top of the configured ones
+	// Runner returns what answers requests. nil: the agent itself.
+	Runner func(*agent.Agent) stream.Runner
+	Agents http.RoundTripper // to remote agents
+	// Store is used in place of the configured one. nil: that.
+	Store store.Store
+	// Door asks who sends a request, in place of the configured one. nil: that.
+	Door handlers.Door
+	// Tracer begins spans in place of what sends them. nil: that.
+	Tracer trace.Tracer
+	// Dialect wraps each protocol. nil: nothing does.
+	Dialect func(dialect.Dialect) dialect.Dialect
+	// Tape stands in front of all upstreams, also where a recorded turn is run again. nil:
+	// nothing does.
+	Tape Tape
+}
+
+// runner returns what answers: the agent, unless a test has put something
+// around it.
+func (s Seams) runner(a *agent.Agent) stream.Runner {
+	if s.Runner == nil {
+		return a
+	}
+	return s.Runner(a)
+}
+
+// budgeted returns what answers requests, with a bound on the tokens of a turn; 0: none.
+func (s Seams) budgeted(tokens int, a *agent.Agent) stream.Runner {
+	if tokens == 0 {
+		return s.runner(a)
+	}
+	return model.Budgeted{Runner: s.runner(a), Tokens: tokens}
+}
+
+// dialects returns the list, each replaced if a test wants that.
+func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
+	if s.Dialect != nil {
+		for i := range list {
+			list[i] = s.Dialect(list[i])
+		}
+	}
+	return list
+}
+
+// New starts everything behind the HTTP server. ctx is the process's lifetime:
+// children and sessions end with it. The caller must call Close. A fault in what cfg
+// says of MCP servers is a *config.Error.
+//
+// What was opened before an error is closed again. The order is that of dependence;
+// settings that are corrected on the way (the place of todos) are in g.cfg, while started
+// keeps what was asked for, to which a reload is compared.
+func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seams) (_ *Gateway, err error) {
+	g := &Gateway{cfg: cfg, started: cfg, log: process.OwnLogger(log), metrics: metrics.New(), health: new(health.Registry), with: with}
+	defer func() {
+		if err != nil {
+			g.Close()
+		}
+	}()
+	if err := g.openParts(ctx); err != nil {
+		return nil, err
+	}
+	g.channels = channels.New(cfg.Forms(), cfg.Style, checksOf(cfg))
+	g.assistant, g.answerForms = g.agent(), providers.NewAnswerForms(g.models)
+	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.assistant), g.asking)
+	server := g.serverConfig(log)
+	g.openRoster(cfg)
+	g.server = handlers.NewServer(server)
+	g.serve = g.handler()
+	g.openTakeover() // turns of other processes report to the server
+	g.roster.Settle(ctx)
+	return g, nil
+}
+
+// openParts opens what agents stand on, from the bottom up: a part may use those before it.
+func (g *Gateway) openParts(ctx context.Context) (err error) {
+	g.openTape()
+	if err := g.openEntrance(); err != nil {
+		return err
+	}
+	if err := g.connectTools(ctx); err != nil {
+		return err
+	}
+	if g.models, err = providers.Open(ctx, g.modelsConfig()); err != nil {
+		return err
+	}
+	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, g.with); err != nil {
+		return err
+	}
+	g.openLimits()
+	g.tools.Start(ctx)
+	g.openCache()
+	g.watch()
+	g.health.Add(g.state.checkers()...)
+	if err := g.startTelemetry(); err != nil {
+		return err
+	}
+	return g.openApprovals()
+}
+
+// modelsConfig returns what the models are opened with.
+func (g *Gateway) modelsConfig() providers.Config {
+	cfg := providers.Config{
+		Settings: g.cfg.Config, Models: g.cfg.Models, Version: g.cfg.Version, Log: g.log, Metrics: g.metrics, Transport: g.with.Gemini,
+		Gate: g.gate(),
+	}
+	if tape := g.tape; tape != nil {
+		cfg.Around = func(next http.RoundTripper) http.RoundTripper { return tape.Around(next, "") }
+	}
+	return cfg
+}
+
+// beginsAgain says whether a model is configured whose answer another one begins again.
+func (g *Gateway) beginsAgain() bool {
+	return slices.ContainsFunc(g.started.Models, func(m model.Spec) bool { return m.AfterText })
+}
+
+// serverConfig returns all that the HTTP server is given. log is the process's whole one:
+// requests have loggers of their own.
+func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
+	cfg := &g.started
+	server := settings.Of[handlers.Config](cfg)
+	server.Runner, server.Choose, server.Model = g.alone.whole, g.choose, g.Model()
+	server.Retracts = g.beginsAgain()
+	server.Tools, server.TokensByModel = g.tools.Tools, len(cfg.Models) > 0
+	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.tracer()
+	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
+	server.StoreRequired = settings.Of[store.Config](cfg).Required
+	server.Approvals, server.Door, server.Client, server.Limiter = g.approvals, g.asker(), g.client, g.limits()
+	server.Sealed = server.Sealed || server.Door != nil
+	server.Tickets = approval.NewTickets(settings.Of[approval.Config](cfg).Keys)
+	server.Dialects, server.Channels, server.Page = g.newDialects(), g.channels, web.Files()
+	server.Delay = process.AdmissionDelay(settings.Of[handlers.Policy](cfg).Admission == handlers.Count)
+	server.Log, server.LogPayloads = log, settings.Of[settings.Logging](cfg).Payloads
+	if cfg.HasFile() || settings.Of[settings.Process](cfg).AdminAddr != "" {
+		server.Team = g.team
+	}
+	if cfg.HasFile() {
+		server.Workflows = func(tenant string) []handlers.Workflow { return g.registry.Load().of(tenant).flows.described }
+	}
+	return server
+}
+
+// agent returns what answers requests where no agents are configured.
+func (g *Gateway) agent() *agent.Agent {
+	cfg := g.completed(settings.Of[agent.Config](&g.cfg))
+	cfg.Model, cfg.Origin = g.linked("", model.DefaultKey)
+	cfg.Tools = g.toolsOf("", g.tools)
+	return agent.New(cfg)
+}
+
+// linked returns the model of a key for an agent, nil if there is none, and the origin of
+// what the agent makes with it.
+//
+// An empty key is the default model.
+func (g *Gateway) linked(id, key string) (model.Link, string) {
+	link := g.models.Link(key)
+	if link == nil {
+		return nil, ""
+	}
+	return link, agent.Origin(id, link.Key(), link.Name())
+}
+
+// agentConfig returns what all agents have in common. What SLUICE_SYSTEM_PROMPT and its
+// like set is not in it: an agent of the file brings its own.
+func (g *Gateway) agentConfig() agent.Config { return g.completed(agent.Config{}) }
+
+// completed returns cfg with what the settings of an agent do not say.
+func (g *Gateway) completed(cfg agent.Config) agent.Config {
+	cfg.Location = settings.Of[agent.Config](&g.cfg).Location
+	cfg.LogPayloads = settings.Of[settings.Logging](&g.cfg).Payloads
+	cfg.Keyed = g.countsAll()
+	cfg.Hold = g.hold()
+	if g.state.hasTakeover() {
+		cfg.AskLost = func(server string) bool { return !g.reportsUnknown(server) }
+	}
+	return cfg
+}
+
+// Config returns the settings as they are in use: the place of the todos and the limits may
+// differ from what was asked for.
+func (g *Gateway) Config() config.Config { return g.cfg.Config }
+
+// Model names the model.
+func (g *Gateway) Model() string { return g.models.Link(model.DefaultKey).Name() }
+
+// Offline says whether the offline model is in use, by one model at least.
+func (g *Gateway) Offline() bool { return g.models.Offline() }
+
+// HasTodos says whether the built-in todo server is in use.
+func (g *Gateway) HasTodos() bool { return g.todos != nil }
+
+// ServeHTTP answers a request of a client.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve.ServeHTTP(w, r) }
+
+// Close ends everything behind the HTTP server; no stream may run any more.
+//
+// It works on a Gateway that New has made half of. The order is the opposite of New's; the
+// telemetry is sent first, while what it measures is still there.
+func (g *Gateway) Close() {
+	g.flushTelemetry(process.FlushTime)
+	if g.server != nil {
+		g.server.Close()
+	}
+	g.entrance.close()
+	g.roster.Close()
+	g.state.close()
+	if g.tools != nil {
+		_ = g.tools.Close()
+	}
+	if g.todos != nil {
+		_ = g.todos.Close()
+	}
+	if g.models != nil {
+		g.models.Close()
+	}
+	g.recorder.Close()
+}
+
+// Rules returns the paths that are served and who may use them, for what proves that each has a
+// rule.
+func (g *Gateway) Rules() []handlers.Rule { return g.server.Rules() }

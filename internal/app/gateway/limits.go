@@ -1,0 +1,128 @@
+// This file counts what is asked for: it joins package limit with the HTTP server, whose
+// requests are charged, the models, whose calls are, and the store, which counts for all
+// gateways.
+
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"sluice/access/door"
+	"sluice/access/limit"
+	"sluice/chat"
+	"sluice/handlers"
+	"sluice/internal/app/settings"
+	"sluice/store"
+	"sluice/stream"
+)
+
+// openLimits makes what counts. Without a configuration file nothing is limited, now and later.
+func (g *Gateway) openLimits() {
+	if !g.cfg.HasFile() {
+		return
+	}
+	g.limiter = limit.New(limit.Config{
+		Spec: g.cfg.Limits, Tenants: g.cfg.Tenants, Places: settings.Of[handlers.Config](&g.cfg).MaxStreams,
+		Sharing: g.state.sharing(settings.Of[store.Config](&g.cfg).At), Metrics: g.metrics, Log: g.log,
+	})
+}
+
+// sharing says how limits hold beyond this process. It works on nil.
+func (s *state) sharing(at store.Location) limit.Sharing {
+	if s == nil || s.owned && !at.Shared() {
+		return limit.Sharing{}
+	}
+	return limit.Sharing{Store: s.store, Holder: s.tasks.Holder(), Alone: s.owned && at.Path != ""}
+}
+
+// limits returns what counts requests; nil: nothing does.
+func (g *Gateway) limits() handlers.Limiter {
+	if g.limiter == nil {
+		return nil
+	}
+	return limits{g.limiter, g.peers}
+}
+
+// limits is a Gateway as handlers ask it.
+type limits struct {
+	*limit.Limiter
+	peers *door.Peers
+}
+
+// Check implements handlers.Limiter.
+func (l limits) Check(r *http.Request, who chat.Principal, what handlers.Spending) error {
+	return l.Limiter.Check(l.subject(r, who), kindOf(what))
+}
+
+// Admit implements handlers.Limiter.
+func (l limits) Admit(r *http.Request, who chat.Principal, what handlers.Spending) (handlers.Allowance, error) {
+	a, err := l.Limiter.Admit(r.Context(), l.subject(r, who), kindOf(what))
+	if a == nil {
+		return nil, err
+	}
+	return a, err
+}
+
+// kindOf returns what a request is charged for in the words of package limit.
+func kindOf(what handlers.Spending) (kind limit.Kind) {
+	for _, of := range [...]struct {
+		what handlers.Spending
+		kind limit.Kind
+	}{
+		{handlers.SpendRequest, limit.Request}, {handlers.SpendRead, limit.Read}, {handlers.SpendTurn, limit.Running}, {handlers.SpendWatch, limit.Watching},
+	} {
+		if what&of.what != 0 {
+			kind |= of.kind
+		}
+	}
+	return kind
+}
+
+// subject returns who is charged for a request.
+func (l limits) subject(r *http.Request, who chat.Principal) limit.Subject {
+	s := subjectOf(who)
+	if s.User == "" {
+		s.Address = l.peers.Limited(r)
+	}
+	return s
+}
+
+// subjectOf returns who is charged for what goes on without a request. The anonymous are nobody
+// in particular.
+func subjectOf(who chat.Principal) limit.Subject {
+	s := limit.Subject{Tenant: who.Tenant, Class: who.Class}
+	if who.IsKnown() {
+		s.User = who.Owner("")
+	}
+	return s
+}
+
+// gate returns what admits calls of models; nil: all are.
+func (g *Gateway) gate() func(ctx context.Context, key string) (func(int), error) {
+	if !g.cfg.HasFile() {
+		return nil
+	}
+	return func(ctx context.Context, key string) (func(int), error) { return g.limiter.Enter(ctx, key) }
+}
+
+// charged charges a turn that goes on without the request that began it, to whom it belongs and
+// by the class of that request.
+type charged struct {
+	stream.Runner
+	limiter *limit.Limiter
+}
+
+// Run implements stream.Runner.
+func (c charged) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	turn := chat.TurnOf(ctx)
+	if turn.Admission != nil {
+		return c.Runner.Run(ctx, req, sink)
+	}
+	if a := c.limiter.Continue(subjectOf(req.Principal)); a != nil {
+		defer a.End()
+		turn.Admission = a
+		ctx = chat.WithTurn(ctx, turn)
+	}
+	return c.Runner.Run(ctx, req, sink)
+}

@@ -1,0 +1,204 @@
+// This file makes a registry: the agents of one reading of the configuration file and the
+// team, workflows and checks over them. A reload makes another one and swaps a pointer;
+// turns that run keep theirs, so that nothing in a registry may ever change.
+
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"sluice/access/limit"
+	"sluice/agent"
+	"sluice/agent/remote"
+	"sluice/chat"
+	"sluice/handlers"
+	"sluice/internal/app/providers"
+	"sluice/internal/app/roster"
+	"sluice/internal/app/settings"
+	"sluice/model"
+	"sluice/quality"
+	"sluice/router"
+	"sluice/stream"
+)
+
+// registry is the team of one reading of the configuration file. It never changes: a
+// turn that has begun with it ends with it.
+type registry struct {
+	spec      router.Spec
+	runner    *answerer // nil: there are no agents
+	team      *router.Team
+	described *handlers.Team
+	single    time.Duration // of a turn of one agent by itself
+	// remotes are the agents that are somewhere else, by id.
+	remotes map[string]*remote.Agent
+
+	// tenants are the registries of those who may not use everything, by their ids; nil: everybody may.
+	tenants map[string]*registry
+
+	flows   workflows
+	quality *quality.Checker
+	forms   forms
+	tokens  int // of a turn; 0: no limit
+}
+
+// newRegistry makes the agents of a team, what joins them, and what checks their answers as
+// a file has it.
+//
+// It asks nobody and cannot fail: faults were found when the file was read.
+func (g *Gateway) newRegistry(file settings.Config, team roster.Team) *registry {
+	r := g.registryFor(file, team, limit.Tenant{})
+	for id, t := range file.Tenants {
+		if t.Agents != nil || t.Workflows != nil {
+			if r.tenants == nil {
+				r.tenants = map[string]*registry{}
+			}
+			r.tenants[id] = g.registryFor(file, team, t)
+		}
+	}
+	return r
+}
+
+// of returns what a tenant may use.
+func (r *registry) of(tenant string) *registry {
+	if r == nil {
+		return nil
+	}
+	if own := r.tenants[tenant]; own != nil {
+		return own
+	}
+	return r
+}
+
+// registryFor makes the registry of those who may use what a tenant may. Agents that others call, and
+// those of workflows, are not looked at: who may use one may use what it consists of.
+func (g *Gateway) registryFor(file settings.Config, team roster.Team, t limit.Tenant) *registry {
+	spec := file.Team
+	spec.Agents = team.Written
+	r := &registry{spec: spec.Settled(), single: g.cfg.TurnTimeout(), tokens: g.cfg.TurnTokens}
+	version := r.version()
+	r.spec.Agents, r.remotes = team.Agents, team.Remotes
+	r.described = r.describe(version)
+	r.flows = g.newWorkflows(file.Workflows, spec.Agents, r.spec.Config.Dispatch.Timeout)
+	r.quality = g.newQuality(file, r)
+	r.forms = g.newForms()
+	if len(spec.Agents) == 0 {
+		r.restrict(t)
+		return r
+	}
+	cfg := r.spec.Config
+	cfg.Asker = providers.NewAsker(g.models)
+	cfg.Metrics, cfg.LogPayloads = g.metrics, settings.Of[settings.Logging](&g.cfg).Payloads
+	callees := g.delegates(r.spec.Agents, cfg.Dispatch.Timeout, file.Retention.Set)
+	for _, a := range r.spec.Agents {
+		member := a.Routed()
+		if remote := r.remotes[a.ID]; remote != nil {
+			member.Runner, member.Remote, member.Available = remote, true, remote.Available
+		} else {
+			local := callees.Add(a.ID, g.memberConfig(a))
+			member.Runner, r.forms.local[a.ID] = local, local
+		}
+		if t.May(a.ID) {
+			cfg.Agents = append(cfg.Agents, member)
+		}
+	}
+	r.restrict(t)
+	r.team = router.New(cfg)
+	r.runner = g.sharing(callees, g.asking, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+		result, err := r.team.Run(ctx, req, sink)
+		callees.Finish(ctx, req, result.Paused != nil)
+		return result, err
+	})
+	return r
+}
+
+// restrict takes out of the catalogue what a tenant may not use. What is shared with other registries
+// is copied.
+func (r *registry) restrict(t limit.Tenant) {
+	if t.Agents != nil {
+		r.spec.Agents = slices.DeleteFunc(slices.Clone(r.spec.Agents), func(a router.AgentSpec) bool { return !t.May(a.ID) })
+		r.described.Agents = slices.DeleteFunc(r.described.Agents, func(a handlers.TeamAgent) bool { return !t.May(a.ID) })
+	}
+	if t.Workflows != nil {
+		maps.DeleteFunc(r.flows.byName, func(name string, _ *answerer) bool { return !t.MayRun(name) })
+		r.flows.described = slices.DeleteFunc(r.flows.described, func(w handlers.Workflow) bool { return !t.MayRun(w.Name) })
+	}
+}
+
+// memberConfig returns the agent that a file describes.
+func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
+	cfg := g.agentConfig()
+	cfg.Model, cfg.Origin = g.linked(a.ID, a.Model)
+	cfg.Tools = g.toolsOf(a.ID, g.tools.Select(a.Tools))
+	cfg.Prompt, cfg.Role = a.Prompt, a.Role
+	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
+	cfg.MaxSteps = a.MaxSteps
+	return cfg
+}
+
+// describe returns what GET /agents reports.
+//
+// Availability of remote agents is filled in at each request (Gateway.team).
+func (r *registry) describe(version string) *handlers.Team {
+	t := &handlers.Team{Agents: []handlers.TeamAgent{}, Version: version}
+	for _, a := range r.spec.Agents {
+		described := handlers.TeamAgent{
+			ID: a.ID, Name: cmp.Or(a.Name, a.ID), Description: a.Description,
+			Capabilities: list(a.Capabilities), Examples: list(a.Examples), Tools: list(a.Tools),
+			Kind: "local", Routable: !a.Hidden, Available: true, Model: cmp.Or(a.Model, model.DefaultKey),
+		}
+		if a.Remote != nil {
+			described.Kind, described.Model = "remote", ""
+		}
+		t.Agents = append(t.Agents, described)
+	}
+	if c := &r.spec.Config; len(t.Agents) > 0 && !c.Off {
+		t.Router = &handlers.TeamRouter{Model: cmp.Or(c.Model, model.DefaultKey), Threshold: c.Threshold}
+	}
+	return t
+}
+
+// list is never null in JSON.
+func list(texts []string) []string { return append([]string{}, texts...) }
+
+// version is equal for files that say the same of their teams.
+//
+// It is twelve hexadecimal digits of a SHA-256: it distinguishes versions and protects nothing.
+func (r *registry) version() string {
+	text, err := json.Marshal(r.spec)
+	if err != nil { // plain values: cannot happen
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
+}
+
+// ids lists the agents in the order of the file.
+func (r *registry) ids() (ids []string) {
+	for _, a := range r.spec.Agents {
+		ids = append(ids, a.ID)
+	}
+	return ids
+}
+
+// changed says which agents one registry has and the other has not.
+func changed(before, now *registry) (added, removed []string) {
+	was, are := before.ids(), now.ids()
+	for _, id := range are {
+		if !slices.Contains(was, id) {
+			added = append(added, id)
+		}
+	}
+	for _, id := range was {
+		if !slices.Contains(are, id) {
+			removed = append(removed, id)
+		}
+	}
+	return added, removed
+}

@@ -1,0 +1,83 @@
+// This file takes over another reading of the configuration file while the gateway runs.
+// All of a file is taken over or nothing. Sections that are bound to connections and stores
+// need a restart, and a file that changes them is refused as a whole rather than half
+// applied.
+
+package gateway
+
+import (
+	"errors"
+	"reflect"
+
+	"github.com/rs/zerolog"
+
+	"sluice/config"
+	"sluice/internal/app/process"
+	"sluice/internal/app/settings"
+	"sluice/mcpclient/servers"
+)
+
+// Reload takes over the team of another reading of the configuration file, and what it
+// says of quality, channels, style, tenants and limits, for the turns that begin from now on. err is that of
+// the reading. A file that is faulty, or
+// whose models, budget, memory, tasks or MCP servers are not those that run, changes nothing: the
+// error, which is in the log, says why. It may be called concurrently.
+//
+// When it returns, the next turn sees the new team. Cards of new remote agents are waited
+// for settleTime at most.
+func (g *Gateway) Reload(cfg settings.Config, err error) error {
+	if err == nil {
+		err = g.needsRestart(cfg)
+	}
+	if err != nil {
+		g.log.Error().Dict("details", zerolog.Dict().Strs("faults", faultsOf(err))).Msg("config_rejected")
+		return err
+	}
+	before, now := g.use(cfg)
+	g.channels.Set(cfg.Forms(), cfg.Style, checksOf(cfg))
+	g.state.retain(cfg.Retention)
+	g.limiter.Use(cfg.Limits, cfg.Tenants)
+	g.useTenants(cfg.Tenants)
+	process.WarnOfConfig(g.log, cfg.Warnings)
+	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.described.Version).Int("agents", len(now.described.Agents))).Msg("config_reloaded")
+	g.logChanges(before, now)
+	return nil
+}
+
+// needsRestart returns the faults of the sections that differ from what runs and cannot
+// change without a restart; nil if there are none.
+//
+// It compares with what was asked for at the start, since what runs may have been
+// corrected.
+func (g *Gateway) needsRestart(cfg settings.Config) error {
+	var faults []config.Fault
+	check := func(section string, runs, asked any) {
+		if !reflect.DeepEqual(runs, asked) {
+			faults = append(faults, config.Fault{Name: section, Message: "differs from what runs: this needs a restart"})
+		}
+	}
+	check("models", g.started.Models, cfg.Models)
+	check("budget", g.started.TurnTokens, cfg.TurnTokens)
+	check("memory", g.started.Memory, cfg.Memory)
+	check("tasks", g.started.Tasks, cfg.Tasks)
+	check("a2a", g.started.A2A, cfg.A2A)
+	check("auth", g.started.Auth, cfg.Auth)
+	check("mcpServers", config.Of[servers.List](&g.started.Config), config.Of[servers.List](&cfg.Config))
+	if len(faults) == 0 {
+		return nil
+	}
+	return &config.Error{Faults: faults}
+}
+
+// faultsOf lists the faults of a file that was refused, for the log; they hold
+// no values.
+func faultsOf(err error) (lines []string) {
+	e, ok := errors.AsType[*config.Error](err)
+	if !ok {
+		return []string{err.Error()}
+	}
+	for _, f := range e.Faults {
+		lines = append(lines, f.Name+": "+f.Message)
+	}
+	return lines
+}

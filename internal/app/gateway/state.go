@@ -1,0 +1,273 @@
+// This file opens the store and what stands on it: tasks, runs, the memory of
+// conversations. Without a store all of that is nil, and the methods here work on nil, so
+// that the wiring has no branch for it.
+
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/agent"
+	"sluice/approval"
+	"sluice/breaker"
+	"sluice/config"
+	"sluice/handlers"
+	"sluice/internal/app/records"
+	"sluice/internal/app/settings"
+	"sluice/store"
+	"sluice/store/engines"
+	"sluice/stream"
+	"sluice/task"
+	"sluice/task/conversation"
+	"sluice/telemetry/health"
+	"sluice/telemetry/metrics"
+)
+
+// state is the store, and what keeps turns in it. nil: there is none.
+//
+// Its methods work on nil where their comments say so.
+type state struct {
+	store store.Store
+	tasks *task.Service
+	runs  *records.Runs
+	// memory remembers conversations; nil: nothing does.
+	memory *conversation.Memory
+	// turns runs the rest of turns of other processes; nil: nothing does.
+	turns *takeover
+	parts []health.Checker
+	owned bool // the store is closed with the gateway
+	// stop ends what looks at the store's configuration; nil: nothing does.
+	stop func()
+}
+
+// Kept returns how many bytes of the process's memory are the store; 0 if that is elsewhere,
+// or there is none.
+func (g *Gateway) Kept() uint64 {
+	if g.state == nil {
+		return 0
+	}
+	if s, ok := g.state.store.(interface{ Size() int }); ok { // the engine in memory
+		return uint64(max(0, s.Size()))
+	}
+	return 0
+}
+
+// Breaker of the store.
+const (
+	storeService  = "store"
+	storeFailures = 5
+	storeRecovery = 5 * time.Second
+	storeProbes   = 3
+)
+
+// openState opens the store. That of with, if not nil, is used in place of the configured one.
+//
+// nil without an error: no store is configured. A store that cannot be reached now is no
+// error either, unless it is a file: turns continue without being kept, or are refused if the
+// store is required.
+func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *metrics.Registry, with Seams) (*state, error) {
+	given := with.Store
+	s := &state{store: given}
+	if given == nil {
+		in := settings.Of[store.Config](&cfg)
+		if !in.On() {
+			return nil, nil
+		}
+		if err := s.open(ctx, in.At, in.Prefix, log, m); err != nil {
+			return nil, err
+		}
+	}
+	s.runs = records.NewRuns(records.RunsConfig{Store: s.store, Wait: settings.Of[approval.Config](&cfg).TTL, TTL: cfg.Tasks.TTL, Metrics: m})
+	own := task.Config{
+		Store: s.store, Runs: s.runs, Required: settings.Of[store.Config](&cfg).Required, Metrics: m, Log: log,
+		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
+		Trace: cfg.Traces(), Retention: cfg.Retention, Forget: []task.Forget{records.Of(s.store).Forget},
+	}
+	if s.lasts() && (cfg.Tasks.TakeOver == nil || *cfg.Tasks.TakeOver) {
+		s.turns = new(takeover)
+		own.Turns = s.turns
+	}
+	s.tasks = task.New(own)
+	if cfg.Memory.Enabled {
+		s.memory = conversation.New(conversation.Config{Store: s.store, Location: settings.Of[agent.Config](&cfg).Location, Spec: cfg.Memory})
+	}
+	return s, nil
+}
+
+// lasts says whether the store outlives the process.
+func (s *state) lasts() bool {
+	_, inMemory := s.store.(interface{ Size() int })
+	return !inMemory
+}
+
+// hasTakeover says whether turns go on in other processes. It works on nil.
+func (s *state) hasTakeover() bool { return s != nil && s.turns != nil }
+
+// remembering puts the memory of conversations around a runner, if there is one; before is
+// what was emitted of its turn already.
+func (s *state) remembering(r stream.Runner, before []stream.Event) stream.Runner {
+	if s == nil || s.memory == nil {
+		return r
+	}
+	return s.memory.Around(r, before...)
+}
+
+// forgetters returns what forgets a conversation, besides its tasks.
+func (s *state) forgetters() (all []handlers.Forget) {
+	if s != nil && s.memory != nil {
+		all = append(all, s.memory.Forget)
+	}
+	return all
+}
+
+// open opens an engine.
+//
+// Every engine but the one in memory is behind a breaker, so that a store which is down
+// costs a turn no waits.
+func (s *state) open(ctx context.Context, at store.Location, prefix string, log zerolog.Logger, m *metrics.Registry) error {
+	s.owned = true
+	calls := store.CallsConfig{Metrics: m, Log: log}
+	var guard *breaker.Breaker
+	if at.Kind != store.Memory {
+		guard = breaker.Of(storeService, breaker.Config{Failures: storeFailures, Recovery: storeRecovery, HalfOpenCalls: storeProbes}, nil, log)
+		calls.Allow = allow(guard)
+	}
+	engine, err := engines.Open(ctx, engines.Config{Location: at, Prefix: prefix, Calls: store.NewCalls(calls)})
+	if errors.Is(err, store.ErrOwned) {
+		return &config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: "another process runs turns with this file: end it, name another file, or have both use one Redis"}}}
+	}
+	if err != nil {
+		return fmt.Errorf("SLUICE_STORE: %w", err)
+	}
+	s.store, s.parts = engine, []health.Checker{engine}
+	if guard != nil {
+		s.parts = append(s.parts, guard)
+	}
+	if engine, ok := engine.(inspector); ok {
+		s.inspect(ctx, engine, log)
+	}
+	return nil
+}
+
+// inspector is a store with a configuration of its own, by which it may forget.
+type inspector interface {
+	Inspect(context.Context) (warnings []string, err error)
+}
+
+// inspectAgain is how long after a failed try the store is asked once more how it is
+// configured.
+const inspectAgain = 5 * time.Second
+
+// inspect reports in what the store may forget what it has confirmed: at once, or if it is
+// unavailable, when it is there.
+func (s *state) inspect(ctx context.Context, engine inspector, log zerolog.Logger) {
+	look := func(ctx context.Context) error {
+		warnings, err := engine.Inspect(ctx)
+		if len(warnings) > 0 {
+			log.Warn().Dict("details", zerolog.Dict().Strs("warnings", warnings)).Msg("store_warning")
+		}
+		return err
+	}
+	if look(ctx) == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var looking sync.WaitGroup
+	// Goroutine (look again): asks a Redis that did not answer at the start how it is configured,
+	// every five seconds.
+	// Ends: it has answered, or `Close`.
+	// Waits: `Close`.
+	looking.Go(func() {
+		for again := time.NewTicker(inspectAgain); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-again.C:
+				if look(ctx) == nil {
+					return
+				}
+			}
+		}
+	})
+	s.stop = func() {
+		cancel()
+		looking.Wait()
+	}
+}
+
+// allow makes a breaker the guard of commands.
+//
+// What a command says of the store is for the store's own words to decide.
+func allow(b *breaker.Breaker) func(context.Context) (func(store.Verdict, error), error) {
+	return func(ctx context.Context) (func(store.Verdict, error), error) {
+		done, err := b.Allow(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return func(v store.Verdict, err error) {
+			switch v {
+			case store.Ill:
+				done(breaker.Failure, err)
+			case store.Unsaid:
+				done(breaker.Neutral, nil)
+			case store.Well:
+				done(breaker.Success, nil)
+			}
+		}, nil
+	}
+}
+
+// keeper returns what keeps turns; nil if there is no store.
+func (s *state) keeper() *task.Service {
+	if s == nil {
+		return nil
+	}
+	return s.tasks
+}
+
+// records returns what shows the records of tasks; nil if there is no store. It works on
+// nil.
+func (s *state) records() handlers.Records {
+	if s == nil {
+		return nil
+	}
+	return records.Records{Runs: s.runs.RunStore, Sessions: s.runs.Sessions}
+}
+
+// checkers are the parts that readiness looks at. It works on nil: without a
+// store there are none.
+func (s *state) checkers() []health.Checker {
+	if s == nil {
+		return nil
+	}
+	return s.parts
+}
+
+// close stops keeping turns, and closes the store unless it was a test's. It
+// works on nil.
+func (s *state) close() {
+	if s == nil {
+		return
+	}
+	s.runs.Close()
+	s.tasks.Close()
+	if s.stop != nil {
+		s.stop()
+	}
+	if s.owned {
+		_ = s.store.Close()
+	}
+}
+
+// retain makes r the policy of retention. It works on nil.
+func (s *state) retain(r task.Retention) {
+	if s != nil {
+		s.tasks.SetRetention(r)
+	}
+}

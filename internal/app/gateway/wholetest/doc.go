@@ -1,0 +1,22 @@
+// Package wholetest is what tests share that need a whole gateway in their own process,
+// wherever they lie: gateways of a file, of a transcript, or that share a store; the people,
+// models, tools and stores around them. Production code must not import it; what needs no
+// gateway lies in gatewaytest, which the gateway's internal tests may import too.
+package wholetest
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Root is the folder of the module, from that of the package under test.
+func Root() string {
+	dir := "."
+	for range 8 {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		dir = filepath.Join(dir, "..")
+	}
+	panic("the tests of a package run in its folder, below go.mod")
+}

@@ -1,0 +1,61 @@
+package operate
+
+import (
+	"context"
+	"net/http"
+
+	"sluice/config"
+	"sluice/internal/app/settings"
+	"sluice/store"
+	"sluice/store/memory"
+	"sluice/task/recording"
+)
+
+// Gateway is one that answers the request of a recording.
+type Gateway interface {
+	http.Handler
+	Close()
+}
+
+// Rerunning is what came of a turn that was run again.
+type Rerunning struct {
+	Body []byte // what the client gets
+	// Asked is what was asked that the recording has no answer to, Unused how many of its
+	// answers nobody asked for.
+	Asked  []string
+	Unused int
+}
+
+// Rerun answers the request of a recording with the inputs of the recording, and nothing
+// else: no model, no tool and no receiver is asked. cfg is that of the gateway that made it;
+// of its store there is an empty one. speed is as of recording.Player. The error is that of
+// start, which starts a gateway over a player and a store (nil: none), or of ctx.
+//
+// No port is opened and no file is written.
+func Rerun(ctx context.Context, cfg settings.Config, r *recording.Recording, speed float64,
+	start func(context.Context, settings.Config, *recording.Player, store.Store) (Gateway, error),
+) (out Rerunning, err error) {
+	config.Change(&cfg.Config, func(c *recording.Config) { c.Dir = "" })
+	config.Change(&cfg.Config, func(c *store.Config) { c.At = store.Location{} })
+	config.Change(&cfg.Config, func(c *settings.Process) { c.AdminAddr = "" })
+	player := recording.NewPlayer(r)
+	player.Speed = speed
+	var kept store.Store
+	if r.Stored {
+		kept = memory.New(memory.Config{})
+	}
+	g, err := start(ctx, cfg, player, kept)
+	if err != nil {
+		return out, err
+	}
+	defer g.Close()
+	req, err := r.HTTP(ctx)
+	if err != nil {
+		return out, err
+	}
+	client := player.Client()
+	client.Serve(g, req)
+	out.Asked, out.Unused = player.Extra()
+	out.Body = client.Body()
+	return out, context.Cause(ctx)
+}
