@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"sluice/chat"
-	"sluice/dialect"
-	"sluice/dialect/sluice"
 	"sluice/handlers"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/edge/dialect/sluice"
 	"sluice/stream"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"sluice/access"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/edge/access"
 )
 
 // maxAgentBody bounds the body of PUT /agents/{id}.

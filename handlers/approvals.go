@@ -9,7 +9,7 @@ import (
 
 	"sluice/approval"
 	"sluice/chat"
-	"sluice/dialect"
+	"sluice/internal/edge/dialect"
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/task"

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/fault"
+	"sluice/internal/edge/dialect"
 )
 
 const (

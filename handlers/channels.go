@@ -3,7 +3,7 @@ package handlers
 import (
 	"net/http"
 
-	"sluice/dialect"
+	"sluice/internal/edge/dialect"
 )
 
 // Channels words texts for where they are read. May be used at the same time.

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice/dialect/channels"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/edge/dialect/channels"
 	"sluice/quality/channel"
 	"sluice/quality/style"
 )

@@ -11,11 +11,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/access"
 	"sluice/approval"
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/fault"
+	"sluice/internal/edge/access"
+	"sluice/internal/edge/dialect"
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/task"

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"sluice/access"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/edge/access"
 	"sluice/stream"
 	"sluice/stream/sse"
 )

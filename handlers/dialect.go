@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"unicode/utf8"
 
-	"sluice/access"
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/fault"
+	"sluice/internal/edge/access"
+	"sluice/internal/edge/dialect"
 	"sluice/task"
 )
 

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/edge/dialect"
 	"sluice/store/memory"
 	"sluice/stream"
 	"sluice/task"

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"sluice/dialect"
 	"sluice/fault"
+	"sluice/internal/edge/dialect"
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/task"

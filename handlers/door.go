@@ -9,10 +9,10 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
 
-	"sluice/access"
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/fault"
+	"sluice/internal/edge/access"
+	"sluice/internal/edge/dialect"
 )
 
 // Door knows who sends a request.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/dialect"
 	"sluice/fault"
+	"sluice/internal/edge/dialect"
 )
 
 // follow streams what is not a turn of its own.

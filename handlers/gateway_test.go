@@ -18,9 +18,9 @@ import (
 	gosse "github.com/tmaxmax/go-sse"
 
 	"sluice/chat"
-	"sluice/dialect"
-	"sluice/dialect/sluice"
 	"sluice/handlers"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/edge/dialect/sluice"
 	"sluice/internal/testnet"
 	"sluice/stream"
 )

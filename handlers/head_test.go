@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"sluice/chat"
-	"sluice/dialect"
-	"sluice/dialect/sluice"
 	"sluice/handlers"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/edge/dialect/sluice"
 	"sluice/store/memory"
 	"sluice/stream"
 	"sluice/task"

@@ -11,10 +11,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/access"
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/fault"
+	"sluice/internal/edge/access"
+	"sluice/internal/edge/dialect"
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/task"

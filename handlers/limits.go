@@ -7,9 +7,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/access"
 	"sluice/chat"
-	"sluice/dialect"
+	"sluice/internal/edge/access"
+	"sluice/internal/edge/dialect"
 )
 
 // Limiter counts what is asked for, and refuses what is too much.

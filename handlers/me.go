@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"sluice/access"
+	"sluice/internal/edge/access"
 )
 
 // serveIdentity routes what a sender may ask of their own credential.

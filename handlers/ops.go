@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/dialect"
+	"sluice/internal/edge/dialect"
 	"sluice/telemetry/health"
 	"sluice/tool"
 )

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"sluice/dialect"
+	"sluice/internal/edge/dialect"
 )
 
 // contentPolicy lets the page load its own files and talk to its own server, and

@@ -17,8 +17,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/fault"
+	"sluice/internal/edge/dialect"
 )
 
 // statuses are the HTTP statuses of faults that no stream reports; of a type that is not named

@@ -10,8 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/fault"
+	"sluice/internal/edge/dialect"
 )
 
 // Some libraries send a request again by themselves when its connection is lost, without a key

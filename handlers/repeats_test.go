@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
-	"sluice/dialect"
-	"sluice/dialect/openai"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/edge/dialect/openai"
 	"sluice/store/memory"
 	"sluice/stream"
 	"sluice/task"

@@ -17,8 +17,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/dialect"
-	"sluice/dialect/sluice"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/edge/dialect/sluice"
 	"sluice/stream"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"sluice/dialect"
+	"sluice/internal/edge/dialect"
 )
 
 // routed is a route and what its path looks like.

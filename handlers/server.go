@@ -29,8 +29,8 @@ import (
 
 	"sluice/approval"
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/fault"
+	"sluice/internal/edge/dialect"
 	"sluice/stream"
 	"sluice/task"
 	"sluice/telemetry/health"

@@ -3,8 +3,8 @@ package handlers
 import (
 	"net/http"
 
-	"sluice/access"
-	"sluice/dialect"
+	"sluice/internal/edge/access"
+	"sluice/internal/edge/dialect"
 )
 
 // step is one of the decisions about a request that may run something. It gets who the

@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/access"
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/fault"
+	"sluice/internal/edge/access"
+	"sluice/internal/edge/dialect"
 	"sluice/task"
 )
 

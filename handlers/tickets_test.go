@@ -21,13 +21,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/access"
 	"sluice/approval"
 	"sluice/chat"
-	"sluice/dialect"
-	"sluice/dialect/sluice"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/edge/access"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/edge/dialect/sluice"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/stream"

@@ -5,7 +5,7 @@
 //	(emits)          (grammar) (numbers)  (encodes, stores, counts)
 //
 // It knows what events mean; how they look on the wire is an Encoder's business
-// (stream/sse, dialect/*).
+// (stream/sse, internal/edge/dialect/*).
 //
 // Core events are closed: their grammar is the Guard's. What packages add are
 // extensions, each with its name, its members and its rule in one file. An

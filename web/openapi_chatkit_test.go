@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"sluice/chat"
-	"sluice/dialect/chatkit"
+	"sluice/internal/edge/dialect/chatkit"
 )
 
 // The schema accepts each ChatKit request that the server accepts, and the server refuses each

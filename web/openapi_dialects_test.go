@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"sluice/chat"
-	"sluice/dialect"
-	"sluice/dialect/agui"
-	"sluice/dialect/aisdk"
-	"sluice/dialect/chatkit"
-	"sluice/dialect/openai"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/edge/dialect/agui"
+	"sluice/internal/edge/dialect/aisdk"
+	"sluice/internal/edge/dialect/chatkit"
+	"sluice/internal/edge/dialect/openai"
 )
 
 // frontEnds are the routes of the protocols of others. The last one of OpenAI's words refusals,

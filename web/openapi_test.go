@@ -16,9 +16,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sluice/chat"
-	"sluice/dialect/sluice"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/edge/dialect/sluice"
 	"sluice/stream"
 	"sluice/web"
 )

@@ -1,5 +1,5 @@
 // Package remote runs agents that are somewhere else, over the Agent2Agent protocol:
-// the client half, to which dialect/a2a is the server.
+// the client half, to which internal/edge/dialect/a2a is the server.
 //
 // An Agent is a stream.Runner. It reads the agent's card, and again each Refresh; sends a
 // turn's request as one message; and emits the text of the reply as deltas. A message is sent

@@ -23,7 +23,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sluice/access/keys"
+	"sluice/internal/edge/access/keys"
 )
 
 // The benchmarks of what it costs to know callers, to limit them and to encrypt. Each is a ratio of

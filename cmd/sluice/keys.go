@@ -12,9 +12,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"sluice/access/keys"
 	"sluice/clients/terminal"
 	"sluice/config"
+	"sluice/internal/edge/access/keys"
 )
 
 // keyFile is the flag that names the key file, and the variable in its place.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/access/keys"
+	"sluice/internal/edge/access/keys"
 )
 
 var keyForm = regexp.MustCompile(`^slk_([0-9a-z]{10})_[0-9A-Za-z]{38}\n$`)

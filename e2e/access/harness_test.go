@@ -15,10 +15,10 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/access"
-	"sluice/access/door"
 	"sluice/e2e/process"
 	"sluice/fault"
+	"sluice/internal/edge/access"
+	"sluice/internal/edge/access/door"
 )
 
 type object = map[string]any

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/access/door"
-	"sluice/access/jwt"
+	"sluice/internal/edge/access/door"
+	"sluice/internal/edge/access/jwt"
 )
 
 const (

@@ -22,8 +22,8 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
-	"sluice/dialect/agui"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/edge/dialect/agui"
 	"sluice/sim/geminisim"
 	events "sluice/stream"
 )

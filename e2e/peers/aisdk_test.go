@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sluice/chat"
-	"sluice/dialect/aisdk"
+	"sluice/internal/edge/dialect/aisdk"
 )
 
 // aiSDKSeen is what chat.mjs writes.

@@ -19,10 +19,10 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"sluice/chat"
-	"sluice/dialect"
-	"sluice/dialect/openai"
 	"sluice/fault"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/edge/dialect/openai"
 	events "sluice/stream"
 )
 

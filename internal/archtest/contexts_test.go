@@ -20,7 +20,7 @@ func TestContextsCarryFewThings(t *testing.T) {
 	want := []string{
 		"agent/remote/http.go exchangeKey",
 		"chat/turn.go turnKey",
-		"dialect/a2a/open.go callKey",
+		"internal/edge/dialect/a2a/open.go callKey",
 		"handlers/conn.go connKey",
 		"mcpclient/internal/wire/exchange.go exchangeKey",
 		"model/gemini/sdk.go sdkCallKey",

@@ -46,7 +46,7 @@ func layers() []layer {
 		{"internal/jsonparts", ground, nil, "one way to take JSON apart that was checked"},
 		{"internal/stack", ground, nil, "it knows goroutines and nothing of what runs on them"},
 		{"internal/markdown", ground, nil, "one way to read Markdown, for what words it and what checks it"},
-		{"internal/conns", ground, nil, "it knows connections and nothing of what runs on them"},
+		{"internal/edge/conns", ground, nil, "it knows connections and nothing of what runs on them"},
 		{"internal/h2pool", ground, nil, "a way to send HTTP requests, whatever they ask for"},
 		{"internal/redact", ground, nil, "one place that hides secrets, for every caller"},
 		{"fault", ground, []string{"internal/redact"}, "everybody uses the errors of the contract"},
@@ -72,11 +72,11 @@ func layers() []layer {
 		{"model/anthropic", parts, []string{"tool", "chat", "model"}, "a codec of the Messages protocol"},
 		{"model", words, []string{"tool", "chat", "stream", "fault", "config", "telemetry", "breaker", "internal/redact", "internal/check", "internal/h2pool"}, "the frame of all model calls, which knows no provider"},
 
-		{"access/keys", parts, []string{"access", "chat", "config", "fault", "telemetry"}, "API keys and their file; it knows no request"},
-		{"access/jwt", parts, []string{"access", "chat", "config", "fault", "telemetry"}, "tokens and the keys of their issuers; it knows no request"},
-		{"access/limit", parts, []string{"access", "chat", "config", "fault", "telemetry", "store"}, "it counts, and knows neither requests nor turns"},
-		{"access/door", parts, []string{"access", "access/keys", "access/jwt", "chat", "config", "fault", "telemetry"}, "it asks who sends a request; what answers it does not know"},
-		{"access", words, []string{"chat", "fault"}, "what a credential proves, whichever it is"},
+		{"internal/edge/access/keys", parts, []string{"internal/edge/access", "chat", "config", "fault", "telemetry"}, "API keys and their file; it knows no request"},
+		{"internal/edge/access/jwt", parts, []string{"internal/edge/access", "chat", "config", "fault", "telemetry"}, "tokens and the keys of their issuers; it knows no request"},
+		{"internal/edge/access/limit", parts, []string{"internal/edge/access", "chat", "config", "fault", "telemetry", "store"}, "it counts, and knows neither requests nor turns"},
+		{"internal/edge/access/door", parts, []string{"internal/edge/access", "internal/edge/access/keys", "internal/edge/access/jwt", "chat", "config", "fault", "telemetry"}, "it asks who sends a request; what answers it does not know"},
+		{"internal/edge/access", words, []string{"chat", "fault"}, "what a credential proves, whichever it is"},
 		{"agent/remote", parts, []string{"run", "chat", "stream", "fault", "config", "breaker", "telemetry"}, "it runs an agent that is somewhere else; who asks it, it does not know"},
 		{"agent/delegate", parts, []string{"agent", "run", "tool", "chat", "stream", "fault", "telemetry", "task/record"}, "agents as tools of agents; of the file and of stores it knows what it declares"},
 		{"agent", parts, []string{"run", "tool", "chat", "stream", "fault", "config", "internal/redact", "telemetry", "internal/stack"}, "it declares the Model and the Tools that it needs, and knows none"},
@@ -97,43 +97,43 @@ func layers() []layer {
 		{"mcpclient/servers", parts, []string{"tool", "config", "breaker", "internal/redact", "internal/check", "mcpclient"}, "what an operator says of MCP servers; what connects to them reads no settings"},
 		{"mcpclient/internal/wire", words, []string{"tool", "chat", "internal/redact", "telemetry", "internal/stack"}, "messages of MCP on their way; it knows no session, no turn and no breaker"},
 		{"mcpclient", parts, []string{"tool", "chat", "fault", "telemetry", "breaker", "internal/redact", "internal/check", "mcpclient/internal/wire"}, "Tools, for anyone who wants some"},
-		{"dialect/jsonline", words, []string{"chat"}, "JSON on one line; chat knows which characters are hidden"},
-		{"dialect/channels", parts, []string{"chat", "fault", "quality/channel", "quality/style", "dialect"}, "a protocol without turns: what words texts knows no HTTP"},
-		{"dialect/native", words, []string{"chat", "stream", "dialect/jsonline"}, "what events say as JSON, for our protocol and for those that repeat it"},
-		{"dialect/sluice", parts, []string{"chat", "stream", "fault", "dialect/native", "dialect"}, "a protocol, which knows events and no other protocol"},
-		{"dialect/aisdk", parts, []string{"chat", "stream", "fault", "tool", "dialect/jsonline", "dialect/native", "dialect"}, "a protocol, which knows events and no other protocol"},
-		{"dialect/openai", parts, []string{"chat", "stream", "fault", "tool", "dialect/jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
-		{"dialect/agui", parts, []string{"chat", "stream", "fault", "tool", "dialect/jsonline", "dialect/native", "dialect"}, "a protocol, which knows events and no other protocol"},
-		{"dialect/chatkit/threads", parts, []string{"dialect/chatkit", "fault", "store"}, "it stores threads for the protocol, which knows no store"},
-		{"dialect/chatkit", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect"}, "a protocol, which knows events and no other protocol"},
-		{"dialect/a2a", parts, []string{"chat", "stream", "fault", "dialect/jsonline", "dialect", "store"}, "a protocol, which knows events and no other protocol"},
-		{"dialect", words, []string{"chat", "stream", "fault", "tool", "internal/jsonparts"}, "what all protocols have in common"},
+		{"internal/edge/dialect/jsonline", words, []string{"chat"}, "JSON on one line; chat knows which characters are hidden"},
+		{"internal/edge/dialect/channels", parts, []string{"chat", "fault", "quality/channel", "quality/style", "internal/edge/dialect"}, "a protocol without turns: what words texts knows no HTTP"},
+		{"internal/edge/dialect/native", words, []string{"chat", "stream", "internal/edge/dialect/jsonline"}, "what events say as JSON, for our protocol and for those that repeat it"},
+		{"internal/edge/dialect/sluice", parts, []string{"chat", "stream", "fault", "internal/edge/dialect/native", "internal/edge/dialect"}, "a protocol, which knows events and no other protocol"},
+		{"internal/edge/dialect/aisdk", parts, []string{"chat", "stream", "fault", "tool", "internal/edge/dialect/jsonline", "internal/edge/dialect/native", "internal/edge/dialect"}, "a protocol, which knows events and no other protocol"},
+		{"internal/edge/dialect/openai", parts, []string{"chat", "stream", "fault", "tool", "internal/edge/dialect/jsonline", "internal/edge/dialect"}, "a protocol, which knows events and no other protocol"},
+		{"internal/edge/dialect/agui", parts, []string{"chat", "stream", "fault", "tool", "internal/edge/dialect/jsonline", "internal/edge/dialect/native", "internal/edge/dialect"}, "a protocol, which knows events and no other protocol"},
+		{"internal/edge/dialect/chatkit/threads", parts, []string{"internal/edge/dialect/chatkit", "fault", "store"}, "it stores threads for the protocol, which knows no store"},
+		{"internal/edge/dialect/chatkit", parts, []string{"chat", "stream", "fault", "internal/edge/dialect/jsonline", "internal/edge/dialect"}, "a protocol, which knows events and no other protocol"},
+		{"internal/edge/dialect/a2a", parts, []string{"chat", "stream", "fault", "internal/edge/dialect/jsonline", "internal/edge/dialect", "store"}, "a protocol, which knows events and no other protocol"},
+		{"internal/edge/dialect", words, []string{"chat", "stream", "fault", "tool", "internal/jsonparts"}, "what all protocols have in common"},
 
-		{"handlers", house, []string{"access", "tool", "chat", "stream", "fault", "config", "telemetry", "dialect", "task", "approval"}, "of what answers it knows one method, and of protocols their routes"},
+		{"handlers", house, []string{"internal/edge/access", "tool", "chat", "stream", "fault", "config", "telemetry", "internal/edge/dialect", "task", "approval"}, "of what answers it knows one method, and of protocols their routes"},
 		{"clients/loadtest", house, []string{"internal/check"}, "a client that judges the gateway: with our types it would share our mistakes"},
 		{"clients/ask", house, []string{"stream", "clients/terminal"}, "a client at a terminal: it knows the wire, and no gateway"},
 		{"clients/terminal", house, nil, "what commands need to print for a person; it knows nothing of what they say"},
 		{"clients/doctor", house, []string{"stream"}, "a client that judges the way to a gateway"},
-		{"internal/app/process", house, []string{"chat", "fault", "internal/redact", "internal/conns"}, "the care for a process, whatever it serves"},
+		{"internal/app/process", house, []string{"chat", "fault", "internal/redact", "internal/edge/conns"}, "the care for a process, whatever it serves"},
 		{"internal/app/wording", house, []string{"quality/channel", "chat", "quality/deliver", "quality", "quality/style", "stream"}, "what gives quality the packages that it may not import"},
 		{"internal/app/roster", house, []string{"agent/remote", "breaker", "chat", "config", "fault", "telemetry", "router", "store", "store/memory"}, "who is in a team, for what answers"},
-		{"internal/app/records", house, []string{"approval", "chat", "dialect/a2a", "dialect/aisdk", "dialect/openai", "fault", "store", "stream", "task", "telemetry", "workflow/engine", "workflow/records"}, "wiring: the runs and turns of a store, for what continues, shows or removes them"},
+		{"internal/app/records", house, []string{"approval", "chat", "internal/edge/dialect/a2a", "internal/edge/dialect/aisdk", "internal/edge/dialect/openai", "fault", "store", "stream", "task", "telemetry", "workflow/engine", "workflow/records"}, "wiring: the runs and turns of a store, for what continues, shows or removes them"},
 		{"internal/app/providers", house, []string{"breaker", "chat", "config", "model", "model/anthropic", "model/gemini", "model/openai", "quality", "router", "sim/geminisim", "sim/offline", "task/record", "telemetry"}, "wiring: the models of a configuration, for all that ask them"},
 		{"internal/app/settings", house, []string{
-			"access/door", "access/limit", "agent", "agent/remote", "approval", "chat", "config", "dialect", "handlers", "internal/app/process", "internal/app/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "internal/redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",
+			"internal/edge/access/door", "internal/edge/access/limit", "agent", "agent/remote", "approval", "chat", "config", "internal/edge/dialect", "handlers", "internal/app/process", "internal/app/providers", "mcpclient/servers", "model", "model/gemini", "quality", "quality/channel", "quality/deliver", "quality/style", "internal/redact", "router", "store", "task", "task/conversation", "task/record", "task/recording", "workflow/engine", "workflow/graph",
 		}, "wiring: the tables of all that can be configured"},
 		{"internal/app/operate", house, []string{
 			"chat", "config", "internal/app/providers", "internal/app/records", "internal/app/settings", "mcpclient/servers", "model", "quality/style", "internal/redact", "router", "store", "store/engines", "store/memory", "stream", "task", "task/record", "task/recording", "telemetry", "tool", "workflow/graph", "workflow/records",
 		}, "wiring: commands that need parts; it knows no gateway"},
 		{"internal/app/gateway/gatewaytest", house, []string{"sim/geminisim", "internal/testnet"}, "tests only, which use a gateway from outside"},
 		{"internal/app/gateway/wholetest", house, []string{
-			"access", "agent", "breaker", "chat", "config", "dialect", "fault", "internal/app/gateway", "internal/app/gateway/gatewaytest", "internal/app/process", "internal/app/providers", "internal/app/settings", "internal/testnet", "mcpclient", "mcpclient/servers", "model", "router", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "store/memory", "store/redis", "store/sqlite", "stream", "task", "telemetry", "handlers",
+			"internal/edge/access", "agent", "breaker", "chat", "config", "internal/edge/dialect", "fault", "internal/app/gateway", "internal/app/gateway/gatewaytest", "internal/app/process", "internal/app/providers", "internal/app/settings", "internal/testnet", "mcpclient", "mcpclient/servers", "model", "router", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "store/memory", "store/redis", "store/sqlite", "stream", "task", "telemetry", "handlers",
 		}, "wiring: a whole gateway for the tests of any package"},
 		{"internal/app/gateway", house, []string{
-			"access/door", "access/keys", "access/limit", "agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "dialect", "dialect/a2a", "dialect/agui", "dialect/aisdk", "dialect/channels", "dialect/chatkit", "dialect/chatkit/threads", "dialect/openai", "dialect/sluice", "fault", "handlers", "internal/conns", "internal/app/process", "internal/app/providers", "internal/app/records", "internal/app/roster", "internal/app/settings", "internal/app/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "internal/redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow/engine", "workflow/graph", "workflow/records",
+			"internal/edge/access/door", "internal/edge/access/keys", "internal/edge/access/limit", "agent", "agent/delegate", "agent/remote", "approval", "breaker", "chat", "config", "internal/edge/dialect", "internal/edge/dialect/a2a", "internal/edge/dialect/agui", "internal/edge/dialect/aisdk", "internal/edge/dialect/channels", "internal/edge/dialect/chatkit", "internal/edge/dialect/chatkit/threads", "internal/edge/dialect/openai", "internal/edge/dialect/sluice", "fault", "handlers", "internal/edge/conns", "internal/app/process", "internal/app/providers", "internal/app/records", "internal/app/roster", "internal/app/settings", "internal/app/wording", "mcpclient", "mcpclient/servers", "model", "quality", "quality/channel", "quality/deliver", "internal/redact", "router", "run", "sim/home", "sim/todo", "store", "store/engines", "stream", "task", "task/conversation", "task/record", "task/recording", "telemetry", "telemetry/otlp", "tool", "tool/toolcache", "web", "workflow/engine", "workflow/graph", "workflow/records",
 		}, "wiring: the gateway itself"},
 		{"cmd", house, []string{
-			"access/keys", "clients/ask", "clients/doctor", "clients/loadtest", "clients/terminal", "config", "examples", "internal/app/gateway", "internal/app/operate", "internal/app/process", "internal/app/providers", "internal/app/settings", "quality/channel", "quality/style", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "stream", "task", "task/recording", "workflow/graph",
+			"internal/edge/access/keys", "clients/ask", "clients/doctor", "clients/loadtest", "clients/terminal", "config", "examples", "internal/app/gateway", "internal/app/operate", "internal/app/process", "internal/app/providers", "internal/app/settings", "quality/channel", "quality/style", "sim/geminisim", "sim/modelsim", "sim/offline", "sim/todo", "store", "stream", "task", "task/recording", "workflow/graph",
 		}, "wiring: main, signals and commands; nobody imports it"},
 
 		{"sim/home", parts, nil, "servers of their own, which could live elsewhere"},
@@ -317,8 +317,8 @@ func strayDialects(tr *tree) (broken []string) {
 	imports(tr.production(), func(s source, spec *ast.ImportSpec, target string) {
 		below, isDialect := strings.CutPrefix(target, module+"/dialect/")
 		name, _, _ := strings.Cut(below, "/")
-		if isDialect && name != "jsonline" && name != "native" && !inTrees(s.pkg, "dialect/"+name, "cmd", "internal/app/gateway", "internal/app/records") {
-			broken = append(broken, fmt.Sprintf("%s: only the wiring may import dialect/%s", tr.at(spec), below))
+		if isDialect && name != "jsonline" && name != "native" && !inTrees(s.pkg, "internal/edge/dialect/"+name, "cmd", "internal/app/gateway", "internal/app/records") {
+			broken = append(broken, fmt.Sprintf("%s: only the wiring may import internal/edge/dialect/%s", tr.at(spec), below))
 		}
 	})
 	return broken
@@ -558,11 +558,11 @@ func TestRulesCanFail(t *testing.T) {
 		{"imports", "x.go", `package sluice`, "has no row"},
 		{"imports", "stream/sse/x.go", `package sse; import (_ "sluice/stream"; _ "sluice/fault"; _ "io")`, ""},
 		{"imports", "agent/x_test.go", `package agent_test; import _ "sluice/sim/geminisim"`, ""},
-		{"dialects", "dialect/chatkit/x.go", `package chatkit; import (_ "sluice/dialect"; _ "sluice/dialect/sluice")`, "only the wiring may import dialect/sluice"},
-		{"dialects", "dialect/x.go", `package dialect; import _ "sluice/dialect/sluice"`, "only the wiring may import dialect/sluice"},
-		{"dialects", "handlers/x.go", `package handlers; import _ "sluice/dialect/chatkit"`, "only the wiring may import dialect/chatkit"},
-		{"dialects", "internal/app/gateway/x.go", `package gateway; import _ "sluice/dialect/chatkit"`, ""},
-		{"dialects", "dialect/chatkit/wire/x.go", `package wire; import _ "sluice/dialect/chatkit"`, ""},
+		{"dialects", "internal/edge/dialect/chatkit/x.go", `package chatkit; import (_ "sluice/internal/edge/dialect"; _ "sluice/internal/edge/dialect/sluice")`, "only the wiring may import internal/edge/dialect/sluice"},
+		{"dialects", "internal/edge/dialect/x.go", `package dialect; import _ "sluice/internal/edge/dialect/sluice"`, "only the wiring may import internal/edge/dialect/sluice"},
+		{"dialects", "handlers/x.go", `package handlers; import _ "sluice/internal/edge/dialect/chatkit"`, "only the wiring may import internal/edge/dialect/chatkit"},
+		{"dialects", "internal/app/gateway/x.go", `package gateway; import _ "sluice/internal/edge/dialect/chatkit"`, ""},
+		{"dialects", "internal/edge/dialect/chatkit/wire/x.go", `package wire; import _ "sluice/internal/edge/dialect/chatkit"`, ""},
 		{"echo", "agent/x_test.go", `package agent; import _ "github.com/labstack/echo/v4"`, "only handlers"},
 		{"echo", "handlers/x.go", `package handlers; import _ "github.com/labstack/echo/v4"`, ""},
 		{"environment", "agent/x.go", `package agent; import system "os"; func f() { system.Getenv("A") }`, "read in config"},

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"sluice/dialect/sluice"
+	"sluice/internal/edge/dialect/sluice"
 	"sluice/stream"
 	"sluice/stream/sse"
 )

@@ -1,18 +1,18 @@
 // This file puts the dialects together, and gives A2A what it needs of the others: the
 // agents as other agents see them, and the turns that the store keeps. The protocol itself
-// is in dialect/a2a, and what shows it the turns in package records.
+// is in internal/edge/dialect/a2a, and what shows it the turns in package records.
 
 package gateway
 
 import (
 	"cmp"
 
-	"sluice/dialect"
-	a2awire "sluice/dialect/a2a"
-	"sluice/dialect/sluice"
 	"sluice/handlers"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
+	"sluice/internal/edge/dialect"
+	a2awire "sluice/internal/edge/dialect/a2a"
+	"sluice/internal/edge/dialect/sluice"
 	"sluice/stream"
 )
 

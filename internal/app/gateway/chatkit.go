@@ -5,9 +5,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/dialect/chatkit"
-	"sluice/dialect/chatkit/threads"
 	"sluice/internal/app/settings"
+	"sluice/internal/edge/dialect/chatkit"
+	"sluice/internal/edge/dialect/chatkit/threads"
 )
 
 // newChatKit returns the dialect of OpenAI's ChatKit component. s is nil without a store.

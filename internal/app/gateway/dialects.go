@@ -3,12 +3,12 @@ package gateway
 import (
 	"time"
 
-	"sluice/dialect"
-	"sluice/dialect/agui"
-	"sluice/dialect/aisdk"
-	"sluice/dialect/openai"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/edge/dialect/agui"
+	"sluice/internal/edge/dialect/aisdk"
+	"sluice/internal/edge/dialect/openai"
 )
 
 // frontEnds returns the protocols of others that SLUICE_DIALECTS names, but for ChatKit.

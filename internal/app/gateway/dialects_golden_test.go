@@ -15,9 +15,9 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"sluice/chat"
-	"sluice/dialect"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/edge/dialect"
 	"sluice/stream"
 )
 

@@ -12,12 +12,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/access/door"
-	"sluice/access/keys"
-	"sluice/access/limit"
 	"sluice/config"
 	"sluice/handlers"
 	"sluice/internal/app/settings"
+	"sluice/internal/edge/access/door"
+	"sluice/internal/edge/access/keys"
+	"sluice/internal/edge/access/limit"
 )
 
 // entrance is what asks who sends a request, and counts it. Its zero value asks nobody.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/access/keys"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/edge/access/keys"
 	"sluice/store/memory"
 )
 

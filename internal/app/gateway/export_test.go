@@ -7,10 +7,10 @@ import (
 	"runtime"
 	"sync"
 
-	"sluice/access/limit"
 	"sluice/handlers"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
+	"sluice/internal/edge/access/limit"
 	"sluice/mcpclient"
 	"sluice/router"
 	"sluice/store"

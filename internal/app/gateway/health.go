@@ -9,7 +9,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/process"
-	"sluice/internal/conns"
+	"sluice/internal/edge/conns"
 	"sluice/mcpclient/servers"
 	"sluice/telemetry/health"
 )

@@ -18,7 +18,7 @@ import (
 	"sluice/internal/app/process"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
-	"sluice/internal/conns"
+	"sluice/internal/edge/conns"
 )
 
 // Service is a gateway that listens.

@@ -8,11 +8,11 @@ import (
 	"context"
 	"net/http"
 
-	"sluice/access/door"
-	"sluice/access/limit"
 	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/app/settings"
+	"sluice/internal/edge/access/door"
+	"sluice/internal/edge/access/limit"
 	"sluice/store"
 	"sluice/stream"
 )

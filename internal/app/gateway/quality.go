@@ -11,10 +11,10 @@ import (
 
 	"sluice/agent"
 	"sluice/chat"
-	"sluice/dialect/channels"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
 	"sluice/internal/app/wording"
+	"sluice/internal/edge/dialect/channels"
 	"sluice/model"
 	"sluice/quality"
 	"sluice/quality/channel"

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"sluice/access/limit"
 	"sluice/agent"
 	"sluice/agent/remote"
 	"sluice/chat"
@@ -22,6 +21,7 @@ import (
 	"sluice/internal/app/providers"
 	"sluice/internal/app/roster"
 	"sluice/internal/app/settings"
+	"sluice/internal/edge/access/limit"
 	"sluice/model"
 	"sluice/quality"
 	"sluice/router"

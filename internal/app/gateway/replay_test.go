@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/dialect"
-	"sluice/dialect/chatkit"
-	"sluice/dialect/sluice"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/edge/dialect/chatkit"
+	"sluice/internal/edge/dialect/sluice"
 	"sluice/stream"
 )
 

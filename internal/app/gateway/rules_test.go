@@ -16,13 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/access/keys"
 	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/edge/access/keys"
 	"sluice/store/memory"
 	"sluice/web"
 )

@@ -24,11 +24,11 @@ import (
 
 	"sluice/agent"
 	"sluice/chat"
-	"sluice/dialect/chatkit"
-	"sluice/dialect/sluice"
 	"sluice/fault"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/edge/dialect/chatkit"
+	"sluice/internal/edge/dialect/sluice"
 	"sluice/stream"
 )
 

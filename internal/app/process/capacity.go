@@ -17,7 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/internal/conns"
+	"sluice/internal/edge/conns"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"sluice/internal/conns"
+	"sluice/internal/edge/conns"
 )
 
 const (

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/internal/conns"
+	"sluice/internal/edge/conns"
 	"sluice/internal/testnet"
 	"sluice/stream/sse"
 )

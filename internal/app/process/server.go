@@ -20,7 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/fault"
-	"sluice/internal/conns"
+	"sluice/internal/edge/conns"
 )
 
 const (

@@ -19,7 +19,7 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/internal/conns"
+	"sluice/internal/edge/conns"
 )
 
 // pipes is a listener whose connections lie in memory, so that a bubble's time continues.

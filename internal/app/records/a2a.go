@@ -9,7 +9,7 @@ import (
 
 	"sluice/approval"
 	"sluice/chat"
-	"sluice/dialect/a2a"
+	"sluice/internal/edge/dialect/a2a"
 	"sluice/store"
 	"sluice/stream"
 	"sluice/task"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sluice/chat"
-	"sluice/dialect/aisdk"
+	"sluice/internal/edge/dialect/aisdk"
 	"sluice/store"
 	"sluice/task"
 )

@@ -8,8 +8,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/dialect/openai"
 	"sluice/fault"
+	"sluice/internal/edge/dialect/openai"
 	"sluice/store"
 	"sluice/task"
 )

@@ -52,7 +52,7 @@ func schemaDefaults(path string, schema map[string]any) (all []schemaDefault) {
 // saidDefaults are defaults that are no value of their key: words, or what depends on another key. The model default and
 // the failure text are what an empty name or text means.
 func saidDefaults() []string {
-	// The defaults of auth are no values of its fields: access/door and access/jwt test what holds without them.
+	// The defaults of auth are no values of its fields: internal/edge/access/door and internal/edge/access/jwt test what holds without them.
 	return strings.Fields(`auth.keys auth.failures auth.anonymous.scopes auth.jwt.0.algorithms auth.jwt.0.leeway auth.jwt.0.types auth.jwt.0.scopes auth.jwt.0.scope_map
 		auth.jwt.0.claims.user auth.proxy.headers.user auth.proxy.scopes a2a.public_url agents.*.card agents.*.max_output_tokens agents.*.model router.model quality.judge.model quality.planner.model agents.*.name agents.*.prompt agents.*.timeout
 		budget.turn_tokens channels.*.extends channels.*.greeting mcpServers.*.identity mcpServers.*.timeout mcpServers.*.type models.*.api models.*.api_key

@@ -7,7 +7,7 @@ import (
 	"sluice/chat"
 	"sluice/config"
 	"sluice/config/file"
-	"sluice/dialect"
+	"sluice/internal/edge/dialect"
 )
 
 // Dialects is what is set of the protocols of others.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/access/door"
 	"sluice/agent"
 	"sluice/agent/remote"
 	"sluice/approval"
@@ -24,6 +23,7 @@ import (
 	"sluice/config"
 	"sluice/config/configtest"
 	"sluice/handlers"
+	"sluice/internal/edge/access/door"
 	"sluice/mcpclient/servers"
 	"sluice/model/gemini"
 	"sluice/store"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"sluice/dialect"
 	"sluice/internal/app/gateway"
+	"sluice/internal/edge/dialect"
 	"sluice/stream"
 )
 

@@ -1,0 +1,35 @@
+package door
+
+import (
+	"time"
+
+	"sluice/internal/edge/access"
+)
+
+// Counts says whether a credential that was good at some time still is, here or at another
+// gateway, and has who know when it ends. Whom it names must be whom it was good for.
+func (d *Door) Counts(who *access.Identity) bool {
+	return d.isOpenTo(who.Tenant) && d.stillProves(who)
+}
+
+// isOpenTo says whether a tenant is one of the file's that is not disabled, if it has any.
+func (d *Door) isOpenTo(tenant string) bool {
+	if d.cfg.Tenants == nil {
+		return true
+	}
+	known, enabled := d.cfg.Tenants(tenant)
+	return known && enabled
+}
+
+// stillProves says whether the method of a credential is in use and has not revoked it.
+func (d *Door) stillProves(who *access.Identity) bool {
+	switch who.Method {
+	case access.ByKey:
+		return d.cfg.Keys != nil && d.cfg.Keys.Renew(who)
+	case access.ByToken:
+		return d.tokens != nil && time.Now().Before(who.Ends)
+	case access.ByProxy:
+		return d.proxy != nil
+	}
+	return who.Method == access.Anonymous && d.anonymous != nil
+}

@@ -1,0 +1,260 @@
+package jwt
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/internal/edge/access"
+)
+
+// maxTime is the end of the year 9999 in seconds. A time beyond it is none: it is one in
+// milliseconds, or meant to confuse.
+const maxTime = 253402300799
+
+// times are when a token counts.
+type times struct {
+	expires time.Time
+	begins  []time.Time // nbf and iat, as far as they are there
+	leeway  time.Duration
+}
+
+// readTimes reads the times of a token, of which the end must be there.
+func readTimes(claims map[string]jsontext.Value, leeway time.Duration) (t times, ok bool) {
+	t.leeway = leeway
+	if t.expires, ok = timeOf(claims["exp"]); !ok {
+		return t, false
+	}
+	for _, name := range []string{"nbf", "iat"} {
+		if v := claims[name]; v != nil {
+			begin, ok := timeOf(v)
+			if !ok {
+				return t, false
+			}
+			t.begins = append(t.begins, begin)
+		}
+	}
+	return t, true
+}
+
+// timeOf reads seconds since 1970. A fraction is cut.
+func timeOf(v jsontext.Value) (time.Time, bool) {
+	if v == nil || v.Kind() != '0' {
+		return time.Time{}, false
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	if err != nil || math.Abs(f) > maxTime {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(f), 0), true
+}
+
+// ends is the first moment at which the token does not count, leeway included.
+func (t *times) ends() time.Time { return t.expires.Add(t.leeway) }
+
+// check says whether the token counts now.
+func (t *times) check(now time.Time) error {
+	if !now.Before(t.ends()) {
+		return refused("expired")
+	}
+	for _, begin := range t.begins {
+		if begin.After(now.Add(t.leeway)) {
+			return refused("not_yet")
+		}
+	}
+	return nil
+}
+
+// identity makes of the claims of a verified token whom it proves.
+func (t *token) identity(s *Spec, now time.Time) (*access.Identity, times, error) {
+	when, ok := readTimes(t.claims, s.leeway())
+	if !ok {
+		return nil, when, refused("times")
+	}
+	if err := when.check(now); err != nil {
+		return nil, when, err
+	}
+	if !t.isFor(s.Audiences) {
+		return nil, when, refused("audience")
+	}
+	for claim, want := range s.Require {
+		if !isEqual(t.claim(claim), want) {
+			return nil, when, refused("require")
+		}
+	}
+	p, reason := t.principal(s)
+	if reason != "" {
+		return nil, when, refused(reason)
+	}
+	return &access.Identity{Principal: p, Method: access.ByToken, Expires: when.expires, Ends: when.ends()}, when, nil
+}
+
+// isFor says whether one of the audiences is in aud, which is a text or a list of texts.
+func (t *token) isFor(audiences []string) bool {
+	words, ok := textsOf(t.claims["aud"])
+	return ok && slices.ContainsFunc(words, func(w string) bool { return slices.Contains(audiences, w) })
+}
+
+// textsOf returns a text, or the texts of a list. ok is false for anything else.
+func textsOf(v jsontext.Value) (texts []string, ok bool) {
+	switch {
+	case v == nil:
+		return nil, false
+	case v.Kind() == '"':
+		var text string
+		ok = json.Unmarshal(v, &text) == nil
+		return []string{text}, ok
+	case v.Kind() != '[':
+		return nil, false
+	}
+	var list []jsontext.Value
+	if json.Unmarshal(v, &list) != nil {
+		return nil, false
+	}
+	for _, item := range list {
+		if item.Kind() != '"' { // null would become an empty text
+			return nil, false
+		}
+		text, _ := textOf(item)
+		texts = append(texts, text)
+	}
+	return texts, true
+}
+
+// claim returns a claim by its name, or by a JSON pointer; nil: it is not there. A null is
+// not there either.
+func (t *token) claim(name string) jsontext.Value {
+	v := t.claims[name]
+	if strings.HasPrefix(name, "/") {
+		v = follow(t.claims, name)
+	}
+	if v.Kind() == 'n' {
+		return nil
+	}
+	return v
+}
+
+// follow returns what a JSON pointer leads to.
+func follow(claims map[string]jsontext.Value, pointer string) (v jsontext.Value) {
+	members, items := claims, []jsontext.Value(nil)
+	for token := range jsontext.Pointer(pointer).Tokens() {
+		if v = members[token]; members == nil {
+			v = itemOf(items, token)
+		}
+		members, items = nil, nil
+		switch v.Kind() {
+		case '{':
+			_ = json.Unmarshal(v, &members) // was valid as a whole
+		case '[':
+			_ = json.Unmarshal(v, &items)
+		}
+	}
+	return v
+}
+
+// itemOf returns the item of an array that a token of a pointer names, nil if none.
+func itemOf(items []jsontext.Value, token string) jsontext.Value {
+	n, err := strconv.Atoi(token)
+	if err != nil || n < 0 || n >= len(items) || strconv.Itoa(n) != token {
+		return nil
+	}
+	return items[n]
+}
+
+// isEqual compares texts, booleans and numbers, each with its own kind alone.
+func isEqual(got, want jsontext.Value) bool {
+	if got == nil || got.Kind() != want.Kind() {
+		return false
+	}
+	switch want.Kind() {
+	case '"':
+		a, _ := textOf(got)
+		b, _ := textOf(want)
+		return a == b
+	case '0':
+		a, _ := strconv.ParseFloat(string(got), 64)
+		b, _ := strconv.ParseFloat(string(want), 64)
+		return a == b
+	}
+	return true // true and false are kinds of their own
+}
+
+// principal reads who it is. reason says what of it is not of the form that is asked for.
+func (t *token) principal(s *Spec) (p chat.Principal, reason string) {
+	var ok bool
+	if p.ID, ok = t.user(s); !ok {
+		return p, "user"
+	}
+	if p.Tenant, ok = t.id(s.Claims.Tenant, s.Tenant); !ok {
+		return p, "tenant"
+	}
+	if p.Class, ok = t.id(s.Claims.Limits, s.Limits); !ok {
+		return p, "limits"
+	}
+	if p.Scopes, ok = t.scopes(s); !ok {
+		return p, "scopes"
+	}
+	return p, ""
+}
+
+// user reads who it is for, with the prefix of the issuer.
+func (t *token) user(s *Spec) (id string, ok bool) {
+	id, ok = textOf(t.claim(cmp.Or(s.Claims.User, "sub")))
+	if !ok || id == "" {
+		return "", false
+	}
+	if s.Prefix != nil {
+		id = *s.Prefix + id
+	}
+	return id, access.IsUser(id)
+}
+
+// id reads an id from a claim, if there is one for it. An absent claim is none.
+func (t *token) id(claim, otherwise string) (id string, ok bool) {
+	if claim == "" {
+		return otherwise, true
+	}
+	id, ok = textOf(t.claim(claim))
+	return id, ok && (id == "" || access.IsID(id))
+}
+
+// scopes reads what is allowed. An absent claim allows nothing.
+func (t *token) scopes(s *Spec) (set chat.Scopes, ok bool) {
+	if s.Claims.Scopes == "" {
+		if s.Scopes == nil {
+			return chat.ScopeChat, true
+		}
+		set, _ = chat.ParseScopes(s.Scopes)
+		return set, true
+	}
+	v := t.claim(s.Claims.Scopes)
+	if v == nil {
+		return 0, true
+	}
+	words, ok := textsOf(v)
+	if v.Kind() == '"' {
+		words = strings.Fields(words[0])
+	}
+	if s.ScopeMap != nil {
+		words = mapped(words, s.ScopeMap)
+	}
+	set, _ = chat.ParseScopes(words) // those of others are none of ours
+	return set, ok
+}
+
+// mapped returns our scopes for their words.
+func mapped(words []string, scopes map[string]string) (ours []string) {
+	for _, w := range words {
+		if scope, ok := scopes[w]; ok {
+			ours = append(ours, scope)
+		}
+	}
+	return ours
+}

@@ -1,0 +1,320 @@
+package keys
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/config"
+	"sluice/internal/edge/access"
+)
+
+// Config is what a Ring needs.
+type Config struct {
+	// Path is the key file.
+	Path string
+	// Reloaded gets the ids of the keys that came and went with a change of the file, in
+	// their order; a key that was altered is in both. nil: nobody asks.
+	Reloaded func(added, removed []string)
+	// Rejected gets why the file does not count: once for each reason, until it is good again.
+	// It holds no value of the file. nil: nobody asks.
+	Rejected func(err error)
+}
+
+const (
+	// interval is how often the file is looked at.
+	interval = 5 * time.Second
+	// calm is how long nobody may have written to the file: one that is being written may look
+	// like a good one that lacks keys.
+	calm = 250 * time.Millisecond
+)
+
+// Ring holds the keys of a file. It looks at the file every 5 seconds, until Close. A file that
+// cannot be read, has a fault or is gone changes nothing.
+//
+// All methods may be called at the same time.
+type Ring struct {
+	cfg      Config
+	keys     atomic.Pointer[map[string]*key] // by id
+	rejected atomic.Bool
+
+	mu     sync.Mutex  // guards the fields below, and is held while the file is looked at
+	seen   os.FileInfo // of the file that was read last; nil: it has to be read
+	sum    [sha256.Size]byte
+	reason string // why the file does not count
+
+	done    chan struct{}
+	close   sync.Once
+	watcher sync.WaitGroup
+}
+
+// Open reads the keys of a file. A *config.Error has all that is wrong with it.
+func Open(cfg Config) (*Ring, error) {
+	content, info, err := load(cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := read(cfg.Path, content)
+	if err != nil {
+		return nil, err
+	}
+	r := &Ring{cfg: cfg, sum: sha256.Sum256(content), done: make(chan struct{})}
+	if time.Since(info.ModTime()) >= calm {
+		r.seen = info // else somebody may still be writing, and the next look reads it again
+	}
+	r.keys.Store(r.ringed(entries))
+	// Goroutine (key file): looks every five seconds whether the key file is another one, and
+	// reads it.
+	// Ends: `Close`.
+	// Waits: `Close`.
+	r.watcher.Go(r.watch)
+	return r, nil
+}
+
+// Check returns all that is wrong with the key file at path. Each fault has the path as its name.
+func Check(path string) []config.Fault {
+	content, _, err := load(path)
+	if err == nil {
+		_, err = read(path, content)
+	}
+	if wrong, ok := errors.AsType[*config.Error](err); ok {
+		return wrong.Faults
+	}
+	return nil
+}
+
+// Close ends the looks at the file. The keys go on to count.
+func (r *Ring) Close() {
+	r.close.Do(func() { close(r.done) })
+	r.watcher.Wait()
+}
+
+// ringed returns the keys of entries, whose identities ask the ring whether they still count.
+func (r *Ring) ringed(entries []Entry) *map[string]*key {
+	keys := make(map[string]*key, len(entries))
+	for i := range entries {
+		k := entries[i].key()
+		k.identity.Revoked = func() bool { return r.isRevoked(k) }
+		keys[k.identity.KeyID] = k
+	}
+	return &keys
+}
+
+// isRevoked says whether k does not count any more.
+func (r *Ring) isRevoked(k *key) bool {
+	now, ok := (*r.keys.Load())[k.identity.KeyID]
+	return !ok || now.expired() || now != k && !now.isSame(k)
+}
+
+// Refusals of Verify.
+var (
+	errMalformed = &access.Refused{Reason: "malformed"}
+	errChecksum  = &access.Refused{Reason: "checksum"}
+	errUnknown   = &access.Refused{Reason: "unknown"}
+	errDisabled  = &access.Refused{Reason: "disabled"}
+	errExpired   = &access.Refused{Reason: "expired"}
+)
+
+// Verify returns whom a key belongs to. The Identity is shared: it must not be changed. An
+// error is an *access.Refused.
+func (r *Ring) Verify(credential string) (*access.Identity, error) {
+	if !hasForm(credential) {
+		return nil, errMalformed
+	}
+	// What a typing error or a scanner's guess is needs no hash. The checksum is no secret.
+	if sum := sumOf(credential[:sumFrom]); credential[sumFrom:] != string(sum[:]) {
+		return nil, errChecksum
+	}
+	var b [keyLen]byte // on the stack, unlike a conversion
+	copy(b[:], credential)
+	hash := sha256.Sum256(b[:])
+	k, known := (*r.keys.Load())[idOf(credential)]
+	// A key whose id is unknown is compared with what no hash is, so that its refusal needs as
+	// long as that of a wrong secret.
+	var want [sha256.Size]byte
+	if known {
+		want = k.hash
+	}
+	switch same := subtle.ConstantTimeCompare(hash[:], want[:]) == 1; {
+	case !same || !known:
+		return nil, errUnknown
+	case k.disabled:
+		return nil, errDisabled
+	case k.expired():
+		return nil, errExpired
+	}
+	return &k.identity, nil
+}
+
+// Len returns how many keys there are, those that are disabled or expired among them.
+func (r *Ring) Len() int { return len(*r.keys.Load()) }
+
+// IsCurrent says whether the keys are those of the file. Otherwise they are older ones, as the
+// file does not count.
+func (r *Ring) IsCurrent() bool { return !r.rejected.Load() }
+
+func (r *Ring) watch() {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			r.Look()
+		case <-r.done:
+			return
+		}
+	}
+}
+
+// Look reads the file if it is another one than before. It returns when that is done.
+func (r *Ring) Look() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	info, due := r.isDue()
+	if !due {
+		return
+	}
+	content, loaded, err := load(r.cfg.Path)
+	if err != nil {
+		r.seen = nil
+		r.reject(err)
+		return
+	}
+	if !isUnchanged(info, loaded) {
+		return // somebody is writing: at the next look it is done
+	}
+	r.seen = loaded
+	sum := sha256.Sum256(content)
+	if r.reason == "" && sum == r.sum {
+		return
+	}
+	entries, err := read(r.cfg.Path, content)
+	if err != nil {
+		r.reject(err)
+		return
+	}
+	r.sum = sum
+	r.swap(entries)
+}
+
+// isDue says whether the file is to be read: it is another one than before, and nobody writes
+// to it, or it is missing, which reading it reports.
+func (r *Ring) isDue() (os.FileInfo, bool) {
+	info, err := os.Stat(r.cfg.Path)
+	return info, err != nil || !isUnchanged(r.seen, info) && r.waitForCalm(info)
+}
+
+// waitForCalm waits until nobody has written to a file for a while. ok is false if the ring is
+// closed meanwhile.
+func (r *Ring) waitForCalm(info os.FileInfo) (ok bool) {
+	age := time.Since(info.ModTime())
+	if age < 0 || age >= calm { // a time to come says nothing
+		return true
+	}
+	select {
+	case <-time.After(calm - age):
+		return true
+	case <-r.done:
+		return false
+	}
+}
+
+// reject reports that the file does not count.
+func (r *Ring) reject(err error) {
+	r.rejected.Store(true)
+	if reason := err.Error(); reason != r.reason {
+		r.reason = reason
+		if r.cfg.Rejected != nil {
+			r.cfg.Rejected(err)
+		}
+	}
+}
+
+// swap puts other keys in place of those that there are.
+func (r *Ring) swap(entries []Entry) {
+	next := r.ringed(entries)
+	last := r.keys.Swap(next)
+	added, removed := without(*next, *last), without(*last, *next)
+	wasRejected := r.rejected.Swap(false)
+	r.reason = ""
+	if r.cfg.Reloaded != nil && (wasRejected || len(added)+len(removed) > 0) {
+		r.cfg.Reloaded(added, removed)
+	}
+}
+
+// without returns the ids of the keys that count and that others has not, or not as they are.
+func without(keys, others map[string]*key) []string {
+	ids := []string{}
+	for id, k := range keys {
+		if other, ok := others[id]; !k.disabled && (!ok || !k.isSame(other)) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// isUnchanged says whether a file is the one that was seen, and as it was. A secret that is
+// mounted changes by links alone, of which the file's number shows it.
+func isUnchanged(seen, now os.FileInfo) bool {
+	return seen != nil && os.SameFile(seen, now) && seen.Size() == now.Size() && seen.Mode() == now.Mode() &&
+		seen.ModTime().Equal(now.ModTime())
+}
+
+var (
+	errWritable = errors.New("others than its owner and group may write to the file: take that from them (chmod o-w)")
+	errTooLarge = errors.New("the file has more than 64 MiB")
+)
+
+// load reads a file, and what was known of it before it was read. Its error is a *config.Error.
+func load(path string) ([]byte, os.FileInfo, error) {
+	content, info, err := loadFile(path)
+	if err != nil {
+		message := config.Unreadable(err)
+		if errors.Is(err, errWritable) || errors.Is(err, errTooLarge) {
+			message = err.Error()
+		}
+		return nil, nil, &config.Error{Faults: []config.Fault{{Name: path, Message: message}}}
+	}
+	return content, info, nil
+}
+
+func loadFile(path string) ([]byte, os.FileInfo, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if info.Mode().Perm()&0o002 != 0 && runtime.GOOS != "windows" { // where all files have that bit
+		return nil, nil, errWritable
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && len(content) > maxSize {
+		err = errTooLarge
+	}
+	return content, info, err
+}
+
+// openFile opens a regular file. Opening a pipe waits for who writes it, so its kind is looked
+// at before.
+func openFile(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, config.ErrNoFile
+	}
+	return os.Open(path)
+}

@@ -1,0 +1,70 @@
+package limit
+
+import (
+	"cmp"
+	"math/bits"
+	"time"
+
+	"sluice/internal/edge/access"
+)
+
+// gcra is a Rate by the generic cell rate algorithm: what was charged is kept as the time
+// after which nothing of it is left, the level. Levels and costs are nanoseconds. Its zero
+// value is no limit.
+type gcra struct {
+	n, period uint64
+	window    int64 // the level of what is used up
+	debt      int64 // how far a level may be above window
+	one       int64 // the cost of one
+	burst     int
+}
+
+// compile returns r as the algorithm takes it. What is charged afterwards may leave a debt.
+func compile(r access.Rate, afterwards bool) (g gcra) {
+	q := r.Quota
+	if q.N == 0 {
+		return g
+	}
+	g.n, g.period, g.burst = uint64(q.N), uint64(q.Unit.Length()), cmp.Or(r.Burst, q.N)
+	g.window, g.one = g.cost(g.burst), g.cost(1)
+	if afterwards {
+		g.debt = g.window
+	}
+	return g
+}
+
+func (g *gcra) on() bool { return g.n != 0 }
+
+// cost returns by what n raise a level. It is rounded down, so that a whole burst fits into
+// the window.
+func (g *gcra) cost(n int) int64 {
+	high, low := bits.Mul64(uint64(max(n, 0)), g.period)
+	if high >= g.n {
+		return 1 << 62
+	}
+	quotient, _ := bits.Div64(high, low, g.n)
+	return max(1, int64(min(quotient, 1<<62)))
+}
+
+// level returns how much of what a tat says is left at now, at most what a charge can make.
+func (g *gcra) level(tat, now int64) int64 { return min(max(tat-now, 0), g.window+g.debt) }
+
+// wait returns how long it takes until there is room for need; 0: there is.
+func (g *gcra) wait(level, need int64) time.Duration {
+	return time.Duration(max(level+min(need, g.window)-g.window, 0))
+}
+
+// charge returns the tat after a charge.
+func (g *gcra) charge(level, cost, now int64) int64 {
+	return now + min(level+min(cost, 1<<61), g.window+g.debt)
+}
+
+// left returns how many fit at a level.
+func (g *gcra) left(level int64) int {
+	if level >= g.window {
+		return 0
+	}
+	high, low := bits.Mul64(uint64(g.window-level), g.n)
+	quotient, _ := bits.Div64(high, low, g.period)
+	return min(int(quotient), g.burst)
+}

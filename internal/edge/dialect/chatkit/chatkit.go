@@ -1,0 +1,141 @@
+// Package chatkit speaks the protocol between OpenAI's ChatKit component and a
+// server that hosts its threads itself, as the Python package openai-chatkit 1.6.5
+// defines it.
+//
+// Every request is a POST of {"type","params","metadata"}. The reply is a JSON
+// object, or for a turn a stream whose frames are nothing but
+//
+//	data: {"type":"thread.item.updated",...}
+//
+// A thread holds items: what the user said, what the model thought and called (a
+// workflow with tasks), what it answered. An item that is streamed is added, updated
+// and done, and not touched any more.
+package chatkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/internal/edge/dialect"
+)
+
+// Config describes a Server. Its zero value keeps no history.
+type Config struct {
+	// Store keeps the threads. nil: there is no history, and what a retry needs of a
+	// message is remembered for ten minutes.
+	Store Store
+	// Listing begins a list, and returns what ends it. Its error is that of too many at once. nil: lists
+	// are not counted.
+	Listing func() (done func(), err error)
+	// OnFeedback receives what users think of items, with the context of Open. May be nil.
+	OnFeedback func(context.Context, Feedback)
+	// OnError is called when Store fails while a turn is streamed, which its user does not
+	// notice. A thread that was deleted meanwhile is not a failure. May be nil.
+	OnError func(context.Context, error)
+}
+
+// Feedback is a user's verdict on items of a thread.
+type Feedback struct {
+	UserID   string // empty: not given
+	ThreadID string
+	ItemIDs  []string
+	Kind     string // positive or negative
+}
+
+// Server answers the component's requests. It is safe for concurrent use. Use New.
+type Server struct {
+	cfg    Config
+	recent *recent // of a Server without history
+}
+
+// New returns a Server.
+func New(cfg Config) *Server {
+	if cfg.OnFeedback == nil {
+		cfg.OnFeedback = func(context.Context, Feedback) {}
+	}
+	if cfg.OnError == nil {
+		cfg.OnError = func(context.Context, error) {}
+	}
+	return &Server{cfg: cfg, recent: newRecent()}
+}
+
+// Path is where the component sends its requests.
+const Path = "/chatkit"
+
+// Routes implements dialect.Dialect.
+func (s *Server) Routes() []dialect.Route {
+	return []dialect.Route{{Dialect: "chatkit", Methods: []string{http.MethodPost}, Path: Path, Use: dialect.Either, Retracts: true, Open: s.open}}
+}
+
+// open looks at the key first, because a request that is not a turn takes effect at once.
+func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
+	key, err := dialect.HeaderKey(r, nil)
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.Open(r.Context(), body)
+	if err != nil {
+		return nil, err
+	}
+	x.Key, x.Attach = key, true
+	return x, nil
+}
+
+// Open reads a request; that of a turn has the thread's id as its ConversationID. Until
+// its first event a turn has changed nothing. The error is a *chat.ValidationError, a
+// *fault.Error of type NotFound, or what the Store has failed with. ctx serves the
+// Store; a turn that is opened continues using its values after its end.
+func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, error) {
+	req, err := readRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	who := chat.TurnOf(ctx).Principal
+	if _, ok := who.For(req.user); !ok {
+		return nil, dialect.ForeignUser()
+	}
+	req.owner, req.listsNone = ownerOf(who, req.user), who.IsAnonymous()
+	if err := dialect.ChargeFor(ctx, req.use()); err != nil {
+		return nil, err
+	}
+	switch req.kind {
+	case threadsCreate, threadsAddUserMessage, threadsRetryAfterItem:
+		return s.openTurn(ctx, req)
+	}
+	reply, err := s.replyInTurn(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return &dialect.Exchange{Reply: dialect.JSON(reply)}, nil
+}
+
+// ownerOf returns whose threads a request is about: those of its tenant's user, as tasks and
+// the memory of conversations are. Where nobody is asked it is the user_id
+// alone.
+func ownerOf(who chat.Principal, user string) string {
+	owner := (&chat.Request{Principal: who, UserID: user}).Owner()
+	if who.Tenant != "" {
+		owner = who.Tenant + "\x00\x00" + owner // as no other owner begins
+	}
+	return owner
+}
+
+// found reports a Store's error as the contract has it: message is for what does not exist.
+func found(err error, message string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrNotFound):
+		return &fault.Error{Type: fault.NotFound, Message: message, Err: err}
+	}
+	return fmt.Errorf("chatkit store: %w", err)
+}
+
+const (
+	noThread  = "There is no such thread; it may have expired. Start a new one"
+	noMessage = "This message is not remembered any more; send it again"
+)
