@@ -15,8 +15,8 @@ import (
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/internal/edge/dialect/channels"
-	"sluice/quality/channel"
-	"sluice/quality/style"
+	"sluice/internal/quality/channel"
+	"sluice/internal/quality/style"
 )
 
 func TestFormat(t *testing.T) {

@@ -53,7 +53,7 @@ linked() {
 dangers() {
 	local tests=()
 	for dir in e2e tools examples internal/testnet internal/app/gateway/gatewaytest internal/app/gateway/wholetest store/redis/redistest sim/geminisim/simtest \
-		internal/markdown/markdowntest quality/channel/channeltest; do
+		internal/markdown/markdowntest internal/quality/channel/channeltest; do
 		tests+=("-exclude-dir=$dir")
 	done
 	tool gosec -quiet -exclude-generated -exclude=G104,G115,G404,G101,G204,G304,G703,G602 "${tests[@]}" ./...

@@ -16,8 +16,8 @@ import (
 	"sluice/clients/terminal"
 	"sluice/internal/app/operate"
 	"sluice/internal/app/settings"
-	"sluice/quality/channel"
-	guide "sluice/quality/style"
+	"sluice/internal/quality/channel"
+	guide "sluice/internal/quality/style"
 )
 
 // format words a text, out of a file or of stdin, for a channel, and prints it: its parts,

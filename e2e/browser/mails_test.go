@@ -6,8 +6,8 @@ import (
 	"testing"
 	"unicode"
 
-	"sluice/quality/channel"
-	"sluice/quality/channel/channeltest"
+	"sluice/internal/quality/channel"
+	"sluice/internal/quality/channel/channeltest"
 )
 
 // mailed is the HTML of an e-mail, and what must be seen of it.

@@ -23,9 +23,9 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"sluice/config"
-	"sluice/quality/channel"
-	"sluice/quality/channel/channeltest"
-	"sluice/quality/deliver"
+	"sluice/internal/quality/channel"
+	"sluice/internal/quality/channel/channeltest"
+	"sluice/internal/quality/deliver"
 )
 
 const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/quality/channel"
-	"sluice/quality/channel/channeltest"
-	"sluice/quality/deliver"
+	"sluice/internal/quality/channel"
+	"sluice/internal/quality/channel/channeltest"
+	"sluice/internal/quality/deliver"
 )
 
 // What judges the forms of channels: Twilio's counter, Microsoft's parser of cards, marked

@@ -15,10 +15,10 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/app/wording"
 	"sluice/internal/edge/dialect/channels"
+	"sluice/internal/quality"
+	"sluice/internal/quality/channel"
+	"sluice/internal/quality/deliver"
 	"sluice/model"
-	"sluice/quality"
-	"sluice/quality/channel"
-	"sluice/quality/deliver"
 	"sluice/stream"
 )
 

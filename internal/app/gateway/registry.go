@@ -22,8 +22,8 @@ import (
 	"sluice/internal/app/roster"
 	"sluice/internal/app/settings"
 	"sluice/internal/edge/access/limit"
+	"sluice/internal/quality"
 	"sluice/model"
-	"sluice/quality"
 	"sluice/router"
 	"sluice/stream"
 )

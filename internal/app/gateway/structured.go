@@ -8,8 +8,8 @@ import (
 	"sluice/agent"
 	"sluice/chat"
 	"sluice/internal/app/providers"
+	"sluice/internal/quality/structured"
 	"sluice/model"
-	"sluice/quality/structured"
 	"sluice/stream"
 )
 

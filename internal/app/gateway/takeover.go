@@ -14,7 +14,7 @@ import (
 	"sluice/agent"
 	"sluice/agent/delegate"
 	"sluice/chat"
-	"sluice/quality"
+	"sluice/internal/quality"
 	"sluice/router"
 	"sluice/stream"
 	"sluice/task"

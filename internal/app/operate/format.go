@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"sluice/chat"
-	"sluice/quality/style"
+	"sluice/internal/quality/style"
 )
 
 // CheckFormat wants of the flags of a command what POST /channels/{channel}/format wants of

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/quality/style"
+	"sluice/internal/quality/style"
 )
 
 // Flags are checked like the fields of a request, and the fault names the flag.

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/internal/quality"
 	"sluice/model"
-	"sluice/quality"
 	"sluice/router"
 )
 

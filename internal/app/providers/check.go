@@ -7,8 +7,8 @@ import (
 	"errors"
 
 	"sluice/chat"
+	"sluice/internal/quality"
 	"sluice/model"
-	"sluice/quality"
 	"sluice/task/record"
 )
 

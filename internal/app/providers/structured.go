@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"sluice/chat"
+	"sluice/internal/quality/structured"
 	"sluice/model"
-	"sluice/quality/structured"
 	"sluice/task/record"
 )
 

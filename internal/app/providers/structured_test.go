@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/quality/structured"
+	"sluice/internal/quality/structured"
 )
 
 // formOf returns a form with a schema.

@@ -15,9 +15,9 @@ import (
 	"sluice/chat"
 	"sluice/config"
 	"sluice/config/configtest"
+	"sluice/internal/quality/deliver"
+	"sluice/internal/quality/style"
 	"sluice/mcpclient/servers"
-	"sluice/quality/deliver"
-	"sluice/quality/style"
 	"sluice/task"
 	"sluice/task/conversation"
 )

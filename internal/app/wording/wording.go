@@ -11,10 +11,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/quality"
-	"sluice/quality/channel"
-	"sluice/quality/deliver"
-	"sluice/quality/style"
+	"sluice/internal/quality"
+	"sluice/internal/quality/channel"
+	"sluice/internal/quality/deliver"
+	"sluice/internal/quality/style"
 	"sluice/stream"
 )
 

@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
-	"sluice/quality"
-	"sluice/quality/channel"
-	"sluice/quality/deliver"
-	"sluice/quality/style"
+	"sluice/internal/quality"
+	"sluice/internal/quality/channel"
+	"sluice/internal/quality/deliver"
+	"sluice/internal/quality/style"
 	"sluice/stream"
 )
 

@@ -10,7 +10,7 @@ import (
 )
 
 // writtenHeading is how a gateway shows the answer that is to become an object (package
-// quality/structured). The two must change together.
+// internal/quality/structured). The two must change together.
 const writtenHeading = "The answer that was written"
 
 // written puts the answer of a turn into the object that a client wants, where all that the

@@ -17,8 +17,8 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
-	"sluice/quality/channel"
-	"sluice/quality/style"
+	"sluice/internal/quality/channel"
+	"sluice/internal/quality/style"
 )
 
 // Bounds of a text that is to be formatted.

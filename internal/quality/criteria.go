@@ -1,0 +1,72 @@
+package quality
+
+import (
+	"cmp"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/markdown"
+	"sluice/internal/quality/check"
+)
+
+// criterion is one of a scorecard.
+type criterion struct {
+	Criterion
+	planned bool
+}
+
+// expectation describes a good answer: in the words of the file or the planner, else of the check.
+func (c *criterion) expectation() string { return cmp.Or(c.Expected, check.Expected(c.Name)) }
+
+// standards are the criteria of our own, compiled once for all turns, which only read them,
+// and what reads the Markdown of answers for all.
+type standards struct {
+	notEmpty, complete, plainText, onePart, dataUsed Criterion
+
+	markdown *markdown.Parser
+}
+
+// isStandard says whether a criterion of our own has that id.
+func isStandard(id string) bool {
+	switch id {
+	case "not_empty", "complete", "plain_text", "max_length", "data_used":
+		return true
+	}
+	return false
+}
+
+// newStandards compiles them.
+func newStandards() *standards {
+	return &standards{
+		notEmpty:  standard("not_empty", "The answer holds text.", "A character that can be seen.", ""),
+		complete:  standard("complete", "The answer was not cut short.", "The model ended by itself.", ""),
+		plainText: standard("plain_text", "No Markdown is left in the text.", "Text without marks of Markdown.", ""),
+		onePart:   standard("max_length", "The answer fits into one message.", "One message.", `{"parts":1}`),
+		dataUsed:  standard("data_used", "A tool was asked, as the plan has it.", "A tool call that completed.", ""),
+		markdown:  markdown.NewParser(),
+	}
+}
+
+// standard is a criterion of our own.
+func standard(id, description, expected, args string) Criterion {
+	var raw jsontext.Value
+	if args != "" {
+		raw = jsontext.Value(args)
+	}
+	compiled, err := check.Compile(id, raw)
+	if err != nil { // they are constants
+		panic(err)
+	}
+	return Criterion{ID: id, Description: description, Expected: expected, Check: compiled, Name: id, Must: true}
+}
+
+// verdict is what was found of one criterion in one attempt.
+type verdict struct {
+	given         bool
+	passed        bool
+	notApplicable bool
+	feedback      string // of the check or the judge; it may quote the answer
+}
+
+// failed is true only of a verdict that was given: what nobody judged is open.
+func (v verdict) failed() bool { return v.given && !v.passed }

@@ -1,0 +1,109 @@
+package quality
+
+import (
+	"encoding/json"
+	"sync"
+
+	"sluice/chat"
+	"sluice/internal/quality/check"
+	"sluice/stream"
+)
+
+// evidence is what the tools of a turn have reported, also before it waited for a person: an
+// answer may speak of that. A question to a person is put by whatever goroutine runs the agent
+// that asks, so the list is locked.
+type evidence struct {
+	mu   sync.Mutex
+	list []check.Evidence // in the order of the events
+	// known are the calls, by id, that another process has seen the end of: it is emitted again.
+	known map[string]bool
+}
+
+// storedEvidence is one piece of evidence as a turn that waits keeps it. A result that is
+// not JSON is kept as well, so it is a string.
+type storedEvidence struct {
+	Tool      string `json:"tool"`
+	Arguments string `json:"arguments,omitempty"`
+	Result    string `json:"result,omitempty"`
+	ID        string `json:"call_id,omitempty"` // of a call in a turn that is taken over
+}
+
+// Before returns the evidence of a turn that another process has begun: events are those of the
+// turn, and earlier is the evidence with which it began, which may be empty.
+func Before(earlier []byte, events []stream.Event) []byte {
+	var all []storedEvidence
+	if len(earlier) > 0 && json.Unmarshal(earlier, &all) != nil {
+		all = nil
+	}
+	for _, ev := range events {
+		if e, ok := ev.(*stream.ToolCompleted); ok {
+			all = append(all, storedEvidence{e.Tool, string(e.Arguments), e.Result, e.ID})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	text, _ := json.Marshal(all) // of strings
+	return text
+}
+
+// add notes that a tool has done its work.
+func (e *evidence) add(ev *stream.ToolCompleted) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.known[ev.ID] {
+		return
+	}
+	e.list = append(e.list, check.Evidence{Tool: ev.Tool, Arguments: string(ev.Arguments), Result: ev.Result, Completed: true})
+}
+
+// all returns what there is. Nothing is added to it.
+func (e *evidence) all() []check.Evidence {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.list[:len(e.list):len(e.list)]
+}
+
+// restore takes over what a turn had that continues. What cannot be read is not evidence: the
+// checks are stricter then, and the turn continues.
+func (e *evidence) restore(r *chat.Resumed) {
+	if r == nil || len(r.Evidence) == 0 {
+		return
+	}
+	var stored []storedEvidence
+	if json.Unmarshal(r.Evidence, &stored) != nil {
+		return
+	}
+	for _, s := range stored {
+		if s.ID != "" {
+			if e.known == nil {
+				e.known = map[string]bool{}
+			}
+			e.known[s.ID] = true
+		}
+		e.list = append(e.list, check.Evidence{Tool: s.Tool, Arguments: s.Arguments, Result: s.Result, Completed: true})
+	}
+}
+
+// keep has a turn that waits for a person keep its evidence.
+func (e *evidence) keep(f *chat.Facts) {
+	if ask := f.Ask; ask != nil {
+		f.Ask = func(p *chat.Paused) string {
+			p.Evidence = e.stored()
+			return ask(p)
+		}
+	}
+}
+
+// stored returns the evidence as restore takes it; nil: there is none.
+func (e *evidence) stored() []byte {
+	var stored []storedEvidence
+	for _, one := range e.all() {
+		stored = append(stored, storedEvidence{one.Tool, one.Arguments, one.Result, ""})
+	}
+	if len(stored) == 0 {
+		return nil
+	}
+	text, _ := json.Marshal(stored) // of strings
+	return text
+}

@@ -1,0 +1,159 @@
+package quality
+
+import (
+	_ "embed"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/config/file"
+	"sluice/internal/quality/check"
+)
+
+//go:embed section.json
+var sectionSchema string
+
+// Section is the section quality of the configuration file. It fills s, and must stand
+// before the section of the agents. builtin are the channels that need no configuration.
+func Section(s *Spec, builtin ...string) file.Section {
+	s.builtin = builtin
+	return file.Section{Name: "quality", Schema: sectionSchema, Read: func(n *file.Node) {
+		s.begin()
+		s.read(n, &s.settings)
+	}}
+}
+
+// agentsMark stands in the schema of the agents where the one of this section belongs.
+const agentsMark = `"$comment": "schema of quality"`
+
+// OfAgents adds to the section of the agents what each says of quality.
+func OfAgents(s *Spec, agents file.Section) file.Section {
+	agents.Schema = strings.Replace(agents.Schema, agentsMark, `"$ref": "#/properties/quality"`, 1)
+	inner := agents.Read
+	agents.Read = func(n *file.Node) {
+		inner(n)
+		for a := range n.Members() {
+			own := a.Get("quality")
+			if own == nil {
+				continue
+			}
+			s.begin()
+			settings := s.settings
+			s.read(own, &settings)
+			if s.agents == nil {
+				s.agents = map[string]Settings{}
+			}
+			s.agents[a.Name()] = settings
+		}
+	}
+	return agents
+}
+
+// begin fills in the defaults once, whichever section comes first.
+func (s *Spec) begin() {
+	if !s.begun {
+		s.begun, s.settings = true, defaults()
+	}
+}
+
+// read reads settings over those that s holds. The schema has checked words and
+// bounds.
+func (spec *Spec) read(n *file.Node, s *Settings) {
+	n.Decode(s)
+	spec.checkChannels(n.Get("channels"))
+	if list := n.Get("criteria"); list != nil {
+		s.Criteria = spec.criteria(list)
+	}
+}
+
+// checkChannels wants the channels of a list to exist.
+func (spec *Spec) checkChannels(list *file.Node) {
+	known := slices.Clone(spec.builtin)
+	for own := range list.Section("channels").Members() {
+		if !slices.Contains(known, own.Name()) {
+			known = append(known, own.Name())
+		}
+	}
+	for item := range list.Members() {
+		if name, ok := item.Text(); ok && !slices.Contains(known, name) {
+			item.Fault(file.Unknown("channel", name, known))
+		}
+	}
+}
+
+// criteria reads a list of criteria. An id that is there twice is a fault, and so is that of
+// a criterion of our own for something else: it would take that one's place unseen.
+func (spec *Spec) criteria(list *file.Node) (all []Criterion) {
+	for n := range list.Members() {
+		c := Criterion{Must: true}
+		n.Decode(&c)
+		if c.ID == "" {
+			continue
+		}
+		if slices.ContainsFunc(all, func(other Criterion) bool { return other.ID == c.ID }) {
+			n.Get("id").Fault("is used twice")
+			continue
+		}
+		spec.checkChannels(n.Get("channels"))
+		readCheck(&c, n)
+		warnOfExpected(&c, n)
+		if isStandard(c.ID) && c.Name != c.ID {
+			n.Get("id").Fault("is that of a check of every answer, which this criterion is not")
+			continue
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// warnOfExpected warns of a judged criterion that describes no good answer: the judge and the
+// scorecard use the description. A check has one of its own.
+func warnOfExpected(c *Criterion, n *file.Node) {
+	if c.Expected == "" && c.Name == "" && n.Sound() {
+		n.Warn("has no expected: describe a good answer, for the judge and for readers of the scorecard")
+	}
+}
+
+// readCheck reads which code checks a criterion, if any does.
+func readCheck(c *Criterion, n *file.Node) {
+	name, ok := n.Get("check").Text()
+	args := n.Get("args")
+	if !ok {
+		if args != nil && !n.Has("check") {
+			args.FaultKey("belongs to a check")
+		}
+		return
+	}
+	var raw jsontext.Value
+	if args != nil {
+		raw = args.JSON()
+	}
+	compiled, err := check.Compile(name, raw)
+	if err == nil {
+		c.Check, c.Name = compiled, name
+		return
+	}
+	if args == nil {
+		n.FaultMissing("args", err.Error())
+		return
+	}
+	faultArgs(args, err)
+}
+
+// faultArgs reports what is wrong with the arguments of a check, at the place that err names.
+func faultArgs(args *file.Node, err error) {
+	wrong, _ := errors.AsType[*check.ArgsError](err)
+	if wrong == nil {
+		args.Fault(err.Error())
+		return
+	}
+	at := args
+	for token := range wrong.Pointer.Tokens() {
+		if next := at.Get(token); next != nil {
+			at = next
+		}
+	}
+	at.Fault(wrong.Text)
+}

@@ -1,0 +1,166 @@
+package quality
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"sluice/chat"
+	"sluice/internal/quality/check"
+)
+
+// Mode says what becomes of an answer.
+type Mode string
+
+// Modes.
+const (
+	modeOff     Mode = "off"     // nothing is checked
+	modeObserve Mode = "observe" // it streams, and is checked afterwards
+	modeEnforce Mode = "enforce" // it is held back until it has passed
+)
+
+// Planning says whether a planner is asked.
+type Planning string
+
+// Ways to plan.
+const (
+	noPlan    Planning = "none"
+	scorecard Planning = "scorecard" // while the inner runner works
+	guide     Planning = "guide"     // before it
+)
+
+// Drafts says whether a text that is held back is shown as it is written.
+type Drafts string
+
+// Who may want drafts.
+const (
+	neverDrafts  Drafts = "never"
+	askDrafts    Drafts = "ask"
+	alwaysDrafts Drafts = "always"
+)
+
+// Fallback says what is sent where nothing has passed.
+type Fallback string
+
+// What is sent.
+const (
+	fallbackGraceful Fallback = "graceful" // a text of our own
+	fallbackSend     Fallback = "send"     // the text all the same
+)
+
+// Settings say how answers are checked. Use defaults: the zero value is not settled.
+type Settings struct {
+	Mode Mode `key:"mode"`
+	// Channels are those for which Mode holds; none: all.
+	Channels     []string `key:"channels"`
+	Plan         Planning `key:"plan"`
+	Drafts       Drafts   `key:"drafts"`
+	HideThinking bool     `key:"thinking" is:"hide"`
+	Criteria     []Criterion
+	MaxPlanned   int `key:"max_planned"`
+	// Planner and Judge are keys of models; empty: default.
+	Planner string `key:"planner/model" of:"models,default"`
+	Judge   string `key:"judge/model" of:"models,default"`
+	// Timeout bounds one question to planner or judge, and Reserve is what a turn must have
+	// left for a refinement.
+	Timeout     time.Duration `key:"timeout" from:"100ms" to:"1m"`
+	Reserve     time.Duration `key:"reserve" from:"1s" to:"5m"`
+	OnFail      Fallback      `key:"on_fail"`
+	OnUnjudged  Fallback      `key:"on_unjudged"`
+	HideReceipt bool          `key:"receipt" is:"off"`
+}
+
+// Criterion is one thing that an answer is checked for.
+type Criterion struct {
+	ID          string `key:"id"`
+	Description string `key:"description"`
+	Expected    string `key:"expected"` // for the judge; may be empty
+	// Check is what code checks, and Name its name; nil: the judge checks it.
+	Check check.Check
+	Name  string
+	// Must withholds a text that fails; else it may only cause a refinement.
+	Must bool `key:"must"`
+	// Channels are where it applies; none: everywhere.
+	Channels []string `key:"channels"`
+}
+
+// defaults returns the settings of a file that says nothing.
+func defaults() Settings {
+	return Settings{
+		Mode: modeOff, Plan: scorecard, Drafts: neverDrafts, MaxPlanned: 6,
+		Timeout: 6 * time.Second, Reserve: 8 * time.Second, OnFail: fallbackGraceful, OnUnjudged: fallbackSend,
+	}
+}
+
+// drafts says whether req is shown drafts.
+func (s *Settings) drafts(req *chat.Request) bool {
+	return s.Drafts != neverDrafts && (req.Drafts == chat.Yes || req.Drafts == chat.Unsaid && s.Drafts == alwaysDrafts)
+}
+
+// Spec is what the configuration file says of quality. The zero value is a file that says
+// nothing.
+type Spec struct {
+	settings Settings
+	agents   map[string]Settings
+	begun    bool
+	builtin  []string // channels that need no configuration
+}
+
+// Settings returns those of an agent, or of all that have none of their own.
+func (s *Spec) Settings(agent string) Settings {
+	if own, ok := s.agents[agent]; ok {
+		return own
+	}
+	if !s.begun {
+		return defaults()
+	}
+	return s.settings
+}
+
+// on returns the settings of an agent for answers in a channel.
+func (s *Spec) on(agent, channel string) Settings {
+	set := s.Settings(agent)
+	if len(set.Channels) > 0 && !slices.Contains(set.Channels, cmp.Or(channel, web)) {
+		set.Mode = modeOff
+	}
+	return set
+}
+
+// own says whether any agent has settings of its own.
+func (s *Spec) own() bool { return len(s.agents) > 0 }
+
+// applies says whether a criterion counts on a channel.
+func (c *Criterion) applies(channel string) bool {
+	return len(c.Channels) == 0 || slices.Contains(c.Channels, channel)
+}
+
+// web is the channel that needs no formatter: Markdown as it was written.
+const web = "web"
+
+// off says whether nothing is checked of what the agent, or if it is not known any of
+// them, answers in a channel.
+func (s *Spec) off(agent, channel string) bool {
+	return !s.anyMode(agent, channel, func(m Mode) bool { return m != modeOff })
+}
+
+// enforces says whether what the agent, or if it is not known any of them, answers on a page must
+// pass its checks.
+func (s *Spec) enforces(agent string) bool {
+	return s.anyMode(agent, web, func(m Mode) bool { return m == modeEnforce })
+}
+
+// anyMode says whether is holds for the mode of the agent in a channel, or if it is not known for
+// that of any of them.
+func (s *Spec) anyMode(agent, channel string, is func(Mode) bool) bool {
+	if is(s.on(agent, channel).Mode) {
+		return true
+	}
+	if agent == "" {
+		for own := range s.agents {
+			if is(s.on(own, channel).Mode) {
+				return true
+			}
+		}
+	}
+	return false
+}
