@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"sluice/approval"
 	"sluice/chat"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/engine/approval"
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/task"

@@ -11,11 +11,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/approval"
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/engine/approval"
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/task"

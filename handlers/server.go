@@ -27,10 +27,10 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
 
-	"sluice/approval"
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/engine/approval"
 	"sluice/stream"
 	"sluice/task"
 	"sluice/telemetry/health"

@@ -21,13 +21,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/approval"
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/sluice"
+	"sluice/internal/engine/approval"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/stream"

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/agent"
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/engine/agent"
 	"sluice/model"
 	"sluice/stream"
 	"sluice/telemetry/metrics"

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/agent"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/engine/agent"
 	"sluice/model"
 	"sluice/stream"
 	"sluice/tool"

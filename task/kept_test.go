@@ -11,10 +11,10 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
-	"sluice/agent"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/agent"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"

@@ -10,7 +10,7 @@ import (
 
 	"sluice/clients/ask"
 	"sluice/internal/app/settings"
-	"sluice/workflow/graph"
+	"sluice/internal/engine/workflow/graph"
 )
 
 // withStore returns p with a store if none is configured: a definition that needs one to

@@ -34,7 +34,7 @@ var panics = map[string][2]string{
 		panic("` + panicWord + `" + r.URL.RawQuery)
 	}
 `},
-	"agent/turn.go": {"func (t *turn) chunk(c *chat.Chunk) error {\n", `
+	"internal/engine/agent/turn.go": {"func (t *turn) chunk(c *chat.Chunk) error {\n", `
 	if len(c.Parts) > 0 && c.Parts[0].Text == "panic" {
 		panic("` + panicWord + `stream")
 	}

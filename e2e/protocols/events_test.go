@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/agent"
+	"sluice/internal/engine/agent"
 	"sluice/stream"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/agent"
 	"sluice/chat"
+	"sluice/internal/engine/agent"
 	"sluice/model"
 	"sluice/stream"
 )

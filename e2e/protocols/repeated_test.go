@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/agent"
 	"sluice/chat"
+	"sluice/internal/engine/agent"
 	"sluice/model"
 	"sluice/model/modeltest"
 	"sluice/stream"

@@ -18,7 +18,7 @@ import (
 func TestContextsCarryFewThings(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"agent/remote/http.go exchangeKey",
+		"internal/engine/agent/remote/http.go exchangeKey",
 		"chat/turn.go turnKey",
 		"internal/edge/dialect/a2a/open.go callKey",
 		"handlers/conn.go connKey",

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/chat"
-	"sluice/run"
+	"sluice/internal/engine/run"
 	"sluice/stream"
 )
 

@@ -17,14 +17,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/agent"
 	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/agent"
+	"sluice/internal/engine/router"
 	"sluice/model/gemini"
-	"sluice/router"
 	"sluice/stream"
 	"sluice/telemetry/otlp/otlptest"
 )

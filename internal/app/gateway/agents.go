@@ -8,10 +8,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/agent/remote"
 	"sluice/handlers"
 	"sluice/internal/app/roster"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/agent/remote"
 )
 
 // openRoster makes the first registry.

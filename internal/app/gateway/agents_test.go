@@ -12,7 +12,7 @@ import (
 
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/settings"
-	"sluice/router"
+	"sluice/internal/engine/router"
 )
 
 // One of the agents can be looked at by itself; what is not there is a 404, and an

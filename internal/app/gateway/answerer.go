@@ -12,15 +12,15 @@ import (
 	"strings"
 	"time"
 
-	"sluice/agent/delegate"
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/engine/agent/delegate"
+	"sluice/internal/engine/router"
+	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/quality/stop"
 	"sluice/model"
-	"sluice/router"
 	"sluice/stream"
-	"sluice/workflow/engine"
 )
 
 // answerer is something that answers: the built-in agent, the team, or a workflow, and

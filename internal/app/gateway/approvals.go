@@ -13,18 +13,18 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"sluice/agent/delegate"
-	"sluice/approval"
 	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/agent/delegate"
+	"sluice/internal/engine/approval"
+	"sluice/internal/engine/router"
+	"sluice/internal/engine/run"
+	"sluice/internal/engine/workflow/engine"
 	"sluice/mcpclient/servers"
-	"sluice/router"
-	"sluice/run"
 	"sluice/stream"
 	"sluice/tool"
-	"sluice/workflow/engine"
 )
 
 // openApprovals makes what asks people, if anybody is to be asked.

@@ -18,9 +18,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/agent"
 	"sluice/chat"
 	"sluice/internal/app/gateway"
+	"sluice/internal/engine/agent"
 	"sluice/mcpclient"
 	"sluice/model"
 	"sluice/model/anthropic"

@@ -3,9 +3,9 @@ package gateway
 import (
 	"time"
 
-	"sluice/agent/delegate"
-	"sluice/router"
-	"sluice/workflow/records"
+	"sluice/internal/engine/agent/delegate"
+	"sluice/internal/engine/router"
+	"sluice/internal/engine/workflow/records"
 )
 
 // delegates returns what lets agents of a file call others; nil if none does. durable: what

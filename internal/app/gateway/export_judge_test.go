@@ -18,8 +18,8 @@ import (
 	"sluice/internal/app/operate"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
-	"sluice/workflow/engine"
-	"sluice/workflow/records"
+	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/engine/workflow/records"
 )
 
 // A run is exported while its gateway runs: when it waits for a person, and again when it is

@@ -22,8 +22,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/agent"
-	"sluice/approval"
 	"sluice/config"
 	"sluice/handlers"
 	"sluice/internal/app/process"
@@ -32,6 +30,9 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/channels"
+	"sluice/internal/engine/agent"
+	"sluice/internal/engine/approval"
+	"sluice/internal/engine/toolcache"
 	"sluice/mcpclient"
 	"sluice/model"
 	"sluice/sim/todo"
@@ -42,7 +43,6 @@ import (
 	"sluice/telemetry/metrics"
 	"sluice/telemetry/otlp"
 	"sluice/telemetry/trace"
-	"sluice/tool/toolcache"
 	"sluice/web"
 )
 

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"time"
 
-	"sluice/agent"
 	"sluice/chat"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/records"
-	"sluice/router"
+	"sluice/internal/engine/agent"
+	"sluice/internal/engine/router"
+	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/engine/workflow/graph"
 	"sluice/stream"
-	"sluice/workflow/engine"
-	"sluice/workflow/graph"
 )
 
 // A run is pinned to its definition and to the settings of its agents: what a file says

@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/agent"
 	"sluice/chat"
+	"sluice/internal/engine/agent"
 	"sluice/store/memory"
 	"sluice/stream"
 	"sluice/task/conversation"

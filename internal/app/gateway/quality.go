@@ -9,12 +9,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/agent"
 	"sluice/chat"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
 	"sluice/internal/app/wording"
 	"sluice/internal/edge/dialect/channels"
+	"sluice/internal/engine/agent"
 	"sluice/internal/quality"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/deliver"

@@ -9,13 +9,13 @@ import (
 	"context"
 	"net/http"
 
-	"sluice/agent"
 	"sluice/chat"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/agent"
+	"sluice/internal/engine/toolcache"
 	"sluice/internal/redact"
 	"sluice/stream"
 	"sluice/task/recording"
-	"sluice/tool/toolcache"
 )
 
 // Tape stands between the gateway and what it asks during a turn: a recording.Recorder

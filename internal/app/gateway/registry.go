@@ -14,17 +14,17 @@ import (
 	"slices"
 	"time"
 
-	"sluice/agent"
-	"sluice/agent/remote"
 	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/roster"
 	"sluice/internal/app/settings"
 	"sluice/internal/edge/access/limit"
+	"sluice/internal/engine/agent"
+	"sluice/internal/engine/agent/remote"
+	"sluice/internal/engine/router"
 	"sluice/internal/quality"
 	"sluice/model"
-	"sluice/router"
 	"sluice/stream"
 )
 

@@ -12,9 +12,9 @@ import (
 	"sluice/internal/app/providers"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
+	flow "sluice/internal/engine/workflow/records"
 	"sluice/store"
 	"sluice/task"
-	flow "sluice/workflow/records"
 )
 
 // Nothing is left of a run whose time is over but the logs of its turns, which end by

@@ -16,14 +16,14 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/engine/workflow/records"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/store/sqlite"
 	"sluice/stream"
 	"sluice/tool"
-	"sluice/workflow/engine"
-	"sluice/workflow/graph"
-	"sluice/workflow/records"
 )
 
 const (

@@ -21,6 +21,9 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/engine/workflow/records"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/store/redis"
@@ -28,9 +31,6 @@ import (
 	"sluice/store/sqlite"
 	"sluice/stream"
 	"sluice/tool"
-	"sluice/workflow/engine"
-	"sluice/workflow/graph"
-	"sluice/workflow/records"
 )
 
 // chainOf is a workflow of tool nodes in a row, each of which calls s/echo.

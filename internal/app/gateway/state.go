@@ -13,13 +13,13 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/agent"
-	"sluice/approval"
 	"sluice/breaker"
 	"sluice/config"
 	"sluice/handlers"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/agent"
+	"sluice/internal/engine/approval"
 	"sluice/store"
 	"sluice/store/engines"
 	"sluice/stream"

@@ -5,9 +5,9 @@ package gateway
 import (
 	"context"
 
-	"sluice/agent"
 	"sluice/chat"
 	"sluice/internal/app/providers"
+	"sluice/internal/engine/agent"
 	"sluice/internal/quality/structured"
 	"sluice/model"
 	"sluice/stream"

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"sluice/agent"
-	"sluice/agent/delegate"
 	"sluice/chat"
+	"sluice/internal/engine/agent"
+	"sluice/internal/engine/agent/delegate"
+	"sluice/internal/engine/router"
 	"sluice/internal/quality"
-	"sluice/router"
 	"sluice/stream"
 	"sluice/task"
 )

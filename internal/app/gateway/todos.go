@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"sluice/agent"
 	"sluice/config"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/agent"
 	"sluice/sim/todo"
 )
 

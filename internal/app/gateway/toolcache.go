@@ -6,13 +6,13 @@ package gateway
 import (
 	"context"
 
-	"sluice/agent"
 	"sluice/chat"
 	"sluice/config"
+	"sluice/internal/engine/agent"
+	"sluice/internal/engine/toolcache"
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
 	"sluice/stream"
-	"sluice/tool/toolcache"
 )
 
 // openCache makes the cache of tools' results, if a server has tools whose results are

@@ -14,21 +14,21 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/agent"
-	"sluice/agent/delegate"
 	"sluice/chat"
 	"sluice/config"
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/internal/app/providers"
+	"sluice/internal/engine/agent"
+	"sluice/internal/engine/agent/delegate"
+	"sluice/internal/engine/router"
+	"sluice/internal/engine/run"
+	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/engine/workflow/graph"
 	"sluice/mcpclient/servers"
-	"sluice/router"
-	"sluice/run"
 	"sluice/stream"
 	"sluice/task/record"
 	"sluice/tool"
-	"sluice/workflow/engine"
-	"sluice/workflow/graph"
 )
 
 // workflows are those of one reading of the configuration file.

@@ -24,7 +24,7 @@ import (
 	"sluice/chat"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
-	"sluice/router"
+	"sluice/internal/engine/router"
 	"sluice/stream"
 )
 

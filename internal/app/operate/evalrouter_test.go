@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
-	"sluice/router"
+	"sluice/internal/engine/router"
 	"sluice/stream"
 )
 

@@ -22,14 +22,14 @@ import (
 	"sluice/internal/app/providers"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/router"
+	flow "sluice/internal/engine/workflow/records"
 	"sluice/internal/redact"
 	"sluice/mcpclient/servers"
 	"sluice/model"
-	"sluice/router"
 	"sluice/store"
 	"sluice/task"
 	"sluice/task/record"
-	flow "sluice/workflow/records"
 )
 
 // ErrNoExport says that the store of a configuration cannot be read by another process.

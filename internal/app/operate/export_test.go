@@ -14,8 +14,8 @@ import (
 	"sluice/config"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/router"
 	"sluice/mcpclient/servers"
-	"sluice/router"
 	"sluice/store/sqlite"
 	"sluice/task"
 )

@@ -9,8 +9,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"sluice/internal/engine/workflow/graph"
 	"sluice/task"
-	"sluice/workflow/graph"
 )
 
 // exportWorkflow is a workflow as it is exported: a map of nodes where ours has a list, and

@@ -15,10 +15,10 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/app/providers"
+	"sluice/internal/engine/router"
 	"sluice/internal/redact"
 	"sluice/mcpclient/servers"
 	"sluice/model"
-	"sluice/router"
 )
 
 // agentKeys has the members of an agent by their names in the layout.

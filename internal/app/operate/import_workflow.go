@@ -10,7 +10,7 @@ import (
 	"reflect"
 	"slices"
 
-	"sluice/workflow/graph"
+	"sluice/internal/engine/workflow/graph"
 )
 
 // nodeKeys are the members of a node that have the same name in the layout.

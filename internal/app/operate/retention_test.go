@@ -13,11 +13,11 @@ import (
 	"sluice/config"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
+	flow "sluice/internal/engine/workflow/records"
 	"sluice/store"
 	"sluice/store/sqlite"
 	"sluice/stream"
 	"sluice/task"
-	flow "sluice/workflow/records"
 )
 
 // unattended is an output that belongs to nobody.

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/internal/engine/router"
 	"sluice/model"
-	"sluice/router"
 )
 
 // schemas compiles the schemas of questions, which are nearly always those of the one

@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
+	"sluice/internal/engine/router"
 	"sluice/internal/quality"
 	"sluice/model"
-	"sluice/router"
 )
 
 const routeSchema = `{"type":"object","required":["agentId"],"properties":{"agentId":{"type":"string"}}}`

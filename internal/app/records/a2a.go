@@ -7,9 +7,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/approval"
 	"sluice/chat"
 	"sluice/internal/edge/dialect/a2a"
+	"sluice/internal/engine/approval"
 	"sluice/store"
 	"sluice/stream"
 	"sluice/task"

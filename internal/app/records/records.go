@@ -12,9 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/fault"
+	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/engine/workflow/records"
 	"sluice/store"
-	"sluice/workflow/engine"
-	"sluice/workflow/records"
 )
 
 // pageBytes is about how long a page of checkpoints may become: each has the whole state.

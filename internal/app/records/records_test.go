@@ -12,14 +12,14 @@ import (
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/fault"
-	"sluice/run"
+	"sluice/internal/engine/run"
+	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/engine/workflow/records"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/stream"
 	"sluice/tool"
-	"sluice/workflow/engine"
-	"sluice/workflow/graph"
-	"sluice/workflow/records"
 )
 
 const (

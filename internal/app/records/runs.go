@@ -10,15 +10,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/approval"
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/engine/approval"
+	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/engine/workflow/records"
 	"sluice/store"
 	"sluice/stream"
 	"sluice/task"
 	"sluice/telemetry/metrics"
-	"sluice/workflow/engine"
-	"sluice/workflow/records"
 )
 
 // Bounds of a gateway.

@@ -15,12 +15,12 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/engine/workflow/engine"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/stream"
 	"sluice/task"
 	"sluice/telemetry/metrics"
-	"sluice/workflow/engine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

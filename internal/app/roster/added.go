@@ -22,7 +22,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/router"
+	"sluice/internal/engine/router"
 	"sluice/store"
 )
 

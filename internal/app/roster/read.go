@@ -13,7 +13,7 @@ import (
 	"sluice/chat"
 	"sluice/config"
 	"sluice/config/file"
-	"sluice/router"
+	"sluice/internal/engine/router"
 )
 
 // refusal is the fault of one field.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/agent/remote"
 	"sluice/breaker"
 	"sluice/chat"
-	"sluice/router"
+	"sluice/internal/engine/agent/remote"
+	"sluice/internal/engine/router"
 	"sluice/store"
 	"sluice/store/memory"
 	"sluice/telemetry/health"

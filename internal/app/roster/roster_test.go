@@ -23,8 +23,8 @@ import (
 	"sluice/fault"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/process"
+	"sluice/internal/engine/router"
 	"sluice/internal/testnet"
-	"sluice/router"
 	"sluice/store"
 	"sluice/store/memory"
 )

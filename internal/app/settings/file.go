@@ -15,6 +15,9 @@ import (
 	"sluice/internal/edge/access/door"
 	"sluice/internal/edge/access/limit"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/engine/router"
+	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/quality"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/deliver"
@@ -23,13 +26,10 @@ import (
 	"sluice/mcpclient/servers"
 	"sluice/model"
 	"sluice/model/gemini"
-	"sluice/router"
 	"sluice/store"
 	"sluice/task"
 	"sluice/task/conversation"
 	"sluice/task/record"
-	"sluice/workflow/engine"
-	"sluice/workflow/graph"
 )
 
 // Config is what a gateway is made of: the settings, and what they do not say.

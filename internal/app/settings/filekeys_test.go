@@ -15,17 +15,17 @@ import (
 	"sluice/internal/edge/access/jwt"
 	"sluice/internal/edge/access/limit"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/engine/router"
+	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/quality"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/deliver"
 	"sluice/internal/quality/style"
 	"sluice/mcpclient/servers"
 	"sluice/model"
-	"sluice/router"
 	"sluice/task"
 	"sluice/task/conversation"
 	"sluice/task/record"
-	"sluice/workflow/graph"
 )
 
 // A key of the file is a line of its section's schema and a field: what has no field is in

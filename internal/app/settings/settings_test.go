@@ -15,15 +15,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/agent"
-	"sluice/agent/remote"
-	"sluice/approval"
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/config"
 	"sluice/config/configtest"
 	"sluice/handlers"
 	"sluice/internal/edge/access/door"
+	"sluice/internal/engine/agent"
+	"sluice/internal/engine/agent/remote"
+	"sluice/internal/engine/approval"
 	"sluice/mcpclient/servers"
 	"sluice/model/gemini"
 	"sluice/store"

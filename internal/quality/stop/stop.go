@@ -13,7 +13,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/run"
+	"sluice/internal/engine/run"
 	"sluice/stream"
 )
 

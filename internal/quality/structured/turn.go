@@ -8,7 +8,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/run"
+	"sluice/internal/engine/run"
 	"sluice/stream"
 )
 

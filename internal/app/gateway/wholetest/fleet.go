@@ -20,11 +20,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/agent"
 	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/agent"
 	"sluice/internal/testnet"
 	"sluice/sim/geminisim"
 	"sluice/sim/offline"

@@ -9,14 +9,14 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/agent"
 	"sluice/chat"
 	"sluice/config"
 	"sluice/fault"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/agent"
+	"sluice/internal/engine/router"
 	"sluice/internal/testnet"
-	"sluice/router"
 	"sluice/store"
 	"sluice/stream"
 )

@@ -11,11 +11,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/agent"
 	"sluice/chat"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/agent"
 	"sluice/internal/testnet"
 	"sluice/stream"
 )

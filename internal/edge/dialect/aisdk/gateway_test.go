@@ -11,10 +11,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/agent"
 	"sluice/chat"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/settings"
+	"sluice/internal/engine/agent"
 	"sluice/internal/testnet"
 	"sluice/store"
 	"sluice/store/memory"

@@ -1,0 +1,113 @@
+// This file keeps which task a message has begun (chat.Saver), and takes that task up in the
+// process that goes on with the turn: a message is sent once, whichever process reads its reply.
+
+package remote
+
+import (
+	"context"
+	"errors"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"sluice/breaker"
+	"sluice/chat"
+	"sluice/internal/engine/run"
+)
+
+// maxTask bounds the id of a task that is kept, in bytes: the other side has written it.
+const maxTask = 1 << 10
+
+// stoppedMessage is the text for people where a turn goes on, and nobody knows the task.
+const stoppedMessage = "The gateway stopped while the agent was at work: what it has done is not known"
+
+// saved is what is kept of a call. The text of its reply is not: the task has all of it.
+type saved struct {
+	Task sdk.TaskID `json:"task"`
+}
+
+// taskOf returns the task with which a request goes on; empty: it begins one.
+func (a *Agent) taskOf(req *chat.Request) (sdk.TaskID, error) {
+	if req.Resumed == nil {
+		return "", nil
+	}
+	var s saved
+	p, err := run.ReadPaused(chat.PausedRemote, req.Resumed.State)
+	if err == nil {
+		err = p.Into(&s)
+	}
+	if err == nil && s.Task == "" {
+		err = errors.New("what was saved names no task")
+	}
+	if err != nil {
+		return "", a.lost(stoppedMessage, err)
+	}
+	return s.Task, nil
+}
+
+// reach returns the card of an agent that may be asked now, and what is called at the end of that.
+// An agent whose task is taken up is waited for a moment: its card may have to be read first.
+func (a *Agent) reach(ctx context.Context, task sdk.TaskID) (*card, func(breaker.Verdict, error), error) {
+	for n := 0; ; n++ {
+		card, done, err := a.admit(ctx)
+		if err == nil || task == "" {
+			return card, done, err
+		}
+		if n == resumes || !pause(ctx, pollWait) {
+			return nil, nil, a.lost(lostMessage, err)
+		}
+	}
+}
+
+// admit returns the card, and what is called at the end of a call.
+func (a *Agent) admit(ctx context.Context) (*card, func(breaker.Verdict, error), error) {
+	card := a.known()
+	if card == nil {
+		return nil, nil, a.unavailable(errors.New("there is no card"))
+	}
+	done, err := a.cfg.Breaker.Allow(ctx)
+	if err != nil {
+		return nil, nil, a.unavailable(err)
+	}
+	return card, done, nil
+}
+
+// begins notes that a message is under way whose task nobody knows yet: a turn that is left to
+// another process waits a moment for it.
+func (c *call) begins() {
+	if c.saving != nil {
+		c.named = c.saving.Begin()
+	}
+}
+
+// isNamed notes that the task is known, or never will be.
+func (c *call) isNamed() {
+	if c.named != nil {
+		c.named()
+		c.named = nil
+	}
+}
+
+// keep brings the task into the store at once: until the agent says something there may be no
+// other event to bring it. Without the store the turn goes on, and nobody takes the task up.
+func (c *call) keep() {
+	if c.saving != nil && len(c.task) <= maxTask {
+		c.kept = true
+		_ = c.save()
+	}
+	c.isNamed()
+}
+
+func (c *call) save() error {
+	p, err := run.Pause(chat.PausedRemote, saved{c.task})
+	if err != nil { // a plain value: cannot happen
+		return err
+	}
+	c.saving.Save(c.saving.Part, p.Encode())
+	return c.saving.Confirm()
+}
+
+// isLeft says whether another process reads the reply, or may: then the task is not this one's to
+// cancel. The store decides, as a process that stood still for a while knows nothing of the other.
+func (c *call) isLeft() bool {
+	return c.kept && (c.saving.Left() || c.save() != nil || c.saving.Left())
+}

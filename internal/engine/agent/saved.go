@@ -1,0 +1,333 @@
+// This file keeps where a turn stands while it runs (chat.Saver): after each answer of the model
+// with calls, before they run, and after each call that must not be made twice. A call that the
+// store has, and no result of it, may have been made.
+
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/internal/engine/run"
+	"sluice/stream"
+	"sluice/tool"
+)
+
+// atHand are the calls of the step at hand as they are saved.
+type atHand struct {
+	messages []chat.Message // the last one has the calls
+	open     []OpenCall     // nil: nothing is saved
+	kept     int
+	dropped  int
+}
+
+// unsafe says whether a call must not be made twice.
+func (j *job) unsafe() bool { return j.spec == nil || !j.spec.Annotations.Repeatable() }
+
+// saver returns what keeps the turn; nil: nothing does.
+func (t *turn) saver() *chat.Saving { return t.req.Facts.Saving }
+
+// intend saves the calls of an answer before they run. A turn that is over saves nothing. Where
+// nothing is saved it needs no stack of its own, as little else in a turn may.
+func (t *turn) intend(jobs []*job) {
+	if t.saver() != nil {
+		t.saveCalls(jobs)
+	}
+}
+
+//go:noinline
+func (t *turn) saveCalls(jobs []*job) {
+	if t.over() != nil || len(jobs) == 0 {
+		return
+	}
+	s := &t.state
+	h := atHand{open: make([]OpenCall, len(jobs)), kept: s.kept + t.step.kept, dropped: t.step.dropped}
+	h.messages = append(slices.Clip(s.Messages), chat.Message{Role: chat.RoleModel, Parts: t.step.parts, Maker: t.step.maker})
+	for i, j := range jobs {
+		j.at = i
+		c := OpenCall{ID: j.event.ID, Call: j.call, key: j.key}
+		switch {
+		case j.err != nil:
+			c.Answer, c.Result = answerRan, j.forModel()
+		case j.client:
+			c.Answer, c.Note = answerRefused, notAfterTakeOver
+		case !j.waits:
+			c.Answer, c.Unsafe = answerRuns, j.unsafe()
+		}
+		h.open[i] = c
+	}
+	t.hand = h
+	t.save()
+}
+
+// notAfterTakeOver is what the model is given of a client's call in a turn that another process
+// goes on with.
+const notAfterTakeOver = "the gateway was replaced meanwhile. Call it again if it is still needed."
+
+// intendAnswered is intend for calls that have waited. jobs[i] is the call with index i, or nil.
+func (t *turn) intendAnswered(jobs []*job) {
+	if t.saver() != nil && t.over() == nil {
+		t.saveAnswered(jobs)
+	}
+}
+
+//go:noinline
+func (t *turn) saveAnswered(jobs []*job) {
+	s := &t.state
+	t.hand = atHand{s.Messages, slices.Clone(s.Open), s.kept, s.Dropped}
+	for i, j := range jobs {
+		if j == nil {
+			continue
+		}
+		if j.at = i; j.err == nil && j.continued == nil {
+			t.hand.open[i].Answer, t.hand.open[i].Unsafe = answerRuns, j.unsafe()
+		}
+	}
+	t.save()
+}
+
+// save hands on what is new. It is not inlined: its frame would lie on the stack of open streams.
+//
+//go:noinline
+func (t *turn) save() {
+	s := t.state
+	s.Messages, s.Open, s.kept, s.Dropped = t.hand.messages, t.hand.open, t.hand.kept, t.hand.dropped
+	if held := t.req.Facts.Held; held != nil && held() { // nothing of the answer is kept before its verdict
+		s = s.Silent()
+	}
+	part, err := s.since(t.state.saved)
+	if err != nil { // plain values: cannot happen
+		return
+	}
+	t.state.saved = len(s.Messages)
+	t.saver().Save(t.saver().Part, part)
+}
+
+// confirm returns those of jobs that may run: no call that must not be made twice runs before the
+// store has it. The others are closed.
+func (t *turn) confirm(jobs []*job) ([]*job, error) {
+	if t.hand.open == nil || !slices.ContainsFunc(jobs, (*job).unsafe) {
+		return jobs, nil
+	}
+	err := t.saver().Confirm()
+	if err == nil {
+		return jobs, nil
+	}
+	f := fault.From(err)
+	if f.Type != fault.StoreUnavailable {
+		return nil, err
+	}
+	var run []*job
+	for _, j := range jobs {
+		if !j.unsafe() {
+			run = append(run, j)
+			continue
+		}
+		j.err = notKept(j.call)
+		t.close(j)
+	}
+	t.sink.Flush()
+	return run, nil
+}
+
+// notKept is the fault of a call whose intent the store does not have.
+func notKept(c tool.Call) error {
+	why := "the store that must know of it is unavailable"
+	return &fault.Error{
+		Type: fault.StoreUnavailable, NoEffect: true,
+		Message: "The call of " + shown(c.Name) + " was not executed: " + why,
+		Hint:    "Not executed: " + why + ". Call it again later, or tell the user.",
+	}
+}
+
+// resulted saves what a call came to that must not be made twice, before that is emitted. What is
+// not known of its outcome no equal call may forget.
+func (t *turn) resulted(j *job) {
+	if t.hand.open != nil {
+		t.saveResult(j)
+	}
+}
+
+//go:noinline
+func (t *turn) saveResult(j *job) {
+	root := j.first()
+	if !j.unsafe() && (root == j || !root.unsafe()) || j.waits {
+		return
+	}
+	if f := j.failure(t.ctx); f != nil && f.Unknown {
+		t.loseCall(j, f)
+	}
+	c := &t.hand.open[root.at]
+	c.Answer, c.Within = answerRan, nil
+	c.Result = c.result(root)
+	t.save()
+}
+
+// instead saves that another call is made in place of one. It returns false if the store does not
+// have it in time, and that one must not be made twice.
+func (t *turn) instead(s *job) bool {
+	if t.hand.open == nil || !s.unsafe() {
+		return true
+	}
+	c := &t.hand.open[s.fallbackOf.at]
+	c.Answer, c.Result, c.Unsafe = answerRuns, nil, true
+	t.save()
+	return t.saver().Confirm() == nil
+}
+
+// again returns the call that a process which is gone was about to make, or made. One that must
+// not be made twice is not: what became of it is asked, or else the model learns that nobody knows.
+func (t *turn) again(c *OpenCall) *job {
+	call := c.Call
+	if c.Changed != nil {
+		call.Arguments = c.Changed
+	}
+	j := newJob(c.ID, call, t.tools.Lookup(call.Name))
+	j.key, j.sent = c.key, c.sent
+	t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: !c.Unsafe && !j.unsafe()})
+	switch {
+	case c.Unsafe || j.spec != nil && j.unsafe():
+		f := stopped()
+		if c.Outcome = t.asks(j); c.Outcome {
+			f.Err = tool.ErrAsked
+		}
+		j.err = f
+		t.close(j)
+		if c.Answer = answerRan; c.Outcome {
+			c.Answer = answerWaiting
+			return nil
+		}
+	case j.spec == nil:
+		c.Answer, j.err = answerRan, refusal(j.call, "the tool is not available any more", "Do without it.")
+		t.close(j)
+	default:
+		return j
+	}
+	c.Result = j.forModel()
+	return nil
+}
+
+// asks says whether a person is asked what became of a call.
+func (t *turn) asks(j *job) bool {
+	return t.req.Facts.Ask != nil && t.agent.cfg.AskLost != nil && t.agent.cfg.AskLost(j.event.Server)
+}
+
+// stopped is the fault of a call whose process is gone.
+func stopped() *fault.Error {
+	const why = "The gateway stopped while this call was under way"
+	return &fault.Error{Type: fault.ToolFailed, Unknown: true, Message: why + ": whether it took effect is not known", Hint: why}
+}
+
+// lostResult is what the model is given of a call of which nobody knows what became, and nobody
+// can be asked.
+func lostResult(c *OpenCall) *tool.Result {
+	j := newJob(c.ID, c.Call, nil)
+	j.err = stopped()
+	return j.forModel()
+}
+
+// closed emits again how the calls ended whose results were saved: what a client knows of it
+// already is left out further outside.
+func (t *turn) closed() {
+	for i := range t.state.Open {
+		c := &t.state.Open[i]
+		if c.Answer != answerRan || c.Result == nil {
+			continue
+		}
+		j := newJob(c.ID, c.Call, t.tools.Lookup(c.Call.Name))
+		t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: j.spec != nil && !j.unsafe()})
+		if c.Result.IsError {
+			t.sink.Emit(&stream.ToolFailed{Call: j.event, Message: "The tool " + shown(c.Call.Name) + " answered with an error"})
+			continue
+		}
+		t.sink.Emit(&stream.ToolCompleted{Call: j.event, Result: c.Result.Text})
+	}
+}
+
+// since returns the State without its first n messages, as Join takes it.
+func (s *State) since(n int) ([]byte, error) {
+	later := *s
+	later.Messages = s.Messages[n:]
+	body := later.body()
+	if body.From = n; n > 0 {
+		body.System = "" // that of the part before
+	}
+	var within []*run.Paused
+	for _, c := range s.Open {
+		if c.Within != nil {
+			within = append(within, c.Within.State.As(c.ID))
+		}
+	}
+	p, err := run.Pause(chat.PausedAgent, body, within...)
+	if err != nil {
+		return nil, err
+	}
+	return p.Encode(), nil
+}
+
+// Join returns the State, as UnmarshalJSON reads it, whose parts were saved one after the other.
+// Its error wraps run.ErrPaused.
+func Join(parts [][]byte) ([]byte, error) {
+	var all stateBody
+	var last *run.Paused
+	for _, part := range parts {
+		p, b, err := readPart(part, len(all.Messages))
+		if err != nil {
+			return nil, err
+		}
+		b.Messages = append(all.Messages[:b.From:b.From], b.Messages...)
+		if b.From > 0 {
+			b.System = all.System
+		}
+		all, last = b, p
+	}
+	if last == nil {
+		return nil, fmt.Errorf("%w: there is nothing of it", run.ErrPaused)
+	}
+	all.From = 0
+	p, err := run.Pause(chat.PausedAgent, all, last.Within...)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ReadState(p); err != nil {
+		return nil, err
+	}
+	return p.Encode(), nil
+}
+
+// readPart reads a part that was saved when there were so many messages.
+func readPart(part []byte, messages int) (p *run.Paused, b stateBody, err error) {
+	if p, err = run.ReadPaused(chat.PausedAgent, part); err != nil {
+		return nil, b, err
+	}
+	if err := p.Into(&b); err != nil {
+		return nil, b, err
+	}
+	if b.From < 0 || b.From > messages {
+		return nil, b, fmt.Errorf("%w: a part of it is missing", run.ErrPaused)
+	}
+	return p, b, nil
+}
+
+// AnsweredBy returns the key of the model that gave the last answer of a State that Join has
+// returned; empty: nothing says which it was.
+func AnsweredBy(state []byte) (key string) {
+	var b stateBody
+	p, err := run.ReadPaused(chat.PausedAgent, state)
+	if err != nil || p.Into(&b) != nil {
+		return ""
+	}
+	if b.Answered != "" {
+		return b.Answered
+	}
+	for _, m := range slices.Backward(b.Messages) {
+		if m.Role == chat.RoleModel {
+			key, _, _ = strings.Cut(m.Maker, "/")
+			return key
+		}
+	}
+	return ""
+}

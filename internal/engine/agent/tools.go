@@ -1,0 +1,232 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/internal/engine/run"
+	"sluice/stream"
+	"sluice/tool"
+)
+
+const (
+	// maxParallel is how many tools run in one step; the model reads that the rest were not
+	// executed.
+	maxParallel = 8
+	// maxForModel is how many bytes of a result the model is given.
+	maxForModel = 32 << 10
+)
+
+// runTools runs the calls of the step at hand and reports each as it ends. Calls that must wait
+// are left open; else the calls and their results, in the order of the calls, become part of
+// the conversation. It returns an error if the turn cannot continue.
+func (t *turn) runTools() error {
+	if err := t.over(); err != nil {
+		return err
+	}
+	jobs := t.openJobs()
+	t.intend(jobs)
+	jobs = t.emitBegin(jobs)
+	if t.sink.Err != nil {
+		return t.sink.Err
+	}
+	admitted, err := t.confirm(runnable(jobs))
+	if err == nil {
+		err = t.runAll(t.tools, admitted)
+	}
+	if err != nil {
+		return err
+	}
+	t.hand = atHand{}
+	t.state.Messages = append(t.state.Messages, chat.Message{Role: chat.RoleModel, Parts: t.step.parts, Maker: t.step.maker})
+	t.state.kept += t.step.kept
+	t.state.Dropped = t.step.dropped
+	t.settle(jobs)
+	return nil
+}
+
+// emitBegin reports the calls of the step at hand: those that run begin, and those that were
+// refused end. It returns those that it has reached before the turn was over.
+func (t *turn) emitBegin(jobs []*job) []*job {
+	for i, j := range jobs {
+		if t.over() != nil {
+			jobs = jobs[:i]
+			break
+		}
+		if j.begins() {
+			t.start(j)
+		}
+	}
+	for _, j := range jobs {
+		if j.err != nil {
+			t.close(j)
+		}
+	}
+	t.emitDropped()
+	t.sink.Flush()
+	return jobs
+}
+
+// begins says whether a call is reported: not one that others run, or that waits.
+func (j *job) begins() bool { return j.err != nil || !j.client && !j.waits }
+
+// runnable returns the calls that run here and now.
+func runnable(jobs []*job) (some []*job) {
+	for _, j := range jobs {
+		if j.err == nil && !j.client && !j.waits {
+			some = append(some, j)
+		}
+	}
+	return some
+}
+
+// openJobs decides which calls of the step at hand run. It stops where the turn does: the calls
+// after that are never reported.
+func (t *turn) openJobs() (jobs []*job) {
+	running := 0
+	for _, c := range t.step.calls {
+		if t.over() != nil {
+			break
+		}
+		j := t.newJob(c, t.tools.Lookup(c.Name))
+		jobs = append(jobs, j)
+		if j.key, j.err = t.admit(j, running); j.err == nil {
+			running++
+			j.client = t.clients.runs(j.spec)
+			j.waits = !j.client && t.agent.cfg.Hold != nil && t.agent.cfg.Hold(c, j.spec)
+		}
+	}
+	return jobs
+}
+
+// start reports a call that runs now, or was refused.
+func (t *turn) start(j *job) {
+	harmless := j.err != nil || j.spec != nil && j.spec.Annotations.Repeatable()
+	t.sink.Emit(&stream.ToolStarted{Call: j.event, Repeatable: harmless})
+	if j.err == nil {
+		t.logCall(j)
+	}
+}
+
+// admit decides whether a call may run, as ledger.admit does. Tools knows more tools
+// than a turn of limited access was given, and would run them.
+func (t *turn) admit(j *job, running int) (key string, err error) {
+	if j.spec == nil && (t.state.Access != chat.ToolsAll || t.agent.cfg.Hold != nil) {
+		return "", refusal(j.call, "no such tool is available in this turn", "Do without it.")
+	}
+	return t.admitCall(j.call, running)
+}
+
+// admitCall is ledger.admit, which also refuses what another agent of the turn has lost, or
+// was not allowed.
+func (t *turn) admitCall(c tool.Call, running int) (key string, err error) {
+	if err := t.refusal(c); err != nil {
+		return "", err
+	}
+	return t.state.calls.admit(c, running)
+}
+
+// lose notes that the outcome of a call is unknown, for all agents of the turn.
+func (t *turn) lose(key string) {
+	t.state.calls.lose(key)
+	t.note(key, chat.CallLost)
+}
+
+// emitDropped says how many calls of the step were not even opened.
+func (t *turn) emitDropped() {
+	if n := t.step.dropped; n > 0 {
+		t.failCall(&fault.Error{Type: fault.ToolFailed,
+			Message: fmt.Sprintf("Tool calls not executed: %d. At most %d of one answer are taken", n, maxCalls)})
+	}
+}
+
+// run runs the tool. A panic is an error of this call's turn, not of the process.
+func (j *job) run(ctx context.Context, t *turn, wake func()) {
+	began := time.Now()
+	ctx, span := j.span(ctx)
+	defer func() {
+		j.elapsed = time.Since(began)
+		j.endSpan(span)
+	}()
+	defer run.Recover(&j.err)
+	ctx = tool.WithProgress(ctx, func(p tool.Progress) {
+		j.news.put(p)
+		wake()
+	})
+	if j.sent != "" {
+		ctx = tool.WithKey(ctx, j.sent)
+	}
+	if j.result, j.err = t.call(ctx, j); j.err != nil {
+		j.suspend()
+	}
+}
+
+// call has a call made, past what must know of it. It runs on the goroutine of the call.
+func (t *turn) call(ctx context.Context, j *job) (tool.Result, error) {
+	g := t.req.Facts.Guard
+	if g == nil {
+		return t.make(ctx, j.call, j.inner)
+	}
+	spec := j.spec
+	if spec == nil { // it may be there by now
+		spec = t.agent.cfg.Tools.Tools(ctx).Lookup(j.call.Name)
+	}
+	return g.Call(ctx, spec, j.call, func(ctx context.Context, c tool.Call) (tool.Result, error) {
+		return t.make(ctx, c, j.inner)
+	})
+}
+
+// make makes a call; inner is that of a tool that may be an agent.
+func (t *turn) make(ctx context.Context, c tool.Call, inner *Inner) (tool.Result, error) {
+	if inner == nil {
+		return t.agent.cfg.Tools.Call(ctx, c)
+	}
+	return t.agent.callees.CallWithin(ctx, c, inner)
+}
+
+// close says how a call ended.
+func (t *turn) close(j *job) {
+	t.state.Tools = append(t.state.Tools, stream.ToolTiming{Tool: j.call.Name, Duration: j.elapsed})
+	if j.key != "" { // it was admitted
+		t.logResult(j)
+	}
+	switch f := j.failure(t.ctx); {
+	case f == nil:
+		t.sink.Emit(&stream.ToolCompleted{Call: j.event, Duration: j.elapsed, Result: j.result.Text, Cached: j.result.Cached, Warning: j.result.Warning})
+	case f.Unknown:
+		t.loseCall(j, f)
+		t.sink.Emit(&stream.ToolUnknown{Call: j.event, Duration: j.elapsed, Message: f.Message})
+		t.failCall(f)
+	default:
+		t.sink.Emit(&stream.ToolFailed{Call: j.event, Duration: j.elapsed, Message: f.Message})
+		t.failCall(f)
+	}
+}
+
+// loseCall has no equal call made any more, unless a person is asked what became of this
+// one: then the answer decides.
+func (t *turn) loseCall(j *job, f *fault.Error) {
+	if errors.Is(f, tool.ErrAsked) {
+		return
+	}
+	t.lose(j.key)
+	if j.fallbackOf != nil {
+		t.lose(j.fallbackOf.key) // which would do the same thing once more
+	}
+}
+
+// failCall reports a failed call, unless the turn ends anyway and says why.
+func (t *turn) failCall(f *fault.Error) {
+	if t.ctx.Err() == nil && !endsTurn(f) {
+		t.fail(f)
+	}
+}
+
+// endsTurn says whether a call that failed because of f ends its turn: a bug, or a
+// shortage of the gateway's own. The model could do nothing better with a shortage
+// than to call the next tool into it, and its own next call needs a descriptor too.
+func endsTurn(f *fault.Error) bool { return f.Type == fault.Internal || f.Type == fault.Overloaded }

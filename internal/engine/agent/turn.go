@@ -1,0 +1,313 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/internal/engine/run"
+	"sluice/stream"
+	"sluice/tool"
+)
+
+// turn is one run of the loop. All of it belongs to one goroutine; the tools run
+// in others, which report back to it.
+type turn struct {
+	agent *Agent
+	ctx   context.Context
+	sink  run.Out
+	log   *zerolog.Logger
+
+	budget *chat.TokenBudget // nil: none
+	req    *chat.Request     // whose turn it is
+
+	state State
+	asked int // of the messages those that were there when the turn began
+	// before is how many times the state held when the turn began: those were reported.
+	before struct{ model, tools int }
+	// tools is the set of this step. It may be another one in the next:
+	// servers come and go.
+	tools *tool.Set
+	// clients are the client's tools, and required the calls of them with which the turn ends.
+	clients  merged
+	required *stream.Required
+	request  chat.ModelRequest // of the step at hand
+	step     step
+	hand     atHand // zero: nothing of the step is saved
+	ofModel  modelCall
+}
+
+// begin makes the first State of a turn.
+func (t *turn) begin(req *chat.Request) error {
+	if err := t.over(); err != nil {
+		return err
+	}
+	t.state.Access = req.Tools
+	t.list()
+	t.open(req)
+	return t.over()
+}
+
+// open makes the prompt and the messages of a turn that begins with the tools that there are.
+func (t *turn) open(req *chat.Request) {
+	t.state.System = t.agent.systemPrompt(req)
+	line := req.Line
+	if line == "" {
+		line = t.agent.clock.Line(req.Location)
+	}
+	offered := func(name string) bool { return t.tools.Lookup(name) != nil }
+	t.state.Messages = req.WithMoment(chat.Portable(req.Dated(line), t.agent.cfg.Origin, offered), unavailableNote(t.tools))
+	if req.App != nil {
+		t.state.Messages = append(t.state.Messages, chat.Portable(capResults(req.App.Continues), t.agent.cfg.Origin, offered)...)
+	}
+	t.asked = len(t.state.Messages)
+}
+
+// list learns what can be called in this turn, and says which servers cannot be used. One whose
+// tools can still be called, through their fallbacks, is reported when they are called: only
+// then is it known whether the turn misses it.
+func (t *turn) list() {
+	t.tools = t.available()
+	for _, u := range t.tools.Unavailable {
+		if t.over() == nil && !offered(t.tools, u.Server) {
+			t.fail(u.Err)
+		}
+	}
+	t.sink.Flush()
+}
+
+// available returns what this turn may call, the client's tools among it.
+func (t *turn) available() *tool.Set {
+	return t.clients.with(t.ofServers(), t.req.App)
+}
+
+// ofServers returns what servers run. A turn that may call nothing does not learn
+// of servers that are unavailable.
+func (t *turn) ofServers() *tool.Set {
+	switch t.state.Access {
+	case chat.ToolsAll:
+		return t.agent.cfg.Tools.Tools(t.ctx)
+	case chat.ToolsReadOnly:
+		return t.agent.readOnly(t.agent.cfg.Tools.Tools(t.ctx))
+	}
+	return new(tool.Set)
+}
+
+// offered says whether a server has any tool in the set.
+func offered(tools *tool.Set, server string) bool {
+	return slices.ContainsFunc(tools.Specs, func(s tool.Spec) bool { return s.Server == server })
+}
+
+// goOn takes a State of before over, with the request that it belongs to. One that was stored
+// belongs to none.
+func (t *turn) goOn(s State) {
+	if t.state, t.req = s, s.request; t.req == nil {
+		t.req = new(chat.Request)
+	}
+}
+
+// over returns why the turn must not begin anything more, or nil.
+func (t *turn) over() error {
+	if t.sink.Err != nil {
+		return t.sink.Err
+	}
+	return fault.Cause(t.ctx)
+}
+
+// ask makes the model call of a step, and once again when the model wrote a call
+// that cannot be read. Not so when part of the answer is out: it would come twice.
+func (t *turn) ask(req *chat.ModelRequest) (chat.Finish, error) {
+	t.step.gave = false
+	finish, err := t.askOnce(req)
+	if malformed(err) && !t.step.answered {
+		finish, err = t.askOnce(req)
+	}
+	return finish, err
+}
+
+// malformed asks for a method, because agent knows no model: what made the
+// error can say it.
+func malformed(err error) bool {
+	var m interface{ MalformedCall() bool }
+	return errors.As(err, &m) && m.MalformedCall()
+}
+
+// askOnce asks the model and passes on what it says while it comes. Usage and
+// time are counted also if the answer fails.
+func (t *turn) askOnce(req *chat.ModelRequest) (chat.Finish, error) {
+	if err := t.over(); err != nil {
+		return chat.FinishNone, err
+	}
+	t.step.reset(t.state.kept)
+	t.ofModel = modelCall{began: time.Now(), tail: t.state.Tail}
+	return t.called(req, t.agent.cfg.Model.Stream(t.ctx, req, t.chunk))
+}
+
+// modelCall is what is known of the model call at hand. It is a field of the turn, as the
+// frames that wait for the model have no room for it (docs/performance.md).
+type modelCall struct {
+	began  time.Time
+	usage  chat.Usage
+	finish chat.Finish
+	// stale is text that was shown of an answer that failed. It is taken back when another model
+	// answers. tail is State.Tail before the answer.
+	stale stale
+	tail  byte
+}
+
+// stale is text that was shown and does not count any more.
+type stale struct{ bytes, runes int }
+
+// chunk takes a piece of the answer.
+func (t *turn) chunk(c *chat.Chunk) error {
+	if c.Usage != nil {
+		t.ofModel.usage = *c.Usage
+	}
+	if c.Finish != chat.FinishNone {
+		t.ofModel.finish = c.Finish
+	}
+	if c.Again || c.Switch != nil {
+		t.restart(c.Switch)
+	}
+	if len(c.Parts) > 0 {
+		t.step.gave = true
+		t.step.made(c.Maker)
+		if err := t.parts(c.Parts); err != nil {
+			return err
+		}
+	}
+	if !c.More {
+		t.sink.Flush()
+	}
+	return t.sink.Err
+}
+
+// called counts a model call that is over.
+func (t *turn) called(req *chat.ModelRequest, err error) (chat.Finish, error) {
+	t.state.Model = append(t.state.Model, time.Since(t.ofModel.began))
+	t.state.Usage.Add(t.ofModel.usage)
+	if t.budget != nil {
+		t.budget.Spend(t.ofModel.usage)
+	}
+	t.step.seal()
+	if n := t.step.thoughts; n > 0 {
+		t.log.Info().Dict("details", zerolog.Dict().Int("step", req.Step).Int("reasoning_step", req.Step).Int("thought_length", n)).Msg("agent_reasoning")
+	}
+	if err == nil && t.ofModel.finish == chat.FinishNone {
+		err = &fault.Error{Type: fault.ModelUnavailable, Message: fault.ModelUnavailableMessage,
+			Err: errors.New("the answer ended without a finish reason")}
+	}
+	return t.ofModel.finish, err
+}
+
+// restart forgets an answer that failed, and reports another model that answers now.
+func (t *turn) restart(to *chat.Switch) {
+	if t.step.answered {
+		t.ofModel.stale = t.step.shown(t.ofModel.tail)
+	}
+	t.step.reset(t.state.kept)
+	if to == nil {
+		return
+	}
+	s := &t.state
+	if s.Steps > 1 || t.step.gave {
+		s.addModel(to.Previous)
+	}
+	s.addModel(to.Key)
+	s.Answered = to.Key
+	t.sink.Emit(&stream.ModelChanged{Step: s.Steps, Key: to.Key, Model: to.Model, Previous: to.Previous, Reason: to.Reason})
+	if old := t.ofModel.stale; old.bytes > 0 {
+		t.ofModel.stale, s.Tail = stale{}, t.ofModel.tail
+		t.sink.Emit(&stream.Reset{Reason: stream.ResetFallback, Back: old.bytes, Runes: old.runes})
+	}
+}
+
+// addModel notes a model that has answered.
+func (s *State) addModel(key string) {
+	if !slices.Contains(s.Models, key) {
+		s.Models = append(s.Models, key)
+	}
+}
+
+// parts takes the parts of a chunk. There is mostly one, but a chunk has room for
+// tens of thousands, and the turn may end meanwhile.
+func (t *turn) parts(parts []chat.Part) error {
+	for i := range parts {
+		if i > 0 {
+			if err := t.over(); err != nil {
+				return err
+			}
+		}
+		t.part(&parts[i])
+	}
+	return nil
+}
+
+// part takes one part of the answer: thoughts are shown and forgotten, text is
+// shown and kept, calls are kept for when the answer is complete. What the model wants
+// back is kept with either.
+func (t *turn) part(p *chat.Part) {
+	switch {
+	case p.Thought:
+		if p.Text != "" {
+			t.step.thoughts += len(p.Text)
+			t.sink.Emit(&stream.Thinking{Content: p.Text})
+		}
+		if p.Kept != "" {
+			t.step.keep(p.Kept)
+		}
+	case p.Call != nil:
+		t.step.call(p)
+	default:
+		first := !t.step.answered
+		t.step.text(p)
+		if p.Text != "" {
+			t.say(p.Text, first)
+		}
+	}
+}
+
+// say shows a piece of the answer. The texts of two steps are apart in time, with
+// tool calls between them, and the model ends the one without a thought for the
+// other: where neither has white space, a blank line keeps them from running into
+// one another.
+func (t *turn) say(text string, first bool) {
+	if first && apart(t.state.Tail, text) {
+		t.step.delta.Text = between
+		t.sink.Emit(&t.step.delta)
+	}
+	t.state.Tail = text[len(text)-1]
+	t.step.delta.Text = text
+	t.sink.Emit(&t.step.delta)
+}
+
+// between is what say puts between two texts.
+const between = "\n\n"
+
+// apart says whether a text needs something between itself and the one before, which ends so.
+func apart(tail byte, text string) bool { return tail != 0 && !space(tail) && !space(text[0]) }
+
+// space says whether c is white space of ASCII. Others belong to the text.
+func space(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+// fail logs err and emits it: the turn continues without what failed. That a server cannot be
+// used is reported once.
+func (t *turn) fail(err error) {
+	f := fault.From(err)
+	if f.Type == fault.MCPUnavailable && f.Service != "" {
+		if slices.Contains(t.state.Missing, f.Service) {
+			return
+		}
+		t.state.Missing = append(t.state.Missing, f.Service)
+	}
+	t.log.Warn().Dict("details", zerolog.Dict().
+		Str("error_type", string(f.Type)).
+		AnErr("error_message", errors.New(fault.LogText(err, t.agent.cfg.LogPayloads))).
+		Bool("recoverable", f.Type.Recoverable())).Msg("error_occurred")
+	t.sink.Emit(stream.NewError(f, false))
+}

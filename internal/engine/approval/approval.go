@@ -1,0 +1,331 @@
+// Package approval lets people decide about tool calls before they run.
+//
+// A Runner around what answers turns the state of a turn that waits into a question: a
+// stream.Approval with a token, which holds the state or, with a store, names it. Check
+// reads an answer to one and makes of it the request with which the turn continues. All that
+// waits for people (chat.Paused.By says what it is) goes this way.
+package approval
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/internal/engine/run"
+	"sluice/store"
+	"sluice/stream"
+	"sluice/telemetry/metrics"
+	"sluice/tool"
+)
+
+// Bounds of Config.TTL, and its defaults.
+const (
+	minTTL          = 10 * time.Second
+	MaxTTL          = 24 * time.Hour
+	maxStoredTTL    = 30 * 24 * time.Hour
+	defaultTTL      = 5 * time.Minute
+	DefaultStoreTTL = 24 * time.Hour
+)
+
+// grace is how long a record stays in the store when nobody can answer any more: an answer that
+// comes too late gets that as its reason.
+const grace = 24 * time.Hour
+
+// maxStored is how many bytes a record in the store may have.
+const maxStored = 1 << 20
+
+// Config describes a Service. Tools is required; everything else may be zero.
+type Config struct {
+	// Mode is the class of tools that need a person.
+	Mode Mode
+	// Keys seal tokens; the first one seals, all open. None: a random one.
+	Keys []Key
+	// TTL is how long a question can be answered; 0: defaultTTL, or DefaultStoreTTL.
+	TTL time.Duration
+	// Store keeps what waits; nil: the token holds it.
+	Store Store
+	// Crowded reports whether too many tasks of a request's user wait for a person already. Calls of
+	// a workflow are not its concern. nil: never.
+	Crowded func(context.Context, *chat.Request) (bool, error)
+	// Tools returns what can be called now.
+	Tools func(context.Context) *tool.Set
+	// Problems says what is wrong with the arguments of a call. nil: nothing is.
+	Problems func(ctx context.Context, name string, args jsontext.Value) []tool.Problem
+	// Valid says what is wrong with a value by a JSON Schema. nil: nothing is.
+	Valid func(schema, value jsontext.Value) []tool.Problem
+	// FourEyes has nobody answer about a task of their own.
+	FourEyes bool
+	// Readable says why a turn that waits cannot continue; nil: all can.
+	Readable func(*run.Paused) error
+	Metrics  *metrics.Registry
+}
+
+// Store is what this package needs of a store.
+type Store interface {
+	store.Values
+	store.Indexes
+}
+
+// Service asks and receives answers. It is safe for concurrent use.
+type Service struct {
+	cfg    Config
+	sealer sealer
+	counts metrics.Counter
+
+	name string // of this process, in its claims
+
+	mu       sync.Mutex      // guards the fields below
+	used     map[string]*use // by ids of tokens, until they expire
+	releases int             // claims that are being taken out of the store
+}
+
+// New returns a Service.
+func New(cfg Config) *Service {
+	if len(cfg.Keys) == 0 {
+		cfg.Keys = []Key{newKey()}
+	}
+	if cfg.TTL == 0 {
+		cfg.TTL = defaultTTL
+		if cfg.Store != nil {
+			cfg.TTL = DefaultStoreTTL
+		}
+	}
+	s := &Service{cfg: cfg, name: rand.Text(), used: map[string]*use{}}
+	s.sealer.keys = cfg.Keys
+	s.counts = cfg.Metrics.Counter("approvals_total", "Questions to people, and their answers.", "kind", "result")
+	return s
+}
+
+// Caller is who answers, or asks what waits.
+type Caller struct {
+	Principal chat.Principal
+	UserID    string // empty: not said
+	// Inspects says that the caller reads, and may read what belongs to anybody in the tenant.
+	Inspects bool
+}
+
+// name is what approvers are called by; empty: nobody in particular.
+func (c Caller) name() string {
+	switch {
+	case c.Principal.IsKnown():
+		return c.Principal.ID
+	case c.Principal.IsAnonymous():
+		return ""
+	}
+	return c.UserID
+}
+
+// owns says whether a question is about a task of c's. Who holds its token need not say
+// who they are; who does not must be whom the task belongs to, which may be nobody.
+func (c Caller) owns(r *record, token bool) bool {
+	switch {
+	case c.Principal.Tenant != r.Tenant || c.Principal.ID != r.Principal:
+		return false
+	case c.Principal.ID != "":
+		return true
+	}
+	return c.UserID == r.User || c.UserID == "" && token
+}
+
+// began reports whether c's credential, or its user, began the turn that waits. Whom the request
+// names does not matter: a name is not a second person.
+func (c Caller) began(r *record) bool {
+	if !c.Principal.IsKnown() || !c.sees(r) {
+		return false
+	}
+	sender := c.Principal.Sender()
+	return sender == r.Principal || sender == r.Sender || c.Principal.KeyID != "" && c.Principal.KeyID == r.KeyID
+}
+
+// mine says whether a caller may answer. Nobody in particular may answer without a token
+// only what is about a task of nobody, which is found by its id alone.
+func (c Caller) mine(r *record, token bool) bool {
+	owns := c.owns(r, token)
+	switch {
+	case c.Principal.Tenant != r.Tenant, c.name() == "" && !owns:
+		return false
+	case len(r.Approvers) == 0 || slices.Contains(r.Approvers, owner) || slices.Contains(r.Approvers, anyone):
+		return owns || c.named(r, token)
+	}
+	return c.named(r, token)
+}
+
+// named says whether the question's approvers are, or hold, the caller. Where it names nobody, a
+// reviewer may answer by the id: the token is the owner's.
+func (c Caller) named(r *record, token bool) bool {
+	if !c.sees(r) || c.Principal.IsAnonymous() {
+		return false
+	}
+	if slices.Contains(r.Approvers, anyone) {
+		return true
+	}
+	if r.isForReviewers() {
+		return !token && c.reviews()
+	}
+	return c.name() != "" && c.name() != owner && slices.Contains(r.Approvers, c.name())
+}
+
+// sees says whether a question belongs to somebody of c's tenant who was asked like c, or was not.
+func (c Caller) sees(r *record) bool {
+	return c.Principal.Tenant == r.Tenant && (c.Principal.ID != "") == (r.Principal != "")
+}
+
+// reviews reports whether c answers questions that name nobody else. The scope is the sender's own, and
+// of no use under another name.
+func (c Caller) reviews() bool {
+	return c.Principal.IsKnown() && !c.Principal.IsNamed() && c.Principal.Scopes&chat.ScopeApprove != 0
+}
+
+// isForReviewers says whether a question names nobody but its owner, where people have scopes.
+func (r *record) isForReviewers() bool {
+	return r.Principal != "" && !slices.ContainsFunc(r.Approvers, func(who string) bool { return who != owner })
+}
+
+// invalid is a fault that gives the caller no reason, which could help to forge a token; err is
+// for the log.
+func invalid(err error) error {
+	return &fault.Error{Type: fault.ApprovalInvalid, Message: "This approval is not valid", Err: err}
+}
+
+func expired() error {
+	return &fault.Error{Type: fault.ApprovalExpired, Message: "It is too late to answer: the approval has expired, and nothing was run"}
+}
+
+// alreadyUsed is the refusal of an answer to what somebody has answered.
+func alreadyUsed() error {
+	return &fault.Error{Type: fault.ApprovalUsed, Message: "This approval was answered already"}
+}
+
+// Conflict is the refusal of an answer to a task that does not wait for it.
+func Conflict() error {
+	return &fault.Error{Type: fault.ApprovalConflict, Message: "The task does not wait for this approval"}
+}
+
+func unavailable(err error) error {
+	return fault.NewStoreUnavailable(err)
+}
+
+// stored is the data of a question in the store.
+type stored struct {
+	// Brief is the part of Record that a list reads. It must be the first member.
+	Brief *record `json:"brief,omitempty"`
+	Used  bool    `json:"used,omitempty"`
+	// Claim names the process that has claimed a sealed token, and its attempt. Former versions leave it empty.
+	Claim  string          `json:"claim,omitempty"`
+	Record json.RawMessage `json:"record,omitempty"`
+	// Token is that of a question that may be asked again while it waits; the log of its
+	// turn has it as well.
+	Token string `json:"token,omitempty"`
+	// Rest stays when the question was answered or withdrawn (store.Withdraw keeps the member).
+	Rest *remainder `json:"rest,omitempty"`
+}
+
+// remainder is a record without the turn. It decides which callers learn that the question does not wait any more.
+type remainder struct {
+	Kind    chat.QuestionKind `json:"kind"`
+	Expires int64             `json:"expires"`
+	Handle  []byte            `json:"handle,omitempty"`
+	entitled
+}
+
+// remainder returns the part of a record that stays.
+func (r *record) remainder() *remainder {
+	return &remainder{Kind: r.Kind, Expires: r.Expires, Handle: r.Handle, entitled: r.entitled}
+}
+
+// record returns a record without its turn; nil if there is no remainder, as a former version left none.
+func (rest *remainder) record(id string) *record {
+	if rest == nil {
+		return nil
+	}
+	return &record{ID: id, Kind: rest.Kind, Expires: rest.Expires, Handle: rest.Handle, entitled: rest.entitled}
+}
+
+// load returns a record of the store; nil: there is none. over is the fault of a question that does not
+// wait any more: its record has no turn.
+func (s *Service) load(ctx context.Context, id string) (r *record, over, err error) {
+	v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(id))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, unavailable(err)
+	}
+	return readStored(id, v.Data)
+}
+
+// readStored reads the data of a question. over is as of load.
+func readStored(id string, data []byte) (r *record, over, err error) {
+	var kept stored
+	if err := json.Unmarshal(data, &kept); err != nil {
+		return nil, nil, invalid(err)
+	}
+	switch {
+	case kept.Used:
+		return kept.Rest.record(id), alreadyUsed(), nil
+	case kept.Record == nil:
+		return kept.Rest.record(id), Conflict(), nil
+	}
+	if r, err = readRecord(kept.Record); err != nil {
+		return nil, nil, invalid(err)
+	}
+	return r, nil, nil
+}
+
+// keep puts a record into the store, in place of the version that is there. token is kept with
+// it if it may be asked for again.
+func (s *Service) keep(ctx context.Context, r *record, token string, version int64) error {
+	text, err := r.encode()
+	if err != nil {
+		return err
+	}
+	if len(text) > maxStored {
+		return errLong
+	}
+	data, err := json.Marshal(stored{Brief: r.brief(), Record: text, Token: token, Rest: r.remainder()})
+	if err == nil {
+		err = s.enter(ctx, r) // first: what an index has and the store has not is passed over
+	}
+	if err == nil {
+		_, err = s.cfg.Store.PutValue(ctx, store.ApprovalKey(r.ID), store.Value{Data: data, Version: version}, time.Until(r.expiry())+grace)
+	}
+	return err
+}
+
+// Shown returns what waits of some questions, without tokens, as it may be reported to c: those
+// that nobody has answered, that can still be, and that c may answer without a token.
+func (s *Service) Shown(ctx context.Context, c Caller, ids []string) ([]*stream.Approval, error) {
+	list := []*stream.Approval{}
+	if s.cfg.Store == nil {
+		return list, nil
+	}
+	for _, id := range ids {
+		r, over, err := s.load(ctx, id)
+		if isUnavailable(err) {
+			return nil, err
+		}
+		if err == nil && over == nil && c.isShown(r) {
+			list = append(list, r.question())
+		}
+	}
+	return list, nil
+}
+
+// isShown reports whether a list shows a question to c: one that c may answer by its id, or inspects,
+// in time. The question may be nil.
+func (c Caller) isShown(r *record) bool {
+	return r != nil && (c.mine(r, false) || c.Inspects && c.sees(r)) && time.Now().Before(r.expiry())
+}
+
+// isUnavailable reports whether err is the fault of a store that does not answer.
+func isUnavailable(err error) bool {
+	return fault.IsStoreUnavailable(err)
+}

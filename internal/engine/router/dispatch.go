@@ -1,0 +1,299 @@
+// This file runs the chosen agents and makes one answer of theirs. There are three ways:
+// one agent on the goroutine of the turn, several one after the other on the same
+// goroutine, and several at once, each with a goroutine that hands its events over a queue.
+// In each way one goroutine alone emits.
+//
+// An agent that fails is tried again under the rules of member.again; the others continue. The
+// turn fails only if all of them did.
+
+package router
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/internal/engine/run"
+	"sluice/stream"
+	"sluice/telemetry/trace"
+)
+
+// answer has the chosen agents answer.
+func (r *turn) answer(agents []*Agent, req *chat.Request) error {
+	if len(agents) == 1 {
+		r.plan(&member{agent: agents[0], role: stream.RolePrimary, req: req})
+		return r.dispatch()
+	}
+	r.several, r.chosen = true, len(agents)
+	members := make([]*member, len(agents))
+	for i, a := range agents {
+		role := stream.RoleAdditional
+		if i == 0 {
+			role = stream.RolePrimary
+		}
+		members[i] = &member{agent: a, role: role, index: i, req: amongOthers(req, agents, i)}
+	}
+	r.plan(members...)
+	return r.dispatch()
+}
+
+// dispatch runs those of the planned members that have not ended, until all have ended
+// or wait for a person.
+//
+// It comes back to the members that waited if nobody can be asked: their calls were refused
+// and they continue.
+func (r *turn) dispatch() error {
+	r.save()
+	for {
+		r.runPlanned()
+		if r.out.Err != nil || r.ctx.Err() != nil {
+			r.abandon()
+		}
+		if !r.waiting() {
+			return r.finish()
+		}
+		if paused, err := r.pause(); paused {
+			return err
+		}
+	}
+}
+
+// runPlanned runs those of the planned members that have not ended.
+func (r *turn) runPlanned() {
+	switch {
+	case !r.several:
+		if m := r.planned[0]; !m.ended {
+			r.alone(m)
+		}
+	case r.team.cfg.Dispatch.Sequential:
+		r.inTurn(r.planned)
+	default:
+		r.together(r.planned)
+	}
+}
+
+// amongOthers returns a copy of req for one of several agents: a note names the others by
+// id, and what each of them does is data, as a card may say it.
+func amongOthers(req *chat.Request, agents []*Agent, self int) *chat.Request {
+	var ids, others []string
+	for i, a := range agents {
+		if i != self {
+			ids, others = append(ids, a.ID), append(others, a.ID+": "+line(a.Description))
+		}
+	}
+	own := *req
+	own.Note = "Other agents answer the same request with you, each for its own part: " + strings.Join(ids, ", ") +
+		". Do and answer your part only. Do not speak of theirs."
+	own.Data = append(slices.Clip(req.Data), chat.Quote{About: "What the other agents do", Text: strings.Join(others, "\n")})
+	return &own
+}
+
+// alone runs the one agent that answers, on the caller's goroutine.
+func (r *turn) alone(m *member) {
+	r.start(m)
+	r.attempts(m)
+}
+
+// attempts runs a member on the caller's goroutine until it has ended.
+//
+// The error of the last attempt is the member's.
+func (r *turn) attempts(m *member) {
+	for {
+		result, err := m.once()
+		if err != nil {
+			if delay, ok := r.again(m, err); ok && wait(m.ctx, delay) {
+				r.count(m, result)
+				r.retry(m)
+				continue
+			}
+		}
+		r.end(m, result, err)
+		return
+	}
+}
+
+// wait lets d pass, and says whether there is still somebody to continue for.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// inTurn runs the members one after the other. Each sees the answers before its own.
+//
+// A member that waits for a person stops the ones behind it, since they would answer
+// without its text.
+func (r *turn) inTurn(members []*member) {
+	for i, m := range members {
+		if r.out.Err != nil || r.ctx.Err() != nil {
+			return
+		}
+		if m.ended {
+			continue
+		}
+		if m.attempt == 0 { // else it continues, and has read that
+			m.read(members[:i])
+		}
+		r.voice.Speaker = i
+		r.start(m)
+		r.attempts(m)
+		if m.paused != nil {
+			return // those after it are to see its answer
+		}
+	}
+}
+
+// read shows a member the answers of those before it.
+func (m *member) read(before []*member) {
+	for _, b := range before {
+		if text := strings.Join(b.text, ""); text != "" {
+			m.req.Data = append(m.req.Data, chat.Quote{About: "What the agent " + b.agent.ID + " has answered", Text: text})
+		}
+	}
+}
+
+// together runs the members at the same time. Their goroutines hand what happens to
+// this one, which alone emits: a slow client holds back no agent's tools.
+//
+// It returns when all goroutines have ended, also after an error of the sink: then they are
+// cancelled first. Ends of attempts are never refused by the queue.
+func (r *turn) together(members []*member) {
+	c := &chorus{turn: r, q: run.NewQueue[*member]()}
+	defer c.running.Wait()
+	for _, m := range members {
+		if m.ended {
+			continue
+		}
+		c.open++
+		m.queue = c.q
+		r.start(m)
+		stop := context.AfterFunc(m.ctx, c.q.Wake)
+		defer stop()
+		c.launch(m, 0)
+	}
+	for c.open > 0 {
+		for _, it := range c.q.Receive() {
+			if it.Over != nil {
+				it.Over()
+			} else {
+				r.pass(&it)
+			}
+		}
+		r.out.Flush()
+		if r.out.Err != nil { // nobody listens any more
+			c.q.Close(r.out.Err)
+			for _, m := range members {
+				m.cancel()
+			}
+		}
+	}
+}
+
+// chorus is members that run at the same time.
+type chorus struct {
+	*turn
+	q       *run.Queue[*member]
+	running sync.WaitGroup
+	open    int // members that have not ended; the turn's goroutine counts them
+}
+
+// launch makes an attempt of a member on a goroutine of its own, after a delay.
+func (c *chorus) launch(m *member, delay time.Duration) {
+	// Goroutine (member of a team): runs the agent and puts its events into a queue; the turn's
+	// goroutine emits them.
+	// Ends: the agent's turn is over.
+	// Waits: together, on each way out.
+	c.running.Go(func() {
+		result, err := stream.Result{}, error(nil)
+		if delay > 0 && !wait(m.ctx, delay) {
+			err = fault.Cause(m.ctx)
+		} else {
+			result, err = m.once()
+		}
+		c.q.End(func() { c.over(m, result, err) })
+	})
+}
+
+// over is the end of an attempt: another one follows, or it is the member's own.
+func (c *chorus) over(m *member, result stream.Result, err error) {
+	if delay, ok := c.retryAfter(m, result, err); ok {
+		c.launch(m, delay)
+		return
+	}
+	c.end(m, result, err)
+	c.voice.Advance(func(line int) bool { return c.planned[line].ended })
+	c.open--
+}
+
+// retryAfter opens the next attempt of a member, if there is one.
+func (r *turn) retryAfter(m *member, result stream.Result, err error) (time.Duration, bool) {
+	if err == nil {
+		return 0, false
+	}
+	delay, ok := r.again(m, err)
+	if ok {
+		r.count(m, result)
+		r.retry(m)
+	}
+	return delay, ok
+}
+
+// finish completes the answer when all agents have ended.
+func (r *turn) finish() error {
+	_, span := trace.Start(r.ctx, trace.Internal, "aggregate", "")
+	err := r.aggregate(span)
+	span.End(err)
+	return err
+}
+
+// aggregate makes the outcome of the turn of those of its members. If some
+// failed the answer says so; if all failed the turn does.
+//
+// The cause of the context wins over failures of agents that followed from it.
+func (r *turn) aggregate(span trace.Span) error {
+	var failures []string
+	r.inOrder()
+	r.result.Reason = r.ended(r.result.Reason)
+	for _, m := range r.members {
+		r.result.Agents = append(r.result.Agents, m.outcome)
+		r.result.Made = append(r.result.Made, m.made...)
+		if m.err != nil {
+			failures = append(failures, r.failure(m))
+		}
+	}
+	span.Int("agent.count", len(r.members))
+	span.Int("agent.failed_count", len(failures))
+	switch cause := fault.Cause(r.ctx); {
+	case r.out.Err != nil:
+		return r.out.Err
+	case cause != nil && (len(failures) > 0 || len(r.members) < r.chosen):
+		return cause
+	case len(failures) == len(r.members):
+		if r.voice.Said.Length == 0 {
+			r.voice.Say(r.team.cfg.Aggregate.Fallback)
+		}
+		return r.members[0].err
+	case len(failures) > 0:
+		rest := strings.TrimPrefix(r.team.cfg.Aggregate.PartialFailure, successMessage)
+		r.voice.Say(strings.ReplaceAll(rest, "{failureMessage}", strings.Join(failures, "; ")))
+	}
+	return r.out.Err // Done follows at once, and takes along what is not flushed yet
+}
+
+// inOrder puts those that began in the order of the answers: of a team that continues, those
+// that have ended were there first.
+func (r *turn) inOrder() {
+	slices.SortStableFunc(r.members, func(a, b *member) int { return a.index - b.index })
+}
+
+// successMessage begins the template of a partial failure: what the agents said.
+const successMessage = "{successMessage}"

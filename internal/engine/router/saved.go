@@ -1,0 +1,336 @@
+// This file keeps where a team stands while it runs (chat.Saver), and goes on with one whose
+// process is gone. What was decided is not decided again, who has ended does not run again, and
+// each of the others goes on from its own last state.
+
+package router
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/internal/engine/run"
+	"sluice/stream"
+)
+
+// SavedPart is the part of a turn by which a team saves itself; its agents are parts by their ids.
+const SavedPart = "team:"
+
+// saving is how the text of a member is saved.
+type saving struct {
+	said []string // all of it, if the turn saves anything
+	kept int      // how many of the pieces the store has
+}
+
+// memberPart is what is saved of a member besides the state of its agent.
+type memberPart struct {
+	From  int             `json:"from,omitempty"` // how many pieces of the text stand before Said
+	Said  []string        `json:"said,omitempty"`
+	State json.RawMessage `json:"state"`
+}
+
+// memberSaver is the chat.Saver of a member's agent.
+type memberSaver struct {
+	chat.Saver
+	of *member
+}
+
+// Save implements chat.Saver. It is called by the goroutine on which the member speaks.
+func (s memberSaver) Save(part string, state []byte) {
+	if part != s.of.agent.ID { // of something within
+		s.Saver.Save(part, state)
+		return
+	}
+	k := &s.of.saving
+	own := memberPart{From: k.kept, State: state}
+	if !s.of.turn.holds() {
+		own.Said = k.said[k.kept:]
+	}
+	text, err := json.Marshal(own)
+	if err != nil { // a state is JSON
+		return
+	}
+	k.kept += len(own.Said)
+	s.Saver.Save(part, text)
+}
+
+// holds says whether the answer is held back: then nothing of it is kept before its verdict, and an
+// agent that has ended goes on from its last call once more where another process goes on.
+func (r *turn) holds() bool { return r.facts.Held != nil && r.facts.Held() }
+
+// save keeps what was decided, and who has ended by now.
+func (r *turn) save() {
+	if r.facts.Saving == nil {
+		return
+	}
+	s := saved{Route: r.route, Clarify: r.clarify, Several: r.several, Chosen: r.chosen, Usage: r.result.Usage, Models: r.result.Models, Reason: r.result.Reason, Asker: r.result.Asker}
+	for _, m := range r.planned {
+		stored := savedMember{ID: m.agent.ID, Role: m.role, Input: m.req.Input}
+		if m.ended && !r.holds() {
+			stored = m.save(r.line(m))
+			stored.Text, stored.Pending = m.said, nil
+		}
+		s.Members = append(s.Members, stored)
+	}
+	if p, err := run.Pause(chat.PausedTeam, s); err == nil {
+		r.facts.Saving.Save(SavedPart, p.Encode())
+	}
+}
+
+// Join returns the state of a team of which parts were saved one after the other: states has them
+// by SavedPart and by agent. agent joins those of one agent.
+func Join(states map[string][][]byte, agent func([][]byte) ([]byte, error)) ([]byte, error) {
+	own := states[SavedPart]
+	if len(own) == 0 {
+		return nil, fmt.Errorf("%w: what was decided is missing", run.ErrPaused)
+	}
+	p, err := run.ReadPaused(chat.PausedTeam, own[len(own)-1])
+	if err != nil {
+		return nil, err
+	}
+	s := new(saved)
+	if err := p.Into(s); err != nil {
+		return nil, err
+	}
+	within, err := s.join(states, agent)
+	if err != nil {
+		return nil, err
+	}
+	if p, err = run.Pause(chat.PausedTeam, s, within...); err != nil {
+		return nil, err
+	}
+	if _, err := readSaved(p); err != nil {
+		return nil, err
+	}
+	return p.Encode(), nil
+}
+
+// join joins the states of the members that have not ended.
+func (s *saved) join(states map[string][][]byte, agent func([][]byte) ([]byte, error)) (within []*run.Paused, err error) {
+	for i := range s.Members {
+		m := &s.Members[i]
+		if len(states[m.ID]) == 0 || m.Ended {
+			continue
+		}
+		waiting, err := m.join(states[m.ID], agent)
+		if err != nil {
+			return nil, err
+		}
+		within = append(within, waiting)
+	}
+	return within, nil
+}
+
+// join fills in where the agent of a member stands. Of one somewhere else the task is known, which
+// has the whole text.
+func (m *savedMember) join(parts [][]byte, agent func([][]byte) ([]byte, error)) (*run.Paused, error) {
+	var states [][]byte
+	for _, text := range parts {
+		var part memberPart
+		if err := json.Unmarshal(text, &part); err != nil {
+			return nil, fmt.Errorf("%w: %w", run.ErrPaused, err)
+		}
+		if part.From < 0 || part.From > len(m.Text) {
+			return nil, fmt.Errorf("%w: a part of the text of %s is missing", run.ErrPaused, m.ID)
+		}
+		m.Text, states = append(m.Text[:part.From:part.From], part.Said...), append(states, part.State)
+	}
+	m.Waits, m.Attempt = true, 1
+	if p, err := run.ReadPaused(chat.PausedRemote, states[len(states)-1]); err == nil {
+		m.Text = nil
+		return p.As(m.ID), nil
+	}
+	state, err := agent(states)
+	if err != nil {
+		return nil, err
+	}
+	p, err := run.ReadPaused(chat.PausedAgent, state)
+	return p.As(m.ID), err
+}
+
+// goOnFrom goes on with a team whose process is gone.
+func (t *Team) goOnFrom(ctx context.Context, req *chat.Request, s *saved, sink stream.Sink) (stream.Result, error) {
+	r := newTurn(t, ctx, req, sink)
+	r.route, r.clarify, r.several, r.chosen, r.emitted = s.Route, s.Clarify, s.Several, s.Chosen, map[string]string{}
+	r.result = stream.Result{Usage: s.Usage, Models: s.Models, Reason: s.Reason, Asker: s.Asker, Agents: []stream.AgentOutcome{},
+		Route: max(1, time.Duration(s.Route.Millis)*time.Millisecond)}
+	r.planAgain(s, req)
+	r.introduce()
+	if err := fault.Cause(ctx); err != nil {
+		return r.result, err
+	}
+	r.out.Emit(r.route)
+	for _, m := range r.members {
+		m.emitAgain()
+	}
+	r.speakAgain(req.Resumed.Said)
+	r.out.Flush()
+	if r.out.Err != nil {
+		return r.result, r.out.Err
+	}
+	err := r.dispatch()
+	return r.result, err
+}
+
+// planAgain plans the members as they were saved. Those that had begun, and cannot go on, are lost.
+func (r *turn) planAgain(s *saved, req *chat.Request) {
+	begun := r.noteEmitted(req.Resumed)
+	for i := range s.Members {
+		m := r.team.remade(&s.Members[i], i, req)
+		if begun[m.agent.ID] && !m.ended && !m.goesOn(s.Members[i].waiting) {
+			m.lose()
+		}
+		r.plan(m)
+		if m.ended {
+			r.members = append(r.members, m)
+		}
+	}
+}
+
+// noteEmitted notes the calls that were emitted, and returns which agents had begun.
+func (r *turn) noteEmitted(of *chat.Resumed) (begun map[string]bool) {
+	begun = map[string]bool{}
+	for _, c := range of.Emitted {
+		begun[c.AgentID] = true
+		if c.ID != "" {
+			r.emitted[c.ID] = c.AgentID
+			r.ids.Use("emitted "+c.ID, c.ID)
+		}
+	}
+	return begun
+}
+
+// lose puts in place of the agent one whose outcome nobody knows.
+func (m *member) lose() {
+	lost := *m.agent
+	lost.Runner = unknown{}
+	m.agent = &lost
+}
+
+// remade returns a member as it was saved.
+func (t *Team) remade(s *savedMember, index int, req *chat.Request) *member {
+	m := t.restore(s, index, req, req.History)
+	m.said, m.kept, m.Size = s.Text, len(s.Text), 0
+	for _, piece := range s.Text {
+		m.Size += len(piece)
+	}
+	if s.waiting != nil {
+		m.req.Resumed.TakenOver, m.req.Resumed.Decisions = true, nil
+	}
+	if !s.Ended && s.waiting == nil {
+		m.req.Input, m.req.History = s.Input, req.History
+	}
+	return m
+}
+
+// goesOn says whether an agent that has begun can go on with what was saved of it; nil: nothing
+// was. One that is somewhere else by now, or no longer, has begun nothing that it knows of.
+func (m *member) goesOn(waiting *run.Paused) bool {
+	if waiting == nil {
+		return !m.agent.Remote
+	}
+	return m.agent.Remote == (waiting.Kind == chat.PausedRemote)
+}
+
+// emitAgain reports a member that has ended, to those who do not know it yet.
+func (m *member) emitAgain() {
+	ev := &stream.AgentRun{AgentID: m.agent.ID, Role: m.role, Attempt: max(1, m.attempt), Status: stream.AgentStarted, Remote: m.agent.Remote}
+	m.turn.out.Emit(ev)
+	end, ok, millis := *ev, m.outcome.Success, m.outcome.Millis
+	end.Status, end.Success, end.Millis, end.ErrorMessage = stream.AgentCompleted, &ok, &millis, m.outcome.ErrorMessage
+	if !ok {
+		end.Status = stream.AgentFailed
+		if m.err != nil {
+			end.ErrorType = m.err.Type
+		}
+	}
+	if u := m.usage; u != (chat.Usage{}) {
+		end.Usage = &stream.TokenUsage{Input: u.InputTokens, Output: u.OutputTokens, Thinking: u.ThinkingTokens}
+	}
+	m.turn.out.Emit(&end)
+}
+
+// speakAgain brings the answer to where the members stand. out is what was shown of it: the end
+// of that in which the two differ is taken back.
+func (r *turn) speakAgain(out string) {
+	var pieces deltas
+	voice := r.voice
+	voice.Out = &run.Out{Sink: &pieces}
+	for i, m := range r.planned {
+		for _, piece := range m.said {
+			voice.Text(i, piece)
+		}
+		voice.Advance(func(line int) bool { return line <= i && r.planned[line].ended })
+	}
+	voice.Out = &r.out
+	r.voice = voice
+	stays := pieces.common(out)
+	if back := out[stays:]; back != "" {
+		r.out.Emit(&stream.Reset{Reason: stream.ResetTakenOver, Back: len(back), Runes: utf8.RuneCountInString(back)})
+	}
+	for _, d := range pieces {
+		skip := min(stays, len(d.Text))
+		if stays -= skip; skip < len(d.Text) {
+			d.Text = d.Text[skip:]
+			r.out.Emit(&d)
+		}
+	}
+}
+
+// deltas is a sink that keeps pieces of an answer.
+type deltas []stream.Delta
+
+// Emit implements stream.Sink.
+func (d *deltas) Emit(ev stream.Event) error {
+	if piece, ok := ev.(*stream.Delta); ok {
+		*d = append(*d, *piece)
+	}
+	return nil
+}
+
+// Flush implements stream.Sink.
+func (*deltas) Flush() error { return nil }
+
+// common returns how many bytes of a text are where the pieces joined begin, in whole characters.
+func (d deltas) common(text string) (n int) {
+	for _, piece := range d {
+		for i := range len(piece.Text) {
+			if n == len(text) || text[n] != piece.Text[i] {
+				for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+					n--
+				}
+				return n
+			}
+			n++
+		}
+	}
+	return n
+}
+
+// unknown runs in place of an agent somewhere else that had begun, and whose task is not known: it
+// is not asked again.
+type unknown struct{}
+
+// Run implements stream.Runner.
+func (unknown) Run(context.Context, *chat.Request, stream.Sink) (stream.Result, error) {
+	return stream.Result{}, &fault.Error{Type: fault.AgentFailed, Unknown: true, Message: "The gateway stopped while the agent was at work: what it has done is not known",
+		Err: errors.New("its task is not known")}
+}
+
+// recall has a call of a member keep the id that it had before.
+func (r *turn) recall(m *member, key string, form func(n int) string) {
+	for n := 1; n <= len(r.emitted)+1; n++ {
+		switch by := r.emitted[form(n)]; by {
+		case m.agent.ID:
+			r.ids.Use(key, form(n))
+			return
+		case "":
+			return
+		}
+	}
+}

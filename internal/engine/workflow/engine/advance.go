@@ -1,0 +1,220 @@
+// This file advances a Run: it takes the outcome of one node into the run and finds the
+// nodes that come next. Nothing here starts a goroutine, emits an event or writes to a
+// store; that is the work of execution.go. All of it runs on the goroutine that owns the
+// Run.
+//
+// The order within end is a rule: first the bounds, then the fields that the node writes,
+// then its edges, which see these fields. Only then the run changes, so that a node that
+// fails in one of these steps leaves the run as it was.
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"sluice/fault"
+	"sluice/internal/engine/workflow/graph"
+)
+
+// outcome is how an execution of a node ended.
+type outcome struct {
+	messages []Message
+	result   int // the number of the message with its text; -1: there is none
+	rounds   int
+	value    any // of a condition's expression
+	critic   any
+	decision *Decision
+	failed   *fault.Error // an edge continues from there; nil: it did not fail
+	unknown  []string     // calls of which nobody knows what became
+}
+
+// record returns the outcome as the run keeps it, without edges and fields. before is how
+// many messages there are without its own.
+//
+// The result's number counts from the begin of the run's messages, not of the node's:
+// o.result is the place among the node's own.
+func (o *outcome) record(n *graph.Vertex, before int) Ended {
+	e := Ended{Node: n.ID, Outcome: outcomeCompleted, Rounds: o.rounds, Result: -1, Value: o.value, Critic: o.critic, Decision: o.decision, Unknown: o.unknown}
+	if o.failed != nil {
+		e.Outcome = outcomeFailed
+	}
+	if o.result >= 0 {
+		e.Result = before + o.result
+	}
+	return e
+}
+
+// end takes the outcome of a node into the run: fields, edges, messages, and which nodes
+// are next. It returns those that are skipped for good. With an error nothing has
+// changed.
+//
+// The caller has taken care that n is in the frontier. A condition's expression was
+// evaluated before; o.value has its result.
+func (r *Run) end(ctx context.Context, n *graph.Vertex, o *outcome) (skipped []*graph.Vertex, err error) {
+	e := o.record(n, len(r.Messages))
+	v := r.view(n)
+	v.own, v.added, v.round = &e, o.messages, max(o.rounds, 1)
+	if err := r.room(o); err != nil {
+		return nil, err
+	}
+	if e.Outcome == outcomeCompleted {
+		if e.Wrote, err = v.assign(ctx, n); err != nil {
+			return nil, err
+		}
+		e.Wrote = append(o.decision.wrote(), e.Wrote...)
+	}
+	v.known = nil // the node's own fields count for its edges
+	if e.Followed, err = n.Follow(ctx, v, o.value); err != nil {
+		return nil, err
+	}
+	r.Messages = append(r.Messages, o.messages...)
+	r.append(n, e)
+	r.Progress.Frontier = slices.DeleteFunc(r.Progress.Frontier, func(x Open) bool { return x.Node == n.ID })
+	r.Progress.Position = n.ID
+	return r.open(), nil
+}
+
+// room refuses messages for which there is no room.
+//
+// Both bounds are in bytes: maxState for one text, maxMessages for all that the run holds,
+// arguments of calls included. The run fails with workflow_limit; nothing is cut, because a
+// node that reads half a text would continue from something that nobody said.
+func (r *Run) room(o *outcome) error {
+	size := 0
+	for _, m := range o.messages {
+		if len(m.Content) > graph.MaxText {
+			return limit("A text of the workflow is longer than 1 MiB")
+		}
+		size += messageSize(&m)
+	}
+	if size == 0 {
+		return nil
+	}
+	for i := range r.Messages {
+		size += messageSize(&r.Messages[i])
+	}
+	if size > maxMessages {
+		return limit("The messages of the workflow are longer than 8 MiB")
+	}
+	return nil
+}
+
+// messageSize is what counts of a message for maxMessages: its text and the arguments of
+// its calls. Ids, names and times are short and do not count.
+func messageSize(m *Message) int {
+	size := len(m.Content)
+	for _, c := range m.ToolCalls {
+		size += len(c.Arguments)
+	}
+	return size
+}
+
+// assign returns the values of a node's output. The bound on metadata is on the whole object
+// as the node sees it afterwards.
+func (v *view) assign(ctx context.Context, n *graph.Vertex) ([]graph.Wrote, error) {
+	list, err := n.Assign(ctx, v)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	v.own.Wrote, v.known = list, nil
+	if text, err := json.Marshal(v.fields().Metadata); err != nil || len(text) > maxMetadata {
+		return nil, limit("The metadata of the workflow is longer than 64 KiB")
+	}
+	return list, nil
+}
+
+// checkpoint returns the run as it is now, as the next checkpoint. since is how much of
+// it the one before had.
+//
+// It gives the checkpoint its number and raises Progress.Sequence, so it is called once for
+// each checkpoint. The lists are copied: the keeper may hold them while the run continues.
+func (r *Run) checkpoint(since counts, status string, elapsed time.Duration) *Checkpoint {
+	r.Progress.Elapsed = elapsed
+	c := &Checkpoint{
+		ID: NewUUID(), TaskID: r.Header.ID, Position: r.Progress.Position, Sequence: r.Progress.Sequence, CreatedAt: time.Now().UTC(),
+		AwaitingHuman: status == checkpointAwaiting, Status: status,
+		EndedCount: len(r.Ended), MessageCount: len(r.Messages), Header: &r.Header,
+		Ended: slices.Clone(r.Ended[since.ended:]), Messages: slices.Clone(r.Messages[since.messages:]),
+	}
+	r.Progress.Sequence++
+	c.Progress = r.Progress
+	c.Progress.Frontier = slices.Clone(r.Progress.Frontier)
+	for i := range c.Progress.Frontier {
+		o := &c.Progress.Frontier[i]
+		o.Entry = o.Entry.kept()
+	}
+	c.Progress.Sent = slices.Clone(r.Progress.Sent)
+	return c
+}
+
+// counts is how much of a run is kept already.
+type counts struct{ ended, messages int }
+
+// updates is what a person may change in the state.
+type updates struct {
+	Messages []struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	} `json:"messages"`
+	NextAction *string        `json:"next_action"`
+	RoutingKey *string        `json:"routing_key"`
+	Metadata   map[string]any `json:"metadata"`
+}
+
+// updates reads State; a nil Decision or State has none. The handler that took the decision
+// has checked its form, so a text that cannot be read changes nothing.
+func (d *Decision) updates() (u updates) {
+	if d != nil && len(d.State) > 0 {
+		_ = json.Unmarshal(d.State, &u) // it was checked
+	}
+	return u
+}
+
+// outcome returns the outcome of a node that a person has decided. What they wrote is its
+// result, behind the messages that they add to the state. A nil Decision has nothing.
+func (d *Decision) outcome(n *graph.Vertex) *outcome {
+	out := &outcome{result: -1, decision: d, messages: d.said(n)}
+	if d != nil && d.Message != "" && !d.Late {
+		out.result = len(out.messages)
+		out.messages = append(out.messages, Message{Role: RoleUser, Content: d.Message, Timestamp: now(), Node: n.ID})
+	}
+	return out
+}
+
+// said returns the messages that a person adds.
+func (d *Decision) said(n *graph.Vertex) (list []Message) {
+	for _, m := range d.updates().Messages {
+		list = append(list, Message{Role: m.Role, Content: m.Content, Timestamp: now(), Node: n.ID})
+	}
+	return list
+}
+
+// wrote returns the fields that a person replaces.
+func (d *Decision) wrote() (list []graph.Wrote) {
+	u := d.updates()
+	if u.NextAction != nil {
+		list = append(list, graph.Wrote{Field: graph.FieldAction, Value: *u.NextAction})
+	}
+	if u.RoutingKey != nil {
+		list = append(list, graph.Wrote{Field: graph.FieldRouting, Value: *u.RoutingKey})
+	}
+	if u.Metadata != nil {
+		list = append(list, graph.Wrote{Field: graph.FieldMetadata, Value: u.Metadata})
+	}
+	return list
+}
+
+// decided is view for a node that a person has decided: it sees what they wrote.
+func (r *Run) decided(n *graph.Vertex, d *Decision) *view {
+	v := r.view(n)
+	if d != nil {
+		out := d.outcome(n)
+		own := out.record(n, len(r.Messages))
+		own.Wrote = d.wrote()
+		v.own, v.added = &own, out.messages
+	}
+	return v
+}

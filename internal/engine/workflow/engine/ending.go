@@ -1,0 +1,172 @@
+// This file is how a node ends: what it came to is taken into the run, kept, and then
+// emitted. All of it is on the goroutine of the run.
+
+package engine
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/internal/engine/workflow/graph"
+	"sluice/stream"
+)
+
+// end takes the end of a node that worked.
+//
+// It runs on the goroutine of the run for every worker exactly once. Either the node waits
+// with a question, or its outcome is taken into the run, or the run fails. What it took is
+// counted in each case.
+func (x *execution) end(k *worker, out *outcome, err error) {
+	x.working = slices.DeleteFunc(x.working, func(other *worker) bool { return other == k })
+	k.finish()
+	k.endSpan(err)
+	elapsed := time.Since(k.began)
+	x.runner.counts.ended(k.n.Type, elapsed)
+	x.state.Progress.Iterations, x.state.Progress.Acted = int(x.count.Load()), x.acted.Load()
+	x.figures(k)
+	o := x.state.find(k.n.ID)
+	if o == nil { // cannot happen
+		return
+	}
+	if waits, ok := errors.AsType[*waiting](err); ok && x.err == nil {
+		x.askCalls(k.n, o, waits)
+		return
+	}
+	if no, ok := errors.AsType[*rejection](err); ok && x.err == nil {
+		x.settleDecision(k.n, o, no.decision, elapsed)
+		return
+	}
+	if err != nil {
+		if out, err = x.forgive(k, err); err != nil {
+			x.failed(k.n, o, err, elapsed)
+			return
+		}
+	}
+	if x.err != nil { // another node has ended the run
+		x.failed(k.n, o, x.err, elapsed)
+		return
+	}
+	out.unknown = x.unknown.of(k.n.ID)
+	x.close(k.n, *o, out, elapsed)
+}
+
+// forgive makes an outcome of a failure if an edge of the node continues from there; else the
+// failure is the run's.
+//
+// Never forgiven are faults of the run itself (fatal), our own bugs (internal_error) and
+// our own lack of room (overloaded): an edge for failures is meant for upstreams and tools.
+// A forgiven failure is reported as an error event that does not end the stream, and becomes a
+// message that later nodes read.
+func (x *execution) forgive(k *worker, err error) (*outcome, error) {
+	if cause := fault.Cause(x.ctx); cause != nil {
+		return nil, cause
+	}
+	if k.fatal {
+		return nil, err
+	}
+	f, unknown := fault.From(err), x.unknown.of(k.n.ID)
+	failed := &fault.Error{Type: fault.WorkflowNodeFailed, Message: "Node " + k.n.ID + " failed: " + f.Message,
+		Service: f.Service, RetryAfter: f.RetryAfter, Unknown: f.Unknown || len(unknown) > 0, Err: err}
+	if !k.n.Forgiving || f.Type == fault.Internal || f.Type == fault.Overloaded {
+		return nil, failed
+	}
+	ev := stream.NewError(failed, false)
+	ev.NodeID = k.n.ID
+	x.out.Emit(ev)
+	out := k.outcome()
+	out.failed = f
+	if n := len(out.messages); n == 0 || out.messages[n-1].Role != RoleTool || !k.n.Kind.Results() {
+		out.messages = append(out.messages, Message{Role: roleSystem, Content: f.ForModel(), Timestamp: now(), Node: k.n.ID})
+	}
+	out.result = len(out.messages) - 1
+	return out, nil
+}
+
+// close takes the outcome of a node into the run, keeps that, and reports it.
+//
+// A failure to take it is the run's: an assignment, an edge, or a bound. The event comes
+// after the save. Its output is left out for a node that speaks while the answer is held
+// back, since that would show what the check may refuse.
+func (x *execution) close(n *graph.Vertex, o Open, out *outcome, elapsed time.Duration) {
+	skipped, err := x.state.end(x.ctx, n, out)
+	if err != nil {
+		x.failed(n, &o, err, elapsed)
+		return
+	}
+	if x.state.over() {
+		x.state.Progress.Status = StatusCompleted
+	}
+	x.withhold(n)
+	x.save(CheckpointCreated)
+	ev := x.event(n, &o, stream.NodeCompleted)
+	if out.failed != nil {
+		ev.Status, ev.ErrorType = stream.NodeFailed, out.failed.Type
+	}
+	if n.Repeat != nil {
+		ev.Iteration = out.rounds
+	}
+	millis := elapsed.Milliseconds()
+	ev.Millis = &millis
+	if !x.held || !n.Speaks {
+		ev.Output = outputOf(out)
+	}
+	x.out.Emit(ev)
+	x.logNode(ev)
+	for _, s := range skipped {
+		x.out.Emit(&stream.NodeRun{NodeID: s.ID, Type: string(s.Type), Status: stream.NodeSkipped, Attempt: 1})
+	}
+	x.voice.Advance(x.voice.ended)
+	x.out.Flush()
+}
+
+// outputOf returns what a node's event says about its result.
+//
+// It is the text, a condition's value, or the action of a person with what they said, whichever
+// there is, cut to maxOutput bytes at the end of a character.
+func outputOf(out *outcome) string {
+	text := ""
+	switch {
+	case out.value != nil:
+		text = graph.Text(out.value)
+	case out.decision != nil && out.rounds == 0: // nothing else ran
+		if text = out.decision.Action; out.result >= 0 {
+			text += ": " + out.messages[out.result].Content
+		}
+	case out.result >= 0:
+		text = out.messages[out.result].Content
+	}
+	head, _ := chat.Truncate(text, maxOutput)
+	return head
+}
+
+// failed is the end of a node that failed for good, and of the run.
+func (x *execution) failed(n *graph.Vertex, o *Open, why error, elapsed time.Duration) {
+	ev := x.event(n, o, stream.NodeFailed)
+	millis := elapsed.Milliseconds()
+	ev.Millis, ev.ErrorType = &millis, fault.From(why).Type
+	x.out.Emit(ev)
+	x.logNode(ev)
+	x.fail(why)
+}
+
+// figures adds what a node took to what the run took.
+//
+// The reason is that of a node that speaks, and the first that is not a plain stop stays,
+// also if a later node ended with one.
+func (x *execution) figures(k *worker) {
+	x.result.Model = append(x.result.Model, k.result.Model...)
+	x.result.Tools = append(x.result.Tools, k.result.Tools...)
+	x.result.Keyed = x.result.Keyed || k.result.Keyed
+	x.state.Progress.Usage.Add(k.result.Usage)
+	for _, key := range k.result.Models {
+		if !slices.Contains(x.result.Models, key) {
+			x.result.Models = append(x.result.Models, key)
+		}
+	}
+	if k.n.Speaks && k.result.Reason.Success() && (x.result.Reason == "" || x.result.Reason == stream.Stop) {
+		x.result.Reason = k.result.Reason
+	}
+}

@@ -1,0 +1,236 @@
+// This file is what carries a run on from where it stands to its end or to the next question to
+// people; its loop is in loop.go. The execution alone changes a Run while it is continuing, and emits its events.
+//
+// For each change there is one order: the Run changes in memory, the checkpoint is saved,
+// then the event is emitted. So a client never sees something that a process after a crash
+// would not know. What a node begins with is said by its kind (kind.go), how it ends by
+// ending.go, and how people are asked by people.go. What a node does that takes time is in
+// worker.go, and how items come from its goroutine in the package run.
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/internal/engine/run"
+	"sluice/internal/engine/workflow/graph"
+	"sluice/stream"
+)
+
+// maxParallel is how many nodes of a run work at the same time.
+const maxParallel = 8
+
+// execution carries a run on. All of it belongs to the goroutine that called it; the
+// nodes that work at the same time have goroutines of their own, which hand what happens
+// to this one. It alone changes the run and emits: a slow client holds back no node's
+// tools.
+//
+// It lives as long as one stream of the run. Its goroutine waits for all workers before run
+// returns, also after an error: none of them outlives the stream. stop ends the context of
+// all of them with a cause.
+type execution struct {
+	runner  *Runner
+	of      *chat.Request // of this stream; not of the run, whose own is in its Header
+	w       *graph.Workflow
+	state   *Run
+	records Records // nil: there are none
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+	began   time.Time
+	before  time.Duration // that the run had run before
+	kept    counts        // what the records have of the run
+
+	out    run.Out
+	result stream.Result
+	voice  voice
+
+	crew
+	acted   atomic.Bool // a call was made that must not be made twice, also by workers
+	unknown *unknownCalls
+	err     error // that ends the run
+	lost    bool  // the records are not ours any more, or unavailable
+
+	holding
+}
+
+// holding is what an execution keeps back until the answer was checked.
+type holding struct {
+	caller   context.Context // of the caller that is given the Result
+	held     bool            // the answer is, until it was checked
+	withheld []*graph.Vertex // that have ended, and that no checkpoint has yet
+}
+
+// crew are the workers of an execution.
+type crew struct {
+	queue   *run.Queue[*worker] // nil: no node has a goroutine of its own
+	working []*worker
+	running sync.WaitGroup
+	count   atomic.Int64 // of executions, also by workers
+}
+
+// run belongs to the execution from here on. The caller must call stop in the end, or the
+// context leaks.
+func newExecution(ctx context.Context, r *Runner, of *chat.Request, state *Run, sink stream.Sink) *execution {
+	x := &execution{runner: r, of: of, w: r.cfg.Workflow, state: state, out: run.Out{Sink: sink}, holding: holding{caller: ctx}, began: time.Now(), before: state.Progress.Elapsed}
+	x.ctx, x.stop = context.WithCancelCause(ctx)
+	x.count.Store(int64(state.Progress.Iterations))
+	x.acted.Store(state.Progress.Acted)
+	x.unknown = unknownOf(state)
+	x.held = of.Facts.Held != nil && of.Facts.Held()
+	x.voice.init(x)
+	if state.Progress.Sequence > 0 {
+		x.kept = counts{len(state.Ended), len(state.Messages)}
+	}
+	return x
+}
+
+// final returns the error of a run as its client is to learn of it: where a call was made that
+// must not be made twice, or the run continues by itself, nobody must send the same request
+// again.
+func (x *execution) final(err error) error {
+	if err == nil || !x.acted.Load() && !left(err) {
+		return err
+	}
+	if _, bug := errors.AsType[*stream.Panic](err); bug {
+		return err // a panic is reported as such, and never as recoverable
+	}
+	f := *fault.From(err)
+	f.Acted = true
+	return &f
+}
+
+// over says whether nothing must begin any more.
+//
+// It also turns the end of the context (a deadline, a shutdown, a client that left) into
+// the run's error, so that it is looked at before each node.
+func (x *execution) over() bool {
+	if x.err == nil && x.out.Err == nil {
+		if cause := fault.Cause(x.ctx); cause != nil {
+			x.fail(cause)
+		}
+	}
+	return x.err != nil || x.out.Err != nil
+}
+
+// fail ends the run: what works is cancelled.
+//
+// The first error counts. Those that follow from it, such as cancelled nodes, change
+// nothing.
+func (x *execution) fail(err error) {
+	if x.err == nil {
+		x.err = err
+		x.stop(err)
+	}
+}
+
+// admit counts an execution.
+//
+// It fails the run with workflow_limit above max_iterations. Rounds of a node that repeats
+// itself are counted in worker.work, against the same number: a loop cannot hide inside a
+// node.
+func (x *execution) admit() bool {
+	if x.count.Add(1) > int64(x.w.Definition().MaxIterations) {
+		x.fail(tooMany())
+		return false
+	}
+	x.state.Progress.Iterations = int(x.count.Load())
+	return true
+}
+
+func tooMany() error {
+	return limit("The workflow ran more nodes than its max_iterations allows")
+}
+
+// pass emits an event or a text of a node.
+//
+// A delta comes as a text and becomes an event here, since its sender uses its own event
+// again.
+func (x *execution) pass(it *run.Item[*worker]) {
+	switch {
+	case it.Event != nil:
+		x.passEvent(it.Of, it.Event)
+	case it.Inner:
+		x.voice.inner(it.Of, it.Text)
+	default:
+		x.voice.Text(x.voice.line[it.Of.n], it.Text)
+	}
+}
+
+// passEvent emits an event. What takes text back does so where the text is.
+func (x *execution) passEvent(k *worker, ev stream.Event) {
+	if reset, ok := ev.(*stream.Reset); ok {
+		x.voice.Reset(x.voice.line[k.n], reset)
+		return
+	}
+	x.out.Emit(ev)
+}
+
+// event is a node's event without what only some of them have.
+func (x *execution) event(n *graph.Vertex, o *Open, status stream.NodeStatus) *stream.NodeRun {
+	return &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: o.Attempt}
+}
+
+// emitNode emits such an event.
+func (x *execution) emitNode(n *graph.Vertex, o *Open, status stream.NodeStatus) {
+	x.out.Emit(x.event(n, o, status))
+}
+
+// save keeps a checkpoint. Where that fails nothing begins any more.
+//
+// While the end of a node is withheld nothing is saved, so that no checkpoint has the text
+// that was not sent. Without records only the number continues, as questions carry it.
+func (x *execution) save(status string) {
+	if x.err != nil || len(x.withheld) > 0 {
+		return
+	}
+	x.voice.keep()
+	if x.records == nil {
+		x.state.Progress.Sequence++
+		return
+	}
+	c := x.state.checkpoint(x.kept, status, x.before+time.Since(x.began))
+	if err := x.records.Save(x.ctx, c); err != nil {
+		x.lost = true
+		x.fail(err)
+		return
+	}
+	x.kept = counts{c.EndedCount, c.MessageCount}
+}
+
+// left says whether err means that another process, or this one later, continues the run.
+func left(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch fault.From(err).Type {
+	case fault.ShuttingDown, fault.StoreUnavailable, fault.TurnLost:
+		return true
+	}
+	return false
+}
+
+// log writes one line about the run, without any text of it.
+func (x *execution) log(what string, err error) {
+	details := zerolog.Dict().Str("workflow", x.w.Definition().Name).Str("status", x.state.Progress.Status)
+	if err != nil {
+		details.Str("error_type", string(fault.From(err).Type))
+	}
+	zerolog.Ctx(x.ctx).Info().Dict("details", details).Msg(what)
+}
+
+// logNode writes one line for the end of a node; ev.Millis is set.
+func (x *execution) logNode(ev *stream.NodeRun) {
+	zerolog.Ctx(x.ctx).Info().Int64("duration_ms", *ev.Millis).Dict("details", zerolog.Dict().
+		Str("node_id", ev.NodeID).Str("type", ev.Type).Str("status", string(ev.Status)).Int("attempt", ev.Attempt)).Msg("node_completed")
+}
+
+// now is in UTC, as all times of a run are stored.
+func now() time.Time { return time.Now().UTC() }

@@ -1,0 +1,38 @@
+// This file is the table of the kinds of nodes. A new kind is a file like condition.go, and a
+// line here.
+
+package engine
+
+import "sluice/internal/engine/workflow/graph"
+
+// kinds are all kinds, in the order in which the schema of the file lists them.
+var kinds = []kind{
+	agentKind{},
+	toolKind{},
+	conditionKind{},
+	humanKind{},
+}
+
+// kind is a kind of nodes that can be run.
+type kind interface {
+	graph.Kind
+
+	// begin carries a node out, and reports its end to x. It is called on the goroutine of
+	// the run. alone: no other node works, or can begin.
+	begin(x *execution, n *graph.Vertex, o *Open, alone bool)
+}
+
+// asking is a kind whose nodes are a question to a person. Such a node begins when the
+// person has decided.
+type asking interface {
+	// question asks what the node's texts say, at this place of the run.
+	question(x *execution, n *graph.Vertex) (*Question, error)
+}
+
+// Kinds returns what can be a node of a workflow, for what reads and compiles definitions.
+func Kinds() (list []graph.Kind) {
+	for _, k := range kinds {
+		list = append(list, k)
+	}
+	return list
+}

@@ -1,0 +1,285 @@
+// This file reconciles a run with what its clients have received. A process that dies may have
+// sent more than its last checkpoint has (text of a node under way) or less (an end that
+// was saved and not sent). The log of the turn says which; what is missing is sent by the
+// process that continues, so that a client which reconnects reads one consistent stream.
+//
+// It reads events and changes the run's Progress. It emits nothing itself and writes
+// nothing.
+
+package engine
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/internal/engine/run"
+	"sluice/internal/engine/workflow/graph"
+	"sluice/stream"
+)
+
+// TakeOver says that the process which ran the run is gone: the nodes that may have run
+// there begin another attempt, each with what was kept last of its session. A node that waits
+// for a person did not run, and stays as it is.
+//
+// emitted are the events of the run's last turn, as its log has them; nil: there is no log.
+// before is how many nodes had ended when that turn began. TakeOver returns the events that
+// the log lacks: the ends of attempts that were cut, and of nodes whose end was never sent. An
+// attempt of which no event was sent keeps its number, since a client never saw it.
+func (r *Run) TakeOver(kept func(node string) *Entry, emitted []stream.Event, before int) []stream.Event {
+	attempts := make([]int, len(r.Progress.Frontier))
+	for i := range r.Progress.Frontier {
+		o := &r.Progress.Frontier[i]
+		attempts[i] = o.Attempt
+		if o.Waits() {
+			continue
+		}
+		if e := kept(o.Node); e != nil {
+			o.Entry, o.Round = e, e.Round
+		}
+		o.Attempt++
+	}
+	if emitted == nil {
+		return nil
+	}
+	t := runTrace{nodes: map[string]*nodeTrace{}, before: before}
+	for _, ev := range emitted {
+		t.observe(ev)
+	}
+	for i := range r.Progress.Frontier { // an attempt that was never reported is the same one
+		o := &r.Progress.Frontier[i]
+		if n := t.nodes[o.Node]; n == nil || n.attempt == 0 {
+			o.Attempt = attempts[i]
+		} else if !o.Waits() {
+			o.Attempt = n.attempt + 1
+		}
+	}
+	t.catchUp(r)
+	r.overdone = t.overdone
+	return t.lacks
+}
+
+// Overdone says that the run cannot go on: its answer was begun again as often as may be, and text
+// of it does not count.
+func (r *Run) Overdone() bool { return r.overdone }
+
+// runTrace is what a log says of a run.
+type runTrace struct {
+	nodes map[string]*nodeTrace
+	text  run.Join
+	whole []byte // the text
+	// joint says that whole ends with what joins the next node's text to it, which begins at gap.
+	joint  bool
+	gap    int
+	resets int // times that text was taken back
+	// overdone says that more is to be taken back, and was often enough.
+	overdone bool
+	// before is how many nodes had ended when the turn of the log began; plain says that
+	// text was sent that belongs to no node, such as the form of a channel.
+	before int
+	plain  bool
+	lacks  []stream.Event
+}
+
+// nodeTrace is what the log says of one node.
+//
+// attempt is 0 if the log has nothing of the node. open: its start was sent and its end was not.
+type nodeTrace struct {
+	attempt int // the last one
+	open    bool
+	skipped bool
+	text    strings.Builder
+	from    int // where the text, with what joins it to the one before, begins in the answer
+}
+
+// of returns what the log says of a node, an empty nodeTrace at first.
+func (t *runTrace) of(node string) *nodeTrace {
+	if t.nodes[node] == nil {
+		t.nodes[node] = new(nodeTrace)
+	}
+	return t.nodes[node]
+}
+
+// observe takes one event, in the order of the log.
+func (t *runTrace) observe(ev stream.Event) {
+	switch e := ev.(type) {
+	case *stream.NodeRun:
+		n := t.of(e.NodeID)
+		n.attempt, n.open, n.skipped = max(n.attempt, e.Attempt), e.Status == stream.NodeStarted, e.Status == stream.NodeSkipped
+	case *stream.Reset:
+		t.reset(e)
+	case *stream.Delta:
+		t.said(e)
+	}
+}
+
+// said adds a piece of the text.
+func (t *runTrace) said(ev *stream.Delta) {
+	if ev.NodeID == "" {
+		t.plain, t.joint, t.gap = true, true, len(t.whole)
+	} else {
+		n := t.of(ev.NodeID)
+		if n.text.Len() == 0 {
+			if n.from = len(t.whole); t.joint {
+				n.from = t.gap
+			}
+		}
+		n.text.WriteString(ev.Text)
+		t.joint = false
+	}
+	t.text.Add(ev.Text)
+	t.whole = append(t.whole, ev.Text...)
+}
+
+// reset takes back the end of the text, which is of the node that the event names.
+func (t *runTrace) reset(ev *stream.Reset) {
+	back := max(0, len(t.whole)-len(ev.Accumulated))
+	t.whole = t.whole[:len(t.whole)-back]
+	t.joint, t.resets = false, t.resets+1
+	t.text = run.Join{}
+	t.text.Add(ev.Accumulated)
+	if n := t.nodes[ev.NodeID]; n != nil {
+		said := n.text.String()
+		n.text.Reset()
+		n.text.WriteString(said[:max(0, len(said)-back)])
+	}
+}
+
+// add adds a node's event to what is missing, and returns it so that the caller can complete it.
+// Attempts count from 1.
+func (t *runTrace) add(n *graph.Vertex, attempt int, status stream.NodeStatus) *stream.NodeRun {
+	ev := &stream.NodeRun{NodeID: n.ID, Type: string(n.Type), Status: status, Attempt: max(attempt, 1)}
+	t.lacks = append(t.lacks, ev)
+	return ev
+}
+
+// catchUp finds what is missing in the log, and brings the run up to what was sent.
+//
+// Nodes are visited in the graph's order, which is the one that a process without a crash
+// would most likely have used. Text that was sent always counts as a block of its own:
+// how it began is no longer known.
+func (t *runTrace) catchUp(run *Run) {
+	p := &run.Progress
+	for _, n := range run.w.Nodes() {
+		said, o, e := t.of(n.ID), run.find(n.ID), run.ended(n)
+		switch {
+		case e != nil && run.at[n.Order] < t.before: // of an earlier turn, whose log is whole
+		case e != nil && e.Outcome == outcomeSkipped:
+			if !said.skipped {
+				t.add(n, 1, stream.NodeSkipped)
+			}
+		case e != nil:
+			t.ended(run, n, e, said)
+		case o == nil:
+		case o.Waits():
+			if said.attempt < o.Attempt {
+				t.add(n, o.Attempt, stream.NodeStarted)
+				said.open = true
+			}
+			if said.open {
+				t.add(n, o.Attempt, stream.NodeWaiting)
+			}
+		default:
+			if said.open {
+				t.add(n, said.attempt, stream.NodeFailed).ErrorType = fault.TurnLost
+			}
+			t.retract(p, n, o, said)
+		}
+	}
+	switch {
+	case len(t.whole) > 0:
+		p.Long, p.Tail, p.Block = max(p.Long, t.text.Length), string(t.text.Tail), true
+	case t.resets > 0 && t.before == 0:
+		p.Long, p.Tail, p.Block = 0, "", false
+	}
+}
+
+// retract takes the text of a cut attempt back, but for that of the steps which are kept.
+//
+// Where readers cannot be shown that, what was said stays said, and the next attempt's text follows.
+// Where they have been shown it as often as they may the run ends.
+func (t *runTrace) retract(p *Progress, n *graph.Vertex, o *Open, said *nodeTrace) {
+	spoken, stays := said.text.String(), said.from
+	if o.Entry != nil && o.Entry.Text != "" {
+		if !strings.HasPrefix(spoken, o.Entry.Text) {
+			return
+		}
+		stays = len(t.whole) - len(spoken) + len(o.Entry.Text)
+	}
+	if !p.Retracts || stays >= len(t.whole) || !strings.HasSuffix(string(t.whole), spoken) {
+		return
+	}
+	if t.resets >= stream.MaxResets {
+		t.overdone = true
+		return
+	}
+	back := t.whole[stays:]
+	ev := &stream.Reset{Accumulated: string(t.whole[:stays]), Reason: stream.ResetTakenOver, Back: len(back), Runes: utf8.RuneCount(back)}
+	ev.NodeID, ev.AgentID = n.ID, n.Agent
+	t.lacks = append(t.lacks, ev)
+	t.observe(ev)
+}
+
+// ended adds the end of a node, and the rest of its text if some of it was sent.
+//
+// The rest is added only if what was sent is the beginning of what was stored. Otherwise the
+// text came from another attempt and stays as it was sent.
+func (t *runTrace) ended(run *Run, n *graph.Vertex, e *Ended, said *nodeTrace) {
+	p := &run.Progress
+	if head := said.text.String(); n.Speaks && head != "" {
+		if whole := run.textOf(n); len(whole) > len(head) && strings.HasPrefix(whole, head) {
+			ev := &stream.Delta{Text: whole[len(head):]}
+			ev.NodeID, ev.AgentID = n.ID, n.Agent
+			t.lacks = append(t.lacks, ev)
+			t.observe(ev)
+		}
+		p.markSent(n.ID)
+	} else if n.Speaks && !t.plain {
+		p.unmarkSent(n.ID)
+	}
+	if said.attempt == 0 {
+		t.add(n, 1, stream.NodeStarted)
+		said.open = true
+	}
+	if !said.open {
+		return
+	}
+	ev := t.add(n, said.attempt, stream.NodeCompleted)
+	if e.Outcome == outcomeFailed {
+		ev.Status, ev.ErrorType = stream.NodeFailed, fault.WorkflowNodeFailed
+	}
+	if e.Result >= 0 && e.Result < len(run.Messages) {
+		ev.Output, _ = chat.Truncate(run.Messages[e.Result].Content, maxOutput)
+	}
+}
+
+// markSent notes, once, that a node's text was sent.
+func (p *Progress) markSent(node string) {
+	for _, id := range p.Sent {
+		if id == node {
+			return
+		}
+	}
+	p.Sent = append(p.Sent, node)
+}
+
+// unmarkSent says that nothing of a node's text was sent: it was stored first.
+func (p *Progress) unmarkSent(node string) {
+	p.Sent = slices.DeleteFunc(p.Sent, func(id string) bool { return id == node })
+	if len(p.Sent) == 0 {
+		p.Long, p.Tail, p.Block = 0, "", false
+	}
+}
+
+// textOf returns what a node that has ended adds to the answer.
+func (r *Run) textOf(n *graph.Vertex) string {
+	var b strings.Builder
+	for _, m := range r.Messages {
+		if says(n, &m) {
+			b.WriteString(m.Content)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,229 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"sluice/internal/engine/workflow/graph"
+)
+
+// view is a run as one node sees it: what its ancestors have said and written, in the
+// graph's order. So parallel branches change nothing of one another. Variables are made when
+// they are asked for; one goroutine uses it.
+//
+// It holds until the run changes: what was computed is kept. Code that changes own sets
+// known to nil.
+type view struct {
+	run   *Run
+	n     *graph.Vertex // nil: all nodes are seen
+	own   *Ended        // what the node has come to itself; nil: nothing yet
+	added []Message     // by the node itself
+	round int
+
+	// What was made.
+	known    *fields
+	messages any
+	result   map[string]any
+	critic   map[string]any
+	decision map[string]any
+}
+
+// fields are the fields of the State.
+type fields struct {
+	graph.Fields
+	agent string
+}
+
+func (r *Run) view(n *graph.Vertex) *view { return &view{run: r, n: n, round: 1} }
+
+// seen calls f for each node that has ended and is seen, in the graph's order, and for the
+// node itself.
+//
+// The order does not depend on when nodes ended. Of two that wrote a field the later in the
+// graph wins; Compile refuses pairs for which that would be by chance.
+func (v *view) seen(f func(n *graph.Vertex, e *Ended)) {
+	for _, n := range v.run.w.Nodes() {
+		if v.n != nil && !v.n.DependsOn(n) {
+			continue
+		}
+		if e := v.run.ended(n); e != nil {
+			f(n, e)
+		}
+	}
+	if v.n != nil && v.own != nil {
+		f(v.n, v.own)
+	}
+}
+
+// fields returns the fields as they are seen.
+func (v *view) fields() *fields {
+	if v.known != nil {
+		return v.known
+	}
+	k := &fields{Fields: graph.Fields{Metadata: map[string]any{}}}
+	v.seen(func(n *graph.Vertex, e *Ended) {
+		if n.Agent != "" && e.Outcome != outcomeSkipped {
+			k.agent = n.Agent
+		}
+		for _, w := range e.Wrote {
+			k.Write(w)
+		}
+	})
+	v.known = k
+	return k
+}
+
+// said returns the messages that are seen, that of the request first. keep, if it is not
+// nil, says of which nodes.
+//
+// Messages of one node stay in their order.
+func (v *view) said(keep func(*graph.Vertex) bool) (list []Message) {
+	of := make([][]Message, len(v.run.w.Nodes()))
+	for _, m := range v.run.Messages {
+		if m.Node == "" {
+			list = append(list, m)
+			continue
+		}
+		if n := v.run.w.Node(m.Node); n != nil {
+			of[n.Order] = append(of[n.Order], m)
+		}
+	}
+	v.seen(func(n *graph.Vertex, _ *Ended) {
+		if keep == nil || keep(n) {
+			list = append(list, of[n.Order]...)
+		}
+	})
+	return append(list, v.added...)
+}
+
+// ResolveName implements graph.View.
+//
+// A value is made at most once for a view.
+func (v *view) ResolveName(name string) (any, bool) {
+	switch name {
+	case "input":
+		return v.run.Header.Asked.Input, true
+	case "messages":
+		if v.messages == nil {
+			list := []map[string]string{}
+			for _, m := range v.said(nil) {
+				list = append(list, map[string]string{"role": m.Role, "content": m.Content, "node": m.Node})
+			}
+			v.messages = list
+		}
+		return v.messages, true
+	case "routing_key":
+		return v.fields().Routing, true
+	case "next_action":
+		return v.fields().Action, true
+	case "current_agent":
+		return v.fields().agent, true
+	case "metadata":
+		return v.fields().Metadata, true
+	case "iteration":
+		return v.round, true
+	case "result":
+		v.latest()
+		return v.result, true
+	case "critic":
+		v.latest()
+		return v.critic, true
+	case "decision":
+		v.latest()
+		return v.decision, true
+	}
+	return nil, false
+}
+
+// latest finds the last result, judgement and decision that are seen.
+//
+// They may be of three different nodes. What there is none of stays an empty object, on
+// whose members an expression fails and has() is false.
+func (v *view) latest() {
+	if v.result != nil {
+		return
+	}
+	v.result, v.critic, v.decision = map[string]any{}, map[string]any{}, map[string]any{}
+	var last *Ended
+	v.seen(func(_ *graph.Vertex, e *Ended) {
+		if e.Result >= 0 {
+			last = e
+		}
+		if e.Critic != nil {
+			v.critic = map[string]any{"text": graph.Text(e.Critic), "json": e.Critic}
+		}
+		if d := e.Decision; d != nil {
+			v.decision = map[string]any{"action": d.Action, "message": d.Message, "input": map[string]any{}}
+			if d.Input != nil {
+				v.decision["input"] = d.Input
+			}
+		}
+	})
+	if last == nil {
+		return
+	}
+	if text, ok := v.textOf(last); ok {
+		failed := last.Outcome == outcomeFailed
+		v.result = map[string]any{"text": text, "is_error": failed, "unknown": failed && len(last.Unknown) > 0}
+		if value, ok := jsonOf(text); ok {
+			v.result["json"] = value
+		}
+	}
+}
+
+// textOf returns the text of a node's result.
+//
+// false: it has no result. A number beyond the run's messages counts among those that the
+// node has added itself.
+func (v *view) textOf(e *Ended) (string, bool) {
+	switch {
+	case e.Result < 0:
+		return "", false
+	case e.Result < len(v.run.Messages):
+		return v.run.Messages[e.Result].Content, true
+	case e == v.own && e.Result-len(v.run.Messages) < len(v.added):
+		return v.added[e.Result-len(v.run.Messages)].Content, true
+	}
+	return "", false
+}
+
+// jsonOf returns the value that a text is; ok is false if it is none, or more.
+//
+// The first character is looked at before the parser is asked, as most results are prose.
+// null counts as no value.
+func jsonOf(text string) (value any, ok bool) {
+	text = strings.TrimSpace(text)
+	if text == "" || !strings.ContainsRune("{[\"-0123456789tfn", rune(text[0])) {
+		return nil, false
+	}
+	return value, json.Unmarshal([]byte(text), &value) == nil && value != nil
+}
+
+// State returns what the run shows of itself. It does not depend on the order in which
+// parallel nodes ended.
+func (r *Run) State() State {
+	v := r.view(nil)
+	s := State{Messages: v.said(nil), NextAction: v.fields().Action, CurrentAgent: v.fields().agent, RoutingKey: v.fields().Routing, Metadata: v.fields().Metadata}
+	return s
+}
+
+// Input returns what the agent of a node is asked, as the run is now; empty if the node
+// has no agent, or its text cannot be made.
+//
+// The definition is pinned, so it is what the agent was asked in a first round; iteration
+// is 1 here.
+func (r *Run) Input(ctx context.Context, node string) string {
+	n := r.w.Node(node)
+	switch {
+	case n == nil || n.Agent == "":
+		return ""
+	case n.Input == "":
+		return r.Header.Asked.Input
+	}
+	text, err := n.FillInput(ctx, r.view(n))
+	if err != nil {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"slices"
+
+	"sluice/internal/engine/run"
+	"sluice/internal/engine/workflow/graph"
+	"sluice/stream"
+)
+
+// voice makes the answer of a run: the texts of its speaking nodes in the graph's order.
+//
+// A node whose turn has not come is kept in memory, which maxState bounds for each node. It
+// belongs to the goroutine of the run.
+type voice struct {
+	run.Voice
+	x     *execution
+	nodes []*graph.Vertex // that speak, one for each line
+	line  map[*graph.Vertex]int
+	draft stream.InnerDelta // reused for each event
+}
+
+// Of a run that continues, what was out is known by its length and its end (Progress), and
+// texts of nodes that had ended without being reported wait to be reported first.
+func (v *voice) init(x *execution) {
+	p := &x.state.Progress
+	v.x, v.line, v.Voice = x, map[*graph.Vertex]int{}, run.Voice{Out: &x.out, Natural: true}
+	v.Said = run.Join{Length: p.Long, Block: p.Block, Tail: []byte(p.Tail)}
+	v.Begun = func(line int) { p.Sent = append(p.Sent, v.nodes[line].ID) }
+	for _, n := range x.w.Nodes() {
+		if !n.Speaks {
+			continue
+		}
+		line := run.Line{Who: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}}
+		if e := x.state.ended(n); e != nil && e.Result >= 0 && !slices.Contains(p.Sent, n.ID) {
+			for _, m := range x.state.Messages {
+				if says(n, &m) && m.Content != "" {
+					line.Pending = append(line.Pending, m.Content)
+				}
+			}
+		}
+		v.line[n] = len(v.nodes)
+		v.nodes, v.Lines = append(v.nodes, n), append(v.Lines, line)
+	}
+	v.Advance(v.ended)
+}
+
+// ended says whether a node has ended. One that was skipped has ended too and says nothing.
+func (v *voice) ended(line int) bool { return v.x.state.ended(v.nodes[line]) != nil }
+
+// keep notes in the run what is out.
+func (v *voice) keep() {
+	p := &v.x.state.Progress
+	if v.x.held { // nothing is out
+		p.Long, p.Block, p.Tail = 0, false, ""
+		return
+	}
+	p.Long, p.Block, p.Tail = v.Said.Length, v.Said.Block, string(v.Said.Tail)
+}
+
+// inner emits a piece of a text that is not the answer. Attempt stays 0, for it is of answers
+// that are held back; its node has reported the round of a draft. Of a round that may become an
+// answer which is held back nothing is kept.
+func (v *voice) inner(k *worker, text string) {
+	v.draft.NodeID, v.draft.AgentID, v.draft.Delta, v.draft.Unkept = k.n.ID, k.n.Agent, text, v.x.hides(k.n)
+	v.x.out.Emit(&v.draft)
+}

@@ -1,0 +1,435 @@
+// This file has one execution of one node that works: its rounds, and the stream of events
+// that comes out of its agent. It is the branch of the agent. It never touches the Run:
+// what it knows of it is a snapshot (seen), and what it has to say goes through post to the
+// goroutine of the run.
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/internal/engine/run"
+	"sluice/internal/engine/workflow/graph"
+	"sluice/stream"
+	"sluice/telemetry/trace"
+)
+
+// worker is one execution of a node that takes time. All of it belongs to the
+// goroutine that works, but for what only the run's own uses.
+//
+// With queue nil it is on the goroutine of the run, because no other node works; then post
+// emits directly.
+type worker struct {
+	run.Branch
+	x       *execution
+	n       *graph.Vertex
+	open    Open
+	ctx     context.Context
+	cancel  context.CancelFunc
+	unwatch func() bool // nil: the worker is on the goroutine of the run
+	began   time.Time
+	queue   *run.Queue[*worker] // nil: the worker is on the goroutine of the run
+	seen    *Run                // as it was when the execution began
+
+	progress
+	base       *Entry              // where the session was kept last; nil: nowhere
+	fatal      bool                // the error is the run's, not the node's
+	perform    func(*worker) error // makes one round
+	repeatable bool                // a round that failed may be made again
+	span       trace.Span
+	result     stream.Result
+	recorder   recorder
+}
+
+// progress is what the rounds of a worker have made so far.
+type progress struct {
+	round    int
+	draft    int          // of the text that comes; 0: it is said
+	text     []string     // that is in no message yet
+	messages []Message    // of the round
+	feedback string       // of the critic, on last
+	last     string       // the text of the round before
+	calls    stream.Calls // since the last step was complete
+	critic   any          // of the round
+}
+
+// waiting is the error of a node whose calls wait for a person.
+//
+// It is not a failure: the node stays in the frontier with the question, and entry says where
+// to continue; nil: at the beginning of the node.
+type waiting struct {
+	question *Question
+	entry    *Entry
+}
+
+func (*waiting) Error() string { return "calls wait for a person" }
+
+// rejection is the error of a node whose call a person has not allowed. It is not a failure of
+// the node: the run continues where an edge accepts the decision, or ends.
+type rejection struct{ decision *Decision }
+
+func (*rejection) Error() string { return "a person has not allowed the call" }
+
+// The run's lists are shared and only ever grow, so the worker may read the part that it
+// was given. The index at changes in place and is copied. The caller calls finish when the
+// worker has ended.
+func newWorker(x *execution, n *graph.Vertex, o Open) *worker {
+	state := x.state
+	k := &worker{x: x, n: n, open: o, began: time.Now(), progress: progress{round: o.Round},
+		seen: &Run{Header: state.Header, Ended: state.Ended, Messages: state.Messages, w: state.w, at: slices.Clone(state.at)}}
+	k.Branch = run.Branch{
+		Owner: k, Who: stream.Attribution{NodeID: n.ID, AgentID: n.Agent}, Max: graph.MaxText, Long: limit("A text of the workflow is longer than 1 MiB"),
+	}
+	var ctx context.Context
+	ctx, k.span = nodeSpan(x.ctx, n, &o)
+	if n.Timeout > 0 {
+		k.ctx, k.cancel = context.WithTimeoutCause(ctx, n.Timeout, &fault.Error{
+			Type: fault.Timeout, Message: "It took too long and was stopped",
+		})
+	} else {
+		k.ctx, k.cancel = context.WithCancel(ctx)
+	}
+	k.recorder.worker, k.recorder.made = k, map[string]int{}
+	return k
+}
+
+// finish lets go of the worker, on the goroutine of the run.
+func (k *worker) finish() {
+	if k.unwatch != nil {
+		k.unwatch()
+	}
+	k.cancel()
+}
+
+// work runs the node until it need not be repeated. A panic is its failure alone.
+//
+// Each round counts as an execution for max_iterations.
+func (k *worker) work() (out *outcome, err error) {
+	defer func() { err = k.because(err) }()
+	defer run.Recover(&err)
+	if e := k.open.Entry; e != nil {
+		k.round, k.last, k.feedback = e.Round, e.Draft, e.Feedback
+	}
+	for {
+		again, err := k.once()
+		if err != nil {
+			return nil, err
+		}
+		if !again {
+			return k.outcome(), nil
+		}
+		k.round++
+		if k.x.count.Add(1) > int64(k.x.w.Definition().MaxIterations) {
+			return nil, k.end(tooMany())
+		}
+	}
+}
+
+// because returns why the node ended with err. A context that has ended explains every other
+// error, so its cause is returned in place of them; but a question to a person outlives the
+// node's time.
+func (k *worker) because(err error) error {
+	cause := fault.Cause(k.ctx)
+	if err == nil || cause == nil {
+		return err
+	}
+	if _, asks := errors.AsType[*waiting](err); asks && k.x.ctx.Err() == nil {
+		return err
+	}
+	return cause
+}
+
+// end marks an error as the run's own.
+//
+// No edge can continue from such an error (see forgive).
+func (k *worker) end(err error) error {
+	k.fatal = true
+	return err
+}
+
+// outcome returns what the last round came to.
+func (k *worker) outcome() *outcome {
+	out := k.open.Decision.outcome(k.n)
+	out.messages = append(out.messages, k.messages...)
+	out.result, out.rounds, out.critic = len(out.messages)-1, k.round, k.critic
+	return out
+}
+
+// once makes one round and says whether there is another.
+//
+// A round that may not be the last is a draft: its text is shown as inner and not as the
+// answer, and is said afterwards if it turns out to be good. The last round that Max allows
+// is said as it comes, whatever the critic says. A round that failed is followed by another
+// one where that does no harm; the failure of the last one is the node's.
+func (k *worker) once() (again bool, err error) {
+	r := k.n.Repeat
+	live := k.isLast()
+	k.text, k.Size, k.Stopped, k.messages, k.critic, k.draft = nil, 0, nil, nil, nil, 0
+	if r != nil && (!live || !k.n.Speaks) {
+		k.draft = k.round
+	}
+	err = k.perform(k)
+	k.fatal = k.fatal || k.Stopped != nil
+	if err != nil && k.mayRepeat(err) {
+		return true, nil
+	}
+	if err != nil || r == nil {
+		return false, err
+	}
+	text := k.whole()
+	done, err := k.good(text)
+	if err != nil {
+		return false, err
+	}
+	if !done && !live {
+		k.last = text
+		return true, nil
+	}
+	if k.draft > 0 && k.n.Speaks {
+		k.draft = 0
+		return false, k.post(nil, text)
+	}
+	return false, nil
+}
+
+// good says whether a draft is good enough: the critic judges it, and until decides.
+func (k *worker) good(draft string) (bool, error) {
+	k.feedback = ""
+	if k.n.Repeat.Critic != "" {
+		if err := k.judge(draft); err != nil {
+			return false, err
+		}
+	}
+	done, err := k.n.Enough(k.ctx, k.view())
+	if err != nil {
+		return false, k.end(err)
+	}
+	return done, nil
+}
+
+// isLast says that what comes in the round is said, whatever is found.
+func (k *worker) isLast() bool { return k.n.Repeat == nil || k.round >= k.n.Repeat.Max }
+
+// mayRepeat says whether a round that failed may be followed by another one: nothing was done
+// in it that must not be done twice, and the failure is neither the run's nor a person's
+// answer or question.
+func (k *worker) mayRepeat(err error) bool {
+	_, asks := errors.AsType[*waiting](err)
+	_, refused := errors.AsType[*rejection](err)
+	if k.isLast() || asks || refused || k.fatal || k.ctx.Err() != nil || !k.repeatable || k.hasActed() {
+		return false
+	}
+	return forgivable(fault.From(err))
+}
+
+// forgivable says whether a failure is of upstreams and tools, and neither our own bug, nor our
+// lack of room, nor what a person has decided.
+func forgivable(f *fault.Error) bool {
+	return f.Type != fault.Internal && f.Type != fault.Overloaded && f.Type != fault.ApprovalRejected
+}
+
+// view returns what an expression of the node sees, with what the round came to.
+func (k *worker) view() *view {
+	v := k.seen.view(k.n)
+	out := k.outcome()
+	own := out.record(k.n, len(k.seen.Messages))
+	own.Wrote = k.open.Decision.wrote()
+	v.own, v.added, v.round = &own, out.messages, k.round
+	return v
+}
+
+// before returns what an expression sees before the round.
+func (k *worker) before() *view {
+	v := k.seen.decided(k.n, k.open.Decision)
+	v.round = k.round
+	return v
+}
+
+// post hands an event or a text over.
+//
+// It waits while the queue is full. The error is that of a sink which takes nothing any
+// more. An empty text is dropped. A text is the answer's unless it is a draft or the node
+// does not speak.
+func (k *worker) post(ev stream.Event, text string) error {
+	if ev == nil && text == "" {
+		return nil
+	}
+	it := run.Item[*worker]{Of: k, Event: ev, Text: text, Inner: k.draft > 0 || !k.n.Speaks}
+	if k.queue != nil {
+		return k.queue.Put(k.ctx, it)
+	}
+	k.x.pass(&it)
+	return k.x.out.Err
+}
+
+// Pass implements run.Owner.
+//
+// Start, Done and events of nodes are the run's own: an agent that emits one breaks the
+// grammar.
+func (k *worker) Pass(ev stream.Event, inner bool) error {
+	switch ev.(type) {
+	case *stream.InnerDelta:
+		if !inner {
+			return fmt.Errorf("%w: %T of an agent in a workflow", stream.ErrGrammar, ev)
+		}
+	case *stream.NodeRun, *stream.Start, *stream.Done:
+		return fmt.Errorf("%w: %T of an agent in a workflow", stream.ErrGrammar, ev)
+	}
+	if r, ok := ev.(*stream.Reset); ok {
+		k.text = run.Cut(k.text, r.Back)
+	}
+	if !inner {
+		k.calls.Add(ev)
+	}
+	return k.post(ev, "")
+}
+
+// Flush implements stream.Sink. What is queued is emitted as soon as the client takes it.
+func (k *worker) Flush() error {
+	if k.queue == nil {
+		return k.x.out.Flush()
+	}
+	return nil
+}
+
+// Say implements run.Owner. A text after calls begins a new step.
+func (k *worker) Say(piece *stream.Delta) error {
+	k.seal()
+	k.text = append(k.text, piece.Text)
+	return k.post(nil, piece.Text)
+}
+
+// CallID implements run.Owner. It is made of the node and the agent's own, so that it does not
+// depend on what runs at the same time.
+func (k *worker) CallID(own string, _ bool) string { return run.CallID(k.callPrefix(), own, "") }
+
+// callPrefix is n3-, n3r2- or n3r2a2-: the node's order, its round and its attempt, each
+// left out while it is 1.
+func (k *worker) callPrefix() string {
+	p := "n" + strconv.Itoa(k.n.Order)
+	if k.round > 1 {
+		p += "r" + strconv.Itoa(k.round)
+	}
+	if k.open.Attempt > 1 {
+		p += "a" + strconv.Itoa(k.open.Attempt)
+	}
+	return p + "-"
+}
+
+// seal makes messages of a step that asked for calls: one of the assistant, then the
+// results in the order of the calls.
+func (k *worker) seal() {
+	if len(k.calls) == 0 {
+		return
+	}
+	k.add(Message{Role: RoleAssistant, Content: k.unsealed(), ToolCalls: ToolCalls(k.calls)})
+	for _, c := range k.calls {
+		k.add(Message{Role: RoleTool, Content: c.Result})
+	}
+	k.calls = nil
+}
+
+// ToolCalls returns the calls of a step as messages have them.
+func ToolCalls(calls stream.Calls) (list []ToolCall) {
+	for _, c := range calls {
+		list = append(list, ToolCall{c.ID, c.Server, c.Tool, c.Arguments})
+	}
+	return list
+}
+
+// unsealed returns the text that is in no message yet, and takes it.
+func (k *worker) unsealed() string {
+	text := strings.Join(k.text, "")
+	k.text = nil
+	return text
+}
+
+// whole returns all that was said in the round.
+//
+// The result of a tool is the last message. There is one by then.
+func (k *worker) whole() string {
+	if k.n.Kind.Results() {
+		return k.messages[len(k.messages)-1].Content
+	}
+	var b strings.Builder
+	for _, m := range k.messages {
+		if m.Role == RoleAssistant {
+			b.WriteString(m.Content)
+		}
+	}
+	return b.String()
+}
+
+// add adds a message of the node to those of the round.
+func (k *worker) add(m Message) {
+	m.Timestamp, m.Node = now(), k.n.ID
+	k.messages = append(k.messages, m)
+}
+
+// asksOutcome returns what a person must say before the node can continue, or why the records
+// of the run accepted a call no more, which no model need learn of; nil: nothing.
+//
+// It is asked after each step and call. The error is a *waiting, or one that ends the run.
+func (k *worker) asksOutcome() error {
+	r := &k.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lost != nil {
+		return k.end(r.lost)
+	}
+	if len(r.unsure) == 0 {
+		return nil
+	}
+	if k.base == nil {
+		k.base = &Entry{Node: k.n.ID, Attempt: k.open.Attempt, Round: k.round, Draft: k.last, Feedback: k.feedback}
+	}
+	return &waiting{&Question{Kind: chat.AskOutcome, Prompt: chat.OutcomePrompt,
+		Calls: r.unsure}, k.base}
+}
+
+// made returns how often each call was made in the round.
+func (k *worker) made() map[string]int {
+	r := &k.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.made)
+}
+
+// remade continues counting where the process before has stopped.
+//
+// Without that the second of two equal calls would get the key of the first, and its
+// result.
+func (k *worker) remade(made map[string]int) {
+	if r := &k.recorder; made != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.made = maps.Clone(made)
+	}
+}
+
+// outcomeOf returns what a person has said of a call; nil: nothing.
+func (k *worker) outcomeOf(key string) *Outcome {
+	for i := range k.open.Outcomes {
+		if k.open.Outcomes[i].Key == key {
+			return &k.open.Outcomes[i]
+		}
+	}
+	return nil
+}
+
+// hasActed says whether a call of the node's round took effect, or may have.
+func (k *worker) hasActed() bool {
+	r := &k.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.acted
+}
