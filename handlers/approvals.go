@@ -10,9 +10,9 @@ import (
 	"sluice/chat"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/engine/approval"
+	"sluice/internal/state/task"
 	"sluice/stream"
 	"sluice/stream/sse"
-	"sluice/task"
 )
 
 // Turns that wait for a person: what Config.Approvals adds to the way of a turn.

@@ -16,9 +16,9 @@ import (
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/engine/approval"
+	"sluice/internal/state/task"
 	"sluice/stream"
 	"sluice/stream/sse"
-	"sluice/task"
 	"sluice/telemetry/trace"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sluice/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
-	"sluice/task"
+	"sluice/internal/state/task"
 )
 
 // The handlers leave reading to functions of their own: an open stream keeps the

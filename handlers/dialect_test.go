@@ -17,9 +17,9 @@ import (
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/internal/edge/dialect"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task"
 	"sluice/stream"
-	"sluice/task"
 )
 
 // shout is a protocol of the tests alone: all that a dialect can have in one place.

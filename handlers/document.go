@@ -6,9 +6,9 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/state/task"
 	"sluice/stream"
 	"sluice/stream/sse"
-	"sluice/task"
 )
 
 // document is the reply to a turn that is sent as one JSON document. Nothing is sent

@@ -17,9 +17,9 @@ import (
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/sluice"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task"
 	"sluice/stream"
-	"sluice/task"
 )
 
 // withKey has requests be one turn.

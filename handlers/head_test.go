@@ -13,9 +13,9 @@ import (
 	"sluice/handlers"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/sluice"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task"
 	"sluice/stream"
-	"sluice/task"
 )
 
 // watching is a protocol whose GET follows events that never end.

@@ -15,9 +15,9 @@ import (
 	"sluice/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/state/task"
 	"sluice/stream"
 	"sluice/stream/sse"
-	"sluice/task"
 )
 
 // Turns that are kept: all that Config.Tasks adds to the way of a turn.

@@ -8,9 +8,9 @@ import (
 
 	"sluice/chat"
 	"sluice/handlers"
-	"sluice/store"
-	"sluice/store/memory"
-	"sluice/task"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task"
 )
 
 // drawer has a checkpoint and a session of whatever task.

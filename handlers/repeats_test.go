@@ -16,9 +16,9 @@ import (
 	"sluice/handlers"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/openai"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task"
 	"sluice/stream"
-	"sluice/task"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"sluice/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
-	"sluice/task"
+	"sluice/internal/state/task"
 )
 
 // serveTasks routes what there is to ask of turns that are kept.

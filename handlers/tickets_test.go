@@ -28,10 +28,10 @@ import (
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/sluice"
 	"sluice/internal/engine/approval"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task"
 	"sluice/stream"
-	"sluice/task"
 )
 
 // issued is the reply of POST /chat/tickets.

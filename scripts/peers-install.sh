@@ -21,7 +21,7 @@
 #   e2e/peers/npm/dialects/  see dialect-peers-install.sh
 #   e2e/access/npm/          see access-peers-install.sh
 #   nginx, HAProxy, nc and socat  see balancers-install.sh
-#   Redis, for store/redis        see redis-install.sh
+#   Redis, for internal/state/store/redis        see redis-install.sh
 #   e2e/browser/npm/         see browser-install.sh, which also installs Chromium
 #   .artifacts/bin, .venv/release see release-install.sh
 #

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Redis server and its Sentinel, against which the tests of store/redis
+# Installs the Redis server and its Sentinel, against which the tests of internal/state/store/redis
 # run, from Debian, if this is Debian and we are root; Valkey where Debian has it. None
 # is started, and what is there already is left alone. The exit code tells whether
 # Redis is there; without Valkey its tests are skipped.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/store/redis/redistest"
+	"sluice/internal/state/store/redis/redistest"
 )
 
 // provider is a model's that allows so many calls, and answers 429 from then on.

@@ -19,8 +19,8 @@ import (
 	"sluice/internal/app/operate"
 	"sluice/internal/app/process"
 	"sluice/internal/app/settings"
-	"sluice/store"
-	"sluice/task/recording"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task/recording"
 )
 
 // replay prints what the client of a recorded turn got, or runs the turn again with what was

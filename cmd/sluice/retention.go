@@ -12,7 +12,7 @@ import (
 	"sluice/config"
 	"sluice/internal/app/operate"
 	"sluice/internal/app/settings"
-	"sluice/task"
+	"sluice/internal/state/task"
 )
 
 // retentionRun looks at all ended tasks once. A line is written for each that goes, and one of

@@ -23,7 +23,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/store/redis/redistest"
+	"sluice/internal/state/store/redis/redistest"
 )
 
 // relay stands before two gateways with one store. Each stream is cut after one event,

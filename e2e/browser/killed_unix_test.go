@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/store/redis/redistest"
+	"sluice/internal/state/store/redis/redistest"
 )
 
 // leaving is two gateways with one Redis behind an address: the first one answers until it is gone,

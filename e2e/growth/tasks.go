@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"sluice/store"
-	"sluice/store/redis"
-	"sluice/store/sqlite"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/redis"
+	"sluice/internal/state/store/sqlite"
 )
 
 // conversation is what all tasks belong to: a list of all conversations costs no more.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"sluice/store/redis/redistest"
+	"sluice/internal/state/store/redis/redistest"
 )
 
 // A task that one gateway runs is read, followed, cancelled and answered through another

@@ -14,7 +14,7 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/settings"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 // rendered is a document that kustomize makes of an overlay.

@@ -23,7 +23,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
-	"sluice/store/redis/redistest"
+	"sluice/internal/state/store/redis/redistest"
 )
 
 const (

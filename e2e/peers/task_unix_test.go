@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/store/redis/redistest"
+	"sluice/internal/state/store/redis/redistest"
 )
 
 // A program that knows nothing of ours reads a task in Redis and finds what docs/state.md

@@ -24,7 +24,7 @@ func TestContextsCarryFewThings(t *testing.T) {
 		"handlers/conn.go connKey",
 		"mcpclient/internal/wire/exchange.go exchangeKey",
 		"model/gemini/sdk.go sdkCallKey",
-		"task/recording/serve.go turnKey",
+		"internal/state/task/recording/serve.go turnKey",
 		"telemetry/trace/trace.go key",
 		"tool/attempt.go attemptKey",
 	}

@@ -13,7 +13,7 @@ import (
 
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 )
 
 // judgedTeam has a router, two agents, and answers that are checked.

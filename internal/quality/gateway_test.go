@@ -23,12 +23,12 @@ import (
 	"sluice/internal/app/process"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task"
 	"sluice/internal/testnet"
 	"sluice/sim/geminisim"
 	"sluice/sim/offline"
-	"sluice/store"
-	"sluice/store/memory"
-	"sluice/task"
 )
 
 const checkedYAML = `

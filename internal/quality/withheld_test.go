@@ -16,7 +16,7 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/operate"
-	"sluice/store/sqlite"
+	"sluice/internal/state/store/sqlite"
 	"sluice/telemetry/trace/tracetest"
 )
 

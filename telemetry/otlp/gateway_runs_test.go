@@ -16,8 +16,8 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store/memory"
 	"sluice/internal/testnet"
-	"sluice/store/memory"
 	"sluice/telemetry/trace"
 	"sluice/telemetry/trace/tracetest"
 )

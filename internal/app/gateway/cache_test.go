@@ -21,6 +21,8 @@ import (
 	"sluice/chat"
 	"sluice/internal/app/gateway"
 	"sluice/internal/engine/agent"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task/conversation"
 	"sluice/mcpclient"
 	"sluice/model"
 	"sluice/model/anthropic"
@@ -29,9 +31,7 @@ import (
 	"sluice/sim/geminisim"
 	"sluice/sim/modelsim"
 	"sluice/sim/todo"
-	"sluice/store/memory"
 	"sluice/stream"
-	"sluice/task/conversation"
 	"sluice/tool"
 )
 

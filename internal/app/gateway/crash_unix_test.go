@@ -25,13 +25,13 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/redis"
+	"sluice/internal/state/store/redis/redistest"
+	"sluice/internal/state/store/sqlite"
+	"sluice/internal/state/task"
 	"sluice/internal/testnet"
-	"sluice/store"
-	"sluice/store/redis"
-	"sluice/store/redis/redistest"
-	"sluice/store/sqlite"
 	"sluice/stream"
-	"sluice/task"
 )
 
 // Variables of the process that is killed.

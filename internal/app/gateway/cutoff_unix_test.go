@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/redis/redistest"
+	"sluice/internal/state/task"
 	"sluice/internal/testnet"
-	"sluice/store"
-	"sluice/store/redis/redistest"
-	"sluice/task"
 )
 
 // cable stands before a server's socket. Once it is cut nothing passes, until it is mended.

@@ -15,7 +15,7 @@ import (
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
 	"sluice/internal/edge/access/keys"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 )
 
 // Nothing that a client shows to prove who it is stands in a log, an audit line, an event, an error or a

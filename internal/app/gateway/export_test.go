@@ -12,10 +12,10 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/edge/access/limit"
 	"sluice/internal/engine/router"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task"
 	"sluice/mcpclient"
-	"sluice/store"
 	"sluice/stream"
-	"sluice/task"
 )
 
 // What the tests of the wiring look at that nobody else may see.

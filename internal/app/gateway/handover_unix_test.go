@@ -15,10 +15,10 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/redis/redistest"
+	"sluice/internal/state/task"
 	"sluice/internal/testnet"
-	"sluice/store"
-	"sluice/store/redis/redistest"
-	"sluice/task"
 )
 
 // leaving is a gateway that ends while a turn runs, and another one on the same store.

@@ -15,7 +15,7 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 )
 
 // keepsAll is a gateway that keeps all there is to keep, and asks who sends a request.

@@ -28,13 +28,13 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/store/redis"
+	"sluice/internal/state/store/redis/redistest"
+	"sluice/internal/state/store/sqlite"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
-	"sluice/store"
-	"sluice/store/memory"
-	"sluice/store/redis"
-	"sluice/store/redis/redistest"
-	"sluice/store/sqlite"
 )
 
 // books are a bank, a model that has it pay, and the gateways in between. The bank answers a

@@ -16,12 +16,12 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/store/redis"
+	"sluice/internal/state/store/redis/redistest"
+	"sluice/internal/state/task"
 	"sluice/internal/testnet"
-	"sluice/store"
-	"sluice/store/memory"
-	"sluice/store/redis"
-	"sluice/store/redis/redistest"
-	"sluice/task"
 )
 
 // ledgerFile pays, and pays again where the first call failed: what a retry edge does.

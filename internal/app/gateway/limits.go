@@ -13,7 +13,7 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/edge/access/door"
 	"sluice/internal/edge/access/limit"
-	"sluice/store"
+	"sluice/internal/state/store"
 	"sluice/stream"
 )
 

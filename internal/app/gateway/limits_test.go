@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"sluice/internal/app/gateway"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 )
 
 // Limits hold for all processes that can open a store, over a restart of the one that owns a file,

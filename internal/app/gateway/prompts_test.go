@@ -12,9 +12,9 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/engine/agent"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task/conversation"
 	"sluice/stream"
-	"sluice/task/conversation"
 	"sluice/tool"
 )
 

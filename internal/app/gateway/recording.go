@@ -14,8 +14,8 @@ import (
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/toolcache"
 	"sluice/internal/redact"
+	"sluice/internal/state/task/recording"
 	"sluice/stream"
-	"sluice/task/recording"
 )
 
 // Tape stands between the gateway and what it asks during a turn: a recording.Recorder

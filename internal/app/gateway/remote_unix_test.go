@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/store"
-	"sluice/store/redis/redistest"
-	"sluice/task"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/redis/redistest"
+	"sluice/internal/state/task"
 )
 
 // faraway is an agent somewhere else, with one task. It counts what it is asked to do.

@@ -14,8 +14,8 @@ import (
 
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/records"
-	"sluice/store"
-	"sluice/task"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task"
 )
 
 // left returns which records there are of a task, and of what it asked.

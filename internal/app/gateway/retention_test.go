@@ -13,8 +13,8 @@ import (
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
 	flow "sluice/internal/engine/workflow/records"
-	"sluice/store"
-	"sluice/task"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task"
 )
 
 // Nothing is left of a run whose time is over but the logs of its turns, which end by

@@ -19,9 +19,9 @@ import (
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/engine/workflow/records"
-	"sluice/store"
-	"sluice/store/memory"
-	"sluice/store/sqlite"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/store/sqlite"
 	"sluice/stream"
 	"sluice/tool"
 )

@@ -23,7 +23,7 @@ import (
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
 	"sluice/internal/edge/access/keys"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 	"sluice/web"
 )
 

@@ -13,9 +13,9 @@ import (
 
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
-	"sluice/store"
-	"sluice/store/memory"
-	"sluice/task"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task"
 )
 
 // More runs than a gateway has room for wait their turn, and learn that they are there. When

@@ -16,7 +16,7 @@ import (
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
-	"sluice/store/redis/redistest"
+	"sluice/internal/state/store/redis/redistest"
 	"sluice/telemetry/otlp/otlptest"
 )
 

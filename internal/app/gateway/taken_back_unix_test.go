@@ -19,11 +19,11 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task"
 	"sluice/internal/testnet"
-	"sluice/store"
-	"sluice/store/memory"
 	"sluice/stream"
-	"sluice/task"
 )
 
 // halting is a model that says half of its second answer, and no more. One that breaks says half of

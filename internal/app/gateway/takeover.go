@@ -16,8 +16,8 @@ import (
 	"sluice/internal/engine/agent/delegate"
 	"sluice/internal/engine/router"
 	"sluice/internal/quality"
+	"sluice/internal/state/task"
 	"sluice/stream"
-	"sluice/task"
 )
 
 // takeover implements task.Turns once the gateway is there, and its tools are.

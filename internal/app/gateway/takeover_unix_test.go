@@ -28,11 +28,11 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/redis/redistest"
+	"sluice/internal/state/task"
 	"sluice/internal/testnet"
-	"sluice/store"
-	"sluice/store/redis/redistest"
 	"sluice/stream"
-	"sluice/task"
 )
 
 // Further variables of the process that is killed in a turn.

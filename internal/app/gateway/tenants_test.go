@@ -11,7 +11,7 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 )
 
 // A tenant sees and uses the agents and workflows that the file gives it, by whichever way it names

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 )
 
 // The list of a server is the one that was kept last, for a day.

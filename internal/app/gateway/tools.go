@@ -17,12 +17,12 @@ import (
 	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task/recording"
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
 	"sluice/sim/home"
 	"sluice/sim/todo"
-	"sluice/store"
-	"sluice/task/recording"
 )
 
 // builtinTodo names the built-in todo server.

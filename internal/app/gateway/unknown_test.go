@@ -17,8 +17,8 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 )
 
 // reads is a store that counts what it is asked for.

@@ -25,9 +25,9 @@ import (
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/state/task/record"
 	"sluice/mcpclient/servers"
 	"sluice/stream"
-	"sluice/task/record"
 	"sluice/tool"
 )
 

@@ -25,11 +25,11 @@ import (
 	"sluice/internal/engine/router"
 	flow "sluice/internal/engine/workflow/records"
 	"sluice/internal/redact"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task"
+	"sluice/internal/state/task/record"
 	"sluice/mcpclient/servers"
 	"sluice/model"
-	"sluice/store"
-	"sluice/task"
-	"sluice/task/record"
 )
 
 // ErrNoExport says that the store of a configuration cannot be read by another process.

@@ -15,9 +15,9 @@ import (
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/router"
+	"sluice/internal/state/store/sqlite"
+	"sluice/internal/state/task"
 	"sluice/mcpclient/servers"
-	"sluice/store/sqlite"
-	"sluice/task"
 )
 
 // Export writes private files, with no secret in them, while another process owns the store.

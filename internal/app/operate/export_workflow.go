@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"sluice/internal/engine/workflow/graph"
-	"sluice/task"
+	"sluice/internal/state/task"
 )
 
 // exportWorkflow is a workflow as it is exported: a map of nodes where ours has a list, and

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/config"
-	"sluice/task"
+	"sluice/internal/state/task"
 )
 
 // Workflows of each kind of node and edge, with times and defaults.

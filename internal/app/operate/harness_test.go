@@ -9,8 +9,8 @@ import (
 	"sluice/config"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store"
 	"sluice/mcpclient/servers"
-	"sluice/store"
 )
 
 // setServers replaces the MCP servers of a configuration.

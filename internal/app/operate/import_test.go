@@ -13,8 +13,8 @@ import (
 	"sluice/config"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
-	"sluice/store/sqlite"
-	"sluice/task"
+	"sluice/internal/state/store/sqlite"
+	"sluice/internal/state/task"
 )
 
 // world is an environment in which configurations are loaded.

@@ -6,9 +6,9 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/settings"
-	"sluice/store"
-	"sluice/store/memory"
-	"sluice/task/recording"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task/recording"
 )
 
 // Gateway is one that answers the request of a recording.

@@ -16,8 +16,8 @@ import (
 
 	"sluice/config"
 	"sluice/internal/app/settings"
-	"sluice/store"
-	"sluice/task/recording"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task/recording"
 )
 
 // asking is a gateway whose turns ask one upstream and answer what it says.

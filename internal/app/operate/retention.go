@@ -12,8 +12,8 @@ import (
 	"sluice/config"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
-	"sluice/store"
-	"sluice/task"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task"
 )
 
 // ErrNoRetention says that the store of a configuration cannot be swept by another process.

@@ -14,10 +14,10 @@ import (
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
 	flow "sluice/internal/engine/workflow/records"
-	"sluice/store"
-	"sluice/store/sqlite"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/sqlite"
+	"sluice/internal/state/task"
 	"sluice/stream"
-	"sluice/task"
 )
 
 // unattended is an output that belongs to nobody.

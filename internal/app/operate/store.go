@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"sluice/internal/app/settings"
-	"sluice/store"
-	"sluice/store/engines"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/engines"
 )
 
 // openShared opens the configured store for a moment: to read while its owner runs, or as the

@@ -8,8 +8,8 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/quality"
+	"sluice/internal/state/task/record"
 	"sluice/model"
-	"sluice/task/record"
 )
 
 // checkAttempts is how often planner and judge are asked at most.

@@ -10,8 +10,8 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/quality/structured"
+	"sluice/internal/state/task/record"
 	"sluice/model"
-	"sluice/task/record"
 )
 
 // formAttempts is how often a model is asked for one object at most.

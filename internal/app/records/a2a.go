@@ -10,9 +10,9 @@ import (
 	"sluice/chat"
 	"sluice/internal/edge/dialect/a2a"
 	"sluice/internal/engine/approval"
-	"sluice/store"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task"
 	"sluice/stream"
-	"sluice/task"
 )
 
 // Tasks shows A2A the turns of a store. It implements a2a.Tasks.

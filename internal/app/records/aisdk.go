@@ -8,8 +8,8 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/edge/dialect/aisdk"
-	"sluice/store"
-	"sluice/task"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task"
 )
 
 // Chats shows the AI SDK's clients the turns of a store. It implements aisdk.Turns.

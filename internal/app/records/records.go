@@ -14,7 +14,7 @@ import (
 	"sluice/fault"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/records"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 // pageBytes is about how long a page of checkpoints may become: each has the whole state.

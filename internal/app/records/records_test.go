@@ -16,8 +16,8 @@ import (
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/engine/workflow/records"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 	"sluice/stream"
 	"sluice/tool"
 )

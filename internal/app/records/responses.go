@@ -10,8 +10,8 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect/openai"
-	"sluice/store"
-	"sluice/task"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task"
 )
 
 // responseLives is how long a response is kept.

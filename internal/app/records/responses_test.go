@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"sluice/fault"
-	"sluice/store"
-	"sluice/store/memory"
-	"sluice/store/sqlite"
-	"sluice/task"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/store/sqlite"
+	"sluice/internal/state/task"
 )
 
 const (

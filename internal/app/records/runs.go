@@ -15,9 +15,9 @@ import (
 	"sluice/internal/engine/approval"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/records"
-	"sluice/store"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task"
 	"sluice/stream"
-	"sluice/task"
 	"sluice/telemetry/metrics"
 )
 

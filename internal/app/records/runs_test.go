@@ -16,10 +16,10 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/workflow/engine"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task"
 	"sluice/stream"
-	"sluice/task"
 	"sluice/telemetry/metrics"
 )
 

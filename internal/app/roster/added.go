@@ -23,7 +23,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/router"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 const (

@@ -20,8 +20,8 @@ import (
 	"sluice/chat"
 	"sluice/internal/engine/agent/remote"
 	"sluice/internal/engine/router"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 	"sluice/telemetry/health"
 )
 

@@ -24,9 +24,9 @@ import (
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/process"
 	"sluice/internal/engine/router"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 	"sluice/internal/testnet"
-	"sluice/store"
-	"sluice/store/memory"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

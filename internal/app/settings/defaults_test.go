@@ -17,9 +17,9 @@ import (
 	"sluice/config/configtest"
 	"sluice/internal/quality/deliver"
 	"sluice/internal/quality/style"
+	"sluice/internal/state/task"
+	"sluice/internal/state/task/conversation"
 	"sluice/mcpclient/servers"
-	"sluice/task"
-	"sluice/task/conversation"
 )
 
 // schemaDefault is a default that the schema of the configuration file reports.

@@ -23,13 +23,13 @@ import (
 	"sluice/internal/quality/deliver"
 	"sluice/internal/quality/style"
 	"sluice/internal/redact"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task"
+	"sluice/internal/state/task/conversation"
+	"sluice/internal/state/task/record"
 	"sluice/mcpclient/servers"
 	"sluice/model"
 	"sluice/model/gemini"
-	"sluice/store"
-	"sluice/task"
-	"sluice/task/conversation"
-	"sluice/task/record"
 )
 
 // Config is what a gateway is made of: the settings, and what they do not say.

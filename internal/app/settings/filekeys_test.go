@@ -21,11 +21,11 @@ import (
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/deliver"
 	"sluice/internal/quality/style"
+	"sluice/internal/state/task"
+	"sluice/internal/state/task/conversation"
+	"sluice/internal/state/task/record"
 	"sluice/mcpclient/servers"
 	"sluice/model"
-	"sluice/task"
-	"sluice/task/conversation"
-	"sluice/task/record"
 )
 
 // A key of the file is a line of its section's schema and a field: what has no field is in

@@ -13,7 +13,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/store"
+	"sluice/internal/state/store"
 	"sluice/tool"
 )
 

@@ -20,7 +20,7 @@ import (
 	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/run"
-	"sluice/store"
+	"sluice/internal/state/store"
 	"sluice/stream"
 	"sluice/telemetry/metrics"
 	"sluice/tool"

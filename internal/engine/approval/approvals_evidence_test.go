@@ -15,9 +15,9 @@ import (
 
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 	"sluice/internal/testnet"
-	"sluice/store"
-	"sluice/store/memory"
 )
 
 // balanced is a model that asks for a balance, then wants to pay, and then reports both.

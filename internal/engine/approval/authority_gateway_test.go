@@ -15,7 +15,7 @@ import (
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 )
 
 // office is a gateway whose workflow asks whether to go on.

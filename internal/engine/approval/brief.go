@@ -13,7 +13,7 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/engine/run"
-	"sluice/store"
+	"sluice/internal/state/store"
 	"sluice/stream"
 )
 

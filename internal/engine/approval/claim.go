@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 )
 
 // forgetful is a store that loses answers about questions to people.

@@ -13,7 +13,7 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 	"sluice/tool"
 )
 

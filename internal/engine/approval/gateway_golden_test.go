@@ -19,8 +19,8 @@ import (
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/approval"
+	"sluice/internal/state/store/memory"
 	"sluice/internal/testnet"
-	"sluice/store/memory"
 )
 
 var (

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 )
 
 // inVault runs a test in a bubble, with a store.

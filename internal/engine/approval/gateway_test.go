@@ -27,9 +27,9 @@ import (
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store/memory"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
-	"sluice/store/memory"
 )
 
 // bank is gateways whose model wants to pay, and the server that pays.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sluice/chat"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 const (

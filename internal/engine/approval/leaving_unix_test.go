@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 )
 
 // Where leaving is the stop button, a run of a workflow that goes on with an answer does so without

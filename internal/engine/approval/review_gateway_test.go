@@ -12,7 +12,7 @@ import (
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 )
 
 // asks sends a request as tenant/user with scopes, and returns the reply.

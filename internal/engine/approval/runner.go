@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice/chat"
-	"sluice/store"
+	"sluice/internal/state/store"
 	"sluice/stream"
 	"sluice/telemetry/trace"
 )

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 )
 
 // A gateway is the remote agent of another one: its text is the other's, its question is

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 // maxLocal bounds what is kept in this process, in bytes of keys and results.

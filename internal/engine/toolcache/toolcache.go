@@ -19,7 +19,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/store"
+	"sluice/internal/state/store"
 	"sluice/telemetry/metrics"
 	"sluice/tool"
 )

@@ -15,8 +15,8 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 	"sluice/tool"
 )
 

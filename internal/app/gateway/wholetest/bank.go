@@ -14,7 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 // ApprovalKey is a key that gateways of a test share.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/store/redis/redistest"
+	"sluice/internal/state/store/redis/redistest"
 )
 
 // StoreFor returns a value of SLUICE_STORE, behind which is a store that ends with the

@@ -25,11 +25,11 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/agent"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 	"sluice/internal/testnet"
 	"sluice/sim/geminisim"
 	"sluice/sim/offline"
-	"sluice/store"
-	"sluice/store/memory"
 	"sluice/stream"
 )
 

@@ -16,8 +16,8 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store"
 	"sluice/internal/testnet"
-	"sluice/store"
 )
 
 // Serve answers a request with what the gateway sends, which goes to seen as well. A reply may

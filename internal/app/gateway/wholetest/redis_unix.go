@@ -5,8 +5,8 @@ package wholetest
 import (
 	"testing"
 
+	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/testnet"
-	"sluice/store/redis/redistest"
 )
 
 // StartRedis starts a Redis and returns its location.

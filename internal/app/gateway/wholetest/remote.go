@@ -16,8 +16,8 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/router"
+	"sluice/internal/state/store"
 	"sluice/internal/testnet"
-	"sluice/store"
 	"sluice/stream"
 )
 

@@ -2,8 +2,8 @@ package wholetest
 
 import (
 	"sluice/config"
+	"sluice/internal/state/store"
 	"sluice/mcpclient/servers"
-	"sluice/store"
 )
 
 const (

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"sluice/store"
-	"sluice/store/redis"
-	"sluice/store/redis/redistest"
-	"sluice/store/sqlite"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/redis"
+	"sluice/internal/state/store/redis/redistest"
+	"sluice/internal/state/store/sqlite"
 )
 
 // Fragile is a store whose process is killed at a point: before or behind one of its

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"sluice/fault"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 // pollEvery is how often a queue asks again for what other gateways hold, which do not say when

@@ -12,7 +12,7 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/edge/access"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 // models returns the configuration of one that has a quota, and of waits that are long enough.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/edge/access"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 // slowAda is ada by a credential of another class.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/store"
+	"sluice/internal/state/store"
 	"sluice/telemetry/metrics"
 )
 

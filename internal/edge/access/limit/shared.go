@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/fault"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 // Sharing is how limits hold for more than this process and its life. Its zero value is not

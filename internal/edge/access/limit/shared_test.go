@@ -16,8 +16,8 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/edge/access"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 	"sluice/telemetry/metrics"
 )
 

@@ -24,7 +24,7 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/edge/dialect"
-	"sluice/store"
+	"sluice/internal/state/store"
 	"sluice/stream"
 )
 

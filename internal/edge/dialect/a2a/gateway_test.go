@@ -24,9 +24,9 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/router"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 	"sluice/internal/testnet"
-	"sluice/store"
-	"sluice/store/memory"
 	"sluice/stream"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 )
 
 // What is not a request of JSON-RPC, or asks for what cannot be, gets the code that the

@@ -11,7 +11,7 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"sluice/chat"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 // document is what this package reads of a task's document.

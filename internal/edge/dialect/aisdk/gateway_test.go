@@ -15,9 +15,9 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/agent"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 	"sluice/internal/testnet"
-	"sluice/store"
-	"sluice/store/memory"
 	"sluice/stream"
 )
 

@@ -23,10 +23,10 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
-	"sluice/store/memory"
-	"sluice/store/redis/redistest"
 )
 
 // At most eight agents work on tasks of a turn at the same time, for all its agents together;

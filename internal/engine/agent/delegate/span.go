@@ -8,7 +8,7 @@ import (
 	"errors"
 
 	"sluice/internal/engine/agent"
-	"sluice/task/record"
+	"sluice/internal/state/task/record"
 	"sluice/telemetry/trace"
 )
 

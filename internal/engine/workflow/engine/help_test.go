@@ -9,7 +9,7 @@ import (
 	"sluice/config/file"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 func itoa(i int) string { return strconv.Itoa(i) }

@@ -16,7 +16,7 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 )
 
 // sendAs sends a request sendAs somebody, tenant/name, and returns the reply.

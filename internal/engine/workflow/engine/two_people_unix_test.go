@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/store"
-	"sluice/store/memory"
-	"sluice/store/sqlite"
-	"sluice/task"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/store/sqlite"
+	"sluice/internal/state/task"
 )
 
 const twoPeople = `

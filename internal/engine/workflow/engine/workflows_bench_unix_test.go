@@ -16,9 +16,9 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
-	"sluice/store/redis/redistest"
 )
 
 // BenchmarkWorkflow is a turn of the whole gateway by an agent, and by a workflow of one

@@ -17,7 +17,7 @@ import (
 
 	"sluice/config"
 	"sluice/config/file"
-	"sluice/store"
+	"sluice/internal/state/store"
 	"sluice/tool"
 )
 

@@ -12,7 +12,7 @@ import (
 	"sluice/config/file"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
-	"sluice/store"
+	"sluice/internal/state/store"
 	"sluice/tool"
 )
 

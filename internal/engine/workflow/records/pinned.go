@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/engine/workflow/graph"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 // A definition is kept as long as some run is pinned to it, whatever the file says by now.

@@ -13,8 +13,8 @@ import (
 	"sluice/chat"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 	"sluice/tool"
 )
 

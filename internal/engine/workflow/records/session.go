@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sluice/internal/engine/workflow/engine"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 // sessionSchema is the version of a stored session. One of a later version is left alone.

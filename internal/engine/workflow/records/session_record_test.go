@@ -11,8 +11,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 	"sluice/stream"
 )
 

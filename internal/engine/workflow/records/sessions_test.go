@@ -13,7 +13,7 @@ import (
 	"sluice/internal/app/records"
 	"sluice/internal/engine/workflow/engine"
 	flow "sluice/internal/engine/workflow/records"
-	"sluice/store/memory"
+	"sluice/internal/state/store/memory"
 )
 
 // history words the messages of a session.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/engine/workflow/engine"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 // ShownCheckpoint is a checkpoint as people and exports read it: with the whole state, of

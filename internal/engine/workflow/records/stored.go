@@ -27,7 +27,7 @@ import (
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
-	"sluice/store"
+	"sluice/internal/state/store"
 	"sluice/stream"
 	"sluice/telemetry/metrics"
 	"sluice/tool"

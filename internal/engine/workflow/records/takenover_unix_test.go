@@ -17,10 +17,10 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
+	"sluice/internal/state/task"
 	"sluice/internal/testnet"
-	"sluice/store"
-	"sluice/store/memory"
-	"sluice/task"
 	"sluice/telemetry/trace/tracetest"
 )
 

@@ -13,8 +13,8 @@ import (
 	"sluice/chat"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 	"sluice/stream"
 	"sluice/tool"
 )

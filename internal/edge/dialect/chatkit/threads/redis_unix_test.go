@@ -5,10 +5,10 @@ package threads
 import (
 	"testing"
 
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/redis"
+	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/testnet"
-	"sluice/store"
-	"sluice/store/redis"
-	"sluice/store/redis/redistest"
 )
 
 func openRedis(t *testing.T) Engine {

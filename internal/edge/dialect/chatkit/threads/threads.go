@@ -17,7 +17,7 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/edge/dialect/chatkit"
-	"sluice/store"
+	"sluice/internal/state/store"
 )
 
 const (

@@ -15,8 +15,8 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/edge/dialect/chatkit"
-	"sluice/store"
-	"sluice/store/memory"
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/memory"
 )
 
 // engines calls test with each engine.

@@ -1,0 +1,248 @@
+// Package memory keeps state in one process, for as long as it lives.
+//
+// It is for one process and for tests: a restart forgets all. Tasks, logs and
+// values count against one bound of bytes. At the bound, tasks that have ended make
+// room with all their records. The store refuses a write rather than remove a record of
+// a turn that runs or waits. One mutex guards everything, without a wait under it. Calls
+// remove expired records in passing: there is no goroutine.
+package memory
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sluice/internal/state/store"
+	"sluice/telemetry/health"
+)
+
+// Defaults of Config.
+const (
+	defaultTasks = 10_000
+	defaultBytes = 64 << 20
+)
+
+// overhead is about what a record takes besides its bytes.
+const overhead = 200
+
+// purgeEvery is the time between two searches for what has expired.
+const purgeEvery = time.Minute
+
+// Config bounds the records of a Store. Its zero value works: 0 means the default. At a bound, tasks that have
+// ended go with their records: those of the tenant, or of the user without a tenant, that has
+// most, oldest first. If that is not enough, the store is full.
+type Config struct {
+	Tasks, Bytes int
+	// Calls learns which writes had no room. nil: with defaults.
+	Calls *store.Calls
+}
+
+// Store is an engine. Use New.
+type Store struct {
+	cfg Config
+	hub store.Hub
+
+	mu       sync.Mutex // guards the fields below
+	bytes    int
+	now      time.Time // when the call began that holds mu
+	purged   time.Time
+	tasks    map[string]*task
+	logs     map[string]*log
+	leases   map[string]lease
+	values   map[string]*value
+	lists    map[string]*list
+	indexes  map[string]*index
+	counters map[string]counter
+	rates    map[string]rate
+	said     map[conversation]*task // the newest of each
+	named    map[string]int         // tasks of each conversation id, of all users
+	shares   map[shareKey]*share
+	ended    largest // shares with a task that can make room
+}
+
+// expiry is when a record is gone; the zero value is never.
+type expiry time.Time
+
+// after is when a time to live ends; 0 lives for good. It needs mu.
+func (s *Store) after(ttl time.Duration) expiry {
+	if ttl == 0 {
+		return expiry{}
+	}
+	return expiry(s.now.Add(ttl))
+}
+
+// passed says whether the time is over. The zero expiry never is.
+func (e expiry) passed(now time.Time) bool {
+	return !time.Time(e).IsZero() && !now.Before(time.Time(e))
+}
+
+// left returns how long it is until then; 0: there is no end.
+func (e expiry) left(now time.Time) time.Duration {
+	if time.Time(e).IsZero() {
+		return 0
+	}
+	return time.Time(e).Sub(now)
+}
+
+// lease says that a process lives, under an epoch that grows with each start.
+type lease struct {
+	epoch int64
+	until expiry
+}
+
+// counter is a number with its time to live.
+type counter struct {
+	n     int64
+	until expiry
+}
+
+// New returns an empty Store.
+func New(cfg Config) *Store {
+	if cfg.Tasks == 0 {
+		cfg.Tasks = defaultTasks
+	}
+	if cfg.Bytes == 0 {
+		cfg.Bytes = defaultBytes
+	}
+	if cfg.Calls == nil {
+		cfg.Calls = store.NewCalls(store.CallsConfig{})
+	}
+	return &Store{
+		cfg: cfg, purged: time.Now(),
+		tasks: map[string]*task{}, logs: map[string]*log{}, leases: map[string]lease{}, values: map[string]*value{},
+		lists: map[string]*list{}, indexes: map[string]*index{}, counters: map[string]counter{}, rates: map[string]rate{},
+		said: map[conversation]*task{}, named: map[string]int{}, shares: map[shareKey]*share{},
+	}
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Size returns how many bytes are kept, as Config.Bytes bounds them.
+func (s *Store) Size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
+}
+
+// Close does nothing: the garbage collector does it.
+func (s *Store) Close() error { return nil }
+
+// Check reports how the store is: it is always there, and may be full.
+func (s *Store) Check() health.Status {
+	return health.Store{Kind: string(store.Memory), State: s.cfg.Calls.State(), Warnings: []string{}}
+}
+
+// Signal wakes all who watch topic.
+func (s *Store) Signal(_ context.Context, topic string) error {
+	s.hub.Signal(topic)
+	return nil
+}
+
+// Watch begins to watch a topic.
+func (s *Store) Watch(topic string) *store.Watch { return s.hub.Watch(topic) }
+
+// lock begins what one method does. ctx is asked once, as nothing here takes long.
+func (s *Store) lock(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.mu.Lock()
+	s.now = time.Now()
+	if s.now.Sub(s.purged) >= purgeEvery {
+		s.purged = s.now
+		s.purge(s.now)
+	}
+	return nil
+}
+
+// purge removes what has expired.
+func (s *Store) purge(now time.Time) {
+	sweep(s.tasks, func(t *task) expiry { return t.until }, now, s.removeTask)
+	sweep(s.logs, func(l *log) expiry { return l.until }, now, s.removeLog)
+	sweep(s.values, func(v *value) expiry { return v.until }, now, s.removeValue)
+	sweep(s.lists, func(l *list) expiry { return l.until }, now, s.removeList)
+	sweep(s.indexes, func(x *index) expiry { return x.until }, now, s.removeIndex)
+	sweep(s.leases, func(l lease) expiry { return l.until }, now, func(owner string) { delete(s.leases, owner) })
+	sweep(s.counters, func(c counter) expiry { return c.until }, now, func(key string) { delete(s.counters, key) })
+	sweep(s.rates, func(r rate) expiry { return r.until }, now, func(key string) { delete(s.rates, key) })
+}
+
+// sweep removes those records whose time is over.
+func sweep[R any](records map[string]R, until func(R) expiry, now time.Time, remove func(key string)) {
+	for key, r := range records {
+		if until(r).passed(now) {
+			remove(key)
+		}
+	}
+}
+
+// RenewLease takes or prolongs a lease.
+func (s *Store) RenewLease(ctx context.Context, h store.Holder, ttl time.Duration) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if l, ok := s.leases[h.Owner]; ok && l.epoch > h.Epoch && !l.until.passed(s.now) {
+		return store.ErrConflict
+	}
+	s.leases[h.Owner] = lease{h.Epoch, s.after(ttl)}
+	return nil
+}
+
+// ReleaseLease gives a lease back.
+func (s *Store) ReleaseLease(ctx context.Context, h store.Holder) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if s.leases[h.Owner].epoch == h.Epoch {
+		delete(s.leases, h.Owner)
+	}
+	return nil
+}
+
+// LeasesAlive says who has a lease.
+func (s *Store) LeasesAlive(ctx context.Context, holders ...store.Holder) ([]bool, error) {
+	if err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	alive := make([]bool, len(holders))
+	for i, h := range holders {
+		alive[i] = s.alive(h)
+	}
+	return alive, nil
+}
+
+// alive says whether a holder's lease is current.
+func (s *Store) alive(h store.Holder) bool {
+	l, ok := s.leases[h.Owner]
+	return ok && l.epoch == h.Epoch && !l.until.passed(s.now)
+}
+
+// AddCounter counts.
+func (s *Store) AddCounter(ctx context.Context, key string, delta int64, ttl time.Duration) (int64, error) {
+	if err := s.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	c := s.counters[key]
+	if c.until.passed(s.now) {
+		c = counter{}
+	}
+	c = counter{c.n + delta, s.after(ttl)}
+	s.counters[key] = c
+	return c.n, nil
+}
+
+// Counter returns what was counted.
+func (s *Store) Counter(ctx context.Context, key string) (int64, error) {
+	if err := s.lock(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	if c := s.counters[key]; !c.until.passed(s.now) {
+		return c.n, nil
+	}
+	return 0, nil
+}

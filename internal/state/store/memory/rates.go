@@ -1,0 +1,43 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"sluice/internal/state/store"
+)
+
+// rate is what is kept of a rate or a count.
+type rate struct {
+	text  string
+	until expiry
+}
+
+// ChargeRates charges limits.
+func (s *Store) ChargeRates(ctx context.Context, c store.Charge) (store.Charged, error) {
+	if err := s.lock(ctx); err != nil {
+		return store.Charged{}, err
+	}
+	defer s.mu.Unlock()
+	return c.Apply(shelf{s}, s.now)
+}
+
+// shelf is the Store, whose mu is held.
+type shelf struct{ *Store }
+
+// Text implements store.Shelf.
+func (s shelf) Text(key string) (string, error) {
+	if r := s.rates[key]; !r.until.passed(s.now) {
+		return r.text, nil
+	}
+	return "", nil
+}
+
+// PutText implements store.Shelf.
+func (s shelf) PutText(key, text string, ttl time.Duration) error {
+	s.rates[key] = rate{text, s.after(ttl)}
+	return nil
+}
+
+// Alive implements store.Shelf.
+func (s shelf) Alive(h store.Holder) (bool, error) { return s.alive(h), nil }

@@ -1,0 +1,279 @@
+// Package redis keeps state in Redis from 6.2 on or Valkey, for any number of processes.
+// It needs one primary, behind Sentinel if need be, and no Cluster: its scripts touch
+// several keys.
+//
+// Every change of more than one key is a script, which runs as a whole or not
+// at all. A command is sent once: whether it may be sent again is for the
+// caller to say, as after a lost connection nobody knows whether it ran.
+// Signals travel by Pub/Sub and may get lost; those who wait look for
+// themselves now and then.
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"sluice/internal/state/store"
+	"sluice/telemetry/health"
+)
+
+// connections bounds those of one process; one more is for signals.
+const connections = 15
+
+// Config describes a Store.
+type Config struct {
+	Location store.Location
+	Prefix   string       // before every key and channel
+	Calls    *store.Calls // nil: with defaults
+}
+
+// Store is an engine. Use New.
+type Store struct {
+	client   *goredis.Client
+	prefix   string
+	calls    *store.Calls
+	signals  *listener
+	warnings atomic.Pointer[[]string]
+	scripts  sync.Map // *goredis.Script by operation
+	batches  batches
+}
+
+var (
+	_ store.Store    = (*Store)(nil)
+	_ store.Together = (*Store)(nil)
+	_ store.Ender    = (*Store)(nil)
+)
+
+// New returns a Store. It connects when it is needed, so that a store that is not there
+// yet keeps nobody from starting. The caller closes it.
+func New(cfg Config) *Store {
+	goredis.SetLogger(silent{}) // it would write to stderr what every error says as well
+	if cfg.Calls == nil {
+		cfg.Calls = store.NewCalls(store.CallsConfig{})
+	}
+	cfg.Calls.Share(connections-trips, trips*maxTogether)
+	client := connect(cfg.Location, cfg.Calls.Timeout())
+	return &Store{
+		client: client, prefix: cfg.Prefix, calls: cfg.Calls, signals: newListener(client, cfg.Prefix+"sluice:signal:"),
+		batches: batches{client: client, calls: cfg.Calls},
+	}
+}
+
+// silent takes the place of the client's own logger.
+type silent struct{}
+
+// Printf drops a line.
+func (silent) Printf(context.Context, string, ...any) {}
+
+// connect makes a client that sends each command once: a second try is the caller's
+// decision, who knows whether the command may run twice.
+func connect(l store.Location, timeout time.Duration) *goredis.Client {
+	options := &goredis.FailoverOptions{
+		MasterName: l.Master, SentinelAddrs: l.Addrs,
+		Username: l.User, Password: l.Password, DB: l.DB,
+		Protocol: 2, DisableIdentity: true,
+		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout,
+		PoolSize: connections, PoolTimeout: timeout,
+	}
+	if l.Master != "" {
+		options.Dialer = counting((&net.Dialer{Timeout: timeout}).DialContext)
+		return goredis.NewFailoverClient(options)
+	}
+	single := &goredis.Options{
+		Network: "tcp", Addr: l.Addrs[0],
+		Username: l.User, Password: l.Password, DB: l.DB,
+		Protocol: options.Protocol, DisableIdentity: true,
+		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+		DialTimeout: options.DialTimeout, ReadTimeout: options.ReadTimeout, WriteTimeout: options.WriteTimeout,
+		PoolSize: connections, PoolTimeout: options.PoolTimeout,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	if l.Socket {
+		single.Network = "unix"
+	}
+	if l.TLS {
+		host, _, _ := net.SplitHostPort(l.Addrs[0])
+		single.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
+	}
+	single.Dialer = counting(goredis.NewDialer(single))
+	return goredis.NewClient(single)
+}
+
+// Close ends the connections, and waits for what listened on them.
+func (s *Store) Close() error {
+	s.signals.close()
+	return s.client.Close()
+}
+
+// do runs one command, when there is a connection for it.
+func (s *Store) do(ctx context.Context, op string, command func(context.Context) error) error {
+	return s.calls.Do(ctx, op, func(ctx context.Context) error { return failure(command(ctx)) })
+}
+
+// write is run for a script that adds to what is stored, and may be sent with others.
+func (s *Store) write(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) (err error) {
+	size := sizeOf(args)
+	defer func() { s.calls.Wrote(op, size, err) }()
+	if size >= alone {
+		return s.run(ctx, op, body, decode, keys, args...)
+	}
+	one := &scripted{script: s.script(op, body), keys: s.named(keys), args: args, size: size}
+	return s.calls.DoTogether(ctx, op, func(ctx context.Context) error {
+		reply, err := s.batches.run(ctx, one)
+		return failure(read(reply, err, decode))
+	})
+}
+
+// sizeOf returns how many bytes the texts among args have.
+func sizeOf(args []any) (n int) {
+	for _, arg := range args {
+		switch arg := arg.(type) {
+		case string:
+			n += len(arg)
+		case []byte:
+			n += len(arg)
+		}
+	}
+	return n
+}
+
+// run runs the script body, which returns a code or what decode reads. An operation always
+// runs the same script.
+func (s *Store) run(ctx context.Context, op string, body string, decode func(any) error, keys []string, args ...any) error {
+	s.named(keys)
+	return s.do(ctx, op, func(ctx context.Context) error {
+		reply, err := s.script(op, body).Run(ctx, s.client, keys, args...).Result()
+		return read(reply, err, decode)
+	})
+}
+
+// named puts the prefix before keys, and returns them.
+func (s *Store) named(keys []string) []string {
+	for i := range keys {
+		keys[i] = s.prefix + keys[i]
+	}
+	return keys
+}
+
+// read reads what a script has returned.
+func read(reply any, err error, decode func(any) error) error {
+	if err != nil {
+		return err
+	}
+	if code, ok := reply.(int64); ok && code < 0 {
+		return refusal(code)
+	}
+	if decode == nil {
+		return nil
+	}
+	return decode(reply)
+}
+
+// refusal returns what a negative reply of a script means.
+func refusal(code int64) error {
+	switch code {
+	case -1:
+		return store.ErrNotFound
+	case -2:
+		return store.ErrConflict
+	case -3:
+		return store.ErrTooLarge
+	}
+	return store.ErrDamaged
+}
+
+// failure returns err as one of package store's. Which of a server's replies is meant is
+// in its first word; before Redis 7 a script's error has it behind a minus.
+func failure(err error) error {
+	_, ours := errors.AsType[*store.EndError](err)
+	_, answered := errors.AsType[goredis.Error](err)
+	switch {
+	case err == nil, ours, errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrDamaged):
+		return err
+	case errors.Is(err, goredis.Nil):
+		return store.ErrNotFound
+	case !answered:
+		return store.Carried(moved(err), fmt.Errorf("%w: %w", store.ErrUnavailable, err))
+	case says(err, "OOM"):
+		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	case says(err, "READONLY"), says(err, "MISCONF"):
+		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, store.ErrReadOnly, err)
+	case says(err, "WRONGTYPE"):
+		return fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// says whether an error is of that code.
+func says(err error, code string) bool {
+	return strings.HasPrefix(err.Error(), code+" ") || strings.Contains(err.Error(), "-"+code+" ")
+}
+
+// ms returns a time to live as scripts take it.
+func ms(ttl time.Duration) int64 {
+	if ttl > 0 {
+		return max(ttl.Milliseconds(), 1)
+	}
+	return 0
+}
+
+// Check reports how the store is. It sends nothing: leases are renewed all the time, so the
+// last command shows it.
+func (s *Store) Check() health.Status {
+	status := health.Store{Kind: string(store.Redis), State: s.calls.State(), Warnings: []string{}}
+	if w := s.warnings.Load(); w != nil {
+		status.Warnings = *w
+	}
+	return status
+}
+
+// Inspect asks the server how it is configured, and returns in what it may forget what it
+// has confirmed. Check reports it from then on.
+func (s *Store) Inspect(ctx context.Context) (warnings []string, err error) {
+	var info string
+	err = s.do(ctx, "inspect", func(ctx context.Context) (err error) {
+		info, err = s.client.Info(ctx).Result()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	facts := map[string]string{}
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		facts[name] = value
+	}
+	warnings = judge(facts)
+	s.warnings.Store(&warnings)
+	return warnings, nil
+}
+
+// judge reads what INFO says.
+func judge(facts map[string]string) []string {
+	warnings := []string{}
+	if facts["aof_enabled"] == "0" {
+		warnings = append(warnings, "no append-only file: a restart forgets what was confirmed")
+	}
+	if policy := facts["maxmemory_policy"]; policy != "" && policy != "noeviction" {
+		warnings = append(warnings, "maxmemory-policy "+policy+" removes records when memory is short; noeviction does not")
+	}
+	if facts["cluster_enabled"] == "1" {
+		warnings = append(warnings, "a Cluster, which is not supported")
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(facts["redis_version"], "%d.%d", &major, &minor); err == nil && (major < 6 || major == 6 && minor < 2) {
+		warnings = append(warnings, "older than 6.2, which is not supported")
+	}
+	return warnings
+}

@@ -1,0 +1,148 @@
+package redis
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"sluice/internal/state/store"
+)
+
+// listener wakes the watches of this process by one connection, whatever their number.
+// It asks for a channel while somebody watches its topic. When Redis confirms that, now
+// or after a lost connection, those who watch are woken: what came before they have to
+// find out for themselves.
+type listener struct {
+	hub    store.Hub
+	client *goredis.Client
+	prefix string // of channels
+	wake   chan struct{}
+	ctx    context.Context // ends with close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex      // guards the fields below
+	pending map[string]bool // topics that are, or are no longer, watched
+	started bool
+	closed  bool
+}
+
+// newListener returns a listener that connects when somebody watches. close
+// ends it.
+func newListener(client *goredis.Client, prefix string) *listener {
+	l := &listener{client: client, prefix: prefix, wake: make(chan struct{}, 1), pending: map[string]bool{}}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.hub.Begin = func(topic string) { l.want(topic, true) }
+	l.hub.End = func(topic string) { l.want(topic, false) }
+	return l
+}
+
+// channel is the name of a topic's channel in the server, which all databases
+// of one server share.
+func (l *listener) channel(topic string) string { return l.prefix + topic }
+
+// want notes whether a topic is watched.
+func (l *listener) want(topic string, watched bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	l.pending[topic] = watched
+	if !l.started {
+		l.started = true
+		// Goroutine (run): asks Redis for the channels of topics that are watched, and gives back
+		// others.
+		// Ends: `Close`.
+		// Waits: `Close`.
+		l.wg.Go(l.run)
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// drain returns which topics are to be followed or left since the last time, and
+// forgets them.
+func (l *listener) drain() map[string]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pending := l.pending
+	l.pending = map[string]bool{}
+	return pending
+}
+
+// run asks for channels, until close.
+func (l *listener) run() {
+	sub := l.client.Subscribe(l.ctx)
+	// Goroutine (observe): wakes those who watch.
+	// Ends: the subscription is closed, which run does.
+	// Waits: `Close`.
+	l.wg.Go(func() { l.observe(sub.ChannelWithSubscriptions()) })
+	defer sub.Close() // ends observe
+	asked := map[string]bool{}
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-l.wake:
+		}
+		var begin, end []string
+		for topic, watched := range l.drain() {
+			switch {
+			case watched && asked[topic]:
+				l.hub.Signal(topic) // it was confirmed before
+			case watched:
+				asked[topic] = true
+				begin = append(begin, l.channel(topic))
+			case asked[topic]:
+				delete(asked, topic)
+				end = append(end, l.channel(topic))
+			}
+		}
+		// The subscription keeps what it was asked for: when this fails, it asks again
+		// as soon as it has another connection.
+		if len(end) > 0 {
+			_ = sub.Unsubscribe(l.ctx, end...)
+		}
+		if len(begin) > 0 {
+			_ = sub.Subscribe(l.ctx, begin...)
+		}
+	}
+}
+
+// observe wakes those who watch, until the subscription is closed.
+func (l *listener) observe(messages <-chan any) {
+	for m := range messages {
+		switch m := m.(type) {
+		case *goredis.Message:
+			l.hub.Signal(strings.TrimPrefix(m.Channel, l.prefix))
+		case *goredis.Subscription:
+			if m.Kind == "subscribe" {
+				l.hub.Signal(strings.TrimPrefix(m.Channel, l.prefix))
+			}
+		}
+	}
+}
+
+// close ends the subscription and waits for its goroutines.
+func (l *listener) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.cancel()
+	l.wg.Wait()
+}
+
+// Signal wakes all who watch topic.
+func (s *Store) Signal(ctx context.Context, topic string) error {
+	return s.do(ctx, "signal", func(ctx context.Context) error {
+		return s.client.Publish(ctx, s.signals.channel(topic), "").Err()
+	})
+}
+
+// Watch begins to watch a topic.
+func (s *Store) Watch(topic string) *store.Watch { return s.signals.hub.Watch(topic) }

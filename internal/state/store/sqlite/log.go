@@ -1,0 +1,134 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"sluice/internal/state/store"
+)
+
+// Statements that are kept ready.
+const (
+	selectEnd     = "SELECT last, size FROM logs WHERE turn = ? AND until > ?"
+	insertEntry   = "INSERT INTO entries (turn, n, data) VALUES (?, ?, ?)"
+	prolongLog    = "INSERT INTO logs (turn, last, size, until) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET last = ?2, size = ?3, until = ?4"
+	deleteEntries = "DELETE FROM entries WHERE turn = ?"
+	deleteLog     = "DELETE FROM logs WHERE turn = ?"
+)
+
+// end returns the last entry of a log and the log's size; 0, 0 if there is none.
+func (t *tx) end(turn string) (last, size int, err error) {
+	err = t.row(selectEnd, []any{blob(turn), t.now}, &last, &size)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, 0, nil
+	}
+	return last, size, err
+}
+
+// AppendLog adds to a log.
+func (s *Store) AppendLog(ctx context.Context, turn string, a store.Append) error {
+	err := s.update(ctx, "append_log", func(_ context.Context, tx *tx) error { return tx.append(turn, a) })
+	if err == nil || errors.Is(err, store.ErrTooLarge) {
+		s.hub.Signal(store.LogTopic(turn))
+	}
+	return err
+}
+
+// append adds an entry under the same conditions as the other engines;
+// storetest has them.
+func (t *tx) append(turn string, a store.Append) error {
+	if a.Task != "" {
+		if err := t.isHeld(a.Task, a.Holder); err != nil {
+			return err
+		}
+	}
+	last, size, err := t.end(turn)
+	switch {
+	case err != nil:
+		return err
+	case last == 0 && a.At != 0:
+		return store.ErrNotFound
+	case last != a.At:
+		return &store.EndError{End: last}
+	case a.N == a.At:
+		return t.side(a.Side, a.TTL)
+	case last == 0 || size+len(a.Data) > store.MaxLog:
+		if err := t.drop(turn); err != nil { // what has expired, or is too large
+			return err
+		}
+	}
+	if size += len(a.Data); size > store.MaxLog {
+		return store.ErrTooLarge
+	}
+	if err := t.side(a.Side, a.TTL); err != nil {
+		return err
+	}
+	if _, err := t.exec(insertEntry, blob(turn), a.N, blob(a.Data)); err != nil {
+		return err
+	}
+	_, err = t.exec(prolongLog, blob(turn), a.N, size, t.until(a.TTL))
+	return err
+}
+
+// isHeld returns ErrConflict unless the task is the holder's.
+func (t *tx) isHeld(id string, by store.Holder) error {
+	held, err := t.holder(id)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && held != by {
+		return store.ErrConflict
+	}
+	return err
+}
+
+// drop removes a log with its entries.
+func (t *tx) drop(turn string) error {
+	if _, err := t.exec(deleteEntries, blob(turn)); err != nil {
+		return err
+	}
+	_, err := t.exec(deleteLog, blob(turn))
+	return err
+}
+
+// ReadLog returns entries.
+func (s *Store) ReadLog(ctx context.Context, turn string, after, limit int) (entries []store.Entry, err error) {
+	err = s.view(ctx, "read_log", func(_ context.Context, tx *tx) error {
+		last, _, err := tx.end(turn)
+		if err != nil {
+			return err
+		}
+		if last == 0 {
+			return store.ErrNotFound
+		}
+		return tx.rows("SELECT n, data FROM entries WHERE turn = ? AND n > ? ORDER BY n LIMIT ?", []any{blob(turn), after, limit},
+			func(scan func(...any) error) error {
+				var e store.Entry
+				err := scan(&e.N, &e.Data)
+				entries = append(entries, e)
+				return err
+			})
+	})
+	return entries, err
+}
+
+// LogLeft returns how long a log is kept.
+func (s *Store) LogLeft(ctx context.Context, turn string) (left time.Duration, err error) {
+	err = s.view(ctx, "log_left", func(_ context.Context, tx *tx) error {
+		var until int64
+		if err := tx.row("SELECT until FROM logs WHERE turn = ? AND until > ?", []any{blob(turn), tx.now}, &until); err != nil {
+			return err
+		}
+		left = tx.left(until)
+		return nil
+	})
+	return left, err
+}
+
+// DropLog removes a log.
+func (s *Store) DropLog(ctx context.Context, turn string) error {
+	err := s.update(ctx, "drop_log", func(_ context.Context, tx *tx) error { return tx.drop(turn) })
+	if err == nil {
+		s.hub.Signal(store.LogTopic(turn))
+	}
+	return err
+}

@@ -1,0 +1,40 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"sluice/internal/state/store"
+)
+
+// ChargeRates charges limits. What is kept of them are values.
+func (s *Store) ChargeRates(ctx context.Context, c store.Charge) (charged store.Charged, err error) {
+	err = s.update(ctx, "charge_rates", func(_ context.Context, tx *tx) error {
+		charged, err = c.Apply(shelf{tx}, s.now())
+		return err
+	})
+	return charged, err
+}
+
+// shelf is a transaction.
+type shelf struct{ *tx }
+
+// Text implements store.Shelf.
+func (t shelf) Text(key string) (string, error) {
+	v, err := t.value(key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return string(v.Data), err
+}
+
+// PutText implements store.Shelf.
+func (t shelf) PutText(key, text string, ttl time.Duration) error {
+	_, err := t.exec(replaceValue, key, blob([]byte(text)), 1, t.until(ttl))
+	return err
+}
+
+// Alive implements store.Shelf.
+func (t shelf) Alive(h store.Holder) (bool, error) { return t.alive(h) }

@@ -1,0 +1,212 @@
+// This file begins to keep a turn: it claims the idempotency key, then makes a task or
+// takes up the one that waits. Nothing of the turn has run by then, so that every refusal
+// is a plain reply. A turn that can do without a store runs without being kept if the store
+// is unavailable.
+
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/fault"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task/record"
+)
+
+// ErrNoRoom says that a turn is not kept because the store is full.
+var ErrNoRoom = errors.New("the store is full")
+
+// Begin begins to keep a turn. It returns nil if the store is unavailable and the turn can
+// do without, and ErrNoRoom if it is full; a *Replay; a *fault.Error; a *chat.ValidationError if the task waits for
+// no input. It sets in Request.Chat which question its input answers. End must be called on the Turn.
+//
+// A turn cannot do without the store if the store is required, if the turn is a run, or if
+// the request names a key or a task; a key that was made of the request is none.
+func (s *Service) Begin(ctx context.Context, req Request) (*Turn, error) {
+	t := s.newTurn(ctx, req)
+	err := s.begin(ctx, t, req)
+	switch {
+	case err == nil:
+		return t, nil
+	case !isOutage(err):
+		return nil, err
+	case s.cfg.Required || req.needsStore():
+		return nil, unavailable(err)
+	case errors.Is(err, store.ErrFull):
+		return nil, ErrNoRoom
+	}
+	return nil, nil
+}
+
+// isOutage says whether the store cannot keep a turn now.
+func isOutage(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrDamaged)
+}
+
+// needsStore says whether a turn cannot do without the store.
+func (r *Request) needsStore() bool {
+	return r.Durable || r.Key != "" && !r.KeyMade || r.TaskID != ""
+}
+
+// begin claims the idempotency key, then the task, in this order: a key that is
+// taken must leave nothing behind. A process that has lost its lease gets a new
+// one first, with an epoch of its own.
+func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
+	if !s.leased.Load() {
+		if err := s.renew(); err != nil {
+			return err
+		}
+	}
+	if req.Key != "" {
+		if err := s.claim(ctx, t, req); err != nil {
+			return s.note(err)
+		}
+	}
+	err := s.open(ctx, t, &req)
+	if err != nil {
+		if key := t.claim.key; key != "" && s.cfg.Store.DeleteValue(t.ctx, key) != nil {
+			s.checkLater(nil, s.undoKey(key, t.id))
+		}
+		return s.note(err)
+	}
+	s.mu.Lock()
+	s.running[t.task] = t
+	s.mu.Unlock()
+	return nil
+}
+
+// claim makes the idempotency key the turn's.
+//
+// The second of two requests with one key gets a *Replay if its body is the same, and a
+// fault if not. If the store does not answer, a second try meets the key that the first one has
+// written.
+func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
+	key := req.keyName()
+	mine := keyed{Turn: t.id, Body: req.Body[:]}
+	if !t.durable {
+		mine.Owner, mine.Epoch = s.holder.Owner, s.holder.Epoch
+	}
+	put := func() (store.Value, error) {
+		return s.cfg.Store.PutValue(t.ctx, key, store.Value{Data: mine.encode()}, longestTurn+keyMemory)
+	}
+	there, err := put()
+	if isUnknown(err) {
+		if there, err = put(); errors.Is(err, store.ErrUnavailable) {
+			s.checkLater(nil, s.undoKey(key, t.id))
+		}
+	}
+	if err == nil {
+		t.claim = claim{key, mine}
+		return nil
+	}
+	if !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	used, err := readKeyed(there.Data)
+	if err != nil {
+		return err
+	}
+	if used.Turn == t.id { // a try before, whose answer was lost
+		t.claim = claim{key, mine}
+		return nil
+	}
+	if string(used.Body) != string(req.Body[:]) {
+		return &fault.Error{Type: fault.KeyReused, Message: "This idempotency key was used with another request"}
+	}
+	return &Replay{Turn: used.Turn, key: key}
+}
+
+// open makes the task, or takes up the one that waits for the input.
+//
+// The head of the log waits in pending and is written with the first flush.
+func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
+	continued := false
+	var err error
+	switch {
+	case req.Asked != "":
+		continued, err = true, s.goOn(ctx, t, req)
+	case req.TaskID != "":
+		continued, err = true, s.resumeTask(ctx, t, req)
+	case req.recalls():
+		continued, err = s.recall(ctx, t, req)
+	}
+	if err == nil && !continued {
+		err = s.create(ctx, t, req)
+	}
+	t.said.borrow(&s.buffers)
+	t.log.begin(t.head(req))
+	return err
+}
+
+// recalls says whether the request may answer what a task of its conversation asks.
+func (r *Request) recalls() bool {
+	return r.Recall && r.Chat.ConversationID != "" && !r.Chat.Principal.IsAnonymous()
+}
+
+// head returns the first line of the turn's log.
+func (t *Turn) head(req *Request) head {
+	return head{t.task, t.id, ownership{req.Chat.Principal.Tenant, provedOwner(req.Chat.Owner())}, req.RequestID, req.Accumulated, req.Protocol}
+}
+
+// create makes the turn a task of its own.
+func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
+	t.task = newID(chat.TaskPrefix)
+	t.kept.doc = newDocument(t.task, req.Chat)
+	t.kept.doc.Metadata.LastAgent = req.Chat.LastAgent
+	t.kept.doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
+	doc, long := t.kept.doc.stored()
+	task := store.Task{Doc: doc, Side: t.save(req), Meta: store.Meta{
+		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.kept.doc.ContextID,
+		Turn: t.id, State: Working, Created: t.began,
+	}}
+	undo := s.undoCreate(t.task, t.id)
+	err := s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.CreateTask(t.ctx, t.task, task, s.working(t)))
+	if errors.Is(err, store.ErrUnavailable) { // the turn runs without being kept, or not at all
+		s.checkLater(err, undo)
+	}
+	if err != nil {
+		return err
+	}
+	if err = s.keepLong(t.ctx, t.kept.doc, long, s.working(t)); err != nil && undo(t.ctx) != nil {
+		s.checkLater(nil, undo)
+	}
+	if err == nil {
+		s.changed(ctx, t.task, submitted, Working)
+	}
+	return err
+}
+
+// newTurn makes a turn. Its context is not the request's: what is stored must be
+// stored also when the client has gone.
+func (s *Service) newTurn(ctx context.Context, req Request) *Turn {
+	id, now := newID(chat.TurnPrefix), time.Now()
+	t := &Turn{
+		identity: identity{service: s, id: id, began: now, ctx: context.WithoutCancel(ctx), durable: req.Durable && s.cfg.Runs != nil},
+		cancel:   req.Cancel, client: receiver{detached: req.Detached}, kept: keeping{version: 1},
+		trace: tracing{Recorder: record.New(s.cfg.Trace, id, now)},
+	}
+	return t.wire()
+}
+
+// newDocument returns the document of a task that begins.
+func newDocument(id string, req *chat.Request) *document {
+	conversation := req.ConversationID
+	if conversation == "" {
+		conversation = newID("conv_")
+	}
+	d := &document{ID: id, SessionID: conversation, ContextID: conversation}
+	d.Metadata.Workflow, d.Metadata.Kind, d.Metadata.RetentionDays = req.Workflow, req.Kind, req.RetentionDays
+	d.Metadata.ParentTaskID = req.ParentTask
+	if len(req.Context) > 0 {
+		d.Metadata.Others = extras{}
+		for _, entry := range req.Context {
+			d.Metadata.Others[entry.Name], _ = jsontext.AppendQuote(nil, entry.Value)
+		}
+	}
+	return d
+}

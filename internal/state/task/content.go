@@ -1,0 +1,46 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"sluice/internal/state/store"
+)
+
+// contentMemory is how long the content of a turn is noted, from its admission on.
+const contentMemory = 10 * time.Minute
+
+// contentTries is how often a note is replaced that others replace at the same time. Each of
+// theirs is as good as this one.
+const contentTries = 3
+
+// NoteContent notes the content of a turn for all gateways of the store, and says whether there
+// was a note of it. A repetition is not noted where there is one. A store that is unavailable
+// knows nothing. requestID is whose note it is.
+//
+// Of requests that come at the same time one alone finds no note: the store makes it if it is
+// not there, in one step.
+func (s *Service) NoteContent(ctx context.Context, content [32]byte, requestID string, repetition bool) (known bool) {
+	key, note := store.ContentKey(content), store.Value{Data: strconv.AppendQuote(nil, requestID)}
+	for range contentTries {
+		there, err := s.cfg.Store.PutValue(ctx, key, note, contentMemory)
+		if !errors.Is(err, store.ErrConflict) {
+			break
+		}
+		known = known || there.Version > 0
+		if note.Version = there.Version; known && repetition {
+			break
+		}
+	}
+	return known
+}
+
+// DropContent removes the note of a request, unless a later one has replaced it.
+func (s *Service) DropContent(ctx context.Context, content [32]byte, requestID string) {
+	ctx, key := context.WithoutCancel(ctx), store.ContentKey(content)
+	if there, err := s.cfg.Store.Value(ctx, key); err == nil && string(there.Data) == strconv.Quote(requestID) {
+		_ = s.cfg.Store.DeleteValue(ctx, key)
+	}
+}

@@ -1,0 +1,112 @@
+// This file lets go of turns that run when their process ends: another process goes on with them.
+
+package task
+
+import (
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/internal/state/store"
+)
+
+// unsafeWait is how long a turn that is left waits for calls that must not be made twice.
+const unsafeWait = 2 * time.Second
+
+// leftPrefix begins the names of holders that hold nothing: they have no lease, and so their tasks
+// are claimed at once.
+const leftPrefix = "left_"
+
+// isLeft says whether a process has let go of its task.
+func isLeft(h store.Holder) bool { return strings.HasPrefix(h.Owner, leftPrefix) }
+
+// HandOver ends the turn here because of cause. One with which another process can go on is left
+// to it, once the calls have ended that must not be made twice, or a moment later. It returns at
+// once, and may be called from any goroutine.
+func (t *Turn) HandOver(cause error) {
+	if !t.saves {
+		t.cancel(cause)
+		return
+	}
+	quiet := t.log.saved.quiet()
+	// Goroutine (hand-over): waits for calls that must not be made twice, then lets go of a turn.
+	// Ends: they have ended, or two seconds later.
+	// Waits: nobody: it touches the turn alone, which does nothing once it has ended.
+	go func() {
+		late := time.NewTimer(unsafeWait)
+		defer late.Stop()
+		select {
+		case <-quiet:
+		case <-late.C:
+		}
+		t.handOver(cause)
+	}()
+}
+
+// handOver breaks the client's stream off behind what the log has, and ends what runs. What the
+// turn emits from then on is a consequence of that, and nobody gets it. If the log lacks something
+// the turn ends like any other, and so does one that is about to, and one of which nothing was
+// emitted: its client knows of nothing that it could come back for.
+func (t *Turn) handOver(cause error) {
+	defer t.cancel(cause)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rests || t.held || t.life != running || !t.isFollowed() || t.said.isOver() {
+		return
+	}
+	if t.append(); t.life != running || !t.isLogged() {
+		return
+	}
+	t.log.ended, t.left = true, true
+	t.life.leaveOff()
+	_ = t.client.leaveOff(true)
+}
+
+// isFollowed says whether a client has got some of the turn, and gets the rest.
+func (t *Turn) isFollowed() bool { return t.log.at != 0 && t.client.next != nil && !t.client.broken }
+
+// isLogged says whether the log has all that was emitted, and can be continued.
+func (t *Turn) isLogged() bool {
+	return !t.log.ended && t.log.whole() && t.log.saved.pending == nil && !t.log.saved.full
+}
+
+// release lets go of the task of a turn that is left, and wakes those who may go on with it.
+func (t *Turn) release() {
+	s := t.service
+	doc, long := t.kept.doc.stored()
+	task := store.Task{Doc: doc, Meta: store.Meta{Version: t.kept.version, Turn: t.id, State: Working,
+		Holder: store.Holder{Owner: leftPrefix + s.holder.Owner, Epoch: s.holder.Epoch}}}
+	err := s.keepLong(t.ctx, t.kept.doc, long, s.working(t))
+	if err == nil {
+		err = s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.UpdateTask(t.ctx, t.task, task, s.working(t)))
+	}
+	if s.note(err) != nil {
+		s.checkLater(nil, s.undoUpdate(t.task, t.id, task, s.working(t)))
+		s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", t.task).AnErr("cause", err)).Msg("turn_not_released")
+		return
+	}
+	s.handedOver.Add(1)
+	_ = s.cfg.Store.Signal(t.ctx, store.OrphansTopic)
+}
+
+// reportHandedOver logs how many turns this process has let go of.
+func (s *Service) reportHandedOver() {
+	if n := s.handedOver.Load(); n > 0 {
+		s.cfg.Log.Info().Dict("details", zerolog.Dict().Int64("turns", n)).Msg("turns_handed_over")
+	}
+}
+
+// Places says who admits the turns of other processes. enter returns what gives a place back; end
+// is called when the turn must end. Without it all are admitted.
+func (s *Service) Places(enter func(end func(cause error)) (leave func(), err error)) {
+	s.places.Store(&enter)
+}
+
+// place admits a turn of another process.
+func (s *Service) place(end func(cause error)) (leave func(), err error) {
+	if enter := s.places.Load(); enter != nil {
+		return (*enter)(end)
+	}
+	return func() {}, nil
+}

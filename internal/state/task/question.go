@@ -1,0 +1,126 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"sluice/chat"
+	"sluice/internal/state/store"
+)
+
+// forRequest returns the question as a request answers it.
+func (q *question) forRequest() *chat.Clarification {
+	asked := &chat.Clarification{AgentID: q.AgentID, InARow: int(q.InARow)}
+	for _, m := range q.Asked {
+		role := chat.RoleModel
+		if m.Role == "user" {
+			role = chat.RoleUser
+		}
+		asked.Said = append(asked.Said, chat.Said{Role: role, Text: m.Content})
+	}
+	return asked
+}
+
+// recall looks at the newest task of the conversation: it sets in the request who answered
+// last and, if the task waits for an input, makes the request its reply.
+func (s *Service) recall(ctx context.Context, t *Turn, req *Request) (continued bool, err error) {
+	page, err := s.cfg.Store.Tasks(ctx, store.Query{
+		Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: req.Chat.ConversationID, Limit: 1,
+	})
+	if err != nil || len(page.IDs) == 0 {
+		return false, err
+	}
+	doc := readDocument(page.IDs[0], page.Tasks[0])
+	req.Chat.LastAgent = doc.Metadata.LastAgent
+	if page.Tasks[0].State != InputRequired || doc.Metadata.PendingQuestion == nil {
+		return false, nil
+	}
+	err = s.adopt(ctx, t, req, doc, page.Tasks[0])
+	if isOvertaken(err) { // another input was faster
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// resumeTask makes the request the reply that its task waits for.
+func (s *Service) resumeTask(ctx context.Context, t *Turn, req *Request) error {
+	task, err := s.cfg.Store.Task(ctx, req.TaskID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if err != nil || !req.canAnswer(&task) {
+		return taskFault(chat.NoSuchTask())
+	}
+	doc := readDocument(req.TaskID, task)
+	if doc.Metadata.PendingQuestion == nil {
+		return taskFault(chat.TaskNeedsApproval())
+	}
+	err = s.adopt(ctx, t, req, doc, task)
+	if isOvertaken(err) {
+		return taskFault(chat.NoSuchTask())
+	}
+	return err
+}
+
+// canAnswer says whether a task waits for input of the sender's, and is of the conversation if the
+// request names one.
+func (r *Request) canAnswer(t *store.Task) bool {
+	return t.State == InputRequired && t.Tenant == r.Chat.Principal.Tenant && t.User == r.Chat.Owner() &&
+		(r.Chat.ConversationID == "" || r.Chat.ConversationID == t.Conversation)
+}
+
+// isOvertaken says whether another input was faster, or the task is gone.
+func isOvertaken(err error) bool {
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
+}
+
+// taskFault is a fault of the field task_id.
+func taskFault(f *chat.FieldError) error {
+	e := new(chat.ValidationError)
+	e.Add("/task_id", f)
+	return e
+}
+
+// adopt makes a waiting task the turn's, and sets in the request what it answers.
+func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *document, task store.Task) error {
+	before := task
+	asked, err := s.asks(ctx, doc)
+	if err != nil {
+		return err
+	}
+	doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
+	own := *req.Chat
+	req.Chat.Question = asked.forRequest()
+	req.Chat.LastAgent = doc.Metadata.LastAgent
+	if req.Chat.ConversationID == "" {
+		req.Chat.ConversationID = doc.ContextID
+	}
+	task.Holder, task.Turn, task.State, task.Side = s.holder, t.id, Working, t.save(req)
+	if err := s.replaceDocument(t.ctx, doc, task, s.cfg.TTL); err != nil {
+		if errors.Is(err, store.ErrUnavailable) {
+			before.Side = t.saved()
+			s.checkLater(err, s.undoUpdate(doc.ID, t.id, before, s.cfg.TTL))
+		}
+		*req.Chat, t.identity.saves = own, false
+		return err
+	}
+	t.task, t.kept.doc, t.kept.version = doc.ID, doc, task.Version+1
+	s.changed(ctx, doc.ID, before.State, Working)
+	return nil
+}
+
+// asks returns the question of a task with all of its texts. The document stays as it is.
+func (s *Service) asks(ctx context.Context, d *document) (*question, error) {
+	q := *d.Metadata.PendingQuestion
+	if !slices.ContainsFunc(q.Asked, func(a asked) bool { return a.Elsewhere != nil }) {
+		return &q, nil
+	}
+	long, err := s.longTexts(ctx, d.ID)
+	if err != nil {
+		return nil, err
+	}
+	q.Asked = slices.Clone(q.Asked)
+	(&document{Metadata: metadata{PendingQuestion: &q}}).complete(long)
+	return &q, nil
+}

@@ -1,0 +1,20 @@
+//go:build unix
+
+package task
+
+import (
+	"testing"
+
+	"sluice/internal/state/store"
+	"sluice/internal/state/store/redis"
+	"sluice/internal/state/store/redis/redistest"
+	"sluice/internal/testnet"
+)
+
+func openRedis(t *testing.T) store.Store {
+	server := redistest.Start(t, "redis-server", false)
+	s := redis.New(redis.Config{Location: server.Location(), Prefix: "test:", Calls: store.NewCalls(store.CallsConfig{Timeout: testnet.Patience})})
+	t.Cleanup(func() { s.Close() })
+	testnet.Eventually(t, "the server answers", func() bool { _, err := s.Counter(t.Context(), "x"); return err == nil })
+	return s
+}

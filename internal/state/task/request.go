@@ -1,0 +1,51 @@
+package task
+
+import (
+	"context"
+
+	"sluice/chat"
+	"sluice/internal/state/store"
+)
+
+// Request says what is to be kept of a turn.
+type Request struct {
+	Chat   *chat.Request
+	TaskID string // that waits for the input; empty: see Recall
+	// Recall looks at the newest task of the conversation: the input answers its question, if
+	// it has one, and Chat learns who answered last. Else the turn gets a task of its own.
+	Recall bool
+	// Asked is the turn of TaskID that waits for a person, who has answered; empty: TaskID
+	// waits for an input.
+	Asked string
+	// Question is the one that the person has answered.
+	Question string
+	// MessageID is what the client calls its message; empty: it has no name for it.
+	MessageID string
+	// RequestID is what frames carry. Accumulated is kept for readers of the
+	// log, whose frames must be the same.
+	RequestID   string
+	Accumulated bool
+	Protocol    Protocol
+	Detached    bool // the turn continues when its client leaves
+	Retracts    bool // who reads the turn can be shown that text of it does not count any more
+	Durable     bool // and when its process does: it is a run of Config.Runs
+	// Key is the client's idempotency key; empty: none.
+	Key  string
+	Body *[32]byte // SHA-256 of what came with Key; nil without one
+	// KeyMade says that Key was made of the request: the turn can do without the store.
+	KeyMade bool
+	// Sender is whose Key is, if the request continues with a turn of somebody else; nil: it is
+	// Chat's owner.
+	Sender *string
+	// Cancel ends the turn.
+	Cancel context.CancelCauseFunc
+}
+
+// keyName returns where the request's idempotency key is kept: it belongs to who sent it.
+func (r *Request) keyName() string {
+	sender := r.Chat.Owner()
+	if r.Sender != nil {
+		sender = *r.Sender
+	}
+	return store.IdempotencyKey(r.Chat.Principal.Tenant, sender, r.Key)
+}

@@ -1,0 +1,114 @@
+package task
+
+import (
+	"context"
+	_ "embed"
+	"maps"
+	"time"
+
+	"sluice/config/file"
+	"sluice/internal/state/store"
+)
+
+//go:embed retention.json
+var retentionSchema string
+
+// Retention says for how many days the records of a task are kept behind its end. Its zero
+// value is what counts without a section retention.
+type Retention struct {
+	// Set says that the file has the section. It then counts for plain turns too, which
+	// else are kept for Spec.TTL.
+	Set bool
+	// Days is what counts if nothing else does; 0: records go when the task ends.
+	Days int `key:"default_days"`
+	// ByTask has days by kind of task, ByStatus by completed and failed. Both may be nil.
+	ByTask   map[string]int `key:"by_task"`
+	ByStatus map[string]int `key:"by_status"`
+}
+
+// Statuses of a task that has ended, as records name them.
+const (
+	statusCompleted = "completed"
+	statusFailed    = "failed" // or canceled
+)
+
+// RetentionSection is the section retention of the configuration file.
+func RetentionSection(r *Retention) file.Section {
+	return file.Section{Name: "retention", Schema: retentionSchema, Read: func(n *file.Node) {
+		*r = Retention{Set: true, Days: defaultDays}
+		n.Decode(r)
+	}}
+}
+
+// defaultDays is how long runs are kept that nothing else is said of.
+const defaultDays = 7
+
+// Settled returns what counts: r, or if the file says nothing, the contract's days.
+func (r Retention) Settled() Retention {
+	if r.Set {
+		return r
+	}
+	return Retention{
+		Days: defaultDays, ByTask: map[string]int{"critical": 30, "debug": 3},
+		ByStatus: map[string]int{statusCompleted: 7, statusFailed: 14},
+	}
+}
+
+// DaysOf returns for how many days a task is kept: the most specific that is said counts. own
+// is what its request or its workflow says, nil if nothing.
+func (r Retention) DaysOf(own *int, kind, status string) int {
+	if own != nil {
+		return *own
+	}
+	r = r.Settled()
+	if days, ok := r.ByTask[kind]; ok && kind != "" {
+		return days
+	}
+	if days, ok := r.ByStatus[status]; ok {
+		return days
+	}
+	return r.Days
+}
+
+// same says whether two policies keep all tasks for as long.
+func (r Retention) same(other Retention) bool {
+	return r.Set == other.Set && r.Days == other.Days && maps.Equal(r.ByTask, other.ByTask) && maps.Equal(r.ByStatus, other.ByStatus)
+}
+
+// retained says whether retention counts for a task, and not Spec.TTL.
+func (r Retention) retained(d *document) bool { return r.Set || d.Metadata.Workflow != "" }
+
+// daysOf returns for how many days the task of a document is kept behind its end.
+func (r Retention) daysOf(d *document) int {
+	status := statusFailed
+	if d.Status.State == Completed {
+		status = statusCompleted
+	}
+	return r.DaysOf(d.Metadata.RetentionDays, d.Metadata.Kind, status)
+}
+
+// due returns when the records of a task that has ended go. The zero time: its end is not
+// known, so they go now.
+func (r Retention) due(d *document) time.Time {
+	ended, err := time.Parse(time.RFC3339, d.Status.Timestamp)
+	if err != nil {
+		return time.Time{}
+	}
+	return ended.Add(time.Duration(r.daysOf(d)) * day)
+}
+
+// Forget removes something that is kept of a task. It may be called twice.
+type Forget func(ctx context.Context, task string) error
+
+// retention is what a Service does of its own accord: it belongs to the keeper.
+type retention struct {
+	policy Retention // by which the keeper swept last
+	// walking is behind which entry the walk continues that puts the whole index right, after
+	// the policy has changed; nil: there is none.
+	walking *store.Member
+	begun   bool
+	// left says that files may hold what was swept, and erased when they were looked through
+	// last.
+	left   bool
+	erased time.Time
+}

@@ -1,0 +1,285 @@
+package task
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/internal/state/store"
+)
+
+// The records of an ended task do not expire by themselves: they go together, when the
+// index sluice:retain says that their time has come. An entry is written before the task
+// has its last state and removed behind all records, so that whatever dies in between
+// leaves an entry, and some later sweep finishes. Any gateway may sweep, twice too.
+
+const (
+	// retainPage is how many tasks a sweep looks at.
+	retainPage = 100
+	// lookLater is when an entry is looked at again whose task has not ended: the process
+	// that was to end it died, or is about to.
+	lookLater = time.Hour
+)
+
+// retainedPolicy is the value that says by which policy the entries of the index have their
+// times.
+const retainedPolicy = store.RetainIndex + ":policy"
+
+// Sweeper removes the records of tasks whose time is over. Store is required; the rest may
+// be zero. It is safe for concurrent use.
+type Sweeper struct {
+	Store  Store
+	Policy Retention
+	// Forget are what removes records that this package does not know.
+	Forget []Forget
+	// DryRun changes nothing: the store may be open for reading only.
+	DryRun bool
+}
+
+// Swept is what a sweep says of a task.
+type Swept struct {
+	ID    string
+	State string    // empty: the task itself was removed already
+	Days  int       // for which it is kept
+	Due   time.Time // when its records go
+	Gone  bool      // they are removed, or would be
+}
+
+// All looks at every task that has ended, by the policy as it is now, whatever it was when
+// the task ended, and reports each of them.
+func (s *Sweeper) All(ctx context.Context, now time.Time, report func(Swept)) error {
+	last := &store.Member{Score: -1 << 53}
+	seen := map[string]bool{} // an entry that moves comes again
+	for last != nil {
+		var err error
+		last, err = s.page(ctx, store.Range{Min: last.Score, Max: 1 << 53, After: last, Limit: retainPage}, now, func(w Swept) {
+			if !seen[w.ID] {
+				seen[w.ID] = true
+				report(w)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if s.DryRun {
+		return nil
+	}
+	return s.Policy.mark(ctx, s.Store)
+}
+
+// Due looks at up to 100 tasks whose time is over. It returns how many were removed.
+func (s *Sweeper) Due(ctx context.Context, now time.Time) (gone int, err error) {
+	_, err = s.page(ctx, store.Range{Min: -1 << 53, Max: now.UnixMilli(), Limit: retainPage}, now, func(w Swept) {
+		if w.Gone {
+			gone++
+		}
+	})
+	return gone, err
+}
+
+// page looks at the tasks of a part of the index, and returns the last one; nil: nothing
+// follows.
+func (s *Sweeper) page(ctx context.Context, r store.Range, now time.Time, report func(Swept)) (*store.Member, error) {
+	members, err := s.Store.Index(ctx, store.RetainIndex, r)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		w, err := s.look(ctx, m, now)
+		if err != nil {
+			return nil, err
+		}
+		report(w)
+	}
+	if len(members) < r.Limit {
+		return nil, nil
+	}
+	return &members[len(members)-1], nil
+}
+
+// look removes the records of a task, or puts its entry where it belongs.
+func (s *Sweeper) look(ctx context.Context, m store.Member, now time.Time) (Swept, error) {
+	w := Swept{ID: m.ID, Due: time.UnixMilli(m.Score)}
+	t, err := s.Store.Task(ctx, m.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound): // an earlier sweep did not finish
+		w.Gone = true
+		return w, s.remove(ctx, m.ID)
+	case err != nil:
+		return w, err
+	}
+	w.State = t.State
+	if !final(t.State) { // it lives or waits: whatever ends it puts its entry right
+		w.Due = now.Add(lookLater)
+		return w, s.move(ctx, m, w.Due)
+	}
+	doc := readDocument(m.ID, t)
+	w.Days, w.Due = s.Policy.daysOf(doc), s.Policy.due(doc)
+	if w.Due.After(now) {
+		return w, s.move(ctx, m, w.Due)
+	}
+	w.Gone = true
+	return w, s.remove(ctx, m.ID)
+}
+
+// move changes the time of an entry.
+func (s *Sweeper) move(ctx context.Context, m store.Member, due time.Time) error {
+	if s.DryRun || m.Score == due.UnixMilli() {
+		return nil
+	}
+	return s.Store.PutIndex(ctx, store.RetainIndex, store.Member{ID: m.ID, Score: due.UnixMilli()}, 0)
+}
+
+// remove removes a task with all its records, and its entry behind them. The logs of its
+// turns end by themselves.
+func (s *Sweeper) remove(ctx context.Context, id string) error {
+	if s.DryRun {
+		return nil
+	}
+	return s.forget(ctx, id)
+}
+
+func (s *Sweeper) forget(ctx context.Context, id string) error {
+	err := s.Store.DeleteTask(ctx, id)
+	if err == nil { // a turn that ends now finds that the task was removed
+		err = s.Store.DeleteList(ctx, store.TraceKey(id))
+	}
+	if err == nil {
+		err = s.Store.DeleteList(ctx, store.LongKey(id))
+	}
+	for _, forget := range s.Forget {
+		if err == nil {
+			err = forget(ctx, id)
+		}
+	}
+	if err == nil {
+		err = s.Store.RemoveIndex(ctx, store.RetainIndex, id)
+	}
+	return err
+}
+
+// mark notes that the index has its times by this policy.
+func (r Retention) mark(ctx context.Context, st store.Values) error {
+	for range 3 { // another gateway may do the same
+		there, err := st.Value(ctx, retainedPolicy)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		there.Data = []byte(r.sum())
+		if _, err = st.PutValue(ctx, retainedPolicy, there, 0); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+// marked says whether the index has its times by this policy.
+func (r Retention) marked(ctx context.Context, st store.Values) (bool, error) {
+	there, err := st.Value(ctx, retainedPolicy)
+	if errors.Is(err, store.ErrNotFound) {
+		return r.same(Retention{}), nil
+	}
+	return string(there.Data) == r.sum(), err
+}
+
+// sum names a policy.
+func (r Retention) sum() string {
+	text, _ := json.Marshal(r.Settled()) // maps of numbers; their keys come sorted
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// SetRetention makes r the policy from now on, for tasks that have ended too.
+func (s *Service) SetRetention(r Retention) { s.policy.Store(&r) }
+
+// retention returns the policy.
+func (s *Service) retention() Retention { return *s.policy.Load() }
+
+// sweeper returns what removes records by the policy as it is.
+func (s *Service) sweeper(r Retention) *Sweeper {
+	return &Sweeper{Store: s.cfg.Store, Policy: r, Forget: s.cfg.Forget}
+}
+
+// sweepRetained removes what is over, and walks on through the index.
+func (s *Service) sweepRetained(ctx context.Context) {
+	began, policy := time.Now(), s.retention()
+	w := s.sweeper(policy)
+	gone, err := w.Due(ctx, began)
+	if err == nil {
+		err = s.walk(ctx, w, began)
+	}
+	s.eraseSwept(ctx, gone > 0)
+	if gone > 0 {
+		s.counts.deleted.Add(float64(gone))
+		s.cfg.Log.Info().Dict("details", zerolog.Dict().Int("tasks", gone).Int64("duration_ms", time.Since(began).Milliseconds())).Msg("retention_swept")
+	}
+	_ = s.note(err)
+}
+
+// eraseAgain is how often files are looked through for what sweeps have removed.
+const eraseAgain = time.Minute
+
+// eraseSwept has the store's files hold nothing of what was swept, in a while.
+func (s *Service) eraseSwept(ctx context.Context, swept bool) {
+	k := &s.retained
+	k.left = k.left || swept
+	if !k.left || time.Since(k.erased) < eraseAgain {
+		return
+	}
+	k.erased = time.Now()
+	k.left = s.Erase(ctx) != nil
+}
+
+// walk puts a page of the index right, if the policy is not that by which it was made.
+func (s *Service) walk(ctx context.Context, w *Sweeper, now time.Time) error {
+	k := &s.retained
+	if !k.begun || !k.policy.same(w.Policy) {
+		known, err := w.Policy.marked(ctx, w.Store)
+		if err != nil {
+			return err
+		}
+		if k.policy, k.begun, k.walking = w.Policy, true, nil; known {
+			return nil
+		}
+		k.walking = &store.Member{Score: -1 << 53}
+	}
+	if k.walking == nil {
+		return nil
+	}
+	next, err := w.page(ctx, store.Range{Min: k.walking.Score, Max: 1 << 53, After: k.walking, Limit: retainPage}, now, func(Swept) {})
+	if err != nil {
+		return err
+	}
+	if k.walking = next; next == nil {
+		return w.Policy.mark(ctx, w.Store)
+	}
+	return nil
+}
+
+// keepEnded returns how long the store keeps a task of this document by itself. Records of
+// a task that has ended and that retention counts for it keeps until they are swept: there
+// is an entry for them in the index before they are written. waits is how long a task
+// that waits for a person is kept beyond its TTL.
+func (s *Service) keepEnded(ctx context.Context, id string, d *document, waits time.Duration) (time.Duration, error) {
+	policy := s.retention()
+	if !policy.retained(d) || !final(d.Status.State) {
+		return s.cfg.TTL + waits, nil
+	}
+	return 0, s.cfg.Store.PutIndex(ctx, store.RetainIndex, store.Member{ID: id, Score: policy.due(d).UnixMilli()}, 0)
+}
+
+// Erase has the store's files hold nothing of what was removed.
+func (s *Service) Erase(ctx context.Context) error {
+	if e, ok := s.cfg.Store.(store.Eraser); ok {
+		if err := e.Erase(ctx); err != nil {
+			return unavailable(s.note(err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"sluice/fault"
+	"sluice/internal/state/store"
+	"sluice/stream"
+)
+
+// Turn is a stream.Output in front of the client's: what its client gets, its log has. Its
+// methods belong to the goroutine of the turn, which is that of the request that began it; what
+// waits may be handed on by another one (gather.go).
+type Turn struct {
+	gathering // its mu is held while an event is sent, until Rest
+	identity
+	life      life
+	cancel    context.CancelCauseFunc
+	work      context.Context // of a turn that began without a client here; else nil
+	leave     func()          // gives the place back that the turn has here; nil: its request does
+	left      bool            // it is handed over
+	takeovers int             // by which the turn has come here
+	fenced    bool            // another process may continue with it by now; guarded by Service.mu
+	claim     claim
+	client    receiver
+	log       writer
+	said      answer
+	kept      keeping
+	trace     tracing
+	unsure    bool // the store may have the end of the turn
+}
+
+// wire connects the parts of a turn that begins.
+func (t *Turn) wire() *Turn {
+	t.to, t.log.of, t.client.alone = t, &t.identity, &t.service.detached
+	return t
+}
+
+// Task returns the id of the turn's task.
+func (t *Turn) Task() string { return t.task }
+
+// ID returns the turn's id.
+func (t *Turn) ID() string { return t.id }
+
+// Context returns a context in which the calls of models are noted for the turn's trace.
+func (t *Turn) Context(ctx context.Context) context.Context { return t.trace.Context(ctx, t.began) }
+
+// Before makes next the output of the turn's client.
+func (t *Turn) Before(next stream.Output) stream.Output {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.client.next = next
+	return t
+}
+
+// OnBreak sets what drops the events that the client's output holds back. It is called when
+// the turn is another process's, or is left to one: what becomes of it this one does not know,
+// and its client must not receive what no log has. Every method returns ErrBroken from then on.
+func (t *Turn) OnBreak(discard func()) { t.client.discard = discard }
+
+// Write takes the next event.
+func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.client.broken {
+		return ErrBroken
+	}
+	t.sent(ev)
+	if start, ok := ev.(*stream.Start); ok {
+		named := *start
+		named.TaskID, named.TurnID = t.task, t.id
+		ev = &named
+	}
+	if done, ok := ev.(*stream.Done); ok && t.takeovers > 0 {
+		more := *done
+		more.Takeovers = t.takeovers
+		ev = &more
+	}
+	if t.leaves(ev) {
+		return t.client.leaveOff(t.log.n == t.log.at)
+	}
+	t.said.note(ev)
+	t.trace.Observe(s.At, ev)
+	t.log.add(s, ev)
+	return t.client.write(s, ev)
+}
+
+// leaves notes that another process, or this one later, continues with the turn. It says
+// whether the client's stream breaks off.
+//
+// Its client does not read of an end, for there is none: its stream breaks off with what the
+// log has, and continues where the client asks for the rest. While the store is unavailable
+// there is no rest to ask for, and the client learns why; but not of a run that is fenced, or
+// lost, which another process may have by then.
+func (t *Turn) leaves(ev stream.Event) (breaksOff bool) {
+	e, ok := ev.(*stream.Error)
+	if !ok || !e.Fatal || !t.durable {
+		return false
+	}
+	switch e.Type {
+	case fault.ShuttingDown, fault.StoreUnavailable, fault.TurnLost:
+		t.append()
+		isGone := t.life == gone
+		t.log.ended = true
+		t.life.leaveOff()
+		return e.Type != fault.StoreUnavailable || isGone || t.isFenced()
+	}
+	return false
+}
+
+// isFenced says whether another process may have the turn by now.
+func (t *Turn) isFenced() bool {
+	t.service.mu.Lock()
+	defer t.service.mu.Unlock()
+	return t.fenced
+}
+
+// Flush hands on the events that wait to the log and then to the client, or leaves pieces of an
+// answer to a later one, for two milliseconds at most.
+func (t *Turn) Flush() error { return t.flush(t.durable) }
+
+// Spill is Flush for an output that has no room for more, and is called from its Write. What is
+// held makes room for itself.
+func (t *Turn) Spill() error {
+	if t.held {
+		return nil
+	}
+	return t.handOn()
+}
+
+// Rest hands on what waits. Until it returns the client's output may be used by another
+// goroutine, from then on it belongs to the caller's.
+func (t *Turn) Rest() { t.rest() }
+
+// handOn appends what came since the last time to the log, and then hands it to the client.
+// Before a client learns of the end the task has its state: what the client sends next may
+// depend on that. A turn that another process continues with has not ended, whatever its client
+// receives.
+//
+// It needs mu.
+func (t *Turn) handOn() error {
+	defer t.handedOn()
+	if !t.client.broken && !t.conclude() {
+		t.append()
+	}
+	if t.client.broken || t.life == gone {
+		return t.client.breakOff()
+	}
+	if t.said.Done != nil && t.life == running && t.log.whole() {
+		t.settle()
+	}
+	return t.client.flush()
+}
+
+// append sends to the log what it does not have.
+func (t *Turn) append() {
+	if !t.log.append() {
+		t.lose()
+	}
+}
+
+// lose ends a turn that another process has closed because it took this one for dead. A task
+// that is not there any more was removed, or the store has lost it: then the turn continues.
+func (t *Turn) lose() {
+	_, err := t.service.cfg.Store.Task(t.ctx, t.task)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		t.log.giveUp()
+	case err != nil:
+		t.log.later()
+	default:
+		t.log.ended = true
+		t.life.lose()
+		t.cancel(lost())
+	}
+}
+
+// settle writes the task's last state, once. It returns false if that is to be tried again.
+func (t *Turn) settle() bool {
+	if t.life == running && t.kept.settle(&t.identity, &t.said) {
+		t.life.settle()
+	}
+	return t.life != running
+}
+
+// Left notes that the connection of the turn's client is gone. It may be called from any
+// goroutine, more than once, and after End.
+func (t *Turn) Left() { t.client.gone() }
+
+// Blocked returns the time that the client's writes took.
+func (t *Turn) Blocked() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.client.next.Blocked()
+}
+
+// NoRoom is true from when the store has refused an event of the turn for lack of room. Who
+// says so to the client resets it.
+func (t *Turn) NoRoom() *atomic.Bool { return &t.log.noRoom }
+
+// End is called once, when the turn is over.
+func (t *Turn) End() {
+	t.Rest()
+	t.client.end()
+	s := t.service
+	s.mu.Lock()
+	delete(s.running, t.task)
+	s.mu.Unlock()
+	if t.left {
+		t.release()
+		return
+	}
+	if t.life == leftOff {
+		s.leave(t.task)
+		return
+	}
+	if !t.finish() {
+		s.later(t)
+		return
+	}
+	t.said.giveBack(&s.buffers)
+}
+
+// finish brings log and task to their end. It returns false if the store is unavailable.
+func (t *Turn) finish() bool {
+	if !t.concluded() {
+		return false
+	}
+	t.log.retry = time.Time{}
+	t.append()
+	if !t.log.whole() {
+		return false
+	}
+	if !t.log.ended && t.said.Done == nil { // it has ended with its client
+		ours, closed := t.log.close()
+		if !closed {
+			return false
+		}
+		if !ours {
+			t.lose()
+		}
+	}
+	t.claim.release(&t.identity)
+	return t.life == gone || t.settle() && t.trace.keep(&t.identity, t.kept.ttl)
+}
+
+// maxUnsettled bounds the turns whose end the store does not have yet. The others are closed by
+// what their logs have: their ends take no memory.
+const maxUnsettled = 256
+
+// later leaves the end of a turn to the keeper.
+func (s *Service) later(t *Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unsettled) < maxUnsettled {
+		s.unsettled = append(s.unsettled, t)
+		return
+	}
+	s.unconfirmed = append(s.unconfirmed, &unconfirmed{since: time.Now(), check: s.closeLater(t.task, t.id)})
+}
+
+// closeLater returns a check that closes the task of a turn whose end this process has dropped. A
+// run is continued: its records know how it ended.
+func (s *Service) closeLater(id, turn string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		task, err := s.cfg.Store.Task(ctx, id)
+		if err != nil || !s.isMine(task, turn) {
+			return err
+		}
+		run, err := s.openTurn(ctx, turn)
+		if err != nil || run == nil {
+			return errors.Join(err, s.closeOwn(id, task))
+		}
+		return s.endLost(ctx, id, task, run)
+	}
+}
+
+// leave keeps in mind a task of this process that does not run: the keeper continues with it.
+func (s *Service) leave(task string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.leftRuns, task) {
+		s.leftRuns = append(s.leftRuns, task)
+	}
+}

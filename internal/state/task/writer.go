@@ -1,0 +1,186 @@
+package task
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"sluice/chat"
+	"sluice/internal/state/store"
+	"sluice/stream"
+)
+
+const (
+	// maxResult is how many bytes of a tool's result the log keeps.
+	maxResult = 2 << 10
+	// retryAfter is how long a turn goes without another try to reach a store that is
+	// unavailable: its own client must not wait for one try after the other.
+	retryAfter = time.Second
+)
+
+// writer writes the log of a turn. The log has the events up to at, and pending those behind
+// up to n, each of them once; of a log that is given up there are neither.
+type writer struct {
+	of      *identity
+	ended   bool // the log gets nothing more: it is given up, or another process writes it
+	lines   stream.Storage
+	pending []byte  // what it does not have yet; nil: nothing
+	lent    *[]byte // the buffer of pending; nil: it is none of the service's
+	marks   []mark  // what was sent of pending, and perhaps arrived
+	at      int     // the last event that it has
+	n       int     // the last event in pending
+	// retry is when the store is tried again after it was unavailable.
+	retry time.Time
+	// noRoom says that the log was given up for want of room, until the client learns of it.
+	noRoom atomic.Bool
+	saved  saving
+}
+
+// mark is the place in writer.pending where an append ended that may or may not have arrived.
+type mark struct{ n, offset int }
+
+// whole says whether the log has all events so far, or is none.
+func (w *writer) whole() bool { return w.ended || w.n == w.at }
+
+// add adds the event to what the log will get.
+func (w *writer) add(s stream.Stamp, ev stream.Event) {
+	if w.ended || stream.Passing(ev) {
+		return
+	}
+	if completed, ok := ev.(*stream.ToolCompleted); ok && len(completed.Result) > maxResult {
+		short := *completed
+		short.Result, short.Truncated = cut(completed.Result), true
+		ev = &short
+	}
+	lines, err := w.lines.Append(w.room(), s, ev)
+	if err != nil || len(lines) > store.MaxLog { // the log would have a gap
+		w.giveUp()
+		return
+	}
+	w.pending, w.n = lines, s.N
+}
+
+// begin makes h the first line of the log, which is sent with the first event.
+func (w *writer) begin(h head) { w.pending = h.append(w.room()) }
+
+// cut bounds what a document keeps of a result.
+func cut(text string) string {
+	head, _ := chat.Truncate(text, maxResult)
+	return head
+}
+
+// append sends pending to the log. What cannot be sent is kept for the next time. It returns
+// false if another writer has the log.
+func (w *writer) append() (ours bool) {
+	if w.whole() && w.saved.pending == nil || !w.retry.IsZero() && time.Now().Before(w.retry) {
+		return true
+	}
+	err := w.send()
+	var end *store.EndError
+	if errors.As(err, &end) && w.arrived(end.End) {
+		err = nil
+		if w.n != w.at || w.saved.pending != nil {
+			err = w.send()
+		}
+	}
+	switch {
+	case err == nil:
+		w.appended()
+	case errors.Is(err, store.ErrUnavailable):
+		_ = w.of.service.note(err)
+		w.marks = append(w.marks, mark{w.n, len(w.pending)})
+		w.later()
+	case errors.Is(err, store.ErrConflict) && !errors.As(err, &end):
+		return false
+	default:
+		w.noRoom.Store(errors.Is(err, store.ErrFull))
+		w.giveUp()
+	}
+	return true
+}
+
+// appended notes that the log has all events.
+func (w *writer) appended() {
+	if w.n != w.at {
+		w.drop()
+	}
+	w.at, w.retry, w.saved.pending = w.n, time.Time{}, nil
+}
+
+// later has the log tried again in a while.
+func (w *writer) later() { w.retry = time.Now().Add(retryAfter) }
+
+// send appends what is pending to the log. The store refuses it if another
+// process holds the task by now.
+func (w *writer) send() error {
+	return w.of.service.cfg.Store.AppendLog(w.of.ctx, w.of.id, w.next())
+}
+
+// next is what the log does not have.
+func (w *writer) next() store.Append {
+	w.lines.Cut()
+	s := w.of.service
+	return store.Append{
+		Entry: store.Entry{N: w.n, Data: w.pending}, At: w.at, TTL: s.cfg.EventTTL, Task: w.of.task, Holder: s.holder, Side: w.side(),
+	}
+}
+
+// arrived removes from pending what the log turns out to have. It returns false if the log
+// ends where it cannot.
+func (w *writer) arrived(end int) bool {
+	for _, m := range w.marks {
+		if m.n == end {
+			w.pending = append(w.pending[:0], w.pending[m.offset:]...)
+			w.at, w.marks = end, w.marks[:0]
+			return true
+		}
+	}
+	return false
+}
+
+// giveUp removes the log: one with a gap must not be read. The turn continues, and cannot be
+// resumed.
+func (w *writer) giveUp() {
+	w.ended = true
+	w.drop()
+	w.forget()
+	_ = w.of.service.note(w.of.service.cfg.Store.DropLog(w.of.ctx, w.of.id))
+}
+
+// close ends the log for its readers: the turn has ended without an end of its own. ours is false
+// if another writer has the log, and closed is false if the store is unavailable.
+func (w *writer) close() (ours, closed bool) {
+	kept, err := w.of.service.readAll(w.of.ctx, w.of.id)
+	if err != nil {
+		return true, !errors.Is(err, store.ErrUnavailable)
+	}
+	data, n := kept.close(cancelled(), time.Since(w.of.began), nil)
+	if n == 0 {
+		return true, true
+	}
+	w.drop()
+	w.pending, w.n, w.at, w.retry = data, n, kept.last, time.Time{}
+	ours = w.append()
+	return ours, !ours || w.whole()
+}
+
+// room returns pending, which has a buffer from now on.
+//
+// The caller appends to the result and puts it back into pending.
+func (w *writer) room() []byte {
+	if w.pending == nil {
+		w.lent = w.of.service.buffers.get()
+		w.pending = *w.lent
+	}
+	return w.pending
+}
+
+// drop releases pending. The store keeps nothing of it: it has it, or never will.
+func (w *writer) drop() {
+	w.lines.Cut()
+	if w.lent != nil {
+		*w.lent = w.pending // which may have grown
+		w.of.service.buffers.put(w.lent)
+	}
+	w.lent, w.pending, w.marks = nil, nil, w.marks[:0]
+}
