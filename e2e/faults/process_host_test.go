@@ -24,7 +24,7 @@ import (
 
 // A model answers with what panics in careless readers (row G25), which read in a goroutine of their own: those
 // turns fail alone. 20 others run meanwhile, and none of them notices it. A panic itself cannot be made from outside:
-// internal/engine/agent/tools_test.go and model/gemini/sdk_test.go make theirs.
+// internal/engine/agent/tools_test.go and internal/model/gemini/sdk_test.go make theirs.
 func TestP11PanicInAWorker(t *testing.T) {
 	const n, odd = 20, 5
 	for _, driver := range []string{"rest", "sdk"} {

@@ -16,7 +16,7 @@ import (
 
 	"sluice/chat"
 	"sluice/e2e/replay"
-	"sluice/model"
+	"sluice/internal/model"
 )
 
 // canned answers every request with the same stream, without a network: what is measured is the

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"sluice/e2e/replay"
-	"sluice/model"
+	"sluice/internal/model"
 )
 
 // recordings are answers that others recorded, which are not ours to pass on.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/e2e/replay"
-	"sluice/model"
+	"sluice/internal/model"
 )
 
 // aimockFixtures are what aimock says. Models of the later ones break.

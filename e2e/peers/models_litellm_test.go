@@ -14,9 +14,9 @@ import (
 
 	"sluice/chat"
 	"sluice/e2e/replay"
+	"sluice/internal/model"
+	codec "sluice/internal/model/gemini"
 	"sluice/internal/testnet"
-	"sluice/model"
-	codec "sluice/model/gemini"
 	"sluice/sim/geminisim"
 	"sluice/tool"
 )

@@ -9,7 +9,7 @@ import (
 
 	"sluice/chat"
 	"sluice/e2e/replay"
-	"sluice/model"
+	"sluice/internal/model"
 )
 
 // startLlamaCpp starts llama.cpp's server with a model of 270 million parameters: what

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/e2e/replay"
-	"sluice/model"
+	"sluice/internal/model"
 )
 
 // llmock is the server of that name, which breaks answers on demand and judges its

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"sluice/e2e/replay"
-	"sluice/model"
+	"sluice/internal/model"
 )
 
 // recordings are answers of providers that others recorded, which are not ours to pass

@@ -18,8 +18,8 @@ import (
 	"sluice/config"
 	"sluice/handlers"
 	"sluice/internal/app/settings"
+	codec "sluice/internal/model/gemini"
 	"sluice/mcpclient/servers"
-	codec "sluice/model/gemini"
 )
 
 // manifest is a document below deploy/kubernetes, as far as it is looked at.

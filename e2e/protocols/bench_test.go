@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"sluice/chat"
-	"sluice/model"
+	"sluice/internal/model"
 )
 
 // Run with

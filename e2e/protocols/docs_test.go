@@ -69,7 +69,7 @@ func read(t *testing.T, name string) string {
 func allTests(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	for _, dir := range []string{"../../model", "../../model/openai", "../../model/anthropic", "../../model/gemini", "../../internal/app/gateway", "../peers", "../judges", "."} {
+	for _, dir := range []string{"../../internal/model", "../../internal/model/openai", "../../internal/model/anthropic", "../../internal/model/gemini", "../../internal/app/gateway", "../peers", "../judges", "."} {
 		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(name, "_test.go") {
 				all.WriteString(read(t, name))

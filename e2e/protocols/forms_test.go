@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/chat"
-	"sluice/model"
+	"sluice/internal/model"
 )
 
 // picky is a service that refuses some forms of answers, in words of its own, and answers

@@ -8,7 +8,7 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/engine/agent"
-	"sluice/model"
+	"sluice/internal/model"
 	"sluice/stream"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/engine/agent"
-	"sluice/model"
-	"sluice/model/modeltest"
+	"sluice/internal/model"
+	"sluice/internal/model/modeltest"
 	"sluice/stream"
 	"sluice/tool"
 )

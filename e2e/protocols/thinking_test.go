@@ -6,8 +6,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/chat"
-	"sluice/model"
-	"sluice/model/modeltest"
+	"sluice/internal/model"
+	"sluice/internal/model/modeltest"
 )
 
 // A limit has room for thoughts unless the request asks the model not to think, or the operator

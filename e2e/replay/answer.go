@@ -11,9 +11,9 @@ import (
 
 	"sluice/chat"
 	"sluice/fault"
-	"sluice/model"
-	"sluice/model/anthropic"
-	"sluice/model/openai"
+	"sluice/internal/model"
+	"sluice/internal/model/anthropic"
+	"sluice/internal/model/openai"
 )
 
 // Answer is what a reader makes of an answer.

@@ -23,7 +23,7 @@ func TestContextsCarryFewThings(t *testing.T) {
 		"internal/edge/dialect/a2a/open.go callKey",
 		"handlers/conn.go connKey",
 		"mcpclient/internal/wire/exchange.go exchangeKey",
-		"model/gemini/sdk.go sdkCallKey",
+		"internal/model/gemini/sdk.go sdkCallKey",
 		"internal/state/task/recording/serve.go turnKey",
 		"telemetry/trace/trace.go key",
 		"tool/attempt.go attemptKey",

@@ -24,7 +24,7 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/router"
-	"sluice/model/gemini"
+	"sluice/internal/model/gemini"
 	"sluice/stream"
 	"sluice/telemetry/otlp/otlptest"
 )

@@ -18,8 +18,8 @@ import (
 	"sluice/internal/engine/agent/delegate"
 	"sluice/internal/engine/router"
 	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/model"
 	"sluice/internal/quality/stop"
-	"sluice/model"
 	"sluice/stream"
 )
 

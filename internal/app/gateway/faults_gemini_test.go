@@ -25,8 +25,8 @@ import (
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/model"
 	"sluice/mcpclient"
-	"sluice/model"
 )
 
 // geminiRow is one way in which Gemini misbehaves, and what must come of it.

@@ -16,9 +16,9 @@ import (
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/process"
 	"sluice/internal/app/settings"
+	"sluice/internal/model"
 	"sluice/internal/testnet"
 	"sluice/mcpclient"
-	"sluice/model"
 )
 
 // spoken are pieces of an answer in the protocol of a way.

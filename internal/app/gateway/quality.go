@@ -15,10 +15,10 @@ import (
 	"sluice/internal/app/wording"
 	"sluice/internal/edge/dialect/channels"
 	"sluice/internal/engine/agent"
+	"sluice/internal/model"
 	"sluice/internal/quality"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/deliver"
-	"sluice/model"
 	"sluice/stream"
 )
 

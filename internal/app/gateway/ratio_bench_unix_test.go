@@ -21,7 +21,7 @@ import (
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
-	"sluice/model"
+	"sluice/internal/model"
 	"sluice/telemetry/metrics"
 )
 

@@ -23,8 +23,8 @@ import (
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/agent/remote"
 	"sluice/internal/engine/router"
+	"sluice/internal/model"
 	"sluice/internal/quality"
-	"sluice/model"
 	"sluice/stream"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sluice/chat"
 	"sluice/internal/app/providers"
 	"sluice/internal/engine/agent"
+	"sluice/internal/model"
 	"sluice/internal/quality/structured"
-	"sluice/model"
 	"sluice/stream"
 )
 

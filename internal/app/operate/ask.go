@@ -14,7 +14,7 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/app/settings"
-	"sluice/model"
+	"sluice/internal/model"
 )
 
 // Errors of a question that was never asked.

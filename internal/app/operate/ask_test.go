@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/chat"
-	"sluice/model"
+	"sluice/internal/model"
 )
 
 // parrot answers with a text.

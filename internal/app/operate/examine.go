@@ -15,7 +15,7 @@ import (
 	"sluice/chat"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
-	"sluice/model"
+	"sluice/internal/model"
 	"sluice/tool"
 )
 

@@ -24,12 +24,12 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/router"
 	flow "sluice/internal/engine/workflow/records"
+	"sluice/internal/model"
 	"sluice/internal/redact"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task"
 	"sluice/internal/state/task/record"
 	"sluice/mcpclient/servers"
-	"sluice/model"
 )
 
 // ErrNoExport says that the store of a configuration cannot be read by another process.

@@ -21,9 +21,9 @@ import (
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/internal/app/settings"
+	"sluice/internal/model"
 	"sluice/internal/redact"
 	"sluice/mcpclient/servers"
-	"sluice/model"
 )
 
 // Imported is a configuration file that was made of a folder.

@@ -16,9 +16,9 @@ import (
 
 	"sluice/internal/app/providers"
 	"sluice/internal/engine/router"
+	"sluice/internal/model"
 	"sluice/internal/redact"
 	"sluice/mcpclient/servers"
-	"sluice/model"
 )
 
 // agentKeys has the members of an agent by their names in the layout.

@@ -14,7 +14,7 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/engine/router"
-	"sluice/model"
+	"sluice/internal/model"
 )
 
 // schemas compiles the schemas of questions, which are nearly always those of the one

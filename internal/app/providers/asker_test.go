@@ -12,8 +12,8 @@ import (
 
 	"sluice/chat"
 	"sluice/internal/engine/router"
+	"sluice/internal/model"
 	"sluice/internal/quality"
-	"sluice/model"
 )
 
 const routeSchema = `{"type":"object","required":["agentId"],"properties":{"agentId":{"type":"string"}}}`

@@ -7,9 +7,9 @@ import (
 	"errors"
 
 	"sluice/chat"
+	"sluice/internal/model"
 	"sluice/internal/quality"
 	"sluice/internal/state/task/record"
-	"sluice/model"
 )
 
 // checkAttempts is how often planner and judge are asked at most.

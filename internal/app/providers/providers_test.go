@@ -13,8 +13,8 @@ import (
 	"sluice/breaker"
 	"sluice/chat"
 	"sluice/config"
-	"sluice/model"
-	"sluice/model/gemini"
+	"sluice/internal/model"
+	"sluice/internal/model/gemini"
 	"sluice/telemetry/health"
 	"sluice/telemetry/metrics"
 )

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"sluice/chat"
+	"sluice/internal/model"
 	"sluice/internal/quality/structured"
 	"sluice/internal/state/task/record"
-	"sluice/model"
 )
 
 // formAttempts is how often a model is asked for one object at most.

@@ -18,6 +18,8 @@ import (
 	"sluice/internal/engine/router"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/model"
+	"sluice/internal/model/gemini"
 	"sluice/internal/quality"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/deliver"
@@ -28,8 +30,6 @@ import (
 	"sluice/internal/state/task/conversation"
 	"sluice/internal/state/task/record"
 	"sluice/mcpclient/servers"
-	"sluice/model"
-	"sluice/model/gemini"
 )
 
 // Config is what a gateway is made of: the settings, and what they do not say.

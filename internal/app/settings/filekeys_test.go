@@ -17,6 +17,7 @@ import (
 	"sluice/internal/edge/dialect"
 	"sluice/internal/engine/router"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/model"
 	"sluice/internal/quality"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/deliver"
@@ -25,7 +26,6 @@ import (
 	"sluice/internal/state/task/conversation"
 	"sluice/internal/state/task/record"
 	"sluice/mcpclient/servers"
-	"sluice/model"
 )
 
 // A key of the file is a line of its section's schema and a field: what has no field is in

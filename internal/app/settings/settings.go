@@ -17,10 +17,10 @@ import (
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/agent/remote"
 	"sluice/internal/engine/approval"
+	"sluice/internal/model/gemini"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/recording"
 	"sluice/mcpclient/servers"
-	"sluice/model/gemini"
 )
 
 // Sections returns the table of what can be set, bound to c and f.

@@ -24,10 +24,10 @@ import (
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/agent/remote"
 	"sluice/internal/engine/approval"
+	"sluice/internal/model/gemini"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/recording"
 	"sluice/mcpclient/servers"
-	"sluice/model/gemini"
 )
 
 // load reads the settings of a machine.

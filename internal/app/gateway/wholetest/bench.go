@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/model"
+	"sluice/internal/model"
 )
 
 // Canned answers for two models: "down" always fails, all others say Hi.

@@ -1,0 +1,85 @@
+// Package anthropic is the codec of the Messages protocol: it renders requests and
+// reads answers. What all protocols have in common is in package model.
+//
+// An answer is a list of blocks that open, grow and close by index. Text and
+// thinking are reported while they grow; a call is reported when it is whole. Thinking has a
+// signature and must come back first in its message, to the model that made it and to no other;
+// without it the API takes no more thinking after calls.
+//
+// What later requests repeat is marked for the provider's cache, which keeps nothing
+// unasked: tools, system prompt, and a conversation up to its last input and to its end.
+package anthropic
+
+import (
+	"sync"
+
+	"sluice/internal/model"
+	"sluice/tool"
+)
+
+// defaultMaxTokens limits the visible part of an answer where nobody else does:
+// the API wants a limit in every request.
+const defaultMaxTokens = 8192
+
+// codec is the Messages protocol, set up for one model.
+type codec struct {
+	model     string
+	maker     string // what Message.Maker is in messages that this model made
+	maxTokens int    // of the visible part
+	cache     string // what is asked of the provider's: model.CacheAuto and others
+	thinking  model.Thinking
+
+	temperature   *float64
+	noTemperature bool
+	extra         model.Object // what the configuration adds, which the frame does
+
+	tools    model.Tools
+	decoders sync.Pool // of *decoder; an answer has one only while it decodes
+}
+
+// Preset is what the configuration calls this protocol, and where its API is.
+func Preset() model.Preset {
+	return model.Preset{Name: model.Anthropic, Protocol: model.Anthropic, Endpoint: "https://api.anthropic.com/v1", End: "/messages", Keys: []string{"ANTHROPIC_API_KEY"}}
+}
+
+// New returns the Model that spec configures. An error is about spec and holds no
+// secret.
+func New(spec model.Spec, opts model.Options) (*model.Model, error) {
+	return model.New(spec, wire(), newCodec(&spec, opts.ToolLeftOut(spec.Key)), opts)
+}
+
+// wire is what all requests have in common.
+func wire() model.Wire {
+	return model.Wire{KeyHeader: "X-Api-Key", Header: map[string]string{
+		"Content-Type":      "application/json",
+		"Accept":            "text/event-stream",
+		"Anthropic-Version": "2023-06-01",
+	}}
+}
+
+// newCodec returns the codec of spec. leftOut, which may be nil, is called with tools that are
+// not offered because of their schemas (model.Tools).
+func newCodec(spec *model.Spec, leftOut func(name, reason string)) *codec {
+	c := &codec{
+		model:         spec.Model,
+		maker:         spec.Maker(),
+		maxTokens:     spec.MaxTokens,
+		cache:         spec.Cache,
+		thinking:      spec.Thinking,
+		temperature:   spec.Temperature,
+		noTemperature: spec.NoTemperature,
+		extra:         model.Members(spec.Extra),
+		tools:         model.Tools{Append: appendTool, LeftOut: leftOut, FitKeys: true},
+	}
+	if c.maxTokens == 0 {
+		c.maxTokens = defaultMaxTokens
+	}
+	c.decoders.New = func() any { return new(decoder) }
+	return c
+}
+
+// NewAnswer returns a reader of answers.
+func (c *codec) NewAnswer() model.Answer { return &answer{codec: c} }
+
+// SentTools returns the tools of a set in the order in which they are sent.
+func (c *codec) SentTools(set *tool.Set) []model.SentTool { return c.tools.SentTools(set) }

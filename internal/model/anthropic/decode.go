@@ -1,0 +1,338 @@
+package anthropic
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/model"
+)
+
+// eventType is what an event is of; the zero value, of no type that is known.
+type eventType int
+
+const (
+	unknownEvent eventType = iota
+	messageStart
+	blockStart
+	blockDelta
+	blockStop
+	messageDelta
+	messageStop
+	errorEvent
+	pingEvent
+	wholeMessage // a reply that is not a stream
+)
+
+// blockType is what a block of content is of; the zero value, of no type that is known.
+type blockType int
+
+const (
+	unknownBlock blockType = iota
+	textBlock
+	thinkingBlock
+	redactedBlock
+	toolBlock
+)
+
+// event is one event of the stream, as the decoder leaves it. Its buffers are used
+// again.
+type event struct {
+	typ      eventType
+	index    int
+	hasIndex bool
+
+	// Of the block, or of the piece of one. A piece has no type: what it holds says
+	// where it belongs.
+	block          blockType
+	text, thinking string
+	partial        []byte // partial_json
+	signature      []byte
+	id, name       string
+	foreign        bool           // the piece's type is not known
+	whole          jsontext.Value // the block, if it is redacted; what it was given as input, if it is a tool's
+
+	model    string
+	stop     string // stop_reason
+	usage    figures
+	err      jsontext.Value // the error member, if it is not null
+	hasError bool
+}
+
+// reset forgets an event and keeps its buffers. What was taken from them must be
+// copied before.
+func (e *event) reset() {
+	*e = event{partial: e.partial[:0], signature: e.signature[:0], whole: e.whole[:0], err: e.err[:0]}
+}
+
+// figures are those of a usage object, negative where there was none.
+type figures struct{ input, created, read, output int }
+
+// decoder reads the JSON of events. It walks over the tokens itself, because this runs
+// for each delta of each answer: no allocation but the strings that are kept
+// (BenchmarkDecode).
+type decoder struct {
+	data     []byte // of the event at hand
+	in       bytes.Buffer
+	json     jsontext.Decoder
+	text     []byte // the string at hand, reused
+	mismatch bool   // a member that matters has a value of another kind than it should
+	event    event
+
+	// blocks is called for each block of the content of a whole message.
+	blocks func(*event) error
+}
+
+// A field reads the value of the named member. The name is valid until it reads.
+type field func(d *decoder, name []byte) error
+
+// decode reads one event's data. Its errors wrap model.ErrUnreadable, or come from
+// d.blocks; these say where, but never what: the data is the model's text.
+func (d *decoder) decode(data []byte) error {
+	d.event.reset()
+	d.event.usage = figures{-1, -1, -1, -1}
+	d.mismatch = false
+	d.data, d.in = data, *bytes.NewBuffer(data)
+	d.json.Reset(&d.in)
+	err := d.top()
+	if err == nil && d.mismatch && d.event.typ != unknownEvent && d.event.typ != errorEvent && d.event.typ != pingEvent {
+		return fmt.Errorf("%w: wrong type in %d bytes", model.ErrUnreadable, len(data))
+	}
+	if _, syntax := errors.AsType[*jsontext.SyntacticError](err); syntax || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: syntax near byte %d of %d", model.ErrUnreadable, d.json.InputOffset(), len(data))
+	}
+	return err
+}
+
+// top reads one event. A value that is not an object is taken for a whole message with a fault,
+// so that the reader gets one error and no half event.
+func (d *decoder) top() error {
+	if d.json.PeekKind() != '{' {
+		d.event.typ, d.mismatch = wholeMessage, true // no event at all
+	}
+	if err := d.object((*decoder).eventField); err != nil {
+		return err
+	}
+	if _, err := d.json.ReadToken(); err != io.EOF {
+		return fmt.Errorf("%w: more than one value", model.ErrUnreadable)
+	}
+	return nil
+}
+
+// eventField reads a member of an event. Those of a message may stand at the top,
+// too: so they do where the reply is one document.
+func (d *decoder) eventField(name []byte) (err error) {
+	e := &d.event
+	switch string(name) {
+	case `"type"`:
+		err = d.unquote(&d.text)
+		e.typ = typeOfEvent(d.text)
+		return err
+	case `"index"`:
+		e.index, e.hasIndex, err = d.figure()
+		return err
+	case `"delta"`:
+		return d.delta()
+	case `"content_block"`:
+		return d.block()
+	case `"message"`:
+		return d.object((*decoder).messageField)
+	case `"error"`:
+		v, err := d.json.ReadValue()
+		e.err, e.hasError = append(e.err, v...), err == nil && v.Kind() != 'n'
+		return err
+	}
+	return d.messageField(name)
+}
+
+// messageField reads a member of a message. In a whole reply, and in message_delta for
+// the usage, they stand at the top.
+func (d *decoder) messageField(name []byte) (err error) {
+	switch string(name) {
+	case `"usage"`:
+		if d.json.PeekKind() == '{' {
+			return d.object((*decoder).usageField)
+		}
+	case `"model"`:
+		d.event.model, err = d.str()
+		return err
+	case `"stop_reason"`:
+		d.event.stop, err = d.str()
+		return err
+	case `"content"`:
+		if d.blocks != nil {
+			return d.array((*decoder).contentBlock)
+		}
+	}
+	return d.json.SkipValue()
+}
+
+// delta reads a piece of a block or of the message, and nothing of a piece whose type
+// is not known.
+func (d *decoder) delta() error {
+	e, before := &d.event, d.mismatch
+	e.foreign = false
+	if err := d.object((*decoder).deltaField); err != nil || !e.foreign {
+		return err
+	}
+	e.text, e.thinking, e.partial, e.signature, d.mismatch = "", "", e.partial[:0], e.signature[:0], before
+	return nil
+}
+
+// deltaField reads a member of a delta. One of a type that we do not know is marked
+// as foreign, and its text belongs to nobody.
+func (d *decoder) deltaField(name []byte) (err error) {
+	e := &d.event
+	switch string(name) {
+	case `"type"`:
+		err = d.unquote(&d.text)
+		switch string(d.text) {
+		case "text_delta", "thinking_delta", "input_json_delta", "signature_delta":
+		default:
+			e.foreign = true
+		}
+		return err
+	case `"stop_reason"`:
+		e.stop, err = d.str()
+		return err
+	}
+	return d.pieceField(name)
+}
+
+// pieceField reads what blocks and pieces of them have in common.
+func (d *decoder) pieceField(name []byte) (err error) {
+	e := &d.event
+	switch string(name) {
+	case `"text"`:
+		e.text, err = d.str()
+		return err
+	case `"thinking"`:
+		e.thinking, err = d.str()
+		return err
+	case `"partial_json"`:
+		return d.unquote(&e.partial)
+	case `"signature"`:
+		return d.unquote(&e.signature)
+	}
+	return d.json.SkipValue()
+}
+
+// block reads a block of content, which is kept whole if it is redacted.
+func (d *decoder) block() error {
+	if d.json.PeekKind() != '{' {
+		return d.other()
+	}
+	start, before := d.json.InputOffset(), d.mismatch
+	if err := d.object((*decoder).blockField); err != nil {
+		return err
+	}
+	switch e := &d.event; e.block {
+	case redactedBlock:
+		v := bytes.TrimLeft(d.data[start:d.json.InputOffset()], ":, \t\r\n")
+		e.whole = append(e.whole[:0], v...)
+	case unknownBlock:
+		d.mismatch = before
+	}
+	return nil
+}
+
+// blockField reads a member of content_block. input is whole here only in replies
+// that are no stream; there it comes in pieces.
+func (d *decoder) blockField(name []byte) (err error) {
+	e := &d.event
+	switch string(name) {
+	case `"type"`:
+		err = d.unquote(&d.text)
+		e.block = typeOfBlock(d.text)
+		return err
+	case `"id"`:
+		e.id, err = d.str()
+		return err
+	case `"name"`:
+		e.name, err = d.str()
+		return err
+	case `"input"`:
+		v, err := d.json.ReadValue()
+		e.whole = append(e.whole[:0], v...)
+		return err
+	}
+	return d.pieceField(name)
+}
+
+// contentBlock reads a block of a whole message.
+func (d *decoder) contentBlock() error {
+	e := &d.event
+	e.block, e.text, e.thinking, e.id, e.name = unknownBlock, "", "", "", ""
+	e.partial, e.signature, e.whole = e.partial[:0], e.signature[:0], e.whole[:0]
+	if err := d.block(); err != nil {
+		return err
+	}
+	return d.blocks(e)
+}
+
+// usageField reads a figure. One that cannot be read counts as none: it is no reason
+// to lose an answer that is good.
+func (d *decoder) usageField(name []byte) error {
+	var count *int
+	switch string(name) {
+	case `"input_tokens"`:
+		count = &d.event.usage.input
+	case `"cache_creation_input_tokens"`:
+		count = &d.event.usage.created
+	case `"cache_read_input_tokens"`:
+		count = &d.event.usage.read
+	case `"output_tokens"`:
+		count = &d.event.usage.output
+	default:
+		return d.json.SkipValue()
+	}
+	n, ok, err := d.figure()
+	if ok {
+		*count = n
+	}
+	return err
+}
+
+// typeOfEvent returns unknownEvent for types that were added later.
+func typeOfEvent(name []byte) eventType {
+	switch string(name) {
+	case "message_start":
+		return messageStart
+	case "content_block_start":
+		return blockStart
+	case "content_block_delta":
+		return blockDelta
+	case "content_block_stop":
+		return blockStop
+	case "message_delta":
+		return messageDelta
+	case "message_stop":
+		return messageStop
+	case "error":
+		return errorEvent
+	case "ping":
+		return pingEvent
+	case "message":
+		return wholeMessage
+	}
+	return unknownEvent
+}
+
+// typeOfBlock returns unknownBlock for what we did not ask for, such as results of
+// tools of the provider's own.
+func typeOfBlock(name []byte) blockType {
+	switch string(name) {
+	case "text":
+		return textBlock
+	case "thinking":
+		return thinkingBlock
+	case "redacted_thinking":
+		return redactedBlock
+	case "tool_use":
+		return toolBlock
+	}
+	return unknownBlock
+}

@@ -1,0 +1,153 @@
+package anthropic
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/model"
+)
+
+// errorKinds are what the API's types of errors mean, and the status that each comes
+// with (docs.claude.com, "Errors"). In a stream there is only the type.
+var errorKinds = map[string]struct {
+	kind   model.Kind
+	status int
+}{
+	"invalid_request_error": {model.KindRejected, http.StatusBadRequest},
+	"authentication_error":  {model.KindMisconfigured, http.StatusUnauthorized},
+	"billing_error":         {model.KindQuota, http.StatusPaymentRequired},
+	"permission_error":      {model.KindMisconfigured, http.StatusForbidden},
+	"not_found_error":       {model.KindMisconfigured, http.StatusNotFound},
+	"request_too_large":     {model.KindOverflow, http.StatusRequestEntityTooLarge},
+	"rate_limit_error":      {model.KindRateLimited, http.StatusTooManyRequests},
+	"timeout_error":         {model.KindServer, http.StatusGatewayTimeout},
+	"overloaded_error":      {model.KindServer, statusOverloaded},
+	"api_error":             {model.KindServer, http.StatusInternalServerError},
+}
+
+// statusOverloaded is the API's own.
+const statusOverloaded = 529
+
+// Refuse reads an error. With a status, the status counts, except for what only the message
+// says.
+func (c *codec) Refuse(status int, header http.Header, body []byte) *model.Refusal {
+	typ, code, message := errorOf(body)
+	r := &model.Refusal{Status: status, Type: model.Word(typ), Code: model.Word(code), Message: message, NoRetry: header.Get("X-Should-Retry") == "false"}
+	usual := errorKinds[typ] // KindStatus if the type is not known
+	switch {
+	case status == 0:
+		r.Kind, r.Status = usual.kind, usual.status
+		if r.Kind == model.KindStatus && !isSilent(typ+code+message, body) {
+			r.Kind = model.KindServer
+		}
+	case status == usual.status:
+		r.Kind = usual.kind
+	}
+	r.Kind = kindOfMessage(r, message)
+	if isBadRequest(status) && r.Kind != model.KindOverflow {
+		r.Member = c.memberIn(message)
+		r.Guessed = r.Member != ""
+	}
+	return r
+}
+
+// errorOf reads what the body says: an object with an error, which is an object or a
+// text, or nothing that can be read.
+func errorOf(body []byte) (typ, code, message string) {
+	var outer struct {
+		Error   jsontext.Value `json:"error"`
+		Type    jsontext.Value `json:"type"`
+		Message jsontext.Value `json:"message"`
+	}
+	_ = json.Unmarshal(body, &outer, model.Tolerant())
+	switch outer.Error.Kind() {
+	case '{':
+		var e struct {
+			Type    jsontext.Value `json:"type"`
+			Code    jsontext.Value `json:"code"`
+			Message jsontext.Value `json:"message"`
+		}
+		_ = json.Unmarshal(outer.Error, &e, model.Tolerant())
+		return model.Unquote(e.Type), model.Unquote(e.Code), model.Unquote(e.Message)
+	case '"':
+		return "", "", model.Unquote(outer.Error)
+	}
+	return model.Unquote(outer.Type), "", model.Unquote(outer.Message)
+}
+
+// kindOfMessage returns what r means, where several faults share a type and the
+// message alone says which it is.
+func kindOfMessage(r *model.Refusal, message string) model.Kind {
+	text := strings.ToLower(message)
+	switch {
+	case r.Status == http.StatusRequestEntityTooLarge:
+		return model.KindOverflow
+	case r.Status != http.StatusBadRequest:
+		return r.Kind
+	case strings.Contains(text, "prompt is too long"), strings.Contains(text, "exceed context limit"), strings.Contains(text, "context window"):
+		return model.KindOverflow
+	case strings.Contains(text, "credit balance"), strings.Contains(text, "usage limits"):
+		return model.KindQuota
+	case strings.Contains(text, "content filtering policy"):
+		return model.KindBlocked
+	}
+	return r.Kind
+}
+
+// isSilent says whether an object without any words of an error's may be no error at all.
+func isSilent(words string, body jsontext.Value) bool { return words == "" && body.Kind() == '{' }
+
+// isBadRequest says whether a status is one of requests that are refused for what they hold.
+func isBadRequest(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
+}
+
+// memberIn returns the member of ours that the message says the API does not take, or
+// "". Messages about the conversation name members that are not ours; so does the
+// advice that follows a fault, which is why thinking is looked for first.
+func (c *codec) memberIn(message string) string {
+	text := strings.ToLower(message)
+	if strings.Contains(text, memberCacheControl) && !c.sets(memberCacheControl) {
+		return memberCacheControl
+	}
+	if isOfConversation(text) {
+		return ""
+	}
+	for _, m := range []struct{ word, member string }{
+		{"output_config.format", memberFormat},
+		{"output_format", memberFormat},
+		{"temperature", memberTemperature},
+		{"thinking", memberThinking},
+		{"tool_choice", memberToolChoice},
+		{"effort", memberEffort},
+		{"output_config", memberFormat},
+	} {
+		if mentions(text, m.word) && !c.sets(m.member) {
+			return m.member
+		}
+	}
+	return ""
+}
+
+// isOfConversation says whether a message names a place in the conversation.
+func isOfConversation(text string) bool {
+	for _, place := range []string{"messages", "tools", "system"} {
+		if strings.HasPrefix(strings.TrimLeft(text, "`\"'"), place) {
+			return true
+		}
+	}
+	return false
+}
+
+// mentions says whether word stands in text as a word of its own, or as part of a path.
+func mentions(text, word string) bool {
+	return regexp.MustCompile(`(^|[^a-z_])` + regexp.QuoteMeta(word) + `($|[^a-z_])`).MatchString(text)
+}
+
+// sets says whether the configuration gave that member: it is not left out because it was
+// refused.
+func (c *codec) sets(member string) bool { return c.extra.HasPath(member) }

@@ -1,0 +1,328 @@
+// This file writes the conversation of a request. It keeps two rules that servers check:
+// each call is followed by exactly one result in the calls' order, and what a model wants
+// back stands in the message that it came with. What another model made goes back without
+// its reasoning and signatures.
+
+package openai
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/internal/model"
+	"sluice/tool"
+)
+
+// chatMessages renders a conversation.
+//
+// It lives for one request. Its ids remember what was sent for each id, so that results
+// find their calls.
+type chatMessages struct {
+	codec *chatCodec
+	names *model.ToolNames
+	b     []byte
+	count int
+	turn  int // the index of the user's last message: what comes behind belongs to the turn
+	ids   model.SentIDs
+}
+
+// appendMessages renders the conversation. The messages behind the last
+// question belong to the turn that runs: only they need the reasoning that came
+// with them, which some servers refuse in older ones.
+//
+// Each part of a user's message is a message, so that what a later call repeats of it has the
+// same bytes: many servers take no list of parts. Where roles must alternate they are one.
+func (c *chatCodec) appendMessages(b []byte, req *chat.ModelRequest, names *model.ToolNames, omit model.Omit) []byte {
+	messages := req.Messages
+	if c.host.mistral || omit.Has(memberRoles) {
+		messages = alternating(messages)
+	}
+	m := &chatMessages{codec: c, names: names, b: b, turn: lastQuestion(messages)}
+	if req.System != "" {
+		m.text("system", req.System)
+	}
+	for i := range messages {
+		if msg := &messages[i]; msg.Role == chat.RoleModel {
+			m.assistant(msg, i > m.turn, messages[i+1:])
+		} else {
+			m.user(msg)
+		}
+	}
+	return m.b
+}
+
+// user writes the texts of a user's message.
+func (m *chatMessages) user(msg *chat.Message) {
+	for i := range msg.Parts {
+		if p := &msg.Parts[i]; p.Call == nil && p.Result == nil && !p.Thought && p.Text != "" {
+			m.text("user", p.Text)
+		}
+	}
+}
+
+// memberRoles stands for two messages of the user in a row, or one behind results, which some
+// servers refuse.
+const memberRoles = "roles"
+
+// alternating returns messages of which no two in a row are the user's: what is said behind
+// another message of the user's, or behind results, is at the end of that.
+func alternating(messages []chat.Message) []chat.Message {
+	all := make([]chat.Message, 0, len(messages))
+	for i := range messages {
+		msg, n := messages[i], len(all)
+		if msg.Role == chat.RoleModel || !msg.Spoken() {
+			all = append(all, msg)
+			continue
+		}
+		text := joined(&msg, "\n\n")
+		switch {
+		case text == "":
+		case n == 0 || all[n-1].Role == chat.RoleModel:
+			all = append(all, chat.Message{Role: chat.RoleUser, Parts: []chat.Part{{Text: text}}})
+		case all[n-1].Spoken():
+			all[n-1].Parts = []chat.Part{{Text: all[n-1].Parts[0].Text + "\n\n" + text}}
+		default:
+			all[n-1].Parts = behindResults(all[n-1].Parts, text)
+		}
+	}
+	return all
+}
+
+// behindResults returns results with a text at the end of the last one.
+func behindResults(parts []chat.Part, text string) []chat.Part {
+	parts = slices.Clone(parts)
+	for i := len(parts) - 1; i >= 0; i-- {
+		if r := parts[i].Result; r != nil {
+			longer := *r
+			longer.Text += "\n\n" + text
+			parts[i].Result = &longer
+			break
+		}
+	}
+	return parts
+}
+
+// lastQuestion returns the index of the last message that holds words of the user's, or
+// -1. Results belong to the turn, and so does what stands right behind them.
+func lastQuestion(messages []chat.Message) int {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == chat.RoleModel || joined(&messages[i], "") == "" {
+			continue
+		}
+		if i == 0 || messages[i-1].Role == chat.RoleModel || messages[i-1].Spoken() {
+			return i
+		}
+	}
+	return -1
+}
+
+// joined returns the text of a message, without thoughts.
+func joined(msg *chat.Message, between string) (text string) {
+	for i := range msg.Parts {
+		p := &msg.Parts[i]
+		if p.Call != nil || p.Result != nil || p.Thought || p.Text == "" {
+			continue
+		}
+		if text != "" {
+			text += between
+		}
+		text += p.Text
+	}
+	return text
+}
+
+// begin begins a message, and leaves it open.
+func (m *chatMessages) begin(role string) {
+	if m.count++; m.count > 1 {
+		m.b = append(m.b, ',')
+	}
+	m.b = model.AppendString(append(m.b, `{"role":`...), role)
+}
+
+// text writes a message that is nothing but text.
+func (m *chatMessages) text(role, text string) {
+	m.begin(role)
+	m.b = append(model.AppendString(append(m.b, `,"content":`...), text), '}')
+}
+
+// assistant appends a message of the model's and, if it holds calls, their results,
+// which stand in the messages behind it. thisTurn says that no question came after it.
+//
+// A message without text and calls is left out, as it says nothing. Content that is empty
+// is null and not "", as the protocol has it with calls.
+func (m *chatMessages) assistant(msg *chat.Message, thisTurn bool, behind []chat.Message) {
+	text := joined(msg, "")
+	calls := callsOf(msg)
+	if text == "" && len(calls) == 0 {
+		return
+	}
+	m.begin("assistant")
+	if text != "" {
+		m.b = model.AppendString(append(m.b, `,"content":`...), text)
+	} else {
+		m.b = append(m.b, `,"content":null`...) // some demand the member
+	}
+	own := msg.Maker == m.codec.maker
+	returned := false
+	if own {
+		returned = m.kept(msg, thisTurn && len(calls) > 0)
+	}
+	if len(calls) == 0 {
+		m.b = append(m.b, '}')
+		return
+	}
+	if m.codec.host.deepSeek && !returned {
+		m.b = append(m.b, `,"reasoning_content":""`...) // DeepSeek answers 400 if it is missing
+	}
+	ids := m.toolCalls(calls, own)
+	m.b = append(m.b, '}')
+	m.results(calls, ids, resultsOf(behind))
+}
+
+// kept appends what the model wants back with its message, and says whether its thoughts
+// as text were among that: they go back only with calls of this turn.
+//
+// Text is returned at most once, whichever of the two members it came in.
+func (m *chatMessages) kept(msg *chat.Message, thoughts bool) (returned bool) {
+	for i := range msg.Parts {
+		p := &msg.Parts[i]
+		if p.Kept == "" || p.Call != nil {
+			continue
+		}
+		for _, f := range keptMembers(p.Kept) {
+			isText := f.Name != "reasoning_details"
+			if isText && (!thoughts || returned) {
+				continue
+			}
+			returned = returned || isText
+			m.b = append(model.AppendString(append(m.b, ','), f.Name), ':')
+			m.b = append(m.b, f.Value...)
+		}
+	}
+	return returned
+}
+
+// keptMembers returns the members of what was kept that are to stand in a message.
+func keptMembers(kept string) (list model.Object) {
+	v := jsontext.Value(kept)
+	if !v.IsValid() {
+		return nil
+	}
+	for _, f := range model.Members(v) {
+		switch f.Name {
+		case "reasoning_details", "reasoning_content", "reasoning":
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// sentinel says to Gemini 3 that a call has no signature because another model made it (its
+// documentation on thought signatures).
+const sentinel = `{"google":{"thought_signature":"skip_thought_signature_validator"}}`
+
+// toolCalls appends the calls of a message and returns the ids that they got.
+func (m *chatMessages) toolCalls(calls []*chat.Part, own bool) []string {
+	ids := make([]string, len(calls))
+	m.b = append(m.b, `,"tool_calls":`...)
+	for i, p := range calls {
+		ids[i] = m.id(p.Call.ID, own)
+		m.b = append(m.b, "[,"[min(i, 1)])
+		m.b = model.AppendString(append(m.b, `{"id":`...), ids[i])
+		m.b = model.AppendString(append(m.b, `,"type":"function","function":{"name":`...), m.names.Fit(p.Call.Name))
+		m.b = model.AppendString(append(m.b, `,"arguments":`...), arguments(p.Call))
+		m.b = append(m.b, '}')
+		if own {
+			m.extraContent(p)
+		} else if i == 0 && m.codec.host.gemini {
+			m.b = append(m.b, `,"extra_content":`+sentinel...)
+		}
+		m.b = append(m.b, '}')
+	}
+	m.b = append(m.b, ']')
+	return ids
+}
+
+// extraContent appends what the model has added to a call of its own.
+func (m *chatMessages) extraContent(p *chat.Part) {
+	extra := model.Members(jsontext.Value(p.Kept)).Get("extra_content")
+	if extra.Kind() == '{' && extra.IsValid() {
+		m.b = append(append(m.b, `,"extra_content":`...), extra...)
+	}
+}
+
+// arguments returns the arguments of a call as text. None are an empty object:
+// several servers refuse an empty string.
+func arguments(call *tool.Call) string {
+	if args := bytes.TrimSpace(call.Arguments); len(args) > 0 {
+		return string(args)
+	}
+	return "{}"
+}
+
+// maxForeignID is how long an id may be that another model gave: OpenAI's API takes no
+// longer ones. What a service gave itself it takes, whatever it is.
+const maxForeignID = 40
+
+// id returns the id to send for a call: its own, or one that fits.
+//
+// Mistral wants nine letters and digits for every call, its own or not.
+func (m *chatMessages) id(id string, own bool) string {
+	return m.ids.Fit(id, func(id string) bool {
+		if m.codec.host.mistral {
+			return model.NineLetters(id)
+		}
+		return own || len(id) <= maxForeignID
+	})
+}
+
+// noResult is what a call without a result is answered with: without any the provider
+// refuses the conversation.
+const noResult = "no result"
+
+// results appends the results of calls, in the calls' order.
+//
+// A result is used once. Where ids are empty it is found by its tool's name. A result
+// without a call is left out.
+func (m *chatMessages) results(calls []*chat.Part, ids []string, results []*tool.Result) {
+	for i, p := range calls {
+		text := noResult
+		for j, r := range results {
+			if r != nil && r.ID == p.Call.ID && (r.ID != "" || r.Name == p.Call.Name) {
+				text, results[j] = r.Text, nil
+				break
+			}
+		}
+		m.begin("tool")
+		m.b = model.AppendString(append(m.b, `,"tool_call_id":`...), ids[i])
+		m.b = append(model.AppendString(append(m.b, `,"content":`...), text), '}')
+	}
+}
+
+// callsOf returns the parts of msg that are calls, in their order.
+func callsOf(msg *chat.Message) (calls []*chat.Part) {
+	for i := range msg.Parts {
+		if msg.Parts[i].Call != nil {
+			calls = append(calls, &msg.Parts[i])
+		}
+	}
+	return calls
+}
+
+// resultsOf returns the results up to the next message of the model's.
+func resultsOf(behind []chat.Message) (results []*tool.Result) {
+	for i := range behind {
+		if behind[i].Role == chat.RoleModel {
+			break
+		}
+		for j := range behind[i].Parts {
+			if p := &behind[i].Parts[j]; p.Call == nil && p.Result != nil {
+				results = append(results, p.Result)
+			}
+		}
+	}
+	return results
+}

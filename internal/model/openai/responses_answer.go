@@ -1,0 +1,494 @@
+// This file reads an answer of the Responses API. Text is shown as its deltas come;
+// everything that goes back later (ids, phases, encrypted reasoning) is taken from the
+// items that are done, because only these are final.
+
+package openai
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/chat"
+	"sluice/internal/model"
+	"sluice/tool"
+)
+
+// responsesAnswer reads the events of one answer. Text comes in deltas; calls and what
+// goes back are read from the item that is done: its id may differ from that of the
+// deltas and of the item as it was announced.
+type responsesAnswer struct {
+	codec   *responsesCodec
+	decoder responsesDecoder
+	tools   *tool.Set // on offer; nil: not known
+
+	usage     chat.Usage
+	hasUsage  bool
+	finish    model.FinishWords
+	note      model.Note
+	budget    model.Budget // of all that was taken
+	announced int          // bytes of arguments that were counted; the item that is done has them again
+	ids       model.IDs    // of the calls
+	calls     responsesCalls
+	texts     responsesTexts // of the message at hand
+	thoughts  responsesTexts // of the reasoning at hand
+	kind      responsesKind  // of its deltas that count; 0: none came
+	done      []string       // ids of the items that are done, calls left out
+	held      []chat.Part    // for the next text or the end: until then the answer may be asked for again
+	reasoned  bool           // a reasoning item is kept
+	whole     bool           // the reply is one document
+	halves    [2]pending     // of text and of thoughts: what a delta ended inside of
+	malformed error          // of a call that is of no use; it does not count if the answer was cut off
+}
+
+// Reset makes a ready for another answer.
+func (a *responsesAnswer) Reset() {
+	*a = responsesAnswer{codec: a.codec, decoder: a.decoder}
+	a.decoder.begin(nil) // let go of the data
+}
+
+// Asked implements model.Asker.
+func (a *responsesAnswer) Asked(req *chat.ModelRequest) {
+	a.tools = req.Tools
+	a.ids.Asked(req.Messages)
+}
+
+// Note returns what the log reports.
+func (a *responsesAnswer) Note() model.Note {
+	a.note.Size = a.budget.Size
+	return a.note
+}
+
+// Over says that the response has ended.
+func (a *responsesAnswer) Over() bool { return a.finish.End != model.EndNone }
+
+// Finished is the same: the event that says how the response ends is the last one.
+func (a *responsesAnswer) Finished() bool { return a.Over() }
+
+// Decode reads one event.
+//
+// Events behind the end are ignored. An event that is not known says nothing.
+func (a *responsesAnswer) Decode(name string, data []byte, c *chat.Chunk) error {
+	if a.Over() || string(data) == "[DONE]" { // which some send, as in Chat Completions
+		return nil
+	}
+	ev, err := a.decoder.event(name, data)
+	if err != nil {
+		return err
+	}
+	switch ev.kind {
+	case responsesText:
+		return a.delta(&ev, false, c)
+	case responsesSummary, responsesReasoning:
+		return a.thought(&ev, c)
+	case responsesArguments, responsesArgumentsDone, responsesItemAdded:
+		return a.announce(&ev)
+	case responsesItemDone:
+		return a.item(ev.item, ev.place.item, c)
+	case responsesCompleted, responsesIncomplete, responsesFailed:
+		body, err := a.decoder.body(ev.response)
+		if err != nil {
+			return err
+		}
+		return a.judge(ev.kind, &body, c)
+	case responsesError:
+		return a.refused(ev.failure)
+	case responsesPing:
+		a.note.Pings++
+	}
+	return nil
+}
+
+// Whole reads a reply that is a response in one piece.
+//
+// The items are taken as if each had just been done, with their texts.
+func (a *responsesAnswer) Whole(data []byte, c *chat.Chunk) error {
+	if jsontext.Value(data).Kind() != '{' {
+		return fmt.Errorf("%w: no object", model.ErrUnreadable)
+	}
+	body, err := a.decoder.body(data)
+	if err != nil {
+		return err
+	}
+	kind := responsesCompleted
+	switch {
+	case body.failure != nil:
+		kind = responsesFailed
+	case body.output.Kind() != '[':
+		return fmt.Errorf("%w: no output", model.ErrUnreadable)
+	}
+	a.whole = true
+	for _, item := range model.Elements(body.output) {
+		if err := a.item(item, -1, c); err != nil {
+			return err
+		}
+	}
+	return a.judge(kind, &body, c)
+}
+
+// End completes the answer.
+//
+// A malformed call counts only in an answer that is whole: one that was cut at its limit
+// often ends within a call.
+func (a *responsesAnswer) End(c *chat.Chunk) error {
+	if err := a.text(string(a.halves[0].flush(nil)), a.texts.place, false, c); err != nil {
+		return err
+	}
+	a.hand(c)
+	c.Finish = chat.FinishStop
+	if a.hasUsage {
+		c.Usage = &a.usage
+	}
+	switch {
+	case a.finish.End == model.EndNone:
+		return model.ErrCut
+	case a.finish.End == model.EndMaxTokens:
+		c.Finish = chat.FinishMaxTokens
+		return nil // a call that was cut off as well is dropped
+	case a.malformed != nil:
+		return a.malformed
+	case a.note.TextLength == 0 && !a.ids.Any():
+		return model.ErrNoText
+	}
+	return nil
+}
+
+// thought takes a piece of reasoning. Some servers send it twice, as reasoning and as its summary:
+// the kind that comes first counts.
+func (a *responsesAnswer) thought(ev *responsesEvent, c *chat.Chunk) error {
+	if ev.place.item >= 0 && ev.place.item != a.thoughts.place.item {
+		a.kind = responsesOther
+	}
+	if a.kind == responsesOther {
+		a.kind = ev.kind
+	}
+	if a.kind != ev.kind {
+		return nil
+	}
+	return a.delta(ev, true, c)
+}
+
+// delta takes a piece of text. null is allowed, as some servers send it; any other
+// type is a fault of the answer.
+func (a *responsesAnswer) delta(ev *responsesEvent, thought bool, c *chat.Chunk) error {
+	switch ev.delta.Kind() {
+	case '"':
+		place := ev.place
+		if !thought {
+			place.part = -1 // parts of a message are one text
+		}
+		return a.text(a.goesOn(ev.delta, thought), place, thought, c)
+	case 'n', 0: // null, or none
+		return nil
+	}
+	return a.decoder.unreadable(errWrongType)
+}
+
+// announce takes what comes of a call before its item is done, or in place of that.
+func (a *responsesAnswer) announce(ev *responsesEvent) error {
+	if ev.kind == responsesItemAdded {
+		if ev.item.Kind() != '{' {
+			return nil
+		}
+		item, err := a.decoder.item(ev.item)
+		if err != nil || item.kind != "function_call" {
+			return err
+		}
+		a.calls.add(ev.place.item, &item)
+		a.announced += len(item.arguments)
+		return a.budget.Grow(callOverhead + len(item.name) + len(item.callID) + len(item.id) + len(item.arguments))
+	}
+	grown := len(ev.delta)
+	if call := a.calls.target(ev); call != nil {
+		grown = call.accept(ev)
+	}
+	a.announced += grown
+	return a.budget.Grow(grown) // a sign of life
+}
+
+// goesOn returns the text of a delta, together with the half of a character that the one
+// before it ended in.
+func (a *responsesAnswer) goesOn(v jsontext.Value, thought bool) string {
+	half := &a.halves[0]
+	if thought {
+		half = &a.halves[1]
+	}
+	d := &a.decoder
+	d.text = half.unquote(d.text[:0], v)
+	return string(d.text)
+}
+
+// text adds text to the chunk. An empty piece makes no part: it would look like
+// progress.
+func (a *responsesAnswer) text(s string, at responsesPlace, thought bool, c *chat.Chunk) error {
+	if s == "" {
+		return nil
+	}
+	texts := &a.texts
+	if thought {
+		texts = &a.thoughts
+	}
+	s = texts.next(s, at)
+	if !thought {
+		a.hand(c)
+		a.note.TextLength += len(s)
+	}
+	c.Parts = append(c.Parts, chat.Part{Text: s, Thought: thought})
+	return a.budget.Grow(len(s))
+}
+
+// responsesTexts keeps texts apart that are not one: those of several messages, or of several parts
+// of a summary.
+type responsesTexts struct {
+	begun bool           // some text came
+	shown bool           // some text came of the item at hand
+	place responsesPlace // of the latest text
+	lines int            // how many line breaks the latest text ends in
+}
+
+// next returns the next text, which begins with a blank line if it is another than the one before.
+func (t *responsesTexts) next(s string, at responsesPlace) string {
+	other := !t.shown || differ(at.item, t.place.item) || differ(at.part, t.place.part)
+	if t.begun && other {
+		lines := t.lines + len(s) - len(strings.TrimLeft(s, "\n"))
+		s = blankLine[min(lines, len(blankLine)):] + s
+	}
+	t.begun, t.shown, t.place = true, true, at
+	t.lines = len(s) - len(strings.TrimRight(s, "\n"))
+	return s
+}
+
+// blankLine is what keeps two texts apart.
+const blankLine = "\n\n"
+
+// differ reports whether two numbers of places are known and not the same.
+func differ(a, b int) bool { return a >= 0 && b >= 0 && a != b }
+
+// hold keeps p until something is shown after it, or the answer ends, and counts its size
+// against the bound of an answer.
+func (a *responsesAnswer) hold(p chat.Part, size int) error {
+	a.held = append(a.held, p)
+	return a.budget.Grow(size)
+}
+
+// hand hands on what was held.
+func (a *responsesAnswer) hand(c *chat.Chunk) {
+	c.Parts = append(c.Parts, a.held...)
+	a.held = nil
+}
+
+// item takes an item that is done. Its texts mostly came as deltas before. One that is done again
+// says nothing.
+//
+// v is part of the event's data; what is kept of it is copied.
+func (a *responsesAnswer) item(v jsontext.Value, place int, c *chat.Chunk) error {
+	if v.Kind() != '{' {
+		return nil
+	}
+	item, err := a.decoder.item(v)
+	if err != nil {
+		return err
+	}
+	switch item.kind {
+	case "message":
+		return a.message(&item, c)
+	case "reasoning":
+		return a.reasoning(v, &item, c)
+	case "function_call":
+		a.calls.complete(place, &item)
+		return a.call(&item)
+	}
+	return nil // tools that the provider runs itself, and what is yet to come
+}
+
+// again says whether an item was done before. Ids are few, and may be missing.
+func (a *responsesAnswer) again(item *responsesItem) bool {
+	if item.id == "" || len(item.id) > maxResponsesID {
+		return false
+	}
+	if slices.Contains(a.done, item.id) {
+		return true
+	}
+	if len(a.done) < maxItems {
+		a.done = append(a.done, item.id)
+	}
+	return false
+}
+
+// maxItems bounds the ids that are looked through.
+const maxItems = 64
+
+// message keeps what a message is known by, which stands for the texts before it: its
+// phase, because models that distinguish comments from answers want it back, and after
+// reasoning its id. A text of which no delta came is taken from here.
+func (a *responsesAnswer) message(item *responsesItem, c *chat.Chunk) error {
+	if a.again(item) {
+		return nil
+	}
+	if !a.texts.shown {
+		none := responsesPlace{-1, -1}
+		err := a.decoder.texts(item.content, func(s string) error { return a.text(s, none, false, c) })
+		if err != nil {
+			return err
+		}
+	}
+	a.texts.shown = false
+	kept := responsesKept{id: a.link(item), phase: item.phase}
+	if kept == (responsesKept{}) || len(kept.phase) > maxResponsesID {
+		return nil
+	}
+	return a.hold(chat.Part{Kept: kept.message()}, len(kept.id)+len(kept.phase))
+}
+
+// link returns the id of an item that reasoning led to: a reasoning item that goes back
+// is answered with 400 unless the item that followed it does so under its id.
+func (a *responsesAnswer) link(item *responsesItem) string {
+	if !a.reasoned || len(item.id) > maxResponsesID {
+		return ""
+	}
+	return item.id
+}
+
+// canReturn says whether a thought says something to the provider in the next request.
+func (a *responsesAnswer) canReturn(item *responsesItem) bool {
+	return a.codec.stored || item.sealed || len(model.Elements(item.content)) > 0
+}
+
+// reasoning keeps the item as it is. One that says nothing without the provider's memory
+// cannot go back: an id alone is answered with 404, as nothing was stored. A summary of which no
+// delta came is taken from here, and where nothing is streamed the reasoning itself.
+func (a *responsesAnswer) reasoning(v jsontext.Value, item *responsesItem, c *chat.Chunk) error {
+	if a.again(item) {
+		return nil
+	}
+	for i, texts := range []jsontext.Value{item.summary, item.content} {
+		if a.thoughts.shown || i > 0 && !a.whole {
+			break
+		}
+		at := responsesPlace{-1, -1}
+		err := a.decoder.texts(texts, func(s string) error {
+			at.part++
+			return a.text(s, at, true, c)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	a.thoughts.shown, a.kind = false, responsesOther
+	if !a.canReturn(item) || !v.IsValid() {
+		return nil
+	}
+	a.reasoned = true
+	return a.hold(chat.Part{Kept: string(v)}, len(v))
+}
+
+// call takes a call that is whole, unless it came before. Whether its arguments fit the tool is
+// not judged here: the model reads it.
+func (a *responsesAnswer) call(item *responsesItem) error {
+	args := model.FirstArguments(item.arguments)
+	reason := model.CallFault(item.name, args)
+	if item.status == "incomplete" {
+		reason = "it is not complete"
+	}
+	if reason != "" {
+		a.malformed = &model.Malformed{Reason: reason}
+		return nil
+	}
+	args = args.Clone() // it is the event's
+	call := a.codec.tools.Called(a.tools, &a.ids, item.callID, item.name, args)
+	if call == nil {
+		return a.budget.Grow(len(args))
+	}
+	kept := responsesKept{id: a.link(item)}
+	size := len(call.ID) + len(kept.id) + len(item.name) + max(0, len(args)-a.announced)
+	a.announced = 0
+	return a.hold(chat.Part{Call: call, Kept: kept.call()}, size)
+}
+
+// judge reads how the response ended: from its status, which says more, before the event.
+//
+// A status that names no end leaves the answer open; the stream must continue, or it was cut.
+func (a *responsesAnswer) judge(kind responsesKind, body *responsesBody, c *chat.Chunk) error {
+	if body.hasUsage {
+		a.usage, a.hasUsage = body.usage, true
+		c.Usage = &a.usage
+	}
+	a.note.Model = body.model
+	switch {
+	case kind == responsesFailed || body.status == "failed" || body.status == "cancelled":
+		a.note.Finish = model.Word(body.status)
+		return a.refused(body.failure)
+	case kind == responsesIncomplete || body.status == "incomplete":
+		a.incomplete(body.reason)
+	case body.status == "queued" || body.status == "in_progress":
+		a.finish.Word = body.status // no end
+	default:
+		a.finish.Add([]byte(cmp.Or(body.status, "completed")))
+	}
+	a.note.Finish, a.note.Unknown = model.Word(a.finish.Word), model.Word(a.finish.Unknown)
+	if err := a.finish.Err(); err != nil {
+		return err
+	}
+	if !a.Over() {
+		return nil
+	}
+	return a.late(body, c)
+}
+
+// incomplete takes the reason why a response is not complete. One that says nothing bad is a limit
+// of tokens.
+func (a *responsesAnswer) incomplete(reason string) {
+	end, known := model.EndOf(reason)
+	if end == model.EndStop {
+		end = model.EndMaxTokens
+	}
+	a.finish.Word = reason
+	a.finish.Set(end, known || reason == "")
+}
+
+// late takes from the whole response what no event brought: the text, thoughts before it, and calls
+// that were announced; if nothing at all came, other calls too.
+func (a *responsesAnswer) late(body *responsesBody, c *chat.Chunk) error {
+	nothing, silent := a.note.TextLength == 0 && !a.ids.Any(), a.note.TextLength == 0
+	var output []responsesItem // the calls
+	for _, v := range model.Elements(body.output) {
+		item, err := a.decoder.item(v)
+		switch {
+		case err != nil:
+			return err
+		case item.kind == "message" && silent:
+			err = a.message(&item, c)
+		case item.kind == "reasoning" && silent:
+			err = a.reasoning(v, &item, c)
+		case item.kind == "function_call" && nothing && len(a.calls.list) == 0:
+			err = a.call(&item)
+		case item.kind == "function_call":
+			output = append(output, item)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if a.finish.End != model.EndStop {
+		return nil // a call that was not done was cut
+	}
+	for item := range a.calls.rest(output) {
+		if err := a.call(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refused reads the error member of a response that failed. There is no HTTP status:
+// the stream began with 200.
+func (a *responsesAnswer) refused(failure jsontext.Value) error {
+	r := a.codec.Refuse(0, nil, failure)
+	if r.Kind == model.KindBlocked {
+		return &model.Blocked{Reason: "content_filter"}
+	}
+	return r
+}
