@@ -4,10 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/sluice"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 )
 
 // maxAgentBody bounds the body of PUT /agents/{id}.

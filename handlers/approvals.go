@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/engine/approval"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/stream/sse"
 )

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 )
 
 // cutReply is a reply whose connection that knows whether it was closed to make room.

@@ -10,9 +10,9 @@ import (
 	"os"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 )
 
 const (

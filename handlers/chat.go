@@ -11,12 +11,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/engine/approval"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/telemetry/trace"

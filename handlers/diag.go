@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/stream/sse"
 )

@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"unicode/utf8"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 )
 
 // The handlers leave reading to functions of their own: an open stream keeps the

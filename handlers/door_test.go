@@ -12,13 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/sluice"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

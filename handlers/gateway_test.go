@@ -17,11 +17,11 @@ import (
 	"github.com/rs/zerolog"
 	gosse "github.com/tmaxmax/go-sse"
 
-	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/sluice"
 	"sluice/internal/testnet"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

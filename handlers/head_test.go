@@ -9,12 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/sluice"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

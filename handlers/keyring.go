@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 )
 
 const (

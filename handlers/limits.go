@@ -7,9 +7,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 )
 
 // Limiter counts what is asked for, and refuses what is too much.

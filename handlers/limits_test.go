@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/turn/chat"
 )
 
 // meter is a Limiter that notes what it is asked, and refuses at will.

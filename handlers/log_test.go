@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/handlers"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

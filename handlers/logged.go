@@ -6,7 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // What a client or a model made up goes into the log up to these lengths: in bytes,

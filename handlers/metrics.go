@@ -7,8 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/telemetry/metrics"

@@ -11,13 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
 	"sluice/telemetry/health"
 	"sluice/telemetry/metrics"
-	"sluice/tool"
 )
 
 func TestHealth(t *testing.T) {

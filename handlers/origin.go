@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 )
 
 // originPolicy decides which web pages may use the gateway.

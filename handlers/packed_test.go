@@ -10,8 +10,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"sluice/chat"
 	"sluice/handlers"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -6,11 +6,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 )
 
 // drawer has a checkpoint and a session of whatever task.

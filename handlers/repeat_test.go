@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/handlers"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 )
 
 // Some libraries send a request again by themselves when its connection is lost, without a key

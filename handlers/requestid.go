@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 const requestIDHeader = "X-Request-Id"

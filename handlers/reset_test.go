@@ -16,9 +16,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/sluice"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 )
 
 // Every reply of a sealed gateway has the headers, whatever it is; one that is not sealed has

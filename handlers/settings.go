@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"sluice/chat"
 	"sluice/config"
+	"sluice/internal/turn/chat"
 )
 
 // Defaults of Config.

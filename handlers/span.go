@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/telemetry/trace"
 )

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/telemetry/trace"
 	"sluice/telemetry/trace/tracetest"

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -17,9 +17,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 )
 
 // serveTasks routes what there is to ask of turns that are kept.

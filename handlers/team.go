@@ -3,8 +3,8 @@ package handlers
 import (
 	"net/http"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

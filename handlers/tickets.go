@@ -15,10 +15,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 )
 
 // An EventSource sends no headers, so who would need one posts the request first and gets a

@@ -21,7 +21,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/internal/edge/access"
@@ -31,6 +30,7 @@ import (
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

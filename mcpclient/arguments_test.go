@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sluice/fault"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // What fits a schema is tested in package tool.

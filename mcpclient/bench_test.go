@@ -11,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 func benchClient(b *testing.B) *Client {

@@ -12,8 +12,8 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
-	"sluice/tool"
 )
 
 // errToolTimeout is the cause of a context whose tool call took too long.

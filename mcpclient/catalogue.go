@@ -12,9 +12,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
-	"sluice/tool"
 )
 
 // maxDescription is how much of a tool's description is kept.

@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/fault"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 func TestToolSpec(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/server"
 
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
-	"sluice/tool"
 )
 
 // childVariable makes the test binary a stdio server, of the kind that it names.

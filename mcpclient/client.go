@@ -32,9 +32,9 @@ import (
 	"time"
 
 	"sluice/breaker"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
 	"sluice/telemetry/health"
-	"sluice/tool"
 )
 
 const (

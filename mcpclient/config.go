@@ -9,8 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/chat"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // Transport says how an MCP server is reached.

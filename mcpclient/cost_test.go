@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/fault"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // members returns n members of a JSON object or list.

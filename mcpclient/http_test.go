@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 )
 
 type callHandler = func(w http.ResponseWriter, r *http.Request, req fakeRequest)

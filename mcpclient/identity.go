@@ -6,7 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/mcpclient/internal/wire"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // received is what a server receives about whom a call is for.

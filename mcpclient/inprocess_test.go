@@ -13,8 +13,8 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/testnet"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
-	"sluice/tool"
 )
 
 type toolHandler = server.ToolHandlerFunc

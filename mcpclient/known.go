@@ -5,8 +5,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // Known returns the tool that a model knows by name, also if its server is unavailable;

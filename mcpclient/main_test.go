@@ -16,8 +16,8 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/internal/turn/tool"
 	"sluice/telemetry/health"
-	"sluice/tool"
 )
 
 // TestMain is also the stdio servers of the tests: with childVariable set, the

@@ -13,8 +13,8 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
-	"sluice/tool"
 )
 
 // effect says what became of one attempt to run a tool.

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 )
 
 // answers is a reply with a response to the request: rest is its result or its error.

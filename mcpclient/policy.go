@@ -7,7 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // checkPolicy warns, once each, of tools that the policy names and the server does

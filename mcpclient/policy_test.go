@@ -14,8 +14,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/fault"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
-	"sluice/tool"
 )
 
 const toolClaims = `{"name":"claims","title":"Top","inputSchema":{"type":"object"},"annotations":{"title":"Own","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`

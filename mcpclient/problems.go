@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Problems says what is wrong with the arguments of a call of the tool of that name; nil:

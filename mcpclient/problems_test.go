@@ -7,7 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // A result that breaks the schema which its server declares has taken effect: it counts, and

@@ -11,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"sluice/internal/redact"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/internal/redact"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // addSlow adds a tool "slow" that reports 1 of 2, waits for the tool "release", and

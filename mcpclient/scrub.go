@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
-	"sluice/tool"
 )
 
 // breaksSession says whether a session on which err happened is of no more use.

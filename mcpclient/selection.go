@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Selection is some of the tools of a Client. The others are not shown to anybody who has it,

@@ -11,8 +11,8 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
-	"sluice/tool"
 )
 
 // session is one initialised connection to a server, shared by all turns. It is

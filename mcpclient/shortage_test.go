@@ -19,7 +19,7 @@ import (
 	"sluice/breaker"
 	"sluice/fault"
 	"sluice/internal/testnet"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // shortDialer dials until it is set to have run out of descriptors.

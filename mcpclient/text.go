@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"strings"
 
-	"sluice/chat"
 	"sluice/internal/redact"
+	"sluice/internal/turn/chat"
 )
 
 // clipped returns at most n bytes of s, with a mark if that is not all.

@@ -15,9 +15,9 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
 	"sluice/telemetry/health"
-	"sluice/tool"
 )
 
 func hang(w http.ResponseWriter, r *http.Request, _ fakeRequest) { <-r.Context().Done() }

@@ -9,7 +9,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/fault"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // view is the set of tools at one moment, and what it was made of.

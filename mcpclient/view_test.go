@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Tools stand in one order on every gateway and after each connection, whichever way servers list

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // Approval asks a person. It comes right before Done, once for each question, and the

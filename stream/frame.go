@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 )
 
 // Frame makes a whole turn of what a Runner emits: Start, its events within the time

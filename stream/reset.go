@@ -5,8 +5,8 @@ import (
 	"errors"
 	"unicode/utf8"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 )
 
 // Reset takes back text of the answer: what stays is Accumulated, and pieces that follow go on

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect/chatkit"
+	"sluice/internal/turn/chat"
 )
 
 // The schema accepts each ChatKit request that the server accepts, and the server refuses each

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/agui"
 	"sluice/internal/edge/dialect/aisdk"
 	"sluice/internal/edge/dialect/chatkit"
 	"sluice/internal/edge/dialect/openai"
+	"sluice/internal/turn/chat"
 )
 
 // frontEnds are the routes of the protocols of others. The last one of OpenAI's words refusals,

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/internal/edge/dialect/sluice"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/web"
 )

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/turn/chat"
 )
 
 // Each line is a turn, and the model is shown what was said before.

@@ -14,9 +14,9 @@ import (
 	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
 	openaioption "github.com/openai/openai-go/v3/option"
 
-	"sluice/chat"
 	"sluice/e2e/replay"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // canned answers every request with the same stream, without a network: what is measured is the

@@ -21,9 +21,9 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/edge/dialect/agui"
+	"sluice/internal/turn/chat"
 	"sluice/sim/geminisim"
 	events "sluice/stream"
 )

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect/aisdk"
+	"sluice/internal/turn/chat"
 )
 
 // aiSDKSeen is what chat.mjs writes.

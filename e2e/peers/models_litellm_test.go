@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/e2e/replay"
 	"sluice/internal/model"
 	codec "sluice/internal/model/gemini"
 	"sluice/internal/testnet"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/sim/geminisim"
-	"sluice/tool"
 )
 
 // modelsBin is where LiteLLM's proxy and llmock are installed.

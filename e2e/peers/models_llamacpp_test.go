@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/e2e/replay"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // startLlamaCpp starts llama.cpp's server with a model of 270 million parameters: what

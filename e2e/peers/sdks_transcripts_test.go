@@ -18,11 +18,11 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/openai"
+	"sluice/internal/turn/chat"
 	events "sluice/stream"
 )
 

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // Run with

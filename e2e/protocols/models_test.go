@@ -14,14 +14,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/internal/model"
 	"sluice/internal/model/anthropic"
 	"sluice/internal/model/gemini"
 	"sluice/internal/model/openai"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/sim/geminisim"
 	"sluice/sim/modelsim"
-	"sluice/tool"
 )
 
 // provider is a model with the simulator behind it.

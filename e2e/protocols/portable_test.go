@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/engine/agent"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -5,9 +5,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/model"
 	"sluice/internal/model/modeltest"
+	"sluice/internal/turn/chat"
 )
 
 // A limit has room for thoughts unless the request asks the model not to think, or the operator

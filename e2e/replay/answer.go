@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/model"
 	"sluice/internal/model/anthropic"
 	"sluice/internal/model/openai"
+	"sluice/internal/turn/chat"
 )
 
 // Answer is what a reader makes of an answer.

@@ -19,14 +19,14 @@ func TestContextsCarryFewThings(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"internal/engine/agent/remote/http.go exchangeKey",
-		"chat/turn.go turnKey",
+		"internal/turn/chat/turn.go turnKey",
 		"internal/edge/dialect/a2a/open.go callKey",
 		"handlers/conn.go connKey",
 		"mcpclient/internal/wire/exchange.go exchangeKey",
 		"internal/model/gemini/sdk.go sdkCallKey",
 		"internal/state/task/recording/serve.go turnKey",
 		"telemetry/trace/trace.go key",
-		"tool/attempt.go attemptKey",
+		"internal/turn/tool/attempt.go attemptKey",
 	}
 	set := regexp.MustCompile(`context\.WithValue\([^\n]*?, (\w+)\{\}`)
 	got := map[string]bool{}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // maxWhole bounds the pieces of a call that are remembered because they may be whole.

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 )
 
 // defaultAskAttempts is how often a model is asked for one structured answer, unless

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/metrics"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // maxAskSchema is how long the schema of a structured answer may be.

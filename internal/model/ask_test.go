@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/metrics"
 )
 

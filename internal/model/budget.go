@@ -3,7 +3,7 @@ package model
 import (
 	"context"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/trace"
 )
 

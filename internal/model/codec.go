@@ -30,7 +30,7 @@ import (
 	"net/http"
 	"slices"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // Codec is the protocol of one provider, set up for one model. It is safe for

@@ -8,10 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/chat"
 	"sluice/internal/model"
 	"sluice/internal/model/modeltest"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // fake is the smallest protocol that has all that the frame asks about.

@@ -8,8 +8,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/metrics"
 )
 

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/model"
 	"sluice/internal/model/modeltest"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/metrics"
 )
 

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/model"
 	"sluice/internal/model/modeltest"
+	"sluice/internal/turn/chat"
 )
 
 // turnstile is a gate that counts, and lets so many attempts pass.

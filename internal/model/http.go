@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/model/h2pool"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/trace"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // logCall and logResult write the two lines of an attempt to the logger of the

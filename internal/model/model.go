@@ -12,8 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/internal/redact"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/metrics"
 	"sluice/telemetry/trace"
 )

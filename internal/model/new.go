@@ -10,8 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/internal/check"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/metrics"
 )
 

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // A provider that refuses a request names the member that it does not take in one of many

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // Bounds of the tools that are learned not to send.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"sync"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // Source opens answers of a model. The default speaks HTTP and reads events with the

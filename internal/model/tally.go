@@ -1,6 +1,6 @@
 package model
 
-import "sluice/chat"
+import "sluice/internal/turn/chat"
 
 // tally is what an attempt has brought, for its limits and for the log.
 type tally struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/internal/model"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // toolsFor returns tools rendered as their schemas alone.

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // maxRendered is how many sets of tools are kept rendered. Several are in use at the

@@ -3,7 +3,7 @@ package model
 import (
 	"regexp"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // Most services take calls of tools that the request does not declare, as a client's may be that

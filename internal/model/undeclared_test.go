@@ -3,8 +3,8 @@ package model
 import (
 	"testing"
 
-	"sluice/chat"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // A refusal that speaks of tools is about calls that the request does not declare, if it has some.

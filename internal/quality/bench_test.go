@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/quality"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -1,6 +1,6 @@
 package quality
 
-import "sluice/chat"
+import "sluice/internal/turn/chat"
 
 // brief is what a turn is asked for, and how its answer is to be worded: the same from its begin
 // to its end.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"sync"
 
-	"sluice/chat"
 	"sluice/internal/quality/check"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/quality"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

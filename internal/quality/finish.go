@@ -4,10 +4,10 @@ import (
 	"strings"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/markdown"
 	"sluice/internal/quality/check"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

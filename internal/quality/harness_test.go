@@ -10,10 +10,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/internal/quality"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

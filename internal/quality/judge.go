@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // Bounds of what planner, judge and refinement are shown of the results of tools, in

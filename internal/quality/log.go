@@ -10,9 +10,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/redact"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

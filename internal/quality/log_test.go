@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/internal/quality"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

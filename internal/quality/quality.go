@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/markdown"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/telemetry/metrics"
 )

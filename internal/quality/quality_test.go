@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/quality"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

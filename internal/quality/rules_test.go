@@ -3,7 +3,7 @@ package quality
 import (
 	"testing"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // The settings of the agent that answers say what becomes of its answer, once: who speaks

@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sluice/chat"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

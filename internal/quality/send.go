@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/markdown"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/quality/check"
+	"sluice/internal/turn/chat"
 )
 
 // Mode says what becomes of an answer.

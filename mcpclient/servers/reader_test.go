@@ -13,8 +13,8 @@ import (
 	"sluice/config"
 	"sluice/config/configtest"
 	"sluice/internal/check"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient"
-	"sluice/tool"
 )
 
 func mcpWorld(content string, env ...string) configtest.World {

@@ -11,8 +11,8 @@ import (
 	"sluice/config"
 	"sluice/config/configtest"
 	"sluice/config/file"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient"
-	"sluice/tool"
 )
 
 // readSection reads a configuration file with servers, next to those of c.

@@ -13,8 +13,8 @@ import (
 
 	"sluice/config"
 	"sluice/internal/redact"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient"
-	"sluice/tool"
 )
 
 // List is the part of a config.Config that holds the server of MCP_SERVER_URL, then those of MCP_CONFIG in the

@@ -7,8 +7,8 @@ import (
 	"sluice/breaker"
 	"sluice/config"
 	"sluice/internal/check"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient"
-	"sluice/tool"
 )
 
 // URLName is the name of the server at MCP_SERVER_URL.

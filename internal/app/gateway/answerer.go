@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/handlers"
 	"sluice/internal/engine/agent/delegate"
@@ -20,6 +19,7 @@ import (
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/model"
 	"sluice/internal/quality/stop"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -13,7 +13,6 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
@@ -22,9 +21,10 @@ import (
 	"sluice/internal/engine/router"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient/servers"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // openApprovals makes what asks people, if anybody is to be asked.

@@ -18,7 +18,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/app/gateway"
 	"sluice/internal/engine/agent"
 	"sluice/internal/model"
@@ -27,12 +26,13 @@ import (
 	"sluice/internal/model/openai"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task/conversation"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient"
 	"sluice/sim/geminisim"
 	"sluice/sim/modelsim"
 	"sluice/sim/todo"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // keeper is a provider that keeps prompts: how one of the protocols is spoken to, and what it says

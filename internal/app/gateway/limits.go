@@ -8,12 +8,12 @@ import (
 	"context"
 	"net/http"
 
-	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/app/settings"
 	"sluice/internal/edge/access/door"
 	"sluice/internal/edge/access/limit"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

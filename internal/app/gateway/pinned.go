@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/records"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/router"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

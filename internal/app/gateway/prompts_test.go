@@ -10,12 +10,12 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/engine/agent"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task/conversation"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // promptOf is what a provider reads of a call, from its beginning: tools, system prompt, messages.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
 	"sluice/internal/app/wording"
@@ -19,6 +18,7 @@ import (
 	"sluice/internal/quality"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/deliver"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -16,12 +16,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/metrics"
 )
 

@@ -9,12 +9,12 @@ import (
 	"context"
 	"net/http"
 
-	"sluice/chat"
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/toolcache"
 	"sluice/internal/redact"
 	"sluice/internal/state/task/recording"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

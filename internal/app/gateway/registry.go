@@ -14,7 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/roster"
@@ -25,6 +24,7 @@ import (
 	"sluice/internal/engine/router"
 	"sluice/internal/model"
 	"sluice/internal/quality"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
@@ -22,8 +21,9 @@ import (
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/store/sqlite"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 const (

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/gatewaytest"
@@ -24,6 +23,7 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/edge/access/keys"
 	"sluice/internal/state/store/memory"
+	"sluice/internal/turn/chat"
 	"sluice/web"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/engine/agent"
+	"sluice/internal/turn/chat"
 	"sluice/sim/geminisim"
 	"sluice/stream"
 )

@@ -5,11 +5,11 @@ package gateway
 import (
 	"context"
 
-	"sluice/chat"
 	"sluice/internal/app/providers"
 	"sluice/internal/engine/agent"
 	"sluice/internal/model"
 	"sluice/internal/quality/structured"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

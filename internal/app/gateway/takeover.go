@@ -11,12 +11,12 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"sluice/chat"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/agent/delegate"
 	"sluice/internal/engine/router"
 	"sluice/internal/quality"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

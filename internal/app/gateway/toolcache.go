@@ -6,10 +6,10 @@ package gateway
 import (
 	"context"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/toolcache"
+	"sluice/internal/turn/chat"
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
 	"sluice/stream"

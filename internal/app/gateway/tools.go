@@ -14,11 +14,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/app/settings"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/recording"
+	"sluice/internal/turn/chat"
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
 	"sluice/sim/home"

@@ -22,13 +22,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/edge/dialect/chatkit"
 	"sluice/internal/edge/dialect/sluice"
 	"sluice/internal/engine/agent"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

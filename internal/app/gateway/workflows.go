@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/fault"
 	"sluice/handlers"
@@ -26,9 +25,10 @@ import (
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/state/task/record"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/mcpclient/servers"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // workflows are those of one reading of the configuration file.

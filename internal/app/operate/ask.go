@@ -12,9 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/app/settings"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // Errors of a question that was never asked.

@@ -21,10 +21,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/router"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

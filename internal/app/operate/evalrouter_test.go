@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/engine/router"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -12,11 +12,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
 	"sluice/internal/model"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // Examined is what a model did when it was asked for what the gateway needs of it.

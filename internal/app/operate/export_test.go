@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/router"
 	"sluice/internal/state/store/sqlite"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 	"sluice/mcpclient/servers"
 )
 

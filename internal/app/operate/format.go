@@ -3,8 +3,8 @@ package operate
 import (
 	"fmt"
 
-	"sluice/chat"
 	"sluice/internal/quality/style"
+	"sluice/internal/turn/chat"
 )
 
 // CheckFormat wants of the flags of a command what POST /channels/{channel}/format wants of

@@ -17,12 +17,12 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/internal/app/settings"
 	"sluice/internal/model"
 	"sluice/internal/redact"
+	"sluice/internal/turn/chat"
 	"sluice/mcpclient/servers"
 )
 

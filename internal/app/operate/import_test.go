@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
 	"sluice/internal/state/store/sqlite"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 )
 
 // world is an environment in which configurations are loaded.

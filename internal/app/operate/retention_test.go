@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
@@ -17,6 +16,7 @@ import (
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/sqlite"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/redact"
+	"sluice/internal/turn/chat"
 )
 
 const (

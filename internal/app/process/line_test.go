@@ -9,8 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/redact"
+	"sluice/internal/turn/chat"
 )
 
 // logged returns what becomes of one line.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/redact"
+	"sluice/internal/turn/chat"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/engine/router"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // schemas compiles the schemas of questions, which are nearly always those of the one

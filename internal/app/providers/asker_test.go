@@ -10,10 +10,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/engine/router"
 	"sluice/internal/model"
 	"sluice/internal/quality"
+	"sluice/internal/turn/chat"
 )
 
 const routeSchema = `{"type":"object","required":["agentId"],"properties":{"agentId":{"type":"string"}}}`

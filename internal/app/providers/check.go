@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 
-	"sluice/chat"
 	"sluice/internal/model"
 	"sluice/internal/quality"
 	"sluice/internal/state/task/record"
+	"sluice/internal/turn/chat"
 )
 
 // checkAttempts is how often planner and judge are asked at most.

@@ -11,10 +11,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/model"
 	"sluice/internal/model/gemini"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/health"
 	"sluice/telemetry/metrics"
 )

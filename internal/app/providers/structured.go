@@ -8,10 +8,10 @@ import (
 	"strings"
 	"sync"
 
-	"sluice/chat"
 	"sluice/internal/model"
 	"sluice/internal/quality/structured"
 	"sluice/internal/state/task/record"
+	"sluice/internal/turn/chat"
 )
 
 // formAttempts is how often a model is asked for one object at most.

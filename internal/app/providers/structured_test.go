@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/quality/structured"
+	"sluice/internal/turn/chat"
 )
 
 // formOf returns a form with a schema.

@@ -7,11 +7,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect/a2a"
 	"sluice/internal/engine/approval"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

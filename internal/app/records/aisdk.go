@@ -6,10 +6,10 @@ import (
 	"errors"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect/aisdk"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 )
 
 // Chats shows the AI SDK's clients the turns of a store. It implements aisdk.Turns.

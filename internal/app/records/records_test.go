@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/fault"
@@ -18,8 +17,9 @@ import (
 	"sluice/internal/engine/workflow/records"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 const (

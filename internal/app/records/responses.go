@@ -7,11 +7,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect/openai"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 )
 
 // responseLives is how long a response is kept.

@@ -10,13 +10,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/approval"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/records"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/telemetry/metrics"
 )

@@ -13,12 +13,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/telemetry/metrics"
 )

@@ -20,10 +20,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/router"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 )
 
 const (

@@ -10,10 +10,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/internal/engine/router"
+	"sluice/internal/turn/chat"
 )
 
 // refusal is the fault of one field.

@@ -17,11 +17,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/internal/engine/agent/remote"
 	"sluice/internal/engine/router"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/health"
 )
 

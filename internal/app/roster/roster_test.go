@@ -19,7 +19,6 @@ import (
 	"go.uber.org/goleak"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/process"
@@ -27,6 +26,7 @@ import (
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/testnet"
+	"sluice/internal/turn/chat"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

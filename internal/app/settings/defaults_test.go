@@ -12,13 +12,13 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/config/configtest"
 	"sluice/internal/quality/deliver"
 	"sluice/internal/quality/style"
 	"sluice/internal/state/task"
 	"sluice/internal/state/task/conversation"
+	"sluice/internal/turn/chat"
 	"sluice/mcpclient/servers"
 )
 

@@ -4,10 +4,10 @@ import (
 	_ "embed"
 	"slices"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 )
 
 // Dialects is what is set of the protocols of others.

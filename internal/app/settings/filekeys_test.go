@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/access/door"
@@ -25,6 +24,7 @@ import (
 	"sluice/internal/state/task"
 	"sluice/internal/state/task/conversation"
 	"sluice/internal/state/task/record"
+	"sluice/internal/turn/chat"
 	"sluice/mcpclient/servers"
 )
 

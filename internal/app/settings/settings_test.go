@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/config"
 	"sluice/config/configtest"
 	"sluice/handlers"
@@ -27,6 +26,7 @@ import (
 	"sluice/internal/model/gemini"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/recording"
+	"sluice/internal/turn/chat"
 	"sluice/mcpclient/servers"
 )
 

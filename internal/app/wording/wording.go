@@ -10,11 +10,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/quality"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/deliver"
 	"sluice/internal/quality/style"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/quality"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/deliver"
 	"sluice/internal/quality/style"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

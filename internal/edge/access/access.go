@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 )
 
 // Method is how somebody has proved who they are.

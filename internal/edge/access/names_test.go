@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 func TestIsUser(t *testing.T) {

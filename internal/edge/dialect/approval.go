@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -3,7 +3,7 @@ package dialect
 import (
 	"context"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // ChargeFor charges the request whose context it is. Open of a route of use Either calls it once the

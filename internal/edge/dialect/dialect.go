@@ -13,8 +13,8 @@ import (
 	"net/http"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

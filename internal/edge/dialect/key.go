@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // HeaderKey returns the idempotency key of a request, from its header. err is that of

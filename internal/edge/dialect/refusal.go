@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 )
 
 // Refusal is what a Route words: why a request is refused.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // Handling says what becomes of something that a client may send.

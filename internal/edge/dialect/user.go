@@ -3,7 +3,7 @@ package dialect
 import (
 	"github.com/go-json-experiment/json"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // NamedUser returns the user_id of a JSON body. It is empty if the body is empty or names nobody.

@@ -3,7 +3,7 @@ package agent
 import (
 	"slices"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // readOnly returns the tools of a set that only read. Turns that were given the same

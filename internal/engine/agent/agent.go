@@ -27,8 +27,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/chat"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // Model streams one answer of a language model.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"sluice/fault"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // settle takes over the calls of a step. If none waits, their results become the

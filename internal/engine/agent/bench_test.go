@@ -4,10 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/engine/agent"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 type nothing struct{}

@@ -3,7 +3,7 @@ package agent_test
 import (
 	"testing"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // Once the budget is reached the tools of the step at hand still run, and one answer

@@ -6,9 +6,9 @@ package agent
 import (
 	"context"
 
-	"sluice/chat"
 	"sluice/internal/engine/run"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // Suspended is the error of a call within which somebody waits for a person. It is not a

@@ -3,9 +3,9 @@ package agent
 import (
 	"slices"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // Tools of the client: a model is offered them next to those of servers, and a turn ends with

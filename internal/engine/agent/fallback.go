@@ -2,7 +2,7 @@ package agent
 
 import (
 	"sluice/fault"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // fallback opens the call of the tool that the configuration names for when j's

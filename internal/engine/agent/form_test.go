@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // What the gateway adds to the prompt: the style, then the application's instructions. The user's

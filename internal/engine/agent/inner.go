@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // job is one tool call of a step.

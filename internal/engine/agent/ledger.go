@@ -6,9 +6,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/fault"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // maxIdentical is the first identical call of a turn that is refused: a model

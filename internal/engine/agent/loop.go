@@ -6,7 +6,7 @@ package agent
 import (
 	"slices"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // made returns what the turn has added to the conversation, for who remembers it. A turn that

@@ -5,10 +5,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/engine/agent"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // silent takes all events.

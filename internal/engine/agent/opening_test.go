@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // listed are tools that nobody calls.

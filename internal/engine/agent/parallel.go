@@ -7,8 +7,8 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/stack"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // parallel runs tool calls at the same time. The calls have goroutines of their own;

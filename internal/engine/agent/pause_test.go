@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/agent"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // held asks about every call of add.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // progressEvery is the least time between two progress events of one call: five a

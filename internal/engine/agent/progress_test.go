@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // reports makes a tool that reports n times, every so often, and then ends.

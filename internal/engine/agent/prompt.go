@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/chat"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 const builtinPrompt = `You are Sluice, a helpful assistant who gets things done with the tools you are given.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

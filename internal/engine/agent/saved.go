@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // atHand are the calls of the step at hand as they are saved.

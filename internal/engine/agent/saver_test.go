@@ -7,11 +7,11 @@ import (
 	"sync"
 	"testing"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/agent"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // savings is a chat.Saver that keeps all parts.

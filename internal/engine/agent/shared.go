@@ -1,8 +1,8 @@
 package agent
 
 import (
-	"sluice/chat"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // refusal returns why no agent of the turn may make a call; nil: it may be made.

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/agent"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // caller is a model that calls one tool and then says something.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sluice/fault"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // A shortage of the gateway's own ends the turn with one fatal error, whether a tool

@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/agent"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/telemetry/trace"
 	"sluice/telemetry/trace/tracetest"
-	"sluice/tool"
 )
 
 // callsOnce is a model that makes some calls, and then answers.

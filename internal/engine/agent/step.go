@@ -4,9 +4,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // maxCalls is how many calls of one answer are taken. The rest are dropped and

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"sluice/fault"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // That a server cannot be used is reported once a turn, whatever shows it: the start of the

@@ -17,13 +17,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
 	"sluice/telemetry/metrics"
-	"sluice/tool"
 )
 
 // Bounds of Config.TTL, and its defaults.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/engine/run"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // decide makes the decisions of an answer: one for each call, and no other. The error is a

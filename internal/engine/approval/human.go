@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // decideHuman makes the decision of an answer to what a node of a workflow asks. It has

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 )
 
 const (

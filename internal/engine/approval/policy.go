@@ -1,6 +1,6 @@
 package approval
 
-import "sluice/tool"
+import "sluice/internal/turn/tool"
 
 // Mode says of which class of tools a person must allow the calls.
 type Mode string

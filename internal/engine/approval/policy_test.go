@@ -3,7 +3,7 @@ package approval
 import (
 	"testing"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 func TestReasons(t *testing.T) {

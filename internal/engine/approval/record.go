@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

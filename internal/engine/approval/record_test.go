@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/telemetry/trace"
 )

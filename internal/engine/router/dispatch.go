@@ -15,9 +15,9 @@ import (
 	"sync"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/telemetry/trace"
 )

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

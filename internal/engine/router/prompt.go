@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 )
 
 const defaultSystemPrompt = `You route requests to the agents of a team. Choose the agent whose listed capabilities fit the request best.

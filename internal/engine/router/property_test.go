@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/router"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

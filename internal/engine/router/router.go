@@ -27,7 +27,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/telemetry/metrics"
 )

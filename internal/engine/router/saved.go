@@ -12,9 +12,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

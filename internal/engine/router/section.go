@@ -15,7 +15,7 @@ import (
 
 	"sluice/config"
 	"sluice/config/file"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Spec is what the configuration file says of a team. Its zero value is a file that

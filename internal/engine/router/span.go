@@ -3,7 +3,7 @@ package router
 import (
 	"context"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/trace"
 )
 

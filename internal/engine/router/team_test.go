@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/router"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

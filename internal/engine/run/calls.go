@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"sluice/internal/model"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // defaultMaxTokens limits the visible part of an answer where nobody else does:

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // FuzzAnswer reads events, a line each, and compares the text with a slow reading of

@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/fault"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // open returns a Model that talks to handler.

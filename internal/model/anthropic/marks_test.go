@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/model"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // In a conversation the last input before the newest and the end are marked, next to tools and

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/model"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // refuse says why the API would answer 400 to a body, or nothing. It knows the API's

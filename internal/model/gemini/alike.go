@@ -3,8 +3,8 @@ package gemini
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // pattern is the form of the latest chunk of an answer. Of recorded answers three of four chunks are

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // The drivers side by side: answers of chunkCount chunks, and how much CPU time

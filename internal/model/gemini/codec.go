@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"sluice/chat"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // keepBuffer is the largest buffer that is kept for the next answer.

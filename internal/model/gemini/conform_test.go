@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/model"
 	"sluice/internal/model/modeltest"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // TestConformance runs the suite of configured models over both drivers.

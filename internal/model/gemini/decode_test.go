@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/model"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 var compareRaw = cmp.AllowUnexported(rawChunk{}, rawPart{}, rawCall{}, rawArg{})

@@ -17,10 +17,10 @@ import (
 
 	"sluice/breaker"
 	"sluice/breaker/breakertest"
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/model"
 	"sluice/internal/testnet"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/metrics"
 )
 

@@ -24,10 +24,10 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/check"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/metrics"
 )
 

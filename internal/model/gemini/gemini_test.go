@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/metrics"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/chat"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // generation is what a request says of how to answer: its generationConfig.

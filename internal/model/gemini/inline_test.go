@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // An image is passed over, however large it is, and the text around it is not. An answer

@@ -3,8 +3,8 @@ package gemini
 import (
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // A caller's level of thinking is sent in the model's own form. A model that is set not to

@@ -19,11 +19,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/model"
 	"sluice/internal/testnet"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // maxName is how many bytes the name of a function may have.

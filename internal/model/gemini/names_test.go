@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/model"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 func TestFitName(t *testing.T) {

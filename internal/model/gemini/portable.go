@@ -3,7 +3,7 @@ package gemini
 import (
 	"slices"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // sentinel stands for the signature of a call that another model made. Google documents

@@ -3,7 +3,7 @@ package gemini
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // rawChunk is one GenerateContentResponse, as far as we read it. Its strings and

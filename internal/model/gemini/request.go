@@ -3,8 +3,8 @@ package gemini
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // sizeHint is about the size of req's body, without tools.

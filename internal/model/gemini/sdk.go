@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/generative-ai-go/genai"
 
-	"sluice/chat"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // NewSDK returns a Model that makes its calls through

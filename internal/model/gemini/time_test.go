@@ -11,8 +11,8 @@ import (
 
 	"sluice/breaker"
 	"sluice/breaker/breakertest"
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 )
 
 // after waits, in fake time, before it replies.

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"sluice/internal/model"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // maxRendered is how many sets of tools are kept rendered. Several are in use at the

@@ -3,7 +3,7 @@ package gemini
 import (
 	"testing"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Sets that are in use at the same time are rendered once each, and those that are

@@ -18,11 +18,11 @@ import (
 
 	"sluice/breaker"
 	"sluice/breaker/breakertest"
-	"sluice/chat"
 	"sluice/config"
 	"sluice/fault"
 	"sluice/internal/model"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // Protocol is how a service speaks. Events are whole, with what ends them.

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/model"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // chatCodec is the codec of Chat Completions.

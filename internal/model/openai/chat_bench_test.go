@@ -6,8 +6,8 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"sluice/chat"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // benchDelta is a delta as OpenAI sends it.

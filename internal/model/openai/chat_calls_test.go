@@ -13,7 +13,7 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"sluice/internal/model"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // callPiece is an element of tool_calls, in whichever chunk.

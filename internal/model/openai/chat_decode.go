@@ -8,8 +8,8 @@ package openai
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // chatDecoder reads the JSON of chunks. Its scratch is used again for each chunk.

@@ -7,8 +7,8 @@ package openai
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // maxKept is how much of one answer goes back to its maker, in bytes; of a larger one

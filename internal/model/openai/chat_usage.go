@@ -4,7 +4,7 @@
 
 package openai
 
-import "sluice/chat"
+import "sluice/internal/turn/chat"
 
 // chatFigures are the figures of a usage object, as the provider counts them.
 //

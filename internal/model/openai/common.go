@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // appendInt appends n in decimal digits.

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/config"
 	"sluice/fault"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // transport answers requests without a network.

@@ -7,10 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/model"
 	"sluice/internal/model/modeltest"
+	"sluice/internal/turn/chat"
 )
 
 // playTo makes a call of a model whose service answers like that.

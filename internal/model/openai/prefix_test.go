@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // A conversation is asked for by a key of its own at OpenAI's host alone; long keeps it for a day.

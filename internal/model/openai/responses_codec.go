@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"sluice/internal/model"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // responsesCodec is OpenAI's Responses API, which Azure, LM Studio, DeepSeek, vLLM and

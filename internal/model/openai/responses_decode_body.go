@@ -6,7 +6,7 @@ package openai
 import (
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // responsesBody is the response that the last event holds, or a reply that is not a stream.

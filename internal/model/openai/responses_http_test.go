@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/model"
+	"sluice/internal/turn/chat"
 )
 
 // openResponses returns a model whose provider is answer.

@@ -11,9 +11,9 @@ import (
 	"context"
 	"strings"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -3,7 +3,7 @@ package structured
 import (
 	"slices"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // Bounds of what a model is shown of a turn, in bytes.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 )
 
 // A task that waits for a person is taken up by who has an answer: of several one

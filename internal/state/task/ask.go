@@ -15,10 +15,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/record"
+	"sluice/internal/turn/chat"
 )
 
 // Caller is who asks for tasks. The zero value is any caller.

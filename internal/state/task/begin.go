@@ -12,10 +12,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/record"
+	"sluice/internal/turn/chat"
 )
 
 // ErrNoRoom says that a turn is not kept because the store is full.

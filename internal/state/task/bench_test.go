@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

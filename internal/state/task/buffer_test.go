@@ -3,8 +3,8 @@ package task
 import (
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/state/store/memory"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 )
 
 // reread reads a document as somebody else wrote it, and writes it again.

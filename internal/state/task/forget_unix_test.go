@@ -14,12 +14,12 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/store/redis"
 	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/state/store/sqlite"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -15,10 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

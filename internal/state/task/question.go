@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 )
 
 // forRequest returns the question as a request answers it.

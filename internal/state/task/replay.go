@@ -10,9 +10,9 @@ import (
 	"errors"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 )
 
 // beginTime is how long a repeated key waits for the log of a turn that begins.

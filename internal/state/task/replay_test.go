@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

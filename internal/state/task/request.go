@@ -3,8 +3,8 @@ package task
 import (
 	"context"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 )
 
 // Request says what is to be kept of a turn.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/state/task/record"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -14,12 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/store/sqlite"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/telemetry/metrics"
 )

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/record"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 )
 
 // maxSaved bounds a request, and the states of a turn together, in bytes.

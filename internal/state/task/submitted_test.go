@@ -7,8 +7,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/state/store/memory"
+	"sluice/internal/turn/chat"
 )
 
 // The log has the states of a task from the first on: a request is submitted, then worked on.

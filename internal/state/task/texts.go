@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/trace"
 )
 

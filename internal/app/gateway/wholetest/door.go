@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strings"
 
-	"sluice/chat"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 )
 
 // Door is how gateways of tests make sure of their callers: it takes the word of two headers, X-Who

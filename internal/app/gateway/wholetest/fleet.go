@@ -20,7 +20,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/handlers"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/settings"
@@ -28,6 +27,7 @@ import (
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/testnet"
+	"sluice/internal/turn/chat"
 	"sluice/sim/geminisim"
 	"sluice/sim/offline"
 	"sluice/stream"

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/fault"
 	"sluice/internal/app/gateway"
@@ -18,6 +17,7 @@ import (
 	"sluice/internal/engine/router"
 	"sluice/internal/state/store"
 	"sluice/internal/testnet"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

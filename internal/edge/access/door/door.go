@@ -17,10 +17,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/access/jwt"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/health"
 	"sluice/telemetry/metrics"
 )

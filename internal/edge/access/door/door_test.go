@@ -18,11 +18,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/access/jwt"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/health"
 	"sluice/telemetry/metrics"
 )

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"strings"
 
-	"sluice/chat"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 )
 
 // proxy believes what a proxy in front says in headers. nil believes nothing.

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 )
 
 // maxTime is the end of the year 9999 in seconds. A time beyond it is none: it is one in

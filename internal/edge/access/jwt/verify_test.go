@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 )
 
 type object = map[string]any

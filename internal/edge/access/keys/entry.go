@@ -8,8 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"sluice/chat"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 )
 
 // Entry is what the file has of a key.

@@ -1,8 +1,8 @@
 package keys
 
 import (
-	"sluice/chat"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 )
 
 // Renew reports whether a key that was good earlier, here or at another gateway, still counts for the

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 )
 
 func TestRenew(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 )
 
 // fixture is a key file of a test, and what its ring reported.

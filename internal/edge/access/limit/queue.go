@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 )
 
 // lanes are the queues of calls of models, by key of the model. The Limiter's lock guards them.

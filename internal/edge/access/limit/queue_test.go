@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/access"
+	"sluice/internal/turn/chat"
 )
 
 // provider is one that counts by windows of its own, and would refuse.

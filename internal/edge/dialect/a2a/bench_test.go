@@ -11,12 +11,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/agent"
 	"sluice/internal/testnet"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/fault"
 	"sluice/handlers"
@@ -27,6 +26,7 @@ import (
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/testnet"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

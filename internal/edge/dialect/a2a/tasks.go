@@ -10,8 +10,8 @@ import (
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 )
 
 // document is what this package reads of a task's document.

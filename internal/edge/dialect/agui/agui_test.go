@@ -15,10 +15,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/agui"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

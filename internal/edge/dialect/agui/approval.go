@@ -5,10 +5,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/jsonline"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

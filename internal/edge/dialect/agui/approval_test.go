@@ -10,10 +10,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/agui"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -4,10 +4,10 @@ import (
 	"strconv"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/jsonline"
 	"sluice/internal/edge/dialect/native"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/stream/sse"
 )

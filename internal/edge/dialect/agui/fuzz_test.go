@@ -7,9 +7,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/agui"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

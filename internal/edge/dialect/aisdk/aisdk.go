@@ -15,8 +15,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -11,13 +11,13 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/settings"
 	"sluice/internal/engine/agent"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/testnet"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -14,11 +14,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/style"
+	"sluice/internal/turn/chat"
 )
 
 // Bounds of a text that is to be formatted.

@@ -18,9 +18,9 @@ import (
 	"fmt"
 	"net/http"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 )
 
 // Config describes a Server. Its zero value keeps no history.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // What is read of a thread for the model; of that it is shown what

@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect/chatkit"
+	"sluice/internal/turn/chat"
 )
 
 // Whatever is sent: it is refused with its faults, answered with strict JSON, or a

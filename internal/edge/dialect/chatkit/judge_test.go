@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/chatkit"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect/chatkit"
+	"sluice/internal/turn/chat"
 )
 
 // owners notes whose threads were asked for.

@@ -5,8 +5,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 )
 
 // The types of requests that are answered.

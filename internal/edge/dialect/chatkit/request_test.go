@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect/chatkit"
+	"sluice/internal/turn/chat"
 )
 
 // refused returns the faults of a body as "pointer code".

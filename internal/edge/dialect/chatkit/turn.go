@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

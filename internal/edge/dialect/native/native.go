@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect/jsonline"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

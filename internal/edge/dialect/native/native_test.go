@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect/native"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/jsonline"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -23,9 +23,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

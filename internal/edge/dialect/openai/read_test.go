@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 )
 
 // worded is a refusal as one line: status, whether an SDK may send it again, and the error.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/jsonline"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/stream/sse"
 )

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/edge/dialect/sluice"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/sluice"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -16,9 +16,9 @@ import (
 	"net/url"
 	"strings"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -19,11 +19,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/run"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // Limits. A turn is one of a team or a run of a workflow.

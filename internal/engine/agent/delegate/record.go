@@ -3,8 +3,8 @@ package delegate
 import (
 	"context"
 
-	"sluice/chat"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

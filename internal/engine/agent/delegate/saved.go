@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"sluice/chat"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 )
 
 // saved is a session that waits, but for its agent, which has what was said and called. What

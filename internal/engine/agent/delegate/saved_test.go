@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 )
 
 // A session that waits and is of another version, has lost something, or is another agent's,

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/agent/remote"
 	"sluice/internal/testnet"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -19,7 +19,7 @@ import (
 	sdkclient "github.com/a2aproject/a2a-go/v2/a2aclient"
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // Bounds of a card.

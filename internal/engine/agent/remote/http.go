@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 	"sluice/telemetry/trace"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // maxMessage is how many code points a message has, unless the request itself is longer. A

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 func said(role chat.Role, text string) chat.Message {

@@ -10,8 +10,8 @@ import (
 	sdkclient "github.com/a2aproject/a2a-go/v2/a2aclient"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -10,8 +10,8 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"sluice/breaker"
-	"sluice/chat"
 	"sluice/internal/engine/run"
+	"sluice/internal/turn/chat"
 )
 
 // maxTask bounds the id of a task that is kept, in bytes: the other side has written it.

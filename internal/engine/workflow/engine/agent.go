@@ -17,9 +17,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

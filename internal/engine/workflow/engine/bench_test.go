@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

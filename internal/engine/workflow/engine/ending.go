@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -18,10 +18,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

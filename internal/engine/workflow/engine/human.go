@@ -6,8 +6,8 @@ package engine
 import (
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/chat"
 )
 
 // humanNode is the type of nodes that ask a person.

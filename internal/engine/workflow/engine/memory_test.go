@@ -11,7 +11,7 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/engine/workflow/graph"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Kept is Records in this process, for one run: for tests, and to show what others must

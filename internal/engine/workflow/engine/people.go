@@ -9,9 +9,9 @@ package engine
 import (
 	"time"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -13,11 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // randomWorkflow returns a definition of random nodes, edges and conditions, all of it in

@@ -17,9 +17,9 @@ import (
 	"strconv"
 	"sync"
 
-	"sluice/chat"
 	"sluice/fault"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // recorder keeps the calls of one execution of a node.

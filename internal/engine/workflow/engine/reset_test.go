@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/turn/chat"
 )
 
 // An end node's agent that begins its answer again takes back the node's text, and not that of

@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/chat"
 )
 
 // Run is what a run has come to: a value that can be stored and continued elsewhere.

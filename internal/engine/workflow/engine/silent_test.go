@@ -10,9 +10,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"sluice/fault"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/tool"
 	"sluice/telemetry/trace"
-	"sluice/tool"
 )
 
 // What a run reports of itself as spans: one for each stream of the run, below it one for each

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/tool"
 	"sluice/telemetry/trace"
-	"sluice/tool"
 )
 
 // Where nobody keeps spans, a run allocates nothing for them and keeps no name of one.

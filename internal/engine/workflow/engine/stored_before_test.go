@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

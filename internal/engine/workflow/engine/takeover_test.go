@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

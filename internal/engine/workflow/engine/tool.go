@@ -12,11 +12,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/workflow/graph"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // ToolNode is the type of nodes that call one tool.

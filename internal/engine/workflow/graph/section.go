@@ -18,7 +18,7 @@ import (
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/internal/state/store"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // schema lacks the names of the kinds.

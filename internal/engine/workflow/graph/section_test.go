@@ -13,7 +13,7 @@ import (
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/state/store"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // head is what workflows of tests name things of.

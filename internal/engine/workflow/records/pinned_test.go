@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
-	"sluice/tool"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 )
 
 // A definition goes two days after the last run that was pinned to it, and not before: not

@@ -16,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/fault"
 	core "sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
@@ -27,8 +26,9 @@ import (
 	"sluice/internal/state/store/redis"
 	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/state/store/sqlite"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // The suite of what a RunStore promises, on every engine: a server of Redis among them.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

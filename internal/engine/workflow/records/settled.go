@@ -8,7 +8,7 @@ package records
 import (
 	"maps"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // results are what became of calls, by the keys of their intents; nil: a call was not made.

@@ -22,15 +22,15 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
 	"sluice/telemetry/metrics"
-	"sluice/tool"
 )
 
 // A run in a store has one record that is replaced as a whole and whose version guards

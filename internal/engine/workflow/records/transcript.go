@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"sluice/chat"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/tool"
 )
 
 // named gives calls ids that are their own without its begin.

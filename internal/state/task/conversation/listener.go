@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/chat"
 	"sluice/fault"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/chat"
 	"sluice/fault"
 	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

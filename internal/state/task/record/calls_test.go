@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/internal/state/task/record"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/telemetry/trace"
 )

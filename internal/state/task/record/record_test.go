@@ -9,12 +9,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
 	"sluice/config"
 	"sluice/config/file"
 	"sluice/fault"
 	"sluice/internal/redact"
 	"sluice/internal/state/task/record"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 

@@ -1,8 +1,8 @@
 package record
 
 import (
-	"sluice/chat"
 	"sluice/internal/redact"
+	"sluice/internal/turn/chat"
 )
 
 const (

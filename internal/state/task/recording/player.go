@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // stall is how long an input waits for what came before it in the recording. A turn that

@@ -29,7 +29,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/fault"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // format is the version of the files that this program writes. It reads older ones.

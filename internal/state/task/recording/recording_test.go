@@ -18,7 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/fault"
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // turn answers with body, as a turn does.

@@ -3,7 +3,7 @@ package recording
 import (
 	"context"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Tools are those of an agent.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Calls of tools that are not declared become text with the whole of their results, and the others

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Paused is a turn that cannot continue before somebody has answered: what runs it knows no

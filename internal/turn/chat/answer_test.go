@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // Whatever an answer is: it is read, with one action for all or a decision for each, or its

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // called is a message with a call, and the one with its result.

@@ -3,7 +3,7 @@ package chat
 import (
 	"strings"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Made is what an agent did in a turn, for who remembers it: its messages with calls, and

@@ -3,7 +3,7 @@ package tool_test
 import (
 	"testing"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 func TestLookup(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 func TestQueryRequestAccepts(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Role says who speaks in a Message. The values are Gemini's own, because they

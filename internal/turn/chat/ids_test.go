@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"testing"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // What is asked of a store has the form of an id that we make.

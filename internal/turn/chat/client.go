@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // ClientTool is a tool that the client runs: its call ends the turn, and the client's next

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // BenchmarkDecodeRequest reads and validates a request: a short one, the longest in

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Limits of a history that no setting changes, and the defaults of those that one does.

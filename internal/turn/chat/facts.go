@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // Facts are what the parts of one turn have in common, besides what was asked. They travel in

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 func TestRequestID(t *testing.T) {

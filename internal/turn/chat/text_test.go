@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 func TestConversationID(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // The rules of section 3, written a second time and in another way.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // One person has one owner, by whichever way they came; what somebody claims to be is never

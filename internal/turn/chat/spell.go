@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/tool"
+	"sluice/internal/turn/tool"
 )
 
 // HasUndeclared reports whether a call in messages is of a tool that is not declared.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/chat"
+	"sluice/internal/turn/chat"
 )
 
 // A reply is read with what it is about: by an agent with the question, by a check of the
