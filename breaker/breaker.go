@@ -19,7 +19,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/sony/gobreaker/v2"
 
-	"sluice/telemetry/health"
+	"sluice/internal/base/telemetry/health"
 )
 
 // State is a breaker's state, spelt as in the log and in /readyz.

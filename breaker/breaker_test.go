@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
-	"sluice/telemetry/health"
+	"sluice/internal/base/telemetry/health"
 )
 
 var errDown = errors.New("503")

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
-	"sluice/telemetry/health"
+	"sluice/internal/base/telemetry/health"
 )
 
 // halfOpen returns a breaker that has opened and whose recovery time is over.

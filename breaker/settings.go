@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 )
 
 // mostCalls bounds the counts that can be set from outside.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/turn/chat"
 )

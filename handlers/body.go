@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/turn/chat"
 )

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect/channels"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/style"

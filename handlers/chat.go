@@ -11,7 +11,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/engine/approval"
@@ -19,7 +20,6 @@ import (
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/stream/sse"
-	"sluice/telemetry/trace"
 )
 
 // turn is a request that has passed validation.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/turn/chat"
 	"sluice/stream"

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/state/task"
 	"sluice/stream"

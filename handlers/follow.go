@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // readersOfTurn is how many readers of one turn have places of their own.

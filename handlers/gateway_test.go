@@ -18,9 +18,9 @@ import (
 	gosse "github.com/tmaxmax/go-sse"
 
 	"sluice/handlers"
+	"sluice/internal/base/testnet"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/sluice"
-	"sluice/internal/testnet"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // hostPolicy decides under which names the gateway may be asked. A page can have its

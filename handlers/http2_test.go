@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sluice/handlers"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // serveHTTP2 serves HTTP/2 without TLS, in memory, and counts connections.

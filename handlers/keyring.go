@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/telemetry/tally"
+	"sluice/internal/base/telemetry/tally"
 )
 
 // Bounds of what the audit says of limits.

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 )
 

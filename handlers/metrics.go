@@ -7,11 +7,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/stream/sse"
-	"sluice/telemetry/metrics"
 )
 
 // instruments are what the HTTP face counts and measures. Everything about a turn is

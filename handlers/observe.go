@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"sync/atomic"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/stream"
 )
 

@@ -6,10 +6,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
-	"sluice/telemetry/health"
 )
 
 // healthz says that the process serves. It looks at nothing else, so that an upstream

@@ -11,13 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/telemetry/health"
-	"sluice/telemetry/metrics"
 )
 
 func TestHealth(t *testing.T) {

@@ -3,7 +3,7 @@ package handlers
 import (
 	"net/http"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // Place is what a connection holds among those that the server has room for. Its

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
-	"sluice/telemetry/tally"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/tally"
 )
 
 // maxRefusalLines is how many refusals of a second get a line of their own. Who is

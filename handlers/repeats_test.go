@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/openai"
 	"sluice/internal/state/store/memory"

@@ -27,17 +27,17 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/telemetry/metrics"
+	"sluice/internal/base/telemetry/tally"
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/engine/approval"
 	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/telemetry/health"
-	"sluice/telemetry/metrics"
-	"sluice/telemetry/tally"
-	"sluice/telemetry/trace"
 )
 
 // Config describes a Server. Runner is required; everything else may be zero.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/turn/chat"
 )
 

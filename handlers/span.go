@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
-	"sluice/telemetry/trace"
 )
 
 // span begins the span of a turn. One that continues with what waited links to where that began

@@ -7,12 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/trace"
+	"sluice/internal/base/telemetry/trace/tracetest"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
-	"sluice/telemetry/trace"
-	"sluice/telemetry/trace/tracetest"
 )
 
 // Each turn has a span of the name of its route; a request that is refused has none.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )

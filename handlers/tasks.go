@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/state/task"

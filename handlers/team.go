@@ -3,7 +3,7 @@ package handlers
 import (
 	"net/http"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )

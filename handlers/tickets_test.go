@@ -21,8 +21,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/sluice"

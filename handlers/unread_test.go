@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"sluice/handlers"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // refusals are requests that are answered without a look at their body, up to the

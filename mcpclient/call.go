@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
 )

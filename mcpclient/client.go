@@ -32,9 +32,9 @@ import (
 	"time"
 
 	"sluice/breaker"
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
-	"sluice/telemetry/health"
 )
 
 const (

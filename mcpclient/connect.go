@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/mcpclient/internal/wire"
 )
 

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // fake is an MCP server over streamable HTTP, protocol 2025-11-25 with sessions,

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 	"sluice/mcpclient/internal/wire"
 )
 

@@ -15,9 +15,9 @@ import (
 	"go.uber.org/goleak"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/turn/tool"
-	"sluice/telemetry/health"
 )
 
 // TestMain is also the stdio servers of the tests: with childVariable set, the

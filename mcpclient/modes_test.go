@@ -9,7 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // mcp-go's own HTTP server judges what we speak, in both eras of the protocol.

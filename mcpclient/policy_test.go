@@ -13,7 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"sluice/internal/redact"
+	"sluice/internal/base/redact"
 	"sluice/internal/turn/tool"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"sluice/internal/redact"
+	"sluice/internal/base/redact"
 	"sluice/internal/turn/tool"
 )
 

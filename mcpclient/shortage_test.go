@@ -17,8 +17,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/breaker"
-	"sluice/fault"
-	"sluice/internal/testnet"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/testnet"
 	"sluice/internal/turn/tool"
 )
 

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/fault"
-	"sluice/internal/testnet"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/testnet"
 	"sluice/mcpclient/internal/wire"
 )
 

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"sluice/internal/redact"
+	"sluice/internal/base/redact"
 	"sluice/internal/turn/chat"
 )
 

@@ -14,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/turn/tool"
 	"sluice/mcpclient/internal/wire"
-	"sluice/telemetry/health"
 )
 
 func hang(w http.ResponseWriter, r *http.Request, _ fakeRequest) { <-r.Context().Done() }

@@ -11,8 +11,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/fault"
-	"sluice/internal/redact"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/redact"
 	"sluice/mcpclient/internal/wire"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"sluice/internal/check"
+	"sluice/internal/base/check"
 )
 
 // validate returns every fault of c at once. No value is repeated in the text:

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/tool"
 )
 

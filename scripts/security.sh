@@ -52,8 +52,8 @@ linked() {
 # What serves tests is left out too. Anything else is annotated where it stands: #nosec, with a reason.
 dangers() {
 	local tests=()
-	for dir in e2e tools examples internal/testnet internal/app/gateway/gatewaytest internal/app/gateway/wholetest internal/state/store/redis/redistest sim/geminisim/simtest \
-		internal/markdown/markdowntest internal/quality/channel/channeltest; do
+	for dir in e2e tools examples internal/base/testnet internal/app/gateway/gatewaytest internal/app/gateway/wholetest internal/state/store/redis/redistest sim/geminisim/simtest \
+		internal/base/markdown/markdowntest internal/quality/channel/channeltest; do
 		tests+=("-exclude-dir=$dir")
 	done
 	tool gosec -quiet -exclude-generated -exclude=G104,G115,G404,G101,G204,G304,G703,G602 "${tests[@]}" ./...

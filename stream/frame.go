@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/stream"
 )
 

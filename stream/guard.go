@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // Guard is the one place that enforces the grammar of a turn:

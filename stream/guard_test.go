@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/stream"
 )
 

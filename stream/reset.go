@@ -5,7 +5,7 @@ import (
 	"errors"
 	"unicode/utf8"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // What a team of agents adds to the vocabulary.

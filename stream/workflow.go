@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // What a workflow adds to the vocabulary.

@@ -15,7 +15,7 @@ import (
 	"net/http"
 	"time"
 
-	"sluice/internal/check"
+	"sluice/internal/base/check"
 )
 
 // Config says what load to make. URL and Inputs are required, and one of Clients

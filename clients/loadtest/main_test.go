@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

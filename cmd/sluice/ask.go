@@ -14,11 +14,11 @@ import (
 
 	"sluice/clients/ask"
 	"sluice/clients/terminal"
-	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/process"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 )
 
 // askFlags are the flags of ask, but for those of a structured answer (formFlags).

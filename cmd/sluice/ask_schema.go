@@ -11,9 +11,9 @@ import (
 	"fmt"
 
 	"sluice/clients/terminal"
-	"sluice/config"
 	"sluice/internal/app/operate"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 )
 
 // formFlags are the flags of ask for a structured answer.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 )
 
 // command is one thing that the program does.

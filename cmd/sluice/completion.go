@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 )
 
 // completed is a command as a shell completes it.

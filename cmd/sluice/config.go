@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/config"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 )
 
 // configSchema prints what checks the file, for editors.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // limited is the program as a process of its own, with a limit of descriptors.

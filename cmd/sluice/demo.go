@@ -17,8 +17,8 @@ import (
 
 	"sluice/clients/ask"
 	"sluice/clients/terminal"
-	"sluice/config"
 	"sluice/examples"
+	"sluice/internal/base/config"
 )
 
 // tour is one demonstration.

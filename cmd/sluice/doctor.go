@@ -16,8 +16,8 @@ import (
 
 	"sluice/clients/doctor"
 	"sluice/clients/terminal"
-	"sluice/config"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 )
 
 // doctor says what it found. Exit code 1 means that something must be mended.

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sluice/config"
 	"sluice/internal/app/operate"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 )
 
 // export writes a task and what belongs to it as files.

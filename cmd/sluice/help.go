@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"sluice/clients/terminal"
-	"sluice/config"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 )
 
 const about = "Sluice is a gateway for agents: a chat turn goes in; what they think, which tools they call and what they answer comes out as a live stream of Server-Sent Events."

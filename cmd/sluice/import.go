@@ -6,9 +6,9 @@ package main
 import (
 	"fmt"
 
-	"sluice/config"
 	"sluice/internal/app/operate"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 )
 
 // importFolder prints the configuration file of a folder. Warnings go to stderr.

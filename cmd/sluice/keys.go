@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sluice/clients/terminal"
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/edge/access/keys"
 )
 

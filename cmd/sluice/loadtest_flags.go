@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"sluice/clients/loadtest"
-	"sluice/config"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 )
 
 // loadFlags are the flags of loadtest.

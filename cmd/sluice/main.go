@@ -15,7 +15,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 )
 
 // version is set by the linker.

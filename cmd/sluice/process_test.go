@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // wantGone waits until none of the processes is there any more. A process that is

@@ -14,11 +14,11 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/operate"
 	"sluice/internal/app/process"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/recording"
 )

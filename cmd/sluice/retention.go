@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"time"
 
-	"sluice/config"
 	"sluice/internal/app/operate"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/state/task"
 )
 

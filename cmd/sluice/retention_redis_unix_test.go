@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/redis"
 	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/state/task"
-	"sluice/internal/testnet"
 )
 
 // The command sweeps a Redis while gateways run with it: a dry run says what would

@@ -15,11 +15,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/process"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 )
 
 // load reads a command's configuration. If that ends the command, it returns

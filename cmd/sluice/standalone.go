@@ -12,11 +12,11 @@ import (
 	"net/http"
 	"time"
 
-	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/process"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/sim/geminisim"
 	"sluice/sim/modelsim"
 	"sluice/sim/offline"

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store/redis/redistest"
-	"sluice/internal/testnet"
 )
 
 // spawn starts the program as a process of its own and returns where it listens.

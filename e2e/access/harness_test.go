@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"sluice/e2e/process"
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/access/door"
 )

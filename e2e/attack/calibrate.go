@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"sluice/e2e/scenario"
-	"sluice/internal/markdown/markdowntest"
+	"sluice/internal/base/markdown/markdowntest"
 )
 
 // quiet is how long the reference work takes on a quiet core (3 GHz, 2026-11).

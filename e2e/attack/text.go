@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/internal/markdown/markdowntest"
+	"sluice/internal/base/markdown/markdowntest"
 )
 
 // dearest is the text that cost most.

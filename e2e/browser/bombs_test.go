@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/markdown/markdowntest"
+	"sluice/internal/base/markdown/markdowntest"
 )
 
 // TestMarkdownBombs has the page draw 64 KiB of each text that is known to cost readers of

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"sluice/e2e/process"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // The wall clock of the gateway jumps by an hour, forward and back, while the monotonic clock

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"sluice/e2e/process"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // outcome is what the client of one stream has seen of it.

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"sluice/e2e/process"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // A model answers with what panics in careless readers (row G25), which read in a goroutine of their own: those

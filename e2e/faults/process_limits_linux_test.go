@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sluice/e2e/process"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // memoryLimit is what the process has in P7, also for its page cache.

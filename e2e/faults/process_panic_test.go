@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"sluice/e2e/process"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // What panics say in here. Clients must not see it.

@@ -16,7 +16,7 @@ import (
 
 	"sluice/e2e/process"
 	"sluice/e2e/toolserver"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // The process is asked to end while a thousand streams run.

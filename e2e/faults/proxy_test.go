@@ -15,7 +15,7 @@ import (
 
 	"sluice/e2e/process"
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // proxy starts nginx or HAProxy with a configuration in which LISTEN, GATEWAY and DIR stand for

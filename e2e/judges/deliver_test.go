@@ -22,7 +22,7 @@ import (
 	"github.com/emersion/go-smtp"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/channel/channeltest"
 	"sluice/internal/quality/deliver"

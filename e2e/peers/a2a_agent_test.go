@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 const (

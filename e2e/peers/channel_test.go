@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/channel/channeltest"
 	"sluice/internal/quality/deliver"

@@ -9,7 +9,7 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 	"sluice/sim/geminisim"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // disturbed is a quirks server that can be killed and comes back.

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	processes "sluice/e2e/process"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 const (

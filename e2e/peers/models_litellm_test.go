@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/e2e/replay"
+	"sluice/internal/base/testnet"
 	"sluice/internal/model"
 	codec "sluice/internal/model/gemini"
-	"sluice/internal/testnet"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 	"sluice/sim/geminisim"

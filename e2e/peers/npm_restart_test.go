@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // A server of every kind is killed in the middle of a call and comes back. The turn

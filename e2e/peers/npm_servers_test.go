@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // npmFolder holds the servers from npm, seen from the repository.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/telemetry/otlp/otlptest"
+	"sluice/internal/base/telemetry/otlp/otlptest"
 )
 
 // streamed posts JSON, reads the stream to its end, and returns the last data of an event.

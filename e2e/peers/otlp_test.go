@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"sluice/telemetry/otlp/otlptest"
+	"sluice/internal/base/telemetry/otlp/otlptest"
 )
 
 // What judges the spans and metrics that are sent, over OpenTelemetry's own messages.

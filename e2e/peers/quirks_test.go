@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // journal is the file into which the quirks server writes what it really does.

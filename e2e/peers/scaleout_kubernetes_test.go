@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice/config"
 	"sluice/handlers"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	codec "sluice/internal/model/gemini"
 	"sluice/mcpclient/servers"
 )

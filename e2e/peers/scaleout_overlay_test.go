@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/config"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/state/store"
 )
 

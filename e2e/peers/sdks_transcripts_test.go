@@ -18,8 +18,8 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
 
-	"sluice/fault"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/openai"
 	"sluice/internal/turn/chat"

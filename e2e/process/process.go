@@ -24,7 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 const (

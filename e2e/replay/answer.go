@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/model"
 	"sluice/internal/model/anthropic"
 	"sluice/internal/model/openai"

@@ -25,7 +25,7 @@ func TestContextsCarryFewThings(t *testing.T) {
 		"mcpclient/internal/wire/exchange.go exchangeKey",
 		"internal/model/gemini/sdk.go sdkCallKey",
 		"internal/state/task/recording/serve.go turnKey",
-		"telemetry/trace/trace.go key",
+		"internal/base/telemetry/trace/trace.go key",
 		"internal/turn/tool/attempt.go attemptKey",
 	}
 	set := regexp.MustCompile(`context\.WithValue\([^\n]*?, (\w+)\{\}`)

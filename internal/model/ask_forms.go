@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/metrics"
 )
 
 // Mode is how a model is asked for a structured answer.

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/metrics"
 )
 
 const personSchema = `{

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/trace"
 )
 
 // The wait before a further attempt (docs/design.md, "How a turn ends").

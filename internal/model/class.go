@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // Classes of failed calls, as a configuration names them.

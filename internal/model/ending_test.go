@@ -3,7 +3,7 @@ package model
 import (
 	"testing"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 func TestFaultsHaveFixedMessages(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/internal/redact"
+	"sluice/internal/base/redact"
 )
 
 // Ways in which an answer can fail without saying so.

@@ -8,9 +8,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/metrics"
 )
 
 // Link is a model that a Chain, or Forms, can ask: a Model, or a Chain itself.

@@ -15,13 +15,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/engine/agent"
 	"sluice/internal/model"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/telemetry/metrics"
 )
 
 // answer is what a fake model does in one call: chunks, then an error or the end.

@@ -15,11 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/config"
+	"sluice/internal/base/config"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
 	"sluice/internal/model/modeltest"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/metrics"
 )
 
 // open makes a model that talks to a service with these replies.

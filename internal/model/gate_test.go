@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/model"
 	"sluice/internal/model/modeltest"
 	"sluice/internal/turn/chat"

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/model/h2pool"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/trace"
 )
 
 // keepBuffer is the largest buffer that is kept for the next answer.

@@ -12,10 +12,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/internal/redact"
+	"sluice/internal/base/redact"
+	"sluice/internal/base/telemetry/metrics"
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/metrics"
-	"sluice/telemetry/trace"
 )
 
 // What the metrics report of an attempt.

@@ -10,9 +10,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/internal/check"
+	"sluice/internal/base/check"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/metrics"
 )
 
 // Wire is what the requests of a protocol have in common.

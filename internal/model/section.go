@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/config"
-	"sluice/config/file"
-	"sluice/internal/check"
+	"sluice/internal/base/check"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 )
 
 //go:embed section.json

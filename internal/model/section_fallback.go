@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/config/file"
+	"sluice/internal/base/config/file"
 )
 
 // checkFallbacks reports names of models that are not there, and cycles, each once.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"unicode"
 
-	"sluice/config"
-	"sluice/config/file"
-	"sluice/internal/check"
+	"sluice/internal/base/check"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 )
 
 const maxExtra = 16 << 10

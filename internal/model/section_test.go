@@ -10,9 +10,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/config"
-	"sluice/config/configtest"
-	"sluice/config/file"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/configtest"
+	"sluice/internal/base/config/file"
 	"sluice/internal/model"
 	"sluice/internal/model/anthropic"
 	"sluice/internal/model/gemini"

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/base/telemetry/trace"
+	"sluice/internal/base/telemetry/trace/tracetest"
 	"sluice/internal/model"
 	"sluice/internal/model/modeltest"
-	"sluice/telemetry/trace"
-	"sluice/telemetry/trace/tracetest"
 )
 
 // A call has one span, whatever it took; the service learns of it.

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/breaker"
-	"sluice/config"
+	"sluice/internal/base/config"
 )
 
 // Spec is one configured model (docs/models.md has the meaning and the range of each

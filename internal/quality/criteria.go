@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 	"sluice/internal/quality/check"
 )
 

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"sluice/fault"
-	"sluice/internal/markdown"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/markdown"
 	"sluice/internal/quality/check"
 	"sluice/internal/turn/chat"
 	"sluice/stream"

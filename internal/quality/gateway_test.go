@@ -17,16 +17,16 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
-	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/process"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task"
-	"sluice/internal/testnet"
 	"sluice/sim/geminisim"
 	"sluice/sim/offline"
 )

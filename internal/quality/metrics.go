@@ -3,7 +3,7 @@ package quality
 import (
 	"time"
 
-	"sluice/telemetry/metrics"
+	"sluice/internal/base/telemetry/metrics"
 )
 
 // instruments count what becomes of answers. Ids of criteria are those of the

@@ -7,10 +7,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
-	"sluice/telemetry/metrics"
 )
 
 // Formatter words an answer for one channel. It may be used at the same time.

@@ -17,7 +17,7 @@ import (
 
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // modelReplies answers a call of the model with one text.

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/quality"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/config/file"
+	"sluice/internal/base/config/file"
 	"sluice/internal/quality/check"
 )
 

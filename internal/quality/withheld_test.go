@@ -16,8 +16,8 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/operate"
+	"sluice/internal/base/telemetry/trace/tracetest"
 	"sluice/internal/state/store/sqlite"
-	"sluice/telemetry/trace/tracetest"
 )
 
 // withheldRounds is a workflow whose answer a critic sees first.

@@ -3,9 +3,9 @@ package servers
 import (
 	"strings"
 
-	"sluice/config"
-	"sluice/config/file"
-	"sluice/internal/check"
+	"sluice/internal/base/check"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 )
 
 // expanded returns a string with the environment's values in place of ${NAME}. They are

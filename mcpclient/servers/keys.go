@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"sluice/config"
-	"sluice/config/file"
-	"sluice/internal/check"
+	"sluice/internal/base/check"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 	"sluice/mcpclient"
 )
 

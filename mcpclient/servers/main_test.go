@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/config"
-	"sluice/config/configtest"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/configtest"
 )
 
 // load reads the settings of a machine: those of MCP servers, and the model's key, which they never get.

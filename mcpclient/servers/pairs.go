@@ -3,8 +3,8 @@ package servers
 import (
 	"net/textproto"
 
-	"sluice/config/file"
-	"sluice/internal/check"
+	"sluice/internal/base/check"
+	"sluice/internal/base/config/file"
 )
 
 // pairs checks an object of strings and fills in their variables. wrong says what is wrong

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"slices"
 
-	"sluice/config/file"
+	"sluice/internal/base/config/file"
 )
 
 // members yields the members of an object; otherwise says what the value must be if it is

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
-	"sluice/config/configtest"
-	"sluice/internal/check"
+	"sluice/internal/base/check"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/configtest"
 	"sluice/internal/turn/tool"
 	"sluice/mcpclient"
 )

@@ -10,8 +10,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
-	"sluice/config/configtest"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/configtest"
 )
 
 // canary begins every secret of these tests.

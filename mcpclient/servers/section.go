@@ -3,8 +3,8 @@ package servers
 import (
 	_ "embed"
 
-	"sluice/config"
-	"sluice/config/file"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 )
 
 //go:embed section.json

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
-	"sluice/config/configtest"
-	"sluice/config/file"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/configtest"
+	"sluice/internal/base/config/file"
 	"sluice/internal/turn/tool"
 	"sluice/mcpclient"
 )

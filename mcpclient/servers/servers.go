@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"sluice/config"
-	"sluice/internal/redact"
+	"sluice/internal/base/config"
+	"sluice/internal/base/redact"
 	"sluice/internal/turn/tool"
 	"sluice/mcpclient"
 )

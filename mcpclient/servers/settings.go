@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/config"
-	"sluice/internal/check"
+	"sluice/internal/base/check"
+	"sluice/internal/base/config"
 	"sluice/internal/turn/tool"
 	"sluice/mcpclient"
 )

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 	"sluice/sim/geminisim/simtest"
 )
 

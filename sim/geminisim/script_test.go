@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 	"sluice/sim/geminisim/simtest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // serve runs a server for handler, HTTP/1.1 or h2 alone, until the test ends.

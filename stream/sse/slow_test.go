@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/stream"
 	"sluice/stream/sse"
 	"sluice/stream/sse/ssetest"

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/stream"
 )
 

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
-	"sluice/internal/testnet"
 )
 
 // An agent that an operator adds answers on every gateway of the store within two seconds,

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"sluice/fault"
 	"sluice/handlers"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/agent/delegate"
 	"sluice/internal/engine/router"
 	"sluice/internal/engine/workflow/engine"

@@ -13,9 +13,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"sluice/config"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/engine/agent/delegate"
 	"sluice/internal/engine/approval"
 	"sluice/internal/engine/router"

@@ -11,7 +11,7 @@ import (
 
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // chatKit sends a request and returns the whole reply.

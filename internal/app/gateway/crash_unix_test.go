@@ -25,12 +25,12 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/redis"
 	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/state/store/sqlite"
 	"sluice/internal/state/task"
-	"sluice/internal/testnet"
 	"sluice/stream"
 )
 

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/state/task"
-	"sluice/internal/testnet"
 )
 
 // cable stands before a server's socket. Once it is cut nothing passes, until it is mended.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/config"
 	"sluice/handlers"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/edge/access/door"
 	"sluice/internal/edge/access/keys"
 	"sluice/internal/edge/access/limit"

@@ -9,9 +9,9 @@ import (
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/metrics"
 )
 
 // BenchmarkOpenBreaker is a model call whose first model has an open breaker, and one

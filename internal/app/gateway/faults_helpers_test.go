@@ -20,13 +20,13 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"sluice/breaker"
-	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/process"
 	"sluice/internal/app/settings"
-	"sluice/internal/testnet"
+	"sluice/internal/base/config"
+	"sluice/internal/base/testnet"
 )
 
 // wire is one request that a fake upstream got, and the connection to misbehave on.

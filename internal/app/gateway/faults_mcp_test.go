@@ -17,11 +17,11 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/breaker"
-	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/internal/testnet"
+	"sluice/internal/base/config"
+	"sluice/internal/base/testnet"
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
 	"sluice/sim/geminisim"

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/process"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
+	"sluice/internal/base/testnet"
 	"sluice/internal/model"
-	"sluice/internal/testnet"
 	"sluice/mcpclient"
 )
 

@@ -22,12 +22,16 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/config"
 	"sluice/handlers"
 	"sluice/internal/app/process"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/roster"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/telemetry/metrics"
+	"sluice/internal/base/telemetry/otlp"
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/channels"
 	"sluice/internal/engine/agent"
@@ -39,10 +43,6 @@ import (
 	"sluice/mcpclient"
 	"sluice/sim/todo"
 	"sluice/stream"
-	"sluice/telemetry/health"
-	"sluice/telemetry/metrics"
-	"sluice/telemetry/otlp"
-	"sluice/telemetry/trace"
 	"sluice/web"
 )
 

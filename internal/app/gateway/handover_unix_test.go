@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"sluice/fault"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/state/task"
-	"sluice/internal/testnet"
 )
 
 // leaving is a gateway that ends while a turn runs, and another one on the same store.

@@ -7,11 +7,11 @@ package gateway
 import (
 	"slices"
 
-	"sluice/config"
 	"sluice/internal/app/process"
+	"sluice/internal/base/config"
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/edge/conns"
 	"sluice/mcpclient/servers"
-	"sluice/telemetry/health"
 )
 
 // watch makes health of the parts behind the server, and metrics of their health.

@@ -13,11 +13,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/config"
 	"sluice/handlers"
 	"sluice/internal/app/process"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/edge/conns"
 )
 

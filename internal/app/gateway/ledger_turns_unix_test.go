@@ -24,16 +24,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/fault"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/store/redis"
 	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/state/store/sqlite"
-	"sluice/internal/testnet"
 	"sluice/mcpclient"
 )
 

@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"sluice/fault"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/store/redis"
 	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/state/task"
-	"sluice/internal/testnet"
 )
 
 // ledgerFile pays, and pays again where the first call failed: what a retry edge does.

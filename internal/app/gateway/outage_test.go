@@ -14,7 +14,7 @@ import (
 
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // mcpProcess starts an MCP server on addr, as a process, and returns the address.

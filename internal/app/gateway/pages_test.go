@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 )
 
 // The table of variables is what the sections say. -update rewrites it.

@@ -20,9 +20,9 @@ import (
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/metrics"
 )
 
 // phrased answers every call with a text in deltas of about twelve bytes, framed as Chat

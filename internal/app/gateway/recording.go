@@ -10,9 +10,9 @@ import (
 	"net/http"
 
 	"sluice/internal/app/settings"
+	"sluice/internal/base/redact"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/toolcache"
-	"sluice/internal/redact"
 	"sluice/internal/state/task/recording"
 	"sluice/internal/turn/chat"
 	"sluice/stream"

@@ -11,9 +11,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/config"
 	"sluice/internal/app/process"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/mcpclient/servers"
 )
 

@@ -13,13 +13,13 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/tools/txtar"
 
-	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/process"
 	"sluice/internal/app/settings"
-	"sluice/internal/testnet"
+	"sluice/internal/base/config"
+	"sluice/internal/base/testnet"
 	"sluice/mcpclient/servers"
 )
 

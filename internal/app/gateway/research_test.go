@@ -11,7 +11,7 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 	"sluice/sim/geminisim"
 	"sluice/sim/modelsim"
 	"sluice/sim/offline"

@@ -14,7 +14,7 @@ import (
 
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // stacksBelow is what the goroutines of an open stream may have for stacks, in bytes. The

@@ -14,10 +14,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/config"
 	"sluice/handlers"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/approval"
 	"sluice/internal/state/store"
@@ -25,8 +27,6 @@ import (
 	"sluice/internal/state/task"
 	"sluice/internal/state/task/conversation"
 	"sluice/stream"
-	"sluice/telemetry/health"
-	"sluice/telemetry/metrics"
 )
 
 // state is the store, and what keeps turns in it. nil: there is none.

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/config"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
+	"sluice/internal/base/telemetry/otlp/otlptest"
 	"sluice/internal/state/store/redis/redistest"
-	"sluice/telemetry/otlp/otlptest"
 )
 
 // canaryTurn is a turn with everything in it that somebody writes.

@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/config"
-	"sluice/config/file"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 )
 
 // fragment is what a document says about a part of a schema.

@@ -15,14 +15,14 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task"
-	"sluice/internal/testnet"
 	"sluice/stream"
 )
 

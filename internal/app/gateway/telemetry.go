@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"time"
 
-	"sluice/config"
 	"sluice/internal/app/settings"
-	"sluice/telemetry/otlp"
-	"sluice/telemetry/trace"
+	"sluice/internal/base/config"
+	"sluice/internal/base/telemetry/otlp"
+	"sluice/internal/base/telemetry/trace"
 )
 
 // startTelemetry begins to send spans and metrics, if that is asked for.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"sluice/config"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/engine/agent"
 	"sluice/sim/todo"
 )

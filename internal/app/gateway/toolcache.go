@@ -6,7 +6,7 @@ package gateway
 import (
 	"context"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/toolcache"
 	"sluice/internal/turn/chat"

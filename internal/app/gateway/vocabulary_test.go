@@ -22,9 +22,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	"sluice/fault"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect/chatkit"
 	"sluice/internal/edge/dialect/sluice"
 	"sluice/internal/engine/agent"

@@ -14,10 +14,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/config"
-	"sluice/fault"
 	"sluice/handlers"
 	"sluice/internal/app/providers"
+	"sluice/internal/base/config"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/agent/delegate"
 	"sluice/internal/engine/router"

@@ -3,9 +3,9 @@ package operate
 import (
 	"slices"
 
-	"sluice/config"
 	"sluice/internal/app/settings"
-	"sluice/internal/redact"
+	"sluice/internal/base/config"
+	"sluice/internal/base/redact"
 	"sluice/mcpclient/servers"
 )
 

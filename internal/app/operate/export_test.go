@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/config"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/engine/router"
 	"sluice/internal/state/store/sqlite"
 	"sluice/internal/state/task"

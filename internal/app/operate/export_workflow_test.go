@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/state/task"
 )
 

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/config"
-	"sluice/config/file"
 	"sluice/internal/app/settings"
-	"sluice/internal/redact"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
+	"sluice/internal/base/redact"
 	"sluice/mcpclient/servers"
 )
 

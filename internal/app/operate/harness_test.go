@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sluice/config"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/state/store"
 	"sluice/mcpclient/servers"
 )

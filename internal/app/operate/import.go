@@ -17,11 +17,11 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/config"
-	"sluice/config/file"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
+	"sluice/internal/base/redact"
 	"sluice/internal/model"
-	"sluice/internal/redact"
 	"sluice/internal/turn/chat"
 	"sluice/mcpclient/servers"
 )

@@ -15,9 +15,9 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/app/providers"
+	"sluice/internal/base/redact"
 	"sluice/internal/engine/router"
 	"sluice/internal/model"
-	"sluice/internal/redact"
 	"sluice/mcpclient/servers"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/state/store/sqlite"
 	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"

@@ -7,7 +7,7 @@ import (
 
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
-	"sluice/telemetry/metrics"
+	"sluice/internal/base/telemetry/metrics"
 )
 
 // openModels opens the models of a configuration for a moment. Nobody sees their metrics.

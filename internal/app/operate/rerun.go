@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"sluice/config"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task/recording"

@@ -14,8 +14,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/config"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/recording"
 )

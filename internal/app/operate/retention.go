@@ -9,9 +9,9 @@ import (
 	"errors"
 	"time"
 
-	"sluice/config"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task"
 )

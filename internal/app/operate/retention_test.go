@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
 	flow "sluice/internal/engine/workflow/records"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/sqlite"

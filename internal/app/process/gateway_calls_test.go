@@ -12,7 +12,7 @@ import (
 
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // threeCalls is one step with parallel calls, signed as the real API signs: the

@@ -8,7 +8,7 @@ import (
 
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/internal/redact"
+	"sluice/internal/base/redact"
 )
 
 // A key too short to be searched for is left alone, and the log warns who set it.

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 func TestGCPercent(t *testing.T) {

@@ -24,8 +24,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/base/testnet"
 	"sluice/internal/edge/conns"
-	"sluice/internal/testnet"
 	"sluice/stream/sse"
 )
 

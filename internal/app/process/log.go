@@ -15,7 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/internal/redact"
+	"sluice/internal/base/redact"
 	"sluice/internal/turn/chat"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/conns"
 )
 

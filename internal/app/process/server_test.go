@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
 	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/conns"
 )
 

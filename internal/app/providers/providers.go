@@ -19,15 +19,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/config"
+	"sluice/internal/base/config"
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
 	"sluice/internal/model/anthropic"
 	"sluice/internal/model/gemini"
 	"sluice/internal/model/openai"
 	"sluice/sim/geminisim"
 	"sluice/sim/offline"
-	"sluice/telemetry/health"
-	"sluice/telemetry/metrics"
 )
 
 // The offline model, which needs no key.

@@ -11,12 +11,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/config"
+	"sluice/internal/base/config"
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
 	"sluice/internal/model/gemini"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/health"
-	"sluice/telemetry/metrics"
 )
 
 // opened opens models, of a configuration that has a key of Gemini unless offline is set.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/config"
-	"sluice/config/file"
-	"sluice/fault"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect/openai"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task"

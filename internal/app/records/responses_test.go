@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/store/sqlite"

@@ -10,7 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/engine/approval"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/records"
@@ -18,7 +19,6 @@ import (
 	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
-	"sluice/telemetry/metrics"
 )
 
 // Bounds of a gateway.

@@ -13,14 +13,14 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
-	"sluice/telemetry/metrics"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -20,7 +20,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/router"
 	"sluice/internal/state/store"
 	"sluice/internal/turn/chat"

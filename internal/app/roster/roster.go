@@ -17,12 +17,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/engine/agent/remote"
 	"sluice/internal/engine/router"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/health"
 )
 
 // settleTime is how long the start, and a change, wait for cards, so that the first request

@@ -19,13 +19,13 @@ import (
 	"go.uber.org/goleak"
 
 	"sluice/breaker"
-	"sluice/fault"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/process"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/testnet"
 	"sluice/internal/engine/router"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
-	"sluice/internal/testnet"
 	"sluice/internal/turn/chat"
 )
 

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"sluice/config/file"
+	"sluice/internal/base/config/file"
 )
 
 // A2A is the section a2a of the configuration file.

@@ -12,8 +12,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"sluice/config"
-	"sluice/config/configtest"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/configtest"
 	"sluice/internal/quality/deliver"
 	"sluice/internal/quality/style"
 	"sluice/internal/state/task"

@@ -4,8 +4,8 @@ import (
 	_ "embed"
 	"slices"
 
-	"sluice/config"
-	"sluice/config/file"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/turn/chat"
 )

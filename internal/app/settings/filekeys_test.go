@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/access/door"
 	"sluice/internal/edge/access/jwt"

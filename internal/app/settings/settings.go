@@ -10,9 +10,9 @@ import (
 	"crypto/tls"
 	"time"
 
-	"sluice/config"
 	"sluice/handlers"
 	"sluice/internal/app/process"
+	"sluice/internal/base/config"
 	"sluice/internal/edge/access/door"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/agent/remote"

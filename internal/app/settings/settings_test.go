@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
-	"sluice/config"
-	"sluice/config/configtest"
 	"sluice/handlers"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/configtest"
 	"sluice/internal/edge/access/door"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/agent/remote"

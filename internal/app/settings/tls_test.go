@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/config"
-	"sluice/config/configtest"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/configtest"
 )
 
 // pemPair returns a certificate that holds for life from a day ago, and its key.

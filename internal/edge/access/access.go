@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/jsonparts"
+	"sluice/internal/base/jsonparts"
 )
 
 // Object returns the members of a JSON object that chat.Members has read whole. They lie in its

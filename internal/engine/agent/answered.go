@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/tool"
 	"sluice/stream"
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/agent"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"

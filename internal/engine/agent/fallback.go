@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/tool"
 )
 

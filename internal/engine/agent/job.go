@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 	"sluice/stream"

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
-	"sluice/internal/redact"
+	"sluice/internal/base/redact"
 	"sluice/internal/turn/chat"
 )
 

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"sluice/fault"
-	"sluice/internal/stack"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/stack"
 	"sluice/internal/turn/tool"
 	"sluice/stream"
 )

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"

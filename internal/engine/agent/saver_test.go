@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/agent"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"

@@ -1,6 +1,6 @@
 package agent
 
-import "sluice/config"
+import "sluice/internal/base/config"
 
 // Settings registers what can be set of an Agent from outside. It is bound to c's part of
 // type Config.

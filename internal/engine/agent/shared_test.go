@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/agent"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"

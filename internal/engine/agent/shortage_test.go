@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/tool"
 )
 

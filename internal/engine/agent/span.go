@@ -3,8 +3,8 @@ package agent
 import (
 	"context"
 
-	"sluice/fault"
-	"sluice/telemetry/trace"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/trace"
 )
 
 // span begins the span of a tool call. A tool that does not exist has no name in it:

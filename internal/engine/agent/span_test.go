@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/trace"
+	"sluice/internal/base/telemetry/trace/tracetest"
 	"sluice/internal/engine/agent"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
-	"sluice/telemetry/trace"
-	"sluice/telemetry/trace/tracetest"
 )
 
 // callsOnce is a model that makes some calls, and then answers.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/tool"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"

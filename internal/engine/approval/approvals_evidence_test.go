@@ -15,9 +15,9 @@ import (
 
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
-	"sluice/internal/testnet"
 )
 
 // balanced is a model that asks for a balance, then wants to pay, and then reports both.

@@ -14,13 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
+	"sluice/internal/base/testnet"
 	"sluice/internal/engine/approval"
 	"sluice/internal/state/store/memory"
-	"sluice/internal/testnet"
 )
 
 var (

@@ -27,8 +27,8 @@ import (
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store/memory"
-	"sluice/internal/testnet"
 	"sluice/mcpclient"
 )
 

@@ -18,7 +18,7 @@ import (
 
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // pleas are texts of others that ask for a call which destroys: as orders, as roles, as forged

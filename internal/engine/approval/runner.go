@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/state/store"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
-	"sluice/telemetry/trace"
 )
 
 // tooLong is what the model receives of calls in a turn that no token has room for.

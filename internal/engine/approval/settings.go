@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 )
 
 // Settings registers what can be set of approvals from outside. It is bound to c's part of

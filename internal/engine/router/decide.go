@@ -16,8 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
-	"sluice/internal/redact"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/redact"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )

@@ -15,11 +15,11 @@ import (
 	"sync"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/engine/run"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
-	"sluice/telemetry/trace"
 )
 
 // answer has the chosen agents answer.

@@ -16,8 +16,8 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/testnet"
 	"sluice/internal/engine/router"
-	"sluice/internal/testnet"
 )
 
 var decided = regexp.MustCompile(`"decision":"(\w+)","agent_id":"([^"]*)","additional_agents":\[([^\]]*)\]`)

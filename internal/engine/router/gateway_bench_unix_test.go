@@ -18,8 +18,8 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/testnet"
 	"sluice/internal/engine/router"
-	"sluice/internal/testnet"
 	"sluice/mcpclient"
 )
 

@@ -3,8 +3,8 @@ package router
 import (
 	"time"
 
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/stream"
-	"sluice/telemetry/metrics"
 )
 
 // instruments count decisions and the agents' runs. The ids are those of the

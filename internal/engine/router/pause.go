@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/turn/chat"
 	"sluice/stream"

@@ -15,9 +15,9 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
-	"sluice/internal/testnet"
 )
 
 const mixedFile = `

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/router"
 	"sluice/internal/turn/chat"
 	"sluice/stream"

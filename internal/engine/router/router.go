@@ -27,9 +27,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
-	"sluice/telemetry/metrics"
 )
 
 // Agent is a member of a team. It never changes.

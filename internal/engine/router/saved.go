@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/turn/chat"
 	"sluice/stream"

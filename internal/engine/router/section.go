@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"sluice/config"
-	"sluice/config/file"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 	"sluice/internal/turn/tool"
 )
 

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"sluice/config"
-	"sluice/config/file"
-	"sluice/internal/check"
+	"sluice/internal/base/check"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 )
 
 // Remote is an agent that answers over A2A, somewhere else.

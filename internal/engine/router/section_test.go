@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"sluice/config"
-	"sluice/config/file"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 	"sluice/internal/engine/router"
 )
 

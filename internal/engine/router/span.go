@@ -3,8 +3,8 @@ package router
 import (
 	"context"
 
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/trace"
 )
 
 // route is decide within a span. The attributes' names are those of the contract.

@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/trace"
+	"sluice/internal/base/telemetry/trace/tracetest"
 	"sluice/internal/engine/router"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
-	"sluice/telemetry/trace"
-	"sluice/telemetry/trace/tracetest"
 )
 
 // asked is an Asker that notes in the span at hand that it was asked.

@@ -3,7 +3,7 @@ package run
 import (
 	"errors"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/stream"
 )
 

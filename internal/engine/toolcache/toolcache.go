@@ -18,10 +18,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/state/store"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
-	"sluice/telemetry/metrics"
 )
 
 const (

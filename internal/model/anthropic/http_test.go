@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
-	"sluice/fault"
+	"sluice/internal/base/config"
+	"sluice/internal/base/fault"
 	"sluice/internal/model"
 	"sluice/internal/turn/chat"
 )

@@ -19,11 +19,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
-	"sluice/telemetry/metrics"
 )
 
 // The drivers must not differ in anything that a caller, an operator or the

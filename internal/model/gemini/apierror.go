@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/internal/base/redact"
 	"sluice/internal/model"
-	"sluice/internal/redact"
 )
 
 // findError returns the API's error in body, which is an object, or an array that

@@ -17,11 +17,11 @@ import (
 
 	"sluice/breaker"
 	"sluice/breaker/breakertest"
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/metrics"
+	"sluice/internal/base/testnet"
 	"sluice/internal/model"
-	"sluice/internal/testnet"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/metrics"
 )
 
 // wantFailures checks how many failures in a row the breaker has seen.

@@ -24,11 +24,11 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/config"
-	"sluice/internal/check"
+	"sluice/internal/base/check"
+	"sluice/internal/base/config"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/metrics"
 )
 
 // service is the name of the upstream in errors and in the breaker.

@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/config"
+	"sluice/internal/base/config"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/metrics"
 )
 
 func TestConfigDefaults(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
 	"sluice/internal/model/h2pool"
-	"sluice/telemetry/metrics"
 )
 
 // overTLS returns the transport of a Model for servers with a test's certificate.

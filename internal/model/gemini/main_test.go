@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/testnet"
 	"sluice/internal/model"
-	"sluice/internal/testnet"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 )

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/telemetry/metrics"
+	"sluice/internal/base/telemetry/metrics"
 )
 
 // outcomes returns how many attempts were counted, by outcome. Each has a duration too.

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/api/iterator"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/model"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/config"
-	"sluice/internal/check"
+	"sluice/internal/base/check"
+	"sluice/internal/base/config"
 )
 
 // Defaults of Config.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
-	"sluice/telemetry/metrics"
 )
 
 // ownShortages are errors of a dial that mean that we ran out of something.

@@ -11,7 +11,7 @@ import (
 
 	"sluice/breaker"
 	"sluice/breaker/breakertest"
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 )
 

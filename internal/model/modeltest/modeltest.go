@@ -18,8 +18,8 @@ import (
 
 	"sluice/breaker"
 	"sluice/breaker/breakertest"
-	"sluice/config"
-	"sluice/fault"
+	"sluice/internal/base/config"
+	"sluice/internal/base/fault"
 	"sluice/internal/model"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"

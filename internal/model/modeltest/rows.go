@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/model"
 )
 

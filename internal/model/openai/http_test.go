@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"sluice/breaker"
-	"sluice/config"
-	"sluice/fault"
+	"sluice/internal/base/config"
+	"sluice/internal/base/fault"
 	"sluice/internal/model"
 	"sluice/internal/turn/chat"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/breaker"
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/model"
 	"sluice/internal/model/modeltest"
 	"sluice/internal/turn/chat"

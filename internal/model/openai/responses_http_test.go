@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/model"
 	"sluice/internal/turn/chat"
 )

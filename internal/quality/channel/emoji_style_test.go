@@ -8,7 +8,7 @@ import (
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
 
-	"sluice/internal/markdown/markdowntest"
+	"sluice/internal/base/markdown/markdowntest"
 )
 
 // What is shown as a picture by itself, what only with a sign, and what never is.

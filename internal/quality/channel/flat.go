@@ -15,7 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 )
 
 // flat is a text with marks that are not in it: they are put in when a part is written,

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/markdown"
-	"sluice/internal/markdown/markdowntest"
+	"sluice/internal/base/markdown"
+	"sluice/internal/base/markdown/markdowntest"
 )
 
 // flatOf is the text of WhatsApp with its marks.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 )
 
 // Input is what is worded.

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sluice/internal/markdown/markdowntest"
+	"sluice/internal/base/markdown/markdowntest"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/channel/channeltest"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 )
 
 // treeOf is the tree of a source, and what was noted of it.

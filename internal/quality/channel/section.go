@@ -9,7 +9,7 @@ import (
 	"maps"
 	"slices"
 
-	"sluice/config/file"
+	"sluice/internal/base/config/file"
 )
 
 //go:embed section.json

@@ -12,7 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 )
 
 // Encoding is how the characters of an SMS are sent.

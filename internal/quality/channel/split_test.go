@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/internal/markdown/markdowntest"
+	"sluice/internal/base/markdown/markdowntest"
 )
 
 // Where a sentence ends, by the sign, what may follow it, and what stands in front of it.

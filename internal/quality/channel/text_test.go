@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/channel/channeltest"
 )

@@ -17,7 +17,7 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 )
 
 // kind is what a node is.

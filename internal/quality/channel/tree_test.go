@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/markdown"
-	"sluice/internal/markdown/markdowntest"
+	"sluice/internal/base/markdown"
+	"sluice/internal/base/markdown/markdowntest"
 )
 
 // outline is a tree in brackets.

@@ -7,7 +7,7 @@ package channel
 import (
 	"strings"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 )
 
 // form is what a channel makes of what the walk meets.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 )
 
 // The feedback names five numbers at most as they are written, each once and in order.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/markdown"
-	"sluice/internal/markdown/markdowntest"
+	"sluice/internal/base/markdown"
+	"sluice/internal/base/markdown/markdowntest"
 	"sluice/internal/quality/check"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 )
 
 // Evidence is a call of a tool, which backs what an answer says.

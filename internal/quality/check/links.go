@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 )
 
 // linksBacked asks that links are known from a tool, the question, or by their host.

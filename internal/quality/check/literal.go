@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/text/unicode/norm"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 )
 
 // Bounds of arguments.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/redact"
+	"sluice/internal/base/redact"
 )
 
 // noPII asks that the log would hide nothing of the answer.

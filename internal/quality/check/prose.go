@@ -13,7 +13,7 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/util"
 
-	"sluice/internal/markdown"
+	"sluice/internal/base/markdown"
 )
 
 // prose is Markdown, taken apart.

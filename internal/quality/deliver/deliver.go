@@ -26,8 +26,8 @@ import (
 	"strings"
 	"time"
 
-	"sluice/config"
-	"sluice/telemetry/metrics"
+	"sluice/internal/base/config"
+	"sluice/internal/base/telemetry/metrics"
 )
 
 // Statuses of a Receipt.

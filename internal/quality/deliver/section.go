@@ -1,6 +1,6 @@
 package deliver
 
-import "sluice/config/file"
+import "sluice/internal/base/config/file"
 
 // hideVariables hides what variables have put into a value.
 func hideVariables(n *file.Node) {

@@ -11,7 +11,7 @@ import (
 	"context"
 	"strings"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/turn/chat"
 	"sluice/stream"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/telemetry/metrics"
+	"sluice/internal/base/telemetry/metrics"
 )
 
 const (

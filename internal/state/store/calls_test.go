@@ -15,9 +15,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/state/store"
-	"sluice/telemetry/health"
-	"sluice/telemetry/metrics"
 )
 
 func TestCalls(t *testing.T) {

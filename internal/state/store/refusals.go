@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/telemetry/health"
+	"sluice/internal/base/telemetry/health"
 )
 
 // refusedFor is how long a store counts as one that refuses writes if none is tried, and

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 )
 
 // Config is what is set of the store from outside.

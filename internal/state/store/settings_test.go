@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/config"
-	"sluice/config/configtest"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/configtest"
 	"sluice/internal/state/store"
 )
 

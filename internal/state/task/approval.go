@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
 	"sluice/internal/turn/chat"
 )

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )

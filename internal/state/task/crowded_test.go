@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 )

@@ -1,6 +1,6 @@
 package task
 
-import "sluice/fault"
+import "sluice/internal/base/fault"
 
 const lostMessage = "The gateway that ran this turn has stopped; its answer is not complete"
 

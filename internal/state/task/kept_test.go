@@ -14,10 +14,10 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/testnet"
 	"sluice/internal/engine/agent"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
-	"sluice/internal/testnet"
 	"sluice/stream"
 )
 

@@ -22,8 +22,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store/redis/redistest"
-	"sluice/internal/testnet"
 )
 
 // monitored is what a server is asked for: the commands of clients, without those that its

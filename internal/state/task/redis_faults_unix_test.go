@@ -16,8 +16,8 @@ import (
 
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store/redis/redistest"
-	"sluice/internal/testnet"
 )
 
 // storeReady is what /readyz says about the store.

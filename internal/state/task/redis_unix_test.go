@@ -5,10 +5,10 @@ package task
 import (
 	"testing"
 
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/redis"
 	"sluice/internal/state/store/redis/redistest"
-	"sluice/internal/testnet"
 )
 
 func openRedis(t *testing.T) store.Store {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/turn/chat"

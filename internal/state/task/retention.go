@@ -6,7 +6,7 @@ import (
 	"maps"
 	"time"
 
-	"sluice/config/file"
+	"sluice/internal/base/config/file"
 	"sluice/internal/state/store"
 )
 

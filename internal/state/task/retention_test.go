@@ -14,14 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
-	"sluice/config/file"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/store/sqlite"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
-	"sluice/telemetry/metrics"
 )
 
 func TestRetentionSection(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // BenchmarkSaved is a turn that another gateway could go on with next to one that is kept as well,

@@ -4,7 +4,7 @@ import (
 	_ "embed"
 	"time"
 
-	"sluice/config/file"
+	"sluice/internal/base/config/file"
 )
 
 //go:embed section.json

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
-	"sluice/config/file"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 )
 
 // sectioned reads a section of a file.

@@ -32,9 +32,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/record"
-	"sluice/telemetry/metrics"
 )
 
 // Store is what this package needs of a store.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/jsonparts"
+	"sluice/internal/base/jsonparts"
 )
 
 // Bounds of an Answer.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/check"
+	"sluice/internal/base/check"
 )
 
 // maxPlace bounds the place of a fault within a value, in bytes.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/jsonparts"
+	"sluice/internal/base/jsonparts"
 )
 
 // Bounds of Request.Context.

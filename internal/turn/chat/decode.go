@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/jsonparts"
+	"sluice/internal/base/jsonparts"
 )
 
 // DecodeRequest reads a request from a JSON body, strictly: a duplicate key at

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/jsonparts"
+	"sluice/internal/base/jsonparts"
 )
 
 // ReplaceLoneSurrogates returns a body of JSON in which U+FFFD stands in place of each lone

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // plain says whether a value fits a schema, by the library alone: without our copies of the

@@ -10,7 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"sluice/internal/stack"
+	"sluice/internal/base/stack"
 )
 
 // interceptor sits between mcp-go's client and its transport. It keeps what the client

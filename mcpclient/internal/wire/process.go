@@ -12,7 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/internal/redact"
+	"sluice/internal/base/redact"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 )

@@ -18,7 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rs/zerolog"
 
-	"sluice/internal/redact"
+	"sluice/internal/base/redact"
 )
 
 // environment is that of a child which finds its commands.

@@ -16,8 +16,8 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/trace"
 )
 
 const (

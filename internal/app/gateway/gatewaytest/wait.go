@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // Patience bounds every wait for something that must come.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
-	"sluice/internal/testnet"
 )
 
 // Serve answers a request with what the gateway sends, which goes to seen as well. A reply may

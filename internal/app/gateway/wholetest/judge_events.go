@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // event judges one event after those before it: the grammar, and what must hold

@@ -14,7 +14,7 @@ import (
 
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/settings"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // A firm is an office in which several may change things.

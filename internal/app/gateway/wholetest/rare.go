@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )

@@ -5,8 +5,8 @@ package wholetest
 import (
 	"testing"
 
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store/redis/redistest"
-	"sluice/internal/testnet"
 )
 
 // StartRedis starts a Redis and returns its location.

@@ -9,14 +9,14 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/config"
-	"sluice/fault"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/testnet"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/router"
 	"sluice/internal/state/store"
-	"sluice/internal/testnet"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )

@@ -1,7 +1,7 @@
 package wholetest
 
 import (
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/state/store"
 	"sluice/mcpclient/servers"
 )

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/telemetry/trace/tracetest"
+	"sluice/internal/base/telemetry/trace/tracetest"
 )
 
 // Names returns a tree without attributes, but for links and how a run ended.

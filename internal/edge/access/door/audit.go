@@ -8,8 +8,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/base/telemetry/tally"
 	"sluice/internal/edge/access"
-	"sluice/telemetry/tally"
 )
 
 // Bounds of the audit.

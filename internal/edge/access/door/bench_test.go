@@ -3,7 +3,7 @@ package door
 import (
 	"testing"
 
-	"sluice/telemetry/metrics"
+	"sluice/internal/base/telemetry/metrics"
 )
 
 // BenchmarkAuthenticate is what the door adds to a turn: off, and with a credential of each kind. Tokens and keys are

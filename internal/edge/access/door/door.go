@@ -17,12 +17,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/access/jwt"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/health"
-	"sluice/telemetry/metrics"
 )
 
 // Keys verifies API keys. Its errors are of the type *access.Refused.

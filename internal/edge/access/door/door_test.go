@@ -18,13 +18,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/config"
-	"sluice/fault"
+	"sluice/internal/base/config"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/access/jwt"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/health"
-	"sluice/telemetry/metrics"
 )
 
 // someTokens accepts tokens that begin with good, and knows those of cached.

@@ -5,8 +5,8 @@ import (
 	"net/textproto"
 	"strings"
 
-	"sluice/config"
-	"sluice/config/file"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/access/jwt"
 	"sluice/internal/edge/access/keys"

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"path/filepath"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/edge/access/keys"
 )
 

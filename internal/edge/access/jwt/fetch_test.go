@@ -18,9 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
-	"sluice/telemetry/health"
-	"sluice/telemetry/metrics"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/telemetry/metrics"
 )
 
 // Keys change while tokens are used: a new one is found by the first token that has it, and a

@@ -22,9 +22,9 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/testnet"
 	"sluice/internal/edge/access"
-	"sluice/internal/testnet"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/rs/zerolog"
 
-	"sluice/telemetry/health"
+	"sluice/internal/base/telemetry/health"
 )
 
 const (

@@ -19,11 +19,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/config"
-	"sluice/fault"
+	"sluice/internal/base/config"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/edge/access"
-	"sluice/telemetry/health"
-	"sluice/telemetry/metrics"
 )
 
 // Bounds.

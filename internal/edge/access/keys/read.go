@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/config"
-	"sluice/config/file"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 )
 
 // A key file is YAML. A file of 100,000 keys is read at each change, and a parser of YAML

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 )
 
 var (

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/edge/access"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/edge/access"
 	"sluice/internal/turn/chat"
 )

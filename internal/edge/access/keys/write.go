@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 )
 
 // Who changes a file has its lock meanwhile, writes another file next to it and renames that,

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/edge/access"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
 )
 

@@ -1,6 +1,6 @@
 package limit
 
-import "sluice/telemetry/metrics"
+import "sluice/internal/base/telemetry/metrics"
 
 // figures are what a Limiter counts for operators.
 type figures struct {

@@ -18,8 +18,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/state/store"
-	"sluice/telemetry/metrics"
 )
 
 // Kind is what a request is charged for: a set.

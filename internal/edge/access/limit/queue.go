@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 )
 

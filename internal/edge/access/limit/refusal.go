@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // Refusal is the error of a request that is beyond a limit. It wraps a *fault.Error.

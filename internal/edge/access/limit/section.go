@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"sluice/config/file"
+	"sluice/internal/base/config/file"
 	"sluice/internal/edge/access"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
 )
 

@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/edge/access"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
-	"sluice/telemetry/metrics"
 )
 
 // counted is a store that counts what it is asked, and can be unavailable.

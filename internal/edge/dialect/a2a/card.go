@@ -11,7 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
 )
 

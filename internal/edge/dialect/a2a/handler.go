@@ -9,7 +9,7 @@ import (
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/turn/chat"
 	"sluice/stream"

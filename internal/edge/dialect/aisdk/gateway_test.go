@@ -13,10 +13,10 @@ import (
 
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/testnet"
 	"sluice/internal/engine/agent"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
-	"sluice/internal/testnet"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )

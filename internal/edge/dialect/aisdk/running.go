@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/turn/chat"
 	"sluice/stream"

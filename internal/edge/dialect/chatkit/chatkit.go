@@ -18,7 +18,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/turn/chat"
 )

@@ -3,7 +3,7 @@ package chatkit_test
 import (
 	"context"
 	"errors"
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"strings"
 	"testing"
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // noItems is the page of a thread that has none, or does not show them.

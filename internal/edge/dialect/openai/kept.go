@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/turn/chat"
 	"sluice/stream"

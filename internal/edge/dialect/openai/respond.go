@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/jsonline"
 	"sluice/internal/turn/chat"

@@ -16,7 +16,7 @@ import (
 	"net/url"
 	"strings"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/turn/chat"
 	"sluice/stream"

@@ -19,7 +19,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/run"
 	"sluice/internal/turn/chat"

@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/run"
 	"sluice/internal/turn/chat"

@@ -23,9 +23,9 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/store/redis/redistest"
-	"sluice/internal/testnet"
 	"sluice/mcpclient"
 )
 

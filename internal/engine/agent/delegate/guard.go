@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 )

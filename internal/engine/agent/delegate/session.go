@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/run"
 	"sluice/internal/turn/chat"

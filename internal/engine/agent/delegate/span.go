@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/engine/agent"
 	"sluice/internal/state/task/record"
-	"sluice/telemetry/trace"
 )
 
 // traced is run within a span, which lies below that of the call. Who keeps no spans pays

@@ -24,8 +24,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/fault"
-	"sluice/telemetry/health"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/health"
 )
 
 // Config describes an Agent. All but Header, Interfaces, NoStreaming and Changed is

@@ -19,9 +19,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/testnet"
 	"sluice/internal/engine/agent/remote"
-	"sluice/internal/testnet"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )

@@ -15,9 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/testnet"
 	"sluice/internal/engine/agent/remote"
-	"sluice/internal/testnet"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )

@@ -14,7 +14,7 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
-	"sluice/internal/testnet"
+	"sluice/internal/base/testnet"
 )
 
 // neighbours are gateways that know each other by their names, as hosts of one network.

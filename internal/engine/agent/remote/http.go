@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/turn/chat"
-	"sluice/telemetry/trace"
 )
 
 // Bounds of what an agent sends.

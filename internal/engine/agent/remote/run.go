@@ -10,7 +10,7 @@ import (
 	sdkclient "github.com/a2aproject/a2a-go/v2/a2aclient"
 
 	"sluice/breaker"
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )

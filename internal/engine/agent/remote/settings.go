@@ -2,7 +2,7 @@ package remote
 
 import (
 	"sluice/breaker"
-	"sluice/config"
+	"sluice/internal/base/config"
 )
 
 // Common is what is set of all Agents from outside.

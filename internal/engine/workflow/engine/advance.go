@@ -15,7 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/workflow/graph"
 )
 

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/store/sqlite"
 	"sluice/internal/state/task"
-	"sluice/internal/testnet"
 )
 
 // What a person may not change in a state is refused with its place, and uses nothing up;

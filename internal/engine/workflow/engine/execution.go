@@ -18,7 +18,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/turn/chat"

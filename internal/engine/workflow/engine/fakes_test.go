@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/turn/chat"

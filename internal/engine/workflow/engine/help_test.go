@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"testing"
 
-	"sluice/config"
-	"sluice/config/file"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/state/store"

@@ -3,7 +3,7 @@ package engine
 import (
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // Bounds of a run, in bytes.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/turn/tool"
 )

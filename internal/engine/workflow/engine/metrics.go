@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/engine/workflow/graph"
-	"sluice/telemetry/metrics"
 )
 
 // instruments count runs and nodes. Of an absent registry they do nothing.

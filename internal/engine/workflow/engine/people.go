@@ -9,7 +9,7 @@ package engine
 import (
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/turn/chat"
 	"sluice/stream"

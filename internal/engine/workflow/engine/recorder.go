@@ -17,7 +17,7 @@ import (
 	"strconv"
 	"sync"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 )

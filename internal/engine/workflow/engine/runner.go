@@ -14,13 +14,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"sluice/internal/base/telemetry/metrics"
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/telemetry/metrics"
-	"sluice/telemetry/trace"
 )
 
 // Config describes a Runner. Workflow is required, and of Agents, Tools and Asker what

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/turn/tool"
-	"sluice/telemetry/trace"
 )
 
 // What a run reports of itself as spans: one for each stream of the run, below it one for each

@@ -3,9 +3,9 @@ package engine
 import (
 	"testing"
 
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/turn/tool"
-	"sluice/telemetry/trace"
 )
 
 // Where nobody keeps spans, a run allocates nothing for them and keeps no name of one.

@@ -5,11 +5,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/base/telemetry/trace/tracetest"
 	core "sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
-	"sluice/telemetry/trace/tracetest"
 )
 
 // A run is a tree of spans: its nodes, and below them agents and calls. What follows a

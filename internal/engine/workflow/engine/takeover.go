@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/turn/chat"

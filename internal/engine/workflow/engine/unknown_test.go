@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"

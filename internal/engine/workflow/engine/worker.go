@@ -15,12 +15,12 @@ import (
 	"strings"
 	"time"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
-	"sluice/telemetry/trace"
 )
 
 // worker is one execution of a node that takes time. All of it belongs to the

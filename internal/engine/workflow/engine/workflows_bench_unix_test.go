@@ -16,8 +16,8 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store/redis/redistest"
-	"sluice/internal/testnet"
 	"sluice/mcpclient"
 )
 

@@ -25,7 +25,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // Bounds of one evaluation.

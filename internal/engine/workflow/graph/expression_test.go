@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
 )

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 )
 
 // Fields of the state that a node may replace.

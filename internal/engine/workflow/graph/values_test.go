@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
 )

@@ -14,11 +14,11 @@ import (
 	"testing"
 
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/store/redis/redistest"
 	"sluice/internal/state/task"
-	"sluice/internal/testnet"
 )
 
 // A run that one gateway began is decided on another. Of answers at the same time, on both,

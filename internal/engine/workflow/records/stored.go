@@ -22,7 +22,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
@@ -30,7 +31,6 @@ import (
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 	"sluice/stream"
-	"sluice/telemetry/metrics"
 )
 
 // A run in a store has one record that is replaced as a whole and whose version guards

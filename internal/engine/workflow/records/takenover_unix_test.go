@@ -17,11 +17,11 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/telemetry/trace/tracetest"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task"
-	"sluice/internal/testnet"
-	"sluice/telemetry/trace/tracetest"
 )
 
 // judging starts a gateway whose model writes what its judge never lets pass at first.

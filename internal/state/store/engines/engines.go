@@ -6,11 +6,11 @@ import (
 	"context"
 	"fmt"
 
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/store/redis"
 	"sluice/internal/state/store/sqlite"
-	"sluice/telemetry/health"
 )
 
 // Engine is a store that reports how it is.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/state/store"
-	"sluice/telemetry/health"
 )
 
 // Each location opens the engine that it names, which says so of itself.

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/state/store"
-	"sluice/telemetry/health"
 )
 
 // Defaults of Config.

@@ -6,10 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/store/storetest"
-	"sluice/telemetry/health"
 )
 
 func TestStore(t *testing.T) {

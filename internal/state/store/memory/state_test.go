@@ -13,8 +13,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/state/store"
-	"sluice/telemetry/health"
 )
 
 // A caller whose context has ended reads and changes nothing, and learns why it ended.

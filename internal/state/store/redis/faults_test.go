@@ -17,11 +17,11 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"sluice/breaker"
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/redis"
 	"sluice/internal/state/store/redis/redistest"
-	"sluice/internal/testnet"
-	"sluice/telemetry/health"
 )
 
 // open returns a store for a machine that is busy with other tests.

@@ -23,8 +23,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/state/store"
-	"sluice/telemetry/health"
 )
 
 // connections bounds those of one process; one more is for signals.

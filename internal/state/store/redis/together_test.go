@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	goredis "github.com/redis/go-redis/v9"
 
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/redis/redistest"
-	"sluice/internal/testnet"
 )
 
 // batched notes how many scripts were sent together.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/sqlite"
-	"sluice/telemetry/health"
 )
 
 // clocked opens a store whose clock is ahead of that of this machine.

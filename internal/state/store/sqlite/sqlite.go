@@ -22,8 +22,8 @@ import (
 	"modernc.org/sqlite" // also registers the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/state/store"
-	"sluice/telemetry/health"
 )
 
 // purgeEvery is the time between two searches for what has expired.

@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/sqlite"
 	"sluice/internal/state/store/storetest"
-	"sluice/telemetry/health"
 )
 
 // patience bounds a command here.

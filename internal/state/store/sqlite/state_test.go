@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/base/telemetry/health"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/sqlite"
-	"sluice/telemetry/health"
 )
 
 // changes are all methods that change something, each for a record that is there or can be made.

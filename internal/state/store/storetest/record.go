@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
-	"sluice/internal/testnet"
 )
 
 // A value is created with version 0 and put with the version that was read. On ErrConflict the value

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
-	"sluice/internal/testnet"
 )
 
 // long is a time to live that no test waits for, short one that it does.

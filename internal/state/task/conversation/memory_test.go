@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/config"
-	"sluice/config/file"
-	"sluice/fault"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/file"
+	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task/conversation"

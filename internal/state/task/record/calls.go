@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"sluice/internal/base/telemetry/trace"
 	"sluice/stream"
-	"sluice/telemetry/trace"
 )
 
 // modelCalls are the calls of models in one turn, each from its request to its last byte.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/state/task/record"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
-	"sluice/telemetry/trace"
 )
 
 // step is what these tests look at of a step.

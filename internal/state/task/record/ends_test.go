@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/state/task/record"
 	"sluice/stream"
-	"sluice/telemetry/trace"
 )
 
 // How something ends stands in its step: the failure in words, else its type, else its status;

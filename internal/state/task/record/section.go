@@ -3,8 +3,8 @@ package record
 import (
 	_ "embed"
 
-	"sluice/config/file"
-	"sluice/internal/redact"
+	"sluice/internal/base/config/file"
+	"sluice/internal/base/redact"
 )
 
 //go:embed section.json

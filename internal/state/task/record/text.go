@@ -1,7 +1,7 @@
 package record
 
 import (
-	"sluice/internal/redact"
+	"sluice/internal/base/redact"
 	"sluice/internal/turn/chat"
 )
 

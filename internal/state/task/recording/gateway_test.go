@@ -12,15 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
-	"sluice/config"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/operate"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
+	"sluice/internal/base/config"
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/recording"
-	"sluice/internal/testnet"
 )
 
 // unlike has transcripts whose turn asks more when it is run again, with what it depended on.

@@ -28,7 +28,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sluice/fault"
+	"sluice/internal/base/fault"
 	"sluice/internal/turn/tool"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"sluice/config"
+	"sluice/internal/base/config"
 )
 
 // Settings registers what can be set of a Recorder from outside. It is bound to c's part of

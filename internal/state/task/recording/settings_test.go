@@ -3,8 +3,8 @@ package recording_test
 import (
 	"testing"
 
-	"sluice/config"
-	"sluice/config/configtest"
+	"sluice/internal/base/config"
+	"sluice/internal/base/config/configtest"
 	"sluice/internal/state/task/recording"
 )
 

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/base/testnet"
 	"sluice/internal/state/store"
-	"sluice/internal/testnet"
 )
 
 // Server is a server that a test has started.

@@ -1,0 +1,162 @@
+// Package file reads the configuration file: YAML 1.2, of which JSON is a part.
+//
+// What may stand in it, it does not know: each package registers its own Section, and
+// the program joins them to a Table. One Read checks all of the file and lists every
+// fault at once, each with its line and column. No fault and no warning holds a value,
+// which may be a secret.
+//
+// The order of work: YAML is parsed to a tree with places; variables are filled
+// in; the JSON Schemas of the sections judge the whole; and each Section is
+// decoded into a struct, and reports what a schema cannot say at Nodes, which know where
+// they stand. A Node with a fault answers as if it were not there, so a
+// reader needs no checks of its own.
+//
+// The size of a file, its depth and the work of aliases are bounded, because a
+// file may be made by a program.
+package file
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"sluice/internal/base/config"
+)
+
+// Bounds of a file.
+const (
+	maxSize = 1 << 20
+	// maxDepth is how deep objects and lists may be nested. What is parsed deeper would
+	// only use up the stack.
+	maxDepth = 64
+	// maxAliased is how many nodes all aliases together may stand for.
+	maxAliased = 10_000
+	// maxKeys is how many keys a file may have.
+	maxKeys = 10_000
+	// maxKey is the length of a key in bytes.
+	maxKey = 1 << 10
+	// maxNumber is the length of a number's text.
+	maxNumber = 64
+)
+
+// Section is a key at the top of the file. A package that can be set by a file has a
+// function that returns one.
+type Section struct {
+	// Name is the key, unique in a Table.
+	Name string
+	// Schema is the JSON Schema (2020-12) of the value, an object. References in it
+	// begin with "#/properties/<Name>/". Where a pattern needs words, they stand in
+	// patternErrorMessage, which editors show as well.
+	Schema string
+	// Into, unless nil, points to the struct that the value is decoded into: see
+	// Node.Decode. That is done before Read.
+	Into any
+	// Read takes over the value, which is there and has passed the schema but for what
+	// has a fault already: accessors of Node answer false for that. It reports what a
+	// schema cannot say. nil: there is nothing to do.
+	Read func(value *Node)
+}
+
+// Table is all that may stand in a file, in the order in which sections are read.
+type Table []Section
+
+// Result is what a Read found to say.
+type Result struct {
+	// Faults are in the order of the file; their Name is file:line:column.
+	Faults []config.Fault
+	// Warnings are lines of the form of a fault.
+	Warnings []string
+}
+
+// Read parses and checks a file, decodes each section that is there and hands it to its
+// Read. name is the file's, for people.
+func (t Table) Read(name string, content []byte, from config.Sources) Result {
+	d := &document{name: name, Sources: from}
+	if root := d.parse(content); root != nil {
+		t.check(root)
+		for _, s := range t {
+			value := root.Get(s.Name)
+			if value != nil && s.Into != nil {
+				value.Decode(s.Into)
+			}
+			if value != nil && s.Read != nil {
+				s.Read(value)
+			}
+		}
+	}
+	return d.result()
+}
+
+// document is a file that is being read.
+type document struct {
+	config.Sources
+	isLiteral bool // no variable is put in, and $$ stays
+	name      string
+	faults    []note
+	warnings  []note
+}
+
+// place is a line and column, counted from 1, the latter in code points.
+type place struct{ line, column int }
+
+// note is a fault or a warning.
+type note struct {
+	place
+	pointer string // empty: the whole file
+	text    string
+}
+
+// fault reports what keeps the file from being used. Faults are collected, and
+// come in the order of the file.
+func (d *document) fault(at place, pointer, text string) {
+	d.faults = append(d.faults, note{at, pointer, text})
+}
+
+// warn reports what is odd and harmless.
+func (d *document) warn(at place, pointer, text string) {
+	d.warnings = append(d.warnings, note{at, pointer, text})
+}
+
+// result returns all faults and warnings, each with its line and column, which
+// count from 1.
+func (d *document) result() Result {
+	var r Result
+	for _, n := range inOrder(d.faults) {
+		r.Faults = append(r.Faults, config.Fault{Name: d.where(n), Message: n.message()})
+	}
+	for _, n := range inOrder(d.warnings) {
+		r.Warnings = append(r.Warnings, d.where(n)+": "+n.message())
+	}
+	return r
+}
+
+// where is file:line:column, as editors and terminals make a link of it.
+func (d *document) where(n note) string {
+	return fmt.Sprintf("%s:%d:%d", d.name, n.line, n.column)
+}
+
+// message is what people read, without the place.
+func (n note) message() string { return Pointed(n.pointer, n.text) }
+
+// Pointed returns text behind a JSON pointer, if that is not empty. The pointer is quoted
+// unless it can stand in a line as it is: it holds names out of the file.
+func Pointed(pointer, text string) string {
+	if pointer == "" {
+		return text
+	}
+	if quoted := strconv.QuoteToASCII(pointer); quoted != `"`+pointer+`"` {
+		pointer = quoted
+	}
+	return pointer + ": " + text
+}
+
+// inOrder sorts notes by their places and drops those that are there twice: what an
+// alias repeats keeps its pointer, so only the same fault found in two ways is dropped.
+func inOrder(list []note) []note {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b note) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	})
+	return slices.Compact(list)
+}

@@ -1,0 +1,57 @@
+package file
+
+import (
+	"path/filepath"
+
+	"sluice/internal/base/config"
+)
+
+// TextFile returns what the file holds that the value names; a relative path begins at
+// the folder of the configuration file. What cannot be read, is longer than most bytes,
+// is blank or no UTF-8 is reported.
+func (n *Node) TextFile(most int) (string, bool) {
+	_, content, err, ok := n.readFile()
+	if !ok {
+		return "", false
+	}
+	if fault := config.TextFault(content, err, most); fault != "" {
+		n.Fault(fault)
+		return "", false
+	}
+	return string(content), true
+}
+
+// ReadFile is TextFile for what need not be a text, for a part that reads the file by itself
+// later on: it returns the path as well, as it is seen from the working folder. It is as long
+// as the file that all settings are read by may be.
+func (n *Node) ReadFile() (path string, content []byte, ok bool) {
+	path, content, err, ok := n.readFile()
+	if ok && err != nil {
+		n.Fault(config.Unreadable(err))
+	}
+	return path, content, ok && err == nil
+}
+
+// readFile reads the file that the value names. ok is false if it names none.
+func (n *Node) readFile() (path string, content []byte, err error, ok bool) {
+	if _, ok = n.Text(); !ok {
+		return "", nil, nil, false
+	}
+	if n.document.ReadFile == nil {
+		n.Fault("cannot be read here")
+		return "", nil, nil, false
+	}
+	path = n.Path()
+	content, err = n.document.ReadFile(path)
+	return path, content, err, true
+}
+
+// Path returns the path that the value is, as it is seen from the working folder: a relative
+// one begins at the folder of the configuration file. Empty: it is none.
+func (n *Node) Path() string {
+	path, ok := n.Text()
+	if !ok || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(n.document.name), path)
+}

@@ -1,0 +1,27 @@
+package file
+
+import "sluice/internal/base/config"
+
+// Written returns the object of a file as its author wrote it: where a Read puts the value of
+// a variable stands ${NAME}. nil: the file cannot be read.
+func Written(content []byte) map[string]any {
+	d := &document{Sources: config.Sources{Lookup: func(name string) (string, bool) { return "${" + name + "}", true }}}
+	root := d.parse(content)
+	if root == nil {
+		return nil
+	}
+	object, _ := root.value().(map[string]any)
+	return object
+}
+
+// Literal returns the object of a file with each text as it stands: ${NAME}, its default and
+// $$ among it. name is the file's, for the error, which lists the faults of its grammar.
+func Literal(name string, content []byte) (map[string]any, error) {
+	d := &document{name: name, isLiteral: true}
+	root := d.parse(content)
+	if faults := d.result().Faults; len(faults) > 0 {
+		return nil, &config.Error{Faults: faults}
+	}
+	object, _ := root.value().(map[string]any)
+	return object, nil
+}

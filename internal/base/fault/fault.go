@@ -1,0 +1,207 @@
+// Package fault holds the errors that clients receive (docs/events.md, "Errors").
+//
+// An Error keeps apart what a program acts on (Type), what a person may read
+// (Message), what the model receives (Hint) and what only the operator sees (Err).
+//
+// An error that is not an Error is a bug or a surprise: clients receive internal_error, and the
+// log has the rest. So nothing that an upstream wrote reaches a client unless some code has
+// decided that it may. Causes of cancelled contexts are Errors, too: who cancels says why.
+package fault
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sluice/internal/base/redact"
+)
+
+// Type is the error_type of an error event or of a problem reply.
+type Type string
+
+// Types that travel in the stream.
+const (
+	ToolFailed       Type = "tool_execution_failed"
+	MCPUnavailable   Type = "mcp_unavailable"
+	ModelUnavailable Type = "model_unavailable"
+	ModelRateLimited Type = "model_rate_limited"
+	ModelBlocked     Type = "model_blocked"
+	ModelError       Type = "model_error"
+	Timeout          Type = "timeout"
+	ShuttingDown     Type = "shutting_down"
+	Overloaded       Type = "overloaded"
+	Internal         Type = "internal_error"
+	// Of a team of agents.
+	AgentFailed      Type = "agent_failed"      // one of several
+	AgentUnavailable Type = "agent_unavailable" // there is none to answer
+	RoutingFailed    Type = "routing_failed"
+	// Of workflows.
+	WorkflowLimit      Type = "workflow_limit"
+	WorkflowExpression Type = "workflow_expression"
+	WorkflowNoBranch   Type = "workflow_no_branch"
+	WorkflowNodeFailed Type = "workflow_node_failed"
+	WorkflowRecovery   Type = "workflow_recovery" // what a run needs to continue is gone
+	ApprovalRejected   Type = "approval_rejected" // the answer was no, and nothing follows it
+	// Of turns that are kept.
+	Cancelled        Type = "cancelled" // somebody cancelled the task
+	TurnLost         Type = "turn_lost" // the process that ran it is gone
+	StoreUnavailable Type = "store_unavailable"
+	// Of answers that are checked or formatted. None ends a turn.
+	QualityFailed      Type = "quality_failed"
+	QualityUnavailable Type = "quality_unavailable" // the planner or the judge
+	ContentTruncated   Type = "content_truncated"
+	DeliveryFailed     Type = "delivery_failed"
+)
+
+// Types that are answered before a stream begins (ShuttingDown, Overloaded and
+// Internal can be both).
+const (
+	Validation           Type = "validation_error"
+	PayloadTooLarge      Type = "payload_too_large"
+	UnsupportedMediaType Type = "unsupported_media_type"
+	MethodNotAllowed     Type = "method_not_allowed"
+	NotFound             Type = "not_found"
+	OriginRefused        Type = "origin_refused"
+	DuplicateRequest     Type = "duplicate_request"
+	RequestTimeout       Type = "request_timeout"
+	KeyReused            Type = "key_reused" // an idempotency key, with another body
+	TaskNotCancelable    Type = "task_not_cancelable"
+	// Of answers to approvals.
+	ApprovalInvalid  Type = "approval_invalid" // altered, of another key, or of another user
+	ApprovalExpired  Type = "approval_expired"
+	ApprovalUsed     Type = "approval_used"
+	ApprovalConflict Type = "approval_conflict" // not the one that waits
+	// Of who may ask, and how much.
+	Unauthorized    Type = "unauthorized" // no credential, or one that does not count
+	Forbidden       Type = "forbidden"    // the credential does not allow it
+	RateLimited     Type = "rate_limited"
+	AuthUnavailable Type = "auth_unavailable" // nothing is there by which the credential could be checked
+)
+
+// Recoverable says whether the same request is worth sending again.
+func (t Type) Recoverable() bool {
+	switch t {
+	case ToolFailed, MCPUnavailable, ModelUnavailable, ModelRateLimited, Timeout, ShuttingDown, Overloaded, RequestTimeout,
+		AgentFailed, AgentUnavailable, RoutingFailed, Cancelled, StoreUnavailable,
+		QualityFailed, QualityUnavailable, DeliveryFailed, RateLimited, AuthUnavailable:
+		return true
+	}
+	return false
+}
+
+// Recoverable says whether the same request is worth sending again. A node of a workflow
+// that failed is so as its cause is, unless it may have taken effect. What has is never sent
+// again.
+func (e *Error) Recoverable() bool {
+	if e.Acted || e.Unknown && e.Type == WorkflowNodeFailed {
+		return false
+	}
+	if e.Type == WorkflowNodeFailed {
+		if cause, ok := errors.AsType[*Error](e.Err); ok {
+			return cause.Recoverable()
+		}
+	}
+	return e.Type.Recoverable()
+}
+
+// Texts that a person sees when an upstream service is unavailable. The wording is part
+// of the contract.
+const (
+	MCPUnavailableMessage   = "MCP service temporarily unavailable"
+	ModelUnavailableMessage = "AI service temporarily unavailable"
+)
+
+// ErrClientGone is the cause of a context whose client closed its connection, or
+// was too slow to be kept. Nobody is left to report to.
+var ErrClientGone = errors.New("client gone")
+
+// Error is a failure with a place in the contract.
+type Error struct {
+	Type Type
+	// Message is fit for a person: no upstream text, path, address or secret.
+	Message string
+	// Hint is what the model receives in place of Message, when knowing more helps it to do
+	// better (which argument, which rule). Empty means Message.
+	Hint string
+	// Service names the upstream: "gemini" or "mcp:<name>". Empty means none.
+	Service string
+	// RetryAfter says when another try makes sense; 0 means not known.
+	RetryAfter time.Duration
+	// Unknown marks a tool call that was sent, whose outcome was lost, and that
+	// must not be sent again.
+	Unknown bool
+	// NoEffect marks a tool call of which it is proven that it changed nothing: it
+	// was not run, or the tool only reads. Another tool may be tried in its place.
+	NoEffect bool
+	// Acted marks the end of a turn in which something was done, or goes on to be done, that
+	// must not be done twice: the same request must not be sent again.
+	Acted bool
+	// Err is the cause, for the log alone. It may be nil.
+	Err error
+}
+
+// Error returns the operator's text, which holds the cause: log it, never send it.
+func (e *Error) Error() string {
+	s := string(e.Type) + ": " + e.Message
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ForModel returns what the model receives.
+func (e *Error) ForModel() string {
+	if e.Hint != "" {
+		return e.Hint
+	}
+	return e.Message
+}
+
+// From returns err as an *Error. Anything that is not one already is a bug, or
+// close to it: an Internal error whose text stays in the log; unless it is a
+// Shortage, which is Overloaded. From(nil) is nil.
+func From(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	if Shortage(err) {
+		return NewOverloaded("", err)
+	}
+	return &Error{Type: Internal, Message: "Something went wrong on our side", Err: err}
+}
+
+// LogText returns the operator's text of err. Unless payloads may be logged, a
+// cause with a method Brief() string is asked for that in place of its whole text:
+// an upstream's own words can quote what a user or a model wrote. If they may, what looks
+// personal or secret is hidden.
+func LogText(err error, payloads bool) string {
+	e, ok := errors.AsType[*Error](err)
+	if payloads {
+		return (redact.AllKinds &^ redact.IP).Payload(err.Error()) // an address is the operator's own
+	}
+	if !ok {
+		return err.Error()
+	}
+	var quoting interface{ Brief() string }
+	if !errors.As(e.Err, &quoting) {
+		return e.Error()
+	}
+	return string(e.Type) + ": " + e.Message + ": " + quoting.Brief()
+}
+
+// Cause returns why ctx ended, or nil while it has not: the cause that was given
+// when it was cancelled, or ErrClientGone when it was cancelled without one, as
+// net/http does when a client disconnects.
+func Cause(ctx context.Context) error {
+	err := context.Cause(ctx)
+	if err == context.Canceled {
+		return ErrClientGone
+	}
+	return err
+}

@@ -1,0 +1,190 @@
+// Package trace says where the time of a turn goes, as a tree of spans. Packages begin and end
+// spans with it and know no telemetry library: what keeps the spans is behind two small
+// interfaces.
+//
+// The span at hand travels in the context. Where there is none, because nobody asked
+// for spans, every function of this package returns at once and allocates nothing.
+//
+// A span holds names from the configuration, words from our own tables, and numbers:
+// never what a user or a model wrote, an argument, a result or a secret.
+//
+// Recorder is what a telemetry library implements. Its methods are called by
+// whatever goroutine runs the work, one span by one goroutine at a time.
+package trace
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"sluice/internal/base/fault"
+)
+
+// Kind says where the other end of a span is.
+type Kind int
+
+// Kinds of spans.
+const (
+	Internal Kind = iota // it has no other end
+	Server               // it answers a request
+	Client               // it waits for the answer to one
+)
+
+// Tracer begins the spans of requests. It is safe for concurrent use and never waits.
+type Tracer interface {
+	// Begin begins the first span of a trace, or of this process in one: its parent is the
+	// one that the header traceparent in header names, if there is a valid one.
+	Begin(kind Kind, operation, subject string, header http.Header) Recorder
+}
+
+// Recorder keeps one span. It is safe for concurrent use and never waits.
+type Recorder interface {
+	// Begin begins a span below this one. Its name is operation, and subject after a
+	// space unless that is empty.
+	Begin(kind Kind, operation, subject string) Recorder
+	String(key, value string)
+	Int(key string, value int)
+	Float(key string, value float64)
+	// Propagate sets the header traceparent, so that its receiver adds to the tree.
+	Propagate(header http.Header)
+	// Link names a span of another trace that this one follows, as Span.Name returned it.
+	// What cannot be read is passed over.
+	Link(name string)
+	// End ends the span; failure is a word for why what it describes failed, empty if it did
+	// not. It is called once, and nothing is called after it.
+	End(failure string)
+}
+
+// Span is a Recorder, or nothing: its zero value does nothing.
+type Span struct{ rec Recorder }
+
+// key is the key of a Recorder in a context.
+type key struct{}
+
+// Request begins the span of a request that came with header. A nil Tracer makes none.
+func Request(ctx context.Context, t Tracer, header http.Header, operation, subject string) (context.Context, Span) {
+	if t == nil {
+		return ctx, Span{}
+	}
+	return with(ctx, t.Begin(Server, operation, subject, header))
+}
+
+// Root begins the first span of work that continues without a request: a trace of its own. A
+// nil Tracer makes none.
+func Root(ctx context.Context, t Tracer, operation, subject string) (context.Context, Span) {
+	if t == nil {
+		return ctx, Span{}
+	}
+	return with(ctx, t.Begin(Internal, operation, subject, nil))
+}
+
+// Start begins a span below that of ctx, and returns it in a context. It makes none if
+// ctx has none.
+func Start(ctx context.Context, kind Kind, operation, subject string) (context.Context, Span) {
+	parent := Of(ctx)
+	if !parent.On() {
+		return ctx, parent
+	}
+	return with(ctx, parent.rec.Begin(kind, operation, subject))
+}
+
+// with returns a context in which rec is the current span.
+func with(ctx context.Context, rec Recorder) (context.Context, Span) {
+	return context.WithValue(ctx, key{}, rec), Span{rec}
+}
+
+// Within returns ctx with the Recorder that of makes of its own, which is nil if there is
+// none: it sees the spans of one turn before telemetry does.
+func Within(ctx context.Context, of func(below Recorder) Recorder) context.Context {
+	ctx, _ = with(ctx, of(Of(ctx).rec))
+	return ctx
+}
+
+// Of returns the span of ctx.
+func Of(ctx context.Context) Span {
+	rec, _ := ctx.Value(key{}).(Recorder)
+	return Span{rec}
+}
+
+// Propagate sets the header traceparent to the span of ctx. Without a span it leaves
+// header alone.
+func Propagate(ctx context.Context, header http.Header) {
+	if s := Of(ctx); s.On() {
+		s.rec.Propagate(header)
+	}
+}
+
+// parentHeader is where Propagate writes.
+const parentHeader = "Traceparent"
+
+// Name returns what Link takes in another process, or years later: a traceparent of W3C
+// Trace Context. It is empty for nothing.
+func (s Span) Name() string {
+	if s.rec == nil {
+		return ""
+	}
+	header := http.Header{}
+	s.rec.Propagate(header)
+	return header.Get(parentHeader)
+}
+
+// Link says that the span follows one of another trace, by its Name; empty: it follows
+// none.
+func (s Span) Link(name string) {
+	if s.rec != nil && name != "" {
+		s.rec.Link(name)
+	}
+}
+
+// On says whether the span is kept. It need not be asked before the other methods.
+func (s Span) On() bool { return s.rec != nil }
+
+// String adds an attribute.
+func (s Span) String(key, value string) {
+	if s.rec != nil {
+		s.rec.String(key, value)
+	}
+}
+
+// Int adds an attribute.
+func (s Span) Int(key string, value int) {
+	if s.rec != nil {
+		s.rec.Int(key, value)
+	}
+}
+
+// Float adds an attribute.
+func (s Span) Float(key string, value float64) {
+	if s.rec != nil {
+		s.rec.Float(key, value)
+	}
+}
+
+// End ends the span. Of err only the type is reported.
+func (s Span) End(err error) {
+	if s.rec != nil {
+		s.rec.End(failure(err))
+	}
+}
+
+// Fail ends the span; why is a word of ours, empty for a success.
+func (s Span) Fail(why string) {
+	if s.rec != nil {
+		s.rec.End(why)
+	}
+}
+
+// cancelled is the failure of what nobody waited for any more.
+const cancelled = "cancelled"
+
+// failure is the status of a span: a type of the contract, never a message,
+// which may hold what a user said.
+func failure(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, fault.ErrClientGone), errors.Is(err, context.Canceled):
+		return cancelled
+	}
+	return string(fault.From(err).Type)
+}
