@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds k6 into .artifacts/bin, for clients/loadtest/k6.js and its test. It comes through
+# Builds k6 into .artifacts/bin, for internal/clients/loadtest/k6.js and its test. It comes through
 # Go's module proxy, needs Go alone, and took two and a half minutes on 2 cores. So
 # the gate does not do it, and without k6 the test is skipped. Does nothing if this
 # version is there.

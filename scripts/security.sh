@@ -52,7 +52,7 @@ linked() {
 # What serves tests is left out too. Anything else is annotated where it stands: #nosec, with a reason.
 dangers() {
 	local tests=()
-	for dir in e2e tools examples internal/base/testnet internal/app/gateway/gatewaytest internal/app/gateway/wholetest internal/state/store/redis/redistest sim/geminisim/simtest \
+	for dir in e2e tools examples internal/base/testnet internal/app/gateway/gatewaytest internal/app/gateway/wholetest internal/state/store/redis/redistest internal/sim/geminisim/simtest \
 		internal/base/markdown/markdowntest internal/quality/channel/channeltest; do
 		tests+=("-exclude-dir=$dir")
 	done

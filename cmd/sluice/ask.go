@@ -12,13 +12,13 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/clients/ask"
-	"sluice/clients/terminal"
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/process"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
+	"sluice/internal/clients/ask"
+	"sluice/internal/clients/terminal"
 )
 
 // askFlags are the flags of ask, but for those of a structured answer (formFlags).

@@ -10,10 +10,10 @@ import (
 	"errors"
 	"fmt"
 
-	"sluice/clients/terminal"
 	"sluice/internal/app/operate"
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
+	"sluice/internal/clients/terminal"
 )
 
 // formFlags are the flags of ask for a structured answer.

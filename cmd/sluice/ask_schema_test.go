@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/sim/modelsim"
+	"sluice/internal/sim/modelsim"
 )
 
 // written returns the path of a new file.

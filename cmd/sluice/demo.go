@@ -15,10 +15,10 @@ import (
 	"strings"
 	"time"
 
-	"sluice/clients/ask"
-	"sluice/clients/terminal"
 	"sluice/examples"
 	"sluice/internal/base/config"
+	"sluice/internal/clients/ask"
+	"sluice/internal/clients/terminal"
 )
 
 // tour is one demonstration.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/clients/doctor"
-	"sluice/clients/terminal"
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
+	"sluice/internal/clients/doctor"
+	"sluice/internal/clients/terminal"
 )
 
 // doctor says what it found. Exit code 1 means that something must be mended.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/clients/doctor"
-	"sluice/clients/terminal"
 	"sluice/internal/app/operate"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
+	"sluice/internal/clients/doctor"
+	"sluice/internal/clients/terminal"
 )
 
 // modelsReport is what the examination of a file's models has found.

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/sim/geminisim"
-	"sluice/sim/modelsim"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/modelsim"
 )
 
 // obliging calls its first tool if it is asked to, and else says a word.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"sluice/clients/doctor"
 	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/clients/doctor"
 )
 
 // diagnose runs sluice doctor and returns its report.

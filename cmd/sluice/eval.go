@@ -18,10 +18,10 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/clients/terminal"
 	"sluice/internal/app/operate"
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
+	"sluice/internal/clients/terminal"
 )
 
 // evalRouter asks the router of each configuration about each request of a set. Exit

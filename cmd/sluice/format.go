@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"sluice/clients/terminal"
 	"sluice/internal/app/operate"
 	"sluice/internal/app/settings"
+	"sluice/internal/clients/terminal"
 	"sluice/internal/quality/channel"
 	guide "sluice/internal/quality/style"
 )

@@ -10,9 +10,9 @@ import (
 	"io"
 	"strings"
 
-	"sluice/clients/terminal"
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
+	"sluice/internal/clients/terminal"
 )
 
 const about = "Sluice is a gateway for agents: a chat turn goes in; what they think, which tools they call and what they answer comes out as a live stream of Server-Sent Events."

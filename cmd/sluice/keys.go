@@ -12,8 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"sluice/clients/terminal"
 	"sluice/internal/base/config"
+	"sluice/internal/clients/terminal"
 	"sluice/internal/edge/access/keys"
 )
 

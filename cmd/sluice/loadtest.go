@@ -16,8 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/clients/loadtest"
-	"sluice/clients/terminal"
+	"sluice/internal/clients/loadtest"
+	"sluice/internal/clients/terminal"
 )
 
 // loadtest makes load on a gateway and audits every stream. Exit code 0 only when

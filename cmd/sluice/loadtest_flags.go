@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"sluice/clients/loadtest"
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
+	"sluice/internal/clients/loadtest"
 )
 
 // loadFlags are the flags of loadtest.

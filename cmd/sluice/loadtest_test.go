@@ -215,7 +215,7 @@ func takenBack(id, final string) (stream string) {
 func TestK6(t *testing.T) {
 	t.Parallel()
 	k6 := findK6(t)
-	script, err := filepath.Abs("../../clients/loadtest/k6.js")
+	script, err := filepath.Abs("../../internal/clients/loadtest/k6.js")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"testing"
 
-	"sluice/clients/doctor"
 	"sluice/internal/app/gateway/gatewaytest"
+	"sluice/internal/clients/doctor"
 )
 
 // SLUICE_HOSTS reaches the server, loopback stays, and the doctor says what is wrong.

@@ -12,8 +12,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/sim/geminisim"
-	"sluice/sim/modelsim"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/modelsim"
 )
 
 // clerk is a model that uses two tools at once and then says what they said.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/sim/geminisim"
+	"sluice/internal/sim/geminisim"
 )
 
 // The canaries. None looks like a key, so that only who knows them can hide them.

@@ -17,10 +17,10 @@ import (
 	"sluice/internal/app/providers"
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
-	"sluice/sim/geminisim"
-	"sluice/sim/modelsim"
-	"sluice/sim/offline"
-	"sluice/sim/todo"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/modelsim"
+	"sluice/internal/sim/offline"
+	"sluice/internal/sim/todo"
 )
 
 // lastBytes is how long replies may take to leave when a server stops.

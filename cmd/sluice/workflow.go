@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 
-	"sluice/clients/ask"
 	"sluice/internal/app/settings"
+	"sluice/internal/clients/ask"
 	"sluice/internal/engine/workflow/graph"
 )
 

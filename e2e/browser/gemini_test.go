@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"sluice/e2e/process"
-	"sluice/sim/geminisim"
+	"sluice/internal/sim/geminisim"
 )
 
 // gemini is a simulated Gemini API on loopback which knows what it was asked.

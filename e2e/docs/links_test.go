@@ -22,7 +22,7 @@ func documents(t *testing.T) map[string]string {
 	t.Helper()
 	process.Needed(t) // links are no links on Windows
 	all := map[string]string{}
-	for _, pattern := range []string{"README.md", "docs/*.md", "docs/adr/*.md", "examples/*/README.md", "examples/README.md", "deploy/README.md", "clients/*/README.md"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/adr/*.md", "examples/*/README.md", "examples/README.md", "deploy/README.md", "internal/clients/*/README.md"} {
 		files, err := filepath.Glob(filepath.Join(process.Tree, filepath.FromSlash(pattern)))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)

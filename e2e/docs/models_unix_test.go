@@ -24,9 +24,9 @@ import (
 	"time"
 
 	"sluice/e2e/process"
-	"sluice/sim/geminisim"
-	"sluice/sim/modelsim"
-	"sluice/sim/offline"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/modelsim"
+	"sluice/internal/sim/offline"
 )
 
 // providers stand for the services that docs/connect-a-model.md names, under their own names and

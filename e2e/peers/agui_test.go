@@ -23,8 +23,8 @@ import (
 
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/edge/dialect/agui"
+	"sluice/internal/sim/geminisim"
 	"sluice/internal/turn/chat"
-	"sluice/sim/geminisim"
 	events "sluice/stream"
 )
 

@@ -10,7 +10,7 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"sluice/internal/base/testnet"
-	"sluice/sim/geminisim"
+	"sluice/internal/sim/geminisim"
 )
 
 // CopilotKit, a page's core in front of the runtime in front of a HttpAgent, plays every golden

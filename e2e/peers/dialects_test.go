@@ -8,8 +8,8 @@ import (
 	"os/exec"
 	"testing"
 
-	"sluice/sim/geminisim"
-	demo "sluice/sim/offline"
+	"sluice/internal/sim/geminisim"
+	demo "sluice/internal/sim/offline"
 )
 
 // dialectsFolder holds the clients of front ends' protocols from npm, a folder for each

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/sim/geminisim"
-	demo "sluice/sim/offline"
+	"sluice/internal/sim/geminisim"
+	demo "sluice/internal/sim/offline"
 )
 
 // gemini is a simulated Gemini API on loopback.

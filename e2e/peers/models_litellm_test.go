@@ -16,9 +16,9 @@ import (
 	"sluice/internal/base/testnet"
 	"sluice/internal/model"
 	codec "sluice/internal/model/gemini"
+	"sluice/internal/sim/geminisim"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
-	"sluice/sim/geminisim"
 )
 
 // modelsBin is where LiteLLM's proxy and llmock are installed.

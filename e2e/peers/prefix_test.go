@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/sim/geminisim"
+	"sluice/internal/sim/geminisim"
 )
 
 // What docs/dialects.md says of nginx holds: below a prefix that it takes away streams come as

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/sim/geminisim"
-	demo "sluice/sim/offline"
+	"sluice/internal/sim/geminisim"
+	demo "sluice/internal/sim/offline"
 )
 
 // countingGemini answers any text slowly enough to be interrupted, and counts how

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sluice/sim/geminisim"
-	demo "sluice/sim/offline"
+	"sluice/internal/sim/geminisim"
+	demo "sluice/internal/sim/offline"
 )
 
 // What stands on OpenAI's SDKs, and how it is installed: LangChain, LiteLLM, llm and the Agents SDK for Python, two

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/sim/geminisim"
-	demo "sluice/sim/offline"
+	"sluice/internal/sim/geminisim"
+	demo "sluice/internal/sim/offline"
 )
 
 // useChats are the versions of @ai-sdk/react that are tried.

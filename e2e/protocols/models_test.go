@@ -18,10 +18,10 @@ import (
 	"sluice/internal/model/anthropic"
 	"sluice/internal/model/gemini"
 	"sluice/internal/model/openai"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/modelsim"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
-	"sluice/sim/geminisim"
-	"sluice/sim/modelsim"
 )
 
 // provider is a model with the simulator behind it.

@@ -24,11 +24,11 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
 	"sluice/internal/base/testnet"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/offline"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task"
-	"sluice/sim/geminisim"
-	"sluice/sim/offline"
 )
 
 const checkedYAML = `

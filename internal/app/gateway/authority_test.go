@@ -18,8 +18,8 @@ import (
 
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/sim/geminisim"
-	"sluice/sim/modelsim"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/modelsim"
 )
 
 // wordsOf is what a speaker says: a canary is in all that anybody but the operator says in these tests. Each speaker's has a

@@ -24,14 +24,14 @@ import (
 	"sluice/internal/model/anthropic"
 	"sluice/internal/model/gemini"
 	"sluice/internal/model/openai"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/modelsim"
+	"sluice/internal/sim/todo"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/state/task/conversation"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 	"sluice/mcpclient"
-	"sluice/sim/geminisim"
-	"sluice/sim/modelsim"
-	"sluice/sim/todo"
 	"sluice/stream"
 )
 

@@ -19,9 +19,9 @@ import (
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/process"
 	"sluice/internal/app/settings"
-	"sluice/sim/geminisim"
-	"sluice/sim/modelsim"
-	"sluice/sim/offline"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/modelsim"
+	"sluice/internal/sim/offline"
 )
 
 // taker calls the tools add and take, then answers.

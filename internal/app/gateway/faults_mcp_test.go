@@ -22,9 +22,9 @@ import (
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/base/config"
 	"sluice/internal/base/testnet"
+	"sluice/internal/sim/geminisim"
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
-	"sluice/sim/geminisim"
 )
 
 // mcpRow is one way in which an MCP server misbehaves, and what must come of it.
@@ -32,7 +32,7 @@ import (
 type mcpRow struct {
 	name   string
 	env    string // NAME=value lines
-	gemini string // a script of sim/geminisim; empty: workOnce
+	gemini string // a script of internal/sim/geminisim; empty: workOnce
 
 	tools     func(n int) string              // the nth list of tools, counted from 0; nil: one tool "work"
 	call      func(n int, w *wire) []act      // to the nth call of a tool; nil: "done"

@@ -38,10 +38,10 @@ import (
 	"sluice/internal/engine/approval"
 	"sluice/internal/engine/toolcache"
 	"sluice/internal/model"
+	"sluice/internal/sim/todo"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/recording"
 	"sluice/mcpclient"
-	"sluice/sim/todo"
 	"sluice/stream"
 	"sluice/web"
 )

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "rewrite the want files of the golden tr
 //	             is that of the last question to a person
 //	sluice.yaml  the configuration file (optional)
 //	gemini.NAME  what Gemini answers where the system prompt says "You are NAME."
-//	gemini       a script of sim/geminisim, all of which must be used, or
+//	gemini       a script of internal/sim/geminisim, all of which must be used, or
 //	             "offline" for the offline model; without it nobody may be asked
 //	mcp          "todo" for the built-in server, "down" for one that cannot be
 //	             reached, or a JSON list of fakeTool (optional: no tools)

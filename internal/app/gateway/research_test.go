@@ -12,9 +12,9 @@ import (
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/app/settings"
 	"sluice/internal/base/testnet"
-	"sluice/sim/geminisim"
-	"sluice/sim/modelsim"
-	"sluice/sim/offline"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/modelsim"
+	"sluice/internal/sim/offline"
 )
 
 // The example's agents, its critic and the agent that calls another one are played over

@@ -14,8 +14,8 @@ import (
 	"sluice/internal/app/gateway"
 	"sluice/internal/app/gateway/wholetest"
 	"sluice/internal/engine/agent"
+	"sluice/internal/sim/geminisim"
 	"sluice/internal/turn/chat"
-	"sluice/sim/geminisim"
 	"sluice/stream"
 )
 

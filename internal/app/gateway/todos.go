@@ -7,7 +7,7 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
 	"sluice/internal/engine/agent"
-	"sluice/sim/todo"
+	"sluice/internal/sim/todo"
 )
 
 // InMemory is the place of todos that end with the process.

@@ -16,13 +16,13 @@ import (
 	"sluice/breaker"
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
+	"sluice/internal/sim/home"
+	"sluice/internal/sim/todo"
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/recording"
 	"sluice/internal/turn/chat"
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
-	"sluice/sim/home"
-	"sluice/sim/todo"
 )
 
 // builtinTodo names the built-in todo server.

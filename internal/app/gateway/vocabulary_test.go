@@ -362,13 +362,13 @@ func TestVocabulariesNameEveryEvent(t *testing.T) {
 	script, _, _ = strings.Cut(script, "]")
 	_, page, _ := strings.Cut(readText(t, "../../../docs/events.md"), "\n| event | data |\n| --- | --- |\n")
 	page, _, _ = strings.Cut(page, "\n\n")
-	_, judge, _ := strings.Cut(readText(t, "../../../clients/loadtest/audit.go"), "\nfunc (a *audit) check(")
+	_, judge, _ := strings.Cut(readText(t, "../../clients/loadtest/audit.go"), "\nfunc (a *audit) check(")
 	judge, _, _ = strings.Cut(judge, "\n}\n")
 	for where, found := range map[string][][]string{
-		"clients/loadtest/audit.go": regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(judge, -1),
-		"web/openapi.yaml":          regexp.MustCompile(`(?m)^ {12}(\w+):$`).FindAllStringSubmatch(openAPI, -1),
-		"web/events.js":             regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(script, -1),
-		"docs/events.md":            regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(page, -1),
+		"internal/clients/loadtest/audit.go": regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(judge, -1),
+		"web/openapi.yaml":                   regexp.MustCompile(`(?m)^ {12}(\w+):$`).FindAllStringSubmatch(openAPI, -1),
+		"web/events.js":                      regexp.MustCompile(`'(\w+)'`).FindAllStringSubmatch(script, -1),
+		"docs/events.md":                     regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(page, -1),
 	} {
 		got := map[string]bool{}
 		for _, m := range found {

@@ -10,8 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/sim/geminisim"
-	"sluice/sim/modelsim"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/modelsim"
 )
 
 // obliging calls its first tool if it has one, and else says a word.

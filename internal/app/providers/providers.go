@@ -26,8 +26,8 @@ import (
 	"sluice/internal/model/anthropic"
 	"sluice/internal/model/gemini"
 	"sluice/internal/model/openai"
-	"sluice/sim/geminisim"
-	"sluice/sim/offline"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/offline"
 )
 
 // The offline model, which needs no key.

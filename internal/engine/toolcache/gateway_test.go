@@ -8,7 +8,7 @@ import (
 
 	"sluice/internal/app/gateway/gatewaytest"
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/sim/todo"
+	"sluice/internal/sim/todo"
 )
 
 // todosOver returns what configures a todo server that several gateways share, with more

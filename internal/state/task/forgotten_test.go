@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"sluice/internal/app/gateway/wholetest"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/offline"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/sqlite"
-	"sluice/sim/geminisim"
-	"sluice/sim/offline"
 )
 
 // After a conversation is forgotten no byte of SQLite's files has a word of it, with the log

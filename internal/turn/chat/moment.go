@@ -24,7 +24,7 @@ type minute struct {
 }
 
 // timeLine gives the model the visitor's time: weekday, date and hour, the time zone, and its
-// offset from UTC. The offline model reads the line by this form (dateMark in sim/offline), so
+// offset from UTC. The offline model reads the line by this form (dateMark in internal/sim/offline), so
 // the two must change together.
 const timeLine = "Now it is %s in the time zone %s (UTC%s)."
 
@@ -82,7 +82,7 @@ func (r *Request) Dated(line string) []Message {
 }
 
 // momentHead begins what WithMoment adds. The offline model reads it (momentHead in
-// sim/offline/roles), so the two must change together.
+// internal/sim/offline/roles), so the two must change together.
 const momentHead = "Added by the gateway, not by the user:\n"
 
 // WithMoment appends to what the user says last, as a part of its own, what holds for this turn

@@ -16,7 +16,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"sluice/sim/geminisim"
+	"sluice/internal/sim/geminisim"
 )
 
 // FakeGemini is a scripted Gemini API.

@@ -11,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"sluice/sim/todo"
+	"sluice/internal/sim/todo"
 )
 
 // fakeTool is a tool of the MCP server "fake" of a transcript. {name} in Result

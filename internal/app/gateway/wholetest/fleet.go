@@ -25,11 +25,11 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/base/testnet"
 	"sluice/internal/engine/agent"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/offline"
 	"sluice/internal/state/store"
 	"sluice/internal/state/store/memory"
 	"sluice/internal/turn/chat"
-	"sluice/sim/geminisim"
-	"sluice/sim/offline"
 	"sluice/stream"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"sluice/internal/app/gateway/gatewaytest"
-	"sluice/sim/modelsim"
+	"sluice/internal/sim/modelsim"
 )
 
 // Protocol is one of the protocols that a model can be reached by.

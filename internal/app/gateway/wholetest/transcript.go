@@ -30,10 +30,10 @@ import (
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
 	"sluice/internal/base/testnet"
+	"sluice/internal/sim/geminisim"
+	"sluice/internal/sim/offline"
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
-	"sluice/sim/geminisim"
-	"sluice/sim/offline"
 )
 
 var (

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/sim/geminisim"
+	"sluice/internal/sim/geminisim"
 )
 
 // play sends requests to a whole gateway and returns the replies. Files are as in a golden

@@ -15,7 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"sluice/internal/app/gateway/wholetest"
-	"sluice/sim/geminisim"
+	"sluice/internal/sim/geminisim"
 )
 
 const respond = "POST /v1/responses\nContent-Type: application/json\n\n"

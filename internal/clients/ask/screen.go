@@ -1,0 +1,238 @@
+// This file shows a turn to a person. Everything that came from outside (texts, names,
+// results) passes terminal.Printable, since a model or a tool could otherwise move the cursor or
+// change the window's title. Colours are used only on a terminal.
+//
+// A line about something else than the answer ends the text that is being written; lines
+// about other agents wait until the text has ended (screen_team.go). Where stdout is no
+// terminal it gets the answer alone, as the model wrote it and once it has ended, and stderr
+// gets the lines.
+
+package ask
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"sluice/internal/clients/terminal"
+	"sluice/stream/sse"
+)
+
+// screen shows events to a person: thoughts dimmed, tool calls with arguments,
+// status and time, the text as it streams, a closing line.
+//
+// One goroutine uses it, for one turn after the other: start resets what belongs to a turn.
+type screen struct {
+	out       io.Writer      // of the answer
+	lines     io.Writer      // of all else: out itself at a terminal
+	piped     bool           // out is no terminal
+	style     terminal.Style // of lines
+	simulator string         // name of the model that is none
+	inText    bool           // the cursor is in the answer's text
+	answer    []byte         // that is written at its end, where stdout is no terminal
+	markdown  terminal.Markdown
+	team      teamView
+	draft     string // of an answer that is held back, as far as it came
+}
+
+// newScreen returns the screen of a client.
+func (c *Client) newScreen() *screen {
+	v := &screen{out: c.Stdout, lines: c.Stderr, piped: true, simulator: c.Simulator}
+	if terminal.IsTerminal(c.Stdout) {
+		v.lines, v.piped = c.Stdout, false
+		v.markdown = terminal.Markdown{Style: terminal.StyleFor(c.Stdout, c.Lookup), Columns: terminal.Columns(c.Stdout, 80)}
+	}
+	v.style = terminal.StyleFor(v.lines, c.Lookup)
+	return v
+}
+
+// show writes one event as it comes. The error is that of the output.
+//
+// Events that it does not know are passed over, as newer gateways have more.
+func (v *screen) show(ev sse.Event, d eventData) error {
+	if each := shows[ev.Type]; each != nil {
+		return each(v, d)
+	}
+	return nil
+}
+
+// shows are the events that the screen shows, each with what shows it.
+var shows = map[string]func(*screen, eventData) error{
+	"start":           (*screen).opening,
+	"model":           (*screen).replaced,
+	"thinking":        (*screen).thought,
+	"route":           (*screen).route,
+	"agent":           (*screen).agent,
+	"node":            (*screen).node,
+	"tool_call":       (*screen).tool,
+	"approval":        (*screen).question,
+	"quality":         (*screen).phase,
+	"inner_delta":     (*screen).drafted,
+	"channel_message": (*screen).message,
+	"response_delta":  (*screen).text,
+	"response_reset":  (*screen).again,
+	"error":           (*screen).failure,
+	"done":            (*screen).closing,
+}
+
+// replaced shows that another model answers.
+func (v *screen) replaced(d eventData) error {
+	return v.line(v.style.Yellow, "model %s (%s) in place of %s: %s", d.Model, d.Key, d.Previous, strings.ReplaceAll(d.Reason, "_", " "))
+}
+
+// thought shows a thought.
+func (v *screen) thought(d eventData) error {
+	return v.lineOf(d, v.style.Dim, "%s%s", speaker(d), strings.TrimSpace(d.Content))
+}
+
+// failure shows an error.
+func (v *screen) failure(d eventData) error {
+	return v.lineOf(d, v.style.Red, "%serror: %s (%s)", speaker(d), d.Message, d.ErrorType)
+}
+
+// opening writes which model answers, and resets what belonged to the turn before.
+func (v *screen) opening(d eventData) error {
+	v.team, v.draft, v.answer = teamView{}, "", nil
+	note := ""
+	if v.simulator != "" && d.Model == v.simulator {
+		note = " (a simulator, not Gemini)"
+	}
+	if d.TaskID != "" { // for --resume
+		note += " · " + d.TaskID
+	}
+	return v.line(v.style.Dim, "model %s%s", d.Model, note)
+}
+
+// text writes a piece of the answer as it comes.
+func (v *screen) text(d eventData) error {
+	if v.piped {
+		v.answer = append(v.answer, terminal.Printable(d.Delta)...)
+		return nil
+	}
+	if !v.inText {
+		if v.team.speaking != "" && d.AgentID == "" && strings.Trim(d.Delta, ". \n") == "" {
+			return nil // it joins the texts of two agents, which a line has parted
+		}
+		fmt.Fprintln(v.out)
+	}
+	v.inText = true
+	if d.AgentID != "" {
+		v.team.speaking = d.AgentID
+	}
+	_, err := io.WriteString(v.out, v.markdown.Write(terminal.Printable(d.Delta)))
+	return err
+}
+
+// endText ends the text that is being written, if there is one.
+func (v *screen) endText() error {
+	if !v.inText {
+		return nil
+	}
+	_, err := fmt.Fprintln(v.lines, v.markdown.End())
+	return err
+}
+
+// again writes the answer once more as far as it counts: a terminal takes nothing back. In a pipe
+// nothing of it was written yet.
+func (v *screen) again(d eventData) error {
+	if v.piped {
+		v.answer = append(v.answer[:0], terminal.Printable(d.Accumulated)...)
+		return nil
+	}
+	if err := v.line(v.style.Yellow, "↺ the answer begins again: what was written of it above does not count"); err != nil || d.Accumulated == "" {
+		return err
+	}
+	d.Delta = d.Accumulated
+	return v.text(d)
+}
+
+// tool writes a step of a tool call, a line each.
+func (v *screen) tool(d eventData) error {
+	s := v.style
+	switch d.Status {
+	case "in_progress":
+		return v.lineOf(d, s.Bold, "→ %s%s %s", speaker(d), d.Tool, string(d.Arguments))
+	case "progress":
+		return v.lineOf(d, s.Dim, "… %s%s  %s", speaker(d), d.Tool, far(d))
+	case "completed":
+		return v.lineOf(d, s.Green, "✓ %s%s  %d ms  %s", speaker(d), d.Tool, d.Duration, oneLine(d.Result))
+	case "failed":
+		return v.lineOf(d, s.Red, "✗ %s%s  %d ms  %s", speaker(d), d.Tool, d.Duration, d.Error)
+	default:
+		return v.lineOf(d, s.Yellow, "? %s%s  %s: %s", speaker(d), d.Tool, d.Status, d.Error)
+	}
+}
+
+// question writes the calls that wait for a person.
+func (v *screen) question(d eventData) error {
+	for _, c := range d.Calls {
+		if err := v.lineOf(d, v.style.Yellow, "! %s %s  waits to be allowed (%s)", c.Tool, string(c.Arguments), strings.ReplaceAll(c.Reason, "_", " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// far says how far a tool has come: "3 of 10: page 3".
+func far(d eventData) string {
+	text := strconv.FormatFloat(d.Progress, 'g', -1, 64)
+	if d.Total > 0 {
+		text += " of " + strconv.FormatFloat(d.Total, 'g', -1, 64)
+	}
+	if d.Message != "" {
+		text += ": " + d.Message
+	}
+	return text
+}
+
+// closing writes the last line of a turn: how it ended, what it used, how long it took.
+//
+// A turn that said nothing has no time of its first text.
+func (v *screen) closing(d eventData) error {
+	first := ""
+	if ms := d.Timings.FirstDelta; ms != nil {
+		first = fmt.Sprintf("first text %s, ", terminal.Millis(*ms))
+	}
+	if err := v.endText(); err != nil { // an empty line is behind it
+		return err
+	}
+	if len(v.answer) > 0 {
+		if _, err := fmt.Fprintf(v.out, "%s\n", v.answer); err != nil {
+			return err
+		}
+	}
+	if err := v.receipt(d); err != nil {
+		return err
+	}
+	cached := ""
+	if n := d.Usage.Cached; n > 0 {
+		cached = fmt.Sprintf(" (%d of them cached)", n)
+	}
+	return v.line(v.style.Dim, "%s · %d tokens in%s, %d out, %d thinking · %stotal %s · %s",
+		d.Finish, d.Usage.Input, cached, d.Usage.Output, d.Usage.Thinking, first, terminal.Millis(d.Timings.Total), d.RequestID)
+}
+
+// line prints a line of its own, without what could steer the terminal.
+func (v *screen) line(color, format string, args ...any) error {
+	if err := v.endText(); err != nil {
+		return err
+	}
+	v.inText = false
+	if err := v.release(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(v.lines, "%s%s%s\n", color, terminal.Printable(fmt.Sprintf(format, args...)), v.style.Reset)
+	return err
+}
+
+// oneLine shortens a tool's result for the screen.
+//
+// The bound is in characters: 100.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 100 {
+		return string(r[:100]) + "…"
+	}
+	return s
+}

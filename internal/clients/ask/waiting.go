@@ -1,0 +1,104 @@
+// This file answers what waits for a user, of turns that others began too: the list of a
+// gateway, one question after the other, each by its task, as the list has no tokens.
+
+package ask
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/go-json-experiment/json"
+
+	"sluice/internal/clients/terminal"
+)
+
+// waitingQuestion is one of the list.
+type waitingQuestion struct {
+	Task         string `json:"task_id"`
+	approvalData `json:",inline"`
+}
+
+// maxWaiting is how many pages of the list are read.
+const maxWaiting = 10
+
+// Waiting answers what waits for the user. It returns the outcome of the first turn that did
+// not end well; Asked if nobody is there to answer.
+func (c *Client) Waiting(ctx context.Context) Outcome {
+	s := c.open(ctx)
+	list, err := c.questions(ctx)
+	if err != nil {
+		return s.verdict(failed, err)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(s.Stdout, "Nothing waits.")
+	}
+	worst := Succeeded
+	for i := range list {
+		q := &list[i]
+		fmt.Fprintf(s.Stdout, "%s waits: %s\n", terminal.Printable(q.Task), terminal.Printable(q.Prompt))
+		outcome, err := s.answerOne(ctx, q)
+		if outcome = s.verdict(outcome, err); worst == Succeeded {
+			worst = outcome
+		}
+		if outcome == Asked || ctx.Err() != nil {
+			return outcome
+		}
+	}
+	return worst
+}
+
+// answerOne answers a question, and what its turn asks after it.
+func (s *session) answerOne(ctx context.Context, q *waitingQuestion) (Outcome, error) {
+	for {
+		given, err := s.decider.decide(&q.approvalData)
+		if err != nil {
+			return failed, err
+		}
+		given.ID, given.User = q.ID, s.User
+		so, err := s.send(ctx, "/tasks/"+url.PathEscape(q.Task)+"/decision", given)
+		if s.decider.again(err) {
+			continue
+		}
+		return so.outcome, err // what is asked then may be for somebody else, or is listed next time
+	}
+}
+
+// questions returns what waits for the user.
+func (c *Client) questions(ctx context.Context) (all []waitingQuestion, err error) {
+	query := url.Values{"user_id": {c.User}}
+	for range maxWaiting {
+		var page struct {
+			Approvals []waitingQuestion `json:"approvals"`
+			Next      string            `json:"next_cursor"`
+		}
+		if err := c.fetchJSON(ctx, c.Base+"/approvals?"+query.Encode(), &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Approvals...)
+		if page.Next == "" {
+			break
+		}
+		query.Set("cursor", page.Next)
+	}
+	return all, nil
+}
+
+// fetchJSON reads what a path of the gateway reports. Another status than 200 is a *refusal.
+func (c *Client) fetchJSON(ctx context.Context, address string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	c.sign(req)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return refused(resp)
+	}
+	return json.UnmarshalRead(http.MaxBytesReader(nil, resp.Body, maxFrame), into)
+}
