@@ -13,7 +13,7 @@ COPY . .
 ARG VERSION=dev
 ARG TARGETOS TARGETARCH
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -tags grpcnotrace -ldflags "-s -w -X main.version=${VERSION}" -o /out/sluice ./cmd/sluice
-RUN go run ./internal/linked /out/sluice
+RUN go run ./tools/linked /out/sluice
 RUN mkdir /out/data
 
 # Certificates, time zones and a user, 1 MB compressed; the program has 20 MB compressed.

@@ -21,7 +21,7 @@ check: security ## gofmt, vet, staticcheck, security, a tidy go.mod, all tests w
 	go test -race -shuffle=on -timeout=25m ./...
 	go -C e2e test -race -shuffle=on -timeout=25m ./peers ./protocols
 
-security: ## gitleaks, gosec and govulncheck, pinned in tools/; and what the binary links
+security: ## gitleaks, gosec and govulncheck, pinned in tools/pinned; and what the binary links
 	scripts/security.sh
 
 floods: ## what floods over HTTP/2 cost a running gateway, as a table (some 90 s)
@@ -31,7 +31,7 @@ test: ## all tests
 	go test ./... && go -C e2e test ./...
 
 ratio: ## lines of a package's own tests for one of its code
-	@go run ./internal/ratio
+	@go run ./tools/ratio
 
 golden: ## rewrite the golden transcripts; read the diff before you commit it
 	go test ./internal/app/gateway -run TestGolden -update
@@ -86,7 +86,7 @@ build: ## a static binary, dist/sluice
 
 release: ## a version for all platforms in dist/, published nowhere (VERSION=v1.2.3, else a snapshot)
 	scripts/release-install.sh
-	GOTOOLCHAIN=$(SHIP_GO) go run ./internal/release $(if $(filter command environment,$(firstword $(origin VERSION))),-version $(VERSION)) $(if $(RELEASE_URL),-url $(RELEASE_URL))
+	GOTOOLCHAIN=$(SHIP_GO) go run ./tools/release $(if $(filter command environment,$(firstword $(origin VERSION))),-version $(VERSION)) $(if $(RELEASE_URL),-url $(RELEASE_URL))
 
 manifests: ## the manifests of deploy/kubernetes, rendered, and checked against Kubernetes' schemas
 	scripts/release-install.sh
@@ -97,7 +97,7 @@ screenshots: ## the pictures of the documents, from the page as it is; needs Chr
 	SLUICE_SCREENSHOTS=$(CURDIR)/docs/images go -C e2e test ./browser -count=1 -run '^TestScreenshots$$'
 
 vuln: ## known vulnerabilities in what we call; needs the network
-	go tool -modfile=tools/go.mod govulncheck ./...
+	go tool -modfile=tools/pinned/go.mod govulncheck ./...
 
 clean: ## remove what the other targets write
 	rm -rf dist sluice bench.txt

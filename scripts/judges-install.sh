@@ -29,7 +29,7 @@ debian() {
 [[ ${#wanted[@]} == 0 ]] || debian "${wanted[@]}"
 
 if [[ ! -x .judges/h2spec || tools/go.sum -nt .judges/h2spec ]]; then
-	mkdir -p .judges && go build -modfile=tools/go.mod -o .judges/h2spec github.com/summerwind/h2spec/cmd/h2spec && touch .judges/h2spec ||
+	mkdir -p .judges && go build -modfile=tools/pinned/go.mod -o .judges/h2spec github.com/summerwind/h2spec/cmd/h2spec && touch .judges/h2spec ||
 		fail "h2spec could not be built"
 fi
 exit "$failed"

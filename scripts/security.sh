@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Looks for secrets in the repository (gitleaks), for dangerous code (gosec), for known
 # vulnerabilities in what we call (govulncheck), and for an HTTP/2 server that can be crashed in
-# the binary. Versions and sums of the tools stand in tools/go.mod and tools/go.sum, so that no
+# the binary. Versions and sums of the tools stand in go.mod and go.sum of tools/pinned, so that no
 # other tool runs than the one that was looked at. One that cannot reach its database says so,
 # and fails only with SLUICE_REQUIRE_DATABASES=1.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 failed=0
-tool() { go tool -modfile=tools/go.mod "$@"; }
+tool() { go tool -modfile=tools/pinned/go.mod "$@"; }
 step() { printf '== %s\n' "$1"; shift; "$@" || { failed=1; printf '== failed: %s\n' "$*"; }; }
 
 # leaks looks at the files that git knows or would add, not at what it ignores.
@@ -39,7 +39,7 @@ vulnerabilities() {
 linked() {
 	local binary
 	binary=$(mktemp) || return 1
-	go build -o "$binary" ./cmd/sluice && go run ./internal/linked "$binary"
+	go build -o "$binary" ./cmd/sluice && go run ./tools/linked "$binary"
 	local code=$?
 	rm -f "$binary"
 	return $code

@@ -45,7 +45,7 @@ var snapshot = sync.OnceValues(func() (string, error) {
 
 // release makes this machine's platform.
 func release(folder string) error {
-	cmd := exec.Command("go", "run", "./internal/release", "-platforms", runtime.GOOS+"/"+runtime.GOARCH, "-out", folder)
+	cmd := exec.Command("go", "run", "./tools/release", "-platforms", runtime.GOOS+"/"+runtime.GOARCH, "-out", folder)
 	cmd.Dir = process.Root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)

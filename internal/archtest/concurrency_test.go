@@ -37,7 +37,7 @@ func TestConcurrency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := regexp.MustCompile(`^(cmd|clients|e2e|examples|sim)/|^internal/(skipped|testnet)/|/(gatewaytest|wholetest|storetest|modeltest)/|_test\.go$`)
+	elsewhere := regexp.MustCompile(`^(cmd|e2e|examples|tools)/|^internal/(clients|sim|base/testnet)/|/(gatewaytest|wholetest|storetest|modeltest)/|_test\.go$`)
 	var starts []start
 	for _, file := range goFiles(t, elsewhere) {
 		text, err := os.ReadFile(filepath.FromSlash(file))

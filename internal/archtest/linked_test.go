@@ -21,7 +21,7 @@ func TestLinkerMayLeaveMethodsOut(t *testing.T) {
 		t.Errorf("%s is linked, which executes templates", name)
 	}
 	stripped := regexp.MustCompile(`(?m)^.*-s -w -X.*$`)
-	for _, path := range []string{"Makefile", "Dockerfile", "internal/release/main.go"} {
+	for _, path := range []string{"Makefile", "Dockerfile", "tools/release/main.go"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

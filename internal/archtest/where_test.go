@@ -41,7 +41,7 @@ func TestDocsThatNameWhatIsNotThere(t *testing.T) {
 		{"| `gone_test.go`: TestDocsNameWhatExists |", "there is no gone_test.go"},
 		{"| `internal/archtest/where_test.go`: TestGone |", "internal/archtest/where_test.go does not declare TestGone"},
 		{"| a; `internal/archtest/where_test.go`: TestDocsNameWhatExists, TestGone; `go.mod` |", "internal/archtest/where_test.go does not declare TestGone"},
-		{"| `internal/archtest/layers_test.go`, `internal/archtest/where_test.go`: TestDocsNameWhatExists |", "internal/archtest/layers_test.go does not declare TestDocsNameWhatExists"},
+		{"| `internal/archtest/floors_test.go`, `internal/archtest/where_test.go`: TestDocsNameWhatExists |", "internal/archtest/floors_test.go does not declare TestDocsNameWhatExists"},
 		{"| `testdata/gone.txtar` |", "there is no testdata/gone.txtar"},
 		{"not in a table: `gone.go`", ""},
 		{"| `max_steps`, `/healthz`, `POST /chat` |", ""},

@@ -4,7 +4,7 @@
 // which they log behind "figures: ". Its exit code says nothing about the tests: go test's own
 // does (set -o pipefail).
 //
-//	go test -json ./... | go run ./internal/skipped
+//	go test -json ./... | go run ./tools/skipped
 package main
 
 import (

@@ -150,7 +150,7 @@ func TestRelease(t *testing.T) {
 			t.Errorf("not once %q in\n%s", want, calls)
 		}
 	}
-	if built, judged := strings.Count(calls, " build "), strings.Count(calls, " run ./internal/linked "); built != judged || strings.Count(calls, "go linux/amd64 cgo=0 build ") != 1 {
+	if built, judged := strings.Count(calls, " build "), strings.Count(calls, " run ./tools/linked "); built != judged || strings.Count(calls, "go linux/amd64 cgo=0 build ") != 1 {
 		t.Errorf("%d builds, of which %d were judged:\n%s", built, judged, calls)
 	}
 	sum, err := checksum("dist/sluice_1.2.3_linux_arm64.tar.gz")

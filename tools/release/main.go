@@ -4,7 +4,7 @@
 // checksums of all. Nothing holds the time of the build: with the same tools the same commit gives
 // the same bytes.
 //
-//	go run ./internal/release -version 0.9.0 -out dist
+//	go run ./tools/release -version 0.9.0 -out dist
 //
 // It needs nfpm and cyclonedx-gomod: scripts/release-install.sh.
 package main
@@ -150,7 +150,7 @@ func (r *release) build(ctx context.Context, p platform, binary string) error {
 	if _, err := output(ctx, env, "go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w -X main.version="+r.version, "-o", binary, "./cmd/sluice"); err != nil {
 		return err
 	}
-	_, err := output(ctx, nil, "go", "run", "./internal/linked", binary)
+	_, err := output(ctx, nil, "go", "run", "./tools/linked", binary)
 	return err
 }
 

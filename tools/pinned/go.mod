@@ -1,4 +1,4 @@
-module sluice/tools
+module sluice/tools/pinned
 
 go 1.26.0
 

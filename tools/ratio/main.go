@@ -6,7 +6,7 @@
 // testing, or is named after its parent (x/xtest), is there for tests: its lines count as tests
 // in the sum, and it is not judged. With -all it prints what is not judged, too.
 //
-//	go run ./internal/ratio
+//	go run ./tools/ratio
 package main
 
 import (

@@ -2,7 +2,7 @@
 // (CVE-2026-97032). It was mended in Go 1.26.9 and, for a program that serves by
 // golang.org/x/net, in 0.61 of that: one of the two is enough.
 //
-//	go run ./internal/linked dist/sluice
+//	go run ./tools/linked dist/sluice
 package main
 
 import (
