@@ -38,11 +38,8 @@ const (
 	// forced is how long each of the two waits may take after a second signal. With
 	// mcpclient.Client.Kill, which takes as long, the end comes within a second.
 	forced = 250 * time.Millisecond
-	// handshakeTime is how long connections that are being opened get for that when no more
-	// of them are let in, and queueTime how long they may then wait to be accepted.
-	handshakeTime = 20 * time.Millisecond
-	queueTime     = time.Second
-	// readTime is how long the requests of connections that were accepted last get to be read.
+	// readTime is how long the requests of connections that were accepted last get to be read:
+	// net/http closes a connection without an answer if it reads the first request after Shutdown.
 	readTime = 20 * time.Millisecond
 	// FlushTime is how long what was measured may take to be sent at the end, and leastFlush
 	// how long it may if running streams have used up the time to drain.
@@ -254,7 +251,7 @@ func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) error {
 	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if !hurried {
-		s.emptyQueue()
+		time.Sleep(readTime)
 	}
 	if s.http.Shutdown(graceful) != nil {
 		_ = s.http.Close()
@@ -266,18 +263,6 @@ func (s *Server) Run(ctx context.Context, signals <-chan os.Signal) error {
 		return ErrHurried
 	}
 	return nil
-}
-
-// emptyQueue lets no further connection in, and returns when those that are there already
-// were accepted and have had time to be read: net/http closes a connection without an answer
-// if its first request is read after Shutdown has begun.
-func (s *Server) emptyQueue() {
-	lastCall(s.socket)
-	time.Sleep(handshakeTime)
-	for began := time.Now(); queued(s.socket) > 0 && time.Since(began) < queueTime; {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(readTime)
 }
 
 // drain returns when no stream runs any more. It says whether a second signal

@@ -21,8 +21,8 @@ const (
 // to each connection: nothing per connection is left to do, and what encrypts a
 // connection finds them set.
 //
-// Multipath TCP, which Go listens with by default, is off: the kernel refuses lastCall's
-// filter on such a socket.
+// Multipath TCP, which Go listens with by default, is off: not every kernel passes these
+// options on from such a socket.
 func listenConfig() *net.ListenConfig {
 	lc := &net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) {

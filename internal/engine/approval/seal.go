@@ -39,9 +39,7 @@ const (
 	// next to it.
 	maxToken = 64 << 10
 
-	// How a record is packed.
-	packedByDeflate = 0 // RFC 1951
-	packedByS2      = 1 // a block of S2, by the version before (s2block.go)
+	packedByDeflate = 0 // how a record is packed: RFC 1951
 )
 
 // errToken is wrapped by the error of a token that is none of ours.
@@ -165,16 +163,10 @@ func (s *sealer) unpack(packed []byte) ([]byte, error) {
 	head := binary.BigEndian.Uint32(packed)
 	how, size := head>>24, int(head&0xffffff)
 	packed = packed[4:]
-	var record []byte
-	var err error
-	switch {
-	case how > packedByS2:
-		err = errors.New("another version has made it")
-	case how == packedByS2:
-		record, err = fromS2(packed, size)
-	default:
-		record, err = s.inflate(packed, size)
+	if how != packedByDeflate {
+		return nil, fmt.Errorf("%w: another version has made it", errToken)
 	}
+	record, err := s.inflate(packed, size)
 	if err != nil {
 		return nil, fmt.Errorf("%w: what is in it cannot be read: %w", errToken, err)
 	}
