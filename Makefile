@@ -72,7 +72,7 @@ failover: ## kill gateways and their Redis while they work (some 5 min)
 soak: ## a gateway under load for 30 min: what clients saw and what it counted agree (SOAK="-length 60s")
 	scripts/soak.sh $(SOAK)
 
-growth: ## what a unit costs the more there are, as tables and pictures in docs/growth (GROWTH="-rounds 9 chunks"; some 6 min)
+growth: ## what a unit costs the more there are, as tables (GROWTH="-rounds 9 chunks"; some 6 min)
 	scripts/growth.sh $(GROWTH)
 
 run: ## the gateway on :8080

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Has one thing after the other grow that a gateway works with, prints what that costs it, and
-# draws it into docs/growth:
+# Has one thing after the other grow that a gateway works with, and prints what that costs it:
 #
 #   scripts/growth.sh                     all dimensions, some six minutes
 #   scripts/growth.sh -rounds 9 chunks    one of them, measured more often
@@ -18,10 +17,9 @@ if [[ -z ${SLUICE:-} ]]; then
 	go build -trimpath -o "$SLUICE" ./cmd/sluice
 fi
 go build -C e2e -trimpath -o "$work/growth" ./growth
-mkdir -p docs/growth
 flags=()
 while [[ ${1:-} == -* ]]; do # a flag and its value
 	flags+=("$1" "$2")
 	shift 2
 done
-"$work/growth" -out docs/growth "${flags[@]}" "$SLUICE" "$@"
+"$work/growth" "${flags[@]}" "$SLUICE" "$@"

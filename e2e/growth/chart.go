@@ -1,4 +1,4 @@
-// This file has a chart of a dimension, as numbers: what is drawn, and the table of it.
+// This file has the figures of a dimension, and the table of them.
 
 package main
 
@@ -14,7 +14,6 @@ import (
 type chart struct {
 	title  string
 	x      string // what the sizes count
-	what   string // what is done at a size, such as a turn; with each: what there is so many of
 	each   bool   // the cost is shown divided by the size
 	bytes  bool   // the cost is memory in bytes; else it is CPU time in microseconds
 	series []*series
@@ -26,14 +25,6 @@ func (c *chart) shown(p point, cost float64) float64 {
 		return cost / float64(p.size)
 	}
 	return cost
-}
-
-// y says what the costs are.
-func (c *chart) y() string {
-	if c.bytes {
-		return "resident memory a " + c.what
-	}
-	return "CPU a " + c.what
 }
 
 // sizes are those of all series.

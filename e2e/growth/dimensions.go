@@ -29,7 +29,7 @@ func chunks(r *run) {
 		whole.probe(n, g, g.turn(fmt.Sprintf(`{"input":"chunks %d."}`, n)))
 	}
 	r.measure(deltas, whole)
-	r.print(&chart{title: "CPU a chunk, by the chunks of an answer", x: "chunks of an answer", what: "chunk", each: true, series: []*series{deltas, whole}})
+	r.print(&chart{title: "CPU a chunk, by the chunks of an answer", x: "chunks of an answer", each: true, series: []*series{deltas, whole}})
 }
 
 // tools has the tools grow that each call of the model is shown.
@@ -42,7 +42,7 @@ func tools(r *run) {
 		called.probe(n, g, g.turn(request("call look_up_0.", "")))
 	}
 	r.measure(shown, called)
-	r.print(&chart{title: "CPU a turn, by the tools on offer", x: "tools on offer", what: "turn", series: []*series{shown, called}})
+	r.print(&chart{title: "CPU a turn, by the tools on offer", x: "tools on offer", series: []*series{shown, called}})
 }
 
 // agents has a catalogue grow. A file has 64 at most.
@@ -61,7 +61,7 @@ func agents(r *run) {
 		named.probe(n, g, g.turn(request("hello", `,"agent":"agent-0"`)))
 	}
 	r.measure(routed, named)
-	r.print(&chart{title: "CPU a turn, by the agents of a catalogue", x: "agents of a catalogue", what: "turn", series: []*series{routed, named}})
+	r.print(&chart{title: "CPU a turn, by the agents of a catalogue", x: "agents of a catalogue", series: []*series{routed, named}})
 }
 
 // nodes has a workflow grow.
@@ -83,7 +83,7 @@ func nodes(r *run) {
 		all[3].probe(n, kept, kept.turn(body(kinds[0])))
 	}
 	r.measure(all...)
-	r.print(&chart{title: "CPU a node, by the nodes of a workflow", x: "nodes of a workflow", what: "node", each: true, series: all})
+	r.print(&chart{title: "CPU a node, by the nodes of a workflow", x: "nodes of a workflow", each: true, series: all})
 }
 
 // graph is a workflow of n nodes in a file. shape returns the type of node i, and where it leads.
@@ -164,7 +164,7 @@ func history(r *run) {
 		remembered.probes = append(remembered.probes, &probe{size: n, pids: []int{g.pid}, do: c.next, before: c.fill, most: 40})
 	}
 	r.measure(brought, remembered)
-	r.print(&chart{title: "CPU a turn, by the messages of its history", x: "messages of the history", what: "turn", series: []*series{brought, remembered}})
+	r.print(&chart{title: "CPU a turn, by the messages of its history", x: "messages of the history", series: []*series{brought, remembered}})
 }
 
 // conversations are some that the gateway remembers, all of one length. Each is used for one turn,

@@ -1,15 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"encoding/xml"
-	"errors"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -104,7 +98,6 @@ func TestWords(t *testing.T) {
 		"120 ns": cpu.amount(0.12), "2.27 µs": cpu.amount(2.268), "10.0 µs": cpu.amount(9.996), "99.9 µs": cpu.amount(99.94), "100 µs": cpu.amount(99.96),
 		"1.00 ms": cpu.amount(999.6), "999 µs": cpu.amount(999.4), "46.4 s": cpu.amount(46.4e6), "1200 s": cpu.amount(1.2e9), "-66.2 ms": cpu.amount(-66_200),
 		"60.2 KB": memory.amount(60_200), "5.00 B": memory.amount(5), "58.3 GB": memory.amount(58.3e9),
-		"2 ms": cpu.tick(2000), "0.5 ns": cpu.tick(0.0005), "500 µs": cpu.tick(500),
 		"999": count(999), "1,000": count(1000), "1,234,567": count(1_234_567), "0": count(0),
 		"1.0": number(1.004), "2,000,011": number(2_000_010.6),
 		"0.00": power(-0.001), "1.01": power(1.006), "": power(math.NaN()),
@@ -117,7 +110,7 @@ func TestWords(t *testing.T) {
 
 // tried is a chart of two series, whose sizes differ, and one of which has a size of 0.
 func tried() *chart {
-	return &chart{title: "CPU <a> cup & more", x: "cups", what: "cup", series: []*series{
+	return &chart{title: "CPU <a> cup & more", x: "cups", series: []*series{
 		{name: "tea", points: of(func(n float64) float64 { return 100 + 10*n }, 0, 1, 10, 100, 1000)},
 		{name: "coffee", points: of(func(float64) float64 { return 50 }, 1, 20)},
 	}}
@@ -131,89 +124,9 @@ func TestTable(t *testing.T) {
 	if diff := cmp.Diff(want, tried().table()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	each := &chart{what: "cup", each: true, series: []*series{{name: "tea", points: of(func(n float64) float64 { return 10 * n }, 1, 10)}}}
-	if got := each.cell(each.series[0], 10); got != "10.0 µs ±0 %" || each.y() != "CPU a cup" {
-		t.Errorf("%s of %s", got, each.y())
-	}
-}
-
-// wellFormed reads a picture as XML, and returns how many elements of each name it has.
-func wellFormed(t *testing.T, name string, picture []byte) map[string]int {
-	t.Helper()
-	names := map[string]int{}
-	for d := xml.NewDecoder(bytes.NewReader(picture)); ; {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return names
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if e, ok := token.(xml.StartElement); ok {
-			names[e.Name.Local]++
-		}
-	}
-}
-
-var coordinates = regexp.MustCompile(`[ML](-?[\d.]+) (-?[\d.]+)`)
-
-func TestPicture(t *testing.T) {
-	t.Parallel()
-	c := tried()
-	first := c.svg()
-	if !bytes.Equal(first, tried().svg()) {
-		t.Error("the same chart gives two pictures")
-	}
-	names := wellFormed(t, "picture", first)
-	if names["svg"] != 1 || names["title"] != 1 || names["desc"] != 1 || names["script"]+names["style"]+names["image"] > 0 {
-		t.Errorf("elements %v", names)
-	}
-	if !bytes.Contains(first, []byte("<title>CPU &lt;a&gt; cup &amp; more</title>\n<desc>CPU a cup against cups, both axes logarithmic. tea: 110 µs at 1, 10.1 ms at 1,000; coffee: 50.0 µs at 1, 50.0 µs at 20.</desc>")) {
-		t.Errorf("no title or description:\n%s", first)
-	}
-	for _, m := range coordinates.FindAllSubmatch(first, -1) {
-		x, _ := strconv.ParseFloat(string(m[1]), 64)
-		y, err := strconv.ParseFloat(string(m[2]), 64)
-		if err != nil || x < 0 || x > width || y < 0 || y > height {
-			t.Errorf("%s lies outside", m[0])
-		}
-	}
-	if got := bytes.Count(first, []byte(`fill="`+colours[0])); got != 1+4 { // the legend's, and no size of 0
-		t.Errorf("%d marks of the first series", got)
-	}
-	few := &chart{series: []*series{{points: of(func(n float64) float64 { return n }, 1, 64)}}}
-	if picture := few.svg(); bytes.Contains(picture, []byte(">0</text>")) || !bytes.Contains(picture, []byte(">1</text>")) {
-		t.Error("half a cup is marked, as none")
-	}
-	large := &chart{title: strings.Repeat("long ", 12), x: "chunks", series: []*series{}}
-	for _, name := range []string{"a", "b", "c", "d"} {
-		s := &series{name: name, points: of(func(n float64) float64 { return n }, 1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000)}
-		for i := range s.points {
-			s.points[i].runs = append(s.points[i].runs, s.points[i].runs[0]*1.3)
-		}
-		large.series = append(large.series, s)
-	}
-	if n := len(large.svg()); n > 8<<10 {
-		t.Errorf("a large picture has %d bytes", n)
-	}
-}
-
-func TestScale(t *testing.T) {
-	t.Parallel()
-	s := empty(0, 100)
-	s.widen(30)
-	s.widen(700)
-	s.round(1)
-	if diff := cmp.Diff([]float64{20, 50, 100, 200, 500, 1000}, s.ticks()); diff != "" {
-		t.Errorf("ticks (-want +got):\n%s", diff)
-	}
-	if s.at(20) != 0 || s.at(1000) != 100 || s.at(200) <= s.at(100) {
-		t.Errorf("20 lies at %g, 1000 at %g", s.at(20), s.at(1000))
-	}
-	s.widen(1e6)
-	s.round(1)
-	if diff := cmp.Diff([]float64{100, 1000, 10_000, 100_000, 1_000_000}, s.ticks()); diff != "" {
-		t.Errorf("ticks of a long axis (-want +got):\n%s", diff)
+	each := &chart{each: true, series: []*series{{name: "tea", points: of(func(n float64) float64 { return 10 * n }, 1, 10)}}}
+	if got := each.cell(each.series[0], 10); got != "10.0 µs ±0 %" {
+		t.Error(got)
 	}
 }
 
@@ -249,28 +162,6 @@ func TestWithoutAGateway(t *testing.T) {
 		missing := filepath.Join(t.TempDir(), "missing")
 		if code := growth(t.Context(), []string{"-most", "500", missing, d.Name}, &out, &complaint); code != 1 || out.Len() > 0 || !strings.Contains(complaint.String(), d.Name) {
 			t.Errorf("%s: exit code %d, %q, %q", d.Name, code, &out, &complaint)
-		}
-	}
-}
-
-// The page shows a picture of each dimension, which is small and can be read by programs.
-func TestPicturesOfThePage(t *testing.T) {
-	t.Parallel()
-	process.Needed(t) // links are no links on Windows
-	docs := filepath.Join(process.Tree, "docs")
-	page, err := os.ReadFile(filepath.Join(docs, "growth.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range dimensions() {
-		picture, err := os.ReadFile(filepath.Join(docs, "growth", d.Name+".svg"))
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		wellFormed(t, d.Name, picture)
-		if !strings.Contains(string(page), "](growth/"+d.Name+".svg)") || len(picture) > 8<<10 {
-			t.Errorf("%s: its picture has %d bytes, or the page does not show it", d.Name, len(picture))
 		}
 	}
 }

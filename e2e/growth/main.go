@@ -2,10 +2,9 @@
 // works with (chunks of an answer, tools, agents, nodes, messages, stored tasks, open streams),
 // and measures what that costs the process. scripts/growth.sh builds and runs it.
 //
-//	growth [-out FOLDER] [-rounds N] [-most SIZE] BINARY [DIMENSION...]
+//	growth [-rounds N] [-most SIZE] BINARY [DIMENSION...]
 //
-// It prints a table of each dimension as Markdown, and with -out writes a picture of each. The
-// exit code is 0 if all was measured, 1 if something was not, 2 if it was called wrongly.
+// It prints a table of each dimension as Markdown. The exit code is 0 if all was measured, 1 if something was not, 2 if it was called wrongly.
 //
 // The model and the servers of tools are simulators in this process, so that what they cost does
 // not count. Of the gateway it uses the packages of stores alone, to fill them. The clock of a
@@ -18,7 +17,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -28,7 +26,7 @@ import (
 // patience bounds the time of a dimension.
 const patience = 10 * time.Minute
 
-// named is a dimension with its name on the command line, which is that of its picture too.
+// named is a dimension with its name on the command line.
 type named = scenario.Named[*run]
 
 // dimensions are all of them, in the order in which they are measured.
@@ -47,9 +45,8 @@ func dimensions() []named {
 
 // plan is what the command line says.
 type plan struct {
-	out    string // folder of the pictures; empty: none are written
-	rounds int    // measurements of each point
-	most   int    // no size is larger
+	rounds int // measurements of each point
+	most   int // no size is larger
 	slice  time.Duration
 }
 
@@ -65,11 +62,10 @@ func main() { scenario.Main(growth) }
 
 // growth measures the dimensions that args name, all if they name none.
 func growth(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	const usage = "growth [-out FOLDER] [-rounds N] [-most SIZE] BINARY [DIMENSION...]"
+	const usage = "growth [-rounds N] [-most SIZE] BINARY [DIMENSION...]"
 	p := plan{slice: 150 * time.Millisecond}
 	flags := flag.NewFlagSet("growth", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&p.out, "out", "", "")
 	flags.IntVar(&p.rounds, "rounds", 5, "")
 	flags.IntVar(&p.most, "most", 1<<30, "")
 	binary, wanted, err := p.read(flags, args)
@@ -119,12 +115,9 @@ func (p plan) perform(ctx context.Context, binary string, d named, out io.Writer
 	return nil
 }
 
-// print writes a chart as a table, and as a picture.
+// print writes a chart as a table.
 func (r *run) print(c *chart) {
 	_, err := io.WriteString(r.out, c.table())
-	if err == nil && r.plan.out != "" {
-		err = os.WriteFile(filepath.Join(r.plan.out, r.name+".svg"), c.svg(), 0o644)
-	}
 	r.Must(err)
 }
 

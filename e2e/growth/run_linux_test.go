@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +22,7 @@ func TestGrowth(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := plan{out: t.TempDir(), rounds: 1, most: p.most, slice: time.Millisecond}
+			plan := plan{rounds: 1, most: p.most, slice: time.Millisecond}
 			for _, d := range dimensions() {
 				if d.Name != name {
 					continue
@@ -39,11 +37,6 @@ func TestGrowth(t *testing.T) {
 					}
 				}
 			}
-			picture, err := os.ReadFile(filepath.Join(plan.out, name+".svg"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			wellFormed(t, name, picture)
 		})
 	}
 }

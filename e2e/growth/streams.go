@@ -77,7 +77,7 @@ func streams(r *run) {
 			}
 		}
 	}
-	r.print(&chart{title: "Memory a stream, by the streams that are open and wait", x: "open streams", what: "stream", each: true, bytes: true,
+	r.print(&chart{title: "Memory a stream, by the streams that are open and wait", x: "open streams", each: true, bytes: true,
 		series: []*series{&kinds[0].grown, &kinds[1].grown}})
 	r.Must(onPaper(r.out, kinds...))
 }

@@ -87,7 +87,7 @@ func (t *tasks) add(n int, g *gateway, others ...int) {
 }
 
 func (t *tasks) chart(where string, others ...*series) *chart {
-	return &chart{title: "CPU a request, by the tasks that are kept in " + where, x: "tasks in the store", what: "request", series: append(t.all(), others...)}
+	return &chart{title: "CPU a request, by the tasks that are kept in " + where, x: "tasks in the store", series: append(t.all(), others...)}
 }
 
 func taskID(i int) string { return fmt.Sprintf("task_%012d", i) }
