@@ -1,4 +1,4 @@
-package channel_test
+package judges
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"sluice/internal/quality/channel/channeltest"
 )
 
-// policy is the closed set of what an e-mail's HTML may have.
-func policy() *bluemonday.Policy {
+// mailPolicy is the closed set of what an e-mail's HTML may have.
+func mailPolicy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowNoAttrs().OnElements("span")
 	p.AllowElements("p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "code", "blockquote", "ul", "ol", "li", "table", "tbody", "tr", "th", "td", "strong", "em", "del", "br", "hr", "div", "span", "a")
@@ -29,8 +29,8 @@ func policy() *bluemonday.Policy {
 	return p
 }
 
-// body is what is between the tags of the body.
-func body(t *testing.T, html string) string {
+// mailBody returns the HTML between the tags of the body.
+func mailBody(t *testing.T, html string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(html, "<body>")
 	inner, _, closed := strings.Cut(rest, "</body>")
@@ -44,19 +44,19 @@ func body(t *testing.T, html string) string {
 // we did not write reads the same texts.
 func TestMailIsCleanAndReadable(t *testing.T) {
 	t.Parallel()
-	texts := []string{answer, "<script>alert(1)</script> <img src=x onerror=y> [a](javascript:x) [b](https://c.d/?e=f&g=h \"i'j\")", "\"quotes\" & 'more' <b>", "```\n\nfirst line is empty\n```", "--sluice-0\nContent-Type: text/html\n\n.\n"}
+	texts := []string{"# Week\n\n| Task | Due |\n| --- | --- |\n| Write **it** | `now` |\n\n1. Start\n\n> Note\n", "<script>alert(1)</script> <img src=x onerror=y> [a](javascript:x) [b](https://c.d/?e=f&g=h \"i'j\")", "\"quotes\" & 'more' <b>", "```\n\nfirst line is empty\n```", "--sluice-0\nContent-Type: text/html\n\n.\n"}
 	g := channeltest.New(5)
 	for range 300 {
 		texts = append(texts, g.Text().Markdown)
 	}
-	p := policy()
-	spec := builtin(channel.Email)
+	p := mailPolicy()
+	spec := channel.ByName(nil)[channel.Email]
 	spec.Brand = "Blue \"Café\" & <Co>\r\nX: y"
 	f := channel.New(spec)
 	at := time.Unix(1_770_000_000, 0).UTC()
 	for _, text := range texts {
 		r := channeltest.Format(f, channel.Input{Text: text, Subject: "Grüße – 你好"})
-		if html := body(t, r.HTML); p.Sanitize(html) != html {
+		if html := mailBody(t, r.HTML); p.Sanitize(html) != html {
 			t.Fatalf("the sanitizer changes\n%s\nto\n%s", html, p.Sanitize(html))
 		}
 		message, err := r.MIME(at)
