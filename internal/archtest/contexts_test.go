@@ -18,15 +18,15 @@ import (
 func TestContextsCarryFewThings(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"internal/engine/agent/remote/http.go exchangeKey",
-		"internal/turn/chat/turn.go turnKey",
-		"internal/edge/dialect/a2a/open.go callKey",
 		"handlers/conn.go connKey",
-		"mcpclient/internal/wire/exchange.go exchangeKey",
+		"internal/base/telemetry/trace/trace.go key",
+		"internal/edge/dialect/a2a/open.go callKey",
+		"internal/engine/agent/remote/http.go exchangeKey",
 		"internal/model/gemini/sdk.go sdkCallKey",
 		"internal/state/task/recording/serve.go turnKey",
-		"internal/base/telemetry/trace/trace.go key",
+		"internal/turn/chat/turn.go turnKey",
 		"internal/turn/tool/attempt.go attemptKey",
+		"mcpclient/internal/wire/exchange.go exchangeKey",
 	}
 	set := regexp.MustCompile(`context\.WithValue\([^\n]*?, (\w+)\{\}`)
 	got := map[string]bool{}

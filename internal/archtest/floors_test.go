@@ -264,7 +264,7 @@ func brokenFloors(tr *tree) (broken []string) {
 // alone, so that each of them can go without a trace.
 func strayDialects(tr *tree) (broken []string) {
 	imports(tr.production(), func(s source, spec *ast.ImportSpec, target string) {
-		below, isDialect := strings.CutPrefix(target, module+"/dialect/")
+		below, isDialect := strings.CutPrefix(target, module+"/"+edge+"/dialect/")
 		name, _, _ := strings.Cut(below, "/")
 		if isDialect && name != "jsonline" && name != "native" && !inTrees(s.pkg, "internal/edge/dialect/"+name, "cmd", "internal/app/gateway", "internal/app/records") {
 			broken = append(broken, fmt.Sprintf("%s: only the wiring may import internal/edge/dialect/%s", tr.at(spec), below))
