@@ -81,7 +81,7 @@ func (n *internet) RoundTrip(req *http.Request) (*http.Response, error) {
 func startExample(t *testing.T, name string, world *internet) *gatewaytest.Running {
 	t.Helper()
 	env := gatewaytest.WithDefaults(t, map[string]string{
-		"SLUICE_CONFIG": filepath.Join("..", "..", "examples", "models", name), "MCP_CONFIG": wholetest.TwoTools(t, new(atomic.Int64)),
+		"SLUICE_CONFIG": filepath.Join("..", "..", "..", "examples", "models", name), "MCP_CONFIG": wholetest.TwoTools(t, new(atomic.Int64)),
 		"OPENAI_API_KEY": "key-openai", "ANTHROPIC_API_KEY": "key-anthropic", "OPENROUTER_API_KEY": "key-openrouter", "GROQ_API_KEY": "key-groq",
 		"GEMINI_API_KEY": "key-gemini", "AZURE_OPENAI_API_KEY": "key-azure", "AZURE_OPENAI_RESOURCE": "res", "AZURE_OPENAI_DEPLOYMENT": "dep",
 	})
@@ -147,7 +147,7 @@ func TestExamplesOfModels(t *testing.T) {
 		{"fallback.yaml", "api.groq.com", []string{groq, gemini}},
 		{"fallback.yaml", "api.groq.com generativelanguage.googleapis.com", []string{groq, gemini, local}},
 	}
-	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "models", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "examples", "models", "*.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

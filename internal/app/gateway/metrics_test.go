@@ -33,7 +33,7 @@ func TestMetricsAndReadinessKeepTheirText(t *testing.T) {
 			got += line
 		}
 	}
-	name := filepath.Join("..", "..", "testdata", "metrics.txt")
+	name := filepath.Join("..", "..", "..", "testdata", "metrics.txt")
 	if *update {
 		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

@@ -49,7 +49,7 @@ func BenchmarkRow(b *testing.B) {
 	adk := func(b *testing.B) row { return rival(b, filepath.Join("dist", "rival-adk"), rowText) }
 	langgraph := func(durability string) func(*testing.B) row {
 		return func(b *testing.B) row {
-			return rival(b, filepath.Join(".venv", "langgraph", "bin", "python"), filepath.Join("..", "..", "e2e", "rivals", "langgraph", "rows.py"),
+			return rival(b, filepath.Join(".venv", "langgraph", "bin", "python"), filepath.Join("..", "..", "..", "e2e", "rivals", "langgraph", "rows.py"),
 				filepath.Join(b.TempDir(), "l.db"), rowText, durability)
 		}
 	}
@@ -157,7 +157,7 @@ func (unseen) Flush() error { return nil }
 // program is not there; its path is one in the repository.
 func rival(b *testing.B, program string, args ...string) row {
 	b.Helper()
-	path := filepath.Join("..", "..", program)
+	path := filepath.Join("..", "..", "..", program)
 	if _, err := os.Stat(path); err != nil {
 		b.Skip(program + " is not there: make rivals installs it")
 	}
