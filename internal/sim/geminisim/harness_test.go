@@ -158,7 +158,7 @@ func recording(t *testing.T, name string) []byte {
 
 func recordings(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Join("..", "..", "..", "shared", "testdata", "gemini")
+	dir := filepath.Join("..", "..", "..", "..", "shared", "testdata", "gemini")
 	if _, err := os.Stat(dir); err != nil {
 		t.Skip("the recorded responses (shared/testdata/gemini) are not here")
 	}
