@@ -50,8 +50,8 @@ func parseError(v jsontext.Value) *model.Refusal {
 	_ = json.Unmarshal(v, &status, model.Tolerant())
 	var details []jsontext.Value
 	_ = json.Unmarshal(status.Details, &details, model.Tolerant())
-	message := unquote(status.Message)
-	e := &model.Refusal{Type: keepUpper(unquote(status.Status)), Message: redact.KeyLike(message)}
+	message := model.Unquote(status.Message)
+	e := &model.Refusal{Type: keepUpper(model.Unquote(status.Status)), Message: redact.KeyLike(message)}
 	e.Status, _ = strconv.Atoi(string(status.Code))
 	if e.Status == 0 {
 		e.Status = statuses[e.Type]
@@ -85,11 +85,11 @@ func readDetails(e *model.Refusal, details []jsontext.Value) {
 			Violations jsontext.Value `json:"fieldViolations"`
 		}
 		_ = json.Unmarshal(v, &d, model.Tolerant())
-		switch unquote(d.Type) {
+		switch model.Unquote(d.Type) {
 		case "type.googleapis.com/google.rpc.ErrorInfo":
-			e.Code = keepUpper(unquote(d.Reason))
+			e.Code = keepUpper(model.Unquote(d.Reason))
 		case "type.googleapis.com/google.rpc.RetryInfo":
-			e.RetryAfter = model.ParseWait(unquote(d.RetryDelay))
+			e.RetryAfter = model.ParseWait(model.Unquote(d.RetryDelay))
 		case "type.googleapis.com/google.rpc.BadRequest":
 			e.Member, e.Place = violated(d.Violations), toolIn(d.Violations)
 		}
@@ -100,9 +100,9 @@ func readDetails(e *model.Refusal, details []jsontext.Value) {
 func violated(list jsontext.Value) string {
 	for _, v := range model.Elements(list) {
 		o := model.Members(v)
-		field := unquote(o.Get("field"))
+		field := model.Unquote(o.Get("field"))
 		if strings.HasPrefix(strings.ReplaceAll(strings.ToLower(field), "_", ""), "generationconfig") {
-			if name := memberIn(field + " " + unquote(o.Get("description"))); name != "" {
+			if name := memberIn(field + " " + model.Unquote(o.Get("description"))); name != "" {
 				return name
 			}
 		}
@@ -113,20 +113,11 @@ func violated(list jsontext.Value) string {
 // toolIn returns the first field of fieldViolations that is of a function's declaration, or "".
 func toolIn(list jsontext.Value) string {
 	for _, v := range model.Elements(list) {
-		if field := unquote(model.Members(v).Get("field")); strings.Contains(field, "eclarations[") {
+		if field := model.Unquote(model.Members(v).Get("field")); strings.Contains(field, "eclarations[") {
 			return field
 		}
 	}
 	return ""
-}
-
-// unquote returns the string that v is, or "".
-func unquote(v jsontext.Value) string {
-	if v.Kind() != '"' {
-		return ""
-	}
-	b, _ := jsontext.AppendUnquote(nil, v)
-	return string(b)
 }
 
 // statuses are the HTTP statuses of google.rpc.Code names (google/rpc/code.proto) that

@@ -44,7 +44,7 @@ func (c *codec) Render(b []byte, req *chat.ModelRequest, omit model.Omit) []byte
 	b = append(b, ']')
 	if req.System != "" {
 		b = append(b, `,"systemInstruction":{"parts":[{"text":`...)
-		b = appendString(b, req.System)
+		b = model.AppendString(b, req.System)
 		b = append(b, `}]}`...)
 	}
 	if len(tools) > 0 {
@@ -65,7 +65,7 @@ func appendToolConfig(b []byte, req *chat.ModelRequest) []byte {
 	case req.ForceTool:
 		b = append(b, `,"toolConfig":{"functionCallingConfig":{"mode":"ANY"`...)
 		if name := req.ForcedTool(); name != "" && len(req.Tools.Specs) > 1 {
-			b = append(appendString(append(b, `,"allowedFunctionNames":[`...), fitName(name)), ']')
+			b = append(model.AppendString(append(b, `,"allowedFunctionNames":[`...), fitName(name)), ']')
 		}
 		return append(b, `}}`...)
 	}

@@ -208,7 +208,7 @@ func flush(w http.ResponseWriter) { http.NewResponseController(w).Flush() }
 func event(json string) string { return "data: " + json + "\r\n\r\n" }
 
 func textChunk(s string) string {
-	return event(`{"candidates":[{"content":{"parts":[{"text":` + string(appendString(nil, s)) + `}],"role":"model"},"index":0}]}`)
+	return event(`{"candidates":[{"content":{"parts":[{"text":` + string(model.AppendString(nil, s)) + `}],"role":"model"},"index":0}]}`)
 }
 
 func finishChunk(reason string) string {

@@ -146,7 +146,7 @@ func (n *argNode) member(name string) int {
 func (n *argNode) append(b []byte) []byte {
 	switch n.kind {
 	case '"':
-		return appendString(b, string(n.text))
+		return model.AppendString(b, string(n.text))
 	case '{', '[':
 		b = append(b, byte(n.kind))
 		for i, kid := range n.kids {
@@ -154,7 +154,7 @@ func (n *argNode) append(b []byte) []byte {
 				b = append(b, ',')
 			}
 			if n.kind == '{' {
-				b = append(appendString(b, n.names[i]), ':')
+				b = append(model.AppendString(b, n.names[i]), ':')
 			}
 			b = kid.append(b)
 		}

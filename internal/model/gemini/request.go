@@ -1,8 +1,7 @@
 package gemini
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
+	"sluice/internal/model"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 )
@@ -66,7 +65,7 @@ func continues(last, msg *chat.Message) bool {
 // appendRole opens a message.
 func appendRole(b []byte, r chat.Role) []byte {
 	b = append(b, `{"role":`...)
-	b = appendString(b, string(r))
+	b = model.AppendString(b, string(r))
 	return append(b, `,"parts":[`...)
 }
 
@@ -127,10 +126,10 @@ func appendPart(b []byte, p *chat.Part) []byte {
 	case p.Result != nil:
 		b = appendResult(b, p.Result)
 	default:
-		b = appendString(append(b, `{"text":`...), p.Text)
+		b = model.AppendString(append(b, `{"text":`...), p.Text)
 	}
 	if p.Signature != "" {
-		b = appendString(append(b, `,"thoughtSignature":`...), p.Signature)
+		b = model.AppendString(append(b, `,"thoughtSignature":`...), p.Signature)
 	}
 	return append(b, '}')
 }
@@ -140,7 +139,7 @@ func appendCall(b []byte, call *tool.Call) []byte {
 	b = append(b, `{"functionCall":{`...)
 	b = appendID(b, call.ID)
 	b = append(b, `"name":`...)
-	b = appendString(b, call.Name)
+	b = model.AppendString(b, call.Name)
 	b = append(b, `,"args":`...)
 	if call.Arguments.Kind() == '{' && call.Arguments.IsValid() {
 		b = append(b, call.Arguments...)
@@ -157,13 +156,13 @@ func appendResult(b []byte, r *tool.Result) []byte {
 	b = append(b, `{"functionResponse":{`...)
 	b = appendID(b, r.ID)
 	b = append(b, `"name":`...)
-	b = appendString(b, r.Name)
+	b = model.AppendString(b, r.Name)
 	if r.IsError {
 		b = append(b, `,"response":{"error":`...)
 	} else {
 		b = append(b, `,"response":{"output":`...)
 	}
-	b = appendString(b, r.Text)
+	b = model.AppendString(b, r.Text)
 	return append(b, `}}`...)
 }
 
@@ -173,13 +172,6 @@ func appendID(b []byte, id string) []byte {
 	if id == "" {
 		return b
 	}
-	b = appendString(append(b, `"id":`...), id)
+	b = model.AppendString(append(b, `"id":`...), id)
 	return append(b, ',')
-}
-
-// appendString appends s as a JSON string. The error would report bytes that are not UTF-8 and
-// were replaced.
-func appendString(b []byte, s string) []byte {
-	b, _ = jsontext.AppendQuote(b, s)
-	return b
 }

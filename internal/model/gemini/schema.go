@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/model"
 )
 
 // Limits on one tool's schema, so that no server can blow up every request.
@@ -34,21 +36,21 @@ func convertSchema(schema jsontext.Value) []byte {
 	if !hasArguments(node) {
 		return nil
 	}
-	node.set("type", jsontext.Value(`"object"`)) // the API answers 400 to anything else
+	node.Set("type", jsontext.Value(`"object"`)) // the API answers 400 to anything else
 	return c.node(nil, node)
 }
 
-// hasArguments says whether a schema allows an object with members. A
+// hasArguments says whether a schema allows an model.Object with members. A
 // declaration without parameters stands for the others: the API refuses an
 // object without properties.
-func hasArguments(n object) bool {
-	if properties, _ := members(n.get("properties")); len(properties) > 0 {
+func hasArguments(n model.Object) bool {
+	if properties := model.Members(n.Get("properties")); len(properties) > 0 {
 		return true
 	}
-	if k := n.get("additionalProperties").Kind(); k == 't' || k == '{' {
+	if k := n.Get("additionalProperties").Kind(); k == 't' || k == '{' {
 		return true
 	}
-	return slices.ContainsFunc([]string{"properties", "anyOf", "oneOf"}, func(name string) bool { return n.get(name).Kind() == '[' })
+	return slices.ContainsFunc([]string{"properties", "anyOf", "oneOf"}, func(name string) bool { return n.Get(name).Kind() == '[' })
 }
 
 // converter converts one schema.
@@ -80,14 +82,14 @@ func (c *converter) schema(b []byte, v jsontext.Value) []byte {
 }
 
 // node appends a schema without $ref and allOf.
-func (c *converter) node(b []byte, n object) []byte {
+func (c *converter) node(b []byte, n model.Object) []byte {
 	w := writer{b: append(b, '{'), c: c}
 	w.typ(n)
 	w.description(n)
 	for _, m := range n {
 		w.keyword(n, m)
 	}
-	if is(n, "array") && (!n.has("items") || n.get("items").Kind() == '[') {
+	if is(n, "array") && (!n.Has("items") || n.Get("items").Kind() == '[') {
 		w.raw("items", jsontext.Value(`{}`))
 	}
 	return append(w.b, '}')
@@ -95,36 +97,36 @@ func (c *converter) node(b []byte, n object) []byte {
 
 // resolve returns n with its $ref replaced by what it points to and its allOf
 // merged into it. The members next to a $ref win.
-func (c *converter) resolve(n object) object {
+func (c *converter) resolve(n model.Object) model.Object {
 	n, ok := c.inlined(n)
-	if !ok || !n.has("allOf") {
+	if !ok || !n.Has("allOf") {
 		return n
 	}
-	all := elements(n.get("allOf"))
-	n = n.without("allOf")
+	all := model.Elements(n.Get("allOf"))
+	n = n.Without("allOf")
 	for _, v := range all {
 		if c.nodes++; c.nodes > maxSchemaNodes {
 			break
 		}
 		if part, ok := members(v); ok {
-			n.merge(c.resolve(part))
+			merge(&n, c.resolve(part))
 		}
 	}
 	return n
 }
 
 // inlined replaces $ref. ok is false if that does not end: what n holds then is any object.
-func (c *converter) inlined(n object) (_ object, ok bool) {
-	for n.has("$ref") {
-		ref := unquote(n.get("$ref"))
-		n = n.without("$ref")
+func (c *converter) inlined(n model.Object) (_ model.Object, ok bool) {
+	for n.Has("$ref") {
+		ref := model.Unquote(n.Get("$ref"))
+		n = n.Without("$ref")
 		if slices.Contains(c.refs, ref) || len(c.refs) > maxSchemaDepth {
-			n.set("type", jsontext.Value(`"object"`))
+			n.Set("type", jsontext.Value(`"object"`))
 			return n, false
 		}
 		c.refs = append(c.refs, ref)
-		target, _ := members(c.lookup(ref))
-		n.merge(target)
+		target := model.Members(c.lookup(ref))
+		merge(&n, target)
 	}
 	return n, true
 }
@@ -139,8 +141,8 @@ func (c *converter) lookup(ref string) jsontext.Value {
 	if path, ok := strings.CutPrefix(fragment, "#/"); ok && err == nil {
 		target = c.root
 		for token := range jsontext.Pointer("/" + path).Tokens() {
-			n, _ := members(target)
-			target = n.get(token)
+			n := model.Members(target)
+			target = n.Get(token)
 		}
 	}
 	c.targets[ref] = target

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/model"
 )
 
 // writer appends the members of one converted schema, which it leaves open.
@@ -20,7 +22,7 @@ func (w *writer) key(name string) {
 		w.b = append(w.b, ',')
 	}
 	w.some = true
-	w.b = append(appendString(w.b, name), ':')
+	w.b = append(model.AppendString(w.b, name), ':')
 }
 
 // raw writes a member as it came.
@@ -30,11 +32,11 @@ func (w *writer) raw(name string, v jsontext.Value) {
 }
 
 // typ writes the type, one name or several.
-func (w *writer) typ(n object) {
-	switch v := n.get("type"); {
+func (w *writer) typ(n model.Object) {
+	switch v := n.Get("type"); {
 	case v.Kind() == '"', v.Kind() == '[':
 		w.raw("type", v)
-	case n.has("properties"):
+	case n.Has("properties"):
 		w.raw("type", jsontext.Value(`"object"`))
 	}
 }
@@ -49,25 +51,25 @@ func hints() [8]string {
 const maxHint = 200
 
 // description writes the description, with hints behind it.
-func (w *writer) description(n object) {
-	s := unquote(n.get("description"))
+func (w *writer) description(n model.Object) {
+	s := model.Unquote(n.Get("description"))
 	if got := hintsOf(n); len(got) > 0 {
 		s = strings.TrimSpace(s + " (" + strings.Join(got, ", ") + ")")
 	}
 	if s != "" {
 		w.key("description")
-		w.b = appendString(w.b, s)
+		w.b = model.AppendString(w.b, s)
 	}
 }
 
 // hintsOf returns what n says by keywords that the API does not take.
-func hintsOf(n object) (got []string) {
+func hintsOf(n model.Object) (got []string) {
 	for _, name := range hints() {
-		v := n.get(name)
+		v := n.Get(name)
 		switch k := v.Kind(); {
 		case len(v) > maxHint:
 		case k == '"':
-			got = append(got, name+": "+unquote(v))
+			got = append(got, name+": "+model.Unquote(v))
 		case k == '0', name == "default" && len(v) > 0 && k != 'n':
 			got = append(got, name+": "+string(v))
 		}
@@ -76,9 +78,9 @@ func hintsOf(n object) (got []string) {
 }
 
 // keyword writes m, a member of n, if the API takes it.
-func (w *writer) keyword(n object, m member) {
-	kind := m.value.Kind()
-	switch m.name {
+func (w *writer) keyword(n model.Object, m model.Member) {
+	kind := m.Value.Kind()
+	switch m.Name {
 	case "title":
 		w.rawIf(kind == '"', m)
 	case "minItems", "maxItems", "minimum", "maximum":
@@ -86,15 +88,15 @@ func (w *writer) keyword(n object, m member) {
 	case "propertyOrdering":
 		w.rawIf(kind == '[', m)
 	case "enum":
-		w.enum(m.value, elements(m.value))
+		w.enum(m.Value, model.Elements(m.Value))
 	case "const":
-		if !n.has("enum") {
-			w.enum(nil, []jsontext.Value{m.value})
+		if !n.Has("enum") {
+			w.enum(nil, []jsontext.Value{m.Value})
 		}
 	case "anyOf", "oneOf", "prefixItems":
-		w.schemas(m.name, elements(m.value))
+		w.schemas(m.Name, model.Elements(m.Value))
 	case "items":
-		w.items(n, m.value)
+		w.items(n, m.Value)
 	case "properties", "required", "additionalProperties":
 		if admits(n, "object") {
 			w.objectKeyword(n, m)
@@ -104,9 +106,9 @@ func (w *writer) keyword(n object, m member) {
 
 // rawIf writes a member that is of the right type, and else leaves it out: a
 // wrong one would cost the whole request.
-func (w *writer) rawIf(ok bool, m member) {
+func (w *writer) rawIf(ok bool, m model.Member) {
 	if ok {
-		w.raw(m.name, m.value)
+		w.raw(m.Name, m.Value)
 	}
 }
 
@@ -141,55 +143,55 @@ func (w *writer) schemas(name string, list []jsontext.Value) {
 }
 
 // items writes what an array holds; a list is the prefixItems of older drafts.
-func (w *writer) items(n object, v jsontext.Value) {
+func (w *writer) items(n model.Object, v jsontext.Value) {
 	switch {
 	case !admits(n, "array"):
 	case v.Kind() != '[':
 		w.key("items")
 		w.b = w.c.schema(w.b, v)
-	case !n.has("prefixItems"):
-		w.schemas("prefixItems", elements(v))
+	case !n.Has("prefixItems"):
+		w.schemas("prefixItems", model.Elements(v))
 	}
 }
 
 // objectKeyword writes a keyword of objects. What no longer has a property to
 // refer to is left out of required.
-func (w *writer) objectKeyword(n object, m member) {
-	switch kind := m.value.Kind(); {
-	case m.name == "required":
-		w.required(n, elements(m.value))
-	case m.name == "additionalProperties" && (kind == 't' || kind == 'f'):
-		w.raw(m.name, m.value)
+func (w *writer) objectKeyword(n model.Object, m model.Member) {
+	switch kind := m.Value.Kind(); {
+	case m.Name == "required":
+		w.required(n, model.Elements(m.Value))
+	case m.Name == "additionalProperties" && (kind == 't' || kind == 'f'):
+		w.raw(m.Name, m.Value)
 	case kind != '{':
-	case m.name == "additionalProperties":
-		w.key(m.name)
-		w.b = w.c.schema(w.b, m.value)
+	case m.Name == "additionalProperties":
+		w.key(m.Name)
+		w.b = w.c.schema(w.b, m.Value)
 	default:
-		w.properties(m.value)
+		w.properties(m.Value)
 	}
 }
 
 // properties writes the schemas of the members, each converted.
 func (w *writer) properties(v jsontext.Value) {
-	properties, _ := members(v)
+	properties := model.Members(v)
 	w.key("properties")
 	w.b = append(w.b, '{')
 	for i, p := range properties {
 		if i > 0 {
 			w.b = append(w.b, ',')
 		}
-		w.b = append(appendString(w.b, p.name), ':')
-		w.b = w.c.schema(w.b, p.value)
+		w.b = append(model.AppendString(w.b, p.Name), ':')
+		w.b = w.c.schema(w.b, p.Value)
 	}
 	w.b = append(w.b, '}')
 }
 
 // required writes the names of those required properties that there are.
-func (w *writer) required(n object, names []jsontext.Value) {
-	properties, _ := members(n.get("properties"))
+func (w *writer) required(n model.Object, names []jsontext.Value) {
+	properties := model.Members(n.Get("properties"))
 	var known []jsontext.Value
 	for _, name := range names {
-		if name.Kind() == '"' && properties.has(unquote(name)) {
+		if name.Kind() == '"' && properties.Has(model.Unquote(name)) {
 			known = append(known, name)
 		}
 	}
@@ -199,13 +201,13 @@ func (w *writer) required(n object, names []jsontext.Value) {
 }
 
 // is says whether n's type names kind; admits, whether it does not rule it out.
-func is(n object, kind string) bool {
-	t := n.get("type")
-	if unquote(t) == kind {
+func is(n model.Object, kind string) bool {
+	t := n.Get("type")
+	if model.Unquote(t) == kind {
 		return true
 	}
-	for _, e := range elements(t) {
-		if unquote(e) == kind {
+	for _, e := range model.Elements(t) {
+		if model.Unquote(e) == kind {
 			return true
 		}
 	}
@@ -214,4 +216,4 @@ func is(n object, kind string) bool {
 
 // admits says whether values of that kind are allowed. A schema without a type
 // allows all.
-func admits(n object, kind string) bool { return !n.has("type") || is(n, kind) }
+func admits(n model.Object, kind string) bool { return !n.Has("type") || is(n, kind) }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/google/generative-ai-go/genai"
+
+	"sluice/internal/model"
 )
 
 // sdkCallKey is the key of the *sdkAnswer in the context of a call.
@@ -125,9 +127,9 @@ func (p *pump) append(b []byte, c *rawChunk) []byte {
 		}
 		first = false
 		if part.call != nil {
-			b = append(appendString(append(b, `{"functionCall":{"name":`...), part.call.name), `}}`...)
+			b = append(model.AppendString(append(b, `{"functionCall":{"name":`...), part.call.name), `}}`...)
 		} else {
-			b = append(appendString(append(b, `{"text":`...), part.text), '}')
+			b = append(model.AppendString(append(b, `{"text":`...), part.text), '}')
 		}
 	}
 	return append(b, `]}}]}`...)

@@ -80,8 +80,8 @@ func renderTools(specs []tool.Spec) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(append(b, `{"name":`...), fitName(specs[i].Name))
-		b = appendString(append(b, `,"description":`...), specs[i].Description)
+		b = model.AppendString(append(b, `{"name":`...), fitName(specs[i].Name))
+		b = model.AppendString(append(b, `,"description":`...), specs[i].Description)
 		if parameters := convertSchema(specs[i].InputSchema); parameters != nil {
 			b = append(append(b, `,"parametersJsonSchema":`...), parameters...)
 		}
