@@ -167,7 +167,7 @@ func killAtEveryWrite(t *testing.T, redis string) {
 	}
 	var over atomic.Bool
 	var some sync.WaitGroup
-	places := make(chan struct{}, 4)
+	places := make(chan struct{}, 8) // most of the time is a lease that ends
 	points := 0
 	for at := 1; !over.Load() && !t.Failed() && at < 400; at += step {
 		places <- struct{}{}

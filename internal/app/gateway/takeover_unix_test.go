@@ -315,13 +315,16 @@ func TestTurnsKilledAtEveryWrite(t *testing.T) {
 }
 
 func killTurns(t *testing.T, redis string) {
-	places := make(chan struct{}, 3)
+	places := make(chan struct{}, 6) // most of the time is a lease that ends
+	var some sync.WaitGroup
 	for input := range killings {
-		t.Run(input, func(t *testing.T) {
-			t.Parallel()
-			atEachPoint(t, places, 5, func(t *testing.T, at int) (over bool) { return turnKilledAt(t, redis, input, at) })
+		some.Go(func() {
+			t.Run(input, func(t *testing.T) {
+				atEachPoint(t, places, 5, func(t *testing.T, at int) (over bool) { return turnKilledAt(t, redis, input, at) })
+			})
 		})
 	}
+	some.Wait()
 }
 
 // atEachPoint has a turn killed at each of its points, until it is over before the next one; at every
