@@ -31,7 +31,7 @@ func (g *Gateway) newDialects() []dialect.Dialect {
 	if g.cfg.A2A.Enabled {
 		list = append(list, g.newA2A())
 	}
-	return g.with.dialects(list...)
+	return g.seams.dialects(list...)
 }
 
 // newA2A returns the dialect of A2A.

@@ -17,7 +17,7 @@ import (
 // openRoster makes the first registry.
 func (g *Gateway) openRoster(file settings.Config) {
 	cfg := roster.Config{
-		Transport: g.with.Agents, Foreign: g.with.Agents, Breaker: settings.Of[remote.Common](&g.cfg).Breaker, Log: g.log,
+		Transport: g.seams.Agents, Foreign: g.seams.Agents, Breaker: settings.Of[remote.Common](&g.cfg).Breaker, Log: g.log,
 		Changed: func(t roster.Team, listed bool) {
 			before, now := g.remake(t)
 			if listed {
@@ -25,11 +25,11 @@ func (g *Gateway) openRoster(file settings.Config) {
 			}
 		},
 	}
-	if g.with.Agents == nil {
+	if g.seams.Agents == nil {
 		cfg.Transport, cfg.Foreign = remote.NewTransport(), remote.NewForeignTransport()
 	}
 	const tape = "an agent that is somewhere else"
-	cfg.Transport, cfg.Foreign = g.with.taped(cfg.Transport, nil, tape), g.with.taped(cfg.Foreign, nil, tape)
+	cfg.Transport, cfg.Foreign = g.tape.transport(cfg.Transport, nil, tape), g.tape.transport(cfg.Foreign, nil, tape)
 	if g.state != nil && (g.cfg.HasFile() || settings.Of[settings.Process](&g.cfg).AdminAddr != "") {
 		cfg.Values = g.state.store
 	}

@@ -49,14 +49,10 @@ type answerer struct {
 // answering makes an answerer of r; asking puts questions to people around it, and before are
 // the events of its turn so far.
 func (g *Gateway) answering(r stream.Runner, asking func(stream.Runner) stream.Runner, before ...stream.Event) *answerer {
-	a := &answerer{bare: g.recorded(g.identified(r)), memory: g.state, asking: asking, before: before}
+	a := &answerer{bare: g.tape.withRecording(g.identified(r)), memory: g.state, asking: asking, before: before}
 	a.whole = a.around(a.bare)
 	return a
 }
-
-// countsAll says whether clients receive all figures of the usage: where a model is configured by
-// key, or where a memory makes most of each call the beginning of the one before.
-func (g *Gateway) countsAll() bool { return len(g.cfg.Models) > 0 || g.cfg.Memory.Enabled }
 
 // sharing makes an answerer of several agents, which share a budget and what they know of one
 // another's calls, and may call others: a team, or a workflow.

@@ -68,17 +68,14 @@ func named(setting string, err error) error {
 
 // asker returns what asks who sends a request; nil: nobody does.
 func (g *Gateway) asker() handlers.Door {
-	if g.with.Door != nil {
-		return g.with.Door
+	if g.seams.Door != nil {
+		return g.seams.Door
 	}
 	if g.door == nil {
 		return nil
 	}
 	return g.door
 }
-
-// asksWho says whether senders must say who they are.
-func (g *Gateway) asksWho() bool { return g.with.Door != nil || g.cfg.Auth.IsOn() }
 
 // warnOfOpenAdmin says that operators' requests are answered for anybody who reaches their address.
 func (g *Gateway) warnOfOpenAdmin() {

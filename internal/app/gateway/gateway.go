@@ -17,7 +17,6 @@ package gateway
 import (
 	"context"
 	"net/http"
-	"slices"
 	"sync/atomic"
 
 	"github.com/rs/zerolog"
@@ -30,9 +29,6 @@ import (
 	"sluice/internal/base/config"
 	"sluice/internal/base/telemetry/health"
 	"sluice/internal/base/telemetry/metrics"
-	"sluice/internal/base/telemetry/otlp"
-	"sluice/internal/base/telemetry/trace"
-	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/channels"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/approval"
@@ -40,9 +36,7 @@ import (
 	"sluice/internal/model"
 	"sluice/internal/sim/todo"
 	"sluice/internal/state/store"
-	"sluice/internal/state/task/recording"
 	"sluice/mcpclient"
-	"sluice/stream"
 	"sluice/web"
 )
 
@@ -51,10 +45,7 @@ import (
 // All fields but registry and file are set by New and stay as they are; what else changes
 // later lies behind pointers of its own.
 type Gateway struct {
-	cfg      settings.Config
-	log      zerolog.Logger
-	metrics  *metrics.Registry
-	health   *health.Registry
+	*commonParts
 	server   *handlers.Server
 	channels *channels.Channels
 	models   *providers.Models
@@ -66,13 +57,10 @@ type Gateway struct {
 	cache *toolcache.Cache // nil unless results of tools are kept
 	// approvals asks people; nil if nobody is to be asked.
 	approvals *approval.Service
-	todos     *todo.Store         // nil unless the built-in todo server is used
-	recorder  *recording.Recorder // nil unless turns are recorded
-	tape      Tape                // nil unless they are, or one is run again
+	todos     *todo.Store // nil unless the built-in todo server is used
+	tape      *turnTape
 	serve     http.Handler
-	with      Seams
-
-	telemetry *otlp.Telemetry // nil unless spans or metrics are sent
+	telemetry *telemetrySender
 }
 
 // answerers are what answers turns. They change when the file is read again.
@@ -88,55 +76,6 @@ type answerers struct {
 	file        settings.Config // of the registry; the lock of roster guards it
 }
 
-// Seams are where a test, which cannot wait on sockets in fake time, puts its own
-// connections, and its own parts around those of the gateway. The zero value is what a
-// running process uses.
-type Seams struct {
-	Gemini  http.RoundTripper
-	Servers []mcpclient.Server // on top of the configured ones
-	// Runner returns what answers requests. nil: the agent itself.
-	Runner func(*agent.Agent) stream.Runner
-	Agents http.RoundTripper // to remote agents
-	// Store is used in place of the configured one. nil: that.
-	Store store.Store
-	// Door asks who sends a request, in place of the configured one. nil: that.
-	Door handlers.Door
-	// Tracer begins spans in place of what sends them. nil: that.
-	Tracer trace.Tracer
-	// Dialect wraps each protocol. nil: nothing does.
-	Dialect func(dialect.Dialect) dialect.Dialect
-	// Tape stands in front of all upstreams, also where a recorded turn is run again. nil:
-	// nothing does.
-	Tape Tape
-}
-
-// runner returns what answers: the agent, unless a test has put something
-// around it.
-func (s Seams) runner(a *agent.Agent) stream.Runner {
-	if s.Runner == nil {
-		return a
-	}
-	return s.Runner(a)
-}
-
-// budgeted returns what answers requests, with a bound on the tokens of a turn; 0: none.
-func (s Seams) budgeted(tokens int, a *agent.Agent) stream.Runner {
-	if tokens == 0 {
-		return s.runner(a)
-	}
-	return model.Budgeted{Runner: s.runner(a), Tokens: tokens}
-}
-
-// dialects returns the list, each replaced if a test wants that.
-func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
-	if s.Dialect != nil {
-		for i := range list {
-			list[i] = s.Dialect(list[i])
-		}
-	}
-	return list
-}
-
 // New starts everything behind the HTTP server. ctx is the process's lifetime:
 // children and sessions end with it. The caller must call Close. A fault in what cfg
 // says of MCP servers is a *config.Error.
@@ -145,7 +84,8 @@ func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
 // settings that are corrected on the way (the place of todos) are in g.cfg, while started
 // keeps what was asked for, to which a reload is compared.
 func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seams) (_ *Gateway, err error) {
-	g := &Gateway{cfg: cfg, started: cfg, log: process.OwnLogger(log), metrics: metrics.New(), health: new(health.Registry), with: with}
+	c := &commonParts{cfg: cfg, log: process.OwnLogger(log), metrics: metrics.New(), health: new(health.Registry), seams: with}
+	g := &Gateway{commonParts: c, started: cfg}
 	defer func() {
 		if err != nil {
 			g.Close()
@@ -160,7 +100,7 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 	server := g.serverConfig(log)
 	g.openRoster(cfg)
 	g.server = handlers.NewServer(server)
-	g.serve = g.handler()
+	g.serve = g.tape.handler(g.server, g.state != nil)
 	g.openTakeover() // turns of other processes report to the server
 	g.roster.Settle(ctx)
 	return g, nil
@@ -168,7 +108,7 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 
 // openParts opens what agents stand on, from the bottom up: a part may use those before it.
 func (g *Gateway) openParts(ctx context.Context) (err error) {
-	g.openTape()
+	g.tape = openTape(g.commonParts)
 	if err := g.openEntrance(); err != nil {
 		return err
 	}
@@ -178,7 +118,7 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 	if g.models, err = providers.Open(ctx, g.modelsConfig()); err != nil {
 		return err
 	}
-	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, g.with); err != nil {
+	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, g.seams); err != nil {
 		return err
 	}
 	g.openLimits()
@@ -186,7 +126,7 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 	g.openCache()
 	g.watch()
 	g.health.Add(g.state.checkers()...)
-	if err := g.startTelemetry(); err != nil {
+	if g.telemetry, err = startTelemetry(g.commonParts); err != nil {
 		return err
 	}
 	return g.openApprovals()
@@ -195,18 +135,13 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 // modelsConfig returns what the models are opened with.
 func (g *Gateway) modelsConfig() providers.Config {
 	cfg := providers.Config{
-		Settings: g.cfg.Config, Models: g.cfg.Models, Version: g.cfg.Version, Log: g.log, Metrics: g.metrics, Transport: g.with.Gemini,
+		Settings: g.cfg.Config, Models: g.cfg.Models, Version: g.cfg.Version, Log: g.log, Metrics: g.metrics, Transport: g.seams.Gemini,
 		Gate: g.gate(),
 	}
-	if tape := g.tape; tape != nil {
+	if tape := g.tape.tape; tape != nil {
 		cfg.Around = func(next http.RoundTripper) http.RoundTripper { return tape.Around(next, "") }
 	}
 	return cfg
-}
-
-// beginsAgain says whether a model is configured whose answer another one begins again.
-func (g *Gateway) beginsAgain() bool {
-	return slices.ContainsFunc(g.started.Models, func(m model.Spec) bool { return m.AfterText })
 }
 
 // serverConfig returns all that the HTTP server is given. log is the process's whole one:
@@ -215,9 +150,9 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	cfg := &g.started
 	server := settings.Of[handlers.Config](cfg)
 	server.Runner, server.Choose, server.Model = g.alone.whole, g.choose, g.Model()
-	server.Retracts = g.beginsAgain()
+	server.Retracts = g.canRetract()
 	server.Tools, server.TokensByModel = g.tools.Tools, len(cfg.Models) > 0
-	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.tracer()
+	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.telemetry.tracer()
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
 	server.Approvals, server.Door, server.Client, server.Limiter = g.approvals, g.asker(), g.client, g.limits()
@@ -292,7 +227,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve.Se
 // It works on a Gateway that New has made half of. The order is the opposite of New's; the
 // telemetry is sent first, while what it measures is still there.
 func (g *Gateway) Close() {
-	g.flushTelemetry(process.FlushTime)
+	g.telemetry.flush(process.FlushTime)
 	if g.server != nil {
 		g.server.Close()
 	}
@@ -308,7 +243,7 @@ func (g *Gateway) Close() {
 	if g.models != nil {
 		g.models.Close()
 	}
-	g.recorder.Close()
+	g.tape.close()
 }
 
 // Rules returns the paths that are served and who may use them, for what proves that each has a

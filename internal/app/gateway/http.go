@@ -116,7 +116,7 @@ func (s *Service) served(limiter *conns.Limiter) process.ServerConfig {
 			return g.server.Admin(handlers.Operators{Agents: operated{g}, Loopback: loopback})
 		},
 		AdminAddr: own.AdminAddr, Certificate: s.cert, HTTP2Error: s.countHTTP2(),
-		DrainTimeout: own.DrainTimeout, WriteTimeout: settings.Of[handlers.Config](&g.cfg).WriteTimeout, Flush: g.flushTelemetry, Log: g.log,
+		DrainTimeout: own.DrainTimeout, WriteTimeout: settings.Of[handlers.Config](&g.cfg).WriteTimeout, Flush: g.telemetry.flush, Log: g.log,
 		Manager: process.Manager(g.cfg.Manager),
 	}
 }

@@ -141,7 +141,7 @@ func (g *Gateway) goOn(r *engine.Run, req *chat.Request, emitted []stream.Event)
 		runner = charged{runner, g.limiter}
 	}
 	if r.Progress.Retracts {
-		req.Facts.CanRetract, req.Facts.Retracts = true, g.beginsAgain()
+		req.Facts.CanRetract, req.Facts.Retracts = true, g.canRetract()
 	}
 	said := stream.Fold{Only: stream.Answer}
 	for _, ev := range emitted {

@@ -98,7 +98,7 @@ func (g *Gateway) webhooks(all []deliver.Config) map[string]quality.Sender {
 	senders := map[string]quality.Sender{}
 	for _, cfg := range all {
 		cfg.Proxy, cfg.Metrics = g.cfg.Proxy.Func(), g.metrics
-		cfg.Transport = g.with.taped(cfg.Transport, func() http.RoundTripper { return deliver.NewTransport(cfg.Proxy) }, "")
+		cfg.Transport = g.tape.transport(cfg.Transport, func() http.RoundTripper { return deliver.NewTransport(cfg.Proxy) }, "")
 		sender, err := deliver.New(cfg)
 		if err != nil { // the file was checked
 			g.log.Error().Dict("details", zerolog.Dict().Str("channel", cfg.Channel).AnErr("cause", err)).Msg("delivery_not_configured")

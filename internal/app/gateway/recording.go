@@ -11,81 +11,55 @@ import (
 
 	"sluice/internal/app/settings"
 	"sluice/internal/base/redact"
-	"sluice/internal/engine/agent"
-	"sluice/internal/engine/toolcache"
 	"sluice/internal/state/task/recording"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 
-// Tape stands between the gateway and what it asks during a turn: a recording.Recorder
-// writes down what comes, a recording.Player gives what came. A gateway without one has no
-// part of this on the way of a turn.
-type Tape interface {
-	// Around returns what is used in place of a transport. If why is not empty, turns that use
-	// it cannot be run again.
-	Around(next http.RoundTripper, why string) http.RoundTripper
-	// Tools returns what is used in place of the tools of somebody.
-	Tools(of string, next recording.Tools) recording.Tools
-	// Named returns the name of a server's tool, for which it may ask.
-	Named(ctx context.Context, server, name string, ask func() string) string
+// turnTape is the tape between the gateway and the upstreams of its turns. Without a Tape its
+// methods return their arguments.
+type turnTape struct {
+	tape     Tape
+	recorder *recording.Recorder // nil unless turns are recorded
 }
 
-// The owner of tools that belong to no agent.
-const (
-	toolsOfNodes   = "(workflow)"
-	toolsOfPlanner = "(planner)"
-	toolsOfAsking  = "(approvals)"
-)
-
-// openTape begins to record, if that is asked for.
-//
-// A tape that was given (to run again) wins over the setting.
-func (g *Gateway) openTape() {
-	g.tape = g.with.Tape
-	cfg := settings.Of[recording.Config](&g.cfg)
-	if cfg.Dir == "" || g.tape != nil {
-		return
+// openTape returns the tape of the seams, or else a recorder if the settings ask for one.
+func openTape(c *commonParts) *turnTape {
+	cfg := settings.Of[recording.Config](&c.cfg)
+	if cfg.Dir == "" || c.seams.Tape != nil {
+		return &turnTape{tape: c.seams.Tape}
 	}
-	cfg.Version, cfg.Hide, cfg.Log = g.cfg.Version, redact.New(g.cfg.Secrets()).JSON, g.log
-	g.recorder = recording.New(cfg)
-	g.tape = g.recorder
-	g.with.Tape = g.tape
+	cfg.Version, cfg.Hide, cfg.Log = c.cfg.Version, redact.New(c.cfg.Secrets()).JSON, c.log
+	recorder := recording.New(cfg)
+	return &turnTape{tape: recorder, recorder: recorder}
 }
 
-// taped returns what is used in place of a transport; own makes the one that would be.
+// transport returns the transport that is used in place of next. If next is nil, newTransport
+// makes the one that stands behind the tape.
 //
-// next nil means that the package would make its own transport; own makes the same one for
-// the tape to stand in front of.
-func (s Seams) taped(next http.RoundTripper, own func() http.RoundTripper, why string) http.RoundTripper {
-	if s.Tape == nil {
+// A nil next without a tape stays nil: the package then makes its own.
+func (t *turnTape) transport(next http.RoundTripper, newTransport func() http.RoundTripper, why string) http.RoundTripper {
+	if t.tape == nil {
 		return next
 	}
 	if next == nil {
-		next = own()
+		next = newTransport()
 	}
-	return s.Tape.Around(next, why)
+	return t.tape.Around(next, why)
 }
 
-// toolsOf returns the tools of a source as somebody is given them.
-func (g *Gateway) toolsOf(of string, s toolcache.Source) agent.Tools {
-	if g.tape == nil {
-		return g.cached(s)
+// handler returns the server, behind the recorder of its turns if there is one. stored is true
+// with a store.
+func (t *turnTape) handler(server http.Handler, stored bool) http.Handler {
+	if t.recorder == nil {
+		return server
 	}
-	return g.tape.Tools(of, g.cached(s))
+	return t.recorder.Handler(server, stored)
 }
 
-// named returns the name of a server's tool.
-func (g *Gateway) named(ctx context.Context, server, name string) string {
-	if g.tape == nil {
-		return g.tools.Named(ctx, server, name)
-	}
-	return g.tape.Named(ctx, server, name, func() string { return g.tools.Named(ctx, server, name) })
-}
-
-// recorded returns r with what says that a request runs a turn.
-func (g *Gateway) recorded(r stream.Runner) stream.Runner {
-	if g.recorder == nil {
+// withRecording returns r, behind the recorder's note that a request runs a turn.
+func (t *turnTape) withRecording(r stream.Runner) stream.Runner {
+	if t.recorder == nil {
 		return r
 	}
 	return recordedRunner{r}
@@ -118,10 +92,9 @@ func continues(req *chat.Request) string {
 	return ""
 }
 
-// handler is what answers requests: the server, behind what records its turns.
-func (g *Gateway) handler() http.Handler {
-	if g.recorder == nil {
-		return g.server
+// close ends the recording. It works on nil.
+func (t *turnTape) close() {
+	if t != nil {
+		t.recorder.Close()
 	}
-	return g.recorder.Handler(g.server, g.state != nil)
 }

@@ -6,7 +6,6 @@
 package gateway
 
 import (
-	"errors"
 	"reflect"
 
 	"github.com/rs/zerolog"
@@ -67,17 +66,4 @@ func (g *Gateway) needsRestart(cfg settings.Config) error {
 		return nil
 	}
 	return &config.Error{Faults: faults}
-}
-
-// faultsOf lists the faults of a file that was refused, for the log; they hold
-// no values.
-func faultsOf(err error) (lines []string) {
-	e, ok := errors.AsType[*config.Error](err)
-	if !ok {
-		return []string{err.Error()}
-	}
-	for _, f := range e.Faults {
-		lines = append(lines, f.Name+": "+f.Message)
-	}
-	return lines
 }

@@ -1,6 +1,5 @@
-// This file starts and ends the sending of spans and metrics. What is measured is decided
-// where it happens, by package trace; here is only whether, where to, and how long the end
-// may take.
+// This file starts and ends the sending of spans and metrics. Package trace decides what is
+// measured, where it happens. This file decides whether it is sent, and where to.
 
 package gateway
 
@@ -14,36 +13,43 @@ import (
 	"sluice/internal/base/telemetry/trace"
 )
 
-// startTelemetry begins to send spans and metrics, if that is asked for.
-func (g *Gateway) startTelemetry() (err error) {
-	o := settings.Of[config.OTel](&g.cfg)
+// telemetrySender sends spans and metrics. Its zero value, and nil, send nothing.
+type telemetrySender struct {
+	otlp  *otlp.Telemetry
+	seams Seams
+}
+
+// startTelemetry begins to send spans and metrics if the settings ask for it.
+func startTelemetry(c *commonParts) (*telemetrySender, error) {
+	o := settings.Of[config.OTel](&c.cfg)
 	if !o.Traces && !o.Metrics {
-		return nil
+		return &telemetrySender{seams: c.seams}, nil
 	}
-	g.telemetry, err = otlp.New(otlp.Config{
+	sender, err := otlp.New(otlp.Config{
 		Traces: o.Traces, Metrics: o.Metrics,
 		TracesURL: o.TracesURL, MetricsURL: o.MetricsURL,
-		Version:  g.cfg.Version,
-		Gatherer: g.metrics.Gatherer(),
-		Log:      g.log,
+		Version:  c.cfg.Version,
+		Gatherer: c.metrics.Gatherer(),
+		Log:      c.log,
 	})
 	if err != nil {
-		return fmt.Errorf("SLUICE_OTEL: %w", err)
+		return nil, fmt.Errorf("SLUICE_OTEL: %w", err)
 	}
-	return nil
+	return &telemetrySender{sender, c.seams}, nil
 }
 
-// tracer returns what makes spans; nil if nobody wants any.
-func (g *Gateway) tracer() trace.Tracer {
-	if g.telemetry == nil {
-		return g.with.Tracer
+// tracer returns the maker of spans, or nil if spans are not sent.
+func (t *telemetrySender) tracer() trace.Tracer {
+	if t.otlp == nil {
+		return t.seams.Tracer
 	}
-	return g.telemetry.Tracer()
+	return t.otlp.Tracer()
 }
 
-// flushTelemetry sends what is left. It does so before anything that is measured ends.
-func (g *Gateway) flushTelemetry(limit time.Duration) {
-	if g.telemetry != nil {
-		g.telemetry.Close(limit)
+// flush sends the pending spans and metrics, within limit. The gateway calls it before it closes
+// the parts that are measured.
+func (t *telemetrySender) flush(limit time.Duration) {
+	if t != nil && t.otlp != nil {
+		t.otlp.Close(limit)
 	}
 }

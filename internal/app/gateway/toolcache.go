@@ -15,6 +15,13 @@ import (
 	"sluice/stream"
 )
 
+// The owner of tools that belong to no agent.
+const (
+	toolsOfNodes   = "(workflow)"
+	toolsOfPlanner = "(planner)"
+	toolsOfAsking  = "(approvals)"
+)
+
 // openCache makes the cache of tools' results, if a server has tools whose results are
 // kept: in the store, or in this process if there is none.
 func (g *Gateway) openCache() {
@@ -35,7 +42,7 @@ func (g *Gateway) openCache() {
 // Each call makes another list, with breakers that nobody uses: it is asked while the
 // gateway starts.
 func (g *Gateway) servers() []mcpclient.Server {
-	all := g.with.Servers
+	all := g.seams.Servers
 	for _, s := range config.Of[servers.List](&g.cfg.Config) {
 		all = append(all[:len(all):len(all)], g.mcpServer(s))
 	}
@@ -48,6 +55,22 @@ func (g *Gateway) cached(s toolcache.Source) agent.Tools {
 		return s
 	}
 	return g.cache.Around(s)
+}
+
+// toolsOf returns the tools of a source as somebody is given them.
+func (g *Gateway) toolsOf(of string, s toolcache.Source) agent.Tools {
+	if g.tape.tape == nil {
+		return g.cached(s)
+	}
+	return g.tape.tape.Tools(of, g.cached(s))
+}
+
+// named returns the name of a server's tool.
+func (g *Gateway) named(ctx context.Context, server, name string) string {
+	if g.tape.tape == nil {
+		return g.tools.Named(ctx, server, name)
+	}
+	return g.tape.tape.Named(ctx, server, name, func() string { return g.tools.Named(ctx, server, name) })
 }
 
 // identified passes to the tools for whom a turn is run, if there is one that asks.

@@ -33,9 +33,9 @@ const builtinTodo = "todo"
 //
 // A gateway that runs a recording again has no servers; the recording has their tools.
 func (g *Gateway) connectTools(ctx context.Context) (err error) {
-	all := slices.Clone(g.with.Servers)
+	all := slices.Clone(g.seams.Servers)
 	configured := config.Of[servers.List](&g.cfg.Config)
-	if _, rerun := g.with.Tape.(*recording.Player); rerun { // it has the tools
+	if _, rerun := g.seams.Tape.(*recording.Player); rerun { // it has the tools
 		all, configured = nil, nil
 	} else if len(all)+len(configured) == 0 {
 		configured = servers.List{{Name: builtinTodo, Transport: mcpclient.InProcess, Builtin: builtinTodo}}

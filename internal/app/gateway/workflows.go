@@ -76,7 +76,7 @@ func (g *Gateway) newFlow(w *graph.Workflow, agents *workAgents) *answerer {
 
 // flowRunner makes the Runner. Without a store nothing keeps its runs.
 func (g *Gateway) flowRunner(w *graph.Workflow, agents *workAgents) *engine.Runner {
-	cfg := engine.Config{Workflow: w, Agents: agents, Tools: workTools{g.toolsOf(toolsOfNodes, g.tools), g}, Asker: agents, Hold: g.hold(), Metrics: g.metrics, Tracer: g.tracer(), ReportLost: g.reportsUnknown}
+	cfg := engine.Config{Workflow: w, Agents: agents, Tools: workTools{g.toolsOf(toolsOfNodes, g.tools), g}, Asker: agents, Hold: g.hold(), Metrics: g.metrics, Tracer: g.telemetry.tracer(), ReportLost: g.reportsUnknown}
 	if g.state != nil {
 		cfg.Records, cfg.Load, cfg.Enter = g.state.runs.Records, g.state.runs.Load, g.state.runs.Enter
 	}

@@ -1,0 +1,81 @@
+// This file has the seams: the places where a test puts its own transport, runner or store
+// in place of the real one, and where a recorded turn gets its tape.
+
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"sluice/handlers"
+	"sluice/internal/base/telemetry/trace"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/engine/agent"
+	"sluice/internal/model"
+	"sluice/internal/state/store"
+	"sluice/internal/state/task/recording"
+	"sluice/mcpclient"
+	"sluice/stream"
+)
+
+// Seams are where a test, which cannot wait on sockets in fake time, puts its own
+// connections, and its own parts around those of the gateway. The zero value is what a
+// running process uses.
+type Seams struct {
+	Gemini  http.RoundTripper
+	Servers []mcpclient.Server // on top of the configured ones
+	// Runner returns what answers requests. nil: the agent itself.
+	Runner func(*agent.Agent) stream.Runner
+	Agents http.RoundTripper // to remote agents
+	// Store is used in place of the configured one. nil: that.
+	Store store.Store
+	// Door asks who sends a request, in place of the configured one. nil: that.
+	Door handlers.Door
+	// Tracer begins spans in place of what sends them. nil: that.
+	Tracer trace.Tracer
+	// Dialect wraps each protocol. nil: nothing does.
+	Dialect func(dialect.Dialect) dialect.Dialect
+	// Tape stands in front of all upstreams, also where a recorded turn is run again. nil:
+	// nothing does.
+	Tape Tape
+}
+
+// runner returns what answers: the agent, unless a test has put something
+// around it.
+func (s Seams) runner(a *agent.Agent) stream.Runner {
+	if s.Runner == nil {
+		return a
+	}
+	return s.Runner(a)
+}
+
+// budgeted returns what answers requests, with a bound on the tokens of a turn; 0: none.
+func (s Seams) budgeted(tokens int, a *agent.Agent) stream.Runner {
+	if tokens == 0 {
+		return s.runner(a)
+	}
+	return model.Budgeted{Runner: s.runner(a), Tokens: tokens}
+}
+
+// dialects returns the list, each replaced if a test wants that.
+func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
+	if s.Dialect != nil {
+		for i := range list {
+			list[i] = s.Dialect(list[i])
+		}
+	}
+	return list
+}
+
+// Tape stands between the gateway and what it asks during a turn: a recording.Recorder
+// writes down what comes, a recording.Player gives what came. A gateway without one has no
+// part of this on the way of a turn.
+type Tape interface {
+	// Around returns what is used in place of a transport. If why is not empty, turns that use
+	// it cannot be run again.
+	Around(next http.RoundTripper, why string) http.RoundTripper
+	// Tools returns what is used in place of the tools of somebody.
+	Tools(of string, next recording.Tools) recording.Tools
+	// Named returns the name of a server's tool, for which it may ask.
+	Named(ctx context.Context, server, name string, ask func() string) string
+}
