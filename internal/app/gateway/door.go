@@ -20,119 +20,124 @@ import (
 	"sluice/internal/edge/access/limit"
 )
 
-// entrance is what asks who sends a request, and counts it. Its zero value asks nobody.
+// entrance authenticates senders and knows their addresses and tenants.
 type entrance struct {
-	ring  *keys.Ring // nil: there is no key file
-	door  *door.Door // nil: nobody is asked
+	ring  *keys.Ring // nil without a key file
+	door  *door.Door // nil if nobody is authenticated
+	given handlers.Door
 	peers *door.Peers
-	// tenants are those of the file that was read last; nil without such a section.
+	// tenants are the tenants of the newest file; they are nil without such a section.
 	tenants atomic.Pointer[limit.Tenants]
-	// limiter counts what is asked for; nil: nothing is limited.
-	limiter *limit.Limiter
+	log     zerolog.Logger
 }
 
-// openEntrance makes what asks, if anybody is to be asked. Faults of the key file are a
-// *config.Error.
-func (g *Gateway) openEntrance() (err error) {
-	env := settings.Of[door.Environment](&g.cfg)
-	e := &g.entrance
-	e.peers = door.NewPeers(env.TrustedProxies)
-	cfg := door.Config{Peers: e.peers, Audit: g.audit, FetchProxy: g.cfg.Proxy.Func(), Metrics: g.metrics, Log: g.log}
-	if g.cfg.Auth.Keys != "" {
-		e.ring, err = keys.Open(keys.Config{Path: g.cfg.Auth.Keys, Reloaded: g.keysReloaded, Rejected: g.keysRejected})
+// openEntrance opens the key file and the door, if the settings have some. A fault of the key file
+// is a *config.Error. The caller must call close.
+func openEntrance(c *commonParts) (_ *entrance, err error) {
+	e := &entrance{given: c.seams.Door, peers: door.NewPeers(settings.Of[door.Environment](&c.cfg).TrustedProxies), log: c.log}
+	defer func() {
 		if err != nil {
-			return named("auth.keys", err)
+			e.close()
+		}
+	}()
+	cfg := door.Config{Peers: e.peers, Audit: e.audit, FetchProxy: c.cfg.Proxy.Func(), Metrics: c.metrics, Log: c.log}
+	if c.cfg.Auth.Keys != "" {
+		e.ring, err = keys.Open(keys.Config{Path: c.cfg.Auth.Keys, Reloaded: e.keysReloaded, Rejected: e.keysRejected})
+		if err != nil {
+			return nil, settingError("auth.keys", err)
 		}
 		cfg.Keys = e.ring
 	}
-	g.useTenants(g.cfg.Tenants)
-	if g.cfg.Tenants != nil {
-		cfg.Tenants = g.tenantOf
+	e.useTenants(c.cfg.Tenants)
+	if c.cfg.Tenants != nil {
+		cfg.Tenants = e.tenantOf
 	}
-	if e.door, err = door.Open(g.cfg.Auth, cfg); err != nil {
-		return err
+	if e.door, err = door.Open(c.cfg.Auth, cfg); err != nil {
+		return nil, err
 	}
 	if e.door != nil {
-		g.health.Add(e.door)
+		c.health.Add(e.door)
 	}
-	return nil
+	return e, nil
 }
 
-// named makes a fault of an error that is none yet.
-func named(setting string, err error) error {
+// settingError returns err as a fault of a setting, unless it is a *config.Error already.
+func settingError(setting string, err error) error {
 	if _, ok := errors.AsType[*config.Error](err); ok {
 		return err
 	}
 	return &config.Error{Faults: []config.Fault{{Name: setting, Message: err.Error()}}}
 }
 
-// asker returns what asks who sends a request; nil: nobody does.
-func (g *Gateway) asker() handlers.Door {
-	if g.seams.Door != nil {
-		return g.seams.Door
+// httpDoor returns the door that authenticates requests, or nil if no request is authenticated.
+func (e *entrance) httpDoor() handlers.Door {
+	if e.given != nil {
+		return e.given
 	}
-	if g.door == nil {
+	if e.door == nil {
 		return nil
 	}
-	return g.door
+	return e.door
 }
 
-// warnOfOpenAdmin says that operators' requests are answered for anybody who reaches their address.
-func (g *Gateway) warnOfOpenAdmin() {
-	at := settings.Of[settings.Process](&g.cfg).AdminAddr
-	host, _, err := net.SplitHostPort(at)
-	if err != nil || g.asksWho() {
-		return
-	}
-	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		g.log.Warn().Dict("details", zerolog.Dict().Str("setting", "SLUICE_ADMIN_ADDR").
-			Str("message", "anybody who reaches this address may change the agents; give it an address of loopback, or configure auth")).Msg("admin_open")
-	}
-}
+// useTenants takes over the tenants of a file.
+func (e *entrance) useTenants(t limit.Tenants) { e.tenants.Store(&t) }
 
-// client returns the address that a request comes from.
-func (g *Gateway) client(r *http.Request) string { return g.peers.Client(r).String() }
-
-// useTenants takes over what a file says of tenants.
-func (g *Gateway) useTenants(t limit.Tenants) { g.tenants.Store(&t) }
-
-// tenantOf says whether there is a tenant, and whether it may be served.
-func (g *Gateway) tenantOf(id string) (known, enabled bool) {
-	t, known := (*g.tenants.Load())[id]
+// tenantOf reports whether a tenant is configured, and whether it may be served.
+func (e *entrance) tenantOf(id string) (known, enabled bool) {
+	t, known := (*e.tenants.Load())[id]
 	return known, !t.Disabled
 }
 
-// audit writes a line of the audit. Without a request it counts what many have done.
-func (g *Gateway) audit(r *http.Request, event string, details func(*zerolog.Event)) {
+// lookAtKeys reads the key file if it has changed.
+func (e *entrance) lookAtKeys() {
+	if e.ring != nil {
+		e.ring.Look()
+	}
+}
+
+func (e *entrance) keysReloaded(added, removed []string) {
+	e.audit(nil, "keys_reloaded", func(d *zerolog.Event) { d.Strs("added", added).Strs("removed", removed) })
+}
+
+func (e *entrance) keysRejected(err error) {
+	e.audit(nil, "keys_rejected", func(d *zerolog.Event) { d.Strs("faults", faultsOf(err)) })
+}
+
+// audit writes a line of the audit. A line without a request has counts of many requests.
+func (e *entrance) audit(r *http.Request, event string, details func(*zerolog.Event)) {
 	if r == nil {
 		d := zerolog.Dict()
 		details(d)
-		g.log.Info().Bool("audit", true).Dict("details", d).Msg(event)
+		e.log.Info().Bool("audit", true).Dict("details", d).Msg(event)
 		return
 	}
-	handlers.Audit(r, g.client(r), event, details)
+	handlers.Audit(r, e.clientOf(r), event, details)
 }
 
-func (g *Gateway) keysReloaded(added, removed []string) {
-	g.audit(nil, "keys_reloaded", func(d *zerolog.Event) { d.Strs("added", added).Strs("removed", removed) })
-}
+// clientOf returns the address that a request comes from.
+func (e *entrance) clientOf(r *http.Request) string { return e.peers.Client(r).String() }
 
-func (g *Gateway) keysRejected(err error) {
-	g.audit(nil, "keys_rejected", func(d *zerolog.Event) { d.Strs("faults", faultsOf(err)) })
-}
-
-// lookAtKeys reads the key file again, if it has changed.
-func (g *Gateway) lookAtKeys() {
-	if g.ring != nil {
-		g.ring.Look()
+// close ends the goroutines of the door and the key file. It works on nil.
+func (e *entrance) close() {
+	if e == nil {
+		return
+	}
+	e.door.Close()
+	if e.ring != nil {
+		e.ring.Close()
 	}
 }
 
-// close ends what the entrance does by itself.
-func (e *entrance) close() {
-	e.door.Close()
-	e.limiter.Close()
-	if e.ring != nil {
-		e.ring.Close()
+// warnOfOpenAdmin logs that anybody who reaches the operators' address may send their requests.
+func warnOfOpenAdmin(c *commonParts) {
+	at := settings.Of[settings.Process](&c.cfg).AdminAddr
+	host, _, err := net.SplitHostPort(at)
+	if err != nil || c.asksWho() {
+		return
+	}
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		c.log.Warn().Dict("details", zerolog.Dict().Str("setting", "SLUICE_ADMIN_ADDR").
+			Str("message", "anybody who reaches this address may change the agents; give it an address of loopback, or configure auth")).Msg("admin_open")
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"sluice/internal/base/config"
 	"sluice/internal/base/telemetry/health"
 	"sluice/internal/base/telemetry/metrics"
+	"sluice/internal/edge/access/limit"
 	"sluice/internal/edge/dialect/channels"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/approval"
@@ -52,9 +53,10 @@ type Gateway struct {
 	tools    *mcpclient.Client
 	started  settings.Config // as it was asked for
 	answerers
-	entrance
-	state *state           // nil without a store
-	cache *toolcache.Cache // nil unless results of tools are kept
+	entrance *entrance
+	limiter  *limit.Limiter   // nil without limits
+	state    *state           // nil without a store
+	cache    *toolcache.Cache // nil unless results of tools are kept
 	// approvals asks people; nil if nobody is to be asked.
 	approvals *approval.Service
 	todos     *todo.Store // nil unless the built-in todo server is used
@@ -109,19 +111,21 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 // openParts opens what agents stand on, from the bottom up: a part may use those before it.
 func (g *Gateway) openParts(ctx context.Context) (err error) {
 	g.tape = openTape(g.commonParts)
-	if err := g.openEntrance(); err != nil {
+	if g.entrance, err = openEntrance(g.commonParts); err != nil {
 		return err
 	}
 	if err := g.connectTools(ctx); err != nil {
 		return err
 	}
-	if g.models, err = providers.Open(ctx, g.modelsConfig()); err != nil {
+	gate := new(modelGate)
+	if g.models, err = openModels(ctx, g.commonParts, g.tape, gate); err != nil {
 		return err
 	}
 	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, g.seams); err != nil {
 		return err
 	}
-	g.openLimits()
+	g.limiter = openLimits(g.commonParts, g.state)
+	gate.limiter = g.limiter
 	g.tools.Start(ctx)
 	g.openCache()
 	g.watch()
@@ -130,18 +134,6 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 		return err
 	}
 	return g.openApprovals()
-}
-
-// modelsConfig returns what the models are opened with.
-func (g *Gateway) modelsConfig() providers.Config {
-	cfg := providers.Config{
-		Settings: g.cfg.Config, Models: g.cfg.Models, Version: g.cfg.Version, Log: g.log, Metrics: g.metrics, Transport: g.seams.Gemini,
-		Gate: g.gate(),
-	}
-	if tape := g.tape.tape; tape != nil {
-		cfg.Around = func(next http.RoundTripper) http.RoundTripper { return tape.Around(next, "") }
-	}
-	return cfg
 }
 
 // serverConfig returns all that the HTTP server is given. log is the process's whole one:
@@ -155,7 +147,8 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.telemetry.tracer()
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
-	server.Approvals, server.Door, server.Client, server.Limiter = g.approvals, g.asker(), g.client, g.limits()
+	server.Approvals, server.Door, server.Client = g.approvals, g.entrance.httpDoor(), g.entrance.clientOf
+	server.Limiter = requestLimits(g.limiter, g.entrance.peers)
 	server.Sealed = server.Sealed || server.Door != nil
 	server.Tickets = approval.NewTickets(settings.Of[approval.Config](cfg).Keys)
 	server.Dialects, server.Channels, server.Page = g.newDialects(), g.channels, web.Files()
@@ -173,21 +166,9 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 // agent returns what answers requests where no agents are configured.
 func (g *Gateway) agent() *agent.Agent {
 	cfg := g.completed(settings.Of[agent.Config](&g.cfg))
-	cfg.Model, cfg.Origin = g.linked("", model.DefaultKey)
+	cfg.Model, cfg.Origin = modelFor(g.models, "", model.DefaultKey)
 	cfg.Tools = g.toolsOf("", g.tools)
 	return agent.New(cfg)
-}
-
-// linked returns the model of a key for an agent, nil if there is none, and the origin of
-// what the agent makes with it.
-//
-// An empty key is the default model.
-func (g *Gateway) linked(id, key string) (model.Link, string) {
-	link := g.models.Link(key)
-	if link == nil {
-		return nil, ""
-	}
-	return link, agent.Origin(id, link.Key(), link.Name())
 }
 
 // agentConfig returns what all agents have in common. What SLUICE_SYSTEM_PROMPT and its
@@ -232,6 +213,7 @@ func (g *Gateway) Close() {
 		g.server.Close()
 	}
 	g.entrance.close()
+	g.limiter.Close()
 	g.roster.Close()
 	g.state.close()
 	if g.tools != nil {

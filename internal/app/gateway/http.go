@@ -62,7 +62,7 @@ func Listen(ctx context.Context, cfg settings.Config, out io.Writer) (_ *Service
 	}
 	room.Warn(g.log)
 	g.logProxy()
-	g.warnOfOpenAdmin()
+	warnOfOpenAdmin(g.commonParts)
 	s := &Service{Gateway: g, out: w}
 	if s.front, err = s.serve(ctx, socket, room.Limiter()); err != nil {
 		_ = socket.Close()
@@ -92,12 +92,12 @@ func (s *Service) serve(ctx context.Context, socket net.Listener, limiter *conns
 func (s *Service) Encrypted() bool { return s.cert != nil }
 
 // HasSecretFiles says whether there is a certificate or a key file, which can be looked at again.
-func (s *Service) HasSecretFiles() bool { return s.cert != nil || s.ring != nil }
+func (s *Service) HasSecretFiles() bool { return s.cert != nil || s.entrance.ring != nil }
 
 // Look reads the key file and the files of the certificate again; what the latter hold is for new
 // handshakes.
 func (s *Service) Look() {
-	s.lookAtKeys()
+	s.entrance.lookAtKeys()
 	if s.cert != nil {
 		s.cert.Look()
 	}

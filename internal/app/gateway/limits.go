@@ -17,18 +17,18 @@ import (
 	"sluice/stream"
 )
 
-// openLimits makes what counts. Without a configuration file nothing is limited, now and later.
-func (g *Gateway) openLimits() {
-	if !g.cfg.HasFile() {
-		return
+// openLimits returns the limiter, or nil without a configuration file: then nothing is ever limited.
+func openLimits(c *commonParts, s *state) *limit.Limiter {
+	if !c.cfg.HasFile() {
+		return nil
 	}
-	g.limiter = limit.New(limit.Config{
-		Spec: g.cfg.Limits, Tenants: g.cfg.Tenants, Places: settings.Of[handlers.Config](&g.cfg).MaxStreams,
-		Sharing: g.state.sharing(settings.Of[store.Config](&g.cfg).At), Metrics: g.metrics, Log: g.log,
+	return limit.New(limit.Config{
+		Spec: c.cfg.Limits, Tenants: c.cfg.Tenants, Places: settings.Of[handlers.Config](&c.cfg).MaxStreams,
+		Sharing: s.sharing(settings.Of[store.Config](&c.cfg).At), Metrics: c.metrics, Log: c.log,
 	})
 }
 
-// sharing says how limits hold beyond this process. It works on nil.
+// sharing returns how limits hold beyond this process. It works on nil.
 func (s *state) sharing(at store.Location) limit.Sharing {
 	if s == nil || s.owned && !at.Shared() {
 		return limit.Sharing{}
@@ -36,15 +36,15 @@ func (s *state) sharing(at store.Location) limit.Sharing {
 	return limit.Sharing{Store: s.store, Holder: s.tasks.Holder(), Alone: s.owned && at.Path != ""}
 }
 
-// limits returns what counts requests; nil: nothing does.
-func (g *Gateway) limits() handlers.Limiter {
-	if g.limiter == nil {
+// requestLimits returns the limiter of requests, or nil without limits.
+func requestLimits(l *limit.Limiter, peers *door.Peers) handlers.Limiter {
+	if l == nil {
 		return nil
 	}
-	return limits{g.limiter, g.peers}
+	return limits{l, peers}
 }
 
-// limits is a Gateway as handlers ask it.
+// limits are a Limiter as package handlers asks it.
 type limits struct {
 	*limit.Limiter
 	peers *door.Peers
@@ -98,12 +98,22 @@ func subjectOf(who chat.Principal) limit.Subject {
 	return s
 }
 
-// gate returns what admits calls of models; nil: all are.
-func (g *Gateway) gate() func(ctx context.Context, key string) (func(int), error) {
-	if !g.cfg.HasFile() {
-		return nil
+// modelGate admits calls of models. The limiter needs the store, which is opened after the
+// models, so that New sets it before the first call.
+type modelGate struct{ limiter *limit.Limiter }
+
+// enter waits until the limits admit a call of a model. The caller ends the call with leave, to which
+// it passes the used tokens.
+func (g *modelGate) enter(ctx context.Context, key string) (leave func(int), err error) {
+	return g.limiter.Enter(ctx, key)
+}
+
+// withCharge returns r, which is then charged where it runs without the request that began it.
+func withCharge(r stream.Runner, l *limit.Limiter) stream.Runner {
+	if l == nil {
+		return r
 	}
-	return func(ctx context.Context, key string) (func(int), error) { return g.limiter.Enter(ctx, key) }
+	return charged{r, l}
 }
 
 // charged charges a turn that goes on without the request that began it, to whom it belongs and

@@ -137,9 +137,6 @@ func (g *Gateway) goOn(r *engine.Run, req *chat.Request, emitted []stream.Event)
 	if err != nil {
 		return nil, err
 	}
-	if g.limiter != nil {
-		runner = charged{runner, g.limiter}
-	}
 	if r.Progress.Retracts {
 		req.Facts.CanRetract, req.Facts.Retracts = true, g.canRetract()
 	}
@@ -147,7 +144,7 @@ func (g *Gateway) goOn(r *engine.Run, req *chat.Request, emitted []stream.Event)
 	for _, ev := range emitted {
 		said.Add(ev)
 	}
-	frame := &stream.Frame{Runner: runner, Model: g.Model(), Said: said.Text()}
+	frame := &stream.Frame{Runner: withCharge(runner, g.limiter), Model: g.Model(), Said: said.Text()}
 	g.server.Report(frame)
 	return frame, nil
 }

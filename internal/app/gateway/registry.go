@@ -134,7 +134,7 @@ func (r *registry) restrict(t limit.Tenant) {
 // memberConfig returns the agent that a file describes.
 func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
 	cfg := g.agentConfig()
-	cfg.Model, cfg.Origin = g.linked(a.ID, a.Model)
+	cfg.Model, cfg.Origin = modelFor(g.models, a.ID, a.Model)
 	cfg.Tools = g.toolsOf(a.ID, g.tools.Select(a.Tools))
 	cfg.Prompt, cfg.Role = a.Prompt, a.Role
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens

@@ -36,7 +36,7 @@ func (g *Gateway) Reload(cfg settings.Config, err error) error {
 	g.channels.Set(cfg.Forms(), cfg.Style, checksOf(cfg))
 	g.state.retain(cfg.Retention)
 	g.limiter.Use(cfg.Limits, cfg.Tenants)
-	g.useTenants(cfg.Tenants)
+	g.entrance.useTenants(cfg.Tenants)
 	process.WarnOfConfig(g.log, cfg.Warnings)
 	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.described.Version).Int("agents", len(now.described.Agents))).Msg("config_reloaded")
 	g.logChanges(before, now)

@@ -73,10 +73,7 @@ func (g *Gateway) goOnWithTurn(req *chat.Request, states map[string][][]byte, be
 	if err != nil {
 		return nil, err
 	}
-	if g.limiter != nil {
-		runner = charged{runner, g.limiter}
-	}
-	frame := &stream.Frame{Runner: runner, Model: g.Model(), Timeout: timeout}
+	frame := &stream.Frame{Runner: withCharge(runner, g.limiter), Model: g.Model(), Timeout: timeout}
 	g.server.Report(frame)
 	return frame, nil
 }
