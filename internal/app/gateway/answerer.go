@@ -49,7 +49,7 @@ type answerer struct {
 // answering makes an answerer of r; asking puts questions to people around it, and before are
 // the events of its turn so far.
 func (g *Gateway) answering(r stream.Runner, asking func(stream.Runner) stream.Runner, before ...stream.Event) *answerer {
-	a := &answerer{bare: g.tape.withRecording(g.identified(r)), memory: g.state, asking: asking, before: before}
+	a := &answerer{bare: g.tape.withRecording(g.tools.withCaller(r)), memory: g.state, asking: asking, before: before}
 	a.whole = a.around(a.bare)
 	return a
 }
@@ -230,11 +230,11 @@ func (r *registry) only(agent string) string {
 // tools of a client, as it is somewhere else, or not known before the turn.
 func (g *Gateway) names(r *registry, agent string) func(name string) bool {
 	if r.team == nil {
-		return func(name string) bool { return g.tools.Tools(context.Background()).Lookup(name) != nil }
+		return func(name string) bool { return g.tools.client.Tools(context.Background()).Lookup(name) != nil }
 	}
 	for _, a := range r.spec.Agents {
 		if a.ID == agent && a.Remote == nil {
-			tools := g.tools.Select(a.Tools).Tools(context.Background())
+			tools := g.tools.client.Select(a.Tools).Tools(context.Background())
 			return func(name string) bool {
 				id, delegates := strings.CutPrefix(name, router.DelegatePrefix)
 				return tools.Lookup(name) != nil || delegates && slices.Contains(a.Delegates, id)

@@ -38,7 +38,7 @@ func (g *Gateway) openApprovals() error {
 	}
 	cfg := settings.Of[approval.Config](&g.cfg)
 	cfg.FourEyes = g.cfg.Auth.FourEyes
-	cfg.Tools, cfg.Problems, cfg.Readable, cfg.Valid, cfg.Metrics = g.toolsOf(toolsOfAsking, g.tools).Tools, g.problems, readable, misfits, g.metrics
+	cfg.Tools, cfg.Problems, cfg.Readable, cfg.Valid, cfg.Metrics = g.tools.toolsOf(toolsOfAsking, g.tools.client).Tools, g.tools.client.Problems, readable, misfits, g.metrics
 	if g.state != nil {
 		cfg.Store = g.state.store
 		cfg.Crowded = func(ctx context.Context, req *chat.Request) (bool, error) {
@@ -70,11 +70,6 @@ func (g *Gateway) confirms() bool {
 		}
 	}
 	return false
-}
-
-// problems says what is wrong with the arguments of a call.
-func (g *Gateway) problems(ctx context.Context, name string, args jsontext.Value) []tool.Problem {
-	return g.tools.Problems(ctx, name, args)
 }
 
 // misfits says what is wrong with what a person has filled in. A schema that cannot be used

@@ -13,6 +13,7 @@ import (
 	"sluice/internal/base/telemetry/health"
 	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
+	"sluice/mcpclient/servers"
 )
 
 // commonParts are the settings in use, the log and the registries, which all parts share.
@@ -40,6 +41,14 @@ func (c *commonParts) canRetract() bool {
 
 // logsPayloads reports whether the log has the texts of users and models.
 func (c *commonParts) logsPayloads() bool { return settings.Of[settings.Logging](&c.cfg).Payloads }
+
+// reportsUnknown reports whether a server's calls of unknown outcome go to the model, not to a
+// person. It is engine.Config.ReportLost.
+func (c *commonParts) reportsUnknown(server string) bool {
+	return slices.ContainsFunc(config.Of[servers.List](&c.cfg.Config), func(s servers.Server) bool {
+		return s.Name == server && s.OnUnknown == servers.ReportUnknown
+	})
+}
 
 // faultsOf lists the faults of a refused file for the log, without the values of the file.
 func faultsOf(err error) (lines []string) {

@@ -23,7 +23,7 @@ import (
 func (g *Gateway) HTTP() *handlers.Server     { return g.server }
 func (g *Gateway) Links() *providers.Models   { return g.models }
 func (g *Gateway) Settings() *settings.Config { return &g.cfg }
-func (g *Gateway) Sources() *mcpclient.Client { return g.tools }
+func (g *Gateway) Sources() *mcpclient.Client { return g.tools.client }
 func (g *Gateway) Started() settings.Config   { return g.started }
 func (g *Gateway) Store() store.Store         { return g.state.store }
 func (g *Gateway) Tasks() *task.Service       { return g.state.tasks }

@@ -33,11 +33,8 @@ import (
 	"sluice/internal/edge/dialect/channels"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/approval"
-	"sluice/internal/engine/toolcache"
 	"sluice/internal/model"
-	"sluice/internal/sim/todo"
 	"sluice/internal/state/store"
-	"sluice/mcpclient"
 	"sluice/web"
 )
 
@@ -50,16 +47,14 @@ type Gateway struct {
 	server   *handlers.Server
 	channels *channels.Channels
 	models   *providers.Models
-	tools    *mcpclient.Client
+	tools    *serverTools
 	started  settings.Config // as it was asked for
 	answerers
 	entrance *entrance
-	limiter  *limit.Limiter   // nil without limits
-	state    *state           // nil without a store
-	cache    *toolcache.Cache // nil unless results of tools are kept
+	limiter  *limit.Limiter // nil without limits
+	state    *state         // nil without a store
 	// approvals asks people; nil if nobody is to be asked.
 	approvals *approval.Service
-	todos     *todo.Store // nil unless the built-in todo server is used
 	tape      *turnTape
 	serve     http.Handler
 	telemetry *telemetrySender
@@ -114,7 +109,7 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 	if g.entrance, err = openEntrance(g.commonParts); err != nil {
 		return err
 	}
-	if err := g.connectTools(ctx); err != nil {
+	if g.tools, err = connectTools(ctx, g.commonParts, g.tape); err != nil {
 		return err
 	}
 	gate := new(modelGate)
@@ -126,8 +121,7 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 	}
 	g.limiter = openLimits(g.commonParts, g.state)
 	gate.limiter = g.limiter
-	g.tools.Start(ctx)
-	g.openCache()
+	g.tools.start(ctx, g.commonParts, g.state)
 	g.watch()
 	g.health.Add(g.state.checkers()...)
 	if g.telemetry, err = startTelemetry(g.commonParts); err != nil {
@@ -143,7 +137,7 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	server := settings.Of[handlers.Config](cfg)
 	server.Runner, server.Choose, server.Model = g.alone.whole, g.choose, g.Model()
 	server.Retracts = g.canRetract()
-	server.Tools, server.TokensByModel = g.tools.Tools, len(cfg.Models) > 0
+	server.Tools, server.TokensByModel = g.tools.client.Tools, len(cfg.Models) > 0
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.telemetry.tracer()
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
@@ -167,7 +161,7 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 func (g *Gateway) agent() *agent.Agent {
 	cfg := g.completed(settings.Of[agent.Config](&g.cfg))
 	cfg.Model, cfg.Origin = modelFor(g.models, "", model.DefaultKey)
-	cfg.Tools = g.toolsOf("", g.tools)
+	cfg.Tools = g.tools.toolsOf("", g.tools.client)
 	return agent.New(cfg)
 }
 
@@ -198,7 +192,7 @@ func (g *Gateway) Model() string { return g.models.Link(model.DefaultKey).Name()
 func (g *Gateway) Offline() bool { return g.models.Offline() }
 
 // HasTodos says whether the built-in todo server is in use.
-func (g *Gateway) HasTodos() bool { return g.todos != nil }
+func (g *Gateway) HasTodos() bool { return g.tools.todos != nil }
 
 // ServeHTTP answers a request of a client.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve.ServeHTTP(w, r) }
@@ -216,12 +210,7 @@ func (g *Gateway) Close() {
 	g.limiter.Close()
 	g.roster.Close()
 	g.state.close()
-	if g.tools != nil {
-		_ = g.tools.Close()
-	}
-	if g.todos != nil {
-		_ = g.todos.Close()
-	}
+	g.tools.close()
 	if g.models != nil {
 		g.models.Close()
 	}

@@ -20,7 +20,7 @@ import (
 // /healthz does, so that both always say the same.
 func (g *Gateway) watch() {
 	g.health.Add(g.models.Checkers()...)
-	g.health.Add(g.tools.Checkers()...)
+	g.health.Add(g.tools.client.Checkers()...)
 	g.metrics.GaugesFunc("breaker_state", "1 for the state that a circuit breaker is in.", []string{"service", "state"},
 		func(report func(float64, ...string)) {
 			for _, part := range g.health.Check() {

@@ -150,7 +150,7 @@ func (s *Service) Run(ctx context.Context, signals <-chan os.Signal) error {
 		Str("addr", s.Addr()).Str("model", s.Model()).Str("version", s.cfg.Version)).Msg("listening")
 	err := s.front.Run(ctx, signals)
 	if errors.Is(err, process.ErrHurried) {
-		_ = s.tools.Kill() // what it leaves ends with this process
+		_ = s.tools.client.Kill() // what it leaves ends with this process
 	}
 	return err
 }

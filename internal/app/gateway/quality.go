@@ -63,11 +63,11 @@ func (r *registry) checked(inner stream.Runner, agent string) stream.Runner {
 func (g *Gateway) catalogue(r *registry) func(context.Context, *chat.Request) []quality.Agent {
 	return func(ctx context.Context, req *chat.Request) (all []quality.Agent) {
 		if len(r.spec.Agents) == 0 {
-			return []quality.Agent{{ID: "assistant", Tools: toolNames(ctx, g.toolsOf(toolsOfPlanner, g.tools))}}
+			return []quality.Agent{{ID: "assistant", Tools: toolNames(ctx, g.tools.toolsOf(toolsOfPlanner, g.tools.client))}}
 		}
 		for _, a := range r.spec.Agents {
 			if req.Agent == a.ID || req.Agent == "" && !a.Hidden {
-				all = append(all, quality.Agent{ID: a.ID, Description: a.Description, Tools: toolNames(ctx, g.toolsOf(toolsOfPlanner+a.ID, g.tools.Select(a.Tools)))})
+				all = append(all, quality.Agent{ID: a.ID, Description: a.Description, Tools: toolNames(ctx, g.tools.toolsOf(toolsOfPlanner+a.ID, g.tools.client.Select(a.Tools)))})
 			}
 		}
 		return all

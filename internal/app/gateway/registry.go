@@ -135,7 +135,7 @@ func (r *registry) restrict(t limit.Tenant) {
 func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
 	cfg := g.agentConfig()
 	cfg.Model, cfg.Origin = modelFor(g.models, a.ID, a.Model)
-	cfg.Tools = g.toolsOf(a.ID, g.tools.Select(a.Tools))
+	cfg.Tools = g.tools.toolsOf(a.ID, g.tools.client.Select(a.Tools))
 	cfg.Prompt, cfg.Role = a.Prompt, a.Role
 	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
 	cfg.MaxSteps = a.MaxSteps

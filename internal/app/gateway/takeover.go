@@ -44,7 +44,7 @@ func (g *Gateway) openTakeover() {
 	if by == nil && g.state.turns == nil {
 		return
 	}
-	g.state.runs.Use(by, func() bool { return g.tools.Connected() && g.roster.Available() }, func() {
+	g.state.runs.Use(by, func() bool { return g.tools.client.Connected() && g.roster.Available() }, func() {
 		if g.state.turns != nil {
 			g.state.turns.by.Store(g)
 		}

@@ -13,7 +13,7 @@ func TestToolLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Config{})
 		defer st.Close()
-		lists := toolLists{&Gateway{state: &state{store: st}}}
+		lists := toolLists{store: st}
 		lists.Keep(t.Context(), "s", []byte("[1]"))
 		time.Sleep(23 * time.Hour)
 		lists.Keep(t.Context(), "s", []byte("[2]"))
@@ -25,7 +25,7 @@ func TestToolLists(t *testing.T) {
 		if got := lists.Load(t.Context(), "s"); got != nil {
 			t.Errorf("after a day the list is %q", got)
 		}
-		none := toolLists{&Gateway{}}
+		none := toolLists{}
 		none.Keep(t.Context(), "s", []byte("[1]"))
 		if got := none.Load(t.Context(), "s"); got != nil {
 			t.Errorf("without a store the list is %q", got)

@@ -5,10 +5,8 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/rs/zerolog"
@@ -16,106 +14,185 @@ import (
 	"sluice/breaker"
 	"sluice/internal/app/settings"
 	"sluice/internal/base/config"
+	"sluice/internal/engine/agent"
+	"sluice/internal/engine/toolcache"
 	"sluice/internal/sim/home"
 	"sluice/internal/sim/todo"
-	"sluice/internal/state/store"
 	"sluice/internal/state/task/recording"
 	"sluice/internal/turn/chat"
 	"sluice/mcpclient"
 	"sluice/mcpclient/servers"
+	"sluice/stream"
 )
 
 // builtinTodo names the built-in todo server.
 const builtinTodo = "todo"
 
-// connectTools makes the client of all MCP servers, which is started once the store is open. Without any it serves the built-in todo
-// server, in memory if its file cannot be written.
+// serverTools are the tools of all MCP servers, behind the tape and the cache of results.
 //
-// A gateway that runs a recording again has no servers; the recording has their tools.
-func (g *Gateway) connectTools(ctx context.Context) (err error) {
-	all := slices.Clone(g.seams.Servers)
-	configured := config.Of[servers.List](&g.cfg.Config)
-	if _, rerun := g.seams.Tape.(*recording.Player); rerun { // it has the tools
+// The fields below client are set by start, and do not change afterwards.
+type serverTools struct {
+	client *mcpclient.Client
+	tape   *turnTape
+	todos  *todo.Store // nil unless the built-in todo server is used
+	lists  *toolLists
+
+	cache       *toolcache.Cache // nil unless results of tools are cached
+	passCallers bool             // a tool or the cache needs the caller of a turn
+}
+
+// connectTools returns the client of all MCP servers, which start connects. Without any server it
+// serves the built-in todo server, in memory if the file of todos cannot be written. The caller
+// must call close.
+//
+// A gateway that runs a recorded turn has no servers: the recording has their tools.
+func connectTools(ctx context.Context, c *commonParts, tape *turnTape) (_ *serverTools, err error) {
+	t := &serverTools{tape: tape, lists: new(toolLists)}
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
+	all := slices.Clone(c.seams.Servers)
+	configured := config.Of[servers.List](&c.cfg.Config)
+	if _, isReplay := c.seams.Tape.(*recording.Player); isReplay {
 		all, configured = nil, nil
 	} else if len(all)+len(configured) == 0 {
 		configured = servers.List{{Name: builtinTodo, Transport: mcpclient.InProcess, Builtin: builtinTodo}}
 	}
 	for _, s := range configured {
-		server := g.mcpServer(s)
+		server := mcpServer(c, s)
 		if s.Builtin != "" {
-			if server.InProcess, err = g.builtin(ctx, s.Builtin); err != nil {
-				return err
+			if server.InProcess, err = t.builtin(ctx, c, s.Builtin); err != nil {
+				return nil, err
 			}
 		}
 		all = append(all, server)
 	}
-	g.tools, err = mcpclient.New(mcpclient.Config{
+	t.client, err = mcpclient.New(mcpclient.Config{
 		Servers: all,
-		Log:     g.log,
-		Version: g.cfg.Version,
-		Timeout: settings.Of[servers.Common](&g.cfg).Timeout,
-		BaseEnv: g.cfg.ChildEnv,
-		Lists:   toolLists{g},
+		Log:     c.log,
+		Version: c.cfg.Version,
+		Timeout: settings.Of[servers.Common](&c.cfg).Timeout,
+		BaseEnv: c.cfg.ChildEnv,
+		Lists:   t.lists,
 	})
 	if err != nil {
-		return &config.Error{Faults: []config.Fault{{Name: "MCP_CONFIG", Message: err.Error()}}}
+		return nil, &config.Error{Faults: []config.Fault{{Name: "MCP_CONFIG", Message: err.Error()}}}
 	}
-	return nil
+	return t, nil
 }
 
-// listMemory is how long the list of a server's tools is kept after it was seen last.
-const listMemory = 24 * time.Hour
-
-// toolLists implements mcpclient.Lists in the store, if there is one.
-type toolLists struct{ g *Gateway }
-
-// Load implements mcpclient.Lists.
-func (l toolLists) Load(ctx context.Context, server string) []byte {
-	if l.g.state == nil {
-		return nil
-	}
-	v, err := l.g.state.store.Value(ctx, store.ToolsKey(server))
-	if err != nil {
-		return nil
-	}
-	return v.Data
-}
-
-// Keep implements mcpclient.Lists.
-func (l toolLists) Keep(ctx context.Context, server string, list []byte) {
-	if l.g.state == nil {
-		return
-	}
-	v := store.Value{Data: list}
-	if there, err := l.g.state.store.PutValue(ctx, store.ToolsKey(server), v, listMemory); errors.Is(err, store.ErrConflict) {
-		v.Version = there.Version
-		_, _ = l.g.state.store.PutValue(ctx, store.ToolsKey(server), v, listMemory) // else it is another gateway's, as new
-	}
-}
-
-// builtin returns a server that the program brings along. What the todo server keeps, all
-// of that kind share; of the others each has a state of its own.
-func (g *Gateway) builtin(ctx context.Context, name string) (*server.MCPServer, error) {
+// builtin returns a server that the program brings along. All todo servers share their todos; each
+// other server has its own state.
+func (t *serverTools) builtin(ctx context.Context, c *commonParts, name string) (*server.MCPServer, error) {
 	if name != builtinTodo {
-		return home.NewServer(name, g.cfg.Version), nil
+		return home.NewServer(name, c.cfg.Version), nil
 	}
-	if g.todos == nil {
-		todos, at, unwritable, err := OpenTodos(ctx, g.cfg.Config)
-		g.todos = todos
-		config.Change(&g.cfg.Config, func(t *settings.Todos) { t.DB = at })
+	if t.todos == nil {
+		todos, at, unwritable, err := OpenTodos(ctx, c.cfg.Config)
+		t.todos = todos
+		config.Change(&c.cfg.Config, func(t *settings.Todos) { t.DB = at })
 		if err != nil {
 			return nil, fmt.Errorf("built-in todo server (SLUICE_TODO_DB): %w", err)
 		}
 		if unwritable != nil {
-			g.log.Warn().Dict("details", zerolog.Dict().AnErr("reason", unwritable)).Msg("todo_db_in_memory")
+			c.log.Warn().Dict("details", zerolog.Dict().AnErr("reason", unwritable)).Msg("todo_db_in_memory")
 		}
 	}
-	return todo.NewServer(g.todos, g.cfg.Version), nil
+	return todo.NewServer(t.todos, c.cfg.Version), nil
 }
 
-// mcpServer returns what mcpclient needs of a configured server. It reveals secrets: the
-// result must not be logged.
-func (g *Gateway) mcpServer(s servers.Server) mcpclient.Server {
+// start opens the sessions with the servers, and the cache of results if a server has tools whose
+// results are cached. The cache is in the store, or in this process if s is nil.
+func (t *serverTools) start(ctx context.Context, c *commonParts, s *state) {
+	var keeper toolcache.Keeper
+	if s != nil {
+		t.lists.store, keeper = s.store, s.store
+	}
+	t.client.Start(ctx)
+	all := allServers(c)
+	if slices.ContainsFunc(all, func(s mcpclient.Server) bool { return len(s.Policy.Cache) > 0 }) {
+		t.cache = toolcache.New(keeper, c.metrics)
+	}
+	t.passCallers = t.cache != nil || c.asksWho() || slices.ContainsFunc(all, func(s mcpclient.Server) bool { return s.Identity })
+}
+
+// toolsOf returns the tools of a source for an owner: the id of an agent, or an owner below.
+func (t *serverTools) toolsOf(owner string, s toolcache.Source) agent.Tools {
+	if t.tape.tape == nil {
+		return t.cached(s)
+	}
+	return t.tape.tape.Tools(owner, t.cached(s))
+}
+
+// The owner of tools that belong to no agent.
+const (
+	toolsOfNodes   = "(workflow)"
+	toolsOfPlanner = "(planner)"
+	toolsOfAsking  = "(approvals)"
+)
+
+// cached returns the tools of a source, behind the cache if there is one.
+func (t *serverTools) cached(s toolcache.Source) agent.Tools {
+	if t.cache == nil {
+		return s
+	}
+	return t.cache.Around(s)
+}
+
+// nameOf returns the name of a server's tool. It goes through the tape, so that a recorded turn
+// finds the same name.
+func (t *serverTools) nameOf(ctx context.Context, server, name string) string {
+	if t.tape.tape == nil {
+		return t.client.Named(ctx, server, name)
+	}
+	return t.tape.tape.Named(ctx, server, name, func() string { return t.client.Named(ctx, server, name) })
+}
+
+// withCaller returns r, which tells tools for whom they are called if one of them needs it.
+func (t *serverTools) withCaller(r stream.Runner) stream.Runner {
+	if !t.passCallers {
+		return r
+	}
+	return forCaller{r}
+}
+
+// close ends the sessions and closes the todos. It works on nil.
+func (t *serverTools) close() {
+	if t == nil {
+		return
+	}
+	if t.client != nil {
+		_ = t.client.Close()
+	}
+	if t.todos != nil {
+		_ = t.todos.Close()
+	}
+}
+
+// forCaller runs turns whose tools know for whom they are called.
+type forCaller struct{ stream.Runner }
+
+// Run implements stream.Runner.
+func (r forCaller) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	turn := chat.TurnOf(ctx)
+	turn.Caller = req.Caller()
+	return r.Runner.Run(chat.WithTurn(ctx, turn), req, sink)
+}
+
+// allServers returns all MCP servers with their policies. Nobody uses the breakers of this list.
+func allServers(c *commonParts) []mcpclient.Server {
+	all := c.seams.Servers
+	for _, s := range config.Of[servers.List](&c.cfg.Config) {
+		all = append(all[:len(all):len(all)], mcpServer(c, s))
+	}
+	return all
+}
+
+// mcpServer returns a configured server for package mcpclient. The result has secrets in plain
+// text: it must not be logged.
+func mcpServer(c *commonParts, s servers.Server) mcpclient.Server {
 	return mcpclient.Server{
 		Name:            s.Name,
 		Transport:       s.Transport,
@@ -130,17 +207,17 @@ func (g *Gateway) mcpServer(s servers.Server) mcpclient.Server {
 		Allow:           s.Allow,
 		Deny:            s.Deny,
 		Policy:          s.Policy,
-		Identity:        g.identifies(s),
-		Breaker:         breaker.Of("mcp:"+s.Name, settings.Of[servers.Common](&g.cfg).Breaker, chat.TurnKeyOf, g.log),
+		Identity:        isIdentified(c, s),
+		Breaker:         breaker.Of("mcp:"+s.Name, settings.Of[servers.Common](&c.cfg).Breaker, chat.TurnKeyOf, c.log),
 	}
 }
 
-// identifies says whether a server receives for whom its tools are called.
-func (g *Gateway) identifies(s servers.Server) bool {
+// isIdentified reports whether a server receives for whom its tools are called.
+func isIdentified(c *commonParts, s servers.Server) bool {
 	if s.Identity != nil {
 		return *s.Identity
 	}
-	return s.Builtin != "" && g.asksWho()
+	return s.Builtin != "" && c.asksWho()
 }
 
 // reveal returns the plain values of secrets.

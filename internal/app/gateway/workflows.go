@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 
 	"sluice/handlers"
 	"sluice/internal/app/providers"
-	"sluice/internal/base/config"
 	"sluice/internal/base/fault"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/agent/delegate"
@@ -27,7 +25,6 @@ import (
 	"sluice/internal/state/task/record"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
-	"sluice/mcpclient/servers"
 	"sluice/stream"
 )
 
@@ -76,24 +73,17 @@ func (g *Gateway) newFlow(w *graph.Workflow, agents *workAgents) *answerer {
 
 // flowRunner makes the Runner. Without a store nothing keeps its runs.
 func (g *Gateway) flowRunner(w *graph.Workflow, agents *workAgents) *engine.Runner {
-	cfg := engine.Config{Workflow: w, Agents: agents, Tools: workTools{g.toolsOf(toolsOfNodes, g.tools), g}, Asker: agents, Hold: g.hold(), Metrics: g.metrics, Tracer: g.telemetry.tracer(), ReportLost: g.reportsUnknown}
+	cfg := engine.Config{Workflow: w, Agents: agents, Tools: workTools{g.tools.toolsOf(toolsOfNodes, g.tools.client), g.tools}, Asker: agents, Hold: g.hold(), Metrics: g.metrics, Tracer: g.telemetry.tracer(), ReportLost: g.reportsUnknown}
 	if g.state != nil {
 		cfg.Records, cfg.Load, cfg.Enter = g.state.runs.Records, g.state.runs.Load, g.state.runs.Enter
 	}
 	return engine.New(cfg)
 }
 
-// reportsUnknown is engine.Config.ReportLost.
-func (g *Gateway) reportsUnknown(server string) bool {
-	return slices.ContainsFunc(config.Of[servers.List](&g.cfg.Config), func(s servers.Server) bool {
-		return s.Name == server && s.OnUnknown == servers.ReportUnknown
-	})
-}
-
 // workTools are the tools of tool nodes: those of all servers, with the cache.
 type workTools struct {
 	cachedTools
-	gateway *Gateway
+	tools *serverTools
 }
 
 // cachedTools has a name that its methods do not have.
@@ -103,10 +93,8 @@ type cachedTools = interface {
 }
 
 // Named implements engine.Tools.
-//
-// It goes through the tape, so that a turn that is run again finds the same names.
 func (t workTools) Named(ctx context.Context, server, name string) string {
-	return t.gateway.named(ctx, server, name)
+	return t.tools.nameOf(ctx, server, name)
 }
 
 // mayWait says whether runs of workflows can wait for people.
