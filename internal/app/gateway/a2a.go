@@ -50,7 +50,7 @@ func (g *Gateway) newA2A() *a2awire.Server {
 		}
 	}
 	if g.state != nil {
-		cfg.Tasks = records.Tasks{Service: g.state.tasks, Approvals: g.approvals}
+		cfg.Tasks = records.Tasks{Service: g.state.tasks, Approvals: g.questions.service}
 	}
 	return a2awire.New(cfg)
 }

@@ -46,28 +46,37 @@ type answerer struct {
 	asking func(stream.Runner) stream.Runner
 }
 
-// answering makes an answerer of r; asking puts questions to people around it, and before are
-// the events of its turn so far.
-func (g *Gateway) answering(r stream.Runner, asking func(stream.Runner) stream.Runner, before ...stream.Event) *answerer {
-	a := &answerer{bare: g.tape.withRecording(g.tools.withCaller(r)), memory: g.state, asking: asking, before: before}
+// answererMaker puts around a runner the parts that every answer passes.
+type answererMaker struct {
+	tape      *turnTape
+	tools     *serverTools
+	state     *state
+	tokens    int  // of a turn of several agents
+	countsAll bool // clients receive all figures of the usage
+}
+
+// newAnswerer makes an answerer of r. asking puts questions to people around it, and before are
+// the events of its turn that another process has emitted.
+func (m *answererMaker) newAnswerer(r stream.Runner, asking func(stream.Runner) stream.Runner, before ...stream.Event) *answerer {
+	a := &answerer{bare: m.tape.withRecording(m.tools.withCaller(r)), memory: m.state, asking: asking, before: before}
 	a.whole = a.around(a.bare)
 	return a
 }
 
-// sharing makes an answerer of several agents, which share a budget and what they know of one
-// another's calls, and may call others: a team, or a workflow.
-func (g *Gateway) sharing(callees *delegate.Agents, asking func(stream.Runner) stream.Runner, run runFunc, before ...stream.Event) *answerer {
-	keyed := g.countsAll()
+// newShared makes an answerer of several agents that may call others, such as a team or a workflow.
+// The agents share a budget and the knowledge of each other's calls.
+func (m *answererMaker) newShared(callees *delegate.Agents, asking func(stream.Runner) stream.Runner, run runFunc, before ...stream.Event) *answerer {
+	countsAll := m.countsAll
 	shared := func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 		own, err := callees.Request(req)
 		if err != nil {
 			return stream.Result{}, err
 		}
 		result, err := run(ctx, own, sink)
-		result.Keyed = keyed
+		result.Keyed = countsAll
 		return result, err
 	}
-	return g.answering(model.Budgeted{Runner: runFunc(shared), Tokens: g.cfg.TurnTokens}, asking, before...)
+	return m.newAnswerer(model.Budgeted{Runner: runFunc(shared), Tokens: m.tokens}, asking, before...)
 }
 
 // runFunc is a stream.Runner.

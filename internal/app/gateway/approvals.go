@@ -27,42 +27,54 @@ import (
 	"sluice/stream"
 )
 
-// openApprovals makes what asks people, if anybody is to be asked.
-//
-// Without keys and without a store a random key is used, so that tokens end with the
-// process; the log says so. A life that is too long for
-// there being no store is a *config.Error.
-func (g *Gateway) openApprovals() error {
-	if !g.confirms() && !g.mayWait() && !g.state.hasTakeover() {
-		return nil
-	}
-	cfg := settings.Of[approval.Config](&g.cfg)
-	cfg.FourEyes = g.cfg.Auth.FourEyes
-	cfg.Tools, cfg.Problems, cfg.Readable, cfg.Valid, cfg.Metrics = g.tools.toolsOf(toolsOfAsking, g.tools.client).Tools, g.tools.client.Problems, readable, misfits, g.metrics
-	if g.state != nil {
-		cfg.Store = g.state.store
-		cfg.Crowded = func(ctx context.Context, req *chat.Request) (bool, error) {
-			return records.Crowded(ctx, g.state.store, req)
-		}
-	} else if cfg.TTL > approval.MaxTTL {
-		return &config.Error{Faults: []config.Fault{{Name: "SLUICE_APPROVAL_TTL", Message: "must be at most 24h without a store (SLUICE_STORE)"}}}
-	}
-	if cfg.Store == nil && len(cfg.Keys) == 0 {
-		g.log.Warn().Dict("details", zerolog.Dict().Str("setting", "SLUICE_APPROVAL_KEY").
-			Str("message", "tokens are good at this process only, until it ends")).Msg("approval_key_random")
-	}
-	g.approvals = approval.New(cfg)
-	return nil
+// questions puts questions to people around runners.
+type questions struct {
+	service *approval.Service // nil if no question can come up
+	// hold reports whether a call must wait for a person; it is nil if the settings let every
+	// call run.
+	hold    func(tool.Call, *tool.Spec) bool
+	canWait bool // runs of workflows can wait for people
 }
 
-// confirms says whether any call may need a person.
+// openQuestions returns the questions to people, with a service if one can come up.
 //
-// If it is false a turn pays nothing for questions: no runner stands around it.
-func (g *Gateway) confirms() bool {
-	if mode := settings.Of[approval.Config](&g.cfg).Mode; mode != "" && mode != approval.Off {
+// Without keys and without a store a random key is used, so that tokens end with the process, and
+// the log has a warning. Without a store a life of tokens above approval.MaxTTL is a *config.Error.
+func openQuestions(c *commonParts, s *state, tools *serverTools) (*questions, error) {
+	q := &questions{canWait: s != nil && c.cfg.HasFile()}
+	cfg := settings.Of[approval.Config](&c.cfg)
+	if needsPeople(c, cfg.Mode) {
+		q.hold = cfg.Mode.Holds
+	}
+	if q.hold == nil && !q.canWait && !s.hasTakeover() {
+		return q, nil
+	}
+	cfg.FourEyes = c.cfg.Auth.FourEyes
+	cfg.Tools, cfg.Problems = tools.toolsOf(toolsOfAsking, tools.client).Tools, tools.client.Problems
+	cfg.Readable, cfg.Valid, cfg.Metrics = readable, misfits, c.metrics
+	if s != nil {
+		cfg.Store = s.store
+		cfg.Crowded = func(ctx context.Context, req *chat.Request) (bool, error) {
+			return records.Crowded(ctx, s.store, req)
+		}
+	} else if cfg.TTL > approval.MaxTTL {
+		return nil, &config.Error{Faults: []config.Fault{{Name: "SLUICE_APPROVAL_TTL", Message: "must be at most 24h without a store (SLUICE_STORE)"}}}
+	}
+	if cfg.Store == nil && len(cfg.Keys) == 0 {
+		c.log.Warn().Dict("details", zerolog.Dict().Str("setting", "SLUICE_APPROVAL_KEY").
+			Str("message", "tokens are good at this process only, until it ends")).Msg("approval_key_random")
+	}
+	q.service = approval.New(cfg)
+	return q, nil
+}
+
+// needsPeople reports whether any call may need a person. If none may, a turn pays nothing for
+// questions: no runner stands around it.
+func needsPeople(c *commonParts, mode approval.Mode) bool {
+	if mode != "" && mode != approval.Off {
 		return true
 	}
-	for _, s := range config.Of[servers.List](&g.cfg.Config) {
+	for _, s := range config.Of[servers.List](&c.cfg.Config) {
 		for _, how := range s.Confirm {
 			if how == tool.ConfirmAlways {
 				return true
@@ -70,6 +82,23 @@ func (g *Gateway) confirms() bool {
 		}
 	}
 	return false
+}
+
+// readable says why a turn that waits cannot continue here; nil: it can.
+//
+// It is asked when an answer comes, before the token is used up, so that the person learns
+// of it at once.
+func readable(p *run.Paused) error {
+	switch p.Kind {
+	case chat.PausedAgent:
+		return delegate.Readable(p)
+	case chat.PausedTeam:
+		return router.Readable(p, readable)
+	case chat.PausedWorkflow:
+		_, err := engine.ReadHeader(p)
+		return err
+	}
+	return fmt.Errorf("nobody knows how to go on with the state of %q", p.Kind)
 }
 
 // misfits says what is wrong with what a person has filled in. A schema that cannot be used
@@ -93,40 +122,24 @@ func misfits(schema, value jsontext.Value) []tool.Problem {
 	return problems
 }
 
-// hold returns what says that a call must wait for a person; nil: none must.
-func (g *Gateway) hold() func(tool.Call, *tool.Spec) bool {
-	if !g.confirms() {
-		return nil
-	}
-	return settings.Of[approval.Config](&g.cfg).Mode.Holds
-}
-
-// asking returns r with questions to people, if there are any.
-func (g *Gateway) asking(r stream.Runner) stream.Runner {
-	if !g.confirms() {
+// withQuestions returns r with questions to people, if a call may need one.
+func (q *questions) withQuestions(r stream.Runner) stream.Runner {
+	if q.hold == nil {
 		return r
 	}
-	return g.alwaysAsking(r)
+	return q.alwaysWithQuestions(r)
 }
 
-// alwaysAsking is for what can ask whatever the setting says, such as workflows.
-func (g *Gateway) alwaysAsking(r stream.Runner) stream.Runner {
-	return approval.Runner{Runner: r, Service: g.approvals}
-}
-
-// readable says why a turn that waits cannot continue here; nil: it can.
-//
-// It is asked when an answer comes, before the token is used up, so that the person learns
-// of it at once.
-func readable(p *run.Paused) error {
-	switch p.Kind {
-	case chat.PausedAgent:
-		return delegate.Readable(p)
-	case chat.PausedTeam:
-		return router.Readable(p, readable)
-	case chat.PausedWorkflow:
-		_, err := engine.ReadHeader(p)
-		return err
+// withWaiting returns r with questions to people, if runs of workflows can wait: without a store
+// no run waits.
+func (q *questions) withWaiting(r stream.Runner) stream.Runner {
+	if !q.canWait {
+		return r
 	}
-	return fmt.Errorf("nobody knows how to go on with the state of %q", p.Kind)
+	return q.alwaysWithQuestions(r)
+}
+
+// alwaysWithQuestions is for runners that can ask whatever the settings say, such as workflows.
+func (q *questions) alwaysWithQuestions(r stream.Runner) stream.Runner {
+	return approval.Runner{Runner: r, Service: q.service}
 }

@@ -49,19 +49,20 @@ type Gateway struct {
 	models   *providers.Models
 	tools    *serverTools
 	started  settings.Config // as it was asked for
-	answerers
-	entrance *entrance
-	limiter  *limit.Limiter // nil without limits
-	state    *state         // nil without a store
-	// approvals asks people; nil if nobody is to be asked.
-	approvals *approval.Service
+	contents
+	entrance  *entrance
+	limiter   *limit.Limiter // nil without limits
+	state     *state         // nil without a store
+	questions *questions
+	agents    *agentMaker
+	answerers *answererMaker
 	tape      *turnTape
 	serve     http.Handler
 	telemetry *telemetrySender
 }
 
-// answerers are what answers turns. They change when the file is read again.
-type answerers struct {
+// contents are what answers turns. They change when the file is read again.
+type contents struct {
 	// alone answers where there are no agents, with the built-in one, and registry is what the
 	// file says of them, and of how answers are checked.
 	alone     *answerer
@@ -92,8 +93,10 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 		return nil, err
 	}
 	g.channels = channels.New(cfg.Forms(), cfg.Style, checksOf(cfg))
-	g.assistant, g.answerForms = g.agent(), providers.NewAnswerForms(g.models)
-	g.alone = g.answering(with.budgeted(cfg.TurnTokens, g.assistant), g.asking)
+	g.agents = &agentMaker{c, g.models, g.tools, g.questions, g.state}
+	g.answerers = &answererMaker{g.tape, g.tools, g.state, cfg.TurnTokens, c.countsAll()}
+	g.assistant, g.answerForms = g.agents.newAssistant(), providers.NewAnswerForms(g.models)
+	g.alone = g.answerers.newAnswerer(with.budgeted(cfg.TurnTokens, g.assistant), g.questions.withQuestions)
 	server := g.serverConfig(log)
 	g.openRoster(cfg)
 	g.server = handlers.NewServer(server)
@@ -127,7 +130,8 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 	if g.telemetry, err = startTelemetry(g.commonParts); err != nil {
 		return err
 	}
-	return g.openApprovals()
+	g.questions, err = openQuestions(g.commonParts, g.state, g.tools)
+	return err
 }
 
 // serverConfig returns all that the HTTP server is given. log is the process's whole one:
@@ -141,7 +145,7 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.telemetry.tracer()
 	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
-	server.Approvals, server.Door, server.Client = g.approvals, g.entrance.httpDoor(), g.entrance.clientOf
+	server.Approvals, server.Door, server.Client = g.questions.service, g.entrance.httpDoor(), g.entrance.clientOf
 	server.Limiter = requestLimits(g.limiter, g.entrance.peers)
 	server.Sealed = server.Sealed || server.Door != nil
 	server.Tickets = approval.NewTickets(settings.Of[approval.Config](cfg).Keys)
@@ -155,30 +159,6 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 		server.Workflows = func(tenant string) []handlers.Workflow { return g.registry.Load().of(tenant).flows.described }
 	}
 	return server
-}
-
-// agent returns what answers requests where no agents are configured.
-func (g *Gateway) agent() *agent.Agent {
-	cfg := g.completed(settings.Of[agent.Config](&g.cfg))
-	cfg.Model, cfg.Origin = modelFor(g.models, "", model.DefaultKey)
-	cfg.Tools = g.tools.toolsOf("", g.tools.client)
-	return agent.New(cfg)
-}
-
-// agentConfig returns what all agents have in common. What SLUICE_SYSTEM_PROMPT and its
-// like set is not in it: an agent of the file brings its own.
-func (g *Gateway) agentConfig() agent.Config { return g.completed(agent.Config{}) }
-
-// completed returns cfg with what the settings of an agent do not say.
-func (g *Gateway) completed(cfg agent.Config) agent.Config {
-	cfg.Location = settings.Of[agent.Config](&g.cfg).Location
-	cfg.LogPayloads = settings.Of[settings.Logging](&g.cfg).Payloads
-	cfg.Keyed = g.countsAll()
-	cfg.Hold = g.hold()
-	if g.state.hasTakeover() {
-		cfg.AskLost = func(server string) bool { return !g.reportsUnknown(server) }
-	}
-	return cfg
 }
 
 // Config returns the settings as they are in use: the place of the todos and the limits may

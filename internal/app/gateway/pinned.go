@@ -66,12 +66,12 @@ func pin(w *graph.Workflow, team []router.AgentSpec, timeout time.Duration) (*gr
 // made in the same way.
 func (g *Gateway) newWorkAgents(team []router.AgentSpec, timeout time.Duration) *workAgents {
 	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: providers.NewAsker(g.models)}
-	agents.delegates = g.delegates(team, timeout, true)
+	agents.delegates = newDelegates(g.state, team, timeout, true)
 	for _, a := range team {
 		if a.Remote != nil {
 			continue // it has no steps that could be kept
 		}
-		agents.agents[a.ID], agents.specs[a.ID] = agents.delegates.Add(a.ID, g.memberConfig(a)), a
+		agents.agents[a.ID], agents.specs[a.ID] = agents.delegates.Add(a.ID, g.agents.memberConfig(a)), a
 	}
 	return agents
 }

@@ -34,7 +34,7 @@ func (g *Gateway) newQuality(file settings.Config, r *registry) *quality.Checker
 		Agents:      g.catalogue(r),
 		Location:    settings.Of[agent.Config](&g.cfg).Location,
 		Metrics:     g.metrics,
-		LogPayloads: settings.Of[settings.Logging](&g.cfg).Payloads,
+		LogPayloads: g.logsPayloads(),
 	}
 	specs := channel.ByName(file.Forms())
 	cfg.Formatters = wording.Formatters(specs)

@@ -19,7 +19,6 @@ import (
 	"sluice/internal/app/roster"
 	"sluice/internal/app/settings"
 	"sluice/internal/edge/access/limit"
-	"sluice/internal/engine/agent"
 	"sluice/internal/engine/agent/remote"
 	"sluice/internal/engine/router"
 	"sluice/internal/model"
@@ -94,14 +93,14 @@ func (g *Gateway) registryFor(file settings.Config, team roster.Team, t limit.Te
 	}
 	cfg := r.spec.Config
 	cfg.Asker = providers.NewAsker(g.models)
-	cfg.Metrics, cfg.LogPayloads = g.metrics, settings.Of[settings.Logging](&g.cfg).Payloads
-	callees := g.delegates(r.spec.Agents, cfg.Dispatch.Timeout, file.Retention.Set)
+	cfg.Metrics, cfg.LogPayloads = g.metrics, g.logsPayloads()
+	callees := newDelegates(g.state, r.spec.Agents, cfg.Dispatch.Timeout, file.Retention.Set)
 	for _, a := range r.spec.Agents {
 		member := a.Routed()
 		if remote := r.remotes[a.ID]; remote != nil {
 			member.Runner, member.Remote, member.Available = remote, true, remote.Available
 		} else {
-			local := callees.Add(a.ID, g.memberConfig(a))
+			local := callees.Add(a.ID, g.agents.memberConfig(a))
 			member.Runner, r.forms.local[a.ID] = local, local
 		}
 		if t.May(a.ID) {
@@ -110,7 +109,7 @@ func (g *Gateway) registryFor(file settings.Config, team roster.Team, t limit.Te
 	}
 	r.restrict(t)
 	r.team = router.New(cfg)
-	r.runner = g.sharing(callees, g.asking, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	r.runner = g.answerers.newShared(callees, g.questions.withQuestions, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 		result, err := r.team.Run(ctx, req, sink)
 		callees.Finish(ctx, req, result.Paused != nil)
 		return result, err
@@ -129,17 +128,6 @@ func (r *registry) restrict(t limit.Tenant) {
 		maps.DeleteFunc(r.flows.byName, func(name string, _ *answerer) bool { return !t.MayRun(name) })
 		r.flows.described = slices.DeleteFunc(r.flows.described, func(w handlers.Workflow) bool { return !t.MayRun(w.Name) })
 	}
-}
-
-// memberConfig returns the agent that a file describes.
-func (g *Gateway) memberConfig(a router.AgentSpec) agent.Config {
-	cfg := g.agentConfig()
-	cfg.Model, cfg.Origin = modelFor(g.models, a.ID, a.Model)
-	cfg.Tools = g.tools.toolsOf(a.ID, g.tools.client.Select(a.Tools))
-	cfg.Prompt, cfg.Role = a.Prompt, a.Role
-	cfg.Temperature, cfg.MaxTokens = a.Temperature, a.MaxTokens
-	cfg.MaxSteps = a.MaxSteps
-	return cfg
 }
 
 // describe returns what GET /agents reports.

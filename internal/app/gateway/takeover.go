@@ -67,7 +67,7 @@ func (g *Gateway) goOnWithTurn(req *chat.Request, states map[string][][]byte, be
 		return nil, fmt.Errorf("what answered is not configured here: %w", err)
 	}
 	own := *by
-	own.before, own.asking = before, g.alwaysAsking
+	own.before, own.asking = before, g.questions.alwaysWithQuestions
 	own.whole = own.around(own.bare)
 	runner, timeout, err := own.forRequest(r, req, req.Agent)
 	if err != nil {

@@ -41,7 +41,7 @@ type workflows struct {
 // continue with them.
 func (g *Gateway) newWorkflows(list []*graph.Workflow, team []router.AgentSpec, timeout time.Duration) workflows {
 	flows := workflows{byName: map[string]*answerer{}}
-	if len(list) == 0 && !g.mayWait() {
+	if len(list) == 0 && !g.questions.canWait {
 		return flows
 	}
 	flows.agents = g.newWorkAgents(team, timeout)
@@ -59,9 +59,9 @@ func (g *Gateway) newWorkflows(list []*graph.Workflow, team []router.AgentSpec, 
 // newFlow makes an answerer of a workflow and its agents.
 func (g *Gateway) newFlow(w *graph.Workflow, agents *workAgents) *answerer {
 	runner := g.flowRunner(w, agents)
-	f := g.sharing(agents.delegates, g.waiting, runner.Run)
+	f := g.answerers.newShared(agents.delegates, g.questions.withWaiting, runner.Run)
 	f.goingOn = func(run *engine.Run, before []stream.Event) *answerer {
-		return g.sharing(agents.delegates, g.waiting, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+		return g.answerers.newShared(agents.delegates, g.questions.withWaiting, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 			return runner.Continue(ctx, req, run, sink)
 		}, before...)
 	}
@@ -73,7 +73,7 @@ func (g *Gateway) newFlow(w *graph.Workflow, agents *workAgents) *answerer {
 
 // flowRunner makes the Runner. Without a store nothing keeps its runs.
 func (g *Gateway) flowRunner(w *graph.Workflow, agents *workAgents) *engine.Runner {
-	cfg := engine.Config{Workflow: w, Agents: agents, Tools: workTools{g.tools.toolsOf(toolsOfNodes, g.tools.client), g.tools}, Asker: agents, Hold: g.hold(), Metrics: g.metrics, Tracer: g.telemetry.tracer(), ReportLost: g.reportsUnknown}
+	cfg := engine.Config{Workflow: w, Agents: agents, Tools: workTools{g.tools.toolsOf(toolsOfNodes, g.tools.client), g.tools}, Asker: agents, Hold: g.questions.hold, Metrics: g.metrics, Tracer: g.telemetry.tracer(), ReportLost: g.reportsUnknown}
 	if g.state != nil {
 		cfg.Records, cfg.Load, cfg.Enter = g.state.runs.Records, g.state.runs.Load, g.state.runs.Enter
 	}
@@ -95,18 +95,6 @@ type cachedTools = interface {
 // Named implements engine.Tools.
 func (t workTools) Named(ctx context.Context, server, name string) string {
 	return t.tools.nameOf(ctx, server, name)
-}
-
-// mayWait says whether runs of workflows can wait for people.
-func (g *Gateway) mayWait() bool { return g.state != nil && g.cfg.HasFile() }
-
-// waiting returns r with questions to people, if there is a store: without one no run
-// waits.
-func (g *Gateway) waiting(r stream.Runner) stream.Runner {
-	if !g.mayWait() {
-		return r
-	}
-	return g.alwaysAsking(r)
 }
 
 // describe is what GET /workflows says about one.
@@ -135,7 +123,7 @@ func (g *Gateway) chooseRun(r *registry, req *chat.Request) (*answerer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.mayWait() && h.ID != "" {
+	if g.questions.canWait && h.ID != "" {
 		return g.flowFor(h.ID)
 	}
 	if f := r.flows.byName[h.Workflow]; f != nil && f.sum == h.Definition {
