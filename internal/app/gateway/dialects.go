@@ -1,48 +1,56 @@
+// This file makes the protocols that are served.
+
 package gateway
 
 import (
 	"time"
 
+	"sluice/handlers"
 	"sluice/internal/app/records"
 	"sluice/internal/app/settings"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/edge/dialect/agui"
 	"sluice/internal/edge/dialect/aisdk"
 	"sluice/internal/edge/dialect/openai"
+	"sluice/internal/edge/dialect/sluice"
+	"sluice/internal/engine/approval"
 )
 
-// frontEnds returns the protocols of others that SLUICE_DIALECTS names, but for ChatKit.
-func (g *Gateway) frontEnds() (list []dialect.Dialect) {
-	served, rules := settings.Of[settings.Dialects](&g.cfg), g.cfg.Dialects
-	rules.Stored = g.state != nil
+// newDialects returns the protocols in the order in which their routes are registered.
+func newDialects(c *commonParts, s *state, team *liveTeam, approvals *approval.Service) []dialect.Dialect {
+	list := []dialect.Dialect{sluice.Dialect{
+		GetTools: settings.Of[handlers.Policy](&c.cfg).GetTools, Stored: s != nil, OnDisconnect: c.cfg.Tasks.OnDisconnect, History: c.cfg.Dialects.History,
+	}}
+	if served := settings.Of[settings.Dialects](&c.cfg); served.Serves("chatkit") {
+		list = append(list, newChatKit(settings.Of[settings.ChatKit](&c.cfg).History, s))
+	}
+	list = append(list, newFrontEnds(c, s, team)...)
+	if c.cfg.A2A.Enabled {
+		list = append(list, newA2A(c, s, team, approvals))
+	}
+	return c.seams.dialects(list...)
+}
+
+// newFrontEnds returns the protocols of others that SLUICE_DIALECTS names, but for ChatKit.
+func newFrontEnds(c *commonParts, s *state, team *liveTeam) (list []dialect.Dialect) {
+	served, rules := settings.Of[settings.Dialects](&c.cfg), c.cfg.Dialects
+	rules.Stored = s != nil
 	if served.Serves("ai-sdk") {
 		cfg := aisdk.Config{Rules: rules}
-		if g.state != nil {
-			cfg.Turns = records.Chats{Service: g.state.tasks}
+		if s != nil {
+			cfg.Turns = records.Chats{Service: s.tasks}
 		}
 		list = append(list, aisdk.New(cfg))
 	}
 	if served.Serves("openai") {
-		cfg := openai.Config{Rules: rules, Models: g.askable, Began: time.Now()}
-		if g.state != nil {
-			cfg.Turns = records.Responses{Service: g.state.tasks, Store: g.state.store}
+		cfg := openai.Config{Rules: rules, Models: team.namesOf, Began: time.Now()}
+		if s != nil {
+			cfg.Turns = records.Responses{Service: s.tasks, Store: s.store}
 		}
 		list = append(list, openai.New(cfg))
 	}
 	if served.Serves("ag-ui") {
-		list = append(list, agui.New(agui.Config{Rules: rules, Agents: g.askable}))
+		list = append(list, agui.New(agui.Config{Rules: rules, Agents: team.namesOf}))
 	}
 	return list
-}
-
-// askable returns the ids of what somebody of a tenant can name: agents, and workflows.
-func (g *Gateway) askable(tenant string) (agents, workflows []string) {
-	r := g.registry.Load().of(tenant)
-	if r == nil { // while the gateway starts
-		return nil, nil
-	}
-	for _, w := range r.flows.described {
-		workflows = append(workflows, w.Name)
-	}
-	return r.ids(), workflows
 }

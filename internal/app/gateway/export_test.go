@@ -38,22 +38,22 @@ func SharingOf(at store.Location, in store.Store, owned bool) limit.Sharing {
 
 // Admin is what operators reach.
 func (g *Gateway) Admin() http.Handler {
-	return g.server.Admin(handlers.Operators{Agents: operated{g}})
+	return g.server.Admin(handlers.Operators{Agents: g.team})
 }
 
 // TeamVersion is what clients receive of who answers.
-func (g *Gateway) TeamVersion() string { return g.registry.Load().described.Version }
+func (g *Gateway) TeamVersion() string { return g.team.registry.Load().described.Version }
 
 // Team is who answers now. Two calls return the same if nothing has changed.
-func (g *Gateway) Team() any { return g.registry.Load() }
+func (g *Gateway) Team() any { return g.team.registry.Load() }
 
 // BareFlow runs a workflow of the file, without what stands around it.
 func (g *Gateway) BareFlow(name string) stream.Runner {
-	return g.registry.Load().flows.byName[name].bare
+	return g.team.registry.Load().flows.byName[name].bare
 }
 
 // FlowSum is the checksum of a workflow of the file.
-func (g *Gateway) FlowSum(name string) string { return g.registry.Load().flows.byName[name].sum }
+func (g *Gateway) FlowSum(name string) string { return g.team.registry.Load().flows.byName[name].sum }
 
 // AgentsOfRun is the agents' settings that a run continues with.
 func (g *Gateway) AgentsOfRun(ctx context.Context, id string) (map[string]router.AgentSpec, error) {
@@ -61,14 +61,14 @@ func (g *Gateway) AgentsOfRun(ctx context.Context, id string) (map[string]router
 	if err != nil {
 		return nil, err
 	}
-	flow, err := g.flowOf(run.Workflow())
+	flow, err := g.chooser.flowOf(run.Workflow())
 	if err != nil {
 		return nil, err
 	}
 	if _, sum := run.Workflow().Stored(); flow.sum != sum {
 		return nil, fmt.Errorf("the run has %s, the gateway %s", sum, flow.sum)
 	}
-	agents, err := g.agentsOf(run.Workflow(), g.registry.Load())
+	agents, err := g.chooser.flows.agentsOf(run.Workflow(), g.team.registry.Load().flows)
 	if err != nil {
 		return nil, err
 	}

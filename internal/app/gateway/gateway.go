@@ -17,61 +17,39 @@ package gateway
 import (
 	"context"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
 	"sluice/handlers"
 	"sluice/internal/app/process"
 	"sluice/internal/app/providers"
-	"sluice/internal/app/roster"
 	"sluice/internal/app/settings"
-	"sluice/internal/base/config"
 	"sluice/internal/base/telemetry/health"
 	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/edge/access/limit"
 	"sluice/internal/edge/dialect/channels"
-	"sluice/internal/engine/agent"
 	"sluice/internal/engine/approval"
-	"sluice/internal/model"
 	"sluice/internal/state/store"
 	"sluice/web"
 )
 
-// Gateway is all that a running process holds behind its HTTP server, wired together.
-//
-// All fields but registry and file are set by New and stay as they are; what else changes
-// later lies behind pointers of its own.
+// Gateway is a started gateway: the parts that answer requests, change on a reload, or are closed.
 type Gateway struct {
 	*commonParts
-	server   *handlers.Server
-	channels *channels.Channels
-	models   *providers.Models
-	tools    *serverTools
-	started  settings.Config // as it was asked for
-	contents
-	entrance  *entrance
-	limiter   *limit.Limiter // nil without limits
-	state     *state         // nil without a store
-	questions *questions
-	agents    *agentMaker
-	answerers *answererMaker
+	started   settings.Config // as it was asked for
 	tape      *turnTape
-	serve     http.Handler
+	entrance  *entrance
+	tools     *serverTools
+	models    *providers.Models
+	state     *state         // nil without a store
+	limiter   *limit.Limiter // nil without limits
 	telemetry *telemetrySender
-}
-
-// contents are what answers turns. They change when the file is read again.
-type contents struct {
-	// alone answers where there are no agents, with the built-in one, and registry is what the
-	// file says of them, and of how answers are checked.
-	alone     *answerer
-	assistant *agent.Agent
-	registry  atomic.Pointer[registry]
-	// answerForms asks for structured answers.
-	answerForms *providers.AnswerForms
-	roster      *roster.Roster
-	file        settings.Config // of the registry; the lock of roster guards it
+	questions *questions
+	chooser   *chooser
+	team      *liveTeam
+	channels  *channels.Channels
+	server    *handlers.Server
+	serve     http.Handler
 }
 
 // New starts everything behind the HTTP server. ctx is the process's lifetime:
@@ -93,53 +71,68 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 		return nil, err
 	}
 	g.channels = channels.New(cfg.Forms(), cfg.Style, checksOf(cfg))
-	g.agents = &agentMaker{c, g.models, g.tools, g.questions, g.state}
-	g.answerers = &answererMaker{g.tape, g.tools, g.state, cfg.TurnTokens, c.countsAll()}
-	g.assistant, g.answerForms = g.agents.newAssistant(), providers.NewAnswerForms(g.models)
-	g.alone = g.answerers.newAnswerer(with.budgeted(cfg.TurnTokens, g.assistant), g.questions.withQuestions)
+	g.chooser = g.newChooser()
+	g.team = g.chooser.team
 	server := g.serverConfig(log)
-	g.openRoster(cfg)
+	g.team.open(cfg, c, g.tape, g.state)
 	g.server = handlers.NewServer(server)
 	g.serve = g.tape.handler(g.server, g.state != nil)
-	g.openTakeover() // turns of other processes report to the server
-	g.roster.Settle(ctx)
+	turns := &continuer{g.chooser, g.limiter, g.server}
+	turns.open() // turns of other processes report to the server
+	g.team.roster.Settle(ctx)
 	return g, nil
 }
 
-// openParts opens what agents stand on, from the bottom up: a part may use those before it.
+// openParts opens the parts below the agents, from the bottom up: a part may use those before it.
 func (g *Gateway) openParts(ctx context.Context) (err error) {
-	g.tape = openTape(g.commonParts)
-	if g.entrance, err = openEntrance(g.commonParts); err != nil {
+	c := g.commonParts
+	g.tape = openTape(c)
+	if g.entrance, err = openEntrance(c); err != nil {
 		return err
 	}
-	if g.tools, err = connectTools(ctx, g.commonParts, g.tape); err != nil {
+	if g.tools, err = connectTools(ctx, c, g.tape); err != nil {
 		return err
 	}
 	gate := new(modelGate)
-	if g.models, err = openModels(ctx, g.commonParts, g.tape, gate); err != nil {
+	if g.models, err = openModels(ctx, c, g.tape, gate); err != nil {
 		return err
 	}
-	if g.state, err = openState(ctx, g.cfg, g.log, g.metrics, g.seams); err != nil {
+	if g.state, err = openState(ctx, c.cfg, c.log, c.metrics, c.seams); err != nil {
 		return err
 	}
-	g.limiter = openLimits(g.commonParts, g.state)
+	g.limiter = openLimits(c, g.state)
 	gate.limiter = g.limiter
-	g.tools.start(ctx, g.commonParts, g.state)
-	g.watch()
-	g.health.Add(g.state.checkers()...)
-	if g.telemetry, err = startTelemetry(g.commonParts); err != nil {
+	g.tools.start(ctx, c, g.state)
+	watchParts(c, g.models, g.tools.client)
+	c.health.Add(g.state.checkers()...)
+	if g.telemetry, err = startTelemetry(c); err != nil {
 		return err
 	}
-	g.questions, err = openQuestions(g.commonParts, g.state, g.tools)
+	g.questions, err = openQuestions(c, g.state, g.tools)
 	return err
 }
 
-// serverConfig returns all that the HTTP server is given. log is the process's whole one:
+// newChooser makes the parts that answer requests: agents, workflows, checks and the team.
+func (g *Gateway) newChooser() *chooser {
+	c := g.commonParts
+	agents := &agentMaker{c, g.models, g.tools, g.questions, g.state}
+	answerers := &answererMaker{g.tape, g.tools, g.state, c.cfg.TurnTokens, c.countsAll()}
+	flows := &flowMaker{agents, answerers, g.telemetry.tracer()}
+	checks := &qualityMaker{c, g.models, g.tools, g.tape}
+	assistant := agents.newAssistant()
+	return &chooser{
+		team:  &liveTeam{maker: &registryMaker{flows, checks, providers.NewAnswerForms(g.models), assistant}, log: c.log},
+		flows: flows,
+		alone: answerers.newAnswerer(c.seams.budgeted(c.cfg.TurnTokens, assistant), g.questions.withQuestions),
+	}
+}
+
+// serverConfig returns the parts that the HTTP server gets. log is the log of the whole process:
 // requests have loggers of their own.
 func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	cfg := &g.started
 	server := settings.Of[handlers.Config](cfg)
-	server.Runner, server.Choose, server.Model = g.alone.whole, g.choose, g.Model()
+	server.Runner, server.Choose, server.Model = g.chooser.alone.whole, g.chooser.choose, defaultModel(g.models)
 	server.Retracts = g.canRetract()
 	server.Tools, server.TokensByModel = g.tools.client.Tools, len(cfg.Models) > 0
 	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.telemetry.tracer()
@@ -149,30 +142,18 @@ func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	server.Limiter = requestLimits(g.limiter, g.entrance.peers)
 	server.Sealed = server.Sealed || server.Door != nil
 	server.Tickets = approval.NewTickets(settings.Of[approval.Config](cfg).Keys)
-	server.Dialects, server.Channels, server.Page = g.newDialects(), g.channels, web.Files()
+	server.Dialects = newDialects(g.commonParts, g.state, g.team, g.questions.service)
+	server.Channels, server.Page = g.channels, web.Files()
 	server.Delay = process.AdmissionDelay(settings.Of[handlers.Policy](cfg).Admission == handlers.Count)
 	server.Log, server.LogPayloads = log, settings.Of[settings.Logging](cfg).Payloads
 	if cfg.HasFile() || settings.Of[settings.Process](cfg).AdminAddr != "" {
-		server.Team = g.team
+		server.Team = g.team.teamOf
 	}
 	if cfg.HasFile() {
-		server.Workflows = func(tenant string) []handlers.Workflow { return g.registry.Load().of(tenant).flows.described }
+		server.Workflows = g.team.flowsOf
 	}
 	return server
 }
-
-// Config returns the settings as they are in use: the place of the todos and the limits may
-// differ from what was asked for.
-func (g *Gateway) Config() config.Config { return g.cfg.Config }
-
-// Model names the model.
-func (g *Gateway) Model() string { return g.models.Link(model.DefaultKey).Name() }
-
-// Offline says whether the offline model is in use, by one model at least.
-func (g *Gateway) Offline() bool { return g.models.Offline() }
-
-// HasTodos says whether the built-in todo server is in use.
-func (g *Gateway) HasTodos() bool { return g.tools.todos != nil }
 
 // ServeHTTP answers a request of a client.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve.ServeHTTP(w, r) }
@@ -188,7 +169,7 @@ func (g *Gateway) Close() {
 	}
 	g.entrance.close()
 	g.limiter.Close()
-	g.roster.Close()
+	g.team.close()
 	g.state.close()
 	g.tools.close()
 	if g.models != nil {
@@ -196,7 +177,3 @@ func (g *Gateway) Close() {
 	}
 	g.tape.close()
 }
-
-// Rules returns the paths that are served and who may use them, for what proves that each has a
-// rule.
-func (g *Gateway) Rules() []handlers.Rule { return g.server.Rules() }

@@ -61,7 +61,7 @@ func Listen(ctx context.Context, cfg settings.Config, out io.Writer) (_ *Service
 		return nil, err
 	}
 	room.Warn(g.log)
-	g.logProxy()
+	logProxy(g.commonParts)
 	warnOfOpenAdmin(g.commonParts)
 	s := &Service{Gateway: g, out: w}
 	if s.front, err = s.serve(ctx, socket, room.Limiter()); err != nil {
@@ -79,7 +79,7 @@ func (s *Service) serve(ctx context.Context, socket net.Listener, limiter *conns
 		if s.cert, err = process.OpenCertificate(from, s.log); err != nil {
 			return nil, fmt.Errorf("SLUICE_TLS_CERT: %w", err)
 		}
-		s.watchCertificate(s.cert)
+		watchCertificate(s.commonParts, s.cert)
 	}
 	front, err := process.Serve(ctx, socket, s.served(limiter))
 	if err != nil {
@@ -107,15 +107,19 @@ func (s *Service) Look() {
 func (s *Service) served(limiter *conns.Limiter) process.ServerConfig {
 	g := s.Gateway
 	if limiter != nil {
-		g.watchConnections(limiter)
+		watchConnections(g.metrics, limiter)
+	}
+	var http2Errors func(kind string) // nil where HTTP/2 is not served
+	if s.cert != nil {
+		http2Errors = countHTTP2(g.metrics)
 	}
 	own := settings.Of[settings.Process](&g.cfg)
 	return process.ServerConfig{
 		Handler: g, Turns: g.server, ConnContext: connContext, Limiter: limiter,
 		Admin: func(loopback bool) http.Handler {
-			return g.server.Admin(handlers.Operators{Agents: operated{g}, Loopback: loopback})
+			return g.server.Admin(handlers.Operators{Agents: g.team, Loopback: loopback})
 		},
-		AdminAddr: own.AdminAddr, Certificate: s.cert, HTTP2Error: s.countHTTP2(),
+		AdminAddr: own.AdminAddr, Certificate: s.cert, HTTP2Error: http2Errors,
 		DrainTimeout: own.DrainTimeout, WriteTimeout: settings.Of[handlers.Config](&g.cfg).WriteTimeout, Flush: g.telemetry.flush, Log: g.log,
 		Manager: process.Manager(g.cfg.Manager),
 	}
@@ -159,11 +163,11 @@ func (s *Service) Run(ctx context.Context, signals <-chan os.Signal) error {
 // in their URLs.
 //
 // It logs nothing where there are no proxies.
-func (g *Gateway) logProxy() {
-	p := g.cfg.Proxy
+func logProxy(c *commonParts) {
+	p := c.cfg.Proxy
 	if p.None() {
 		return
 	}
 	overHTTP, overHTTPS := p.Hosts()
-	g.log.Info().Dict("details", zerolog.Dict().Str("http", overHTTP).Str("https", overHTTPS).Str("except", p.Except)).Msg("proxy")
+	c.log.Info().Dict("details", zerolog.Dict().Str("http", overHTTP).Str("https", overHTTPS).Str("except", p.Except)).Msg("proxy")
 }

@@ -35,3 +35,6 @@ func modelFor(models *providers.Models, agentID, key string) (model.Link, string
 	}
 	return link, agent.Origin(agentID, link.Key(), link.Name())
 }
+
+// defaultModel returns the name of the default model.
+func defaultModel(models *providers.Models) string { return models.Link(model.DefaultKey).Name() }

@@ -14,36 +14,12 @@ import (
 	"sluice/internal/app/wording"
 	"sluice/internal/edge/dialect/channels"
 	"sluice/internal/engine/agent"
-	"sluice/internal/model"
+	"sluice/internal/engine/router"
 	"sluice/internal/quality"
 	"sluice/internal/quality/channel"
 	"sluice/internal/quality/deliver"
 	"sluice/internal/turn/chat"
-	"sluice/stream"
 )
-
-// newQuality makes what checks and formats the answers of a registry.
-//
-// It is made with each registry. A Checker without criteria costs a request the look at
-// Applies.
-func (g *Gateway) newQuality(file settings.Config, r *registry) *quality.Checker {
-	cfg := quality.Config{
-		Spec:        file.Quality,
-		Asker:       providers.NewCheckAsker(g.models),
-		Writer:      providers.NewWriter(g.models, modelsOf(r)),
-		Agents:      g.catalogue(r),
-		Location:    settings.Of[agent.Config](&g.cfg).Location,
-		Metrics:     g.metrics,
-		LogPayloads: g.logsPayloads(),
-	}
-	specs := channel.ByName(file.Forms())
-	cfg.Formatters = wording.Formatters(specs)
-	if file.Style != nil {
-		cfg.Style = wording.NewVoice(file.Style, specs)
-	}
-	cfg.Senders = g.webhooks(file.Webhooks)
-	return quality.New(cfg)
-}
 
 // checksOf is what clients receive of the checks of answers of no certain agent.
 func checksOf(cfg settings.Config) channels.Checks {
@@ -51,23 +27,57 @@ func checksOf(cfg settings.Config) channels.Checks {
 	return channels.Checks{Mode: string(set.Mode), Drafts: string(set.Drafts), Channels: set.Channels}
 }
 
-// checked returns what answers, and checks and formats its answers. The calls of models
-// that this takes count for the turn's budget.
-func (r *registry) checked(inner stream.Runner, agent string) stream.Runner {
-	return model.Budgeted{Runner: r.quality.Around(inner, agent), Tokens: r.tokens}
+// qualityMaker makes the checks and formats of answers.
+type qualityMaker struct {
+	*commonParts
+	models *providers.Models
+	tools  *serverTools
+	tape   *turnTape
 }
 
-// catalogue returns who may answer, as the planner sees it.
+// newQuality returns the checker of a registry. agents are all agents of the team; members returns
+// the agents that the caller may use.
 //
-// A hidden agent is listed only for a request that names it.
-func (g *Gateway) catalogue(r *registry) func(context.Context, *chat.Request) []quality.Agent {
+// A checker without criteria costs a request the look at Applies.
+func (m *qualityMaker) newQuality(file settings.Config, agents []router.AgentSpec, members func() []router.AgentSpec) *quality.Checker {
+	cfg := quality.Config{
+		Spec:        file.Quality,
+		Asker:       providers.NewCheckAsker(m.models),
+		Writer:      providers.NewWriter(m.models, modelsOf(agents)),
+		Agents:      m.catalogue(members),
+		Location:    settings.Of[agent.Config](&m.cfg).Location,
+		Metrics:     m.metrics,
+		LogPayloads: m.logsPayloads(),
+	}
+	specs := channel.ByName(file.Forms())
+	cfg.Formatters = wording.Formatters(specs)
+	if file.Style != nil {
+		cfg.Style = wording.NewVoice(file.Style, specs)
+	}
+	cfg.Senders = m.webhooks(file.Webhooks)
+	return quality.New(cfg)
+}
+
+// modelsOf returns the keys of the agents' models.
+func modelsOf(agents []router.AgentSpec) map[string]string {
+	keys := map[string]string{}
+	for _, a := range agents {
+		keys[a.ID] = a.Model
+	}
+	return keys
+}
+
+// catalogue returns the agents as the planner sees them. A hidden agent is listed only for a request
+// that names it.
+func (m *qualityMaker) catalogue(members func() []router.AgentSpec) func(context.Context, *chat.Request) []quality.Agent {
 	return func(ctx context.Context, req *chat.Request) (all []quality.Agent) {
-		if len(r.spec.Agents) == 0 {
-			return []quality.Agent{{ID: "assistant", Tools: toolNames(ctx, g.tools.toolsOf(toolsOfPlanner, g.tools.client))}}
+		agents := members()
+		if len(agents) == 0 {
+			return []quality.Agent{{ID: "assistant", Tools: toolNames(ctx, m.tools.toolsOf(toolsOfPlanner, m.tools.client))}}
 		}
-		for _, a := range r.spec.Agents {
+		for _, a := range agents {
 			if req.Agent == a.ID || req.Agent == "" && !a.Hidden {
-				all = append(all, quality.Agent{ID: a.ID, Description: a.Description, Tools: toolNames(ctx, g.tools.toolsOf(toolsOfPlanner+a.ID, g.tools.client.Select(a.Tools)))})
+				all = append(all, quality.Agent{ID: a.ID, Description: a.Description, Tools: toolNames(ctx, m.tools.toolsOf(toolsOfPlanner+a.ID, m.tools.client.Select(a.Tools)))})
 			}
 		}
 		return all
@@ -82,26 +92,15 @@ func toolNames(ctx context.Context, from agent.Tools) (names []string) {
 	return names
 }
 
-// modelsOf returns the keys of the agents' models.
-func modelsOf(r *registry) map[string]string {
-	keys := map[string]string{}
-	for _, a := range r.spec.Agents {
-		keys[a.ID] = a.Model
-	}
-	return keys
-}
-
 // webhooks returns the senders of channels, by name.
-//
-// They are made with each registry.
-func (g *Gateway) webhooks(all []deliver.Config) map[string]quality.Sender {
+func (m *qualityMaker) webhooks(all []deliver.Config) map[string]quality.Sender {
 	senders := map[string]quality.Sender{}
 	for _, cfg := range all {
-		cfg.Proxy, cfg.Metrics = g.cfg.Proxy.Func(), g.metrics
-		cfg.Transport = g.tape.transport(cfg.Transport, func() http.RoundTripper { return deliver.NewTransport(cfg.Proxy) }, "")
+		cfg.Proxy, cfg.Metrics = m.cfg.Proxy.Func(), m.metrics
+		cfg.Transport = m.tape.transport(cfg.Transport, func() http.RoundTripper { return deliver.NewTransport(cfg.Proxy) }, "")
 		sender, err := deliver.New(cfg)
 		if err != nil { // the file was checked
-			g.log.Error().Dict("details", zerolog.Dict().Str("channel", cfg.Channel).AnErr("cause", err)).Msg("delivery_not_configured")
+			m.log.Error().Dict("details", zerolog.Dict().Str("channel", cfg.Channel).AnErr("cause", err)).Msg("delivery_not_configured")
 			continue
 		}
 		senders[cfg.Channel] = wording.Webhook{Sender: sender}

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/app/roster"
 	"sluice/internal/app/settings"
 	"sluice/internal/edge/access/limit"
+	"sluice/internal/engine/agent"
 	"sluice/internal/engine/agent/remote"
 	"sluice/internal/engine/router"
 	"sluice/internal/model"
@@ -47,60 +48,56 @@ type registry struct {
 	tokens  int // of a turn; 0: no limit
 }
 
-// newRegistry makes the agents of a team, what joins them, and what checks their answers as
-// a file has it.
+// registryMaker makes the registries of one gateway.
+type registryMaker struct {
+	*flowMaker
+	quality     *qualityMaker
+	answerForms *providers.AnswerForms // asks for structured answers
+	assistant   *agent.Agent           // answers if there are no agents
+}
+
+// newRegistry makes the agents of a team, the router over them, and the checks of their answers.
 //
-// It asks nobody and cannot fail: faults were found when the file was read.
-func (g *Gateway) newRegistry(file settings.Config, team roster.Team) *registry {
-	r := g.registryFor(file, team, limit.Tenant{})
+// It calls nobody and cannot fail: faults were found when the file was read.
+func (m *registryMaker) newRegistry(file settings.Config, team roster.Team) *registry {
+	r := m.registryFor(file, team, limit.Tenant{})
 	for id, t := range file.Tenants {
 		if t.Agents != nil || t.Workflows != nil {
 			if r.tenants == nil {
 				r.tenants = map[string]*registry{}
 			}
-			r.tenants[id] = g.registryFor(file, team, t)
+			r.tenants[id] = m.registryFor(file, team, t)
 		}
-	}
-	return r
-}
-
-// of returns what a tenant may use.
-func (r *registry) of(tenant string) *registry {
-	if r == nil {
-		return nil
-	}
-	if own := r.tenants[tenant]; own != nil {
-		return own
 	}
 	return r
 }
 
 // registryFor makes the registry of those who may use what a tenant may. Agents that others call, and
 // those of workflows, are not looked at: who may use one may use what it consists of.
-func (g *Gateway) registryFor(file settings.Config, team roster.Team, t limit.Tenant) *registry {
+func (m *registryMaker) registryFor(file settings.Config, team roster.Team, t limit.Tenant) *registry {
 	spec := file.Team
 	spec.Agents = team.Written
-	r := &registry{spec: spec.Settled(), single: g.cfg.TurnTimeout(), tokens: g.cfg.TurnTokens}
+	r := &registry{spec: spec.Settled(), single: m.cfg.TurnTimeout(), tokens: m.cfg.TurnTokens}
 	version := r.version()
 	r.spec.Agents, r.remotes = team.Agents, team.Remotes
 	r.described = r.describe(version)
-	r.flows = g.newWorkflows(file.Workflows, spec.Agents, r.spec.Config.Dispatch.Timeout)
-	r.quality = g.newQuality(file, r)
-	r.forms = g.newForms()
+	r.flows = m.newWorkflows(file.Workflows, spec.Agents, r.spec.Config.Dispatch.Timeout)
+	r.quality = m.quality.newQuality(file, r.spec.Agents, func() []router.AgentSpec { return r.spec.Agents })
+	r.forms = forms{askers: m.answerForms, assistant: m.assistant, local: map[string]*agent.Agent{}, keyed: m.countsAll()}
 	if len(spec.Agents) == 0 {
 		r.restrict(t)
 		return r
 	}
 	cfg := r.spec.Config
-	cfg.Asker = providers.NewAsker(g.models)
-	cfg.Metrics, cfg.LogPayloads = g.metrics, g.logsPayloads()
-	callees := newDelegates(g.state, r.spec.Agents, cfg.Dispatch.Timeout, file.Retention.Set)
+	cfg.Asker = providers.NewAsker(m.models)
+	cfg.Metrics, cfg.LogPayloads = m.metrics, m.logsPayloads()
+	callees := newDelegates(m.state, r.spec.Agents, cfg.Dispatch.Timeout, file.Retention.Set)
 	for _, a := range r.spec.Agents {
 		member := a.Routed()
 		if remote := r.remotes[a.ID]; remote != nil {
 			member.Runner, member.Remote, member.Available = remote, true, remote.Available
 		} else {
-			local := callees.Add(a.ID, g.agents.memberConfig(a))
+			local := callees.Add(a.ID, m.memberConfig(a))
 			member.Runner, r.forms.local[a.ID] = local, local
 		}
 		if t.May(a.ID) {
@@ -109,7 +106,7 @@ func (g *Gateway) registryFor(file settings.Config, team roster.Team, t limit.Te
 	}
 	r.restrict(t)
 	r.team = router.New(cfg)
-	r.runner = g.answerers.newShared(callees, g.questions.withQuestions, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	r.runner = m.answerers.newShared(callees, m.questions.withQuestions, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 		result, err := r.team.Run(ctx, req, sink)
 		callees.Finish(ctx, req, result.Paused != nil)
 		return result, err
@@ -132,7 +129,7 @@ func (r *registry) restrict(t limit.Tenant) {
 
 // describe returns what GET /agents reports.
 //
-// Availability of remote agents is filled in at each request (Gateway.team).
+// Availability of remote agents is filled in at each request (liveTeam.teamOf).
 func (r *registry) describe(version string) *handlers.Team {
 	t := &handlers.Team{Agents: []handlers.TeamAgent{}, Version: version}
 	for _, a := range r.spec.Agents {
@@ -189,4 +186,15 @@ func changed(before, now *registry) (added, removed []string) {
 		}
 	}
 	return added, removed
+}
+
+// of returns the registry of a tenant. It works on nil.
+func (r *registry) of(tenant string) *registry {
+	if r == nil {
+		return nil
+	}
+	if restricted := r.tenants[tenant]; restricted != nil {
+		return restricted
+	}
+	return r
 }

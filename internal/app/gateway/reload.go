@@ -32,14 +32,14 @@ func (g *Gateway) Reload(cfg settings.Config, err error) error {
 		g.log.Error().Dict("details", zerolog.Dict().Strs("faults", faultsOf(err))).Msg("config_rejected")
 		return err
 	}
-	before, now := g.use(cfg)
+	before, now := g.team.useFile(cfg)
 	g.channels.Set(cfg.Forms(), cfg.Style, checksOf(cfg))
 	g.state.retain(cfg.Retention)
 	g.limiter.Use(cfg.Limits, cfg.Tenants)
 	g.entrance.useTenants(cfg.Tenants)
 	process.WarnOfConfig(g.log, cfg.Warnings)
 	g.log.Info().Dict("details", zerolog.Dict().Str("version", now.described.Version).Int("agents", len(now.described.Agents))).Msg("config_reloaded")
-	g.logChanges(before, now)
+	g.team.logChanges(before, now)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -26,6 +27,7 @@ import (
 	"sluice/internal/state/store/engines"
 	"sluice/internal/state/task"
 	"sluice/internal/state/task/conversation"
+	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 
@@ -38,22 +40,37 @@ type state struct {
 	runs  *records.Runs
 	// memory remembers conversations; nil: nothing does.
 	memory *conversation.Memory
-	// turns runs the rest of turns of other processes; nil: nothing does.
-	turns *takeover
+	// turns continues turns of other processes; it is nil if nothing does.
+	turns *lateTurns
 	parts []health.Checker
 	owned bool // the store is closed with the gateway
 	// stop ends what looks at the store's configuration; nil: nothing does.
 	stop func()
 }
 
-// Kept returns how many bytes of the process's memory are the store; 0 if that is elsewhere,
-// or there is none.
-func (g *Gateway) Kept() uint64 {
-	if g.state == nil {
+// lateTurns implements task.Turns once use was called: the turns of other processes can continue when
+// the gateway and its tools are there, which is after the store was opened.
+type lateTurns struct{ turns atomic.Pointer[task.Turns] }
+
+func (l *lateTurns) use(turns task.Turns) { l.turns.Store(&turns) }
+
+// Continue implements task.Turns.
+func (l *lateTurns) Continue(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error) {
+	turns := l.turns.Load()
+	if turns == nil {
+		return nil, task.ErrNotHere
+	}
+	return (*turns).Continue(req, states, before)
+}
+
+// storeBytes returns how many bytes of the process's memory the store has. It is 0 without a store,
+// and if the store is elsewhere. It works on nil.
+func (s *state) storeBytes() uint64 {
+	if s == nil {
 		return 0
 	}
-	if s, ok := g.state.store.(interface{ Size() int }); ok { // the engine in memory
-		return uint64(max(0, s.Size()))
+	if m, ok := s.store.(interface{ Size() int }); ok { // the engine in memory
+		return uint64(max(0, m.Size()))
 	}
 	return 0
 }
@@ -66,13 +83,13 @@ const (
 	storeProbes   = 3
 )
 
-// openState opens the store. That of with, if not nil, is used in place of the configured one.
+// openState opens the store. The store of seams, if not nil, is used in place of the configured one.
 //
 // nil without an error: no store is configured. A store that cannot be reached now is no
 // error either, unless it is a file: turns continue without being kept, or are refused if the
 // store is required.
-func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *metrics.Registry, with Seams) (*state, error) {
-	given := with.Store
+func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *metrics.Registry, seams Seams) (*state, error) {
+	given := seams.Store
 	s := &state{store: given}
 	if given == nil {
 		in := settings.Of[store.Config](&cfg)
@@ -90,7 +107,7 @@ func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *
 		Trace: cfg.Traces(), Retention: cfg.Retention, Forget: []task.Forget{records.Of(s.store).Forget},
 	}
 	if s.lasts() && (cfg.Tasks.TakeOver == nil || *cfg.Tasks.TakeOver) {
-		s.turns = new(takeover)
+		s.turns = new(lateTurns)
 		own.Turns = s.turns
 	}
 	s.tasks = task.New(own)

@@ -9,57 +9,79 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 
+	"sluice/handlers"
+	"sluice/internal/edge/access/limit"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/agent/delegate"
 	"sluice/internal/engine/router"
+	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/quality"
-	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 
-// takeover implements task.Turns once the gateway is there, and its tools are.
-type takeover struct{ by atomic.Pointer[Gateway] }
-
-// Continue implements task.Turns.
-func (t *takeover) Continue(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error) {
-	g := t.by.Load()
-	if g == nil {
-		return nil, task.ErrNotHere
-	}
-	return g.goOnWithTurn(req, states, before)
+// continuer continues runs and turns whose process is gone. It implements task.Turns.
+type continuer struct {
+	*chooser
+	limiter *limit.Limiter
+	server  *handlers.Server
 }
 
-// openTakeover begins to go on with runs and turns of other processes, when the tools are there.
-func (g *Gateway) openTakeover() {
-	if g.state == nil {
+// open begins to continue runs and turns of other processes, when the tools are there.
+func (c *continuer) open() {
+	s := c.flows.state
+	if s == nil {
 		return
 	}
-	by := g.goOn
-	if !g.cfg.HasFile() {
+	by := c.continueRun
+	if !c.flows.cfg.HasFile() {
 		by = nil
 	}
-	if by == nil && g.state.turns == nil {
+	if by == nil && s.turns == nil {
 		return
 	}
-	g.state.runs.Use(by, func() bool { return g.tools.client.Connected() && g.roster.Available() }, func() {
-		if g.state.turns != nil {
-			g.state.turns.by.Store(g)
+	s.runs.Use(by, func() bool { return c.flows.tools.client.Connected() && c.team.roster.Available() }, func() {
+		if s.turns != nil {
+			s.turns.use(c)
 		}
-		g.state.tasks.Ready()
+		s.tasks.Ready()
 	})
 }
 
-// goOnWithTurn returns what runs the rest of a turn. Questions can come up whatever the settings
-// say: what became of a call only a person may know.
-func (g *Gateway) goOnWithTurn(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error) {
-	r := g.registry.Load().of(req.Principal.Tenant)
-	if err := g.resume(r, req, states, before); err != nil {
+// continueRun is records.Continue. The parts around the run are those that stood around it in the
+// process that began it: questions, memory and checks.
+//
+// The registry is the current one: checks and memory follow the file, and the run its definition.
+func (c *continuer) continueRun(r *engine.Run, req *chat.Request, emitted []stream.Event) (*stream.Frame, error) {
+	flow, err := c.flowOf(r.Workflow())
+	if err != nil {
 		return nil, err
 	}
-	by, err := g.answererOf(r, req)
+	runner, _, err := c.team.registry.Load().runnerFor(flow.goingOn(r, emitted), req, "")
+	if err != nil {
+		return nil, err
+	}
+	if r.Progress.Retracts {
+		req.Facts.CanRetract, req.Facts.Retracts = true, c.flows.canRetract()
+	}
+	said := stream.Fold{Only: stream.Answer}
+	for _, ev := range emitted {
+		said.Add(ev)
+	}
+	frame := &stream.Frame{Runner: withCharge(runner, c.limiter), Model: defaultModel(c.flows.models), Said: said.Text()}
+	c.server.Report(frame)
+	return frame, nil
+}
+
+// Continue implements task.Turns. Questions can come up whatever the settings say: the outcome of a
+// call may be known to a person alone.
+func (c *continuer) Continue(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error) {
+	r := c.team.registryOf(req.Principal.Tenant)
+	if err := c.resume(r, req, states, before); err != nil {
+		return nil, err
+	}
+	by, err := c.answererOf(r, req)
 	if err == nil {
 		err = r.refuse(req, req.Agent)
 	}
@@ -67,20 +89,20 @@ func (g *Gateway) goOnWithTurn(req *chat.Request, states map[string][][]byte, be
 		return nil, fmt.Errorf("what answered is not configured here: %w", err)
 	}
 	own := *by
-	own.before, own.asking = before, g.questions.alwaysWithQuestions
+	own.before, own.asking = before, c.flows.questions.alwaysWithQuestions
 	own.whole = own.around(own.bare)
-	runner, timeout, err := own.forRequest(r, req, req.Agent)
+	runner, timeout, err := r.runnerFor(&own, req, req.Agent)
 	if err != nil {
 		return nil, err
 	}
-	frame := &stream.Frame{Runner: withCharge(runner, g.limiter), Model: g.Model(), Timeout: timeout}
-	g.server.Report(frame)
+	frame := &stream.Frame{Runner: withCharge(runner, c.limiter), Model: defaultModel(c.flows.models), Timeout: timeout}
+	c.server.Report(frame)
 	return frame, nil
 }
 
 // resume has a request continue from what was saved of its turn; without anything it begins again,
 // unless it was emitted already who answers. Where the answer is out nobody makes another one.
-func (g *Gateway) resume(r *registry, req *chat.Request, saved map[string][][]byte, before []stream.Event) (err error) {
+func (c *continuer) resume(r *registry, req *chat.Request, saved map[string][][]byte, before []stream.Event) (err error) {
 	req.Facts.Saving = &chat.Saving{Before: saved}
 	if len(saved[chat.SavedDelivery]) > 0 {
 		return nil
@@ -99,18 +121,18 @@ func (g *Gateway) resume(r *registry, req *chat.Request, saved map[string][][]by
 	}
 	to.Evidence = quality.Before(to.Evidence, before)
 	if len(states[router.SavedPart]) == 0 {
-		err = g.resumeAgent(r, to, states)
+		err = c.resumeAgent(r, to, states)
 	} else {
-		err = g.resumeTeam(r, to, states, before)
+		err = c.resumeTeam(r, to, states, before)
 	}
 	req.Resumed = to
 	return err
 }
 
 // resumeAgent sets where the one agent of a turn stands.
-func (g *Gateway) resumeAgent(r *registry, to *chat.Resumed, states map[string][][]byte) (err error) {
+func (c *continuer) resumeAgent(r *registry, to *chat.Resumed, states map[string][][]byte) (err error) {
 	to.By = chat.PausedAgent
-	to.State, err = g.join(states[""])
+	to.State, err = c.join(states[""])
 	if err == nil && r.team != nil {
 		err = errors.New("there are agents here, and there were none")
 	}
@@ -118,14 +140,14 @@ func (g *Gateway) resumeAgent(r *registry, to *chat.Resumed, states map[string][
 }
 
 // resumeTeam sets where the agents of a turn stand, and what was shown of them.
-func (g *Gateway) resumeTeam(r *registry, to *chat.Resumed, states map[string][][]byte, before []stream.Event) (err error) {
+func (c *continuer) resumeTeam(r *registry, to *chat.Resumed, states map[string][][]byte, before []stream.Event) (err error) {
 	for id := range states {
 		if id != router.SavedPart && (r.team == nil || !r.team.Knows(id)) {
 			return fmt.Errorf("there is no agent %s here", id)
 		}
 	}
 	to.By = chat.PausedTeam
-	to.State, err = router.Join(states, g.join)
+	to.State, err = router.Join(states, c.join)
 	said := stream.Fold{Only: stream.Answer}
 	for _, ev := range before {
 		said.Add(ev)
@@ -145,12 +167,12 @@ func (g *Gateway) resumeTeam(r *registry, to *chat.Resumed, states map[string][]
 }
 
 // join is agent.Join where the model that has answered must be one of those here.
-func (g *Gateway) join(parts [][]byte) ([]byte, error) {
+func (c *continuer) join(parts [][]byte) ([]byte, error) {
 	state, err := agent.Join(parts)
 	if err != nil {
 		return nil, err
 	}
-	if key := agent.AnsweredBy(state); key != "" && g.models.Link(key) == nil {
+	if key := agent.AnsweredBy(state); key != "" && c.flows.models.Link(key) == nil {
 		return nil, fmt.Errorf("there is no model %s here", key)
 	}
 	return state, nil

@@ -1,71 +1,113 @@
-// This file makes a new registry whenever the team or the configuration file changes, and
-// swaps it in. Who is in the team is package roster's.
+// This file has the team in use: it makes a new registry whenever the roster or the configuration file
+// changes, and swaps it in. Package roster has the members of the team.
 
 package gateway
 
 import (
+	"cmp"
 	"context"
+	"sync/atomic"
 
 	"github.com/rs/zerolog"
 
 	"sluice/handlers"
 	"sluice/internal/app/roster"
 	"sluice/internal/app/settings"
+	a2awire "sluice/internal/edge/dialect/a2a"
 	"sluice/internal/engine/agent/remote"
 )
 
-// openRoster makes the first registry.
-func (g *Gateway) openRoster(file settings.Config) {
+// liveTeam is the registry in use, and the roster by which it changes.
+type liveTeam struct {
+	maker    *registryMaker
+	registry atomic.Pointer[registry] // nil while the gateway starts
+	roster   *roster.Roster
+	file     settings.Config // of the registry; the lock of roster guards it
+	log      zerolog.Logger
+}
+
+// open makes the roster and the first registry, of file.
+func (t *liveTeam) open(file settings.Config, c *commonParts, tape *turnTape, s *state) {
 	cfg := roster.Config{
-		Transport: g.seams.Agents, Foreign: g.seams.Agents, Breaker: settings.Of[remote.Common](&g.cfg).Breaker, Log: g.log,
-		Changed: func(t roster.Team, listed bool) {
-			before, now := g.remake(t)
+		Transport: c.seams.Agents, Foreign: c.seams.Agents, Breaker: settings.Of[remote.Common](&c.cfg).Breaker, Log: c.log,
+		Changed: func(team roster.Team, listed bool) {
+			before, now := t.remake(team)
 			if listed {
-				g.logChanges(before, now)
+				t.logChanges(before, now)
 			}
 		},
 	}
-	if g.seams.Agents == nil {
+	if c.seams.Agents == nil {
 		cfg.Transport, cfg.Foreign = remote.NewTransport(), remote.NewForeignTransport()
 	}
-	const tape = "an agent that is somewhere else"
-	cfg.Transport, cfg.Foreign = g.tape.transport(cfg.Transport, nil, tape), g.tape.transport(cfg.Foreign, nil, tape)
-	if g.state != nil && (g.cfg.HasFile() || settings.Of[settings.Process](&g.cfg).AdminAddr != "") {
-		cfg.Values = g.state.store
+	const why = "an agent that is somewhere else"
+	cfg.Transport, cfg.Foreign = tape.transport(cfg.Transport, nil, why), tape.transport(cfg.Foreign, nil, why)
+	if s != nil && (c.cfg.HasFile() || settings.Of[settings.Process](&c.cfg).AdminAddr != "") {
+		cfg.Values = s.store
 	}
-	g.roster = roster.New(cfg)
-	g.use(file)
-	g.health.Add(g.roster.Breakers()...)
+	t.roster = roster.New(cfg)
+	t.useFile(file)
+	c.health.Add(t.roster.Breakers()...)
 }
 
-// use makes the registry of a file, which new turns use from now on. It returns the registry
-// before it, nil at the start, and the new one.
-func (g *Gateway) use(file settings.Config) (before, now *registry) {
-	g.roster.Use(file.Team.Agents, func(t roster.Team) {
-		g.file = file
-		before, now = g.remake(t)
+// useFile makes the registry of a file, which new turns use from now on. It returns the previous
+// registry, nil at the start, and the new one.
+func (t *liveTeam) useFile(file settings.Config) (before, now *registry) {
+	t.roster.Use(file.Team.Agents, func(team roster.Team) {
+		t.file = file
+		before, now = t.remake(team)
 	})
 	return before, now
 }
 
-// remake makes the registry of a team and swaps it in. The roster's lock is held.
-func (g *Gateway) remake(t roster.Team) (before, now *registry) {
-	now = g.newRegistry(g.file, t)
-	return g.registry.Swap(now), now
+// remake makes the registry of a team and swaps it in. The caller must hold the roster's lock.
+func (t *liveTeam) remake(team roster.Team) (before, now *registry) {
+	now = t.maker.newRegistry(t.file, team)
+	return t.registry.Swap(now), now
 }
 
 // logChanges logs which agents came and went.
-func (g *Gateway) logChanges(before, now *registry) {
+func (t *liveTeam) logChanges(before, now *registry) {
 	if added, removed := changed(before, now); len(added)+len(removed) > 0 {
-		g.log.Info().Dict("details", zerolog.Dict().Strs("added", added).Strs("removed", removed)).Msg("registry_changed")
+		t.log.Info().Dict("details", zerolog.Dict().Strs("added", added).Strs("removed", removed)).Msg("registry_changed")
 	}
 }
 
-// team returns what GET /agents answers to somebody of a tenant at this moment.
-//
-// The registry's own value is copied before it is changed.
-func (g *Gateway) team(tenant string) *handlers.Team {
-	r := g.registry.Load().of(tenant)
+// registryOf returns the registry of a tenant, or nil while the gateway starts.
+func (t *liveTeam) registryOf(tenant string) *registry { return t.registry.Load().of(tenant) }
+
+// namesOf returns the ids of the agents and workflows that a tenant can name.
+func (t *liveTeam) namesOf(tenant string) (agents, workflows []string) {
+	r := t.registryOf(tenant)
+	if r == nil {
+		return nil, nil
+	}
+	for _, w := range r.flows.described {
+		workflows = append(workflows, w.Name)
+	}
+	return r.ids(), workflows
+}
+
+// exposedAgents returns the team as other agents see it. Each card asks for it, so that cards follow
+// the registry.
+func (t *liveTeam) exposedAgents() (list []a2awire.Agent) {
+	r := t.registry.Load()
+	if r == nil {
+		return nil
+	}
+	for _, a := range r.spec.Agents {
+		list = append(list, a2awire.Agent{
+			ID: a.ID, Name: cmp.Or(a.Name, a.ID), Description: a.Description, Capabilities: a.Capabilities, Examples: a.Examples,
+			Exposed: !a.Closed, Routable: !a.Hidden,
+		})
+	}
+	return list
+}
+
+// teamOf returns the reply of GET /agents to a tenant at this moment. It copies the registry's value
+// before it changes it.
+func (t *liveTeam) teamOf(tenant string) *handlers.Team {
+	r := t.registryOf(tenant)
 	if len(r.remotes) == 0 {
 		return r.described
 	}
@@ -79,15 +121,17 @@ func (g *Gateway) team(tenant string) *handlers.Team {
 	return &shown
 }
 
-// operated is the team as operators change it.
-type operated struct{ *Gateway }
+// flowsOf returns the reply of GET /workflows to a tenant.
+func (t *liveTeam) flowsOf(tenant string) []handlers.Workflow {
+	return t.registryOf(tenant).flows.described
+}
 
 // PutAgent implements handlers.Agents.
-func (o operated) PutAgent(ctx context.Context, id string, body []byte) (as handlers.TeamAgent, isNew bool, err error) {
-	if isNew, err = o.roster.Put(ctx, id, body); err != nil {
+func (t *liveTeam) PutAgent(ctx context.Context, id string, body []byte) (as handlers.TeamAgent, isNew bool, err error) {
+	if isNew, err = t.roster.Put(ctx, id, body); err != nil {
 		return as, false, err
 	}
-	for _, a := range o.team("").Agents {
+	for _, a := range t.teamOf("").Agents {
 		if a.ID == id {
 			as = a
 		}
@@ -96,4 +140,11 @@ func (o operated) PutAgent(ctx context.Context, id string, body []byte) (as hand
 }
 
 // DeleteAgent implements handlers.Agents.
-func (o operated) DeleteAgent(ctx context.Context, id string) error { return o.roster.Delete(ctx, id) }
+func (t *liveTeam) DeleteAgent(ctx context.Context, id string) error { return t.roster.Delete(ctx, id) }
+
+// close closes the roster. It works on nil.
+func (t *liveTeam) close() {
+	if t != nil {
+		t.roster.Close()
+	}
+}

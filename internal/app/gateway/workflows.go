@@ -16,10 +16,10 @@ import (
 	"sluice/handlers"
 	"sluice/internal/app/providers"
 	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/trace"
 	"sluice/internal/engine/agent"
 	"sluice/internal/engine/agent/delegate"
 	"sluice/internal/engine/router"
-	"sluice/internal/engine/run"
 	"sluice/internal/engine/workflow/engine"
 	"sluice/internal/engine/workflow/graph"
 	"sluice/internal/state/task/record"
@@ -35,33 +35,83 @@ type workflows struct {
 	agents    *workAgents
 }
 
-// newWorkflows makes the workflows of a file, whose agents are those of the same file.
+// flowMaker makes workflows and the agents of their nodes.
+type flowMaker struct {
+	*agentMaker
+	answerers *answererMaker
+	tracer    trace.Tracer
+}
+
+// newWorkflows makes the workflows of a file, whose agents are the agents of the same file.
 //
-// Agents are made even without workflows where runs can wait: a run of an earlier file may
-// continue with them.
-func (g *Gateway) newWorkflows(list []*graph.Workflow, team []router.AgentSpec, timeout time.Duration) workflows {
+// If runs can wait, it makes agents even without workflows: a run of an earlier file may continue
+// with them.
+func (m *flowMaker) newWorkflows(list []*graph.Workflow, team []router.AgentSpec, timeout time.Duration) workflows {
 	flows := workflows{byName: map[string]*answerer{}}
-	if len(list) == 0 && !g.questions.canWait {
+	if len(list) == 0 && !m.questions.canWait {
 		return flows
 	}
-	flows.agents = g.newWorkAgents(team, timeout)
+	flows.agents = m.newWorkAgents(team, timeout)
 	for _, w := range list {
 		pinned, err := pin(w, team, timeout)
 		if err != nil { // plain values: cannot happen
 			pinned = w
 		}
-		flows.byName[w.Definition().Name] = g.newFlow(pinned, flows.agents)
-		flows.described = append(flows.described, describe(w))
+		flows.byName[w.Definition().Name] = m.newFlow(pinned, flows.agents)
+		flows.described = append(flows.described, describeFlow(w))
 	}
 	return flows
 }
 
+// describeFlow returns the reply of GET /workflows about a workflow.
+func describeFlow(w *graph.Workflow) handlers.Workflow {
+	d := w.Definition()
+	t := handlers.Workflow{Name: d.Name, Description: d.Description, Kind: d.Kind, Entry: d.Entry, Edges: []handlers.WorkflowEdge{}, Mermaid: w.Mermaid()}
+	for _, n := range d.Nodes {
+		t.Nodes = append(t.Nodes, handlers.WorkflowNode{ID: n.ID, Type: string(n.Type), Agent: n.Agent, Tool: n.Tool})
+	}
+	for i := range d.Edges {
+		e := &d.Edges[i]
+		t.Edges = append(t.Edges, handlers.WorkflowEdge{From: e.From, To: e.To, Condition: e.Condition, Match: e.Mapped()})
+	}
+	return t
+}
+
+// flowOf returns the answerer that continues runs of a definition: a workflow of the file if it is
+// unchanged, or else one with the agents to which the run is pinned. The error wraps engine.ErrGone.
+//
+// Agents of an old definition are made for each run that needs them; such runs are few.
+func (m *flowMaker) flowOf(w *graph.Workflow, flows workflows) (*answerer, error) {
+	_, sum := w.Stored()
+	if f := flows.byName[w.Definition().Name]; f != nil && f.sum == sum {
+		return f, nil
+	}
+	agents, err := m.agentsOf(w, flows)
+	if err != nil {
+		return nil, err
+	}
+	return m.newFlow(w, agents), nil
+}
+
+// agentsOf makes the agents to which a definition is pinned. If it is pinned to none, they are the
+// agents of the file.
+func (m *flowMaker) agentsOf(w *graph.Workflow, flows workflows) (*workAgents, error) {
+	p, err := readPinned(w)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return flows.agents, nil
+	}
+	return m.newWorkAgents(p.Agents, p.Timeout), nil
+}
+
 // newFlow makes an answerer of a workflow and its agents.
-func (g *Gateway) newFlow(w *graph.Workflow, agents *workAgents) *answerer {
-	runner := g.flowRunner(w, agents)
-	f := g.answerers.newShared(agents.delegates, g.questions.withWaiting, runner.Run)
+func (m *flowMaker) newFlow(w *graph.Workflow, agents *workAgents) *answerer {
+	runner := m.flowRunner(w, agents)
+	f := m.answerers.newShared(agents.delegates, m.questions.withWaiting, runner.Run)
 	f.goingOn = func(run *engine.Run, before []stream.Event) *answerer {
-		return g.answerers.newShared(agents.delegates, g.questions.withWaiting, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+		return m.answerers.newShared(agents.delegates, m.questions.withWaiting, func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 			return runner.Continue(ctx, req, run, sink)
 		}, before...)
 	}
@@ -71,11 +121,14 @@ func (g *Gateway) newFlow(w *graph.Workflow, agents *workAgents) *answerer {
 	return f
 }
 
-// flowRunner makes the Runner. Without a store nothing keeps its runs.
-func (g *Gateway) flowRunner(w *graph.Workflow, agents *workAgents) *engine.Runner {
-	cfg := engine.Config{Workflow: w, Agents: agents, Tools: workTools{g.tools.toolsOf(toolsOfNodes, g.tools.client), g.tools}, Asker: agents, Hold: g.questions.hold, Metrics: g.metrics, Tracer: g.telemetry.tracer(), ReportLost: g.reportsUnknown}
-	if g.state != nil {
-		cfg.Records, cfg.Load, cfg.Enter = g.state.runs.Records, g.state.runs.Load, g.state.runs.Enter
+// flowRunner makes the Runner. Without a store its runs are not stored.
+func (m *flowMaker) flowRunner(w *graph.Workflow, agents *workAgents) *engine.Runner {
+	cfg := engine.Config{
+		Workflow: w, Agents: agents, Tools: workTools{m.tools.toolsOf(toolsOfNodes, m.tools.client), m.tools}, Asker: agents,
+		Hold: m.questions.hold, Metrics: m.metrics, Tracer: m.tracer, ReportLost: m.reportsUnknown,
+	}
+	if m.state != nil {
+		cfg.Records, cfg.Load, cfg.Enter = m.state.runs.Records, m.state.runs.Load, m.state.runs.Enter
 	}
 	return engine.New(cfg)
 }
@@ -97,47 +150,26 @@ func (t workTools) Named(ctx context.Context, server, name string) string {
 	return t.tools.nameOf(ctx, server, name)
 }
 
-// describe is what GET /workflows says about one.
-func describe(w *graph.Workflow) handlers.Workflow {
-	d := w.Definition()
-	t := handlers.Workflow{Name: d.Name, Description: d.Description, Kind: d.Kind, Entry: d.Entry, Edges: []handlers.WorkflowEdge{}, Mermaid: w.Mermaid()}
-	for _, n := range d.Nodes {
-		t.Nodes = append(t.Nodes, handlers.WorkflowNode{ID: n.ID, Type: string(n.Type), Agent: n.Agent, Tool: n.Tool})
-	}
-	for i := range d.Edges {
-		e := &d.Edges[i]
-		t.Edges = append(t.Edges, handlers.WorkflowEdge{From: e.From, To: e.To, Condition: e.Condition, Match: e.Mapped()})
-	}
-	return t
-}
-
-// chooseRun returns the workflow of a run that waited.
-//
-// Without a store a run continues only with the definition that it began with.
-func (g *Gateway) chooseRun(r *registry, req *chat.Request) (*answerer, error) {
-	p, err := run.ReadPaused(chat.PausedWorkflow, req.Resumed.State)
-	if err != nil {
-		return nil, err
-	}
-	h, err := engine.ReadHeader(p)
-	if err != nil {
-		return nil, err
-	}
-	if g.questions.canWait && h.ID != "" {
-		return g.flowFor(h.ID)
-	}
-	if f := r.flows.byName[h.Workflow]; f != nil && f.sum == h.Definition {
-		return f, nil
-	}
-	return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "The workflow that asked is not configured any more, or has changed"}
-}
-
 // workAgents are the agents of a file as nodes of workflows use them.
 type workAgents struct {
 	agents    map[string]*agent.Agent
 	specs     map[string]router.AgentSpec
 	asker     *providers.Asker
 	delegates *delegate.Agents
+}
+
+// newWorkAgents makes the agents of nodes. It serves a file and a pinned definition alike, so that a
+// run continues with agents that are made in the same way. Agents elsewhere are left out: they have
+// no steps that a run could store.
+func (m *flowMaker) newWorkAgents(team []router.AgentSpec, timeout time.Duration) *workAgents {
+	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: providers.NewAsker(m.models)}
+	agents.delegates = newDelegates(m.state, team, timeout, true)
+	for _, a := range team {
+		if a.Remote == nil {
+			agents.agents[a.ID], agents.specs[a.ID] = agents.delegates.Add(a.ID, m.memberConfig(a)), a
+		}
+	}
+	return agents
 }
 
 // Begin implements engine.Agents.
