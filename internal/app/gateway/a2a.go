@@ -12,7 +12,7 @@ import (
 )
 
 // newA2A returns the dialect of A2A. s and approvals are nil without a store and without questions.
-func newA2A(c *commonParts, s *state, team *liveTeam, approvals *approval.Service) *a2awire.Server {
+func newA2A(c *commonParts, s *storedState, team *liveTeam, approvals *approval.Service) *a2awire.Server {
 	cfg := a2awire.Config{
 		Version: c.cfg.Version, PublicURL: c.cfg.A2A.PublicURL, V03: !c.cfg.A2A.NoV03, Agents: team.exposedAgents,
 		Native: func(requestID string) stream.Encoder { return sluice.NewEncoder(requestID, false, 0) },

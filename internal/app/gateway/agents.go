@@ -16,8 +16,8 @@ type agentMaker struct {
 	*commonParts
 	models    *providers.Models
 	tools     *serverTools
-	questions *questions
-	state     *state
+	questions *questionMaker
+	state     *storedState
 }
 
 // newAssistant returns the built-in agent, which answers if no agents are configured.

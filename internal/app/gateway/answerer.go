@@ -36,7 +36,7 @@ type answerer struct {
 	goingOn func(run *engine.Run, before []stream.Event) *answerer
 	before  []stream.Event
 
-	memory *state // nil: nothing is remembered
+	memory *storedState // nil: nothing is remembered
 	asking func(stream.Runner) stream.Runner
 }
 
@@ -44,7 +44,7 @@ type answerer struct {
 type answererMaker struct {
 	tape      *turnTape
 	tools     *serverTools
-	state     *state
+	state     *storedState
 	tokens    int  // of a turn of several agents
 	countsAll bool // clients receive all figures of the usage
 }
@@ -83,13 +83,13 @@ func (f runFunc) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (
 
 // around puts questions to people and the memory of conversations around a runner.
 func (a *answerer) around(r stream.Runner) stream.Runner {
-	return a.asking(a.memory.remembering(r, a.before))
+	return a.asking(a.memory.withMemory(r, a.before))
 }
 
-// class says of a request for a run what the workflow does, where it says nothing itself.
+// setDefaults says of a request for a run what the workflow does, where it says nothing itself.
 //
 // A request's own kind and retention win.
-func (a *answerer) class(req *chat.Request) {
+func (a *answerer) setDefaults(req *chat.Request) {
 	req.Kind = cmp.Or(req.Kind, a.kind)
 	if req.RetentionDays == nil {
 		req.RetentionDays = a.days

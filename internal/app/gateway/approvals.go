@@ -27,8 +27,8 @@ import (
 	"sluice/stream"
 )
 
-// questions puts questions to people around runners.
-type questions struct {
+// questionMaker puts questions to people around runners.
+type questionMaker struct {
 	service *approval.Service // nil if no question can come up
 	// hold reports whether a call must wait for a person; it is nil if the settings let every
 	// call run.
@@ -40,8 +40,8 @@ type questions struct {
 //
 // Without keys and without a store a random key is used, so that tokens end with the process, and
 // the log has a warning. Without a store a life of tokens above approval.MaxTTL is a *config.Error.
-func openQuestions(c *commonParts, s *state, tools *serverTools) (*questions, error) {
-	q := &questions{canWait: s != nil && c.cfg.HasFile()}
+func openQuestions(c *commonParts, s *storedState, tools *serverTools) (*questionMaker, error) {
+	q := &questionMaker{canWait: s != nil && c.cfg.HasFile()}
 	cfg := settings.Of[approval.Config](&c.cfg)
 	if needsPeople(c, cfg.Mode) {
 		q.hold = cfg.Mode.Holds
@@ -51,7 +51,7 @@ func openQuestions(c *commonParts, s *state, tools *serverTools) (*questions, er
 	}
 	cfg.FourEyes = c.cfg.Auth.FourEyes
 	cfg.Tools, cfg.Problems = tools.toolsOf(toolsOfAsking, tools.client).Tools, tools.client.Problems
-	cfg.Readable, cfg.Valid, cfg.Metrics = readable, misfits, c.metrics
+	cfg.Readable, cfg.Valid, cfg.Metrics = checkReadable, misfits, c.metrics
 	if s != nil {
 		cfg.Store = s.store
 		cfg.Crowded = func(ctx context.Context, req *chat.Request) (bool, error) {
@@ -84,16 +84,16 @@ func needsPeople(c *commonParts, mode approval.Mode) bool {
 	return false
 }
 
-// readable says why a turn that waits cannot continue here; nil: it can.
+// checkReadable says why a turn that waits cannot continue here; nil: it can.
 //
 // It is asked when an answer comes, before the token is used up, so that the person learns
 // of it at once.
-func readable(p *run.Paused) error {
+func checkReadable(p *run.Paused) error {
 	switch p.Kind {
 	case chat.PausedAgent:
 		return delegate.Readable(p)
 	case chat.PausedTeam:
-		return router.Readable(p, readable)
+		return router.Readable(p, checkReadable)
 	case chat.PausedWorkflow:
 		_, err := engine.ReadHeader(p)
 		return err
@@ -123,7 +123,7 @@ func misfits(schema, value jsontext.Value) []tool.Problem {
 }
 
 // withQuestions returns r with questions to people, if a call may need one.
-func (q *questions) withQuestions(r stream.Runner) stream.Runner {
+func (q *questionMaker) withQuestions(r stream.Runner) stream.Runner {
 	if q.hold == nil {
 		return r
 	}
@@ -132,7 +132,7 @@ func (q *questions) withQuestions(r stream.Runner) stream.Runner {
 
 // withWaiting returns r with questions to people, if runs of workflows can wait: without a store
 // no run waits.
-func (q *questions) withWaiting(r stream.Runner) stream.Runner {
+func (q *questionMaker) withWaiting(r stream.Runner) stream.Runner {
 	if !q.canWait {
 		return r
 	}
@@ -140,6 +140,6 @@ func (q *questions) withWaiting(r stream.Runner) stream.Runner {
 }
 
 // alwaysWithQuestions is for runners that can ask whatever the settings say, such as workflows.
-func (q *questions) alwaysWithQuestions(r stream.Runner) stream.Runner {
+func (q *questionMaker) alwaysWithQuestions(r stream.Runner) stream.Runner {
 	return approval.Runner{Runner: r, Service: q.service}
 }

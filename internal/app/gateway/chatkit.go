@@ -11,7 +11,7 @@ import (
 )
 
 // newChatKit returns the dialect of OpenAI's ChatKit component. s is nil without a store.
-func newChatKit(history settings.History, s *state) *chatkit.Server {
+func newChatKit(history settings.History, s *storedState) *chatkit.Server {
 	cfg := chatkit.Config{
 		OnFeedback: func(ctx context.Context, f chatkit.Feedback) {
 			line := zerolog.Ctx(ctx).Info().Str("conversation_id", f.ThreadID)

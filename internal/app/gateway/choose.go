@@ -25,11 +25,11 @@ type chooser struct {
 	alone *answerer // answers if there are no agents
 }
 
-// choose returns what answers a request, and within which time.
+// chooseRunner returns what answers a request, and within which time.
 //
 // It is handlers.Confic.Choose: it runs before anything of the turn is kept or reported, so an
 // error here is a plain HTTP reply. A resumed request was checked when it was first sent.
-func (c *chooser) choose(req *chat.Request) (stream.Runner, time.Duration, error) {
+func (c *chooser) chooseRunner(req *chat.Request) (stream.Runner, time.Duration, error) {
 	r := c.team.registryOf(req.Principal.Tenant)
 	agent := req.Agent
 	if agent == "" && len(r.spec.Agents) == 1 && req.Workflow == "" {
@@ -37,7 +37,7 @@ func (c *chooser) choose(req *chat.Request) (stream.Runner, time.Duration, error
 	}
 	by, err := c.answererOf(r, req)
 	if err == nil && req.Resumed == nil {
-		err = r.refuse(req, agent)
+		err = r.checkRequest(req, agent)
 	}
 	if err == nil {
 		err = checkClientTools(r, req, c.flows.tools.client, agent)
@@ -62,7 +62,7 @@ func (c *chooser) answererOf(r *registry, req *chat.Request) (*answerer, error) 
 		return c.choosePaused(r, req)
 	case req.Workflow != "":
 		if f := r.flows.byName[req.Workflow]; f != nil {
-			f.class(req)
+			f.setDefaults(req)
 			return f, nil
 		}
 		return nil, handlers.UnknownWorkflow()

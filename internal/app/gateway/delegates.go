@@ -11,7 +11,7 @@ import (
 // newDelegates returns the sessions by which agents of a file call other agents, or nil if no agent
 // does. With durable the records of sessions stay as long as their task. timeout is the timeout of
 // sessions of agents without one.
-func newDelegates(s *state, team []router.AgentSpec, timeout time.Duration, durable bool) *delegate.Agents {
+func newDelegates(s *storedState, team []router.AgentSpec, timeout time.Duration, durable bool) *delegate.Agents {
 	cfg := delegate.Config{Timeout: timeout, Prefix: router.DelegatePrefix}
 	for _, a := range team {
 		cfg.Agents = append(cfg.Agents, delegate.Spec{ID: a.ID, Name: a.Name, Description: a.Description, Timeout: a.Timeout, Delegates: a.Delegates})

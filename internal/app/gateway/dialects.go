@@ -17,7 +17,7 @@ import (
 )
 
 // newDialects returns the protocols in the order in which their routes are registered.
-func newDialects(c *commonParts, s *state, team *liveTeam, approvals *approval.Service) []dialect.Dialect {
+func newDialects(c *commonParts, s *storedState, team *liveTeam, approvals *approval.Service) []dialect.Dialect {
 	list := []dialect.Dialect{sluice.Dialect{
 		GetTools: settings.Of[handlers.Policy](&c.cfg).GetTools, Stored: s != nil, OnDisconnect: c.cfg.Tasks.OnDisconnect, History: c.cfg.Dialects.History,
 	}}
@@ -28,11 +28,11 @@ func newDialects(c *commonParts, s *state, team *liveTeam, approvals *approval.S
 	if c.cfg.A2A.Enabled {
 		list = append(list, newA2A(c, s, team, approvals))
 	}
-	return c.seams.dialects(list...)
+	return c.seams.wrapDialects(list...)
 }
 
 // newFrontEnds returns the protocols of others that SLUICE_DIALECTS names, but for ChatKit.
-func newFrontEnds(c *commonParts, s *state, team *liveTeam) (list []dialect.Dialect) {
+func newFrontEnds(c *commonParts, s *storedState, team *liveTeam) (list []dialect.Dialect) {
 	served, rules := settings.Of[settings.Dialects](&c.cfg), c.cfg.Dialects
 	rules.Stored = s != nil
 	if served.Serves("ai-sdk") {

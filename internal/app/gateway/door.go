@@ -40,7 +40,7 @@ func openEntrance(c *commonParts) (_ *entrance, err error) {
 			e.close()
 		}
 	}()
-	cfg := door.Config{Peers: e.peers, Audit: e.audit, FetchProxy: c.cfg.Proxy.Func(), Metrics: c.metrics, Log: c.log}
+	cfg := door.Config{Peers: e.peers, Audit: e.writeAudit, FetchProxy: c.cfg.Proxy.Func(), Metrics: c.metrics, Log: c.log}
 	if c.cfg.Auth.Keys != "" {
 		e.ring, err = keys.Open(keys.Config{Path: c.cfg.Auth.Keys, Reloaded: e.keysReloaded, Rejected: e.keysRejected})
 		if err != nil {
@@ -97,15 +97,15 @@ func (e *entrance) lookAtKeys() {
 }
 
 func (e *entrance) keysReloaded(added, removed []string) {
-	e.audit(nil, "keys_reloaded", func(d *zerolog.Event) { d.Strs("added", added).Strs("removed", removed) })
+	e.writeAudit(nil, "keys_reloaded", func(d *zerolog.Event) { d.Strs("added", added).Strs("removed", removed) })
 }
 
 func (e *entrance) keysRejected(err error) {
-	e.audit(nil, "keys_rejected", func(d *zerolog.Event) { d.Strs("faults", faultsOf(err)) })
+	e.writeAudit(nil, "keys_rejected", func(d *zerolog.Event) { d.Strs("faults", faultsOf(err)) })
 }
 
-// audit writes a line of the audit. A line without a request has counts of many requests.
-func (e *entrance) audit(r *http.Request, event string, details func(*zerolog.Event)) {
+// writeAudit writes a line of the audit. A line without a request has counts of many requests.
+func (e *entrance) writeAudit(r *http.Request, event string, details func(*zerolog.Event)) {
 	if r == nil {
 		d := zerolog.Dict()
 		details(d)

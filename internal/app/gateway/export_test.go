@@ -31,7 +31,7 @@ func (g *Gateway) Tasks() *task.Service       { return g.state.tasks }
 // SharingOf says how limits hold with a store at a location, which the gateway opened itself if it
 // is owned.
 func SharingOf(at store.Location, in store.Store, owned bool) limit.Sharing {
-	s := state{store: in, owned: owned, tasks: task.New(task.Config{Store: in})}
+	s := storedState{store: in, owned: owned, tasks: task.New(task.Config{Store: in})}
 	defer s.tasks.Close()
 	return s.sharing(at)
 }

@@ -41,10 +41,10 @@ type Gateway struct {
 	entrance  *entrance
 	tools     *serverTools
 	models    *providers.Models
-	state     *state         // nil without a store
+	state     *storedState   // nil without a store
 	limiter   *limit.Limiter // nil without limits
 	telemetry *telemetrySender
-	questions *questions
+	questions *questionMaker
 	chooser   *chooser
 	team      *liveTeam
 	channels  *channels.Channels
@@ -74,11 +74,11 @@ func New(ctx context.Context, cfg settings.Config, log zerolog.Logger, with Seam
 	g.chooser = g.newChooser()
 	g.team = g.chooser.team
 	server := g.serverConfig(log)
-	g.team.open(cfg, c, g.tape, g.state)
+	g.team.openTeam(cfg, c, g.tape, g.state)
 	g.server = handlers.NewServer(server)
-	g.serve = g.tape.handler(g.server, g.state != nil)
+	g.serve = g.tape.recordedHandler(g.server, g.state != nil)
 	turns := &continuer{g.chooser, g.limiter, g.server}
-	turns.open() // turns of other processes report to the server
+	turns.openTakeover() // turns of other processes report to the server
 	g.team.roster.Settle(ctx)
 	return g, nil
 }
@@ -102,7 +102,7 @@ func (g *Gateway) openParts(ctx context.Context) (err error) {
 	}
 	g.limiter = openLimits(c, g.state)
 	gate.limiter = g.limiter
-	g.tools.start(ctx, c, g.state)
+	g.tools.startTools(ctx, c, g.state)
 	watchParts(c, g.models, g.tools.client)
 	c.health.Add(g.state.checkers()...)
 	if g.telemetry, err = startTelemetry(c); err != nil {
@@ -117,13 +117,13 @@ func (g *Gateway) newChooser() *chooser {
 	c := g.commonParts
 	agents := &agentMaker{c, g.models, g.tools, g.questions, g.state}
 	answerers := &answererMaker{g.tape, g.tools, g.state, c.cfg.TurnTokens, c.countsAll()}
-	flows := &flowMaker{agents, answerers, g.telemetry.tracer()}
+	flows := &flowMaker{agents, answerers, g.telemetry.spanTracer()}
 	checks := &qualityMaker{c, g.models, g.tools, g.tape}
 	assistant := agents.newAssistant()
 	return &chooser{
 		team:  &liveTeam{maker: &registryMaker{flows, checks, providers.NewAnswerForms(g.models), assistant}, log: c.log},
 		flows: flows,
-		alone: answerers.newAnswerer(c.seams.budgeted(c.cfg.TurnTokens, assistant), g.questions.withQuestions),
+		alone: answerers.newAnswerer(c.seams.withBudget(c.cfg.TurnTokens, assistant), g.questions.withQuestions),
 	}
 }
 
@@ -132,11 +132,11 @@ func (g *Gateway) newChooser() *chooser {
 func (g *Gateway) serverConfig(log zerolog.Logger) handlers.Config {
 	cfg := &g.started
 	server := settings.Of[handlers.Config](cfg)
-	server.Runner, server.Choose, server.Model = g.chooser.alone.whole, g.chooser.choose, defaultModel(g.models)
+	server.Runner, server.Choose, server.Model = g.chooser.alone.whole, g.chooser.chooseRunner, defaultModel(g.models)
 	server.Retracts = g.canRetract()
 	server.Tools, server.TokensByModel = g.tools.client.Tools, len(cfg.Models) > 0
-	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.telemetry.tracer()
-	server.Tasks, server.Records, server.Forget = g.state.keeper(), g.state.records(), g.state.forgetters()
+	server.Health, server.Metrics, server.Tracer = g.health, g.metrics, g.telemetry.spanTracer()
+	server.Tasks, server.Records, server.Forget = g.state.taskService(), g.state.recordsOf(), g.state.forgetters()
 	server.StoreRequired = settings.Of[store.Config](cfg).Required
 	server.Approvals, server.Door, server.Client = g.questions.service, g.entrance.httpDoor(), g.entrance.clientOf
 	server.Limiter = requestLimits(g.limiter, g.entrance.peers)
@@ -163,7 +163,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve.Se
 // It works on a Gateway that New has made half of. The order is the opposite of New's; the
 // telemetry is sent first, while what it measures is still there.
 func (g *Gateway) Close() {
-	g.telemetry.flush(process.FlushTime)
+	g.telemetry.flushPending(process.FlushTime)
 	if g.server != nil {
 		g.server.Close()
 	}

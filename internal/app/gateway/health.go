@@ -30,7 +30,7 @@ func watchParts(c *commonParts, models *providers.Models, tools *mcpclient.Clien
 		func(report func(float64, ...string)) {
 			for _, part := range c.health.Check() {
 				if s, ok := part.(health.Session); ok {
-					report(truth(s.Connected), s.Server)
+					report(gaugeOf(s.Connected), s.Server)
 				}
 			}
 		})
@@ -39,7 +39,7 @@ func watchParts(c *commonParts, models *providers.Models, tools *mcpclient.Clien
 // reportBreaker reports a breaker as one figure a state, of which exactly one is 1.
 func reportBreaker(report func(float64, ...string), b health.Breaker) {
 	for _, state := range [...]health.State{health.Closed, health.Open, health.HalfOpen} {
-		report(truth(b.State == state), b.Service, string(state))
+		report(gaugeOf(b.State == state), b.Service, string(state))
 	}
 }
 
@@ -57,7 +57,7 @@ func watchConnections(m *metrics.Registry, l *conns.Limiter) {
 
 // watchCertificate makes health and a metric of the certificate.
 func watchCertificate(p *commonParts, c *process.Certificate) {
-	p.health.Add(certified{c})
+	p.health.Add(certificateHealth{c})
 	p.metrics.GaugeFunc("tls_not_after_seconds", "When the certificate in use ends, in seconds since 1970.", func() float64 {
 		return float64(c.NotAfter().Unix())
 	})
@@ -69,17 +69,17 @@ func countHTTP2(m *metrics.Registry) func(kind string) {
 	return func(kind string) { errs.Inc(kind) }
 }
 
-// certified reports whether the files of the certificate hold what is in use.
-type certified struct{ *process.Certificate }
+// certificateHealth reports whether the files of the certificate hold what is in use.
+type certificateHealth struct{ *process.Certificate }
 
 // Check implements health.Checker.
-func (c certified) Check() health.Status { return c }
+func (c certificateHealth) Check() health.Status { return c }
 
 // Name implements health.Status.
-func (certified) Name() string { return "tls" }
+func (certificateHealth) Name() string { return "tls" }
 
-// truth is 1 for true and 0 for false, as Prometheus has it.
-func truth(b bool) float64 {
+// gaugeOf is 1 for true and 0 for false, as Prometheus has it.
+func gaugeOf(b bool) float64 {
 	if b {
 		return 1
 	}

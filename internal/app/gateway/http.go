@@ -120,7 +120,7 @@ func (s *Service) served(limiter *conns.Limiter) process.ServerConfig {
 			return g.server.Admin(handlers.Operators{Agents: g.team, Loopback: loopback})
 		},
 		AdminAddr: own.AdminAddr, Certificate: s.cert, HTTP2Error: http2Errors,
-		DrainTimeout: own.DrainTimeout, WriteTimeout: settings.Of[handlers.Config](&g.cfg).WriteTimeout, Flush: g.telemetry.flush, Log: g.log,
+		DrainTimeout: own.DrainTimeout, WriteTimeout: settings.Of[handlers.Config](&g.cfg).WriteTimeout, Flush: g.telemetry.flushPending, Log: g.log,
 		Manager: process.Manager(g.cfg.Manager),
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // openLimits returns the limiter, or nil without a configuration file: then nothing is ever limited.
-func openLimits(c *commonParts, s *state) *limit.Limiter {
+func openLimits(c *commonParts, s *storedState) *limit.Limiter {
 	if !c.cfg.HasFile() {
 		return nil
 	}
@@ -29,7 +29,7 @@ func openLimits(c *commonParts, s *state) *limit.Limiter {
 }
 
 // sharing returns how limits hold beyond this process. It works on nil.
-func (s *state) sharing(at store.Location) limit.Sharing {
+func (s *storedState) sharing(at store.Location) limit.Sharing {
 	if s == nil || s.owned && !at.Shared() {
 		return limit.Sharing{}
 	}
@@ -41,22 +41,22 @@ func requestLimits(l *limit.Limiter, peers *door.Peers) handlers.Limiter {
 	if l == nil {
 		return nil
 	}
-	return limits{l, peers}
+	return requestLimiter{l, peers}
 }
 
-// limits are a Limiter as package handlers asks it.
-type limits struct {
+// requestLimiter are a Limiter as package handlers asks it.
+type requestLimiter struct {
 	*limit.Limiter
 	peers *door.Peers
 }
 
 // Check implements handlers.Limiter.
-func (l limits) Check(r *http.Request, who chat.Principal, what handlers.Spending) error {
+func (l requestLimiter) Check(r *http.Request, who chat.Principal, what handlers.Spending) error {
 	return l.Limiter.Check(l.subject(r, who), kindOf(what))
 }
 
 // Admit implements handlers.Limiter.
-func (l limits) Admit(r *http.Request, who chat.Principal, what handlers.Spending) (handlers.Allowance, error) {
+func (l requestLimiter) Admit(r *http.Request, who chat.Principal, what handlers.Spending) (handlers.Allowance, error) {
 	a, err := l.Limiter.Admit(r.Context(), l.subject(r, who), kindOf(what))
 	if a == nil {
 		return nil, err
@@ -80,7 +80,7 @@ func kindOf(what handlers.Spending) (kind limit.Kind) {
 }
 
 // subject returns who is charged for a request.
-func (l limits) subject(r *http.Request, who chat.Principal) limit.Subject {
+func (l requestLimiter) subject(r *http.Request, who chat.Principal) limit.Subject {
 	s := subjectOf(who)
 	if s.User == "" {
 		s.Address = l.peers.Limited(r)
@@ -102,9 +102,9 @@ func subjectOf(who chat.Principal) limit.Subject {
 // models, so that New sets it before the first call.
 type modelGate struct{ limiter *limit.Limiter }
 
-// enter waits until the limits admit a call of a model. The caller ends the call with leave, to which
+// enterLimits waits until the limits admit a call of a model. The caller ends the call with leave, to which
 // it passes the used tokens.
-func (g *modelGate) enter(ctx context.Context, key string) (leave func(int), err error) {
+func (g *modelGate) enterLimits(ctx context.Context, key string) (leave func(int), err error) {
 	return g.limiter.Enter(ctx, key)
 }
 
@@ -113,18 +113,18 @@ func withCharge(r stream.Runner, l *limit.Limiter) stream.Runner {
 	if l == nil {
 		return r
 	}
-	return charged{r, l}
+	return chargedRunner{r, l}
 }
 
-// charged charges a turn that goes on without the request that began it, to whom it belongs and
+// chargedRunner charges a turn that goes on without the request that began it, to whom it belongs and
 // by the class of that request.
-type charged struct {
+type chargedRunner struct {
 	stream.Runner
 	limiter *limit.Limiter
 }
 
 // Run implements stream.Runner.
-func (c charged) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+func (c chargedRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	turn := chat.TurnOf(ctx)
 	if turn.Admission != nil {
 		return c.Runner.Run(ctx, req, sink)

@@ -18,7 +18,7 @@ func openModels(ctx context.Context, c *commonParts, tape *turnTape, gate *model
 		Settings: c.cfg.Config, Models: c.cfg.Models, Version: c.cfg.Version, Log: c.log, Metrics: c.metrics, Transport: c.seams.Gemini,
 	}
 	if c.cfg.HasFile() {
-		cfg.Gate = gate.enter
+		cfg.Gate = gate.enterLimits
 	}
 	if tape.tape != nil {
 		cfg.Around = func(next http.RoundTripper) http.RoundTripper { return tape.tape.Around(next, "") }

@@ -23,11 +23,11 @@ type pinnedAgents struct {
 	Timeout time.Duration `json:"timeout"`
 }
 
-// pin returns a workflow of the file with the settings of its agents.
+// pinFlow returns a workflow of the file with the settings of its agents.
 //
 // The pinned text is part of the workflow's SHA-256: a file with another prompt is another
 // definition.
-func pin(w *graph.Workflow, team []router.AgentSpec, timeout time.Duration) (*graph.Workflow, error) {
+func pinFlow(w *graph.Workflow, team []router.AgentSpec, timeout time.Duration) (*graph.Workflow, error) {
 	named := w.Agents()
 	for i := 0; i < len(named); i++ { // grows with what the agents may call
 		for _, a := range team {

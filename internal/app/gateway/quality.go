@@ -44,7 +44,7 @@ func (m *qualityMaker) newQuality(file settings.Config, agents []router.AgentSpe
 		Spec:        file.Quality,
 		Asker:       providers.NewCheckAsker(m.models),
 		Writer:      providers.NewWriter(m.models, modelsOf(agents)),
-		Agents:      m.catalogue(members),
+		Agents:      m.plannerCatalogue(members),
 		Location:    settings.Of[agent.Config](&m.cfg).Location,
 		Metrics:     m.metrics,
 		LogPayloads: m.logsPayloads(),
@@ -54,7 +54,7 @@ func (m *qualityMaker) newQuality(file settings.Config, agents []router.AgentSpe
 	if file.Style != nil {
 		cfg.Style = wording.NewVoice(file.Style, specs)
 	}
-	cfg.Senders = m.webhooks(file.Webhooks)
+	cfg.Senders = m.newSenders(file.Webhooks)
 	return quality.New(cfg)
 }
 
@@ -67,9 +67,9 @@ func modelsOf(agents []router.AgentSpec) map[string]string {
 	return keys
 }
 
-// catalogue returns the agents as the planner sees them. A hidden agent is listed only for a request
+// plannerCatalogue returns the agents as the planner sees them. A hidden agent is listed only for a request
 // that names it.
-func (m *qualityMaker) catalogue(members func() []router.AgentSpec) func(context.Context, *chat.Request) []quality.Agent {
+func (m *qualityMaker) plannerCatalogue(members func() []router.AgentSpec) func(context.Context, *chat.Request) []quality.Agent {
 	return func(ctx context.Context, req *chat.Request) (all []quality.Agent) {
 		agents := members()
 		if len(agents) == 0 {
@@ -92,12 +92,12 @@ func toolNames(ctx context.Context, from agent.Tools) (names []string) {
 	return names
 }
 
-// webhooks returns the senders of channels, by name.
-func (m *qualityMaker) webhooks(all []deliver.Config) map[string]quality.Sender {
+// newSenders returns the senders of channels, by name.
+func (m *qualityMaker) newSenders(all []deliver.Config) map[string]quality.Sender {
 	senders := map[string]quality.Sender{}
 	for _, cfg := range all {
 		cfg.Proxy, cfg.Metrics = m.cfg.Proxy.Func(), m.metrics
-		cfg.Transport = m.tape.transport(cfg.Transport, func() http.RoundTripper { return deliver.NewTransport(cfg.Proxy) }, "")
+		cfg.Transport = m.tape.tapedTransport(cfg.Transport, func() http.RoundTripper { return deliver.NewTransport(cfg.Proxy) }, "")
 		sender, err := deliver.New(cfg)
 		if err != nil { // the file was checked
 			m.log.Error().Dict("details", zerolog.Dict().Str("channel", cfg.Channel).AnErr("cause", err)).Msg("delivery_not_configured")

@@ -34,11 +34,11 @@ func openTape(c *commonParts) *turnTape {
 	return &turnTape{tape: recorder, recorder: recorder}
 }
 
-// transport returns the transport that is used in place of next. If next is nil, newTransport
+// tapedTransport returns the transport that is used in place of next. If next is nil, newTransport
 // makes the one that stands behind the tape.
 //
 // A nil next without a tape stays nil: the package then makes its own.
-func (t *turnTape) transport(next http.RoundTripper, newTransport func() http.RoundTripper, why string) http.RoundTripper {
+func (t *turnTape) tapedTransport(next http.RoundTripper, newTransport func() http.RoundTripper, why string) http.RoundTripper {
 	if t.tape == nil {
 		return next
 	}
@@ -48,9 +48,9 @@ func (t *turnTape) transport(next http.RoundTripper, newTransport func() http.Ro
 	return t.tape.Around(next, why)
 }
 
-// handler returns the server, behind the recorder of its turns if there is one. stored is true
+// recordedHandler returns the server, behind the recorder of its turns if there is one. stored is true
 // with a store.
-func (t *turnTape) handler(server http.Handler, stored bool) http.Handler {
+func (t *turnTape) recordedHandler(server http.Handler, stored bool) http.Handler {
 	if t.recorder == nil {
 		return server
 	}
@@ -71,14 +71,14 @@ type recordedRunner struct{ stream.Runner }
 
 // Run implements stream.Runner.
 func (r recordedRunner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
-	recording.From(ctx).Begin(continues(req))
+	recording.From(ctx).Begin(unrecordedCause(req))
 	return r.Runner.Run(ctx, req, sink)
 }
 
-// continues says what a turn continues with that a store or a token has kept; empty: nothing.
+// unrecordedCause says what a turn continues with that a store or a token has kept; empty: nothing.
 //
 // Such a turn can be played but not run again: what it continues with is not in the recording.
-func continues(req *chat.Request) string {
+func unrecordedCause(req *chat.Request) string {
 	switch {
 	case req.Resumed != nil:
 		return "a turn that was paused"

@@ -42,9 +42,9 @@ type registry struct {
 	// tenants are the registries of those who may not use everything, by their ids; nil: everybody may.
 	tenants map[string]*registry
 
-	flows   workflows
+	flows   teamFlows
 	quality *quality.Checker
-	forms   forms
+	forms   objectForms
 	tokens  int // of a turn; 0: no limit
 }
 
@@ -80,10 +80,10 @@ func (m *registryMaker) registryFor(file settings.Config, team roster.Team, t li
 	r := &registry{spec: spec.Settled(), single: m.cfg.TurnTimeout(), tokens: m.cfg.TurnTokens}
 	version := r.version()
 	r.spec.Agents, r.remotes = team.Agents, team.Remotes
-	r.described = r.describe(version)
+	r.described = r.describeTeam(version)
 	r.flows = m.newWorkflows(file.Workflows, spec.Agents, r.spec.Config.Dispatch.Timeout)
 	r.quality = m.quality.newQuality(file, r.spec.Agents, func() []router.AgentSpec { return r.spec.Agents })
-	r.forms = forms{askers: m.answerForms, assistant: m.assistant, local: map[string]*agent.Agent{}, keyed: m.countsAll()}
+	r.forms = objectForms{askers: m.answerForms, assistant: m.assistant, local: map[string]*agent.Agent{}, keyed: m.countsAll()}
 	if len(spec.Agents) == 0 {
 		r.restrict(t)
 		return r
@@ -127,15 +127,15 @@ func (r *registry) restrict(t limit.Tenant) {
 	}
 }
 
-// describe returns what GET /agents reports.
+// describeTeam returns what GET /agents reports.
 //
 // Availability of remote agents is filled in at each request (liveTeam.teamOf).
-func (r *registry) describe(version string) *handlers.Team {
+func (r *registry) describeTeam(version string) *handlers.Team {
 	t := &handlers.Team{Agents: []handlers.TeamAgent{}, Version: version}
 	for _, a := range r.spec.Agents {
 		described := handlers.TeamAgent{
 			ID: a.ID, Name: cmp.Or(a.Name, a.ID), Description: a.Description,
-			Capabilities: list(a.Capabilities), Examples: list(a.Examples), Tools: list(a.Tools),
+			Capabilities: notNull(a.Capabilities), Examples: notNull(a.Examples), Tools: notNull(a.Tools),
 			Kind: "local", Routable: !a.Hidden, Available: true, Model: cmp.Or(a.Model, model.DefaultKey),
 		}
 		if a.Remote != nil {
@@ -149,8 +149,8 @@ func (r *registry) describe(version string) *handlers.Team {
 	return t
 }
 
-// list is never null in JSON.
-func list(texts []string) []string { return append([]string{}, texts...) }
+// notNull is never null in JSON.
+func notNull(texts []string) []string { return append([]string{}, texts...) }
 
 // version is equal for files that say the same of their teams.
 //
@@ -172,8 +172,8 @@ func (r *registry) ids() (ids []string) {
 	return ids
 }
 
-// changed says which agents one registry has and the other has not.
-func changed(before, now *registry) (added, removed []string) {
+// changedAgents says which agents one registry has and the other has not.
+func changedAgents(before, now *registry) (added, removed []string) {
 	was, are := before.ids(), now.ids()
 	for _, id := range are {
 		if !slices.Contains(was, id) {
@@ -188,8 +188,8 @@ func changed(before, now *registry) (added, removed []string) {
 	return added, removed
 }
 
-// of returns the registry of a tenant. It works on nil.
-func (r *registry) of(tenant string) *registry {
+// forTenant returns the registry of a tenant. It works on nil.
+func (r *registry) forTenant(tenant string) *registry {
 	if r == nil {
 		return nil
 	}

@@ -34,7 +34,7 @@ func (g *Gateway) Reload(cfg settings.Config, err error) error {
 	}
 	before, now := g.team.useFile(cfg)
 	g.channels.Set(cfg.Forms(), cfg.Style, checksOf(cfg))
-	g.state.retain(cfg.Retention)
+	g.state.setRetention(cfg.Retention)
 	g.limiter.Use(cfg.Limits, cfg.Tenants)
 	g.entrance.useTenants(cfg.Tenants)
 	process.WarnOfConfig(g.log, cfg.Warnings)

@@ -16,11 +16,11 @@ import (
 	"sluice/stream"
 )
 
-// refuse returns why a request cannot be answered as it is; agent is whom it is for, if
+// checkRequest returns why a request cannot be answered as it is; agent is whom it is for, if
 // that is certain.
 //
 // Faults are listed in the order of the fields, as for a body that is wrong by itself.
-func (r *registry) refuse(req *chat.Request, agent string) error {
+func (r *registry) checkRequest(req *chat.Request, agent string) error {
 	wrong := new(chat.ValidationError)
 	if req.Agent != "" && (r.team == nil || !r.team.Knows(req.Agent)) {
 		wrong.Add("/agent", chat.UnknownAgent())
@@ -90,10 +90,10 @@ func (r *registry) takenNames(all *mcpclient.Client, agent string) func(name str
 func (r *registry) runnerFor(by *answerer, req *chat.Request, agent string) (stream.Runner, time.Duration, error) {
 	timeout := by.timeout
 	if timeout == 0 {
-		timeout = r.timeout(req)
+		timeout = r.timeoutOf(req)
 	}
 	if req.Answer != nil { // neither style nor checks touch it
-		runner, err := r.structured(by.bare, req, agent)
+		runner, err := r.withObject(by.bare, req, agent)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -105,19 +105,19 @@ func (r *registry) runnerFor(by *answerer, req *chat.Request, agent string) (str
 	return by.around(model.Budgeted{Runner: r.quality.Around(by.bare, agent), Tokens: r.tokens}), timeout, nil
 }
 
-// structured returns what answers a request with an object of the form that it wants. Calls of models
+// withObject returns what answers a request with an object of the form that it wants. Calls of models
 // for the form count for the turn's budget.
-func (r *registry) structured(inner stream.Runner, req *chat.Request, agent string) (stream.Runner, error) {
-	opening, key := r.opening(req, r.certainAgent(agent))
-	around, err := r.forms.structured(inner, req, opening, key)
+func (r *registry) withObject(inner stream.Runner, req *chat.Request, agent string) (stream.Runner, error) {
+	opening, key := r.openingOf(req, r.certainAgent(agent))
+	around, err := r.forms.withObject(inner, req, opening, key)
 	if err != nil {
 		return nil, err
 	}
 	return model.Budgeted{Runner: around, Tokens: r.tokens}, nil
 }
 
-// opening returns how the only agent that can answer begins a turn, and the key of its model.
-func (r *registry) opening(req *chat.Request, agent string) (formOpening, string) {
+// openingOf returns how the only agent that can answer begins a turn, and the key of its model.
+func (r *registry) openingOf(req *chat.Request, agent string) (formOpening, string) {
 	switch {
 	case req.Workflow != "" || req.Resumed != nil:
 		return nil, ""
@@ -136,8 +136,8 @@ func (r *registry) opening(req *chat.Request, agent string) (formOpening, string
 	return nil, ""
 }
 
-// timeout returns how long the turn of a request may take.
-func (r *registry) timeout(req *chat.Request) time.Duration {
+// timeoutOf returns how long the turn of a request may take.
+func (r *registry) timeoutOf(req *chat.Request) time.Duration {
 	if r.team == nil || req.Agent != "" || len(r.spec.Agents) == 1 {
 		return r.single
 	}

@@ -40,25 +40,25 @@ type Seams struct {
 	Tape Tape
 }
 
-// runner returns what answers: the agent, unless a test has put something
+// wrapRunner returns what answers: the agent, unless a test has put something
 // around it.
-func (s Seams) runner(a *agent.Agent) stream.Runner {
+func (s Seams) wrapRunner(a *agent.Agent) stream.Runner {
 	if s.Runner == nil {
 		return a
 	}
 	return s.Runner(a)
 }
 
-// budgeted returns what answers requests, with a bound on the tokens of a turn; 0: none.
-func (s Seams) budgeted(tokens int, a *agent.Agent) stream.Runner {
+// withBudget returns what answers requests, with a bound on the tokens of a turn; 0: none.
+func (s Seams) withBudget(tokens int, a *agent.Agent) stream.Runner {
 	if tokens == 0 {
-		return s.runner(a)
+		return s.wrapRunner(a)
 	}
-	return model.Budgeted{Runner: s.runner(a), Tokens: tokens}
+	return model.Budgeted{Runner: s.wrapRunner(a), Tokens: tokens}
 }
 
-// dialects returns the list, each replaced if a test wants that.
-func (s Seams) dialects(list ...dialect.Dialect) []dialect.Dialect {
+// wrapDialects returns the list, each replaced if a test wants that.
+func (s Seams) wrapDialects(list ...dialect.Dialect) []dialect.Dialect {
 	if s.Dialect != nil {
 		for i := range list {
 			list[i] = s.Dialect(list[i])

@@ -31,10 +31,10 @@ import (
 	"sluice/stream"
 )
 
-// state is the store, and what keeps turns in it. nil: there is none.
+// storedState is the store, and what keeps turns in it. nil: there is none.
 //
 // Its methods work on nil where their comments say so.
-type state struct {
+type storedState struct {
 	store store.Store
 	tasks *task.Service
 	runs  *records.Runs
@@ -52,7 +52,7 @@ type state struct {
 // the gateway and its tools are there, which is after the store was opened.
 type lateTurns struct{ turns atomic.Pointer[task.Turns] }
 
-func (l *lateTurns) use(turns task.Turns) { l.turns.Store(&turns) }
+func (l *lateTurns) setTurns(turns task.Turns) { l.turns.Store(&turns) }
 
 // Continue implements task.Turns.
 func (l *lateTurns) Continue(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error) {
@@ -65,7 +65,7 @@ func (l *lateTurns) Continue(req *chat.Request, states map[string][][]byte, befo
 
 // storeBytes returns how many bytes of the process's memory the store has. It is 0 without a store,
 // and if the store is elsewhere. It works on nil.
-func (s *state) storeBytes() uint64 {
+func (s *storedState) storeBytes() uint64 {
 	if s == nil {
 		return 0
 	}
@@ -88,15 +88,15 @@ const (
 // nil without an error: no store is configured. A store that cannot be reached now is no
 // error either, unless it is a file: turns continue without being kept, or are refused if the
 // store is required.
-func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *metrics.Registry, seams Seams) (*state, error) {
+func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *metrics.Registry, seams Seams) (*storedState, error) {
 	given := seams.Store
-	s := &state{store: given}
+	s := &storedState{store: given}
 	if given == nil {
 		in := settings.Of[store.Config](&cfg)
 		if !in.On() {
 			return nil, nil
 		}
-		if err := s.open(ctx, in.At, in.Prefix, log, m); err != nil {
+		if err := s.openEngine(ctx, in.At, in.Prefix, log, m); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +106,7 @@ func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *
 		TTL: cfg.Tasks.TTL, EventTTL: cfg.Tasks.EventTTL, Lease: cfg.Tasks.Lease, MaxHistory: cfg.Tasks.MaxHistory,
 		Trace: cfg.Traces(), Retention: cfg.Retention, Forget: []task.Forget{records.Of(s.store).Forget},
 	}
-	if s.lasts() && (cfg.Tasks.TakeOver == nil || *cfg.Tasks.TakeOver) {
+	if s.isPersistent() && (cfg.Tasks.TakeOver == nil || *cfg.Tasks.TakeOver) {
 		s.turns = new(lateTurns)
 		own.Turns = s.turns
 	}
@@ -117,18 +117,18 @@ func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *
 	return s, nil
 }
 
-// lasts says whether the store outlives the process.
-func (s *state) lasts() bool {
+// isPersistent says whether the store outlives the process.
+func (s *storedState) isPersistent() bool {
 	_, inMemory := s.store.(interface{ Size() int })
 	return !inMemory
 }
 
 // hasTakeover says whether turns go on in other processes. It works on nil.
-func (s *state) hasTakeover() bool { return s != nil && s.turns != nil }
+func (s *storedState) hasTakeover() bool { return s != nil && s.turns != nil }
 
-// remembering puts the memory of conversations around a runner, if there is one; before is
+// withMemory puts the memory of conversations around a runner, if there is one; before is
 // what was emitted of its turn already.
-func (s *state) remembering(r stream.Runner, before []stream.Event) stream.Runner {
+func (s *storedState) withMemory(r stream.Runner, before []stream.Event) stream.Runner {
 	if s == nil || s.memory == nil {
 		return r
 	}
@@ -136,24 +136,24 @@ func (s *state) remembering(r stream.Runner, before []stream.Event) stream.Runne
 }
 
 // forgetters returns what forgets a conversation, besides its tasks.
-func (s *state) forgetters() (all []handlers.Forget) {
+func (s *storedState) forgetters() (all []handlers.Forget) {
 	if s != nil && s.memory != nil {
 		all = append(all, s.memory.Forget)
 	}
 	return all
 }
 
-// open opens an engine.
+// openEngine opens an engine.
 //
 // Every engine but the one in memory is behind a breaker, so that a store which is down
 // costs a turn no waits.
-func (s *state) open(ctx context.Context, at store.Location, prefix string, log zerolog.Logger, m *metrics.Registry) error {
+func (s *storedState) openEngine(ctx context.Context, at store.Location, prefix string, log zerolog.Logger, m *metrics.Registry) error {
 	s.owned = true
 	calls := store.CallsConfig{Metrics: m, Log: log}
 	var guard *breaker.Breaker
 	if at.Kind != store.Memory {
 		guard = breaker.Of(storeService, breaker.Config{Failures: storeFailures, Recovery: storeRecovery, HalfOpenCalls: storeProbes}, nil, log)
-		calls.Allow = allow(guard)
+		calls.Allow = breakerGuard(guard)
 	}
 	engine, err := engines.Open(ctx, engines.Config{Location: at, Prefix: prefix, Calls: store.NewCalls(calls)})
 	if errors.Is(err, store.ErrOwned) {
@@ -167,7 +167,7 @@ func (s *state) open(ctx context.Context, at store.Location, prefix string, log 
 		s.parts = append(s.parts, guard)
 	}
 	if engine, ok := engine.(inspector); ok {
-		s.inspect(ctx, engine, log)
+		s.inspectEngine(ctx, engine, log)
 	}
 	return nil
 }
@@ -181,9 +181,9 @@ type inspector interface {
 // configured.
 const inspectAgain = 5 * time.Second
 
-// inspect reports in what the store may forget what it has confirmed: at once, or if it is
+// inspectEngine reports in what the store may forget what it has confirmed: at once, or if it is
 // unavailable, when it is there.
-func (s *state) inspect(ctx context.Context, engine inspector, log zerolog.Logger) {
+func (s *storedState) inspectEngine(ctx context.Context, engine inspector, log zerolog.Logger) {
 	look := func(ctx context.Context) error {
 		warnings, err := engine.Inspect(ctx)
 		if len(warnings) > 0 {
@@ -218,10 +218,10 @@ func (s *state) inspect(ctx context.Context, engine inspector, log zerolog.Logge
 	}
 }
 
-// allow makes a breaker the guard of commands.
+// breakerGuard makes a breaker the guard of commands.
 //
 // What a command says of the store is for the store's own words to decide.
-func allow(b *breaker.Breaker) func(context.Context) (func(store.Verdict, error), error) {
+func breakerGuard(b *breaker.Breaker) func(context.Context) (func(store.Verdict, error), error) {
 	return func(ctx context.Context) (func(store.Verdict, error), error) {
 		done, err := b.Allow(ctx)
 		if err != nil {
@@ -240,17 +240,17 @@ func allow(b *breaker.Breaker) func(context.Context) (func(store.Verdict, error)
 	}
 }
 
-// keeper returns what keeps turns; nil if there is no store.
-func (s *state) keeper() *task.Service {
+// taskService returns what keeps turns; nil if there is no store.
+func (s *storedState) taskService() *task.Service {
 	if s == nil {
 		return nil
 	}
 	return s.tasks
 }
 
-// records returns what shows the records of tasks; nil if there is no store. It works on
+// recordsOf returns what shows the records of tasks; nil if there is no store. It works on
 // nil.
-func (s *state) records() handlers.Records {
+func (s *storedState) recordsOf() handlers.Records {
 	if s == nil {
 		return nil
 	}
@@ -259,7 +259,7 @@ func (s *state) records() handlers.Records {
 
 // checkers are the parts that readiness looks at. It works on nil: without a
 // store there are none.
-func (s *state) checkers() []health.Checker {
+func (s *storedState) checkers() []health.Checker {
 	if s == nil {
 		return nil
 	}
@@ -268,7 +268,7 @@ func (s *state) checkers() []health.Checker {
 
 // close stops keeping turns, and closes the store unless it was a test's. It
 // works on nil.
-func (s *state) close() {
+func (s *storedState) close() {
 	if s == nil {
 		return
 	}
@@ -282,8 +282,8 @@ func (s *state) close() {
 	}
 }
 
-// retain makes r the policy of retention. It works on nil.
-func (s *state) retain(r task.Retention) {
+// setRetention makes r the policy of retention. It works on nil.
+func (s *storedState) setRetention(r task.Retention) {
 	if s != nil {
 		s.tasks.SetRetention(r)
 	}

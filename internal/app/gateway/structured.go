@@ -12,8 +12,8 @@ import (
 	"sluice/stream"
 )
 
-// forms is what structured answers need of a registry.
-type forms struct {
+// objectForms is what structured answers need of a registry.
+type objectForms struct {
 	askers *providers.AnswerForms
 	// assistant answers where there are no agents, and local are the agents that run here.
 	assistant *agent.Agent
@@ -21,11 +21,11 @@ type forms struct {
 	keyed     bool
 }
 
-// structured returns what answers a request with an object of the form that it wants. opening and key
+// withObject returns what answers a request with an object of the form that it wants. opening and key
 // are the beginning of the turn and the model of the one agent that can answer.
 //
 // The schema is the client's: a fault of it is a fault of the request.
-func (f *forms) structured(inner stream.Runner, req *chat.Request, opening formOpening, key string) (stream.Runner, error) {
+func (f *objectForms) withObject(inner stream.Runner, req *chat.Request, opening formOpening, key string) (stream.Runner, error) {
 	asker, err := f.askers.Asker(req.Answer, key)
 	if err != nil {
 		wrong := new(chat.ValidationError)

@@ -28,8 +28,8 @@ type continuer struct {
 	server  *handlers.Server
 }
 
-// open begins to continue runs and turns of other processes, when the tools are there.
-func (c *continuer) open() {
+// openTakeover begins to continue runs and turns of other processes, when the tools are there.
+func (c *continuer) openTakeover() {
 	s := c.flows.state
 	if s == nil {
 		return
@@ -43,7 +43,7 @@ func (c *continuer) open() {
 	}
 	s.runs.Use(by, func() bool { return c.flows.tools.client.Connected() && c.team.roster.Available() }, func() {
 		if s.turns != nil {
-			s.turns.use(c)
+			s.turns.setTurns(c)
 		}
 		s.tasks.Ready()
 	})
@@ -78,12 +78,12 @@ func (c *continuer) continueRun(r *engine.Run, req *chat.Request, emitted []stre
 // call may be known to a person alone.
 func (c *continuer) Continue(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error) {
 	r := c.team.registryOf(req.Principal.Tenant)
-	if err := c.resume(r, req, states, before); err != nil {
+	if err := c.resumeRequest(r, req, states, before); err != nil {
 		return nil, err
 	}
 	by, err := c.answererOf(r, req)
 	if err == nil {
-		err = r.refuse(req, req.Agent)
+		err = r.checkRequest(req, req.Agent)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("what answered is not configured here: %w", err)
@@ -100,9 +100,9 @@ func (c *continuer) Continue(req *chat.Request, states map[string][][]byte, befo
 	return frame, nil
 }
 
-// resume has a request continue from what was saved of its turn; without anything it begins again,
+// resumeRequest has a request continue from what was saved of its turn; without anything it begins again,
 // unless it was emitted already who answers. Where the answer is out nobody makes another one.
-func (c *continuer) resume(r *registry, req *chat.Request, saved map[string][][]byte, before []stream.Event) (err error) {
+func (c *continuer) resumeRequest(r *registry, req *chat.Request, saved map[string][][]byte, before []stream.Event) (err error) {
 	req.Facts.Saving = &chat.Saving{Before: saved}
 	if len(saved[chat.SavedDelivery]) > 0 {
 		return nil
@@ -132,7 +132,7 @@ func (c *continuer) resume(r *registry, req *chat.Request, saved map[string][][]
 // resumeAgent sets where the one agent of a turn stands.
 func (c *continuer) resumeAgent(r *registry, to *chat.Resumed, states map[string][][]byte) (err error) {
 	to.By = chat.PausedAgent
-	to.State, err = c.join(states[""])
+	to.State, err = c.joinAgent(states[""])
 	if err == nil && r.team != nil {
 		err = errors.New("there are agents here, and there were none")
 	}
@@ -147,7 +147,7 @@ func (c *continuer) resumeTeam(r *registry, to *chat.Resumed, states map[string]
 		}
 	}
 	to.By = chat.PausedTeam
-	to.State, err = router.Join(states, c.join)
+	to.State, err = router.Join(states, c.joinAgent)
 	said := stream.Fold{Only: stream.Answer}
 	for _, ev := range before {
 		said.Add(ev)
@@ -166,8 +166,8 @@ func (c *continuer) resumeTeam(r *registry, to *chat.Resumed, states map[string]
 	return err
 }
 
-// join is agent.Join where the model that has answered must be one of those here.
-func (c *continuer) join(parts [][]byte) ([]byte, error) {
+// joinAgent is agent.Join where the model that has answered must be one of those here.
+func (c *continuer) joinAgent(parts [][]byte) ([]byte, error) {
 	state, err := agent.Join(parts)
 	if err != nil {
 		return nil, err

@@ -26,12 +26,12 @@ type liveTeam struct {
 	log      zerolog.Logger
 }
 
-// open makes the roster and the first registry, of file.
-func (t *liveTeam) open(file settings.Config, c *commonParts, tape *turnTape, s *state) {
+// openTeam makes the roster and the first registry, of file.
+func (t *liveTeam) openTeam(file settings.Config, c *commonParts, tape *turnTape, s *storedState) {
 	cfg := roster.Config{
 		Transport: c.seams.Agents, Foreign: c.seams.Agents, Breaker: settings.Of[remote.Common](&c.cfg).Breaker, Log: c.log,
 		Changed: func(team roster.Team, listed bool) {
-			before, now := t.remake(team)
+			before, now := t.remakeRegistry(team)
 			if listed {
 				t.logChanges(before, now)
 			}
@@ -41,7 +41,7 @@ func (t *liveTeam) open(file settings.Config, c *commonParts, tape *turnTape, s 
 		cfg.Transport, cfg.Foreign = remote.NewTransport(), remote.NewForeignTransport()
 	}
 	const why = "an agent that is somewhere else"
-	cfg.Transport, cfg.Foreign = tape.transport(cfg.Transport, nil, why), tape.transport(cfg.Foreign, nil, why)
+	cfg.Transport, cfg.Foreign = tape.tapedTransport(cfg.Transport, nil, why), tape.tapedTransport(cfg.Foreign, nil, why)
 	if s != nil && (c.cfg.HasFile() || settings.Of[settings.Process](&c.cfg).AdminAddr != "") {
 		cfg.Values = s.store
 	}
@@ -55,26 +55,26 @@ func (t *liveTeam) open(file settings.Config, c *commonParts, tape *turnTape, s 
 func (t *liveTeam) useFile(file settings.Config) (before, now *registry) {
 	t.roster.Use(file.Team.Agents, func(team roster.Team) {
 		t.file = file
-		before, now = t.remake(team)
+		before, now = t.remakeRegistry(team)
 	})
 	return before, now
 }
 
-// remake makes the registry of a team and swaps it in. The caller must hold the roster's lock.
-func (t *liveTeam) remake(team roster.Team) (before, now *registry) {
+// remakeRegistry makes the registry of a team and swaps it in. The caller must hold the roster's lock.
+func (t *liveTeam) remakeRegistry(team roster.Team) (before, now *registry) {
 	now = t.maker.newRegistry(t.file, team)
 	return t.registry.Swap(now), now
 }
 
 // logChanges logs which agents came and went.
 func (t *liveTeam) logChanges(before, now *registry) {
-	if added, removed := changed(before, now); len(added)+len(removed) > 0 {
+	if added, removed := changedAgents(before, now); len(added)+len(removed) > 0 {
 		t.log.Info().Dict("details", zerolog.Dict().Strs("added", added).Strs("removed", removed)).Msg("registry_changed")
 	}
 }
 
 // registryOf returns the registry of a tenant, or nil while the gateway starts.
-func (t *liveTeam) registryOf(tenant string) *registry { return t.registry.Load().of(tenant) }
+func (t *liveTeam) registryOf(tenant string) *registry { return t.registry.Load().forTenant(tenant) }
 
 // namesOf returns the ids of the agents and workflows that a tenant can name.
 func (t *liveTeam) namesOf(tenant string) (agents, workflows []string) {

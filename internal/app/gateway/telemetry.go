@@ -38,17 +38,17 @@ func startTelemetry(c *commonParts) (*telemetrySender, error) {
 	return &telemetrySender{sender, c.seams}, nil
 }
 
-// tracer returns the maker of spans, or nil if spans are not sent.
-func (t *telemetrySender) tracer() trace.Tracer {
+// spanTracer returns the maker of spans, or nil if spans are not sent.
+func (t *telemetrySender) spanTracer() trace.Tracer {
 	if t.otlp == nil {
 		return t.seams.Tracer
 	}
 	return t.otlp.Tracer()
 }
 
-// flush sends the pending spans and metrics, within limit. The gateway calls it before it closes
+// flushPending sends the pending spans and metrics, within limit. The gateway calls it before it closes
 // the parts that are measured.
-func (t *telemetrySender) flush(limit time.Duration) {
+func (t *telemetrySender) flushPending(limit time.Duration) {
 	if t != nil && t.otlp != nil {
 		t.otlp.Close(limit)
 	}

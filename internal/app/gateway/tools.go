@@ -63,7 +63,7 @@ func connectTools(ctx context.Context, c *commonParts, tape *turnTape) (_ *serve
 	for _, s := range configured {
 		server := mcpServer(c, s)
 		if s.Builtin != "" {
-			if server.InProcess, err = t.builtin(ctx, c, s.Builtin); err != nil {
+			if server.InProcess, err = t.openBuiltin(ctx, c, s.Builtin); err != nil {
 				return nil, err
 			}
 		}
@@ -83,9 +83,9 @@ func connectTools(ctx context.Context, c *commonParts, tape *turnTape) (_ *serve
 	return t, nil
 }
 
-// builtin returns a server that the program brings along. All todo servers share their todos; each
+// openBuiltin returns a server that the program brings along. All todo servers share their todos; each
 // other server has its own state.
-func (t *serverTools) builtin(ctx context.Context, c *commonParts, name string) (*server.MCPServer, error) {
+func (t *serverTools) openBuiltin(ctx context.Context, c *commonParts, name string) (*server.MCPServer, error) {
 	if name != builtinTodo {
 		return home.NewServer(name, c.cfg.Version), nil
 	}
@@ -103,9 +103,9 @@ func (t *serverTools) builtin(ctx context.Context, c *commonParts, name string) 
 	return todo.NewServer(t.todos, c.cfg.Version), nil
 }
 
-// start opens the sessions with the servers, and the cache of results if a server has tools whose
+// startTools opens the sessions with the servers, and the cache of results if a server has tools whose
 // results are cached. The cache is in the store, or in this process if s is nil.
-func (t *serverTools) start(ctx context.Context, c *commonParts, s *state) {
+func (t *serverTools) startTools(ctx context.Context, c *commonParts, s *storedState) {
 	var keeper toolcache.Keeper
 	if s != nil {
 		t.lists.store, keeper = s.store, s.store
@@ -121,9 +121,9 @@ func (t *serverTools) start(ctx context.Context, c *commonParts, s *state) {
 // toolsOf returns the tools of a source for an owner: the id of an agent, or an owner below.
 func (t *serverTools) toolsOf(owner string, s toolcache.Source) agent.Tools {
 	if t.tape.tape == nil {
-		return t.cached(s)
+		return t.withCache(s)
 	}
-	return t.tape.tape.Tools(owner, t.cached(s))
+	return t.tape.tape.Tools(owner, t.withCache(s))
 }
 
 // The owner of tools that belong to no agent.
@@ -133,8 +133,8 @@ const (
 	toolsOfAsking  = "(approvals)"
 )
 
-// cached returns the tools of a source, behind the cache if there is one.
-func (t *serverTools) cached(s toolcache.Source) agent.Tools {
+// withCache returns the tools of a source, behind the cache if there is one.
+func (t *serverTools) withCache(s toolcache.Source) agent.Tools {
 	if t.cache == nil {
 		return s
 	}
@@ -197,10 +197,10 @@ func mcpServer(c *commonParts, s servers.Server) mcpclient.Server {
 		Name:            s.Name,
 		Transport:       s.Transport,
 		URL:             s.URL,
-		Headers:         reveal(s.Headers),
+		Headers:         plainValues(s.Headers),
 		Command:         s.Command,
 		Args:            s.Args,
-		Env:             reveal(s.Env),
+		Env:             plainValues(s.Env),
 		Dir:             s.Dir,
 		Timeout:         s.Timeout,
 		ProtocolVersion: s.ProtocolVersion,
@@ -220,10 +220,10 @@ func isIdentified(c *commonParts, s servers.Server) bool {
 	return s.Builtin != "" && c.asksWho()
 }
 
-// reveal returns the plain values of secrets.
+// plainValues returns the plain values of secrets.
 //
 // The result goes to mcpclient alone.
-func reveal(secrets map[string]config.Secret) map[string]string {
+func plainValues(secrets map[string]config.Secret) map[string]string {
 	plain := make(map[string]string, len(secrets))
 	for k, v := range secrets {
 		plain[k] = v.Reveal()

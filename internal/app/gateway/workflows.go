@@ -28,8 +28,8 @@ import (
 	"sluice/stream"
 )
 
-// workflows are those of one reading of the configuration file.
-type workflows struct {
+// teamFlows are those of one reading of the configuration file.
+type teamFlows struct {
 	byName    map[string]*answerer
 	described []handlers.Workflow
 	agents    *workAgents
@@ -46,14 +46,14 @@ type flowMaker struct {
 //
 // If runs can wait, it makes agents even without workflows: a run of an earlier file may continue
 // with them.
-func (m *flowMaker) newWorkflows(list []*graph.Workflow, team []router.AgentSpec, timeout time.Duration) workflows {
-	flows := workflows{byName: map[string]*answerer{}}
+func (m *flowMaker) newWorkflows(list []*graph.Workflow, team []router.AgentSpec, timeout time.Duration) teamFlows {
+	flows := teamFlows{byName: map[string]*answerer{}}
 	if len(list) == 0 && !m.questions.canWait {
 		return flows
 	}
 	flows.agents = m.newWorkAgents(team, timeout)
 	for _, w := range list {
-		pinned, err := pin(w, team, timeout)
+		pinned, err := pinFlow(w, team, timeout)
 		if err != nil { // plain values: cannot happen
 			pinned = w
 		}
@@ -81,7 +81,7 @@ func describeFlow(w *graph.Workflow) handlers.Workflow {
 // unchanged, or else one with the agents to which the run is pinned. The error wraps engine.ErrGone.
 //
 // Agents of an old definition are made for each run that needs them; such runs are few.
-func (m *flowMaker) flowOf(w *graph.Workflow, flows workflows) (*answerer, error) {
+func (m *flowMaker) flowOf(w *graph.Workflow, flows teamFlows) (*answerer, error) {
 	_, sum := w.Stored()
 	if f := flows.byName[w.Definition().Name]; f != nil && f.sum == sum {
 		return f, nil
@@ -95,7 +95,7 @@ func (m *flowMaker) flowOf(w *graph.Workflow, flows workflows) (*answerer, error
 
 // agentsOf makes the agents to which a definition is pinned. If it is pinned to none, they are the
 // agents of the file.
-func (m *flowMaker) agentsOf(w *graph.Workflow, flows workflows) (*workAgents, error) {
+func (m *flowMaker) agentsOf(w *graph.Workflow, flows teamFlows) (*workAgents, error) {
 	p, err := readPinned(w)
 	if err != nil {
 		return nil, err
