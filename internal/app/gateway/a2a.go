@@ -1,5 +1,5 @@
-// This file gives A2A what it needs of the other parts: the agents as other agents see them, and the
-// stored turns. The protocol is in internal/edge/dialect/a2a; package records shows it the turns.
+// This file gives A2A the agents, as other agents see them, and the stored turns. The protocol is in
+// internal/edge/dialect/a2a; package records shows it the turns.
 
 package gateway
 

@@ -20,7 +20,7 @@ type agentMaker struct {
 	state     *storedState
 }
 
-// newAssistant returns the built-in agent, which answers if no agents are configured.
+// newAssistant returns the built-in agent. It answers if no agents are configured.
 func (m *agentMaker) newAssistant() *agent.Agent {
 	cfg := m.withDefaults(settings.Of[agent.Config](&m.cfg))
 	cfg.Model, cfg.Origin = modelFor(m.models, "", model.DefaultKey)

@@ -86,7 +86,7 @@ func (a *answerer) around(r stream.Runner) stream.Runner {
 	return a.asking(a.memory.withMemory(r, a.before))
 }
 
-// setDefaults says of a request for a run what the workflow does, where it says nothing itself.
+// setDefaults gives a request for a run the workflow's kind and retention, if the request has none.
 //
 // A request's own kind and retention win.
 func (a *answerer) setDefaults(req *chat.Request) {

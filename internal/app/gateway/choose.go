@@ -1,4 +1,4 @@
-// This file decides what answers a request: the built-in agent, the team, a workflow, or the
+// This file chooses the answerer of a request: the built-in agent, the team, a workflow, or the
 // continuation of a paused turn.
 
 package gateway
@@ -18,14 +18,14 @@ import (
 	"sluice/stream"
 )
 
-// chooser decides what answers a request.
+// chooser chooses the answerer of a request.
 type chooser struct {
 	team  *liveTeam
 	flows *flowMaker
-	alone *answerer // answers if there are no agents
+	alone *answerer // of the built-in agent
 }
 
-// chooseRunner returns what answers a request, and within which time.
+// chooseRunner returns the runner and the timeout of a request.
 //
 // It is handlers.Confic.Choose: it runs before anything of the turn is kept or reported, so an
 // error here is a plain HTTP reply. A resumed request was checked when it was first sent.
@@ -55,7 +55,7 @@ func (c *chooser) chooseRunner(req *chat.Request) (stream.Runner, time.Duration,
 	return runner, timeout, err
 }
 
-// answererOf returns what a request names, or continues with.
+// answererOf returns the answerer that a request names, or continues with.
 func (c *chooser) answererOf(r *registry, req *chat.Request) (*answerer, error) {
 	switch {
 	case req.Resumed != nil:
@@ -74,7 +74,7 @@ func (c *chooser) answererOf(r *registry, req *chat.Request) (*answerer, error) 
 
 // choosePaused returns what continues with a turn that was paused.
 //
-// Who asked is in the state, which the service of approvals has verified.
+// The state of the turn names its answerer. The service of approvals has verified the state.
 func (c *chooser) choosePaused(r *registry, req *chat.Request) (*answerer, error) {
 	switch {
 	case req.Resumed.By == chat.PausedAgent:

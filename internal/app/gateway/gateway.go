@@ -1,14 +1,13 @@
 // Package gateway wires the parts of a gateway together, listens and drains: one file
 // for each capability. It is what command sluice starts.
 //
-// New makes the parts from the bottom up: MCP servers, models, the store,
-// telemetry, the agent or the team, and the HTTP server on top, whose Config is
-// the whole list of what there is. Listen adds the connections, Run waits, and
-// the end goes the other way: new streams are refused, running ones may end,
-// and each part is closed after those that use it.
+// New starts the parts from the bottom up, and hands each part to the parts above it: MCP
+// servers, models, the store, telemetry, the agents, the team, and the HTTP server on top.
+// Reload (in reload.go) replaces the team while the gateway runs. Close closes each part
+// after the parts that use it. Listen and Run (in http.go) add the connections.
 //
-// What a configuration file may change while the gateway runs is one immutable
-// registry behind a pointer. A turn keeps the one it began with.
+// A configuration file becomes one immutable registry behind a pointer (liveTeam). A turn
+// ends with the registry that it began with.
 //
 // Seams are for tests alone: they put a test's own transport, runner or store
 // in place of the real one.

@@ -69,7 +69,7 @@ func countHTTP2(m *metrics.Registry) func(kind string) {
 	return func(kind string) { errs.Inc(kind) }
 }
 
-// certificateHealth reports whether the files of the certificate hold what is in use.
+// certificateHealth reports whether the files have the certificate in use.
 type certificateHealth struct{ *process.Certificate }
 
 // Check implements health.Checker.

@@ -98,17 +98,17 @@ func subjectOf(who chat.Principal) limit.Subject {
 	return s
 }
 
-// modelGate admits calls of models. The limiter needs the store, which is opened after the
-// models, so that New sets it before the first call.
+// modelGate admits calls of models. The limiter needs the store, and the store is opened after the
+// models: New sets the limiter before the first call.
 type modelGate struct{ limiter *limit.Limiter }
 
-// enterLimits waits until the limits admit a call of a model. The caller ends the call with leave, to which
-// it passes the used tokens.
+// enterLimits waits until the limits admit a call of a model. The caller ends the call with leave, and
+// passes the used tokens.
 func (g *modelGate) enterLimits(ctx context.Context, key string) (leave func(int), err error) {
 	return g.limiter.Enter(ctx, key)
 }
 
-// withCharge returns r, which is then charged where it runs without the request that began it.
+// withCharge returns r. A turn that runs without the request that began it is then charged.
 func withCharge(r stream.Runner, l *limit.Limiter) stream.Runner {
 	if l == nil {
 		return r

@@ -54,7 +54,7 @@ func pinFlow(w *graph.Workflow, team []router.AgentSpec, timeout time.Duration) 
 	return w.Pinned(text)
 }
 
-// readPinned returns the agents to which a definition is pinned, or nil if it is pinned to none.
+// readPinned returns the agents that a definition is pinned to, or nil without pinned agents.
 // The error wraps engine.ErrGone.
 func readPinned(w *graph.Workflow) (*pinnedAgents, error) {
 	text := w.Definition().Agents

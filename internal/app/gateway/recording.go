@@ -75,7 +75,7 @@ func (r recordedRunner) Run(ctx context.Context, req *chat.Request, sink stream.
 	return r.Runner.Run(ctx, req, sink)
 }
 
-// unrecordedCause says what a turn continues with that a store or a token has kept; empty: nothing.
+// unrecordedCause returns the stored thing that a turn continues with, or "" for a new turn.
 //
 // Such a turn can be played but not run again: what it continues with is not in the recording.
 func unrecordedCause(req *chat.Request) string {

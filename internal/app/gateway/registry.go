@@ -53,7 +53,7 @@ type registryMaker struct {
 	*flowMaker
 	quality     *qualityMaker
 	answerForms *providers.AnswerForms // asks for structured answers
-	assistant   *agent.Agent           // answers if there are no agents
+	assistant   *agent.Agent           // of a gateway without agents
 }
 
 // newRegistry makes the agents of a team, the router over them, and the checks of their answers.

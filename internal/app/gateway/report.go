@@ -1,4 +1,4 @@
-// This file has what a gateway reports of itself to the command that started it.
+// This file has the reports of a gateway to the command that started it.
 
 package gateway
 
@@ -28,8 +28,7 @@ func (g *Gateway) HasTodos() bool { return g.tools.todos != nil }
 // the store is elsewhere.
 func (g *Gateway) Kept() uint64 { return g.state.storeBytes() }
 
-// Rules returns the paths that are served and who may use them, for what proves that each has a
-// rule.
+// Rules returns the served paths with their rules, for the test that each path has a rule.
 func (g *Gateway) Rules() []handlers.Rule { return g.server.Rules() }
 
 // Unwell names the parts that are not well, each once, but for models without a key (MissingKeys)

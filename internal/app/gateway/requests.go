@@ -83,7 +83,7 @@ func (r *registry) takenNames(all *mcpclient.Client, agent string) func(name str
 	return nil
 }
 
-// runnerFor returns what answers a request, and within which time. agent is the id of the agent that
+// runnerFor returns the runner and the timeout of a request. agent is the id of the agent that
 // answers, if that is certain.
 //
 // Most requests are not checked and share one runner, made once. A checked request gets its own.
@@ -105,7 +105,7 @@ func (r *registry) runnerFor(by *answerer, req *chat.Request, agent string) (str
 	return by.around(model.Budgeted{Runner: r.quality.Around(by.bare, agent), Tokens: r.tokens}), timeout, nil
 }
 
-// withObject returns what answers a request with an object of the form that it wants. Calls of models
+// withObject returns inner, followed by an object of the form that the request wants. Calls of models
 // for the form count for the turn's budget.
 func (r *registry) withObject(inner stream.Runner, req *chat.Request, agent string) (stream.Runner, error) {
 	opening, key := r.openingOf(req, r.certainAgent(agent))

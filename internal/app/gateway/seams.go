@@ -40,8 +40,7 @@ type Seams struct {
 	Tape Tape
 }
 
-// wrapRunner returns what answers: the agent, unless a test has put something
-// around it.
+// wrapRunner returns the agent, behind the runner of a test if there is one.
 func (s Seams) wrapRunner(a *agent.Agent) stream.Runner {
 	if s.Runner == nil {
 		return a
@@ -49,7 +48,7 @@ func (s Seams) wrapRunner(a *agent.Agent) stream.Runner {
 	return s.Runner(a)
 }
 
-// withBudget returns what answers requests, with a bound on the tokens of a turn; 0: none.
+// withBudget returns the runner of an agent, with a bound on the tokens of a turn. 0 turns it off.
 func (s Seams) withBudget(tokens int, a *agent.Agent) stream.Runner {
 	if tokens == 0 {
 		return s.wrapRunner(a)

@@ -31,7 +31,7 @@ import (
 	"sluice/stream"
 )
 
-// storedState is the store, and what keeps turns in it. nil: there is none.
+// storedState is the store, and the parts that store turns in it. It is nil without a store.
 //
 // Its methods work on nil where their comments say so.
 type storedState struct {
@@ -48,8 +48,8 @@ type storedState struct {
 	stop func()
 }
 
-// lateTurns implements task.Turns once use was called: the turns of other processes can continue when
-// the gateway and its tools are there, which is after the store was opened.
+// lateTurns implements task.Turns after setTurns: turns of other processes can continue when the
+// gateway and its tools are there. The store is opened earlier.
 type lateTurns struct{ turns atomic.Pointer[task.Turns] }
 
 func (l *lateTurns) setTurns(turns task.Turns) { l.turns.Store(&turns) }
@@ -126,8 +126,8 @@ func (s *storedState) isPersistent() bool {
 // hasTakeover says whether turns go on in other processes. It works on nil.
 func (s *storedState) hasTakeover() bool { return s != nil && s.turns != nil }
 
-// withMemory puts the memory of conversations around a runner, if there is one; before is
-// what was emitted of its turn already.
+// withMemory puts the memory of conversations around a runner, if there is one. before are the
+// events of its turn that another process has emitted.
 func (s *storedState) withMemory(r stream.Runner, before []stream.Event) stream.Runner {
 	if s == nil || s.memory == nil {
 		return r
@@ -181,8 +181,8 @@ type inspector interface {
 // configured.
 const inspectAgain = 5 * time.Second
 
-// inspectEngine reports in what the store may forget what it has confirmed: at once, or if it is
-// unavailable, when it is there.
+// inspectEngine logs by which settings the store may lose confirmed writes. If the store is
+// unavailable now, it does so later.
 func (s *storedState) inspectEngine(ctx context.Context, engine inspector, log zerolog.Logger) {
 	look := func(ctx context.Context) error {
 		warnings, err := engine.Inspect(ctx)
@@ -240,7 +240,7 @@ func breakerGuard(b *breaker.Breaker) func(context.Context) (func(store.Verdict,
 	}
 }
 
-// taskService returns what keeps turns; nil if there is no store.
+// taskService returns the service of stored turns, or nil without a store.
 func (s *storedState) taskService() *task.Service {
 	if s == nil {
 		return nil
@@ -248,8 +248,7 @@ func (s *storedState) taskService() *task.Service {
 	return s.tasks
 }
 
-// recordsOf returns what shows the records of tasks; nil if there is no store. It works on
-// nil.
+// recordsOf returns the reader of the records of tasks, or nil without a store. It works on nil.
 func (s *storedState) recordsOf() handlers.Records {
 	if s == nil {
 		return nil

@@ -21,7 +21,7 @@ type objectForms struct {
 	keyed     bool
 }
 
-// withObject returns what answers a request with an object of the form that it wants. opening and key
+// withObject returns inner, followed by an object of the form that the request wants. opening and key
 // are the beginning of the turn and the model of the one agent that can answer.
 //
 // The schema is the client's: a fault of it is a fault of the request.

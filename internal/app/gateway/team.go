@@ -17,7 +17,7 @@ import (
 	"sluice/internal/engine/agent/remote"
 )
 
-// liveTeam is the registry in use, and the roster by which it changes.
+// liveTeam has the registry in use, and the roster: a change of the roster replaces the registry.
 type liveTeam struct {
 	maker    *registryMaker
 	registry atomic.Pointer[registry] // nil while the gateway starts

@@ -1,5 +1,5 @@
-// This file starts and ends the sending of spans and metrics. Package trace decides what is
-// measured, where it happens. This file decides whether it is sent, and where to.
+// This file starts and ends the sending of spans and metrics. Package trace selects the steps that
+// are measured. This file selects the receiver.
 
 package gateway
 

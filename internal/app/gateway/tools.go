@@ -45,7 +45,7 @@ type serverTools struct {
 // serves the built-in todo server, in memory if the file of todos cannot be written. The caller
 // must call close.
 //
-// A gateway that runs a recorded turn has no servers: the recording has their tools.
+// A gateway that runs a recorded turn connects to no server: the recording has the tools.
 func connectTools(ctx context.Context, c *commonParts, tape *turnTape) (_ *serverTools, err error) {
 	t := &serverTools{tape: tape, lists: new(toolLists)}
 	defer func() {
@@ -150,7 +150,7 @@ func (t *serverTools) nameOf(ctx context.Context, server, name string) string {
 	return t.tape.tape.Named(ctx, server, name, func() string { return t.client.Named(ctx, server, name) })
 }
 
-// withCaller returns r, which tells tools for whom they are called if one of them needs it.
+// withCaller returns r, with the caller of each turn for the tools, if one of them needs it.
 func (t *serverTools) withCaller(r stream.Runner) stream.Runner {
 	if !t.passCallers {
 		return r
@@ -181,7 +181,7 @@ func (r forCaller) Run(ctx context.Context, req *chat.Request, sink stream.Sink)
 	return r.Runner.Run(chat.WithTurn(ctx, turn), req, sink)
 }
 
-// allServers returns all MCP servers with their policies. Nobody uses the breakers of this list.
+// allServers returns all MCP servers with their policies. The breakers of this list are not used.
 func allServers(c *commonParts) []mcpclient.Server {
 	all := c.seams.Servers
 	for _, s := range config.Of[servers.List](&c.cfg.Config) {

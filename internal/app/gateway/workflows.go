@@ -78,7 +78,7 @@ func describeFlow(w *graph.Workflow) handlers.Workflow {
 }
 
 // flowOf returns the answerer that continues runs of a definition: a workflow of the file if it is
-// unchanged, or else one with the agents to which the run is pinned. The error wraps engine.ErrGone.
+// unchanged, or else a workflow with the pinned agents. The error wraps engine.ErrGone.
 //
 // Agents of an old definition are made for each run that needs them; such runs are few.
 func (m *flowMaker) flowOf(w *graph.Workflow, flows teamFlows) (*answerer, error) {
@@ -93,8 +93,8 @@ func (m *flowMaker) flowOf(w *graph.Workflow, flows teamFlows) (*answerer, error
 	return m.newFlow(w, agents), nil
 }
 
-// agentsOf makes the agents to which a definition is pinned. If it is pinned to none, they are the
-// agents of the file.
+// agentsOf makes the pinned agents of a definition. Without pinned agents it returns the agents of
+// the file.
 func (m *flowMaker) agentsOf(w *graph.Workflow, flows teamFlows) (*workAgents, error) {
 	p, err := readPinned(w)
 	if err != nil {
@@ -159,8 +159,8 @@ type workAgents struct {
 }
 
 // newWorkAgents makes the agents of nodes. It serves a file and a pinned definition alike, so that a
-// run continues with agents that are made in the same way. Agents elsewhere are left out: they have
-// no steps that a run could store.
+// run continues with agents that are made in the same way. It omits agents elsewhere: a run
+// cannot store their steps.
 func (m *flowMaker) newWorkAgents(team []router.AgentSpec, timeout time.Duration) *workAgents {
 	agents := &workAgents{agents: map[string]*agent.Agent{}, specs: map[string]router.AgentSpec{}, asker: providers.NewAsker(m.models)}
 	agents.delegates = newDelegates(m.state, team, timeout, true)
