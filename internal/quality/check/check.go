@@ -12,15 +12,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/base/markdown"
+	"sluice/internal/quality/numbers"
 )
 
-// Evidence is a call of a tool, which backs what an answer says.
-type Evidence struct {
-	Tool      string
-	Arguments string // JSON
-	Result    string // JSON or text; empty: there was none
-	Completed bool
-}
+// Evidence is a call of a tool, which backs an answer.
+type Evidence = numbers.Call
 
 // Input is an answer and what it is judged by. It is filled in once and then read by one
 // goroutine: checks of one answer share what they find in it.
@@ -155,9 +151,10 @@ func notApplicable(why string) Outcome {
 type findings struct {
 	prose  *prose
 	folded *string
-	facts  *evidence
+	facts  numbers.Evidence // if hasFacts
 
-	lowered []string // the texts of facts
+	hasFacts bool
+	lowered  []string // the texts of facts
 }
 
 // found returns what checks of the same answer share, so that it is parsed
@@ -168,6 +165,15 @@ func (in *Input) found() *findings {
 		in.seen = new(findings)
 	}
 	return in.seen
+}
+
+// evidence returns the evidence of the answer. All checks share it.
+func (in *Input) evidence() *numbers.Evidence {
+	f := in.found()
+	if !f.hasFacts {
+		f.hasFacts, f.facts = true, numbers.EvidenceOf(numbers.Sources{Calls: in.Evidence, Question: in.Question, Now: in.Now, Watch: in.Watch})
+	}
+	return &f.facts
 }
 
 // source returns the Markdown of the answer.

@@ -6,11 +6,14 @@ package check
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sluice/internal/quality/casefold"
+	"sluice/internal/quality/numbers"
 )
 
 // requiredFacts asks that values of results are reported.
@@ -72,6 +75,15 @@ func latest(calls []Evidence, tool string, at jsontext.Pointer) (jsontext.Value,
 		}
 	}
 	return nil, false
+}
+
+// maxWithin is how often JSON may stand in a string of JSON.
+const maxWithin = 3
+
+// lenient reads JSON as tools write it: names twice, and half characters. Without it no fact of
+// such a document could be asked for.
+func lenient() jsontext.Options {
+	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
 // pointed returns the text or number at a pointer. A string that holds JSON is looked into
@@ -145,34 +157,11 @@ func member(value jsontext.Value, name string) (jsontext.Value, bool) {
 //
 // A number matches any number of the answer; where it stands there is not looked at.
 func (in *Input) states(value jsontext.Value) bool {
-	fact := keys{}
+	fact := numbers.Set{}
 	if value.Kind() == '0' {
-		fact.addLiteral(string(value))
-		return in.hasNumber(fact)
+		return fact.AddAll(value) && fact.In(in.Text)
 	}
 	plain, _ := jsontext.AppendUnquote(nil, value) // it is valid
 	text := strings.TrimSpace(string(plain))
-	if strings.Contains(in.folded(), folded(text)) {
-		return true
-	}
-	if t, size, _ := timeAt(text, 4); size > 0 {
-		return in.hasNumber(keys{strconv.Itoa(t.Day()): true, "=" + t.Format("02.01"): true, "=" + t.Format("2.1"): true})
-	}
-	only := false
-	eachNumber(text, func(n *number) {
-		if n.start == 0 && n.end == len(text) { // a number as a text
-			only = true
-			fact.add(n)
-		}
-	})
-	return only && in.hasNumber(fact)
-}
-
-// hasNumber says whether a number of the text has one of the keys.
-func (in *Input) hasNumber(fact keys) bool {
-	found := false
-	eachNumber(in.Text, func(n *number) {
-		found = found || fact.has(n) || slices.ContainsFunc(n.pieces(), fact.has)
-	})
-	return found
+	return strings.Contains(in.folded(), casefold.Fold(text)) || fact.AddWhole(text) && fact.In(in.Text)
 }

@@ -37,6 +37,9 @@ func (c *linksBacked) compile() (Check, error) {
 // the evidence.
 const maxLinks = 200
 
+// maxListed is how many links the feedback names.
+const maxListed = 5
+
 // Run wants that each link was in what a tool or the user said, or leads to a
 // host that is allowed. It opens none.
 func (c *linksBacked) Run(in *Input) Outcome {
@@ -94,7 +97,7 @@ func (c *linksBacked) backed(in *Input, link string) bool {
 	}
 	scheme := strings.ToLower(u.Scheme)
 	lowered := in.lowered()
-	for i, text := range in.evidence().texts {
+	for i, text := range in.evidence().Texts() {
 		if hasLink(text, lowered[i], bare, len(u.Host), scheme) {
 			return true
 		}
@@ -106,7 +109,7 @@ func (c *linksBacked) backed(in *Input, link string) bool {
 func (in *Input) lowered() []string {
 	f := in.found()
 	if f.lowered == nil {
-		for _, text := range in.evidence().texts {
+		for _, text := range in.evidence().Texts() {
 			f.lowered = append(f.lowered, lowerASCII(text))
 		}
 	}

@@ -9,13 +9,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/text/unicode/norm"
 
 	"sluice/internal/base/markdown"
+	"sluice/internal/quality/casefold"
 )
 
 // Bounds of arguments.
@@ -155,7 +154,7 @@ func literals(at jsontext.Pointer, texts []string) ([]string, error) {
 	}
 	var all []string
 	for i, text := range texts {
-		if f := folded(text); f != "" && len(text) <= maxLiteral {
+		if f := casefold.Fold(text); f != "" && len(text) <= maxLiteral {
 			all = append(all, f)
 			continue
 		}
@@ -177,54 +176,8 @@ func quoted(texts []string) string {
 func (in *Input) folded() string {
 	f := in.found()
 	if f.folded == nil {
-		text := folded(in.Text)
+		text := casefold.Fold(in.Text)
 		f.folded = &text
 	}
 	return *f.folded
-}
-
-// folded returns a text in the form NFKC, its case folded (Unicode's CaseFolding.txt,
-// status C and F for ß), without characters that only join or order others: channels
-// insert some.
-//
-// It is idempotent; it may be longer than text.
-func folded(text string) string {
-	if isLowerASCII(text) {
-		return text
-	}
-	var b strings.Builder
-	b.Grow(len(text))
-	for _, r := range norm.NFKC.String(text) {
-		switch {
-		case r < 0x80:
-			b.WriteByte(byte(unicode.ToLower(r)))
-		case r == 'ß' || r == 'ẞ':
-			b.WriteString("ss")
-		case unicode.Is(unicode.Cf, r):
-		default:
-			b.WriteRune(foldRune(r))
-		}
-	}
-	return norm.NFKC.String(b.String())
-}
-
-// isLowerASCII says whether folding would change nothing, which saves an
-// allocation.
-func isLowerASCII(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c >= 0x80 || 'A' <= c && c <= 'Z' {
-			return false
-		}
-	}
-	return true
-}
-
-// foldRune returns one of the characters that differ from r in their case alone, the same
-// for all of them.
-func foldRune(r rune) rune {
-	least := r
-	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
-		least = min(least, next)
-	}
-	return unicode.ToLower(least)
 }

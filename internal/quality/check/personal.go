@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/base/redact"
+	"sluice/internal/quality/casefold"
 )
 
 // noPII asks that the log would hide nothing of the answer.
@@ -66,5 +67,5 @@ func bareForm(s string) string {
 			return -1
 		}
 		return r
-	}, folded(s))
+	}, casefold.Fold(s))
 }

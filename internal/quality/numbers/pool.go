@@ -1,0 +1,248 @@
+// This file compares a claim with values: which of them may back it at all, and how far from
+// what is written they may be. Values are in pools, sorted, by what is known of them, so that a
+// claim costs a search in each of a few lists.
+
+package numbers
+
+import (
+	"math"
+	"slices"
+)
+
+// way is how a value follows from the evidence.
+type way uint8
+
+// Ways.
+const (
+	itself   way = iota
+	reckoned     // a difference or product
+	summed
+	counted
+	mean
+	quotient
+	share      // as a percentage
+	difference // as a percentage
+	span       // of time, from one thing to another
+)
+
+// kind is what is known of a value.
+type kind struct {
+	way      way
+	unit     unit
+	near     bool // each sentence may speak of it
+	row      bool // of an element of an array
+	isName   bool
+	percent  bool
+	negative bool
+}
+
+// pool has values without their signs, by kind.
+type pool map[kind][]float64
+
+// add adds a value.
+func (p pool) add(k kind, v float64) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return
+	}
+	k.negative = v < 0
+	p[k] = append(p[k], math.Abs(v))
+}
+
+// sort must be called between add and has.
+func (p pool) sort() {
+	for k, values := range p {
+		slices.Sort(values)
+		p[k] = slices.Compact(values)
+	}
+}
+
+// has says whether a value backs a claim.
+func (p pool) has(c *claim, s *sentence) bool {
+	for k, values := range p {
+		if c.mayBe(k, s) && c.isIn(values, k, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// anyIn says whether one of sorted values lies within bounds.
+func anyIn(values []float64, b bounds) bool {
+	i, _ := slices.BinarySearch(values, b.low)
+	return i < len(values) && values[i] <= b.high
+}
+
+// value is a reading with its scale.
+func (c *claim) value(r reading) float64 {
+	if c.negative {
+		return -r.value * c.scale
+	}
+	return r.value * c.scale
+}
+
+// mayHaveSign says whether a claim may be of a kind by its sign: words may stand for it.
+func (c *claim) mayHaveSign(k kind, s *sentence) bool {
+	return k.negative == c.negative || k.negative && (s.says(less) || k.row && !isTemperature(c.unit))
+}
+
+// mayBe says whether the words around a claim allow it to be of a kind.
+func (c *claim) mayBe(k kind, s *sentence) bool {
+	switch k.way {
+	case itself:
+		return c.mayHaveSign(k, s)
+	case counted:
+		return c.mayCount()
+	case summed:
+		return isAdditive(c.unit) && (!c.percent || k.percent)
+	case quotient:
+		return !c.percent && s.says(ratio)
+	case share:
+		return c.percent
+	case difference:
+		return c.percent && s.says(change)
+	case span:
+		return c.unit == k.unit || isMeasure(c.unit) && isMeasure(k.unit)
+	}
+	return !c.percent || k.percent
+}
+
+// mayCount says whether a claim may be how many there are of a thing.
+func (c *claim) mayCount() bool {
+	dimension, _ := dimensionOf(c.unit)
+	return !c.percent && (dimension == 0 || c.unit == day) && c.means[0].decimals == 0
+}
+
+// isIn says whether a claim is one of the sorted values of a kind.
+func (c *claim) isIn(values []float64, k kind, s *sentence) bool {
+	for _, r := range c.means[:c.meanings] {
+		b := c.bounds(r, k, s)
+		if !c.isOther(k.unit) && anyIn(values, b) {
+			return true
+		}
+		written := around(r.value*c.scale, ulp(r)*c.scale)
+		if s.derives() {
+			for _, in := range written.inUnit(c.unit, k.unit) {
+				if anyIn(values, in) {
+					return true
+				}
+			}
+		}
+		if k.way == itself && c.percent && !k.isName && c.isShare(values, k, r, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOther says whether a unit is another than the claim's, so that only what is converted is
+// equal.
+func (c *claim) isOther(u unit) bool {
+	if c.unit == u || c.percent && u == "" {
+		return false
+	}
+	return isMeasure(c.unit) && isMeasure(u)
+}
+
+// isMeasure says whether a unit is one of a single kind of thing.
+func isMeasure(u unit) bool {
+	dimension, _ := dimensionOf(u)
+	return dimension != 0 || isTemperature(u) && u != degree
+}
+
+// isShare says whether a percentage is one of the values from 0 to 1, or what is left of a near
+// one to the whole.
+func (c *claim) isShare(values []float64, k kind, r reading, s *sentence) bool {
+	b := exactly(r.value / 100)
+	if s.derives() {
+		b = around(r.value/100, ulp(r)/100)
+	}
+	if b.high <= 1+ulp(r) && anyIn(values, bounds{b.low, min(b.high, 1)}) {
+		return true
+	}
+	rest := exactly(100 - r.value)
+	return s.derives() && k.near && k.percent && (anyIn(values, rest) || anyIn(values, bounds{rest.low / 100, rest.high / 100}))
+}
+
+// ulp is the value of the last digit that is written.
+func ulp(r reading) float64 { return math.Pow10(-r.decimals) }
+
+// minQuotient is from where on a quotient may be rounded to a whole number.
+const minQuotient = 100
+
+// around is what is rounded to v, where unit is the value of its last digit: a half is rounded
+// up.
+func around(v, unit float64) bounds {
+	within := min(inexact(v), unit/1000)
+	return bounds{v - unit/2 - within, v + unit/2 - within}
+}
+
+// exactly is what is equal but for what arithmetic of floats adds.
+func exactly(v float64) bounds { return bounds{v - inexact(v), v + inexact(v)} }
+
+// inexact is what arithmetic of floats may add to a value. It is less than the last digit of a
+// number of twelve digits, so that two accounts are never equal.
+func inexact(v float64) float64 { return 1e-9 + 1e-13*math.Abs(v) }
+
+// bounds returns between what a value of a kind must lie.
+//
+// What stands in the evidence may be rounded where something says so. What is derived may be
+// rounded if it has decimals.
+func (c *claim) bounds(r reading, k kind, s *sentence) bounds {
+	v := r.value * c.scale
+	if !s.derives() {
+		return exactly(v)
+	}
+	if c.rounded == 0 {
+		if !c.isRounded(r, k, s) {
+			return exactly(v)
+		}
+		return around(v, ulp(r)*c.scale)
+	}
+	unit := lastDigit(r) * c.scale
+	b := around(v, unit)
+	if c.rounded&over != 0 {
+		b.high = v + unit
+	}
+	if c.rounded&under != 0 {
+		b.low = v - unit
+	}
+	return b
+}
+
+// isRounded says whether a claim may be rounded as it is written, though no word says so.
+func (c *claim) isRounded(r reading, k kind, s *sentence) bool {
+	switch k.way {
+	case itself:
+		return k.near && (k.unit == "" || c.unit != "" || c.percent) || c.scale > 1 || c.unit != "" && c.unit != money
+	case mean:
+		return r.decimals > 0 || s.says(average)
+	case share, difference:
+		return true
+	case quotient:
+		return r.decimals > 0 || r.value >= minQuotient
+	}
+	return r.decimals > 0
+}
+
+// lastDigit is the value of the last digit that is written, of a whole number of the last that
+// is not 0.
+func lastDigit(r reading) float64 {
+	if r.decimals > 0 || r.value == 0 || r.value > 1e15 {
+		return ulp(r)
+	}
+	unit := 1.0
+	for v := int64(r.value); v%10 == 0; v /= 10 {
+		unit *= 10
+	}
+	return unit
+}
+
+// equals says whether a claim is a value that is derived from the numbers of its sentence.
+func (c *claim) equals(v float64, k kind, s *sentence) bool {
+	for _, r := range c.means[:c.meanings] {
+		if b := c.bounds(r, k, s); b.low <= v && v <= b.high {
+			return true
+		}
+	}
+	return false
+}
