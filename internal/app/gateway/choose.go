@@ -27,8 +27,8 @@ type chooser struct {
 
 // chooseRunner returns the runner and the timeout of a request.
 //
-// It is handlers.Confic.Choose: it runs before anything of the turn is kept or reported, so an
-// error here is a plain HTTP reply. A resumed request was checked when it was first sent.
+// It is handlers.Config.Choose: it runs before the turn is stored or reported, so that an error
+// here is a plain HTTP reply. A resumed request was checked when it was first sent.
 func (c *chooser) chooseRunner(req *chat.Request) (stream.Runner, time.Duration, error) {
 	r := c.team.registryOf(req.Principal.Tenant)
 	agent := req.Agent
@@ -72,7 +72,7 @@ func (c *chooser) answererOf(r *registry, req *chat.Request) (*answerer, error) 
 	return c.alone, nil
 }
 
-// choosePaused returns what continues with a turn that was paused.
+// choosePaused returns the answerer that continues a paused turn.
 //
 // The state of the turn names its answerer. The service of approvals has verified the state.
 func (c *chooser) choosePaused(r *registry, req *chat.Request) (*answerer, error) {
@@ -108,8 +108,7 @@ func (c *chooser) chooseRun(r *registry, req *chat.Request) (*answerer, error) {
 	return nil, &fault.Error{Type: fault.ApprovalConflict, Message: "The workflow that asked is not configured any more, or has changed"}
 }
 
-// flowFor returns what continues with a run that waits. The errors are faults that the caller of the
-// answer is shown.
+// flowFor returns the answerer that continues a waiting run. Its errors are faults for the caller.
 func (c *chooser) flowFor(id string) (*answerer, error) {
 	state, err := c.flows.state.runs.Waiting(context.Background(), id)
 	if err != nil {
@@ -122,7 +121,7 @@ func (c *chooser) flowFor(id string) (*answerer, error) {
 	return f, nil
 }
 
-// flowOf returns what continues with runs of a definition. See flowMaker.flowOf.
+// flowOf returns the answerer that continues runs of a definition. See flowMaker.flowOf.
 func (c *chooser) flowOf(w *graph.Workflow) (*answerer, error) {
 	return c.flows.flowOf(w, c.team.registry.Load().flows)
 }

@@ -1,5 +1,5 @@
-// This file goes on with turns whose process is gone: what answers is what this gateway's own
-// configuration says, from where the turn stood.
+// This file continues turns and runs whose process is gone. The answerer follows this gateway's own
+// configuration, and continues from the saved states of the turn.
 
 package gateway
 
