@@ -56,13 +56,13 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 		t.kept.version, t.kept.doc = task.Version+1, doc
 		doc.resumed(t.id, req.Question, t.began)
 		task.Holder, task.Turn, task.State, task.Side = s.holder, t.id, Working, t.save(req)
-		err = s.replaceDocument(t.ctx, doc, task, s.working(t))
+		err = s.replaceDocument(t.ctx, doc, task, s.workingTTL(t.durable))
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return answered()
 		case errors.Is(err, store.ErrUnavailable):
 			before.Side = t.saved()
-			s.checkLater(err, s.undoUpdate(t.task, t.id, before, s.keepWaiting(t)))
+			s.checkLater(err, s.undoUpdate(t.task, t.id, before, s.waitingTTL(t.durable)))
 			return err
 		case !errors.Is(err, store.ErrConflict): // else another answer was faster: to this question, or to another
 			return err
@@ -99,16 +99,6 @@ func (s *Service) settled(ctx context.Context, req *Request) (store.Task, *docum
 	}
 }
 
-// hasNoLog reports whether a task is at work in a turn without a log. Such a turn has not run, and
-// its process may still undo it.
-func (s *Service) hasNoLog(ctx context.Context, task store.Task) bool {
-	if task.State != Working {
-		return false
-	}
-	_, err := s.cfg.Store.LogLeft(ctx, task.Turn)
-	return errors.Is(err, store.ErrNotFound)
-}
-
 // Repeated returns a *Replay if the request's idempotency key was used with the same
 // body, and nil otherwise.
 //
@@ -135,7 +125,7 @@ func (s *Service) KeyedTurn(ctx context.Context, tenant, owner, key string) (str
 		return "", nil
 	}
 	if err != nil {
-		return "", unavailable(s.note(err))
+		return "", unavailable(s.recordOutage(err))
 	}
 	used, err := readKeyed(v.Data)
 	if err != nil {
@@ -154,7 +144,7 @@ func (s *Service) Asked(ctx context.Context, c Caller, id string) (ids []string,
 		err == nil && final(t.State) && !c.mine(t): // nobody is asked any more: it is not read, which would take time
 		return nil, false, notFound()
 	case err != nil:
-		return nil, false, unavailable(s.note(err))
+		return nil, false, unavailable(s.recordOutage(err))
 	}
 	return readDocument(id, t).Status.Approvals, c.mine(t), nil
 }
@@ -180,7 +170,7 @@ func (s *Service) Waiting(ctx context.Context, c Caller, conversation, cursor st
 		return nil, "", e
 	}
 	if err != nil {
-		return nil, "", unavailable(s.note(err))
+		return nil, "", unavailable(s.recordOutage(err))
 	}
 	for i, id := range page.IDs {
 		at := store.NewCursor(id, page.Tasks[i].Created)

@@ -17,70 +17,22 @@ import (
 
 	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
-	"sluice/internal/state/task/record"
 	"sluice/internal/turn/chat"
 )
 
-// Caller is who asks for tasks. The zero value is any caller.
-type Caller struct {
-	Principal chat.Principal
-	UserID    string
-	// Inspects says that c reads, and may read what belongs to anybody in the tenant.
-	Inspects bool
-}
-
-// Owner returns whom what c may see belongs to.
-func (c Caller) Owner() string { return c.Principal.Owner(c.UserID) }
-
-// mine says whether a task may be shown to c.
-func (c Caller) mine(t store.Task) bool { return c.finds(t.Tenant, t.User) }
-
-// finds says whether what belongs to an owner in a tenant may be shown to c.
-func (c Caller) finds(tenant, owner string) bool {
-	if tenant != c.Principal.Tenant {
-		return false
-	}
-	return c.Inspects && chat.IsProved(owner) || c.Principal.Finds(owner, c.UserID)
-}
-
-// sees says whether something belongs to somebody of c's tenant who was asked like c, or was not.
-func (c Caller) sees(tenant, owner string) bool {
-	return tenant == c.Principal.Tenant && chat.IsProved(owner) == (c.Principal.ID != "")
-}
-
-// seesAll reports whether c's lists have the tasks of all users of the tenant: c operates the gateway, may
-// inspect, and names nobody.
-func (c Caller) seesAll() bool {
-	return c.Inspects && c.UserID == "" && c.Principal.Scopes.HasAny(chat.ScopeOps)
-}
-
-// task returns a task that c may see.
-//
-// Its error is a fault: not_found, or that of a store which is unavailable.
-func (s *Service) task(ctx context.Context, c Caller, id string) (store.Task, error) {
-	t, err := s.cfg.Store.Task(ctx, id)
-	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && !c.mine(t):
-		return store.Task{}, notFound()
-	case err != nil:
-		return store.Task{}, unavailable(s.note(err))
-	}
-	return t, nil
-}
-
 // Mine says why c may not see a task; nil: it is c's.
 func (s *Service) Mine(ctx context.Context, c Caller, id string) error {
-	_, err := s.task(ctx, c, id)
+	_, err := s.taskOf(ctx, c, id)
 	return err
 }
 
 // Show returns the document of a task.
 func (s *Service) Show(ctx context.Context, c Caller, id string) ([]byte, error) {
-	t, err := s.task(ctx, c, id)
+	t, err := s.taskOf(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.whole(ctx, id, t)
+	d, err := s.fullDocument(ctx, id, t)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +41,7 @@ func (s *Service) Show(ctx context.Context, c Caller, id string) ([]byte, error)
 
 // LastTurn returns the turn of a task's log.
 func (s *Service) LastTurn(ctx context.Context, c Caller, id string) (string, error) {
-	t, err := s.task(ctx, c, id)
+	t, err := s.taskOf(ctx, c, id)
 	if err == nil && t.Turn == "" {
 		err = notFound()
 	}
@@ -98,11 +50,11 @@ func (s *Service) LastTurn(ctx context.Context, c Caller, id string) (string, er
 
 // Recorded returns the document of a task, and the turn of its log.
 func (s *Service) Recorded(ctx context.Context, c Caller, id string) (doc []byte, turn string, err error) {
-	t, err := s.task(ctx, c, id)
+	t, err := s.taskOf(ctx, c, id)
 	if err != nil {
 		return nil, "", err
 	}
-	d, err := s.whole(ctx, id, t)
+	d, err := s.fullDocument(ctx, id, t)
 	if err != nil {
 		return nil, "", err
 	}
@@ -162,7 +114,7 @@ func (s *Service) List(ctx context.Context, c Caller, q store.Query, what Shown)
 		return nil, e
 	}
 	if err != nil {
-		return nil, unavailable(s.note(err))
+		return nil, unavailable(s.recordOutage(err))
 	}
 	list := &Listed{Tasks: []jsontext.Value{}, Next: page.Next}
 	room := cmp.Or(what.Most, maxList) - 100 // what stands around them
@@ -189,7 +141,7 @@ func (s *Service) Count(ctx context.Context, c Caller, q store.Query, most int) 
 	for n < most {
 		page, err := s.cfg.Store.Tasks(ctx, q)
 		if err != nil {
-			return 0, unavailable(s.note(err))
+			return 0, unavailable(s.recordOutage(err))
 		}
 		n += len(page.IDs)
 		if q.Cursor = page.Next; q.Cursor == "" {
@@ -206,13 +158,13 @@ func (s *Service) Count(ctx context.Context, c Caller, q store.Query, most int) 
 // It does not wait for the end. A task that waits for a person is ended here, since no
 // process runs it.
 func (s *Service) Cancel(ctx context.Context, c Caller, id string) (doc []byte, already bool, err error) {
-	t, err := s.task(ctx, c, id)
+	t, err := s.taskOf(ctx, c, id)
 	if err != nil {
 		return nil, false, err
 	}
 	switch {
 	case t.State == Canceled:
-		doc, err := s.encoded(ctx, id, t)
+		doc, err := s.encodedTask(ctx, id, t)
 		return doc, err == nil, err
 	case final(t.State):
 		return nil, false, notCancelable()
@@ -222,17 +174,8 @@ func (s *Service) Cancel(ctx context.Context, c Caller, id string) (doc []byte, 
 	if err := s.ask(ctx, id, t); err != nil {
 		return nil, false, err
 	}
-	doc, err = s.encoded(ctx, id, t)
+	doc, err = s.encodedTask(ctx, id, t)
 	return doc, false, err
-}
-
-// encoded returns the whole document of a task.
-func (s *Service) encoded(ctx context.Context, id string, t store.Task) ([]byte, error) {
-	doc, err := s.whole(ctx, id, t)
-	if err != nil {
-		return nil, err
-	}
-	return doc.encode(), nil
 }
 
 // notCancelable is said of a task that has ended.
@@ -258,7 +201,7 @@ func (s *Service) ask(ctx context.Context, id string, t store.Task) error {
 		}
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return unavailable(s.note(err))
+		return unavailable(s.recordOutage(err))
 	}
 	return nil
 }
@@ -273,7 +216,7 @@ func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([
 	asked := doc.Status.Approvals
 	doc.Status = statusOf(Canceled, time.Now())
 	t.State, t.Holder = Canceled, store.Holder{}
-	ttl, err := s.keepEnded(ctx, id, doc, 0)
+	ttl, err := s.scheduleRemoval(ctx, id, doc, 0)
 	if err == nil {
 		err = s.replaceDocument(ctx, doc, t, ttl)
 	}
@@ -282,14 +225,14 @@ func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([
 			_ = s.cfg.Runs.Finish(ctx, id)
 		}
 		s.withdraw(ctx, asked)
-		s.changed(ctx, id, before, Canceled)
+		s.reportState(ctx, id, before, Canceled)
 	}
 	switch {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
 		return nil, false, notCancelable()
 	case err != nil:
 		s.checkLater(err, s.onceCanceled(id, t, ended))
-		return nil, false, unavailable(s.note(err))
+		return nil, false, unavailable(s.recordOutage(err))
 	}
 	ended(ctx)
 	if long, err := s.longTexts(ctx, id); err == nil && !doc.isWhole() {
@@ -322,7 +265,7 @@ func (s *Service) withdraw(ctx context.Context, ids []string) {
 				v.Data = data
 				_, err = s.cfg.Store.PutValue(ctx, store.ApprovalKey(id), v, s.cfg.TTL)
 			}
-			return s.note(err)
+			return s.recordOutage(err)
 		}
 		if err := empty(ctx); errors.Is(err, store.ErrUnavailable) {
 			s.checkLater(nil, empty)
@@ -360,7 +303,7 @@ func (s *Service) each(ctx context.Context, q store.Query, do func(context.Conte
 	for {
 		page, err := s.cfg.Store.Tasks(ctx, q)
 		if err != nil {
-			return unavailable(s.note(err))
+			return unavailable(s.recordOutage(err))
 		}
 		for i, id := range page.IDs {
 			if err := do(ctx, id, page.Tasks[i]); err != nil {
@@ -422,7 +365,7 @@ func (s *Service) remove(ctx context.Context, id string, t store.Task) error {
 		err = s.removeTurns(ctx, turns)
 	}
 	if err != nil {
-		return unavailable(s.note(err))
+		return unavailable(s.recordOutage(err))
 	}
 	return nil
 }
@@ -447,46 +390,11 @@ func (s *Service) Resumed(outcome string) { s.counts.resumes.Inc(outcome) }
 // Trace returns the trace of a task of c's: of turns that have ended as it was kept, of
 // others as far as their logs have them now.
 func (s *Service) Trace(ctx context.Context, c Caller, id string) ([]byte, error) {
-	t, err := s.task(ctx, c, id)
+	t, err := s.taskOf(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
 	return s.traceOf(ctx, id, t)
-}
-
-// traceOf is Trace for a task that may be shown.
-func (s *Service) traceOf(ctx context.Context, id string, t store.Task) ([]byte, error) {
-	items, err := s.cfg.Store.List(ctx, store.TraceKey(id), 0, 0)
-	if err != nil {
-		return nil, unavailable(s.note(err))
-	}
-	parts := readParts(items)
-	doc := readDocument(id, t)
-	for _, turn := range doc.Metadata.Turns {
-		if slices.ContainsFunc(parts, func(p *record.Part) bool { return p.Turn == turn }) {
-			continue
-		}
-		k, err := s.readAll(ctx, turn)
-		if errors.Is(err, ErrGone) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		rec := k.record(record.New(s.cfg.Trace, turn, doc.began(turn, t.Created)))
-		parts = append(parts, rec.Part(turn != t.Turn || t.State != Working))
-	}
-	return record.Join(id, parts).Encode(), nil
-}
-
-// readParts reads the parts of a record, without those that cannot be read.
-func readParts(items [][]byte) (parts []*record.Part) {
-	for _, item := range items {
-		if p, err := record.Read(item); err == nil {
-			parts = append(parts, p)
-		}
-	}
-	return parts
 }
 
 // cancelMemory is how long a cancel waits for the process that it is meant for.

@@ -64,7 +64,7 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 	}
 	if req.Key != "" {
 		if err := s.claim(ctx, t, req); err != nil {
-			return s.note(err)
+			return s.recordOutage(err)
 		}
 	}
 	err := s.open(ctx, t, &req)
@@ -72,7 +72,7 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 		if key := t.claim.key; key != "" && s.cfg.Store.DeleteValue(t.ctx, key) != nil {
 			s.checkLater(nil, s.undoKey(key, t.id))
 		}
-		return s.note(err)
+		return s.recordOutage(err)
 	}
 	s.mu.Lock()
 	s.running[t.task] = t
@@ -165,18 +165,18 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 		Turn: t.id, State: Working, Created: t.began,
 	}}
 	undo := s.undoCreate(t.task, t.id)
-	err := s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.CreateTask(t.ctx, t.task, task, s.working(t)))
+	err := s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.CreateTask(t.ctx, t.task, task, s.workingTTL(t.durable)))
 	if errors.Is(err, store.ErrUnavailable) { // the turn runs without being kept, or not at all
 		s.checkLater(err, undo)
 	}
 	if err != nil {
 		return err
 	}
-	if err = s.keepLong(t.ctx, t.kept.doc, long, s.working(t)); err != nil && undo(t.ctx) != nil {
+	if err = s.storeLong(t.ctx, t.kept.doc, long, s.workingTTL(t.durable)); err != nil && undo(t.ctx) != nil {
 		s.checkLater(nil, undo)
 	}
 	if err == nil {
-		s.changed(ctx, t.task, submitted, Working)
+		s.reportState(ctx, t.task, submitted, Working)
 	}
 	return err
 }

@@ -33,7 +33,7 @@ func (t *Turn) conclude() bool {
 	case err == nil:
 		t.conclusion()
 	case errors.Is(err, store.ErrUnavailable): // the client does not wait for another try
-		_ = t.service.note(err)
+		_ = t.service.recordOutage(err)
 		t.log.later()
 	}
 	return err == nil || t.unsure
@@ -54,7 +54,7 @@ func (t *Turn) concluded() bool {
 		return true
 	}
 	there, err := t.service.cfg.Store.Task(t.ctx, t.task)
-	if errors.Is(t.service.note(err), store.ErrUnavailable) {
+	if errors.Is(t.service.recordOutage(err), store.ErrUnavailable) {
 		return false
 	}
 	if t.unsure = false; err == nil && bytes.Equal(there.Doc, t.kept.last) {

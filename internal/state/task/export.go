@@ -27,7 +27,7 @@ type Record struct {
 // Export returns a task and its trace, whatever user it belongs to. It changes nothing: st may be open
 // for reading only. The error of a task that is not there wraps store.ErrNotFound.
 func Export(ctx context.Context, st Store, spec Spec, policy Retention, traces record.Spec, id string) (r Record, trace []byte, err error) {
-	s := &Service{cfg: Config{Store: st, Trace: traces}}
+	s := &turnLogs{taskStore: &taskStore{cfg: Config{Store: st, Trace: traces}}}
 	t, err := st.Task(ctx, id)
 	if err != nil {
 		return r, nil, err
@@ -37,7 +37,7 @@ func Export(ctx context.Context, st Store, spec Spec, policy Retention, traces r
 		return r, nil, errors.Join(err, store.ErrUnavailable)
 	}
 	trace = record.Exported(trace)
-	doc, err := s.whole(ctx, id, t)
+	doc, err := s.fullDocument(ctx, id, t)
 	if err != nil {
 		return r, nil, errors.Join(err, store.ErrUnavailable)
 	}

@@ -77,12 +77,12 @@ func (t *Turn) release() {
 	doc, long := t.kept.doc.stored()
 	task := store.Task{Doc: doc, Meta: store.Meta{Version: t.kept.version, Turn: t.id, State: Working,
 		Holder: store.Holder{Owner: leftPrefix + s.holder.Owner, Epoch: s.holder.Epoch}}}
-	err := s.keepLong(t.ctx, t.kept.doc, long, s.working(t))
+	err := s.storeLong(t.ctx, t.kept.doc, long, s.workingTTL(t.durable))
 	if err == nil {
-		err = s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.UpdateTask(t.ctx, t.task, task, s.working(t)))
+		err = s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.UpdateTask(t.ctx, t.task, task, s.workingTTL(t.durable)))
 	}
-	if s.note(err) != nil {
-		s.checkLater(nil, s.undoUpdate(t.task, t.id, task, s.working(t)))
+	if s.recordOutage(err) != nil {
+		s.checkLater(nil, s.undoUpdate(t.task, t.id, task, s.workingTTL(t.durable)))
 		s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", t.task).AnErr("cause", err)).Msg("turn_not_released")
 		return
 	}

@@ -116,7 +116,7 @@ func (s *Service) keepLease(renewed chan<- struct{}) {
 func (s *Service) renew() error {
 	s.fence() // a process that was stopped for long does not know yet that its lease is over
 	began := time.Now()
-	err := s.note(s.cfg.Store.RenewLease(context.WithoutCancel(s.ctx), s.holder, s.cfg.Lease))
+	err := s.recordOutage(s.cfg.Store.RenewLease(context.WithoutCancel(s.ctx), s.holder, s.cfg.Lease))
 	s.leased.Store(err == nil)
 	if err == nil {
 		s.mu.Lock()
@@ -136,7 +136,7 @@ func (s *Service) observe() {
 	}
 	name := cancels(s.holder.Owner)
 	asked, err := s.cfg.Store.Index(s.ctx, name, store.Range{Max: 1 << 53, Limit: 1000})
-	if s.note(err) != nil {
+	if s.recordOutage(err) != nil {
 		return
 	}
 	for _, m := range asked {
@@ -167,34 +167,14 @@ func (s *Service) Holder() store.Holder { return s.holder }
 // New returns a Service and starts its keeper, which has the lease renewed, learns of cancels,
 // and closes the turns of dead processes. The caller must call Close.
 func New(cfg Config) *Service {
-	if cfg.TTL == 0 {
-		cfg.TTL = DefaultTTL
-	}
-	if cfg.EventTTL == 0 {
-		cfg.EventTTL = DefaultEventTTL
-	}
-	if cfg.Lease == 0 {
-		cfg.Lease = DefaultLease
-	}
-	if cfg.MaxHistory == 0 {
-		cfg.MaxHistory = DefaultMaxHistory
-	}
+	tasks := newTaskStore(cfg)
 	s := &Service{
-		cfg:      cfg,
-		holder:   store.Holder{Owner: newID("gw_"), Epoch: time.Now().UnixMilli()},
+		taskStore: tasks, turnLogs: &turnLogs{taskStore: tasks},
 		ended:    make(chan struct{}),
 		ready:    make(chan struct{}, 1),
 		listing:  make(chan struct{}, lists),
 		register: register{running: map[string]*Turn{}},
-		counts: counts{
-			states:  cfg.Metrics.Counter("tasks_total", "Tasks that reached a state in which nothing runs.", "state"),
-			resumes: cfg.Metrics.Counter("resumes_total", "Requests for the rest of a stream, by outcome.", "outcome"),
-			claims:  cfg.Metrics.Counter("turn_claims_total", "Turns of other processes that this one has gone on with, or closed.", "why", "outcome"),
-			lost:    cfg.Metrics.Counter("turns_lost_total", "Turns of processes that are gone, which this one closed."),
-			deleted: cfg.Metrics.Counter("retention_deleted_total", "Tasks whose records this process removed because their time was over."),
-		},
 	}
-	s.SetRetention(cfg.Retention)
 	cfg.Metrics.GaugeFunc("turns_detached", "Turns that go on without the client that began them.", func() float64 {
 		return float64(s.detached.Load())
 	})

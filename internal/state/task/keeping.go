@@ -63,14 +63,14 @@ func (k *keeping) write(of *identity, said *answer) error {
 		}
 		k.unsure = k.unsure || isUnknown(err)
 	}
-	return of.service.note(err)
+	return of.service.recordOutage(err)
 }
 
 // prepare writes what must be there before the last document: its long texts.
 func (k *keeping) prepare(of *identity, said *answer) error {
 	err := k.keepFor(of, said)
 	if err == nil {
-		err = of.service.keepLong(of.ctx, k.doc, k.long, k.ttl)
+		err = of.service.storeLong(of.ctx, k.doc, k.long, k.ttl)
 	}
 	if err == nil {
 		k.long = nil
@@ -86,7 +86,7 @@ func (k *keeping) final(of *identity) store.Task {
 // settled reports the task's last state.
 func (k *keeping) settled(of *identity) {
 	s := of.service
-	s.changed(of.ctx, of.task, Working, k.state)
+	s.reportState(of.ctx, of.task, Working, k.state)
 	if of.durable && k.state != InputRequired {
 		_ = s.cfg.Runs.Finish(of.ctx, of.task)
 		s.withdraw(of.ctx, k.waited)
@@ -100,6 +100,6 @@ func (k *keeping) keepFor(of *identity, said *answer) (err error) {
 		k.ttl = 0
 		return nil
 	}
-	k.ttl, err = of.service.keepEnded(of.ctx, of.task, k.doc, said.waits())
+	k.ttl, err = of.service.scheduleRemoval(of.ctx, of.task, k.doc, said.waits())
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/state/store"
+	"sluice/internal/state/task/record"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
@@ -92,9 +93,9 @@ type Logged struct {
 // goroutine.
 type Log struct {
 	head
-	service *Service
-	ready   []Logged // read already
-	last    int      // N of the last event that was read
+	logs  *turnLogs
+	ready []Logged // read already
+	last  int      // N of the last event that was read
 	// ahead is the last event that the reader has, if the log does not have it yet: its
 	// client received while the store was unavailable. skipped gets those up to it.
 	ahead   int
@@ -105,30 +106,14 @@ type Log struct {
 // IsFor reports whether c may read the log, by the rule of the task that it belongs to.
 func (l *Log) IsFor(c Caller) bool { return c.finds(l.Tenant, l.Owner) }
 
-// ErrGone says that there is no log, or none that can be read.
-var ErrGone = errors.New("no log of this turn")
-
-// OpenLog returns the log of a turn, from its first event. The error is ErrGone, or a
-// *fault.Error while the store is unavailable.
-func (s *Service) OpenLog(ctx context.Context, turn string) (*Log, error) {
-	l := &Log{service: s}
-	if err := l.more(ctx, turn); err != nil {
-		return nil, err
-	}
-	if l.Turn != turn {
-		return nil, ErrGone
-	}
-	return l, nil
-}
-
 // more reads the next page.
 func (l *Log) more(ctx context.Context, turn string) error {
-	entries, err := l.service.cfg.Store.ReadLog(ctx, turn, l.last, page)
+	entries, err := l.logs.cfg.Store.ReadLog(ctx, turn, l.last, page)
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && len(entries) == 0 && l.last == 0:
 		return ErrGone
 	case err != nil:
-		return unavailable(l.service.note(err))
+		return unavailable(l.logs.recordOutage(err))
 	}
 	for _, e := range entries {
 		logged, err := l.read(e)
@@ -188,7 +173,7 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 				return true, nil
 			}
 			l.ahead, l.skipped = n, skipped
-			if runs, err := l.service.stillRuns(ctx, l.Task, l.Turn); runs || err != nil {
+			if runs, err := l.logs.stillRuns(ctx, l.Task, l.Turn); runs || err != nil {
 				return runs, err
 			}
 			// It may have got its end since the last look.
@@ -197,82 +182,6 @@ func (l *Log) Skip(ctx context.Context, n int, skipped func(stream.Event)) (bool
 			}
 		}
 	}
-}
-
-// stillRuns says whether a process runs a turn of a task. What its client received while the
-// store was unavailable its log gets later.
-func (s *Service) stillRuns(ctx context.Context, id, turn string) (bool, error) {
-	t, err := s.cfg.Store.Task(ctx, id)
-	switch {
-	case errors.Is(err, store.ErrUnavailable):
-		return false, unavailable(s.note(err))
-	case err != nil:
-		return false, nil
-	}
-	return t.Turn == turn && t.State == Working, nil
-}
-
-// Await is OpenLog for a reader who can wait. A turn that runs and has no log may get one when
-// its owner reaches the store again, or when another process goes on with it: for that Await
-// waits, for a lease and two sweeps at most. id is the turn's task; if it is empty, Await waits
-// only for a turn of which something was saved.
-func (s *Service) Await(ctx context.Context, id, turn string) (*Log, error) {
-	log, err := s.OpenLog(ctx, turn)
-	if !errors.Is(err, ErrGone) {
-		return log, err
-	}
-	if id == "" {
-		if id, err = s.savedFor(ctx, turn); err != nil {
-			return nil, err
-		}
-	}
-	s.readers.Add(1) // who waits wants the turns of the dead to be found soon
-	defer s.readers.Add(-1)
-	waiting, cancel := context.WithTimeout(ctx, s.mayLackLog())
-	defer cancel()
-	watch := s.cfg.Store.Watch(store.LogTopic(turn))
-	defer watch.Stop()
-	for {
-		runs, err := s.stillRuns(ctx, id, turn)
-		if err != nil {
-			return nil, err
-		}
-		// It may have got its log, and its end, since the last look.
-		if log, err = s.OpenLog(ctx, turn); !errors.Is(err, ErrGone) || !runs {
-			return log, err
-		}
-		select {
-		case <-waiting.Done():
-			return nil, ErrGone
-		case <-watch.C:
-		case <-time.After(lookEvery):
-		}
-	}
-}
-
-// mayLackLog returns how long a turn may be without a log: a lease and two sweeps. An older one is
-// not continued: its process may have run it without keeping it.
-func (s *Service) mayLackLog() time.Duration { return s.cfg.Lease + 2*sweepEvery }
-
-// savedFor returns the task of a turn of which something was saved, so that another process goes
-// on with it. The error is ErrGone if nothing was.
-func (s *Service) savedFor(ctx context.Context, turn string) (string, error) {
-	items, err := s.cfg.Store.List(ctx, store.TurnKey(turn), 0, 1)
-	if errors.Is(err, store.ErrNotFound) || err == nil && len(items) == 0 {
-		return "", ErrGone
-	}
-	if err != nil {
-		return "", unavailable(s.note(err))
-	}
-	saved, err := readSaved(items)
-	var of head
-	if err == nil {
-		err = json.Unmarshal(saved.head, &of)
-	}
-	if err != nil || of.Task == "" {
-		return "", ErrGone
-	}
-	return of.Task, nil
 }
 
 // Past passes over what the log holds now, each of which is passed to use. It says whether
@@ -300,13 +209,13 @@ func (l *Log) Past(ctx context.Context, use func(stream.Event)) (ended bool, err
 // together that came together. An error comes alone and last: ErrGone, or that of ctx.
 func (l *Log) Events(ctx context.Context) iter.Seq2[[]Logged, error] {
 	return func(yield func([]Logged, error) bool) {
-		l.service.readers.Add(1)
-		defer l.service.readers.Add(-1)
+		l.logs.readers.Add(1)
+		defer l.logs.readers.Add(-1)
 		if len(l.ready) > 0 && (!yield(l.ready, nil) || ends(l.ready)) {
 			return
 		}
 		l.ready = nil
-		for e, err := range store.Follow(ctx, l.service.cfg.Store, l.Turn, l.last) {
+		for e, err := range store.Follow(ctx, l.logs.cfg.Store, l.Turn, l.last) {
 			var logged []Logged
 			if err == nil {
 				logged, err = l.read(e)
@@ -346,7 +255,7 @@ func (l *Log) corrected(ctx context.Context, n int, rest []Logged) []Logged {
 	if _, corrects := next.Event.(*stream.Reset); corrects || l.passed >= n || next.N <= n || next.N != gap(l.passed)+1 || l.Dialect != "" {
 		return rest
 	}
-	kept, err := l.service.readAll(ctx, l.Turn)
+	kept, err := l.logs.readAll(ctx, l.Turn)
 	if err != nil {
 		return rest
 	}
@@ -384,14 +293,20 @@ func (k stored) lasted() (at time.Duration) {
 	return at
 }
 
-// readAll reads a log to its end.
-func (s *Service) readAll(ctx context.Context, turn string) (stored, error) {
-	l, err := s.OpenLog(ctx, turn)
-	for err == nil {
-		before := l.last
-		if err = l.more(ctx, turn); err == nil && l.last == before {
-			return stored{logged: l.ready, last: l.last}, nil
-		}
+// idGap is what the number of the first event of a process that goes on with a turn is above a
+// multiple of: who received events that the log never got has none of those numbers.
+const idGap = 1_000_000
+
+// gap returns the number before the first event behind a takeover.
+func gap(last int) int { return (last/idGap + 1) * idGap }
+
+// ErrGone says that there is no log, or none that can be read.
+var ErrGone = errors.New("no log of this turn")
+
+// record gives a Recorder all events.
+func (k stored) record(rec *record.Recorder) *record.Recorder {
+	for _, logged := range k.logged {
+		rec.Observe(logged.At, logged.Event)
 	}
-	return stored{}, err
+	return rec
 }

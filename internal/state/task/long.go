@@ -4,17 +4,13 @@
 package task
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"slices"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"sluice/internal/state/store"
 	"sluice/internal/turn/chat"
 )
 
@@ -87,68 +83,6 @@ func move(moved map[string]string, text string) string {
 func (d *document) short() []byte {
 	defer d.refer()()
 	return d.encode()
-}
-
-// whole returns a task's document with all of its texts.
-func (s *Service) whole(ctx context.Context, id string, t store.Task) (*document, error) {
-	d := readDocument(id, t)
-	if d.isWhole() {
-		return d, nil
-	}
-	long, err := s.longTexts(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	d.complete(long)
-	return d, nil
-}
-
-// longPage is how many items of the list of long texts are read at once. Each may be as
-// long as an answer.
-const longPage = 4
-
-// longTexts returns the long texts of a task by their ids.
-func (s *Service) longTexts(ctx context.Context, id string) (map[string]string, error) {
-	long := map[string]string{}
-	for from := 0; ; from += longPage {
-		items, err := s.cfg.Store.List(ctx, store.LongKey(id), from, longPage)
-		if err != nil {
-			return nil, unavailable(s.note(err))
-		}
-		for _, item := range items {
-			_ = json.Unmarshal(item, &long, jsontext.AllowInvalidUTF8(true))
-		}
-		if len(items) < longPage {
-			return long, nil
-		}
-	}
-}
-
-// keepLong adds to the long texts of a task, and keeps them as long as its document, which is
-// written next. Each text that a document refers to was added with another of its messages,
-// so the number of items is bounded by that of the messages.
-func (s *Service) keepLong(ctx context.Context, d *document, long []byte, ttl time.Duration) error {
-	var err error
-	switch {
-	case long != nil:
-		err = s.cfg.Store.PushList(ctx, store.LongKey(d.ID), long, store.Bounds{Items: s.cfg.MaxHistory + 2*maxAsked, Task: d.ID}, ttl)
-	case !d.isWhole():
-		err = s.cfg.Store.KeepList(ctx, store.LongKey(d.ID), ttl)
-	}
-	if errors.Is(err, store.ErrNotFound) {
-		return nil // the task was removed, as who writes its document finds out
-	}
-	return err
-}
-
-// replaceDocument writes a task with its document, the long texts first.
-func (s *Service) replaceDocument(ctx context.Context, d *document, t store.Task, ttl time.Duration) error {
-	doc, long := d.stored()
-	if err := s.keepLong(ctx, d, long, ttl); err != nil {
-		return err
-	}
-	t.Doc = doc
-	return s.confirmWrite(ctx, d.ID, t, s.cfg.Store.UpdateTask(ctx, d.ID, t, ttl))
 }
 
 // listed returns the document as lists show it: its newest messages, with texts that are cut,

@@ -25,7 +25,7 @@ func (s *Service) sweep(ctx context.Context) (more bool) {
 		return false
 	}
 	ids, err := s.cfg.Store.Orphans(ctx, maxOrphans+s.stuckOrphans)
-	if s.note(err) != nil {
+	if s.recordOutage(err) != nil {
 		return false
 	}
 	before, stuck := s.continuing, 0
@@ -40,7 +40,7 @@ func (s *Service) sweep(ctx context.Context) (more bool) {
 			stuck++ // the next sweep meets it again
 		}
 		if err != nil && !isForOthers(err) {
-			_ = s.note(err)
+			_ = s.recordOutage(err)
 			s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).AnErr("cause", err)).Msg("turn_not_closed")
 		}
 	}
@@ -100,7 +100,7 @@ func (s *Service) endLost(ctx context.Context, id string, task store.Task, run R
 	} else {
 		silent, err := s.silence(ctx, task.Turn)
 		if err != nil {
-			return s.note(err)
+			return s.recordOutage(err)
 		}
 		s.closeLog(kept, lost, kept.lasted()+silent, &said, &c)
 	}
@@ -108,13 +108,13 @@ func (s *Service) endLost(ctx context.Context, id string, task store.Task, run R
 	var long []byte
 	c.Doc, long = doc.stored()
 	c.Holder = store.Holder{}
-	if c.TTL, err = s.keepEnded(ctx, id, doc, said.waits()); err != nil {
+	if c.TTL, err = s.scheduleRemoval(ctx, id, doc, said.waits()); err != nil {
 		return err
 	}
 	if c.State == InputRequired && run != nil && kept.claims == 0 { // a run ends its wait itself
 		c.TTL = 0
 	}
-	if err = s.keepLong(ctx, doc, long, c.TTL); err != nil {
+	if err = s.storeLong(ctx, doc, long, c.TTL); err != nil {
 		return err
 	}
 	if _, err = s.change(ctx, id, c, owned); err != nil {
@@ -143,7 +143,7 @@ func (s *Service) reportLost(ctx context.Context, id string, before store.Task, 
 	}
 	s.counts.lost.Inc()
 	s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).Str("owner", before.Owner)).Msg("turn_lost")
-	s.changed(s.cfg.Log.WithContext(ctx), id, before.State, state)
+	s.reportState(s.cfg.Log.WithContext(ctx), id, before.State, state)
 }
 
 // closeLog fills into c what the log of a lost turn lacks and the state in which the turn ends,
@@ -191,7 +191,7 @@ func (s *Service) retake() {
 		case err == nil:
 			err = s.closeOwn(id, task)
 		}
-		if s.note(err) == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
+		if s.recordOutage(err) == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
 			continue
 		}
 		again := ids[i : i+1]

@@ -106,7 +106,7 @@ func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *documen
 		return err
 	}
 	t.task, t.kept.doc, t.kept.version = doc.ID, doc, task.Version+1
-	s.changed(ctx, doc.ID, before.State, Working)
+	s.reportState(ctx, doc.ID, before.State, Working)
 	return nil
 }
 

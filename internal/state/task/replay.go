@@ -67,7 +67,7 @@ func (c *claim) release(of *identity) {
 	}
 	c.Over = true
 	_, err := of.service.cfg.Store.PutValue(of.ctx, c.key, store.Value{Data: c.encode(), Version: 1}, keyMemory)
-	_ = of.service.note(err)
+	_ = of.service.recordOutage(err)
 }
 
 // Reopen is OpenLog for a request that repeats a key. If the turn has no log and is not over,
@@ -117,7 +117,7 @@ func (s *Service) isOver(ctx context.Context, r *Replay) (bool, error) {
 		return false, nil // the request that claimed it was refused, or its time is over
 	}
 	if err != nil {
-		return false, unavailable(s.note(err))
+		return false, unavailable(s.recordOutage(err))
 	}
 	used, err := readKeyed(v.Data)
 	switch {
@@ -128,7 +128,7 @@ func (s *Service) isOver(ctx context.Context, r *Replay) (bool, error) {
 	}
 	alive, err := s.cfg.Store.LeasesAlive(ctx, store.Holder{Owner: used.Owner, Epoch: used.Epoch})
 	if err != nil {
-		return false, unavailable(s.note(err))
+		return false, unavailable(s.recordOutage(err))
 	}
 	if alive[0] {
 		return false, nil

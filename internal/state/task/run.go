@@ -35,3 +35,12 @@ type Run interface {
 
 // ErrNotHere says that another process must continue with a run.
 var ErrNotHere = errors.New("this process cannot go on with the run")
+
+// Turns runs the rest of turns that other processes began.
+type Turns interface {
+	// Continue returns what runs the rest of a turn, and within which time. States are those
+	// that were saved of each part of the turn, in their order; without any it begins again.
+	// before are the events of the turn that count. The request gets its Resumed, if need be.
+	// The error says that the turn cannot go on here, or ErrNotHere that another process may.
+	Continue(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error)
+}

@@ -238,7 +238,7 @@ func (s *Service) sweepDue(ctx context.Context) (more bool) {
 	}
 	now := time.Now()
 	ids, err := s.cfg.Runs.Due(ctx, now, maxDue+s.stuckDue)
-	if s.note(err) != nil {
+	if s.recordOutage(err) != nil {
 		return false
 	}
 	before := s.continuing
@@ -249,7 +249,7 @@ func (s *Service) sweepDue(ctx context.Context) (more bool) {
 			return true
 		}
 		if err := s.timeOut(ctx, id, now); err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, ErrNotHere) {
-			_ = s.note(err)
+			_ = s.recordOutage(err)
 			s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).AnErr("cause", err)).Msg("run_not_continued")
 		}
 	}

@@ -293,7 +293,7 @@ func TestOutageIsNoDeath(t *testing.T) {
 		_, all := orphaned(t, shared, 1)
 		s := New(Config{Store: shared, Runs: all})
 		defer s.Close()
-		_ = s.note(store.ErrUnavailable)
+		_ = s.recordOutage(store.ErrUnavailable)
 		time.Sleep(DefaultLease - time.Second)
 		if n := all.count(); n != 0 {
 			t.Error("it was taken over within a lease")

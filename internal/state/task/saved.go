@@ -22,29 +22,6 @@ import (
 	"sluice/stream"
 )
 
-// Turns runs the rest of turns that other processes began.
-type Turns interface {
-	// Continue returns what runs the rest of a turn, and within which time. States are those
-	// that were saved of each part of the turn, in their order; without any it begins again.
-	// before are the events of the turn that count. The request gets its Resumed, if need be.
-	// The error says that the turn cannot go on here, or ErrNotHere that another process may.
-	Continue(req *chat.Request, states map[string][][]byte, before []stream.Event) (*stream.Frame, error)
-}
-
-// How far a turn is followed: so many processes may fail with it one after the other, and so long
-// it may have been silent.
-const (
-	maxClaims  = 5
-	maxSilence = 10 * time.Minute
-)
-
-// idGap is what the number of the first event of a process that goes on with a turn is above a
-// multiple of: who received events that the log never got has none of those numbers.
-const idGap = 1_000_000
-
-// gap returns the number before the first event behind a takeover.
-func gap(last int) int { return (last/idGap + 1) * idGap }
-
 // savedTurn is what was saved of a turn.
 type savedTurn struct {
 	request  []byte
@@ -438,11 +415,9 @@ func (s *Service) claimed(task store.Task, takeovers int, outcome string) {
 		Str("turn_id", task.Turn).Str("outcome", outcome)).Msg("turn_claimed")
 }
 
-// silence is how long ago a turn has emitted its last event, by the clock of the store.
-func (s *Service) silence(ctx context.Context, turn string) (time.Duration, error) {
-	left, err := s.cfg.Store.LogLeft(ctx, turn)
-	if errors.Is(err, store.ErrNotFound) {
-		return 0, nil
-	}
-	return max(0, s.cfg.EventTTL-left), err
-}
+// How far a turn is followed: so many processes may fail with it one after the other, and so long
+// it may have been silent.
+const (
+	maxClaims  = 5
+	maxSilence = 10 * time.Minute
+)

@@ -203,7 +203,7 @@ func (w *writer) forget() {
 	if !w.of.saves || w.saved.dropped {
 		return
 	}
-	err := w.of.service.note(w.of.service.cfg.Store.DeleteList(w.of.ctx, store.TurnKey(w.of.id)))
+	err := w.of.service.recordOutage(w.of.service.cfg.Store.DeleteList(w.of.ctx, store.TurnKey(w.of.id)))
 	w.saved.dropped, w.saved.full, w.saved.pending = err == nil, true, nil
 }
 

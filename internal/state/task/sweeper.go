@@ -195,17 +195,6 @@ func (r Retention) sum() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// SetRetention makes r the policy from now on, for tasks that have ended too.
-func (s *Service) SetRetention(r Retention) { s.policy.Store(&r) }
-
-// retention returns the policy.
-func (s *Service) retention() Retention { return *s.policy.Load() }
-
-// sweeper returns what removes records by the policy as it is.
-func (s *Service) sweeper(r Retention) *Sweeper {
-	return &Sweeper{Store: s.cfg.Store, Policy: r, Forget: s.cfg.Forget}
-}
-
 // sweepRetained removes what is over, and walks on through the index.
 func (s *Service) sweepRetained(ctx context.Context) {
 	began, policy := time.Now(), s.retention()
@@ -219,7 +208,7 @@ func (s *Service) sweepRetained(ctx context.Context) {
 		s.counts.deleted.Add(float64(gone))
 		s.cfg.Log.Info().Dict("details", zerolog.Dict().Int("tasks", gone).Int64("duration_ms", time.Since(began).Milliseconds())).Msg("retention_swept")
 	}
-	_ = s.note(err)
+	_ = s.recordOutage(err)
 }
 
 // eraseAgain is how often files are looked through for what sweeps have removed.
@@ -262,23 +251,11 @@ func (s *Service) walk(ctx context.Context, w *Sweeper, now time.Time) error {
 	return nil
 }
 
-// keepEnded returns how long the store keeps a task of this document by itself. Records of
-// a task that has ended and that retention counts for it keeps until they are swept: there
-// is an entry for them in the index before they are written. waits is how long a task
-// that waits for a person is kept beyond its TTL.
-func (s *Service) keepEnded(ctx context.Context, id string, d *document, waits time.Duration) (time.Duration, error) {
-	policy := s.retention()
-	if !policy.retained(d) || !final(d.Status.State) {
-		return s.cfg.TTL + waits, nil
-	}
-	return 0, s.cfg.Store.PutIndex(ctx, store.RetainIndex, store.Member{ID: id, Score: policy.due(d).UnixMilli()}, 0)
-}
-
 // Erase has the store's files hold nothing of what was removed.
 func (s *Service) Erase(ctx context.Context) error {
 	if e, ok := s.cfg.Store.(store.Eraser); ok {
 		if err := e.Erase(ctx); err != nil {
-			return unavailable(s.note(err))
+			return unavailable(s.recordOutage(err))
 		}
 	}
 	return nil

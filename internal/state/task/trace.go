@@ -11,12 +11,6 @@ import (
 	"sluice/stream"
 )
 
-// traceBounds say how much of a task's trace is kept, as long as the task is there: the
-// newest turns.
-func traceBounds(id string) store.Bounds {
-	return store.Bounds{Items: 100, Bytes: 8 << 20, Task: id}
-}
-
 // tracing records a turn for the trace of its task, which gets the record once.
 type tracing struct {
 	*record.Recorder
@@ -33,16 +27,6 @@ func (t *tracing) keep(of *identity, ttl time.Duration) bool {
 	return t.kept
 }
 
-// pushTrace adds to a trace that is kept as long as its task. Who removes a task removes its
-// trace behind it: so a task that was removed meanwhile leaves none.
-func (s *Service) pushTrace(ctx context.Context, id string, part *record.Part, ttl time.Duration) error {
-	err := s.cfg.Store.PushList(ctx, store.TraceKey(id), part.Encode(), traceBounds(id), ttl)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	return s.note(err)
-}
-
 // traceLost adds the turn of a dead process, from its log and from what closed it.
 func (s *Service) traceLost(ctx context.Context, id string, doc *document, t store.Task, k stored, c *store.Closing) {
 	rec := record.New(s.cfg.Trace, t.Turn, doc.began(t.Turn, t.Created))
@@ -52,14 +36,6 @@ func (s *Service) traceLost(ctx context.Context, id string, doc *document, t sto
 		})
 	}
 	_ = s.pushTrace(ctx, id, k.record(rec).Part(true), c.TTL)
-}
-
-// record gives a Recorder all events.
-func (k stored) record(rec *record.Recorder) *record.Recorder {
-	for _, logged := range k.logged {
-		rec.Observe(logged.At, logged.Event)
-	}
-	return rec
 }
 
 // began returns when a turn began, as far as the document says.

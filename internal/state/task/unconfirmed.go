@@ -5,7 +5,6 @@
 package task
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -59,7 +58,7 @@ func (s *Service) checkUnconfirmed(late bool) {
 		if u.seen && !late {
 			continue
 		}
-		switch err := s.note(u.check(s.ctx)); {
+		switch err := s.recordOutage(u.check(s.ctx)); {
 		case errors.Is(err, store.ErrUnavailable), s.ctx.Err() != nil:
 			return
 		case errors.Is(err, store.ErrFull): // the next one may be shorter
@@ -111,30 +110,6 @@ func (s *Service) checkClosing() {
 	if closed {
 		s.settle()
 	}
-}
-
-// isUnknown reports whether the command that ended with err may have changed something.
-func isUnknown(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrNotSent)
-}
-
-// confirmWrite returns err, the error of a write of t. It returns nil if only the answer was lost.
-func (s *Service) confirmWrite(ctx context.Context, id string, t store.Task, err error) error {
-	if isUnknown(err) && s.isWritten(ctx, id, t) {
-		return nil
-	}
-	return err
-}
-
-// isWritten reports whether t is the task that the store has. t has the version that it had before.
-func (s *Service) isWritten(ctx context.Context, id string, t store.Task) bool {
-	there, err := s.cfg.Store.Task(ctx, id)
-	return err == nil && there.Version == t.Version+1 && there.Turn == t.Turn && there.Holder == t.Holder && bytes.Equal(there.Doc, t.Doc)
-}
-
-// isMine reports whether a task is at work in a turn, as this process began it.
-func (s *Service) isMine(t store.Task, turn string) bool {
-	return t.Turn == turn && t.Holder == s.holder && t.State == Working
 }
 
 // undoCreate returns a check that removes the task of a turn that did not begin.

@@ -87,7 +87,7 @@ func (w *writer) append() (ours bool) {
 	case err == nil:
 		w.appended()
 	case errors.Is(err, store.ErrUnavailable):
-		_ = w.of.service.note(err)
+		_ = w.of.service.recordOutage(err)
 		w.marks = append(w.marks, mark{w.n, len(w.pending)})
 		w.later()
 	case errors.Is(err, store.ErrConflict) && !errors.As(err, &end):
@@ -144,7 +144,7 @@ func (w *writer) giveUp() {
 	w.ended = true
 	w.drop()
 	w.forget()
-	_ = w.of.service.note(w.of.service.cfg.Store.DropLog(w.of.ctx, w.of.id))
+	_ = w.of.service.recordOutage(w.of.service.cfg.Store.DropLog(w.of.ctx, w.of.id))
 }
 
 // close ends the log for its readers: the turn has ended without an end of its own. ours is false
