@@ -62,7 +62,7 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 			return answered()
 		case errors.Is(err, store.ErrUnavailable):
 			before.Side = t.saved()
-			s.checkLater(err, s.undoUpdate(t.task, t.id, before, s.waitingTTL(t.durable)))
+			s.store.checkLater(err, s.undoUpdate(t.task, t.id, before, s.waitingTTL(t.durable)))
 			return err
 		case !errors.Is(err, store.ErrConflict): // else another answer was faster: to this question, or to another
 			return err

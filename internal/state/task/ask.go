@@ -5,7 +5,6 @@
 package task
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/rs/zerolog"
 
 	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
@@ -189,7 +187,7 @@ func notCancelable() error {
 // that the process reads, and in the task itself, so that a signal which is lost delays it
 // only.
 func (s *Service) ask(ctx context.Context, id string, t store.Task) error {
-	if s.stop(id) {
+	if s.turns.stopTurn(id) {
 		return nil
 	}
 	wish := store.Member{ID: id, Score: time.Now().UnixMilli()}
@@ -224,14 +222,14 @@ func (s *Service) cancelWaiting(ctx context.Context, id string, t store.Task) ([
 		if s.cfg.Runs != nil {
 			_ = s.cfg.Runs.Finish(ctx, id)
 		}
-		s.withdraw(ctx, asked)
+		s.store.withdraw(ctx, asked)
 		s.reportState(ctx, id, before, Canceled)
 	}
 	switch {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
 		return nil, false, notCancelable()
 	case err != nil:
-		s.checkLater(err, s.onceCanceled(id, t, ended))
+		s.store.checkLater(err, s.onceCanceled(id, t, ended))
 		return nil, false, unavailable(s.recordOutage(err))
 	}
 	ended(ctx)
@@ -251,25 +249,6 @@ func (s *Service) onceCanceled(id string, t store.Task, ended func(context.Conte
 			ended(ctx)
 		}
 		return err
-	}
-}
-
-// withdraw empties questions that can no longer be answered. They hold words of the user and of
-// the model, maybe for longer than the task is kept. If the store does not answer, the keeper does
-// it later.
-func (s *Service) withdraw(ctx context.Context, ids []string) {
-	for _, id := range ids {
-		empty := func(ctx context.Context) error {
-			v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(id))
-			if data := store.Withdraw(v.Data); err == nil && !bytes.Equal(v.Data, data) {
-				v.Data = data
-				_, err = s.cfg.Store.PutValue(ctx, store.ApprovalKey(id), v, s.cfg.TTL)
-			}
-			return s.recordOutage(err)
-		}
-		if err := empty(ctx); errors.Is(err, store.ErrUnavailable) {
-			s.checkLater(nil, empty)
-		}
 	}
 }
 
@@ -402,16 +381,3 @@ const cancelMemory = time.Minute
 
 // cancels returns the index of the cancelled tasks of a process.
 func cancels(owner string) string { return "sluice:cancel:" + owner }
-
-// stop cancels a turn of this process. It says whether there is one.
-func (s *Service) stop(task string) bool {
-	s.mu.Lock()
-	t := s.running[task]
-	s.mu.Unlock()
-	if t == nil {
-		return false
-	}
-	zerolog.Ctx(t.ctx).Info().Dict("details", zerolog.Dict().Str("task_id", task)).Msg("turn_cancelled")
-	t.cancel(cancelled())
-	return true
-}

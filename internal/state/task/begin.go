@@ -70,13 +70,11 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 	err := s.open(ctx, t, &req)
 	if err != nil {
 		if key := t.claim.key; key != "" && s.cfg.Store.DeleteValue(t.ctx, key) != nil {
-			s.checkLater(nil, s.undoKey(key, t.id))
+			s.store.checkLater(nil, s.undoKey(key, t.id))
 		}
 		return s.recordOutage(err)
 	}
-	s.mu.Lock()
-	s.running[t.task] = t
-	s.mu.Unlock()
+	s.turns.add(t)
 	return nil
 }
 
@@ -97,7 +95,7 @@ func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 	there, err := put()
 	if isUnknown(err) {
 		if there, err = put(); errors.Is(err, store.ErrUnavailable) {
-			s.checkLater(nil, s.undoKey(key, t.id))
+			s.store.checkLater(nil, s.undoKey(key, t.id))
 		}
 	}
 	if err == nil {
@@ -138,7 +136,7 @@ func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 	if err == nil && !continued {
 		err = s.create(ctx, t, req)
 	}
-	t.said.borrow(&s.buffers)
+	t.said.borrow(&s.store.buffers)
 	t.log.begin(t.head(req))
 	return err
 }
@@ -167,13 +165,13 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 	undo := s.undoCreate(t.task, t.id)
 	err := s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.CreateTask(t.ctx, t.task, task, s.workingTTL(t.durable)))
 	if errors.Is(err, store.ErrUnavailable) { // the turn runs without being kept, or not at all
-		s.checkLater(err, undo)
+		s.store.checkLater(err, undo)
 	}
 	if err != nil {
 		return err
 	}
 	if err = s.storeLong(t.ctx, t.kept.doc, long, s.workingTTL(t.durable)); err != nil && undo(t.ctx) != nil {
-		s.checkLater(nil, undo)
+		s.store.checkLater(nil, undo)
 	}
 	if err == nil {
 		s.reportState(ctx, t.task, submitted, Working)
@@ -186,8 +184,8 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 func (s *Service) newTurn(ctx context.Context, req Request) *Turn {
 	id, now := newID(chat.TurnPrefix), time.Now()
 	t := &Turn{
-		identity: identity{service: s, id: id, began: now, ctx: context.WithoutCancel(ctx), durable: req.Durable && s.cfg.Runs != nil},
-		cancel:   req.Cancel, client: receiver{detached: req.Detached}, kept: keeping{version: 1},
+		turns: s.turns, identity: identity{store: s.store, id: id, began: now, ctx: context.WithoutCancel(ctx), durable: req.Durable && s.cfg.Runs != nil},
+		cancel: req.Cancel, client: receiver{detached: req.Detached}, kept: keeping{version: 1},
 		trace: tracing{Recorder: record.New(s.cfg.Trace, id, now)},
 	}
 	return t.wire()

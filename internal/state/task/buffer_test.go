@@ -29,7 +29,7 @@ func TestBuffersAreGivenBack(t *testing.T) {
 	// The pool may lose a buffer, and with the race detector often does.
 	back := false
 	for range 100 {
-		got := s.buffers.get()
+		got := s.store.buffers.get()
 		back = back || got == lent
 		if len(*got) != 0 {
 			t.Fatalf("a buffer has %d bytes", len(*got))

@@ -13,7 +13,7 @@ import (
 // conclude writes the end of the turn, if it has come. It returns false if the log is to be written
 // by itself. A run of a workflow is left out: its records know of its end as well.
 func (t *Turn) conclude() bool {
-	ender, ok := t.service.cfg.Store.(store.Ender)
+	ender, ok := t.store.cfg.Store.(store.Ender)
 	if !ok || t.durable || t.said.Done == nil || t.life != running || t.log.ended || !t.log.retry.IsZero() {
 		return t.unsure
 	}
@@ -33,7 +33,7 @@ func (t *Turn) conclude() bool {
 	case err == nil:
 		t.conclusion()
 	case errors.Is(err, store.ErrUnavailable): // the client does not wait for another try
-		_ = t.service.recordOutage(err)
+		_ = t.store.recordOutage(err)
 		t.log.later()
 	}
 	return err == nil || t.unsure
@@ -53,8 +53,8 @@ func (t *Turn) concluded() bool {
 	if !t.unsure {
 		return true
 	}
-	there, err := t.service.cfg.Store.Task(t.ctx, t.task)
-	if errors.Is(t.service.recordOutage(err), store.ErrUnavailable) {
+	there, err := t.store.cfg.Store.Task(t.ctx, t.task)
+	if errors.Is(t.store.recordOutage(err), store.ErrUnavailable) {
 		return false
 	}
 	if t.unsure = false; err == nil && bytes.Equal(there.Doc, t.kept.last) {

@@ -73,7 +73,7 @@ func (t *Turn) isLogged() bool {
 
 // release lets go of the task of a turn that is left, and wakes those who may go on with it.
 func (t *Turn) release() {
-	s := t.service
+	s := t.store
 	doc, long := t.kept.doc.stored()
 	task := store.Task{Doc: doc, Meta: store.Meta{Version: t.kept.version, Turn: t.id, State: Working,
 		Holder: store.Holder{Owner: leftPrefix + s.holder.Owner, Epoch: s.holder.Epoch}}}
@@ -86,13 +86,13 @@ func (t *Turn) release() {
 		s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", t.task).AnErr("cause", err)).Msg("turn_not_released")
 		return
 	}
-	s.handedOver.Add(1)
+	t.turns.handedOver.Add(1)
 	_ = s.cfg.Store.Signal(t.ctx, store.OrphansTopic)
 }
 
 // reportHandedOver logs how many turns this process has let go of.
 func (s *Service) reportHandedOver() {
-	if n := s.handedOver.Load(); n > 0 {
+	if n := s.turns.handedOver.Load(); n > 0 {
 		s.cfg.Log.Info().Dict("details", zerolog.Dict().Int64("turns", n)).Msg("turns_handed_over")
 	}
 }

@@ -40,14 +40,14 @@ func (s *Service) keep() {
 		case <-s.ctx.Done():
 			return
 		case <-renewed:
-			s.settle()
+			s.turns.finishUnsettled()
 			s.retake()
-			s.checkUnconfirmed(true)
+			s.store.checkUnconfirmed(s.ctx, true)
 		case <-watch.C:
 			s.observe()
 		case <-look.C:
 			s.observe()
-			s.checkUnconfirmed(false)
+			s.store.checkUnconfirmed(s.ctx, false)
 			s.checkClosing()
 		case <-orphans.C:
 			if !subscribed {
@@ -119,19 +119,14 @@ func (s *Service) renew() error {
 	err := s.recordOutage(s.cfg.Store.RenewLease(context.WithoutCancel(s.ctx), s.holder, s.cfg.Lease))
 	s.leased.Store(err == nil)
 	if err == nil {
-		s.mu.Lock()
-		s.renewed = began
-		s.mu.Unlock()
+		s.renewed.Store(&began)
 	}
 	return err
 }
 
 // observe cancels the turns whose end was asked for on any gateway.
 func (s *Service) observe() {
-	s.mu.Lock()
-	idle := len(s.running) == 0
-	s.mu.Unlock()
-	if idle {
+	if s.turns.isIdle() {
 		return
 	}
 	name := cancels(s.holder.Owner)
@@ -140,24 +135,8 @@ func (s *Service) observe() {
 		return
 	}
 	for _, m := range asked {
-		s.stop(m.ID)
+		s.turns.stopTurn(m.ID)
 		_ = s.cfg.Store.RemoveIndex(s.ctx, name, m.ID)
-	}
-}
-
-// settle writes to the store how turns have ended while it was unavailable.
-func (s *Service) settle() {
-	s.mu.Lock()
-	turns := s.unsettled
-	s.unsettled = nil
-	s.mu.Unlock()
-	for i, t := range turns {
-		if !t.finish() {
-			s.mu.Lock()
-			s.unsettled = append(s.unsettled, turns[i:]...)
-			s.mu.Unlock()
-			return
-		}
 	}
 }
 
@@ -168,15 +147,18 @@ func (s *Service) Holder() store.Holder { return s.holder }
 // and closes the turns of dead processes. The caller must call Close.
 func New(cfg Config) *Service {
 	tasks := newTaskStore(cfg)
+	logs := &turnLogs{taskStore: tasks}
 	s := &Service{
-		taskStore: tasks, turnLogs: &turnLogs{taskStore: tasks},
-		ended:    make(chan struct{}),
-		ready:    make(chan struct{}, 1),
-		listing:  make(chan struct{}, lists),
-		register: register{running: map[string]*Turn{}},
+		taskStore: tasks, turnLogs: logs,
+		store:   &turnStore{turnLogs: logs, unconfirmedWrites: unconfirmedWrites{tasks: tasks}},
+		turns:   &openTurns{running: map[string]*Turn{}},
+		ended:   make(chan struct{}),
+		ready:   make(chan struct{}, 1),
+		listing: make(chan struct{}, lists),
 	}
+	s.turns.closeDropped = s.closeLater
 	cfg.Metrics.GaugeFunc("turns_detached", "Turns that go on without the client that began them.", func() float64 {
-		return float64(s.detached.Load())
+		return float64(s.store.detached.Load())
 	})
 	s.ctx, s.close = context.WithCancel(context.Background())
 	s.renew()
@@ -198,4 +180,21 @@ func (s *Service) Close() {
 		_ = s.Erase(context.Background())
 	}
 	_ = s.cfg.Store.ReleaseLease(context.Background(), s.holder)
+}
+
+// awaitConfirmed waits until the outcome of every write is known, and the store has the end of every
+// turn, for closeWait at most. The keeper must run.
+func (s *Service) awaitConfirmed() {
+	isOpen := func() bool { return s.turns.hasUnsettled() || s.store.hasUnconfirmed() }
+	for began := time.Now(); isOpen() && time.Since(began) < closeWait; {
+		time.Sleep(lookEvery / 10)
+	}
+}
+
+// checkClosing writes ends that an outage has delayed, if this process ends: the next process would
+// take such a turn for a lost one.
+func (s *Service) checkClosing() {
+	if s.turns.isClosed() {
+		s.turns.finishUnsettled()
+	}
 }

@@ -29,7 +29,7 @@ func (k *keeping) end(of *identity, said *answer) {
 	if said.Done != nil {
 		k.state = stateOf(said.Reason())
 	}
-	k.doc.ended(k.state, said, of.id, time.Now(), of.service.cfg.MaxHistory)
+	k.doc.ended(k.state, said, of.id, time.Now(), of.store.cfg.MaxHistory)
 	k.last, k.long = k.doc.stored()
 }
 
@@ -57,20 +57,20 @@ func (k *keeping) write(of *identity, said *answer) error {
 	err := k.prepare(of, said)
 	if err == nil {
 		last := k.final(of)
-		err = of.service.confirmWrite(of.ctx, of.task, last, of.service.cfg.Store.UpdateTask(of.ctx, of.task, last, k.ttl))
-		if k.unsure && errors.Is(err, store.ErrConflict) && of.service.isWritten(of.ctx, of.task, last) {
+		err = of.store.confirmWrite(of.ctx, of.task, last, of.store.cfg.Store.UpdateTask(of.ctx, of.task, last, k.ttl))
+		if k.unsure && errors.Is(err, store.ErrConflict) && of.store.isWritten(of.ctx, of.task, last) {
 			err = nil
 		}
 		k.unsure = k.unsure || isUnknown(err)
 	}
-	return of.service.recordOutage(err)
+	return of.store.recordOutage(err)
 }
 
 // prepare writes what must be there before the last document: its long texts.
 func (k *keeping) prepare(of *identity, said *answer) error {
 	err := k.keepFor(of, said)
 	if err == nil {
-		err = of.service.storeLong(of.ctx, k.doc, k.long, k.ttl)
+		err = of.store.storeLong(of.ctx, k.doc, k.long, k.ttl)
 	}
 	if err == nil {
 		k.long = nil
@@ -85,7 +85,7 @@ func (k *keeping) final(of *identity) store.Task {
 
 // settled reports the task's last state.
 func (k *keeping) settled(of *identity) {
-	s := of.service
+	s := of.store
 	s.reportState(of.ctx, of.task, Working, k.state)
 	if of.durable && k.state != InputRequired {
 		_ = s.cfg.Runs.Finish(of.ctx, of.task)
@@ -100,6 +100,6 @@ func (k *keeping) keepFor(of *identity, said *answer) (err error) {
 		k.ttl = 0
 		return nil
 	}
-	k.ttl, err = of.service.scheduleRemoval(of.ctx, of.task, k.doc, said.waits())
+	k.ttl, err = of.store.scheduleRemoval(of.ctx, of.task, k.doc, said.waits())
 	return err
 }

@@ -8,7 +8,7 @@ import (
 // identity says which turn of which task something belongs to. It does not change while the
 // turn runs.
 type identity struct {
-	service  *Service
+	store    *turnStore
 	id, task string
 	began    time.Time
 	ctx      context.Context // for the store: it does not end with the turn

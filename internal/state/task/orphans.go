@@ -168,25 +168,15 @@ func (s *Service) closeOwn(id string, task store.Task) (err error) {
 	return s.closeLost(s.ctx, id, task)
 }
 
-// hasTurn reports whether a turn of a task runs here.
-func (s *Service) hasTurn(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.running[id] != nil
-}
-
 // retake continues with the runs that this process has left because the store was unavailable,
 // or full, and with the turns that it has claimed without an answer. Each stays in the list until
 // it runs again, or is another process's.
 func (s *Service) retake() {
-	s.mu.Lock()
-	ids := s.leftRuns
-	s.leftRuns = nil
-	s.mu.Unlock()
+	ids := s.turns.takeSuspended()
 	for i, id := range ids {
 		task, err := s.cfg.Store.Task(s.ctx, id)
 		switch {
-		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working || s.hasTurn(id)):
+		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working || s.turns.hasTurn(id)):
 			continue
 		case err == nil:
 			err = s.closeOwn(id, task)
@@ -199,10 +189,26 @@ func (s *Service) retake() {
 			again = ids[i:]
 		}
 		for _, id := range again {
-			s.leave(id)
+			s.turns.suspend(id)
 		}
 		if len(again) > 1 {
 			return
 		}
+	}
+}
+
+// closeLater returns a check that closes the task of a turn whose end this process has dropped. A
+// run is continued: its records know how it ended.
+func (s *Service) closeLater(id, turn string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		task, err := s.cfg.Store.Task(ctx, id)
+		if err != nil || !s.isMine(task, turn) {
+			return err
+		}
+		run, err := s.openTurn(ctx, turn)
+		if err != nil || run == nil {
+			return errors.Join(err, s.closeOwn(id, task))
+		}
+		return s.endLost(ctx, id, task, run)
 	}
 }

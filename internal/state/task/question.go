@@ -100,7 +100,7 @@ func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *documen
 	if err := s.replaceDocument(t.ctx, doc, task, s.cfg.TTL); err != nil {
 		if errors.Is(err, store.ErrUnavailable) {
 			before.Side = t.saved()
-			s.checkLater(err, s.undoUpdate(doc.ID, t.id, before, s.cfg.TTL))
+			s.store.checkLater(err, s.undoUpdate(doc.ID, t.id, before, s.cfg.TTL))
 		}
 		*req.Chat, t.identity.saves = own, false
 		return err

@@ -66,8 +66,8 @@ func (c *claim) release(of *identity) {
 		return
 	}
 	c.Over = true
-	_, err := of.service.cfg.Store.PutValue(of.ctx, c.key, store.Value{Data: c.encode(), Version: 1}, keyMemory)
-	_ = of.service.recordOutage(err)
+	_, err := of.store.cfg.Store.PutValue(of.ctx, c.key, store.Value{Data: c.encode(), Version: 1}, keyMemory)
+	_ = of.store.recordOutage(err)
 }
 
 // Reopen is OpenLog for a request that repeats a key. If the turn has no log and is not over,

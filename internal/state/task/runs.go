@@ -23,7 +23,8 @@ const maxContinued = 8
 type switching struct{ next stream.Sink }
 
 func (s *switching) Emit(ev stream.Event) error { return s.next.Emit(ev) }
-func (s *switching) Flush() error               { return s.next.Flush() }
+
+func (s *switching) Flush() error { return s.next.Flush() }
 
 // takeOver continues the run of a task whose owner is dead. It returns false if it is over, or
 // cannot go on.
@@ -121,7 +122,7 @@ func (s *Service) claimTask(ctx context.Context, id string, t *Turn, task store.
 		t.log.ended = true
 	}
 	if errors.Is(err, store.ErrUnavailable) { // it may be this process's by now
-		s.leave(id)
+		s.turns.suspend(id)
 	}
 	return err
 }
@@ -153,8 +154,8 @@ func (s *Service) resumedTurn(id string, task store.Task) *Turn {
 	began := time.Now()
 	ctx, cancel := context.WithCancelCause(chat.WithTurn(s.cfg.Log.WithContext(context.Background()), chat.Turn{Began: began}))
 	t := &Turn{
-		identity: identity{service: s, id: task.Turn, task: id, began: began, ctx: context.WithoutCancel(ctx), durable: true},
-		work:     ctx, cancel: cancel, client: receiver{detached: true}, kept: keeping{version: task.Version + 1, doc: readDocument(id, task)},
+		turns: s.turns, identity: identity{store: s.store, id: task.Turn, task: id, began: began, ctx: context.WithoutCancel(ctx), durable: true},
+		work: ctx, cancel: cancel, client: receiver{detached: true}, kept: keeping{version: task.Version + 1, doc: readDocument(id, task)},
 		trace: tracing{Recorder: record.New(s.cfg.Trace, task.Turn, began)},
 	}
 	return t.wire()
@@ -163,15 +164,10 @@ func (s *Service) resumedTurn(id string, task store.Task) *Turn {
 // goOnWith runs a run to its end, without a client. One that was cancelled
 // while it had no owner ends at once.
 func (s *Service) goOnWith(t *Turn, run Run, guard *stream.Guard, stop bool) error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+	if !s.turns.addUnattended(t) {
 		t.giveBack()
 		return nil // the lease ends, and another process finds the task
 	}
-	s.running[t.task] = t
-	s.unattended.Add(1)
-	s.mu.Unlock()
 	if t.durable {
 		s.continuing++
 	}
@@ -182,7 +178,7 @@ func (s *Service) goOnWith(t *Turn, run Run, guard *stream.Guard, stop bool) err
 	// Ends: the run ends, waits, or `stopContinued` cancels it.
 	// Waits: `Service.Close`, by stopContinued.
 	go func() {
-		defer s.unattended.Done()
+		defer s.turns.unattended.Done()
 		defer t.giveBack()
 		defer s.survive(t.task)
 		defer t.End()
@@ -198,7 +194,7 @@ func (t *Turn) goOn(run Run, guard *stream.Guard) {
 	defer func() {
 		if p := recover(); p != nil {
 			err := stream.NewPanic(p)
-			t.service.panicked(t.task, err)
+			t.store.logPanic(t.task, err)
 			_ = guard.Fail(err)
 		}
 	}()
@@ -218,12 +214,12 @@ func (t *Turn) goOn(run Run, guard *stream.Guard) {
 // deferred.
 func (s *Service) survive(task string) {
 	if p := recover(); p != nil {
-		s.panicked(task, stream.NewPanic(p))
+		s.logPanic(task, stream.NewPanic(p))
 	}
 }
 
-// panicked logs a panic.
-func (s *Service) panicked(task string, err error) {
+// logPanic logs a panic.
+func (s *taskStore) logPanic(task string, err error) {
 	s.cfg.Log.Error().Dict("details", zerolog.Dict().Str("task_id", task).AnErr("error_message", err)).Msg("panic_recovered")
 }
 
@@ -283,7 +279,7 @@ func (s *Service) timeOut(ctx context.Context, id string, now time.Time) (err er
 	task.Holder, task.Turn, task.State = s.holder, t.id, Working
 	if err := s.replaceDocument(ctx, t.kept.doc, task, 0); err != nil {
 		if errors.Is(err, store.ErrUnavailable) {
-			s.checkLater(err, s.undoUpdate(id, t.id, before, 0))
+			s.store.checkLater(err, s.undoUpdate(id, t.id, before, 0))
 		}
 		return err
 	}
@@ -317,18 +313,10 @@ func (s *Service) watchLease() {
 // fence ends the runs of this process before another one can claim them: its lease has not
 // been renewed for two thirds of it, by a clock that is never set.
 func (s *Service) fence() {
-	s.mu.Lock()
-	var mine []*Turn
-	if time.Since(s.renewed) > s.cfg.Lease*2/3 {
-		for _, t := range s.running {
-			if t.durable && !t.fenced {
-				t.fenced = true
-				mine = append(mine, t)
-			}
-		}
+	if renewed := s.renewed.Load(); renewed != nil && time.Since(*renewed) <= s.cfg.Lease*2/3 {
+		return
 	}
-	s.mu.Unlock()
-	for _, t := range mine {
+	for _, t := range s.turns.fenceRuns() {
 		s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", t.task)).Msg("run_fenced")
 		t.cancel(unavailable(nil))
 	}
@@ -336,24 +324,17 @@ func (s *Service) fence() {
 
 // stopContinued ends the runs that have no client, for others to continue with.
 func (s *Service) stopContinued() {
-	s.mu.Lock()
-	s.closed = true
-	var mine []*Turn
-	for _, t := range s.running {
-		if t.work != nil {
-			mine = append(mine, t)
-		}
-	}
-	s.mu.Unlock()
-	for _, t := range mine {
+	for _, t := range s.turns.closeAll() {
 		t.HandOver(shuttingDown())
 	}
-	s.unattended.Wait()
+	s.turns.unattended.Wait()
 }
 
 // nobody is the output of a turn that has no client.
 type nobody struct{}
 
 func (nobody) Write(stream.Stamp, stream.Event) error { return nil }
-func (nobody) Flush() error                           { return nil }
-func (nobody) Blocked() time.Duration                 { return 0 }
+
+func (nobody) Flush() error { return nil }
+
+func (nobody) Blocked() time.Duration { return 0 }

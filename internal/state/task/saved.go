@@ -316,12 +316,12 @@ func (s *Service) isUnwanted(ctx context.Context, id string) (stop bool) {
 	check := func(ctx context.Context) error {
 		now, err := s.cfg.Store.Task(ctx, id)
 		if stop = errors.Is(err, store.ErrNotFound) || err == nil && now.Cancel; stop {
-			s.stop(id)
+			s.turns.stopTurn(id)
 		}
 		return err
 	}
 	if err := check(ctx); errors.Is(err, store.ErrUnavailable) {
-		s.checkLater(nil, check)
+		s.store.checkLater(nil, check)
 	}
 	return stop
 }
@@ -392,7 +392,7 @@ func (s *Service) checkClaimed(ctx context.Context, t *Turn, run *plainRun) erro
 		err = store.ErrConflict
 	}
 	if err != nil {
-		s.leave(t.task)
+		s.turns.suspend(t.task)
 	}
 	return err
 }

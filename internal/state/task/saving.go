@@ -57,7 +57,7 @@ type saving struct {
 
 // first returns the first item of a turn's list; nil: the turn saves nothing.
 func (t *Turn) first(req *Request) []byte {
-	if s := t.service; s.cfg.Turns == nil || !req.Detached || req.Durable {
+	if s := t.store; s.cfg.Turns == nil || !req.Detached || req.Durable {
 		return nil
 	}
 	request, err := req.Chat.Stored()
@@ -203,7 +203,7 @@ func (w *writer) forget() {
 	if !w.of.saves || w.saved.dropped {
 		return
 	}
-	err := w.of.service.recordOutage(w.of.service.cfg.Store.DeleteList(w.of.ctx, store.TurnKey(w.of.id)))
+	err := w.of.store.recordOutage(w.of.store.cfg.Store.DeleteList(w.of.ctx, store.TurnKey(w.of.id)))
 	w.saved.dropped, w.saved.full, w.saved.pending = err == nil, true, nil
 }
 

@@ -23,7 +23,6 @@ package task
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -32,7 +31,10 @@ import (
 type Service struct {
 	*taskStore
 	*turnLogs
-	leased atomic.Bool // the lease was renewed when it was tried last
+	store   *turnStore
+	turns   *openTurns
+	leased  atomic.Bool               // the lease was renewed when it was tried last
+	renewed atomic.Pointer[time.Time] // when the lease was renewed last
 
 	ctx        context.Context // ends with Close
 	close      context.CancelFunc
@@ -43,30 +45,11 @@ type Service struct {
 	// ask for as many more, so that these hide no others. They are the keeper's alone.
 	stuckOrphans, stuckDue int
 
-	buffers buffers       // of turns
 	listing chan struct{} // one for each list that is made
-
-	register
 
 	retained retention // of the keeper alone
 
-	handedOver atomic.Int64 // turns that were left to other processes
-	places     atomic.Pointer[func(func(error)) (func(), error)]
-	detached   atomic.Int64
-}
-
-// register are the turns of this process that its store has no end of. A turn is in running
-// from its begin to its End, and in one of the other lists after that, if at all.
-type register struct {
-	mu        sync.Mutex       // guards the fields below
-	running   map[string]*Turn // by task
-	unsettled []*Turn          // are over, and the store does not know it yet
-	leftRuns  []string         // tasks whose runs this process left, to continue with later
-	// unconfirmed are writes whose outcome is not known.
-	unconfirmed []*unconfirmed
-	renewed     time.Time      // when the lease was renewed last
-	closed      bool           // no run is continued any more
-	unattended  sync.WaitGroup // runs without a client
+	places atomic.Pointer[func(func(error)) (func(), error)]
 }
 
 // uncertain says that processes may live whose lease is over: the store was unavailable so

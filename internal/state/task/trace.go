@@ -21,7 +21,7 @@ type tracing struct {
 // if the store is unavailable.
 func (t *tracing) keep(of *identity, ttl time.Duration) bool {
 	if !t.kept {
-		err := of.service.pushTrace(of.ctx, of.task, t.Part(true), ttl)
+		err := of.store.pushTrace(of.ctx, of.task, t.Part(true), ttl)
 		t.kept = !errors.Is(err, store.ErrUnavailable)
 	}
 	return t.kept

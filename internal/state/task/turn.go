@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 // methods belong to the goroutine of the turn, which is that of the request that began it; what
 // waits may be handed on by another one (gather.go).
 type Turn struct {
+	turns     *openTurns
 	gathering // its mu is held while an event is sent, until Rest
 	identity
 	life      life
@@ -24,7 +24,7 @@ type Turn struct {
 	leave     func()          // gives the place back that the turn has here; nil: its request does
 	left      bool            // it is handed over
 	takeovers int             // by which the turn has come here
-	fenced    bool            // another process may continue with it by now; guarded by Service.mu
+	fenced    bool            // another process may continue with it by now; guarded by openTurns.mu
 	claim     claim
 	client    receiver
 	log       writer
@@ -36,7 +36,7 @@ type Turn struct {
 
 // wire connects the parts of a turn that begins.
 func (t *Turn) wire() *Turn {
-	t.to, t.log.of, t.client.alone = t, &t.identity, &t.service.detached
+	t.to, t.log.of, t.client.alone = t, &t.identity, &t.store.detached
 	return t
 }
 
@@ -114,9 +114,7 @@ func (t *Turn) leaves(ev stream.Event) (breaksOff bool) {
 
 // isFenced says whether another process may have the turn by now.
 func (t *Turn) isFenced() bool {
-	t.service.mu.Lock()
-	defer t.service.mu.Unlock()
-	return t.fenced
+	return t.turns.isFenced(t)
 }
 
 // Flush hands on the events that wait to the log and then to the client, or leaves pieces of an
@@ -166,7 +164,7 @@ func (t *Turn) append() {
 // lose ends a turn that another process has closed because it took this one for dead. A task
 // that is not there any more was removed, or the store has lost it: then the turn continues.
 func (t *Turn) lose() {
-	_, err := t.service.cfg.Store.Task(t.ctx, t.task)
+	_, err := t.store.cfg.Store.Task(t.ctx, t.task)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		t.log.giveUp()
@@ -206,23 +204,22 @@ func (t *Turn) NoRoom() *atomic.Bool { return &t.log.noRoom }
 func (t *Turn) End() {
 	t.Rest()
 	t.client.end()
-	s := t.service
-	s.mu.Lock()
-	delete(s.running, t.task)
-	s.mu.Unlock()
+	t.turns.remove(t.task)
 	if t.left {
 		t.release()
 		return
 	}
 	if t.life == leftOff {
-		s.leave(t.task)
+		t.turns.suspend(t.task)
 		return
 	}
 	if !t.finish() {
-		s.later(t)
+		if !t.turns.deferEnd(t) {
+			t.store.addCheck(t.turns.closeDropped(t.task, t.id))
+		}
 		return
 	}
-	t.said.giveBack(&s.buffers)
+	t.said.giveBack(&t.store.buffers)
 }
 
 // finish brings log and task to their end. It returns false if the store is unavailable.
@@ -246,44 +243,4 @@ func (t *Turn) finish() bool {
 	}
 	t.claim.release(&t.identity)
 	return t.life == gone || t.settle() && t.trace.keep(&t.identity, t.kept.ttl)
-}
-
-// maxUnsettled bounds the turns whose end the store does not have yet. The others are closed by
-// what their logs have: their ends take no memory.
-const maxUnsettled = 256
-
-// later leaves the end of a turn to the keeper.
-func (s *Service) later(t *Turn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.unsettled) < maxUnsettled {
-		s.unsettled = append(s.unsettled, t)
-		return
-	}
-	s.unconfirmed = append(s.unconfirmed, &unconfirmed{since: time.Now(), check: s.closeLater(t.task, t.id)})
-}
-
-// closeLater returns a check that closes the task of a turn whose end this process has dropped. A
-// run is continued: its records know how it ended.
-func (s *Service) closeLater(id, turn string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		task, err := s.cfg.Store.Task(ctx, id)
-		if err != nil || !s.isMine(task, turn) {
-			return err
-		}
-		run, err := s.openTurn(ctx, turn)
-		if err != nil || run == nil {
-			return errors.Join(err, s.closeOwn(id, task))
-		}
-		return s.endLost(ctx, id, task, run)
-	}
-}
-
-// leave keeps in mind a task of this process that does not run: the keeper continues with it.
-func (s *Service) leave(task string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Contains(s.leftRuns, task) {
-		s.leftRuns = append(s.leftRuns, task)
-	}
 }

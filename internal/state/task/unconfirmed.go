@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"sluice/internal/state/store"
@@ -35,85 +36,81 @@ type unconfirmed struct {
 	check func(context.Context) error
 }
 
+// unconfirmedWrites are the writes of a process whose outcome is not known, each with its check.
+// It is safe for concurrent use.
+type unconfirmedWrites struct {
+	tasks  *taskStore
+	mu     sync.Mutex // guards the field below
+	writes []*unconfirmed
+}
+
 // checkLater has the keeper call check until it had an answer, and until a lease has passed. It does
 // nothing if err is the error of a command that was not sent.
-func (s *Service) checkLater(err error, check func(context.Context) error) {
+func (u *unconfirmedWrites) checkLater(err error, check func(context.Context) error) {
 	if errors.Is(err, store.ErrNotSent) {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.unconfirmed) < maxUnconfirmed {
-		s.unconfirmed = append(s.unconfirmed, &unconfirmed{since: time.Now(), check: check})
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.writes) < maxUnconfirmed {
+		u.writes = append(u.writes, &unconfirmed{since: time.Now(), check: check})
 	}
+}
+
+// addCheck is checkLater for a check that must not be dropped, however many there are.
+func (u *unconfirmedWrites) addCheck(check func(context.Context) error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.writes = append(u.writes, &unconfirmed{since: time.Now(), check: check})
 }
 
 // checkUnconfirmed looks at the writes whose outcome is not known. With late it also looks again
 // at those that had an answer, and forgets the ones that are older than a lease.
-func (s *Service) checkUnconfirmed(late bool) {
-	s.mu.Lock()
-	all := s.unconfirmed
-	s.mu.Unlock()
-	for _, u := range all {
-		if u.seen && !late {
+func (u *unconfirmedWrites) checkUnconfirmed(ctx context.Context, late bool) {
+	u.mu.Lock()
+	all := u.writes
+	u.mu.Unlock()
+	for _, w := range all {
+		if w.seen && !late {
 			continue
 		}
-		switch err := s.recordOutage(u.check(s.ctx)); {
-		case errors.Is(err, store.ErrUnavailable), s.ctx.Err() != nil:
+		switch err := u.tasks.recordOutage(w.check(ctx)); {
+		case errors.Is(err, store.ErrUnavailable), ctx.Err() != nil:
 			return
 		case errors.Is(err, store.ErrFull): // the next one may be shorter
 			continue
 		}
-		s.mu.Lock()
-		u.seen = true
-		s.mu.Unlock()
+		u.mu.Lock()
+		w.seen = true
+		u.mu.Unlock()
 	}
 	if late {
-		s.forgetConfirmed()
+		u.forgetConfirmed()
 	}
 }
 
 // forgetConfirmed removes the writes that had an answer and are older than a lease.
-func (s *Service) forgetConfirmed() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (u *unconfirmedWrites) forgetConfirmed() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	var open []*unconfirmed
-	for _, u := range s.unconfirmed {
-		if !u.seen || time.Since(u.since) <= s.cfg.Lease {
-			open = append(open, u)
+	for _, w := range u.writes {
+		if !w.seen || time.Since(w.since) <= u.tasks.cfg.Lease {
+			open = append(open, w)
 		}
 	}
-	s.unconfirmed = open
+	u.writes = open
 }
 
-// awaitConfirmed waits until the outcome of every write is known, and the store has the end of every
-// turn, for closeWait at most. The keeper must run.
-func (s *Service) awaitConfirmed() {
-	for began := time.Now(); s.hasUnconfirmed() && time.Since(began) < closeWait; {
-		time.Sleep(lookEvery / 10)
-	}
-}
-
-// hasUnconfirmed reports whether the outcome of a write is not known, or an end is not in the store.
-func (s *Service) hasUnconfirmed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.unsettled) > 0 || slices.ContainsFunc(s.unconfirmed, func(u *unconfirmed) bool { return !u.seen })
-}
-
-// checkClosing writes ends that an outage has delayed, if this process ends: the next process would
-// take such a turn for a lost one.
-func (s *Service) checkClosing() {
-	s.mu.Lock()
-	closed := s.closed
-	s.mu.Unlock()
-	if closed {
-		s.settle()
-	}
+// hasUnconfirmed reports whether the outcome of a write is not known.
+func (u *unconfirmedWrites) hasUnconfirmed() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.ContainsFunc(u.writes, func(w *unconfirmed) bool { return !w.seen })
 }
 
 // undoCreate returns a check that removes the task of a turn that did not begin.
-func (s *Service) undoCreate(id, turn string) func(context.Context) error {
+func (s *taskStore) undoCreate(id, turn string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		there, err := s.cfg.Store.Task(ctx, id)
 		switch {
@@ -130,7 +127,7 @@ func (s *Service) undoCreate(id, turn string) func(context.Context) error {
 }
 
 // undoUpdate returns a check that writes before in place of the task that turn took up, for ttl.
-func (s *Service) undoUpdate(id, turn string, before store.Task, ttl time.Duration) func(context.Context) error {
+func (s *taskStore) undoUpdate(id, turn string, before store.Task, ttl time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		there, err := s.cfg.Store.Task(ctx, id)
 		if err != nil || !s.isMine(there, turn) {
@@ -142,7 +139,7 @@ func (s *Service) undoUpdate(id, turn string, before store.Task, ttl time.Durati
 }
 
 // undoKey returns a check that removes the idempotency key of a turn that did not begin.
-func (s *Service) undoKey(key, turn string) func(context.Context) error {
+func (s *taskStore) undoKey(key, turn string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		v, err := s.cfg.Store.Value(ctx, key)
 		if err != nil {

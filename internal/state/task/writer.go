@@ -87,7 +87,7 @@ func (w *writer) append() (ours bool) {
 	case err == nil:
 		w.appended()
 	case errors.Is(err, store.ErrUnavailable):
-		_ = w.of.service.recordOutage(err)
+		_ = w.of.store.recordOutage(err)
 		w.marks = append(w.marks, mark{w.n, len(w.pending)})
 		w.later()
 	case errors.Is(err, store.ErrConflict) && !errors.As(err, &end):
@@ -113,13 +113,13 @@ func (w *writer) later() { w.retry = time.Now().Add(retryAfter) }
 // send appends what is pending to the log. The store refuses it if another
 // process holds the task by now.
 func (w *writer) send() error {
-	return w.of.service.cfg.Store.AppendLog(w.of.ctx, w.of.id, w.next())
+	return w.of.store.cfg.Store.AppendLog(w.of.ctx, w.of.id, w.next())
 }
 
 // next is what the log does not have.
 func (w *writer) next() store.Append {
 	w.lines.Cut()
-	s := w.of.service
+	s := w.of.store
 	return store.Append{
 		Entry: store.Entry{N: w.n, Data: w.pending}, At: w.at, TTL: s.cfg.EventTTL, Task: w.of.task, Holder: s.holder, Side: w.side(),
 	}
@@ -144,13 +144,13 @@ func (w *writer) giveUp() {
 	w.ended = true
 	w.drop()
 	w.forget()
-	_ = w.of.service.recordOutage(w.of.service.cfg.Store.DropLog(w.of.ctx, w.of.id))
+	_ = w.of.store.recordOutage(w.of.store.cfg.Store.DropLog(w.of.ctx, w.of.id))
 }
 
 // close ends the log for its readers: the turn has ended without an end of its own. ours is false
 // if another writer has the log, and closed is false if the store is unavailable.
 func (w *writer) close() (ours, closed bool) {
-	kept, err := w.of.service.readAll(w.of.ctx, w.of.id)
+	kept, err := w.of.store.readAll(w.of.ctx, w.of.id)
 	if err != nil {
 		return true, !errors.Is(err, store.ErrUnavailable)
 	}
@@ -169,7 +169,7 @@ func (w *writer) close() (ours, closed bool) {
 // The caller appends to the result and puts it back into pending.
 func (w *writer) room() []byte {
 	if w.pending == nil {
-		w.lent = w.of.service.buffers.get()
+		w.lent = w.of.store.buffers.get()
 		w.pending = *w.lent
 	}
 	return w.pending
@@ -180,7 +180,7 @@ func (w *writer) drop() {
 	w.lines.Cut()
 	if w.lent != nil {
 		*w.lent = w.pending // which may have grown
-		w.of.service.buffers.put(w.lent)
+		w.of.store.buffers.put(w.lent)
 	}
 	w.lent, w.pending, w.marks = nil, nil, w.marks[:0]
 }

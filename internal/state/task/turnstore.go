@@ -1,0 +1,38 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"sluice/internal/state/store"
+)
+
+// turnStore is where the turns of a process write: the store, with the checks of lost answers, and
+// the buffers of events that the store does not have yet. It is safe for concurrent use.
+type turnStore struct {
+	*turnLogs
+	unconfirmedWrites
+	buffers  buffers
+	detached atomic.Int64 // turns that continue without the client that began them
+}
+
+// withdraw empties questions that can no longer be answered. They hold words of the user and of
+// the model, maybe for longer than the task is kept. If the store does not answer, the keeper does
+// it later.
+func (s *turnStore) withdraw(ctx context.Context, ids []string) {
+	for _, id := range ids {
+		empty := func(ctx context.Context) error {
+			v, err := s.cfg.Store.Value(ctx, store.ApprovalKey(id))
+			if data := store.Withdraw(v.Data); err == nil && !bytes.Equal(v.Data, data) {
+				v.Data = data
+				_, err = s.cfg.Store.PutValue(ctx, store.ApprovalKey(id), v, s.cfg.TTL)
+			}
+			return s.recordOutage(err)
+		}
+		if err := empty(ctx); errors.Is(err, store.ErrUnavailable) {
+			s.checkLater(nil, empty)
+		}
+	}
+}
