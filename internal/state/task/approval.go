@@ -12,7 +12,6 @@ import (
 
 	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
-	"sluice/internal/turn/chat"
 )
 
 // A task that waits for a person is taken up by who has an answer: of several one
@@ -27,11 +26,11 @@ const (
 	settleEvery = 20 * time.Millisecond
 )
 
-// goOn takes up the task whose turn waits for a person.
+// continueWithAnswer takes up the task whose turn waits for a person.
 //
 // A task of another tenant is not found; whether the person may answer was decided before,
 // by the service of approvals.
-func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
+func (s *turnStarter) continueWithAnswer(ctx context.Context, t *Turn, req *Request) error {
 	t.task = req.TaskID
 	for {
 		task, doc, err := s.settled(ctx, req)
@@ -62,7 +61,7 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 			return answered()
 		case errors.Is(err, store.ErrUnavailable):
 			before.Side = t.saved()
-			s.store.checkLater(err, s.undoUpdate(t.task, t.id, before, s.waitingTTL(t.durable)))
+			s.checkLater(err, s.undoUpdate(t.task, t.id, before, s.waitingTTL(t.durable)))
 			return err
 		case !errors.Is(err, store.ErrConflict): // else another answer was faster: to this question, or to another
 			return err
@@ -73,8 +72,8 @@ func (s *Service) goOn(ctx context.Context, t *Turn, req *Request) error {
 // settled returns the task when the turn that asked is over, and no turn continues with the
 // answer to another question.
 //
-// After its patience it returns the task as it is, and goOn judges its state.
-func (s *Service) settled(ctx context.Context, req *Request) (store.Task, *document, error) {
+// After its patience it returns the task as it is, and continueWithAnswer judges its state.
+func (s *turnStarter) settled(ctx context.Context, req *Request) (store.Task, *document, error) {
 	for began := time.Now(); ; {
 		task, err := s.cfg.Store.Task(ctx, req.TaskID)
 		if err != nil {
@@ -97,84 +96,4 @@ func (s *Service) settled(ctx context.Context, req *Request) (store.Task, *docum
 		case <-time.After(settleEvery):
 		}
 	}
-}
-
-// Repeated returns a *Replay if the request's idempotency key was used with the same
-// body, and nil otherwise.
-//
-// Every failure of the store is nil: the caller then begins the turn, and Begin meets the
-// key again.
-func (s *Service) Repeated(ctx context.Context, req Request) error {
-	key := req.keyName()
-	v, err := s.cfg.Store.Value(ctx, key)
-	if err != nil {
-		return nil
-	}
-	used, err := readKeyed(v.Data)
-	if err != nil || string(used.Body) != string(req.Body[:]) {
-		return nil
-	}
-	return &Replay{Turn: used.Turn, key: key}
-}
-
-// KeyedTurn returns the turn that an owner's idempotency key was used for; empty: it is not known.
-// Its error says that the store is unavailable.
-func (s *Service) KeyedTurn(ctx context.Context, tenant, owner, key string) (string, error) {
-	v, err := s.cfg.Store.Value(ctx, store.IdempotencyKey(tenant, owner, key))
-	if errors.Is(err, store.ErrNotFound) {
-		return "", nil
-	}
-	if err != nil {
-		return "", unavailable(s.recordOutage(err))
-	}
-	used, err := readKeyed(v.Data)
-	if err != nil {
-		return "", nil
-	}
-	return used.Turn, nil
-}
-
-// Asked returns the ids of the questions for which a task waits, and whether the task is
-// c's. Of one that is not the caller must not learn even that it is there, unless it may
-// answer one of them.
-func (s *Service) Asked(ctx context.Context, c Caller, id string) (ids []string, own bool, err error) {
-	t, err := s.cfg.Store.Task(ctx, id)
-	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && !c.sees(t.Tenant, t.User),
-		err == nil && final(t.State) && !c.mine(t): // nobody is asked any more: it is not read, which would take time
-		return nil, false, notFound()
-	case err != nil:
-		return nil, false, unavailable(s.recordOutage(err))
-	}
-	return readDocument(id, t).Status.Approvals, c.mine(t), nil
-}
-
-// Asking is a task that waits for people.
-type Asking struct {
-	Approvals []string // ids of its questions
-	Cursor    string   // of the page that begins behind it
-}
-
-// Waiting returns c's tasks that wait for people, newest first, and the
-// cursor of the next page; of one conversation, if conversation is not empty.
-func (s *Service) Waiting(ctx context.Context, c Caller, conversation, cursor string) (list []Asking, next string, err error) {
-	if c.Principal.IsAnonymous() {
-		return nil, "", nil
-	}
-	page, err := s.cfg.Store.Tasks(ctx, store.Query{
-		Tenant: c.Principal.Tenant, User: c.Owner(), Conversation: conversation, State: InputRequired, Limit: store.MaxPage, Cursor: cursor,
-	})
-	if errors.Is(err, store.ErrCursor) {
-		e := new(chat.ValidationError)
-		e.Add("/cursor", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "is no next_cursor of a list"})
-		return nil, "", e
-	}
-	if err != nil {
-		return nil, "", unavailable(s.recordOutage(err))
-	}
-	for i, id := range page.IDs {
-		at := store.NewCursor(id, page.Tasks[i].Created)
-		list = append(list, Asking{readDocument(id, page.Tasks[i]).Status.Approvals, at})
-	}
-	return list, page.Next, nil
 }

@@ -18,6 +18,13 @@ import (
 	"sluice/internal/turn/chat"
 )
 
+// turnStarter begins to keep turns: it claims their keys and tasks. It is safe for concurrent use.
+type turnStarter struct {
+	*turnStore
+	turns *openTurns
+	lease *processLease
+}
+
 // ErrNoRoom says that a turn is not kept because the store is full.
 var ErrNoRoom = errors.New("the store is full")
 
@@ -27,7 +34,7 @@ var ErrNoRoom = errors.New("the store is full")
 //
 // A turn cannot do without the store if the store is required, if the turn is a run, or if
 // the request names a key or a task; a key that was made of the request is none.
-func (s *Service) Begin(ctx context.Context, req Request) (*Turn, error) {
+func (s *turnStarter) Begin(ctx context.Context, req Request) (*Turn, error) {
 	t := s.newTurn(ctx, req)
 	err := s.begin(ctx, t, req)
 	switch {
@@ -56,21 +63,21 @@ func (r *Request) needsStore() bool {
 // begin claims the idempotency key, then the task, in this order: a key that is
 // taken must leave nothing behind. A process that has lost its lease gets a new
 // one first, with an epoch of its own.
-func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
-	if !s.leased.Load() {
-		if err := s.renew(); err != nil {
+func (s *turnStarter) begin(ctx context.Context, t *Turn, req Request) error {
+	if !s.lease.leased.Load() {
+		if err := s.lease.renew(); err != nil {
 			return err
 		}
 	}
 	if req.Key != "" {
-		if err := s.claim(ctx, t, req); err != nil {
+		if err := s.claimKey(ctx, t, req); err != nil {
 			return s.recordOutage(err)
 		}
 	}
 	err := s.open(ctx, t, &req)
 	if err != nil {
 		if key := t.claim.key; key != "" && s.cfg.Store.DeleteValue(t.ctx, key) != nil {
-			s.store.checkLater(nil, s.undoKey(key, t.id))
+			s.checkLater(nil, s.undoKey(key, t.id))
 		}
 		return s.recordOutage(err)
 	}
@@ -78,12 +85,12 @@ func (s *Service) begin(ctx context.Context, t *Turn, req Request) error {
 	return nil
 }
 
-// claim makes the idempotency key the turn's.
+// claimKey makes the idempotency key the turn's.
 //
 // The second of two requests with one key gets a *Replay if its body is the same, and a
 // fault if not. If the store does not answer, a second try meets the key that the first one has
 // written.
-func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
+func (s *turnStarter) claimKey(ctx context.Context, t *Turn, req Request) error {
 	key := req.keyName()
 	mine := keyed{Turn: t.id, Body: req.Body[:]}
 	if !t.durable {
@@ -95,7 +102,7 @@ func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 	there, err := put()
 	if isUnknown(err) {
 		if there, err = put(); errors.Is(err, store.ErrUnavailable) {
-			s.store.checkLater(nil, s.undoKey(key, t.id))
+			s.checkLater(nil, s.undoKey(key, t.id))
 		}
 	}
 	if err == nil {
@@ -122,12 +129,12 @@ func (s *Service) claim(ctx context.Context, t *Turn, req Request) error {
 // open makes the task, or takes up the one that waits for the input.
 //
 // The head of the log waits in pending and is written with the first flush.
-func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
+func (s *turnStarter) open(ctx context.Context, t *Turn, req *Request) error {
 	continued := false
 	var err error
 	switch {
 	case req.Asked != "":
-		continued, err = true, s.goOn(ctx, t, req)
+		continued, err = true, s.continueWithAnswer(ctx, t, req)
 	case req.TaskID != "":
 		continued, err = true, s.resumeTask(ctx, t, req)
 	case req.recalls():
@@ -136,7 +143,7 @@ func (s *Service) open(ctx context.Context, t *Turn, req *Request) error {
 	if err == nil && !continued {
 		err = s.create(ctx, t, req)
 	}
-	t.said.borrow(&s.store.buffers)
+	t.said.borrow(&s.buffers)
 	t.log.begin(t.head(req))
 	return err
 }
@@ -152,7 +159,7 @@ func (t *Turn) head(req *Request) head {
 }
 
 // create makes the turn a task of its own.
-func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
+func (s *turnStarter) create(ctx context.Context, t *Turn, req *Request) error {
 	t.task = newID(chat.TaskPrefix)
 	t.kept.doc = newDocument(t.task, req.Chat)
 	t.kept.doc.Metadata.LastAgent = req.Chat.LastAgent
@@ -165,13 +172,13 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 	undo := s.undoCreate(t.task, t.id)
 	err := s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.CreateTask(t.ctx, t.task, task, s.workingTTL(t.durable)))
 	if errors.Is(err, store.ErrUnavailable) { // the turn runs without being kept, or not at all
-		s.store.checkLater(err, undo)
+		s.checkLater(err, undo)
 	}
 	if err != nil {
 		return err
 	}
 	if err = s.storeLong(t.ctx, t.kept.doc, long, s.workingTTL(t.durable)); err != nil && undo(t.ctx) != nil {
-		s.store.checkLater(nil, undo)
+		s.checkLater(nil, undo)
 	}
 	if err == nil {
 		s.reportState(ctx, t.task, submitted, Working)
@@ -181,10 +188,10 @@ func (s *Service) create(ctx context.Context, t *Turn, req *Request) error {
 
 // newTurn makes a turn. Its context is not the request's: what is stored must be
 // stored also when the client has gone.
-func (s *Service) newTurn(ctx context.Context, req Request) *Turn {
+func (s *turnStarter) newTurn(ctx context.Context, req Request) *Turn {
 	id, now := newID(chat.TurnPrefix), time.Now()
 	t := &Turn{
-		turns: s.turns, identity: identity{store: s.store, id: id, began: now, ctx: context.WithoutCancel(ctx), durable: req.Durable && s.cfg.Runs != nil},
+		turns: s.turns, identity: identity{store: s.turnStore, id: id, began: now, ctx: context.WithoutCancel(ctx), durable: req.Durable && s.cfg.Runs != nil},
 		cancel: req.Cancel, client: receiver{detached: req.Detached}, kept: keeping{version: 1},
 		trace: tracing{Recorder: record.New(s.cfg.Trace, id, now)},
 	}

@@ -9,6 +9,9 @@ import (
 	"sluice/internal/state/store"
 )
 
+// contentNotes remembers the content of requests for all gateways of a store.
+type contentNotes struct{ values store.Values }
+
 // contentMemory is how long the content of a turn is noted, from its admission on.
 const contentMemory = 10 * time.Minute
 
@@ -22,10 +25,10 @@ const contentTries = 3
 //
 // Of requests that come at the same time one alone finds no note: the store makes it if it is
 // not there, in one step.
-func (s *Service) NoteContent(ctx context.Context, content [32]byte, requestID string, repetition bool) (known bool) {
+func (s *contentNotes) NoteContent(ctx context.Context, content [32]byte, requestID string, repetition bool) (known bool) {
 	key, note := store.ContentKey(content), store.Value{Data: strconv.AppendQuote(nil, requestID)}
 	for range contentTries {
-		there, err := s.cfg.Store.PutValue(ctx, key, note, contentMemory)
+		there, err := s.values.PutValue(ctx, key, note, contentMemory)
 		if !errors.Is(err, store.ErrConflict) {
 			break
 		}
@@ -38,9 +41,9 @@ func (s *Service) NoteContent(ctx context.Context, content [32]byte, requestID s
 }
 
 // DropContent removes the note of a request, unless a later one has replaced it.
-func (s *Service) DropContent(ctx context.Context, content [32]byte, requestID string) {
+func (s *contentNotes) DropContent(ctx context.Context, content [32]byte, requestID string) {
 	ctx, key := context.WithoutCancel(ctx), store.ContentKey(content)
-	if there, err := s.cfg.Store.Value(ctx, key); err == nil && string(there.Data) == strconv.Quote(requestID) {
-		_ = s.cfg.Store.DeleteValue(ctx, key)
+	if there, err := s.values.Value(ctx, key); err == nil && string(there.Data) == strconv.Quote(requestID) {
+		_ = s.values.DeleteValue(ctx, key)
 	}
 }

@@ -29,7 +29,7 @@ func TestCrowdOfReadersIsAnOverload(t *testing.T) {
 		if f := fault.From(err); f.Type != fault.Overloaded || !f.Type.Recoverable() {
 			t.Errorf("%v, want %s", err, fault.Overloaded)
 		}
-		if s.uncertain() {
+		if s.isUncertain() {
 			t.Error("the store counts as unavailable")
 		}
 	})

@@ -89,24 +89,3 @@ func (t *Turn) release() {
 	t.turns.handedOver.Add(1)
 	_ = s.cfg.Store.Signal(t.ctx, store.OrphansTopic)
 }
-
-// reportHandedOver logs how many turns this process has let go of.
-func (s *Service) reportHandedOver() {
-	if n := s.turns.handedOver.Load(); n > 0 {
-		s.cfg.Log.Info().Dict("details", zerolog.Dict().Int64("turns", n)).Msg("turns_handed_over")
-	}
-}
-
-// Places says who admits the turns of other processes. enter returns what gives a place back; end
-// is called when the turn must end. Without it all are admitted.
-func (s *Service) Places(enter func(end func(cause error)) (leave func(), err error)) {
-	s.places.Store(&enter)
-}
-
-// place admits a turn of another process.
-func (s *Service) place(end func(cause error)) (leave func(), err error) {
-	if enter := s.places.Load(); enter != nil {
-		return (*enter)(end)
-	}
-	return func() {}, nil
-}

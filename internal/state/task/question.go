@@ -24,7 +24,7 @@ func (q *question) forRequest() *chat.Clarification {
 
 // recall looks at the newest task of the conversation: it sets in the request who answered
 // last and, if the task waits for an input, makes the request its reply.
-func (s *Service) recall(ctx context.Context, t *Turn, req *Request) (continued bool, err error) {
+func (s *turnStarter) recall(ctx context.Context, t *Turn, req *Request) (continued bool, err error) {
 	page, err := s.cfg.Store.Tasks(ctx, store.Query{
 		Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: req.Chat.ConversationID, Limit: 1,
 	})
@@ -44,7 +44,7 @@ func (s *Service) recall(ctx context.Context, t *Turn, req *Request) (continued 
 }
 
 // resumeTask makes the request the reply that its task waits for.
-func (s *Service) resumeTask(ctx context.Context, t *Turn, req *Request) error {
+func (s *turnStarter) resumeTask(ctx context.Context, t *Turn, req *Request) error {
 	task, err := s.cfg.Store.Task(ctx, req.TaskID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -83,7 +83,7 @@ func taskFault(f *chat.FieldError) error {
 }
 
 // adopt makes a waiting task the turn's, and sets in the request what it answers.
-func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *document, task store.Task) error {
+func (s *turnStarter) adopt(ctx context.Context, t *Turn, req *Request, doc *document, task store.Task) error {
 	before := task
 	asked, err := s.asks(ctx, doc)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *documen
 	if err := s.replaceDocument(t.ctx, doc, task, s.cfg.TTL); err != nil {
 		if errors.Is(err, store.ErrUnavailable) {
 			before.Side = t.saved()
-			s.store.checkLater(err, s.undoUpdate(doc.ID, t.id, before, s.cfg.TTL))
+			s.checkLater(err, s.undoUpdate(doc.ID, t.id, before, s.cfg.TTL))
 		}
 		*req.Chat, t.identity.saves = own, false
 		return err
@@ -111,7 +111,7 @@ func (s *Service) adopt(ctx context.Context, t *Turn, req *Request, doc *documen
 }
 
 // asks returns the question of a task with all of its texts. The document stays as it is.
-func (s *Service) asks(ctx context.Context, d *document) (*question, error) {
+func (s *turnStarter) asks(ctx context.Context, d *document) (*question, error) {
 	q := *d.Metadata.PendingQuestion
 	if !slices.ContainsFunc(q.Asked, func(a asked) bool { return a.Elsewhere != nil }) {
 		return &q, nil

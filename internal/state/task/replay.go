@@ -6,75 +6,21 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
-	"sluice/internal/turn/chat"
 )
 
 // beginTime is how long a repeated key waits for the log of a turn that begins.
 const beginTime = 2 * time.Second
 
-// Replay is the error of Begin for a request whose idempotency key was used with the
-// same body: Turn runs, or has run.
-type Replay struct {
-	Turn string
-	key  string // of the store
-}
-
-// It is not a failure: the caller reads the turn's log instead of running it.
-func (*Replay) Error() string { return "the turn of this idempotency key runs or has run" }
-
-// keyed is what the store keeps of an idempotency key.
-type keyed struct {
-	Turn string `json:"turn"`
-	Body []byte `json:"body"`
-	// Owner and Epoch name the process that runs the turn. They are left out for a run: another process
-	// continues with it.
-	Owner string `json:"owner,omitempty"`
-	Epoch int64  `json:"epoch,omitempty"`
-	Over  bool   `json:"over,omitempty"` // the turn has ended
-}
-
-// encode returns k as it is stored.
-func (k keyed) encode() []byte {
-	data, _ := json.Marshal(k) // plain values: cannot fail
-	return data
-}
-
-// readKeyed reads what encode wrote, or an older version of this program.
-func readKeyed(data []byte) (k keyed, err error) {
-	if err := json.Unmarshal(data, &k); err != nil || !chat.IsTurnID(k.Turn) {
-		return keyed{}, store.ErrDamaged
-	}
-	return k, nil
-}
-
-// claim is the idempotency key that a turn holds from its begin to its end. Its zero value is
-// that of a turn without one.
-type claim struct {
-	key string // of the store; empty: none
-	keyed
-}
-
-// release notes that the turn of the key is over: its memory begins to run out.
-func (c *claim) release(of *identity) {
-	if c.key == "" {
-		return
-	}
-	c.Over = true
-	_, err := of.store.cfg.Store.PutValue(of.ctx, c.key, store.Value{Data: c.encode(), Version: 1}, keyMemory)
-	_ = of.store.recordOutage(err)
-}
-
 // Reopen is OpenLog for a request that repeats a key. If the turn has no log and is not over,
 // Reopen calls waits, and then waits for the log to begin. ErrGone says that the turn is over
 // and cannot be reported; a fault of type DuplicateRequest with RetryAfter, that it did not
 // begin in time.
-func (s *Service) Reopen(ctx context.Context, r *Replay, waits func()) (*Log, error) {
+func (s *taskReader) Reopen(ctx context.Context, r *Replay, waits func()) (*Log, error) {
 	log, err := s.OpenLog(ctx, r.Turn)
 	if !errors.Is(err, ErrGone) {
 		return log, err
@@ -111,7 +57,7 @@ func (s *Service) Reopen(ctx context.Context, r *Replay, waits func()) (*Log, er
 // isOver says whether the turn of a key has ended. That of a dead process has, unless something
 // of it was saved, so that another one goes on with it: who closes a turn adds to a log that is
 // there, and makes none.
-func (s *Service) isOver(ctx context.Context, r *Replay) (bool, error) {
+func (s *taskReader) isOver(ctx context.Context, r *Replay) (bool, error) {
 	v, err := s.cfg.Store.Value(ctx, r.key)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil // the request that claimed it was refused, or its time is over
@@ -123,7 +69,7 @@ func (s *Service) isOver(ctx context.Context, r *Replay) (bool, error) {
 	switch {
 	case err != nil || used.Turn != r.Turn:
 		return false, nil
-	case used.Over || used.Owner == "" || s.uncertain():
+	case used.Over || used.Owner == "" || s.lease.isUncertain():
 		return used.Over, nil
 	}
 	alive, err := s.cfg.Store.LeasesAlive(ctx, store.Holder{Owner: used.Owner, Epoch: used.Epoch})
@@ -138,4 +84,39 @@ func (s *Service) isOver(ctx context.Context, r *Replay) (bool, error) {
 		return true, nil
 	}
 	return false, err
+}
+
+// Repeated returns a *Replay if the request's idempotency key was used with the same
+// body, and nil otherwise.
+//
+// Every failure of the store is nil: the caller then begins the turn, and Begin meets the
+// key again.
+func (s *taskReader) Repeated(ctx context.Context, req Request) error {
+	key := req.keyName()
+	v, err := s.cfg.Store.Value(ctx, key)
+	if err != nil {
+		return nil
+	}
+	used, err := readKeyed(v.Data)
+	if err != nil || string(used.Body) != string(req.Body[:]) {
+		return nil
+	}
+	return &Replay{Turn: used.Turn, key: key}
+}
+
+// KeyedTurn returns the turn that an owner's idempotency key was used for; empty: it is not known.
+// Its error says that the store is unavailable.
+func (s *taskReader) KeyedTurn(ctx context.Context, tenant, owner, key string) (string, error) {
+	v, err := s.cfg.Store.Value(ctx, store.IdempotencyKey(tenant, owner, key))
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", unavailable(s.recordOutage(err))
+	}
+	used, err := readKeyed(v.Data)
+	if err != nil {
+		return "", nil
+	}
+	return used.Turn, nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sluice/internal/base/config/file"
-	"sluice/internal/state/store"
 )
 
 //go:embed retention.json
@@ -99,16 +98,3 @@ func (r Retention) due(d *document) time.Time {
 
 // Forget removes something that is kept of a task. It may be called twice.
 type Forget func(ctx context.Context, task string) error
-
-// retention is what a Service does of its own accord: it belongs to the keeper.
-type retention struct {
-	policy Retention // by which the keeper swept last
-	// walking is behind which entry the walk continues that puts the whole index right, after
-	// the policy has changed; nil: there is none.
-	walking *store.Member
-	begun   bool
-	// left says that files may hold what was swept, and erased when they were looked through
-	// last.
-	left   bool
-	erased time.Time
-}

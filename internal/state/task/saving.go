@@ -7,8 +7,6 @@ package task
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"strconv"
 	"sync"
 
@@ -17,30 +15,6 @@ import (
 	"sluice/internal/state/store"
 	"sluice/internal/turn/chat"
 )
-
-// maxSaved bounds a request, and the states of a turn together, in bytes.
-const maxSaved = 1 << 20
-
-// savedVersion is that of what is saved of a turn.
-const savedVersion = 1
-
-// savedLine is a line of an item of the list. The first one has the request, each other one of
-// the rest.
-type savedLine struct {
-	Version int             `json:"version,omitempty"`
-	Request json.RawMessage `json:"request,omitempty"`
-	// Retracts says that the turn's readers can be shown that text does not count any more.
-	Retracts bool `json:"retracts,omitempty"`
-	// Head is the first line of the log, which has it with the first event.
-	Head json.RawMessage `json:"head,omitempty"`
-
-	Part  string          `json:"part,omitempty"` // of the turn, as a chat.Saver gets it
-	Text  int             `json:"text,omitempty"` // bytes of the answer that were out
-	State json.RawMessage `json:"state,omitempty"`
-
-	Claim    string `json:"claim,omitempty"`     // the process that goes on with the turn from here
-	TooLarge bool   `json:"too_large,omitempty"` // what follows was not saved
-}
 
 // saving is what a turn saves of itself. Its zero value is that of a turn which saves nothing.
 type saving struct {
@@ -215,6 +189,3 @@ func (of *identity) saved() store.Side {
 	}
 	return store.Side{Key: store.TurnKey(of.id), Drop: true}
 }
-
-// errSaved says that a turn cannot go on with what was saved of it.
-var errSaved = errors.New("what was saved of the turn cannot be used")

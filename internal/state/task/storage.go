@@ -249,3 +249,11 @@ func (s *taskStore) encodedTask(ctx context.Context, id string, t store.Task) ([
 	}
 	return doc.encode(), nil
 }
+
+// logPanic logs a panic.
+func (s *taskStore) logPanic(task string, err error) {
+	s.cfg.Log.Error().Dict("details", zerolog.Dict().Str("task_id", task).AnErr("error_message", err)).Msg("panic_recovered")
+}
+
+// cancels returns the index of the cancelled tasks of a process.
+func cancels(owner string) string { return "sluice:cancel:" + owner }

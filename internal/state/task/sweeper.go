@@ -8,8 +8,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"sluice/internal/state/store"
 )
 
@@ -193,70 +191,4 @@ func (r Retention) sum() string {
 	text, _ := json.Marshal(r.Settled()) // maps of numbers; their keys come sorted
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
-}
-
-// sweepRetained removes what is over, and walks on through the index.
-func (s *Service) sweepRetained(ctx context.Context) {
-	began, policy := time.Now(), s.retention()
-	w := s.sweeper(policy)
-	gone, err := w.Due(ctx, began)
-	if err == nil {
-		err = s.walk(ctx, w, began)
-	}
-	s.eraseSwept(ctx, gone > 0)
-	if gone > 0 {
-		s.counts.deleted.Add(float64(gone))
-		s.cfg.Log.Info().Dict("details", zerolog.Dict().Int("tasks", gone).Int64("duration_ms", time.Since(began).Milliseconds())).Msg("retention_swept")
-	}
-	_ = s.recordOutage(err)
-}
-
-// eraseAgain is how often files are looked through for what sweeps have removed.
-const eraseAgain = time.Minute
-
-// eraseSwept has the store's files hold nothing of what was swept, in a while.
-func (s *Service) eraseSwept(ctx context.Context, swept bool) {
-	k := &s.retained
-	k.left = k.left || swept
-	if !k.left || time.Since(k.erased) < eraseAgain {
-		return
-	}
-	k.erased = time.Now()
-	k.left = s.Erase(ctx) != nil
-}
-
-// walk puts a page of the index right, if the policy is not that by which it was made.
-func (s *Service) walk(ctx context.Context, w *Sweeper, now time.Time) error {
-	k := &s.retained
-	if !k.begun || !k.policy.same(w.Policy) {
-		known, err := w.Policy.marked(ctx, w.Store)
-		if err != nil {
-			return err
-		}
-		if k.policy, k.begun, k.walking = w.Policy, true, nil; known {
-			return nil
-		}
-		k.walking = &store.Member{Score: -1 << 53}
-	}
-	if k.walking == nil {
-		return nil
-	}
-	next, err := w.page(ctx, store.Range{Min: k.walking.Score, Max: 1 << 53, After: k.walking, Limit: retainPage}, now, func(Swept) {})
-	if err != nil {
-		return err
-	}
-	if k.walking = next; next == nil {
-		return w.Policy.mark(ctx, w.Store)
-	}
-	return nil
-}
-
-// Erase has the store's files hold nothing of what was removed.
-func (s *Service) Erase(ctx context.Context) error {
-	if e, ok := s.cfg.Store.(store.Eraser); ok {
-		if err := e.Erase(ctx); err != nil {
-			return unavailable(s.recordOutage(err))
-		}
-	}
-	return nil
 }

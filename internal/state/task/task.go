@@ -21,40 +21,51 @@
 // sweeps; it ends with Close, which waits for it.
 package task
 
-import (
-	"context"
-	"sync/atomic"
-	"time"
-)
-
-// Service keeps the turns of one process. It is safe for concurrent use. Use New.
+// Service keeps the turns of one process, in parts with one job each. It is safe for concurrent use.
+// Use New.
 type Service struct {
-	*taskStore
-	*turnLogs
-	store   *turnStore
-	turns   *openTurns
-	leased  atomic.Bool               // the lease was renewed when it was tried last
-	renewed atomic.Pointer[time.Time] // when the lease was renewed last
-
-	ctx        context.Context // ends with Close
-	close      context.CancelFunc
-	ended      chan struct{} // closed when the keeper has returned
-	ready      chan struct{} // see Ready
-	continuing int           // how many runs were continued; the keeper's alone
-	// stuckOrphans and stuckDue are how many tasks the last sweeps could not continue: the next ones
-	// ask for as many more, so that these hide no others. They are the keeper's alone.
-	stuckOrphans, stuckDue int
-
-	listing chan struct{} // one for each list that is made
-
-	retained retention // of the keeper alone
-
-	places atomic.Pointer[func(func(error)) (func(), error)]
+	*taskStore        // writes tasks
+	*turnLogs         // OpenLog, Await
+	*turnStarter      // Begin
+	*taskReader       // Show, List, Trace and others; Reopen
+	*taskCanceller    // Cancel, Forget
+	*processLease     // Holder
+	*turnSuccessor    // Places
+	*turnKeeper       // Ready, Close
+	*retentionSweeper // Erase
+	contentNotes      // NoteContent, DropContent
 }
 
-// uncertain says that processes may live whose lease is over: the store was unavailable so
-// shortly ago that they could not renew it.
-func (s *Service) uncertain() bool {
-	failed := s.failed.Load()
-	return failed != nil && time.Since(*failed) < s.cfg.Lease || !s.leased.Load()
+// New returns a Service and starts its keeper, which has the lease renewed, learns of cancels,
+// and closes the turns of dead processes. The caller must call Close.
+func New(cfg Config) *Service {
+	tasks := newTaskStore(cfg)
+	logs := &turnLogs{taskStore: tasks}
+	st := &turnStore{turnLogs: logs, unconfirmedWrites: unconfirmedWrites{tasks: tasks}}
+	turns := &openTurns{running: map[string]*Turn{}}
+	lease := &processLease{taskStore: tasks, turns: turns}
+	successor := &turnSuccessor{turnStore: st, turns: turns, lease: lease}
+	turns.closeDropped = successor.closeLater
+	retained := &retentionSweeper{taskStore: tasks}
+	s := &Service{
+		taskStore:        tasks,
+		turnLogs:         logs,
+		turnStarter:      &turnStarter{turnStore: st, turns: turns, lease: lease},
+		taskReader:       &taskReader{turnLogs: logs, lease: lease, listing: make(chan struct{}, lists)},
+		taskCanceller:    &taskCanceller{turnStore: st, turns: turns},
+		processLease:     lease,
+		turnSuccessor:    successor,
+		turnKeeper:       newKeeper(st, turns, lease, successor, retained),
+		retentionSweeper: retained,
+		contentNotes:     contentNotes{values: cfg.Store},
+	}
+	cfg.Metrics.GaugeFunc("turns_detached", "Turns that go on without the client that began them.", func() float64 {
+		return float64(st.detached.Load())
+	})
+	_ = lease.renew() // the keeper tries again
+	// Goroutine (keep): sweeps, looks for cancels, and settles ends when the lease was renewed.
+	// Ends: `Service.Close`.
+	// Waits: `Service.Close`.
+	go s.run()
+	return s
 }

@@ -1,14 +1,11 @@
 package task
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"time"
 
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/record"
-	"sluice/stream"
 )
 
 // tracing records a turn for the trace of its task, which gets the record once.
@@ -25,17 +22,6 @@ func (t *tracing) keep(of *identity, ttl time.Duration) bool {
 		t.kept = !errors.Is(err, store.ErrUnavailable)
 	}
 	return t.kept
-}
-
-// traceLost adds the turn of a dead process, from its log and from what closed it.
-func (s *Service) traceLost(ctx context.Context, id string, doc *document, t store.Task, k stored, c *store.Closing) {
-	rec := record.New(s.cfg.Trace, t.Turn, doc.began(t.Turn, t.Created))
-	for line := range bytes.Lines(c.Log.Data) {
-		_ = stream.ReadStoredLine(line, func(at stream.Stamp, ev stream.Event) {
-			k.logged = append(k.logged, Logged{at, ev})
-		})
-	}
-	_ = s.pushTrace(ctx, id, k.record(rec).Part(true), c.TTL)
 }
 
 // began returns when a turn began, as far as the document says.

@@ -150,8 +150,8 @@ func (o *openTurns) suspend(task string) {
 	}
 }
 
-// takeSuspended returns the tasks that suspend has remembered, and forgets them.
-func (o *openTurns) takeSuspended() []string {
+// removeSuspended returns the tasks that suspend has remembered, and forgets them.
+func (o *openTurns) removeSuspended() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	tasks := o.suspended

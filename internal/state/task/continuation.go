@@ -1,0 +1,214 @@
+// This file has what runs the remaining part of a turn whose process is gone: the request, and the
+// states that were saved last.
+
+package task
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"sluice/internal/base/fault"
+	"sluice/internal/turn/chat"
+	"sluice/stream"
+)
+
+// plainRun is the rest of a turn of no workflow. It is a Run.
+type plainRun struct {
+	*savedTurn
+	turns   Turns
+	request *chat.Request
+	items   int            // of the list that was read
+	before  []stream.Event // those of the log, and what TakeOver has added
+	lacks   []stream.Event // the latter
+	frame   *stream.Frame  // nil: not prepared
+	lost    error          // why it cannot go on; nil: it can
+}
+
+// TakeOver implements Run: text of an answer that was not complete is taken back, what delegates
+// had begun is ended, for they begin again.
+func (r *plainRun) TakeOver(emitted []stream.Event) []stream.Event {
+	said := stream.Fold{Only: stream.Answer | stream.Agents | stream.Tools}
+	for _, ev := range emitted {
+		said.Add(ev)
+	}
+	var lacks []stream.Event
+	for _, run := range slices.Backward(said.Runs) {
+		if run.Success != nil || run.Role != stream.RoleDelegate {
+			continue
+		}
+		for _, c := range said.Calls {
+			if c.SessionID == run.SessionID && c.Outcome == "" {
+				lacks = append(lacks, &stream.ToolUnknown{Call: c.Call, Message: "The outcome of this call is not known"})
+			}
+		}
+		lacks = append(lacks, endOf(run, fault.From(cancelled()), run.Began))
+	}
+	if text := said.Text(); len(text) > r.text && (r.text == 0 || !r.ofSeveral()) {
+		lacks = append(lacks, &stream.Reset{Accumulated: text[:r.text], Reason: stream.ResetTakenOver, Runes: utf8.RuneCountInString(text[r.text:])})
+	}
+	r.before = append(emitted, lacks...)
+	return lacks
+}
+
+// ofSeveral says that parts of the turn were saved each by itself: then what of the text does not
+// count only those know who go on with it, unless nothing was out when something was saved last. Of an
+// answer that is held back nothing is out before its end.
+func (r *plainRun) ofSeveral() bool {
+	return len(r.states) > 0 && len(r.states[""]) == 0 && len(r.states[chat.SavedDelivery]) == 0
+}
+
+// TimeOut implements Run: nobody is waited for.
+func (*plainRun) TimeOut(time.Time) {}
+
+// Unseen implements Run.
+func (r *plainRun) Unseen() bool { return len(r.states) == 0 }
+
+// judge says why a turn cannot go on whose log has these events, the last of them that long ago.
+func (r *plainRun) judge(kept stored, silent time.Duration) error {
+	switch {
+	case r.lost != nil:
+		return r.lost
+	case r.claims >= maxClaims:
+		return fmt.Errorf("%w: %d processes have ended with it", errSaved, r.claims)
+	case silent > maxSilence:
+		return fmt.Errorf("%w: it has been silent for %s", errSaved, silent.Round(time.Second))
+	case len(kept.logged) == 0 && !r.Unseen():
+		return fmt.Errorf("%w: its log is gone", errSaved)
+	}
+	said := stream.Fold{}
+	for _, logged := range kept.logged {
+		said.Add(logged.Event)
+	}
+	switch {
+	case said.Size < r.text && !r.ofSeveral():
+		return fmt.Errorf("%w: its log lacks text", errSaved)
+	case (said.Size > r.text || said.Size > 0 && r.ofSeveral()) && !r.retracts:
+		return fmt.Errorf("%w: who reads it cannot be shown that text does not count any more", errSaved)
+	case said.Size > r.text && resets(kept) >= stream.MaxResets:
+		return fmt.Errorf("%w: its answer was begun again too often", errSaved)
+	}
+	return nil
+}
+
+// resets returns how often text was taken back.
+func resets(kept stored) (n int) {
+	for _, logged := range kept.logged {
+		if _, ok := logged.Event.(*stream.Reset); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// Frame implements Run.
+func (r *plainRun) Frame(context.Context, string, string) (*stream.Frame, *chat.Request) {
+	whole := *r.frame
+	said := stream.Fold{Only: stream.Answer}
+	for _, ev := range r.before {
+		said.Add(ev)
+	}
+	whole.Said, whole.Runner = said.Text(), once{r.frame.Runner, r.before}
+	return &whole, r.request
+}
+
+// once runs the rest of a turn, and leaves out what the turn has emitted already.
+type once struct {
+	stream.Runner
+	before []stream.Event
+}
+
+// Run implements stream.Runner.
+func (o once) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
+	k := &known{Sink: sink, calls: map[string]bool{}, agents: map[string]bool{}}
+	for _, ev := range o.before {
+		k.has(ev)
+	}
+	result, err := o.Runner.Run(ctx, req, k)
+	result.Usage.Estimated = true // what the process before has used since it saved last is not known
+	return result, err
+}
+
+// known is a sink that leaves out the begin and the end of what its turn has begun or ended.
+type known struct {
+	stream.Sink
+	route  bool
+	parts  int             // of an answer in the form of its channel
+	calls  map[string]bool // by id: whether they have ended
+	agents map[string]bool // by id: whether they have ended
+}
+
+// has notes an event. It says whether it is news.
+func (k *known) has(ev stream.Event) bool {
+	switch e := ev.(type) {
+	case *stream.Route:
+		before := k.route
+		k.route = true
+		return !before
+	case *stream.ToolStarted:
+		_, before := k.calls[e.ID]
+		if !before {
+			k.calls[e.ID] = false
+		}
+		return !before
+	case *stream.ChannelMessage:
+		before := k.parts
+		k.parts = max(before, e.Sequence)
+		return e.Sequence > before
+	case *stream.AgentRun:
+		return e.Role == stream.RoleDelegate || k.hasAgent(e)
+	}
+	if end, ok := ev.(stream.ToolEnd); ok {
+		id := end.End().Call.ID
+		before := k.calls[id]
+		k.calls[id] = true
+		return !before
+	}
+	return true
+}
+
+// hasAgent notes an event of an agent.
+func (k *known) hasAgent(e *stream.AgentRun) bool {
+	over, begun := k.agents[e.AgentID]
+	switch {
+	case over:
+		return false
+	case e.Status == stream.AgentStarted:
+		if !begun {
+			k.agents[e.AgentID] = false
+		}
+		return !begun
+	case e.Success != nil:
+		k.agents[e.AgentID] = true
+	}
+	return true
+}
+
+// Emit implements stream.Sink.
+func (k *known) Emit(ev stream.Event) error {
+	if !k.has(ev) {
+		return nil
+	}
+	return k.Sink.Emit(ev)
+}
+
+// prepare finds out whether the turn can go on here.
+func (r *plainRun) prepare(t *Turn, kept stored) (err error) {
+	for _, logged := range kept.logged {
+		r.before = append(r.before, logged.Event)
+	}
+	r.lacks = r.TakeOver(r.before)
+	req := r.request
+	req.Task, req.Turn, req.Facts.Retracts = t.task, t.id, r.retracts
+	r.frame, err = r.turns.Continue(req, r.states, r.before)
+	return err
+}
+
+// How far a turn is followed: so many processes may fail with it one after the other, and so long
+// it may have been silent.
+const (
+	maxClaims  = 5
+	maxSilence = 10 * time.Minute
+)

@@ -1,0 +1,94 @@
+// This file continues runs whose wait for a person is over.
+
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/internal/state/store"
+	"sluice/internal/state/task/record"
+	"sluice/internal/turn/chat"
+	"sluice/stream"
+)
+
+// A turn that is a run of a workflow is not lost with its process: another one claims its
+// task and continues with it, in the same log.
+
+// maxDue is how many runs whose wait is over one sweep looks at, besides those that the sweep before
+// left: some are run elsewhere, and some this process cannot continue with.
+const maxDue = 256
+
+// sweepDue continues with runs whose wait is over. It says whether it has left any.
+func (s *turnSuccessor) sweepDue(ctx context.Context) (more bool) {
+	if s.cfg.Runs == nil {
+		return false
+	}
+	now := time.Now()
+	ids, err := s.cfg.Runs.Due(ctx, now, maxDue+s.stuckDue)
+	if s.recordOutage(err) != nil {
+		return false
+	}
+	before := s.continuing
+	s.stuckDue = len(ids) // but for those that go on
+	defer func() { s.stuckDue -= s.continuing - before }()
+	for _, id := range ids {
+		if s.continuing-before == maxContinued {
+			return true
+		}
+		if err := s.timeOut(ctx, id, now); err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, ErrNotHere) {
+			_ = s.recordOutage(err)
+			s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).AnErr("cause", err)).Msg("run_not_continued")
+		}
+	}
+	return false
+}
+
+// timeOut continues with one of them, in a new turn of its task. A panic is an error of this
+// one.
+func (s *turnSuccessor) timeOut(ctx context.Context, id string, now time.Time) (err error) {
+	defer caught(&err)
+	task, err := s.cfg.Store.Task(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && final(task.State):
+		return s.cfg.Runs.Finish(ctx, id)
+	case err != nil:
+		return err
+	case task.State != InputRequired:
+		return nil // it runs
+	}
+	run, err := s.cfg.Runs.Open(ctx, id)
+	if run == nil || err != nil {
+		return err
+	}
+	run.TakeOver(nil)
+	run.TimeOut(now)
+	t := s.resumedTurn(id, task)
+	t.id = newID(chat.TurnPrefix)
+	t.trace.Recorder = record.New(s.cfg.Trace, t.id, t.began)
+	t.kept.doc.resumed(t.id, "", t.began)
+	before := task
+	task.Holder, task.Turn, task.State = s.holder, t.id, Working
+	if err := s.replaceDocument(ctx, t.kept.doc, task, 0); err != nil {
+		if errors.Is(err, store.ErrUnavailable) {
+			s.checkLater(err, s.undoUpdate(id, t.id, before, 0))
+		}
+		return err
+	}
+	t.log.begin(head{Task: t.task, Turn: t.id, ownership: ownership{task.Tenant, provedOwner(task.User)}, Accumulated: true})
+	guard := stream.NewGuard(stream.NewStamper(t.Before(nobody{}), t.began))
+	_ = guard.Emit(&stream.Start{})
+	return s.startContinued(t, run, guard, task.Cancel)
+}
+
+// nobody is the output of a turn that has no client.
+type nobody struct{}
+
+func (nobody) Write(stream.Stamp, stream.Event) error { return nil }
+
+func (nobody) Flush() error { return nil }
+
+func (nobody) Blocked() time.Duration { return 0 }

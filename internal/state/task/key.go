@@ -1,0 +1,62 @@
+// This file has what the store knows of an idempotency key.
+
+package task
+
+import (
+	"encoding/json"
+
+	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
+)
+
+// keyed is what the store keeps of an idempotency key.
+type keyed struct {
+	Turn string `json:"turn"`
+	Body []byte `json:"body"`
+	// Owner and Epoch name the process that runs the turn. They are left out for a run: another process
+	// continues with it.
+	Owner string `json:"owner,omitempty"`
+	Epoch int64  `json:"epoch,omitempty"`
+	Over  bool   `json:"over,omitempty"` // the turn has ended
+}
+
+// encode returns k as it is stored.
+func (k keyed) encode() []byte {
+	data, _ := json.Marshal(k) // plain values: cannot fail
+	return data
+}
+
+// readKeyed reads what encode wrote, or an older version of this program.
+func readKeyed(data []byte) (k keyed, err error) {
+	if err := json.Unmarshal(data, &k); err != nil || !chat.IsTurnID(k.Turn) {
+		return keyed{}, store.ErrDamaged
+	}
+	return k, nil
+}
+
+// claim is the idempotency key that a turn holds from its begin to its end. Its zero value is
+// that of a turn without one.
+type claim struct {
+	key string // of the store; empty: none
+	keyed
+}
+
+// release notes that the turn of the key is over: its memory begins to run out.
+func (c *claim) release(of *identity) {
+	if c.key == "" {
+		return
+	}
+	c.Over = true
+	_, err := of.store.cfg.Store.PutValue(of.ctx, c.key, store.Value{Data: c.encode(), Version: 1}, keyMemory)
+	_ = of.store.recordOutage(err)
+}
+
+// Replay is the error of Begin for a request whose idempotency key was used with the
+// same body: Turn runs, or has run.
+type Replay struct {
+	Turn string
+	key  string // of the store
+}
+
+// It is not a failure: the caller reads the turn's log instead of running it.
+func (*Replay) Error() string { return "the turn of this idempotency key runs or has run" }

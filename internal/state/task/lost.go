@@ -1,0 +1,102 @@
+// This file closes a turn that no process can continue: its log gets what it lacks, its task a
+// last state.
+
+package task
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/internal/state/store"
+	"sluice/internal/state/task/record"
+	"sluice/stream"
+)
+
+// endLost closes a task of which run is the rest, if there is one.
+func (s *turnSuccessor) endLost(ctx context.Context, id string, task store.Task, run Run) error {
+	owned := task.Holder == s.holder
+	kept, err := s.readAll(ctx, task.Turn)
+	if err != nil && !errors.Is(err, ErrGone) {
+		return err
+	}
+	doc, begun := readDocument(id, task), readDocument(id, task)
+	c := store.Closing{Task: task}
+	var said answer
+	lost := lostOr(owned)
+	if plain, ok := run.(*plainRun); ok {
+		kept.claims, c.Side = plain.all+1, store.Side{Key: store.TurnKey(task.Turn), Drop: true}
+		if lost = lostOr(false); task.Cancel {
+			lost = cancelled()
+		}
+	}
+	if err != nil {
+		c.State = Failed
+		said.note(stream.NewError(lost, true))
+	} else {
+		silent, err := s.silence(ctx, task.Turn)
+		if err != nil {
+			return s.recordOutage(err)
+		}
+		s.closeLog(kept, lost, kept.lasted()+silent, &said, &c)
+	}
+	doc.ended(c.State, &said, task.Turn, time.Now(), s.cfg.MaxHistory)
+	var long []byte
+	c.Doc, long = doc.stored()
+	c.Holder = store.Holder{}
+	if c.TTL, err = s.scheduleRemoval(ctx, id, doc, said.waits()); err != nil {
+		return err
+	}
+	if c.State == InputRequired && run != nil && kept.claims == 0 { // a run ends its wait itself
+		c.TTL = 0
+	}
+	if err = s.storeLong(ctx, doc, long, c.TTL); err != nil {
+		return err
+	}
+	if _, err = s.writeClosing(ctx, id, c, owned); err != nil {
+		return err
+	}
+	s.traceLost(ctx, id, begun, task, kept, &c)
+	s.reportLost(ctx, id, task, kept.claims, c.State)
+	return nil
+}
+
+// reportLost logs and counts that a task was closed which was as before.
+func (s *turnSuccessor) reportLost(ctx context.Context, id string, before store.Task, claims int, state string) {
+	if claims > 0 {
+		s.reportClaimed(before, claims, state)
+	}
+	s.counts.lost.Inc()
+	s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", id).Str("owner", before.Owner)).Msg("turn_lost")
+	s.reportState(s.cfg.Log.WithContext(ctx), id, before.State, state)
+}
+
+// closeLog fills into c what the log of a lost turn lacks and the state in which the turn ends,
+// and into said all that the turn has said then.
+func (s *turnSuccessor) closeLog(kept stored, lost error, after time.Duration, said *answer, c *store.Closing) {
+	for _, logged := range kept.logged {
+		said.note(logged.Event)
+	}
+	data, n := kept.close(lost, after, said)
+	if c.State = Failed; said.Done != nil {
+		c.State = stateOf(said.Reason())
+	}
+	if n > 0 {
+		c.LogOf = c.Turn
+		c.Log = store.Append{Entry: store.Entry{N: n, Data: data}, At: kept.last, TTL: s.cfg.EventTTL}
+	}
+}
+
+// traceLost adds the turn of a dead process, from its log and from what closed it.
+func (s *turnSuccessor) traceLost(ctx context.Context, id string, doc *document, t store.Task, k stored, c *store.Closing) {
+	rec := record.New(s.cfg.Trace, t.Turn, doc.began(t.Turn, t.Created))
+	for line := range bytes.Lines(c.Log.Data) {
+		_ = stream.ReadStoredLine(line, func(at stream.Stamp, ev stream.Event) {
+			k.logged = append(k.logged, Logged{at, ev})
+		})
+	}
+	_ = s.pushTrace(ctx, id, k.record(rec).Part(true), c.TTL)
+}

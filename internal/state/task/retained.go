@@ -1,0 +1,97 @@
+// This file removes the records of tasks whose time is over while the gateway runs.
+
+package task
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/internal/state/store"
+)
+
+// retentionSweeper removes the records of ended tasks in time. But for Erase, only the keeper calls it.
+type retentionSweeper struct {
+	*taskStore
+	progress sweepProgress
+}
+
+// sweepProgress is how far the sweeps have come.
+type sweepProgress struct {
+	policy Retention // by which the keeper swept last
+	// walking is behind which entry the walk continues that puts the whole index right, after
+	// the policy has changed; nil: there is none.
+	walking *store.Member
+	begun   bool
+	// dirty says that files may hold what was swept, and erased when they were looked through
+	// last.
+	dirty  bool
+	erased time.Time
+}
+
+// sweepRetained removes what is over, and walks on through the index.
+func (s *retentionSweeper) sweepRetained(ctx context.Context) {
+	began, policy := time.Now(), s.retention()
+	w := s.sweeper(policy)
+	gone, err := w.Due(ctx, began)
+	if err == nil {
+		err = s.walk(ctx, w, began)
+	}
+	s.eraseSwept(ctx, gone > 0)
+	if gone > 0 {
+		s.counts.deleted.Add(float64(gone))
+		s.cfg.Log.Info().Dict("details", zerolog.Dict().Int("tasks", gone).Int64("duration_ms", time.Since(began).Milliseconds())).Msg("retention_swept")
+	}
+	_ = s.recordOutage(err)
+}
+
+// eraseAgain is how often files are looked through for what sweeps have removed.
+const eraseAgain = time.Minute
+
+// eraseSwept has the store's files hold nothing of what was swept, in a while.
+func (s *retentionSweeper) eraseSwept(ctx context.Context, swept bool) {
+	k := &s.progress
+	k.dirty = k.dirty || swept
+	if !k.dirty || time.Since(k.erased) < eraseAgain {
+		return
+	}
+	k.erased = time.Now()
+	k.dirty = s.Erase(ctx) != nil
+}
+
+// walk puts a page of the index right, if the policy is not that by which it was made.
+func (s *retentionSweeper) walk(ctx context.Context, w *Sweeper, now time.Time) error {
+	k := &s.progress
+	if !k.begun || !k.policy.same(w.Policy) {
+		known, err := w.Policy.marked(ctx, w.Store)
+		if err != nil {
+			return err
+		}
+		if k.policy, k.begun, k.walking = w.Policy, true, nil; known {
+			return nil
+		}
+		k.walking = &store.Member{Score: -1 << 53}
+	}
+	if k.walking == nil {
+		return nil
+	}
+	next, err := w.page(ctx, store.Range{Min: k.walking.Score, Max: 1 << 53, After: k.walking, Limit: retainPage}, now, func(Swept) {})
+	if err != nil {
+		return err
+	}
+	if k.walking = next; next == nil {
+		return w.Policy.mark(ctx, w.Store)
+	}
+	return nil
+}
+
+// Erase has the store's files hold nothing of what was removed.
+func (s *retentionSweeper) Erase(ctx context.Context) error {
+	if e, ok := s.cfg.Store.(store.Eraser); ok {
+		if err := e.Erase(ctx); err != nil {
+			return unavailable(s.recordOutage(err))
+		}
+	}
+	return nil
+}
