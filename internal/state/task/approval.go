@@ -30,7 +30,7 @@ const (
 //
 // A task of another tenant is not found; whether the person may answer was decided before,
 // by the service of approvals.
-func (s *turnStarter) continueWithAnswer(ctx context.Context, t *Turn, req *Request) error {
+func (s *taskAdopter) continueWithAnswer(ctx context.Context, t *Turn, req *Request) error {
 	t.task = req.TaskID
 	for {
 		task, doc, err := s.settled(ctx, req)
@@ -73,7 +73,7 @@ func (s *turnStarter) continueWithAnswer(ctx context.Context, t *Turn, req *Requ
 // answer to another question.
 //
 // After its patience it returns the task as it is, and continueWithAnswer judges its state.
-func (s *turnStarter) settled(ctx context.Context, req *Request) (store.Task, *document, error) {
+func (s *taskAdopter) settled(ctx context.Context, req *Request) (store.Task, *document, error) {
 	for began := time.Now(); ; {
 		task, err := s.cfg.Store.Task(ctx, req.TaskID)
 		if err != nil {

@@ -130,15 +130,15 @@ func (s *turnStarter) claimKey(ctx context.Context, t *Turn, req Request) error 
 //
 // The head of the log waits in pending and is written with the first flush.
 func (s *turnStarter) open(ctx context.Context, t *Turn, req *Request) error {
-	continued := false
+	continued, adopter := false, taskAdopter{s.turnStore}
 	var err error
 	switch {
 	case req.Asked != "":
-		continued, err = true, s.continueWithAnswer(ctx, t, req)
+		continued, err = true, adopter.continueWithAnswer(ctx, t, req)
 	case req.TaskID != "":
-		continued, err = true, s.resumeTask(ctx, t, req)
+		continued, err = true, adopter.resumeTask(ctx, t, req)
 	case req.recalls():
-		continued, err = s.recall(ctx, t, req)
+		continued, err = adopter.recall(ctx, t, req)
 	}
 	if err == nil && !continued {
 		err = s.create(ctx, t, req)
@@ -151,11 +151,6 @@ func (s *turnStarter) open(ctx context.Context, t *Turn, req *Request) error {
 // recalls says whether the request may answer what a task of its conversation asks.
 func (r *Request) recalls() bool {
 	return r.Recall && r.Chat.ConversationID != "" && !r.Chat.Principal.IsAnonymous()
-}
-
-// head returns the first line of the turn's log.
-func (t *Turn) head(req *Request) head {
-	return head{t.task, t.id, ownership{req.Chat.Principal.Tenant, provedOwner(req.Chat.Owner())}, req.RequestID, req.Accumulated, req.Protocol}
 }
 
 // create makes the turn a task of its own.

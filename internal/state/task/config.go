@@ -38,6 +38,9 @@ const (
 	longestTurn = 15 * time.Minute
 )
 
+// longestWait is how long an approval waits for a person at most.
+const longestWait = 30 * day
+
 // lookEvery is how often something is looked at whose signal may be lost: a cancel, a log.
 const lookEvery = 500 * time.Millisecond
 
@@ -80,3 +83,7 @@ func newID(prefix string) string {
 
 // idText writes 26 of [0-9a-v] for 16 bytes.
 var idText = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
+
+// sweepEvery is how often the keeper looks for the turns of the dead: more often while
+// a client reads a log here, and would wait for them.
+const sweepEvery, sweepForReaders = 5 * time.Second, time.Second

@@ -15,9 +15,6 @@ import (
 	"sluice/stream"
 )
 
-// A turn that is a run of a workflow is not lost with its process: another one claims its
-// task and continues with it, in the same log.
-
 // maxDue is how many runs whose wait is over one sweep looks at, besides those that the sweep before
 // left: some are run elsewhere, and some this process cannot continue with.
 const maxDue = 256
@@ -83,12 +80,3 @@ func (s *turnSuccessor) timeOut(ctx context.Context, id string, now time.Time) (
 	_ = guard.Emit(&stream.Start{})
 	return s.startContinued(t, run, guard, task.Cancel)
 }
-
-// nobody is the output of a turn that has no client.
-type nobody struct{}
-
-func (nobody) Write(stream.Stamp, stream.Event) error { return nil }
-
-func (nobody) Flush() error { return nil }
-
-func (nobody) Blocked() time.Duration { return 0 }

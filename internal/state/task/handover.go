@@ -2,24 +2,10 @@
 
 package task
 
-import (
-	"strings"
-	"time"
-
-	"github.com/rs/zerolog"
-
-	"sluice/internal/state/store"
-)
+import "time"
 
 // unsafeWait is how long a turn that is left waits for calls that must not be made twice.
 const unsafeWait = 2 * time.Second
-
-// leftPrefix begins the names of holders that hold nothing: they have no lease, and so their tasks
-// are claimed at once.
-const leftPrefix = "left_"
-
-// isLeft says whether a process has let go of its task.
-func isLeft(h store.Holder) bool { return strings.HasPrefix(h.Owner, leftPrefix) }
 
 // HandOver ends the turn here because of cause. One with which another process can go on is left
 // to it, once the calls have ended that must not be made twice, or a moment later. It returns at
@@ -69,23 +55,4 @@ func (t *Turn) isFollowed() bool { return t.log.at != 0 && t.client.next != nil 
 // isLogged says whether the log has all that was emitted, and can be continued.
 func (t *Turn) isLogged() bool {
 	return !t.log.ended && t.log.whole() && t.log.saved.pending == nil && !t.log.saved.full
-}
-
-// release lets go of the task of a turn that is left, and wakes those who may go on with it.
-func (t *Turn) release() {
-	s := t.store
-	doc, long := t.kept.doc.stored()
-	task := store.Task{Doc: doc, Meta: store.Meta{Version: t.kept.version, Turn: t.id, State: Working,
-		Holder: store.Holder{Owner: leftPrefix + s.holder.Owner, Epoch: s.holder.Epoch}}}
-	err := s.storeLong(t.ctx, t.kept.doc, long, s.workingTTL(t.durable))
-	if err == nil {
-		err = s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.UpdateTask(t.ctx, t.task, task, s.workingTTL(t.durable)))
-	}
-	if s.recordOutage(err) != nil {
-		s.checkLater(nil, s.undoUpdate(t.task, t.id, task, s.workingTTL(t.durable)))
-		s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", t.task).AnErr("cause", err)).Msg("turn_not_released")
-		return
-	}
-	t.turns.handedOver.Add(1)
-	_ = s.cfg.Store.Signal(t.ctx, store.OrphansTopic)
 }

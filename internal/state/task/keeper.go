@@ -34,10 +34,6 @@ func newKeeper(st *turnStore, turns *openTurns, lease *processLease, successor *
 	return k
 }
 
-// sweepEvery is how often the keeper looks for the turns of the dead: more often while
-// a client reads a log here, and would wait for them.
-const sweepEvery, sweepForReaders = 5 * time.Second, time.Second
-
 // run is the keeper's loop.
 func (k *turnKeeper) run() {
 	defer close(k.ended)
@@ -144,6 +140,10 @@ func (k *turnKeeper) Close() {
 	}
 	_ = k.store.cfg.Store.ReleaseLease(context.Background(), k.store.holder)
 }
+
+// closeWait is how long Close waits for the outcome of writes. It is longer than the breaker
+// of the store stays open.
+const closeWait = 6 * time.Second
 
 // awaitConfirmed waits until the outcome of every write is known, and the store has the end of every
 // turn, for closeWait at most. The keeper must run.

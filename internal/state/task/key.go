@@ -3,6 +3,7 @@
 package task
 
 import (
+	"context"
 	"encoding/json"
 
 	"sluice/internal/state/store"
@@ -60,3 +61,17 @@ type Replay struct {
 
 // It is not a failure: the caller reads the turn's log instead of running it.
 func (*Replay) Error() string { return "the turn of this idempotency key runs or has run" }
+
+// undoKey returns a check that removes the idempotency key of a turn that did not begin.
+func (s *taskStore) undoKey(key, turn string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		v, err := s.cfg.Store.Value(ctx, key)
+		if err != nil {
+			return err
+		}
+		if used, err := readKeyed(v.Data); err != nil || used.Turn != turn {
+			return nil
+		}
+		return s.cfg.Store.DeleteValue(ctx, key)
+	}
+}

@@ -1,21 +1,5 @@
 package task
 
-import (
-	"context"
-	"time"
-)
-
-// identity says which turn of which task something belongs to. It does not change while the
-// turn runs.
-type identity struct {
-	store    *turnStore
-	id, task string
-	began    time.Time
-	ctx      context.Context // for the store: it does not end with the turn
-	durable  bool            // it is a run, with which another process can continue
-	saves    bool            // it saves what another process needs to continue with it
-}
-
 // life is where a turn stands between this process, those that may continue with it, and the
 // store. It goes forward alone: a turn that is another's is never this process's again, and
 // one that is settled is never left to another.

@@ -1,3 +1,6 @@
+// This file finds the logs of turns for their readers: a reader may have to wait for a log, since
+// a turn that another process continues has none for a moment.
+
 package task
 
 import (
@@ -7,87 +10,113 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
+	"slices"
+	"sync/atomic"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/state/store"
 	"sluice/internal/state/task/record"
-	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
 
-// An entry of a log is stored events, a line each. Before the first event stands a line
-// that says how the turn was asked for.
-
-// head is the first line of a log.
-type head struct {
-	// Task and Turn are what the log belongs to.
-	Task string `json:"task"`
-	Turn string `json:"turn"`
-	ownership
-	RequestID   string `json:"request_id"`
-	Accumulated bool   `json:"accumulated"`
-	// Protocol says in which protocol the turn was asked for, and what its encoder must know.
-	Protocol
+// turnLogs reads the logs of turns. It is safe for concurrent use.
+type turnLogs struct {
+	*taskStore
+	// readers counts the readers that wait for a log, which may belong to another process.
+	readers atomic.Int64
 }
 
-// ownership is who may read a log.
-type ownership struct {
-	Tenant string `json:"tenant,omitempty"`
-	Owner  string `json:"owner,omitempty"` // who has proved to be that; empty: nobody was asked
+// OpenLog returns the log of a turn, from its first event. The error is ErrGone, or a
+// *fault.Error while the store is unavailable.
+func (s *turnLogs) OpenLog(ctx context.Context, turn string) (*Log, error) {
+	l := &Log{logs: s}
+	if err := l.more(ctx, turn); err != nil {
+		return nil, err
+	}
+	if l.Turn != turn {
+		return nil, ErrGone
+	}
+	return l, nil
 }
 
-// provedOwner returns an owner who has proved to be that, or nothing.
-func provedOwner(owner string) string {
-	if chat.IsProved(owner) {
-		return owner
+// stillRuns says whether a process runs a turn of a task. What its client received while the
+// store was unavailable its log gets later.
+func (s *turnLogs) stillRuns(ctx context.Context, id, turn string) (bool, error) {
+	t, err := s.cfg.Store.Task(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		return false, unavailable(s.recordOutage(err))
+	case err != nil:
+		return false, nil
 	}
-	return ""
+	return t.Turn == turn && t.State == Working, nil
 }
 
-// Protocol is how a turn was asked for, as its readers must know it. The zero value is our own
-// protocol.
-type Protocol struct {
-	Dialect string          `json:"dialect,omitempty"`
-	Began   int64           `json:"began,omitempty"` // since 1970, in nanoseconds
-	Facts   json.RawMessage `json:"facts,omitempty"` // one JSON value of the protocol's
+// Await is OpenLog for a reader who can wait. A turn that runs and has no log may get one when
+// its owner reaches the store again, or when another process goes on with it: for that Await
+// waits, for a lease and two sweeps at most. id is the turn's task; if it is empty, Await waits
+// only for a turn of which something was saved.
+func (s *turnLogs) Await(ctx context.Context, id, turn string) (*Log, error) {
+	log, err := s.OpenLog(ctx, turn)
+	if !errors.Is(err, ErrGone) {
+		return log, err
+	}
+	if id == "" {
+		if id, err = s.savedFor(ctx, turn); err != nil {
+			return nil, err
+		}
+	}
+	s.readers.Add(1) // who waits wants the turns of the dead to be found soon
+	defer s.readers.Add(-1)
+	waiting, cancel := context.WithTimeout(ctx, s.mayLackLog())
+	defer cancel()
+	watch := s.cfg.Store.Watch(store.LogTopic(turn))
+	defer watch.Stop()
+	for {
+		runs, err := s.stillRuns(ctx, id, turn)
+		if err != nil {
+			return nil, err
+		}
+		// It may have got its log, and its end, since the last look.
+		if log, err = s.OpenLog(ctx, turn); !errors.Is(err, ErrGone) || !runs {
+			return log, err
+		}
+		select {
+		case <-waiting.Done():
+			return nil, ErrGone
+		case <-watch.C:
+		case <-time.After(lookEvery):
+		}
+	}
 }
 
-// append writes the head as the first line of a log.
-func (h head) append(dst []byte) []byte {
-	quote := func(name, value string) { // what is not UTF-8 becomes U+FFFD
-		dst, _ = jsontext.AppendQuote(append(dst, name...), value)
+// mayLackLog returns how long a turn may be without a log: a lease and two sweeps. An older one is
+// not continued: its process may have run it without keeping it.
+func (s *turnLogs) mayLackLog() time.Duration { return s.cfg.Lease + 2*sweepEvery }
+
+// savedFor returns the task of a turn of which something was saved, so that another process goes
+// on with it. The error is ErrGone if nothing was.
+func (s *turnLogs) savedFor(ctx context.Context, turn string) (string, error) {
+	items, err := s.cfg.Store.List(ctx, store.TurnKey(turn), 0, 1)
+	if errors.Is(err, store.ErrNotFound) || err == nil && len(items) == 0 {
+		return "", ErrGone
 	}
-	quote(`{"task":`, h.Task)
-	quote(`,"turn":`, h.Turn)
-	if h.Tenant != "" {
-		quote(`,"tenant":`, h.Tenant)
+	if err != nil {
+		return "", unavailable(s.recordOutage(err))
 	}
-	if h.Owner != "" {
-		quote(`,"owner":`, h.Owner)
+	saved, err := readSaved(items)
+	var of head
+	if err == nil {
+		err = json.Unmarshal(saved.head, &of)
 	}
-	quote(`,"request_id":`, h.RequestID)
-	dst = strconv.AppendBool(append(dst, `,"accumulated":`...), h.Accumulated)
-	if h.Dialect != "" {
-		quote(`,"dialect":`, h.Dialect)
-		dst = strconv.AppendInt(append(dst, `,"began":`...), h.Began, 10)
+	if err != nil || of.Task == "" {
+		return "", ErrGone
 	}
-	if len(h.Facts) > 0 {
-		dst = append(append(dst, `,"facts":`...), h.Facts...)
-	}
-	return append(dst, "}\n"...)
+	return of.Task, nil
 }
 
 // page is how many entries are read at once.
 const page = 200
-
-// Logged is an event as it was sent.
-type Logged struct {
-	stream.Stamp
-	Event stream.Event
-}
 
 // Log is the log of one turn, in front of its reader. Its methods belong to one
 // goroutine.
@@ -269,44 +298,68 @@ func (l *Log) corrected(ctx context.Context, n int, rest []Logged) []Logged {
 	return append([]Logged{{stream.Stamp{N: n, At: next.At}, reset}}, rest...)
 }
 
-// ends says whether a batch of events has the last one of a turn.
-func ends(logged []Logged) bool {
-	if len(logged) == 0 {
+// readAll reads a log to its end.
+func (s *turnLogs) readAll(ctx context.Context, turn string) (stored, error) {
+	l, err := s.OpenLog(ctx, turn)
+	for err == nil {
+		before := l.last
+		if err = l.more(ctx, turn); err == nil && l.last == before {
+			return stored{logged: l.ready, last: l.last}, nil
+		}
+	}
+	return stored{}, err
+}
+
+// silence is how long ago a turn has emitted its last event, by the clock of the store.
+func (s *turnLogs) silence(ctx context.Context, turn string) (time.Duration, error) {
+	left, err := s.cfg.Store.LogLeft(ctx, turn)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	return max(0, s.cfg.EventTTL-left), err
+}
+
+// hasNoLog reports whether a task is at work in a turn without a log. Such a turn has not run, and
+// its process may still undo it.
+func (s *turnLogs) hasNoLog(ctx context.Context, task store.Task) bool {
+	if task.State != Working {
 		return false
 	}
-	_, done := logged[len(logged)-1].Event.(*stream.Done)
-	return done
+	_, err := s.cfg.Store.LogLeft(ctx, task.Turn)
+	return errors.Is(err, store.ErrNotFound)
 }
 
-// stored is all that a log holds of a turn.
-type stored struct {
-	logged []Logged
-	last   int
-	claims int // of the turn, by processes that went on with it or close it now; 0: its numbers have no gap
-}
-
-// lasted is when the last event came, seen from the begin of the turn.
-func (k stored) lasted() (at time.Duration) {
-	for _, logged := range k.logged {
-		at = max(at, logged.At)
+// traceOf is Trace for a task that may be shown.
+func (s *turnLogs) traceOf(ctx context.Context, id string, t store.Task) ([]byte, error) {
+	items, err := s.cfg.Store.List(ctx, store.TraceKey(id), 0, 0)
+	if err != nil {
+		return nil, unavailable(s.recordOutage(err))
 	}
-	return at
+	parts := readParts(items)
+	doc := readDocument(id, t)
+	for _, turn := range doc.Metadata.Turns {
+		if slices.ContainsFunc(parts, func(p *record.Part) bool { return p.Turn == turn }) {
+			continue
+		}
+		k, err := s.readAll(ctx, turn)
+		if errors.Is(err, ErrGone) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		rec := k.record(record.New(s.cfg.Trace, turn, doc.began(turn, t.Created)))
+		parts = append(parts, rec.Part(turn != t.Turn || t.State != Working))
+	}
+	return record.Join(id, parts).Encode(), nil
 }
 
-// idGap is what the number of the first event of a process that goes on with a turn is above a
-// multiple of: who received events that the log never got has none of those numbers.
-const idGap = 1_000_000
-
-// gap returns the number before the first event behind a takeover.
-func gap(last int) int { return (last/idGap + 1) * idGap }
-
-// ErrGone says that there is no log, or none that can be read.
-var ErrGone = errors.New("no log of this turn")
-
-// record gives a Recorder all events.
-func (k stored) record(rec *record.Recorder) *record.Recorder {
-	for _, logged := range k.logged {
-		rec.Observe(logged.At, logged.Event)
+// readParts reads the parts of a record, without those that cannot be read.
+func readParts(items [][]byte) (parts []*record.Part) {
+	for _, item := range items {
+		if p, err := record.Read(item); err == nil {
+			parts = append(parts, p)
+		}
 	}
-	return rec
+	return parts
 }

@@ -16,8 +16,11 @@ import (
 	"sluice/stream"
 )
 
+// turnCloser closes turns that no process runs.
+type turnCloser struct{ *turnStore }
+
 // endLost closes a task of which run is the rest, if there is one.
-func (s *turnSuccessor) endLost(ctx context.Context, id string, task store.Task, run Run) error {
+func (s *turnCloser) endLost(ctx context.Context, id string, task store.Task, run Run) error {
 	owned := task.Holder == s.holder
 	kept, err := s.readAll(ctx, task.Turn)
 	if err != nil && !errors.Is(err, ErrGone) {
@@ -65,7 +68,7 @@ func (s *turnSuccessor) endLost(ctx context.Context, id string, task store.Task,
 }
 
 // reportLost logs and counts that a task was closed which was as before.
-func (s *turnSuccessor) reportLost(ctx context.Context, id string, before store.Task, claims int, state string) {
+func (s *turnCloser) reportLost(ctx context.Context, id string, before store.Task, claims int, state string) {
 	if claims > 0 {
 		s.reportClaimed(before, claims, state)
 	}
@@ -76,7 +79,7 @@ func (s *turnSuccessor) reportLost(ctx context.Context, id string, before store.
 
 // closeLog fills into c what the log of a lost turn lacks and the state in which the turn ends,
 // and into said all that the turn has said then.
-func (s *turnSuccessor) closeLog(kept stored, lost error, after time.Duration, said *answer, c *store.Closing) {
+func (s *turnCloser) closeLog(kept stored, lost error, after time.Duration, said *answer, c *store.Closing) {
 	for _, logged := range kept.logged {
 		said.note(logged.Event)
 	}
@@ -91,7 +94,7 @@ func (s *turnSuccessor) closeLog(kept stored, lost error, after time.Duration, s
 }
 
 // traceLost adds the turn of a dead process, from its log and from what closed it.
-func (s *turnSuccessor) traceLost(ctx context.Context, id string, doc *document, t store.Task, k stored, c *store.Closing) {
+func (s *turnCloser) traceLost(ctx context.Context, id string, doc *document, t store.Task, k stored, c *store.Closing) {
 	rec := record.New(s.cfg.Trace, t.Turn, doc.began(t.Turn, t.Created))
 	for line := range bytes.Lines(c.Log.Data) {
 		_ = stream.ReadStoredLine(line, func(at stream.Stamp, ev stream.Event) {
@@ -99,4 +102,37 @@ func (s *turnSuccessor) traceLost(ctx context.Context, id string, doc *document,
 		})
 	}
 	_ = s.pushTrace(ctx, id, k.record(rec).Part(true), c.TTL)
+}
+
+// writeClosing brings a task, and the log of its turn, to where another process continues, or nobody
+// does. A task of this process is changed as its holder. gone says that the log had no room,
+// and was removed.
+func (s *turnCloser) writeClosing(ctx context.Context, id string, c store.Closing, owned bool) (gone bool, err error) {
+	if !owned {
+		err = s.cfg.Store.CloseTask(ctx, id, c)
+		if gone = errors.Is(err, store.ErrTooLarge); gone {
+			c.LogOf = ""
+			err = s.cfg.Store.CloseTask(ctx, id, c)
+		}
+		return gone, s.confirmWrite(ctx, id, c.Task, err)
+	}
+	if c.LogOf != "" {
+		c.Log.Task, c.Log.Holder = id, s.holder
+		err = s.cfg.Store.AppendLog(ctx, c.LogOf, c.Log)
+		if gone = errors.Is(err, store.ErrTooLarge); err != nil && !gone {
+			return gone, err
+		}
+	}
+	return gone, s.confirmWrite(ctx, id, c.Task, s.cfg.Store.UpdateTask(ctx, id, c.Task, c.TTL))
+}
+
+// reportClaimed logs and counts that this process goes on with a turn of another one, or closes it.
+func (s *turnCloser) reportClaimed(task store.Task, takeovers int, outcome string) {
+	why := "dead"
+	if isLeft(task.Holder) {
+		why = "handed_over"
+	}
+	s.counts.claims.Inc(why, outcome)
+	s.cfg.Log.Info().Dict("details", zerolog.Dict().Str("owner", task.Owner).Int64("epoch", task.Epoch).Int("takeovers", takeovers).
+		Str("turn_id", task.Turn).Str("outcome", outcome)).Msg("turn_claimed")
 }

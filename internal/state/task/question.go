@@ -1,3 +1,5 @@
+// This file lets a task continue whose turn has asked the user: the next input is the reply.
+
 package task
 
 import (
@@ -8,6 +10,9 @@ import (
 	"sluice/internal/state/store"
 	"sluice/internal/turn/chat"
 )
+
+// taskAdopter makes a task that waits for a person the task of a turn that begins.
+type taskAdopter struct{ *turnStore }
 
 // forRequest returns the question as a request answers it.
 func (q *question) forRequest() *chat.Clarification {
@@ -24,7 +29,7 @@ func (q *question) forRequest() *chat.Clarification {
 
 // recall looks at the newest task of the conversation: it sets in the request who answered
 // last and, if the task waits for an input, makes the request its reply.
-func (s *turnStarter) recall(ctx context.Context, t *Turn, req *Request) (continued bool, err error) {
+func (s *taskAdopter) recall(ctx context.Context, t *Turn, req *Request) (continued bool, err error) {
 	page, err := s.cfg.Store.Tasks(ctx, store.Query{
 		Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: req.Chat.ConversationID, Limit: 1,
 	})
@@ -44,7 +49,7 @@ func (s *turnStarter) recall(ctx context.Context, t *Turn, req *Request) (contin
 }
 
 // resumeTask makes the request the reply that its task waits for.
-func (s *turnStarter) resumeTask(ctx context.Context, t *Turn, req *Request) error {
+func (s *taskAdopter) resumeTask(ctx context.Context, t *Turn, req *Request) error {
 	task, err := s.cfg.Store.Task(ctx, req.TaskID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -83,7 +88,7 @@ func taskFault(f *chat.FieldError) error {
 }
 
 // adopt makes a waiting task the turn's, and sets in the request what it answers.
-func (s *turnStarter) adopt(ctx context.Context, t *Turn, req *Request, doc *document, task store.Task) error {
+func (s *taskAdopter) adopt(ctx context.Context, t *Turn, req *Request, doc *document, task store.Task) error {
 	before := task
 	asked, err := s.asks(ctx, doc)
 	if err != nil {
@@ -111,7 +116,7 @@ func (s *turnStarter) adopt(ctx context.Context, t *Turn, req *Request, doc *doc
 }
 
 // asks returns the question of a task with all of its texts. The document stays as it is.
-func (s *turnStarter) asks(ctx context.Context, d *document) (*question, error) {
+func (s *taskAdopter) asks(ctx context.Context, d *document) (*question, error) {
 	q := *d.Metadata.PendingQuestion
 	if !slices.ContainsFunc(q.Asked, func(a asked) bool { return a.Elsewhere != nil }) {
 		return &q, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -53,4 +54,21 @@ func (d *document) encode() []byte {
 		text, _ = json.Marshal(document{ID: d.ID, SessionID: d.SessionID, ContextID: d.ContextID, Status: status{State: d.Status.State, Timestamp: d.Status.Timestamp}})
 	}
 	return text
+}
+
+// began returns when a turn began, as far as the document says.
+func (d *document) began(turn string, created time.Time) time.Time {
+	for _, m := range d.History {
+		if m.TurnID == turn || m.MessageID == turn+":user" {
+			if at, err := time.Parse(time.RFC3339, m.Timestamp); err == nil {
+				return at
+			}
+		}
+	}
+	if len(d.Metadata.Turns) > 0 && d.Metadata.Turns[0] != turn { // a person's answer began it
+		if at, err := time.Parse(time.RFC3339, d.Status.Timestamp); err == nil {
+			return at
+		}
+	}
+	return created
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -257,3 +258,10 @@ func (s *taskStore) logPanic(task string, err error) {
 
 // cancels returns the index of the cancelled tasks of a process.
 func cancels(owner string) string { return "sluice:cancel:" + owner }
+
+// leftPrefix begins the names of holders that hold nothing: they have no lease, and so their tasks
+// are claimed at once.
+const leftPrefix = "left_"
+
+// isLeft says whether a process has let go of its task.
+func isLeft(h store.Holder) bool { return strings.HasPrefix(h.Owner, leftPrefix) }

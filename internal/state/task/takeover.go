@@ -34,7 +34,7 @@ import (
 // turnSuccessor continues the turns that no process runs, or closes them. The keeper's goroutine calls
 // it, but for Places.
 type turnSuccessor struct {
-	*turnStore
+	turnCloser
 	turns      *openTurns
 	lease      *processLease
 	continuing int // how many runs were continued
@@ -340,39 +340,6 @@ func (s *turnSuccessor) claimTask(ctx context.Context, id string, t *Turn, task 
 	return err
 }
 
-// writeClosing brings a task, and the log of its turn, to where another process continues, or nobody
-// does. A task of this process is changed as its holder. gone says that the log had no room,
-// and was removed.
-func (s *turnSuccessor) writeClosing(ctx context.Context, id string, c store.Closing, owned bool) (gone bool, err error) {
-	if !owned {
-		err = s.cfg.Store.CloseTask(ctx, id, c)
-		if gone = errors.Is(err, store.ErrTooLarge); gone {
-			c.LogOf = ""
-			err = s.cfg.Store.CloseTask(ctx, id, c)
-		}
-		return gone, s.confirmWrite(ctx, id, c.Task, err)
-	}
-	if c.LogOf != "" {
-		c.Log.Task, c.Log.Holder = id, s.holder
-		err = s.cfg.Store.AppendLog(ctx, c.LogOf, c.Log)
-		if gone = errors.Is(err, store.ErrTooLarge); err != nil && !gone {
-			return gone, err
-		}
-	}
-	return gone, s.confirmWrite(ctx, id, c.Task, s.cfg.Store.UpdateTask(ctx, id, c.Task, c.TTL))
-}
-
-// reportClaimed logs and counts that this process goes on with a turn of another one, or closes it.
-func (s *turnSuccessor) reportClaimed(task store.Task, takeovers int, outcome string) {
-	why := "dead"
-	if isLeft(task.Holder) {
-		why = "handed_over"
-	}
-	s.counts.claims.Inc(why, outcome)
-	s.cfg.Log.Info().Dict("details", zerolog.Dict().Str("owner", task.Owner).Int64("epoch", task.Epoch).Int("takeovers", takeovers).
-		Str("turn_id", task.Turn).Str("outcome", outcome)).Msg("turn_claimed")
-}
-
 // Places says who admits the turns of other processes. enter returns what gives a place back; end
 // is called when the turn must end. Without it all are admitted.
 func (s *turnSuccessor) Places(enter func(end func(cause error)) (leave func(), err error)) {
@@ -551,3 +518,12 @@ func (s *turnSuccessor) closeLater(id, turn string) func(context.Context) error 
 
 // maxContinued is how many runs one sweep continues with.
 const maxContinued = 8
+
+// nobody is the output of a turn that has no client.
+type nobody struct{}
+
+func (nobody) Write(stream.Stamp, stream.Event) error { return nil }
+
+func (nobody) Flush() error { return nil }
+
+func (nobody) Blocked() time.Duration { return 0 }

@@ -44,7 +44,7 @@ func New(cfg Config) *Service {
 	st := &turnStore{turnLogs: logs, unconfirmedWrites: unconfirmedWrites{tasks: tasks}}
 	turns := &openTurns{running: map[string]*Turn{}}
 	lease := &processLease{taskStore: tasks, turns: turns}
-	successor := &turnSuccessor{turnStore: st, turns: turns, lease: lease}
+	successor := &turnSuccessor{turnCloser: turnCloser{st}, turns: turns, lease: lease}
 	turns.closeDropped = successor.closeLater
 	retained := &retentionSweeper{taskStore: tasks}
 	s := &Service{

@@ -23,20 +23,3 @@ func (t *tracing) keep(of *identity, ttl time.Duration) bool {
 	}
 	return t.kept
 }
-
-// began returns when a turn began, as far as the document says.
-func (d *document) began(turn string, created time.Time) time.Time {
-	for _, m := range d.History {
-		if m.TurnID == turn || m.MessageID == turn+":user" {
-			if at, err := time.Parse(time.RFC3339, m.Timestamp); err == nil {
-				return at
-			}
-		}
-	}
-	if len(d.Metadata.Turns) > 0 && d.Metadata.Turns[0] != turn { // a person's answer began it
-		if at, err := time.Parse(time.RFC3339, d.Status.Timestamp); err == nil {
-			return at
-		}
-	}
-	return created
-}

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"sluice/internal/base/fault"
 	"sluice/internal/state/store"
 	"sluice/stream"
@@ -243,4 +245,23 @@ func (t *Turn) finish() bool {
 	}
 	t.claim.release(&t.identity)
 	return t.life == gone || t.settle() && t.trace.keep(&t.identity, t.kept.ttl)
+}
+
+// release lets go of the task of a turn that is left, and wakes those who may go on with it.
+func (t *Turn) release() {
+	s := t.store
+	doc, long := t.kept.doc.stored()
+	task := store.Task{Doc: doc, Meta: store.Meta{Version: t.kept.version, Turn: t.id, State: Working,
+		Holder: store.Holder{Owner: leftPrefix + s.holder.Owner, Epoch: s.holder.Epoch}}}
+	err := s.storeLong(t.ctx, t.kept.doc, long, s.workingTTL(t.durable))
+	if err == nil {
+		err = s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.UpdateTask(t.ctx, t.task, task, s.workingTTL(t.durable)))
+	}
+	if s.recordOutage(err) != nil {
+		s.checkLater(nil, s.undoUpdate(t.task, t.id, task, s.workingTTL(t.durable)))
+		s.cfg.Log.Warn().Dict("details", zerolog.Dict().Str("task_id", t.task).AnErr("cause", err)).Msg("turn_not_released")
+		return
+	}
+	t.turns.handedOver.Add(1)
+	_ = s.cfg.Store.Signal(t.ctx, store.OrphansTopic)
 }

@@ -1,3 +1,5 @@
+// This file has what all parts of a turn share: where they write to, and the names of the turn.
+
 package task
 
 import (
@@ -5,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"sluice/internal/state/store"
 )
@@ -35,4 +38,24 @@ func (s *turnStore) withdraw(ctx context.Context, ids []string) {
 			s.checkLater(nil, empty)
 		}
 	}
+}
+
+// identity says which turn of which task something belongs to. It does not change while the
+// turn runs.
+type identity struct {
+	store    *turnStore
+	id, task string
+	began    time.Time
+	ctx      context.Context // for the store: it does not end with the turn
+	durable  bool            // it is a run, with which another process can continue
+	saves    bool            // it saves what another process needs to continue with it
+}
+
+// saved returns what changes with the last state of a turn's task: nothing is left of what was
+// saved.
+func (of *identity) saved() store.Side {
+	if !of.saves {
+		return store.Side{}
+	}
+	return store.Side{Key: store.TurnKey(of.id), Drop: true}
 }

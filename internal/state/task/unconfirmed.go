@@ -14,16 +14,9 @@ import (
 	"sluice/internal/state/store"
 )
 
-const (
-	// maxUnconfirmed bounds the writes that the keeper has to look at. Each is one command that
-	// was sent, and the breaker of the store stops those soon.
-	maxUnconfirmed = 4096
-	// closeWait is how long Close waits for the outcome of writes. It is longer than the breaker
-	// of the store stays open.
-	closeWait = 6 * time.Second
-	// longestWait is how long an approval waits for a person at most.
-	longestWait = 30 * day
-)
+// maxUnconfirmed bounds the writes that the keeper has to look at. Each is one command that
+// was sent, and the breaker of the store stops those soon.
+const maxUnconfirmed = 4096
 
 // unconfirmed is a write whose outcome is not known.
 type unconfirmed struct {
@@ -135,19 +128,5 @@ func (s *taskStore) undoUpdate(id, turn string, before store.Task, ttl time.Dura
 		}
 		before.Version = there.Version
 		return s.cfg.Store.UpdateTask(ctx, id, before, ttl)
-	}
-}
-
-// undoKey returns a check that removes the idempotency key of a turn that did not begin.
-func (s *taskStore) undoKey(key, turn string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		v, err := s.cfg.Store.Value(ctx, key)
-		if err != nil {
-			return err
-		}
-		if used, err := readKeyed(v.Data); err != nil || used.Turn != turn {
-			return nil
-		}
-		return s.cfg.Store.DeleteValue(ctx, key)
 	}
 }

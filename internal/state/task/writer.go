@@ -184,3 +184,20 @@ func (w *writer) drop() {
 	}
 	w.lent, w.pending, w.marks = nil, nil, w.marks[:0]
 }
+
+// side returns what changes with the next append to the log.
+func (w *writer) side() store.Side {
+	if w.saved.pending == nil {
+		return store.Side{}
+	}
+	return store.Side{Key: store.TurnKey(w.of.id), Item: w.saved.pending}
+}
+
+// forget removes what was saved of a turn whose log is given up: nobody goes on with it.
+func (w *writer) forget() {
+	if !w.of.saves || w.saved.dropped {
+		return
+	}
+	err := w.of.store.recordOutage(w.of.store.cfg.Store.DeleteList(w.of.ctx, store.TurnKey(w.of.id)))
+	w.saved.dropped, w.saved.full, w.saved.pending = err == nil, true, nil
+}

@@ -1,0 +1,118 @@
+// This file lets a turn save where it stands, for another process to continue it.
+
+package task
+
+import (
+	"bytes"
+	"strconv"
+
+	"sluice/internal/state/store"
+	"sluice/internal/turn/chat"
+)
+
+// head returns the first line of the turn's log.
+func (t *Turn) head(req *Request) head {
+	return head{t.task, t.id, ownership{req.Chat.Principal.Tenant, provedOwner(req.Chat.Owner())}, req.RequestID, req.Accumulated, req.Protocol}
+}
+
+// first returns the first item of a turn's list; nil: the turn saves nothing.
+func (t *Turn) first(req *Request) []byte {
+	if s := t.store; s.cfg.Turns == nil || !req.Detached || req.Durable {
+		return nil
+	}
+	request, err := req.Chat.Stored()
+	if err != nil || len(request) > maxSaved {
+		return nil
+	}
+	line := append(make([]byte, 0, len(request)+64), `{"version":`...)
+	line = append(strconv.AppendInt(line, savedVersion, 10), `,"request":`...)
+	line = append(line, request...)
+	line = append(line, `,"head":`...)
+	line = bytes.TrimSuffix(t.head(req).append(line), []byte("\n"))
+	if req.Retracts {
+		line = append(line, `,"retracts":true`...)
+	}
+	return append(line, '}')
+}
+
+// saves begins what a turn saves of itself, and returns what changes with its task.
+func (t *Turn) save(req *Request) store.Side {
+	item := t.first(req)
+	if t.identity.saves = item != nil; item == nil {
+		return store.Side{}
+	}
+	return store.Side{Key: store.TurnKey(t.id), Item: item}
+}
+
+// Saving returns what keeps where the turn stands; nil: nothing does.
+func (t *Turn) Saving() *chat.Saving {
+	if !t.saves {
+		return nil
+	}
+	return &chat.Saving{Saver: saver{t}}
+}
+
+// saver is the chat.Saver of a Turn.
+type saver struct{ of *Turn }
+
+// Save implements chat.Saver.
+func (s saver) Save(part string, state []byte) {
+	t := s.of
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.log.saved.add(part, t.said.Size, state)
+}
+
+// Confirm implements chat.Saver.
+func (s saver) Confirm() error {
+	t := s.of
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.client.broken || t.life != running {
+		return lost()
+	}
+	t.append()
+	switch w := &t.log; {
+	case t.life == gone:
+		return lost()
+	case w.ended && !w.saved.dropped:
+		w.forget()
+		if !w.saved.dropped {
+			return unavailable(nil)
+		}
+	case w.saved.pending != nil:
+		return unavailable(nil)
+	}
+	return nil
+}
+
+// Begin implements chat.Saver.
+func (s saver) Begin() (end func()) {
+	k := &s.of.log.saved
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unsafe++
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.unsafe--; k.unsafe == 0 && k.idle != nil {
+			close(k.idle)
+			k.idle = nil
+		}
+	}
+}
+
+// Together implements chat.Saver.
+func (s saver) Together(f func()) {
+	defer s.Begin()() // a turn is not left in the middle
+	s.of.hold()
+	f()
+}
+
+// Left implements chat.Saver.
+func (s saver) Left() bool {
+	t := s.of
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.life == gone || t.life == leftOff
+}
