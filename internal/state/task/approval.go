@@ -52,7 +52,7 @@ func (s *taskAdopter) continueWithAnswer(ctx context.Context, t *Turn, req *Requ
 			return &fault.Error{Type: fault.ApprovalConflict, Message: "The task does not wait for this approval"}
 		}
 		before := task
-		t.kept.version, t.kept.doc = task.Version+1, doc
+		t.end.stored.version, t.end.stored.doc = task.Version+1, doc
 		doc.resumed(t.id, req.Question, t.began)
 		task.Holder, task.Turn, task.State, task.Side = s.holder, t.id, Working, t.save(req)
 		err = s.replaceDocument(t.ctx, doc, task, s.workingTTL(t.durable))

@@ -156,12 +156,12 @@ func (r *Request) recalls() bool {
 // create makes the turn a task of its own.
 func (s *turnStarter) create(ctx context.Context, t *Turn, req *Request) error {
 	t.task = newID(chat.TaskPrefix)
-	t.kept.doc = newDocument(t.task, req.Chat)
-	t.kept.doc.Metadata.LastAgent = req.Chat.LastAgent
-	t.kept.doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
-	doc, long := t.kept.doc.stored()
+	t.end.stored.doc = newDocument(t.task, req.Chat)
+	t.end.stored.doc.Metadata.LastAgent = req.Chat.LastAgent
+	t.end.stored.doc.asked(t.id, req, t.began, s.cfg.MaxHistory)
+	doc, long := t.end.stored.doc.stored()
 	task := store.Task{Doc: doc, Side: t.save(req), Meta: store.Meta{
-		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.kept.doc.ContextID,
+		Holder: s.holder, Tenant: req.Chat.Principal.Tenant, User: req.Chat.Owner(), Conversation: t.end.stored.doc.ContextID,
 		Turn: t.id, State: Working, Created: t.began,
 	}}
 	undo := s.undoCreate(t.task, t.id)
@@ -172,7 +172,7 @@ func (s *turnStarter) create(ctx context.Context, t *Turn, req *Request) error {
 	if err != nil {
 		return err
 	}
-	if err = s.storeLong(t.ctx, t.kept.doc, long, s.workingTTL(t.durable)); err != nil && undo(t.ctx) != nil {
+	if err = s.storeLong(t.ctx, t.end.stored.doc, long, s.workingTTL(t.durable)); err != nil && undo(t.ctx) != nil {
 		s.checkLater(nil, undo)
 	}
 	if err == nil {
@@ -187,7 +187,7 @@ func (s *turnStarter) newTurn(ctx context.Context, req Request) *Turn {
 	id, now := newID(chat.TurnPrefix), time.Now()
 	t := &Turn{
 		turns: s.turns, identity: identity{store: s.turnStore, id: id, began: now, ctx: context.WithoutCancel(ctx), durable: req.Durable && s.cfg.Runs != nil},
-		cancel: req.Cancel, client: receiver{detached: req.Detached}, kept: keeping{version: 1},
+		cancel: req.Cancel, client: receiver{detached: req.Detached}, end: turnEnd{stored: storedTask{version: 1}},
 		trace: tracing{Recorder: record.New(s.cfg.Trace, id, now)},
 	}
 	return t.wire()

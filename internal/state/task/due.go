@@ -66,10 +66,10 @@ func (s *turnSuccessor) timeOut(ctx context.Context, id string, now time.Time) (
 	t := s.resumedTurn(id, task)
 	t.id = newID(chat.TurnPrefix)
 	t.trace.Recorder = record.New(s.cfg.Trace, t.id, t.began)
-	t.kept.doc.resumed(t.id, "", t.began)
+	t.end.stored.doc.resumed(t.id, "", t.began)
 	before := task
 	task.Holder, task.Turn, task.State = s.holder, t.id, Working
-	if err := s.replaceDocument(ctx, t.kept.doc, task, 0); err != nil {
+	if err := s.replaceDocument(ctx, t.end.stored.doc, task, 0); err != nil {
 		if errors.Is(err, store.ErrUnavailable) {
 			s.checkLater(err, s.undoUpdate(id, t.id, before, 0))
 		}

@@ -191,8 +191,8 @@ func TestMessagesGoWithTheEnd(t *testing.T) {
 			turn.mu.Unlock()
 			turn.handOver(shuttingDown())
 		}
-		if n := shared.appends.Load() - before; n > 0 || turn.left {
-			t.Errorf("%d appends before the end; left: %t", n, turn.left)
+		if n := shared.appends.Load() - before; n > 0 || turn.end.state == endHandedOver {
+			t.Errorf("%d appends before the end; left: %t", n, turn.end.state == endHandedOver)
 		}
 		_, _ = out.Emit(&stream.Done{Reason: stream.Stop}), out.Flush()
 		if n := shared.appends.Load() - before; n != 1 || len(own.missing) > 0 || own.last != 6 {

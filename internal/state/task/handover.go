@@ -38,14 +38,14 @@ func (t *Turn) handOver(cause error) {
 	defer t.cancel(cause)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.rests || t.held || t.life != running || !t.isFollowed() || t.said.isOver() {
+	if t.rests || t.held || !t.end.state.isOpen() || !t.isFollowed() || t.said.isOver() {
 		return
 	}
-	if t.append(); t.life != running || !t.isLogged() {
+	if t.append(); !t.end.state.isOpen() || !t.isLogged() {
 		return
 	}
-	t.log.ended, t.left = true, true
-	t.life.leaveOff()
+	t.log.ended = true
+	t.end.state.handOver()
 	_ = t.client.leaveOff(true)
 }
 

@@ -285,7 +285,7 @@ func handsOver(ctx context.Context, l *losing) error {
 	}
 	turn.HandOver(shuttingDown())
 	<-ended
-	if turn.mu.Lock(); !turn.left { // it ends here
+	if turn.mu.Lock(); turn.end.state != endHandedOver { // it ends here
 		l.works.add()
 		turn.mu.Unlock()
 		_ = turn.Write(stream.Stamp{N: 3}, &stream.Done{Reason: stream.Stop})

@@ -110,7 +110,7 @@ func (s *taskAdopter) adopt(ctx context.Context, t *Turn, req *Request, doc *doc
 		*req.Chat, t.identity.saves = own, false
 		return err
 	}
-	t.task, t.kept.doc, t.kept.version = doc.ID, doc, task.Version+1
+	t.task, t.end.stored.doc, t.end.stored.version = doc.ID, doc, task.Version+1
 	s.reportState(ctx, doc.ID, before.State, Working)
 	return nil
 }

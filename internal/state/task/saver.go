@@ -68,12 +68,12 @@ func (s saver) Confirm() error {
 	t := s.of
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.client.broken || t.life != running {
+	if t.client.broken || !t.end.state.isOpen() {
 		return lost()
 	}
 	t.append()
 	switch w := &t.log; {
-	case t.life == gone:
+	case t.end.state == endAbandoned:
 		return lost()
 	case w.ended && !w.saved.dropped:
 		w.forget()
@@ -114,5 +114,5 @@ func (s saver) Left() bool {
 	t := s.of
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.life == gone || t.life == leftOff
+	return t.end.state.isElsewhere()
 }

@@ -160,7 +160,7 @@ func (s *turnSuccessor) takeOver(ctx context.Context, id string, task store.Task
 		return s.takeOverTurn(ctx, task, t, plain, kept)
 	}
 	unlogged := len(kept.logged) == 0 && run.Unseen()
-	t.trace.Recorder = kept.record(record.New(s.cfg.Trace, t.id, t.kept.doc.began(t.id, task.Created)))
+	t.trace.Recorder = kept.record(record.New(s.cfg.Trace, t.id, t.end.stored.doc.began(t.id, task.Created)))
 	c := &closing{n: kept.last}
 	sink := &switching{c}
 	guard := stream.NewGuard(sink)
@@ -216,7 +216,7 @@ func (s *turnSuccessor) takeOverTurn(ctx context.Context, task store.Task, t *Tu
 	why := run.judge(kept, silent)
 	// A turn that was claimed before did begin: its owner died once more before its first event.
 	begins := len(kept.logged) == 0 && run.all == 0
-	if age := time.Since(t.kept.doc.began(t.id, task.Created)).Abs(); why == nil && begins && age > s.mayLackLog() {
+	if age := time.Since(t.end.stored.doc.began(t.id, task.Created)).Abs(); why == nil && begins && age > s.mayLackLog() {
 		why = fmt.Errorf("%w: it lacks a log after %s", errSaved, age.Round(time.Second))
 	}
 	if why == nil {
@@ -247,7 +247,7 @@ func (s *turnSuccessor) takeOverTurn(ctx context.Context, task store.Task, t *Tu
 // that has observed all of the turn.
 func (s *turnSuccessor) claimTurn(ctx context.Context, task store.Task, t *Turn, run *plainRun, kept stored) (*stream.Guard, error) {
 	t.durable, t.identity.saves, t.takeovers, t.log.saved.size = false, true, run.all+1, run.size
-	t.trace.Recorder = kept.record(record.New(s.cfg.Trace, t.id, t.kept.doc.began(t.id, task.Created)))
+	t.trace.Recorder = kept.record(record.New(s.cfg.Trace, t.id, t.end.stored.doc.began(t.id, task.Created)))
 	c := &closing{n: gap(kept.last)}
 	sink := &switching{c}
 	guard := stream.NewGuard(sink)
@@ -360,7 +360,7 @@ func (s *turnSuccessor) resumedTurn(id string, task store.Task) *Turn {
 	ctx, cancel := context.WithCancelCause(chat.WithTurn(s.cfg.Log.WithContext(context.Background()), chat.Turn{Began: began}))
 	t := &Turn{
 		turns: s.turns, identity: identity{store: s.turnStore, id: task.Turn, task: id, began: began, ctx: context.WithoutCancel(ctx), durable: true},
-		work: ctx, cancel: cancel, client: receiver{detached: true}, kept: keeping{version: task.Version + 1, doc: readDocument(id, task)},
+		work: ctx, cancel: cancel, client: receiver{detached: true}, end: turnEnd{stored: storedTask{version: task.Version + 1, doc: readDocument(id, task)}},
 		trace: tracing{Recorder: record.New(s.cfg.Trace, task.Turn, began)},
 	}
 	return t.wire()

@@ -17,23 +17,19 @@ import (
 // methods belong to the goroutine of the turn, which is that of the request that began it; what
 // waits may be handed on by another one (gather.go).
 type Turn struct {
-	turns     *openTurns
 	gathering // its mu is held while an event is sent, until Rest
 	identity
-	life      life
+	turns     *openTurns // lists the turn until its End
 	cancel    context.CancelCauseFunc
 	work      context.Context // of a turn that began without a client here; else nil
 	leave     func()          // gives the place back that the turn has here; nil: its request does
-	left      bool            // it is handed over
 	takeovers int             // by which the turn has come here
-	fenced    bool            // another process may continue with it by now; guarded by openTurns.mu
 	claim     claim
 	client    receiver
 	log       writer
 	said      answer
-	kept      keeping
+	end       turnEnd
 	trace     tracing
-	unsure    bool // the store may have the end of the turn
 }
 
 // wire connects the parts of a turn that begins.
@@ -82,7 +78,7 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 		more.Takeovers = t.takeovers
 		ev = &more
 	}
-	if t.leaves(ev) {
+	if t.suspendOn(ev) {
 		return t.client.leaveOff(t.log.n == t.log.at)
 	}
 	t.said.note(ev)
@@ -91,14 +87,14 @@ func (t *Turn) Write(s stream.Stamp, ev stream.Event) error {
 	return t.client.write(s, ev)
 }
 
-// leaves notes that another process, or this one later, continues with the turn. It says
-// whether the client's stream breaks off.
+// suspendOn suspends the turn if ev says that another process, or this one later, continues it. It
+// reports whether the client's stream breaks off.
 //
 // Its client does not read of an end, for there is none: its stream breaks off with what the
 // log has, and continues where the client asks for the rest. While the store is unavailable
 // there is no rest to ask for, and the client learns why; but not of a run that is fenced, or
 // lost, which another process may have by then.
-func (t *Turn) leaves(ev stream.Event) (breaksOff bool) {
+func (t *Turn) suspendOn(ev stream.Event) (breaksOff bool) {
 	e, ok := ev.(*stream.Error)
 	if !ok || !e.Fatal || !t.durable {
 		return false
@@ -106,10 +102,10 @@ func (t *Turn) leaves(ev stream.Event) (breaksOff bool) {
 	switch e.Type {
 	case fault.ShuttingDown, fault.StoreUnavailable, fault.TurnLost:
 		t.append()
-		isGone := t.life == gone
+		isAbandoned := t.end.state == endAbandoned
 		t.log.ended = true
-		t.life.leaveOff()
-		return e.Type != fault.StoreUnavailable || isGone || t.isFenced()
+		t.end.state.suspend()
+		return e.Type != fault.StoreUnavailable || isAbandoned || t.isFenced()
 	}
 	return false
 }
@@ -144,14 +140,14 @@ func (t *Turn) Rest() { t.rest() }
 // It needs mu.
 func (t *Turn) handOn() error {
 	defer t.handedOn()
-	if !t.client.broken && !t.conclude() {
+	if !t.client.broken && !t.end.conclude(&t.log, &t.said, &t.trace) {
 		t.append()
 	}
-	if t.client.broken || t.life == gone {
+	if t.client.broken || t.end.state == endAbandoned {
 		return t.client.breakOff()
 	}
-	if t.said.Done != nil && t.life == running && t.log.whole() {
-		t.settle()
+	if t.said.Done != nil && t.end.state.isOpen() && t.log.whole() {
+		t.end.finishTask(&t.identity, &t.said)
 	}
 	return t.client.flush()
 }
@@ -159,13 +155,13 @@ func (t *Turn) handOn() error {
 // append sends to the log what it does not have.
 func (t *Turn) append() {
 	if !t.log.append() {
-		t.lose()
+		t.abandonIfClaimed()
 	}
 }
 
-// lose ends a turn that another process has closed because it took this one for dead. A task
+// abandonIfClaimed ends a turn that another process has closed because it took this one for dead. A task
 // that is not there any more was removed, or the store has lost it: then the turn continues.
-func (t *Turn) lose() {
+func (t *Turn) abandonIfClaimed() {
 	_, err := t.store.cfg.Store.Task(t.ctx, t.task)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -174,17 +170,9 @@ func (t *Turn) lose() {
 		t.log.later()
 	default:
 		t.log.ended = true
-		t.life.lose()
+		t.end.state.abandon()
 		t.cancel(lost())
 	}
-}
-
-// settle writes the task's last state, once. It returns false if that is to be tried again.
-func (t *Turn) settle() bool {
-	if t.life == running && t.kept.settle(&t.identity, &t.said) {
-		t.life.settle()
-	}
-	return t.life != running
 }
 
 // Left notes that the connection of the turn's client is gone. It may be called from any
@@ -207,11 +195,11 @@ func (t *Turn) End() {
 	t.Rest()
 	t.client.end()
 	t.turns.remove(t.task)
-	if t.left {
+	switch t.end.state {
+	case endHandedOver:
 		t.release()
 		return
-	}
-	if t.life == leftOff {
+	case endSuspended:
 		t.turns.suspend(t.task)
 		return
 	}
@@ -226,7 +214,7 @@ func (t *Turn) End() {
 
 // finish brings log and task to their end. It returns false if the store is unavailable.
 func (t *Turn) finish() bool {
-	if !t.concluded() {
+	if !t.end.confirm(&t.log, &t.trace) {
 		return false
 	}
 	t.log.retry = time.Time{}
@@ -240,20 +228,20 @@ func (t *Turn) finish() bool {
 			return false
 		}
 		if !ours {
-			t.lose()
+			t.abandonIfClaimed()
 		}
 	}
 	t.claim.release(&t.identity)
-	return t.life == gone || t.settle() && t.trace.keep(&t.identity, t.kept.ttl)
+	return t.end.state == endAbandoned || t.end.finishTask(&t.identity, &t.said) && t.trace.keep(&t.identity, t.end.stored.ttl)
 }
 
 // release lets go of the task of a turn that is left, and wakes those who may go on with it.
 func (t *Turn) release() {
 	s := t.store
-	doc, long := t.kept.doc.stored()
-	task := store.Task{Doc: doc, Meta: store.Meta{Version: t.kept.version, Turn: t.id, State: Working,
+	doc, long := t.end.stored.doc.stored()
+	task := store.Task{Doc: doc, Meta: store.Meta{Version: t.end.stored.version, Turn: t.id, State: Working,
 		Holder: store.Holder{Owner: leftPrefix + s.holder.Owner, Epoch: s.holder.Epoch}}}
-	err := s.storeLong(t.ctx, t.kept.doc, long, s.workingTTL(t.durable))
+	err := s.storeLong(t.ctx, t.end.stored.doc, long, s.workingTTL(t.durable))
 	if err == nil {
 		err = s.confirmWrite(t.ctx, t.task, task, s.cfg.Store.UpdateTask(t.ctx, t.task, task, s.workingTTL(t.durable)))
 	}

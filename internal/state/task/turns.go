@@ -92,8 +92,8 @@ func (o *openTurns) fenceRuns() (fenced []*Turn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, t := range o.running {
-		if t.durable && !t.fenced {
-			t.fenced = true
+		if t.durable && !t.end.fenced {
+			t.end.fenced = true
 			fenced = append(fenced, t)
 		}
 	}
@@ -104,7 +104,7 @@ func (o *openTurns) fenceRuns() (fenced []*Turn) {
 func (o *openTurns) isFenced(t *Turn) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return t.fenced
+	return t.end.fenced
 }
 
 // deferEnd leaves the end of a turn to the keeper. It returns false if there is no room for it.

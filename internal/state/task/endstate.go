@@ -1,0 +1,62 @@
+package task
+
+// endState is how far the end of a turn has come. It goes forward alone, but for one step: a lost
+// answer leaves it unknown whether the store has the end, until the store was asked.
+//
+//	running ──┬── finish ──────────────────► finished
+//	          ├── doubt ──► unknown ─┬─ finish ► finished
+//	          │                      └─ deny ──► running
+//	          ├── abandon ─► abandoned ── suspend ► suspended
+//	          ├── suspend ─────────────────► suspended
+//	          └── handOver ────────────────► handedOver
+//
+// In the unknown state the turn can be abandoned and suspended as in the running state.
+type endState uint8
+
+const (
+	endRunning    endState = iota // this process runs the turn
+	endUnknown                    // the answer of the write was lost: the store may have the end
+	endAbandoned                  // another process has closed the turn, and owns its task
+	endSuspended                  // the turn continues as another one, here or elsewhere: here it has no end
+	endHandedOver                 // the same, and other processes may claim its task at once
+	endFinished                   // the store has the task's last state, or never will
+)
+
+// isOpen reports whether the turn is this process's, and the store is not known to have its end.
+func (e *endState) isOpen() bool { return *e == endRunning || *e == endUnknown }
+
+// isElsewhere reports whether the turn ends as another turn, or in another process.
+func (e *endState) isElsewhere() bool {
+	return *e == endAbandoned || *e == endSuspended || *e == endHandedOver
+}
+
+// doubt records that the answer to the write of the end was lost.
+func (e *endState) doubt() bool { return e.follow(endUnknown, endRunning) }
+
+// deny records that the store does not have the end that was in doubt.
+func (e *endState) deny() bool { return e.follow(endRunning, endUnknown) }
+
+// finish records that the store needs nothing more of the turn.
+func (e *endState) finish() bool { return e.follow(endFinished, endRunning, endUnknown) }
+
+// abandon records that another process owns the task.
+func (e *endState) abandon() bool { return e.follow(endAbandoned, endRunning, endUnknown) }
+
+// suspend records that the turn continues later. Another process may have closed it by then.
+func (e *endState) suspend() bool {
+	return e.follow(endSuspended, endRunning, endUnknown, endAbandoned)
+}
+
+// handOver records that the turn is left to another process, which need not wait for a lease to end.
+func (e *endState) handOver() bool { return e.follow(endHandedOver, endRunning) }
+
+// follow changes to next if the state is one of after. Else it changes nothing and returns false.
+func (e *endState) follow(next endState, after ...endState) bool {
+	for _, from := range after {
+		if *e == from {
+			*e = next
+			return true
+		}
+	}
+	return false
+}
