@@ -1,17 +1,21 @@
 // This file takes over the turns that no process runs. Their process is dead, has released them at
 // its end, or is this one, which suspended them in an outage.
 //
-//	sweep, retake, sweepDue          find a task
-//	  closeLost                      decides what becomes of it:
-//	    findContinuation             a run of a workflow, or a turn that saved itself?
-//	      takeOver                   brings a new Turn to where the log ends
-//	        judge                    may it go on (a saved turn alone)?
-//	        claimTask                makes the task this process's, in one write
-//	        startContinued           runs it to its end, without a client
-//	    endLost                      else: closes log and task
+//	sweep, continueSuspended    find a task
+//	  closeLost                 continues or closes it:
+//	    findContinuation        reads its run of a workflow, or the turn that saved itself
+//	    takeOver                brings a new Turn to where the log ends; for a run:
+//	      observeLog            adds the events that the log lacks
+//	      claimTask             makes the task this process's, in one write
+//	    takeOverTurn            does the same for a turn that saved itself:
+//	      judge, prepare        decide whether it can go on here
+//	      admitTurn             gets a place for it, which freePlace gives back
+//	      claimTurn             claims the task with claimTask
+//	    startContinued          runs the turn to its end, without a client
+//	    endLost                 closes log and task if nothing continues them
 //
-// Before claimTask nothing is written: another process may do the same, and one of the two claims
-// the task. An error before it leaves the task to a later sweep.
+// The store has nothing of a take-over before claimTask. If two processes try, one of them claims
+// the task. After an error a later sweep tries again.
 
 package task
 
@@ -44,6 +48,9 @@ type turnSuccessor struct {
 	// enter admits turns; see Places.
 	enter atomic.Pointer[func(func(error)) (func(), error)]
 }
+
+// maxContinued is how many runs one sweep continues with.
+const maxContinued = 8
 
 // maxOrphans is how many turns one sweep closes, besides those that the sweep before could not.
 const maxOrphans = 100
@@ -98,10 +105,62 @@ func (s *turnSuccessor) closeOrphan(ctx context.Context, id string) (err error) 
 	return s.closeLost(ctx, id, task)
 }
 
+// continueSuspended continues the runs that this process has suspended because the store was
+// unavailable, or full, and the turns that it has claimed without an answer. Each stays in the list
+// until it runs again, or is another process's.
+func (s *turnSuccessor) continueSuspended(ctx context.Context) {
+	ids := s.turns.removeSuspended()
+	for i, id := range ids {
+		task, err := s.cfg.Store.Task(ctx, id)
+		switch {
+		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working || s.turns.hasTurn(id)):
+			continue
+		case err == nil:
+			err = s.closeOwn(ctx, id, task)
+		}
+		if s.recordOutage(err) == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
+			continue
+		}
+		again := ids[i : i+1]
+		if errors.Is(err, store.ErrUnavailable) {
+			again = ids[i:]
+		}
+		for _, id := range again {
+			s.turns.suspend(id)
+		}
+		if len(again) > 1 {
+			return
+		}
+	}
+}
+
+// closeLater returns a check that closes the task of a turn whose end this process has dropped. A
+// run is continued: its records know how it ended.
+func (s *turnSuccessor) closeLater(id, turn string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		task, err := s.cfg.Store.Task(ctx, id)
+		if err != nil || !s.isMine(task, turn) {
+			return err
+		}
+		run, err := s.openTurn(ctx, turn)
+		if err != nil || run == nil {
+			return errors.Join(err, s.closeOwn(ctx, id, task))
+		}
+		return s.endLost(ctx, id, task, run)
+	}
+}
+
 // closeOwn is closeLost for a task that this process has left itself.
 func (s *turnSuccessor) closeOwn(ctx context.Context, id string, task store.Task) (err error) {
 	defer caught(&err)
 	return s.closeLost(ctx, id, task)
+}
+
+// caught makes an error of a panic. It is deferred.
+func caught(err *error) {
+	if p := recover(); p != nil {
+		*err = stream.NewPanic(p)
+	}
 }
 
 // closeLost continues a task that no process runs, or closes it: its log gets what it
@@ -125,8 +184,8 @@ func (s *turnSuccessor) continued(ctx context.Context, id string, task store.Tas
 	return run, continued, err
 }
 
-// findContinuation returns what goes on with a task: a run of a workflow, or the rest of its turn; nil: nothing
-// does.
+// findContinuation returns the run of a workflow that a task has, or the remaining part of its turn. nil
+// means that the task can only be closed.
 func (s *turnSuccessor) findContinuation(ctx context.Context, id string, task store.Task) (Run, error) {
 	if task.Turn == "" {
 		return nil, nil
@@ -140,6 +199,25 @@ func (s *turnSuccessor) findContinuation(ctx context.Context, id string, task st
 		return run, err
 	}
 	return nil, nil
+}
+
+// openTurn returns the rest of a turn; nil: nothing was saved of it.
+func (s *turnSuccessor) openTurn(ctx context.Context, turn string) (*plainRun, error) {
+	if s.cfg.Turns == nil {
+		return nil, nil
+	}
+	items, err := s.cfg.Store.List(ctx, store.TurnKey(turn), 0, 0)
+	if err != nil || len(items) == 0 {
+		return nil, err
+	}
+	r := &plainRun{turns: s.cfg.Turns, items: len(items)}
+	if r.savedTurn, err = readSaved(items); err == nil {
+		r.request, err = chat.ReadStored(r.savedTurn.request)
+	}
+	if err != nil {
+		r.savedTurn, r.lost = new(savedTurn), err
+	}
+	return r, nil
 }
 
 // takeOver continues the run of a task whose owner is dead. It returns false if it is over, or
@@ -179,6 +257,18 @@ func (s *turnSuccessor) takeOver(ctx context.Context, id string, task store.Task
 	t.began, t.log.at, t.log.n = time.Now().Add(-c.at), c.n, c.n
 	sink.next = stream.NewStamperAt(t.Before(nobody{}), t.began, c.n)
 	return true, s.startContinued(t, run, guard, task.Cancel)
+}
+
+// resumedTurn is the turn in which a task was when its owner left it.
+func (s *turnSuccessor) resumedTurn(id string, task store.Task) *Turn {
+	began := time.Now()
+	ctx, cancel := context.WithCancelCause(chat.WithTurn(s.cfg.Log.WithContext(context.Background()), chat.Turn{Began: began}))
+	t := &Turn{
+		turns: s.turns, identity: identity{store: s.turnStore, id: task.Turn, task: id, began: began, ctx: context.WithoutCancel(ctx), durable: true},
+		work: ctx, cancel: cancel, client: receiver{detached: true}, end: turnEnd{stored: storedTask{version: task.Version + 1, doc: readDocument(id, task)}},
+		trace: tracing{Recorder: record.New(s.cfg.Trace, task.Turn, began)},
+	}
+	return t.wire()
 }
 
 // observeLog brings guard to where the log ends, and adds to c what the log lacks of what the run
@@ -243,6 +333,20 @@ func (s *turnSuccessor) takeOverTurn(ctx context.Context, task store.Task, t *Tu
 	return true, s.startContinued(t, run, guard, s.isUnwanted(ctx, t.task))
 }
 
+// Places says who admits the turns of other processes. enter returns what gives a place back; end
+// is called when the turn must end. Without it all are admitted.
+func (s *turnSuccessor) Places(enter func(end func(cause error)) (leave func(), err error)) {
+	s.enter.Store(&enter)
+}
+
+// admitTurn admits a turn of another process.
+func (s *turnSuccessor) admitTurn(end func(cause error)) (leave func(), err error) {
+	if enter := s.enter.Load(); enter != nil {
+		return (*enter)(end)
+	}
+	return func() {}, nil
+}
+
 // claimTurn makes the turn this process's, and adds to its log what that lacks. It returns a guard
 // that has observed all of the turn.
 func (s *turnSuccessor) claimTurn(ctx context.Context, task store.Task, t *Turn, run *plainRun, kept stored) (*stream.Guard, error) {
@@ -289,6 +393,28 @@ func (s *turnSuccessor) claimTurn(ctx context.Context, task store.Task, t *Turn,
 	return guard, nil
 }
 
+// claimTask makes the task this process's, and adds to the log what it lacks. A task that
+// this process has left itself is its own already.
+func (s *turnSuccessor) claimTask(ctx context.Context, id string, t *Turn, task store.Task, c *closing, at int, side store.Side) error {
+	owned := task.Holder == s.holder
+	task.Holder, task.State, task.Side = s.holder, Working, side
+	closing := store.Closing{Task: task, Log: store.Append{Entry: store.Entry{N: at}, At: at, TTL: s.cfg.EventTTL}}
+	if len(c.data) > 0 {
+		closing.Log.N, closing.Log.Data = c.n, c.data
+	}
+	if len(c.data) > 0 || !owned { // without data it only checks that the owner has added nothing
+		closing.LogOf = t.id
+	}
+	gone, err := s.writeClosing(ctx, id, closing, owned)
+	if gone {
+		t.log.ended = true
+	}
+	if errors.Is(err, store.ErrUnavailable) { // it may be this process's by now
+		s.turns.suspend(id)
+	}
+	return err
+}
+
 // checkClaimed returns an error if the turn that this process has claimed saved more than run has read.
 // Its owner was alive, and may make a call of which run does not know. Then the keeper reads it again.
 func (s *turnSuccessor) checkClaimed(ctx context.Context, t *Turn, run *plainRun) error {
@@ -318,54 +444,6 @@ func (s *turnSuccessor) isUnwanted(ctx context.Context, id string) (stop bool) {
 	return stop
 }
 
-// claimTask makes the task this process's, and adds to the log what it lacks. A task that
-// this process has left itself is its own already.
-func (s *turnSuccessor) claimTask(ctx context.Context, id string, t *Turn, task store.Task, c *closing, at int, side store.Side) error {
-	owned := task.Holder == s.holder
-	task.Holder, task.State, task.Side = s.holder, Working, side
-	closing := store.Closing{Task: task, Log: store.Append{Entry: store.Entry{N: at}, At: at, TTL: s.cfg.EventTTL}}
-	if len(c.data) > 0 {
-		closing.Log.N, closing.Log.Data = c.n, c.data
-	}
-	if len(c.data) > 0 || !owned { // without data it only checks that the owner has added nothing
-		closing.LogOf = t.id
-	}
-	gone, err := s.writeClosing(ctx, id, closing, owned)
-	if gone {
-		t.log.ended = true
-	}
-	if errors.Is(err, store.ErrUnavailable) { // it may be this process's by now
-		s.turns.suspend(id)
-	}
-	return err
-}
-
-// Places says who admits the turns of other processes. enter returns what gives a place back; end
-// is called when the turn must end. Without it all are admitted.
-func (s *turnSuccessor) Places(enter func(end func(cause error)) (leave func(), err error)) {
-	s.enter.Store(&enter)
-}
-
-// admitTurn admits a turn of another process.
-func (s *turnSuccessor) admitTurn(end func(cause error)) (leave func(), err error) {
-	if enter := s.enter.Load(); enter != nil {
-		return (*enter)(end)
-	}
-	return func() {}, nil
-}
-
-// resumedTurn is the turn in which a task was when its owner left it.
-func (s *turnSuccessor) resumedTurn(id string, task store.Task) *Turn {
-	began := time.Now()
-	ctx, cancel := context.WithCancelCause(chat.WithTurn(s.cfg.Log.WithContext(context.Background()), chat.Turn{Began: began}))
-	t := &Turn{
-		turns: s.turns, identity: identity{store: s.turnStore, id: task.Turn, task: id, began: began, ctx: context.WithoutCancel(ctx), durable: true},
-		work: ctx, cancel: cancel, client: receiver{detached: true}, end: turnEnd{stored: storedTask{version: task.Version + 1, doc: readDocument(id, task)}},
-		trace: tracing{Recorder: record.New(s.cfg.Trace, task.Turn, began)},
-	}
-	return t.wire()
-}
-
 // startContinued runs a turn to its end, without a client. One that was cancelled
 // while it had no owner ends at once.
 func (s *turnSuccessor) startContinued(t *Turn, run Run, guard *stream.Guard, stop bool) error {
@@ -393,8 +471,8 @@ func (s *turnSuccessor) startContinued(t *Turn, run Run, guard *stream.Guard, st
 	return nil
 }
 
-// runContinued runs the remaining part of the turn. A panic ends it like any other failure: the process has
-// other turns.
+// runContinued runs the remaining part of the turn. A panic ends it like any other failure: the
+// process has other turns.
 func (t *Turn) runContinued(run Run, guard *stream.Guard) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -430,67 +508,12 @@ func (t *Turn) freePlace() {
 	}
 }
 
-// openTurn returns the rest of a turn; nil: nothing was saved of it.
-func (s *turnSuccessor) openTurn(ctx context.Context, turn string) (*plainRun, error) {
-	if s.cfg.Turns == nil {
-		return nil, nil
-	}
-	items, err := s.cfg.Store.List(ctx, store.TurnKey(turn), 0, 0)
-	if err != nil || len(items) == 0 {
-		return nil, err
-	}
-	r := &plainRun{turns: s.cfg.Turns, items: len(items)}
-	if r.savedTurn, err = readSaved(items); err == nil {
-		r.request, err = chat.ReadStored(r.savedTurn.request)
-	}
-	if err != nil {
-		r.savedTurn, r.lost = new(savedTurn), err
-	}
-	return r, nil
-}
-
 // switching is the sink of a turn whose first part is in a log.
 type switching struct{ next stream.Sink }
 
 func (s *switching) Emit(ev stream.Event) error { return s.next.Emit(ev) }
 
 func (s *switching) Flush() error { return s.next.Flush() }
-
-// caught makes an error of a panic. It is deferred.
-func caught(err *error) {
-	if p := recover(); p != nil {
-		*err = stream.NewPanic(p)
-	}
-}
-
-// continueSuspended continues the runs that this process has left because the store was unavailable,
-// or full, and with the turns that it has claimed without an answer. Each stays in the list until
-// it runs again, or is another process's.
-func (s *turnSuccessor) continueSuspended(ctx context.Context) {
-	ids := s.turns.removeSuspended()
-	for i, id := range ids {
-		task, err := s.cfg.Store.Task(ctx, id)
-		switch {
-		case errors.Is(err, store.ErrNotFound), err == nil && (task.Holder != s.holder || task.State != Working || s.turns.hasTurn(id)):
-			continue
-		case err == nil:
-			err = s.closeOwn(ctx, id, task)
-		}
-		if s.recordOutage(err) == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
-			continue
-		}
-		again := ids[i : i+1]
-		if errors.Is(err, store.ErrUnavailable) {
-			again = ids[i:]
-		}
-		for _, id := range again {
-			s.turns.suspend(id)
-		}
-		if len(again) > 1 {
-			return
-		}
-	}
-}
 
 // stopContinued ends the runs that have no client, for others to continue with.
 func (s *turnSuccessor) stopContinued() {
@@ -499,25 +522,6 @@ func (s *turnSuccessor) stopContinued() {
 	}
 	s.turns.unattended.Wait()
 }
-
-// closeLater returns a check that closes the task of a turn whose end this process has dropped. A
-// run is continued: its records know how it ended.
-func (s *turnSuccessor) closeLater(id, turn string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		task, err := s.cfg.Store.Task(ctx, id)
-		if err != nil || !s.isMine(task, turn) {
-			return err
-		}
-		run, err := s.openTurn(ctx, turn)
-		if err != nil || run == nil {
-			return errors.Join(err, s.closeOwn(ctx, id, task))
-		}
-		return s.endLost(ctx, id, task, run)
-	}
-}
-
-// maxContinued is how many runs one sweep continues with.
-const maxContinued = 8
 
 // nobody is the output of a turn that has no client.
 type nobody struct{}

@@ -17,8 +17,18 @@
 // A document is changed by its version: who loses a race reads again. A log is
 // appended to at a number: two writers cannot both succeed.
 //
-// A Service is safe for concurrent use. One goroutine renews its lease and
-// sweeps; it ends with Close, which waits for it.
+// The parts of a Service, from the request to the store:
+//
+//	turnStarter    begins a turn: claims its key, makes or adopts its task
+//	Turn           writes the turn: log, client, and in the end the task (turnEnd)
+//	taskReader     shows tasks, and with turnLogs the logs of turns
+//	taskCanceller  cancels tasks, and forgets conversations
+//	turnKeeper     the goroutine that does everything below in time
+//	processLease   renews the lease, fences runs
+//	turnSuccessor  takes over the turns that no process runs, or closes them
+//	taskStore      reads and writes tasks for all of them
+//
+// A Service is safe for concurrent use. Its keeper ends with Close, which waits for it.
 package task
 
 // Service keeps the turns of one process, in parts with one job each. It is safe for concurrent use.
