@@ -203,14 +203,6 @@ func (s *Server) askedOf(ctx context.Context, t *turn) ([]string, error) {
 	return ids, err
 }
 
-// claim uses the answer up, if the turn has one.
-func (t *turn) claim(ctx context.Context) error {
-	if t.accepted == nil {
-		return nil
-	}
-	return t.accepted.Claim(ctx)
-}
-
 // reattach answers a repeated idempotency key whose answer was used, by the turn that
 // used it; who wants no stream gets the task as it is now.
 func (s *Server) reattach(w http.ResponseWriter, r *http.Request, t *turn, replay *task.Replay) error {

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net"
@@ -85,24 +84,6 @@ func settle(w http.ResponseWriter, r *http.Request) (keep bool) {
 	_ = rc.SetReadDeadline(time.Now().Add(lingerTime))
 	placeOf(r).Waiting()
 	return false
-}
-
-// linger ends our side behind a reply that left a body unread, and reads on: a client that still
-// writes would otherwise be reset and lose the reply. net/http does so with a short body of a known
-// length, but its reader of chunks returns a first error for ever.
-func (w *trackedWriter) linger() {
-	n := w.r.ContentLength
-	if !w.closing || n >= 0 && n <= maxByServer || n > 0 && w.r.Header.Get("Expect") != "" {
-		return
-	}
-	c := connOf(w.r.Context()).Conn
-	if c == nil || http.NewResponseController(w.ResponseWriter).Flush() != nil {
-		return
-	}
-	if half, ok := c.(interface{ CloseWrite() error }); ok && w.r.TLS == nil {
-		_ = half.CloseWrite()
-	}
-	_, _ = io.CopyN(io.Discard, c, maxLinger) // settle has set a deadline
 }
 
 // drained reads a short body that has arrived. A client that asks before it sends
@@ -200,13 +181,4 @@ func unreadable(err error, deadline time.Time, limit int64) error {
 	return &chat.ValidationError{Fields: []chat.FieldError{{
 		Code: chat.CodeInvalidJSON, Message: "the body could not be read to its end",
 	}}}
-}
-
-// tooLarge returns the fault of a body above limit bytes.
-func tooLarge(limit int64) error {
-	size := fmt.Sprintf("%d KiB", limit>>10)
-	if limit%(1<<20) == 0 {
-		size = fmt.Sprintf("%d MiB", limit>>20)
-	}
-	return &fault.Error{Type: fault.PayloadTooLarge, Message: "The request's body may have at most " + size}
 }

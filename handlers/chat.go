@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -13,43 +12,11 @@ import (
 
 	"sluice/internal/base/fault"
 	"sluice/internal/base/telemetry/trace"
-	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
-	"sluice/internal/engine/approval"
-	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"
 	"sluice/stream"
 	"sluice/stream/sse"
 )
-
-// turn is a request that has passed validation.
-type turn struct {
-	*dialect.Exchange
-	route *dialect.Route
-	who   *access.Identity // who sent it; nil: nobody was asked
-	began time.Time
-	frame stream.Frame
-	// noRoom is true from when the store has no room for the turn until its client is warned;
-	// nil: that cannot be.
-	noRoom *atomic.Bool
-	// Of a turn whose client sends requests again by itself, without a key.
-	content *[32]byte // what makes two requests one; nil: no such client
-	note    *admittedTurn
-	first   bool // of its content
-	// Of a turn that is kept.
-	stored *task.Turn
-	sum    *[32]byte   // of what came with Key; nil without one
-	early  *firstReply // what its client gets while it runs; nil: the client waits
-	// Of a turn that continues because a person has answered.
-	accepted *approval.Accepted
-	ticketed bool // it came by a ticket
-	// chargedAs is true once the dialect has said the use of a request of dialect.Either.
-	chargedAs bool
-	charged   Allowance // nil: it is not admitted yet, or nothing limits turns
-	sender    *string   // who has answered, as an owner of keys; nil: the turn begins
-	asked     string    // the kept turn that waited; empty: it was not kept
-	question  string    // that was answered
-}
 
 // stream runs a turn that no store keeps. An error means that nothing was sent.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
@@ -138,37 +105,6 @@ func (s *Server) account(ctx context.Context, o *emission, err error) (broken bo
 	logCompleted(zerolog.Ctx(ctx), &o.seen, err, time.Since(o.turn.began))
 	o.seen.endSpan(o.span)
 	return closeErr != nil || o.seen.Done == nil
-}
-
-// spentBefore returns what a turn that continues had spent, and reported, before it was paused.
-func spentBefore(t *turn) chat.Usage {
-	if t.Request.Resumed == nil {
-		return chat.Usage{}
-	}
-	return t.Request.Resumed.Usage
-}
-
-// behind returns what the turn writes to: what the dialect puts in front of out, and in
-// front of that the log of a turn that is kept.
-func (t *turn) behind(out stream.Output) stream.Output {
-	if t.Output != nil {
-		out = t.Output(out)
-	}
-	if t.stored != nil {
-		return t.stored.Before(out)
-	}
-	return out
-}
-
-// header is that of the reply. That of a turn without a reader goes nowhere.
-func (t *turn) header(w http.ResponseWriter) http.Header {
-	switch {
-	case t.early != nil:
-		return t.early.header
-	case w == nil:
-		return http.Header{}
-	}
-	return w.Header()
 }
 
 // announce adds what the head of the reply says of the turn. That a part of its history
@@ -270,11 +206,6 @@ func logAsked(log *zerolog.Logger, r *http.Request, t *turn) {
 		details.Int("client_tools", tools)
 	}
 	log.Info().Dict("details", details).Msg("request_received")
-}
-
-// logReceived logs that a turn was asked for: of its input the length alone.
-func logReceived(log *zerolog.Logger, r *http.Request, input int) {
-	log.Info().Dict("details", logRequestLine(zerolog.Dict(), r).Int("input_length", input)).Msg("request_received")
 }
 
 // logCompleted logs the end of a turn. err is why it ended without an answer; nil if it

@@ -35,6 +35,9 @@ func connOf(ctx context.Context) *Conn {
 	return &Conn{Place: anyPlace{}}
 }
 
+// placeOf returns the place of a request's connection, which may be one that does nothing.
+func placeOf(r *http.Request) Place { return connOf(r.Context()).Place }
+
 // abort ends a reply so that its client sees that it is not whole. It does not
 // return: net/http closes the connection. Over HTTP/1.1 the last chunk is missing
 // then, and over HTTP/2 the stream is reset. The end of an HTTP/1.0 reply is that of

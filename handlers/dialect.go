@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"unicode/utf8"
 
-	"sluice/internal/base/fault"
-	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"
@@ -116,17 +114,6 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 	return t, nil
 }
 
-// sentBy returns the request with who has sent it. It is apart from open, whose frame lies on the
-// stack while the body is decoded.
-func sentBy(r *http.Request, who *access.Identity) *http.Request {
-	if who == nil {
-		return r
-	}
-	turn := chat.TurnOf(r.Context())
-	turn.Principal = who.Principal
-	return r.WithContext(chat.WithTurn(r.Context(), turn))
-}
-
 // asGet returns the GET of the same path for a HEAD, and any other request itself.
 func asGet(r *http.Request) *http.Request {
 	if r.Method != http.MethodHead {
@@ -143,25 +130,4 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 		return nil, s.dropBody(w, r)
 	}
 	return s.readBody(w, r, rt.MaxBody)
-}
-
-// giveUp answers 204, the one reply that makes an EventSource stop for good.
-func giveUp(w http.ResponseWriter) error {
-	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-// isRepetition reports whether err refuses a request whose idempotency key was used by a turn
-// that is not worth waiting for.
-func isRepetition(err error) bool {
-	f, ok := errors.AsType[*fault.Error](err)
-	return ok && f.Type == fault.DuplicateRequest && f.RetryAfter == 0
-}
-
-// principalOf returns who a request is from.
-func principalOf(who *access.Identity) chat.Principal {
-	if who == nil {
-		return chat.Principal{}
-	}
-	return who.Principal
 }

@@ -1,9 +1,9 @@
 package handlers
 
 import (
-	"cmp"
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -26,35 +26,6 @@ type Door interface {
 	// Counts says whether a credential that was good at some time still is, here or at another
 	// gateway, and fills in what this one knows of it.
 	Counts(who *access.Identity) bool
-}
-
-// rule says who may use a path, and how limits count that.
-type rule struct {
-	scopes chat.Scopes // of which one is needed; 0: everybody may
-	use    dialect.Use
-}
-
-// turnScopes are those of which one lets somebody use the gateway.
-const turnScopes = chat.ScopeChat | chat.ScopeReadOnly
-
-// Rules of paths that belong to no protocol.
-var (
-	open      = rule{0, dialect.Free}
-	reading   = rule{turnScopes, dialect.Read}
-	inspected = rule{turnScopes | chat.ScopeInspect, dialect.Read}
-	reviewed  = rule{turnScopes | chat.ScopeInspect | chat.ScopeApprove, dialect.Read}
-	changing  = rule{turnScopes, dialect.Free}
-	known     = rule{^chat.Scopes(0), dialect.Read} // whatever the credential allows
-	measured  = rule{chat.ScopeOps, dialect.Read}
-	probed    = rule{turnScopes | chat.ScopeOps, dialect.Read}
-)
-
-// ruleOf is the rule of a protocol's route.
-func ruleOf(rt *dialect.Route) rule {
-	if rt.Public {
-		return open
-	}
-	return rule{cmp.Or(rt.Scopes, turnScopes), rt.Use}
 }
 
 // Rule is one path of a Server, and who may use it.
@@ -110,9 +81,6 @@ func (s *Server) guarded(method, path string, of rule, h asks) {
 		return h(w, sentBy(r, who), who)
 	})
 }
-
-// allows reports whether a sender has the scopes that a path needs.
-func (of rule) allows(who *access.Identity) bool { return of == known || who.May(of.scopes) }
 
 // mayStill reports whether a sender who was let in at some time would be let in now. It is the rule of
 // tickets and of streams that only watch, and sets in who what the credential is good for now.
@@ -204,13 +172,6 @@ func (s *Server) audit(r *http.Request, event string, details func(*zerolog.Even
 	Audit(r, client, event, details)
 }
 
-// Audit writes a line of the audit about a request that comes from client.
-func Audit(r *http.Request, client, event string, details func(*zerolog.Event)) {
-	d := zerolog.Dict().Str("client", client)
-	details(d.Str("http_method", chat.Clip(r.Method, maxLoggedMethod)).Str("path", chat.Clip(r.URL.Path, maxLoggedPath)))
-	zerolog.Ctx(r.Context()).Info().Bool("audit", true).Dict("details", d).Msg(event)
-}
-
 // foreignUser refuses a request that names a user whom its credential must not name.
 func (s *Server) foreignUser(r *http.Request, who *access.Identity) error {
 	s.audit(r, "auth_denied", func(d *zerolog.Event) { d.Str("method", string(who.Method)).Str("reason", "user_id") })
@@ -240,15 +201,6 @@ func (s *Server) settle(r *http.Request, t *turn) error {
 	}
 	req.Tools = max(req.Tools, chat.ToolsReadOnly)
 	return nil
-}
-
-// userFor returns the user that a request names for one who sends it; empty: none. Where names
-// are labels only those count that are given for others.
-func (t *turn) userFor(who *access.Identity) string {
-	if t.route.LabelsUsers && !who.ActsForOthers() {
-		return ""
-	}
-	return t.Request.UserID
 }
 
 // Streams that only watch end with the credential by which they were asked for.
@@ -299,4 +251,17 @@ func (s *Server) watchSender(who *access.Identity, of rule, ended <-chan struct{
 			return
 		}
 	}
+}
+
+// ticketMark is what the query of a request with a ticket has in it.
+const ticketMark = "ticket="
+
+// hasTicket says whether a request shows a ticket.
+func hasTicket(r *http.Request) bool {
+	return strings.Contains(r.URL.RawQuery, ticketMark) && r.URL.Query().Has("ticket")
+}
+
+// isShown says whether a client shows a credential in the head of its request.
+func isShown(r *http.Request) bool {
+	return len(r.Header["Authorization"]) > 0 || len(r.Header["X-Api-Key"]) > 0
 }

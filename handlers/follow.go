@@ -1,14 +1,8 @@
 package handlers
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"runtime/debug"
-
-	"github.com/rs/zerolog"
 
 	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
@@ -71,38 +65,4 @@ func (s *Server) sendFirst(w http.ResponseWriter, r *http.Request, t *turn, run 
 	reply.Header = first.header
 	respond(w, reply)
 	return nil
-}
-
-// survive is deferred by a goroutine that serves a request: a panic, which would end the
-// process there, is logged instead.
-func survive(ctx context.Context) {
-	if p := recover(); p != nil && p != http.ErrAbortHandler {
-		zerolog.Ctx(ctx).Error().Dict("details", zerolog.Dict().
-			AnErr("error_message", fmt.Errorf("panic: %v\n%s", p, debug.Stack()))).Msg("error_occurred")
-	}
-}
-
-// errEarly is the bug of a turn that ended without a first event.
-var errEarly = errors.New("the turn ended before it began")
-
-// firstReply hands the reply of a turn from its goroutine to that of the request. What comes
-// behind the first one is dropped: the reply has left.
-type firstReply struct {
-	header http.Header   // of the turn's goroutine until sent is closed
-	sent   chan struct{} // closed when the fields below are set, for good
-	text   []byte
-	err    error
-	over   bool // of the turn's goroutine: sent is closed
-}
-
-func (f *firstReply) send(text []byte) { f.end(bytes.Clone(text), nil) }
-func (f *firstReply) refuse(err error) { f.end(nil, err) }
-
-func (f *firstReply) end(text []byte, err error) {
-	if f.over {
-		return
-	}
-	f.over = true
-	f.text, f.err = text, err
-	close(f.sent)
 }

@@ -157,11 +157,6 @@ func (s *Server) kept(r *http.Request, t *turn) task.Request {
 	}
 }
 
-// durable says whether a turn is a run of a workflow.
-func durable(req *chat.Request) bool {
-	return req.Workflow != "" || req.Resumed != nil && req.Resumed.By == chat.PausedWorkflow
-}
-
 // storedWriter has nothing written that the log does not have. A client that leaves does not
 // end a turn that continues without it.
 func storedWriter(cfg *sse.Config, t *turn) {
@@ -242,19 +237,6 @@ type awaited struct{ stream.Encoder }
 // Heartbeat returns a comment, also before there is an Encoder.
 func (*awaited) Heartbeat() []byte { return sse.Ping() }
 
-// replayEncoder returns what makes the encoder of a turn that is reported again; nil: nothing does.
-func (t *turn) replayEncoder() func(dialect.StoredTurn) stream.Encoder {
-	switch {
-	case t.Attach && t.Again != nil:
-		return t.Again
-	case t.Attach:
-		return func(dialect.StoredTurn) stream.Encoder { return t.Encoder }
-	case t.Form != dialect.Streamed:
-		return nil
-	}
-	return t.route.Resume
-}
-
 // storedAs is what an encoder must know of a turn that is read from its log, so
 // that a reader gets the same bytes as the first one.
 func storedAs(l *task.Log) dialect.StoredTurn {
@@ -264,10 +246,6 @@ func storedAs(l *task.Log) dialect.StoredTurn {
 	}
 	return k
 }
-
-// lost says whether the client had this stream before and lost it. A turn is never run
-// twice because a connection was lost.
-func lost(r *http.Request) bool { return len(r.Header.Values("Last-Event-ID")) > 0 }
 
 // comeBack answers a client that lost its stream: with the rest of it, if the turn is kept,
 // else with what makes an EventSource stop. It is let in also while the gateway drains.

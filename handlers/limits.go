@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"errors"
 	"net/http"
 
@@ -175,28 +174,4 @@ func (s *Server) chargeTurn(r *http.Request, t *turn) (err error) {
 	}
 	t.charged, err = s.charge(r, t.Request.Principal, what)
 	return err
-}
-
-// uncharge gives back what a turn was charged that does not begin.
-func (t *turn) uncharge() {
-	if t.charged != nil {
-		t.charged.Cancel()
-	}
-}
-
-// counted returns the context of a turn, whose calls of models are charged to it.
-func (t *turn) counted(ctx context.Context) context.Context {
-	if t.charged == nil || t.charged == (nothing{}) {
-		return ctx
-	}
-	turn := chat.TurnOf(ctx)
-	turn.Admission = t.charged
-	return chat.WithTurn(ctx, turn)
-}
-
-// spent says that a turn is over.
-func (t *turn) spent() {
-	if t.charged != nil {
-		t.charged.End()
-	}
 }

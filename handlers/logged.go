@@ -18,6 +18,11 @@ const (
 	maxLoggedNames  = 32
 )
 
+// logReceived logs that a turn was asked for: of its input the length alone.
+func logReceived(log *zerolog.Logger, r *http.Request, input int) {
+	log.Info().Dict("details", logRequestLine(zerolog.Dict(), r).Int("input_length", input)).Msg("request_received")
+}
+
 // logRequestLine adds method and path to the details of a line.
 func logRequestLine(details *zerolog.Event, r *http.Request) *zerolog.Event {
 	return details.Str("method", chat.Clip(r.Method, maxLoggedMethod)).Str("path", chat.Clip(r.URL.Path, maxLoggedPath))

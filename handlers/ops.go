@@ -3,11 +3,9 @@ package handlers
 import (
 	"net/http"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/base/telemetry/health"
-	"sluice/internal/edge/dialect"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 )
@@ -127,20 +125,4 @@ func toolOf(t tool.Spec) listedTool {
 		listed.Fallbacks = append([]string{t.Fallback}, t.More...)
 	}
 	return listed
-}
-
-// writeJSON is lenient with the JSON of others: one tool with an odd schema must
-// not hide the rest.
-func writeJSON(w http.ResponseWriter, status int, v any) error {
-	body, err := json.Marshal(v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
-	if err != nil {
-		return err
-	}
-	writeBody(w, status, body)
-	return nil
-}
-
-// writeBody sends a JSON text.
-func writeBody(w http.ResponseWriter, status int, body []byte) {
-	respond(w, &dialect.Reply{Status: status, Body: body})
 }

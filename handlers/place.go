@@ -20,9 +20,6 @@ type Place interface {
 	Busy()
 }
 
-// placeOf returns the place of a request's connection, which may be one that does nothing.
-func placeOf(r *http.Request) Place { return connOf(r.Context()).Place }
-
 // anyPlace is that of a connection for which there is room in any case.
 type anyPlace struct{}
 

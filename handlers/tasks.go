@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"sluice/internal/base/fault"
 	"sluice/internal/edge/access"
@@ -291,21 +290,4 @@ func turnIn(query url.Values, last string, e *chat.ValidationError) string {
 		e.Add("/turn", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be the id of a turn"})
 	}
 	return turn
-}
-
-// eventID reads a Last-Event-ID of the form <turn_id>:<n>.
-func eventID(r *http.Request) (turn string, n int, ok bool) {
-	given := r.Header.Values("Last-Event-ID")
-	if len(given) != 1 {
-		return "", 0, false
-	}
-	turn, text, _ := strings.Cut(given[0], ":")
-	n, ok = number(text)
-	return turn, n, ok && chat.IsTurnID(turn)
-}
-
-// number reads the number of an event.
-func number(text string) (int, bool) {
-	n, err := strconv.Atoi(text)
-	return n, err == nil && n >= 0 && len(text) <= 9 && strconv.Itoa(n) == text
 }

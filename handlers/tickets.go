@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -38,8 +37,6 @@ const (
 	// ticketPath is where tickets come from, and streamPath where they go to.
 	ticketPath = "/chat/tickets"
 	streamPath = "/chat/stream"
-	// ticketMark is what the query of a request with a ticket has in it.
-	ticketMark = "ticket="
 )
 
 // ticket is what a ticket holds.
@@ -198,11 +195,6 @@ func describing(who *access.Identity) func(*zerolog.Event) {
 	}
 }
 
-// hasTicket says whether a request shows a ticket.
-func hasTicket(r *http.Request) bool {
-	return strings.Contains(r.URL.RawQuery, ticketMark) && r.URL.Query().Has("ticket")
-}
-
 // ticketed is a request that came by a ticket.
 type ticketed struct {
 	who   *access.Identity // nil: nobody was asked
@@ -325,9 +317,4 @@ func besides(query url.Values) error {
 		}
 	}
 	return e
-}
-
-// isShown says whether a client shows a credential in the head of its request.
-func isShown(r *http.Request) bool {
-	return len(r.Header["Authorization"]) > 0 || len(r.Header["X-Api-Key"]) > 0
 }

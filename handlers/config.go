@@ -1,0 +1,109 @@
+package handlers
+
+import (
+	"context"
+	"io/fs"
+	"net/http"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/internal/base/telemetry/health"
+	"sluice/internal/base/telemetry/metrics"
+	"sluice/internal/base/telemetry/trace"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/engine/approval"
+	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
+	"sluice/internal/turn/tool"
+	"sluice/stream"
+)
+
+// Config describes a Server. Runner is required; everything else may be zero.
+type Config struct {
+	Runner stream.Runner
+	// Choose returns what answers a request, and how long the turn may take. Its error
+	// refuses the request. nil: Runner does, within Timeout, and a request that names an
+	// agent is refused.
+	Choose func(*chat.Request) (stream.Runner, time.Duration, error)
+	// Team returns the agents that somebody of a tenant can name, for GET /agents; nil: there are
+	// none.
+	Team func(tenant string) *Team
+	// Workflows returns the workflows that they can name, for GET /workflows; nil: there are none.
+	Workflows func(tenant string) []Workflow
+	// Model is the name in the start event.
+	Model string
+	Limits
+	// Tools returns what the model can call, for GET /tools.
+	Tools func(context.Context) *tool.Set
+	// Health knows the parts behind the gateway, for GET /readyz; nil: there are none.
+	Health *health.Registry
+	// Metrics is what GET /metrics shows and this package adds to; nil makes one.
+	Metrics *metrics.Registry
+	// Tracer begins a span for each turn. nil: there are none.
+	Tracer trace.Tracer
+	// Retracts says that a model is configured to begin answers again (fallback_after_text).
+	Retracts bool
+	// TokensByModel says that the models count the tokens, each its own.
+	TokensByModel bool
+	Keeping
+	// Dialects are the protocols in which turns are asked for and answered.
+	Dialects []dialect.Dialect
+	// Channels words texts without a turn. nil: GET /channels and its like do not exist.
+	Channels Channels
+	// Page holds index.html, its files and openapi.yaml. nil serves none of them.
+	Page fs.FS
+
+	// Door asks who sends a request. nil: nobody is asked, and everybody may do everything.
+	Door Door
+	// Tickets seal requests for clients that cannot send headers. nil: there are none.
+	Tickets Tickets
+	// Limiter counts what is asked for. nil: nothing is limited.
+	Limiter Limiter
+	// Client returns the address that a request comes from, for the audit. nil: it is not said.
+	Client func(*http.Request) string
+	// Origins are the foreign origins that may use the API; "*" allows all.
+	Origins []string
+	// Hosts are the names and addresses, without a port, that a request's Host may name besides
+	// those of loopback. Empty allows all.
+	Hosts []string
+	// Sealed adds to each reply the headers of a gateway that asks who its callers are, or that
+	// encrypts.
+	Sealed bool
+
+	Log zerolog.Logger
+	// LogPayloads puts the words of upstreams, which can quote users, into the log.
+	LogPayloads bool
+}
+
+// Keeping says what outlives a connection.
+type Keeping struct {
+	// Tasks keeps turns beyond their connections; nil: they end with them.
+	Tasks *task.Service
+	// Records says what else is kept of tasks; nil: nothing is.
+	Records Records
+	// Forget is what forgets a conversation, after its tasks are gone.
+	Forget []Forget
+	// Approvals asks people about tool calls, and receives their answers; nil: nobody is asked.
+	Approvals *approval.Service
+	// StoreRequired fails readiness while the store is unavailable.
+	StoreRequired bool
+}
+
+// Limits bound what a stream, a turn and a request may take.
+type Limits struct {
+	// Timeout bounds a turn; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// Heartbeat is the silence after which a comment is sent; 0 disables.
+	Heartbeat time.Duration
+	// WriteTimeout bounds one write to a client; 0 means no bound.
+	WriteTimeout time.Duration
+	// BodyTimeout bounds the reading of a request's body; 0 means 10 s.
+	BodyTimeout time.Duration
+	// MaxStreams bounds the streams that run at once; 0 means DefaultMaxStreams.
+	MaxStreams int
+	// Delay returns how long work waited for the CPU since it was last called. If that
+	// is too long, streams are refused below MaxStreams too. It is called from one
+	// goroutine at a time. nil: MaxStreams alone decides.
+	Delay func() time.Duration
+}

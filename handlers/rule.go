@@ -1,0 +1,61 @@
+package handlers
+
+import (
+	"cmp"
+	"net/http"
+
+	"sluice/internal/edge/access"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
+)
+
+// rule says who may use a path, and how limits count that.
+type rule struct {
+	scopes chat.Scopes // of which one is needed; 0: everybody may
+	use    dialect.Use
+}
+
+// turnScopes are those of which one lets somebody use the gateway.
+const turnScopes = chat.ScopeChat | chat.ScopeReadOnly
+
+// Rules of paths that belong to no protocol.
+var (
+	open      = rule{0, dialect.Free}
+	reading   = rule{turnScopes, dialect.Read}
+	inspected = rule{turnScopes | chat.ScopeInspect, dialect.Read}
+	reviewed  = rule{turnScopes | chat.ScopeInspect | chat.ScopeApprove, dialect.Read}
+	changing  = rule{turnScopes, dialect.Free}
+	known     = rule{^chat.Scopes(0), dialect.Read} // whatever the credential allows
+	measured  = rule{chat.ScopeOps, dialect.Read}
+	probed    = rule{turnScopes | chat.ScopeOps, dialect.Read}
+)
+
+// ruleOf is the rule of a protocol's route.
+func ruleOf(rt *dialect.Route) rule {
+	if rt.Public {
+		return open
+	}
+	return rule{cmp.Or(rt.Scopes, turnScopes), rt.Use}
+}
+
+// allows reports whether a sender has the scopes that a path needs.
+func (of rule) allows(who *access.Identity) bool { return of == known || who.May(of.scopes) }
+
+// sentBy returns the request with who has sent it. It is apart from open, whose frame lies on the
+// stack while the body is decoded.
+func sentBy(r *http.Request, who *access.Identity) *http.Request {
+	if who == nil {
+		return r
+	}
+	turn := chat.TurnOf(r.Context())
+	turn.Principal = who.Principal
+	return r.WithContext(chat.WithTurn(r.Context(), turn))
+}
+
+// principalOf returns who a request is from.
+func principalOf(who *access.Identity) chat.Principal {
+	if who == nil {
+		return chat.Principal{}
+	}
+	return who.Principal
+}

@@ -1,0 +1,134 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"sluice/internal/edge/access"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/engine/approval"
+	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
+	"sluice/stream"
+)
+
+// turn is a request that has passed validation.
+type turn struct {
+	*dialect.Exchange
+	route *dialect.Route
+	who   *access.Identity // who sent it; nil: nobody was asked
+	began time.Time
+	frame stream.Frame
+	// noRoom is true from when the store has no room for the turn until its client is warned;
+	// nil: that cannot be.
+	noRoom *atomic.Bool
+	// Of a turn whose client sends requests again by itself, without a key.
+	content *[32]byte // what makes two requests one; nil: no such client
+	note    *admittedTurn
+	first   bool // of its content
+	// Of a turn that is kept.
+	stored *task.Turn
+	sum    *[32]byte   // of what came with Key; nil without one
+	early  *firstReply // what its client gets while it runs; nil: the client waits
+	// Of a turn that continues because a person has answered.
+	accepted *approval.Accepted
+	ticketed bool // it came by a ticket
+	// chargedAs is true once the dialect has said the use of a request of dialect.Either.
+	chargedAs bool
+	charged   Allowance // nil: it is not admitted yet, or nothing limits turns
+	sender    *string   // who has answered, as an owner of keys; nil: the turn begins
+	asked     string    // the kept turn that waited; empty: it was not kept
+	question  string    // that was answered
+}
+
+// claim uses the answer up, if the turn has one.
+func (t *turn) claim(ctx context.Context) error {
+	if t.accepted == nil {
+		return nil
+	}
+	return t.accepted.Claim(ctx)
+}
+
+// uncharge gives back what a turn was charged that does not begin.
+func (t *turn) uncharge() {
+	if t.charged != nil {
+		t.charged.Cancel()
+	}
+}
+
+// counted returns the context of a turn, whose calls of models are charged to it.
+func (t *turn) counted(ctx context.Context) context.Context {
+	if t.charged == nil || t.charged == (nothing{}) {
+		return ctx
+	}
+	turn := chat.TurnOf(ctx)
+	turn.Admission = t.charged
+	return chat.WithTurn(ctx, turn)
+}
+
+// spent says that a turn is over.
+func (t *turn) spent() {
+	if t.charged != nil {
+		t.charged.End()
+	}
+}
+
+// header is that of the reply. That of a turn without a reader goes nowhere.
+func (t *turn) header(w http.ResponseWriter) http.Header {
+	switch {
+	case t.early != nil:
+		return t.early.header
+	case w == nil:
+		return http.Header{}
+	}
+	return w.Header()
+}
+
+// behind returns what the turn writes to: what the dialect puts in front of out, and in
+// front of that the log of a turn that is kept.
+func (t *turn) behind(out stream.Output) stream.Output {
+	if t.Output != nil {
+		out = t.Output(out)
+	}
+	if t.stored != nil {
+		return t.stored.Before(out)
+	}
+	return out
+}
+
+// spentBefore returns what a turn that continues had spent, and reported, before it was paused.
+func spentBefore(t *turn) chat.Usage {
+	if t.Request.Resumed == nil {
+		return chat.Usage{}
+	}
+	return t.Request.Resumed.Usage
+}
+
+// userFor returns the user that a request names for one who sends it; empty: none. Where names
+// are labels only those count that are given for others.
+func (t *turn) userFor(who *access.Identity) string {
+	if t.route.LabelsUsers && !who.ActsForOthers() {
+		return ""
+	}
+	return t.Request.UserID
+}
+
+// replayEncoder returns what makes the encoder of a turn that is reported again; nil: nothing does.
+func (t *turn) replayEncoder() func(dialect.StoredTurn) stream.Encoder {
+	switch {
+	case t.Attach && t.Again != nil:
+		return t.Again
+	case t.Attach:
+		return func(dialect.StoredTurn) stream.Encoder { return t.Encoder }
+	case t.Form != dialect.Streamed:
+		return nil
+	}
+	return t.route.Resume
+}
+
+// durable says whether a turn is a run of a workflow.
+func durable(req *chat.Request) bool {
+	return req.Workflow != "" || req.Resumed != nil && req.Resumed.By == chat.PausedWorkflow
+}
