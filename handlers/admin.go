@@ -42,7 +42,7 @@ type Operators struct {
 func (s *Server) Admin(o Operators) http.Handler {
 	a := &admin{Server: s, Operators: o, metrics: metricsHandler(s.cfg.Metrics)}
 	if s.cfg.Door != nil {
-		a.Authorize, a.Did = s.authorized, s.acted
+		a.Authorize, a.Did = s.senders.authorize, s.senders.auditAction
 	}
 	if a.Did == nil {
 		a.Did = func(*http.Request, *access.Identity, string, string) {}
@@ -50,11 +50,11 @@ func (s *Server) Admin(o Operators) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = s.identified(w, r)
 		tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
-		defer s.caught(tw)
+		defer s.refuser.caught(tw)
 		s.seal(tw, r)
 		if !s.refusedHost(tw, r) {
 			if err := a.serve(tw, r); err != nil {
-				s.reply(tw, r, err)
+				s.refuser.reply(tw, r, err)
 			}
 		}
 		tw.linger()
@@ -188,12 +188,12 @@ func (s *Server) putAgent(w http.ResponseWriter, r *http.Request, agents Agents,
 	if err := wantType(r, "application/json"); err != nil {
 		return err
 	}
-	body, err := s.readBody(w, r, maxAgentBody)
+	body, err := s.bodies.read(w, r, maxAgentBody)
 	if err != nil {
 		return err
 	}
 	described, isNew, err := agents.PutAgent(r.Context(), id, body)
-	s.buffers.put(body)
+	s.bodies.release(body)
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (s *Server) goOn(r *http.Request, t *turn) error {
 		return e
 	}
 	if t.who != nil && !t.who.May(deciders) && !t.Approval.OnlyRejects() {
-		return s.lacks(r, t.who, deciders)
+		return s.senders.refuseScopes(r, t.who, deciders)
 	}
 	sender := t.Request.Owner()
 	t.sender = &sender

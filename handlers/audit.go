@@ -8,6 +8,24 @@ import (
 	"sluice/internal/turn/chat"
 )
 
+// auditor writes the lines of the audit.
+type auditor struct {
+	client func(*http.Request) string // the address of a request; nil: the lines have none
+}
+
+// record writes a line about the sender of a request, such as a change or a refusal.
+func (a auditor) record(r *http.Request, event string, details func(*zerolog.Event)) {
+	Audit(r, a.address(r), event, details)
+}
+
+// address returns the address that a request comes from, or "" if it is not known.
+func (a auditor) address(r *http.Request) string {
+	if a.client == nil {
+		return ""
+	}
+	return a.client(r)
+}
+
 // Audit writes a line of the audit about a request that comes from client.
 func Audit(r *http.Request, client, event string, details func(*zerolog.Event)) {
 	d := zerolog.Dict().Str("client", client)

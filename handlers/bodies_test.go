@@ -142,16 +142,16 @@ func TestReadBody(t *testing.T) {
 		{"there is room", 2, false, []string{"waiting", "busy"}},
 		{"given up at its end", 3, true, []string{"waiting"}},
 	} {
-		s := &Server{bodies: &bodies{max: 10}}
+		s := &bodyReader{budget: bodies{max: 10}}
 		place, reply := new(noted), &cutReply{ResponseWriter: httptest.NewRecorder()}
 		r := httptest.NewRequest(http.MethodPost, "/chat/stream", http.NoBody)
 		r = r.WithContext(WithConn(r.Context(), Conn{Place: place}))
-		r.Body = &trackedBody{all: s.bodies, ReadCloser: &lastWords{strings.NewReader("12345678"), func() {
+		r.Body = &trackedBody{all: &s.budget, ReadCloser: &lastWords{strings.NewReader("12345678"), func() {
 			other := new(share)
-			s.bodies.enter(other, new(cutReply))
-			s.bodies.grow(other, tt.other)
+			s.budget.enter(other, new(cutReply))
+			s.budget.grow(other, tt.other)
 		}}}
-		body, err := s.readBody(reply, r, 100)
+		body, err := s.read(reply, r, 100)
 		f, ok := errors.AsType[*fault.Error](err)
 		if (err != nil) != tt.wantErr || ok && f.Type != fault.RequestTimeout || unread(r) != tt.wantErr || reply.cut != tt.wantErr || err == nil && string(body) != "12345678" {
 			t.Errorf("%s: %q, %v, unread %v, cut %v", tt.name, body, err, unread(r), reply.cut)

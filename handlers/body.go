@@ -58,13 +58,20 @@ func unread(r *http.Request) bool {
 	return ok && !b.done
 }
 
+// bodyReader reads the bodies of requests, within bounds of size, time and memory.
+type bodyReader struct {
+	budget  bodies // of the memory of all bodies
+	buffers buffers
+	timeout time.Duration // of one body
+}
+
 // track bounds the time of the request's body. The deadline stands until the body is
 // read to its end, when net/http clears it, or until the connection is closed. In
 // between net/http reads, of its own accord, what a handler leaves of the body.
-func (s *Server) track(w http.ResponseWriter, r *http.Request) {
-	b := &trackedBody{ReadCloser: r.Body, all: s.bodies, done: r.Body == http.NoBody}
+func (br *bodyReader) track(w http.ResponseWriter, r *http.Request) {
+	b := &trackedBody{ReadCloser: r.Body, all: &br.budget, done: r.Body == http.NoBody}
 	if !b.done {
-		b.until = time.Now().Add(s.cfg.BodyTimeout)
+		b.until = time.Now().Add(br.timeout)
 		_ = http.NewResponseController(w).SetReadDeadline(b.until)
 	}
 	r.Body = b
@@ -114,46 +121,49 @@ func wantType(r *http.Request, want string) error {
 	return nil
 }
 
-// dropBody reads the body of a request that needs none.
-func (s *Server) dropBody(w http.ResponseWriter, r *http.Request) error {
+// drop reads the body of a request that needs none.
+func (br *bodyReader) drop(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case !unread(r):
 		return nil
 	case r.ContentLength > dialect.MaxBody:
 		return tooLarge(dialect.MaxBody)
 	}
-	_, err := s.receiveBody(w, r, "", dialect.MaxBody)
+	_, err := br.receive(w, r, "", dialect.MaxBody)
 	return err
 }
 
-// readBody reads the body to its end, within its limits of size (bytes) and time: only then
+// read reads the body to its end, within its limits of size (bytes) and time: only then
 // does the server notice that a client leaves. It returns the content: unpacked, and without a
 // byte order mark.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+func (br *bodyReader) read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	encoding, err := encodingOf(r)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.receiveBody(w, r, encoding, limit)
+	body, err := br.receive(w, r, encoding, limit)
 	return withoutMark(body), err
 }
 
-// receiveBody reads the body and unpacks it. Its content counts among all bodies that are held.
-func (s *Server) receiveBody(w http.ResponseWriter, r *http.Request, encoding string, limit int64) ([]byte, error) {
+// release gives back the memory of a body that read has returned.
+func (br *bodyReader) release(body []byte) { br.buffers.put(body) }
+
+// receive reads the body and unpacks it. Its content counts among all bodies that are held.
+func (br *bodyReader) receive(w http.ResponseWriter, r *http.Request, encoding string, limit int64) ([]byte, error) {
 	b, place := r.Body.(*trackedBody), placeOf(r)
 	place.Waiting()
-	s.bodies.enter(&b.share, w)
-	body, err := s.buffers.readAll(http.MaxBytesReader(w, b, bytesOf(limit, encoding)))
+	br.budget.enter(&b.share, w)
+	body, err := br.buffers.readAll(http.MaxBytesReader(w, b, bytesOf(limit, encoding)))
 	if err != nil {
 		err = unreadable(err, b.until, limit)
 	} else {
 		arrived := len(body)
-		body, err = s.unpackBody(body, encoding, limit)
-		s.bodies.grow(&b.share, max(len(body)-arrived, 0))
+		body, err = br.buffers.unpack(body, encoding, limit)
+		br.budget.grow(&b.share, max(len(body)-arrived, 0))
 	}
-	if s.bodies.leave(&b.share) {
+	if br.budget.leave(&b.share) {
 		b.done = false
-		s.buffers.put(body)
+		br.buffers.put(body)
 		return nil, &fault.Error{Type: fault.RequestTimeout, Message: "The request's body took longer than those of others, and there is no room for all"}
 	}
 	place.Busy()

@@ -30,7 +30,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	defer release()
-	if err := s.chargeTurn(r, t); err != nil {
+	if err := s.limits.chargeTurn(r, t); err != nil {
 		return err
 	}
 	if err := t.claim(in.ctx); err != nil {

@@ -75,7 +75,7 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request, who *access.Id
 	if err := s.origins.check(r); err != nil {
 		return err
 	}
-	if err := s.dropBody(w, r); err != nil {
+	if err := s.bodies.drop(w, r); err != nil {
 		return err
 	}
 	p, err := probeOf(r)
@@ -87,14 +87,14 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request, who *access.Id
 		return err
 	}
 	defer leave()
-	watch, err := s.charge(r, principalOf(who), SpendWatch)
+	watch, err := s.limits.charge(r, principalOf(who), SpendWatch)
 	if err != nil {
 		return err
 	}
 	defer watch.End()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	defer s.whileMay(who, probed, cancel)()
+	defer s.senders.whileMay(who, probed, cancel)()
 	out := sse.NewWriter(w, sse.Config{
 		Encoder:      silent{},
 		Heartbeat:    p.beat(s.cfg.Heartbeat),

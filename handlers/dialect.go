@@ -3,6 +3,7 @@ package handlers
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"unicode/utf8"
 
 	"sluice/internal/edge/dialect"
@@ -90,14 +91,14 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 		return nil, err
 	}
 	t.who = who
-	r = s.withCharge(sentBy(r, who), t)
+	r = s.limits.withCharge(sentBy(r, who), t)
 	if t.Exchange, err = rt.Open(asGet(r), body); err != nil {
 		return nil, &refusedTurn{err, inputLength(r, body)}
 	}
 	if by != nil {
 		t.Request.Tools, t.ticketed = chat.ToolsAll, true // it was posted
 	}
-	if err := s.settle(r, t); err != nil {
+	if err := s.senders.bindPrincipal(r, t); err != nil {
 		return nil, err
 	}
 	if t.Key != "" && s.cfg.Tasks != nil {
@@ -107,7 +108,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 		t.content = contentOf(r, body, &t.Request)
 	}
 	if t.Reply != nil {
-		s.chargeReply(r, t)
+		s.limits.chargeReply(r, t)
 		respond(w, t.Reply)
 		return nil, nil
 	}
@@ -127,7 +128,54 @@ func asGet(r *http.Request) *http.Request {
 // body reads the body, which is nil for a route that takes none.
 func (s *Server) body(w http.ResponseWriter, r *http.Request, rt *dialect.Route) ([]byte, error) {
 	if rt.NoBody {
-		return nil, s.dropBody(w, r)
+		return nil, s.bodies.drop(w, r)
 	}
-	return s.readBody(w, r, rt.MaxBody)
+	return s.bodies.read(w, r, rt.MaxBody)
+}
+
+// serve registers the routes of a dialect.
+func (s *Server) serve(d dialect.Dialect) {
+	for _, route := range d.Routes() {
+		rt := newRouted(route)
+		if rt.Refuse != nil {
+			s.refuser.shapes = append(s.refuser.shapes, rt)
+		}
+		for _, method := range rt.Methods {
+			s.origins.allowMethod(method)
+		}
+		s.origins.allowHeaders(rt.Headers)
+		if s.native == nil {
+			s.native = rt.Resume
+		}
+		s.register(rt)
+	}
+}
+
+// register adds a route to the router.
+func (s *Server) register(rt *routed) {
+	var path strings.Builder
+	var names []string
+	for _, segment := range rt.segments {
+		name, rest := parameter(segment)
+		switch {
+		case rest:
+			segment = "*"
+		case name != "":
+			segment = ":" + name
+		}
+		if name != "" {
+			names = append(names, name)
+		}
+		path.WriteString("/" + segment)
+	}
+	h := raw(s.answer(&rt.Route))
+	if len(names) > 0 {
+		h = withPathValues(names, h)
+	}
+	for _, method := range rt.Methods {
+		s.route(method, path.String(), ruleOf(&rt.Route), h)
+		if method == http.MethodGet && rt.Use != dialect.Turn {
+			s.route(http.MethodHead, path.String(), ruleOf(&rt.Route), h)
+		}
+	}
 }

@@ -91,13 +91,13 @@ func (d *document) refuse() {
 		d.turn.early.refuse(why)
 		return
 	}
-	refusal := d.server.refusal(d.r, why)
+	refusal := refusalOf(d.r, why)
 	refusal.Ended, refusal.Acted = true, len(d.Calls) > 0 || why.Recoverable() && !ev.Recoverable
 	shape := d.turn.Refuse
 	if shape == nil {
-		shape = d.server.shape(d.r)
+		shape = d.server.refuser.shape(d.r)
 	}
-	if again(d.server.refuse(d.w, d.r, refusal, shape)) {
+	if again(d.server.refuser.refuse(d.w, d.r, refusal, shape)) {
 		d.server.unnote(d.r, d.turn)
 	}
 }

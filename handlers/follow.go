@@ -19,12 +19,12 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, t *turn) error {
 		return err
 	}
 	defer in.leave()
-	watch, err := s.charge(r, principalOf(t.who), SpendWatch)
+	watch, err := s.limits.charge(r, principalOf(t.who), SpendWatch)
 	if err != nil {
 		return err
 	}
 	defer watch.End()
-	defer s.whileMay(t.who, ruleOf(t.route), in.cancel)()
+	defer s.senders.whileMay(t.who, ruleOf(t.route), in.cancel)()
 	defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
 	for name, values := range t.Header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values

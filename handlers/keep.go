@@ -72,7 +72,7 @@ func (s *Server) start(r *http.Request, t *turn) (*slot, error) {
 			in.leave()
 		}
 	}()
-	if err := s.chargeTurn(r, t); err != nil {
+	if err := s.limits.chargeTurn(r, t); err != nil {
 		return nil, err
 	}
 	if err := s.commit(in, r, t); err != nil {
@@ -132,7 +132,7 @@ func (s *Server) finish(in *slot, w http.ResponseWriter, r *http.Request, t *tur
 	}
 	defer t.stored.End()
 	if t.who != nil && w != nil && t.Mode != dialect.Attached && durable(&t.Request) { // its client only watches
-		defer s.whileMay(t.who, ruleOf(t.route), func(error) { cut(w, r) })()
+		defer s.senders.whileMay(t.who, ruleOf(t.route), func(error) { cut(w, r) })()
 	}
 	if t.Mode != dialect.Unattended {
 		defer context.AfterFunc(r.Context(), t.stored.Left)()
@@ -179,12 +179,12 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, t *turn, replay 
 		return err
 	}
 	defer in.leave()
-	watch, err := s.charge(r, principalOf(t.who), SpendRead|SpendWatch)
+	watch, err := s.limits.charge(r, principalOf(t.who), SpendRead|SpendWatch)
 	if err != nil {
 		return err
 	}
 	defer watch.End()
-	defer s.whileMay(t.who, ruleOf(t.route), in.cancel)()
+	defer s.senders.whileMay(t.who, ruleOf(t.route), in.cancel)()
 	var out writer
 	begin := func(e stream.Encoder) {
 		h := t.header(w)
@@ -260,7 +260,7 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, rt *dialect.Ro
 	if s.cfg.Tasks == nil {
 		return giveUp(w)
 	}
-	if err := s.chargeHead(r, who, ruleOf(rt)); err != nil {
+	if err := s.limits.chargeHead(r, who, ruleOf(rt)); err != nil {
 		return err
 	}
 	turn, after, ok := eventID(r)
@@ -273,7 +273,7 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, rt *dialect.Ro
 	}
 	c, err := callerFor(principalOf(who), named)
 	if err != nil {
-		return s.foreignUser(r, who)
+		return s.senders.refuseUser(r, who)
 	}
 	return s.resume(w, r, rt.Resume, sought{turn: turn, after: after, by: c, until: who, rule: ruleOf(rt)})
 }
@@ -282,7 +282,7 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, rt *dialect.Ro
 // body of a route that has one. Where nobody is asked who they are, the body is not read.
 func (s *Server) namedUser(w http.ResponseWriter, r *http.Request, rt *dialect.Route, who *access.Identity) (string, error) {
 	if rt.NoBody {
-		if err := s.dropBody(w, r); err != nil {
+		if err := s.bodies.drop(w, r); err != nil {
 			return "", err
 		}
 		return userInQuery(r.URL.Query())
@@ -290,11 +290,11 @@ func (s *Server) namedUser(w http.ResponseWriter, r *http.Request, rt *dialect.R
 	if who == nil || rt.User == nil {
 		return "", nil
 	}
-	body, err := s.readBody(w, r, rt.MaxBody)
+	body, err := s.bodies.read(w, r, rt.MaxBody)
 	if err != nil {
 		return "", err
 	}
-	defer s.buffers.put(body)
+	defer s.bodies.release(body)
 	return rt.User(body)
 }
 
@@ -303,7 +303,7 @@ func (s *Server) returning(r *http.Request, rt *dialect.Route, by *ticketed) (*a
 	if by != nil {
 		return by.who, nil
 	}
-	return s.known(r, ruleOf(rt))
+	return s.senders.authenticate(r, ruleOf(rt))
 }
 
 // nothing answers that there is nothing to resume.
@@ -329,7 +329,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return err
 	}
 	defer in.leave()
-	watch, err := s.charge(r, want.by.Principal, SpendWatch)
+	watch, err := s.limits.charge(r, want.by.Principal, SpendWatch)
 	if err != nil {
 		return err
 	}
@@ -363,7 +363,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, encoder func(dia
 		return out.Close()
 	}
 	s.cfg.Tasks.Resumed("resumed")
-	defer s.whileMay(want.until, want.rule, in.cancel)()
+	defer s.senders.whileMay(want.until, want.rule, in.cancel)()
 	s.replay(in, r, log, out, want.after)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/base/telemetry/tally"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/turn/chat"
@@ -51,49 +52,26 @@ func (nothing) Headers(http.Header) {}
 func (nothing) End()                {}
 func (nothing) Cancel()             {}
 
-// charge admits a request, for what it spends.
-func (s *Server) charge(r *http.Request, who chat.Principal, what Spending) (Allowance, error) {
-	if s.cfg.Limiter == nil || what == 0 {
-		return nothing{}, nil
-	}
-	a, err := s.cfg.Limiter.Admit(r, who, what)
-	if err != nil {
-		return nil, s.limited(r, err)
-	}
-	if a == nil {
-		return nothing{}, nil
-	}
-	return a, nil
+// limits charges requests, and has the audit log those that it refuses.
+type limits struct {
+	limiter   Limiter // nil: nothing is limited
+	audit     auditor
+	overLimit *tally.Tally[refusedBy]
 }
 
-// violation is an error that names the limits which a request is beyond.
-type violation interface {
-	error
-	ViolatedPolicies() []string
-}
-
-// limited has the audit say which limit refused a request.
-func (s *Server) limited(r *http.Request, err error) error {
-	policies := violated(err)
-	if len(policies) == 0 {
-		return err
+// chargeHead charges what the head of a request says.
+func (l *limits) chargeHead(r *http.Request, who *access.Identity, of rule) error {
+	if l.limiter == nil {
+		return nil
 	}
-	of := refusedBy{limit: policies[0]}
-	if s.cfg.Client != nil {
-		of.client = s.cfg.Client(r)
+	now, later := of.spends(r)
+	if later != 0 {
+		if err := l.limiter.Check(r, principalOf(who), later); err != nil {
+			return l.auditRefusal(r, err)
+		}
 	}
-	if s.overLimit.Line(of) {
-		s.audit(r, "limit_refused", func(d *zerolog.Event) { d.Str("limit", of.limit) })
-	}
+	_, err := l.charge(r, principalOf(who), now)
 	return err
-}
-
-// violated returns the names of the limits that a request is beyond.
-func violated(err error) []string {
-	if v, ok := errors.AsType[violation](err); ok {
-		return v.ViolatedPolicies()
-	}
-	return nil
 }
 
 // spends returns what a path is charged for before its body is read, and, if that is a turn's,
@@ -112,66 +90,44 @@ func (of rule) spends(r *http.Request) (now, later Spending) {
 	return 0, SpendRequest | SpendTurn
 }
 
-// withinLimits refuses what is too much, before the body is read, and charges the requests that run no turn.
-func (s *Server) withinLimits(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
-	return who, s.chargeHead(r, who, ruleOf(rt))
+// charge admits a request, for what it spends.
+func (l *limits) charge(r *http.Request, who chat.Principal, what Spending) (Allowance, error) {
+	if l.limiter == nil || what == 0 {
+		return nothing{}, nil
+	}
+	a, err := l.limiter.Admit(r, who, what)
+	if err != nil {
+		return nil, l.auditRefusal(r, err)
+	}
+	if a == nil {
+		return nothing{}, nil
+	}
+	return a, nil
 }
 
-// chargeHead charges what the head of a request says.
-func (s *Server) chargeHead(r *http.Request, who *access.Identity, of rule) error {
-	if s.cfg.Limiter == nil {
-		return nil
+// auditRefusal logs the limit that refused a request, and returns err.
+func (l *limits) auditRefusal(r *http.Request, err error) error {
+	policies := violated(err)
+	if len(policies) == 0 {
+		return err
 	}
-	now, later := of.spends(r)
-	if later != 0 {
-		if err := s.cfg.Limiter.Check(r, principalOf(who), later); err != nil {
-			return s.limited(r, err)
-		}
+	of := refusedBy{limit: policies[0], client: l.audit.address(r)}
+	if l.overLimit.Line(of) {
+		l.audit.record(r, "limit_refused", func(d *zerolog.Event) { d.Str("limit", of.limit) })
 	}
-	_, err := s.charge(r, principalOf(who), now)
 	return err
 }
 
-// withCharge returns the request of a turn so that its dialect can charge it, if only its body says
-// its use.
-func (s *Server) withCharge(r *http.Request, t *turn) *http.Request {
-	if s.cfg.Limiter == nil || t.route.Use != dialect.Either {
-		return r
-	}
-	turn := chat.TurnOf(r.Context())
-	turn.Charge = func(use uint8) error {
-		t.chargedAs = true
-		switch dialect.Use(use) {
-		case dialect.Read:
-			_, err := s.charge(r, principalOf(t.who), SpendRead)
-			return err
-		case dialect.Turn:
-			if err := s.cfg.Limiter.Check(r, principalOf(t.who), SpendRequest|SpendTurn); err != nil {
-				return s.limited(r, err)
-			}
-		}
-		return nil
-	}
-	return r.WithContext(chat.WithTurn(r.Context(), turn))
+// violation is an error that names the limits which a request is beyond.
+type violation interface {
+	error
+	ViolatedPolicies() []string
 }
 
-// chargeReply charges a read for a request that its dialect could not read. That costs nothing, so
-// it is not refused.
-func (s *Server) chargeReply(r *http.Request, t *turn) {
-	if t.route.Use == dialect.Either && !t.chargedAs {
-		_, _ = s.charge(r, principalOf(t.who), SpendRead)
+// violated returns the names of the limits that a request is beyond.
+func violated(err error) []string {
+	if v, ok := errors.AsType[violation](err); ok {
+		return v.ViolatedPolicies()
 	}
-}
-
-// chargeTurn charges a turn that begins.
-func (s *Server) chargeTurn(r *http.Request, t *turn) (err error) {
-	if s.cfg.Limiter == nil {
-		return nil
-	}
-	what := SpendRequest | SpendTurn
-	if t.ticketed {
-		what = SpendTurn // the request was its ticket's
-	}
-	t.charged, err = s.charge(r, t.Request.Principal, what)
-	return err
+	return nil
 }

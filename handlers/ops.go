@@ -33,7 +33,7 @@ type readiness struct {
 // readyz says whether the gateway is ready: with all that it knows of its parts to those alone who
 // may see that, where senders are asked who they are.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
-	return s.ready(w, s.sees(r, chat.ScopeOps))
+	return s.ready(w, s.senders.maySee(r, chat.ScopeOps))
 }
 
 // ready fails only while draining. A part that is unavailable degrades: the

@@ -57,21 +57,21 @@ func bytesOf(limit int64, encoding string) int64 {
 	return limit + packedSlack
 }
 
-// unpackBody returns the content of a body. It ends with a fault at the first byte above limit,
+// unpack returns the content of a body. It ends with a fault at the first byte above limit,
 // however much would follow.
-func (s *Server) unpackBody(body []byte, encoding string, limit int64) (content []byte, err error) {
+func (b *buffers) unpack(body []byte, encoding string, limit int64) (content []byte, err error) {
 	if encoding == "" || len(body) == 0 {
 		return body, nil
 	}
 	if encoding == "gzip" {
-		content, err = s.readGzip(body, limit)
+		content, err = b.readGzip(body, limit)
 	} else {
-		content, err = s.readZstd(body, limit)
+		content, err = b.readZstd(body, limit)
 	}
-	s.buffers.put(body)
+	b.put(body)
 	switch {
 	case err == nil && int64(len(content)) > limit:
-		s.buffers.put(content)
+		b.put(content)
 		return nil, tooLarge(limit)
 	case err != nil:
 		return nil, &chat.ValidationError{Fields: []chat.FieldError{{
@@ -82,12 +82,12 @@ func (s *Server) unpackBody(body []byte, encoding string, limit int64) (content 
 }
 
 // readGzip returns at most limit+1 bytes of a gzip body.
-func (s *Server) readGzip(body []byte, limit int64) ([]byte, error) {
+func (b *buffers) readGzip(body []byte, limit int64) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	return s.buffers.readAll(io.LimitReader(z, limit+1))
+	return b.readAll(io.LimitReader(z, limit+1))
 }
 
 // maxWindow is the largest window that a frame of zstd may ask for, as RFC 9659 has it.
@@ -104,7 +104,7 @@ var decoders = sync.OnceValue(func() chan *zstd.Decoder {
 })
 
 // readZstd returns at most limit+1 bytes of a zstd body.
-func (s *Server) readZstd(body []byte, limit int64) (content []byte, err error) {
+func (b *buffers) readZstd(body []byte, limit int64) (content []byte, err error) {
 	all := decoders()
 	d := <-all
 	defer func() { all <- d }()
@@ -117,7 +117,7 @@ func (s *Server) readZstd(body []byte, limit int64) (content []byte, err error) 
 	if err := d.Reset(bytes.NewReader(body)); err != nil {
 		return nil, err
 	}
-	return s.buffers.readAll(io.LimitReader(d, limit+1))
+	return b.readAll(io.LimitReader(d, limit+1))
 }
 
 // withoutMark returns the body behind its byte order mark, in the same memory.

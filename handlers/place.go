@@ -44,6 +44,6 @@ func (s *Server) crowdedOut(w *trackedWriter, r *http.Request) bool {
 	case "/healthz", "/readyz", "/metrics":
 		return false
 	}
-	s.reply(w, r, &fault.Error{Type: fault.Overloaded, Message: "All the connections that the gateway can take are in use; try again in a moment"})
+	s.refuser.reply(w, r, &fault.Error{Type: fault.Overloaded, Message: "All the connections that the gateway can take are in use; try again in a moment"})
 	return true
 }

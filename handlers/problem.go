@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -14,24 +15,32 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/tally"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/turn/chat"
 )
 
+// refuser replies to requests that are refused, each in the words of its route's protocol.
+type refuser struct {
+	metrics *instruments
+	lines   *tally.Tally[fault.Type] // of the log
+	shapes  []*routed                // of the routes that have refusals of their own
+}
+
 // replyError is echo's error handler: it makes a problem reply of any error.
-func (s *Server) replyError(err error, c echo.Context) {
+func (rf *refuser) replyError(err error, c echo.Context) {
 	var he *echo.HTTPError
 	if errors.As(err, &he) {
 		err = routing(he)
 	}
-	s.reply(c.Response().Writer, c.Request(), err)
+	rf.reply(c.Response().Writer, c.Request(), err)
 }
 
 // reply refuses a request that has had no reply yet.
-func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
-	refusal := s.refusal(r, err)
-	s.metrics.rejected(refusal.Fault.Type)
-	if refusal.Status == http.StatusInternalServerError || s.refusals.Line(refusal.Fault.Type) { // what is ours to mend is never left out
+func (rf *refuser) reply(w http.ResponseWriter, r *http.Request, err error) {
+	refusal := refusalOf(r, err)
+	rf.metrics.rejected(refusal.Fault.Type)
+	if refusal.Status == http.StatusInternalServerError || rf.lines.Line(refusal.Fault.Type) { // what is ours to mend is never left out
 		if turn, ok := errors.AsType[*refusedTurn](err); ok && refusal.Status == http.StatusUnprocessableEntity {
 			logReceived(zerolog.Ctx(r.Context()), r, turn.input)
 		}
@@ -40,7 +49,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, err error) {
 	if own, ok := errors.AsType[headed](err); ok {
 		own.SetHeader(w.Header())
 	}
-	s.refuse(w, r, refusal, s.wording(r, err))
+	rf.refuse(w, r, refusal, rf.wording(r, err))
 }
 
 // headed is an error that says something in the head of the reply.
@@ -81,21 +90,21 @@ type worded struct {
 func (e *worded) Unwrap() error { return e.error }
 
 // wording returns what words a refusal of r because of err.
-func (s *Server) wording(r *http.Request, err error) func(dialect.Refusal) dialect.Reply {
+func (rf *refuser) wording(r *http.Request, err error) func(dialect.Refusal) dialect.Reply {
 	if own, ok := errors.AsType[*worded](err); ok {
 		return own.refuse
 	}
-	return s.shape(r)
+	return rf.shape(r)
 }
 
-// refusal makes what a dialect words: the fault, its fields and its status.
-func (s *Server) refusal(r *http.Request, err error) dialect.Refusal {
+// refusalOf returns what a dialect words: the fault, its fields and its status.
+func refusalOf(r *http.Request, err error) dialect.Refusal {
 	f, fields := rejected(err)
 	return dialect.Refusal{Fault: f, Fields: fields, Status: statusOf(f.Type), RequestID: chat.RequestID(r.Context()), Policies: violated(err)}
 }
 
 // refuse sends a refusal in the words of shape.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal, shape func(dialect.Refusal) dialect.Reply) dialect.Reply {
+func (rf *refuser) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal, shape func(dialect.Refusal) dialect.Reply) dialect.Reply {
 	if refusal.RetryAfter = comeBackAfter(refusal.Fault); refusal.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((refusal.RetryAfter+time.Second-1)/time.Second)))
 	}
@@ -117,7 +126,7 @@ func logRejection(r *http.Request, f *fault.Error, status int) {
 
 // caught, deferred, answers a panic of a handler that has not begun to reply. One
 // that has begun is cut, so that the client sees that the reply is not whole.
-func (s *Server) caught(w *trackedWriter) {
+func (rf *refuser) caught(w *trackedWriter) {
 	p := recover()
 	if p == nil {
 		return
@@ -130,6 +139,27 @@ func (s *Server) caught(w *trackedWriter) {
 		logRejection(w.r, fault.From(err), http.StatusInternalServerError)
 		abort(w.r)
 	}
-	s.reply(w, w.r, err)
+	rf.reply(w, w.r, err)
 	closeResets(w.r, false)
+}
+
+// shape returns how a refusal of r is worded: as the route at its path does, also if the
+// request does not get there.
+func (rf *refuser) shape(r *http.Request) func(dialect.Refusal) dialect.Reply {
+	var refuse func(dialect.Refusal) dialect.Reply
+	for _, rt := range rf.shapes {
+		if !rt.matches(r.URL.Path) {
+			continue
+		}
+		if slices.Contains(rt.Methods, r.Method) {
+			return rt.Refuse
+		}
+		if refuse == nil {
+			refuse = rt.Refuse
+		}
+	}
+	if refuse == nil {
+		return dialect.Problem
+	}
+	return refuse
 }

@@ -17,7 +17,7 @@ func (s *Server) identified(w http.ResponseWriter, r *http.Request) *http.Reques
 	ctx := chat.WithTurn(r.Context(), chat.Turn{RequestID: id, Began: time.Now()})
 	log := s.cfg.Log.With().Str("request_id", id).Logger()
 	r = r.WithContext(log.WithContext(ctx))
-	s.track(w, r)
+	s.bodies.track(w, r)
 	return r
 }
 

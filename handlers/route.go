@@ -1,9 +1,7 @@
 package handlers
 
 import (
-	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -56,53 +54,6 @@ func (rt *routed) matches(path string) bool {
 	return len(given) == len(rt.segments)
 }
 
-// serve registers the routes of a dialect.
-func (s *Server) serve(d dialect.Dialect) {
-	for _, route := range d.Routes() {
-		rt := newRouted(route)
-		if rt.Refuse != nil {
-			s.shapes = append(s.shapes, rt)
-		}
-		for _, method := range rt.Methods {
-			s.origins.allowMethod(method)
-		}
-		s.origins.allowHeaders(rt.Headers)
-		if s.native == nil {
-			s.native = rt.Resume
-		}
-		s.register(rt)
-	}
-}
-
-// register adds a route to the router.
-func (s *Server) register(rt *routed) {
-	var path strings.Builder
-	var names []string
-	for _, segment := range rt.segments {
-		name, rest := parameter(segment)
-		switch {
-		case rest:
-			segment = "*"
-		case name != "":
-			segment = ":" + name
-		}
-		if name != "" {
-			names = append(names, name)
-		}
-		path.WriteString("/" + segment)
-	}
-	h := raw(s.answer(&rt.Route))
-	if len(names) > 0 {
-		h = withPathValues(names, h)
-	}
-	for _, method := range rt.Methods {
-		s.route(method, path.String(), ruleOf(&rt.Route), h)
-		if method == http.MethodGet && rt.Use != dialect.Turn {
-			s.route(http.MethodHead, path.String(), ruleOf(&rt.Route), h)
-		}
-	}
-}
-
 // withPathValues gives the request the values of its path.
 func withPathValues(names []string, h echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -131,25 +82,4 @@ func parameters(path string) (names []string) {
 		}
 	}
 	return names
-}
-
-// shape returns how a refusal of r is worded: as the route at its path does, also if the
-// request does not get there.
-func (s *Server) shape(r *http.Request) func(dialect.Refusal) dialect.Reply {
-	var refuse func(dialect.Refusal) dialect.Reply
-	for _, rt := range s.shapes {
-		if !rt.matches(r.URL.Path) {
-			continue
-		}
-		if slices.Contains(rt.Methods, r.Method) {
-			return rt.Refuse
-		}
-		if refuse == nil {
-			refuse = rt.Refuse
-		}
-	}
-	if refuse == nil {
-		return dialect.Problem
-	}
-	return refuse
 }

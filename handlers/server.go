@@ -25,9 +25,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"sluice/internal/base/fault"
 	"sluice/internal/base/telemetry/metrics"
-	"sluice/internal/base/telemetry/tally"
 	"sluice/internal/edge/dialect"
 	"sluice/stream"
 )
@@ -41,15 +39,14 @@ type Server struct {
 	admission []step
 	gate      *gate
 	probes    *probes
-	bodies    *bodies
-	buffers   buffers
+	bodies    *bodyReader
+	senders   *senders
+	limits    *limits
+	refuser   *refuser
 	keys      *keyring
 	admitted  *admittedTurns
 	metrics   *instruments
-	refusals  *tally.Tally[fault.Type]
-	overLimit *tally.Tally[refusedBy]
 	native    func(dialect.StoredTurn) stream.Encoder // of the first route that can resume
-	shapes    []*routed                               // of the routes that have refusals of their own
 	routes    *echo.Echo
 	rules     map[string]rule // by method and path
 }
@@ -68,16 +65,18 @@ func NewServer(cfg Config) *Server {
 	if cfg.Metrics == nil {
 		cfg.Metrics = metrics.New()
 	}
+	audit := auditor{cfg.Client}
 	s := &Server{
 		cfg:      cfg,
 		origins:  newOriginPolicy(cfg.Origins),
 		hosts:    newHostPolicy(cfg.Hosts),
 		gate:     newGate(cfg.MaxStreams, cfg.Delay),
 		probes:   newProbes(),
-		bodies:   &bodies{max: maxBodies},
+		bodies:   &bodyReader{budget: bodies{max: maxBodies}, timeout: cfg.BodyTimeout},
+		senders:  &senders{door: cfg.Door, audit: audit},
+		limits:   &limits{limiter: cfg.Limiter, audit: audit, overLimit: newLimitAudit(cfg.Log)},
 		keys:     newKeyring(max(minKeys, 2*cfg.MaxStreams)),
 		admitted: newAdmittedTurns(minKeys),
-		refusals: newRefusals(cfg.Log), overLimit: newLimitAudit(cfg.Log),
 	}
 	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout}
 	s.Report(&s.frame)
@@ -86,8 +85,9 @@ func NewServer(cfg Config) *Server {
 		cfg.Tasks.Places(s.gate.turnOfOthers)
 	}
 	s.metrics = newInstruments(cfg.Metrics, tokenCounter(cfg.Metrics, cfg.TokensByModel), s.gate.active)
+	s.refuser = &refuser{metrics: s.metrics, lines: newRefusals(cfg.Log)}
 	s.routes, s.rules = echo.New(), map[string]rule{}
-	s.routes.HTTPErrorHandler = s.replyError
+	s.routes.HTTPErrorHandler = s.refuser.replyError
 	s.serveAll()
 	return s
 }
@@ -131,7 +131,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = s.identified(w, r)
 	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
 	closeResets(r, true)
-	defer s.caught(tw)
+	defer s.refuser.caught(tw)
 	s.seal(tw, r)
 	if !s.answered(tw, r) {
 		s.routes.ServeHTTP(tw, r)
@@ -151,7 +151,7 @@ func (s *Server) answered(w *trackedWriter, r *http.Request) bool {
 func (s *Server) refusedHost(w http.ResponseWriter, r *http.Request) bool {
 	err := s.hosts.check(r)
 	if err != nil {
-		s.reply(w, r, err)
+		s.refuser.reply(w, r, err)
 	}
 	return err != nil
 }
@@ -171,12 +171,6 @@ func (s *Server) Wait(ctx context.Context) error { return s.gate.wait(ctx) }
 
 // Close logs what is left to log. It is called when no request is served any more.
 func (s *Server) Close() {
-	s.refusals.Flush()
-	s.overLimit.Flush()
-}
-
-// raw keeps echo at the edge: handlers see net/http only. The response is the
-// server's own, because echo's swallows the error of Flush.
-func raw(h func(http.ResponseWriter, *http.Request) error) echo.HandlerFunc {
-	return func(c echo.Context) error { return h(c.Response().Writer, c.Request()) }
+	s.refuser.lines.Flush()
+	s.limits.overLimit.Flush()
 }

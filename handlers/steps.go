@@ -71,7 +71,12 @@ func (s *Server) authentic(r *http.Request, rt *dialect.Route, who *access.Ident
 	if who != nil { // a ticket says it
 		return who, nil
 	}
-	return s.known(r, ruleOf(rt))
+	return s.senders.authenticate(r, ruleOf(rt))
+}
+
+// withinLimits refuses what is too much, before the body is read, and charges the requests that run no turn.
+func (s *Server) withinLimits(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
+	return who, s.limits.chargeHead(r, who, ruleOf(rt))
 }
 
 // freePlace refuses when no stream could begin now. It reserves nothing: the place is

@@ -215,7 +215,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) (task.Caller, e
 	if err := s.origins.check(r); err != nil {
 		return task.Caller{}, err
 	}
-	if err := s.dropBody(w, r); err != nil {
+	if err := s.bodies.drop(w, r); err != nil {
 		return task.Caller{}, err
 	}
 	c, _, err := s.caller(r)

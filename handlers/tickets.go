@@ -111,25 +111,25 @@ func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request, rt *dialect
 	if err != nil {
 		return err
 	}
-	charged, err := s.charge(r, principalOf(t.identity()), SpendRequest)
+	charged, err := s.limits.charge(r, principalOf(t.identity()), SpendRequest)
 	if err != nil {
 		return err
 	}
 	charged.Headers(w.Header())
 	s.metrics.tickets.Inc("issued")
-	s.audit(r, "ticket_issued", describing(who))
+	s.senders.audit.record(r, "ticket_issued", describing(who))
 	expires := time.UnixMilli(t.Until).UTC().Format(time.RFC3339Nano)
 	return writeJSON(w, http.StatusCreated, issuedTicket{sealed, streamPath + "?" + ticketMark + sealed, expires})
 }
 
 // sealTicket returns the ticket for the request in the body, and its text.
 func (s *Server) sealTicket(w http.ResponseWriter, r *http.Request, who *access.Identity) (*ticket, string, error) {
-	body, err := s.readBody(w, r, dialect.MaxBody)
+	body, err := s.bodies.read(w, r, dialect.MaxBody)
 	if err != nil {
 		return nil, "", err
 	}
 	query, key, err := chat.TicketQuery(body)
-	s.buffers.put(body)
+	s.bodies.release(body)
 	if err != nil {
 		return nil, "", err
 	}
@@ -164,7 +164,7 @@ func (s *Server) newTicket(r *http.Request, who *access.Identity, query url.Valu
 	if who != nil {
 		p, ok := who.For(query.Get("user_id"))
 		if !ok {
-			return nil, s.foreignUser(r, who)
+			return nil, s.senders.refuseUser(r, who)
 		}
 		named := *who
 		named.Principal = p
@@ -217,7 +217,7 @@ func (s *Server) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *tic
 	t, who, err := s.openTicket(r, ruleOf(rt))
 	if err != nil {
 		s.metrics.tickets.Inc("refused")
-		s.audit(r, "ticket_refused", func(d *zerolog.Event) { d.Str("reason", reasonOf(err)) })
+		s.senders.audit.record(r, "ticket_refused", func(d *zerolog.Event) { d.Str("reason", reasonOf(err)) })
 		return r, nil, err
 	}
 	own := *r
@@ -273,7 +273,7 @@ func (s *Server) openTicket(r *http.Request, of rule) (*ticket, *access.Identity
 		return nil, nil, access.Invalid("origin")
 	}
 	who := t.identity()
-	if (who == nil) != (s.cfg.Door == nil) || who != nil && !s.mayStill(who, of) {
+	if (who == nil) != (s.cfg.Door == nil) || who != nil && !s.senders.mayStill(who, of) {
 		return nil, nil, access.Invalid("credential")
 	}
 	return t, who, s.inTime(r, t)
