@@ -178,7 +178,7 @@ func (a *admin) serveAgent(w http.ResponseWriter, r *http.Request, id string) er
 	case http.MethodDelete:
 		return a.deleteAgent(w, r, who, id)
 	case http.MethodGet, http.MethodHead:
-		return a.agent(w, "", id)
+		return a.catalogue.showAgent(w, "", id)
 	}
 	return wrongMethod(w, "GET, HEAD, PUT, DELETE")
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"strings"
@@ -23,15 +24,15 @@ func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Reque
 			return err
 		}
 		if t.Approval != nil {
-			err = s.goOn(r, t)
-			if replay, ok := errors.AsType[*task.Replay](err); ok {
-				if err = s.reattach(w, r, t, replay); err == nil {
-					return nil
-				}
-			}
+			err = s.answers.acceptAnswer(r, t)
 		}
-		if err == nil {
-			err = s.serveTurn(w, r, t)
+		if err == nil && t.Follow != nil {
+			err = s.readers.follow(w, r, t)
+		} else if err == nil {
+			err = s.turns.serve(w, r, t)
+		}
+		if replay, ok := errors.AsType[*task.Replay](err); ok {
+			err = s.readers.replayUsedKey(w, r, t, replay)
 		}
 		if err != nil {
 			err = &refusedTurn{err, utf8.RuneCountInString(t.Request.Input)}
@@ -46,30 +47,6 @@ func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Reque
 	}
 }
 
-// serveTurn runs what a request asks for. An error means that nothing was sent.
-func (s *Server) serveTurn(w http.ResponseWriter, r *http.Request, t *turn) (err error) {
-	if t.Follow != nil {
-		return s.follow(w, r, t)
-	}
-	t.Request.Facts.CanRetract = t.route.Retracts
-	t.Request.Facts.Retracts = s.cfg.Retracts && t.route.Retracts
-	if err = s.frameOf(&t.Request, &t.frame); err != nil {
-		return err
-	}
-	if err = s.note(r, t); err != nil {
-		return err
-	}
-	if s.cfg.Tasks == nil {
-		err = s.stream(w, r, t)
-	} else {
-		err = s.keep(w, r, t)
-	}
-	if err != nil && t.stored == nil && t.first { // nothing has begun, nor had before
-		s.unnote(r, t)
-	}
-	return err
-}
-
 // open reads the turn of a request. It returns nil if there is none to run: the error
 // says why, or the reply was given. What a dialect's Open does may take effect at once,
 // so everything else about the request is looked at before.
@@ -80,7 +57,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 		return nil, err
 	}
 	if lost(r) {
-		return nil, s.comeBack(w, r, rt, by)
+		return nil, s.readers.serveReconnect(w, r, rt, by)
 	}
 	who, err := s.admit(r, rt, by)
 	if err != nil {
@@ -178,4 +155,17 @@ func (s *Server) register(rt *routed) {
 			s.route(http.MethodHead, path.String(), ruleOf(&rt.Route), h)
 		}
 	}
+}
+
+// checksum is that of what an idempotency key came with: keyed, or if that is nil the
+// whole request.
+func checksum(r *http.Request, body, keyed []byte) *[32]byte {
+	if keyed != nil {
+		sum := sha256.Sum256(keyed)
+		return &sum
+	}
+	h := sha256.New()
+	_, _ = h.Write([]byte(r.URL.Path + "?" + r.URL.RawQuery + "\n"))
+	_, _ = h.Write(body)
+	return (*[32]byte)(h.Sum(nil))
 }

@@ -15,10 +15,11 @@ import (
 // until the turn is over, so a turn that fails gets the status of its fault. One whose client
 // does not wait is sent with the first event.
 type document struct {
-	server *Server
-	w      http.ResponseWriter // nil: turn.early takes the reply
-	r      *http.Request
-	turn   *turn
+	refuser *refuser
+	repeats *repeats
+	w       http.ResponseWriter // nil: turn.early takes the reply
+	r       *http.Request
+	turn    *turn
 
 	stream.Fold
 
@@ -95,10 +96,10 @@ func (d *document) refuse() {
 	refusal.Ended, refusal.Acted = true, len(d.Calls) > 0 || why.Recoverable() && !ev.Recoverable
 	shape := d.turn.Refuse
 	if shape == nil {
-		shape = d.server.refuser.shape(d.r)
+		shape = d.refuser.shape(d.r)
 	}
-	if again(d.server.refuser.refuse(d.w, d.r, refusal, shape)) {
-		d.server.unnote(d.r, d.turn)
+	if allowsRetry(d.refuser.refuse(d.w, d.r, refusal, shape)) {
+		d.repeats.forget(d.r, d.turn)
 	}
 }
 

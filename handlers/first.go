@@ -2,13 +2,8 @@ package handlers
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"runtime/debug"
-
-	"github.com/rs/zerolog"
 )
 
 // firstReply hands the reply of a turn from its goroutine to that of the request. What comes
@@ -35,12 +30,3 @@ func (f *firstReply) end(text []byte, err error) {
 
 // errEarly is the bug of a turn that ended without a first event.
 var errEarly = errors.New("the turn ended before it began")
-
-// survive is deferred by a goroutine that serves a request: a panic, which would end the
-// process there, is logged instead.
-func survive(ctx context.Context) {
-	if p := recover(); p != nil && p != http.ErrAbortHandler {
-		zerolog.Ctx(ctx).Error().Dict("details", zerolog.Dict().
-			AnErr("error_message", fmt.Errorf("panic: %v\n%s", p, debug.Stack()))).Msg("error_occurred")
-	}
-}

@@ -44,7 +44,7 @@ func (s *Server) serveRecords() {
 // ownTask returns the task of the path, if it is the caller's, and the query. One of
 // somebody else's is as if it were not there.
 func (s *Server) ownTask(r *http.Request) (id string, query map[string][]string, err error) {
-	c, query, err := s.caller(r)
+	c, query, err := callerOf(r)
 	if err != nil {
 		return "", nil, err
 	}

@@ -7,23 +7,31 @@ import (
 
 	"sluice/internal/base/fault"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"
 )
 
-// note notes a turn that is about to be admitted. It refuses one that a library sends again
-// by itself.
-func (s *Server) note(r *http.Request, t *turn) error {
+// repeats refuses requests that a library sends a second time by itself.
+type repeats struct {
+	admitted *admittedTurns
+	tasks    *task.Service // has the contents of other gateways; nil: only those of this one count
+	metrics  *instruments
+}
+
+// remember remembers the content of a turn that is about to be admitted. It refuses a turn that
+// a library sends a second time. Its undo is forget.
+func (rp *repeats) remember(r *http.Request, t *turn) error {
 	if t.content == nil {
 		return nil
 	}
 	count := t.route.Repeats(r)
-	mine, known := s.admitted.note(*t.content, count > 0)
-	if s.cfg.Tasks != nil && mine != nil { // another gateway may know it
-		known = s.cfg.Tasks.NoteContent(r.Context(), *t.content, chat.RequestID(r.Context()), count > 0) || known
+	mine, known := rp.admitted.note(*t.content, count > 0)
+	if rp.tasks != nil && mine != nil { // another gateway may know it
+		known = rp.tasks.NoteContent(r.Context(), *t.content, chat.RequestID(r.Context()), count > 0) || known
 	}
 	t.note, t.first = mine, !known
 	if known && count > 0 {
-		s.metrics.repetitions.Inc()
+		rp.metrics.repetitions.Inc()
 		zerolog.Ctx(r.Context()).Info().Dict("details", zerolog.Dict().Int("retry_count", count)).Msg("retry_refused")
 		return &fault.Error{Type: fault.DuplicateRequest,
 			Message: "This request was sent again by itself, and its turn runs or has run; it is not run again"}
@@ -31,16 +39,16 @@ func (s *Server) note(r *http.Request, t *turn) error {
 	return nil
 }
 
-// unnote removes the note of a turn that may be sent again.
-func (s *Server) unnote(r *http.Request, t *turn) {
+// forget removes the content of a turn that may be sent a second time.
+func (rp *repeats) forget(r *http.Request, t *turn) {
 	if t.note == nil {
 		return
 	}
-	s.admitted.drop(t.note)
-	if s.cfg.Tasks != nil {
-		s.cfg.Tasks.DropContent(r.Context(), *t.content, chat.RequestID(r.Context()))
+	rp.admitted.drop(t.note)
+	if rp.tasks != nil {
+		rp.tasks.DropContent(r.Context(), *t.content, chat.RequestID(r.Context()))
 	}
 }
 
-// again says whether a refusal lets its client send the request again.
-func again(reply dialect.Reply) bool { return reply.Header.Get("X-Should-Retry") == "true" }
+// allowsRetry reports whether a refusal lets its client send the request again.
+func allowsRetry(reply dialect.Reply) bool { return reply.Header.Get("X-Should-Retry") == "true" }

@@ -17,8 +17,3 @@ func (s *Server) seal(w http.ResponseWriter, r *http.Request) {
 		h.Set("Strict-Transport-Security", "max-age=31536000") // one year
 	}
 }
-
-// lazyDeadline says that a write deadline which passes while nothing is written does no harm, so
-// that it need not be cleared. TLS writes by itself, to answer a client that changes its key, and
-// is of no use after a write that failed.
-func lazyDeadline(r *http.Request) bool { return r.ProtoMajor == 1 && r.TLS == nil }

@@ -33,8 +33,7 @@ import (
 // Server serves the gateway's HTTP API. Use NewServer.
 type Server struct {
 	cfg       Config
-	frame     stream.Frame
-	origins   originPolicy
+	origins   *originPolicy
 	hosts     hostPolicy
 	admission []step
 	gate      *gate
@@ -43,8 +42,10 @@ type Server struct {
 	senders   *senders
 	limits    *limits
 	refuser   *refuser
-	keys      *keyring
-	admitted  *admittedTurns
+	catalogue *catalogue
+	turns     *turns
+	readers   *readers
+	answers   *answers
 	metrics   *instruments
 	native    func(dialect.StoredTurn) stream.Encoder // of the first route that can resume
 	routes    *echo.Echo
@@ -65,32 +66,50 @@ func NewServer(cfg Config) *Server {
 	if cfg.Metrics == nil {
 		cfg.Metrics = metrics.New()
 	}
-	audit := auditor{cfg.Client}
+	audit, origins := auditor{cfg.Client}, newOriginPolicy(cfg.Origins)
 	s := &Server{
-		cfg:      cfg,
-		origins:  newOriginPolicy(cfg.Origins),
-		hosts:    newHostPolicy(cfg.Hosts),
-		gate:     newGate(cfg.MaxStreams, cfg.Delay),
-		probes:   newProbes(),
-		bodies:   &bodyReader{budget: bodies{max: maxBodies}, timeout: cfg.BodyTimeout},
-		senders:  &senders{door: cfg.Door, audit: audit},
-		limits:   &limits{limiter: cfg.Limiter, audit: audit, overLimit: newLimitAudit(cfg.Log)},
-		keys:     newKeyring(max(minKeys, 2*cfg.MaxStreams)),
-		admitted: newAdmittedTurns(minKeys),
+		cfg:       cfg,
+		origins:   &origins,
+		hosts:     newHostPolicy(cfg.Hosts),
+		gate:      newGate(cfg.MaxStreams, cfg.Delay),
+		probes:    newProbes(),
+		bodies:    &bodyReader{budget: bodies{max: maxBodies}, timeout: cfg.BodyTimeout},
+		senders:   &senders{door: cfg.Door, audit: audit},
+		limits:    &limits{limiter: cfg.Limiter, audit: audit, overLimit: newLimitAudit(cfg.Log)},
+		catalogue: &catalogue{cfg.Team, cfg.Workflows},
 	}
-	s.frame = stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout}
-	s.Report(&s.frame)
 	s.admission = s.steps()
 	if cfg.Tasks != nil {
 		cfg.Tasks.Places(s.gate.turnOfOthers)
 	}
 	s.metrics = newInstruments(cfg.Metrics, tokenCounter(cfg.Metrics, cfg.TokensByModel), s.gate.active)
 	s.refuser = &refuser{metrics: s.metrics, lines: newRefusals(cfg.Log)}
+	s.serveTurns()
 	s.routes, s.rules = echo.New(), map[string]rule{}
 	s.routes.HTTPErrorHandler = s.refuser.replyError
 	s.serveAll()
 	return s
 }
+
+// serveTurns makes the parts that a turn goes through.
+func (s *Server) serveTurns() {
+	cfg := &s.cfg
+	rp := &repeats{admitted: newAdmittedTurns(minKeys), tasks: cfg.Tasks, metrics: s.metrics}
+	out := &outputs{heartbeat: cfg.Heartbeat, writeTimeout: cfg.WriteTimeout, refuser: s.refuser, repeats: rp}
+	s.readers = &readers{gate: s.gate, origins: s.origins, senders: s.senders, limits: s.limits, bodies: s.bodies, tasks: cfg.Tasks, outputs: out}
+	s.answers = &answers{approvals: cfg.Approvals, tasks: cfg.Tasks, senders: s.senders, catalogue: s.catalogue}
+	s.turns = &turns{
+		frame:  stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout},
+		choose: cfg.Choose, retracts: cfg.Retracts,
+		gate: s.gate, keys: newKeyring(max(minKeys, 2*cfg.MaxStreams)), repeats: rp, limits: s.limits, senders: s.senders,
+		catalogue: s.catalogue, tasks: cfg.Tasks,
+		runner: &turnRunner{outputs: out, metrics: s.metrics, tracer: cfg.Tracer, logPayloads: cfg.LogPayloads},
+	}
+	s.Report(&s.turns.frame)
+}
+
+// Report has the turns of a frame logged and counted like the turns of requests.
+func (s *Server) Report(f *stream.Frame) { s.turns.runner.report(f) }
 
 // serveAll routes everything that there is.
 func (s *Server) serveAll() {
@@ -105,9 +124,11 @@ func (s *Server) serveAll() {
 	s.serveApprovals()
 	s.guarded(http.MethodGet, "/diag/sse", probed, s.diagnose)
 	s.readable("/tools", reading, s.tools)
-	s.readable("/agents", reading, s.agents)
-	s.readable("/workflows", reading, s.workflows)
-	s.readable("/agents/:id", reading, func(w http.ResponseWriter, r *http.Request) error { return s.agent(w, tenantOf(r), r.PathValue("id")) })
+	s.readable("/agents", reading, s.catalogue.listAgents)
+	s.readable("/workflows", reading, s.catalogue.listWorkflows)
+	s.readable("/agents/:id", reading, func(w http.ResponseWriter, r *http.Request) error {
+		return s.catalogue.showAgent(w, tenantOf(r), r.PathValue("id"))
+	})
 	s.readable("/healthz", open, s.healthz)
 	s.readable("/readyz", open, s.readyz)
 	shown := metricsHandler(s.cfg.Metrics)

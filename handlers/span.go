@@ -1,29 +1,9 @@
 package handlers
 
 import (
-	"context"
-	"net/http"
-
 	"sluice/internal/base/telemetry/trace"
-	"sluice/internal/turn/chat"
 	"sluice/stream"
 )
-
-// span begins the span of a turn. One that continues with what waited links to where that began
-// to wait.
-func (s *Server) span(ctx context.Context, r *http.Request, t *turn) (context.Context, trace.Span) {
-	path := t.route.Path
-	ctx, span := trace.Request(ctx, s.cfg.Tracer, r.Header, r.Method, path)
-	if span.On() {
-		span.String("http.request.method", r.Method)
-		span.String("http.route", path)
-		span.String("sluice.request_id", chat.RequestID(ctx))
-		if t.Request.Resumed != nil {
-			span.Link(t.Request.Resumed.Trace)
-		}
-	}
-	return ctx, span
-}
 
 // endSpan ends the span of the turn that was observed.
 func (o *observer) endSpan(span trace.Span) {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"sluice/internal/base/fault"
 	"sluice/internal/edge/access"
-	"sluice/internal/edge/dialect"
 	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"
 )
@@ -30,60 +28,10 @@ func (s *Server) serveTasks() {
 	s.serveRecords()
 }
 
-// caller returns who asks, and for which user: who sends the request may name one, or reads what
-// belongs to others.
-func (s *Server) caller(r *http.Request) (c task.Caller, query url.Values, err error) {
-	query = r.URL.Query()
-	named, err := userInQuery(query)
-	if err != nil {
-		return c, nil, err
-	}
-	p := chat.TurnOf(r.Context()).Principal
-	inspects := isRead(r.Method) && p.IsKnown() && p.Scopes&chat.ScopeInspect != 0
-	if inspects && named != "" {
-		p = p.As(named)
-	}
-	if c, err = callerFor(p, named); err != nil {
-		return c, nil, err
-	}
-	c.Inspects = inspects
-	return c, query, nil
-}
-
-// userInQuery returns the user whom a query names; empty: nobody.
-func userInQuery(query url.Values) (string, error) {
-	user, wrong := chat.CheckUserID(query.Get("user_id"))
-	if wrong != nil {
-		e := new(chat.ValidationError)
-		e.Add("/user_id", wrong)
-		return "", e
-	}
-	return user, nil
-}
-
-// callerFor returns the caller that p is with the name of a user in its request. It is the one way to a
-// task.Caller of a request that names something by its id. The error refuses a name that p may not use.
-func callerFor(p chat.Principal, named string) (task.Caller, error) {
-	own, ok := p.For(named)
-	if !ok {
-		return task.Caller{}, dialect.ForeignUser()
-	}
-	return task.Caller{Principal: own, UserID: named}, nil
-}
-
-// taskID returns the task of the path. A text that cannot be an id names none.
-func taskID(r *http.Request) (string, error) {
-	id := r.PathValue("id")
-	if len(id) == 0 || len(id) > 128 || !chat.Token(id, 1, 128) {
-		return "", &fault.Error{Type: fault.NotFound, Message: "There is no such task; it may have expired"}
-	}
-	return id, nil
-}
-
 // listTasks replies with a page of the caller's tasks, newest first. Those of
 // others are never counted or shown.
 func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
-	c, query, err := s.caller(r)
+	c, query, err := callerOf(r)
 	if err != nil {
 		return err
 	}
@@ -106,19 +54,6 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, list)
-}
-
-// limitIn reads how many tasks a page may have.
-func limitIn(query url.Values, e *chat.ValidationError) int {
-	text := query.Get("limit")
-	if text == "" {
-		return task.MaxPage
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > task.MaxPage {
-		e.Add("/limit", &chat.FieldError{Code: chat.CodeInvalidFormat, Message: "must be a number from 1 to 100"})
-	}
-	return n
 }
 
 // taskPage makes a list. It is made before the client reads of it, who may be slow.
@@ -144,7 +79,7 @@ func (s *Server) showTrace(w http.ResponseWriter, r *http.Request) error {
 // showOf replies with what get says about a task. One that belongs to somebody else is as if it
 // did not exist.
 func showOf(s *Server, w http.ResponseWriter, r *http.Request, get func(context.Context, task.Caller, string) ([]byte, error)) error {
-	c, _, err := s.caller(r)
+	c, _, err := callerOf(r)
 	if err != nil {
 		return err
 	}
@@ -218,7 +153,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) (task.Caller, e
 	if err := s.bodies.drop(w, r); err != nil {
 		return task.Caller{}, err
 	}
-	c, _, err := s.caller(r)
+	c, _, err := callerOf(r)
 	return c, err
 }
 
@@ -228,7 +163,7 @@ func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request, who *access.
 	if err := s.origins.check(r); err != nil {
 		return err
 	}
-	c, query, err := s.caller(r)
+	c, query, err := callerOf(r)
 	if err != nil {
 		return err
 	}
@@ -244,7 +179,7 @@ func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request, who *access.
 	if err != nil || turn == "" {
 		return orGone(s, w, err)
 	}
-	return s.resume(w, r, s.native, sought{turn: turn, task: id, after: after, by: c, until: who, rule: inspected})
+	return s.readers.resume(w, r, s.native, sought{turn: turn, task: id, after: after, by: c, until: who, rule: inspected})
 }
 
 // orGone replies without a body, or returns err. s is a parameter because
@@ -253,7 +188,7 @@ func orGone(s *Server, w http.ResponseWriter, err error) error {
 	if err != nil {
 		return err
 	}
-	return s.nothing(w, "gone")
+	return s.readers.refuseResume(w, "gone")
 }
 
 // position returns where a reader wants to begin. The turn is empty if Last-Event-ID is

@@ -5,7 +5,6 @@ import (
 
 	"sluice/internal/base/fault"
 	"sluice/internal/turn/chat"
-	"sluice/stream"
 )
 
 // Team is what GET /agents reports.
@@ -36,28 +35,37 @@ type TeamRouter struct {
 	Threshold float64 `json:"threshold"`
 }
 
-// team returns the team of a tenant as it is at this moment, empty without one. It may
+// catalogue lists the agents and workflows that a tenant can name.
+type catalogue struct {
+	team      func(tenant string) *Team      // nil: there are no agents
+	workflows func(tenant string) []Workflow // nil: there are no workflows
+}
+
+// hasAgents reports whether a tenant has any agents.
+func (c *catalogue) hasAgents(tenant string) bool { return len(c.teamOf(tenant).Agents) > 0 }
+
+// teamOf returns the team of a tenant as it is at this moment, empty without one. It may
 // change with the configuration.
-func (s *Server) team(tenant string) *Team {
-	if s.cfg.Team != nil {
-		if t := s.cfg.Team(tenant); t != nil {
+func (c *catalogue) teamOf(tenant string) *Team {
+	if c.team != nil {
+		if t := c.team(tenant); t != nil {
 			return t
 		}
 	}
 	return &Team{Agents: []TeamAgent{}}
 }
 
-// agents replies with the registry.
-func (s *Server) agents(w http.ResponseWriter, r *http.Request) error {
-	return writeJSON(w, http.StatusOK, s.team(tenantOf(r)))
+// listAgents replies with the registry.
+func (c *catalogue) listAgents(w http.ResponseWriter, r *http.Request) error {
+	return writeJSON(w, http.StatusOK, c.teamOf(tenantOf(r)))
 }
 
 // tenantOf returns whose catalogue a request is about; empty: there is only one.
 func tenantOf(r *http.Request) string { return chat.TurnOf(r.Context()).Principal.Tenant }
 
-// agent replies with one agent. id may be anything that a path can hold.
-func (s *Server) agent(w http.ResponseWriter, tenant, id string) error {
-	for _, a := range s.team(tenant).Agents {
+// showAgent replies with one agent. id may be anything that a path can hold.
+func (c *catalogue) showAgent(w http.ResponseWriter, tenant, id string) error {
+	for _, a := range c.teamOf(tenant).Agents {
 		if a.ID == id {
 			return writeJSON(w, http.StatusOK, a)
 		}
@@ -92,10 +100,11 @@ type WorkflowEdge struct {
 	Match     *string `json:"match,omitempty"` // of the value of the condition's expression
 }
 
-func (s *Server) workflows(w http.ResponseWriter, r *http.Request) error {
+// listWorkflows replies with the workflows.
+func (c *catalogue) listWorkflows(w http.ResponseWriter, r *http.Request) error {
 	list := []Workflow{}
-	if s.cfg.Workflows != nil {
-		list = append(list, s.cfg.Workflows(tenantOf(r))...)
+	if c.workflows != nil {
+		list = append(list, c.workflows(tenantOf(r))...)
 	}
 	return writeJSON(w, http.StatusOK, struct {
 		Workflows []Workflow `json:"workflows"`
@@ -107,29 +116,6 @@ func UnknownWorkflow() error {
 	v := new(chat.ValidationError)
 	v.Add("/workflow", chat.UnknownWorkflow())
 	return v
-}
-
-// frameOf sets the frame of a turn, with what answers it. An error means that the request is
-// refused. The frame is not returned: it is large, and would lie on the stack of open streams.
-func (s *Server) frameOf(req *chat.Request, frame *stream.Frame) (err error) {
-	*frame = s.frame
-	if req.Workflow != "" && req.Agent != "" {
-		v := new(chat.ValidationError)
-		v.Add("/agent", &chat.FieldError{Code: chat.CodeNotAllowed, Message: "must not stand beside a workflow"})
-		return v
-	}
-	if s.cfg.Choose == nil {
-		if req.Agent != "" {
-			return unknownAgent()
-		}
-		if req.Workflow != "" {
-			return UnknownWorkflow()
-		}
-		return nil
-	}
-	frame.Runner, frame.Timeout, err = s.cfg.Choose(req)
-	frame.Late = s.cfg.Tasks != nil && durable(req)
-	return err
 }
 
 // unknownAgent is the refusal of a request for an agent that does not exist.

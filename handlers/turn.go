@@ -30,8 +30,10 @@ type turn struct {
 	first   bool // of its content
 	// Of a turn that is kept.
 	stored *task.Turn
-	sum    *[32]byte   // of what came with Key; nil without one
-	early  *firstReply // what its client gets while it runs; nil: the client waits
+	sum    *[32]byte // of what came with Key; nil without one
+	// releaseKey ends the use of the Key of a turn that no store keeps; nil: that has not begun.
+	releaseKey func()
+	early      *firstReply // what its client gets while it runs; nil: the client waits
 	// Of a turn that continues because a person has answered.
 	accepted *approval.Accepted
 	ticketed bool // it came by a ticket
@@ -51,7 +53,14 @@ func (t *turn) claim(ctx context.Context) error {
 	return t.accepted.Claim(ctx)
 }
 
-// uncharge gives back what a turn was charged that does not begin.
+// unclaim undoes claim.
+func (t *turn) unclaim() {
+	if t.accepted != nil {
+		t.accepted.Unclaim()
+	}
+}
+
+// uncharge undoes limits.chargeTurn.
 func (t *turn) uncharge() {
 	if t.charged != nil {
 		t.charged.Cancel()
@@ -86,9 +95,9 @@ func (t *turn) header(w http.ResponseWriter) http.Header {
 	return w.Header()
 }
 
-// behind returns what the turn writes to: what the dialect puts in front of out, and in
-// front of that the log of a turn that is kept.
-func (t *turn) behind(out stream.Output) stream.Output {
+// outputChain returns what the turn writes to: the dialect's output before out, and before
+// both the log of a stored turn.
+func (t *turn) outputChain(out stream.Output) stream.Output {
 	if t.Output != nil {
 		out = t.Output(out)
 	}
@@ -96,14 +105,6 @@ func (t *turn) behind(out stream.Output) stream.Output {
 		return t.stored.Before(out)
 	}
 	return out
-}
-
-// spentBefore returns what a turn that continues had spent, and reported, before it was paused.
-func spentBefore(t *turn) chat.Usage {
-	if t.Request.Resumed == nil {
-		return chat.Usage{}
-	}
-	return t.Request.Resumed.Usage
 }
 
 // userFor returns the user that a request names for one who sends it; empty: none. Where names
@@ -131,4 +132,26 @@ func (t *turn) replayEncoder() func(dialect.StoredTurn) stream.Encoder {
 // durable says whether a turn is a run of a workflow.
 func durable(req *chat.Request) bool {
 	return req.Workflow != "" || req.Resumed != nil && req.Resumed.By == chat.PausedWorkflow
+}
+
+// taskRequest returns the request by which a turn is stored. recalls says that agents may read
+// it in later turns.
+func (t *turn) taskRequest(r *http.Request, recalls bool) task.Request {
+	var asked task.Protocol
+	if t.route.Dialect != "" {
+		asked = task.Protocol{Dialect: t.route.Dialect, Began: t.began.UnixNano(), Facts: t.Facts}
+	}
+	return task.Request{
+		Protocol: asked, Chat: &t.Request, TaskID: t.TaskID, Asked: t.asked, Question: t.question, RequestID: chat.RequestID(r.Context()), Accumulated: t.Accumulated,
+		Recall: recalls, Detached: t.Mode != dialect.Attached, Retracts: t.route.Retracts, Durable: durable(&t.Request), Key: t.Key, KeyMade: t.KeyMade, Body: t.sum, MessageID: t.MessageID,
+		Sender: t.sender,
+	}
+}
+
+// spentBefore returns what a turn that continues had spent, and reported, before it was paused.
+func spentBefore(t *turn) chat.Usage {
+	if t.Request.Resumed == nil {
+		return chat.Usage{}
+	}
+	return t.Request.Resumed.Usage
 }

@@ -1,0 +1,112 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"sluice/internal/edge/dialect"
+	"sluice/internal/engine/approval"
+	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
+)
+
+// answers reads what people answer to the questions of paused turns.
+type answers struct {
+	approvals *approval.Service // nil: nobody is asked
+	tasks     *task.Service     // nil: no turn is stored
+	senders   *senders
+	catalogue *catalogue
+}
+
+// deciders are the scopes of which a sender needs one for an answer that lets anything run. With fewer
+// scopes an answer can only reject: a credential causes no more than its own turns could.
+const deciders = chat.ScopeChat | chat.ScopeApprove
+
+// acceptAnswer makes of an answer the turn with which the paused one continues. A key that was used is
+// looked at first: what it has answered may not wait any more, and what waits now it must not
+// answer.
+func (a *answers) acceptAnswer(r *http.Request, t *turn) error {
+	if a.approvals == nil {
+		e := new(chat.ValidationError)
+		e.Add(t.Approval.At, &chat.FieldError{Code: chat.CodeNotConfigured, Message: "is not configured: this gateway asks for no approvals (SLUICE_CONFIRM)"})
+		return e
+	}
+	if t.who != nil && !t.who.May(deciders) && !t.Approval.OnlyRejects() {
+		return a.senders.refuseScopes(r, t.who, deciders)
+	}
+	sender := t.Request.Owner()
+	t.sender = &sender
+	if err := a.checkKey(r, t); err != nil {
+		return err
+	}
+	acc, err := a.readAnswer(r.Context(), t)
+	if err != nil {
+		return err
+	}
+	t.accepted, t.Request = acc, acc.Request
+	t.TaskID, t.asked, t.question = acc.Request.Resumed.Task, acc.Request.Resumed.Turn, acc.ID()
+	if t.RunsOn && durable(&t.Request) {
+		t.Mode = dialect.Detached
+	}
+	return nil
+}
+
+// checkKey returns a *task.Replay if the key of a turn was used.
+func (a *answers) checkKey(r *http.Request, t *turn) error {
+	if t.Key == "" || a.tasks == nil {
+		return nil
+	}
+	return a.tasks.Repeated(r.Context(), t.taskRequest(r, a.catalogue.hasAgents(t.Request.Principal.Tenant)))
+}
+
+// readAnswer reads the answer of a request: by its token, or to the task that it names.
+func (a *answers) readAnswer(ctx context.Context, t *turn) (*approval.Accepted, error) {
+	if t.Decides == "" {
+		return a.approvals.Check(ctx, t.Approval, t.Request)
+	}
+	ids, err := a.questionsOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	id, err := meant(t.Approval.ApprovalID, ids)
+	if err != nil {
+		return nil, err
+	}
+	return a.approvals.CheckTask(ctx, id, t.Approval, t.Request)
+}
+
+// questionsOf returns the questions of the task that an answer is for: of another one's task
+// those that the caller may answer. If there are none, the task is as if it were not there.
+func (a *answers) questionsOf(ctx context.Context, t *turn) ([]string, error) {
+	who := task.Caller{Principal: t.Request.Principal, UserID: t.Request.UserID}
+	ids, own, err := a.tasks.Asked(ctx, who, t.Decides)
+	if err != nil || own {
+		return ids, err
+	}
+	shown, err := a.approvals.Shown(ctx, approval.Caller(who), ids)
+	if err == nil && len(shown) == 0 {
+		err = task.NotFound()
+	}
+	ids = nil
+	for _, q := range shown {
+		ids = append(ids, q.ID)
+	}
+	return ids, err
+}
+
+// meant returns which of the approvals that a task waits for an answer is for. One of several must
+// be named.
+func meant(id string, ids []string) (string, error) {
+	switch {
+	case len(ids) == 0, id != "" && !slices.Contains(ids, id):
+		return "", approval.Conflict()
+	case id == "" && len(ids) > 1:
+		e := new(chat.ValidationError)
+		e.Add("/approval_id", &chat.FieldError{Code: chat.CodeRequired, Message: "is required: the task waits for several"})
+		return "", e
+	case id == "":
+		return ids[0], nil
+	}
+	return id, nil
+}

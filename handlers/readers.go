@@ -1,0 +1,316 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/internal/base/fault"
+	"sluice/internal/edge/access"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/state/task"
+	"sluice/internal/turn/chat"
+	"sluice/stream"
+	"sluice/stream/sse"
+)
+
+// readers serves clients that read a turn without running it: subscribers, repeated keys and
+// lost streams.
+type readers struct {
+	gate    *gate
+	origins *originPolicy
+	senders *senders
+	limits  *limits
+	bodies  *bodyReader
+	tasks   *task.Service // nil: no turn is stored
+	outputs *outputs
+}
+
+// follow streams what is not a turn of its own.
+func (rd *readers) follow(w http.ResponseWriter, r *http.Request, t *turn) error {
+	enter := rd.gate.enter
+	if t.Followed != "" {
+		enter = func(parent context.Context) (*slot, error) { return rd.gate.read(parent, t.Followed) }
+	}
+	in, err := enter(r.Context())
+	if err != nil {
+		return err
+	}
+	defer in.leave()
+	watch, err := rd.limits.charge(r, principalOf(t.who), SpendWatch)
+	if err != nil {
+		return err
+	}
+	defer watch.End()
+	defer rd.senders.whileMay(t.who, ruleOf(t.route), in.cancel)()
+	defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
+	for name, values := range t.Header {
+		w.Header()[http.CanonicalHeaderKey(name)] = values
+	}
+	out := rd.outputs.readerWriter(w, r, t.Encoder, in.cancel)
+	if r.Method == http.MethodHead {
+		return out.Close()
+	}
+	whole := t.Follow(in.ctx, out)
+	if out.Close() != nil || !whole {
+		abort(r)
+	}
+	return nil
+}
+
+// replayUsedKey answers a repeated idempotency key by the turn that used it. A client that wants
+// no stream gets the task as it is now.
+func (rd *readers) replayUsedKey(w http.ResponseWriter, r *http.Request, t *turn, replay *task.Replay) error {
+	switch t.Mode {
+	case dialect.Unattended:
+		return rd.replyWithTask(r.Context(), w, t)
+	case dialect.Early:
+		return sendFirst(w, r, t, func() error { return rd.streamUsedTurn(nil, r, t, replay) })
+	}
+	return rd.streamUsedTurn(w, r, t, replay)
+}
+
+// replyWithTask answers a repeated answer whose client wants the task alone. Its used key shows
+// that the caller might answer, also about a task of another user.
+func (rd *readers) replyWithTask(ctx context.Context, w http.ResponseWriter, t *turn) error {
+	tenant := chat.Principal{Tenant: t.Request.Principal.Tenant}
+	doc, err := rd.tasks.Show(ctx, task.Caller{Principal: tenant, Inspects: true}, t.Decides)
+	if err == nil {
+		w.Header().Set("X-Sluice-Replayed", "true")
+		rd.tasks.Resumed("attached")
+		writeBody(w, http.StatusAccepted, doc)
+	}
+	return err
+}
+
+// streamUsedTurn answers a repeated idempotency key with the turn that it was used for. A client that
+// sends requests again by itself has its stream while the turn begins, for it would take
+// anything else for the end.
+func (rd *readers) streamUsedTurn(w http.ResponseWriter, r *http.Request, t *turn, replay *task.Replay) error {
+	enc := t.replayEncoder()
+	if enc == nil {
+		return &fault.Error{Type: fault.DuplicateRequest, Message: "A turn with this idempotency key runs or has run; it is not run again"}
+	}
+	in, err := rd.gate.read(r.Context(), replay.Turn)
+	if err != nil {
+		return err
+	}
+	defer in.leave()
+	watch, err := rd.limits.charge(r, principalOf(t.who), SpendRead|SpendWatch)
+	if err != nil {
+		return err
+	}
+	defer watch.End()
+	defer rd.senders.whileMay(t.who, ruleOf(t.route), in.cancel)()
+	var out writer
+	begin := func(e stream.Encoder) {
+		h := t.header(w)
+		for name, values := range t.Header {
+			h[http.CanonicalHeaderKey(name)] = values
+		}
+		h.Set("X-Sluice-Replayed", "true")
+		t.Encoder = e
+		out = rd.outputs.turnWriter(w, r, t, in.cancel)
+	}
+	var late awaited
+	log, err := rd.tasks.Reopen(in.ctx, replay, func() {
+		if t.route.Reconnects {
+			begin(&late)
+			frames := out.(dialect.Frames)
+			_ = frames.WriteFrame(sse.Ping()) // sends the head of the reply
+			_ = frames.Flush()
+		}
+	})
+	if err != nil {
+		return rd.refuseReplay(r, out, err)
+	}
+	rd.tasks.Resumed("attached")
+	if late.Encoder = enc(storedAs(log)); out == nil {
+		begin(late.Encoder)
+	}
+	rd.sendLog(in, r, log, out, 0)
+	return nil
+}
+
+// refuseReplay answers a repeated key whose turn cannot be reported, or not yet. A stream that
+// has begun breaks off, so that its client comes back.
+func (rd *readers) refuseReplay(r *http.Request, out writer, err error) error {
+	outcome := "failed"
+	if errors.Is(err, task.ErrGone) {
+		outcome = "gone"
+		err = &fault.Error{Type: fault.DuplicateRequest, Message: "A turn with this idempotency key runs or has run; it is not run again"}
+	}
+	rd.tasks.Resumed(outcome)
+	if out != nil {
+		_ = out.Close()
+		abort(r)
+	}
+	return err
+}
+
+// awaited is the encoder of a stream whose turn is not known yet.
+type awaited struct{ stream.Encoder }
+
+// Heartbeat returns a comment, also before there is an Encoder.
+func (*awaited) Heartbeat() []byte { return sse.Ping() }
+
+// storedAs is what an encoder must know of a turn that is read from its log, so
+// that a reader gets the same bytes as the first one.
+func storedAs(l *task.Log) dialect.StoredTurn {
+	k := dialect.StoredTurn{TurnID: l.Turn, RequestID: l.RequestID, Accumulated: l.Accumulated, Dialect: cmp.Or(l.Dialect, dialect.Native), Facts: l.Facts}
+	if l.Began > 0 {
+		k.Began = time.Unix(0, l.Began)
+	}
+	return k
+}
+
+// serveReconnect answers a client that lost its stream: with the rest of it, if the turn is kept,
+// else with what makes an EventSource stop. It is let in also while the gateway drains.
+func (rd *readers) serveReconnect(w http.ResponseWriter, r *http.Request, rt *dialect.Route, by *ticketed) error {
+	if err := rd.origins.check(r); err != nil {
+		return err
+	}
+	who, err := rd.senderOf(r, rt, by)
+	if err != nil {
+		return err
+	}
+	if rd.tasks == nil {
+		return giveUp(w)
+	}
+	if err := rd.limits.chargeHead(r, who, ruleOf(rt)); err != nil {
+		return err
+	}
+	turn, after, ok := eventID(r)
+	if !ok || rt.Resume == nil {
+		return rd.refuseResume(w, "gone")
+	}
+	named, err := rd.namedUser(w, r, rt, who)
+	if err != nil {
+		return err
+	}
+	c, err := callerFor(principalOf(who), named)
+	if err != nil {
+		return rd.senders.refuseUser(r, who)
+	}
+	return rd.resume(w, r, rt.Resume, sought{turn: turn, after: after, by: c, until: who, rule: ruleOf(rt)})
+}
+
+// namedUser returns the user whom a request names that resumes a turn: in its query, or in the
+// body of a route that has one. Where nobody is asked who they are, the body is not read.
+func (rd *readers) namedUser(w http.ResponseWriter, r *http.Request, rt *dialect.Route, who *access.Identity) (string, error) {
+	if rt.NoBody {
+		if err := rd.bodies.drop(w, r); err != nil {
+			return "", err
+		}
+		return userInQuery(r.URL.Query())
+	}
+	if who == nil || rt.User == nil {
+		return "", nil
+	}
+	body, err := rd.bodies.read(w, r, rt.MaxBody)
+	if err != nil {
+		return "", err
+	}
+	defer rd.bodies.release(body)
+	return rt.User(body)
+}
+
+// senderOf returns the sender of a reconnect: the owner of its ticket or of its credential.
+func (rd *readers) senderOf(r *http.Request, rt *dialect.Route, by *ticketed) (*access.Identity, error) {
+	if by != nil {
+		return by.who, nil
+	}
+	return rd.senders.authenticate(r, ruleOf(rt))
+}
+
+// refuseResume replies that there are no events to resume from.
+func (rd *readers) refuseResume(w http.ResponseWriter, outcome string) error {
+	rd.tasks.Resumed(outcome)
+	return giveUp(w)
+}
+
+// sought says what a reader wants of a turn.
+type sought struct {
+	turn  string
+	task  string // that it must be of; empty: any
+	after int    // the number of the last event that the reader has
+	by    task.Caller
+	until *access.Identity // whose credential ends the stream; nil: nobody's does
+	rule  rule             // by which until may watch
+}
+
+// resume sends the rest of a turn.
+func (rd *readers) resume(w http.ResponseWriter, r *http.Request, encoder func(dialect.StoredTurn) stream.Encoder, want sought) error {
+	in, err := rd.gate.read(r.Context(), want.turn)
+	if err != nil {
+		return err
+	}
+	defer in.leave()
+	watch, err := rd.limits.charge(r, want.by.Principal, SpendWatch)
+	if err != nil {
+		return err
+	}
+	defer watch.End()
+	log, err := rd.tasks.Await(in.ctx, want.task, want.turn)
+	if err == nil && (!log.IsFor(want.by) || want.task != "" && log.Task != want.task) {
+		err = task.ErrGone
+	}
+	if errors.Is(err, task.ErrGone) {
+		return rd.refuseResume(w, "gone")
+	}
+	if err != nil {
+		rd.tasks.Resumed("failed")
+		return err
+	}
+	enc := encoder(storedAs(log))
+	skipper, ok := enc.(dialect.Skipper)
+	if !ok { // the protocol's frames have no ids: this one is of another protocol
+		return rd.refuseResume(w, "gone")
+	}
+	more, err := log.Skip(in.ctx, want.after, skipper.Skip)
+	if err != nil && !errors.Is(err, task.ErrGone) { // the store has become unavailable
+		rd.tasks.Resumed("failed")
+		return err
+	}
+	if err != nil || !more {
+		return rd.refuseResume(w, "gone")
+	}
+	out := rd.outputs.readerWriter(w, r, enc, in.cancel)
+	if r.Method == http.MethodHead {
+		return out.Close()
+	}
+	rd.tasks.Resumed("resumed")
+	defer rd.senders.whileMay(want.until, want.rule, in.cancel)()
+	rd.sendLog(in, r, log, out, want.after)
+	return nil
+}
+
+// sendLog sends what is left of a log, as it comes. A reply that ends without Done is
+// aborted, as in run.
+func (rd *readers) sendLog(in *slot, r *http.Request, log *task.Log, out writer, from int) {
+	defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
+	sent, done := 0, false
+	_ = out.Flush()
+	for events, err := range log.Events(in.ctx) {
+		if err != nil {
+			break
+		}
+		for _, e := range events {
+			_ = out.Write(e.Stamp, e.Event) // its error is that of Flush
+			_, done = e.Event.(*stream.Done)
+		}
+		sent += len(events)
+		if out.Flush() != nil {
+			break
+		}
+	}
+	err := out.Close()
+	zerolog.Ctx(r.Context()).Info().Dict("details", zerolog.Dict().Int("from", from).Int("events", sent)).Msg("turn_resumed")
+	if err != nil || !done {
+		abort(r)
+	}
+}

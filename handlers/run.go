@@ -1,0 +1,195 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"sluice/internal/base/fault"
+	"sluice/internal/base/telemetry/trace"
+	"sluice/internal/edge/dialect"
+	"sluice/internal/turn/chat"
+	"sluice/stream"
+)
+
+// turnRunner runs turns that were admitted, and accounts for them.
+type turnRunner struct {
+	outputs     *outputs
+	metrics     *instruments
+	tracer      trace.Tracer
+	logPayloads bool
+}
+
+// run runs a turn that was admitted. w is nil if its client does not wait for it. A reply
+// whose client did not get its Done is aborted, whatever kept it: a client that left
+// and one that only closed its sending side look the same, and the latter must not
+// take what it got for the whole.
+func (tr *turnRunner) run(in *slot, w http.ResponseWriter, r *http.Request, t *turn) {
+	if t.Close != nil {
+		defer t.Close()
+	}
+	defer t.spent()
+	if t.Begun != nil {
+		t.Begun(in.cancel)
+	}
+	ctx, o := tr.begin(in, w, r, t)
+	within := t.counted(ctx)
+	if t.stored != nil {
+		within = t.stored.Context(within)
+	}
+	err := t.frame.Run(within, &t.Request, &o.seen)
+	if tr.account(ctx, o, err) && t.Mode != dialect.Unattended {
+		abort(r)
+	}
+}
+
+// emission is what a turn has reported, and the parts that know of it.
+type emission struct {
+	turn    *turn
+	out     writer
+	stamper *stream.Stamper
+	seen    observer
+	span    trace.Span
+}
+
+// begin logs that a turn begins, and puts together what it reports its events to. It and
+// account are no parts of run, whose frame lies on the stack while the turn runs.
+func (tr *turnRunner) begin(in *slot, w http.ResponseWriter, r *http.Request, t *turn) (context.Context, *emission) {
+	o := &emission{turn: t}
+	ctx, span := tr.beginSpan(withLogger(in.ctx, t), r, t)
+	o.span = span
+	log := zerolog.Ctx(ctx)
+	logAsked(log, r, t)
+	announce(t.header(w), log, t)
+	o.out = tr.outputs.turnWriter(w, r, t, in.cancel)
+	if t.stored != nil {
+		t.stored.OnBreak(o.out.Discard)
+	}
+	o.stamper = stream.NewStamper(t.outputChain(o.out), t.began)
+	o.seen.Only, o.seen.next, o.seen.noRoom = stream.Tools, o.stamper, t.noRoom
+	return ctx, o
+}
+
+// beginSpan begins the span of a turn. One that continues with what waited links to where that began
+// to wait.
+func (tr *turnRunner) beginSpan(ctx context.Context, r *http.Request, t *turn) (context.Context, trace.Span) {
+	path := t.route.Path
+	ctx, span := trace.Request(ctx, tr.tracer, r.Header, r.Method, path)
+	if span.On() {
+		span.String("http.request.method", r.Method)
+		span.String("http.route", path)
+		span.String("sluice.request_id", chat.RequestID(ctx))
+		if t.Request.Resumed != nil {
+			span.Link(t.Request.Resumed.Trace)
+		}
+	}
+	return ctx, span
+}
+
+// withLogger adds to the request's logger what the turn says of its sender.
+func withLogger(ctx context.Context, t *turn) context.Context {
+	user, conversation := t.Request.UserID, t.Request.ConversationID
+	if user == "" && conversation == "" {
+		return ctx
+	}
+	c := zerolog.Ctx(ctx).With()
+	if user != "" {
+		c = c.Str("user_id", user)
+	}
+	if conversation != "" {
+		c = c.Str("conversation_id", conversation)
+	}
+	log := c.Logger()
+	return log.WithContext(ctx)
+}
+
+// logAsked is logReceived for a turn that was read: with what its client's program brought.
+func logAsked(log *zerolog.Logger, r *http.Request, t *turn) {
+	details := logRequestLine(zerolog.Dict(), r).Int("input_length", utf8.RuneCountInString(t.Request.Input))
+	if p := t.Request.Pruning; t.route.Dialect != "" || p != (chat.Pruning{}) {
+		details.Str("dialect", t.route.Name()).Bool("streamed", t.Form == dialect.Streamed).
+			Int("history_messages", p.Kept).Int("history_chars", p.Chars)
+		tools := 0
+		if app := t.Request.App; app != nil {
+			tools = len(app.Tools)
+		}
+		details.Int("client_tools", tools)
+	}
+	log.Info().Dict("details", details).Msg("request_received")
+}
+
+// announce adds what the head of the reply says of the turn. That a part of its history
+// was left out is for the operator too.
+func announce(h http.Header, log *zerolog.Logger, t *turn) {
+	for name, values := range t.Header {
+		h[http.CanonicalHeaderKey(name)] = values
+	}
+	if t.charged != nil {
+		t.charged.Headers(h)
+	}
+	if app := t.Request.App; app != nil {
+		dialect.AddIgnored(h, app.Ignored)
+	}
+	p := t.Request.Pruning
+	dropped := p.Dropped + p.Context
+	if dropped == 0 {
+		return
+	}
+	h.Set("X-Sluice-History", fmt.Sprintf("kept=%d; dropped=%d", p.Kept, dropped))
+	log.Info().Dict("details", zerolog.Dict().Int("kept", p.Kept).Int("dropped", dropped)).Msg("history_pruned")
+}
+
+// account closes the reply of a turn that is over, and records it in metrics, log and traces.
+// broken says that the client did not get the whole.
+//
+// err is why the turn ended without an answer; nil if it had one.
+func (tr *turnRunner) account(ctx context.Context, o *emission, err error) (broken bool) {
+	if o.turn.stored != nil {
+		o.turn.stored.Rest() // the reply is this goroutine's again
+	}
+	closeErr := o.out.Close()
+	tr.metrics.asked(o.turn, &o.seen)
+	tr.metrics.turn(&o.seen, o.stamper, o.out.Stats(), time.Since(o.turn.began), spentBefore(o.turn))
+	logCompleted(zerolog.Ctx(ctx), &o.seen, err, time.Since(o.turn.began))
+	o.seen.endSpan(o.span)
+	return closeErr != nil || o.seen.Done == nil
+}
+
+// logCompleted logs the end of a turn. err is why it ended without an answer; nil if it
+// had one.
+func logCompleted(log *zerolog.Logger, seen *observer, err error, total time.Duration) {
+	reason := seen.ending()
+	details := zerolog.Dict().
+		Int64("total_duration_ms", total.Milliseconds()).
+		Bool("success", reason.Success()).
+		Str("finish_reason", string(reason)).
+		Strs("tools_called", loggedNames(seen.called())).
+		Int("events", seen.total())
+	if err != nil {
+		details.AnErr("cause", err)
+	}
+	log.Info().Int64("duration_ms", total.Milliseconds()).Dict("details", details).Msg("request_completed")
+}
+
+// report has the turns of a frame logged and counted like the turns of requests.
+func (tr *turnRunner) report(f *stream.Frame) { f.OnError, f.OnReset = tr.logFailure, tr.countReset }
+
+// logFailure logs why a turn ends without an answer.
+func (tr *turnRunner) logFailure(ctx context.Context, err error) {
+	f := fault.From(err)
+	zerolog.Ctx(ctx).Error().Dict("details", zerolog.Dict().
+		Str("error_type", string(f.Type)).
+		AnErr("error_message", errors.New(fault.LogText(err, tr.logPayloads))).
+		Bool("recoverable", f.Type.Recoverable())).Msg("error_occurred")
+}
+
+// countReset logs and counts that text was taken back.
+func (tr *turnRunner) countReset(ctx context.Context, ev *stream.Reset) {
+	tr.metrics.resets.Inc(string(ev.Reason))
+	zerolog.Ctx(ctx).Warn().Dict("details", zerolog.Dict().Str("reason", string(ev.Reason)).Int("chars", ev.Runes)).Msg("text_reset")
+}
