@@ -15,7 +15,7 @@ import (
 // serveApprovals routes the list of what waits.
 func (s *Server) serveApprovals() {
 	if s.cfg.Approvals != nil {
-		s.readable("/approvals", reviewed, s.listApprovals)
+		s.routes.readable("/approvals", reviewed, s.listApprovals)
 	}
 }
 

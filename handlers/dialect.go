@@ -4,9 +4,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
-	"strings"
 	"unicode/utf8"
 
+	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"
@@ -92,6 +92,14 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 	return t, nil
 }
 
+// admit returns the sender of a request that the guard admits. by is its ticket, or nil.
+func (s *Server) admit(r *http.Request, rt *dialect.Route, by *ticketed) (*access.Identity, error) {
+	if by != nil {
+		return s.guard.admit(r, by.route, by.who)
+	}
+	return s.guard.admit(r, rt, nil)
+}
+
 // asGet returns the GET of the same path for a HEAD, and any other request itself.
 func asGet(r *http.Request) *http.Request {
 	if r.Method != http.MethodHead {
@@ -124,36 +132,7 @@ func (s *Server) serve(d dialect.Dialect) {
 		if s.native == nil {
 			s.native = rt.Resume
 		}
-		s.register(rt)
-	}
-}
-
-// register adds a route to the router.
-func (s *Server) register(rt *routed) {
-	var path strings.Builder
-	var names []string
-	for _, segment := range rt.segments {
-		name, rest := parameter(segment)
-		switch {
-		case rest:
-			segment = "*"
-		case name != "":
-			segment = ":" + name
-		}
-		if name != "" {
-			names = append(names, name)
-		}
-		path.WriteString("/" + segment)
-	}
-	h := raw(s.answer(&rt.Route))
-	if len(names) > 0 {
-		h = withPathValues(names, h)
-	}
-	for _, method := range rt.Methods {
-		s.route(method, path.String(), ruleOf(&rt.Route), h)
-		if method == http.MethodGet && rt.Use != dialect.Turn {
-			s.route(http.MethodHead, path.String(), ruleOf(&rt.Route), h)
-		}
+		s.routes.register(rt, raw(s.answer(&rt.Route)))
 	}
 }
 

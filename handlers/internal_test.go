@@ -74,7 +74,7 @@ func TestP10PanicAfterAHalfReply(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	s := NewServer(Config{Log: zerolog.New(&log)})
-	s.routes.GET("/half", raw(func(w http.ResponseWriter, _ *http.Request) error {
+	s.routes.echo.GET("/half", raw(func(w http.ResponseWriter, _ *http.Request) error {
 		_, _ = io.WriteString(w, "half an ans")
 		_ = http.NewResponseController(w).Flush()
 		panic("SECRET")

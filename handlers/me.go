@@ -9,8 +9,8 @@ import (
 
 // serveIdentity routes what a sender may ask of their own credential.
 func (s *Server) serveIdentity() {
-	s.guarded(http.MethodGet, "/me", known, s.me)
-	s.guarded(http.MethodHead, "/me", known, s.me)
+	s.routes.guarded(http.MethodGet, "/me", known, s.me)
+	s.routes.guarded(http.MethodHead, "/me", known, s.me)
 }
 
 // identity is the reply of GET /me, which web/openapi.yaml documents.

@@ -53,7 +53,7 @@ func (s *Server) page() {
 		if name == "index.html" {
 			route = "/"
 		}
-		s.readable(route, open, f.serve)
+		s.routes.readable(route, open, f.serve)
 	}
 }
 

@@ -36,9 +36,9 @@ func (s *Server) serveRecords() {
 	if s.cfg.Records == nil {
 		return
 	}
-	s.readable("/tasks/:id/checkpoints", inspected, s.listCheckpoints)
-	s.readable("/tasks/:id/checkpoints/:sequence", inspected, s.showCheckpoint)
-	s.readable("/tasks/:id/sessions/:session", inspected, s.showSession)
+	s.routes.readable("/tasks/:id/checkpoints", inspected, s.listCheckpoints)
+	s.routes.readable("/tasks/:id/checkpoints/:sequence", inspected, s.showCheckpoint)
+	s.routes.readable("/tasks/:id/sessions/:session", inspected, s.showSession)
 }
 
 // ownTask returns the task of the path, if it is the caller's, and the query. One of

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -18,28 +19,63 @@ type Rule struct {
 	Missing      bool // the path is served by no rule, which is a bug
 }
 
-// Rules walks the router, for what proves that each path has a rule.
-func (s *Server) Rules() (list []Rule) {
-	for _, rt := range s.routes.Routes() {
-		of, ok := s.rules[rt.Method+" "+rt.Path]
+// router serves paths, each by its rule.
+type router struct {
+	echo    *echo.Echo
+	rules   map[string]rule // by method and path
+	origins *originPolicy
+	senders *senders
+	limits  *limits
+}
+
+// newRouter returns a router without paths.
+func newRouter(origins *originPolicy, senders *senders, limits *limits, refuser *refuser) *router {
+	ro := &router{echo: echo.New(), rules: map[string]rule{}, origins: origins, senders: senders, limits: limits}
+	ro.echo.HTTPErrorHandler = refuser.replyError
+	return ro
+}
+
+// list returns all paths with their rules, for the test that each path has one.
+func (ro *router) list() (list []Rule) {
+	for _, rt := range ro.echo.Routes() {
+		of, ok := ro.rules[rt.Method+" "+rt.Path]
 		list = append(list, Rule{rt.Method, rt.Path, of.scopes, of.use, !ok})
 	}
 	return list
 }
 
-// asks is a handler that must know who asks; who is nil where nobody is asked.
-type asks func(w http.ResponseWriter, r *http.Request, who *access.Identity) error
-
-// route serves a path by a rule.
-func (s *Server) route(method, path string, of rule, h echo.HandlerFunc) {
-	s.rules[method+" "+path] = of
-	s.routes.Add(method, path, h)
+// register serves a route of a protocol by h.
+func (ro *router) register(rt *routed, h echo.HandlerFunc) {
+	var path strings.Builder
+	var names []string
+	for _, segment := range rt.segments {
+		name, rest := parameter(segment)
+		switch {
+		case rest:
+			segment = "*"
+		case name != "":
+			segment = ":" + name
+		}
+		if name != "" {
+			names = append(names, name)
+		}
+		path.WriteString("/" + segment)
+	}
+	if len(names) > 0 {
+		h = withPathValues(names, h)
+	}
+	for _, method := range rt.Methods {
+		ro.route(method, path.String(), ruleOf(&rt.Route), h)
+		if method == http.MethodGet && rt.Use != dialect.Turn {
+			ro.route(http.MethodHead, path.String(), ruleOf(&rt.Route), h)
+		}
+	}
 }
 
 // readable routes a GET that has no effect, and HEAD, for which net/http leaves the body out.
-func (s *Server) readable(path string, of rule, h func(http.ResponseWriter, *http.Request) error) {
-	s.guarded(http.MethodGet, path, of, ignoring(h))
-	s.guarded(http.MethodHead, path, of, ignoring(h))
+func (ro *router) readable(path string, of rule, h func(http.ResponseWriter, *http.Request) error) {
+	ro.guarded(http.MethodGet, path, of, ignoring(h))
+	ro.guarded(http.MethodHead, path, of, ignoring(h))
 }
 
 // ignoring makes a handler that asks of one that does not.
@@ -48,20 +84,29 @@ func ignoring(h func(http.ResponseWriter, *http.Request) error) asks {
 }
 
 // guarded serves a path that runs no turn, for those whom its rule allows.
-func (s *Server) guarded(method, path string, of rule, h asks) {
+func (ro *router) guarded(method, path string, of rule, h asks) {
 	names := parameters(path)
-	s.route(method, path, of, func(c echo.Context) error {
+	ro.route(method, path, of, func(c echo.Context) error {
 		w, r := c.Response().Writer, c.Request()
 		setPathValues(c, names)
-		who, err := s.senders.authenticate(r, of)
+		who, err := ro.senders.authenticate(r, of)
 		if err == nil {
-			err = s.limits.chargeHead(r, who, of)
+			err = ro.limits.chargeHead(r, who, of)
 		}
 		if err != nil {
 			return err
 		}
 		return h(w, sentBy(r, who), who)
 	})
+}
+
+// asks is a handler that must know who asks; who is nil where nobody is asked.
+type asks func(w http.ResponseWriter, r *http.Request, who *access.Identity) error
+
+// route serves a path by a rule.
+func (ro *router) route(method, path string, of rule, h echo.HandlerFunc) {
+	ro.rules[method+" "+path] = of
+	ro.echo.Add(method, path, h)
 }
 
 // raw keeps echo at the edge: handlers see net/http only. The response is the

@@ -23,8 +23,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/edge/dialect"
 	"sluice/stream"
@@ -35,7 +33,7 @@ type Server struct {
 	cfg       Config
 	origins   *originPolicy
 	hosts     hostPolicy
-	admission []step
+	guard     *guard
 	gate      *gate
 	probes    *probes
 	bodies    *bodyReader
@@ -48,8 +46,7 @@ type Server struct {
 	answers   *answers
 	metrics   *instruments
 	native    func(dialect.StoredTurn) stream.Encoder // of the first route that can resume
-	routes    *echo.Echo
-	rules     map[string]rule // by method and path
+	routes    *router
 }
 
 // NewServer returns a Server.
@@ -78,15 +75,14 @@ func NewServer(cfg Config) *Server {
 		limits:    &limits{limiter: cfg.Limiter, audit: audit, overLimit: newLimitAudit(cfg.Log)},
 		catalogue: &catalogue{cfg.Team, cfg.Workflows},
 	}
-	s.admission = s.steps()
+	s.guard = newGuard(s.gate, s.origins, s.senders, s.limits)
 	if cfg.Tasks != nil {
 		cfg.Tasks.Places(s.gate.turnOfOthers)
 	}
 	s.metrics = newInstruments(cfg.Metrics, tokenCounter(cfg.Metrics, cfg.TokensByModel), s.gate.active)
 	s.refuser = &refuser{metrics: s.metrics, lines: newRefusals(cfg.Log)}
 	s.serveTurns()
-	s.routes, s.rules = echo.New(), map[string]rule{}
-	s.routes.HTTPErrorHandler = s.refuser.replyError
+	s.routes = newRouter(s.origins, s.senders, s.limits, s.refuser)
 	s.serveAll()
 	return s
 }
@@ -118,21 +114,21 @@ func (s *Server) serveAll() {
 	}
 	if s.cfg.Channels != nil {
 		s.serve(s.cfg.Channels)
-		s.readable("/channels", reading, s.listChannels)
+		s.routes.readable("/channels", reading, s.listChannels)
 	}
 	s.serveTasks()
 	s.serveApprovals()
-	s.guarded(http.MethodGet, "/diag/sse", probed, s.diagnose)
-	s.readable("/tools", reading, s.tools)
-	s.readable("/agents", reading, s.catalogue.listAgents)
-	s.readable("/workflows", reading, s.catalogue.listWorkflows)
-	s.readable("/agents/:id", reading, func(w http.ResponseWriter, r *http.Request) error {
+	s.routes.guarded(http.MethodGet, "/diag/sse", probed, s.diagnose)
+	s.routes.readable("/tools", reading, s.tools)
+	s.routes.readable("/agents", reading, s.catalogue.listAgents)
+	s.routes.readable("/workflows", reading, s.catalogue.listWorkflows)
+	s.routes.readable("/agents/:id", reading, func(w http.ResponseWriter, r *http.Request) error {
 		return s.catalogue.showAgent(w, tenantOf(r), r.PathValue("id"))
 	})
-	s.readable("/healthz", open, s.healthz)
-	s.readable("/readyz", open, s.readyz)
+	s.routes.readable("/healthz", open, s.healthz)
+	s.routes.readable("/readyz", open, s.readyz)
 	shown := metricsHandler(s.cfg.Metrics)
-	s.readable("/metrics", measured, func(w http.ResponseWriter, r *http.Request) error { shown.ServeHTTP(w, r); return nil })
+	s.routes.readable("/metrics", measured, func(w http.ResponseWriter, r *http.Request) error { shown.ServeHTTP(w, r); return nil })
 	if s.cfg.Door != nil {
 		s.serveIdentity()
 	}
@@ -155,7 +151,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.refuser.caught(tw)
 	s.seal(tw, r)
 	if !s.answered(tw, r) {
-		s.routes.ServeHTTP(tw, r)
+		s.routes.echo.ServeHTTP(tw, r)
 	}
 	tw.linger()
 	closeResets(r, false)
@@ -176,6 +172,9 @@ func (s *Server) refusedHost(w http.ResponseWriter, r *http.Request) bool {
 	}
 	return err != nil
 }
+
+// Rules returns all paths with their rules, for the test that each path has one.
+func (s *Server) Rules() []Rule { return s.routes.list() }
 
 // Drain makes readiness fail and refuses new streams. Running ones continue, but for those of
 // GET /diag/sse, which end at once.

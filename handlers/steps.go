@@ -7,25 +7,33 @@ import (
 	"sluice/internal/edge/dialect"
 )
 
+// guard decides whether a request may run something, before its body is read.
+type guard struct {
+	gate    *gate
+	origins *originPolicy
+	senders *senders
+	limits  *limits
+	steps   []step
+}
+
 // step is one of the decisions about a request that may run something. It gets who the
 // steps before it found the sender to be, and returns that, or what it made sure of
 // itself. Its error refuses the request.
 type step func(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error)
 
-// steps lists what can be decided before the body of a request: neither time nor memory
-// is spent on one that will be refused. What costs less comes first, and what a limit may
-// want to know comes before it. (Whom any request may ask, ServeHTTP has decided.)
-func (s *Server) steps() []step {
-	return []step{s.notDraining, s.allowedOrigin, s.authentic, s.withinLimits, fitHeaders, s.freePlace}
+// newGuard returns a guard with its steps: neither time nor memory is spent on a request that
+// will be refused. The cheaper steps come first, and the limits after the facts that they count.
+// (ServeHTTP has checked the host before.)
+func newGuard(gate *gate, origins *originPolicy, senders *senders, limits *limits) *guard {
+	gd := &guard{gate: gate, origins: origins, senders: senders, limits: limits}
+	gd.steps = []step{gd.notDraining, gd.allowedOrigin, gd.authentic, gd.withinLimits, fitHeaders, gd.freePlace}
+	return gd
 }
 
-// admit takes a request through the steps. The sender is nobody until one of them knows
-// better.
-func (s *Server) admit(r *http.Request, rt *dialect.Route, by *ticketed) (who *access.Identity, err error) {
-	if by != nil {
-		who, rt = by.who, by.route
-	}
-	for _, step := range s.admission {
+// admit takes a request through the steps, and returns its sender. who is the owner of the
+// request's ticket; nil: it has no ticket.
+func (gd *guard) admit(r *http.Request, rt *dialect.Route, who *access.Identity) (_ *access.Identity, err error) {
+	for _, step := range gd.steps {
 		if who, err = step(r, rt, who); err != nil {
 			return nil, err
 		}
@@ -34,16 +42,16 @@ func (s *Server) admit(r *http.Request, rt *dialect.Route, by *ticketed) (who *a
 }
 
 // notDraining refuses turns: another gateway may accept them.
-func (s *Server) notDraining(_ *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
-	if s.gate.isDraining() && !rt.Mixed {
-		return who, s.gate.vacant()
+func (gd *guard) notDraining(_ *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
+	if gd.gate.isDraining() && !rt.Mixed {
+		return who, gd.gate.vacant()
 	}
 	return who, nil
 }
 
 // allowedOrigin refuses what a foreign page can make a browser send.
-func (s *Server) allowedOrigin(r *http.Request, _ *dialect.Route, who *access.Identity) (*access.Identity, error) {
-	return who, s.origins.check(r)
+func (gd *guard) allowedOrigin(r *http.Request, _ *dialect.Route, who *access.Identity) (*access.Identity, error) {
+	return who, gd.origins.check(r)
 }
 
 // fitHeaders refuses a body by its headers alone: of another type, packed in another way, or
@@ -67,23 +75,23 @@ func fitHeaders(r *http.Request, rt *dialect.Route, who *access.Identity) (*acce
 }
 
 // authentic asks Config.Door who the sender is, and whether they may.
-func (s *Server) authentic(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
+func (gd *guard) authentic(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
 	if who != nil { // a ticket says it
 		return who, nil
 	}
-	return s.senders.authenticate(r, ruleOf(rt))
+	return gd.senders.authenticate(r, ruleOf(rt))
 }
 
 // withinLimits refuses what is too much, before the body is read, and charges the requests that run no turn.
-func (s *Server) withinLimits(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
-	return who, s.limits.chargeHead(r, who, ruleOf(rt))
+func (gd *guard) withinLimits(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
+	return who, gd.limits.chargeHead(r, who, ruleOf(rt))
 }
 
 // freePlace refuses when no stream could begin now. It reserves nothing: the place is
 // taken after the body was read.
-func (s *Server) freePlace(_ *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
+func (gd *guard) freePlace(_ *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error) {
 	if rt.Mixed {
 		return who, nil
 	}
-	return who, s.gate.vacant()
+	return who, gd.gate.vacant()
 }

@@ -18,13 +18,13 @@ func (s *Server) serveTasks() {
 	}
 	s.origins.allowMethod(http.MethodPost)
 	s.origins.allowMethod(http.MethodDelete)
-	s.readable("/tasks", inspected, s.listTasks)
-	s.readable("/tasks/:id", inspected, s.showTask)
-	s.readable("/tasks/:id/trace", inspected, s.showTrace)
-	s.guarded(http.MethodGet, "/tasks/:id/events", inspected, s.taskEvents)
-	s.guarded(http.MethodHead, "/tasks/:id/events", inspected, s.taskEvents)
-	s.guarded(http.MethodPost, "/tasks/:id/cancel", changing, ignoring(s.cancelTask))
-	s.guarded(http.MethodDelete, "/conversations/:id", changing, ignoring(s.forget))
+	s.routes.readable("/tasks", inspected, s.listTasks)
+	s.routes.readable("/tasks/:id", inspected, s.showTask)
+	s.routes.readable("/tasks/:id/trace", inspected, s.showTrace)
+	s.routes.guarded(http.MethodGet, "/tasks/:id/events", inspected, s.taskEvents)
+	s.routes.guarded(http.MethodHead, "/tasks/:id/events", inspected, s.taskEvents)
+	s.routes.guarded(http.MethodPost, "/tasks/:id/cancel", changing, ignoring(s.cancelTask))
+	s.routes.guarded(http.MethodDelete, "/conversations/:id", changing, ignoring(s.forget))
 	s.serveRecords()
 }
 

@@ -98,12 +98,12 @@ func (t *ticket) identity() *access.Identity {
 // serveTickets routes what issues tickets. It is admitted like the turns that they are for.
 func (s *Server) serveTickets() {
 	rt := &newRouted(dialect.Route{Path: ticketPath}).Route
-	s.route(http.MethodPost, ticketPath, ruleOf(rt), raw(func(w http.ResponseWriter, r *http.Request) error { return s.issueTicket(w, r, rt) }))
+	s.routes.route(http.MethodPost, ticketPath, ruleOf(rt), raw(func(w http.ResponseWriter, r *http.Request) error { return s.issueTicket(w, r, rt) }))
 }
 
 // issueTicket replies with a ticket for the request in the body. The ticket counts as the request.
 func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request, rt *dialect.Route) error {
-	who, err := s.admit(r, rt, nil)
+	who, err := s.guard.admit(r, rt, nil)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (s *Server) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *tic
 	if err := s.origins.check(r); err != nil {
 		return r, nil, err
 	}
-	if _, err := s.notDraining(r, rt, nil); err != nil && !lost(r) {
+	if _, err := s.guard.notDraining(r, rt, nil); err != nil && !lost(r) {
 		return r, nil, err
 	}
 	t, who, err := s.openTicket(r, ruleOf(rt))
