@@ -79,7 +79,7 @@ func (a *admin) serve(w *trackedWriter, r *http.Request) error {
 	case r.URL.Path == "/metrics":
 		return a.read(w, r, func() error { a.metrics.ServeHTTP(w, r); return nil })
 	case r.URL.Path == "/readyz":
-		return a.read(w, r, func() error { return a.ready(w, true) })
+		return a.read(w, r, func() error { return a.health.ready(w, true) })
 	case strings.HasPrefix(r.URL.Path, "/debug/pprof/") && a.profiles():
 		return a.profile(w, r)
 	}

@@ -10,13 +10,16 @@ import (
 	"sluice/stream"
 )
 
-// Turns that wait for a person: what Config.Approvals adds to the way of a turn.
+// approvalAPI lists the questions that wait for people.
+type approvalAPI struct {
+	approvals *approval.Service
+	tasks     *task.Service // nil: without a store the list is empty
+	isOpen    bool          // nobody is asked who they are
+}
 
-// serveApprovals routes the list of what waits.
-func (s *Server) serveApprovals() {
-	if s.cfg.Approvals != nil {
-		s.routes.readable("/approvals", reviewed, s.listApprovals)
-	}
+// serve routes the list.
+func (aa *approvalAPI) serve(ro *router) {
+	ro.readable("/approvals", reviewed, aa.listApprovals)
 }
 
 // approvalList is the reply of GET /approvals.
@@ -28,14 +31,14 @@ type approvalList struct {
 // listApprovals says what the caller may decide: first of its own tasks, then of those of
 // others. Nobody in particular must name a conversation, as for tasks, and sees what waits in
 // it for nobody in particular. Without a store nobody knows.
-func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
+func (aa *approvalAPI) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	c, query, err := callerOf(r)
 	if err != nil {
 		return err
 	}
 	var e chat.ValidationError
 	required := ""
-	if s.cfg.Door == nil && c.UserID == "" {
+	if aa.isOpen && c.UserID == "" {
 		required = "is required without user_id"
 	}
 	conversation := conversationIn(query, required, &e)
@@ -43,12 +46,12 @@ func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
 		return &e
 	}
 	list := approvalList{Approvals: []*stream.Approval{}}
-	if s.cfg.Tasks != nil {
-		done, err := s.cfg.Tasks.Listing()
+	if aa.tasks != nil {
+		done, err := aa.tasks.Listing()
 		if err != nil {
 			return err
 		}
-		err = s.fillApprovals(r.Context(), &list, c, conversation, query.Get("cursor"))
+		err = aa.fillApprovals(r.Context(), &list, c, conversation, query.Get("cursor"))
 		if done(); err != nil {
 			return err
 		}
@@ -57,11 +60,11 @@ func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
 }
 
 // fillApprovals fills in one page: at most 100 questions, and 1 MiB of them.
-func (s *Server) fillApprovals(ctx context.Context, list *approvalList, c task.Caller, conversation, cursor string) (err error) {
+func (aa *approvalAPI) fillApprovals(ctx context.Context, list *approvalList, c task.Caller, conversation, cursor string) (err error) {
 	page := approval.Listing{Approvals: list.Approvals}
 	defer func() { list.Approvals = page.Approvals }()
 	if !approval.NamesOthers(cursor) {
-		if list.Next, err = s.fillOwn(ctx, &page, c, conversation, cursor); err != nil || list.Next != "" {
+		if list.Next, err = aa.fillOwn(ctx, &page, c, conversation, cursor); err != nil || list.Next != "" {
 			return err
 		}
 		if cursor = ""; page.IsFull(1) {
@@ -69,14 +72,14 @@ func (s *Server) fillApprovals(ctx context.Context, list *approvalList, c task.C
 			return nil
 		}
 	}
-	list.Next, err = s.cfg.Approvals.ForOthers(ctx, approval.Caller(c), conversation, cursor, &page)
+	list.Next, err = aa.approvals.ForOthers(ctx, approval.Caller(c), conversation, cursor, &page)
 	return err
 }
 
 // fillOwn adds the questions of the caller's own tasks. next is the cursor of the next page; empty:
 // these are all.
-func (s *Server) fillOwn(ctx context.Context, page *approval.Listing, c task.Caller, conversation, cursor string) (next string, err error) {
-	waiting, next, err := s.cfg.Tasks.Waiting(ctx, c, conversation, cursor)
+func (aa *approvalAPI) fillOwn(ctx context.Context, page *approval.Listing, c task.Caller, conversation, cursor string) (next string, err error) {
+	waiting, next, err := aa.tasks.Waiting(ctx, c, conversation, cursor)
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +87,7 @@ func (s *Server) fillOwn(ctx context.Context, page *approval.Listing, c task.Cal
 		if page.IsFull(len(waiting[i].Approvals)) {
 			return waiting[i-1].Cursor, nil
 		}
-		if err := s.cfg.Approvals.List(ctx, approval.Caller(c), waiting[i].Approvals, page); err != nil {
+		if err := aa.approvals.List(ctx, approval.Caller(c), waiting[i].Approvals, page); err != nil {
 			return "", err
 		}
 	}

@@ -15,7 +15,9 @@ type Channels interface {
 	InlineStyles() []string
 }
 
-// listChannels answers GET /channels.
-func (s *Server) listChannels(w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, http.StatusOK, s.cfg.Channels.List())
+// serveChannels routes the list of channels.
+func serveChannels(ro *router, c Channels) {
+	ro.readable("/channels", reading, func(w http.ResponseWriter, _ *http.Request) error {
+		return writeJSON(w, http.StatusOK, c.List())
+	})
 }

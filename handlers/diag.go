@@ -67,42 +67,55 @@ func (p *probes) enter() (leave func(), err error) {
 	}
 }
 
+// prober serves GET /diag/sse.
+type prober struct {
+	*probes
+	origins                 *originPolicy
+	bodies                  *bodyReader
+	limits                  *limits
+	senders                 *senders
+	heartbeat, writeTimeout time.Duration
+}
+
+// serve routes the probe.
+func (pr *prober) serve(ro *router) { ro.guarded(http.MethodGet, "/diag/sse", probed, pr.diagnose) }
+
 // diagnose streams stamped ticks, by which a client can find out what lies between:
 // whether they arrive one by one, late, together or not at all. They are written
 // as every stream is, but nothing runs for them. A probe counts as a stream that watches, and ends
 // with its credential.
-func (s *Server) diagnose(w http.ResponseWriter, r *http.Request, who *access.Identity) error {
-	if err := s.origins.check(r); err != nil {
+func (pr *prober) diagnose(w http.ResponseWriter, r *http.Request, who *access.Identity) error {
+	if err := pr.origins.check(r); err != nil {
 		return err
 	}
-	if err := s.bodies.drop(w, r); err != nil {
+	if err := pr.bodies.drop(w, r); err != nil {
 		return err
 	}
 	p, err := probeOf(r)
 	if err != nil {
 		return err
 	}
-	leave, err := s.probes.enter()
+	leave, err := pr.enter()
 	if err != nil {
 		return err
 	}
 	defer leave()
-	watch, err := s.limits.charge(r, principalOf(who), SpendWatch)
+	watch, err := pr.limits.charge(r, principalOf(who), SpendWatch)
 	if err != nil {
 		return err
 	}
 	defer watch.End()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	defer s.senders.whileMay(who, probed, cancel)()
+	defer pr.senders.whileMay(who, probed, cancel)()
 	out := sse.NewWriter(w, sse.Config{
 		Encoder:      silent{},
-		Heartbeat:    p.beat(s.cfg.Heartbeat),
-		WriteTimeout: s.cfg.WriteTimeout,
+		Heartbeat:    p.beat(pr.heartbeat),
+		WriteTimeout: pr.writeTimeout,
 		HTTP1:        lazyDeadline(r),
 		OnFail:       cancel,
 	})
-	err = p.write(ctx, s.probes.ended, out, &ticks{id: chat.RequestID(ctx), proto: r.Proto, filler: strings.Repeat("x", p.padding)})
+	err = p.write(ctx, pr.ended, out, &ticks{id: chat.RequestID(ctx), proto: r.Proto, filler: strings.Repeat("x", p.padding)})
 	if closeErr := out.Close(); err != nil || closeErr != nil {
 		abort(r)
 	}

@@ -8,9 +8,9 @@ import (
 )
 
 // serveIdentity routes what a sender may ask of their own credential.
-func (s *Server) serveIdentity() {
-	s.routes.guarded(http.MethodGet, "/me", known, s.me)
-	s.routes.guarded(http.MethodHead, "/me", known, s.me)
+func serveIdentity(ro *router) {
+	ro.guarded(http.MethodGet, "/me", known, showIdentity)
+	ro.guarded(http.MethodHead, "/me", known, showIdentity)
 }
 
 // identity is the reply of GET /me, which web/openapi.yaml documents.
@@ -22,8 +22,8 @@ type identity struct {
 	ExpiresAt string        `json:"expires_at,omitempty"`
 }
 
-// me replies with who sends the request.
-func (s *Server) me(w http.ResponseWriter, _ *http.Request, who *access.Identity) error {
+// showIdentity replies with who sends the request.
+func showIdentity(w http.ResponseWriter, _ *http.Request, who *access.Identity) error {
 	me := identity{User: who.ID, Tenant: who.Tenant, Scopes: who.Scopes.Names(), Method: who.Method}
 	if who.IsAnonymous() {
 		me.User = ""

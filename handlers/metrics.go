@@ -2,10 +2,7 @@ package handlers
 
 import (
 	"cmp"
-	"net/http"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"sluice/internal/base/fault"
 	"sluice/internal/base/telemetry/metrics"
@@ -59,12 +56,6 @@ func newInstruments(r *metrics.Registry, tokens metrics.Counter, active func() i
 		resets:      r.Counter("text_resets_total", "Times that text of an answer was taken back, by reason.", "reason"),
 		clientCalls: r.Counter("client_tool_calls_total", "Calls of tools that the client runs.", "dialect"),
 	}
-}
-
-// metricsHandler panics when a collector fails, so that the reply is a 500 like any
-// other and its cause is in the log; by itself promhttp would send it to the client.
-func metricsHandler(r *metrics.Registry) http.Handler {
-	return promhttp.HandlerFor(r.Gatherer(), promhttp.HandlerOpts{ErrorHandling: promhttp.PanicOnError})
 }
 
 // rejected counts a request that was refused.

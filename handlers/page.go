@@ -15,37 +15,12 @@ import (
 	"sluice/internal/edge/dialect"
 )
 
-// contentPolicy lets the page load its own files and talk to its own server, and
-// nothing else. Where trusted types are known, no text can become markup or code. An
-// e-mail that it shows in a frame falls under it too, and has the styles of its kind.
-func (s *Server) contentPolicy() string {
-	return "default-src 'none'; script-src 'self'; style-src 'self'" + s.mailStyles() + "; img-src 'self'; connect-src 'self'; " +
-		"frame-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
-		"require-trusted-types-for 'script'; trusted-types 'none'"
-}
-
-// mailStyles returns what allows the style attributes of e-mails, each by its hash.
-func (s *Server) mailStyles() string {
-	if s.cfg.Channels == nil {
-		return ""
-	}
-	allowed := " 'unsafe-hashes'" // hashes alone hold for style elements
-	for _, style := range s.cfg.Channels.InlineStyles() {
-		sum := sha256.Sum256([]byte(style))
-		allowed += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return allowed
-}
-
-// page serves the files of cfg.Page, index.html as /.
-func (s *Server) page() {
-	if s.cfg.Page == nil {
-		return
-	}
-	policy := s.contentPolicy()
-	names, _ := fs.Glob(s.cfg.Page, "*")
+// servePage routes the files of the page, index.html as /. c is the channels that it shows, or nil.
+func servePage(ro *router, page fs.FS, c Channels) {
+	policy := contentPolicy(c)
+	names, _ := fs.Glob(page, "*")
 	for _, name := range names {
-		f := s.newFile(name, policy)
+		f := newFile(page, name, policy)
 		if f == nil {
 			continue
 		}
@@ -53,8 +28,56 @@ func (s *Server) page() {
 		if name == "index.html" {
 			route = "/"
 		}
-		s.routes.readable(route, open, f.serve)
+		ro.readable(route, open, f.serve)
 	}
+}
+
+// contentPolicy lets the page load its own files and talk to its own server, and
+// nothing else. Where trusted types are known, no text can become markup or code. An
+// e-mail that it shows in a frame falls under it too, and has the styles of its kind.
+func contentPolicy(c Channels) string {
+	return "default-src 'none'; script-src 'self'; style-src 'self'" + mailStyles(c) + "; img-src 'self'; connect-src 'self'; " +
+		"frame-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+		"require-trusted-types-for 'script'; trusted-types 'none'"
+}
+
+// mailStyles returns what allows the style attributes of e-mails, each by its hash.
+func mailStyles(c Channels) string {
+	if c == nil {
+		return ""
+	}
+	allowed := " 'unsafe-hashes'" // hashes alone hold for style elements
+	for _, style := range c.InlineStyles() {
+		sum := sha256.Sum256([]byte(style))
+		allowed += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return allowed
+}
+
+// file is a file of the page. Its forms are made once, when somebody asks for it first: a gateway whose
+// page nobody opens starts without that.
+type file struct {
+	from              fs.FS
+	name, contentType string
+	policy            string
+	forms             func() (forms, error)
+}
+
+// forms are those in which a file is sent, each with a tag of its own (RFC 9110, section 8.8.3). As it
+// is, which hardly anybody asks for, it is not kept.
+type forms struct {
+	plain, packedTag string // tags
+	packed           []byte // by gzip; nil: that makes it no smaller
+}
+
+// newFile returns a file of the page; nil: it is a folder.
+func newFile(page fs.FS, name, policy string) *file {
+	if info, err := fs.Stat(page, name); err != nil || info.IsDir() {
+		return nil
+	}
+	f := &file{from: page, name: name, contentType: contentType(name), policy: policy}
+	f.forms = sync.OnceValues(f.pack)
+	return f
 }
 
 // contentType returns the type of a file by its name. Package mime would read the machine's
@@ -76,50 +99,6 @@ func contentType(name string) string {
 	default:
 		return "application/octet-stream"
 	}
-}
-
-// file is a file of the page. Its forms are made once, when somebody asks for it first: a gateway whose
-// page nobody opens starts without that.
-type file struct {
-	from              fs.FS
-	name, contentType string
-	policy            string
-	forms             func() (forms, error)
-}
-
-// forms are those in which a file is sent, each with a tag of its own (RFC 9110, section 8.8.3). As it
-// is, which hardly anybody asks for, it is not kept.
-type forms struct {
-	plain, packedTag string // tags
-	packed           []byte // by gzip; nil: that makes it no smaller
-}
-
-// newFile returns a file of the page; nil: it is a folder.
-func (s *Server) newFile(name, policy string) *file {
-	if info, err := fs.Stat(s.cfg.Page, name); err != nil || info.IsDir() {
-		return nil
-	}
-	f := &file{from: s.cfg.Page, name: name, contentType: contentType(name), policy: policy}
-	f.forms = sync.OnceValues(f.pack)
-	return f
-}
-
-// pack makes the forms.
-func (f *file) pack() (forms, error) {
-	body, err := fs.ReadFile(f.from, f.name)
-	if err != nil {
-		return forms{}, err
-	}
-	made := forms{plain: dialect.Tag(body)}
-	var packed bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // a level that there is
-	_, _ = z.Write(body)
-	_ = z.Close() // a buffer takes all
-	if packed.Len() < len(body) {
-		made.packed = bytes.Clone(packed.Bytes()) // without the room that the buffer has left
-		made.packedTag = dialect.Tag(made.packed)
-	}
-	return made, nil
 }
 
 // serve replies with the file. no-cache has browsers ask again each time, which costs a reply without
@@ -154,6 +133,24 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body)
 	return nil
+}
+
+// pack makes the forms.
+func (f *file) pack() (forms, error) {
+	body, err := fs.ReadFile(f.from, f.name)
+	if err != nil {
+		return forms{}, err
+	}
+	made := forms{plain: dialect.Tag(body)}
+	var packed bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // a level that there is
+	_, _ = z.Write(body)
+	_ = z.Close() // a buffer takes all
+	if packed.Len() < len(body) {
+		made.packed = bytes.Clone(packed.Bytes()) // without the room that the buffer has left
+		made.packedTag = dialect.Tag(made.packed)
+	}
+	return made, nil
 }
 
 // acceptsGzip says whether a client accepts gzip, by its Accept-Encoding (RFC 9110, section 12.5.3).

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"sluice/internal/base/fault"
+	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"
 )
 
@@ -31,32 +32,35 @@ const (
 	maxCheckpoints = 100
 )
 
-// serveRecords routes the records of tasks.
-func (s *Server) serveRecords() {
-	if s.cfg.Records == nil {
-		return
-	}
-	s.routes.readable("/tasks/:id/checkpoints", inspected, s.listCheckpoints)
-	s.routes.readable("/tasks/:id/checkpoints/:sequence", inspected, s.showCheckpoint)
-	s.routes.readable("/tasks/:id/sessions/:session", inspected, s.showSession)
+// recordAPI serves the records of tasks.
+type recordAPI struct {
+	tasks   *task.Service
+	records Records
+}
+
+// serve routes the records.
+func (ra *recordAPI) serve(ro *router) {
+	ro.readable("/tasks/:id/checkpoints", inspected, ra.listCheckpoints)
+	ro.readable("/tasks/:id/checkpoints/:sequence", inspected, ra.showCheckpoint)
+	ro.readable("/tasks/:id/sessions/:session", inspected, ra.showSession)
 }
 
 // ownTask returns the task of the path, if it is the caller's, and the query. One of
 // somebody else's is as if it were not there.
-func (s *Server) ownTask(r *http.Request) (id string, query map[string][]string, err error) {
+func (ra *recordAPI) ownTask(r *http.Request) (id string, query map[string][]string, err error) {
 	c, query, err := callerOf(r)
 	if err != nil {
 		return "", nil, err
 	}
 	if id, err = taskID(r); err == nil {
-		err = s.cfg.Tasks.Mine(r.Context(), c, id)
+		err = ra.tasks.Mine(r.Context(), c, id)
 	}
 	return id, query, err
 }
 
 // listCheckpoints replies with a page of checkpoints, the first one first.
-func (s *Server) listCheckpoints(w http.ResponseWriter, r *http.Request) error {
-	id, query, err := s.ownTask(r)
+func (ra *recordAPI) listCheckpoints(w http.ResponseWriter, r *http.Request) error {
+	id, query, err := ra.ownTask(r)
 	if err != nil {
 		return err
 	}
@@ -69,11 +73,11 @@ func (s *Server) listCheckpoints(w http.ResponseWriter, r *http.Request) error {
 		Checkpoints []jsontext.Value `json:"checkpoints"`
 		Next        string           `json:"next_cursor,omitempty"`
 	}{Checkpoints: []jsontext.Value{}}
-	done, err := s.cfg.Tasks.Listing()
+	done, err := ra.tasks.Listing()
 	if err != nil {
 		return err
 	}
-	list, more, err := s.cfg.Records.Checkpoints(r.Context(), id, from, limit)
+	list, more, err := ra.records.Checkpoints(r.Context(), id, from, limit)
 	if done(); err != nil {
 		return err
 	}
@@ -111,8 +115,8 @@ func checkpointsIn(query url.Values, e *chat.ValidationError) int {
 }
 
 // showCheckpoint replies with one checkpoint.
-func (s *Server) showCheckpoint(w http.ResponseWriter, r *http.Request) error {
-	id, _, err := s.ownTask(r)
+func (ra *recordAPI) showCheckpoint(w http.ResponseWriter, r *http.Request) error {
+	id, _, err := ra.ownTask(r)
 	if err != nil {
 		return err
 	}
@@ -120,7 +124,7 @@ func (s *Server) showCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return &fault.Error{Type: fault.NotFound, Message: "There is no such checkpoint: they are numbered 0, 1, 2 and so on"}
 	}
-	doc, err := s.cfg.Records.Checkpoint(r.Context(), id, n)
+	doc, err := ra.records.Checkpoint(r.Context(), id, n)
 	if err == nil {
 		writeBody(w, http.StatusOK, doc)
 	}
@@ -128,12 +132,12 @@ func (s *Server) showCheckpoint(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showSession replies with one session of a sub-agent.
-func (s *Server) showSession(w http.ResponseWriter, r *http.Request) error {
-	id, _, err := s.ownTask(r)
+func (ra *recordAPI) showSession(w http.ResponseWriter, r *http.Request) error {
+	id, _, err := ra.ownTask(r)
 	if err != nil {
 		return err
 	}
-	doc, err := s.cfg.Records.Session(r.Context(), id, r.PathValue("session"))
+	doc, err := ra.records.Session(r.Context(), id, r.PathValue("session"))
 	if err == nil {
 		writeBody(w, http.StatusOK, doc)
 	}

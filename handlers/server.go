@@ -41,6 +41,7 @@ type Server struct {
 	limits    *limits
 	refuser   *refuser
 	catalogue *catalogue
+	health    *healthAPI
 	turns     *turns
 	readers   *readers
 	answers   *answers
@@ -75,6 +76,10 @@ func NewServer(cfg Config) *Server {
 		limits:    &limits{limiter: cfg.Limiter, audit: audit, overLimit: newLimitAudit(cfg.Log)},
 		catalogue: &catalogue{cfg.Team, cfg.Workflows},
 	}
+	s.health = &healthAPI{
+		model: cfg.Model, parts: cfg.Health, gate: s.gate, senders: s.senders,
+		listsApprovals: cfg.Approvals != nil && cfg.Tasks != nil, storeRequired: cfg.StoreRequired,
+	}
 	s.guard = newGuard(s.gate, s.origins, s.senders, s.limits)
 	if cfg.Tasks != nil {
 		cfg.Tasks.Places(s.gate.turnOfOthers)
@@ -107,38 +112,42 @@ func (s *Server) serveTurns() {
 // Report has the turns of a frame logged and counted like the turns of requests.
 func (s *Server) Report(f *stream.Frame) { s.turns.runner.report(f) }
 
-// serveAll routes everything that there is.
+// serveAll routes all paths.
 func (s *Server) serveAll() {
-	for _, d := range s.cfg.Dialects {
+	cfg, ro := &s.cfg, s.routes
+	for _, d := range cfg.Dialects {
 		s.serve(d)
 	}
-	if s.cfg.Channels != nil {
-		s.serve(s.cfg.Channels)
-		s.routes.readable("/channels", reading, s.listChannels)
+	if cfg.Channels != nil {
+		s.serve(cfg.Channels)
+		serveChannels(ro, cfg.Channels)
 	}
-	s.serveTasks()
-	s.serveApprovals()
-	s.routes.guarded(http.MethodGet, "/diag/sse", probed, s.diagnose)
-	s.routes.readable("/tools", reading, s.tools)
-	s.routes.readable("/agents", reading, s.catalogue.listAgents)
-	s.routes.readable("/workflows", reading, s.catalogue.listWorkflows)
-	s.routes.readable("/agents/:id", reading, func(w http.ResponseWriter, r *http.Request) error {
-		return s.catalogue.showAgent(w, tenantOf(r), r.PathValue("id"))
-	})
-	s.routes.readable("/healthz", open, s.healthz)
-	s.routes.readable("/readyz", open, s.readyz)
-	shown := metricsHandler(s.cfg.Metrics)
-	s.routes.readable("/metrics", measured, func(w http.ResponseWriter, r *http.Request) error { shown.ServeHTTP(w, r); return nil })
-	if s.cfg.Door != nil {
-		s.serveIdentity()
+	if cfg.Tasks != nil {
+		(&taskAPI{tasks: cfg.Tasks, forgets: cfg.Forget, isOpen: cfg.Door == nil, origins: s.origins, bodies: s.bodies, readers: s.readers, native: s.native}).serve(ro)
 	}
-	if s.cfg.Door != nil || s.cfg.Limiter != nil {
+	if cfg.Tasks != nil && cfg.Records != nil {
+		(&recordAPI{tasks: cfg.Tasks, records: cfg.Records}).serve(ro)
+	}
+	if cfg.Approvals != nil {
+		(&approvalAPI{approvals: cfg.Approvals, tasks: cfg.Tasks, isOpen: cfg.Door == nil}).serve(ro)
+	}
+	(&prober{probes: s.probes, origins: s.origins, bodies: s.bodies, limits: s.limits, senders: s.senders, heartbeat: cfg.Heartbeat, writeTimeout: cfg.WriteTimeout}).serve(ro)
+	serveTools(ro, cfg.Tools)
+	s.catalogue.serve(ro)
+	s.health.serve(ro)
+	serveMetrics(ro, cfg.Metrics)
+	if cfg.Door != nil {
+		serveIdentity(ro)
+	}
+	if cfg.Door != nil || cfg.Limiter != nil {
 		s.origins.allowCredentials()
 	}
-	if s.cfg.Tickets != nil {
+	if cfg.Tickets != nil {
 		s.serveTickets()
 	}
-	s.page()
+	if cfg.Page != nil {
+		servePage(ro, cfg.Page, cfg.Channels)
+	}
 }
 
 // ServeHTTP makes Server an http.Handler. What every request goes through is called

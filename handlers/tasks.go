@@ -7,30 +7,39 @@ import (
 
 	"sluice/internal/base/fault"
 	"sluice/internal/edge/access"
+	"sluice/internal/edge/dialect"
 	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"
+	"sluice/stream"
 )
 
-// serveTasks routes what there is to ask of turns that are kept.
-func (s *Server) serveTasks() {
-	if s.cfg.Tasks == nil {
-		return
-	}
-	s.origins.allowMethod(http.MethodPost)
-	s.origins.allowMethod(http.MethodDelete)
-	s.routes.readable("/tasks", inspected, s.listTasks)
-	s.routes.readable("/tasks/:id", inspected, s.showTask)
-	s.routes.readable("/tasks/:id/trace", inspected, s.showTrace)
-	s.routes.guarded(http.MethodGet, "/tasks/:id/events", inspected, s.taskEvents)
-	s.routes.guarded(http.MethodHead, "/tasks/:id/events", inspected, s.taskEvents)
-	s.routes.guarded(http.MethodPost, "/tasks/:id/cancel", changing, ignoring(s.cancelTask))
-	s.routes.guarded(http.MethodDelete, "/conversations/:id", changing, ignoring(s.forget))
-	s.serveRecords()
+// taskAPI serves tasks and conversations.
+type taskAPI struct {
+	tasks   *task.Service
+	forgets []Forget // forget a conversation, after its tasks
+	isOpen  bool     // nobody is asked who they are
+	origins *originPolicy
+	bodies  *bodyReader
+	readers *readers
+	native  func(dialect.StoredTurn) stream.Encoder // of our own protocol
+}
+
+// serve routes tasks and conversations.
+func (ta *taskAPI) serve(ro *router) {
+	ta.origins.allowMethod(http.MethodPost)
+	ta.origins.allowMethod(http.MethodDelete)
+	ro.readable("/tasks", inspected, ta.listTasks)
+	ro.readable("/tasks/:id", inspected, ta.showTask)
+	ro.readable("/tasks/:id/trace", inspected, ta.showTrace)
+	ro.guarded(http.MethodGet, "/tasks/:id/events", inspected, ta.taskEvents)
+	ro.guarded(http.MethodHead, "/tasks/:id/events", inspected, ta.taskEvents)
+	ro.guarded(http.MethodPost, "/tasks/:id/cancel", changing, ignoring(ta.cancelTask))
+	ro.guarded(http.MethodDelete, "/conversations/:id", changing, ignoring(ta.forgetConversation))
 }
 
 // listTasks replies with a page of the caller's tasks, newest first. Those of
 // others are never counted or shown.
-func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
+func (ta *taskAPI) listTasks(w http.ResponseWriter, r *http.Request) error {
 	c, query, err := callerOf(r)
 	if err != nil {
 		return err
@@ -38,7 +47,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	var e chat.ValidationError
 	q := task.Query{State: query.Get("state"), Cursor: query.Get("cursor")}
 	required := ""
-	if s.cfg.Door == nil && c.UserID == "" { // else nobody in particular would see the tasks of all
+	if ta.isOpen && c.UserID == "" { // else nobody in particular would see the tasks of all
 		required = "is required, or user_id"
 	}
 	q.Conversation = conversationIn(query, required, &e)
@@ -49,7 +58,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	if len(e.Fields) > 0 {
 		return &e
 	}
-	list, err := s.taskPage(r.Context(), c, q)
+	list, err := ta.taskPage(r.Context(), c, q)
 	if err != nil {
 		return err
 	}
@@ -57,28 +66,28 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 }
 
 // taskPage makes a list. It is made before the client reads of it, who may be slow.
-func (s *Server) taskPage(ctx context.Context, c task.Caller, q task.Query) (*task.Listed, error) {
-	done, err := s.cfg.Tasks.Listing()
+func (ta *taskAPI) taskPage(ctx context.Context, c task.Caller, q task.Query) (*task.Listed, error) {
+	done, err := ta.tasks.Listing()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return s.cfg.Tasks.List(ctx, c, q, task.Shown{})
+	return ta.tasks.List(ctx, c, q, task.Shown{})
 }
 
 // showTask replies with one task.
-func (s *Server) showTask(w http.ResponseWriter, r *http.Request) error {
-	return showOf(s, w, r, s.cfg.Tasks.Show)
+func (ta *taskAPI) showTask(w http.ResponseWriter, r *http.Request) error {
+	return showOf(w, r, ta.tasks.Show)
 }
 
 // showTrace replies with the trace of a task.
-func (s *Server) showTrace(w http.ResponseWriter, r *http.Request) error {
-	return showOf(s, w, r, s.cfg.Tasks.Trace)
+func (ta *taskAPI) showTrace(w http.ResponseWriter, r *http.Request) error {
+	return showOf(w, r, ta.tasks.Trace)
 }
 
 // showOf replies with what get says about a task. One that belongs to somebody else is as if it
 // did not exist.
-func showOf(s *Server, w http.ResponseWriter, r *http.Request, get func(context.Context, task.Caller, string) ([]byte, error)) error {
+func showOf(w http.ResponseWriter, r *http.Request, get func(context.Context, task.Caller, string) ([]byte, error)) error {
 	c, _, err := callerOf(r)
 	if err != nil {
 		return err
@@ -96,8 +105,8 @@ func showOf(s *Server, w http.ResponseWriter, r *http.Request, get func(context.
 
 // cancelTask asks for the end of a task, whichever process runs it, and replies
 // with the task as it is then.
-func (s *Server) cancelTask(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.changes(w, r)
+func (ta *taskAPI) cancelTask(w http.ResponseWriter, r *http.Request) error {
+	c, err := ta.callerOfChange(w, r)
 	if err != nil {
 		return err
 	}
@@ -105,7 +114,7 @@ func (s *Server) cancelTask(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	doc, already, err := s.cfg.Tasks.Cancel(r.Context(), c, id)
+	doc, already, err := ta.tasks.Cancel(r.Context(), c, id)
 	if err != nil {
 		return err
 	}
@@ -117,10 +126,10 @@ func (s *Server) cancelTask(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// forget removes a conversation with all its tasks. It replies the same way
+// forgetConversation removes a conversation with all its tasks. It replies the same way
 // whether there was one.
-func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.changes(w, r)
+func (ta *taskAPI) forgetConversation(w http.ResponseWriter, r *http.Request) error {
+	c, err := ta.callerOfChange(w, r)
 	if err != nil {
 		return err
 	}
@@ -128,15 +137,15 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
 	if wrong != nil {
 		return &fault.Error{Type: fault.NotFound, Message: "There can be no such conversation"}
 	}
-	if err := s.cfg.Tasks.Forget(r.Context(), c, conversation); err != nil {
+	if err := ta.tasks.Forget(r.Context(), c, conversation); err != nil {
 		return err
 	}
-	for _, forget := range s.cfg.Forget {
+	for _, forget := range ta.forgets {
 		if err := forget(r.Context(), c.Principal.Tenant, c.Owner(), conversation); err != nil {
 			return fault.NewStoreUnavailable(err)
 		}
 	}
-	if err := s.cfg.Tasks.Erase(r.Context()); err != nil {
+	if err := ta.tasks.Erase(r.Context()); err != nil {
 		return err
 	}
 	return giveUp(w)
@@ -145,12 +154,12 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
 // Forget forgets what is kept of a conversation of an owner: chat.Request.Owner.
 type Forget func(ctx context.Context, tenant, owner, conversation string) error
 
-// changes returns who asks for a change, unless a foreign page does.
-func (s *Server) changes(w http.ResponseWriter, r *http.Request) (task.Caller, error) {
-	if err := s.origins.check(r); err != nil {
+// callerOfChange returns who asks for a change, unless a foreign page does.
+func (ta *taskAPI) callerOfChange(w http.ResponseWriter, r *http.Request) (task.Caller, error) {
+	if err := ta.origins.check(r); err != nil {
 		return task.Caller{}, err
 	}
-	if err := s.bodies.drop(w, r); err != nil {
+	if err := ta.bodies.drop(w, r); err != nil {
 		return task.Caller{}, err
 	}
 	c, _, err := callerOf(r)
@@ -159,8 +168,8 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) (task.Caller, e
 
 // taskEvents reports a turn of a task in our own protocol, whatever protocol began it: from the
 // first event, or behind the one that Last-Event-ID or after names.
-func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request, who *access.Identity) error {
-	if err := s.origins.check(r); err != nil {
+func (ta *taskAPI) taskEvents(w http.ResponseWriter, r *http.Request, who *access.Identity) error {
+	if err := ta.origins.check(r); err != nil {
 		return err
 	}
 	c, query, err := callerOf(r)
@@ -171,29 +180,23 @@ func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request, who *access.
 	if err != nil {
 		return err
 	}
-	turn, err := s.cfg.Tasks.LastTurn(r.Context(), c, id)
+	turn, err := ta.tasks.LastTurn(r.Context(), c, id)
 	if err != nil {
 		return err
 	}
-	after, turn, err := s.position(r, query, turn)
-	if err != nil || turn == "" {
-		return orGone(s, w, err)
-	}
-	return s.readers.resume(w, r, s.native, sought{turn: turn, task: id, after: after, by: c, until: who, rule: inspected})
-}
-
-// orGone replies without a body, or returns err. s is a parameter because
-// handlers of two kinds share it.
-func orGone(s *Server, w http.ResponseWriter, err error) error {
+	after, turn, err := positionOf(r, query, turn)
 	if err != nil {
 		return err
 	}
-	return s.readers.refuseResume(w, "gone")
+	if turn == "" {
+		return ta.readers.refuseResume(w, "gone")
+	}
+	return ta.readers.resume(w, r, ta.native, sought{turn: turn, task: id, after: after, by: c, until: who, rule: inspected})
 }
 
-// position returns where a reader wants to begin. The turn is empty if Last-Event-ID is
+// positionOf returns where a reader wants to begin. The turn is empty if Last-Event-ID is
 // none of ours.
-func (s *Server) position(r *http.Request, query url.Values, last string) (after int, turn string, err error) {
+func positionOf(r *http.Request, query url.Values, last string) (after int, turn string, err error) {
 	if lost(r) {
 		turn, after, ok := eventID(r)
 		if !ok {

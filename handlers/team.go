@@ -41,6 +41,15 @@ type catalogue struct {
 	workflows func(tenant string) []Workflow // nil: there are no workflows
 }
 
+// serve routes the lists.
+func (c *catalogue) serve(ro *router) {
+	ro.readable("/agents", reading, c.listAgents)
+	ro.readable("/workflows", reading, c.listWorkflows)
+	ro.readable("/agents/:id", reading, func(w http.ResponseWriter, r *http.Request) error {
+		return c.showAgent(w, tenantOf(r), r.PathValue("id"))
+	})
+}
+
 // hasAgents reports whether a tenant has any agents.
 func (c *catalogue) hasAgents(tenant string) bool { return len(c.teamOf(tenant).Agents) > 0 }
 
