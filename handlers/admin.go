@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strings"
-	"time"
 
 	"sluice/internal/base/fault"
 	"sluice/internal/edge/access"
@@ -37,35 +36,28 @@ type Operators struct {
 	Did func(r *http.Request, who *access.Identity, action, target string)
 }
 
-// Admin returns the API for operators, which has a listener of its own. Pages have no
-// business there: a request that a browser sends for one is refused.
-func (s *Server) Admin(o Operators) http.Handler {
-	a := &admin{Server: s, Operators: o, metrics: metricsHandler(s.cfg.Metrics)}
-	if s.cfg.Door != nil {
-		a.Authorize, a.Did = s.senders.authorize, s.senders.auditAction
-	}
-	if a.Did == nil {
-		a.Did = func(*http.Request, *access.Identity, string, string) {}
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = s.identified(w, r)
-		tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
-		defer s.refuser.caught(tw)
-		s.seal(tw, r)
-		if !s.refusedHost(tw, r) {
-			if err := a.serve(tw, r); err != nil {
-				s.refuser.reply(tw, r, err)
-			}
-		}
-		tw.linger()
-	})
-}
-
 // admin is the address for operators.
 type admin struct {
-	*Server
 	Operators
-	metrics http.Handler
+	front     *front
+	health    *healthAPI
+	catalogue *catalogue
+	bodies    *bodyReader
+	metrics   http.Handler
+}
+
+// ServeHTTP implements http.Handler.
+func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = a.front.identify(w, r)
+	tw := a.front.track(w, r)
+	defer a.front.refuser.caught(tw)
+	a.front.seal(tw, r)
+	if !a.front.refusedHost(tw, r) {
+		if err := a.serve(tw, r); err != nil {
+			a.front.refuser.reply(tw, r, err)
+		}
+	}
+	tw.linger()
 }
 
 // serve answers a request of an operator.
@@ -170,7 +162,7 @@ func (a *admin) serveAgent(w http.ResponseWriter, r *http.Request, id string) er
 	}
 	switch r.Method {
 	case http.MethodPut:
-		if err := a.putAgent(w, r, a.Agents, id); err != nil {
+		if err := a.putAgent(w, r, id); err != nil {
 			return err
 		}
 		a.Did(r, who, "put_agent", id)
@@ -184,16 +176,16 @@ func (a *admin) serveAgent(w http.ResponseWriter, r *http.Request, id string) er
 }
 
 // putAgent adds or replaces an agent.
-func (s *Server) putAgent(w http.ResponseWriter, r *http.Request, agents Agents, id string) error {
+func (a *admin) putAgent(w http.ResponseWriter, r *http.Request, id string) error {
 	if err := wantType(r, "application/json"); err != nil {
 		return err
 	}
-	body, err := s.bodies.read(w, r, maxAgentBody)
+	body, err := a.bodies.read(w, r, maxAgentBody)
 	if err != nil {
 		return err
 	}
-	described, isNew, err := agents.PutAgent(r.Context(), id, body)
-	s.bodies.release(body)
+	described, isNew, err := a.Agents.PutAgent(r.Context(), id, body)
+	a.bodies.release(body)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,12 @@ import (
 	"sluice/stream"
 )
 
+// Defaults of Config.
+const (
+	defaultTimeout    = 30 * time.Second
+	defaultMaxStreams = 10_000
+)
+
 // Config describes a Server. Runner is required; everything else may be zero.
 type Config struct {
 	Runner stream.Runner
@@ -106,4 +112,20 @@ type Limits struct {
 	// is too long, streams are refused below MaxStreams too. It is called from one
 	// goroutine at a time. nil: MaxStreams alone decides.
 	Delay func() time.Duration
+}
+
+// setDefaults sets the fields whose zero value means a default.
+func (cfg *Config) setDefaults() {
+	if cfg.MaxStreams == 0 {
+		cfg.MaxStreams = defaultMaxStreams
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = defaultTimeout
+	}
+	if cfg.BodyTimeout == 0 {
+		cfg.BodyTimeout = 10 * time.Second
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = metrics.New()
+	}
 }

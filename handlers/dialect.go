@@ -16,23 +16,39 @@ import (
 // frames of all that called it on its stack, which has room for them in 8 KB but
 // would else grow to 16 (docs/performance.md).
 
+// entrance reads turns from the requests of a protocol, and hands each to the part that serves it.
+type entrance struct {
+	tickets *ticketOffice
+	guard   *guard
+	senders *senders
+	limits  *limits
+	bodies  *bodyReader
+	answers *answers
+	readers *readers
+	turns   *turns
+	hasKeys bool // the store remembers keys
+}
+
+// serve routes the paths of a protocol.
+func (en *entrance) serve(ro *router, rt *routed) { ro.register(rt, raw(en.answer(&rt.Route))) }
+
 // answer serves a route: decode, validate, decide, run, stream.
-func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Request) error {
+func (en *entrance) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		t, err := s.open(w, r, rt)
+		t, err := en.open(w, r, rt)
 		if t == nil {
 			return err
 		}
 		if t.Approval != nil {
-			err = s.answers.acceptAnswer(r, t)
+			err = en.answers.acceptAnswer(r, t)
 		}
 		if err == nil && t.Follow != nil {
-			err = s.readers.follow(w, r, t)
+			err = en.readers.follow(w, r, t)
 		} else if err == nil {
-			err = s.turns.serve(w, r, t)
+			err = en.turns.serve(w, r, t)
 		}
 		if replay, ok := errors.AsType[*task.Replay](err); ok {
-			err = s.readers.replayUsedKey(w, r, t, replay)
+			err = en.readers.replayUsedKey(w, r, t, replay)
 		}
 		if err != nil {
 			err = &refusedTurn{err, utf8.RuneCountInString(t.Request.Input)}
@@ -50,42 +66,42 @@ func (s *Server) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Reque
 // open reads the turn of a request. It returns nil if there is none to run: the error
 // says why, or the reply was given. What a dialect's Open does may take effect at once,
 // so everything else about the request is looked at before.
-func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (*turn, error) {
+func (en *entrance) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (*turn, error) {
 	t := &turn{began: chat.TurnOf(r.Context()).Began, route: rt}
-	r, by, err := s.redeem(r, rt)
+	r, by, err := en.tickets.redeem(r, rt)
 	if err != nil {
 		return nil, err
 	}
 	if lost(r) {
-		return nil, s.readers.serveReconnect(w, r, rt, by)
+		return nil, en.readers.serveReconnect(w, r, rt, by)
 	}
-	who, err := s.admit(r, rt, by)
+	who, err := en.admit(r, rt, by)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.body(w, r, rt)
+	body, err := en.body(w, r, rt)
 	if err != nil {
 		return nil, err
 	}
 	t.who = who
-	r = s.limits.withCharge(sentBy(r, who), t)
+	r = en.limits.withCharge(sentBy(r, who), t)
 	if t.Exchange, err = rt.Open(asGet(r), body); err != nil {
 		return nil, &refusedTurn{err, inputLength(r, body)}
 	}
 	if by != nil {
 		t.Request.Tools, t.ticketed = chat.ToolsAll, true // it was posted
 	}
-	if err := s.senders.bindPrincipal(r, t); err != nil {
+	if err := en.senders.bindPrincipal(r, t); err != nil {
 		return nil, err
 	}
-	if t.Key != "" && s.cfg.Tasks != nil {
+	if t.Key != "" && en.hasKeys {
 		t.sum = checksum(r, body, t.Keyed)
 	}
 	if rt.Repeats != nil && t.Key == "" {
 		t.content = contentOf(r, body, &t.Request)
 	}
 	if t.Reply != nil {
-		s.limits.chargeReply(r, t)
+		en.limits.chargeReply(r, t)
 		respond(w, t.Reply)
 		return nil, nil
 	}
@@ -93,11 +109,11 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route)
 }
 
 // admit returns the sender of a request that the guard admits. by is its ticket, or nil.
-func (s *Server) admit(r *http.Request, rt *dialect.Route, by *ticketed) (*access.Identity, error) {
+func (en *entrance) admit(r *http.Request, rt *dialect.Route, by *ticketed) (*access.Identity, error) {
 	if by != nil {
-		return s.guard.admit(r, by.route, by.who)
+		return en.guard.admit(r, by.route, by.who)
 	}
-	return s.guard.admit(r, rt, nil)
+	return en.guard.admit(r, rt, nil)
 }
 
 // asGet returns the GET of the same path for a HEAD, and any other request itself.
@@ -111,29 +127,11 @@ func asGet(r *http.Request) *http.Request {
 }
 
 // body reads the body, which is nil for a route that takes none.
-func (s *Server) body(w http.ResponseWriter, r *http.Request, rt *dialect.Route) ([]byte, error) {
+func (en *entrance) body(w http.ResponseWriter, r *http.Request, rt *dialect.Route) ([]byte, error) {
 	if rt.NoBody {
-		return nil, s.bodies.drop(w, r)
+		return nil, en.bodies.drop(w, r)
 	}
-	return s.bodies.read(w, r, rt.MaxBody)
-}
-
-// serve registers the routes of a dialect.
-func (s *Server) serve(d dialect.Dialect) {
-	for _, route := range d.Routes() {
-		rt := newRouted(route)
-		if rt.Refuse != nil {
-			s.refuser.shapes = append(s.refuser.shapes, rt)
-		}
-		for _, method := range rt.Methods {
-			s.origins.allowMethod(method)
-		}
-		s.origins.allowHeaders(rt.Headers)
-		if s.native == nil {
-			s.native = rt.Resume
-		}
-		s.routes.register(rt, raw(s.answer(&rt.Route)))
-	}
+	return en.bodies.read(w, r, rt.MaxBody)
 }
 
 // checksum is that of what an idempotency key came with: keyed, or if that is nil the

@@ -118,8 +118,8 @@ func TestFirstReplyIsSentOnce(t *testing.T) {
 func TestMetricNames(t *testing.T) {
 	t.Parallel()
 	s := NewServer(Config{})
-	s.metrics.rejected(fault.NotFound)
-	families, err := s.cfg.Metrics.Gatherer().Gather()
+	s.runner.metrics.rejected(fault.NotFound)
+	families, err := s.metrics.Gatherer().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

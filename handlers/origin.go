@@ -46,6 +46,14 @@ func (p *originPolicy) allowHeaders(names []string) {
 	}
 }
 
+// allowRoute adds the methods and headers of a route.
+func (p *originPolicy) allowRoute(rt *routed) {
+	for _, method := range rt.Methods {
+		p.allowMethod(method)
+	}
+	p.allowHeaders(rt.Headers)
+}
+
 // allows reports whether the operator allows a foreign origin.
 func (p originPolicy) allows(origin string) bool { return p.any || p.allowed[strings.ToLower(origin)] }
 

@@ -1,11 +1,5 @@
 package handlers
 
-import (
-	"net/http"
-
-	"sluice/internal/base/fault"
-)
-
 // Place is what a connection holds among those that the server has room for. Its
 // methods are called by the goroutine that serves the connection.
 type Place interface {
@@ -31,19 +25,3 @@ func (anyPlace) Waiting() {}
 
 // Busy does nothing where connections are not bounded.
 func (anyPlace) Busy() {}
-
-// crowdedOut answers a request on a connection for which there is no room, and says
-// whether it did: what an operator asks of the state of the gateway is answered even
-// then.
-func (s *Server) crowdedOut(w *trackedWriter, r *http.Request) bool {
-	if !placeOf(r).Surplus() {
-		return false
-	}
-	w.Header().Set("Connection", "close")
-	switch r.URL.Path {
-	case "/healthz", "/readyz", "/metrics":
-		return false
-	}
-	s.refuser.reply(w, r, &fault.Error{Type: fault.Overloaded, Message: "All the connections that the gateway can take are in use; try again in a moment"})
-	return true
-}

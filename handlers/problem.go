@@ -143,6 +143,13 @@ func (rf *refuser) caught(w *trackedWriter) {
 	closeResets(w.r, false)
 }
 
+// addShape adds the refusals of a route, if it words its own.
+func (rf *refuser) addShape(rt *routed) {
+	if rt.Refuse != nil {
+		rf.shapes = append(rf.shapes, rt)
+	}
+}
+
 // shape returns how a refusal of r is worded: as the route at its path does, also if the
 // request does not get there.
 func (rf *refuser) shape(r *http.Request) func(dialect.Refusal) dialect.Reply {

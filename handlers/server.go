@@ -21,132 +21,135 @@ package handlers
 import (
 	"context"
 	"net/http"
-	"time"
+	"slices"
 
 	"sluice/internal/base/telemetry/metrics"
+	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
 	"sluice/stream"
 )
 
 // Server serves the gateway's HTTP API. Use NewServer.
 type Server struct {
-	cfg       Config
-	origins   *originPolicy
-	hosts     hostPolicy
-	guard     *guard
+	front     *front
+	routes    *router
 	gate      *gate
 	probes    *probes
-	bodies    *bodyReader
 	senders   *senders
 	limits    *limits
-	refuser   *refuser
 	catalogue *catalogue
 	health    *healthAPI
-	turns     *turns
-	readers   *readers
-	answers   *answers
-	metrics   *instruments
-	native    func(dialect.StoredTurn) stream.Encoder // of the first route that can resume
-	routes    *router
+	runner    *turnRunner
+	metrics   *metrics.Registry
 }
 
 // NewServer returns a Server.
 func NewServer(cfg Config) *Server {
-	if cfg.MaxStreams == 0 {
-		cfg.MaxStreams = defaultMaxStreams
-	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = defaultTimeout
-	}
-	if cfg.BodyTimeout == 0 {
-		cfg.BodyTimeout = 10 * time.Second
-	}
-	if cfg.Metrics == nil {
-		cfg.Metrics = metrics.New()
-	}
+	cfg.setDefaults()
 	audit, origins := auditor{cfg.Client}, newOriginPolicy(cfg.Origins)
 	s := &Server{
-		cfg:       cfg,
-		origins:   &origins,
-		hosts:     newHostPolicy(cfg.Hosts),
 		gate:      newGate(cfg.MaxStreams, cfg.Delay),
 		probes:    newProbes(),
-		bodies:    &bodyReader{budget: bodies{max: maxBodies}, timeout: cfg.BodyTimeout},
 		senders:   &senders{door: cfg.Door, audit: audit},
 		limits:    &limits{limiter: cfg.Limiter, audit: audit, overLimit: newLimitAudit(cfg.Log)},
 		catalogue: &catalogue{cfg.Team, cfg.Workflows},
+		metrics:   cfg.Metrics,
+	}
+	figures := newInstruments(cfg.Metrics, tokenCounter(cfg.Metrics, cfg.TokensByModel), s.gate.active)
+	s.front = &front{
+		log: cfg.Log, isSealed: cfg.Sealed, writeTimeout: cfg.WriteTimeout, hosts: newHostPolicy(cfg.Hosts), origins: &origins,
+		bodies:  &bodyReader{budget: bodies{max: maxBodies}, timeout: cfg.BodyTimeout},
+		refuser: &refuser{metrics: figures, lines: newRefusals(cfg.Log)},
 	}
 	s.health = &healthAPI{
 		model: cfg.Model, parts: cfg.Health, gate: s.gate, senders: s.senders,
 		listsApprovals: cfg.Approvals != nil && cfg.Tasks != nil, storeRequired: cfg.StoreRequired,
 	}
-	s.guard = newGuard(s.gate, s.origins, s.senders, s.limits)
-	if cfg.Tasks != nil {
-		cfg.Tasks.Places(s.gate.turnOfOthers)
-	}
-	s.metrics = newInstruments(cfg.Metrics, tokenCounter(cfg.Metrics, cfg.TokensByModel), s.gate.active)
-	s.refuser = &refuser{metrics: s.metrics, lines: newRefusals(cfg.Log)}
-	s.serveTurns()
-	s.routes = newRouter(s.origins, s.senders, s.limits, s.refuser)
-	s.serveAll()
+	s.routes = newRouter(&origins, s.senders, s.limits, s.front.refuser)
+	s.serveProtocols(&cfg, figures)
+	s.serveGateway(&cfg)
 	return s
 }
 
-// serveTurns makes the parts that a turn goes through.
-func (s *Server) serveTurns() {
-	cfg := &s.cfg
-	rp := &repeats{admitted: newAdmittedTurns(minKeys), tasks: cfg.Tasks, metrics: s.metrics}
-	out := &outputs{heartbeat: cfg.Heartbeat, writeTimeout: cfg.WriteTimeout, refuser: s.refuser, repeats: rp}
-	s.readers = &readers{gate: s.gate, origins: s.origins, senders: s.senders, limits: s.limits, bodies: s.bodies, tasks: cfg.Tasks, outputs: out}
-	s.answers = &answers{approvals: cfg.Approvals, tasks: cfg.Tasks, senders: s.senders, catalogue: s.catalogue}
-	s.turns = &turns{
-		frame:  stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout},
-		choose: cfg.Choose, retracts: cfg.Retracts,
-		gate: s.gate, keys: newKeyring(max(minKeys, 2*cfg.MaxStreams)), repeats: rp, limits: s.limits, senders: s.senders,
-		catalogue: s.catalogue, tasks: cfg.Tasks,
-		runner: &turnRunner{outputs: out, metrics: s.metrics, tracer: cfg.Tracer, logPayloads: cfg.LogPayloads},
-	}
-	s.Report(&s.turns.frame)
-}
-
-// Report has the turns of a frame logged and counted like the turns of requests.
-func (s *Server) Report(f *stream.Frame) { s.turns.runner.report(f) }
-
-// serveAll routes all paths.
-func (s *Server) serveAll() {
-	cfg, ro := &s.cfg, s.routes
-	for _, d := range cfg.Dialects {
-		s.serve(d)
-	}
-	if cfg.Channels != nil {
-		s.serve(cfg.Channels)
-		serveChannels(ro, cfg.Channels)
-	}
+// serveProtocols routes the paths where turns begin, continue and are read.
+func (s *Server) serveProtocols(cfg *Config, figures *instruments) {
+	bodies, origins := s.front.bodies, s.front.origins
+	rp := &repeats{admitted: newAdmittedTurns(minKeys), tasks: cfg.Tasks, metrics: figures}
+	out := &outputs{heartbeat: cfg.Heartbeat, writeTimeout: cfg.WriteTimeout, refuser: s.front.refuser, repeats: rp}
+	s.runner = &turnRunner{outputs: out, metrics: figures, tracer: cfg.Tracer, logPayloads: cfg.LogPayloads}
 	if cfg.Tasks != nil {
-		(&taskAPI{tasks: cfg.Tasks, forgets: cfg.Forget, isOpen: cfg.Door == nil, origins: s.origins, bodies: s.bodies, readers: s.readers, native: s.native}).serve(ro)
+		cfg.Tasks.Places(s.gate.turnOfOthers)
 	}
-	if cfg.Tasks != nil && cfg.Records != nil {
-		(&recordAPI{tasks: cfg.Tasks, records: cfg.Records}).serve(ro)
+	guard := newGuard(s.gate, origins, s.senders, s.limits)
+	en := &entrance{
+		guard: guard, senders: s.senders, limits: s.limits, bodies: bodies, hasKeys: cfg.Tasks != nil,
+		tickets: &ticketOffice{tickets: cfg.Tickets, tasks: cfg.Tasks, guard: guard, senders: s.senders, limits: s.limits, bodies: bodies, metrics: figures},
+		answers: &answers{approvals: cfg.Approvals, tasks: cfg.Tasks, senders: s.senders, catalogue: s.catalogue},
+		readers: &readers{gate: s.gate, origins: origins, senders: s.senders, limits: s.limits, bodies: bodies, tasks: cfg.Tasks, outputs: out},
+		turns: &turns{
+			frame: stream.Frame{Runner: cfg.Runner, Model: cfg.Model, Timeout: cfg.Timeout}, choose: cfg.Choose, retracts: cfg.Retracts,
+			gate: s.gate, keys: newKeyring(max(minKeys, 2*cfg.MaxStreams)), repeats: rp, limits: s.limits, senders: s.senders,
+			catalogue: s.catalogue, tasks: cfg.Tasks, runner: s.runner,
+		},
 	}
-	if cfg.Approvals != nil {
-		(&approvalAPI{approvals: cfg.Approvals, tasks: cfg.Tasks, isOpen: cfg.Door == nil}).serve(ro)
-	}
-	(&prober{probes: s.probes, origins: s.origins, bodies: s.bodies, limits: s.limits, senders: s.senders, heartbeat: cfg.Heartbeat, writeTimeout: cfg.WriteTimeout}).serve(ro)
-	serveTools(ro, cfg.Tools)
-	s.catalogue.serve(ro)
-	s.health.serve(ro)
-	serveMetrics(ro, cfg.Metrics)
-	if cfg.Door != nil {
-		serveIdentity(ro)
-	}
-	if cfg.Door != nil || cfg.Limiter != nil {
-		s.origins.allowCredentials()
+	s.Report(&en.turns.frame)
+	native := s.serveRoutes(en, cfg)
+	if cfg.Tasks != nil {
+		(&taskAPI{tasks: cfg.Tasks, forgets: cfg.Forget, isOpen: cfg.Door == nil, origins: origins, bodies: bodies, readers: en.readers, native: native}).serve(s.routes)
 	}
 	if cfg.Tickets != nil {
-		s.serveTickets()
+		en.tickets.serve(s.routes)
+	}
+}
+
+// serveRoutes routes the paths of the dialects. It returns the encoder that the first route has
+// for stored turns.
+func (s *Server) serveRoutes(en *entrance, cfg *Config) (native func(dialect.StoredTurn) stream.Encoder) {
+	all := cfg.Dialects
+	if cfg.Channels != nil {
+		all = append(slices.Clip(all), cfg.Channels)
+	}
+	for _, d := range all {
+		for _, route := range d.Routes() {
+			rt := newRouted(route)
+			s.front.refuser.addShape(rt)
+			s.front.origins.allowRoute(rt)
+			if native == nil {
+				native = rt.Resume
+			}
+			en.serve(s.routes, rt)
+		}
+	}
+	return native
+}
+
+// serveGateway routes the paths that tell of the gateway, and its page.
+func (s *Server) serveGateway(cfg *Config) {
+	if cfg.Channels != nil {
+		serveChannels(s.routes, cfg.Channels)
+	}
+	if cfg.Tasks != nil && cfg.Records != nil {
+		(&recordAPI{tasks: cfg.Tasks, records: cfg.Records}).serve(s.routes)
+	}
+	if cfg.Approvals != nil {
+		(&approvalAPI{approvals: cfg.Approvals, tasks: cfg.Tasks, isOpen: cfg.Door == nil}).serve(s.routes)
+	}
+	(&prober{
+		probes: s.probes, origins: s.front.origins, bodies: s.front.bodies, limits: s.limits, senders: s.senders,
+		heartbeat: cfg.Heartbeat, writeTimeout: cfg.WriteTimeout,
+	}).serve(s.routes)
+	serveTools(s.routes, cfg.Tools)
+	s.catalogue.serve(s.routes)
+	s.health.serve(s.routes)
+	serveMetrics(s.routes, cfg.Metrics)
+	if cfg.Door != nil {
+		serveIdentity(s.routes)
+	}
+	if cfg.Door != nil || cfg.Limiter != nil {
+		s.front.origins.allowCredentials()
 	}
 	if cfg.Page != nil {
-		servePage(ro, cfg.Page, cfg.Channels)
+		servePage(s.routes, cfg.Page, cfg.Channels)
 	}
 }
 
@@ -154,33 +157,33 @@ func (s *Server) serveAll() {
 // from here instead of being wrapped around one another: the frames of wrappers lie
 // on the stack of every open stream.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r = s.identified(w, r)
-	tw := &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: s.cfg.WriteTimeout}
+	r = s.front.identify(w, r)
+	tw := s.front.track(w, r)
 	closeResets(r, true)
-	defer s.refuser.caught(tw)
-	s.seal(tw, r)
-	if !s.answered(tw, r) {
+	defer s.front.refuser.caught(tw)
+	s.front.seal(tw, r)
+	if !s.front.answered(tw, r) {
 		s.routes.echo.ServeHTTP(tw, r)
 	}
 	tw.linger()
 	closeResets(r, false)
 }
 
-// answered says whether the request had its answer before it is routed.
-func (s *Server) answered(w *trackedWriter, r *http.Request) bool {
-	placeOf(r).Busy()
-	return s.refusedHost(w, r) || s.origins.preflight(w, r) || s.crowdedOut(w, r)
+// Admin returns the API for operators, which has a listener of its own. Pages have no
+// business there: a request that a browser sends for one is refused.
+func (s *Server) Admin(o Operators) http.Handler {
+	a := &admin{Operators: o, front: s.front, health: s.health, catalogue: s.catalogue, bodies: s.front.bodies, metrics: metricsHandler(s.metrics)}
+	if s.senders.door != nil {
+		a.Authorize, a.Did = s.senders.authorize, s.senders.auditAction
+	}
+	if a.Did == nil {
+		a.Did = func(*http.Request, *access.Identity, string, string) {}
+	}
+	return a
 }
 
-// refusedHost says whether the request names a host that is not served, which it has
-// then answered.
-func (s *Server) refusedHost(w http.ResponseWriter, r *http.Request) bool {
-	err := s.hosts.check(r)
-	if err != nil {
-		s.refuser.reply(w, r, err)
-	}
-	return err != nil
-}
+// Report has the turns of a frame logged and counted like the turns of requests.
+func (s *Server) Report(f *stream.Frame) { s.runner.report(f) }
 
 // Rules returns all paths with their rules, for the test that each path has one.
 func (s *Server) Rules() []Rule { return s.routes.list() }
@@ -200,6 +203,6 @@ func (s *Server) Wait(ctx context.Context) error { return s.gate.wait(ctx) }
 
 // Close logs what is left to log. It is called when no request is served any more.
 func (s *Server) Close() {
-	s.refuser.lines.Flush()
+	s.front.refuser.lines.Flush()
 	s.limits.overLimit.Flush()
 }

@@ -8,12 +8,6 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// Defaults of Config.
-const (
-	defaultTimeout    = 30 * time.Second
-	defaultMaxStreams = 10_000
-)
-
 // What Settings say unless they are set, where Config's zero value has a meaning
 // of its own.
 const (

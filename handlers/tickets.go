@@ -17,6 +17,7 @@ import (
 	"sluice/internal/base/fault"
 	"sluice/internal/edge/access"
 	"sluice/internal/edge/dialect"
+	"sluice/internal/state/task"
 	"sluice/internal/turn/chat"
 )
 
@@ -95,45 +96,56 @@ func (t *ticket) identity() *access.Identity {
 	}
 }
 
-// serveTickets routes what issues tickets. It is admitted like the turns that they are for.
-func (s *Server) serveTickets() {
+// ticketOffice issues tickets, and redeems them.
+type ticketOffice struct {
+	tickets Tickets // nil: there are no tickets
+	tasks   *task.Service
+	guard   *guard
+	senders *senders
+	limits  *limits
+	bodies  *bodyReader
+	metrics *instruments
+}
+
+// serve routes the request for a ticket. It is admitted like the turn that the ticket is for.
+func (to *ticketOffice) serve(ro *router) {
 	rt := &newRouted(dialect.Route{Path: ticketPath}).Route
-	s.routes.route(http.MethodPost, ticketPath, ruleOf(rt), raw(func(w http.ResponseWriter, r *http.Request) error { return s.issueTicket(w, r, rt) }))
+	ro.route(http.MethodPost, ticketPath, ruleOf(rt), raw(func(w http.ResponseWriter, r *http.Request) error { return to.issueTicket(w, r, rt) }))
 }
 
 // issueTicket replies with a ticket for the request in the body. The ticket counts as the request.
-func (s *Server) issueTicket(w http.ResponseWriter, r *http.Request, rt *dialect.Route) error {
-	who, err := s.guard.admit(r, rt, nil)
+func (to *ticketOffice) issueTicket(w http.ResponseWriter, r *http.Request, rt *dialect.Route) error {
+	who, err := to.guard.admit(r, rt, nil)
 	if err != nil {
 		return err
 	}
-	t, sealed, err := s.sealTicket(w, r, who)
+	t, sealed, err := to.sealTicket(w, r, who)
 	if err != nil {
 		return err
 	}
-	charged, err := s.limits.charge(r, principalOf(t.identity()), SpendRequest)
+	charged, err := to.limits.charge(r, principalOf(t.identity()), SpendRequest)
 	if err != nil {
 		return err
 	}
 	charged.Headers(w.Header())
-	s.metrics.tickets.Inc("issued")
-	s.senders.audit.record(r, "ticket_issued", describing(who))
+	to.metrics.tickets.Inc("issued")
+	to.senders.audit.record(r, "ticket_issued", describing(who))
 	expires := time.UnixMilli(t.Until).UTC().Format(time.RFC3339Nano)
 	return writeJSON(w, http.StatusCreated, issuedTicket{sealed, streamPath + "?" + ticketMark + sealed, expires})
 }
 
 // sealTicket returns the ticket for the request in the body, and its text.
-func (s *Server) sealTicket(w http.ResponseWriter, r *http.Request, who *access.Identity) (*ticket, string, error) {
-	body, err := s.bodies.read(w, r, dialect.MaxBody)
+func (to *ticketOffice) sealTicket(w http.ResponseWriter, r *http.Request, who *access.Identity) (*ticket, string, error) {
+	body, err := to.bodies.read(w, r, dialect.MaxBody)
 	if err != nil {
 		return nil, "", err
 	}
 	query, key, err := chat.TicketQuery(body)
-	s.bodies.release(body)
+	to.bodies.release(body)
 	if err != nil {
 		return nil, "", err
 	}
-	t, err := s.newTicket(r, who, query, key)
+	t, err := to.newTicket(r, who, query, key)
 	if err != nil {
 		return nil, "", err
 	}
@@ -141,7 +153,7 @@ func (s *Server) sealTicket(w http.ResponseWriter, r *http.Request, who *access.
 	if err != nil {
 		return nil, "", err
 	}
-	sealed, err := s.cfg.Tickets.Seal(text)
+	sealed, err := to.tickets.Seal(text)
 	if err != nil {
 		return nil, "", &fault.Error{Type: fault.PayloadTooLarge, Message: "The request is too long for a ticket; send it by POST", Err: err}
 	}
@@ -156,7 +168,7 @@ type issuedTicket struct {
 }
 
 // newTicket returns the ticket of a request, for the one whom it is carried out for.
-func (s *Server) newTicket(r *http.Request, who *access.Identity, query url.Values, key []string) (*ticket, error) {
+func (to *ticketOffice) newTicket(r *http.Request, who *access.Identity, query url.Values, key []string) (*ticket, error) {
 	own, err := dialect.Key(key, nil)
 	if err != nil {
 		return nil, err
@@ -164,7 +176,7 @@ func (s *Server) newTicket(r *http.Request, who *access.Identity, query url.Valu
 	if who != nil {
 		p, ok := who.For(query.Get("user_id"))
 		if !ok {
-			return nil, s.senders.refuseUser(r, who)
+			return nil, to.senders.refuseUser(r, who)
 		}
 		named := *who
 		named.Principal = p
@@ -204,20 +216,20 @@ type ticketed struct {
 // redeem reads the ticket of a request for a stream, if it shows one, and returns the request
 // that it holds. Its second result is nil if there is no ticket. What is refused before a
 // credential is looked at is refused before a ticket is.
-func (s *Server) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *ticketed, error) {
-	if !s.isTicketed(r, rt) {
+func (to *ticketOffice) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *ticketed, error) {
+	if !to.isTicketed(r, rt) {
 		return r, nil, nil
 	}
-	if err := s.origins.check(r); err != nil {
+	if err := to.guard.origins.check(r); err != nil {
 		return r, nil, err
 	}
-	if _, err := s.guard.notDraining(r, rt, nil); err != nil && !lost(r) {
+	if _, err := to.guard.notDraining(r, rt, nil); err != nil && !lost(r) {
 		return r, nil, err
 	}
-	t, who, err := s.openTicket(r, ruleOf(rt))
+	t, who, err := to.openTicket(r, ruleOf(rt))
 	if err != nil {
-		s.metrics.tickets.Inc("refused")
-		s.senders.audit.record(r, "ticket_refused", func(d *zerolog.Event) { d.Str("reason", reasonOf(err)) })
+		to.metrics.tickets.Inc("refused")
+		to.senders.audit.record(r, "ticket_refused", func(d *zerolog.Event) { d.Str("reason", reasonOf(err)) })
 		return r, nil, err
 	}
 	own := *r
@@ -229,15 +241,15 @@ func (s *Server) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *tic
 		logIdentity(r.Context(), who)
 	}
 	own.URL = &held
-	s.metrics.tickets.Inc("redeemed")
+	to.metrics.tickets.Inc("redeemed")
 	paid := *rt
 	paid.Use = dialect.Paid
 	return &own, &ticketed{who, &paid}, nil
 }
 
 // isTicketed says whether a request shows a ticket where one is read.
-func (s *Server) isTicketed(r *http.Request, rt *dialect.Route) bool {
-	return s.cfg.Tickets != nil && rt.Reconnects && hasTicket(r)
+func (to *ticketOffice) isTicketed(r *http.Request, rt *dialect.Route) bool {
+	return to.tickets != nil && rt.Reconnects && hasTicket(r)
 }
 
 // reasonOf returns why a ticket was refused, for the audit.
@@ -253,7 +265,7 @@ func reasonOf(err error) string {
 
 // openTicket checks the ticket of a request, and returns whom it was issued to, too; nil: nobody
 // was asked.
-func (s *Server) openTicket(r *http.Request, of rule) (*ticket, *access.Identity, error) {
+func (to *ticketOffice) openTicket(r *http.Request, of rule) (*ticket, *access.Identity, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, nil, access.Invalid("form")
@@ -261,10 +273,10 @@ func (s *Server) openTicket(r *http.Request, of rule) (*ticket, *access.Identity
 	if len(query["ticket"]) > 1 || len(query) > 1 {
 		return nil, nil, besides(query)
 	}
-	if s.cfg.Door != nil && isShown(r) { // else a proxy in front may have asked for it
+	if to.senders.door != nil && isShown(r) { // else a proxy in front may have asked for it
 		return nil, nil, access.Invalid("several")
 	}
-	text, err := s.cfg.Tickets.Open(query.Get("ticket"))
+	text, err := to.tickets.Open(query.Get("ticket"))
 	t := new(ticket)
 	if err != nil || json.Unmarshal(text, t) != nil {
 		return nil, nil, access.Invalid("altered")
@@ -273,23 +285,23 @@ func (s *Server) openTicket(r *http.Request, of rule) (*ticket, *access.Identity
 		return nil, nil, access.Invalid("origin")
 	}
 	who := t.identity()
-	if (who == nil) != (s.cfg.Door == nil) || who != nil && !s.senders.mayStill(who, of) {
+	if (who == nil) != (to.senders.door == nil) || who != nil && !to.senders.mayStill(who, of) {
 		return nil, nil, access.Invalid("credential")
 	}
-	return t, who, s.inTime(r, t)
+	return t, who, to.inTime(r, t)
 }
 
 // inTime refuses a ticket that comes too late to begin its turn, or to go on with another one.
-func (s *Server) inTime(r *http.Request, t *ticket) error {
+func (to *ticketOffice) inTime(r *http.Request, t *ticket) error {
 	isLate := time.Now().UnixMilli() >= t.Until
 	turn, _, isKept := eventID(r)
-	if s.cfg.Tasks == nil || !isKept { // there is no turn to go on with
+	if to.tasks == nil || !isKept { // there is no turn to go on with
 		if isLate {
 			return access.Invalid("late")
 		}
 		return nil
 	}
-	own, err := s.ownTurn(r.Context(), t)
+	own, err := to.ownTurn(r.Context(), t)
 	switch {
 	case err != nil:
 		return err
@@ -302,10 +314,10 @@ func (s *Server) inTime(r *http.Request, t *ticket) error {
 }
 
 // ownTurn returns the turn that a ticket began; empty: it has begun none, or too long ago.
-func (s *Server) ownTurn(ctx context.Context, t *ticket) (string, error) {
+func (to *ticketOffice) ownTurn(ctx context.Context, t *ticket) (string, error) {
 	query, _ := url.ParseQuery(t.Query)
 	p := chat.Principal{Tenant: t.Tenant, ID: t.User}
-	return s.cfg.Tasks.KeyedTurn(ctx, t.Tenant, p.Owner(query.Get("user_id")), t.Key)
+	return to.tasks.KeyedTurn(ctx, t.Tenant, p.Owner(query.Get("user_id")), t.Key)
 }
 
 // besides refuses what stands next to a ticket.
