@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"net/http"
 	"net/http/pprof"
 	"strings"
@@ -13,15 +12,6 @@ import (
 
 // maxAgentBody bounds the body of PUT /agents/{id}.
 const maxAgentBody = 128 << 10
-
-// Agents changes the team while it runs.
-type Agents interface {
-	// PutAgent adds an agent, or replaces one that was added. What is wrong with body
-	// is a *chat.ValidationError.
-	PutAgent(ctx context.Context, id string, body []byte) (described TeamAgent, isNew bool, err error)
-	// DeleteAgent takes out an agent that was added.
-	DeleteAgent(ctx context.Context, id string) error
-}
 
 // Operators says what the address for operators has, and who may use it.
 type Operators struct {
@@ -54,7 +44,7 @@ func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.front.seal(tw, r)
 	if !a.front.refusedHost(tw, r) {
 		if err := a.serve(tw, r); err != nil {
-			a.front.refuser.reply(tw, r, err)
+			a.front.refuser.refuseRequest(tw, r, err)
 		}
 	}
 	tw.linger()
@@ -205,6 +195,3 @@ func (a *admin) deleteAgent(w http.ResponseWriter, r *http.Request, who *access.
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
-
-// isRead says whether a method only reads.
-func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }

@@ -129,3 +129,6 @@ func (cfg *Config) setDefaults() {
 		cfg.Metrics = metrics.New()
 	}
 }
+
+// Forget forgets what is kept of a conversation of an owner: chat.Request.Owner.
+type Forget func(ctx context.Context, tenant, owner, conversation string) error

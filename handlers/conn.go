@@ -98,3 +98,8 @@ func innermost(c net.Conn) net.Conn {
 		c = outer.NetConn()
 	}
 }
+
+// lazyDeadline says that a write deadline which passes while nothing is written does no harm, so
+// that it need not be cleared. TLS writes by itself, to answer a client that changes its key, and
+// is of no use after a write that failed.
+func lazyDeadline(r *http.Request) bool { return r.ProtoMajor == 1 && r.TLS == nil }

@@ -136,7 +136,7 @@ func (p probe) write(ctx context.Context, ended <-chan struct{}, out *sse.Writer
 	clock := time.NewTicker(p.interval)
 	defer clock.Stop()
 	for n := 1; ; n++ {
-		_ = out.WriteFrame(t.tick())
+		_ = out.WriteFrame(t.nextFrame())
 		if err := out.Flush(); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (p probe) write(ctx context.Context, ended <-chan struct{}, out *sse.Writer
 	if err := fault.Cause(ctx); errors.Is(err, fault.ErrClientGone) {
 		return err
 	}
-	return out.WriteFrame(t.done())
+	return out.WriteFrame(t.lastFrame())
 }
 
 // silent is the encoder of a probe, in which no event comes.
@@ -175,8 +175,8 @@ type ticks struct {
 	first  time.Time
 }
 
-// tick returns the next frame. The stamp is taken right before the write.
-func (e *ticks) tick() (frame []byte) {
+// nextFrame returns the next frame. The stamp is taken right before the write.
+func (e *ticks) nextFrame() (frame []byte) {
 	now := time.Now()
 	if e.n == 0 {
 		e.first = now
@@ -191,8 +191,8 @@ func (e *ticks) tick() (frame []byte) {
 	return append(frame, "}\n\n"...)
 }
 
-// done returns the last frame.
-func (e *ticks) done() []byte {
+// lastFrame returns the last frame.
+func (e *ticks) lastFrame() []byte {
 	return fmt.Appendf(nil, "id: %s:%d\nevent: done\ndata: {\"request_id\":%q,\"ticks\":%d}\n\n", e.id, e.n+1, e.id, e.n)
 }
 

@@ -57,7 +57,7 @@ func (en *entrance) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Re
 			return &worded{err, t.Refuse}
 		}
 		if rt.Reconnects && isRepetition(err) {
-			return giveUp(w)
+			return replyNoContent(w)
 		}
 		return err
 	}
@@ -72,7 +72,7 @@ func (en *entrance) open(w http.ResponseWriter, r *http.Request, rt *dialect.Rou
 	if err != nil {
 		return nil, err
 	}
-	if lost(r) {
+	if isReconnect(r) {
 		return nil, en.readers.serveReconnect(w, r, rt, by)
 	}
 	who, err := en.admit(r, rt, by)
@@ -109,7 +109,7 @@ func (en *entrance) open(w http.ResponseWriter, r *http.Request, rt *dialect.Rou
 }
 
 // admit returns the sender of a request that the guard admits. by is its ticket, or nil.
-func (en *entrance) admit(r *http.Request, rt *dialect.Route, by *ticketed) (*access.Identity, error) {
+func (en *entrance) admit(r *http.Request, rt *dialect.Route, by *redeemedTicket) (*access.Identity, error) {
 	if by != nil {
 		return en.guard.admit(r, by.route, by.who)
 	}

@@ -38,14 +38,14 @@ func (d *document) Write(s stream.Stamp, ev stream.Event) error {
 
 // Flush has nothing to do: the client gets all of it at the end, unless it is not to wait.
 func (d *document) Flush() error {
-	if d.turn.early != nil && !d.sent && !d.broken && !d.refused() && len(d.text) > 0 {
+	if d.turn.early != nil && !d.sent && !d.broken && !d.isRefused() && len(d.text) > 0 {
 		d.send()
 	}
 	return nil
 }
 
-// refused says that a fault stands in the place of the reply.
-func (d *document) refused() bool {
+// isRefused reports that a fault stands in the place of the reply.
+func (d *document) isRefused() bool {
 	ev := d.Fatal()
 	return ev != nil && d.turn.Form != dialect.AnyDocument && (d.turn.Words == nil || !d.turn.Words(ev.Type))
 }
@@ -75,7 +75,7 @@ func (d *document) Close() error {
 		return nil
 	}
 	began := time.Now()
-	if d.refused() {
+	if d.isRefused() {
 		d.refuse()
 	} else {
 		d.send()
@@ -98,7 +98,7 @@ func (d *document) refuse() {
 	if shape == nil {
 		shape = d.refuser.shape(d.r)
 	}
-	if allowsRetry(d.refuser.refuse(d.w, d.r, refusal, shape)) {
+	if allowsRetry(d.refuser.sendRefusal(d.w, d.r, refusal, shape)) {
 		d.repeats.forget(d.r, d.turn)
 	}
 }

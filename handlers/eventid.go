@@ -8,19 +8,19 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// lost says whether the client had this stream before and lost it. A turn is never run
+// isReconnect reports whether the client had this stream before and lost it. A turn is never run
 // twice because a connection was lost.
-func lost(r *http.Request) bool { return len(r.Header.Values("Last-Event-ID")) > 0 }
+func isReconnect(r *http.Request) bool { return len(r.Header.Values("Last-Event-ID")) > 0 }
 
 // eventID reads a Last-Event-ID of the form <turn_id>:<n>.
-func eventID(r *http.Request) (turn string, n int, ok bool) {
+func eventID(r *http.Request) (turnID string, n int, ok bool) {
 	given := r.Header.Values("Last-Event-ID")
 	if len(given) != 1 {
 		return "", 0, false
 	}
-	turn, text, _ := strings.Cut(given[0], ":")
+	turnID, text, _ := strings.Cut(given[0], ":")
 	n, ok = number(text)
-	return turn, n, ok && chat.IsTurnID(turn)
+	return turnID, n, ok && chat.IsTurnID(turnID)
 }
 
 // number reads the number of an event.

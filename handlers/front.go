@@ -64,7 +64,7 @@ func (fr *front) answered(w *trackedWriter, r *http.Request) bool {
 func (fr *front) refusedHost(w http.ResponseWriter, r *http.Request) bool {
 	err := fr.hosts.check(r)
 	if err != nil {
-		fr.refuser.reply(w, r, err)
+		fr.refuser.refuseRequest(w, r, err)
 	}
 	return err != nil
 }
@@ -80,6 +80,6 @@ func (fr *front) crowdedOut(w *trackedWriter, r *http.Request) bool {
 	case "/healthz", "/readyz", "/metrics":
 		return false
 	}
-	fr.refuser.reply(w, r, &fault.Error{Type: fault.Overloaded, Message: "All the connections that the gateway can take are in use; try again in a moment"})
+	fr.refuser.refuseRequest(w, r, &fault.Error{Type: fault.Overloaded, Message: "All the connections that the gateway can take are in use; try again in a moment"})
 	return true
 }

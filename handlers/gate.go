@@ -21,7 +21,7 @@ type gate struct {
 
 	mu       sync.Mutex // guards the fields below
 	running  map[*slot]struct{}
-	readers  map[string]int // by turn: those in places of readers
+	byTurn   map[string]int // readers in places of readers
 	reading  int            // all of them
 	adaptive admission
 	draining bool
@@ -34,7 +34,7 @@ type gate struct {
 func newGate(maxStreams int, delay func() time.Duration) *gate {
 	return &gate{
 		max: maxStreams, maxReaders: max(1, maxStreams/10), adaptive: newAdmission(delay),
-		running: map[*slot]struct{}{}, readers: map[string]int{}, empty: make(chan struct{}),
+		running: map[*slot]struct{}{}, byTurn: map[string]int{}, empty: make(chan struct{}),
 	}
 }
 
@@ -63,18 +63,18 @@ func (g *gate) enterTurn(parent context.Context) (*slot, error) {
 }
 
 // read is enter for a reader of a turn.
-func (g *gate) read(parent context.Context, turn string) (*slot, error) {
+func (g *gate) read(parent context.Context, turnID string) (*slot, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.draining || g.reading >= g.maxReaders || g.readers[turn] >= readersOfTurn {
+	if g.draining || g.reading >= g.maxReaders || g.byTurn[turnID] >= readersOfTurn {
 		return g.enterTurn(parent)
 	}
 	g.reading++
-	g.readers[turn]++
+	g.byTurn[turnID]++
 	return g.begin(parent, func() {
 		g.reading--
-		if g.readers[turn]--; g.readers[turn] == 0 {
-			delete(g.readers, turn)
+		if g.byTurn[turnID]--; g.byTurn[turnID] == 0 {
+			delete(g.byTurn, turnID)
 		}
 	}), nil
 }
@@ -131,11 +131,11 @@ func (g *gate) refusal() error {
 	if g.draining {
 		return &fault.Error{Type: fault.ShuttingDown, Message: "The gateway is shutting down; try again in a moment"}
 	}
-	turns := len(g.running) - g.reading
-	if turns >= g.max {
+	taken := len(g.running) - g.reading
+	if taken >= g.max {
 		return &fault.Error{Type: fault.Overloaded, Message: "The gateway has all the streams it can take; try again in a moment"}
 	}
-	if !g.adaptive.admits(turns) {
+	if !g.adaptive.admits(taken) {
 		return &fault.Error{Type: fault.Overloaded, Message: "The gateway has more work than its machine can do; try again in a moment"}
 	}
 	return nil
@@ -195,8 +195,8 @@ func (g *gate) wait(ctx context.Context) error {
 	}
 }
 
-// active returns how many streams run.
-func (g *gate) active() int {
+// countActive returns how many streams run.
+func (g *gate) countActive() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.running)

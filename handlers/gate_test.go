@@ -50,8 +50,8 @@ func TestReadersHavePlacesOfTheirOwn(t *testing.T) {
 			t.Error("a reader was refused")
 		}
 	}
-	if g.active() != 7 || g.reading != 4 || len(g.readers) != 1 {
-		t.Errorf("%d streams, %d readers of %v", g.active(), g.reading, g.readers)
+	if g.countActive() != 7 || g.reading != 4 || len(g.byTurn) != 1 {
+		t.Errorf("%d streams, %d readers of %v", g.countActive(), g.reading, g.byTurn)
 	}
 }
 
@@ -75,8 +75,8 @@ func TestReadersUnderOverload(t *testing.T) {
 			}
 			in.leave()
 		}
-		if refused == 0 || g.active() != turns || g.adaptive.ended != 0 {
-			t.Errorf("%d turns refused, %d streams, %d ended", refused, g.active(), g.adaptive.ended)
+		if refused == 0 || g.countActive() != turns || g.adaptive.ended != 0 {
+			t.Errorf("%d turns refused, %d streams, %d ended", refused, g.countActive(), g.adaptive.ended)
 		}
 	})
 }

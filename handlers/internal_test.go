@@ -118,7 +118,7 @@ func TestFirstReplyIsSentOnce(t *testing.T) {
 func TestMetricNames(t *testing.T) {
 	t.Parallel()
 	s := NewServer(Config{})
-	s.runner.metrics.rejected(fault.NotFound)
+	s.runner.metrics.countRefusal(fault.NotFound)
 	families, err := s.metrics.Gatherer().Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func (of rule) spends(r *http.Request) (now, later Spending) {
 	switch {
 	case of.scopes == 0, of.use == dialect.Free:
 		return 0, 0
-	case of.use == dialect.Read, lost(r):
+	case of.use == dialect.Read, isReconnect(r):
 		return SpendRead, 0
 	case of.use == dialect.Either:
 		return 0, 0

@@ -9,12 +9,12 @@ import (
 
 // serveIdentity routes what a sender may ask of their own credential.
 func serveIdentity(ro *router) {
-	ro.guarded(http.MethodGet, "/me", known, showIdentity)
-	ro.guarded(http.MethodHead, "/me", known, showIdentity)
+	ro.guarded(http.MethodGet, "/me", anySender, showIdentity)
+	ro.guarded(http.MethodHead, "/me", anySender, showIdentity)
 }
 
-// identity is the reply of GET /me, which web/openapi.yaml documents.
-type identity struct {
+// identityReply is the reply of GET /me, which web/openapi.yaml documents.
+type identityReply struct {
 	User      string        `json:"user"`
 	Tenant    string        `json:"tenant"`
 	Scopes    []string      `json:"scopes"`
@@ -24,7 +24,7 @@ type identity struct {
 
 // showIdentity replies with who sends the request.
 func showIdentity(w http.ResponseWriter, _ *http.Request, who *access.Identity) error {
-	me := identity{User: who.ID, Tenant: who.Tenant, Scopes: who.Scopes.Names(), Method: who.Method}
+	me := identityReply{User: who.ID, Tenant: who.Tenant, Scopes: who.Scopes.Names(), Method: who.Method}
 	if who.IsAnonymous() {
 		me.User = ""
 	}

@@ -58,11 +58,11 @@ func newInstruments(r *metrics.Registry, tokens metrics.Counter, active func() i
 	}
 }
 
-// rejected counts a request that was refused.
-func (m *instruments) rejected(t fault.Type) { m.rejections.Inc(string(t)) }
+// countRefusal counts a request that was refused.
+func (m *instruments) countRefusal(t fault.Type) { m.rejections.Inc(string(t)) }
 
-// asked adds up how a turn that has ended was asked for.
-func (m *instruments) asked(t *turn, seen *observer) {
+// countRequest adds up how a turn that has ended was asked for.
+func (m *instruments) countRequest(t *turn, seen *observer) {
 	name := t.route.Name()
 	m.dialects.Inc(name)
 	if p := t.Request.Pruning; p != (chat.Pruning{}) {
@@ -74,9 +74,9 @@ func (m *instruments) asked(t *turn, seen *observer) {
 	}
 }
 
-// turn adds up a turn that has ended. before is what it had spent, and was counted, before
+// countTurn adds up a turn that has ended. before is what it had spent, and was counted, before
 // it was paused.
-func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, elapsed time.Duration, before chat.Usage) {
+func (m *instruments) countTurn(seen *observer, s *stream.Stamper, w sse.Stats, elapsed time.Duration, before chat.Usage) {
 	m.streams.Inc(string(seen.ending()))
 	m.turnTime.Observe(elapsed.Seconds())
 	for _, c := range seen.counted() {
@@ -89,7 +89,7 @@ func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, elaps
 		}
 		m.errors.Inc(string(e.Type), fatal)
 	}
-	m.called(seen.Calls)
+	m.countCalls(seen.Calls)
 	done := cmp.Or(seen.Done, new(stream.Done))
 	for _, d := range done.Model {
 		m.modelTime.Observe(d.Seconds())
@@ -97,12 +97,12 @@ func (m *instruments) turn(seen *observer, s *stream.Stamper, w sse.Stats, elaps
 	m.tokens.Add(float64(max(0, done.Usage.InputTokens-before.InputTokens)), "input")
 	m.tokens.Add(float64(max(0, done.Usage.OutputTokens-before.OutputTokens)), "output")
 	m.tokens.Add(float64(max(0, done.Usage.ThinkingTokens-before.ThinkingTokens)), "thinking")
-	m.written(s, w)
+	m.countWrites(s, w)
 }
 
-// called adds up the calls of a turn that has ended. One that was under way when the client
+// countCalls adds up the calls of a turn that has ended. One that was under way when the client
 // left, and the turn with it, is unknown, as it is in the turn's log.
-func (m *instruments) called(calls stream.Calls) {
+func (m *instruments) countCalls(calls stream.Calls) {
 	for _, c := range calls { // a model can make up any number of names, but no server
 		m.tools.Inc(c.Server, string(cmp.Or(c.Outcome, stream.CallUnknown)))
 		if c.Outcome != "" { // else nobody has measured it
@@ -111,9 +111,9 @@ func (m *instruments) called(calls stream.Calls) {
 	}
 }
 
-// written adds what the writer measured. Times to the first event and text are those
+// countWrites adds what the writer measured. Times to the first event and text are those
 // of the write, so they hold what the client made us wait.
-func (m *instruments) written(s *stream.Stamper, w sse.Stats) {
+func (m *instruments) countWrites(s *stream.Stamper, w sse.Stats) {
 	event, delta := s.First()
 	if event > 0 {
 		m.firstEvent.Observe(event.Seconds())

@@ -53,7 +53,7 @@ func (ha *healthAPI) readyz(w http.ResponseWriter, r *http.Request) error {
 // gateway still answers, in-band, and taking every replica out of service because
 // they share an upstream would turn a partial outage into a whole one.
 func (ha *healthAPI) ready(w http.ResponseWriter, whole bool) error {
-	rep := readiness{Status: "ok", Model: ha.model, Streams: ha.gate.active(), Approvals: ha.listsApprovals,
+	rep := readiness{Status: "ok", Model: ha.model, Streams: ha.gate.countActive(), Approvals: ha.listsApprovals,
 		Breakers: []health.Status{}, MCP: []health.Status{}}
 	for _, part := range ha.parts.Check() {
 		rep.add(part)

@@ -86,7 +86,7 @@ func (p originPolicy) check(r *http.Request) error {
 
 // admits says whether a page of the origins may send a request: one that is allowed, or our own.
 func (p originPolicy) admits(origins, sites []string, r *http.Request) bool {
-	return len(origins) == 1 && (p.allows(origins[0]) || own(origins[0], r) && absentOr(sites, "same-origin", "none"))
+	return len(origins) == 1 && (p.allows(origins[0]) || isSameOrigin(origins[0], r) && absentOr(sites, "same-origin", "none"))
 }
 
 // requested says whether a GET without Origin comes from an EventSource or a fetch
@@ -120,13 +120,13 @@ func (p originPolicy) refers(referer string, r *http.Request) bool {
 		return false
 	}
 	origin := u.Scheme + "://" + u.Host
-	return p.allows(origin) || own(origin, r)
+	return p.allows(origin) || isSameOrigin(origin, r)
 }
 
-// own says whether the origin is the server itself, as the client addresses it.
+// isSameOrigin reports whether the origin is the server itself, as the client addresses it.
 // The scheme is not compared: behind a proxy that ends TLS it is not known. There
 // Sec-Fetch-Site distinguishes the pages of http:// from those of https://.
-func own(origin string, r *http.Request) bool {
+func isSameOrigin(origin string, r *http.Request) bool {
 	scheme, host, _ := strings.Cut(origin, "://")
 	return (scheme == "http" || scheme == "https") && host != "" && strings.EqualFold(host, r.Host)
 }

@@ -33,13 +33,13 @@ func (rf *refuser) replyError(err error, c echo.Context) {
 	if errors.As(err, &he) {
 		err = routing(he)
 	}
-	rf.reply(c.Response().Writer, c.Request(), err)
+	rf.refuseRequest(c.Response().Writer, c.Request(), err)
 }
 
-// reply refuses a request that has had no reply yet.
-func (rf *refuser) reply(w http.ResponseWriter, r *http.Request, err error) {
+// refuseRequest refuses a request that has had no reply yet.
+func (rf *refuser) refuseRequest(w http.ResponseWriter, r *http.Request, err error) {
 	refusal := refusalOf(r, err)
-	rf.metrics.rejected(refusal.Fault.Type)
+	rf.metrics.countRefusal(refusal.Fault.Type)
 	if refusal.Status == http.StatusInternalServerError || rf.lines.Line(refusal.Fault.Type) { // what is ours to mend is never left out
 		if turn, ok := errors.AsType[*refusedTurn](err); ok && refusal.Status == http.StatusUnprocessableEntity {
 			logReceived(zerolog.Ctx(r.Context()), r, turn.input)
@@ -49,7 +49,7 @@ func (rf *refuser) reply(w http.ResponseWriter, r *http.Request, err error) {
 	if own, ok := errors.AsType[headed](err); ok {
 		own.SetHeader(w.Header())
 	}
-	rf.refuse(w, r, refusal, rf.wording(r, err))
+	rf.sendRefusal(w, r, refusal, rf.wording(r, err))
 }
 
 // headed is an error that says something in the head of the reply.
@@ -103,8 +103,8 @@ func refusalOf(r *http.Request, err error) dialect.Refusal {
 	return dialect.Refusal{Fault: f, Fields: fields, Status: statusOf(f.Type), RequestID: chat.RequestID(r.Context()), Policies: violated(err)}
 }
 
-// refuse sends a refusal in the words of shape.
-func (rf *refuser) refuse(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal, shape func(dialect.Refusal) dialect.Reply) dialect.Reply {
+// sendRefusal sends a refusal in the words of shape.
+func (rf *refuser) sendRefusal(w http.ResponseWriter, r *http.Request, refusal dialect.Refusal, shape func(dialect.Refusal) dialect.Reply) dialect.Reply {
 	if refusal.RetryAfter = comeBackAfter(refusal.Fault); refusal.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((refusal.RetryAfter+time.Second-1)/time.Second)))
 	}
@@ -139,7 +139,7 @@ func (rf *refuser) caught(w *trackedWriter) {
 		logRejection(w.r, fault.From(err), http.StatusInternalServerError)
 		abort(w.r)
 	}
-	rf.reply(w, w.r, err)
+	rf.refuseRequest(w, w.r, err)
 	closeResets(w.r, false)
 }
 

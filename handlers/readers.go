@@ -170,7 +170,7 @@ func storedAs(l *task.Log) dialect.StoredTurn {
 
 // serveReconnect answers a client that lost its stream: with the rest of it, if the turn is kept,
 // else with what makes an EventSource stop. It is let in also while the gateway drains.
-func (rd *readers) serveReconnect(w http.ResponseWriter, r *http.Request, rt *dialect.Route, by *ticketed) error {
+func (rd *readers) serveReconnect(w http.ResponseWriter, r *http.Request, rt *dialect.Route, by *redeemedTicket) error {
 	if err := rd.origins.check(r); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (rd *readers) serveReconnect(w http.ResponseWriter, r *http.Request, rt *di
 		return err
 	}
 	if rd.tasks == nil {
-		return giveUp(w)
+		return replyNoContent(w)
 	}
 	if err := rd.limits.chargeHead(r, who, ruleOf(rt)); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (rd *readers) namedUser(w http.ResponseWriter, r *http.Request, rt *dialect
 }
 
 // senderOf returns the sender of a reconnect: the owner of its ticket or of its credential.
-func (rd *readers) senderOf(r *http.Request, rt *dialect.Route, by *ticketed) (*access.Identity, error) {
+func (rd *readers) senderOf(r *http.Request, rt *dialect.Route, by *redeemedTicket) (*access.Identity, error) {
 	if by != nil {
 		return by.who, nil
 	}
@@ -230,7 +230,7 @@ func (rd *readers) senderOf(r *http.Request, rt *dialect.Route, by *ticketed) (*
 // refuseResume replies that there are no events to resume from.
 func (rd *readers) refuseResume(w http.ResponseWriter, outcome string) error {
 	rd.tasks.Resumed(outcome)
-	return giveUp(w)
+	return replyNoContent(w)
 }
 
 // sought says what a reader wants of a turn.

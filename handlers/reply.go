@@ -27,8 +27,8 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 	respond(w, &dialect.Reply{Status: status, Body: body})
 }
 
-// giveUp answers 204, the one reply that makes an EventSource stop for good.
-func giveUp(w http.ResponseWriter) error {
+// replyNoContent answers 204, the one reply that makes an EventSource stop for good.
+func replyNoContent(w http.ResponseWriter) error {
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -83,3 +84,6 @@ func parameters(path string) (names []string) {
 	}
 	return names
 }
+
+// isRead says whether a method only reads.
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }

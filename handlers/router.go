@@ -65,9 +65,9 @@ func (ro *router) register(rt *routed, h echo.HandlerFunc) {
 		h = withPathValues(names, h)
 	}
 	for _, method := range rt.Methods {
-		ro.route(method, path.String(), ruleOf(&rt.Route), h)
+		ro.addRoute(method, path.String(), ruleOf(&rt.Route), h)
 		if method == http.MethodGet && rt.Use != dialect.Turn {
-			ro.route(http.MethodHead, path.String(), ruleOf(&rt.Route), h)
+			ro.addRoute(http.MethodHead, path.String(), ruleOf(&rt.Route), h)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func ignoring(h func(http.ResponseWriter, *http.Request) error) asks {
 // guarded serves a path that runs no turn, for those whom its rule allows.
 func (ro *router) guarded(method, path string, of rule, h asks) {
 	names := parameters(path)
-	ro.route(method, path, of, func(c echo.Context) error {
+	ro.addRoute(method, path, of, func(c echo.Context) error {
 		w, r := c.Response().Writer, c.Request()
 		setPathValues(c, names)
 		who, err := ro.senders.authenticate(r, of)
@@ -103,8 +103,8 @@ func (ro *router) guarded(method, path string, of rule, h asks) {
 // asks is a handler that must know who asks; who is nil where nobody is asked.
 type asks func(w http.ResponseWriter, r *http.Request, who *access.Identity) error
 
-// route serves a path by a rule.
-func (ro *router) route(method, path string, of rule, h echo.HandlerFunc) {
+// addRoute serves a path by a rule.
+func (ro *router) addRoute(method, path string, of rule, h echo.HandlerFunc) {
 	ro.rules[method+" "+path] = of
 	ro.echo.Add(method, path, h)
 }

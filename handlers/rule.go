@@ -25,7 +25,7 @@ var (
 	inspected = rule{turnScopes | chat.ScopeInspect, dialect.Read}
 	reviewed  = rule{turnScopes | chat.ScopeInspect | chat.ScopeApprove, dialect.Read}
 	changing  = rule{turnScopes, dialect.Free}
-	known     = rule{^chat.Scopes(0), dialect.Read} // whatever the credential allows
+	anySender = rule{^chat.Scopes(0), dialect.Read} // whatever the credential allows
 	measured  = rule{chat.ScopeOps, dialect.Read}
 	probed    = rule{turnScopes | chat.ScopeOps, dialect.Read}
 )
@@ -39,7 +39,7 @@ func ruleOf(rt *dialect.Route) rule {
 }
 
 // allows reports whether a sender has the scopes that a path needs.
-func (of rule) allows(who *access.Identity) bool { return of == known || who.May(of.scopes) }
+func (of rule) allows(who *access.Identity) bool { return of == anySender || who.May(of.scopes) }
 
 // sentBy returns the request with who has sent it. It is apart from open, whose frame lies on the
 // stack while the body is decoded.
@@ -47,9 +47,9 @@ func sentBy(r *http.Request, who *access.Identity) *http.Request {
 	if who == nil {
 		return r
 	}
-	turn := chat.TurnOf(r.Context())
-	turn.Principal = who.Principal
-	return r.WithContext(chat.WithTurn(r.Context(), turn))
+	asked := chat.TurnOf(r.Context())
+	asked.Principal = who.Principal
+	return r.WithContext(chat.WithTurn(r.Context(), asked))
 }
 
 // principalOf returns who a request is from.

@@ -153,8 +153,8 @@ func (tr *turnRunner) account(ctx context.Context, o *emission, err error) (brok
 		o.turn.stored.Rest() // the reply is this goroutine's again
 	}
 	closeErr := o.out.Close()
-	tr.metrics.asked(o.turn, &o.seen)
-	tr.metrics.turn(&o.seen, o.stamper, o.out.Stats(), time.Since(o.turn.began), spentBefore(o.turn))
+	tr.metrics.countRequest(o.turn, &o.seen)
+	tr.metrics.countTurn(&o.seen, o.stamper, o.out.Stats(), time.Since(o.turn.began), spentBefore(o.turn))
 	logCompleted(zerolog.Ctx(ctx), &o.seen, err, time.Since(o.turn.began))
 	o.seen.endSpan(o.span)
 	return closeErr != nil || o.seen.Done == nil

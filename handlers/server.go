@@ -55,7 +55,7 @@ func NewServer(cfg Config) *Server {
 		catalogue: &catalogue{cfg.Team, cfg.Workflows},
 		metrics:   cfg.Metrics,
 	}
-	figures := newInstruments(cfg.Metrics, tokenCounter(cfg.Metrics, cfg.TokensByModel), s.gate.active)
+	figures := newInstruments(cfg.Metrics, tokenCounter(cfg.Metrics, cfg.TokensByModel), s.gate.countActive)
 	s.front = &front{
 		log: cfg.Log, isSealed: cfg.Sealed, writeTimeout: cfg.WriteTimeout, hosts: newHostPolicy(cfg.Hosts), origins: &origins,
 		bodies:  &bodyReader{budget: bodies{max: maxBodies}, timeout: cfg.BodyTimeout},

@@ -27,8 +27,8 @@ type Admission string
 
 // Admissions.
 const (
-	adaptive Admission = "adaptive" // what the machine can carry at the moment
-	Count    Admission = "count"    // the number of streams alone
+	adaptToDelay Admission = "adaptive" // what the machine can carry at the moment
+	Count        Admission = "count"    // the number of streams alone
 )
 
 // Settings registers what can be set of a Server from outside. It is bound to c's parts of
@@ -46,7 +46,7 @@ func Settings(c *config.Config) config.Section {
 			"one write to one client; a slower client is cut"),
 		config.Int("SLUICE_MAX_STREAMS", &own.MaxStreams, defaultMaxStreams, 1, 1_000_000,
 			"concurrent streams; above it `503`. Lowered at the start, with a warning, to what descriptors and the memory limit carry"),
-		config.OneOf("SLUICE_ADMISSION", &policy.Admission, adaptive, []Admission{adaptive, Count},
+		config.OneOf("SLUICE_ADMISSION", &policy.Admission, adaptToDelay, []Admission{adaptToDelay, Count},
 			"below `SLUICE_MAX_STREAMS`, `adaptive` also refuses what the machine cannot carry at the moment; `count` does not"),
 		config.Origins("SLUICE_CORS_ORIGINS", &own.Origins,
 			"exact origins, comma-separated; `*` allows all, without credentials"),

@@ -13,20 +13,20 @@ type guard struct {
 	origins *originPolicy
 	senders *senders
 	limits  *limits
-	steps   []step
+	steps   []guardStep
 }
 
-// step is one of the decisions about a request that may run something. It gets who the
+// guardStep is one of the decisions about a request that may run something. It gets who the
 // steps before it found the sender to be, and returns that, or what it made sure of
 // itself. Its error refuses the request.
-type step func(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error)
+type guardStep func(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error)
 
 // newGuard returns a guard with its steps: neither time nor memory is spent on a request that
 // will be refused. The cheaper steps come first, and the limits after the facts that they count.
 // (ServeHTTP has checked the host before.)
 func newGuard(gate *gate, origins *originPolicy, senders *senders, limits *limits) *guard {
 	gd := &guard{gate: gate, origins: origins, senders: senders, limits: limits}
-	gd.steps = []step{gd.notDraining, gd.allowedOrigin, gd.authentic, gd.withinLimits, fitHeaders, gd.freePlace}
+	gd.steps = []guardStep{gd.notDraining, gd.allowedOrigin, gd.authentic, gd.withinLimits, fitHeaders, gd.freePlace}
 	return gd
 }
 

@@ -148,11 +148,8 @@ func (ta *taskAPI) forgetConversation(w http.ResponseWriter, r *http.Request) er
 	if err := ta.tasks.Erase(r.Context()); err != nil {
 		return err
 	}
-	return giveUp(w)
+	return replyNoContent(w)
 }
-
-// Forget forgets what is kept of a conversation of an owner: chat.Request.Owner.
-type Forget func(ctx context.Context, tenant, owner, conversation string) error
 
 // callerOfChange returns who asks for a change, unless a foreign page does.
 func (ta *taskAPI) callerOfChange(w http.ResponseWriter, r *http.Request) (task.Caller, error) {
@@ -197,7 +194,7 @@ func (ta *taskAPI) taskEvents(w http.ResponseWriter, r *http.Request, who *acces
 // positionOf returns where a reader wants to begin. The turn is empty if Last-Event-ID is
 // none of ours.
 func positionOf(r *http.Request, query url.Values, last string) (after int, turn string, err error) {
-	if lost(r) {
+	if isReconnect(r) {
 		turn, after, ok := eventID(r)
 		if !ok {
 			return 0, "", nil

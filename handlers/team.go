@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"net/http"
 
 	"sluice/internal/base/fault"
@@ -33,6 +34,15 @@ type TeamAgent struct {
 type TeamRouter struct {
 	Model     string  `json:"model"` // a key
 	Threshold float64 `json:"threshold"`
+}
+
+// Agents changes the team while it runs.
+type Agents interface {
+	// PutAgent adds an agent, or replaces one that was added. What is wrong with body
+	// is a *chat.ValidationError.
+	PutAgent(ctx context.Context, id string, body []byte) (described TeamAgent, isNew bool, err error)
+	// DeleteAgent takes out an agent that was added.
+	DeleteAgent(ctx context.Context, id string) error
 }
 
 // catalogue lists the agents and workflows that a tenant can name.

@@ -110,7 +110,7 @@ type ticketOffice struct {
 // serve routes the request for a ticket. It is admitted like the turn that the ticket is for.
 func (to *ticketOffice) serve(ro *router) {
 	rt := &newRouted(dialect.Route{Path: ticketPath}).Route
-	ro.route(http.MethodPost, ticketPath, ruleOf(rt), raw(func(w http.ResponseWriter, r *http.Request) error { return to.issueTicket(w, r, rt) }))
+	ro.addRoute(http.MethodPost, ticketPath, ruleOf(rt), raw(func(w http.ResponseWriter, r *http.Request) error { return to.issueTicket(w, r, rt) }))
 }
 
 // issueTicket replies with a ticket for the request in the body. The ticket counts as the request.
@@ -207,8 +207,8 @@ func describing(who *access.Identity) func(*zerolog.Event) {
 	}
 }
 
-// ticketed is a request that came by a ticket.
-type ticketed struct {
+// redeemedTicket is the ticket by which a request came.
+type redeemedTicket struct {
 	who   *access.Identity // nil: nobody was asked
 	route *dialect.Route   // of the request, which its ticket has paid for
 }
@@ -216,14 +216,14 @@ type ticketed struct {
 // redeem reads the ticket of a request for a stream, if it shows one, and returns the request
 // that it holds. Its second result is nil if there is no ticket. What is refused before a
 // credential is looked at is refused before a ticket is.
-func (to *ticketOffice) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *ticketed, error) {
+func (to *ticketOffice) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *redeemedTicket, error) {
 	if !to.isTicketed(r, rt) {
 		return r, nil, nil
 	}
 	if err := to.guard.origins.check(r); err != nil {
 		return r, nil, err
 	}
-	if _, err := to.guard.notDraining(r, rt, nil); err != nil && !lost(r) {
+	if _, err := to.guard.notDraining(r, rt, nil); err != nil && !isReconnect(r) {
 		return r, nil, err
 	}
 	t, who, err := to.openTicket(r, ruleOf(rt))
@@ -244,7 +244,7 @@ func (to *ticketOffice) redeem(r *http.Request, rt *dialect.Route) (*http.Reques
 	to.metrics.tickets.Inc("redeemed")
 	paid := *rt
 	paid.Use = dialect.Paid
-	return &own, &ticketed{who, &paid}, nil
+	return &own, &redeemedTicket{who, &paid}, nil
 }
 
 // isTicketed says whether a request shows a ticket where one is read.

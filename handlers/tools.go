@@ -12,7 +12,7 @@ import (
 // listedTool is a tool in the reply of GET /tools, which web/openapi.yaml documents.
 type listedTool struct {
 	Name        string         `json:"name"`
-	Server      string         `json:"server"`
+	ServerName  string         `json:"server"`
 	Description string         `json:"description"`
 	InputSchema jsontext.Value `json:"input_schema"`
 	Output      jsontext.Value `json:"output_schema,omitempty"`
@@ -50,7 +50,7 @@ func serveTools(ro *router, offer func(context.Context) *tool.Set) {
 // toolOf makes the entry of a tool.
 func toolOf(t tool.Spec) listedTool {
 	listed := listedTool{
-		Name: t.Name, Server: t.Server, Description: t.Description, InputSchema: t.InputSchema, Output: t.OutputSchema,
+		Name: t.Name, ServerName: t.Server, Description: t.Description, InputSchema: t.InputSchema, Output: t.OutputSchema,
 		Annotations: annotations(t.Annotations), Timeout: t.Timeout.Seconds(), Fallback: t.Fallback,
 	}
 	if t.Fallback != "" {
