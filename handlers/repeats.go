@@ -19,7 +19,7 @@ type repeats struct {
 }
 
 // remember remembers the content of a turn that is about to be admitted. It refuses a turn that
-// a library sends a second time. Its undo is forget.
+// a library sends a second time. Its undo is forgetFirst.
 func (rp *repeats) remember(r *http.Request, t *turn) error {
 	if t.content == nil {
 		return nil
@@ -37,6 +37,13 @@ func (rp *repeats) remember(r *http.Request, t *turn) error {
 			Message: "This request was sent again by itself, and its turn runs or has run; it is not run again"}
 	}
 	return nil
+}
+
+// forgetFirst undoes remember: the content did not come before, so it may come another time.
+func (rp *repeats) forgetFirst(r *http.Request, t *turn) {
+	if t.first {
+		rp.forget(r, t)
+	}
 }
 
 // forget removes the content of a turn that may be sent a second time.

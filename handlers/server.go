@@ -123,7 +123,7 @@ func (s *Server) serveRoutes(en *entrance, cfg *Config) (native func(dialect.Sto
 	return native
 }
 
-// serveGateway routes the paths that tell of the gateway, and its page.
+// serveGateway routes the paths about the gateway itself, and its page.
 func (s *Server) serveGateway(cfg *Config) {
 	if cfg.Channels != nil {
 		serveChannels(s.routes, cfg.Channels)

@@ -27,7 +27,6 @@ type turn struct {
 	// Of a turn whose client sends requests again by itself, without a key.
 	content *[32]byte // what makes two requests one; nil: no such client
 	note    *admittedTurn
-	first   bool // of its content
 	// Of a turn that is kept.
 	stored *task.Turn
 	sum    *[32]byte // of what came with Key; nil without one
@@ -39,10 +38,18 @@ type turn struct {
 	ticketed bool // it came by a ticket
 	// chargedAs is true once the dialect has said the use of a request of dialect.Either.
 	chargedAs bool
+	first     bool      // its content has not come before
 	charged   Allowance // nil: it is not admitted yet, or nothing limits turns
 	sender    *string   // who has answered, as an owner of keys; nil: the turn begins
 	asked     string    // the kept turn that waited; empty: it was not kept
 	question  string    // that was answered
+}
+
+// endKey undoes turns.reserveKey.
+func (t *turn) endKey() {
+	if t.releaseKey != nil {
+		t.releaseKey()
+	}
 }
 
 // claim uses the answer up, if the turn has one.

@@ -57,59 +57,44 @@ func (ts *turns) start(r *http.Request, t *turn) (_ *slot, err error) {
 	if err = ts.chooseRunner(t); err != nil {
 		return nil, err
 	}
-
 	if err = ts.repeats.remember(r, t); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil && t.first { // the content did not come before, so it may come again
-			ts.repeats.forget(r, t)
-		}
-	}()
-
+	defer undo(&err, func() { ts.repeats.forgetFirst(r, t) })
 	in, err := ts.gate.enter(ts.parentOf(r, t))
 	if err != nil {
 		return nil, err
 	}
-	admitted := false
+	started := false
 	defer func() {
-		if !admitted { // also after a panic
+		if !started { // also after a panic
+			t.endKey()
 			in.leave()
 		}
 	}()
-
 	if err = ts.reserveKey(t); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if !admitted && t.releaseKey != nil { // also after a panic
-			t.releaseKey()
-		}
-	}()
-
 	if err = ts.limits.chargeTurn(r, t); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			t.uncharge()
-		}
-	}()
-
+	defer undo(&err, t.uncharge)
 	if err = t.claim(in.ctx); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			t.unclaim()
-		}
-	}()
-
+	defer undo(&err, t.unclaim)
 	if err = ts.storeTurn(in, r, t); err != nil {
 		return nil, err
 	}
-	admitted = true
+	started = true
 	return in, nil
+}
+
+// undo calls revert, which undoes a step, if a later step has failed.
+func undo(err *error, revert func()) {
+	if *err != nil {
+		revert()
+	}
 }
 
 // chooseRunner sets the frame of a turn: its Runner and its timeout. An error means that the
@@ -148,7 +133,7 @@ func (ts *turns) parentOf(r *http.Request, t *turn) context.Context {
 	return r.Context()
 }
 
-// reserveKey reserves the key of a turn, unless its task remembers it.
+// reserveKey reserves the key of a turn, unless its task remembers it. Its undo is turn.endKey.
 func (ts *turns) reserveKey(t *turn) (err error) {
 	if ts.tasks == nil {
 		t.releaseKey, err = ts.keys.reserve(&t.Request, t.Key)
