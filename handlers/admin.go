@@ -38,10 +38,10 @@ type admin struct {
 
 // ServeHTTP implements http.Handler.
 func (a *admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r = a.front.identify(w, r)
-	tw := a.front.track(w, r)
+	r = a.front.identifyRequest(w, r)
+	tw := a.front.trackReply(w, r)
 	defer a.front.refuser.caught(tw)
-	a.front.seal(tw, r)
+	a.front.sealReply(tw, r)
 	if !a.front.refusedHost(tw, r) {
 		if err := a.serve(tw, r); err != nil {
 			a.front.refuser.refuseRequest(tw, r, err)
@@ -170,12 +170,12 @@ func (a *admin) putAgent(w http.ResponseWriter, r *http.Request, id string) erro
 	if err := wantType(r, "application/json"); err != nil {
 		return err
 	}
-	body, err := a.bodies.read(w, r, maxAgentBody)
+	body, err := a.bodies.readBody(w, r, maxAgentBody)
 	if err != nil {
 		return err
 	}
 	described, isNew, err := a.Agents.PutAgent(r.Context(), id, body)
-	a.bodies.release(body)
+	a.bodies.releaseBody(body)
 	if err != nil {
 		return err
 	}

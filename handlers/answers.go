@@ -11,10 +11,10 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// answers reads what people answer to the questions of paused turns.
+// answers reads the decisions of people about paused turns.
 type answers struct {
-	approvals *approval.Service // nil: nobody is asked
-	tasks     *task.Service     // nil: no turn is stored
+	approvals *approval.Service // nil asks nobody
+	tasks     *task.Service     // nil stores no turn
 	senders   *senders
 	catalogue *catalogue
 }
@@ -23,9 +23,8 @@ type answers struct {
 // scopes an answer can only reject: a credential causes no more than its own turns could.
 const deciders = chat.ScopeChat | chat.ScopeApprove
 
-// acceptAnswer makes of an answer the turn with which the paused one continues. A key that was used is
-// looked at first: what it has answered may not wait any more, and what waits now it must not
-// answer.
+// acceptAnswer makes the turn that continues a paused turn with its answer. It checks the key
+// first: a used key has answered an earlier question, and must not answer another one.
 func (a *answers) acceptAnswer(r *http.Request, t *turn) error {
 	if a.approvals == nil {
 		e := new(chat.ValidationError)

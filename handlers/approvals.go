@@ -14,11 +14,11 @@ import (
 type approvalAPI struct {
 	approvals *approval.Service
 	tasks     *task.Service // nil: without a store the list is empty
-	isOpen    bool          // nobody is asked who they are
+	isOpen    bool          // without authentication
 }
 
-// serve routes the list.
-func (aa *approvalAPI) serve(ro *router) {
+// addRoutes routes the list.
+func (aa *approvalAPI) addRoutes(ro *router) {
 	ro.readable("/approvals", reviewed, aa.listApprovals)
 }
 

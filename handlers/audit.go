@@ -10,16 +10,16 @@ import (
 
 // auditor writes the lines of the audit.
 type auditor struct {
-	client func(*http.Request) string // the address of a request; nil: the lines have none
+	client func(*http.Request) string // returns the address of a request; nil leaves it empty
 }
 
-// record writes a line about the sender of a request, such as a change or a refusal.
-func (a auditor) record(r *http.Request, event string, details func(*zerolog.Event)) {
-	Audit(r, a.address(r), event, details)
+// recordEvent writes a line about the sender of a request, such as a change or a refusal.
+func (a auditor) recordEvent(r *http.Request, event string, details func(*zerolog.Event)) {
+	Audit(r, a.addressOf(r), event, details)
 }
 
-// address returns the address that a request comes from, or "" if it is not known.
-func (a auditor) address(r *http.Request) string {
+// addressOf returns the address that a request comes from, or "" if it is not known.
+func (a auditor) addressOf(r *http.Request) string {
 	if a.client == nil {
 		return ""
 	}

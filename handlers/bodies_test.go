@@ -151,7 +151,7 @@ func TestReadBody(t *testing.T) {
 			s.budget.enter(other, new(cutReply))
 			s.budget.grow(other, tt.other)
 		}}}
-		body, err := s.read(reply, r, 100)
+		body, err := s.readBody(reply, r, 100)
 		f, ok := errors.AsType[*fault.Error](err)
 		if (err != nil) != tt.wantErr || ok && f.Type != fault.RequestTimeout || unread(r) != tt.wantErr || reply.cut != tt.wantErr || err == nil && string(body) != "12345678" {
 			t.Errorf("%s: %q, %v, unread %v, cut %v", tt.name, body, err, unread(r), reply.cut)

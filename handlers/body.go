@@ -65,10 +65,10 @@ type bodyReader struct {
 	timeout time.Duration // of one body
 }
 
-// track bounds the time of the request's body. The deadline stands until the body is
+// trackBody bounds the time of the request's body. The deadline stands until the body is
 // read to its end, when net/http clears it, or until the connection is closed. In
 // between net/http reads, of its own accord, what a handler leaves of the body.
-func (br *bodyReader) track(w http.ResponseWriter, r *http.Request) {
+func (br *bodyReader) trackBody(w http.ResponseWriter, r *http.Request) {
 	b := &trackedBody{ReadCloser: r.Body, all: &br.budget, done: r.Body == http.NoBody}
 	if !b.done {
 		b.until = time.Now().Add(br.timeout)
@@ -121,35 +121,35 @@ func wantType(r *http.Request, want string) error {
 	return nil
 }
 
-// drop reads the body of a request that needs none.
-func (br *bodyReader) drop(w http.ResponseWriter, r *http.Request) error {
+// dropBody reads the body of a request that needs none.
+func (br *bodyReader) dropBody(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case !unread(r):
 		return nil
 	case r.ContentLength > dialect.MaxBody:
 		return tooLarge(dialect.MaxBody)
 	}
-	_, err := br.receive(w, r, "", dialect.MaxBody)
+	_, err := br.receiveBody(w, r, "", dialect.MaxBody)
 	return err
 }
 
-// read reads the body to its end, within its limits of size (bytes) and time: only then
+// readBody reads the body to its end, within its limits of size (bytes) and time: only then
 // does the server notice that a client leaves. It returns the content: unpacked, and without a
 // byte order mark.
-func (br *bodyReader) read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+func (br *bodyReader) readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	encoding, err := encodingOf(r)
 	if err != nil {
 		return nil, err
 	}
-	body, err := br.receive(w, r, encoding, limit)
+	body, err := br.receiveBody(w, r, encoding, limit)
 	return withoutMark(body), err
 }
 
-// release gives back the memory of a body that read has returned.
-func (br *bodyReader) release(body []byte) { br.buffers.put(body) }
+// releaseBody gives back the memory of a body that readBody has returned.
+func (br *bodyReader) releaseBody(body []byte) { br.buffers.put(body) }
 
-// receive reads the body and unpacks it. Its content counts among all bodies that are held.
-func (br *bodyReader) receive(w http.ResponseWriter, r *http.Request, encoding string, limit int64) ([]byte, error) {
+// receiveBody reads the body and unpacks it. Its content counts among all bodies that are held.
+func (br *bodyReader) receiveBody(w http.ResponseWriter, r *http.Request, encoding string, limit int64) ([]byte, error) {
 	b, place := r.Body.(*trackedBody), placeOf(r)
 	place.Waiting()
 	br.budget.enter(&b.share, w)

@@ -11,8 +11,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// callerOf returns who asks, and for which user: who sends the request may name one, or reads what
-// belongs to others.
+// callerOf returns the caller of a request about tasks, and the request's query. The query may name
+// the user of the caller, or the user whose tasks an inspector reads.
 func callerOf(r *http.Request) (c task.Caller, query url.Values, err error) {
 	query = r.URL.Query()
 	named, err := userInQuery(query)

@@ -18,7 +18,7 @@ func (l *limits) withCharge(r *http.Request, t *turn) *http.Request {
 		t.chargedAs = true
 		switch dialect.Use(use) {
 		case dialect.Read:
-			_, err := l.charge(r, principalOf(t.who), SpendRead)
+			_, err := l.chargeRequest(r, principalOf(t.who), SpendRead)
 			return err
 		case dialect.Turn:
 			if err := l.limiter.Check(r, principalOf(t.who), SpendRequest|SpendTurn); err != nil {
@@ -34,7 +34,7 @@ func (l *limits) withCharge(r *http.Request, t *turn) *http.Request {
 // it is not refused.
 func (l *limits) chargeReply(r *http.Request, t *turn) {
 	if t.route.Use == dialect.Either && !t.chargedAs {
-		_, _ = l.charge(r, principalOf(t.who), SpendRead)
+		_, _ = l.chargeRequest(r, principalOf(t.who), SpendRead)
 	}
 }
 
@@ -47,6 +47,6 @@ func (l *limits) chargeTurn(r *http.Request, t *turn) (err error) {
 	if t.ticketed {
 		what = SpendTurn // the request was its ticket's
 	}
-	t.charged, err = l.charge(r, t.Request.Principal, what)
+	t.charged, err = l.chargeRequest(r, t.Request.Principal, what)
 	return err
 }

@@ -77,8 +77,8 @@ type prober struct {
 	heartbeat, writeTimeout time.Duration
 }
 
-// serve routes the probe.
-func (pr *prober) serve(ro *router) { ro.guarded(http.MethodGet, "/diag/sse", probed, pr.diagnose) }
+// addRoutes routes the probe.
+func (pr *prober) addRoutes(ro *router) { ro.guarded(http.MethodGet, "/diag/sse", probed, pr.diagnose) }
 
 // diagnose streams stamped ticks, by which a client can find out what lies between:
 // whether they arrive one by one, late, together or not at all. They are written
@@ -88,7 +88,7 @@ func (pr *prober) diagnose(w http.ResponseWriter, r *http.Request, who *access.I
 	if err := pr.origins.check(r); err != nil {
 		return err
 	}
-	if err := pr.bodies.drop(w, r); err != nil {
+	if err := pr.bodies.dropBody(w, r); err != nil {
 		return err
 	}
 	p, err := probeOf(r)
@@ -100,7 +100,7 @@ func (pr *prober) diagnose(w http.ResponseWriter, r *http.Request, who *access.I
 		return err
 	}
 	defer leave()
-	watch, err := pr.limits.charge(r, principalOf(who), SpendWatch)
+	watch, err := pr.limits.chargeRequest(r, principalOf(who), SpendWatch)
 	if err != nil {
 		return err
 	}

@@ -29,13 +29,15 @@ type entrance struct {
 	hasKeys bool // the store remembers keys
 }
 
-// serve routes the paths of a protocol.
-func (en *entrance) serve(ro *router, rt *routed) { ro.register(rt, raw(en.answer(&rt.Route))) }
+// serveRoute routes the paths of a protocol.
+func (en *entrance) serveRoute(ro *router, rt *routed) {
+	ro.addProtocolRoute(rt, raw(en.answerRequest(&rt.Route)))
+}
 
-// answer serves a route: decode, validate, decide, run, stream.
-func (en *entrance) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Request) error {
+// answerRequest serves a route: decode, validate, decide, run, stream.
+func (en *entrance) answerRequest(rt *dialect.Route) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		t, err := en.open(w, r, rt)
+		t, err := en.openTurn(w, r, rt)
 		if t == nil {
 			return err
 		}
@@ -43,9 +45,9 @@ func (en *entrance) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Re
 			err = en.answers.acceptAnswer(r, t)
 		}
 		if err == nil && t.Follow != nil {
-			err = en.readers.follow(w, r, t)
+			err = en.readers.followStream(w, r, t)
 		} else if err == nil {
-			err = en.turns.serve(w, r, t)
+			err = en.turns.serveTurn(w, r, t)
 		}
 		if replay, ok := errors.AsType[*task.Replay](err); ok {
 			err = en.readers.replayUsedKey(w, r, t, replay)
@@ -63,23 +65,23 @@ func (en *entrance) answer(rt *dialect.Route) func(http.ResponseWriter, *http.Re
 	}
 }
 
-// open reads the turn of a request. It returns nil if there is none to run: the error
+// openTurn reads the turn of a request. It returns nil if there is none to run: the error
 // says why, or the reply was given. What a dialect's Open does may take effect at once,
 // so everything else about the request is looked at before.
-func (en *entrance) open(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (*turn, error) {
+func (en *entrance) openTurn(w http.ResponseWriter, r *http.Request, rt *dialect.Route) (*turn, error) {
 	t := &turn{began: chat.TurnOf(r.Context()).Began, route: rt}
-	r, by, err := en.tickets.redeem(r, rt)
+	r, by, err := en.tickets.redeemTicket(r, rt)
 	if err != nil {
 		return nil, err
 	}
 	if isReconnect(r) {
 		return nil, en.readers.serveReconnect(w, r, rt, by)
 	}
-	who, err := en.admit(r, rt, by)
+	who, err := en.admitRequest(r, rt, by)
 	if err != nil {
 		return nil, err
 	}
-	body, err := en.body(w, r, rt)
+	body, err := en.readBody(w, r, rt)
 	if err != nil {
 		return nil, err
 	}
@@ -108,12 +110,12 @@ func (en *entrance) open(w http.ResponseWriter, r *http.Request, rt *dialect.Rou
 	return t, nil
 }
 
-// admit returns the sender of a request that the guard admits. by is its ticket, or nil.
-func (en *entrance) admit(r *http.Request, rt *dialect.Route, by *redeemedTicket) (*access.Identity, error) {
+// admitRequest returns the sender of a request that the guard admits. by is its ticket, or nil.
+func (en *entrance) admitRequest(r *http.Request, rt *dialect.Route, by *redeemedTicket) (*access.Identity, error) {
 	if by != nil {
-		return en.guard.admit(r, by.route, by.who)
+		return en.guard.admitRequest(r, by.route, by.who)
 	}
-	return en.guard.admit(r, rt, nil)
+	return en.guard.admitRequest(r, rt, nil)
 }
 
 // asGet returns the GET of the same path for a HEAD, and any other request itself.
@@ -126,16 +128,15 @@ func asGet(r *http.Request) *http.Request {
 	return get
 }
 
-// body reads the body, which is nil for a route that takes none.
-func (en *entrance) body(w http.ResponseWriter, r *http.Request, rt *dialect.Route) ([]byte, error) {
+// readBody reads the body, which is nil for a route that takes none.
+func (en *entrance) readBody(w http.ResponseWriter, r *http.Request, rt *dialect.Route) ([]byte, error) {
 	if rt.NoBody {
-		return nil, en.bodies.drop(w, r)
+		return nil, en.bodies.dropBody(w, r)
 	}
-	return en.bodies.read(w, r, rt.MaxBody)
+	return en.bodies.readBody(w, r, rt.MaxBody)
 }
 
-// checksum is that of what an idempotency key came with: keyed, or if that is nil the
-// whole request.
+// checksum returns the SHA-256 of keyed, or of path, query and body if keyed is nil.
 func checksum(r *http.Request, body, keyed []byte) *[32]byte {
 	if keyed != nil {
 		sum := sha256.Sum256(keyed)

@@ -99,7 +99,7 @@ func (d *document) refuse() {
 		shape = d.refuser.shape(d.r)
 	}
 	if allowsRetry(d.refuser.sendRefusal(d.w, d.r, refusal, shape)) {
-		d.repeats.forget(d.r, d.turn)
+		d.repeats.forgetContent(d.r, d.turn)
 	}
 }
 

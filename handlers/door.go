@@ -92,7 +92,7 @@ func logIdentity(ctx context.Context, who *access.Identity) {
 
 // refuseScopes refuses a credential without the scopes of a path.
 func (s *senders) refuseScopes(r *http.Request, who *access.Identity, wanted chat.Scopes) error {
-	s.audit.record(r, "auth_denied", func(d *zerolog.Event) {
+	s.audit.recordEvent(r, "auth_denied", func(d *zerolog.Event) {
 		d.Str("method", string(who.Method)).Str("scope", wanted.String()).Str("reason", "scope")
 	})
 	return &access.Challenged{
@@ -103,14 +103,14 @@ func (s *senders) refuseScopes(r *http.Request, who *access.Identity, wanted cha
 
 // refuseUser refuses a request that names a user whom its credential must not name.
 func (s *senders) refuseUser(r *http.Request, who *access.Identity) error {
-	s.audit.record(r, "auth_denied", func(d *zerolog.Event) { d.Str("method", string(who.Method)).Str("reason", "user_id") })
+	s.audit.recordEvent(r, "auth_denied", func(d *zerolog.Event) { d.Str("method", string(who.Method)).Str("reason", "user_id") })
 	return dialect.ForeignUser()
 }
 
-// auditAction logs the action of an operator with their name: a token has no key that would
-// lead to them.
+// auditAction logs the action of an operator with their name, as a token does not lead to it by
+// a key.
 func (s *senders) auditAction(r *http.Request, who *access.Identity, action, target string) {
-	s.audit.record(r, "admin_action", func(d *zerolog.Event) {
+	s.audit.recordEvent(r, "admin_action", func(d *zerolog.Event) {
 		d.Str("action", action).Str("target", chat.Clip(target, maxLoggedName)).Str("method", string(who.Method))
 		if !who.IsAnonymous() {
 			d.Str("user", who.ID)

@@ -21,27 +21,27 @@ type front struct {
 	refuser      *refuser
 }
 
-// identify gives the request an id: the client's own if it is fit, else one of
+// identifyRequest gives the request an id: the client's own if it is fit, else one of
 // ours. It is on the response, in the context and in the log lines of the request.
-func (fr *front) identify(w http.ResponseWriter, r *http.Request) *http.Request {
+func (fr *front) identifyRequest(w http.ResponseWriter, r *http.Request) *http.Request {
 	id := requestID(r.Header[requestIDHeader])
 	w.Header()[requestIDHeader] = []string{id}
 	ctx := chat.WithTurn(r.Context(), chat.Turn{RequestID: id, Began: time.Now()})
 	log := fr.log.With().Str("request_id", id).Logger()
 	r = r.WithContext(log.WithContext(ctx))
-	fr.bodies.track(w, r)
+	fr.bodies.trackBody(w, r)
 	return r
 }
 
-// track returns the writer of a reply, which knows whether the reply has begun.
-func (fr *front) track(w http.ResponseWriter, r *http.Request) *trackedWriter {
+// trackReply returns the writer of a reply, which knows whether the reply has begun.
+func (fr *front) trackReply(w http.ResponseWriter, r *http.Request) *trackedWriter {
 	return &trackedWriter{ResponseWriter: w, r: r, began: time.Now(), timeout: fr.writeTimeout}
 }
 
-// seal adds the headers that hold for every reply of a gateway that asks who its callers are,
+// sealReply adds the headers that hold for every reply of a gateway that asks who its callers are,
 // or that encrypts. A page of another origin then cannot load a reply as if it were a picture or
 // a script, and no browser sends on where its user was.
-func (fr *front) seal(w http.ResponseWriter, r *http.Request) {
+func (fr *front) sealReply(w http.ResponseWriter, r *http.Request) {
 	if !fr.isSealed {
 		return
 	}
@@ -60,7 +60,7 @@ func (fr *front) answered(w *trackedWriter, r *http.Request) bool {
 	return fr.refusedHost(w, r) || fr.origins.preflight(w, r) || fr.crowdedOut(w, r)
 }
 
-// refusedHost reports whether it has refused a request that names a host which is not served.
+// refusedHost reports whether it has refused the request because of its host.
 func (fr *front) refusedHost(w http.ResponseWriter, r *http.Request) bool {
 	err := fr.hosts.check(r)
 	if err != nil {

@@ -52,9 +52,9 @@ func (nothing) Headers(http.Header) {}
 func (nothing) End()                {}
 func (nothing) Cancel()             {}
 
-// limits charges requests, and has the audit log those that it refuses.
+// limits charges requests, and logs its refusals to the audit.
 type limits struct {
-	limiter   Limiter // nil: nothing is limited
+	limiter   Limiter // nil limits nothing
 	audit     auditor
 	overLimit *tally.Tally[refusedBy]
 }
@@ -70,7 +70,7 @@ func (l *limits) chargeHead(r *http.Request, who *access.Identity, of rule) erro
 			return l.auditRefusal(r, err)
 		}
 	}
-	_, err := l.charge(r, principalOf(who), now)
+	_, err := l.chargeRequest(r, principalOf(who), now)
 	return err
 }
 
@@ -90,8 +90,8 @@ func (of rule) spends(r *http.Request) (now, later Spending) {
 	return 0, SpendRequest | SpendTurn
 }
 
-// charge admits a request, for what it spends.
-func (l *limits) charge(r *http.Request, who chat.Principal, what Spending) (Allowance, error) {
+// chargeRequest charges a request, or refuses it.
+func (l *limits) chargeRequest(r *http.Request, who chat.Principal, what Spending) (Allowance, error) {
 	if l.limiter == nil || what == 0 {
 		return nothing{}, nil
 	}
@@ -111,9 +111,9 @@ func (l *limits) auditRefusal(r *http.Request, err error) error {
 	if len(policies) == 0 {
 		return err
 	}
-	of := refusedBy{limit: policies[0], client: l.audit.address(r)}
+	of := refusedBy{limit: policies[0], client: l.audit.addressOf(r)}
 	if l.overLimit.Line(of) {
-		l.audit.record(r, "limit_refused", func(d *zerolog.Event) { d.Str("limit", of.limit) })
+		l.audit.recordEvent(r, "limit_refused", func(d *zerolog.Event) { d.Str("limit", of.limit) })
 	}
 	return err
 }

@@ -111,7 +111,7 @@ func (m *instruments) countCalls(calls stream.Calls) {
 	}
 }
 
-// countWrites adds what the writer measured. Times to the first event and text are those
+// countWrites adds the figures of the writer. Times to the first event and text are those
 // of the write, so they hold what the client made us wait.
 func (m *instruments) countWrites(s *stream.Stamper, w sse.Stats) {
 	event, delta := s.First()

@@ -17,8 +17,8 @@ type healthAPI struct {
 	storeRequired  bool // without its store the gateway is not ready
 }
 
-// serve routes liveness and readiness.
-func (ha *healthAPI) serve(ro *router) {
+// addRoutes routes liveness and readiness.
+func (ha *healthAPI) addRoutes(ro *router) {
 	ro.readable("/healthz", open, ha.healthz)
 	ro.readable("/readyz", open, ha.readyz)
 }

@@ -97,7 +97,7 @@ func (rf *refuser) wording(r *http.Request, err error) func(dialect.Refusal) dia
 	return rf.shape(r)
 }
 
-// refusalOf returns what a dialect words: the fault, its fields and its status.
+// refusalOf returns the facts of a refusal that a dialect puts into words.
 func refusalOf(r *http.Request, err error) dialect.Refusal {
 	f, fields := rejected(err)
 	return dialect.Refusal{Fault: f, Fields: fields, Status: statusOf(f.Type), RequestID: chat.RequestID(r.Context()), Policies: violated(err)}

@@ -26,12 +26,12 @@ type readers struct {
 	senders *senders
 	limits  *limits
 	bodies  *bodyReader
-	tasks   *task.Service // nil: no turn is stored
+	tasks   *task.Service // nil stores no turn
 	outputs *outputs
 }
 
-// follow streams what is not a turn of its own.
-func (rd *readers) follow(w http.ResponseWriter, r *http.Request, t *turn) error {
+// followStream streams events for a request that runs no turn.
+func (rd *readers) followStream(w http.ResponseWriter, r *http.Request, t *turn) error {
 	enter := rd.gate.enter
 	if t.Followed != "" {
 		enter = func(parent context.Context) (*slot, error) { return rd.gate.read(parent, t.Followed) }
@@ -41,7 +41,7 @@ func (rd *readers) follow(w http.ResponseWriter, r *http.Request, t *turn) error
 		return err
 	}
 	defer in.leave()
-	watch, err := rd.limits.charge(r, principalOf(t.who), SpendWatch)
+	watch, err := rd.limits.chargeRequest(r, principalOf(t.who), SpendWatch)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (rd *readers) streamUsedTurn(w http.ResponseWriter, r *http.Request, t *tur
 		return err
 	}
 	defer in.leave()
-	watch, err := rd.limits.charge(r, principalOf(t.who), SpendRead|SpendWatch)
+	watch, err := rd.limits.chargeRequest(r, principalOf(t.who), SpendRead|SpendWatch)
 	if err != nil {
 		return err
 	}
@@ -168,8 +168,8 @@ func storedAs(l *task.Log) dialect.StoredTurn {
 	return k
 }
 
-// serveReconnect answers a client that lost its stream: with the rest of it, if the turn is kept,
-// else with what makes an EventSource stop. It is let in also while the gateway drains.
+// serveReconnect answers a client that lost its stream: with the remaining events, if the turn is
+// stored, and else with 204, which stops an EventSource. It admits clients also during a drain.
 func (rd *readers) serveReconnect(w http.ResponseWriter, r *http.Request, rt *dialect.Route, by *redeemedTicket) error {
 	if err := rd.origins.check(r); err != nil {
 		return err
@@ -196,14 +196,14 @@ func (rd *readers) serveReconnect(w http.ResponseWriter, r *http.Request, rt *di
 	if err != nil {
 		return rd.senders.refuseUser(r, who)
 	}
-	return rd.resume(w, r, rt.Resume, sought{turn: turn, after: after, by: c, until: who, rule: ruleOf(rt)})
+	return rd.resumeTurn(w, r, rt.Resume, sought{turn: turn, after: after, by: c, until: who, rule: ruleOf(rt)})
 }
 
 // namedUser returns the user whom a request names that resumes a turn: in its query, or in the
 // body of a route that has one. Where nobody is asked who they are, the body is not read.
 func (rd *readers) namedUser(w http.ResponseWriter, r *http.Request, rt *dialect.Route, who *access.Identity) (string, error) {
 	if rt.NoBody {
-		if err := rd.bodies.drop(w, r); err != nil {
+		if err := rd.bodies.dropBody(w, r); err != nil {
 			return "", err
 		}
 		return userInQuery(r.URL.Query())
@@ -211,11 +211,11 @@ func (rd *readers) namedUser(w http.ResponseWriter, r *http.Request, rt *dialect
 	if who == nil || rt.User == nil {
 		return "", nil
 	}
-	body, err := rd.bodies.read(w, r, rt.MaxBody)
+	body, err := rd.bodies.readBody(w, r, rt.MaxBody)
 	if err != nil {
 		return "", err
 	}
-	defer rd.bodies.release(body)
+	defer rd.bodies.releaseBody(body)
 	return rt.User(body)
 }
 
@@ -227,7 +227,7 @@ func (rd *readers) senderOf(r *http.Request, rt *dialect.Route, by *redeemedTick
 	return rd.senders.authenticate(r, ruleOf(rt))
 }
 
-// refuseResume replies that there are no events to resume from.
+// refuseResume replies that a stream cannot be resumed, and counts the outcome.
 func (rd *readers) refuseResume(w http.ResponseWriter, outcome string) error {
 	rd.tasks.Resumed(outcome)
 	return replyNoContent(w)
@@ -243,14 +243,14 @@ type sought struct {
 	rule  rule             // by which until may watch
 }
 
-// resume sends the rest of a turn.
-func (rd *readers) resume(w http.ResponseWriter, r *http.Request, encoder func(dialect.StoredTurn) stream.Encoder, want sought) error {
+// resumeTurn sends the rest of a turn.
+func (rd *readers) resumeTurn(w http.ResponseWriter, r *http.Request, encoder func(dialect.StoredTurn) stream.Encoder, want sought) error {
 	in, err := rd.gate.read(r.Context(), want.turn)
 	if err != nil {
 		return err
 	}
 	defer in.leave()
-	watch, err := rd.limits.charge(r, want.by.Principal, SpendWatch)
+	watch, err := rd.limits.chargeRequest(r, want.by.Principal, SpendWatch)
 	if err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (rd *readers) resume(w http.ResponseWriter, r *http.Request, encoder func(d
 	return nil
 }
 
-// sendLog sends what is left of a log, as it comes. A reply that ends without Done is
+// sendLog sends the events of a log from its position on, as they come. A reply that ends without Done is
 // aborted, as in run.
 func (rd *readers) sendLog(in *slot, r *http.Request, log *task.Log, out writer, from int) {
 	defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()

@@ -38,8 +38,8 @@ type recordAPI struct {
 	records Records
 }
 
-// serve routes the records.
-func (ra *recordAPI) serve(ro *router) {
+// addRoutes routes the records.
+func (ra *recordAPI) addRoutes(ro *router) {
 	ro.readable("/tasks/:id/checkpoints", inspected, ra.listCheckpoints)
 	ro.readable("/tasks/:id/checkpoints/:sequence", inspected, ra.showCheckpoint)
 	ro.readable("/tasks/:id/sessions/:session", inspected, ra.showSession)

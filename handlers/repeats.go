@@ -18,9 +18,9 @@ type repeats struct {
 	metrics  *instruments
 }
 
-// remember remembers the content of a turn that is about to be admitted. It refuses a turn that
+// rememberContent remembers the content of a turn that is about to be admitted. It refuses a turn that
 // a library sends a second time. Its undo is forgetFirst.
-func (rp *repeats) remember(r *http.Request, t *turn) error {
+func (rp *repeats) rememberContent(r *http.Request, t *turn) error {
 	if t.content == nil {
 		return nil
 	}
@@ -42,12 +42,12 @@ func (rp *repeats) remember(r *http.Request, t *turn) error {
 // forgetFirst undoes remember: the content did not come before, so it may come another time.
 func (rp *repeats) forgetFirst(r *http.Request, t *turn) {
 	if t.first {
-		rp.forget(r, t)
+		rp.forgetContent(r, t)
 	}
 }
 
-// forget removes the content of a turn that may be sent a second time.
-func (rp *repeats) forget(r *http.Request, t *turn) {
+// forgetContent removes the content of a turn that may be sent a second time.
+func (rp *repeats) forgetContent(r *http.Request, t *turn) {
 	if t.note == nil {
 		return
 	}

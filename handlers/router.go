@@ -35,8 +35,8 @@ func newRouter(origins *originPolicy, senders *senders, limits *limits, refuser 
 	return ro
 }
 
-// list returns all paths with their rules, for the test that each path has one.
-func (ro *router) list() (list []Rule) {
+// listRules returns all paths with their rules, for the test that each path has one.
+func (ro *router) listRules() (list []Rule) {
 	for _, rt := range ro.echo.Routes() {
 		of, ok := ro.rules[rt.Method+" "+rt.Path]
 		list = append(list, Rule{rt.Method, rt.Path, of.scopes, of.use, !ok})
@@ -44,8 +44,8 @@ func (ro *router) list() (list []Rule) {
 	return list
 }
 
-// register serves a route of a protocol by h.
-func (ro *router) register(rt *routed, h echo.HandlerFunc) {
+// addProtocolRoute serves a route of a protocol by h.
+func (ro *router) addProtocolRoute(rt *routed, h echo.HandlerFunc) {
 	var path strings.Builder
 	var names []string
 	for _, segment := range rt.segments {

@@ -25,11 +25,11 @@ type turnRunner struct {
 	logPayloads bool
 }
 
-// run runs a turn that was admitted. w is nil if its client does not wait for it. A reply
+// runTurn runs a turn that was admitted. w is nil if its client does not wait for it. A reply
 // whose client did not get its Done is aborted, whatever kept it: a client that left
 // and one that only closed its sending side look the same, and the latter must not
 // take what it got for the whole.
-func (tr *turnRunner) run(in *slot, w http.ResponseWriter, r *http.Request, t *turn) {
+func (tr *turnRunner) runTurn(in *slot, w http.ResponseWriter, r *http.Request, t *turn) {
 	if t.Close != nil {
 		defer t.Close()
 	}
@@ -37,18 +37,18 @@ func (tr *turnRunner) run(in *slot, w http.ResponseWriter, r *http.Request, t *t
 	if t.Begun != nil {
 		t.Begun(in.cancel)
 	}
-	ctx, o := tr.begin(in, w, r, t)
+	ctx, o := tr.beginTurn(in, w, r, t)
 	within := t.counted(ctx)
 	if t.stored != nil {
 		within = t.stored.Context(within)
 	}
 	err := t.frame.Run(within, &t.Request, &o.seen)
-	if tr.account(ctx, o, err) && t.Mode != dialect.Unattended {
+	if tr.accountTurn(ctx, o, err) && t.Mode != dialect.Unattended {
 		abort(r)
 	}
 }
 
-// emission is what a turn has reported, and the parts that know of it.
+// emission is a turn that runs, with the sinks of its events.
 type emission struct {
 	turn    *turn
 	out     writer
@@ -57,9 +57,9 @@ type emission struct {
 	span    trace.Span
 }
 
-// begin logs that a turn begins, and puts together what it reports its events to. It and
-// account are no parts of run, whose frame lies on the stack while the turn runs.
-func (tr *turnRunner) begin(in *slot, w http.ResponseWriter, r *http.Request, t *turn) (context.Context, *emission) {
+// beginTurn logs that a turn begins, and joins its sinks. It and accountTurn are apart from
+// runTurn, whose frame lies on the stack while the turn runs.
+func (tr *turnRunner) beginTurn(in *slot, w http.ResponseWriter, r *http.Request, t *turn) (context.Context, *emission) {
 	o := &emission{turn: t}
 	ctx, span := tr.beginSpan(withLogger(in.ctx, t), r, t)
 	o.span = span
@@ -75,8 +75,8 @@ func (tr *turnRunner) begin(in *slot, w http.ResponseWriter, r *http.Request, t 
 	return ctx, o
 }
 
-// beginSpan begins the span of a turn. One that continues with what waited links to where that began
-// to wait.
+// beginSpan begins the span of a turn. The span of a turn that continues links to the span of the
+// paused turn.
 func (tr *turnRunner) beginSpan(ctx context.Context, r *http.Request, t *turn) (context.Context, trace.Span) {
 	path := t.route.Path
 	ctx, span := trace.Request(ctx, tr.tracer, r.Header, r.Method, path)
@@ -144,11 +144,11 @@ func announce(h http.Header, log *zerolog.Logger, t *turn) {
 	log.Info().Dict("details", zerolog.Dict().Int("kept", p.Kept).Int("dropped", dropped)).Msg("history_pruned")
 }
 
-// account closes the reply of a turn that is over, and records it in metrics, log and traces.
+// accountTurn closes the reply of a turn that is over, and records it in metrics, log and traces.
 // broken says that the client did not get the whole.
 //
 // err is why the turn ended without an answer; nil if it had one.
-func (tr *turnRunner) account(ctx context.Context, o *emission, err error) (broken bool) {
+func (tr *turnRunner) accountTurn(ctx context.Context, o *emission, err error) (broken bool) {
 	if o.turn.stored != nil {
 		o.turn.stored.Rest() // the reply is this goroutine's again
 	}
@@ -176,8 +176,10 @@ func logCompleted(log *zerolog.Logger, seen *observer, err error, total time.Dur
 	log.Info().Int64("duration_ms", total.Milliseconds()).Dict("details", details).Msg("request_completed")
 }
 
-// report has the turns of a frame logged and counted like the turns of requests.
-func (tr *turnRunner) report(f *stream.Frame) { f.OnError, f.OnReset = tr.logFailure, tr.countReset }
+// reportFrame has the turns of a frame logged and counted like the turns of requests.
+func (tr *turnRunner) reportFrame(f *stream.Frame) {
+	f.OnError, f.OnReset = tr.logFailure, tr.countReset
+}
 
 // logFailure logs why a turn ends without an answer.
 func (tr *turnRunner) logFailure(ctx context.Context, err error) {

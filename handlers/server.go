@@ -13,6 +13,10 @@
 // reported in-band. Refusals before that are replies in the dialect's own words; which status a
 // fault has stands in one ordered table.
 //
+// A Server only builds its parts. The front and the router pass a request to an entrance, which
+// reads its turn. The type turns starts and runs the turn, readers sends stored turns, and types
+// such as taskAPI serve the other paths.
+//
 // A Server is safe for concurrent use. A turn runs on the goroutine of its
 // request. At the end Drain refuses new streams, Wait waits for those that run,
 // and Abort cancels them with a cause.
@@ -95,10 +99,10 @@ func (s *Server) serveProtocols(cfg *Config, figures *instruments) {
 	s.Report(&en.turns.frame)
 	native := s.serveRoutes(en, cfg)
 	if cfg.Tasks != nil {
-		(&taskAPI{tasks: cfg.Tasks, forgets: cfg.Forget, isOpen: cfg.Door == nil, origins: origins, bodies: bodies, readers: en.readers, native: native}).serve(s.routes)
+		(&taskAPI{tasks: cfg.Tasks, forgets: cfg.Forget, isOpen: cfg.Door == nil, origins: origins, bodies: bodies, readers: en.readers, native: native}).addRoutes(s.routes)
 	}
 	if cfg.Tickets != nil {
-		en.tickets.serve(s.routes)
+		en.tickets.addRoutes(s.routes)
 	}
 }
 
@@ -117,7 +121,7 @@ func (s *Server) serveRoutes(en *entrance, cfg *Config) (native func(dialect.Sto
 			if native == nil {
 				native = rt.Resume
 			}
-			en.serve(s.routes, rt)
+			en.serveRoute(s.routes, rt)
 		}
 	}
 	return native
@@ -129,18 +133,18 @@ func (s *Server) serveGateway(cfg *Config) {
 		serveChannels(s.routes, cfg.Channels)
 	}
 	if cfg.Tasks != nil && cfg.Records != nil {
-		(&recordAPI{tasks: cfg.Tasks, records: cfg.Records}).serve(s.routes)
+		(&recordAPI{tasks: cfg.Tasks, records: cfg.Records}).addRoutes(s.routes)
 	}
 	if cfg.Approvals != nil {
-		(&approvalAPI{approvals: cfg.Approvals, tasks: cfg.Tasks, isOpen: cfg.Door == nil}).serve(s.routes)
+		(&approvalAPI{approvals: cfg.Approvals, tasks: cfg.Tasks, isOpen: cfg.Door == nil}).addRoutes(s.routes)
 	}
 	(&prober{
 		probes: s.probes, origins: s.front.origins, bodies: s.front.bodies, limits: s.limits, senders: s.senders,
 		heartbeat: cfg.Heartbeat, writeTimeout: cfg.WriteTimeout,
-	}).serve(s.routes)
+	}).addRoutes(s.routes)
 	serveTools(s.routes, cfg.Tools)
-	s.catalogue.serve(s.routes)
-	s.health.serve(s.routes)
+	s.catalogue.addRoutes(s.routes)
+	s.health.addRoutes(s.routes)
 	serveMetrics(s.routes, cfg.Metrics)
 	if cfg.Door != nil {
 		serveIdentity(s.routes)
@@ -157,11 +161,11 @@ func (s *Server) serveGateway(cfg *Config) {
 // from here instead of being wrapped around one another: the frames of wrappers lie
 // on the stack of every open stream.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r = s.front.identify(w, r)
-	tw := s.front.track(w, r)
+	r = s.front.identifyRequest(w, r)
+	tw := s.front.trackReply(w, r)
 	closeResets(r, true)
 	defer s.front.refuser.caught(tw)
-	s.front.seal(tw, r)
+	s.front.sealReply(tw, r)
 	if !s.front.answered(tw, r) {
 		s.routes.echo.ServeHTTP(tw, r)
 	}
@@ -183,10 +187,10 @@ func (s *Server) Admin(o Operators) http.Handler {
 }
 
 // Report has the turns of a frame logged and counted like the turns of requests.
-func (s *Server) Report(f *stream.Frame) { s.runner.report(f) }
+func (s *Server) Report(f *stream.Frame) { s.runner.reportFrame(f) }
 
 // Rules returns all paths with their rules, for the test that each path has one.
-func (s *Server) Rules() []Rule { return s.routes.list() }
+func (s *Server) Rules() []Rule { return s.routes.listRules() }
 
 // Drain makes readiness fail and refuses new streams. Running ones continue, but for those of
 // GET /diag/sse, which end at once.

@@ -16,9 +16,9 @@ type guard struct {
 	steps   []guardStep
 }
 
-// guardStep is one of the decisions about a request that may run something. It gets who the
-// steps before it found the sender to be, and returns that, or what it made sure of
-// itself. Its error refuses the request.
+// guardStep is one of the decisions about a request that may run something. It gets the sender
+// that the previous steps have found, and returns it or a sender that it has found itself. Its
+// error refuses the request.
 type guardStep func(r *http.Request, rt *dialect.Route, who *access.Identity) (*access.Identity, error)
 
 // newGuard returns a guard with its steps: neither time nor memory is spent on a request that
@@ -30,9 +30,9 @@ func newGuard(gate *gate, origins *originPolicy, senders *senders, limits *limit
 	return gd
 }
 
-// admit takes a request through the steps, and returns its sender. who is the owner of the
-// request's ticket; nil: it has no ticket.
-func (gd *guard) admit(r *http.Request, rt *dialect.Route, who *access.Identity) (_ *access.Identity, err error) {
+// admitRequest takes a request through the steps, and returns its sender. who is the owner of the
+// request's ticket, or nil without a ticket.
+func (gd *guard) admitRequest(r *http.Request, rt *dialect.Route, who *access.Identity) (_ *access.Identity, err error) {
 	for _, step := range gd.steps {
 		if who, err = step(r, rt, who); err != nil {
 			return nil, err

@@ -17,15 +17,15 @@ import (
 type taskAPI struct {
 	tasks   *task.Service
 	forgets []Forget // forget a conversation, after its tasks
-	isOpen  bool     // nobody is asked who they are
+	isOpen  bool     // without authentication
 	origins *originPolicy
 	bodies  *bodyReader
 	readers *readers
 	native  func(dialect.StoredTurn) stream.Encoder // of our own protocol
 }
 
-// serve routes tasks and conversations.
-func (ta *taskAPI) serve(ro *router) {
+// addRoutes routes tasks and conversations.
+func (ta *taskAPI) addRoutes(ro *router) {
 	ta.origins.allowMethod(http.MethodPost)
 	ta.origins.allowMethod(http.MethodDelete)
 	ro.readable("/tasks", inspected, ta.listTasks)
@@ -151,12 +151,12 @@ func (ta *taskAPI) forgetConversation(w http.ResponseWriter, r *http.Request) er
 	return replyNoContent(w)
 }
 
-// callerOfChange returns who asks for a change, unless a foreign page does.
+// callerOfChange returns the caller of a change. It refuses foreign pages.
 func (ta *taskAPI) callerOfChange(w http.ResponseWriter, r *http.Request) (task.Caller, error) {
 	if err := ta.origins.check(r); err != nil {
 		return task.Caller{}, err
 	}
-	if err := ta.bodies.drop(w, r); err != nil {
+	if err := ta.bodies.dropBody(w, r); err != nil {
 		return task.Caller{}, err
 	}
 	c, _, err := callerOf(r)
@@ -188,7 +188,7 @@ func (ta *taskAPI) taskEvents(w http.ResponseWriter, r *http.Request, who *acces
 	if turn == "" {
 		return ta.readers.refuseResume(w, "gone")
 	}
-	return ta.readers.resume(w, r, ta.native, sought{turn: turn, task: id, after: after, by: c, until: who, rule: inspected})
+	return ta.readers.resumeTurn(w, r, ta.native, sought{turn: turn, task: id, after: after, by: c, until: who, rule: inspected})
 }
 
 // positionOf returns where a reader wants to begin. The turn is empty if Last-Event-ID is

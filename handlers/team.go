@@ -47,12 +47,12 @@ type Agents interface {
 
 // catalogue lists the agents and workflows that a tenant can name.
 type catalogue struct {
-	team      func(tenant string) *Team      // nil: there are no agents
-	workflows func(tenant string) []Workflow // nil: there are no workflows
+	team      func(tenant string) *Team      // nil lists no agents
+	workflows func(tenant string) []Workflow // nil lists no workflows
 }
 
-// serve routes the lists.
-func (c *catalogue) serve(ro *router) {
+// addRoutes routes the lists.
+func (c *catalogue) addRoutes(ro *router) {
 	ro.readable("/agents", reading, c.listAgents)
 	ro.readable("/workflows", reading, c.listWorkflows)
 	ro.readable("/agents/:id", reading, func(w http.ResponseWriter, r *http.Request) error {

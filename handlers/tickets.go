@@ -98,7 +98,7 @@ func (t *ticket) identity() *access.Identity {
 
 // ticketOffice issues tickets, and redeems them.
 type ticketOffice struct {
-	tickets Tickets // nil: there are no tickets
+	tickets Tickets // nil redeems no ticket
 	tasks   *task.Service
 	guard   *guard
 	senders *senders
@@ -107,15 +107,15 @@ type ticketOffice struct {
 	metrics *instruments
 }
 
-// serve routes the request for a ticket. It is admitted like the turn that the ticket is for.
-func (to *ticketOffice) serve(ro *router) {
+// addRoutes routes the request for a ticket. It is admitted like the turn that the ticket is for.
+func (to *ticketOffice) addRoutes(ro *router) {
 	rt := &newRouted(dialect.Route{Path: ticketPath}).Route
 	ro.addRoute(http.MethodPost, ticketPath, ruleOf(rt), raw(func(w http.ResponseWriter, r *http.Request) error { return to.issueTicket(w, r, rt) }))
 }
 
 // issueTicket replies with a ticket for the request in the body. The ticket counts as the request.
 func (to *ticketOffice) issueTicket(w http.ResponseWriter, r *http.Request, rt *dialect.Route) error {
-	who, err := to.guard.admit(r, rt, nil)
+	who, err := to.guard.admitRequest(r, rt, nil)
 	if err != nil {
 		return err
 	}
@@ -123,25 +123,25 @@ func (to *ticketOffice) issueTicket(w http.ResponseWriter, r *http.Request, rt *
 	if err != nil {
 		return err
 	}
-	charged, err := to.limits.charge(r, principalOf(t.identity()), SpendRequest)
+	charged, err := to.limits.chargeRequest(r, principalOf(t.identity()), SpendRequest)
 	if err != nil {
 		return err
 	}
 	charged.Headers(w.Header())
 	to.metrics.tickets.Inc("issued")
-	to.senders.audit.record(r, "ticket_issued", describing(who))
+	to.senders.audit.recordEvent(r, "ticket_issued", describing(who))
 	expires := time.UnixMilli(t.Until).UTC().Format(time.RFC3339Nano)
 	return writeJSON(w, http.StatusCreated, issuedTicket{sealed, streamPath + "?" + ticketMark + sealed, expires})
 }
 
 // sealTicket returns the ticket for the request in the body, and its text.
 func (to *ticketOffice) sealTicket(w http.ResponseWriter, r *http.Request, who *access.Identity) (*ticket, string, error) {
-	body, err := to.bodies.read(w, r, dialect.MaxBody)
+	body, err := to.bodies.readBody(w, r, dialect.MaxBody)
 	if err != nil {
 		return nil, "", err
 	}
 	query, key, err := chat.TicketQuery(body)
-	to.bodies.release(body)
+	to.bodies.releaseBody(body)
 	if err != nil {
 		return nil, "", err
 	}
@@ -213,10 +213,10 @@ type redeemedTicket struct {
 	route *dialect.Route   // of the request, which its ticket has paid for
 }
 
-// redeem reads the ticket of a request for a stream, if it shows one, and returns the request
+// redeemTicket reads the ticket of a request for a stream, if it shows one, and returns the request
 // that it holds. Its second result is nil if there is no ticket. What is refused before a
 // credential is looked at is refused before a ticket is.
-func (to *ticketOffice) redeem(r *http.Request, rt *dialect.Route) (*http.Request, *redeemedTicket, error) {
+func (to *ticketOffice) redeemTicket(r *http.Request, rt *dialect.Route) (*http.Request, *redeemedTicket, error) {
 	if !to.isTicketed(r, rt) {
 		return r, nil, nil
 	}
@@ -229,7 +229,7 @@ func (to *ticketOffice) redeem(r *http.Request, rt *dialect.Route) (*http.Reques
 	t, who, err := to.openTicket(r, ruleOf(rt))
 	if err != nil {
 		to.metrics.tickets.Inc("refused")
-		to.senders.audit.record(r, "ticket_refused", func(d *zerolog.Event) { d.Str("reason", reasonOf(err)) })
+		to.senders.audit.recordEvent(r, "ticket_refused", func(d *zerolog.Event) { d.Str("reason", reasonOf(err)) })
 		return r, nil, err
 	}
 	own := *r

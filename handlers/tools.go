@@ -31,8 +31,8 @@ type annotations struct {
 	OpenWorld   bool   `json:"openWorldHint"`
 }
 
-// serveTools routes the list of the tools that the model can call now. Like in a turn, it has no
-// tools of servers that are unavailable. A nil offer has no tools.
+// serveTools routes the list of the tools that the model can call now. As in a turn, the list
+// leaves out tools of unavailable servers. With a nil offer it is empty.
 func serveTools(ro *router, offer func(context.Context) *tool.Set) {
 	ro.readable("/tools", reading, func(w http.ResponseWriter, r *http.Request) error {
 		list := struct {

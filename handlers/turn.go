@@ -30,7 +30,7 @@ type turn struct {
 	// Of a turn that is kept.
 	stored *task.Turn
 	sum    *[32]byte // of what came with Key; nil without one
-	// releaseKey ends the use of the Key of a turn that no store keeps; nil: that has not begun.
+	// releaseKey ends the use of Key in the keyring; nil if the keyring does not have it.
 	releaseKey func()
 	early      *firstReply // what its client gets while it runs; nil: the client waits
 	// Of a turn that continues because a person has answered.
@@ -102,8 +102,8 @@ func (t *turn) header(w http.ResponseWriter) http.Header {
 	return w.Header()
 }
 
-// outputChain returns what the turn writes to: the dialect's output before out, and before
-// both the log of a stored turn.
+// outputChain returns the output of the turn's events. They pass the log of a stored turn first,
+// then the output of the dialect, then out.
 func (t *turn) outputChain(out stream.Output) stream.Output {
 	if t.Output != nil {
 		out = t.Output(out)
@@ -141,8 +141,7 @@ func durable(req *chat.Request) bool {
 	return req.Workflow != "" || req.Resumed != nil && req.Resumed.By == chat.PausedWorkflow
 }
 
-// taskRequest returns the request by which a turn is stored. recalls says that agents may read
-// it in later turns.
+// taskRequest returns the request to store a turn. With recalls, agents may read the turn later.
 func (t *turn) taskRequest(r *http.Request, recalls bool) task.Request {
 	var asked task.Protocol
 	if t.route.Dialect != "" {

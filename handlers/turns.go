@@ -29,13 +29,13 @@ type turns struct {
 	runner    *turnRunner
 }
 
-// serve runs a turn, and replies with its events. An error means that nothing was sent: a
+// serveTurn runs a turn, and replies with its events. An error means that nothing was sent: a
 // *task.Replay names the turn that has used the key.
 //
 // A stored turn runs to its end on this goroutine, also without a client: so a drain waits for it
 // as for any other turn.
-func (ts *turns) serve(w http.ResponseWriter, r *http.Request, t *turn) error {
-	in, err := ts.start(r, t)
+func (ts *turns) serveTurn(w http.ResponseWriter, r *http.Request, t *turn) error {
+	in, err := ts.startTurn(r, t)
 	switch {
 	case err != nil:
 		return err
@@ -51,16 +51,16 @@ func (ts *turns) serve(w http.ResponseWriter, r *http.Request, t *turn) error {
 	return nil
 }
 
-// start takes a turn through the steps before its run. The undo of a step stands below it, and
+// startTurn takes a turn through the steps before its run. The undo of a step stands below it, and
 // runs if a later step fails. With an error nothing runs.
-func (ts *turns) start(r *http.Request, t *turn) (_ *slot, err error) {
+func (ts *turns) startTurn(r *http.Request, t *turn) (_ *slot, err error) {
 	if err = ts.chooseRunner(t); err != nil {
 		return nil, err
 	}
-	if err = ts.repeats.remember(r, t); err != nil {
+	if err = ts.repeats.rememberContent(r, t); err != nil {
 		return nil, err
 	}
-	defer undo(&err, func() { ts.repeats.forgetFirst(r, t) })
+	defer undoStep(&err, func() { ts.repeats.forgetFirst(r, t) })
 	in, err := ts.gate.enter(ts.parentOf(r, t))
 	if err != nil {
 		return nil, err
@@ -78,11 +78,11 @@ func (ts *turns) start(r *http.Request, t *turn) (_ *slot, err error) {
 	if err = ts.limits.chargeTurn(r, t); err != nil {
 		return nil, err
 	}
-	defer undo(&err, t.uncharge)
+	defer undoStep(&err, t.uncharge)
 	if err = t.claim(in.ctx); err != nil {
 		return nil, err
 	}
-	defer undo(&err, t.unclaim)
+	defer undoStep(&err, t.unclaim)
 	if err = ts.storeTurn(in, r, t); err != nil {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ func (ts *turns) start(r *http.Request, t *turn) (_ *slot, err error) {
 	return in, nil
 }
 
-// undo calls revert, which undoes a step, if a later step has failed.
-func undo(err *error, revert func()) {
+// undoStep calls revert, which undoes a step, if a later step has failed.
+func undoStep(err *error, revert func()) {
 	if *err != nil {
 		revert()
 	}
@@ -124,8 +124,7 @@ func (ts *turns) chooseRunner(t *turn) (err error) {
 	return err
 }
 
-// parentOf returns the context of which a turn's context is a child. A stored turn may outlive
-// its request.
+// parentOf returns the parent of a turn's context. A stored turn may outlive its request.
 func (ts *turns) parentOf(r *http.Request, t *turn) context.Context {
 	if ts.tasks != nil && t.Mode != dialect.Attached {
 		return context.WithoutCancel(r.Context())
@@ -141,8 +140,8 @@ func (ts *turns) reserveKey(t *turn) (err error) {
 	return err
 }
 
-// storeTurn stores a turn, if the store can and has room. A turn whose client gets its task alone
-// fails without a store.
+// storeTurn stores a turn, if the store is available and has room. A turn fails without a store if
+// its client gets only its task.
 func (ts *turns) storeTurn(in *slot, r *http.Request, t *turn) (err error) {
 	if ts.tasks == nil {
 		return nil
@@ -177,19 +176,19 @@ func (ts *turns) bindTask(in *slot, t *turn) {
 	}
 }
 
-// runUnstored runs a turn that has started and that no store keeps, and gives its slot back.
+// runUnstored runs a started turn without a store, and releases its slot.
 func (ts *turns) runUnstored(in *slot, w http.ResponseWriter, r *http.Request, t *turn) {
 	defer in.leave()
 	defer t.releaseKey()
-	ts.runner.run(in, w, r, t)
+	ts.runner.runTurn(in, w, r, t)
 }
 
-// runStored runs a turn that has started, and gives its slot back.
+// runStored runs a started turn of a gateway with a store, and releases its slot.
 func (ts *turns) runStored(in *slot, w http.ResponseWriter, r *http.Request, t *turn) {
 	defer in.leave()
 	if t.stored == nil { // the store is unavailable: the turn ends with its connection
 		defer context.AfterFunc(r.Context(), func() { in.cancel(fault.ErrClientGone) })()
-		ts.runner.run(in, w, r, t)
+		ts.runner.runTurn(in, w, r, t)
 		return
 	}
 	defer t.stored.End()
@@ -203,7 +202,7 @@ func (ts *turns) runStored(in *slot, w http.ResponseWriter, r *http.Request, t *
 				Dialect: t.route.Name(), Began: t.began, Facts: t.Facts})
 		}
 	}
-	ts.runner.run(in, w, r, t)
+	ts.runner.runTurn(in, w, r, t)
 }
 
 // runUnattended runs a stored turn without a reader, and replies with its task.
