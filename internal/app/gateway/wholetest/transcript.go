@@ -38,7 +38,7 @@ import (
 
 var (
 	Tokens      = regexp.MustCompile(`slap1\.[A-Za-z0-9_-]+`)
-	approvalIDs = regexp.MustCompile(`appr_(?:id|[0-9a-v]{26})`)
+	approvalIDs = regexp.MustCompile(`appr_(?:[0-9a-v]{26}|id)`)
 )
 
 // withTokens puts the token of the last question into a request that says {{token}}.
