@@ -25,7 +25,7 @@ const panicWord = "canary-of-a-panic-"
 // panics are lines behind which the gateway of these tests has others, which panic when they are
 // asked to: nothing from outside makes a panic.
 var panics = map[string][2]string{
-	"handlers/ops.go": {"func (s *Server) tools(w http.ResponseWriter, r *http.Request) error {\n", `
+	"handlers/tools.go": {"	ro.readable(\"/tools\", reading, func(w http.ResponseWriter, r *http.Request) error {\n", `
 	if r.URL.RawQuery == "half" {
 		_, _ = w.Write([]byte("half a rep"))
 		_ = http.NewResponseController(w).Flush()
