@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The figures of the law of admission. docs/adr/0008-admission-by-delay.md has the
-// measurements behind them.
+// The figures of the law of admission. docs/adr/0008-admission-by-delay.md has the reasons, and
+// docs/performance.md the measurements.
 const (
 	// lookEvery is how often the law looks at the delay, at most.
 	lookEvery = 100 * time.Millisecond

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A context carries what cannot travel as a field or a parameter: docs/adr/0033 says why for
-// each of these.
+// A context carries only facts that cannot travel as a field or a parameter: libraries, tools and
+// calls of models hand on nothing else.
 func TestContextsCarryFewThings(t *testing.T) {
 	t.Parallel()
 	want := []string{

@@ -14,7 +14,7 @@ const (
 
 // Alike is the form of the latest event of an answer. Nearly all events are like the one before
 // them but for a text and some numbers; such a one need not be decoded, which takes several times
-// as long as to compare it (ADR 51).
+// as long as to compare it.
 //
 // It is exact. What is compared was read as JSON once; what is not, a text and integers outside of
 // texts, is checked, the text by its caller. An integer may differ only if nobody reads it, or if it

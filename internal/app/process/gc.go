@@ -1,6 +1,6 @@
 // This file paces the garbage collector of a gateway. It trades a bounded amount of memory
 // for CPU time: with little live memory Go collects very often, and with much it doubles
-// the heap. ADR 34 has the figures.
+// the heap. docs/performance.md has the figures.
 
 package process
 

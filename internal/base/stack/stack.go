@@ -8,7 +8,7 @@ const reserved = 5 << 10
 // Reserve makes room for deep calls on the calling goroutine's stack. It is for the
 // beginning of short goroutines that are known to go deep. A stack that grows is copied, and
 // each frame on it is looked through for pointers to itself: at the beginning there are one
-// or two, and thirty in the middle of an encoder (BenchmarkReserve, ADR 36).
+// or two, and thirty in the middle of an encoder (BenchmarkReserve).
 func Reserve() { room(0) }
 
 // room has a frame of the size that is wanted.

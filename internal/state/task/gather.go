@@ -1,7 +1,7 @@
 // This file decides when the events of a turn are handed on. Each time costs a command to the
 // store and a write to the client, whatever it carries, and a fast model sends its answer in
 // reads that are shorter than a millisecond apart. So pieces of an answer wait for others for
-// a moment; the first of them, and all else, do not. ADR 37 has the figures.
+// a moment; the first of them, and all else, do not. docs/performance.md has the figures.
 
 package task
 
