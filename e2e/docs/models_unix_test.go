@@ -135,16 +135,16 @@ func TestEachModelConnects(t *testing.T) {
 	t.Parallel()
 	process.Needed(t)
 	tests := map[string]struct{ host, path, header, key string }{
-		"Gemini":                         {"generativelanguage.googleapis.com", "/v1beta/models/gemini-flash-latest:streamGenerateContent", "X-Goog-Api-Key", keyOf("gemini")},
-		"OpenAI":                         {"api.openai.com", "/v1/responses", "Authorization", "Bearer " + keyOf("openai")},
-		"Anthropic":                      {"api.anthropic.com", "/v1/messages", "X-Api-Key", keyOf("anthropic")},
-		"Ollama":                         {"", "/v1/chat/completions", "Authorization", ""},
-		"vLLM":                           {"", "/v1/chat/completions", "Authorization", ""},
-		"LM Studio":                      {"", "/v1/chat/completions", "Authorization", ""},
-		"OpenRouter":                     {"openrouter.ai", "/api/v1/chat/completions", "Authorization", "Bearer " + keyOf("openrouter")},
-		"Azure":                          {"house.openai.azure.com", "/openai/v1/responses", "Api-Key", keyOf("azure_openai")},
-		"What speaks the same protocols": {"models.example.com", "/v1/chat/completions", "Authorization", "Bearer " + keyOf("example")},
-		"When one fails":                 {"api.openai.com", "/v1/responses", "Authorization", "Bearer " + keyOf("openai")},
+		"Gemini":        {"generativelanguage.googleapis.com", "/v1beta/models/gemini-flash-latest:streamGenerateContent", "X-Goog-Api-Key", keyOf("gemini")},
+		"OpenAI":        {"api.openai.com", "/v1/responses", "Authorization", "Bearer " + keyOf("openai")},
+		"Anthropic":     {"api.anthropic.com", "/v1/messages", "X-Api-Key", keyOf("anthropic")},
+		"Ollama":        {"", "/v1/chat/completions", "Authorization", ""},
+		"vLLM":          {"", "/v1/chat/completions", "Authorization", ""},
+		"LM Studio":     {"", "/v1/chat/completions", "Authorization", ""},
+		"OpenRouter":    {"openrouter.ai", "/api/v1/chat/completions", "Authorization", "Bearer " + keyOf("openrouter")},
+		"Azure":         {"house.openai.azure.com", "/openai/v1/responses", "Api-Key", keyOf("azure_openai")},
+		"Other servers": {"models.example.com", "/v1/chat/completions", "Authorization", "Bearer " + keyOf("example")},
+		"Fallback":      {"api.openai.com", "/v1/responses", "Authorization", "Bearer " + keyOf("openai")},
 	}
 	page := slices.DeleteFunc(readPage(t, "docs/connect-a-model.md"), func(b block) bool { return b.lang != "yaml" })
 	if len(page) != len(tests) {
