@@ -5,7 +5,7 @@
 //
 // Nothing is lost on the way: what a channel cannot show as markup it gets as text. The
 // package knows no clock, no network and no model: the same input gives the same bytes.
-// docs/channels.md has the rules with their sources.
+// docs/channel-rules.md has the rules with their sources.
 //
 // A text goes through these steps: bytes that no channel may have are taken out
 // (clean.go); the Markdown becomes a tree (tree.go); a form walks it (text.go,

@@ -4,7 +4,7 @@
 // marks: that service has no escape, so a word joiner (U+2060), which is not shown, is put
 // behind them.
 //
-// The rules about which characters pair are observed ones; docs/channels.md has them.
+// The rules about which characters pair are observed ones; docs/channel-rules.md has them.
 
 package channel
 

@@ -12,7 +12,7 @@ import (
 	"sluice/internal/quality/channel/channeltest"
 )
 
-// The figures that docs/channels.md names, each at its edge.
+// The figures that docs/channel-rules.md names, each at its edge.
 func TestEdgesOfMail(t *testing.T) {
 	t.Parallel()
 	spec := builtin(channel.Email)

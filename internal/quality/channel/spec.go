@@ -1,5 +1,5 @@
 // This file says what a channel is: a Spec with its limits, and the six that are built in.
-// A limit of a service is in docs/channels.md with its source and date; here is only its
+// A limit of a service is in docs/channel-rules.md with its source and date; here is only its
 // number.
 
 package channel
@@ -125,7 +125,7 @@ type Spec struct {
 }
 
 // builtins returns the six channels, in the order of the documentation. Limits are those of
-// docs/channels.md.
+// docs/channel-rules.md.
 func builtins() []Spec {
 	return []Spec{
 		{Name: Web, Form: Web, Markdown: true, Features: allFeatures, SupportsEmojis: true, Emojis: EmojisKeep, Split: strategyByParagraph, Indicator: noIndicator, Greeting: true},

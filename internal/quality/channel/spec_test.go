@@ -12,7 +12,7 @@ import (
 	"sluice/internal/quality/channel"
 )
 
-// The six channels are as docs/channels.md has them.
+// The six channels are as docs/channel-rules.md has them.
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
 	everything := channel.FeatureNames()
