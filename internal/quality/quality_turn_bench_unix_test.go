@@ -119,7 +119,7 @@ func timesheetTurns(b *testing.B, model, tools, yaml, body string) func() times 
 // BenchmarkTurnWithQuality is a turn with a tool, client, model and MCP server over
 // loopback, in turns with a plain one of which its CPU time is a multiple: x-plain. Where the
 // text is held, first-after-plain-ms is how long after the end of a plain turn the first
-// text is out (medians). docs/quality.md says what they may be.
+// text is out (medians). docs/performance.md says what they may be.
 func BenchmarkTurnWithQuality(b *testing.B) {
 	const criteria = `[{id: numbers, description: Every number comes from a tool., check: numbers_backed}, {id: facts, description: The hours are told., check: required_facts, args: {facts: [{tool: get_timesheet, pointer: /hours_logged}]}}]`
 	hours := server.NewMCPServer("hours", "1", server.WithToolCapabilities(true))
