@@ -187,7 +187,7 @@ func (fl flood) run(t *testing.T, g *gateway) (o outcome) {
 }
 
 // A flood over HTTP/2 ends, or is read no faster than a client that has something to say needs.
-// Meanwhile and afterwards others are served. The table is that of docs/reliability.md.
+// Meanwhile and afterwards others are served. docs/reliability.md sums the table up.
 func TestFloods(t *testing.T) {
 	g, _ := startSealed(t, map[string]string{"SLUICE_LOG_LEVEL": "info"})
 	table := "| flood | sent | answered | ends | CPU of its first bytes | then, of a core | memory |\n| --- | --- | --- | --- | --- | --- | --- |\n"
