@@ -15,7 +15,7 @@ import (
 	"sluice/internal/state/store/redis/redistest"
 )
 
-// A program that knows nothing of ours reads a task in Redis and finds what docs/state.md
+// A program that knows nothing of ours reads a task in Redis and finds what docs/tasks.md
 // promises; and what it writes there by hand, in its own form, is a task here.
 func TestTasksOfOtherPrograms(t *testing.T) {
 	t.Parallel()
