@@ -1,8 +1,7 @@
 // Package breakertest finds the verdict that a guarded call gave its breaker, for tables of the
 // outcomes of calls:
 //
-//	b := breakertest.New("mcp:files")
-//	if got := breakertest.Verdict(t, b, call); got != row.want { … }
+//	if got := breakertest.Verdict(t, m.Breaker(), call); got != row.want { … }
 package breakertest
 
 import (
@@ -11,14 +10,6 @@ import (
 
 	"sluice/breaker"
 )
-
-// many is more failures than a table's calls can add.
-const many = 1000
-
-// New returns a closed breaker that no test opens.
-func New(service string) *breaker.Breaker {
-	return breaker.New(breaker.Config{Service: service, Failures: many})
-}
 
 // Verdict makes a call and returns its verdict: Success if the call ended the row of failures,
 // Failure if it added one, Neutral if it changed nothing. More than one failure is an error of t,

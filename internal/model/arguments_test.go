@@ -89,8 +89,11 @@ func TestObjectsAreJudgedOnce(t *testing.T) {
 	}
 	for text, want := range map[string]bool{"{}\v\r\n\t": true, "{}\x01": false, "{}\u00a0": false, "{} {}": false, "[]": false, `{"a"}`: false, `{"a":"}"}`: true} {
 		var a model.Arguments
-		if a.Add([]byte(text)); a.IsObject() != want || a.IsObject() != want {
-			t.Errorf("%q is an object: %v", text, !want)
+		a.Add([]byte(text))
+		for range 2 { // the second answer is remembered
+			if a.IsObject() != want {
+				t.Errorf("%q is an object: %v", text, !want)
+			}
 		}
 	}
 }
