@@ -22,7 +22,7 @@ func TestContextsCarryFewThings(t *testing.T) {
 		"internal/base/telemetry/trace/trace.go key",
 		"internal/edge/dialect/a2a/open.go callKey",
 		"internal/engine/agent/remote/http.go exchangeKey",
-		"internal/model/gemini/sdk.go sdkCallKey",
+		"internal/model/gemini/sdk/answer.go callKey",
 		"internal/state/task/recording/serve.go turnKey",
 		"internal/turn/chat/turn.go turnKey",
 		"internal/turn/tool/attempt.go attemptKey",

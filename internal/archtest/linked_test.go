@@ -31,3 +31,22 @@ func TestLinkerMayLeaveMethodsOut(t *testing.T) {
 		}
 	}
 }
+
+// The tag nosdk leaves out the SDK of the driver sdk, and Google's libraries that only the SDK
+// needs. A program as shipped has the driver.
+func TestTagLeavesOutTheSDK(t *testing.T) {
+	t.Parallel()
+	libraries := []string{"sluice/internal/model/gemini/sdk", "github.com/google/generative-ai-go/genai", "google.golang.org/api/option"}
+	for tag, want := range map[string]bool{"grpcnotrace": true, "grpcnotrace,nosdk": false} {
+		list, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tag, "./cmd/sluice").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		packages := strings.Fields(string(list))
+		for _, library := range libraries {
+			if slices.Contains(packages, library) != want {
+				t.Errorf("with the tags %s, a build that has %s: %v, want %v", tag, library, !want, want)
+			}
+		}
+	}
+}

@@ -1,3 +1,5 @@
+//go:build !nosdk
+
 package gemini
 
 import (
@@ -11,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,6 +23,7 @@ import (
 	"sluice/internal/base/fault"
 	"sluice/internal/base/telemetry/metrics"
 	"sluice/internal/model"
+	"sluice/internal/model/gemini/sdk"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 )
@@ -29,22 +31,10 @@ import (
 // The drivers must not differ in anything that a caller, an operator or the
 // service can see. The tests in this file compare them with each other.
 
-// canned answers every request alike, without a network.
-type canned struct {
-	status int
-	body   string
-	err    error // in place of the end of the body
-	sent   string
-}
-
-func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
-	b, err := io.ReadAll(r.Body)
-	c.sent = string(b)
-	var body io.Reader = strings.NewReader(c.body)
-	if c.err != nil {
-		body = io.MultiReader(body, iotest.ErrReader(c.err))
-	}
-	return &http.Response{StatusCode: c.status, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, err
+// drivers are the ways to make a Model. Each passes the same tests.
+var drivers = map[string]func(Config) (*Model, error){
+	"rest": NewREST,
+	"sdk":  NewSDK,
 }
 
 // rawAnswer is an answer before it is put together.
@@ -54,35 +44,33 @@ type rawAnswer interface {
 	close()
 }
 
-// sdkOver returns the source of the SDK's driver over a transport.
-func sdkOver(tb testing.TB, transport http.RoundTripper) *sdk {
-	tb.Helper()
-	client, err := newSDKClient(sdkTransport{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	r := restOf(tb, transport)
-	return overSDK(client)(r.http, r.codec, defaultModel).(*sdk)
-}
+// restAnswer is an answer without the SDK.
+type restAnswer struct{ records }
 
-// restOf returns what is below it.
-func restOf(tb testing.TB, transport http.RoundTripper) *rest {
+func (a *restAnswer) next(c *rawChunk) error { return a.read(c) }
+func (a *restAnswer) buffered() bool         { return a.events.Buffered() }
+
+// sdkOver returns the source of the SDK's driver over a transport.
+func sdkOver(tb testing.TB, transport http.RoundTripper) *sdkSource {
 	tb.Helper()
-	c := newCodec(generation{})
-	h, err := model.NewHTTP(model.Target{URL: "http://upstream", Transport: transport}, model.PolicyGemini, c)
+	client, err := sdk.New(sdk.Transport{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &rest{h, c}
+	h, c := httpOver(tb, transport)
+	return overSDK(client)(h, c, defaultModel).(*sdkSource)
 }
 
 // rawAnswers are the two ways to one.
 func rawAnswers(tb testing.TB, transport http.RoundTripper) map[string]func(context.Context) (rawAnswer, error) {
 	s := sdkOver(tb, transport)
 	return map[string]func(context.Context) (rawAnswer, error){
-		"rest": func(ctx context.Context) (rawAnswer, error) { return s.rest.open(ctx, new(model.Body)) },
+		"rest": func(ctx context.Context) (rawAnswer, error) {
+			a := &restAnswer{records{http: s.http, codec: s.codec, body: new(model.Body)}}
+			return a, a.Open(ctx)
+		},
 		"sdk": func(ctx context.Context) (rawAnswer, error) {
-			return s.open(ctx, &chat.ModelRequest{}, new(model.Body))
+			return s.openRaw(ctx, &chat.ModelRequest{}, new(model.Body))
 		},
 	}
 }

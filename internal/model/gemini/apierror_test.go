@@ -11,7 +11,8 @@ import (
 // readEvents returns the data of all events in body, and how the stream ended.
 func readEvents(t *testing.T, body string) (data []string, err error) {
 	t.Helper()
-	events, err := restOf(t, &canned{status: 200, body: body}).http.Send(t.Context(), new(model.Body))
+	h, _ := httpOver(t, &canned{status: 200, body: body})
+	events, err := h.Send(t.Context(), new(model.Body))
 	if err != nil {
 		t.Fatal(err)
 	}

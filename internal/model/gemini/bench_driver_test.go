@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !nosdk
 
 package gemini
 
@@ -23,8 +23,8 @@ const chunkCount = 2000
 // for the timers.
 func BenchmarkRead(b *testing.B) {
 	transport := &canned{status: 200, body: strings.Repeat(event(usualChunk), chunkCount)}
-	r := restOf(b, transport)
-	for name, src := range map[string]model.Source{"rest": model.OverHTTP(r.http), "sdk": sdkOver(b, transport)} {
+	h, _ := httpOver(b, transport)
+	for name, src := range map[string]model.Source{"rest": model.OverHTTP(h), "sdk": sdkOver(b, transport)} {
 		b.Run(name, func(b *testing.B) {
 			measure(b, func() error { return readThrough(src) })
 		})

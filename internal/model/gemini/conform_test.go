@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 		}
 		return `{"error":{` + code[kind] + `,"message":"` + message + `"}}`
 	}
-	for _, driver := range []string{driverREST, DriverSDK} {
+	for driver := range drivers {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			modeltest.Run(t, modeltest.Protocol{

@@ -3,7 +3,8 @@
 // What a call of the model means is common to all drivers: package model has what is
 // not Gemini's own, and codec the request's bytes and the shape of the answer. A driver
 // only opens an answer and reads its raw chunks. NewREST makes a Model that speaks HTTP
-// itself, NewSDK one that goes through generative-ai-go.
+// itself, NewSDK one that goes through generative-ai-go, by package sdk. The build tag nosdk
+// leaves out package sdk and the SDK.
 //
 // Requests are rendered by hand, byte for byte in the documented names, because
 // the order of members and the bytes of what a model said before must stay:
@@ -91,6 +92,17 @@ type Model = model.Model
 // events as its answers. An error is about cfg and does not hold the key.
 func NewREST(cfg Config) (*Model, error) { return newModel(cfg, nil) }
 
+// NewSDK returns a Model that makes its calls through
+// github.com/google/generative-ai-go. Requests, answers and errors are those of
+// NewREST. An error is about cfg, or about a build with the tag nosdk, and does not hold the key.
+func NewSDK(cfg Config) (*Model, error) {
+	d, err := openSDK()
+	if err != nil {
+		return nil, err
+	}
+	return newModel(cfg, d)
+}
+
 // driver makes the source of a Model; nil: that of the frame.
 type driver func(h *model.HTTP, c *codec, name string) model.Source
 
@@ -145,11 +157,11 @@ func New(spec model.Spec, opts model.Options) (*Model, error) {
 	if spec.Driver != DriverSDK {
 		return driver(nil).open(f, c)
 	}
-	client, err := newSDKClient(sdkTransport{})
+	d, err := openSDK()
 	if err != nil {
-		return nil, fmt.Errorf("gemini: generative-ai-go: %w", err)
+		return nil, err
 	}
-	return overSDK(client).open(f, c)
+	return d.open(f, c)
 }
 
 // frame returns what a Model of cfg is made of.

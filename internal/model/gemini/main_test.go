@@ -10,9 +10,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -27,12 +29,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// drivers are the ways to make a Model. Each passes the same tests.
-var drivers = map[string]func(Config) (*Model, error){
-	"rest": NewREST,
-	"sdk":  NewSDK,
-}
 
 // eachDriver runs test once for each driver, in parallel.
 func eachDriver(t *testing.T, test func(t *testing.T, open func(*testing.T, Config) *Model)) {
@@ -148,6 +144,35 @@ func bubble(t *testing.T, test func(t *testing.T, open func(Config, ...http.Hand
 			})
 		})
 	}
+}
+
+// canned answers every request alike, without a network.
+type canned struct {
+	status int
+	body   string
+	err    error // in place of the end of the body
+	sent   string
+}
+
+func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	b, err := io.ReadAll(r.Body)
+	c.sent = string(b)
+	var body io.Reader = strings.NewReader(c.body)
+	if c.err != nil {
+		body = io.MultiReader(body, iotest.ErrReader(c.err))
+	}
+	return &http.Response{StatusCode: c.status, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, err
+}
+
+// httpOver returns the sender of a driver over a transport, with its codec.
+func httpOver(tb testing.TB, transport http.RoundTripper) (*model.HTTP, *codec) {
+	tb.Helper()
+	c := newCodec(generation{})
+	h, err := model.NewHTTP(model.Target{URL: "http://upstream", Transport: transport}, model.PolicyGemini, c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return h, c
 }
 
 // Replies of an upstream.

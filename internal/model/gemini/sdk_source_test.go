@@ -1,3 +1,5 @@
+//go:build !nosdk
+
 package gemini
 
 import (
@@ -10,15 +12,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/generative-ai-go/genai"
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/api/iterator"
 
 	"sluice/internal/base/fault"
 	"sluice/internal/model"
+	"sluice/internal/model/gemini/sdk"
 	"sluice/internal/turn/chat"
 	"sluice/internal/turn/tool"
 )
@@ -35,7 +36,7 @@ func TestSDKFailures(t *testing.T) {
 	// Replaced is what the SDK reads in place of what the pump made.
 	replaced := func(body string) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
-			resp, err := sdkTransport{}.RoundTrip(r)
+			resp, err := sdk.Transport{}.RoundTrip(r)
 			if err == nil {
 				resp.Body = io.NopCloser(strings.NewReader(body))
 			}
@@ -78,7 +79,7 @@ func TestSDKFailures(t *testing.T) {
 func openOver(t *testing.T, over http.RoundTripper, cfg Config) *Model {
 	t.Helper()
 	return open(t, func(cfg Config) (*Model, error) {
-		client, err := newSDKClient(over)
+		client, err := sdk.New(over)
 		if err != nil {
 			return nil, err
 		}
@@ -104,28 +105,6 @@ type roundTripReader func([]byte) (int, error)
 
 func (f roundTripReader) Read(b []byte) (int, error) { return f(b) }
 
-// TestSDKTransportSendsNothingElse: no second request in a call, and none without
-// a call.
-func TestSDKTransportSendsNothingElse(t *testing.T) {
-	t.Parallel()
-	client, err := newSDKClient(sdkTransport{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.GenerativeModel("m").GenerateContent(t.Context(), genai.Text("hello")); !errors.Is(err, errForeignRequest) {
-		t.Errorf("error = %v", err)
-	}
-	c := &canned{status: 200, body: textChunk("a")}
-	a := &sdkAnswer{rest: restOf(t, c), body: new(model.Body), cancel: func() {}}
-	r, _ := http.NewRequestWithContext(context.WithValue(t.Context(), sdkCallKey{}, a), http.MethodPost, "http://x", http.NoBody)
-	for i, want := range []error{nil, errForeignRequest} {
-		if _, err := (sdkTransport{}).RoundTrip(r); err != want {
-			t.Errorf("request %d: error = %v, want %v", i+1, err, want)
-		}
-	}
-	a.close()
-}
-
 // TestSDKCallIsCancelled when its answer is closed, and when there is none: the
 // SDK's iterator has no other end.
 func TestSDKCallIsCancelled(t *testing.T) {
@@ -137,7 +116,7 @@ func TestSDKCallIsCancelled(t *testing.T) {
 			ctx = r.Context()
 			return c.RoundTrip(r)
 		}))
-		if ans, err := s.open(t.Context(), &chat.ModelRequest{}, new(model.Body)); err == nil {
+		if ans, err := s.openRaw(t.Context(), &chat.ModelRequest{}, new(model.Body)); err == nil {
 			ans.close()
 		}
 		if ctx.Err() == nil {
@@ -146,117 +125,57 @@ func TestSDKCallIsCancelled(t *testing.T) {
 	}
 }
 
-// TestSDKReadsThePump has the SDK's own reader judge what the pump makes.
-func TestSDKReadsThePump(t *testing.T) {
-	t.Parallel()
-	wire := event(`{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"a"},{"inlineData":{}}]}}]}`) +
-		event(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1e999}}},{"text":"","thoughtSignature":"s"}]}}]}`) + finishChunk("STOP")
-	for name, wrap := range map[string]func(io.Reader) io.Reader{
-		"as it comes": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader, "error with data": iotest.DataErrReader,
-	} {
-		client, err := newSDKClient(roundTrip(func(r *http.Request) (*http.Response, error) {
-			rest, _ := restOf(t, &canned{status: 200, body: wire}).open(r.Context(), new(model.Body))
-			return &http.Response{StatusCode: 200, Body: io.NopCloser(wrap(&pump{upstream: rest})), Request: r}, nil
-		}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got [][]genai.Part
-		it := client.GenerativeModel("m").StartChat().SendMessageStream(t.Context(), genai.Text("hello"))
-		resp, err := it.Next()
-		for ; err == nil; resp, err = it.Next() {
-			got = append(got, resp.Candidates[0].Content.Parts)
-		}
-		want := [][]genai.Part{{genai.Text("hm"), genai.Text("a")}, {genai.FunctionCall{Name: "f"}, genai.Text("")}, nil}
-		if diff := cmp.Diff(want, got); diff != "" || err != iterator.Done {
-			t.Errorf("%s: the SDK read (-want +got):\n%s%v", name, diff, err)
-		}
-		if merged := it.MergedResponse().Candidates[0].Content.Parts; len(merged) != len(want[0]) {
-			t.Errorf("%s: the SDK joined the chunks, at a cost that grows with their square: %v", name, merged)
-		}
-	}
-}
-
-// TestPumpErrorStays: after an error, gax reads again.
-func TestPumpErrorStays(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		transport *canned
-		text      string
-	}{
-		"end":       {&canned{status: 200, body: textChunk("a")}, "]"},
-		"empty":     {&canned{status: 200}, "[]"},
-		"cut":       {&canned{status: 200, body: textChunk("a"), err: io.ErrUnexpectedEOF}, ""},
-		"API error": {&canned{status: 200, body: textChunk("a") + event(googleError(503, "", ""))}, ""},
-	} {
-		rest, err := restOf(t, tt.transport).open(t.Context(), new(model.Body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := &pump{upstream: rest}
-		all, first := io.ReadAll(p)
-		n, again := p.Read(make([]byte, 8))
-		if n != 0 || !errors.Is(again, p.err) || (first == nil) != (again == io.EOF) || !strings.HasSuffix(string(all), tt.text) || (tt.text == "") == strings.HasSuffix(string(all), "]") {
-			t.Errorf("%s: read %q, %v, and then %d bytes, %v", name, all, first, n, again)
-		}
-		rest.close()
-	}
-}
-
-// TestPumpKeepsRecordsApart if somebody reads ahead.
-func TestPumpKeepsRecordsApart(t *testing.T) {
+// TestRecordsStayApart if the SDK reads ahead.
+func TestRecordsStayApart(t *testing.T) {
 	t.Parallel()
 	wire := ""
 	for i := range 5 {
 		wire += textChunk(fmt.Sprint("text", i))
 	}
-	rest, err := restOf(t, &canned{status: 200, body: wire}).open(t.Context(), new(model.Body))
-	if err != nil {
+	h, c := httpOver(t, &canned{status: 200, body: wire})
+	r := &records{http: h, codec: c, body: new(model.Body)}
+	if err := r.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	defer rest.close()
-	p := &pump{upstream: rest}
-	c := new(rawChunk)
+	defer r.close()
+	got := new(rawChunk)
 	for i, read := range []int{2, 0, 2, 0, 1} {
 		for range read {
-			p.Read(make([]byte, 1000))
+			if _, err := r.Next(); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if !p.pop(c) || c.parts[0].text != fmt.Sprint("text", i) {
-			t.Fatalf("record %d: %+v", i, c.parts)
+		if !r.pop(got) || got.parts[0].text != fmt.Sprint("text", i) {
+			t.Fatalf("record %d: %+v", i, got.parts)
 		}
 	}
-	if p.pop(c) {
+	if r.pop(got) {
 		t.Error("one record too many")
 	}
 }
 
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
-	answer := func(parts ...genai.Part) *genai.GenerateContentResponse {
-		return &genai.GenerateContentResponse{Candidates: []*genai.Candidate{{Content: &genai.Content{Parts: parts}}}}
-	}
 	text, call, foreign := rawPart{text: "a"}, rawPart{call: &rawCall{name: "f"}}, rawPart{foreign: true}
+	sdkText, sdkCall := sdk.Part{Text: "a"}, sdk.Part{Name: "f", IsCall: true}
 	for name, tt := range map[string]struct {
 		record []rawPart
-		resp   *genai.GenerateContentResponse
+		parts  []sdk.Part
 		want   bool
 	}{
-		"same":            {[]rawPart{text, foreign, call}, answer(genai.Text("a"), genai.FunctionCall{Name: "f"}), true},
-		"nothing":         {[]rawPart{foreign}, answer(), true},
-		"no candidate":    {nil, &genai.GenerateContentResponse{}, false},
-		"no content":      {nil, &genai.GenerateContentResponse{Candidates: []*genai.Candidate{{}}}, false},
-		"a part too few":  {[]rawPart{text, text}, answer(genai.Text("a")), false},
-		"a part too many": {[]rawPart{text}, answer(genai.Text("a"), genai.Text("b")), false},
-		"call for text":   {[]rawPart{text}, answer(genai.FunctionCall{}), false},
-		"text for call":   {[]rawPart{call}, answer(genai.Text("a")), false},
-		"another type":    {[]rawPart{text}, answer(genai.Blob{}), false},
+		"same":            {[]rawPart{text, foreign, call}, []sdk.Part{sdkText, sdkCall}, true},
+		"nothing":         {[]rawPart{foreign}, nil, true},
+		"a part too few":  {[]rawPart{text, text}, []sdk.Part{sdkText}, false},
+		"a part too many": {[]rawPart{text}, []sdk.Part{sdkText, sdkText}, false},
+		"call for text":   {[]rawPart{text}, []sdk.Part{sdkCall}, false},
+		"text for call":   {[]rawPart{call}, []sdk.Part{sdkText}, false},
 	} {
-		if got := takeOver(&rawChunk{parts: tt.record}, tt.resp); got != tt.want {
+		if got := takeOver(&rawChunk{parts: tt.record}, tt.parts); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
 	c := &rawChunk{parts: []rawPart{{text: "record's", signature: "s"}, {call: &rawCall{id: "i", name: "record's"}}}}
-	takeOver(c, answer(genai.Text("SDK's"), genai.FunctionCall{Name: "SDK's"}))
+	takeOver(c, []sdk.Part{{Text: "SDK's"}, {Name: "SDK's", IsCall: true}})
 	if a, b := c.parts[0], c.parts[1].call; a.text != "SDK's" || a.signature != "s" || b.name != "SDK's" || b.id != "i" {
 		t.Errorf("taken over: %+v, %+v", a, b)
 	}
@@ -284,17 +203,18 @@ func TestSDKRendersTheSameRequest(t *testing.T) {
 		requests[filepath.Base(f)] = requestOf(t, doc)
 	}
 	var sent []byte
-	client, err := newSDKClient(roundTrip(func(r *http.Request) (_ *http.Response, err error) {
+	client, err := sdk.New(roundTrip(func(r *http.Request) (_ *http.Response, err error) {
 		sent, err = io.ReadAll(r.Body)
 		return nil, errors.Join(err, io.EOF)
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sdk{client: client, model: "m"}
 	m := defaultCodec(t)
 	for name, req := range requests {
-		s.send(t.Context(), req)
+		if _, err := client.Open(t.Context(), sdkRequest("m", req), nil); err == nil {
+			t.Errorf("%s: an answer without a service", name)
+		}
 		var ours, theirs map[string]any
 		mustUnmarshal(t, string(m.Render(nil, req, nil)), &ours)
 		mustUnmarshal(t, string(sent), &theirs)
