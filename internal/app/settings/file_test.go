@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,6 +51,21 @@ mcpServers:
 	}
 	if diff := cmp.Diff(lines, faults(t, err)); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+// The schema of each section compiles: a Read panics at an invalid schema, but only if the file has
+// the section.
+func TestSchemasCompile(t *testing.T) {
+	t.Parallel()
+	content := ""
+	for _, s := range FileSections(new(config.Config), new(File)) {
+		content += s.Name + ": 1\n"
+	}
+	w := configtest.World{Env: map[string]string{"SLUICE_CONFIG": "s.yaml"}, Files: map[string]string{"s.yaml": content}}
+	_, err := LoaderWith(new(File)).Load(nil, w.Lookup, w.ReadFile)
+	if got, want := len(faults(t, err)), strings.Count(content, "\n"); got != want {
+		t.Errorf("%d faults, want %d: %v", got, want, err)
 	}
 }
 

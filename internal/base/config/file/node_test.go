@@ -276,6 +276,21 @@ func TestSchemaThatIsNone(t *testing.T) {
 	}
 }
 
+// A file without a section is checked by the schema of the section where another one refers to it.
+func TestSchemaThatAnotherRefersTo(t *testing.T) {
+	t.Parallel()
+	table := file.Table{{Name: "a", Schema: `{"properties":{"b":{"$ref":"#/properties/b"}}}`}, {Name: "b", Schema: `{"type":"object"}`}, {Name: "c", Schema: `{"type":"object"}`}}
+	for content, want := range map[string]string{"a: {b: 1}": "f:1:8: /a/b: must be an object", "c: 1": "f:1:4: /c: must be an object", "a: {b: {}}": "", "a: {}": ""} {
+		got := ""
+		for _, f := range table.Read("f", []byte(content), config.Sources{Lookup: configtest.World{}.Lookup}).Faults {
+			got += f.Name + ": " + f.Message
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", content, got, want)
+		}
+	}
+}
+
 // A section that is not in the file is not read, and one that is null is.
 func TestSectionsThatAreRead(t *testing.T) {
 	t.Parallel()

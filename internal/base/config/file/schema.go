@@ -60,9 +60,24 @@ func (refuseAll) Load(string) (any, error) {
 	return nil, errors.New("references out of the schema are not followed")
 }
 
+// neededFor returns the table with true for the schema of each section that the file does not have
+// and no section refers to. Compiling schemas takes most of the time of a Read.
+func (t Table) neededFor(root *Node) Table {
+	needed := slices.Clone(t)
+	for i, s := range t {
+		refers := func(other Section) bool {
+			return other.Name != s.Name && strings.Contains(other.Schema, `"#/properties/`+s.Name)
+		}
+		if !root.Has(s.Name) && !slices.ContainsFunc(t, refers) {
+			needed[i].Schema = "true"
+		}
+	}
+	return needed
+}
+
 // check lists what the schema has against the file.
 func (t Table) check(root *Node) {
-	doc, schema := t.compile()
+	doc, schema := t.neededFor(root).compile()
 	if err, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(root.value())); ok {
 		(&judgement{root: root, schema: doc}).add(err)
 	}
