@@ -5,6 +5,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,11 +93,10 @@ func openState(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *
 	given := seams.Store
 	s := &storedState{store: given}
 	if given == nil {
-		in := settings.Of[store.Config](&cfg)
-		if !in.On() {
+		if in := settings.Of[store.Config](&cfg); !in.On() {
 			return nil, nil
 		}
-		if err := s.openEngine(ctx, in.At, in.Prefix, log, m); err != nil {
+		if err := s.openEngine(ctx, cfg, log, m); err != nil {
 			return nil, err
 		}
 	}
@@ -143,19 +143,27 @@ func (s *storedState) forgetters() (all []handlers.Forget) {
 	return all
 }
 
-// openEngine opens an engine.
+// recoveryWithin returns how long the breaker of the store stays open: a third of a lease at most. A
+// gateway whose breaker outlasts its lease is taken for dead once the store answers again, and
+// another one runs the tasks of turns that ran without being stored.
+func recoveryWithin(lease time.Duration) time.Duration {
+	return min(storeRecovery, cmp.Or(lease, task.DefaultLease)/3)
+}
+
+// openEngine opens the configured engine.
 //
 // Every engine but the one in memory is behind a breaker, so that a store which is down
 // costs a turn no waits.
-func (s *storedState) openEngine(ctx context.Context, at store.Location, prefix string, log zerolog.Logger, m *metrics.Registry) error {
+func (s *storedState) openEngine(ctx context.Context, cfg settings.Config, log zerolog.Logger, m *metrics.Registry) error {
 	s.owned = true
+	in := settings.Of[store.Config](&cfg)
 	calls := store.CallsConfig{Metrics: m, Log: log}
 	var guard *breaker.Breaker
-	if at.Kind != store.Memory {
-		guard = breaker.Of(storeService, breaker.Config{Failures: storeFailures, Recovery: storeRecovery, HalfOpenCalls: storeProbes}, nil, log)
+	if in.At.Kind != store.Memory {
+		guard = breaker.Of(storeService, breaker.Config{Failures: storeFailures, Recovery: recoveryWithin(cfg.Tasks.Lease), HalfOpenCalls: storeProbes}, nil, log)
 		calls.Allow = breakerGuard(guard)
 	}
-	engine, err := engines.Open(ctx, engines.Config{Location: at, Prefix: prefix, Calls: store.NewCalls(calls)})
+	engine, err := engines.Open(ctx, engines.Config{Location: in.At, Prefix: in.Prefix, Calls: store.NewCalls(calls)})
 	if errors.Is(err, store.ErrOwned) {
 		return &config.Error{Faults: []config.Fault{{Name: "SLUICE_STORE", Message: "another process runs turns with this file: end it, name another file, or have both use one Redis"}}}
 	}
