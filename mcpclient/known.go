@@ -11,7 +11,7 @@ import (
 
 // Known returns the tool that a model knows by name, also if its server is unavailable;
 // nil: there is none. It waits for nothing.
-func (c *Client) Known(name string) *tool.Known {
+func (c *Client) Known(name string) *tool.Info {
 	t := c.currentView().tools[name]
 	if t == nil {
 		return nil
@@ -20,7 +20,7 @@ func (c *Client) Known(name string) *tool.Known {
 }
 
 // Known returns a selected tool, as Client.Known does.
-func (s *Selection) Known(name string) *tool.Known {
+func (s *Selection) Known(name string) *tool.Info {
 	t := s.client.currentView().tools[name]
 	if t == nil || !s.has(t) {
 		return nil
@@ -29,8 +29,8 @@ func (s *Selection) Known(name string) *tool.Known {
 }
 
 // known is what is known of the tool without asking its server.
-func (t *boundTool) known() *tool.Known {
-	return &tool.Known{Server: t.up.Name, Name: t.offer.name, Policy: &t.up.Policy, Annotations: t.offer.spec.Annotations}
+func (t *boundTool) known() *tool.Info {
+	return &tool.Info{Server: t.up.Name, Name: t.offer.name, Policy: &t.up.Policy, Annotations: t.offer.spec.Annotations}
 }
 
 // checkCache warns, once each, of tools whose results are not kept although the policy

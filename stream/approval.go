@@ -45,7 +45,7 @@ const approvalName = "approval"
 // ExpiryFormat is the form of Approval.ExpiresAt.
 const ExpiryFormat = "2006-01-02T15:04:05.000Z07:00"
 
-func (*Approval) event() {}
+func (*Approval) markEvent() {}
 
 // Name returns "approval".
 func (*Approval) Name() string { return approvalName }

@@ -13,29 +13,29 @@ type attributable interface {
 func Attributed(ev Event, a Attribution) Event {
 	switch ev := ev.(type) {
 	case *Thinking:
-		return attributed(ev, a)
+		return copyAttributed(ev, a)
 	case *Delta:
-		return attributed(ev, a)
+		return copyAttributed(ev, a)
 	case *Error:
-		return attributed(ev, a)
+		return copyAttributed(ev, a)
 	case *ToolStarted:
-		return attributed(ev, a)
+		return copyAttributed(ev, a)
 	case *ToolProgress:
-		return attributed(ev, a)
+		return copyAttributed(ev, a)
 	case *ToolCompleted:
-		return attributed(ev, a)
+		return copyAttributed(ev, a)
 	case *ToolFailed:
-		return attributed(ev, a)
+		return copyAttributed(ev, a)
 	case *ToolUnknown:
-		return attributed(ev, a)
+		return copyAttributed(ev, a)
 	case attributable:
 		return ev.Attributed(a)
 	}
 	return ev
 }
 
-// attributed returns a copy of an event that has an Attribution.
-func attributed[T any, P interface {
+// copyAttributed returns a copy of an event that has an Attribution.
+func copyAttributed[T any, P interface {
 	*T
 	Event
 	fill(Attribution)
@@ -61,5 +61,5 @@ func CallOf(ev Event) *Call {
 	return nil
 }
 
-// itself is promoted to the events that embed a Call.
-func (c *Call) itself() *Call { return c }
+// asCall is promoted to the events that embed a Call.
+func (c *Call) asCall() *Call { return c }

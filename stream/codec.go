@@ -26,8 +26,8 @@ import (
 //
 //	{"n":4,"at":41000000,"event":"deltas","data":{"texts":["Hel","lo"]}}
 
-// stored is the envelope.
-type stored struct {
+// storedEvent is the envelope.
+type storedEvent struct {
 	// N and At are the stamp: the number, from 1, and the time since the
 	// turn's start.
 	N  int           `json:"n"`
@@ -78,10 +78,10 @@ const (
 // AppendStored appends ev in the form that ReadStoredLine reads. Invalid
 // UTF-8 becomes U+FFFD, as in every encoder. With an error nothing is appended.
 func AppendStored(dst []byte, s Stamp, ev Event) ([]byte, error) {
-	if d, ok := ev.(*Delta); ok && utf8.ValidString(d.Text) && d.Attribution.valid() {
+	if d, ok := ev.(*Delta); ok && utf8.ValidString(d.Text) && d.Attribution.isValidUTF8() {
 		return appendDelta(appendEnvelope(dst, s, storedDelta), d)
 	}
-	name, data, err := storable(ev)
+	name, data, err := storedForm(ev)
 	if err != nil {
 		return dst, err
 	}
@@ -139,13 +139,13 @@ func appendMember(dst []byte, name, value string) []byte {
 	return append(dst, ',')
 }
 
-// valid says whether all of it is valid UTF-8.
-func (a *Attribution) valid() bool {
+// isValidUTF8 says whether all of it is valid UTF-8.
+func (a *Attribution) isValidUTF8() bool {
 	return utf8.ValidString(a.AgentID) && utf8.ValidString(a.NodeID) && utf8.ValidString(a.SessionID)
 }
 
-// storable returns an event's name in storage and what is stored of it.
-func storable(ev Event) (name string, data any, err error) {
+// storedForm returns an event's name in storage and what is stored of it.
+func storedForm(ev Event) (name string, data any, err error) {
 	switch ev := ev.(type) {
 	case *Start:
 		return storedStart, ev, nil
@@ -158,48 +158,48 @@ func storable(ev Event) (name string, data any, err error) {
 	case *Done:
 		return storedDone, ev, nil
 	case *ToolStarted:
-		c := ev.stored()
+		c := ev.toStored()
 		c.Repeatable = ev.Repeatable
 		return storedStarted, c, nil
 	case *ToolProgress:
-		c := ev.stored()
-		c.Progress, c.Total, c.Message = finite(ev.Progress), finite(ev.Total), ev.Message
+		c := ev.toStored()
+		c.Progress, c.Total, c.Message = finiteOrZero(ev.Progress), finiteOrZero(ev.Total), ev.Message
 		return storedProgress, c, nil
 	case *ToolCompleted:
-		c := ev.stored()
+		c := ev.toStored()
 		c.Duration, c.Result, c.Truncated, c.Cached, c.Warning = ev.Duration, ev.Result, ev.Truncated, ev.Cached, ev.Warning
 		return storedCompleted, c, nil
 	case *ToolFailed:
-		c := ev.stored()
+		c := ev.toStored()
 		c.Duration, c.Message, c.ErrorType = ev.Duration, ev.Message, ev.ErrorType
 		return storedFailed, c, nil
 	case *ToolUnknown:
-		c := ev.stored()
+		c := ev.toStored()
 		c.Duration, c.Message = ev.Duration, ev.Message
 		return storedUnknown, c, nil
 	case *ToolRequired:
-		return storedRequired, ev.stored(), nil
+		return storedRequired, ev.toStored(), nil
 	case Extension:
 		return ev.Name(), ev, nil
 	}
 	return "", nil, fmt.Errorf("%T is not an event that can be stored", ev)
 }
 
-// finite replaces what JSON has no number for by 0, as encoders do.
-func finite(f float64) float64 {
+// finiteOrZero replaces what JSON has no number for by 0, as encoders do.
+func finiteOrZero(f float64) float64 {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return 0
 	}
 	return f
 }
 
-// stored keeps arguments as a string, whose bytes stay as they were.
-func (c *Call) stored() storedCall {
+// toStored keeps arguments as a string, whose bytes stay as they were.
+func (c *Call) toStored() storedCall {
 	return storedCall{Attribution: c.Attribution, ID: c.ID, Tool: c.Tool, Server: c.Server, Arguments: string(c.Arguments)}
 }
 
-// call returns the call as it was reported.
-func (c *storedCall) call() Call {
+// toCall returns the call as it was reported.
+func (c *storedCall) toCall() Call {
 	call := Call{Attribution: c.Attribution, ID: c.ID, Tool: c.Tool, Server: c.Server}
 	if c.Arguments != "" {
 		call.Arguments = jsontext.Value(c.Arguments)
@@ -215,7 +215,7 @@ var ErrStored = errors.New("stored event cannot be read")
 // of its events, of which there is at least one. An extension that this version does not know
 // is an error, and so is trailing data; use is not called then.
 func ReadStoredLine(line []byte, use func(Stamp, Event)) error {
-	var s stored
+	var s storedEvent
 	if err := json.Unmarshal(line, &s); err != nil {
 		return fmt.Errorf("%w: %w", ErrStored, err)
 	}
@@ -223,7 +223,7 @@ func ReadStoredLine(line []byte, use func(Stamp, Event)) error {
 		return fmt.Errorf("%w: no stamp", ErrStored)
 	}
 	if s.Event != storedDeltas {
-		ev, err := s.read()
+		ev, err := s.readEvent()
 		if err != nil {
 			return fmt.Errorf("%w: %q: %w", ErrStored, s.Event, err)
 		}
@@ -234,7 +234,7 @@ func ReadStoredLine(line []byte, use func(Stamp, Event)) error {
 }
 
 // readPieces reads the deltas of a line.
-func (s *stored) readPieces(use func(Stamp, Event)) error {
+func (s *storedEvent) readPieces(use func(Stamp, Event)) error {
 	var all storedPieces
 	if err := json.Unmarshal(s.Data, &all); err != nil || len(all.Texts) == 0 {
 		return fmt.Errorf("%w: %q: %w", ErrStored, s.Event, errors.Join(err, errors.New("no pieces")))
@@ -247,10 +247,10 @@ func (s *stored) readPieces(use func(Stamp, Event)) error {
 	return nil
 }
 
-// read returns the event. Those that hold a call have forms of their own; all
+// readEvent returns the event. Those that hold a call have forms of their own; all
 // others are stored as they are.
-func (s *stored) read() (Event, error) {
-	ev := empty(s.Event)
+func (s *storedEvent) readEvent() (Event, error) {
+	ev := newEmptyEvent(s.Event)
 	if ev != nil {
 		return ev, json.Unmarshal(s.Data, ev)
 	}
@@ -260,24 +260,24 @@ func (s *stored) read() (Event, error) {
 	}
 	switch s.Event {
 	case storedStarted:
-		return &ToolStarted{c.call(), c.Repeatable}, nil
+		return &ToolStarted{c.toCall(), c.Repeatable}, nil
 	case storedProgress:
-		return &ToolProgress{c.call(), c.Progress, c.Total, c.Message}, nil
+		return &ToolProgress{c.toCall(), c.Progress, c.Total, c.Message}, nil
 	case storedCompleted:
-		return &ToolCompleted{c.call(), c.Duration, c.Result, c.Truncated, c.Cached, c.Warning}, nil
+		return &ToolCompleted{c.toCall(), c.Duration, c.Result, c.Truncated, c.Cached, c.Warning}, nil
 	case storedFailed:
-		return &ToolFailed{c.call(), c.Duration, c.Message, c.ErrorType}, nil
+		return &ToolFailed{c.toCall(), c.Duration, c.Message, c.ErrorType}, nil
 	case storedUnknown:
-		return &ToolUnknown{c.call(), c.Duration, c.Message}, nil
+		return &ToolUnknown{c.toCall(), c.Duration, c.Message}, nil
 	case storedRequired:
-		return &ToolRequired{c.call()}, nil
+		return &ToolRequired{c.toCall()}, nil
 	}
 	return nil, errors.New("unknown event")
 }
 
-// empty returns an event to read into, or nil if the name is that of a tool call's
+// newEmptyEvent returns an event to read into, or nil if the name is that of a tool call's
 // event, or unknown.
-func empty(name string) Event {
+func newEmptyEvent(name string) Event {
 	switch name {
 	case storedStart:
 		return new(Start)

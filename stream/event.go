@@ -31,7 +31,7 @@ import (
 //
 // Events are passed as pointers. A receiver must not keep a Delta, so that a sender can use
 // one for a whole answer; all others it may keep, and must not change.
-type Event interface{ event() }
+type Event interface{ markEvent() }
 
 // Attribution names who an event comes from, where several may speak in one turn.
 // The zero value means the turn's only agent; then encoders write nothing of it.
@@ -235,14 +235,14 @@ type Timings struct {
 	Blocked    time.Duration `json:"blocked"`               // spent in writes to the client
 }
 
-func (*Start) event()         {}
-func (*Thinking) event()      {}
-func (*Delta) event()         {}
-func (*ToolStarted) event()   {}
-func (*ToolProgress) event()  {}
-func (*ToolCompleted) event() {}
-func (*ToolFailed) event()    {}
-func (*ToolUnknown) event()   {}
-func (*ToolRequired) event()  {}
-func (*Error) event()         {}
-func (*Done) event()          {}
+func (*Start) markEvent()         {}
+func (*Thinking) markEvent()      {}
+func (*Delta) markEvent()         {}
+func (*ToolStarted) markEvent()   {}
+func (*ToolProgress) markEvent()  {}
+func (*ToolCompleted) markEvent() {}
+func (*ToolFailed) markEvent()    {}
+func (*ToolUnknown) markEvent()   {}
+func (*ToolRequired) markEvent()  {}
+func (*Error) markEvent()         {}
+func (*Done) markEvent()          {}

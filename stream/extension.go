@@ -24,14 +24,14 @@ type Turn struct {
 	open map[string]string // key → what it is, of things that must end before Done
 
 	// Of an answer that is checked or formatted; see Quality.
-	phase    int  // the last one, with its attempt
-	attempt  int  // the last one
-	messages int  // ChannelMessage.Total
-	said     bool // no piece of the answer may follow
+	phase          int  // the last one, with its attempt
+	attempt        int  // the last one
+	messages       int  // ChannelMessage.Total
+	answerComplete bool // no piece of the answer may follow
 }
 
-// answered says whether a piece of the answer was emitted, be it one that was taken back.
-func (t *Turn) answered() bool { return t.size > 0 || t.Count(resetName) > 0 }
+// hasAnswer says whether a piece of the answer was emitted, be it one that was taken back.
+func (t *Turn) hasAnswer() bool { return t.size > 0 || t.Count(resetName) > 0 }
 
 // Count returns how many extensions of that name there were before this one.
 func (t *Turn) Count(name string) int { return t.seen[name] }
@@ -62,8 +62,8 @@ func (t *Turn) Close(key string) bool {
 	return ok
 }
 
-// count notes that an extension was reported. Rules ask how often.
-func (t *Turn) count(name string) {
+// countExtension notes that an extension was reported. Rules ask how often.
+func (t *Turn) countExtension(name string) {
 	if t.seen == nil {
 		t.seen = map[string]int{}
 	}

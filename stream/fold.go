@@ -44,26 +44,26 @@ const (
 	Agents                    // Fold.Runs
 )
 
-// has says whether a part is noted.
-func (f *Fold) has(p Part) bool { return f.Only == 0 || f.Only&p != 0 }
+// collectsPart says whether a part is noted.
+func (f *Fold) collectsPart(p Part) bool { return f.Only == 0 || f.Only&p != 0 }
 
 // Add adds the next event. An event that is of no summary changes nothing.
 func (f *Fold) Add(ev Event) {
 	switch ev := ev.(type) {
 	case *Delta:
-		if f.has(Answer) && (f.Max == 0 || f.Size <= f.Max) {
+		if f.collectsPart(Answer) && (f.Max == 0 || f.Size <= f.Max) {
 			f.Pieces = append(f.Pieces, ev.Text)
 		}
 		f.Size += len(ev.Text)
 	case *Reset:
-		f.reset(ev)
+		f.applyReset(ev)
 	case *ToolStarted, ToolEnd:
-		if f.has(Tools) {
-			f.Calls.add(ev, f.has(Payloads))
+		if f.collectsPart(Tools) {
+			f.Calls.addEvent(ev, f.collectsPart(Payloads))
 		}
 	case *AgentRun:
-		if f.has(Agents) {
-			f.ran(ev)
+		if f.collectsPart(Agents) {
+			f.addAgentRun(ev)
 		}
 	case *Route:
 		f.Route = ev
@@ -78,20 +78,20 @@ func (f *Fold) Add(ev Event) {
 	}
 }
 
-// reset takes text back. The pieces that stay are copied: who has the list of before may still
+// applyReset takes text back. The pieces that stay are copied: who has the list of before may still
 // read it.
-func (f *Fold) reset(ev *Reset) {
-	f.Size = ev.left(f.Size)
-	if f.has(Answer) {
-		f.Pieces = head(f.Pieces, f.Size)
+func (f *Fold) applyReset(ev *Reset) {
+	f.Size = ev.remainingSize(f.Size)
+	if f.collectsPart(Answer) {
+		f.Pieces = cutPieces(f.Pieces, f.Size)
 	}
 	for i := range f.Runs {
 		f.Runs[i].From = min(f.Runs[i].From, f.Size)
 	}
 }
 
-// head returns the pieces of the first size bytes of a text.
-func head(pieces []string, size int) (kept []string) {
+// cutPieces returns the pieces of the first size bytes of a text.
+func cutPieces(pieces []string, size int) (kept []string) {
 	for _, piece := range pieces {
 		if size <= 0 {
 			break
@@ -136,8 +136,8 @@ type Run struct {
 	From      int           // Fold.Size at its start
 }
 
-// ran notes what an agent does. One that begins again has another part.
-func (f *Fold) ran(ev *AgentRun) {
+// addAgentRun notes what an agent does. One that begins again has another part.
+func (f *Fold) addAgentRun(ev *AgentRun) {
 	open := func(r Run) bool { return r.AgentID == ev.AgentID && r.SessionID == ev.SessionID && r.Success == nil }
 	if i := slices.IndexFunc(f.Runs, open); i >= 0 && ev.Status != AgentStarted {
 		f.Runs[i].AgentRun = ev
@@ -159,10 +159,10 @@ type CallState struct {
 }
 
 // Add adds what an event says of a call; others change nothing.
-func (c *Calls) Add(ev Event) { c.add(ev, true) }
+func (c *Calls) Add(ev Event) { c.addEvent(ev, true) }
 
-// add is Add. A call that the list does not have is passed over.
-func (c *Calls) add(ev Event, payloads bool) {
+// addEvent is Add. A call that the list does not have is passed over.
+func (c *Calls) addEvent(ev Event, payloads bool) {
 	switch ev := ev.(type) {
 	case *ToolStarted:
 		call := CallState{Call: ev.Call, Repeatable: ev.Repeatable}

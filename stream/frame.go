@@ -24,8 +24,8 @@ type Frame struct {
 	OnError func(context.Context, error)
 	// OnReset receives each Reset that was emitted. May be nil.
 	OnReset func(context.Context, *Reset)
-	// Said is the answer so far, of a turn that goes on.
-	Said string
+	// Accumulated is the answer so far, of a turn that goes on.
+	Accumulated string
 	// Late sends Start together with what follows it: the Runner first keeps what another
 	// process needs to continue with the turn, and nobody learns of the turn before that.
 	Late bool
@@ -35,25 +35,25 @@ type Frame struct {
 // included, the turn gets its Done, unless its client is gone. The error is what kept the
 // client from receiving it all: sink's, or the one of the context of a client that left.
 func (f *Frame) Run(ctx context.Context, req *chat.Request, sink Sink) error {
-	ctx, cancel := f.limited(ctx)
+	ctx, cancel := f.withTimeout(ctx)
 	defer cancel()
 	guard := NewGuard(sink)
-	if err := f.begin(req, guard); err != nil {
+	if err := f.emitStart(req, guard); err != nil {
 		return err
 	}
-	return f.run(ctx, req, guard)
+	return f.runToEnd(ctx, req, guard)
 }
 
 // GoOn runs the rest of a turn that another process began: guard has observed what was
 // reported, Start among it.
 func (f *Frame) GoOn(ctx context.Context, req *chat.Request, guard *Guard) error {
-	ctx, cancel := f.limited(ctx)
+	ctx, cancel := f.withTimeout(ctx)
 	defer cancel()
-	return f.run(ctx, req, guard)
+	return f.runToEnd(ctx, req, guard)
 }
 
-// limited returns a context with the time of a turn, whose end names its reason.
-func (f *Frame) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout returns a context with the time of a turn, whose end names its reason.
+func (f *Frame) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if f.Timeout <= 0 {
 		return ctx, func() {}
 	}
@@ -62,10 +62,10 @@ func (f *Frame) limited(ctx context.Context) (context.Context, context.CancelFun
 	})
 }
 
-// begin emits the Start. Little in a turn needs more stack than net/http when it sends the head
+// emitStart emits the Start. Little in a turn needs more stack than net/http when it sends the head
 // of a reply, which happens below: so the Result, which is large, is not in a frame of ours,
 // and handed around by its address (docs/performance.md).
-func (f *Frame) begin(req *chat.Request, guard *Guard) error {
+func (f *Frame) emitStart(req *chat.Request, guard *Guard) error {
 	err := guard.Emit(&Start{ConversationID: req.ConversationID, UserID: req.UserID, Model: f.Model})
 	if f.Late {
 		return err
@@ -73,15 +73,15 @@ func (f *Frame) begin(req *chat.Request, guard *Guard) error {
 	return guard.Flush()
 }
 
-// run asks the Runner and says how it ended.
-func (f *Frame) run(ctx context.Context, req *chat.Request, guard *Guard) error {
-	err := f.recovered(ctx, req, f.sinkOf(ctx, req, guard), &guard.result)
-	return f.end(ctx, guard, &guard.result, err)
+// runToEnd asks the Runner and says how it ended.
+func (f *Frame) runToEnd(ctx context.Context, req *chat.Request, guard *Guard) error {
+	err := f.runRecovered(ctx, req, f.sinkOf(ctx, req, guard), &guard.result)
+	return f.emitEnd(ctx, guard, &guard.result, err)
 }
 
-// end emits the last events: what keeps the turn from being complete, if anything, and Done. A
+// emitEnd emits the last events: what keeps the turn from being complete, if anything, and Done. A
 // sink that fails gets nothing more.
-func (f *Frame) end(ctx context.Context, guard *Guard, result *Result, err error) error {
+func (f *Frame) emitEnd(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if guard.err != nil {
 		return guard.err
 	}
@@ -90,18 +90,18 @@ func (f *Frame) end(ctx context.Context, guard *Guard, result *Result, err error
 	case result.Reason == "":
 		err = errors.New("the runner returned before its answer was complete")
 	default:
-		err = guard.finish(result)
+		err = guard.finishTurn(result)
 	}
 	if err == nil {
 		return guard.Flush()
 	}
-	return f.fail(ctx, guard, result, err)
+	return f.failTurn(ctx, guard, result, err)
 }
 
-// fail ends a turn because of err.
-func (f *Frame) fail(ctx context.Context, guard *Guard, result *Result, err error) error {
+// failTurn ends a turn because of err.
+func (f *Frame) failTurn(ctx context.Context, guard *Guard, result *Result, err error) error {
 	if _, bug := errors.AsType[*Panic](err); !bug && ctx.Err() != nil {
-		err = because(fault.Cause(ctx), err) // whatever broke, broke because of this
+		err = causeOf(fault.Cause(ctx), err) // whatever broke, broke because of this
 	}
 	if errors.Is(err, fault.ErrClientGone) {
 		if ctx.Err() != nil {
@@ -112,12 +112,12 @@ func (f *Frame) fail(ctx context.Context, guard *Guard, result *Result, err erro
 	if f.OnError != nil {
 		f.OnError(ctx, err)
 	}
-	return guard.fail(err, result)
+	return guard.failTurn(err, result)
 }
 
-// because returns the cause of err, which says as err does whether the same request may be
+// causeOf returns the cause of err, which says as err does whether the same request may be
 // sent again.
-func because(cause, err error) error {
+func causeOf(cause, err error) error {
 	why, ok := errors.AsType[*fault.Error](cause)
 	if f := fault.From(err); !ok || f == nil || !f.Acted {
 		return cause
@@ -127,9 +127,9 @@ func because(cause, err error) error {
 	return &acted
 }
 
-// recovered makes an error of a panic: the stream has begun, and a client that is
+// runRecovered makes an error of a panic: the stream has begun, and a client that is
 // cut off learns nothing.
-func (f *Frame) recovered(ctx context.Context, req *chat.Request, sink Sink, result *Result) (err error) {
+func (f *Frame) runRecovered(ctx context.Context, req *chat.Request, sink Sink, result *Result) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = NewPanic(p)

@@ -27,7 +27,7 @@ import (
 type Guard struct {
 	sink  Sink
 	state state
-	calls []tracked      // all tool calls
+	calls []trackedCall  // all tool calls
 	at    map[string]int // where each id is in calls; nil while these are few
 	err   error          // the sink's first error
 	acted bool           // a call took effect, or may have, that must not be made twice
@@ -41,11 +41,11 @@ type Guard struct {
 // two, for which a map costs more to keep than it saves.
 const fewCalls = 32
 
-// tracked is a tool call. One that is over keeps its id alone.
-type tracked struct {
+// trackedCall is a tool call. One that is over keeps its id alone.
+type trackedCall struct {
 	Call
 	repeatable bool
-	over       bool
+	closed     bool
 }
 
 // state is how far a turn has come.
@@ -75,16 +75,16 @@ func (g *Guard) Emit(ev Event) error {
 	}
 	if d, ok := ev.(*Delta); ok && g.state == expectAny && d.Text != "" { // the hot path
 		g.turn.size += len(d.Text)
-		return g.pass(ev)
+		return g.emitToSink(ev)
 	}
-	next, err := g.check(ev)
+	next, err := g.checkEvent(ev)
 	if err != nil {
 		return err
 	}
-	if err := g.pass(ev); err != nil {
+	if err := g.emitToSink(ev); err != nil {
 		return err
 	}
-	if next == expectAny && g.turn.said {
+	if next == expectAny && g.turn.answerComplete {
 		next = expectTail
 	}
 	g.state = next
@@ -102,8 +102,8 @@ func (g *Guard) Flush() error {
 // Ended says whether Done was passed on.
 func (g *Guard) Ended() bool { return g.state == ended }
 
-// finish emits the end of a turn that ended well.
-func (g *Guard) finish(result *Result) error {
+// finishTurn emits the end of a turn that ended well.
+func (g *Guard) finishTurn(result *Result) error {
 	if result.Required != nil {
 		for _, c := range result.Required.Calls {
 			if err := g.Emit(&ToolRequired{c}); err != nil {
@@ -111,13 +111,13 @@ func (g *Guard) finish(result *Result) error {
 			}
 		}
 	}
-	return g.Emit(result.done())
+	return g.Emit(result.doneEvent())
 }
 
 // Lose closes the tool calls that are under way as unknown: the process that made them is
 // gone.
 func (g *Guard) Lose() {
-	for _, c := range g.open() {
+	for _, c := range g.openCalls() {
 		_ = g.Emit(&ToolUnknown{Call: c, Message: "The outcome of this call is not known"})
 	}
 }
@@ -133,10 +133,10 @@ func (g *Guard) TakenOver() {
 // fatal error. A nil err is a sender's bug, and reported as one. After Done Fail does nothing;
 // nor when the client is gone, as nobody is left to report to and the contract has no error_type
 // for it: then it returns err.
-func (g *Guard) Fail(err error) error { return g.fail(err, new(Result)) }
+func (g *Guard) Fail(err error) error { return g.failTurn(err, new(Result)) }
 
-// fail is Fail, with the figures of what ran before.
-func (g *Guard) fail(err error, so *Result) error {
+// failTurn is Fail, with the figures of what ran before.
+func (g *Guard) failTurn(err error, so *Result) error {
 	switch {
 	case g.state == ended || g.err != nil:
 		return g.err
@@ -154,19 +154,19 @@ func (g *Guard) fail(err error, so *Result) error {
 		g.state = expectAny
 	}
 	if g.state == expectAny || g.state == expectTail {
-		for _, c := range g.open() {
+		for _, c := range g.openCalls() {
 			_ = g.Emit(&ToolUnknown{Call: c, Message: "The outcome of this call is not known"})
 		}
-		_ = g.Emit(g.fatal(err))
+		_ = g.Emit(g.fatalError(err))
 	}
 	so.Reason = ReasonFor(err)
-	_ = g.Emit(so.done())
+	_ = g.Emit(so.doneEvent())
 	return g.Flush()
 }
 
-// fatal returns the event of what ends the turn. Nobody is asked to send a request again that
+// fatalError returns the event of what ends the turn. Nobody is asked to send a request again that
 // has had calls made which must not be made twice.
-func (g *Guard) fatal(err error) *Error {
+func (g *Guard) fatalError(err error) *Error {
 	ev := NewError(err, true)
 	ev.Recoverable = ev.Recoverable && !g.acted
 	if !ev.Recoverable {
@@ -191,15 +191,15 @@ func ReasonFor(err error) FinishReason {
 	return Failed
 }
 
-// pass hands an event on. The first error of the sink stays.
-func (g *Guard) pass(ev Event) error {
+// emitToSink hands an event on. The first error of the sink stays.
+func (g *Guard) emitToSink(ev Event) error {
 	g.err = g.sink.Emit(ev)
 	return g.err
 }
 
-// check returns the state after ev, or why ev is out of place.
-func (g *Guard) check(ev Event) (state, error) {
-	if err := g.expected(ev); err != nil {
+// checkEvent returns the state after ev, or why ev is out of place.
+func (g *Guard) checkEvent(ev Event) (state, error) {
+	if err := g.checkOrder(ev); err != nil {
 		return 0, err
 	}
 	switch g.state {
@@ -210,52 +210,52 @@ func (g *Guard) check(ev Event) (state, error) {
 	}
 	switch ev := ev.(type) {
 	case *Delta:
-		return expectAny, g.said(ev)
+		return expectAny, g.checkDelta(ev)
 	case *ToolStarted:
-		return expectAny, g.begin(ev)
+		return expectAny, g.openCall(ev)
 	case *ToolProgress:
-		_, err := g.running(ev.ID)
+		_, err := g.runningCall(ev.ID)
 		return expectAny, err
 	case *ToolCompleted, *ToolFailed, *ToolUnknown:
-		return expectAny, g.end(ev.(ToolEnd).End())
+		return expectAny, g.closeCall(ev.(ToolEnd).End())
 	case *Error:
 		if ev.Fatal {
-			return expectDone, g.closed()
+			return expectDone, g.checkNoneOpen()
 		}
 	case *Done:
-		return ended, g.done(ev)
+		return ended, g.checkDone(ev)
 	case *Start, *Thinking:
 	case *Approval:
-		return g.question(ev)
+		return g.checkApproval(ev)
 	case *ToolRequired:
-		return g.required(ev)
+		return g.trackClientCall(ev)
 	case Extension:
-		return expectAny, g.extension(ev)
+		return expectAny, g.checkExtension(ev)
 	default: // nil, or a type of another package that embeds one of ours
 		return 0, fmt.Errorf("%w: %T is not an event", ErrGrammar, ev)
 	}
 	return expectAny, nil
 }
 
-// question takes an Approval, before which everything has ended.
-func (g *Guard) question(ev *Approval) (state, error) {
-	if err := g.closed(); err != nil {
+// checkApproval takes an Approval, before which everything has ended.
+func (g *Guard) checkApproval(ev *Approval) (state, error) {
+	if err := g.checkNoneOpen(); err != nil {
 		return 0, err
 	}
-	return expectAnswer, g.extension(ev)
+	return expectAnswer, g.checkExtension(ev)
 }
 
-// required accepts a call for the client, before which everything has ended.
-func (g *Guard) required(ev *ToolRequired) (state, error) {
-	if err := g.closed(); err != nil {
+// trackClientCall accepts a call for the client, before which everything has ended.
+func (g *Guard) trackClientCall(ev *ToolRequired) (state, error) {
+	if err := g.checkNoneOpen(); err != nil {
 		return 0, err
 	}
-	return expectResult, g.note(tracked{Call: ev.Call, over: true})
+	return expectResult, g.trackCall(trackedCall{Call: ev.Call, closed: true})
 }
 
-// expected says what is wrong with an event of this type in this state: Start is the first, Done
+// checkOrder says what is wrong with an event of this type in this state: Start is the first, Done
 // the last, and the only one behind a fatal Error.
-func (g *Guard) expected(ev Event) error {
+func (g *Guard) checkOrder(ev Event) error {
 	if g.state == ended {
 		return fmt.Errorf("%w: %T after Done", ErrGrammar, ev)
 	}
@@ -268,8 +268,8 @@ func (g *Guard) expected(ev Event) error {
 	return nil
 }
 
-// said checks a piece of the answer.
-func (g *Guard) said(ev *Delta) error {
+// checkDelta checks a piece of the answer.
+func (g *Guard) checkDelta(ev *Delta) error {
 	if ev.Text == "" {
 		return fmt.Errorf("%w: empty Delta", ErrGrammar)
 	}
@@ -279,19 +279,19 @@ func (g *Guard) said(ev *Delta) error {
 	return nil
 }
 
-// done checks the reason by which a turn ends.
-func (g *Guard) done(ev *Done) error {
+// checkDone checks the reason by which a turn ends.
+func (g *Guard) checkDone(ev *Done) error {
 	if ev.Reason == "" || ev.Reason == ApprovalRequired || ev.Reason == ClientTools || ev.Reason.Success() != (g.state == expectAny || g.state == expectTail) {
 		return fmt.Errorf("%w: Done with reason %q", ErrGrammar, ev.Reason)
 	}
-	return g.closed()
+	return g.checkNoneOpen()
 }
 
 // afterApproval returns the state after ev, which follows an Approval.
 func (g *Guard) afterApproval(ev Event) (state, error) {
 	switch ev := ev.(type) {
 	case *Approval:
-		return g.question(ev)
+		return g.checkApproval(ev)
 	case *Done:
 		if ev.Reason != ApprovalRequired {
 			return 0, fmt.Errorf("%w: Done with reason %q after an Approval", ErrGrammar, ev.Reason)
@@ -305,7 +305,7 @@ func (g *Guard) afterApproval(ev Event) (state, error) {
 func (g *Guard) afterRequired(ev Event) (state, error) {
 	switch ev := ev.(type) {
 	case *ToolRequired:
-		return g.required(ev)
+		return g.trackClientCall(ev)
 	case *Done:
 		if ev.Reason != ClientTools {
 			return 0, fmt.Errorf("%w: Done with reason %q after a ToolRequired", ErrGrammar, ev.Reason)
@@ -315,23 +315,23 @@ func (g *Guard) afterRequired(ev Event) (state, error) {
 	return 0, fmt.Errorf("%w: %T after a ToolRequired", ErrGrammar, ev)
 }
 
-// extension asks the event's own rule.
-func (g *Guard) extension(ev Extension) error {
+// checkExtension asks the event's own rule.
+func (g *Guard) checkExtension(ev Extension) error {
 	if err := ev.Allow(&g.turn); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrGrammar, ev.Name(), err)
 	}
-	g.turn.count(ev.Name())
+	g.turn.countExtension(ev.Name())
 	return nil
 }
 
-// begin opens a call.
-func (g *Guard) begin(ev *ToolStarted) error {
-	return g.note(tracked{Call: ev.Call, repeatable: ev.Repeatable})
+// openCall opens a call.
+func (g *Guard) openCall(ev *ToolStarted) error {
+	return g.trackCall(trackedCall{Call: ev.Call, repeatable: ev.Repeatable})
 }
 
-// note adds a call. More than fewCalls are found by a map.
-func (g *Guard) note(c tracked) error {
-	if c.ID == "" || g.find(c.ID) != nil {
+// trackCall adds a call. More than fewCalls are found by a map.
+func (g *Guard) trackCall(c trackedCall) error {
+	if c.ID == "" || g.findCall(c.ID) != nil {
 		return fmt.Errorf("%w: tool call id %q is empty or used twice", ErrGrammar, c.ID)
 	}
 	g.calls = append(g.calls, c)
@@ -347,8 +347,8 @@ func (g *Guard) note(c tracked) error {
 	return nil
 }
 
-// find returns a call by its id, or nil.
-func (g *Guard) find(id string) *tracked {
+// findCall returns a call by its id, or nil.
+func (g *Guard) findCall(id string) *trackedCall {
 	if g.at != nil {
 		if i, ok := g.at[id]; ok {
 			return &g.calls[i]
@@ -363,30 +363,30 @@ func (g *Guard) find(id string) *tracked {
 	return nil
 }
 
-// running returns the call if it is under way.
-func (g *Guard) running(id string) (*tracked, error) {
-	t := g.find(id)
-	if t == nil || t.over {
+// runningCall returns the call if it is under way.
+func (g *Guard) runningCall(id string) (*trackedCall, error) {
+	t := g.findCall(id)
+	if t == nil || t.closed {
 		return nil, fmt.Errorf("%w: tool call %q is not under way", ErrGrammar, id)
 	}
 	return t, nil
 }
 
-// end closes a call, which took effect or may have unless it failed. Its id stays taken, the
+// closeCall closes a call, which took effect or may have unless it failed. Its id stays taken, the
 // rest is let go.
-func (g *Guard) end(e CallEnd) error {
-	t, err := g.running(e.Call.ID)
+func (g *Guard) closeCall(e CallEnd) error {
+	t, err := g.runningCall(e.Call.ID)
 	if err == nil {
 		g.acted = g.acted || e.Outcome != CallFailed && !t.repeatable
-		*t = tracked{Call: Call{ID: t.ID}, over: true}
+		*t = trackedCall{Call: Call{ID: t.ID}, closed: true}
 	}
 	return err
 }
 
-// open returns the calls that are under way, in order of their ids.
-func (g *Guard) open() (calls []Call) {
+// openCalls returns the calls that are under way, in order of their ids.
+func (g *Guard) openCalls() (calls []Call) {
 	for _, t := range g.calls {
-		if !t.over {
+		if !t.closed {
 			calls = append(calls, t.Call)
 		}
 	}
@@ -394,10 +394,10 @@ func (g *Guard) open() (calls []Call) {
 	return calls
 }
 
-// closed wants that nothing is under way any more: a client must be able to
+// checkNoneOpen wants that nothing is under way any more: a client must be able to
 // close whatever it shows.
-func (g *Guard) closed() error {
-	if n := len(g.open()); n > 0 {
+func (g *Guard) checkNoneOpen() error {
+	if n := len(g.openCalls()); n > 0 {
 		return fmt.Errorf("%w: %d tool calls are still under way", ErrGrammar, n)
 	}
 	for what := range g.turn.open {

@@ -17,9 +17,9 @@ func BenchmarkGuardDelta(b *testing.B) {
 	}{
 		{"short-cut", func(g *Guard) error { return g.Emit(delta) }},
 		{"checked", func(g *Guard) error {
-			next, err := g.check(delta)
+			next, err := g.checkEvent(delta)
 			if err == nil {
-				err = g.pass(delta)
+				err = g.emitToSink(delta)
 			}
 			g.turn.size += len(delta.Text)
 			g.state = next

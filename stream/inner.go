@@ -20,7 +20,7 @@ type InnerDelta struct {
 
 const innerName = "inner_delta"
 
-func (*InnerDelta) event() {}
+func (*InnerDelta) markEvent() {}
 
 // Name returns "inner_delta".
 func (*InnerDelta) Name() string { return innerName }
@@ -45,7 +45,7 @@ func (d *InnerDelta) Allow(t *Turn) error {
 }
 
 // Attributed implements attributable.
-func (d *InnerDelta) Attributed(a Attribution) Event { return attributed(d, a) }
+func (d *InnerDelta) Attributed(a Attribution) Event { return copyAttributed(d, a) }
 
 // Passing says whether nothing is kept of ev, and it has no number: it is a draft, or may
 // become one.

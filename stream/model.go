@@ -32,7 +32,7 @@ func (m *ModelChanged) Allow(*Turn) error {
 	return nil
 }
 
-func (*ModelChanged) event() {}
+func (*ModelChanged) markEvent() {}
 
 // Attributed implements attributable.
 func (m *ModelChanged) Attributed(a Attribution) Event {

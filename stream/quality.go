@@ -46,8 +46,8 @@ func (p Phase) rank() int {
 	return 0
 }
 
-// once says whether only the first attempt has a phase.
-func (p Phase) once() bool { return p.rank() > Refining.rank() && p.rank() < Formatting.rank() }
+// isFirstOnly says whether only the first attempt has a phase.
+func (p Phase) isFirstOnly() bool { return p.rank() > Refining.rank() && p.rank() < Formatting.rank() }
 
 const (
 	lastRank    = 7
@@ -72,13 +72,13 @@ type Quality struct {
 
 const qualityName = "quality"
 
-func (*Quality) event() {}
+func (*Quality) markEvent() {}
 
 // Name returns "quality".
 func (*Quality) Name() string { return qualityName }
 
-// begins says whether the phase is one of those that a turn begins with.
-func (q *Quality) begins() bool {
+// beginsTurn says whether the phase is one of those that a turn begins with.
+func (q *Quality) beginsTurn() bool {
 	return q.Attempt == 1 && (q.Phase == Planning || q.Phase == Extracting)
 }
 
@@ -87,7 +87,7 @@ func (q *Quality) begins() bool {
 // says that.
 func (q *Quality) Allow(t *Turn) error {
 	rank := q.Phase.rank()
-	if q.begins() && t.Count(nodeName) > 0 {
+	if q.beginsTurn() && t.Count(nodeName) > 0 {
 		t.phase, t.attempt = 0, 0
 	}
 	switch {
@@ -97,16 +97,16 @@ func (q *Quality) Allow(t *Turn) error {
 		return fmt.Errorf("attempt %d", q.Attempt)
 	}
 	at := q.Attempt*(lastRank+1) + rank
-	if err := q.follows(t, at); err != nil {
+	if err := q.checkOrder(t, at); err != nil {
 		return err
 	}
 	t.phase, t.attempt = at, q.Attempt
 	return nil
 }
 
-// follows wants a phase of its attempt, which is at this place among all, behind that of before.
-func (q *Quality) follows(t *Turn, at int) error {
-	if err := q.fits(); err != nil {
+// checkOrder wants a phase of its attempt, which is at this place among all, behind that of before.
+func (q *Quality) checkOrder(t *Turn, at int) error {
+	if err := q.checkAttempt(); err != nil {
 		return err
 	}
 	switch {
@@ -118,12 +118,12 @@ func (q *Quality) follows(t *Turn, at int) error {
 	return nil
 }
 
-// fits wants a phase that its attempt has.
-func (q *Quality) fits() error {
+// checkAttempt wants a phase that its attempt has.
+func (q *Quality) checkAttempt() error {
 	switch {
 	case q.Phase == Refining && q.Attempt != lastAttempt:
 		return errors.New("the first attempt refines nothing")
-	case q.Attempt == lastAttempt && q.Phase.once():
+	case q.Attempt == lastAttempt && q.Phase.isFirstOnly():
 		return errors.New("a second attempt plans and composes nothing")
 	}
 	return nil
@@ -153,7 +153,7 @@ type ChannelMessage struct {
 
 const channelMessageName = "channel_message"
 
-func (*ChannelMessage) event() {}
+func (*ChannelMessage) markEvent() {}
 
 // Name returns "channel_message".
 func (*ChannelMessage) Name() string { return channelMessageName }
@@ -167,7 +167,7 @@ func (m *ChannelMessage) Allow(t *Turn) error {
 	case before > 0 && m.Total != t.messages:
 		return fmt.Errorf("there were %d messages", t.messages)
 	}
-	t.messages, t.said = m.Total, true
+	t.messages, t.answerComplete = m.Total, true
 	switch {
 	case m.Total == 1: // it is the first and the last
 	case m.Sequence == 1:

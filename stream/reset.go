@@ -52,7 +52,7 @@ func (r *Reset) Allow(t *Turn) error {
 		return &fault.Error{Type: fault.TurnLost, Message: "The answer was begun again too often", Err: errors.New("a turn has at most 8 resets")}
 	case r.Reason == "":
 		return errors.New("it has no reason")
-	case t.said:
+	case t.answerComplete:
 		return errors.New("the answer is complete")
 	case len(r.Accumulated) >= t.size:
 		return errors.New("it takes nothing back")
@@ -61,13 +61,13 @@ func (r *Reset) Allow(t *Turn) error {
 	return nil
 }
 
-func (*Reset) event() {}
+func (*Reset) markEvent() {}
 
 // Attributed implements attributable.
-func (r *Reset) Attributed(a Attribution) Event { return attributed(r, a) }
+func (r *Reset) Attributed(a Attribution) Event { return copyAttributed(r, a) }
 
-// left returns how many bytes of a text of so many stay.
-func (r *Reset) left(size int) int {
+// remainingSize returns how many bytes of a text of so many stay.
+func (r *Reset) remainingSize(size int) int {
 	if r.Back > 0 {
 		return max(0, size-r.Back)
 	}
@@ -78,9 +78,9 @@ func (r *Reset) left(size int) int {
 // knows the text of the turn so far, and completes each Reset with what stays of it.
 type resetter struct {
 	*Guard
-	ctx  context.Context
-	done func(context.Context, *Reset) // gets each Reset that was passed on; nil: nobody does
-	text []byte
+	ctx     context.Context
+	onReset func(context.Context, *Reset) // gets each Reset that was passed on; nil: nobody does
+	text    []byte
 }
 
 // Emit implements Sink.
@@ -89,15 +89,15 @@ func (r *resetter) Emit(ev Event) error {
 	case *Delta:
 		r.text = append(r.text, e.Text...)
 	case *Reset:
-		return r.reset(e)
+		return r.emitReset(e)
 	}
 	return r.Guard.Emit(ev)
 }
 
-// reset passes a Reset on. One that has nothing to take back is left out: what it is about was
+// emitReset passes a Reset on. One that has nothing to take back is left out: what it is about was
 // not shown.
-func (r *resetter) reset(ev *Reset) error {
-	left := ev.left(len(r.text))
+func (r *resetter) emitReset(ev *Reset) error {
+	left := ev.remainingSize(len(r.text))
 	if left == len(r.text) {
 		return r.err
 	}
@@ -107,8 +107,8 @@ func (r *resetter) reset(ev *Reset) error {
 	if err := r.Guard.Emit(&whole); err != nil {
 		return err
 	}
-	if r.done != nil {
-		r.done(r.ctx, &whole)
+	if r.onReset != nil {
+		r.onReset(r.ctx, &whole)
 	}
 	return nil
 }
@@ -119,12 +119,12 @@ func (f *Frame) sinkOf(ctx context.Context, req *chat.Request, guard *Guard) Sin
 	if !req.Facts.Retracts {
 		return guard
 	}
-	return f.resets(ctx, guard)
+	return f.newResetter(ctx, guard)
 }
 
-// resets is not inlined: its frame would lie on the stack of open streams.
+// newResetter is not inlined: its frame would lie on the stack of open streams.
 //
 //go:noinline
-func (f *Frame) resets(ctx context.Context, guard *Guard) *resetter {
-	return &resetter{Guard: guard, ctx: ctx, done: f.OnReset, text: []byte(f.Said)}
+func (f *Frame) newResetter(ctx context.Context, guard *Guard) *resetter {
+	return &resetter{Guard: guard, ctx: ctx, onReset: f.OnReset, text: []byte(f.Accumulated)}
 }

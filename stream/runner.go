@@ -23,26 +23,26 @@ type Runner interface {
 
 // Result is how a Runner ended: what Done says besides what the events have said.
 type Result struct {
-	Reason FinishReason
-	Usage  chat.Usage
-	Model  []time.Duration // of each model call, in order, retries included
-	Tools  []ToolTiming    // in order of the events that closed the calls
-	Models []string        // as in Done
-	Keyed  bool            // as in Done
-	Agents []AgentOutcome  // of a team, in the order of their answers
-	Route  time.Duration   // that a team took to decide who answers
-	Asker  string          // as in Done
-	Made   []chat.Made     // what agents did, in their order, if the request asked for it
+	Reason       FinishReason
+	Usage        chat.Usage
+	Model        []time.Duration     // of each model call, in order, retries included
+	Tools        []ToolTiming        // in order of the events that closed the calls
+	Models       []string            // as in Done
+	Keyed        bool                // as in Done
+	Agents       []AgentOutcome      // of a team, in the order of their answers
+	Route        time.Duration       // that a team took to decide who answers
+	Asker        string              // as in Done
+	TurnMessages []chat.TurnMessages // what agents did, in their order, if the request asked for it
 	// Paused is what waits, if Reason is ApprovalRequired.
 	Paused *chat.Paused
 	// Required are the calls that the client must run, if Reason is ClientTools. No Runner
 	// emits them: they follow all else. nil: there are none.
 	Required *Required
-	// Settle is set by a Runner whose request says that its answer is held back (Held), and
+	// StoreAnswer is set by a Runner whose request says that its answer is held back (Held), and
 	// that keeps it. It is called once, before the answer is sent, with what will be; empty:
 	// nothing of it.
-	Settle  func(sent string) error
-	*Checks // of an answer that was checked or formatted; nil: it was not
+	StoreAnswer func(sent string) error
+	*Checks     // of an answer that was checked or formatted; nil: it was not
 }
 
 // Required are calls that the client must run. They are apart from the Result, of which each
@@ -54,14 +54,14 @@ type Checks struct {
 	Quality *Receipt       // as in Done
 	Channel *Formatted     // as in Done
 	Checked jsontext.Value // as in Done
-	// Said is the answer as its author wrote it, in Markdown, where that is not what the
+	// Markdown is the answer as its author wrote it, in Markdown, where that is not what the
 	// events have reported: they report the form of its channel. Empty where nothing was sent
 	// of it.
-	Said string
+	Markdown string
 }
 
-// done returns the event of a turn that ended well.
-func (r *Result) done() *Done {
+// doneEvent returns the event of a turn that ended well.
+func (r *Result) doneEvent() *Done {
 	d := &Done{
 		Reason: r.Reason, Usage: r.Usage, Model: r.Model, Tools: r.Tools,
 		Models: r.Models, Keyed: r.Keyed, Agents: r.Agents, Route: r.Route, Asker: r.Asker,

@@ -64,7 +64,7 @@ func (s *Stamper) Emit(ev Event) error {
 	s.n++
 	if _, ok := ev.(*Delta); ok { // the hot path: many, and mostly several at once
 		if s.fresh == 0 {
-			s.fresh = s.now()
+			s.fresh = s.sinceBegin()
 		}
 		if s.firstDelta == 0 {
 			s.firstDelta = s.fresh
@@ -72,7 +72,7 @@ func (s *Stamper) Emit(ev Event) error {
 		return s.out.Write(Stamp{s.n, s.fresh}, ev)
 	}
 	s.fresh = 0
-	at := s.now()
+	at := s.sinceBegin()
 	if Passing(ev) {
 		s.n--
 		return s.out.Write(Stamp{At: at}, ev)
@@ -88,8 +88,8 @@ func (s *Stamper) Emit(ev Event) error {
 	return s.out.Write(Stamp{s.n, at}, ev)
 }
 
-// now returns the time since the turn began, which is never 0.
-func (s *Stamper) now() time.Duration { return max(time.Since(s.began), 1) }
+// sinceBegin returns the time since the turn began, which is never 0.
+func (s *Stamper) sinceBegin() time.Duration { return max(time.Since(s.began), 1) }
 
 // Flush passes the call on.
 func (s *Stamper) Flush() error {

@@ -12,8 +12,8 @@ import (
 type Storage struct {
 	// last is the stamp of the piece at the end of the line that can grow, and who that of
 	// who said it. n is 0 if no line can.
-	last Stamp
-	who  Attribution
+	last       Stamp
+	lastOrigin Attribution
 }
 
 // endOfPieces is what stands behind the last piece of a line.
@@ -23,7 +23,7 @@ const endOfPieces = "]}}\n"
 // last call has returned. It fails like AppendStored; nothing was appended then.
 func (s *Storage) Append(dst []byte, stamp Stamp, ev Event) ([]byte, error) {
 	d, ok := ev.(*Delta)
-	if !ok || !utf8.ValidString(d.Text) || !d.Attribution.valid() {
+	if !ok || !utf8.ValidString(d.Text) || !d.Attribution.isValidUTF8() {
 		s.Cut()
 		line, err := AppendStored(dst, stamp, ev)
 		if err != nil {
@@ -31,13 +31,13 @@ func (s *Storage) Append(dst []byte, stamp Stamp, ev Event) ([]byte, error) {
 		}
 		return append(line, '\n'), nil
 	}
-	if s.last.N > 0 && stamp == (Stamp{s.last.N + 1, s.last.At}) && s.who == d.Attribution {
+	if s.last.N > 0 && stamp == (Stamp{s.last.N + 1, s.last.At}) && s.lastOrigin == d.Attribution {
 		dst = append(dst[:len(dst)-len(endOfPieces)], ',')
 	} else {
 		dst = appendOrigin(append(appendEnvelope(dst, stamp, storedDeltas), '{'), &d.Attribution)
 		dst = append(dst, `"texts":[`...)
 	}
-	s.last, s.who = stamp, d.Attribution
+	s.last, s.lastOrigin = stamp, d.Attribution
 	dst, _ = jsontext.AppendQuote(dst, d.Text) // it is valid UTF-8
 	return append(dst, endOfPieces...), nil
 }

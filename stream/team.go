@@ -38,14 +38,14 @@ type Route struct {
 
 const routeName = "route"
 
-func (*Route) event() {}
+func (*Route) markEvent() {}
 
 // Name returns "route".
 func (*Route) Name() string { return routeName }
 
 // Allow refuses a second Route, and one after an agent has begun or text was shown.
 func (*Route) Allow(t *Turn) error {
-	if t.Count(routeName) > 0 || t.Count(agentName) > 0 || t.answered() {
+	if t.Count(routeName) > 0 || t.Count(agentName) > 0 || t.hasAnswer() {
 		return errors.New("a route comes once and before any agent")
 	}
 	return nil
@@ -109,7 +109,7 @@ type TokenUsage struct {
 
 const agentName = "agent"
 
-func (*AgentRun) event() {}
+func (*AgentRun) markEvent() {}
 
 // Name returns "agent".
 func (*AgentRun) Name() string { return agentName }

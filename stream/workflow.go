@@ -40,7 +40,7 @@ type NodeRun struct {
 
 const nodeName = "node"
 
-func (*NodeRun) event() {}
+func (*NodeRun) markEvent() {}
 
 // Name returns "node".
 func (*NodeRun) Name() string { return nodeName }

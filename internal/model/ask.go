@@ -339,7 +339,7 @@ type reply struct {
 // another model said before a switch, does not count: a value is read from one answer
 // alone.
 func (r *reply) add(c *chat.Chunk) error {
-	if c.Again || c.Switch != nil {
+	if c.Restarted || c.Switch != nil {
 		r.text.Reset()
 		r.call, r.calls, r.finish = "", 0, chat.FinishNone
 	}

@@ -283,7 +283,7 @@ func (r *relay) retract(l Link, reason string) error {
 // void ends the answer at hand, so that another one can begin. What is voided was paid
 // for.
 func (r *relay) void() error {
-	again := chat.Chunk{Again: true}
+	again := chat.Chunk{Restarted: true}
 	if r.text {
 		r.guess()
 	}

@@ -110,7 +110,7 @@ func observed(t *testing.T, c *model.Chain, req *chat.ModelRequest) ([]string, e
 		switch {
 		case c.Switch != nil:
 			got = append(got, fmt.Sprintf("switch %s %s %s %s", c.Switch.Key, c.Switch.Model, c.Switch.Previous, c.Switch.Reason))
-		case c.Again:
+		case c.Restarted:
 			got = append(got, "again")
 		}
 		for _, p := range c.Parts {

@@ -161,13 +161,13 @@ func (*pages) Call(_ context.Context, c tool.Call) (tool.Result, error) {
 // tapped is a Runner that keeps what its turn has made.
 type tapped struct {
 	stream.Runner
-	made *[]chat.Made
+	made *[]chat.TurnMessages
 }
 
 // Run implements stream.Runner.
 func (r tapped) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 	result, err := r.Runner.Run(ctx, req, sink)
-	*r.made = result.Made
+	*r.made = result.TurnMessages
 	return result, err
 }
 
@@ -196,7 +196,7 @@ func TestTextOfTurnsThatAreBegunAgain(t *testing.T) {
 		}
 		p := new(pages)
 		c := retracting(t, links...)
-		var made []chat.Made
+		var made []chat.TurnMessages
 		run := tapped{agent.New(agent.Config{Model: c, Tools: p, MaxSteps: 4}), &made}
 		frame := stream.Frame{Runner: run}
 		if err := frame.Run(t.Context(), &chat.Request{Input: "hi", Record: true, Facts: chat.Facts{Retracts: true}}, p); err != nil {

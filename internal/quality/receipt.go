@@ -40,7 +40,7 @@ func (t *turn) close(err error) {
 			t.checks.Checked = t.state(a, err)
 		}
 	}
-	if t.checks.Quality != nil || t.checks.Channel != nil || t.checks.Checked != nil || t.checks.Said != "" {
+	if t.checks.Quality != nil || t.checks.Channel != nil || t.checks.Checked != nil || t.checks.Markdown != "" {
 		t.out.Checks = &t.checks
 	}
 }

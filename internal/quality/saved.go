@@ -17,15 +17,15 @@ import (
 
 // savedDelivery is a turn that has come to its end, but for its delivery.
 type savedDelivery struct {
-	Response jsontext.Value `json:"response"` // as in Message, and so are the next four
-	Passed   bool           `json:"passed,omitempty"`
-	Outcome  stream.Outcome `json:"outcome,omitempty"`
-	Segments int            `json:"segments,omitempty"`
-	Parts    int            `json:"parts"`
-	End      *stream.Done   `json:"end"`
-	Checked  jsontext.Value `json:"checked,omitempty"` // as in End, which is stored without it, like what follows
-	Said     string         `json:"said,omitempty"`
-	Made     []chat.Made    `json:"made,omitempty"`
+	Response jsontext.Value      `json:"response"` // as in Message, and so are the next four
+	Passed   bool                `json:"passed,omitempty"`
+	Outcome  stream.Outcome      `json:"outcome,omitempty"`
+	Segments int                 `json:"segments,omitempty"`
+	Parts    int                 `json:"parts"`
+	End      *stream.Done        `json:"end"`
+	Checked  jsontext.Value      `json:"checked,omitempty"` // as in End, which is stored without it, like what follows
+	Said     string              `json:"said,omitempty"`
+	Made     []chat.TurnMessages `json:"made,omitempty"`
 }
 
 // isAnswered says whether the runner has come to an end, and waits for nobody.
@@ -42,7 +42,7 @@ func (t *turn) saveDelivery(m *Message) {
 	}
 	own := *t.checks.Channel
 	end := t.out
-	s := savedDelivery{Response: m.Response, Passed: m.Passed, Outcome: m.Outcome, Segments: m.Segments, Parts: m.Parts, Said: t.checks.Said, Made: callsOf(end.Made)}
+	s := savedDelivery{Response: m.Response, Passed: m.Passed, Outcome: m.Outcome, Segments: m.Segments, Parts: m.Parts, Said: t.checks.Markdown, Made: callsOf(end.TurnMessages)}
 	s.End = &stream.Done{Reason: end.Reason, Usage: end.Usage, Model: end.Model, Tools: end.Tools, Models: end.Models, Keyed: end.Keyed,
 		Agents: end.Agents, Route: end.Route, Asker: end.Asker, Channel: &own}
 	if t.watched {
@@ -61,8 +61,8 @@ func (t *turn) saveDelivery(m *Message) {
 
 // callsOf returns of what agents did the calls and their results: the words next to them are in
 // the answer, or were withheld.
-func callsOf(made []chat.Made) []chat.Made {
-	calls := make([]chat.Made, len(made))
+func callsOf(made []chat.TurnMessages) []chat.TurnMessages {
+	calls := make([]chat.TurnMessages, len(made))
 	for i, m := range made {
 		calls[i].Line = m.Line
 		for _, message := range m.Messages {
@@ -105,8 +105,8 @@ func delivering(req *chat.Request) (*savedDelivery, error) {
 func (t *turn) deliverAgain(s *savedDelivery) stream.Result {
 	end := s.End
 	t.out = stream.Result{Reason: end.Reason, Usage: end.Usage, Model: end.Model, Tools: end.Tools, Models: end.Models, Keyed: end.Keyed,
-		Agents: end.Agents, Route: end.Route, Asker: end.Asker, Made: s.Made}
-	t.checks = stream.Checks{Quality: end.Quality, Channel: end.Channel, Checked: s.Checked, Said: s.Said}
+		Agents: end.Agents, Route: end.Route, Asker: end.Asker, TurnMessages: s.Made}
+	t.checks = stream.Checks{Quality: end.Quality, Channel: end.Channel, Checked: s.Checked, Markdown: s.Said}
 	t.out.Checks = &t.checks
 	t.deliver(&Message{Request: t.req, RequestID: chat.RequestID(t.ctx), Response: s.Response, Passed: s.Passed, Outcome: s.Outcome, Segments: s.Segments, Parts: s.Parts}, time.Now())
 	return t.out

@@ -22,10 +22,10 @@ type shelf struct{ parts map[string][][]byte }
 func (s *shelf) Save(part string, state []byte) {
 	s.parts[part] = append(s.parts[part], bytes.Clone(state))
 }
-func (*shelf) Confirm() error    { return nil }
-func (*shelf) Begin() func()     { return func() {} }
-func (*shelf) Together(f func()) { f() }
-func (*shelf) Left() bool        { return false }
+func (*shelf) Confirm() error     { return nil }
+func (*shelf) Begin() func()      { return func() {} }
+func (*shelf) Together(f func())  { f() }
+func (*shelf) IsHandedOver() bool { return false }
 
 // nobody is an inner runner that must not be asked.
 func nobody(t *testing.T) inner {
@@ -39,7 +39,7 @@ func nobody(t *testing.T) inner {
 func makes(text string) inner {
 	return func(ctx context.Context, req *chat.Request, sink stream.Sink) (stream.Result, error) {
 		result, err := says(text)(ctx, req, sink)
-		result.Made = []chat.Made{{Line: "now", Messages: []chat.Message{
+		result.TurnMessages = []chat.TurnMessages{{Line: "now", Messages: []chat.Message{
 			{Role: chat.RoleModel, Origin: "o", Parts: []chat.Part{{Text: "a draft"}, {Call: &tool.Call{Name: "get_hours", Arguments: jsontext.Value(`{}`)}, Signature: "s"}}},
 			{Role: chat.RoleUser, Parts: []chat.Part{{Result: &tool.Result{Text: "32"}}}},
 			{Role: chat.RoleModel, Parts: []chat.Part{{Text: "a draft"}}},
@@ -118,13 +118,13 @@ func TestDeliveryThatGoesOnIsRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []chat.Made{{Line: "now", Messages: []chat.Message{
+	want := []chat.TurnMessages{{Line: "now", Messages: []chat.Message{
 		{Role: chat.RoleModel, Origin: "o", Parts: []chat.Part{{Call: &tool.Call{Name: "get_hours", Arguments: jsontext.Value(`{}`)}, Signature: "s"}}},
 		{Role: chat.RoleUser, Parts: []chat.Part{{Result: &tool.Result{Text: "32"}}}},
 		{Role: chat.RoleModel},
 	}}}
-	if diff := cmp.Diff(want, got.Made); diff != "" || got.Said != "Hi" {
-		t.Errorf("%q; what was done (-want +got):\n%s", got.Said, diff)
+	if diff := cmp.Diff(want, got.TurnMessages); diff != "" || got.Markdown != "Hi" {
+		t.Errorf("%q; what was done (-want +got):\n%s", got.Markdown, diff)
 	}
 }
 

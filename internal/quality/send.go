@@ -83,7 +83,7 @@ func (t *turn) messages(a *attempt) {
 	if f.Truncated {
 		t.warn(fault.ContentTruncated, "The answer was too long for its channel and was cut")
 	}
-	t.checks.Said = a.styled()
+	t.checks.Markdown = a.styled()
 	t.checks.Channel.Parts = len(f.Messages)
 	if !t.req.Deliver {
 		t.formatted(a)

@@ -46,11 +46,11 @@ func tooLong() error {
 
 // keep has the inner runner keep what is sent, if it keeps its answer.
 func (t *turn) keep(sent string) {
-	settle := t.out.Settle
+	settle := t.out.StoreAnswer
 	if settle == nil {
 		return
 	}
-	t.out.Settle = nil
+	t.out.StoreAnswer = nil
 	if err := settle(sent); err != nil && t.sink.Err == nil {
 		t.sink.Err = err
 	}

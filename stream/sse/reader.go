@@ -68,14 +68,14 @@ func (r *Reader) Next() (Event, error) {
 			}
 			data, hasData = append(append(data, value...), '\n'), true
 		default:
-			r.field(&ev, string(name), string(value))
+			r.readField(&ev, string(name), string(value))
 		}
 	}
 }
 
-// field takes one field as WHATWG's event stream interpretation has it: an id
+// readField takes one field as WHATWG's event stream interpretation has it: an id
 // with NUL is ignored, an unknown name too.
-func (r *Reader) field(ev *Event, name, value string) {
+func (r *Reader) readField(ev *Event, name, value string) {
 	switch name {
 	case "event":
 		ev.Type = value

@@ -105,7 +105,7 @@ func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
 		// Ends: `Close`.
 		// Waits: nobody: it works under the Writer's lock, and after `Close` it finds `closed` set
 		// and touches nothing.
-		s.timer = time.AfterFunc(cfg.Heartbeat, s.beat)
+		s.timer = time.AfterFunc(cfg.Heartbeat, s.heartbeatIfSilent)
 		s.mu.Unlock()
 	}
 	return s
@@ -114,29 +114,29 @@ func NewWriter(w http.ResponseWriter, cfg Config) *Writer {
 // Write encodes ev. It reaches the client with the next Flush, or when enough has
 // come together.
 func (s *Writer) Write(stamp stream.Stamp, ev stream.Event) error {
-	buf := s.buffer()
+	buf := s.takeBuffer()
 	*buf = s.cfg.Encoder.Encode(*buf, stamp, ev)
-	return s.spill()
+	return s.flushIfFull()
 }
 
 // WriteFrame adds a frame that is not an event of a turn.
 func (s *Writer) WriteFrame(frame []byte) error {
-	buf := s.buffer()
+	buf := s.takeBuffer()
 	*buf = append(*buf, frame...)
-	return s.spill()
+	return s.flushIfFull()
 }
 
-// buffer returns the buffer for frames that wait. A stream without any has
+// takeBuffer returns the buffer for frames that wait. A stream without any has
 // none: most of them wait for a model.
-func (s *Writer) buffer() *[]byte {
+func (s *Writer) takeBuffer() *[]byte {
 	if s.buf == nil {
 		s.buf = buffers.Get().(*[]byte)
 	}
 	return s.buf
 }
 
-// spill writes when enough has come together.
-func (s *Writer) spill() error {
+// flushIfFull writes when enough has come together.
+func (s *Writer) flushIfFull() error {
 	switch n := len(*s.buf); {
 	case n < spillAt, n < spillKept && s.cfg.Spill != nil:
 		return nil
@@ -150,16 +150,16 @@ func (s *Writer) spill() error {
 // fault.ErrClientGone, nothing is written any more.
 func (s *Writer) Flush() error {
 	s.mu.Lock()
-	err := s.flush()
+	err := s.flushLocked()
 	s.mu.Unlock()
 	return err
 }
 
-// flush needs mu.
-func (s *Writer) flush() error {
+// flushLocked needs mu.
+func (s *Writer) flushLocked() error {
 	if s.buf != nil {
 		if len(*s.buf) > 0 { // an encoder may have no words for an event
-			s.write(*s.buf)
+			s.writeLocked(*s.buf)
 		}
 		*s.buf = (*s.buf)[:0]
 		if cap(*s.buf) <= keepBuffer {
@@ -181,7 +181,7 @@ func (s *Writer) Discard() {
 	if s.err == nil {
 		s.err = errDiscarded
 	}
-	_ = s.flush()
+	_ = s.flushLocked()
 }
 
 // Close writes the rest, stops the heartbeat and gives the response back to the
@@ -189,8 +189,8 @@ func (s *Writer) Discard() {
 func (s *Writer) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.flush()
-	s.disarm()
+	err := s.flushLocked()
+	s.disarmLocked()
 	s.closed = true
 	if s.timer != nil {
 		s.timer.Stop()
@@ -205,19 +205,19 @@ func (s *Writer) Stats() Stats {
 	return Stats{Blocked: s.blocked, Stalled: s.stalled}
 }
 
-// write needs mu.
-func (s *Writer) write(p []byte) {
+// writeLocked needs mu.
+func (s *Writer) writeLocked(p []byte) {
 	if s.err != nil || s.closed {
 		return
 	}
 	began := time.Now()
-	s.arm(began)
+	s.armLocked(began)
 	_, err := s.w.Write(p)
 	if err == nil {
 		err = s.rc.Flush()
 	}
 	if !s.cfg.HTTP1 {
-		s.disarm()
+		s.disarmLocked()
 	}
 	s.last = time.Now()
 	s.blocked += s.last.Sub(began)
@@ -231,9 +231,9 @@ func (s *Writer) write(p []byte) {
 	}
 }
 
-// arm needs mu. It sets the deadline of a write that begins now. To set it costs as
+// armLocked needs mu. It sets the deadline of a write that begins now. To set it costs as
 // much as to encode a delta, so over HTTP/1 it is set ahead.
-func (s *Writer) arm(now time.Time) {
+func (s *Writer) armLocked(now time.Time) {
 	timeout := s.cfg.WriteTimeout
 	if timeout <= 0 || s.expires.Sub(now) >= timeout {
 		return
@@ -245,18 +245,18 @@ func (s *Writer) arm(now time.Time) {
 	_ = s.rc.SetWriteDeadline(s.expires)
 }
 
-// disarm needs mu. HTTP/2 resets a stream whose write deadline passes even while
+// disarmLocked needs mu. HTTP/2 resets a stream whose write deadline passes even while
 // nothing is being written, and an HTTP/1 connection goes on to its next request.
-func (s *Writer) disarm() {
+func (s *Writer) disarmLocked() {
 	if !s.expires.IsZero() {
 		s.expires = time.Time{}
 		_ = s.rc.SetWriteDeadline(s.expires)
 	}
 }
 
-// beat runs when the timer fires. The timer is not reset by each write, which
+// heartbeatIfSilent runs when the timer fires. The timer is not reset by each write, which
 // would cost every event; it looks how long the silence was and sleeps the rest.
-func (s *Writer) beat() {
+func (s *Writer) heartbeatIfSilent() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.err != nil {
@@ -264,7 +264,7 @@ func (s *Writer) beat() {
 	}
 	rest := s.cfg.Heartbeat - time.Since(s.last)
 	if rest <= 0 {
-		s.write(s.cfg.Encoder.Heartbeat())
+		s.writeLocked(s.cfg.Encoder.Heartbeat())
 		rest = s.cfg.Heartbeat
 	}
 	s.timer.Reset(rest)

@@ -69,7 +69,7 @@ func (c *continuer) continueRun(r *engine.Run, req *chat.Request, emitted []stre
 	for _, ev := range emitted {
 		said.Add(ev)
 	}
-	frame := &stream.Frame{Runner: withCharge(runner, c.limiter), Model: defaultModel(c.flows.models), Said: said.Text()}
+	frame := &stream.Frame{Runner: withCharge(runner, c.limiter), Model: defaultModel(c.flows.models), Accumulated: said.Text()}
 	c.server.Report(frame)
 	return frame, nil
 }

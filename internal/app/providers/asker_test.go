@@ -106,8 +106,8 @@ func TestWriter(t *testing.T) {
 		err    error
 	}{
 		{"text", chunks{text("One "), {Parts: []chat.Part{{Text: "thought", Thought: true}}}, text("two."), stop}, nil, "One two.", nil},
-		{"another model before the text", chunks{{Switch: &chat.Switch{}}, {Again: true}, text("One."), stop}, nil, "One.", nil},
-		{"begun again", chunks{text("One "), {Again: true}, text("One."), stop}, nil, "One ", errBeganAgain},
+		{"another model before the text", chunks{{Switch: &chat.Switch{}}, {Restarted: true}, text("One."), stop}, nil, "One.", nil},
+		{"begun again", chunks{text("One "), {Restarted: true}, text("One."), stop}, nil, "One ", errBeganAgain},
 		{"another model within the text", chunks{text("One "), {Switch: &chat.Switch{}}, stop}, nil, "One ", errBeganAgain},
 		{"no end", chunks{text("One ")}, nil, "One ", errNoFinish},
 		{"nobody reads", chunks{text("One "), stop}, gone, "One ", gone},

@@ -80,7 +80,7 @@ func (w *Writer) Write(ctx context.Context, o *quality.Order, yield func(string)
 		if c.Finish != chat.FinishNone {
 			out.Finish = c.Finish
 		}
-		if c.Again && began || c.Switch != nil && began {
+		if c.Restarted && began || c.Switch != nil && began {
 			return errBeganAgain
 		}
 		for i := range c.Parts {

@@ -407,7 +407,7 @@ func TestSettingsAreWhole(t *testing.T) {
 				t.Errorf("there are two of %s", s.Variable)
 			}
 			variables[flag] = true
-			if s.Variable == "" || s.Values == "" || s.Meaning == "" || s.Default == "" && s.Shown == "" || strings.ContainsAny(s.Values+s.Meaning+s.Shown, "|\n") {
+			if s.Variable == "" || s.Values == "" || s.Meaning == "" || s.Default == "" && s.DefaultText == "" || strings.ContainsAny(s.Values+s.Meaning+s.DefaultText, "|\n") {
 				t.Errorf("%+v lacks something, or does not fit into a table", s)
 			}
 		}

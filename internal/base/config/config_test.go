@@ -118,7 +118,7 @@ func TestVariablesListsEverything(t *testing.T) {
 	l := NewLoader(sections)
 	l.Variables(&out, 60)
 	words := strings.Join(strings.Fields(out.String()), " ")
-	for _, s := range l.common() {
+	for _, s := range l.commonSettings() {
 		if !strings.Contains(words, s.Variable+" ") || s.Meaning == "" || s.DefaultShown() == "" {
 			t.Errorf("%s is not shown with default and meaning", s.Variable)
 		}

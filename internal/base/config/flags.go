@@ -19,14 +19,14 @@ type operand struct {
 	at   int
 }
 
-// parse takes the command line apart. Package flag stops at the first fault and
+// parseArgs takes the command line apart. Package flag stops at the first fault and
 // repeats its value; here all faults are listed, and no value is. The only error
 // is flag.ErrHelp.
-func (r *reader) parse(args []string, settings []Setting) (commandLine, error) {
+func (r *reader) parseArgs(args []string, settings []Setting) (commandLine, error) {
 	line := commandLine{flags: make(map[string][]string)}
 	onlyArgs := false
 	for i := 0; i < len(args); i++ {
-		name, isFlag := dashed(args[i])
+		name, isFlag := cutDashes(args[i])
 		switch {
 		case onlyArgs || !isFlag:
 			line.args = append(line.args, operand{args[i], i + 1})
@@ -41,9 +41,9 @@ func (r *reader) parse(args []string, settings []Setting) (commandLine, error) {
 	return line, nil
 }
 
-// dashed returns what follows the dashes of a flag: two or, like package flag,
+// cutDashes returns what follows the dashes of a flag: two or, like package flag,
 // one. A dash by itself is no flag.
-func dashed(arg string) (rest string, isFlag bool) {
+func cutDashes(arg string) (rest string, isFlag bool) {
 	if len(arg) < 2 || arg[0] != '-' {
 		return "", false
 	}
@@ -54,7 +54,7 @@ func dashed(arg string) (rest string, isFlag bool) {
 // arguments it used up.
 func (r *reader) readFlag(line *commandLine, settings []Setting, rest string, args []string, i int) (used int) {
 	name, value, hasValue := strings.Cut(rest, "=")
-	s, known := find(settings, name)
+	s, known := findSetting(settings, name)
 	if !known {
 		line.strange = true
 		r.unknownFlag(name, i+1, settings)
@@ -68,18 +68,18 @@ func (r *reader) readFlag(line *commandLine, settings []Setting, rest string, ar
 	}
 	switch {
 	case s.secret:
-		r.fault(s.name(), "is not taken from the command line, which others on this machine can see; set the variable")
+		r.addFault(s.faultName(), "is not taken from the command line, which others on this machine can see; set the variable")
 	case !hasValue:
-		r.fault(s.name(), "--"+name+" needs a value")
+		r.addFault(s.faultName(), "--"+name+" needs a value")
 	default:
 		line.flags[name] = append(line.flags[name], value)
 	}
 	return used
 }
 
-// find returns the setting of a flag; GOOGLE_API_KEY, the second name of a
+// findSetting returns the setting of a flag; GOOGLE_API_KEY, the second name of a
 // secret, counts as a flag that is refused.
-func find(settings []Setting, name string) (Setting, bool) {
+func findSetting(settings []Setting, name string) (Setting, bool) {
 	for _, s := range settings {
 		if s.flag == name || s.secret && flagName(s.second) == name {
 			return s, true
@@ -98,7 +98,7 @@ func isFlagLike(name string) bool {
 // like one: what stands behind a dash may be anything.
 func (r *reader) unknownFlag(name string, at int, settings []Setting) {
 	if !isFlagLike(name) {
-		r.fault(argument(at), "there is no such flag")
+		r.addFault(argumentName(at), "there is no such flag")
 		return
 	}
 	var known []string
@@ -111,5 +111,5 @@ func (r *reader) unknownFlag(name string, at int, settings []Setting) {
 	if best, ok := Nearest("--"+name, known); ok {
 		message += "; did you mean " + best + "?"
 	}
-	r.fault("--"+name, message)
+	r.addFault("--"+name, message)
 }

@@ -17,12 +17,12 @@ func TestIsFlagLike(t *testing.T) {
 		}
 	}
 	for arg, want := range map[string]string{"--a": "a", "-a": "a", "---a": "-a", "--": "", "--a=b": "a=b"} {
-		if got, ok := dashed(arg); got != want || !ok {
+		if got, ok := cutDashes(arg); got != want || !ok {
 			t.Errorf("%q is %q, %t", arg, got, ok)
 		}
 	}
 	for _, arg := range []string{"", "-", "a", "a-b"} {
-		if got, ok := dashed(arg); ok {
+		if got, ok := cutDashes(arg); ok {
 			t.Errorf("%q is the flag %q", arg, got)
 		}
 	}

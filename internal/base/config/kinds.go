@@ -22,12 +22,12 @@ func Func(variable, def, values, meaning string, parse func(value string) error)
 
 // Text takes any text.
 func Text(variable string, p *string, def, meaning string) Setting {
-	return Func(variable, def, "text", meaning, text(p))
+	return Func(variable, def, "text", meaning, textParser(p))
 }
 
 // Bool takes true or false, and as a flag needs no value. It is false by default.
 func Bool(variable string, p *bool, meaning string) Setting {
-	s := Func(variable, "false", "`true`, `false`", meaning, boolean(p))
+	s := Func(variable, "false", "`true`, `false`", meaning, boolParser(p))
 	s.isBool = true
 	return s
 }
@@ -49,8 +49,8 @@ func Int(variable string, p *int, def, lowest, highest int, meaning string) Sett
 	})
 }
 
-// float takes a number above 0 and up to highest. A def of 0 is no default.
-func float(variable string, p *float64, def, highest float64, meaning string) Setting {
+// floatSetting takes a number above 0 and up to highest. A def of 0 is no default.
+func floatSetting(variable string, p *float64, def, highest float64, meaning string) Setting {
 	text := ""
 	if def != 0 {
 		text = strconv.FormatFloat(def, 'f', -1, 64)
@@ -67,12 +67,12 @@ func float(variable string, p *float64, def, highest float64, meaning string) Se
 
 // Duration takes more than 0.
 func Duration(variable string, p *time.Duration, def time.Duration, meaning string) Setting {
-	return Func(variable, DurationText(def), "duration, above 0", meaning, duration(p, 1))
+	return Func(variable, DurationText(def), "duration, above 0", meaning, durationParser(p, 1))
 }
 
 // DurationOrNone takes 0 or more; 0 means what meaning says.
 func DurationOrNone(variable string, p *time.Duration, def time.Duration, meaning string) Setting {
-	return Func(variable, DurationText(def), "duration, or 0", meaning, duration(p, 0))
+	return Func(variable, DurationText(def), "duration, or 0", meaning, durationParser(p, 0))
 }
 
 // OneOf takes one of some words, in exactly this case.
@@ -120,7 +120,7 @@ func Zone(variable string, p **time.Location, def, meaning string) Setting {
 // TextFile takes the path of a file and stores what the file holds.
 func TextFile(variable string, p *string, meaning string) Setting {
 	var path string
-	s := Func(variable, "", "path", meaning, text(&path))
+	s := Func(variable, "", "path", meaning, textParser(&path))
 	s.then = func(r *reader) { r.readText(variable, path, p) }
 	return s
 }
@@ -154,23 +154,23 @@ func File(variable, meaning string, read func(path string, content []byte, from 
 // fileSetting returns a setting that takes the path of a file, and what reads the file later.
 func fileSetting(variable, meaning string, read func(path string, content []byte, from Sources) []Fault) (Setting, func(*reader)) {
 	var path string
-	return Func(variable, "", "path", meaning, text(&path)).As("none"), func(r *reader) {
+	return Func(variable, "", "path", meaning, textParser(&path)).As("none"), func(r *reader) {
 		if path == "" {
 			return
 		}
 		content, err := r.readFile(path)
 		if err != nil {
-			r.fault(variable, withPath(path, Unreadable(err)))
+			r.addFault(variable, withPath(path, Unreadable(err)))
 			return
 		}
-		r.faults = append(r.faults, read(path, content, Sources{r.secret, r.readFile, r.hide})...)
+		r.faults = append(r.faults, read(path, content, Sources{r.secretValue, r.readFile, r.hide})...)
 	}
 }
 
 // DataFile takes a path, or ":memory:". Unless one is given it is name in the user's
 // data folder, or ":memory:" where no such folder is known; isDefault says so.
 func DataFile(variable string, p *string, isDefault *bool, name, meaning string) Setting {
-	s := Func(variable, "", "path", meaning, text(p)).As("`" + name + "` in the user's data folder")
+	s := Func(variable, "", "path", meaning, textParser(p)).As("`" + name + "` in the user's data folder")
 	s.then = func(r *reader) { r.placeData(p, isDefault, name) }
 	return s
 }
@@ -178,8 +178,8 @@ func DataFile(variable string, p *string, isDefault *bool, name, meaning string)
 // The functions below return parsers that several kinds share. The error of one says the
 // rule and does not repeat the value.
 
-// text takes any text that a system call takes.
-func text(p *string) func(string) error {
+// textParser takes any text that a system call takes.
+func textParser(p *string) func(string) error {
 	return func(value string) error {
 		if !check.Plain(value) {
 			return errors.New("must not hold a NUL")
@@ -189,8 +189,8 @@ func text(p *string) func(string) error {
 	}
 }
 
-// boolean takes what strconv.ParseBool takes: true, false, 1, 0 and their like.
-func boolean(p *bool) func(string) error {
+// boolParser takes what strconv.ParseBool takes: true, false, 1, 0 and their like.
+func boolParser(p *bool) func(string) error {
 	return func(value string) error {
 		b, err := strconv.ParseBool(value)
 		if err != nil {
@@ -201,8 +201,8 @@ func boolean(p *bool) func(string) error {
 	}
 }
 
-// duration takes durations of at least lowest, which is 0, or 1 for more than 0.
-func duration(p *time.Duration, lowest time.Duration) func(string) error {
+// durationParser takes durations of at least lowest, which is 0, or 1 for more than 0.
+func durationParser(p *time.Duration, lowest time.Duration) func(string) error {
 	return func(value string) error {
 		d, err := ParseDuration(value)
 		if err != nil {

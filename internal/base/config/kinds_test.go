@@ -52,7 +52,7 @@ func TestKinds(t *testing.T) {
 			map[string]any{"-1": -1, "0": 0, "9": 9, "+3": 3}, []string{"-2", "10", "1.5", "1e0", secret}, "must be a whole number from -1 to 9",
 		},
 		{
-			"float", float("V", &portion, 0, 2, ""), func() any { return portion },
+			"float", floatSetting("V", &portion, 0, 2, ""), func() any { return portion },
 			map[string]any{"0.001": 0.001, "2": 2.0, "1e-3": 0.001}, []string{"0", "-1", "2.01", "NaN", "Inf", secret}, "must be a number above 0, up to 2",
 		},
 		{
@@ -130,8 +130,8 @@ func TestShownOfKinds(t *testing.T) {
 		{Int("V", new(int), 3, 1, 9, ""), "3", "`3`", "1 to 9"},
 		{Int("V", new(int), 0, 1, 9, ""), "", "none", "1 to 9"},
 		{Int("V", new(int), 0, 0, 9, ""), "0", "`0`", "0 to 9"},
-		{float("V", new(float64), 0.25, 1, ""), "0.25", "`0.25`", "above 0, up to 1"},
-		{float("V", new(float64), 0, 1, ""), "", "none", "above 0, up to 1"},
+		{floatSetting("V", new(float64), 0.25, 1, ""), "0.25", "`0.25`", "above 0, up to 1"},
+		{floatSetting("V", new(float64), 0, 1, ""), "", "none", "above 0, up to 1"},
 		{Duration("V", new(time.Duration), 90*time.Second, ""), "90s", "`90s`", "duration, above 0"},
 		{Duration("V", new(time.Duration), 2*time.Minute, ""), "2m0s", "`2m0s`", "duration, above 0"},
 		{DurationOrNone("V", new(time.Duration), 0, ""), "0s", "`0s`", "duration, or 0"},
@@ -177,7 +177,7 @@ func TestPrecedence(t *testing.T) {
 		{"blanks around", map[string]string{"SLUICE_V": " first\n"}, nil, "first"},
 	} {
 		got := ""
-		s := Text("SLUICE_V", &got, "default", "").Or("W", text(&got))
+		s := Text("SLUICE_V", &got, "default", "").Or("W", textParser(&got))
 		if err := loadOne(s, configtest.World{Env: tt.env}, tt.args...); err != nil || got != tt.want {
 			t.Errorf("%s: %q, %v, want %q", tt.name, got, err, tt.want)
 		}
@@ -355,7 +355,7 @@ func TestNearest(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "axc", 1}, {"abc", "abxc", 1}, {"abcd", "badc", 2}, {"kitten", "sitting", 3}} {
-		if got := distance(tt.a, tt.b); got != tt.want || distance(tt.b, tt.a) != tt.want {
+		if got := editDistance(tt.a, tt.b); got != tt.want || editDistance(tt.b, tt.a) != tt.want {
 			t.Errorf("from %q to %q are %d steps, want %d", tt.a, tt.b, got, tt.want)
 		}
 	}

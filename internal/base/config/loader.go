@@ -24,9 +24,9 @@ type Loader struct {
 	// lists what they have wrong together; name is as in Fault.
 	Check func(fault func(name, message string))
 
-	sections func(*Config) Table
-	own      []Setting
-	args     []string
+	sections    func(*Config) Table
+	ownSettings []Setting
+	args        []string
 }
 
 // NewLoader returns a Loader of what all commands share: the table that sections
@@ -35,20 +35,20 @@ func NewLoader(sections func(*Config) Table) *Loader { return &Loader{sections: 
 
 // Bool adds a flag that is false unless given.
 func (l *Loader) Bool(name, meaning string) *bool {
-	return added(l, name, func(p *bool) Setting { return Bool("", p, meaning) })
+	return addFlag(l, name, func(p *bool) Setting { return Bool("", p, meaning) })
 }
 
 // String adds a flag that takes any text.
 func (l *Loader) String(name, value, meaning string) *string {
-	return added(l, name, func(p *string) Setting { return Text("", p, value, meaning) })
+	return addFlag(l, name, func(p *string) Setting { return Text("", p, value, meaning) })
 }
 
 // Strings adds a flag that takes any text and may be given again.
 func (l *Loader) Strings(name, meaning string) *[]string {
-	return added(l, name, func(p *[]string) Setting {
+	return addFlag(l, name, func(p *[]string) Setting {
 		s := Func("", "", "text", meaning, func(value string) error {
 			var one string
-			err := text(&one)(value)
+			err := textParser(&one)(value)
 			*p = append(*p, one)
 			return err
 		})
@@ -60,18 +60,18 @@ func (l *Loader) Strings(name, meaning string) *[]string {
 // Int adds a flag that takes a whole number from lowest to highest. A value of 0, if
 // it lies outside, says that the flag was not given.
 func (l *Loader) Int(name string, value, lowest, highest int, meaning string) *int {
-	return added(l, name, func(p *int) Setting { return Int("", p, value, lowest, highest, meaning) })
+	return addFlag(l, name, func(p *int) Setting { return Int("", p, value, lowest, highest, meaning) })
 }
 
 // float adds a flag that takes a number above 0 and up to highest. A value of 0 says
 // that the flag was not given.
 func (l *Loader) Float(name string, value, highest float64, meaning string) *float64 {
-	return added(l, name, func(p *float64) Setting { return float("", p, value, highest, meaning) })
+	return addFlag(l, name, func(p *float64) Setting { return floatSetting("", p, value, highest, meaning) })
 }
 
 // Duration adds a flag that takes a duration of 0 or more.
 func (l *Loader) Duration(name string, value time.Duration, meaning string) *time.Duration {
-	return added(l, name, func(p *time.Duration) Setting {
+	return addFlag(l, name, func(p *time.Duration) Setting {
 		s := DurationOrNone("", p, value, meaning)
 		s.Default = value.String()
 		return s
@@ -80,24 +80,24 @@ func (l *Loader) Duration(name string, value time.Duration, meaning string) *tim
 
 // OneOf adds a flag that takes one of some words.
 func (l *Loader) OneOf(name, value string, words []string, meaning string) *string {
-	return added(l, name, func(p *string) Setting { return OneOf("", p, value, words, meaning) })
+	return addFlag(l, name, func(p *string) Setting { return OneOf("", p, value, words, meaning) })
 }
 
 // BaseURL adds a flag that takes the root of an http or https server; its trailing
 // slash is dropped. Empty says that the flag was not given.
 func (l *Loader) BaseURL(name, meaning string) *string {
-	return added(l, name, func(p *string) Setting { return BaseURL("", p, "", meaning) })
+	return addFlag(l, name, func(p *string) Setting { return BaseURL("", p, "", meaning) })
 }
 
 // Truth adds a flag that takes true or false as its value.
 func (l *Loader) Truth(name, meaning string) *bool {
-	return added(l, name, func(p *bool) Setting { return Func("", "false", "`true`, `false`", meaning, boolean(p)) })
+	return addFlag(l, name, func(p *bool) Setting { return Func("", "false", "`true`, `false`", meaning, boolParser(p)) })
 }
 
-// added adds a flag and returns where its value will be.
-func added[T any](l *Loader, name string, of func(*T) Setting) *T {
+// addFlag adds a flag and returns where its value will be.
+func addFlag[T any](l *Loader, name string, of func(*T) Setting) *T {
 	p := new(T)
-	l.add(name, of(p))
+	l.addSetting(name, of(p))
 	return p
 }
 
@@ -113,25 +113,25 @@ func (l *Loader) Header(name, meaning string) http.Header {
 		return nil
 	})
 	s.repeated = true
-	l.add(name, s)
+	l.addSetting(name, s)
 	return h
 }
 
-// add panics, like package flag, at a name that is taken: that is a bug.
-func (l *Loader) add(flag string, s Setting) {
+// addSetting panics, like package flag, at a name that is taken: that is a bug.
+func (l *Loader) addSetting(flag string, s Setting) {
 	s.flag = flag
-	if _, accepted := find(append(l.common(), l.own...), s.flag); accepted || s.flag == "h" || s.flag == "help" {
+	if _, accepted := findSetting(append(l.commonSettings(), l.ownSettings...), s.flag); accepted || s.flag == "h" || s.flag == "help" {
 		panic("config: flag redefined: " + s.flag)
 	}
-	l.own = append(l.own, s)
+	l.ownSettings = append(l.ownSettings, s)
 }
 
-// common returns what all commands share. It serves to look at, not to parse.
-func (l *Loader) common() []Setting { return l.bind(new(Config)).settings() }
+// commonSettings returns what all commands share. It serves to look at, not to parse.
+func (l *Loader) commonSettings() []Setting { return l.bindSections(new(Config)).allSettings() }
 
-// bind returns the sections, which write into c. A Loader without sections
+// bindSections returns the sections, which write into c. A Loader without sections
 // reads a command's own flags only.
-func (l *Loader) bind(c *Config) Table {
+func (l *Loader) bindSections(c *Config) Table {
 	if l.sections == nil {
 		return nil
 	}
@@ -153,16 +153,16 @@ func (l *Loader) Args() []string { return l.args }
 func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFile func(string) ([]byte, error)) (Config, error) {
 	var cfg Config
 	r := &reader{lookup: lookup, readFile: readFile, hide: cfg.Hide, files: map[string]string{}, byFlag: map[string]string{}}
-	settings := slices.Concat(l.bind(&cfg).settings(), l.own)
-	line, err := r.parse(args, settings)
+	settings := slices.Concat(l.bindSections(&cfg).allSettings(), l.ownSettings)
+	line, err := r.parseArgs(args, settings)
 	if err != nil {
 		return Config{}, err
 	}
 	for i := l.MaxArgs; i < len(line.args) && !line.strange; i++ {
-		r.fault(argument(line.args[i].at), "is not expected; flags begin with --")
+		r.addFault(argumentName(line.args[i].at), "is not expected; flags begin with --")
 	}
 	for _, s := range settings {
-		r.apply(s, line.flags)
+		r.applySetting(s, line.flags)
 	}
 	for _, s := range settings {
 		if s.then != nil {
@@ -175,10 +175,10 @@ func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFil
 		}
 	}
 	if l.sections != nil {
-		r.unknown(l.Environ, settings, &cfg)
+		r.reportUnknown(l.Environ, settings, &cfg)
 	}
 	if l.Check != nil {
-		l.Check(r.fault)
+		l.Check(r.addFault)
 	}
 	cfg.Proxy = proxyOf(r)
 	cfg.ChildEnv = childEnv(lookup)
@@ -192,5 +192,5 @@ func (l *Loader) Load(args []string, lookup func(string) (string, bool), readFil
 	return cfg, nil
 }
 
-// argument names an argument by its place: its text may be a secret.
-func argument(at int) string { return "argument " + strconv.Itoa(at) }
+// argumentName names an argument by its place: its text may be a secret.
+func argumentName(at int) string { return "argument " + strconv.Itoa(at) }

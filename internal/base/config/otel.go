@@ -30,63 +30,63 @@ func Telemetry(variable string, p *OTel, meaning string) Setting {
 	s := OneOf(variable, &mode, oTelOff, []string{oTelOff, oTelOTLP}, meaning)
 	s.then = func(r *reader) {
 		if mode == oTelOTLP {
-			*p = r.otel()
+			*p = r.readOTel()
 		}
 	}
 	return s
 }
 
-// otel reads the variables of OpenTelemetry's specification, as far as they
+// readOTel reads the variables of OpenTelemetry's specification, as far as they
 // hold for exporters over HTTP. Without one that asks for it nothing is
 // exported.
-func (r *reader) otel() (o OTel) {
-	if strings.EqualFold(r.trimmed("OTEL_SDK_DISABLED"), "true") {
+func (r *reader) readOTel() (o OTel) {
+	if strings.EqualFold(r.trimmedEnv("OTEL_SDK_DISABLED"), "true") {
 		return o
 	}
-	o.Traces = r.exports("OTEL_TRACES_EXPORTER")
-	o.Metrics = r.exports("OTEL_METRICS_EXPORTER")
+	o.Traces = r.isExported("OTEL_TRACES_EXPORTER")
+	o.Metrics = r.isExported("OTEL_METRICS_EXPORTER")
 	o.TracesURL, o.MetricsURL = localCollector+"/v1/traces", localCollector+"/v1/metrics"
-	if r.collector("OTEL_EXPORTER_OTLP_ENDPOINT") {
+	if r.namesCollector("OTEL_EXPORTER_OTLP_ENDPOINT") {
 		o.TracesURL, o.MetricsURL = "", ""
 	}
-	if r.collector("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
+	if r.namesCollector("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
 		o.TracesURL = ""
 	}
-	if r.collector("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") {
+	if r.namesCollector("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") {
 		o.MetricsURL = ""
 	}
 	for _, signal := range []string{"", "TRACES_", "METRICS_"} {
 		r.overHTTP("OTEL_EXPORTER_OTLP_" + signal + "PROTOCOL")
-		r.hideHeaders(r.trimmed("OTEL_EXPORTER_OTLP_" + signal + "HEADERS"))
+		r.hideHeaders(r.trimmedEnv("OTEL_EXPORTER_OTLP_" + signal + "HEADERS"))
 	}
 	return o
 }
 
-// trimmed returns a variable without white space around it; the specification
+// trimmedEnv returns a variable without white space around it; the specification
 // treats an empty one as not set.
-func (r *reader) trimmed(name string) string { return strings.TrimSpace(r.env(name)) }
+func (r *reader) trimmedEnv(name string) string { return strings.TrimSpace(r.envValue(name)) }
 
-// exports says whether a signal is sent.
-func (r *reader) exports(variable string) bool {
-	switch strings.ToLower(r.trimmed(variable)) {
+// isExported says whether a signal is sent.
+func (r *reader) isExported(variable string) bool {
+	switch strings.ToLower(r.trimmedEnv(variable)) {
 	case "none":
 		return false
 	case "", "otlp":
 	default:
-		r.fault(variable, "must be otlp or none")
+		r.addFault(variable, "must be otlp or none")
 	}
 	return true
 }
 
-// collector says whether a variable names a collector.
-func (r *reader) collector(variable string) bool {
-	value := r.trimmed(variable)
+// namesCollector says whether a variable names a collector.
+func (r *reader) namesCollector(variable string) bool {
+	value := r.trimmedEnv(variable)
 	if value == "" {
 		return false
 	}
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		r.fault(variable, "must be an http or https URL")
+		r.addFault(variable, "must be an http or https URL")
 		return true
 	}
 	if password, ok := u.User.Password(); ok {
@@ -98,10 +98,10 @@ func (r *reader) collector(variable string) bool {
 // overHTTP refuses the protocol that is not built in, gRPC, instead of
 // exporting nothing without a word.
 func (r *reader) overHTTP(variable string) {
-	switch r.trimmed(variable) {
+	switch r.trimmedEnv(variable) {
 	case "", "http/protobuf", "http/json":
 	default:
-		r.fault(variable, "must be http/protobuf or http/json")
+		r.addFault(variable, "must be http/protobuf or http/json")
 	}
 }
 

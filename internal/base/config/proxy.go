@@ -18,9 +18,9 @@ type Proxy struct {
 // if those in upper case are not set. A CGI program gets HTTP_PROXY from its client
 // (httpoxy.org), so that it does not count there.
 func proxyOf(r *reader) Proxy {
-	p := Proxy{HTTPS: r.proxy("HTTPS_PROXY"), Except: r.inAnyCase("NO_PROXY")}
+	p := Proxy{HTTPS: r.readProxy("HTTPS_PROXY"), Except: r.inAnyCase("NO_PROXY")}
 	if _, cgi := r.lookup("REQUEST_METHOD"); !cgi {
-		p.HTTP = r.proxy("HTTP_PROXY")
+		p.HTTP = r.readProxy("HTTP_PROXY")
 	}
 	return p
 }
@@ -35,11 +35,11 @@ func (r *reader) inAnyCase(name string) string {
 	return ""
 }
 
-// proxy reads the URL of one from a variable, and hides its credentials.
-func (r *reader) proxy(name string) Secret {
+// readProxy reads the URL of one from a variable, and hides its credentials.
+func (r *reader) readProxy(name string) Secret {
 	v := r.inAnyCase(name)
 	if v != "" && hostOf(v) == "" {
-		r.fault(name, "must be the URL of a proxy")
+		r.addFault(name, "must be the URL of a proxy")
 		return ""
 	}
 	if u := proxyURL(v); u != nil && u.User != nil {

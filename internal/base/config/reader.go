@@ -25,21 +25,21 @@ type reader struct {
 	faults []Fault
 }
 
-// fault collects a fault under a setting's name. No value is repeated: it may
+// addFault collects a fault under a setting's name. No value is repeated: it may
 // be a key under the wrong name.
-func (r *reader) fault(name, message string) {
+func (r *reader) addFault(name, message string) {
 	if flag := r.byFlag[name]; flag != "" {
 		message += " (given as --" + flag + ")"
 	}
 	r.faults = append(r.faults, Fault{Name: name, Message: message})
 }
 
-// apply reads one setting: from its flag, else from its variables, else its default.
+// applySetting reads one setting: from its flag, else from its variables, else its default.
 // Of a flag given more than once the last one counts, unless each does.
-func (r *reader) apply(s Setting, flags map[string][]string) {
+func (r *reader) applySetting(s Setting, flags map[string][]string) {
 	values, isFlag := flags[s.flag]
 	if !s.repeated || len(values) == 0 {
-		r.applyOne(s, last(values), isFlag)
+		r.applyOne(s, lastValue(values), isFlag)
 		return
 	}
 	for _, value := range values {
@@ -47,35 +47,35 @@ func (r *reader) apply(s Setting, flags map[string][]string) {
 	}
 }
 
-// last returns the last value of a flag that was given more than once, which is
+// lastValue returns the last value of a flag that was given more than once, which is
 // how flags usually behave.
-func last(values []string) string {
+func lastValue(values []string) string {
 	if len(values) == 0 {
 		return ""
 	}
 	return values[len(values)-1]
 }
 
-// effective returns the value that counts, by what name it was given, and what reads it.
-func (r *reader) effective(s Setting, given string) (value, name string, parse func(string) error) {
+// effectiveValue returns the value that counts, by what name it was given, and what reads it.
+func (r *reader) effectiveValue(s Setting, given string) (value, name string, parse func(string) error) {
 	if value = strings.TrimSpace(given); value != "" {
-		return value, s.name(), s.parse
+		return value, s.faultName(), s.parse
 	}
 	if s.second != "" {
-		if value = strings.TrimSpace(r.given(s, s.second)); value != "" {
+		if value = strings.TrimSpace(r.givenValue(s, s.second)); value != "" {
 			return value, s.second, s.parseSecond
 		}
 	}
-	return s.Default, s.name(), s.parse
+	return s.Default, s.faultName(), s.parse
 }
 
 // applyOne applies one setting. A flag wins over the variable, the variable
 // over the default; one that is set to nothing counts as not set.
 func (r *reader) applyOne(s Setting, given string, isFlag bool) {
 	if !isFlag {
-		given = r.given(s, s.Variable)
+		given = r.givenValue(s, s.Variable)
 	}
-	value, name, parse := r.effective(s, given)
+	value, name, parse := r.effectiveValue(s, given)
 	if value == "" {
 		return
 	}
@@ -83,21 +83,21 @@ func (r *reader) applyOne(s Setting, given string, isFlag bool) {
 		r.byFlag[name] = s.flag
 	}
 	if err := parse(value); err != nil {
-		r.fault(name, err.Error())
+		r.addFault(name, err.Error())
 	}
 }
 
-// given returns what a variable of s says.
-func (r *reader) given(s Setting, variable string) string {
+// givenValue returns what a variable of s says.
+func (r *reader) givenValue(s Setting, variable string) string {
 	if !s.orFile || variable == "" {
-		return r.env(variable)
+		return r.envValue(variable)
 	}
-	value, _ := r.secret(variable)
+	value, _ := r.secretValue(variable)
 	return value
 }
 
-// env returns a variable, or "" for a setting that has none.
-func (r *reader) env(name string) string {
+// envValue returns a variable, or "" for a setting that has none.
+func (r *reader) envValue(name string) string {
 	if name == "" {
 		return ""
 	}
@@ -112,7 +112,7 @@ func (r *reader) readText(name, path string, p *string) {
 	}
 	content, err := r.readFile(path)
 	if fault := TextFault(content, err, maxText); fault != "" {
-		r.fault(name, withPath(path, fault))
+		r.addFault(name, withPath(path, fault))
 		return
 	}
 	*p = string(content)

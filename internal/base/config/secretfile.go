@@ -18,11 +18,11 @@ func (s Setting) OrFile() Setting {
 	return s
 }
 
-// secret returns a variable that may hold a secret: its value, or the content of the file that
+// secretValue returns a variable that may hold a secret: its value, or the content of the file that
 // <NAME>_FILE names, less one line end. A file is read once.
-func (r *reader) secret(name string) (string, bool) {
+func (r *reader) secretValue(name string) (string, bool) {
 	value, set := r.lookup(name)
-	path := r.trimmed(name + fileSuffix)
+	path := r.trimmedEnv(name + fileSuffix)
 	if path == "" {
 		return value, set
 	}
@@ -31,7 +31,7 @@ func (r *reader) secret(name string) (string, bool) {
 	}
 	content := value
 	if strings.TrimSpace(value) != "" {
-		r.fault(name+fileSuffix, name+" is set as well: set one of the two")
+		r.addFault(name+fileSuffix, name+" is set as well: set one of the two")
 	} else {
 		content = r.readSecret(name+fileSuffix, path)
 	}
@@ -50,7 +50,7 @@ func (r *reader) readSecret(variable, path string) string {
 		if strings.ContainsAny(path, `/\`) { // else it may be the secret itself
 			fault = path + ": " + fault
 		}
-		r.fault(variable, fault)
+		r.addFault(variable, fault)
 		return ""
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")

@@ -26,8 +26,8 @@ type Setting struct {
 	// Meaning is one line. It may hold code in backticks and links, as in Markdown,
 	// which Usage leaves out.
 	Meaning string
-	// Shown stands in place of Default wherever people read.
-	Shown string
+	// DefaultText stands in place of Default wherever people read.
+	DefaultText string
 
 	flag     string
 	isBool   bool
@@ -49,14 +49,14 @@ type Setting struct {
 
 // As has people read shown in place of the default.
 func (s Setting) As(shown string) Setting {
-	s.Shown = shown
+	s.DefaultText = shown
 	return s
 }
 
 // Finally runs settle when all settings have their values: what depends on another
 // setting is decided there. fault lists a fault of the setting.
 func (s Setting) Finally(settle func(fault func(message string))) Setting {
-	s.last = func(r *reader) { settle(func(message string) { r.fault(s.name(), message) }) }
+	s.last = func(r *reader) { settle(func(message string) { r.addFault(s.faultName(), message) }) }
 	return s
 }
 
@@ -77,8 +77,8 @@ func (s Setting) Hidden() Setting {
 // Parse reads one value as the setting does, for values that come from a document of another form.
 func (s Setting) Parse(value string) error { return s.parse(value) }
 
-// name is what a fault of s is listed under.
-func (s Setting) name() string {
+// faultName is what a fault of s is listed under.
+func (s Setting) faultName() string {
 	if s.Variable == "" {
 		return "--" + s.flag
 	}
@@ -91,8 +91,8 @@ func flagName(variable string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, "SLUICE_")), "_", "-")
 }
 
-// settings returns the settings of all sections, with their flags.
-func (t Table) settings() []Setting {
+// allSettings returns the settings of all sections, with their flags.
+func (t Table) allSettings() []Setting {
 	var all []Setting
 	for _, section := range t {
 		for _, s := range section.Settings {

@@ -8,10 +8,10 @@ import (
 // variablePrefix begins the name of each variable that is ours alone.
 const variablePrefix = "SLUICE_"
 
-// unknown reports the variables of environ that look like ours and that no setting reads:
+// reportUnknown reports the variables of environ that look like ours and that no setting reads:
 // a mistyped one would be ignored without a word, and SLUICE_CONFIRM among them guards
 // writes. No value is repeated.
-func (r *reader) unknown(environ []string, settings []Setting, c *Config) {
+func (r *reader) reportUnknown(environ []string, settings []Setting, c *Config) {
 	known := r.secretNames(settings)
 	for _, s := range settings {
 		known = append(known, s.Variable, s.second)
@@ -22,7 +22,7 @@ func (r *reader) unknown(environ []string, settings []Setting, c *Config) {
 			message += "; did you mean " + best + "?"
 		}
 		if c.Strict {
-			r.fault(name, message)
+			r.addFault(name, message)
 		} else {
 			c.Warnings = append(c.Warnings, name+": "+message)
 		}
@@ -34,15 +34,15 @@ func (r *reader) unknown(environ []string, settings []Setting, c *Config) {
 func Nearest(name string, known []string) (best string, ok bool) {
 	least := 1 + max(1, (min(len(name), 64)+1)/3) // more changes than that are another word
 	for _, k := range known {
-		if d := distance(fold(name), fold(k)); d < least {
+		if d := editDistance(foldName(name), foldName(k)); d < least {
 			best, least = k, d
 		}
 	}
 	return best, best != ""
 }
 
-// fold drops what people mix up: upper case, _ and -.
-func fold(name string) string {
+// foldName drops what people mix up: upper case, _ and -.
+func foldName(name string) string {
 	name = name[:min(len(name), 64)]
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
 }
@@ -59,9 +59,9 @@ func unknownIn(environ, known []string) (unknown []string) {
 	return unknown
 }
 
-// distance is how many bytes must be added, dropped, replaced, or exchanged with their
+// editDistance is how many bytes must be added, dropped, replaced, or exchanged with their
 // neighbor to get b out of a (optimal string alignment).
-func distance(a, b string) int {
+func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		last[j] = j

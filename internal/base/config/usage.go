@@ -12,12 +12,12 @@ import (
 // columns. It writes nothing for a command without any.
 func (l *Loader) Flags(w io.Writer, width int) {
 	const column = 26 // of the meaning; a longer flag has a line of its own
-	for _, s := range l.own {
+	for _, s := range l.ownSettings {
 		head := "  --" + s.flag
 		if !s.isBool {
-			head += " " + s.placeholder()
+			head += " " + s.valuePlaceholder()
 		}
-		meaning := plain(s.Meaning)
+		meaning := plainText(s.Meaning)
 		if s.Default != "" && !s.isBool {
 			meaning += " (default " + s.Default + ")"
 		}
@@ -33,8 +33,8 @@ func (l *Loader) Flags(w io.Writer, width int) {
 	}
 }
 
-// placeholder returns the word that stands for a flag's value: DURATION, or chat|raw.
-func (s Setting) placeholder() string {
+// valuePlaceholder returns the word that stands for a flag's value: DURATION, or chat|raw.
+func (s Setting) valuePlaceholder() string {
 	words := strings.Split(strings.ReplaceAll(s.Values, "`", ""), ", ")
 	first, _, _ := strings.Cut(words[0], " ")
 	switch {
@@ -53,11 +53,11 @@ func (s Setting) placeholder() string {
 // Variables writes what all commands share, section by section: variables, flags, defaults,
 // accepted values and meaning, in lines of at most width columns.
 func (l *Loader) Variables(w io.Writer, width int) {
-	for _, section := range l.bind(new(Config)) {
+	for _, section := range l.bindSections(new(Config)) {
 		fmt.Fprintf(w, "%s\n", strings.ToUpper(section.Name))
-		for _, s := range Table([]Section{section}).settings() {
+		for _, s := range Table([]Section{section}).allSettings() {
 			fmt.Fprintf(w, "  %s  %s\n", s.Variable, s.flagShown())
-			text := plain(s.Meaning) + " (" + plain(s.Values) + "; default: " + plain(s.DefaultShown()) + ")"
+			text := plainText(s.Meaning) + " (" + plainText(s.Values) + "; default: " + plainText(s.DefaultShown()) + ")"
 			for _, line := range Wrap(text, width-6) {
 				fmt.Fprintf(w, "      %s\n", line)
 			}
@@ -72,10 +72,10 @@ func (l *Loader) Variables(w io.Writer, width int) {
 // FlagNames returns the flags of the command, then those that all commands share, with
 // their dashes. Secrets have none.
 func (l *Loader) FlagNames() (own, shared []string) {
-	for _, s := range l.own {
+	for _, s := range l.ownSettings {
 		own = append(own, "--"+s.flag)
 	}
-	for _, s := range l.common() {
+	for _, s := range l.commonSettings() {
 		if !s.secret {
 			shared = append(shared, "--"+s.flag)
 		}
@@ -113,16 +113,16 @@ func (s Setting) flagShown() string {
 // DefaultShown is what a table says of the default.
 func (s Setting) DefaultShown() string {
 	switch {
-	case s.Shown != "":
-		return s.Shown
+	case s.DefaultText != "":
+		return s.DefaultText
 	case s.Default != "":
 		return "`" + s.Default + "`"
 	}
 	return "none"
 }
 
-// plain takes the Markdown out of a text of a Setting.
-func plain(text string) string {
+// plainText takes the Markdown out of a text of a Setting.
+func plainText(text string) string {
 	link := regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
 	return strings.ReplaceAll(link.ReplaceAllString(text, "$1"), "`", "")
 }

@@ -8,23 +8,23 @@ const (
 	pemEnd   = "-----END "
 )
 
-// dashes returns where the dashes end that close the first or the last line of a block.
-func dashes(text string, at int) (end int, ok bool) {
+// dashesEnd returns where the dashes end that close the first or the last line of a block.
+func dashesEnd(text string, at int) (end int, ok bool) {
 	i := strings.Index(text[at:], "-----")
 	return at + i + 5, i >= 0 && i < 64
 }
 
-// pem returns the end of the block that begins at at. Without its last line, which may have
+// blockEnd returns the end of the block that begins at at. Without its last line, which may have
 // been cut off, it is as long as there are words of base64. lastEnd is where the last block of
 // the text ends.
-func pem(text string, at, lastEnd int) int {
+func blockEnd(text string, at, lastEnd int) int {
 	body := at + len(pemBegin)
-	if end, ok := dashes(text, body); ok {
+	if end, ok := dashesEnd(text, body); ok {
 		body = end
 	}
 	if body <= lastEnd {
 		i := strings.Index(text[body:], pemEnd)
-		if end, ok := dashes(text, body+i+len(pemEnd)); ok {
+		if end, ok := dashesEnd(text, body+i+len(pemEnd)); ok {
 			return end
 		}
 		return len(text)
@@ -46,10 +46,10 @@ func keyEnd(text string, at int) int {
 	return end
 }
 
-// assigned hides the value behind the = or : at at, if the name in front of it is that of a
+// hideAssigned hides the value behind the = or : at at, if the name in front of it is that of a
 // secret, and returns where it ends; at: it is none. Behind a : stands a value only where the
 // name is quoted or is that of a header: elsewhere it is prose.
-func (w *finder) assigned(at int) int {
+func (w *finder) hideAssigned(at int) int {
 	name, quoted := nameBefore(w.text[:at])
 	if !secretMember(name) {
 		return at
@@ -58,11 +58,11 @@ func (w *finder) assigned(at int) int {
 	if header && !isHeader(name) {
 		return at
 	}
-	quotes := at + 1 + leading(w.text[at+1:], " ", 3)
+	quotes := at + 1 + countLeading(w.text[at+1:], " ", 3)
 	if word, _, _ := strings.Cut(w.text[quotes:min(len(w.text), quotes+8)], " "); header && (strings.EqualFold(word, "Bearer") || strings.EqualFold(word, "Basic")) {
 		return at // what follows that is hidden by its form
 	}
-	from := quotes + leading(w.text[quotes:], `\"'`, 4)
+	from := quotes + countLeading(w.text[quotes:], `\"'`, 4)
 	if v := w.text[from:]; strings.HasPrefix(v, Mark) || strings.HasPrefix(v, "[token]") { // before the rest is looked at
 		return at
 	}
@@ -70,15 +70,15 @@ func (w *finder) assigned(at int) int {
 	if end <= from {
 		return at
 	}
-	if to, _ := w.named(from, end); to > from && !header { // it has a mark of its own
+	if to, _ := w.findNamed(from, end); to > from && !header { // it has a mark of its own
 		return at
 	}
-	w.hide(from, end, Mark)
+	w.hideSpan(from, end, Mark)
 	return end
 }
 
-// leading returns how many bytes of set text begins with, at most most.
-func leading(text, set string, most int) int {
+// countLeading returns how many bytes of set text begins with, at most most.
+func countLeading(text, set string, most int) int {
 	text = text[:min(len(text), most)]
 	return len(text) - len(strings.TrimLeft(text, set))
 }

@@ -17,19 +17,19 @@ type cardDigits struct {
 	count int
 }
 
-// card returns the end of a card's number that begins at at, or at. Its digits are those of
+// cardEnd returns the end of a card's number that begins at at, or at. Its digits are those of
 // ASCII or full width, and up to three of spaces, hyphens, points, asterisks, line ends and
 // characters of format may stand between two of them, as in text that somebody has marked
 // up. Where a number continues behind a card's, the longest card counts.
-func card(text string, at int) int {
+func cardEnd(text string, at int) int {
 	var d cardDigits
-	d.read(text, at)
+	d.readDigits(text, at)
 	for n := min(d.count, maxDigits); n >= leastCard; n-- {
 		whole := n == d.count
 		if whole && isCut(text[d.end[n-1]:]) || !whole && !d.apart[n] {
 			continue
 		}
-		if issued(d.value[:n]) && d.grouped(n) && luhn(d.value[:n]) {
+		if hasIssuer(d.value[:n]) && d.isGroupedAsCard(n) && passesLuhn(d.value[:n]) {
 			return d.end[n-1]
 		}
 	}
@@ -39,8 +39,8 @@ func card(text string, at int) int {
 // leastCard is the length of the shortest card.
 const leastCard = 13
 
-// read reads the digits.
-func (d *cardDigits) read(text string, at int) {
+// readDigits reads the digits.
+func (d *cardDigits) readDigits(text string, at int) {
 	gap := 0
 	for i := at; i < len(text) && d.count < len(d.value); {
 		r, size := rune(text[i]), 1
@@ -57,14 +57,14 @@ func (d *cardDigits) read(text string, at int) {
 			gap = 0
 			continue
 		}
-		if gap++; gap > maxApart || !parts(r) {
+		if gap++; gap > maxApart || !isBetweenDigits(r) {
 			return
 		}
 	}
 }
 
-// parts says whether r may stand between two digits of a card.
-func parts(r rune) bool {
+// isBetweenDigits says whether r may stand between two digits of a card.
+func isBetweenDigits(r rune) bool {
 	switch r {
 	case ' ', '-', '.', '*', '\n', '\r':
 		return true
@@ -72,9 +72,9 @@ func parts(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.In(r, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Pd)
 }
 
-// grouped says whether the first n digits stand in groups as those of cards do: in one, in
+// isGroupedAsCard says whether the first n digits stand in groups as those of cards do: in one, in
 // at most five of which the first has four digits, or all apart in the same way.
-func (d *cardDigits) grouped(n int) bool {
+func (d *cardDigits) isGroupedAsCard(n int) bool {
 	first, groups, run, equal := n, 1, 1, true
 	for i := 1; i < n; i++ {
 		if !d.apart[i] {
@@ -90,8 +90,8 @@ func (d *cardDigits) grouped(n int) bool {
 	return groups == 1 || first == 4 && groups <= 5 || equal && first <= 2 && run <= first
 }
 
-// luhn checks a number's last digit (ISO/IEC 7812-1, annex B).
-func luhn(v []byte) bool {
+// passesLuhn checks a number's last digit (ISO/IEC 7812-1, annex B).
+func passesLuhn(v []byte) bool {
 	sum := 0
 	for i := range v {
 		n := int(v[len(v)-1-i])

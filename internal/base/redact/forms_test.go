@@ -172,14 +172,14 @@ func TestIBANs(t *testing.T) {
 	lengths := map[string]int{"DE": 22, "GB": 22, "FR": 27, "NO": 15, "NL": 18, "BE": 16, "ES": 24, "IT": 27, "CH": 21, "AT": 20, "PL": 28, "PT": 25, "SE": 24, "MT": 31, "LC": 32, "RU": 33, "SA": 24, "AE": 23, "AD": 24, "YE": 30}
 	for country, length := range lengths {
 		body := strings.Repeat("0123456789", 4)[:length-4]
-		number := iban(country, body)
+		number := ibanEnd(country, body)
 		spaced := ""
 		for i := 0; i < len(number); i += 4 {
 			spaced += number[i:min(i+4, len(number))] + " "
 		}
 		spaced = strings.TrimSpace(spaced)
 		wrong := number[:len(number)-1] + string('0'+(number[len(number)-1]-'0'+1)%10)
-		short := iban(country, body[1:])
+		short := ibanEnd(country, body[1:])
 		hides(t, redact.IBAN, []row{
 			{"pay " + number + ".", "pay [iban]."},
 			{"pay " + spaced + " now", "pay [iban] now"},
@@ -194,13 +194,13 @@ func TestIBANs(t *testing.T) {
 		})
 	}
 	for _, country := range []string{"US", "ZZ", "D1", "JP"} {
-		number := iban(country, "370400440532013000")
+		number := ibanEnd(country, "370400440532013000")
 		hides(t, redact.IBAN, []row{{number, number}})
 	}
 }
 
-// iban is a country's number with valid check digits (ISO 13616).
-func iban(country, body string) string {
+// ibanEnd is a country's number with valid check digits (ISO 13616).
+func ibanEnd(country, body string) string {
 	rest := 0
 	for _, c := range body + country + "00" {
 		if c >= 'A' {

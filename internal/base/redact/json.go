@@ -17,17 +17,17 @@ var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.Allo
 // words. What was JSON is JSON afterwards, and the same bytes but for the values that
 // held a secret; a number becomes a string. What was no JSON is treated as a Text.
 // The result is text itself if nothing is to be hidden, and else a copy.
-func (s *Scrubber) JSON(text []byte) []byte { return s.json(text, false) }
+func (s *Scrubber) JSON(text []byte) []byte { return s.scrubJSON(text, false) }
 
 // JSONNames is JSON that hides secrets in the names of members as well.
-func (s *Scrubber) JSONNames(text []byte) []byte { return s.json(text, true) }
+func (s *Scrubber) JSONNames(text []byte) []byte { return s.scrubJSON(text, true) }
 
-// json is JSON; names says whether names of members are treated as well.
-func (s *Scrubber) json(text []byte, names bool) []byte {
-	if !s.suspects(text) {
+// scrubJSON is JSON; names says whether names of members are treated as well.
+func (s *Scrubber) scrubJSON(text []byte, names bool) []byte {
+	if !s.mayHoldSecret(text) {
 		return text
 	}
-	clean, err := s.rewrite(text, names)
+	clean, err := s.rewriteJSON(text, names)
 	if err != nil {
 		return []byte(s.Text(string(text)))
 	}
@@ -39,9 +39,9 @@ func isOverescaped(text []byte) bool {
 	return bytes.Contains(text, []byte(`\u`)) || bytes.Contains(text, []byte(`\/`))
 }
 
-// suspects says whether a string or number of text may hold what is to be hidden. It
+// mayHoldSecret says whether a string or number of text may hold what is to be hidden. It
 // is the only cost of most texts.
-func (s *Scrubber) suspects(text []byte) bool {
+func (s *Scrubber) mayHoldSecret(text []byte) bool {
 	if len(s.inJSON) == 0 {
 		return false
 	}
@@ -51,16 +51,16 @@ func (s *Scrubber) suspects(text []byte) bool {
 	}
 	isCut := bytes.Contains(text, []byte(cutMark))
 	for _, form := range s.inJSON {
-		if bytes.Contains(text, form.whole) || isCut && bytes.Contains(text, form.head) {
+		if bytes.Contains(text, form.full) || isCut && bytes.Contains(text, form.head) {
 			return true
 		}
 	}
 	return false
 }
 
-// rewrite copies text with strings and numbers treated. An error means that
+// rewriteJSON copies text with strings and numbers treated. An error means that
 // text was no JSON.
-func (s *Scrubber) rewrite(text []byte, names bool) ([]byte, error) {
+func (s *Scrubber) rewriteJSON(text []byte, names bool) ([]byte, error) {
 	var out []byte
 	copied := 0 // how much of text is in out
 	dec := jsontext.NewDecoder(bytes.NewReader(text), lenient)
@@ -83,7 +83,7 @@ func (s *Scrubber) rewrite(text []byte, names bool) ([]byte, error) {
 		if !names && isName(dec) {
 			continue
 		}
-		if clean, found := s.scalar(value); found {
+		if clean, found := s.scrubScalar(value); found {
 			end := int(dec.InputOffset())
 			out = append(append(out, text[copied:end-len(value)]...), clean...)
 			copied = end
@@ -101,8 +101,8 @@ func isName(dec *jsontext.Decoder) bool {
 	return kind == '{' && n%2 == 1
 }
 
-// scalar returns value, a string or number, as a string without secrets, if it has any.
-func (s *Scrubber) scalar(value jsontext.Value) (clean []byte, found bool) {
+// scrubScalar returns value, a string or number, as a string without secrets, if it has any.
+func (s *Scrubber) scrubScalar(value jsontext.Value) (clean []byte, found bool) {
 	text := string(value)
 	if value.Kind() == '"' {
 		b, _ := jsontext.AppendUnquote(nil, value) // the decoder has checked it

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// number hides a card, an address of IPv4 or a phone number, which begin with a digit, a +
+// findNumber hides a card, an address of IPv4 or a phone number, which begin with a digit, a +
 // or a parenthesis.
-func (w *finder) number(at int) (to int, mark string) {
+func (w *finder) findNumber(at int) (to int, mark string) {
 	if w.kinds&Card != 0 && classes[w.text[at]] == isDigit {
-		if to := card(w.text, at); to > at {
+		if to := cardEnd(w.text, at); to > at {
 			return to, "[card]"
 		}
 	}
 	// What is hidden has ended: a number behind it is one of its own.
-	if at-2 >= w.copied && w.text[at] != '+' && separator(w.text[at-1])&(bySpace|byDash) != 0 && classes[w.text[at-2]] == isDigit {
+	if at-2 >= w.copied && w.text[at] != '+' && separatorOf(w.text[at-1])&(bySpace|byDash) != 0 && classes[w.text[at-2]] == isDigit {
 		return at, "" // it began before
 	}
 	n := readNumber(w.text, at)
@@ -24,13 +24,13 @@ func (w *finder) number(at int) (to int, mark string) {
 	case w.kinds&IP != 0 && n.isIPv4(w.text, at):
 		return n.end, "[ip]"
 	case w.kinds&Phone != 0 && n.isPhone(w.text, at):
-		return extended(w.text, n.end), "[phone]"
+		return withExtension(w.text, n.end), "[phone]"
 	}
 	return at, ""
 }
 
-// extended returns the end of a phone number with its extension: x123.
-func extended(text string, end int) int {
+// withExtension returns the end of a phone number with its extension: x123.
+func withExtension(text string, end int) int {
 	to := end
 	if to < len(text) && text[to] == 'x' {
 		for to++; to < len(text) && classes[text[to]] == isDigit && to-end < 7; to++ {
@@ -65,8 +65,8 @@ const (
 	byParen
 )
 
-// separator is what c is between groups of digits; 0: it is none.
-func separator(c byte) uint16 {
+// separatorOf is what c is between groups of digits; 0: it is none.
+func separatorOf(c byte) uint16 {
 	switch c {
 	case ' ':
 		return bySpace
@@ -95,7 +95,7 @@ func readNumber(text string, at int) (d digits) {
 	for ; i < len(text); i++ {
 		c := text[i]
 		if c >= '0' && c <= '9' {
-			if !d.add(c-'0', gap > 0) {
+			if !d.addDigit(c-'0', gap > 0) {
 				d.cut = true
 				return d
 			}
@@ -107,7 +107,7 @@ func readNumber(text string, at int) (d digits) {
 			i++
 			c = ' '
 		}
-		sep := separator(c)
+		sep := separatorOf(c)
 		if gap++; sep == 0 || gap > 3 || !goesOn(text[i+1:]) {
 			break
 		}
@@ -117,9 +117,9 @@ func readNumber(text string, at int) (d digits) {
 	return d
 }
 
-// add takes one more digit, which begins a group if apart says so. It returns false
+// addDigit takes one more digit, which begins a group if apart says so. It returns false
 // if there is no room for it.
-func (d *digits) add(value byte, apart bool) bool {
+func (d *digits) addDigit(value byte, apart bool) bool {
 	if d.count == len(d.value) {
 		return false
 	}
@@ -134,7 +134,7 @@ func (d *digits) add(value byte, apart bool) bool {
 
 // goesOn says whether what follows a separator can belong to the same number.
 func goesOn(text string) bool {
-	return text != "" && (classes[text[0]] == isDigit || separator(text[0])&(byParen|bySpace|byDash) != 0)
+	return text != "" && (classes[text[0]] == isDigit || separatorOf(text[0])&(byParen|bySpace|byDash) != 0)
 }
 
 // isCut says whether text continues in a way that what stands before it is a part of a word, an
@@ -223,9 +223,9 @@ var issuers = [...]struct{ first, last, lengths int }{
 	{6304, 6304, 1<<20 - 1<<13}, {6759, 6759, 1<<20 - 1<<13}, {6761, 6763, 1<<20 - 1<<13},
 }
 
-// issued says whether a card of an issuer begins so and has this length: one number in ten
+// hasIssuer says whether a card of an issuer begins so and has this length: one number in ten
 // has a valid check digit by chance.
-func issued(v []byte) bool {
+func hasIssuer(v []byte) bool {
 	four := 0
 	for _, d := range v[:4] {
 		four = four*10 + int(d)
@@ -273,11 +273,11 @@ func (d *digits) hasPrefix() bool {
 func (d *digits) isNational() bool {
 	switch d.count {
 	case 9: // Spain: 612 34 56 78
-		return d.grouped(4, 3, 2)
+		return d.isGrouped(4, 3, 2)
 	case 10: // North America: 415-555-2671; India: 98765 43210
-		return d.grouped(3, 3, 3) || d.grouped(2, 5) && d.seps == bySpace || d.isBrazilian()
+		return d.isGrouped(3, 3, 3) || d.isGrouped(2, 5) && d.seps == bySpace || d.isBrazilian()
 	case 11: // North America: 1-415-555-2671; China: 138 1234 5678
-		return d.value[0] == 1 && (d.grouped(4, 1, 3) || d.value[1] >= 3 && (d.n == 1 || d.grouped(3, 3, 4))) || d.isBrazilian()
+		return d.value[0] == 1 && (d.isGrouped(4, 1, 3) || d.value[1] >= 3 && (d.n == 1 || d.isGrouped(3, 3, 4))) || d.isBrazilian()
 	}
 	return d.isBrazilian()
 }
@@ -287,8 +287,8 @@ func (d *digits) isBrazilian() bool {
 	return d.n == 3 && d.groups[0] == 2 && d.groups[1] >= 4 && d.groups[2] == 4 && d.seps&byDash != 0 && d.seps&byDot == 0
 }
 
-// grouped says whether there are n groups, the first of which have these lengths.
-func (d *digits) grouped(n int, first ...uint8) bool {
+// isGrouped says whether there are n groups, the first of which have these lengths.
+func (d *digits) isGrouped(n int, first ...uint8) bool {
 	return d.n == n && slices.Equal(d.groups[:len(first)], first)
 }
 
@@ -322,9 +322,9 @@ func isOrdered(before string) bool {
 	return !isCalled(before) && endsWithWord(before, "order", "invoice", "ticket", "isbn", "sku", "id", "ref", "reference", "account", "case", "parcel", "tracking", "bestellung", "rechnung", "serial", "timestamp", "part", "article", "item", "no", "nr", "number", "commande", "facture", "pedido", "ordine", "fattura", "zamówienie", "faktura", "注文", "订单", "eur", "usd", "total")
 }
 
-// ipv6 returns the end of an address that begins at at, or at. None begins behind ::, which is
+// ipv6End returns the end of an address that begins at at, or at. None begins behind ::, which is
 // within one: what has that twice is none, nor is its end.
-func (w *finder) ipv6(at, end int) int {
+func (w *finder) ipv6End(at, end int) int {
 	if strings.HasSuffix(w.text[:at], "::") {
 		return at
 	}

@@ -88,7 +88,7 @@ var classes = func() (of [256]uint16) {
 // something to hide.
 func (k Kinds) Text(text string) string {
 	w := finder{kinds: k, text: text}
-	w.find()
+	w.findAll()
 	if w.copied == 0 {
 		return text
 	}
@@ -99,13 +99,13 @@ func (k Kinds) Text(text string) string {
 // Each gives found what Text would hide, in order, with the mark that would stand there.
 func (k Kinds) Each(text string, found func(thing, mark string)) {
 	w := finder{kinds: k, text: text, found: found}
-	w.find()
+	w.findAll()
 }
 
-// find goes through all words.
-func (w *finder) find() {
+// findAll goes through all words.
+func (w *finder) findAll() {
 	text := w.text
-	block, lastEnd := w.block(0), -1
+	block, lastEnd := w.nextBlock(0), -1
 	if block >= 0 {
 		lastEnd = strings.LastIndex(text, pemEnd)
 	}
@@ -115,8 +115,8 @@ func (w *finder) find() {
 			continue
 		}
 		if block >= 0 && at >= block {
-			at = max(at, w.pem(block, lastEnd))
-			block = w.block(at)
+			at = max(at, w.hideBlock(block, lastEnd))
+			block = w.nextBlock(at)
 			continue
 		}
 		end, class := at, uint16(0)
@@ -129,14 +129,14 @@ func (w *finder) find() {
 			end++
 		}
 		if class&(isDigit|isAt|isColon|isEquals|isWide) != 0 || end-at >= leastKey || end-at >= leastBearer && class&isUpper != 0 && followsBearer(text[:at]) {
-			end = w.word(at, end, class)
+			end = w.hideWord(at, end, class)
 		}
 		at = end
 	}
 }
 
-// block returns where the next block of PEM begins, or -1.
-func (w *finder) block(from int) int {
+// nextBlock returns where the next block of PEM begins, or -1.
+func (w *finder) nextBlock(from int) int {
 	if w.kinds&Token == 0 {
 		return -1
 	}
@@ -147,11 +147,11 @@ func (w *finder) block(from int) int {
 	return from + i
 }
 
-// pem hides the block that begins at at, and returns its end.
-func (w *finder) pem(at, lastEnd int) int {
-	end := pem(w.text, at, lastEnd)
+// hideBlock hides the block that begins at at, and returns its end.
+func (w *finder) hideBlock(at, lastEnd int) int {
+	end := blockEnd(w.text, at, lastEnd)
 	if at >= w.copied {
-		w.hide(at, end, Mark)
+		w.hideSpan(at, end, Mark)
 	}
 	return end
 }
@@ -167,8 +167,8 @@ type finder struct {
 	found func(thing, mark string)
 }
 
-// hide puts a mark in place of what is between start and end.
-func (w *finder) hide(start, end int, mark string) {
+// hideSpan puts a mark in place of what is between start and end.
+func (w *finder) hideSpan(start, end int, mark string) {
 	if w.found != nil {
 		w.found(w.text[start:end], mark)
 	} else {
@@ -181,22 +181,22 @@ func (w *finder) hide(start, end int, mark string) {
 	w.copied = end
 }
 
-// word looks at the word between start and end, and returns where to continue: behind it, or
+// hideWord looks at the word between start and end, and returns where to continue: behind it, or
 // behind a number that begins in it.
-func (w *finder) word(start, end int, class uint16) int {
+func (w *finder) hideWord(start, end int, class uint16) int {
 	if class&isColon != 0 && w.kinds&(Token|Email|IP) != 0 {
 		if i := strings.Index(w.text[start:end], "://"); i >= 0 {
-			w.url(start, start+i+3, end)
+			w.hideURL(start, start+i+3, end)
 			return end
 		}
 	}
 	if class&isAt != 0 && w.kinds&Email != 0 {
-		w.emails(start, end)
+		w.hideEmails(start, end)
 	}
 	for at := max(start, w.copied); at < end; {
 		c := classes[w.text[at]]
 		if c&(isEquals|isColon) != 0 && w.kinds&Token != 0 {
-			if next := w.assigned(at); next > at {
+			if next := w.hideAssigned(at); next > at {
 				at = next
 				continue
 			}
@@ -205,18 +205,18 @@ func (w *finder) word(start, end int, class uint16) int {
 			at++
 			continue
 		}
-		if next := w.thing(at, end); next > at {
+		if next := w.hideThing(at, end); next > at {
 			at = next
 			continue
 		}
-		at = w.skip(at, end)
+		at = w.skipRun(at, end)
 	}
 	return max(end, w.copied)
 }
 
-// skip returns the end of the run of letters, digits and what joins them that begins at
+// skipRun returns the end of the run of letters, digits and what joins them that begins at
 // at: what does not begin a thing does not contain one. Behind a sign a thing may begin.
-func (w *finder) skip(at, end int) int {
+func (w *finder) skipRun(at, end int) int {
 	at++
 	if classes[w.text[at-1]]&(isDigit|isUpper|isLower) == 0 {
 		return at
@@ -227,53 +227,53 @@ func (w *finder) skip(at, end int) int {
 	return at
 }
 
-// thing hides what begins at position at of a word, and returns where it ends; at: nothing
+// hideThing hides what begins at position at of a word, and returns where it ends; at: nothing
 // does.
-func (w *finder) thing(at, end int) int {
-	if at > 0 && glued(w.text[at-1]) {
+func (w *finder) hideThing(at, end int) int {
+	if at > 0 && isGlued(w.text[at-1]) {
 		return at
 	}
 	c := w.text[at]
 	switch {
 	case c == wideByte && w.kinds&Card != 0:
-		if to := card(w.text, at); to > at {
-			w.hide(at, to, "[card]")
+		if to := cardEnd(w.text, at); to > at {
+			w.hideSpan(at, to, "[card]")
 			return to
 		}
 	case classes[c]&isDigit != 0 || c == '+' || c == '(':
-		if to, mark := w.number(at); to > at {
-			w.hide(at, to, mark)
+		if to, mark := w.findNumber(at); to > at {
+			w.hideSpan(at, to, mark)
 			return to
 		}
 	case classes[c]&(isUpper|isLower) != 0:
-		if to, mark := w.named(at, end); to > at {
-			w.hide(at, to, mark)
+		if to, mark := w.findNamed(at, end); to > at {
+			w.hideSpan(at, to, mark)
 			return to
 		}
 	}
 	if w.kinds&IP != 0 {
-		if to := w.ipv6(at, end); to > at {
-			w.hide(at, to, "[ip]")
+		if to := w.ipv6End(at, end); to > at {
+			w.hideSpan(at, to, "[ip]")
 			return to
 		}
 	}
 	return at
 }
 
-// glued says whether a thing cannot begin behind c, as it belongs to a longer word.
-func glued(c byte) bool {
+// isGlued says whether a thing cannot begin behind c, as it belongs to a longer word.
+func isGlued(c byte) bool {
 	return classes[c]&(isDigit|isUpper|isLower|isDash) != 0 || c == '.' || c == '#' || c == '/' || c == '$'
 }
 
-// named hides a key or an IBAN, which begin with letters.
-func (w *finder) named(at, end int) (to int, mark string) {
+// findNamed hides a key or an IBAN, which begin with letters.
+func (w *finder) findNamed(at, end int) (to int, mark string) {
 	if w.kinds&Token != 0 {
-		if to := w.key(at, end); to > at {
+		if to := w.tokenEnd(at, end); to > at {
 			return to, "[token]"
 		}
 	}
 	if w.kinds&IBAN != 0 {
-		if to := iban(w.text, at); to > at {
+		if to := ibanEnd(w.text, at); to > at {
 			return to, "[iban]"
 		}
 	}
@@ -293,8 +293,8 @@ func localBegin(text string, start, at int) int {
 	return from
 }
 
-// emails hides the addresses of a word.
-func (w *finder) emails(start, end int) {
+// hideEmails hides the addresses of a word.
+func (w *finder) hideEmails(start, end int) {
 	for at := start; at < end; at++ {
 		if w.text[at] != '@' {
 			continue
@@ -304,7 +304,7 @@ func (w *finder) emails(start, end int) {
 		if from == at || to == at+1 {
 			continue
 		}
-		w.hide(from, to, "[email]")
+		w.hideSpan(from, to, "[email]")
 		at = to - 1
 	}
 }

@@ -14,26 +14,26 @@ import (
 const maxWithin = 4
 
 // Payload is Text for a text that may be JSON, whole or cut: then it is JSON.
-func (k Kinds) Payload(text string) string { return k.payload(text, maxWithin) }
+func (k Kinds) Payload(text string) string { return k.hidePayload(text, maxWithin) }
 
-// payload is Payload down to a depth.
-func (k Kinds) payload(text string, depth int) string {
+// hidePayload is Payload down to a depth.
+func (k Kinds) hidePayload(text string, depth int) string {
 	begin := strings.TrimLeft(text, " \t\r\n")
 	if depth == 0 || begin == "" || begin[0] != '{' && begin[0] != '[' {
 		return k.Text(text)
 	}
-	return string(k.json([]byte(text), depth))
+	return string(k.hideJSON([]byte(text), depth))
 }
 
 // JSON is Text for the strings and numbers of JSON texts, and JSON for strings that are JSON
 // themselves. What the value of a member like password or cookie is becomes a Mark, whatever
 // it is. Names of members stay. What was JSON is JSON afterwards. What is none, or from where
 // on it is none, is treated as a Text.
-func (k Kinds) JSON(text []byte) []byte { return k.json(text, maxWithin) }
+func (k Kinds) JSON(text []byte) []byte { return k.hideJSON(text, maxWithin) }
 
-// json is JSON down to a depth.
-func (k Kinds) json(text []byte, depth int) []byte {
-	clean, read, secret, err := k.rewrite(text, depth)
+// hideJSON is JSON down to a depth.
+func (k Kinds) hideJSON(text []byte, depth int) []byte {
+	clean, read, secret, err := k.rewriteJSON(text, depth)
 	if err == nil {
 		return clean
 	}
@@ -44,13 +44,13 @@ func (k Kinds) json(text []byte, depth int) []byte {
 	return append(clean, k.Text(rest)...)
 }
 
-// rewrite copies text with what is personal in its strings and names replaced. An error
+// rewriteJSON copies text with what is personal in its strings and names replaced. An error
 // means that text was no JSON from read on; clean is what comes of the text before that, and
 // secret says that the value of a secret would have come next.
-func (k Kinds) rewrite(text []byte, depth int) (clean []byte, read int, secret bool, err error) {
+func (k Kinds) rewriteJSON(text []byte, depth int) (clean []byte, read int, secret bool, err error) {
 	r := rewriter{kinds: k, depth: depth, text: text, dec: jsontext.NewDecoder(bytes.NewReader(text), lenient)}
 	for err == nil {
-		err = r.next()
+		err = r.rewriteNext()
 	}
 	switch read = int(r.dec.InputOffset()); {
 	case !errors.Is(err, io.EOF):
@@ -72,8 +72,8 @@ type rewriter struct {
 	secret bool // the name before was that of a secret
 }
 
-// next reads a string, a number or the value of a secret, or a token of any other kind.
-func (r *rewriter) next() error {
+// rewriteNext reads a string, a number or the value of a secret, or a token of any other kind.
+func (r *rewriter) rewriteNext() error {
 	kind := r.dec.PeekKind()
 	hidden := r.secret && kind != 'n' && kind != '}'
 	if kind != '"' && kind != '0' && !hidden {
@@ -96,7 +96,7 @@ func (r *rewriter) next() error {
 	}
 	clean := Mark
 	if !hidden || plain == "" {
-		clean = r.kinds.payload(plain, r.depth-1)
+		clean = r.kinds.hidePayload(plain, r.depth-1)
 	}
 	if r.secret = false; clean != plain {
 		end := int(r.dec.InputOffset())

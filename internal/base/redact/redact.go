@@ -41,8 +41,8 @@ type Scrubber struct {
 
 // jsonForm is a needle as it looks within a JSON string.
 type jsonForm struct {
-	whole []byte
-	head  []byte // of its first MinLength bytes, less if they end within a character
+	full []byte
+	head []byte // of its first MinLength bytes, less if they end within a character
 }
 
 // New returns a Scrubber of secrets, in any order. Those that are shorter than
@@ -51,19 +51,19 @@ func New(secrets []string) *Scrubber {
 	s := &Scrubber{}
 	for _, secret := range secrets {
 		if len(secret) >= MinLength {
-			s.needles = append(s.needles, secret, string(quoted(secret)))
+			s.needles = append(s.needles, secret, string(asInJSON(secret)))
 		}
 	}
 	slices.Sort(s.needles)
 	s.needles = slices.Compact(s.needles)
 	for _, needle := range s.needles {
-		s.inJSON = append(s.inJSON, jsonForm{quoted(needle), quoted(headOf(needle))})
+		s.inJSON = append(s.inJSON, jsonForm{asInJSON(needle), asInJSON(headOf(needle))})
 	}
 	return s
 }
 
-// quoted returns text as it looks within a JSON string.
-func quoted(text string) []byte {
+// asInJSON returns text as it looks within a JSON string.
+func asInJSON(text string) []byte {
 	// The error is about invalid UTF-8, which is written as U+FFFD, as in any JSON.
 	b, _ := jsontext.AppendQuote(nil, text)
 	return b[1 : len(b)-1]
@@ -87,19 +87,19 @@ func (s *Scrubber) Text(text string) string {
 	// left around it, hence the loop. Each round leaves less that is not a Mark; for any other
 	// secret the second one finds nothing.
 	for {
-		spans := s.find(text)
+		spans := s.findSpans(text)
 		if len(spans) == 0 {
 			return text
 		}
-		text = cover(text, spans)
+		text = coverSpans(text, spans)
 	}
 }
 
 // span is a part of a text.
 type span struct{ start, end int }
 
-// find returns what is to be hidden in text, in order and without overlaps.
-func (s *Scrubber) find(text string) []span {
+// findSpans returns what is to be hidden in text, in order and without overlaps.
+func (s *Scrubber) findSpans(text string) []span {
 	var found []span
 	for _, needle := range s.needles {
 		found = appendAll(found, text, needle)
@@ -115,7 +115,7 @@ func (s *Scrubber) find(text string) []span {
 	for i, f := range found {
 		found[i] = span{markStart(text, f.start), markEnd(text, f.end)}
 	}
-	return slices.DeleteFunc(merged(found), func(f span) bool { return text[f.start:f.end] == Mark })
+	return slices.DeleteFunc(mergeSpans(found), func(f span) bool { return text[f.start:f.end] == Mark })
 }
 
 // appendAll appends where needle is in text. Where it overlaps itself it is one span.
@@ -166,8 +166,8 @@ func markEnd(text string, at int) int {
 	return at
 }
 
-// merged joins spans that overlap, in their order.
-func merged(spans []span) []span {
+// mergeSpans joins spans that overlap, in their order.
+func mergeSpans(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	all := spans[:1]
 	for _, next := range spans[1:] {
@@ -180,8 +180,8 @@ func merged(spans []span) []span {
 	return all
 }
 
-// cover returns text with a Mark in place of each of spans.
-func cover(text string, spans []span) string {
+// coverSpans returns text with a Mark in place of each of spans.
+func coverSpans(text string, spans []span) string {
 	var b strings.Builder
 	from := 0
 	for _, f := range spans {

@@ -25,8 +25,8 @@ func isKeyByte(c byte) bool {
 	return classes[c]&(isDigit|isUpper|isLower|isDash|isDot) != 0 || c == '+' || c == '/' || c == '='
 }
 
-// key returns the end of a key of a known form that begins at at, or at.
-func (w *finder) key(at, end int) int {
+// tokenEnd returns the end of a key of a known form that begins at at, or at.
+func (w *finder) tokenEnd(at, end int) int {
 	word := w.text[at:end]
 	for _, form := range keyForms {
 		if word[0] != form.prefix[0] || !strings.HasPrefix(word, form.prefix) {
@@ -44,7 +44,7 @@ func (w *finder) key(at, end int) int {
 		}
 		return at + to
 	}
-	return w.bearer(at, end)
+	return w.bearerEnd(at, end)
 }
 
 // leastBearer is how long a token in a header is at least, in bytes.
@@ -53,9 +53,9 @@ const leastBearer = 12
 // followsBearer says whether what comes behind text may be a token by the word before it.
 func followsBearer(text string) bool { return endsWithWord(text, "bearer", "basic") }
 
-// bearer hides what stands behind Bearer or Basic in a header. It has a digit, or capitals
+// bearerEnd hides what stands behind Bearer or Basic in a header. It has a digit, or capitals
 // within: Basic Understanding is a heading.
-func (w *finder) bearer(at, end int) int {
+func (w *finder) bearerEnd(at, end int) int {
 	if end-at < leastBearer || !followsBearer(w.text[:at]) {
 		return at
 	}
@@ -72,9 +72,9 @@ func (w *finder) bearer(at, end int) int {
 	return to
 }
 
-// url hides the user info of a URL, those values of its query and fragment that are secrets,
+// hideURL hides the user info of a URL, those values of its query and fragment that are secrets,
 // and an address as its host. host is where that begins.
-func (w *finder) url(start, host, end int) {
+func (w *finder) hideURL(start, host, end int) {
 	end = host + len(strings.TrimRight(w.text[host:end], ".,;:!)>\"'"))
 	path := end
 	if i := strings.IndexAny(w.text[host:end], "/?#"); i >= 0 {
@@ -82,51 +82,51 @@ func (w *finder) url(start, host, end int) {
 	}
 	if at := strings.LastIndexByte(w.text[host:path], '@'); at >= 0 {
 		if info := w.text[host : host+at]; w.kinds&Token != 0 && info != "[token]" && info != "" {
-			w.hide(host, host+at, "[token]")
+			w.hideSpan(host, host+at, "[token]")
 		}
 		host += at + 1
 	}
 	if w.kinds&IP != 0 && host < path {
 		if d := readNumber(w.text, host); d.count >= 4 && classes[w.text[host]] == isDigit && d.isIPv4(w.text[:path], host) {
-			w.hide(host, d.end, "[ip]")
+			w.hideSpan(host, d.end, "[ip]")
 		}
 	}
 	if query := strings.IndexAny(w.text[path:end], "?#"); w.kinds&Token != 0 && query >= 0 {
-		w.query(path+query+1, end)
+		w.hideQuery(path+query+1, end)
 	}
 }
 
-// query hides what is secret in the values of a query or a fragment.
-func (w *finder) query(at, end int) {
+// hideQuery hides what is secret in the values of a query or a fragment.
+func (w *finder) hideQuery(at, end int) {
 	for at < end {
 		to := end
 		if i := strings.IndexAny(w.text[at:end], "&#"); i >= 0 {
 			to = at + i
 		}
 		if name, value, _ := strings.Cut(w.text[at:to], "="); value != "" {
-			w.value(name, to-len(value), to)
+			w.hideQueryValue(name, to-len(value), to)
 		}
 		at = to + 1
 	}
 }
 
-// value hides a value of a query, if its name is a secret's or it is itself something to
+// hideQueryValue hides a value of a query, if its name is a secret's or it is itself something to
 // hide, be it escaped.
-func (w *finder) value(name string, from, to int) {
+func (w *finder) hideQueryValue(name string, from, to int) {
 	value := w.text[from:to]
 	switch {
 	case strings.HasPrefix(value, "[") && strings.HasSuffix(value, "]"): // a mark
 	case secretInQuery(name):
-		w.hide(from, to, "[token]")
+		w.hideSpan(from, to, "[token]")
 	case strings.IndexByte(value, '%') >= 0:
 		if plain, err := url.QueryUnescape(value); err == nil && w.kinds.Text(plain) != plain {
-			w.hide(from, to, "[token]")
+			w.hideSpan(from, to, "[token]")
 		}
 	default:
 		w.kinds.Each(value, func(thing, mark string) {
 			at := max(from, w.copied)
 			if i := strings.Index(w.text[at:to], thing); i >= 0 {
-				w.hide(at+i, at+i+len(thing), mark)
+				w.hideSpan(at+i, at+i+len(thing), mark)
 			}
 		})
 	}
@@ -143,8 +143,8 @@ func ibanLength(country string) int {
 	return 0
 }
 
-// iban returns the end of an IBAN that begins at at, or at.
-func iban(text string, at int) int {
+// ibanEnd returns the end of an IBAN that begins at at, or at.
+func ibanEnd(text string, at int) int {
 	if at+15 > len(text) || classes[text[at+2]] != isDigit || classes[text[at+3]] != isDigit {
 		return at
 	}
@@ -165,14 +165,14 @@ func iban(text string, at int) int {
 			return at
 		}
 	}
-	if n < want || i < len(text) && classes[text[i]]&(isDigit|isUpper|isLower) != 0 || checksum(of[:want]) != 1 {
+	if n < want || i < len(text) && classes[text[i]]&(isDigit|isUpper|isLower) != 0 || ibanChecksum(of[:want]) != 1 {
 		return at
 	}
 	return i
 }
 
-// checksum is what ISO 7064, mod 97-10, makes of an IBAN, whose first four characters count last.
-func checksum(iban []byte) (rest int) {
+// ibanChecksum is what ISO 7064, mod 97-10, makes of an IBAN, whose first four characters count last.
+func ibanChecksum(iban []byte) (rest int) {
 	for k := range iban {
 		if c := iban[(k+4)%len(iban)]; c >= 'A' {
 			rest = (rest*100 + int(c|0x20-'a') + 10) % 97

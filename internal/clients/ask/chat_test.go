@@ -118,15 +118,15 @@ func TestConversationIsBounded(t *testing.T) {
 	t.Parallel()
 	for size, turns := range map[int]int{1: 60, 1_000: 60, 20_000: 8, 40_000: 8} {
 		var c conversation
-		var all []chat.Said
+		var all []chat.HistoryMessage
 		for i := range turns {
 			c.Input = strings.Repeat("ж", size)
 			answer := fmt.Sprint(i, strings.Repeat("é", size))
-			all = append(all, chat.Said{Role: chat.RoleUser, Text: c.Input}, chat.Said{Role: chat.RoleModel, Text: answer})
+			all = append(all, chat.HistoryMessage{Role: chat.RoleUser, Text: c.Input}, chat.HistoryMessage{Role: chat.RoleModel, Text: answer})
 			c.answered(answer)
-			sent := make([]chat.Said, len(c.History))
+			sent := make([]chat.HistoryMessage, len(c.History))
 			for i, s := range c.History {
-				sent[i] = chat.Said{Role: chat.RoleModel, Text: s.Content}
+				sent[i] = chat.HistoryMessage{Role: chat.RoleModel, Text: s.Content}
 				if s.Role == "user" {
 					sent[i].Role = chat.RoleUser
 				}

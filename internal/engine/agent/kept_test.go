@@ -103,9 +103,9 @@ func TestAnotherModelAnswers(t *testing.T) {
 	s := scene{Config: agent.Config{Keyed: true}, answers: []answer{
 		chunks(
 			chat.Chunk{Maker: "A", Parts: []chat.Part{{Text: "hm", Thought: true}, {Kept: "a"}, reads("1", "", "")}, Usage: usage},
-			chat.Chunk{Again: true},
+			chat.Chunk{Restarted: true},
 			chat.Chunk{Maker: "A", Parts: []chat.Part{{Text: "hm", Thought: true}, {Kept: "b"}, reads("2", "", "")}},
-			chat.Chunk{Again: true}, chat.Chunk{Switch: to, More: true},
+			chat.Chunk{Restarted: true}, chat.Chunk{Switch: to, More: true},
 			chat.Chunk{Maker: "B", Parts: []chat.Part{{Kept: "c"}, reads("3", "", "")}}, end(chat.FinishStop)),
 		says("done"),
 	}}

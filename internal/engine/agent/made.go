@@ -9,10 +9,10 @@ import (
 
 // made returns what the turn has added to the conversation, for who remembers it. A turn that
 // continues elsewhere has no more than the time at which it began.
-func (t *turn) made() []chat.Made {
+func (t *turn) made() []chat.TurnMessages {
 	if t.asked == 0 {
 		if line := chat.LineIn(t.state.Messages); line != "" {
-			return []chat.Made{{Line: line}}
+			return []chat.TurnMessages{{Line: line}}
 		}
 		return nil
 	}
@@ -25,7 +25,7 @@ func (t *turn) made() []chat.Made {
 			messages[i].Origin = t.agent.originOf(messages[i].Maker)
 		}
 	}
-	return []chat.Made{{Messages: messages}}
+	return []chat.TurnMessages{{Messages: messages}}
 }
 
 // originOf returns the origin of a message. One of a model that stood in for the agent's

@@ -37,19 +37,19 @@ func TestMade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want []chat.Made
+		var want []chat.TurnMessages
 		if record {
 			ok := func(id string) []chat.Part {
 				return []chat.Part{{Result: &tool.Result{ID: id, Name: "read", Text: "ok"}}}
 			}
-			want = []chat.Made{{Messages: []chat.Message{
+			want = []chat.TurnMessages{{Messages: []chat.Message{
 				{Role: chat.RoleModel, Maker: "k/m", Origin: origin, Parts: []chat.Part{{Text: "I look."}, reads("1", "sig", "")}},
 				{Role: chat.RoleUser, Parts: ok("1")},
 				{Role: chat.RoleModel, Maker: "other/m", Origin: origin + " other/m", Parts: []chat.Part{reads("2", "", "")}},
 				{Role: chat.RoleUser, Parts: ok("2")},
 			}}}
 		}
-		if diff := cmp.Diff(want, result.Made); diff != "" {
+		if diff := cmp.Diff(want, result.TurnMessages); diff != "" {
 			t.Errorf("record %v (-want +got):\n%s", record, diff)
 		}
 	}

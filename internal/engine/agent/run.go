@@ -39,7 +39,7 @@ func (t *turn) conclude(result *stream.Result, p *chat.Paused, made bool) {
 	result.Model, result.Tools = result.Model[t.before.model:], result.Tools[t.before.tools:]
 	result.Keyed, result.Required = t.agent.cfg.Keyed, t.required
 	if made {
-		result.Made = t.made()
+		result.TurnMessages = t.made()
 	}
 	if p != nil {
 		result.Reason, result.Paused = stream.ApprovalRequired, p

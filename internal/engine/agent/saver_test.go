@@ -41,8 +41,8 @@ func (s *savings) Begin() (end func()) {
 	}
 }
 
-func (*savings) Together(f func()) { f() }
-func (s *savings) Left() bool      { return false }
+func (*savings) Together(f func())    { f() }
+func (s *savings) IsHandedOver() bool { return false }
 
 // twoKinds has a tool that reads and one that must not run twice.
 func twoKinds() *tool.Set {

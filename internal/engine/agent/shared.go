@@ -17,4 +17,4 @@ func (t *turn) refusal(c tool.Call) error {
 }
 
 // note lets all agents of the turn know that a call may not be made any more.
-func (t *turn) note(key string, v chat.Verdict) { t.req.Facts.Verdicts.Note(key, v) }
+func (t *turn) note(key string, v chat.Verdict) { t.req.Facts.Verdicts.Record(key, v) }

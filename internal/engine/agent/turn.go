@@ -171,7 +171,7 @@ func (t *turn) chunk(c *chat.Chunk) error {
 	if c.Finish != chat.FinishNone {
 		t.ofModel.finish = c.Finish
 	}
-	if c.Again || c.Switch != nil {
+	if c.Restarted || c.Switch != nil {
 		t.restart(c.Switch)
 	}
 	if len(c.Parts) > 0 {

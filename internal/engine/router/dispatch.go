@@ -265,7 +265,7 @@ func (r *turn) aggregate(span trace.Span) error {
 	r.result.Reason = r.ended(r.result.Reason)
 	for _, m := range r.members {
 		r.result.Agents = append(r.result.Agents, m.outcome)
-		r.result.Made = append(r.result.Made, m.made...)
+		r.result.TurnMessages = append(r.result.TurnMessages, m.made...)
 		if m.err != nil {
 			failures = append(failures, r.failure(m))
 		}

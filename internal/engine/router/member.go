@@ -56,7 +56,7 @@ type ending struct {
 	result *stream.Result // of one that waits, so far
 	// outcome is what Done says about it.
 	outcome stream.AgentOutcome
-	made    []chat.Made // by its last attempt
+	made    []chat.TurnMessages // by its last attempt
 }
 
 // start opens the member's part.
@@ -296,7 +296,7 @@ func (r *turn) count(m *member, result stream.Result) {
 	if result.Required != nil {
 		r.require(m, result.Required)
 	}
-	m.made = result.Made
+	m.made = result.TurnMessages
 	r.addModels(result.Models)
 	if r.result.Reason == "" || r.result.Reason == stream.Stop {
 		if result.Reason.Success() {

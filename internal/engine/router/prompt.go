@@ -49,7 +49,7 @@ const maxShown = 500
 func (t *Team) question(req *chat.Request, agents []*Agent) *Question {
 	threshold := strconv.FormatFloat(t.cfg.Threshold, 'g', -1, 64)
 	catalogue := t.catalogue(agents)
-	request := req.Whole()
+	request := req.FullInput()
 	system := strings.NewReplacer("{request}", inMessage, "{0}", inMessage, "{history}", inMessage,
 		"{agents}", catalogue, "{1}", catalogue, "{threshold}", threshold)
 	user := strings.NewReplacer("{request}", request, "{0}", request, "{history}", t.history(req),

@@ -29,10 +29,10 @@ func (s *savings) Save(part string, state []byte) {
 	s.parts[part] = append(s.parts[part], bytes.Clone(state))
 }
 
-func (*savings) Confirm() error    { return nil }
-func (*savings) Begin() func()     { return func() {} }
-func (*savings) Together(f func()) { f() }
-func (*savings) Left() bool        { return false }
+func (*savings) Confirm() error     { return nil }
+func (*savings) Begin() func()      { return func() {} }
+func (*savings) Together(f func())  { f() }
+func (*savings) IsHandedOver() bool { return false }
 
 // speaker says a text, and counts how often it is asked.
 type speaker struct {

@@ -151,6 +151,6 @@ func (r *turn) fill(template string, d *decision, req *chat.Request) string {
 	if len(d.agents) > 0 {
 		agent = line(d.agents[0].name())
 	}
-	return strings.NewReplacer("{request}", req.Whole(), "{agents}", strings.Join(names, ", "),
+	return strings.NewReplacer("{request}", req.FullInput(), "{agents}", strings.Join(names, ", "),
 		"{agent}", agent, "{reason}", d.reasoning).Replace(template)
 }

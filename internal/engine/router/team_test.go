@@ -271,7 +271,7 @@ func TestReplyGoesToWhoAsked(t *testing.T) {
 		cfg.Asker = &asker{choose("a", 1)}
 		return cfg
 	}
-	question := &chat.Clarification{Said: []chat.Said{{Role: chat.RoleUser, Text: "Do it"}, {Role: chat.RoleModel, Text: "Which one?"}}, AgentID: "b"}
+	question := &chat.Clarification{Said: []chat.HistoryMessage{{Role: chat.RoleUser, Text: "Do it"}, {Role: chat.RoleModel, Text: "Which one?"}}, AgentID: "b"}
 	for name, tt := range map[string]struct {
 		req  chat.Request
 		want string

@@ -50,7 +50,7 @@ type Source interface {
 	Call(ctx context.Context, call tool.Call) (tool.Result, error)
 	// Known returns the tool that a model knows by name; nil: there is none. It waits for
 	// nothing.
-	Known(name string) *tool.Known
+	Known(name string) *tool.Info
 }
 
 // Keeper keeps results as values, and a counter of generations for each server; see
@@ -190,7 +190,7 @@ func (e entry) key(generation int64) string {
 // entryOf returns the entry of a call. Without a user there is none, unless all share what
 // is kept; nor is there one for arguments that are no JSON. Integers stay as they are
 // written: as floating-point numbers, ids beyond 2^53 would become equal.
-func entryOf(ctx context.Context, known *tool.Known, call tool.Call) (e entry, may bool) {
+func entryOf(ctx context.Context, known *tool.Info, call tool.Call) (e entry, may bool) {
 	who := chat.TurnOf(ctx).Caller
 	e = entry{tenant: who.Tenant, user: who.Key, server: known.Server, tool: known.Name}
 	if known.Policy.CacheShared {

@@ -31,11 +31,11 @@ type shelf struct {
 
 func (s *shelf) Tools(context.Context) *tool.Set { return &tool.Set{} }
 
-func (s *shelf) Known(name string) *tool.Known {
+func (s *shelf) Known(name string) *tool.Info {
 	if name == "none" {
 		return nil
 	}
-	return &tool.Known{
+	return &tool.Info{
 		Server: "shelf", Name: strings.TrimPrefix(name, "shelf_"), Policy: &s.policy,
 		Annotations: tool.Annotations{ReadOnly: name != "shelf_put"},
 	}

@@ -284,7 +284,7 @@ func TestSettled(t *testing.T) {
 		if tt.asks {
 			events = []stream.Event{said("", "half"), &stream.Approval{ID: "q"}, said("", " done")}
 		}
-		r := &inner{events: events, out: stream.Result{Reason: tt.reason, Settle: settle}, err: tt.err}
+		r := &inner{events: events, out: stream.Result{Reason: tt.reason, StoreAnswer: settle}, err: tt.err}
 		_, _ = Around(r, Config{Asker: &asker{reply: Reply{JSON: jsontext.Value(value)}, err: tt.ask, trail: sink}}).
 			Run(t.Context(), &chat.Request{ReplyForm: chat.ReplyForm{Answer: new(chat.AnswerForm)}}, sink)
 		if len(kept) != 1 || kept[0] != tt.want {
@@ -292,7 +292,7 @@ func TestSettled(t *testing.T) {
 		}
 	}
 	sink := new(trail)
-	r := &inner{out: stream.Result{Reason: stream.Stop, Settle: func(string) error { return errGone }}}
+	r := &inner{out: stream.Result{Reason: stream.Stop, StoreAnswer: func(string) error { return errGone }}}
 	_, err := Around(r, Config{Asker: &asker{reply: Reply{JSON: jsontext.Value(value)}, trail: sink}}).
 		Run(t.Context(), &chat.Request{ReplyForm: chat.ReplyForm{Answer: new(chat.AnswerForm)}}, sink)
 	if !errors.Is(err, errGone) || strings.Contains(strings.Join(sink.lines, ","), "text") {
@@ -353,7 +353,7 @@ func TestBounds(t *testing.T) {
 	}
 	var all results
 	all.add("t", strings.Repeat("x", 2*maxResults))
-	if shown := all.quotes(); len(shown) != 1 || len(shown[0].Shown()) > maxResult {
+	if shown := all.quotes(); len(shown) != 1 || len(shown[0].ForModel()) > maxResult {
 		t.Errorf("of one long result %d are shown", len(shown))
 	}
 	pieces := 0
@@ -404,7 +404,7 @@ func TestTextIsTakenBack(t *testing.T) {
 		sink := new(trail)
 		ask := &asker{reply: Reply{JSON: jsontext.Value(value)}, trail: sink}
 		kept := ""
-		r := &inner{events: tt.events, out: stream.Result{Reason: tt.reason, Settle: func(text string) error {
+		r := &inner{events: tt.events, out: stream.Result{Reason: tt.reason, StoreAnswer: func(text string) error {
 			kept = text
 			return nil
 		}}}

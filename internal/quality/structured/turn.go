@@ -133,11 +133,11 @@ func (t *turn) release() {
 
 // settle has the inner runner keep what is emitted, if it keeps its answer.
 func (t *turn) settle(sent string) {
-	settle := t.out.Settle
+	settle := t.out.StoreAnswer
 	if settle == nil {
 		return
 	}
-	t.out.Settle = nil
+	t.out.StoreAnswer = nil
 	if err := settle(sent); err != nil && t.sink.Err == nil {
 		t.sink.Err = err
 	}

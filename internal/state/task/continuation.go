@@ -110,7 +110,7 @@ func (r *plainRun) Frame(context.Context, string, string) (*stream.Frame, *chat.
 	for _, ev := range r.before {
 		said.Add(ev)
 	}
-	whole.Said, whole.Runner = said.Text(), once{r.frame.Runner, r.before}
+	whole.Accumulated, whole.Runner = said.Text(), once{r.frame.Runner, r.before}
 	return &whole, r.request
 }
 

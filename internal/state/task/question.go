@@ -22,7 +22,7 @@ func (q *question) forRequest() *chat.Clarification {
 		if m.Role == "user" {
 			role = chat.RoleUser
 		}
-		asked.Said = append(asked.Said, chat.Said{Role: role, Text: m.Content})
+		asked.Said = append(asked.Said, chat.HistoryMessage{Role: role, Text: m.Content})
 	}
 	return asked
 }

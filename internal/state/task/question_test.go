@@ -36,7 +36,7 @@ func TestPendingQuestion(t *testing.T) {
 		t.Errorf("of an agent: %+v", q)
 	}
 	asked := d.Metadata.PendingQuestion.forRequest().Said
-	if diff := cmp.Diff([]chat.Said{{Role: chat.RoleUser, Text: "reply"}, {Role: chat.RoleModel, Text: "Which?"}}, asked[len(asked)-2:]); diff != "" {
+	if diff := cmp.Diff([]chat.HistoryMessage{{Role: chat.RoleUser, Text: "reply"}, {Role: chat.RoleModel, Text: "Which?"}}, asked[len(asked)-2:]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	d.ended(Completed, answerOf(&stream.Route{Decision: stream.Routed, AgentID: "b"}, &stream.Done{Reason: stream.Stop}), "turn_1", time.Now(), 2)

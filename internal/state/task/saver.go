@@ -109,8 +109,8 @@ func (s saver) Together(f func()) {
 	f()
 }
 
-// Left implements chat.Saver.
-func (s saver) Left() bool {
+// IsHandedOver implements chat.Saver.
+func (s saver) IsHandedOver() bool {
 	t := s.of
 	t.mu.Lock()
 	defer t.mu.Unlock()

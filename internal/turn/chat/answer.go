@@ -63,15 +63,15 @@ type CallAnswer struct {
 func ReadAnswer(body []byte) (Answer, error) {
 	e := new(ValidationError)
 	if !jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
-		e.add("", CodeInvalidJSON, "the body is not one JSON value")
+		e.addFault("", CodeInvalidJSON, "the body is not one JSON value")
 		return Answer{}, e
 	}
 	if jsontext.Value(body).Kind() != '{' {
-		e.add("", CodeWrongType, "the body must be a JSON object")
+		e.addFault("", CodeWrongType, "the body must be a JSON object")
 		return Answer{}, e
 	}
 	if wrong := CheckJSON(body); wrong != nil {
-		e.own("", wrong)
+		e.addOwnField("", wrong)
 		return Answer{}, e
 	}
 	a := readAnswer(body, "", e)
@@ -86,12 +86,12 @@ func ReadAnswer(body []byte) (Answer, error) {
 func readAnswer(object jsontext.Value, at string, e *ValidationError) Answer {
 	a := Answer{At: at}
 	readers := map[string]reader{
-		"token": into(&a.Token, answerText), "approval_id": into(&a.ApprovalID, answerText), "action": into(&a.Action, answerAction),
-		"arguments": into(&a.Arguments, answerArguments), "message": into(&a.Message, answerMessage), "calls": into(&a.Calls, answerCalls),
-		"input": into(&a.Input, answerInput), "state_updates": into(&a.StateUpdates, answerArguments), "result": into(&a.Result, answerText),
+		"token": readInto(&a.Token, answerText), "approval_id": readInto(&a.ApprovalID, answerText), "action": readInto(&a.Action, answerAction),
+		"arguments": readInto(&a.Arguments, answerArguments), "message": readInto(&a.Message, answerMessage), "calls": readInto(&a.Calls, answerCalls),
+		"input": readInto(&a.Input, answerInput), "state_updates": readInto(&a.StateUpdates, answerArguments), "result": readInto(&a.Result, answerText),
 	}
 	if at == "" {
-		readers["user_id"] = into(&a.UserID, answerUser)
+		readers["user_id"] = readInto(&a.UserID, answerUser)
 	}
 	given := readMembers(object, at, e, readers)
 	a.checkAction(given, at, e)
@@ -110,8 +110,8 @@ func (a *Answer) checkAction(given map[string]bool, at string, e *ValidationErro
 	}
 }
 
-// members yields the members of an object that is well formed.
-func members(object jsontext.Value) func(yield func(string, jsontext.Value) bool) {
+// membersOf yields the members of an object that is well formed.
+func membersOf(object jsontext.Value) func(yield func(string, jsontext.Value) bool) {
 	return func(yield func(string, jsontext.Value) bool) {
 		dec := jsontext.NewDecoder(bytes.NewReader(object))
 		_, _ = dec.ReadToken()
@@ -129,8 +129,8 @@ func members(object jsontext.Value) func(yield func(string, jsontext.Value) bool
 // reader reads the value of a member.
 type reader func(v jsontext.Value, at string, e *ValidationError)
 
-// into returns the reader of a member that is read into to.
-func into[T any](to *T, read func(jsontext.Value, string, *ValidationError) T) reader {
+// readInto returns the reader of a member that is read into to.
+func readInto[T any](to *T, read func(jsontext.Value, string, *ValidationError) T) reader {
 	return func(v jsontext.Value, at string, e *ValidationError) { *to = read(v, at, e) }
 }
 
@@ -138,7 +138,7 @@ func into[T any](to *T, read func(jsontext.Value, string, *ValidationError) T) r
 // are not null.
 func readMembers(object jsontext.Value, at string, e *ValidationError, readers map[string]reader) (given map[string]bool) {
 	given = map[string]bool{}
-	for name, value := range members(object) {
+	for name, value := range membersOf(object) {
 		given[name] = value.Kind() != 'n'
 		if read := readers[name]; read != nil && given[name] {
 			read(value, at+pointerTo(name), e)
@@ -225,7 +225,7 @@ func answerCalls(v jsontext.Value, at string, e *ValidationError) (calls []CallA
 			return nil
 		}
 		if n == maxAnswerCalls {
-			e.add(at, CodeTooLong, fmt.Sprintf("must have at most %d entries", maxAnswerCalls))
+			e.addFault(at, CodeTooLong, fmt.Sprintf("must have at most %d entries", maxAnswerCalls))
 			return nil
 		}
 		calls = append(calls, answerCall(item.Clone(), at+"/"+strconv.Itoa(n), e))
@@ -242,8 +242,8 @@ func answerCall(v jsontext.Value, at string, e *ValidationError) (c CallAnswer) 
 		return c
 	}
 	given := readMembers(v, at, e, map[string]reader{
-		"call_id": into(&c.CallID, answerCallID), "tool_name": into(&c.Tool, answerText), "action": into(&c.Action, answerAction),
-		"arguments": into(&c.Arguments, answerArguments), "message": into(&c.Message, answerMessage), "result": into(&c.Result, answerText),
+		"call_id": readInto(&c.CallID, answerCallID), "tool_name": readInto(&c.Tool, answerText), "action": readInto(&c.Action, answerAction),
+		"arguments": readInto(&c.Arguments, answerArguments), "message": readInto(&c.Message, answerMessage), "result": readInto(&c.Result, answerText),
 	})
 	for _, name := range [...]string{"call_id", "action"} {
 		if !given[name] {

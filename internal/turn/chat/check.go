@@ -24,7 +24,7 @@ const maxPlace = 128
 func CheckInput(s string) (string, *FieldError) {
 	s = stripControl(s)
 	switch {
-	case blank(s):
+	case isBlank(s):
 		return s, &FieldError{Code: CodeBlank, Message: "must hold more than white space"}
 	case utf8.RuneCountInString(s) > maxInput:
 		return s, &FieldError{Code: CodeTooLong, Message: "must have at most 5000 characters"}

@@ -52,7 +52,7 @@ func readContext(object jsontext.Value, e *ValidationError) (entries []ContextEn
 	_, _ = dec.ReadToken()
 	for n := 0; dec.PeekKind() == '"'; n++ {
 		if n == maxContext {
-			e.add("/context", CodeTooLong, fmt.Sprintf("must have at most %d entries", maxContext))
+			e.addFault("/context", CodeTooLong, fmt.Sprintf("must have at most %d entries", maxContext))
 			return nil
 		}
 		key, _ := dec.ReadValue()

@@ -110,7 +110,7 @@ const (
 
 // Conversation is what Gather makes of a client's messages.
 type Conversation struct {
-	Earlier      []Said // oldest first
+	Earlier      []HistoryMessage // oldest first
 	Input        string
 	Instructions string
 	// Continues is as in Application.
@@ -148,28 +148,28 @@ func (g Gatherer) Gather(lines []ClientMessage, e *ValidationError) (c Conversat
 		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 1000 messages"})
 		return c
 	}
-	said, asked, instructions := sorted(lines)
-	c.Instructions = g.instructions(instructions, e)
+	said, asked, instructions := splitMessages(lines)
+	c.Instructions = g.joinInstructions(instructions, e)
 	if asked < 0 {
-		g.unasked(e)
+		g.addNoInput(e)
 		return c
 	}
-	c.Input = g.input(&said[asked], e)
-	c.Earlier = earlier(said[:asked])
+	c.Input = g.readInput(&said[asked], e)
+	c.Earlier = historyBefore(said[:asked])
 	if behind := said[asked+1:]; len(behind) > 0 {
-		c.Continues = g.continued(behind, e)
+		c.Continues = g.readSteps(behind, e)
 	}
 	return c
 }
 
-// sorted returns what is said, the place of the user's last message in it, -1 if there is none, and
+// splitMessages returns what is said, the place of the user's last message in it, -1 if there is none, and
 // apart from it what the application says.
-func sorted(lines []ClientMessage) (said []ClientMessage, asked int, instructions []string) {
+func splitMessages(lines []ClientMessage) (said []ClientMessage, asked int, instructions []string) {
 	said, asked = make([]ClientMessage, 0, len(lines)), -1
 	for _, l := range lines {
 		switch {
 		case l.Speaker == SpeakerApplication:
-			if text := stripControl(l.Text); !blank(text) {
+			if text := stripControl(l.Text); !isBlank(text) {
 				instructions = append(instructions, text)
 			}
 			continue
@@ -185,16 +185,16 @@ func sorted(lines []ClientMessage) (said []ClientMessage, asked int, instruction
 
 // isEmptyAnswer says whether it is a client's place for an answer that never came.
 func (l *ClientMessage) isEmptyAnswer() bool {
-	return l.Speaker == SpeakerAssistant && len(l.Calls) == 0 && blank(stripControl(l.Text))
+	return l.Speaker == SpeakerAssistant && len(l.Calls) == 0 && isBlank(stripControl(l.Text))
 }
 
-// unasked reports that there is nothing to answer.
-func (g *Gatherer) unasked(e *ValidationError) {
+// addNoInput reports that there is nothing to answer.
+func (g *Gatherer) addNoInput(e *ValidationError) {
 	e.Add(g.Root, &FieldError{Code: CodeRequired, Message: "must end with a message of the user, or with the results of all calls of the client's tools"})
 }
 
-// instructions joins what the application says.
-func (g *Gatherer) instructions(texts []string, e *ValidationError) string {
+// joinInstructions joins what the application says.
+func (g *Gatherer) joinInstructions(texts []string, e *ValidationError) string {
 	text := strings.Join(texts, "\n\n")
 	if utf8.RuneCountInString(text) > maxInstructions {
 		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 64000 characters of instructions"})
@@ -202,34 +202,34 @@ func (g *Gatherer) instructions(texts []string, e *ValidationError) string {
 	return text
 }
 
-// input reads the user's message that is answered.
-func (g *Gatherer) input(l *ClientMessage, e *ValidationError) string {
+// readInput reads the user's message that is answered.
+func (g *Gatherer) readInput(l *ClientMessage, e *ValidationError) string {
 	most := g.MaxInput
 	if most == 0 {
 		most = DefaultLine
 	}
 	text := stripControl(l.Text)
 	switch {
-	case blank(text):
+	case isBlank(text):
 		e.Add(l.At, &FieldError{Code: CodeBlank, Message: "must hold more than white space"})
-	case longer(text, most):
+	case isLonger(text, most):
 		e.Add(l.At, &FieldError{Code: CodeTooLong, Message: "must have at most " + strconv.Itoa(most) + " characters"})
 	}
 	return text
 }
 
-// earlier returns what was said before the input. A call or a result alone is left out.
-func earlier(lines []ClientMessage) (said []Said) {
-	results, _ := pair(lines)
+// historyBefore returns what was said before the input. A call or a result alone is left out.
+func historyBefore(lines []ClientMessage) (said []HistoryMessage) {
+	results, _ := pairResults(lines)
 	for i := range lines {
 		switch l := &lines[i]; l.Speaker {
 		case SpeakerUser:
-			said = append(said, Said{Role: RoleUser, Text: l.Text})
+			said = append(said, HistoryMessage{Role: RoleUser, Text: l.Text})
 		case SpeakerAssistant:
-			s := Said{Role: RoleModel, Text: l.Text}
+			s := HistoryMessage{Role: RoleModel, Text: l.Text}
 			for n, c := range l.Calls {
 				if r := results[callAt{i, n}]; r != nil {
-					s.Calls = append(s.Calls, SaidCall{portableCall(c), portableResult(c, &r.Result)})
+					s.Calls = append(s.Calls, HistoryCall{portableCall(c), portableResult(c, &r.Result)})
 				}
 			}
 			said = append(said, s)
@@ -241,10 +241,10 @@ func earlier(lines []ClientMessage) (said []Said) {
 // callAt is the place of a call: the line, and the number in it.
 type callAt struct{ line, n int }
 
-// pair returns the results of the calls in lines, and which lines have a result that answers
+// pairResults returns the results of the calls in lines, and which lines have a result that answers
 // no call. A result is for the last line before it with a call of its id, as some models count
 // their ids from the beginning in each answer; and for the first such call there that has none.
-func pair(lines []ClientMessage) (results map[callAt]*ClientMessage, alone []int) {
+func pairResults(lines []ClientMessage) (results map[callAt]*ClientMessage, alone []int) {
 	var waiting map[string][]callAt
 	for i := range lines {
 		l := &lines[i]
@@ -298,10 +298,10 @@ func portableResult(c tool.Call, result *tool.Result) tool.Result {
 	return r
 }
 
-// continued reads the steps behind the input: calls, and the results that the client has for
+// readSteps reads the steps behind the input: calls, and the results that the client has for
 // its own.
-func (g *Gatherer) continued(lines []ClientMessage, e *ValidationError) (steps []Message) {
-	results, alone := pair(lines)
+func (g *Gatherer) readSteps(lines []ClientMessage, e *ValidationError) (steps []Message) {
+	results, alone := pairResults(lines)
 	for _, i := range alone {
 		e.Add(lines[i].At, &FieldError{Code: CodeUnknownValue, Message: "answers no call, or one that is answered already"})
 	}
@@ -311,16 +311,16 @@ func (g *Gatherer) continued(lines []ClientMessage, e *ValidationError) (steps [
 			continue
 		}
 		var messages []Message
-		messages, last = step(lines, i, results, e)
+		messages, last = readStep(lines, i, results, e)
 		for _, m := range messages {
-			steps = push(steps, m)
+			steps = appendJoined(steps, m)
 		}
 	}
 	if resultBytes(lines) > maxClientResults {
 		e.Add(g.Root, &FieldError{Code: CodeTooLong, Message: "must have at most 1 MiB of results"})
 	}
 	if !last { // with server calls alone nobody waits for this client
-		g.unasked(e)
+		g.addNoInput(e)
 		return nil
 	}
 	return steps
@@ -336,13 +336,13 @@ func resultBytes(lines []ClientMessage) (size int) {
 	return size
 }
 
-// step reads line i, a message of the model, with the results of its calls. own reports whether the
+// readStep reads line i, a message of the model, with the results of its calls. own reports whether the
 // client brings one of them.
-func step(lines []ClientMessage, i int, results map[callAt]*ClientMessage, e *ValidationError) (messages []Message, own bool) {
+func readStep(lines []ClientMessage, i int, results map[callAt]*ClientMessage, e *ValidationError) (messages []Message, own bool) {
 	l := &lines[i]
 	m := Message{Role: RoleModel, Maker: ClientOrigin, Origin: ClientOrigin}
 	r := Message{Role: RoleUser, Origin: ClientOrigin}
-	if text := stripControl(l.Text); !blank(text) {
+	if text := stripControl(l.Text); !isBlank(text) {
 		m.Parts = append(m.Parts, Part{Text: text})
 	}
 	for n, c := range l.Calls {

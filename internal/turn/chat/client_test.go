@@ -225,7 +225,7 @@ func TestHistoryOfAnyMessages(t *testing.T) {
 
 // newest returns what is wrong with the newest exchange of a history: of what the user has said
 // last, and of the answer to it, something is shown, whatever the bounds are.
-func newest(history []chat.Message, earlier []chat.Said) string {
+func newest(history []chat.Message, earlier []chat.HistoryMessage) string {
 	last := -1
 	for i, s := range earlier {
 		if s.Role == chat.RoleUser && strings.TrimSpace(s.Text) != "" {
@@ -252,7 +252,7 @@ func newest(history []chat.Message, earlier []chat.Said) string {
 	if !asked {
 		return "what the user has said last is not that"
 	}
-	answered := slices.ContainsFunc(earlier[last:], func(s chat.Said) bool { return s.Role == chat.RoleModel && strings.TrimSpace(s.Text) != "" })
+	answered := slices.ContainsFunc(earlier[last:], func(s chat.HistoryMessage) bool { return s.Role == chat.RoleModel && strings.TrimSpace(s.Text) != "" })
 	shown := slices.ContainsFunc(history[at:], func(m chat.Message) bool { return m.Role == chat.RoleModel && m.Text() != "" })
 	if answered != shown {
 		return fmt.Sprintf("the newest exchange has an answer: %v; shown: %v", answered, shown)

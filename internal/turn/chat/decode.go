@@ -21,38 +21,38 @@ import (
 // trailing data are faults; unknown fields are not. An error is a
 // *ValidationError that lists every faulty field, unless the JSON is broken:
 // then nothing behind that place can be read. With an error NamesHistory alone is set.
-func DecodeRequest(body []byte) (*Asked, error) { return new(HistoryRules).DecodeRequest(body) }
+func DecodeRequest(body []byte) (*ParsedRequest, error) { return new(HistoryRules).DecodeRequest(body) }
 
 // DecodeRequest is the function of that name by other rules for the request's history.
-func (h *HistoryRules) DecodeRequest(body []byte) (*Asked, error) {
+func (h *HistoryRules) DecodeRequest(body []byte) (*ParsedRequest, error) {
 	d := new(decoder)
-	d.document(ReplaceLoneSurrogates(body), d.member)
-	names := d.saw(fieldOf(historyField), historyField)
+	d.readDocument(ReplaceLoneSurrogates(body), d.takeMember)
+	names := d.hasSeen(fieldOf(historyField), historyField)
 	if d.broken {
-		return &Asked{NamesHistory: names}, &d.faults
+		return &ParsedRequest{NamesHistory: names}, &d.faults
 	}
-	if err := d.values.build(&d.asked, &d.faults); err != nil {
-		return &Asked{NamesHistory: names}, err
+	if err := d.values.buildRequest(&d.request, &d.faults); err != nil {
+		return &ParsedRequest{NamesHistory: names}, err
 	}
-	d.asked.NamesHistory = names
-	h.Bring(&d.asked.Request, d.values.said, names && !d.noHistory)
-	return &d.asked, nil
+	d.request.NamesHistory = names
+	h.Bring(&d.request.Request, d.values.history, names && !d.noHistory)
+	return &d.request, nil
 }
 
 // QueryRequest reads a request from the query of a GET, by the same rules. A
 // parameter of ours that comes twice is a fault; others are ignored. With an error
 // nothing is set.
-func QueryRequest(rawQuery string) (*Asked, error) {
+func QueryRequest(rawQuery string) (*ParsedRequest, error) {
 	e := new(ValidationError)
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
-		e.add("", CodeInvalidFormat, "the query is not percent-encoded as it should be")
-		return new(Asked), e // what it left out would be taken for absent
+		e.addFault("", CodeInvalidFormat, "the query is not percent-encoded as it should be")
+		return new(ParsedRequest), e // what it left out would be taken for absent
 	}
 	v := readQuery(query, e)
-	asked := new(Asked)
-	if err := v.build(asked, e); err != nil {
-		return new(Asked), err
+	asked := new(ParsedRequest)
+	if err := v.buildRequest(asked, e); err != nil {
+		return new(ParsedRequest), err
 	}
 	return asked, nil
 }
@@ -72,7 +72,7 @@ func readQuery(query url.Values, e *ValidationError) *raws {
 		default:
 			b, err := strconv.ParseBool(*value)
 			if err != nil {
-				e.add("/"+f.name, CodeWrongType, "must be true or false")
+				e.addFault("/"+f.name, CodeWrongType, "must be true or false")
 			}
 			v.of[i] = raw{given: err == nil, flag: b}
 		}
@@ -88,11 +88,11 @@ func queryValue(query url.Values, name string, e *ValidationError) *string {
 		return nil
 	}
 	if len(values) > 1 {
-		e.add("/"+name, CodeDuplicateKey, "is given more than once")
+		e.addFault("/"+name, CodeDuplicateKey, "is given more than once")
 		return nil
 	}
 	if !utf8.ValidString(values[0]) {
-		e.add("/"+name, CodeInvalidUTF8, "is not valid UTF-8")
+		e.addFault("/"+name, CodeInvalidUTF8, "is not valid UTF-8")
 		return nil
 	}
 	return &values[0]
@@ -101,14 +101,14 @@ func queryValue(query url.Values, name string, e *ValidationError) *string {
 // decoder walks over the top level of a document. It reads leniently, so that it
 // gets past a fault to the next, and checks each member by itself strictly.
 type decoder struct {
-	asked  Asked // what the values come to
-	values raws  // of the fields, as they were read
-	faults ValidationError
-	// known and others are the names that were there: those of fields, each a bit, and
+	request ParsedRequest // what the values come to
+	values  raws          // of the fields, as they were read
+	faults  ValidationError
+	// seenFields and others are the names that were there: those of fields, each a bit, and
 	// the rest.
-	known  uint32
-	others map[string]bool
-	broken bool // the document's structure is lost
+	seenFields uint32
+	seenOthers map[string]bool
+	broken     bool // the document's structure is lost
 	// noHistory says that the history is null.
 	noHistory bool
 }
@@ -133,10 +133,10 @@ func Members(body []byte, fields []string, faults *ValidationError) (values map[
 	}
 	d := decoder{faults: *faults}
 	if err != nil {
-		d.syntax(err)
+		d.failSyntax(err)
 	} else {
 		values = jsonparts.Object(whole.Clone())
-		d.end(dec)
+		d.checkEnd(dec)
 	}
 	*faults = d.faults
 	return values, err == nil
@@ -160,9 +160,9 @@ func flawOf(err error, body []byte) (f flaw) {
 	return f
 }
 
-// check is CheckJSON for the value that ends at an offset of the body, without reading the values
+// checkValue is CheckJSON for the value that ends at an offset of the body, without reading the values
 // that are known to be strict.
-func (f flaw) check(value jsontext.Value, end int64) *FieldError {
+func (f flaw) checkValue(value jsontext.Value, end int64) *FieldError {
 	if f.at >= end {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (f flaw) check(value jsontext.Value, end int64) *FieldError {
 func anyMembers(body []byte, fields []string, found flaw, faults *ValidationError) (values map[string]jsontext.Value, ok bool) {
 	values = map[string]jsontext.Value{}
 	d := decoder{faults: *faults}
-	d.document(body, func(dec *jsontext.Decoder) error {
+	d.readDocument(body, func(dec *jsontext.Decoder) error {
 		name, value, nameErr, err := readMember(dec)
 		if err != nil {
 			return err
@@ -181,18 +181,18 @@ func anyMembers(body []byte, fields []string, found flaw, faults *ValidationErro
 		var wrong *FieldError
 		switch {
 		case nameErr != nil:
-			d.faults.add("", CodeInvalidUTF8, wrongKey)
+			d.faults.addFault("", CodeInvalidUTF8, wrongKey)
 			return nil
-		case d.others[name]:
+		case d.seenOthers[name]:
 			wrong = &FieldError{Code: CodeDuplicateKey, Message: duplicateKey}
 		default:
-			d.see(-1, name)
-			if wrong = found.check(value, dec.InputOffset()); wrong == nil {
+			d.markSeen(-1, name)
+			if wrong = found.checkValue(value, dec.InputOffset()); wrong == nil {
 				values[name] = value.Clone() // the decoder uses its buffer again
 			}
 		}
 		if slices.Contains(fields, name) {
-			d.faults.own("/"+name, wrong)
+			d.faults.addOwnField("/"+name, wrong)
 		} else {
 			d.faults.Add(pointerTo(name), wrong)
 		}
@@ -216,62 +216,62 @@ func readMember(dec *jsontext.Decoder) (name string, value jsontext.Value, nameE
 	return name, value, nameErr, err
 }
 
-// document reads the body's object by member, which is called at the name of each. It continues
+// readDocument reads the body's object by member, which is called at the name of each. It continues
 // after a fault of a value, so that all are reported at once, and stops where the JSON itself
 // is broken.
-func (d *decoder) document(body []byte, member func(*jsontext.Decoder) error) {
-	dec := lenient(body)
+func (d *decoder) readDocument(body []byte, member func(*jsontext.Decoder) error) {
+	dec := newLenientDecoder(body)
 	if k := dec.PeekKind(); k != '{' {
 		if _, err := dec.ReadValue(); err != nil {
-			d.syntax(err)
+			d.failSyntax(err)
 			return
 		}
 		d.broken = true
-		d.faults.add("", CodeWrongType, "the body must be a JSON object")
+		d.faults.addFault("", CodeWrongType, "the body must be a JSON object")
 		return
 	}
 	_, _ = dec.ReadToken()
 	for dec.PeekKind() != '}' {
 		if err := member(dec); err != nil {
-			d.syntax(err)
+			d.failSyntax(err)
 			return
 		}
 	}
 	if _, err := dec.ReadToken(); err != nil {
-		d.syntax(err)
+		d.failSyntax(err)
 		return
 	}
-	d.end(dec)
+	d.checkEnd(dec)
 }
 
-// end wants nothing behind the document.
-func (d *decoder) end(dec *jsontext.Decoder) {
+// checkEnd wants nothing behind the document.
+func (d *decoder) checkEnd(dec *jsontext.Decoder) {
 	if _, err := dec.ReadToken(); err != io.EOF {
-		d.faults.add("", CodeTrailingData, "there is data after the JSON object")
+		d.faults.addFault("", CodeTrailingData, "there is data after the JSON object")
 	}
 }
 
-// syntax ends the walk: nothing behind the place can be read.
-func (d *decoder) syntax(err error) {
+// failSyntax ends the walk: nothing behind the place can be read.
+func (d *decoder) failSyntax(err error) {
 	d.broken = true
 	msg := "the body ends before the JSON object does"
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok && !errors.Is(err, io.ErrUnexpectedEOF) {
 		msg = fmt.Sprintf("the body is not valid JSON at byte %d", e.ByteOffset)
 	}
-	d.faults.add("", CodeInvalidJSON, msg)
+	d.faults.addFault("", CodeInvalidJSON, msg)
 }
 
-// member takes one member. Its error is that of broken JSON.
-func (d *decoder) member(dec *jsontext.Decoder) error {
+// takeMember takes one member. Its error is that of broken JSON.
+func (d *decoder) takeMember(dec *jsontext.Decoder) error {
 	key, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
 	name, nameErr := jsonparts.Unquote(key) // now: the key is gone with the next read
 	i := fieldOf(name)
-	if nameErr == nil && isList(i) && !d.saw(i, name) && dec.PeekKind() == '[' {
-		d.see(i, name)
-		d.values.said, err = fields[i].list(dec, &d.faults)
+	if nameErr == nil && isList(i) && !d.hasSeen(i, name) && dec.PeekKind() == '[' {
+		d.markSeen(i, name)
+		d.values.history, err = fields[i].list(dec, &d.faults)
 		return err
 	}
 	value, err := dec.ReadValue()
@@ -279,44 +279,44 @@ func (d *decoder) member(dec *jsontext.Decoder) error {
 		return err
 	}
 	if nameErr != nil {
-		d.faults.add("", CodeInvalidUTF8, wrongKey)
+		d.faults.addFault("", CodeInvalidUTF8, wrongKey)
 		return nil
 	}
-	d.value(i, name, value)
+	d.takeValue(i, name, value)
 	return nil
 }
 
-// value takes the value of a member that is not read as a list.
-func (d *decoder) value(i int, name string, value jsontext.Value) {
-	if d.saw(i, name) {
-		d.duplicate(i, name)
+// takeValue takes the value of a member that is not read as a list.
+func (d *decoder) takeValue(i int, name string, value jsontext.Value) {
+	if d.hasSeen(i, name) {
+		d.addDuplicate(i, name)
 		return
 	}
-	d.see(i, name)
+	d.markSeen(i, name)
 	d.decodeField(i, name, value)
 }
 
 // isList says whether a field is a list; -1 is none.
 func isList(i int) bool { return i >= 0 && fields[i].list != nil }
 
-// saw says whether a name was there; i is its fieldOf.
-func (d *decoder) saw(i int, name string) bool {
+// hasSeen says whether a name was there; i is its fieldOf.
+func (d *decoder) hasSeen(i int, name string) bool {
 	if i >= 0 {
-		return d.known>>i&1 != 0
+		return d.seenFields>>i&1 != 0
 	}
-	return d.others[name]
+	return d.seenOthers[name]
 }
 
-// see notes that a name is there. Most requests name nothing but fields.
-func (d *decoder) see(i int, name string) {
+// markSeen notes that a name is there. Most requests name nothing but fields.
+func (d *decoder) markSeen(i int, name string) {
 	if i >= 0 {
-		d.known |= 1 << i
+		d.seenFields |= 1 << i
 		return
 	}
-	if d.others == nil {
-		d.others = map[string]bool{}
+	if d.seenOthers == nil {
+		d.seenOthers = map[string]bool{}
 	}
-	d.others[name] = true
+	d.seenOthers[name] = true
 }
 
 const (
@@ -324,11 +324,11 @@ const (
 	wrongKey     = "a key holds invalid UTF-8 or a lone surrogate"
 )
 
-// duplicate reports a name that is there twice. Unknown names share one report,
+// addDuplicate reports a name that is there twice. Unknown names share one report,
 // so that a body full of them makes no large reply.
-func (d *decoder) duplicate(i int, name string) {
+func (d *decoder) addDuplicate(i int, name string) {
 	if i >= 0 {
-		d.faults.add(pointerTo(name), CodeDuplicateKey, duplicateKey)
+		d.faults.addFault(pointerTo(name), CodeDuplicateKey, duplicateKey)
 	} else {
 		d.faults.addOne(pointerTo(name), CodeDuplicateKey, duplicateKey)
 	}
@@ -337,7 +337,7 @@ func (d *decoder) duplicate(i int, name string) {
 // decodeField keeps the value of a known field that is not a list.
 func (d *decoder) decodeField(i int, name string, value jsontext.Value) {
 	if wrong := CheckJSON(value); wrong != nil {
-		d.wrong(i, name, wrong)
+		d.addFault(i, name, wrong)
 		return
 	}
 	switch {
@@ -355,12 +355,12 @@ func (d *decoder) decodeField(i int, name string, value jsontext.Value) {
 	}
 }
 
-// wrong reports what is wrong with the value of a member.
-func (d *decoder) wrong(i int, name string, wrong *FieldError) {
+// addFault reports what is wrong with the value of a member.
+func (d *decoder) addFault(i int, name string, wrong *FieldError) {
 	if i < 0 {
 		d.faults.Add(pointerTo(name), wrong)
 	} else {
-		d.faults.own("/"+name, wrong)
+		d.faults.addOwnField("/"+name, wrong)
 	}
 }
 
@@ -368,9 +368,9 @@ func (d *decoder) wrong(i int, name string, wrong *FieldError) {
 func (d *decoder) decodeObject(i int, name string, value jsontext.Value) {
 	switch {
 	case fields[i].object == nil:
-		d.faults.add("/"+name, CodeWrongType, "must be an array")
+		d.faults.addFault("/"+name, CodeWrongType, "must be an array")
 	case value.Kind() != '{':
-		d.faults.add("/"+name, CodeWrongType, "must be an object")
+		d.faults.addFault("/"+name, CodeWrongType, "must be an object")
 	default:
 		d.values.of[i] = raw{given: true, text: string(value)}
 	}
@@ -383,13 +383,13 @@ func (d *decoder) decodeString(i int, value jsontext.Value) {
 		s, _ := jsonparts.Unquote(value) // CheckJSON has seen to it that this works
 		d.values.of[i] = raw{given: true, text: s}
 	case kind != 'n' || fields[i].required:
-		d.faults.add("/"+fields[i].name, CodeWrongType, "must be a string")
+		d.faults.addFault("/"+fields[i].name, CodeWrongType, "must be a string")
 	}
 }
 
 func (d *decoder) decodeNumber(i int, value jsontext.Value) {
 	if value.Kind() != '0' {
-		d.faults.add("/"+fields[i].name, CodeWrongType, "must be a number")
+		d.faults.addFault("/"+fields[i].name, CodeWrongType, "must be a number")
 		return
 	}
 	d.values.of[i] = raw{given: true, text: string(value)}
@@ -403,12 +403,12 @@ func (d *decoder) decodeBool(i int, value jsontext.Value) {
 	case 't', 'f':
 		d.values.of[i] = raw{given: true, flag: value.Kind() == 't'}
 	default:
-		d.faults.add("/"+fields[i].name, CodeWrongType, "must be true or false")
+		d.faults.addFault("/"+fields[i].name, CodeWrongType, "must be true or false")
 	}
 }
 
-// lenient returns a decoder that gets past faults within values.
-func lenient(text []byte) *jsontext.Decoder {
+// newLenientDecoder returns a decoder that gets past faults within values.
+func newLenientDecoder(text []byte) *jsontext.Decoder {
 	// Of a bytes.Buffer it makes no copy, and leaves its bytes as they are.
 	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
@@ -425,7 +425,7 @@ func pointerTo(name string) string {
 // SharedFields reads fields of a request that another protocol's body has under their own
 // names: those of members that known names. They follow the same rules; at is the JSON pointer
 // of what holds them. null is absence.
-func SharedFields(members map[string]jsontext.Value, at string, known func(name string) bool, e *ValidationError) *Asked {
+func SharedFields(members map[string]jsontext.Value, at string, known func(name string) bool, e *ValidationError) *ParsedRequest {
 	d := new(decoder)
 	for i := range fields {
 		name := fields[i].name
@@ -435,11 +435,11 @@ func SharedFields(members map[string]jsontext.Value, at string, known func(name 
 		}
 		d.decodeField(i, name, value)
 		if d.values.of[i].given {
-			set(i, &d.asked, d.values.of[i], &d.faults)
+			setField(i, &d.request, d.values.of[i], &d.faults)
 		}
 	}
 	for _, f := range d.faults.Fields {
 		e.addOne(at+f.Field, f.Code, f.Message)
 	}
-	return &d.asked
+	return &d.request
 }

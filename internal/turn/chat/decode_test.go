@@ -14,10 +14,12 @@ import (
 func TestDecodeRequestAccepts(t *testing.T) {
 	t.Parallel()
 	berlin := location(t, "Europe/Berlin")
-	input := func(s string) chat.Asked { return chat.Asked{Request: chat.Request{Input: s}, Accumulated: true} }
+	input := func(s string) chat.ParsedRequest {
+		return chat.ParsedRequest{Request: chat.Request{Input: s}, Accumulated: true}
+	}
 	for _, tt := range []struct {
 		name, body string
-		want       chat.Asked
+		want       chat.ParsedRequest
 	}{
 		{"input alone", `{"input":"hi"}`, input("hi")},
 		{"one character", `{"input":"é"}`, input("é")},
@@ -34,20 +36,20 @@ func TestDecodeRequestAccepts(t *testing.T) {
 		{"a key written with escapes", `{"\u0069nput":"hi"}`, input("hi")},
 		{"space around the document", " \r\n\t{ \"input\" : \"hi\" } \n", input("hi")},
 		{"UUID", `{"input":"a","conversation_id":"550e8400-e29b-41d4-a716-446655440000"}`,
-			chat.Asked{Request: chat.Request{Input: "a", ConversationID: "550e8400-e29b-41d4-a716-446655440000"}, Accumulated: true}},
+			chat.ParsedRequest{Request: chat.Request{Input: "a", ConversationID: "550e8400-e29b-41d4-a716-446655440000"}, Accumulated: true}},
 		{"every field", `{"input":"a","conversation_id":"conv_A-z_9","user_id":"u\u0000ser","timezone":"Europe/Berlin","accumulated":false}`,
-			chat.Asked{Request: chat.Request{Input: "a", ConversationID: "conv_A-z_9", UserID: "user", Location: berlin}}},
+			chat.ParsedRequest{Request: chat.Request{Input: "a", ConversationID: "conv_A-z_9", UserID: "user", Location: berlin}}},
 		{"accumulated true", `{"input":"a","accumulated":true}`, input("a")},
 		{"null is absent", `{"input":"a","conversation_id":null,"user_id":null,"timezone":null,"accumulated":null}`, input("a")},
 		{"256 characters of user", `{"input":"a","user_id":"` + strings.Repeat("ü", 256) + `"}`,
-			chat.Asked{Request: chat.Request{Input: "a", UserID: strings.Repeat("ü", 256)}, Accumulated: true}},
+			chat.ParsedRequest{Request: chat.Request{Input: "a", UserID: strings.Repeat("ü", 256)}, Accumulated: true}},
 		{"257 of which one is stripped", `{"input":"a","user_id":"` + strings.Repeat("ü", 256) + `\u0007"}`,
-			chat.Asked{Request: chat.Request{Input: "a", UserID: strings.Repeat("ü", 256)}, Accumulated: true}},
+			chat.ParsedRequest{Request: chat.Request{Input: "a", UserID: strings.Repeat("ü", 256)}, Accumulated: true}},
 		{"unknown fields", `{"v":2,"input":"a","extra":{"input":[1,null,"x"],"a":{"a":1}},"":0}`, input("a")},
 		{"other case is another field", `{"INPUT":5,"input":"a","Input":null,"User_ID":[],"user_id":"u"}`,
-			chat.Asked{Request: chat.Request{Input: "a", UserID: "u"}, Accumulated: true}},
+			chat.ParsedRequest{Request: chat.Request{Input: "a", UserID: "u"}, Accumulated: true}},
 		{"the form of the answer", `{"input":"a","channel":"sms","drafts":false,"user_name":" Ann\n\u0007Lee ","locale":"pt-BR","subject":"A\r\nBcc: x","deliver":true}`,
-			chat.Asked{Request: chat.Request{Input: "a", ReplyForm: chat.ReplyForm{Channel: "sms", Drafts: chat.No, UserName: "Ann Lee", Locale: "pt-BR", Subject: "A  Bcc: x", Deliver: true}}, Accumulated: true}},
+			chat.ParsedRequest{Request: chat.Request{Input: "a", ReplyForm: chat.ReplyForm{Channel: "sms", Drafts: chat.No, UserName: "Ann Lee", Locale: "pt-BR", Subject: "A  Bcc: x", Deliver: true}}, Accumulated: true}},
 		{"no form", `{"input":"a","channel":null,"drafts":null,"user_name":null,"locale":null,"subject":null,"deliver":null}`, input("a")},
 		{"deep but not too deep", `{"input":"a","x":` + strings.Repeat("[", 9999) + strings.Repeat("]", 9999) + `}`, input("a")},
 	} {
@@ -165,7 +167,7 @@ func TestDecodeRequestRejects(t *testing.T) {
 			if diff := cmp.Diff(tt.want, faults(t, err)); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
-			if !reflect.DeepEqual(got, &chat.Asked{}) {
+			if !reflect.DeepEqual(got, &chat.ParsedRequest{}) {
 				t.Errorf("a rejected request is not zero: %+v", got)
 			}
 		})

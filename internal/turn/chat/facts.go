@@ -96,9 +96,9 @@ type Saver interface {
 	// Together runs f, which ends with a Flush: what it emits and saves goes to the store in one
 	// step. What is out without the state that knows of it cannot be continued behind.
 	Together(f func())
-	// Left says that another process has the turn, or will have it: what becomes of it is not
+	// IsHandedOver says that another process has the turn, or will have it: what becomes of it is not
 	// known here.
-	Left() bool
+	IsHandedOver() bool
 }
 
 // Sessions counts the tasks that the agents of a turn have given each other. They run at the
@@ -125,8 +125,8 @@ type Verdicts struct {
 	byKey map[string]Verdict
 }
 
-// Note adds a verdict; an empty key is none.
-func (s *Verdicts) Note(key string, v Verdict) {
+// Record adds a verdict; an empty key is none.
+func (s *Verdicts) Record(key string, v Verdict) {
 	if s == nil || key == "" {
 		return
 	}

@@ -10,77 +10,77 @@ import (
 // body, query, the bound on faults and the test of the OpenAPI document go by it.
 // Faults are listed in this order.
 var fields = [...]field{
-	{name: "input", required: true, query: true, text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "input", required: true, query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.Input, wrong = CheckInput(s)
 		return wrong
 	}},
-	{name: "conversation_id", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "conversation_id", query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.ConversationID, wrong = CheckConversationID(s)
 		return wrong
 	}},
-	{name: "user_id", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "user_id", query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.UserID, wrong = CheckUserID(s)
 		return wrong
 	}},
-	{name: "timezone", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "timezone", query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.Location, wrong = CheckTimezone(s)
 		return wrong
 	}},
-	{name: "accumulated", query: true, flag: func(r *Asked, b bool) {
+	{name: "accumulated", query: true, flag: func(r *ParsedRequest, b bool) {
 		r.Accumulated = b
 	}},
-	{name: "agent", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "agent", query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.Agent, wrong = checkAgent(s)
 		return wrong
 	}},
-	{name: "workflow", text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "workflow", text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.Workflow, wrong = checkWorkflow(s)
 		return wrong
 	}},
-	{name: "kind", text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "kind", text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.Kind, wrong = checkKind(s)
 		return wrong
 	}},
-	{name: "retention_days", number: func(r *Asked, n float64) (wrong *FieldError) {
+	{name: "retention_days", number: func(r *ParsedRequest, n float64) (wrong *FieldError) {
 		r.RetentionDays, wrong = checkRetentionDays(n)
 		return wrong
 	}},
-	{name: "task_id", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "task_id", query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.TaskID, wrong = checkTaskID(s)
 		return wrong
 	}},
-	{name: "on_disconnect", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "on_disconnect", query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.OnDisconnect, wrong = checkOnDisconnect(s)
 		return wrong
 	}},
-	{name: "context", object: func(r *Asked, members jsontext.Value, e *ValidationError) {
+	{name: "context", object: func(r *ParsedRequest, members jsontext.Value, e *ValidationError) {
 		r.Context = readContext(members, e)
 	}},
-	{name: "channel", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "channel", query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.Channel, wrong = checkChannel(s)
 		return wrong
 	}},
-	{name: "drafts", query: true, flag: func(r *Asked, b bool) {
+	{name: "drafts", query: true, flag: func(r *ParsedRequest, b bool) {
 		if r.Drafts = No; b {
 			r.Drafts = Yes
 		}
 	}},
-	{name: "user_name", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "user_name", query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.UserName, wrong = CheckUserName(s)
 		return wrong
 	}},
-	{name: "locale", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "locale", query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.Locale, wrong = CheckLocale(s)
 		return wrong
 	}},
-	{name: "subject", query: true, text: func(r *Asked, s string) (wrong *FieldError) {
+	{name: "subject", query: true, text: func(r *ParsedRequest, s string) (wrong *FieldError) {
 		r.Subject, wrong = CheckSubject(s)
 		return wrong
 	}},
-	{name: "deliver", query: true, flag: func(r *Asked, b bool) {
+	{name: "deliver", query: true, flag: func(r *ParsedRequest, b bool) {
 		r.Deliver = b
 	}},
-	{name: approvalField, object: func(r *Asked, object jsontext.Value, e *ValidationError) {
+	{name: approvalField, object: func(r *ParsedRequest, object jsontext.Value, e *ValidationError) {
 		a := readAnswer(object, "/approval", e)
 		if a.Token == "" {
 			e.addOne("/approval/token", CodeRequired, "is required")
@@ -106,14 +106,14 @@ type field struct {
 	// The functions set the field of what is Asked. That lies on the heap, and is handed
 	// around by its address: copies of it would fill the stack of the goroutine that continues
 	// with the turn (docs/performance.md).
-	text   func(*Asked, string) *FieldError
-	number func(*Asked, float64) *FieldError
-	flag   func(*Asked, bool)
+	text   func(*ParsedRequest, string) *FieldError
+	number func(*ParsedRequest, float64) *FieldError
+	flag   func(*ParsedRequest, bool)
 	// object takes a JSON object and adds its faults by itself.
-	object func(*Asked, jsontext.Value, *ValidationError)
+	object func(*ParsedRequest, jsontext.Value, *ValidationError)
 	// list reads an array, in front of which the decoder is, and adds its faults by
 	// itself. Its error is that of broken JSON.
-	list func(*jsontext.Decoder, *ValidationError) ([]Said, error)
+	list func(*jsontext.Decoder, *ValidationError) ([]HistoryMessage, error)
 }
 
 // FieldNames returns the names of a request's fields: all of them, which a body may
@@ -142,8 +142,8 @@ const _ = uint(32 - len(fields))
 
 // raws are the values of the fields as they came, of the right type.
 type raws struct {
-	of   [len(fields)]raw
-	said []Said // of the one field that is a list; nil: not given, or empty
+	of      [len(fields)]raw
+	history []HistoryMessage // of the one field that is a list; nil: not given, or empty
 }
 
 // raw is the value of one field as it was read, before its rule was asked.
@@ -152,9 +152,9 @@ type raw struct {
 	text        string
 }
 
-// build checks and cleans the values and sets what is asked for by them, on top of the
+// buildRequest checks and cleans the values and sets what is asked for by them, on top of the
 // faults already found in e. With an error r counts for nothing.
-func (v *raws) build(r *Asked, e *ValidationError) error {
+func (v *raws) buildRequest(r *ParsedRequest, e *ValidationError) error {
 	r.Accumulated = true
 	answers := v.of[fieldOf(approvalField)].given
 	for i := range fields { // without copies, which would fill the stack
@@ -163,12 +163,12 @@ func (v *raws) build(r *Asked, e *ValidationError) error {
 		case fields[i].list != nil: // a history, which DecodeRequest prunes
 		case fields[i].required && answers:
 			if given {
-				e.add("/"+name, CodeNotAllowed, "must not stand beside an approval")
+				e.addFault("/"+name, CodeNotAllowed, "must not stand beside an approval")
 			}
 		case given:
-			set(i, r, v.of[i], e)
+			setField(i, r, v.of[i], e)
 		case fields[i].required:
-			e.add("/"+name, CodeRequired, "is required")
+			e.addFault("/"+name, CodeRequired, "is required")
 		}
 	}
 	if len(e.Fields) > 0 {
@@ -177,8 +177,8 @@ func (v *raws) build(r *Asked, e *ValidationError) error {
 	return nil
 }
 
-// set sets field i of r to the value v, or adds what is wrong with it to e.
-func set(i int, r *Asked, v raw, e *ValidationError) {
+// setField sets field i of r to the value v, or adds what is wrong with it to e.
+func setField(i int, r *ParsedRequest, v raw, e *ValidationError) {
 	var wrong *FieldError
 	switch {
 	case fields[i].object != nil:
@@ -192,6 +192,6 @@ func set(i int, r *Asked, v raw, e *ValidationError) {
 		fields[i].flag(r, v.flag)
 	}
 	if wrong != nil {
-		e.add("/"+fields[i].name, wrong.Code, wrong.Message)
+		e.addFault("/"+fields[i].name, wrong.Code, wrong.Message)
 	}
 }

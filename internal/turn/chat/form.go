@@ -48,7 +48,7 @@ func oneLine(s string) string {
 		switch {
 		case r == '\n', r == '\r', r == '\t', r == '\u2028', r == '\u2029':
 			return ' '
-		case control(r):
+		case isControl(r):
 			return -1
 		}
 		return r

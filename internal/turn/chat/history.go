@@ -23,23 +23,23 @@ const (
 // cutMark ends a message that was cut.
 const cutMark = " […]"
 
-// Said is one message of a history, as a client reports it.
-type Said struct {
+// HistoryMessage is one message of a history, as a client reports it.
+type HistoryMessage struct {
 	Role Role
 	Text string
 	// Calls are those of the model's message, behind its text. Only calls with a result
 	// count: a model takes no others.
-	Calls []SaidCall
+	Calls []HistoryCall
 }
 
-// SaidCall is a call of a tool that a client reports, with its result.
-type SaidCall struct {
+// HistoryCall is a call of a tool that a client reports, with its result.
+type HistoryCall struct {
 	Call   tool.Call
 	Result tool.Result
 }
 
-// chars is what the call counts for, in code points.
-func (c *SaidCall) chars() int {
+// countChars is what the call counts for, in code points.
+func (c *HistoryCall) countChars() int {
 	return utf8.RuneCountInString(c.Call.Name) + utf8.RuneCount(c.Call.Arguments) + utf8.RuneCountInString(c.Result.Text)
 }
 
@@ -86,8 +86,8 @@ type HistoryRules struct {
 	Message int
 }
 
-// filled returns the rules with their defaults.
-func (h HistoryRules) filled() HistoryRules {
+// withDefaults returns the rules with their defaults.
+func (h HistoryRules) withDefaults() HistoryRules {
 	or := func(n *int, def int) {
 		if *n == 0 {
 			*n = def
@@ -101,7 +101,7 @@ func (h HistoryRules) filled() HistoryRules {
 
 // Bring gives a request the history that its client reports; brings says that it reports one,
 // be it empty.
-func (h HistoryRules) Bring(req *Request, said []Said, brings bool) {
+func (h HistoryRules) Bring(req *Request, said []HistoryMessage, brings bool) {
 	switch {
 	case h.Source == HistoryOfNone:
 		req.HasHistory = true
@@ -113,7 +113,7 @@ func (h HistoryRules) Bring(req *Request, said []Said, brings bool) {
 }
 
 // PruneHistory is HistoryRules.Prune by the defaults.
-func PruneHistory(said []Said) ([]Message, Pruning) { return HistoryRules{}.Prune(said) }
+func PruneHistory(said []HistoryMessage) ([]Message, Pruning) { return HistoryRules{}.Prune(said) }
 
 // Prune makes of what a client says was said before what the model is shown:
 // in this order it cleans each message as an input is cleaned, cuts it, joins
@@ -126,18 +126,18 @@ func PruneHistory(said []Said) ([]Message, Pruning) { return HistoryRules{}.Prun
 // left out. A message is not joined with the one behind its results.
 //
 // It is a pure function, linear in the length of its input.
-func (h HistoryRules) Prune(said []Said) ([]Message, Pruning) {
-	h = h.filled()
-	joined := h.join(said)
-	drop := h.surplus(joined)
-	kept := h.fit(joined[drop:])
+func (h HistoryRules) Prune(said []HistoryMessage) ([]Message, Pruning) {
+	h = h.withDefaults()
+	joined := h.joinMessages(said)
+	drop := h.countDropped(joined)
+	kept := h.shortenNewest(joined[drop:])
 	p := Pruning{Kept: len(kept), Dropped: drop}
 	if len(kept) == 0 {
 		return nil, p
 	}
 	messages := make([]Message, 0, len(kept))
 	for i := range kept {
-		messages = kept[i].show(messages)
+		messages = kept[i].appendMessages(messages)
 		p.Chars += kept[i].chars
 	}
 	return messages, p
@@ -145,12 +145,12 @@ func (h HistoryRules) Prune(said []Said) ([]Message, Pruning) {
 
 // measured is a message with its length in code points.
 type measured struct {
-	Said
+	HistoryMessage
 	chars int
 }
 
-// show appends what the model is shown of the message.
-func (m *measured) show(messages []Message) []Message {
+// appendMessages appends what the model is shown of the message.
+func (m *measured) appendMessages(messages []Message) []Message {
 	if len(m.Calls) == 0 {
 		return append(messages, Message{Role: m.Role, Parts: []Part{{Text: m.Text}}})
 	}
@@ -167,8 +167,8 @@ func (m *measured) show(messages []Message) []Message {
 		Message{Role: RoleUser, Parts: results, Origin: ClientOrigin})
 }
 
-// join cleans and cuts the messages, and joins those of one role in a row.
-func (h *HistoryRules) join(said []Said) []measured {
+// joinMessages cleans and cuts the messages, and joins those of one role in a row.
+func (h *HistoryRules) joinMessages(said []HistoryMessage) []measured {
 	spare := 0 // calls that are too old
 	for i := range said {
 		spare += len(said[i].Calls)
@@ -177,19 +177,19 @@ func (h *HistoryRules) join(said []Said) []measured {
 	joined := make([]measured, 0, min(len(said), 2*DefaultMessages))
 	var run []string // texts of the message at hand
 	role := RoleUser
-	end := func(calls []SaidCall) {
+	end := func(calls []HistoryCall) {
 		if len(run) > 0 || len(calls) > 0 {
-			m := measured{Said: Said{role, strings.Join(run, "\n\n"), calls}}
-			m.measure()
+			m := measured{HistoryMessage: HistoryMessage{role, strings.Join(run, "\n\n"), calls}}
+			m.updateChars()
 			joined = append(joined, m)
 		}
 		run = run[:0]
 	}
 	for i := range said {
 		s := &said[i]
-		calls := h.calls(s, &spare)
+		calls := h.recentCalls(s, &spare)
 		text := stripControl(s.Text)
-		silent := blank(text)
+		silent := isBlank(text)
 		if silent && len(calls) == 0 || len(joined) == 0 && len(run) == 0 && s.Role != RoleUser {
 			continue
 		}
@@ -198,7 +198,7 @@ func (h *HistoryRules) join(said []Said) []measured {
 			role = s.Role
 		}
 		if !silent {
-			run = append(run, cut(text, h.Message))
+			run = append(run, cutText(text, h.Message))
 		}
 		if len(calls) > 0 {
 			end(calls)
@@ -208,21 +208,21 @@ func (h *HistoryRules) join(said []Said) []measured {
 	return joined
 }
 
-// measure counts the message.
-func (m *measured) measure() {
+// updateChars counts the message.
+func (m *measured) updateChars() {
 	m.chars = utf8.RuneCountInString(m.Text) + m.callChars()
 }
 
 // callChars is what the calls of the message count for.
 func (m *measured) callChars() (n int) {
 	for i := range m.Calls {
-		n += m.Calls[i].chars()
+		n += m.Calls[i].countChars()
 	}
 	return n
 }
 
-// calls returns the calls of a message that stay. spare counts those that are too old.
-func (h *HistoryRules) calls(s *Said, spare *int) (kept []SaidCall) {
+// recentCalls returns the calls of a message that stay. spare counts those that are too old.
+func (h *HistoryRules) recentCalls(s *HistoryMessage, spare *int) (kept []HistoryCall) {
 	for i := range s.Calls {
 		c := s.Calls[i]
 		if *spare--; *spare >= 0 || h.NoCalls || s.Role != RoleModel || len(c.Call.Arguments) > keptArguments {
@@ -236,9 +236,9 @@ func (h *HistoryRules) calls(s *Said, spare *int) (kept []SaidCall) {
 	return kept
 }
 
-// cut shortens a text to at most limit code points, the mark included. limit is at
+// cutText shortens a text to at most limit code points, the mark included. limit is at
 // least the length of the mark.
-func cut(text string, limit int) string {
+func cutText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -255,13 +255,13 @@ func cut(text string, limit int) string {
 	return text
 }
 
-// surplus returns how many messages go so that those behind them hold the limits, or
+// countDropped returns how many messages go so that those behind them hold the limits, or
 // are the newest exchange. Exchanges go in blocks: see Bounds.First.
-func (h *HistoryRules) surplus(list []measured) int {
+func (h *HistoryRules) countDropped(list []measured) int {
 	if h.Messages < 0 {
 		return len(list)
 	}
-	begins := exchanges(list)
+	begins := exchangeStarts(list)
 	if len(begins) == 0 {
 		return 0
 	}
@@ -278,8 +278,8 @@ func (h *HistoryRules) surplus(list []measured) int {
 	return begins[first]
 }
 
-// exchanges returns where each exchange begins.
-func exchanges(list []measured) (begins []int) {
+// exchangeStarts returns where each exchange begins.
+func exchangeStarts(list []measured) (begins []int) {
 	for i := range list {
 		if i == 0 || list[i].Role == RoleUser {
 			begins = append(begins, i)
@@ -288,10 +288,10 @@ func exchanges(list []measured) (begins []int) {
 	return begins
 }
 
-// fit cuts the newest exchange, if that is all there is and still too long: the longest
+// shortenNewest cuts the newest exchange, if that is all there is and still too long: the longest
 // of its messages, but not below its share of what there may be; then the next one. Calls go
 // where they are more than half of that.
-func (h *HistoryRules) fit(list []measured) []measured {
+func (h *HistoryRules) shortenNewest(list []measured) []measured {
 	for {
 		over, longest := -h.Chars, 0
 		for i := range list {
@@ -305,17 +305,17 @@ func (h *HistoryRules) fit(list []measured) []measured {
 		m, share := &list[longest], h.Chars/len(list)
 		if own := m.callChars(); own > share/2 {
 			m.Calls, m.chars = nil, m.chars-own
-			list = rejoin(list, longest)
+			list = joinWithNext(list, longest)
 		} else {
-			m.Text = cut(m.Text, max(m.chars-over, share)-own)
-			m.measure()
+			m.Text = cutText(m.Text, max(m.chars-over, share)-own)
+			m.updateChars()
 		}
 	}
 }
 
-// rejoin joins a message that has lost its calls with the one behind them, and leaves it
+// joinWithNext joins a message that has lost its calls with the one behind them, and leaves it
 // out if nothing is left.
-func rejoin(list []measured, i int) []measured {
+func joinWithNext(list []measured, i int) []measured {
 	next := i + 1
 	switch m := &list[i]; {
 	case m.Text == "":
@@ -326,6 +326,6 @@ func rejoin(list []measured, i int) []measured {
 		m.Text += "\n\n" + list[next].Text
 	}
 	list[i].Calls = list[next].Calls
-	list[i].measure()
+	list[i].updateChars()
 	return append(list[:next], list[next+1:]...)
 }

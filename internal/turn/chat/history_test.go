@@ -15,11 +15,15 @@ import (
 
 const mark = " […]"
 
-func user(text string) chat.Said      { return chat.Said{Role: chat.RoleUser, Text: text} }
-func assistant(text string) chat.Said { return chat.Said{Role: chat.RoleModel, Text: text} }
+func user(text string) chat.HistoryMessage {
+	return chat.HistoryMessage{Role: chat.RoleUser, Text: text}
+}
+func assistant(text string) chat.HistoryMessage {
+	return chat.HistoryMessage{Role: chat.RoleModel, Text: text}
+}
 
-// exchanges returns n exchanges whose messages have size code points each.
-func exchanges(n, size int) (list []chat.Said) {
+// exchangeStarts returns n exchanges whose messages have size code points each.
+func exchangeStarts(n, size int) (list []chat.HistoryMessage) {
 	for i := range n {
 		list = append(list, user(sized("q", i, size)), assistant(sized("a", i, size)))
 	}
@@ -32,12 +36,12 @@ func sized(name string, i, size int) string {
 }
 
 // texts is a conversation as it was reported; it panics at what is not text.
-func texts(messages []chat.Message) (list []chat.Said) {
+func texts(messages []chat.Message) (list []chat.HistoryMessage) {
 	for _, m := range messages {
 		if len(m.Parts) != 1 || m.Parts[0].Call != nil || m.Parts[0].Result != nil || m.Parts[0].Thought {
 			panic(fmt.Sprintf("unfit message %+v", m))
 		}
-		list = append(list, chat.Said{Role: m.Role, Text: m.Parts[0].Text})
+		list = append(list, chat.HistoryMessage{Role: m.Role, Text: m.Parts[0].Text})
 	}
 	return list
 }
@@ -45,47 +49,47 @@ func texts(messages []chat.Message) (list []chat.Said) {
 func TestPruneHistory(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ж", 32_000)
-	many := exchanges(30, 10)
+	many := exchangeStarts(30, 10)
 	for _, tt := range []struct {
 		name    string
-		said    []chat.Said
-		want    []chat.Said
+		said    []chat.HistoryMessage
+		want    []chat.HistoryMessage
 		dropped int
 	}{
 		{"nothing", nil, nil, 0},
-		{"one exchange", []chat.Said{user("a"), assistant("b")}, []chat.Said{user("a"), assistant("b")}, 0},
-		{"a question alone", []chat.Said{user("a")}, []chat.Said{user("a")}, 0},
+		{"one exchange", []chat.HistoryMessage{user("a"), assistant("b")}, []chat.HistoryMessage{user("a"), assistant("b")}, 0},
+		{"a question alone", []chat.HistoryMessage{user("a")}, []chat.HistoryMessage{user("a")}, 0},
 
-		{"control characters are stripped", []chat.Said{user("a\x00\u0085b\tc\r\n"), assistant("\x7fd ")}, []chat.Said{user("ab\tc\r\n"), assistant("d ")}, 0},
-		{"what is empty after stripping is left out", []chat.Said{user("a"), assistant("\x00"), user(" \n"), assistant("b")}, []chat.Said{user("a"), assistant("b")}, 0},
-		{"the assistant's before the user's first are left out", []chat.Said{assistant("x"), user(" "), assistant("y"), user("a")}, []chat.Said{user("a")}, 0},
-		{"the assistant alone", []chat.Said{assistant("x")}, nil, 0},
+		{"control characters are stripped", []chat.HistoryMessage{user("a\x00\u0085b\tc\r\n"), assistant("\x7fd ")}, []chat.HistoryMessage{user("ab\tc\r\n"), assistant("d ")}, 0},
+		{"what is empty after stripping is left out", []chat.HistoryMessage{user("a"), assistant("\x00"), user(" \n"), assistant("b")}, []chat.HistoryMessage{user("a"), assistant("b")}, 0},
+		{"the assistant's before the user's first are left out", []chat.HistoryMessage{assistant("x"), user(" "), assistant("y"), user("a")}, []chat.HistoryMessage{user("a")}, 0},
+		{"the assistant alone", []chat.HistoryMessage{assistant("x")}, nil, 0},
 
-		{"32,000 code points stay", []chat.Said{user(long)}, []chat.Said{user(long)}, 0},
-		{"32,001 are cut, the mark included", []chat.Said{user(long + "ж")}, []chat.Said{user(long[:2*31_996] + mark)}, 0},
-		{"stripped before they are counted", []chat.Said{user(long + "\x00")}, []chat.Said{user(long)}, 0},
-		{"emoji are not split", []chat.Said{user(strings.Repeat("😀", 32_001))}, []chat.Said{user(strings.Repeat("😀", 31_996) + mark)}, 0},
+		{"32,000 code points stay", []chat.HistoryMessage{user(long)}, []chat.HistoryMessage{user(long)}, 0},
+		{"32,001 are cut, the mark included", []chat.HistoryMessage{user(long + "ж")}, []chat.HistoryMessage{user(long[:2*31_996] + mark)}, 0},
+		{"stripped before they are counted", []chat.HistoryMessage{user(long + "\x00")}, []chat.HistoryMessage{user(long)}, 0},
+		{"emoji are not split", []chat.HistoryMessage{user(strings.Repeat("😀", 32_001))}, []chat.HistoryMessage{user(strings.Repeat("😀", 31_996) + mark)}, 0},
 
-		{"one role in a row is joined", []chat.Said{user("a"), user("b"), assistant("c"), assistant("d"), assistant("e")},
-			[]chat.Said{user("a\n\nb"), assistant("c\n\nd\n\ne")}, 0},
-		{"joined over what is empty", []chat.Said{user("a"), assistant(""), user("b")}, []chat.Said{user("a\n\nb")}, 0},
-		{"cut before they are joined", []chat.Said{user(long + "ж"), user("b")}, []chat.Said{user(long[:2*31_996] + mark + "\n\nb")}, 0},
+		{"one role in a row is joined", []chat.HistoryMessage{user("a"), user("b"), assistant("c"), assistant("d"), assistant("e")},
+			[]chat.HistoryMessage{user("a\n\nb"), assistant("c\n\nd\n\ne")}, 0},
+		{"joined over what is empty", []chat.HistoryMessage{user("a"), assistant(""), user("b")}, []chat.HistoryMessage{user("a\n\nb")}, 0},
+		{"cut before they are joined", []chat.HistoryMessage{user(long + "ж"), user("b")}, []chat.HistoryMessage{user(long[:2*31_996] + mark + "\n\nb")}, 0},
 
-		{"50 messages stay", exchanges(25, 10), exchanges(25, 10), 0},
+		{"50 messages stay", exchangeStarts(25, 10), exchangeStarts(25, 10), 0},
 		{"the oldest exchanges go, until half is left", many[:52], many[28:52], 28},
 		{"then none goes until the bound", many, many[28:], 28},
-		{"51: whole exchanges go, not half of one", append(exchanges(25, 10), user("z")), append(exchanges(25, 10)[26:], user("z")), 26},
-		{"64,000 code points stay", exchanges(2, 16_000), exchanges(2, 16_000), 0},
-		{"one more, and half of them stay at most", append(exchanges(2, 16_000), user("z")), []chat.Said{user("z")}, 4},
-		{"only as many as must", exchanges(9, 4_000), exchanges(9, 4_000)[10:], 10},
+		{"51: whole exchanges go, not half of one", append(exchangeStarts(25, 10), user("z")), append(exchangeStarts(25, 10)[26:], user("z")), 26},
+		{"64,000 code points stay", exchangeStarts(2, 16_000), exchangeStarts(2, 16_000), 0},
+		{"one more, and half of them stay at most", append(exchangeStarts(2, 16_000), user("z")), []chat.HistoryMessage{user("z")}, 4},
+		{"only as many as must", exchangeStarts(9, 4_000), exchangeStarts(9, 4_000)[10:], 10},
 
-		{"the newest is cut, not dropped", []chat.Said{user("old"), assistant("old"), user(long), user(long), assistant(long)},
-			[]chat.Said{user(long[:2*31_996] + mark), assistant(long)}, 2},
-		{"its longer message", []chat.Said{user("a"), assistant(long), assistant(long)}, []chat.Said{user("a"), assistant(long + "\n\n" + long[:2*31_993] + mark)}, 0},
-		{"both, if one is not enough", []chat.Said{user(long), user(long), user(long), assistant(long), assistant(long)},
-			[]chat.Said{user(long[:2*31_996] + mark), assistant(long[:2*31_996] + mark)}, 0},
-		{"a question alone that is too long", []chat.Said{user("old"), assistant("old"), user(long), user(long)},
-			[]chat.Said{user(long + "\n\n" + long[:2*31_994] + mark)}, 2},
+		{"the newest is cut, not dropped", []chat.HistoryMessage{user("old"), assistant("old"), user(long), user(long), assistant(long)},
+			[]chat.HistoryMessage{user(long[:2*31_996] + mark), assistant(long)}, 2},
+		{"its longer message", []chat.HistoryMessage{user("a"), assistant(long), assistant(long)}, []chat.HistoryMessage{user("a"), assistant(long + "\n\n" + long[:2*31_993] + mark)}, 0},
+		{"both, if one is not enough", []chat.HistoryMessage{user(long), user(long), user(long), assistant(long), assistant(long)},
+			[]chat.HistoryMessage{user(long[:2*31_996] + mark), assistant(long[:2*31_996] + mark)}, 0},
+		{"a question alone that is too long", []chat.HistoryMessage{user("old"), assistant("old"), user(long), user(long)},
+			[]chat.HistoryMessage{user(long + "\n\n" + long[:2*31_994] + mark)}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +105,7 @@ func TestPruneHistory(t *testing.T) {
 	}
 }
 
-func lengthOf(said []chat.Said) (n int) {
+func lengthOf(said []chat.HistoryMessage) (n int) {
 	for _, s := range said {
 		n += utf8.RuneCountInString(s.Text)
 	}
@@ -109,7 +113,7 @@ func lengthOf(said []chat.Said) (n int) {
 }
 
 // pruneSlowly follows the rules in their own order, one pass for each, on code points.
-func pruneSlowly(said []chat.Said) (list []chat.Said, dropped int) {
+func pruneSlowly(said []chat.HistoryMessage) (list []chat.HistoryMessage, dropped int) {
 	for _, s := range said { // clean, cut
 		text := []rune(controls.ReplaceAllString(s.Text, ""))
 		if strings.TrimSpace(string(text)) == "" || len(list) == 0 && s.Role == chat.RoleModel {
@@ -118,7 +122,7 @@ func pruneSlowly(said []chat.Said) (list []chat.Said, dropped int) {
 		if len(text) > 32_000 {
 			text = append(text[:32_000-4:32_000-4], []rune(mark)...)
 		}
-		list = append(list, chat.Said{Role: s.Role, Text: string(text)})
+		list = append(list, chat.HistoryMessage{Role: s.Role, Text: string(text)})
 	}
 	for i := 1; i < len(list); i++ { // join
 		if list[i].Role == list[i-1].Role {
@@ -146,7 +150,7 @@ func pruneSlowly(said []chat.Said) (list []chat.Said, dropped int) {
 }
 
 // cutNewest takes from the end of whichever message is longer, until they fit.
-func cutNewest(list []chat.Said) {
+func cutNewest(list []chat.HistoryMessage) {
 	room := make([]int, len(list))
 	for i := range list {
 		room[i] = utf8.RuneCountInString(list[i].Text)
@@ -182,13 +186,13 @@ func TestPruneHistoryAgainstTheRules(t *testing.T) {
 	}
 }
 
-func conversation(r *rand.Rand) (said []chat.Said) {
+func conversation(r *rand.Rand) (said []chat.HistoryMessage) {
 	pieces := []string{"a", "ж", "😀", "\u0085", "\x00", " ", "\n", "é"}
 	sizes := []int{0, 1, 3, 200, 2_000, 8_000, 31_999, 32_001, 50_000}
 	biggest := 1 + r.IntN(len(sizes))
 	for range r.IntN(90 / (1 + biggest/5*5)) {
 		piece := pieces[r.IntN(len(pieces))]
-		s := chat.Said{Role: chat.RoleUser, Text: strings.Repeat(piece, sizes[r.IntN(biggest)]) + pieces[r.IntN(len(pieces))]}
+		s := chat.HistoryMessage{Role: chat.RoleUser, Text: strings.Repeat(piece, sizes[r.IntN(biggest)]) + pieces[r.IntN(len(pieces))]}
 		if r.IntN(2) == 0 {
 			s.Role = chat.RoleModel
 		}
@@ -202,13 +206,13 @@ func TestRequestMessages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		said []chat.Said
-		want []chat.Said
+		said []chat.HistoryMessage
+		want []chat.HistoryMessage
 	}{
-		{"no history", nil, []chat.Said{user("now")}},
-		{"answered", []chat.Said{user("a"), assistant("b")}, []chat.Said{user("a"), assistant("b"), user("now")}},
-		{"not answered", []chat.Said{user("a"), assistant("b"), user("c")}, []chat.Said{user("a"), assistant("b"), user("c\n\nnow")}},
-		{"nothing but a question", []chat.Said{user("c")}, []chat.Said{user("c\n\nnow")}},
+		{"no history", nil, []chat.HistoryMessage{user("now")}},
+		{"answered", []chat.HistoryMessage{user("a"), assistant("b")}, []chat.HistoryMessage{user("a"), assistant("b"), user("now")}},
+		{"not answered", []chat.HistoryMessage{user("a"), assistant("b"), user("c")}, []chat.HistoryMessage{user("a"), assistant("b"), user("c\n\nnow")}},
+		{"nothing but a question", []chat.HistoryMessage{user("c")}, []chat.HistoryMessage{user("c\n\nnow")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -231,16 +235,16 @@ func TestDecodeHistoryAccepts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, history string
-		want          []chat.Said
+		want          []chat.HistoryMessage
 	}{
 		{"null", `null`, nil},
 		{"empty", `[]`, nil},
-		{"an exchange", `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, []chat.Said{user("a"), assistant("b")}},
-		{"in any order, with escapes", `[ { "content" : "\ud83d\ude00\u0000" , "r\u006fle" : "us\u0065r" } ]`, []chat.Said{user("😀")}},
-		{"an empty message", `[{"role":"user","content":""},{"role":"user","content":"a"}]`, []chat.Said{user("a")}},
-		{"unknown members", `[{"id":7,"role":"user","parts":[{"a":{"a":[]}}],"":null,"content":"a","Role":"system"}]`, []chat.Said{user("a")}},
-		{"deep in what is not known", `[{"role":"user","content":"a","x":` + strings.Repeat("[", 9990) + strings.Repeat("]", 9990) + `}]`, []chat.Said{user("a")}},
-		{"1000 messages", `[` + strings.Repeat(`{"role":"user","content":" "},`, 999) + `{"role":"user","content":"a"}]`, []chat.Said{user("a")}},
+		{"an exchange", `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, []chat.HistoryMessage{user("a"), assistant("b")}},
+		{"in any order, with escapes", `[ { "content" : "\ud83d\ude00\u0000" , "r\u006fle" : "us\u0065r" } ]`, []chat.HistoryMessage{user("😀")}},
+		{"an empty message", `[{"role":"user","content":""},{"role":"user","content":"a"}]`, []chat.HistoryMessage{user("a")}},
+		{"unknown members", `[{"id":7,"role":"user","parts":[{"a":{"a":[]}}],"":null,"content":"a","Role":"system"}]`, []chat.HistoryMessage{user("a")}},
+		{"deep in what is not known", `[{"role":"user","content":"a","x":` + strings.Repeat("[", 9990) + strings.Repeat("]", 9990) + `}]`, []chat.HistoryMessage{user("a")}},
+		{"1000 messages", `[` + strings.Repeat(`{"role":"user","content":" "},`, 999) + `{"role":"user","content":"a"}]`, []chat.HistoryMessage{user("a")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -381,7 +385,7 @@ func FuzzHistory(f *testing.F) {
 		if err := stdjson.Unmarshal(body, &judge); err != nil {
 			t.Skip() // it takes keys without regard to case
 		}
-		sent := make([]chat.Said, len(judge.History))
+		sent := make([]chat.HistoryMessage, len(judge.History))
 		for i, m := range judge.History {
 			sent[i] = assistant(m.Content)
 			if m.Role == "user" {
@@ -433,11 +437,11 @@ func checkKept(t *testing.T, r chat.Request) {
 // is the measure: three times that is too slow.
 func BenchmarkDecodeHistory(b *testing.B) {
 	bodies := map[string][]byte{}
-	for name, said := range map[string][]chat.Said{
+	for name, said := range map[string][]chat.HistoryMessage{
 		"ascii": {user(strings.Repeat("x", 32_000)), assistant(strings.Repeat("y", 32_000))},
-		"wide":  exchanges(2, 16_000),
-		"many":  exchanges(25, 1_280),
-		"1000":  exchanges(500, 64),
+		"wide":  exchangeStarts(2, 16_000),
+		"many":  exchangeStarts(25, 1_280),
+		"1000":  exchangeStarts(500, 64),
 	} {
 		bodies[name] = bodyWith(b, said)
 	}
@@ -467,7 +471,7 @@ func BenchmarkDecodeHistory(b *testing.B) {
 	}
 }
 
-func bodyWith(tb testing.TB, said []chat.Said) []byte {
+func bodyWith(tb testing.TB, said []chat.HistoryMessage) []byte {
 	tb.Helper()
 	type message struct {
 		Role    string `json:"role"`

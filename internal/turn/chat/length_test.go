@@ -10,7 +10,7 @@ func TestLonger(t *testing.T) {
 	t.Parallel()
 	for _, letter := range []string{"x", "ж", "€", "😀"} {
 		for n, want := range map[int]bool{0: false, 9: false, 10: false, 11: true, 1000: true} {
-			if got := longer(strings.Repeat(letter, n), 10); got != want {
+			if got := isLonger(strings.Repeat(letter, n), 10); got != want {
 				t.Errorf("%d of %s: %v", n, letter, got)
 			}
 		}

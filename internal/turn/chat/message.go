@@ -40,20 +40,20 @@ func (m *Message) Spoken() bool {
 
 // Text returns what a message says, without thoughts, calls and results.
 func (m *Message) Text() string {
-	if len(m.Parts) == 1 && !m.Parts[0].silent() {
+	if len(m.Parts) == 1 && !m.Parts[0].isSilent() {
 		return m.Parts[0].Text
 	}
 	var b strings.Builder
 	for i := range m.Parts {
-		if p := &m.Parts[i]; !p.silent() {
+		if p := &m.Parts[i]; !p.isSilent() {
 			b.WriteString(p.Text)
 		}
 	}
 	return b.String()
 }
 
-// silent says whether the part is no text of the conversation.
-func (p *Part) silent() bool { return p.Call != nil || p.Result != nil || p.Thought }
+// isSilent says whether the part is no text of the conversation.
+func (p *Part) isSilent() bool { return p.Call != nil || p.Result != nil || p.Thought }
 
 // Part is one piece of a Message or of a Chunk: text, a tool call or a tool
 // result. Exactly one of Text, Call and Result is meaningful: Call if it is not
@@ -165,10 +165,10 @@ type Chunk struct {
 	// Maker names who makes the answer, as Message.Maker wants it; empty: the only
 	// model that there is.
 	Maker string
-	// Again is set on a chunk without parts: the parts of this call so far
+	// Restarted is set on a chunk without parts: the parts of this call so far
 	// belong to an answer that failed, and another answer begins. If text is among them, it counts
 	// until a chunk with Switch comes. With text among them it may carry Usage.
-	Again bool
+	Restarted bool
 	// Switch is set on a chunk without parts that comes before an answer of another
 	// model than the call was for.
 	Switch *Switch

@@ -46,8 +46,8 @@ func (c *Clock) Line(zone *time.Location) string {
 	return line
 }
 
-// dated returns a text behind the line of its time, which may be empty.
-func dated(line, text string) string {
+// withTimeLine returns a text behind the line of its time, which may be empty.
+func withTimeLine(line, text string) string {
 	if line == "" {
 		return text
 	}
@@ -71,14 +71,14 @@ func LineIn(messages []Message) string {
 // Dated returns Messages as an agent's model is shown them: each message of the user behind the
 // line of its time, as it was first sent. line is that of the input.
 func (r *Request) Dated(line string) []Message {
-	history := r.asking()
+	history := r.historyWithQuestion()
 	messages := append(make([]Message, 0, len(history)+1), history...)
 	for i := range messages {
 		if m := &messages[i]; m.At != "" {
-			*m = Message{Role: m.Role, Parts: []Part{{Text: dated(m.At, m.Text())}}}
+			*m = Message{Role: m.Role, Parts: []Part{{Text: withTimeLine(m.At, m.Text())}}}
 		}
 	}
-	return appendSaid(messages, Said{Role: RoleUser, Text: dated(line, r.Input)})
+	return appendSaid(messages, HistoryMessage{Role: RoleUser, Text: withTimeLine(line, r.Input)})
 }
 
 // momentHead begins what WithMoment adds. The offline model reads it (momentHead in
@@ -90,7 +90,7 @@ const momentHead = "Added by the gateway, not by the user:\n"
 // must know of its turn. It stands behind all that later turns repeat, and is in no later one. The
 // list is changed, and no message that it shares.
 func (r *Request) WithMoment(messages []Message, missing string) []Message {
-	said := r.moment(missing)
+	said := r.momentTexts(missing)
 	if len(messages) == 0 || len(said) == 0 {
 		return messages
 	}
@@ -102,7 +102,7 @@ func (r *Request) WithMoment(messages []Message, missing string) []Message {
 // WithData returns messages with a quote as a part of its own, behind the user's last words. The
 // messages themselves do not change.
 func WithData(messages []Message, q Quote) []Message {
-	part := Part{Text: momentHead + strings.TrimSuffix(q.Shown(), "\n")}
+	part := Part{Text: momentHead + strings.TrimSuffix(q.ForModel(), "\n")}
 	messages = slices.Clone(messages)
 	for i := len(messages) - 1; i >= 0; i-- {
 		if m := &messages[i]; m.Role == RoleUser && m.Spoken() {
@@ -113,14 +113,14 @@ func WithData(messages []Message, q Quote) []Message {
 	return append(messages, Message{Role: RoleUser, Parts: []Part{part}})
 }
 
-// moment returns the texts of WithMoment.
-func (r *Request) moment(missing string) (said []string) {
+// momentTexts returns the texts of WithMoment.
+func (r *Request) momentTexts(missing string) (said []string) {
 	if missing != "" {
 		said = append(said, missing)
 	}
 	quotes := r.Quotes()
 	for i := range quotes {
-		said = append(said, strings.TrimSuffix(quotes[i].Shown(), "\n"))
+		said = append(said, strings.TrimSuffix(quotes[i].ForModel(), "\n"))
 	}
 	if r.Note != "" {
 		said = append(said, r.Note)

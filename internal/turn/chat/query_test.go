@@ -13,17 +13,19 @@ import (
 
 func TestQueryRequestAccepts(t *testing.T) {
 	t.Parallel()
-	input := func(s string) chat.Asked { return chat.Asked{Request: chat.Request{Input: s}, Accumulated: true} }
+	input := func(s string) chat.ParsedRequest {
+		return chat.ParsedRequest{Request: chat.Request{Input: s}, Accumulated: true}
+	}
 	for _, tt := range []struct {
 		name, query string
-		want        chat.Asked
+		want        chat.ParsedRequest
 	}{
 		{"input alone", "input=hi", input("hi")},
 		{"plus and percent", "input=a+b%2Bc%0A%C3%A9", input("a b+c\né")},
 		{"5000 emoji", "input=" + strings.Repeat("%F0%9F%98%80", 5000), input(strings.Repeat("😀", 5000))},
-		{"control characters stripped", "input=%00a%C2%9Fb%7F&user_id=%1Bu", chat.Asked{Request: chat.Request{Input: "ab", UserID: "u"}, Accumulated: true}},
+		{"control characters stripped", "input=%00a%C2%9Fb%7F&user_id=%1Bu", chat.ParsedRequest{Request: chat.Request{Input: "ab", UserID: "u"}, Accumulated: true}},
 		{"every field", "timezone=Europe%2FBerlin&accumulated=false&conversation_id=conv_1&user_id=u&input=a",
-			chat.Asked{Request: chat.Request{Input: "a", ConversationID: "conv_1", UserID: "u", Location: location(t, "Europe/Berlin")}}},
+			chat.ParsedRequest{Request: chat.Request{Input: "a", ConversationID: "conv_1", UserID: "u", Location: location(t, "Europe/Berlin")}}},
 		{"accumulated true", "input=a&accumulated=true", input("a")},
 		{"unknown parameters, even twice", "x=1&input=a&x=2&INPUT=b&idempotency_key=k", input("a")},
 		{"what only a body may have", "input=a&history=%5B1%5D&history=x&workflow=w&kind=k&retention_days=x&context=1&approval=1", input("a")},
@@ -73,7 +75,7 @@ func TestQueryRequestRejects(t *testing.T) {
 			if diff := cmp.Diff(tt.want, faults(t, err)); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
-			if !reflect.DeepEqual(got, &chat.Asked{}) {
+			if !reflect.DeepEqual(got, &chat.ParsedRequest{}) {
 				t.Errorf("a rejected request is not zero: %+v", got)
 			}
 		})

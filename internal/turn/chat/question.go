@@ -7,24 +7,24 @@ type Clarification struct {
 	// Said is what was said since the user asked for something, in turns: the request, the
 	// question, and if that was not the first one, replies and questions in between. It
 	// ends with the question.
-	Said []Said
+	Said []HistoryMessage
 	// AgentID is who asked; empty: the router, which did not know whom the request is for.
 	AgentID string
 	// InARow is how many questions of the router came one after the other, up to this one.
 	InARow int
 }
 
-// text returns the question itself.
-func (q *Clarification) text() string {
+// questionText returns the question itself.
+func (q *Clarification) questionText() string {
 	if len(q.Said) == 0 {
 		return ""
 	}
 	return q.Said[len(q.Said)-1].Text
 }
 
-// Whole returns what the user asks for: the input or, if it answers a question, the
+// FullInput returns what the user asks for: the input or, if it answers a question, the
 // request, the question and the input.
-func (r *Request) Whole() string {
+func (r *Request) FullInput() string {
 	if r.Question == nil {
 		return r.Input
 	}
@@ -81,11 +81,11 @@ func (r *Request) historyAsks() bool {
 		return false
 	}
 	last := &r.History[len(r.History)-1]
-	return last.Role == RoleModel && strings.TrimSpace(last.Text()) == strings.TrimSpace(r.Question.text())
+	return last.Role == RoleModel && strings.TrimSpace(last.Text()) == strings.TrimSpace(r.Question.questionText())
 }
 
-// asking returns the history, with the exchange that the input continues at its end.
-func (r *Request) asking() []Message {
+// historyWithQuestion returns the history, with the exchange that the input continues at its end.
+func (r *Request) historyWithQuestion() []Message {
 	if r.Question == nil || r.historyAsks() {
 		return r.History
 	}
@@ -98,7 +98,7 @@ func (r *Request) asking() []Message {
 
 // appendSaid adds what somebody says. Of two messages of the user in a row the model is
 // shown one.
-func appendSaid(messages []Message, s Said) []Message {
+func appendSaid(messages []Message, s HistoryMessage) []Message {
 	n := len(messages)
 	if s.Role == RoleUser && n > 0 && messages[n-1].Spoken() {
 		s.Text = messages[n-1].Text() + "\n\n" + s.Text

@@ -11,7 +11,7 @@ func said(role Role, text string) Message { return Message{Role: role, Parts: []
 // An input that answers a question comes with what the question is about, once.
 func TestMessagesOfAReply(t *testing.T) {
 	t.Parallel()
-	q := &Clarification{Said: []Said{{Role: RoleUser, Text: "r"}, {Role: RoleModel, Text: "q"}}}
+	q := &Clarification{Said: []HistoryMessage{{Role: RoleUser, Text: "r"}, {Role: RoleModel, Text: "q"}}}
 	exchange := []Message{said(RoleUser, "r"), said(RoleModel, "q"), said(RoleUser, "i")}
 	before := []Message{said(RoleUser, "a"), said(RoleModel, "b")}
 	for name, tt := range map[string]struct {

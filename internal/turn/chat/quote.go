@@ -27,10 +27,10 @@ const (
 	maxDigits = 20
 )
 
-// Shown returns the quote as a model reads it: a heading that calls it data, then the text
+// ForModel returns the quote as a model reads it: a heading that calls it data, then the text
 // line by line, each behind a mark. A text beyond the limit is cut, and says so behind its
 // last line.
-func (q *Quote) Shown() string {
+func (q *Quote) ForModel() string {
 	limit := q.Limit
 	if limit == 0 {
 		limit = MaxQuote
@@ -45,7 +45,7 @@ func (q *Quote) Shown() string {
 		}
 		head, _ := Truncate(line, max(0, limit-b.Len()-len(quoteMark)-1))
 		if head != "" {
-			b.WriteString(quoteMark + visible(head) + "\n")
+			b.WriteString(quoteMark + visibleText(head) + "\n")
 		}
 		if shown += len(head); len(head) < len(line) {
 			break
@@ -57,16 +57,16 @@ func (q *Quote) Shown() string {
 	return b.String()
 }
 
-// visible returns a line without its end, and without what readers do not see: a character
+// visibleText returns a line without its end, and without what readers do not see: a character
 // that ends lines elsewhere becomes a space. Joiners stay, as scripts are written with them.
-func visible(line string) string {
+func visibleText(line string) string {
 	line = strings.TrimRight(line, "\r\n")
-	if strings.IndexFunc(line, unseen) < 0 && utf8.ValidString(line) {
+	if strings.IndexFunc(line, isUnseen) < 0 && utf8.ValidString(line) {
 		return line
 	}
 	return strings.Map(func(r rune) rune {
 		switch {
-		case !unseen(r):
+		case !isUnseen(r):
 			return r
 		case strings.ContainsRune("\r\v\f\u0085\u2028\u2029", r):
 			return ' '
@@ -75,8 +75,8 @@ func visible(line string) string {
 	}, line)
 }
 
-// unseen says whether a quote is shown without r.
-func unseen(r rune) bool {
+// isUnseen says whether a quote is shown without r.
+func isUnseen(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = 0x200C, 0x200D
 	return r != '\t' && r != zeroWidthNonJoiner && r != zeroWidthJoiner && Hidden(r)
 }

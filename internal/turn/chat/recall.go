@@ -6,9 +6,9 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// Made is what an agent did in a turn, for who remembers it: its messages with calls, and
+// TurnMessages is what an agent did in a turn, for who remembers it: its messages with calls, and
 // the results behind each. The answer is not part of it.
-type Made struct {
+type TurnMessages struct {
 	Messages []Message
 	// Line is that of the time in the message of the user, where the turn continued; empty:
 	// who remembers it knows it.
@@ -22,20 +22,20 @@ type Made struct {
 // offer. The messages themselves do not change.
 func Portable(messages []Message, origin string, offered func(name string) bool) []Message {
 	for i := range messages {
-		if !own(&messages[i], origin, offered) {
-			return portable(messages, i, origin, offered)
+		if !canStay(&messages[i], origin, offered) {
+			return portableFrom(messages, i, origin, offered)
 		}
 	}
 	return messages
 }
 
-// portable is Portable from the first message on that cannot stay as it is.
-func portable(messages []Message, from int, origin string, offered func(string) bool) []Message {
+// portableFrom is Portable from the first message on that cannot stay as it is.
+func portableFrom(messages []Message, from int, origin string, offered func(string) bool) []Message {
 	all := append(make([]Message, 0, len(messages)), messages[:from]...)
 	var lines []string
 	for i := from; i < len(messages); i++ {
 		m := messages[i]
-		if !own(&m, origin, offered) {
+		if !canStay(&m, origin, offered) {
 			var results []Part
 			if i+1 < len(messages) && !messages[i+1].Spoken() && messages[i+1].Role == RoleUser {
 				i++
@@ -44,7 +44,7 @@ func portable(messages []Message, from int, origin string, offered func(string) 
 			lines = append(lines, callLines(m.Parts, results)...)
 			continue
 		}
-		if len(lines) > 0 && (m.Spoken() || m.Role == RoleModel && !calls(&m)) {
+		if len(lines) > 0 && (m.Spoken() || m.Role == RoleModel && !hasCalls(&m)) {
 			text := strings.Join(lines, "\n")
 			lines = nil
 			if m.Role == RoleModel {
@@ -53,7 +53,7 @@ func portable(messages []Message, from int, origin string, offered func(string) 
 				all = append(all, Message{Role: RoleModel, Parts: []Part{{Text: text}}})
 			}
 		}
-		all = push(all, m)
+		all = appendJoined(all, m)
 	}
 	if len(lines) > 0 {
 		all = append(all, Message{Role: RoleModel, Parts: []Part{{Text: strings.Join(lines, "\n")}}})
@@ -61,14 +61,14 @@ func portable(messages []Message, from int, origin string, offered func(string) 
 	return all
 }
 
-// push appends a message. Of two texts of one role in a row, between which calls were left
+// appendJoined appends a message. Of two texts of one role in a row, between which calls were left
 // out, the model is shown one.
-func push(all []Message, m Message) []Message {
+func appendJoined(all []Message, m Message) []Message {
 	n := len(all)
 	if n > 0 && m.Role == RoleUser && m.Spoken() {
-		return appendSaid(all, Said{Role: RoleUser, Text: m.Text()})
+		return appendSaid(all, HistoryMessage{Role: RoleUser, Text: m.Text()})
 	}
-	if n == 0 || !m.continues(&all[n-1]) {
+	if n == 0 || !m.continuesLast(&all[n-1]) {
 		return append(all, m)
 	}
 	last := all[n-1]
@@ -81,9 +81,9 @@ func push(all []Message, m Message) []Message {
 	return append(all[:n-1], last)
 }
 
-// continues says whether a message goes on where the one before it has ended.
-func (m *Message) continues(last *Message) bool {
-	return m.Role == RoleModel && last.Role == RoleModel && (m.Origin != "" || m.Maker == "") && !calls(last)
+// continuesLast says whether a message goes on where the one before it has ended.
+func (m *Message) continuesLast(last *Message) bool {
+	return m.Role == RoleModel && last.Role == RoleModel && (m.Origin != "" || m.Maker == "") && !hasCalls(last)
 }
 
 // callsOf returns the parts that are calls.
@@ -96,13 +96,13 @@ func callsOf(parts []Part) (calls []Part) {
 	return calls
 }
 
-// own says whether a message can be shown as it is.
-func own(m *Message, origin string, offered func(string) bool) bool {
+// canStay says whether a message can be shown as it is.
+func canStay(m *Message, origin string, offered func(string) bool) bool {
 	if m.Origin == "" || m.Origin == ClientOrigin {
 		return true
 	}
 	if m.Origin != origin {
-		return !calls(m)
+		return !hasCalls(m)
 	}
 	for i := range m.Parts {
 		if c := m.Parts[i].Call; c != nil && !offered(c.Name) {
@@ -112,7 +112,7 @@ func own(m *Message, origin string, offered func(string) bool) bool {
 	return true
 }
 
-func calls(m *Message) bool {
+func hasCalls(m *Message) bool {
 	for i := range m.Parts {
 		if m.Parts[i].Call != nil {
 			return true

@@ -136,9 +136,9 @@ const (
 	Yes
 )
 
-// Asked is what a body or a query of our own protocol asks for: a turn, and how it is
+// ParsedRequest is what a body or a query of our own protocol asks for: a turn, and how it is
 // to be reported.
-type Asked struct {
+type ParsedRequest struct {
 	Request
 	// Accumulated says that each response_delta repeats the text so far.
 	Accumulated bool
@@ -162,9 +162,9 @@ type ContextEntry struct{ Name, Value string }
 // question that the input answers, then the input. A history that ends with a message
 // of the user which was never answered is continued by the input.
 func (r *Request) Messages() []Message {
-	history := r.asking()
+	history := r.historyWithQuestion()
 	messages := append(make([]Message, 0, len(history)+1), history...)
-	return appendSaid(messages, Said{Role: RoleUser, Text: r.Input})
+	return appendSaid(messages, HistoryMessage{Role: RoleUser, Text: r.Input})
 }
 
 // ToolAccess says which tools a turn may call. Of the others its model receives nothing, and
@@ -223,13 +223,13 @@ func (e *ValidationError) Error() string {
 	return b.String()
 }
 
-// add reports a fault. A field has one fault at most, the first, which mostly
+// addFault reports a fault. A field has one fault at most, the first, which mostly
 // causes the others; what has no field is reported once each.
-func (e *ValidationError) add(field, code, message string) {
+func (e *ValidationError) addFault(field, code, message string) {
 	f := FieldError{field, code, message}
 	switch {
 	case field == "" && slices.Contains(e.Fields, f):
-	case field != "" && e.has(field), code == CodeRequired && e.hasWithin(field):
+	case field != "" && e.hasFault(field), code == CodeRequired && e.hasWithin(field):
 	default:
 		e.Fields = append(e.Fields, f)
 	}
@@ -238,7 +238,7 @@ func (e *ValidationError) add(field, code, message string) {
 // addOne adds a fault of which there may be many.
 func (e *ValidationError) addOne(field, code, message string) {
 	if len(e.Fields) < maxFaults {
-		e.add(field, code, message)
+		e.addFault(field, code, message)
 	}
 }
 
@@ -250,10 +250,10 @@ func (e *ValidationError) Add(field string, f *FieldError) {
 	}
 }
 
-// own adds the fault of one of the fields of a Request. nil is none.
-func (e *ValidationError) own(field string, f *FieldError) {
+// addOwnField adds the fault of one of the fields of a Request. nil is none.
+func (e *ValidationError) addOwnField(field string, f *FieldError) {
 	if f != nil {
-		e.add(field+f.Field, f.Code, f.Message)
+		e.addFault(field+f.Field, f.Code, f.Message)
 	}
 }
 
@@ -265,7 +265,7 @@ func (e *ValidationError) hasWithin(field string) bool {
 	})
 }
 
-// has says whether a field has a fault already.
-func (e *ValidationError) has(field string) bool {
+// hasFault says whether a field has a fault already.
+func (e *ValidationError) hasFault(field string) bool {
 	return slices.ContainsFunc(e.Fields, func(f FieldError) bool { return f.Field == field })
 }

@@ -12,7 +12,7 @@ import (
 // user's own words without it.
 func TestWholeAndWords(t *testing.T) {
 	t.Parallel()
-	q := &chat.Clarification{Said: []chat.Said{user("turn it on"), assistant("which?"), user("the big one"), assistant("which room?")}}
+	q := &chat.Clarification{Said: []chat.HistoryMessage{user("turn it on"), assistant("which?"), user("the big one"), assistant("which room?")}}
 	for _, tt := range []struct {
 		req          chat.Request
 		whole, words string
@@ -23,7 +23,7 @@ func TestWholeAndWords(t *testing.T) {
 			"turn it on\n\nthe big one\n\nkitchen"},
 		{chat.Request{Input: "yes", Past: chat.Past{Question: new(chat.Clarification)}}, "The user answered: yes", "yes"},
 	} {
-		if got := tt.req.Whole(); got != tt.whole {
+		if got := tt.req.FullInput(); got != tt.whole {
 			t.Errorf("Whole is %q, want %q", got, tt.whole)
 		}
 		if got := tt.req.Words(); got != tt.words {
@@ -149,18 +149,18 @@ func TestFieldNames(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	var none *chat.Verdicts
-	none.Note("a", chat.CallLost)
+	none.Record("a", chat.CallLost)
 	never := func() string { t.Error("a key was asked for without need"); return "" }
 	if none.Of(never) != 0 || none.State() != nil {
 		t.Error("no list has verdicts")
 	}
 	v := new(chat.Verdicts)
-	v.Note("", chat.CallLost)
+	v.Record("", chat.CallLost)
 	if v.Of(never) != 0 || v.State() != nil {
 		t.Error("an empty list has verdicts")
 	}
-	v.Note("a", chat.CallLost)
-	v.Note("b", chat.CallRejected)
+	v.Record("a", chat.CallLost)
+	v.Record("b", chat.CallRejected)
 	again, err := chat.ReadVerdicts(v.State())
 	if err != nil {
 		t.Fatal(err)

@@ -16,13 +16,13 @@ import (
 )
 
 // calling is a message of the model with a call and its result.
-func calling(text string, calls ...chat.SaidCall) chat.Said {
-	return chat.Said{Role: chat.RoleModel, Text: text, Calls: calls}
+func calling(text string, calls ...chat.HistoryCall) chat.HistoryMessage {
+	return chat.HistoryMessage{Role: chat.RoleModel, Text: text, Calls: calls}
 }
 
 // called is a call of a tool "t" with an id, and its result.
-func called(id, arguments, result string) chat.SaidCall {
-	return chat.SaidCall{
+func called(id, arguments, result string) chat.HistoryCall {
+	return chat.HistoryCall{
 		Call:   tool.Call{ID: id, Name: "t", Arguments: []byte(arguments)},
 		Result: tool.Result{ID: id, Name: "t", Text: result},
 	}
@@ -32,45 +32,45 @@ func called(id, arguments, result string) chat.SaidCall {
 func TestPruneCalls(t *testing.T) {
 	t.Parallel()
 	args := func(n int) string { return `{"a":"` + strings.Repeat("x", n-len(`{"a":""}`)) + `"}` }
-	var many []chat.SaidCall
+	var many []chat.HistoryCall
 	for _, id := range strings.Split("1 2 3 4 5 6 7 8 9", " ") {
 		many = append(many, called(id, `{}`, "r"+id))
 	}
 	for _, tt := range []struct {
 		name  string
 		rules chat.HistoryRules
-		said  []chat.Said
+		said  []chat.HistoryMessage
 		want  []string
 	}{
-		{"a call ends a message", chat.HistoryRules{}, []chat.Said{user("a"), calling("b", called("1", `{}`, "r")), assistant("c"), assistant("d")},
+		{"a call ends a message", chat.HistoryRules{}, []chat.HistoryMessage{user("a"), calling("b", called("1", `{}`, "r")), assistant("c"), assistant("d")},
 			[]string{"user a", "model b", "model calls 1 t {}", "user result 1 t r", "model c\n\nd"}},
-		{"words in front of it are joined", chat.HistoryRules{}, []chat.Said{user("a"), assistant("b"), calling("c", called("1", `{}`, "r")), user("d")},
+		{"words in front of it are joined", chat.HistoryRules{}, []chat.HistoryMessage{user("a"), assistant("b"), calling("c", called("1", `{}`, "r")), user("d")},
 			[]string{"user a", "model b\n\nc", "model calls 1 t {}", "user result 1 t r", "user d"}},
-		{"none are wanted", chat.HistoryRules{NoCalls: true}, []chat.Said{user("a"), calling("b", called("1", `{}`, "r")), assistant("c")}, []string{"user a", "model b\n\nc"}},
-		{"none are wanted, and nothing is said", chat.HistoryRules{NoCalls: true}, []chat.Said{user("a"), calling("", called("1", `{}`, "r")), user("b")}, []string{"user a\n\nb"}},
-		{"a user has no calls", chat.HistoryRules{}, []chat.Said{{Role: chat.RoleUser, Text: "a", Calls: many[:1]}}, []string{"user a"}},
-		{"calls before the user's first", chat.HistoryRules{}, []chat.Said{calling("x", many[0]), user("a")}, []string{"user a"}},
-		{"arguments of 4 KiB", chat.HistoryRules{}, []chat.Said{user("a"), calling("", called("1", args(4096), "r"))}, []string{"user a", "model calls 1 t " + args(4096), "user result 1 t r"}},
-		{"one byte more", chat.HistoryRules{}, []chat.Said{user("a"), calling("b", called("1", args(4097), "r"), many[1])}, []string{"user a", "model b", "model calls 2 t {}", "user result 2 t r2"}},
-		{"a result of 2 KiB", chat.HistoryRules{}, []chat.Said{user("a"), calling("", called("1", `{}`, strings.Repeat("é", 1024)))},
+		{"none are wanted", chat.HistoryRules{NoCalls: true}, []chat.HistoryMessage{user("a"), calling("b", called("1", `{}`, "r")), assistant("c")}, []string{"user a", "model b\n\nc"}},
+		{"none are wanted, and nothing is said", chat.HistoryRules{NoCalls: true}, []chat.HistoryMessage{user("a"), calling("", called("1", `{}`, "r")), user("b")}, []string{"user a\n\nb"}},
+		{"a user has no calls", chat.HistoryRules{}, []chat.HistoryMessage{{Role: chat.RoleUser, Text: "a", Calls: many[:1]}}, []string{"user a"}},
+		{"calls before the user's first", chat.HistoryRules{}, []chat.HistoryMessage{calling("x", many[0]), user("a")}, []string{"user a"}},
+		{"arguments of 4 KiB", chat.HistoryRules{}, []chat.HistoryMessage{user("a"), calling("", called("1", args(4096), "r"))}, []string{"user a", "model calls 1 t " + args(4096), "user result 1 t r"}},
+		{"one byte more", chat.HistoryRules{}, []chat.HistoryMessage{user("a"), calling("b", called("1", args(4097), "r"), many[1])}, []string{"user a", "model b", "model calls 2 t {}", "user result 2 t r2"}},
+		{"a result of 2 KiB", chat.HistoryRules{}, []chat.HistoryMessage{user("a"), calling("", called("1", `{}`, strings.Repeat("é", 1024)))},
 			[]string{"user a", "model calls 1 t {}", "user result 1 t " + strings.Repeat("é", 1024)}},
-		{"a longer one is cut at a code point", chat.HistoryRules{}, []chat.Said{user("a"), calling("", called("1", `{}`, "x"+strings.Repeat("é", 1024)))},
+		{"a longer one is cut at a code point", chat.HistoryRules{}, []chat.HistoryMessage{user("a"), calling("", called("1", `{}`, "x"+strings.Repeat("é", 1024)))},
 			[]string{"user a", "model calls 1 t {}", "user result 1 t x" + strings.Repeat("é", 1023) + mark}},
-		{"the last eight, of one message", chat.HistoryRules{}, []chat.Said{user("a"), calling("b", many...)}, append(append([]string{"user a", "model b"}, eight("model calls %s t {}")...), eight("user result %s t r%s")...)},
-		{"and of several", chat.HistoryRules{}, []chat.Said{user("a"), calling("", many[0]), user("b"), calling("", many[1:]...)},
+		{"the last eight, of one message", chat.HistoryRules{}, []chat.HistoryMessage{user("a"), calling("b", many...)}, append(append([]string{"user a", "model b"}, eight("model calls %s t {}")...), eight("user result %s t r%s")...)},
+		{"and of several", chat.HistoryRules{}, []chat.HistoryMessage{user("a"), calling("", many[0]), user("b"), calling("", many[1:]...)},
 			append(append([]string{"user a\n\nb"}, eight("model calls %s t {}")...), eight("user result %s t r%s")...)},
-		{"a call counts with its exchange", chat.HistoryRules{Messages: 2}, []chat.Said{user("a"), calling("", many[0]), assistant("b"), user("c"), assistant("d")}, []string{"user c", "model d"}},
-		{"and with its length", chat.HistoryRules{Chars: 1000}, []chat.Said{user("a"), calling("", called("1", args(500), strings.Repeat("x", 497))), user("c"), assistant("d")}, []string{"user c", "model d"}},
-		{"just within it", chat.HistoryRules{Chars: 1000}, []chat.Said{user("a"), calling("", called("1", args(500), strings.Repeat("x", 496))), user("c"), assistant("d")},
+		{"a call counts with its exchange", chat.HistoryRules{Messages: 2}, []chat.HistoryMessage{user("a"), calling("", many[0]), assistant("b"), user("c"), assistant("d")}, []string{"user c", "model d"}},
+		{"and with its length", chat.HistoryRules{Chars: 1000}, []chat.HistoryMessage{user("a"), calling("", called("1", args(500), strings.Repeat("x", 497))), user("c"), assistant("d")}, []string{"user c", "model d"}},
+		{"just within it", chat.HistoryRules{Chars: 1000}, []chat.HistoryMessage{user("a"), calling("", called("1", args(500), strings.Repeat("x", 496))), user("c"), assistant("d")},
 			[]string{"user a", "model calls 1 t " + args(500), "user result 1 t " + strings.Repeat("x", 496), "user c", "model d"}},
-		{"calls that fill the newest exchange go", chat.HistoryRules{Chars: 1000}, []chat.Said{user("a"), calling("b", called("1", args(900), strings.Repeat("x", 496))), assistant("c")}, []string{"user a", "model b\n\nc"}},
-		{"and leave no empty message", chat.HistoryRules{Chars: 1000}, []chat.Said{user("a"), calling("", called("1", args(900), strings.Repeat("x", 496))), assistant("c")}, []string{"user a", "model c"}},
-		{"they go before a question is cut short", chat.HistoryRules{Chars: 1000}, []chat.Said{user(strings.Repeat("ж", 300)), calling("b", called("1", args(900), "r"))}, []string{"user " + strings.Repeat("ж", 300), "model b"}},
-		{"those that take more than half of a share", chat.HistoryRules{Chars: 1000}, []chat.Said{user("a"), calling(strings.Repeat("ж", 700), called("1", args(300), "r"))},
+		{"calls that fill the newest exchange go", chat.HistoryRules{Chars: 1000}, []chat.HistoryMessage{user("a"), calling("b", called("1", args(900), strings.Repeat("x", 496))), assistant("c")}, []string{"user a", "model b\n\nc"}},
+		{"and leave no empty message", chat.HistoryRules{Chars: 1000}, []chat.HistoryMessage{user("a"), calling("", called("1", args(900), strings.Repeat("x", 496))), assistant("c")}, []string{"user a", "model c"}},
+		{"they go before a question is cut short", chat.HistoryRules{Chars: 1000}, []chat.HistoryMessage{user(strings.Repeat("ж", 300)), calling("b", called("1", args(900), "r"))}, []string{"user " + strings.Repeat("ж", 300), "model b"}},
+		{"those that take more than half of a share", chat.HistoryRules{Chars: 1000}, []chat.HistoryMessage{user("a"), calling(strings.Repeat("ж", 700), called("1", args(300), "r"))},
 			[]string{"user a", "model " + strings.Repeat("ж", 700)}},
-		{"short ones stay beside a text that is cut", chat.HistoryRules{Chars: 1000}, []chat.Said{user("a"), calling(strings.Repeat("ж", 1200), called("1", `{}`, "r"))},
+		{"short ones stay beside a text that is cut", chat.HistoryRules{Chars: 1000}, []chat.HistoryMessage{user("a"), calling(strings.Repeat("ж", 1200), called("1", `{}`, "r"))},
 			[]string{"user a", "model " + strings.Repeat("ж", 991) + mark, "model calls 1 t {}", "user result 1 t r"}},
-		{"a message of another bound", chat.HistoryRules{Message: 5000}, []chat.Said{user(strings.Repeat("ж", 5001)), assistant(strings.Repeat("x", 5000))},
+		{"a message of another bound", chat.HistoryRules{Message: 5000}, []chat.HistoryMessage{user(strings.Repeat("ж", 5001)), assistant(strings.Repeat("x", 5000))},
 			[]string{"user " + strings.Repeat("ж", 4996) + mark, "model " + strings.Repeat("x", 5000)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func sizeOf(messages []chat.Message) (n int) {
 // What a request brings counts as the operator has it; null brings none.
 func TestBring(t *testing.T) {
 	t.Parallel()
-	said := []chat.Said{user("a"), assistant("b"), user("c"), assistant("d")}
+	said := []chat.HistoryMessage{user("a"), assistant("b"), user("c"), assistant("d")}
 	for _, tt := range []struct {
 		name    string
 		rules   chat.HistoryRules
@@ -184,7 +184,7 @@ func skipping(b *testing.B, body []byte) time.Duration {
 // is x-json, the standard library reading the same body into nothing: three times that is too
 // slow. Skip is the decoder that this one is built on, reading its tokens.
 func BenchmarkHistory(b *testing.B) {
-	for name, said := range map[string][]chat.Said{"ascii": asciiExchanges(25, 1_280), "wide": exchanges(25, 1_280)} {
+	for name, said := range map[string][]chat.HistoryMessage{"ascii": asciiExchanges(25, 1_280), "wide": exchangeStarts(25, 1_280)} {
 		body := bodyWith(b, said)
 		b.Run(name+"/prune", func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
@@ -215,8 +215,8 @@ func BenchmarkHistory(b *testing.B) {
 }
 
 // asciiExchanges is exchanges, in ASCII.
-func asciiExchanges(n, size int) []chat.Said {
-	list := exchanges(n, size)
+func asciiExchanges(n, size int) []chat.HistoryMessage {
+	list := exchangeStarts(n, size)
 	for i := range list {
 		list[i].Text = strings.ReplaceAll(list[i].Text, "ж", "x")
 	}

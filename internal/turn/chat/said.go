@@ -11,14 +11,14 @@ import (
 
 // readHistory reads an array of {"role","content"} in one pass. A fault has a pointer
 // to its place, /history/<i>/…. Members that are not known are ignored.
-func readHistory(dec *jsontext.Decoder, e *ValidationError) (said []Said, err error) {
+func readHistory(dec *jsontext.Decoder, e *ValidationError) (said []HistoryMessage, err error) {
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, err
 	}
 	for n := 0; dec.PeekKind() != ']'; n++ {
 		if n >= maxHistoryMessages { // read on: the rest of the document is checked too
 			if n == maxHistoryMessages {
-				e.add("/history", CodeTooLong, fmt.Sprintf("must have at most %d messages", maxHistoryMessages))
+				e.addFault("/history", CodeTooLong, fmt.Sprintf("must have at most %d messages", maxHistoryMessages))
 			}
 			if err := dec.SkipValue(); err != nil {
 				return nil, err
@@ -38,8 +38,8 @@ func readHistory(dec *jsontext.Decoder, e *ValidationError) (said []Said, err er
 // place is the number of a message in a history.
 type place int
 
-// of returns the pointer of a member of the message; "" is the message itself.
-func (p place) of(member string) string {
+// pointerOf returns the pointer of a member of the message; "" is the message itself.
+func (p place) pointerOf(member string) string {
 	at := "/history/" + strconv.Itoa(int(p))
 	if member == "" {
 		return at
@@ -48,12 +48,12 @@ func (p place) of(member string) string {
 }
 
 // readSaid reads one message of a history.
-func readSaid(dec *jsontext.Decoder, at place, e *ValidationError) (s Said, err error) {
+func readSaid(dec *jsontext.Decoder, at place, e *ValidationError) (s HistoryMessage, err error) {
 	if dec.PeekKind() != '{' {
 		if err := dec.SkipValue(); err != nil {
 			return s, err
 		}
-		e.addOne(at.of(""), CodeWrongType, "must be an object with role and content")
+		e.addOne(at.pointerOf(""), CodeWrongType, "must be an object with role and content")
 		return s, nil
 	}
 	if _, err := dec.ReadToken(); err != nil {
@@ -68,38 +68,38 @@ func readSaid(dec *jsontext.Decoder, at place, e *ValidationError) (s Said, err 
 	if _, err := dec.ReadToken(); err != nil {
 		return s, err
 	}
-	seen.require(at, e)
+	seen.checkRequired(at, e)
 	return s, nil
 }
 
-// require reports what a message must have and does not.
-func (n *names) require(at place, e *ValidationError) {
+// checkRequired reports what a message must have and does not.
+func (n *names) checkRequired(at place, e *ValidationError) {
 	for _, name := range [...]string{"role", "content"} {
-		if !n.has(name) {
-			e.addOne(at.of(name), CodeRequired, "is required")
+		if !n.hasName(name) {
+			e.addOne(at.pointerOf(name), CodeRequired, "is required")
 		}
 	}
 }
 
 // readSaidMember reads one member of a message.
-func readSaidMember(dec *jsontext.Decoder, s *Said, seen *names, at place, e *ValidationError) error {
+func readSaidMember(dec *jsontext.Decoder, s *HistoryMessage, seen *names, at place, e *ValidationError) error {
 	name, value, nameErr, err := readMember(dec)
 	if err != nil {
 		return err
 	}
 	switch {
 	case nameErr != nil:
-		e.addOne(at.of(""), CodeInvalidUTF8, "a key holds invalid UTF-8 or a lone surrogate")
-	case seen.has(name):
-		e.addOne(at.of(name), CodeDuplicateKey, duplicateKey)
+		e.addOne(at.pointerOf(""), CodeInvalidUTF8, "a key holds invalid UTF-8 or a lone surrogate")
+	case seen.hasName(name):
+		e.addOne(at.pointerOf(name), CodeDuplicateKey, duplicateKey)
 	case name == "role":
 		s.Role = saidRole(value, at, e)
 	case name == "content":
 		s.Text = saidText(value, "content", at, e)
 	default:
-		e.Add(at.of(name), CheckJSON(value))
+		e.Add(at.pointerOf(name), CheckJSON(value))
 	}
-	seen.add(name)
+	seen.addName(name)
 	return nil
 }
 
@@ -112,19 +112,19 @@ func saidRole(v jsontext.Value, at place, e *ValidationError) Role {
 	case "assistant":
 		return RoleModel
 	}
-	e.addOne(at.of("role"), CodeUnsupported, "must be user or assistant") // but for a fault that is reported already
+	e.addOne(at.pointerOf("role"), CodeUnsupported, "must be user or assistant") // but for a fault that is reported already
 	return ""
 }
 
 // saidText reads a member that must be text. The part that is valid is returned with the fault.
 func saidText(v jsontext.Value, member string, at place, e *ValidationError) string {
 	if v.Kind() != '"' {
-		e.addOne(at.of(member), CodeWrongType, "must be a string")
+		e.addOne(at.pointerOf(member), CodeWrongType, "must be a string")
 		return ""
 	}
 	text, err := jsonparts.Unquote(v)
 	if err != nil {
-		e.addOne(at.of(member), CodeInvalidUTF8, "holds invalid UTF-8 or a lone surrogate")
+		e.addOne(at.pointerOf(member), CodeInvalidUTF8, "holds invalid UTF-8 or a lone surrogate")
 	}
 	return text
 }
@@ -135,9 +135,9 @@ type names struct {
 	others        map[string]bool
 }
 
-// has says whether a member was there. The two that every message has need no
+// hasName says whether a member was there. The two that every message has need no
 // map.
-func (n *names) has(name string) bool {
+func (n *names) hasName(name string) bool {
 	switch name {
 	case "role":
 		return n.role
@@ -147,8 +147,8 @@ func (n *names) has(name string) bool {
 	return n.others[name]
 }
 
-// add notes a member.
-func (n *names) add(name string) {
+// addName notes a member.
+func (n *names) addName(name string) {
 	switch name {
 	case "role":
 		n.role = true

@@ -32,25 +32,25 @@ func TestSharedFields(t *testing.T) {
 	for _, tt := range []struct {
 		name, object string
 		known        func(string) bool
-		want         chat.Asked
+		want         chat.ParsedRequest
 		faults       string
 	}{
-		{"nothing", `{}`, all, chat.Asked{}, ""},
+		{"nothing", `{}`, all, chat.ParsedRequest{}, ""},
 		{"texts", `{"agent":"todo","locale":"pt-BR","conversation_id":"conv_1","on_disconnect":"continue"}`, all,
-			chat.Asked{Request: chat.Request{Agent: "todo", ConversationID: "conv_1", ReplyForm: chat.ReplyForm{Locale: "pt-BR"}}, OnDisconnect: "continue"}, ""},
-		{"texts are cleaned", `{"user_name":" Ann\n\u0007Lee ","user_id":"u\u0000"}`, all, chat.Asked{Request: chat.Request{UserID: "u", ReplyForm: chat.ReplyForm{UserName: "Ann Lee"}}}, ""},
+			chat.ParsedRequest{Request: chat.Request{Agent: "todo", ConversationID: "conv_1", ReplyForm: chat.ReplyForm{Locale: "pt-BR"}}, OnDisconnect: "continue"}, ""},
+		{"texts are cleaned", `{"user_name":" Ann\n\u0007Lee ","user_id":"u\u0000"}`, all, chat.ParsedRequest{Request: chat.Request{UserID: "u", ReplyForm: chat.ReplyForm{UserName: "Ann Lee"}}}, ""},
 		{"flags, numbers, objects", `{"deliver":true,"drafts":false,"retention_days":7,"context":{"page":"home"}}`, all,
-			chat.Asked{Request: chat.Request{Keeping: chat.Keeping{RetentionDays: &days}, Context: []chat.ContextEntry{{Name: "page", Value: "home"}}, ReplyForm: chat.ReplyForm{Drafts: chat.No, Deliver: true}}}, ""},
-		{"null is absence", `{"agent":null,"deliver":null,"retention_days":null,"context":null,"timezone":null,"approval":null}`, all, chat.Asked{}, ""},
-		{"names that are not known", `{"agent":"Not one!","locale":"de","input":7}`, some, chat.Asked{Request: chat.Request{ReplyForm: chat.ReplyForm{Locale: "de"}}}, ""},
-		{"names that are nobody's", `{"Agent":"x","toString":1,"":2}`, all, chat.Asked{}, ""},
-		{"a history is never read so", `{"history":[{"role":"user","content":"a"}]}`, func(string) bool { return true }, chat.Asked{}, ""},
-		{"wrong types", `{"agent":1,"deliver":"yes","retention_days":"7","context":[]}`, all, chat.Asked{},
+			chat.ParsedRequest{Request: chat.Request{Keeping: chat.Keeping{RetentionDays: &days}, Context: []chat.ContextEntry{{Name: "page", Value: "home"}}, ReplyForm: chat.ReplyForm{Drafts: chat.No, Deliver: true}}}, ""},
+		{"null is absence", `{"agent":null,"deliver":null,"retention_days":null,"context":null,"timezone":null,"approval":null}`, all, chat.ParsedRequest{}, ""},
+		{"names that are not known", `{"agent":"Not one!","locale":"de","input":7}`, some, chat.ParsedRequest{Request: chat.Request{ReplyForm: chat.ReplyForm{Locale: "de"}}}, ""},
+		{"names that are nobody's", `{"Agent":"x","toString":1,"":2}`, all, chat.ParsedRequest{}, ""},
+		{"a history is never read so", `{"history":[{"role":"user","content":"a"}]}`, func(string) bool { return true }, chat.ParsedRequest{}, ""},
+		{"wrong types", `{"agent":1,"deliver":"yes","retention_days":"7","context":[]}`, all, chat.ParsedRequest{},
 			"/of/agent wrong_type, /of/retention_days wrong_type, /of/context wrong_type, /of/deliver wrong_type"},
-		{"wrong values", `{"agent":"Not one!","workflow":"A","kind":"K","retention_days":1.5,"task_id":"x","on_disconnect":"stay","channel":"1","locale":"x","timezone":"Mars/Base"}`, all, chat.Asked{},
+		{"wrong values", `{"agent":"Not one!","workflow":"A","kind":"K","retention_days":1.5,"task_id":"x","on_disconnect":"stay","channel":"1","locale":"x","timezone":"Mars/Base"}`, all, chat.ParsedRequest{},
 			"/of/timezone invalid_format, /of/agent unknown_value, /of/workflow unknown_value, /of/kind invalid_format, /of/retention_days invalid_format, " +
 				"/of/task_id unknown_value, /of/on_disconnect unknown_value, /of/channel unknown_value, /of/locale invalid_format"},
-		{"within an object", `{"context":{"Page":"x","a":1}}`, all, chat.Asked{}, "/of/context/Page invalid_format, /of/context/a wrong_type"},
+		{"within an object", `{"context":{"Page":"x","a":1}}`, all, chat.ParsedRequest{}, "/of/context/Page invalid_format, /of/context/a wrong_type"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -64,7 +64,7 @@ func spelledResults(m *Message) Message {
 	for _, p := range m.Parts {
 		if p.Result != nil {
 			quote := QuoteResult(p.Result)
-			p = Part{Text: quote.Shown()}
+			p = Part{Text: quote.ForModel()}
 		}
 		spelled.Parts = append(spelled.Parts, p)
 	}

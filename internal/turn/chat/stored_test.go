@@ -25,7 +25,7 @@ func full(t testing.TB) *chat.Request {
 				{Result: &tool.Result{ID: "1", Name: "pay", Text: "paid"}},
 			}}},
 			Pruning: chat.Pruning{Dropped: 2}, HasHistory: true, LastAgent: "a",
-			Question: &chat.Clarification{Said: []chat.Said{{Role: chat.RoleUser, Text: "which"}}, AgentID: "b", InARow: 1},
+			Question: &chat.Clarification{Said: []chat.HistoryMessage{{Role: chat.RoleUser, Text: "which"}}, AgentID: "b", InARow: 1},
 		},
 		Input: "hello <&>\u2028", ConversationID: "conv_1", UserID: "u", Principal: chat.Principal{Tenant: "t", ID: "i", Scopes: 3, Class: "c"},
 		Location: berlin, Agent: "a", Keeping: chat.Keeping{Task: "task_1", Turn: "turn_1", RetentionDays: &days},

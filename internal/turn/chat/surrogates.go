@@ -23,7 +23,7 @@ func ReplaceLoneSurrogates(body []byte) []byte {
 	}
 	mended := bytes.Clone(body)
 	now := saidNow(body)
-	dec := lenient(body)
+	dec := newLenientDecoder(body)
 	for first := true; first || dec.StackDepth() > 0; first = false {
 		switch dec.PeekKind() {
 		case '{', '[', '}', ']':

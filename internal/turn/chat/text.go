@@ -12,7 +12,7 @@ func stripControl(s string) string {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
-		if control(r) {
+		if isControl(r) {
 			return -1
 		}
 		return r
@@ -33,9 +33,9 @@ func hasControl(s string) bool {
 	return false
 }
 
-// control says whether a character is stripped from what users send: the
+// isControl says whether a character is stripped from what users send: the
 // controls of ASCII and Latin-1 except for tab and line ends.
-func control(r rune) bool {
+func isControl(r rune) bool {
 	switch r {
 	case '\t', '\n', '\r':
 		return false
@@ -43,9 +43,9 @@ func control(r rune) bool {
 	return r < 0x20 || r >= 0x7F && r <= 0x9F
 }
 
-// blank says whether nothing would be left of s without white space, as Unicode
+// isBlank says whether nothing would be left of s without white space, as Unicode
 // has it.
-func blank(s string) bool {
+func isBlank(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) }) < 0
 }
 
@@ -87,9 +87,9 @@ func Token(s string, lo, hi int) bool {
 	return len(s) >= lo && len(s) <= hi && strings.IndexFunc(s, func(r rune) bool { return r != '.' && notIDChar(r) }) < 0
 }
 
-// longer says whether s has more than limit code points, without counting all of a text that is
+// isLonger says whether s has more than limit code points, without counting all of a text that is
 // far longer.
-func longer(s string, limit int) bool {
+func isLonger(s string, limit int) bool {
 	return len(s) > limit && (len(s) > utf8.UTFMax*limit || utf8.RuneCountInString(s) > limit)
 }
 

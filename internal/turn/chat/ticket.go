@@ -24,7 +24,7 @@ func TicketQuery(body []byte) (query url.Values, key []string, err error) {
 	case string:
 		key = []string{given}
 	default:
-		e.add("/idempotency_key", CodeWrongType, "must be a string")
+		e.addFault("/idempotency_key", CodeWrongType, "must be a string")
 	}
 	if len(e.Fields) > 0 {
 		return nil, nil, e
@@ -41,7 +41,7 @@ func ticketFields(members map[string]any, e *ValidationError) url.Values {
 			continue
 		}
 		if !f.query {
-			e.add("/"+f.name, CodeNotAllowed, "has no place in a ticket: send the request by POST")
+			e.addFault("/"+f.name, CodeNotAllowed, "has no place in a ticket: send the request by POST")
 		} else {
 			query.Set(f.name, queryText(value))
 		}

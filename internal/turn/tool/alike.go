@@ -24,35 +24,35 @@ type alike struct {
 	ids   map[string]int // of values, by what they say
 	first map[int]place  // of the property that is compiled
 	// missing are the properties that were left out.
-	missing []left
+	missing []omittedProperty
 }
 
 // place finds the part of a compiled schema that some value was compiled to; nil: there is none.
 type place func() *jsonschema.Schema
 
-// left is a property that was left out of a part, and where its like is.
-type left struct {
+// omittedProperty is a property that was left out of a part, and where its like is.
+type omittedProperty struct {
 	owner, like place
 	name        string
 }
 
-// prune leaves out what is alike below a schema, whose compiled form is at. It changes node.
-func (a *alike) prune(node any, at place) {
+// pruneBelow leaves out what is alike below a schema, whose compiled form is at. It changes node.
+func (a *alike) pruneBelow(node any, at place) {
 	schema, ok := node.(map[string]any)
 	if !ok {
 		return
 	}
 	if properties, ok := schema["properties"].(map[string]any); ok {
-		a.properties(properties, at)
+		a.pruneProperties(properties, at)
 	}
-	a.prune(schema["items"], func() *jsonschema.Schema {
+	a.pruneBelow(schema["items"], func() *jsonschema.Schema {
 		s := at()
 		if s != nil && s.Items2020 == nil {
-			return loose(s.Items)
+			return asSchema(s.Items)
 		}
 		return s.Items2020
 	})
-	a.prune(schema["additionalProperties"], func() *jsonschema.Schema { return loose(at().AdditionalProperties) })
+	a.pruneBelow(schema["additionalProperties"], func() *jsonschema.Schema { return asSchema(at().AdditionalProperties) })
 	for name, list := range map[string]func(*jsonschema.Schema) []*jsonschema.Schema{
 		"anyOf": func(s *jsonschema.Schema) []*jsonschema.Schema { return s.AnyOf },
 		"oneOf": func(s *jsonschema.Schema) []*jsonschema.Schema { return s.OneOf },
@@ -60,34 +60,34 @@ func (a *alike) prune(node any, at place) {
 	} {
 		items, _ := schema[name].([]any)
 		for i, item := range items {
-			a.prune(item, func() *jsonschema.Schema { return list(at())[i] })
+			a.pruneBelow(item, func() *jsonschema.Schema { return list(at())[i] })
 		}
 	}
 }
 
-// loose is a member of a compiled schema that need not be a schema.
-func loose(v any) *jsonschema.Schema {
+// asSchema is a member of a compiled schema that need not be a schema.
+func asSchema(v any) *jsonschema.Schema {
 	s, _ := v.(*jsonschema.Schema)
 	return s
 }
 
-// properties leaves out properties of one part.
-func (a *alike) properties(properties map[string]any, at place) {
+// pruneProperties leaves out properties of one part.
+func (a *alike) pruneProperties(properties map[string]any, at place) {
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		id := a.id(properties[name], true)
+		id := a.idOf(properties[name], true)
 		if like := a.first[id]; like != nil {
 			delete(properties, name)
-			a.missing = append(a.missing, left{at, like, name})
+			a.missing = append(a.missing, omittedProperty{at, like, name})
 			continue
 		}
 		here := func() *jsonschema.Schema { return at().Properties[name] }
 		a.first[id] = here
-		a.prune(properties[name], here)
+		a.pruneBelow(properties[name], here)
 	}
 }
 
-// restore gives a compiled schema the properties that were left out.
-func (a *alike) restore() error {
+// restoreMissing gives a compiled schema the properties that were left out.
+func (a *alike) restoreMissing() error {
 	for _, m := range a.missing {
 		owner, like := m.owner(), m.like()
 		if owner == nil || like == nil {
@@ -101,15 +101,15 @@ func (a *alike) restore() error {
 	return nil
 }
 
-// id numbers a value by what it says, so that equal values have one number. schema says that it
+// idOf numbers a value by what it says, so that equal values have one number. schema says that it
 // is a schema: what describes it to people does not count.
-func (a *alike) id(v any, schema bool) int {
+func (a *alike) idOf(v any, schema bool) int {
 	var says string
 	switch v := v.(type) {
 	case map[string]any:
-		says = a.object(v, schema)
+		says = a.objectKey(v, schema)
 	case []any:
-		says = a.list(v)
+		says = a.listKey(v)
 	case string:
 		says = `"` + v
 	case json.Number:
@@ -124,15 +124,15 @@ func (a *alike) id(v any, schema bool) int {
 	return len(a.ids) - 1
 }
 
-func (a *alike) list(items []any) string {
+func (a *alike) listKey(items []any) string {
 	parts := make([]string, len(items))
 	for i, item := range items {
-		parts[i] = strconv.Itoa(a.id(item, false))
+		parts[i] = strconv.Itoa(a.idOf(item, false))
 	}
 	return "[" + strings.Join(parts, ",")
 }
 
-func (a *alike) object(v map[string]any, schema bool) string {
+func (a *alike) objectKey(v map[string]any, schema bool) string {
 	var b strings.Builder
 	b.WriteByte('{')
 	for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -140,7 +140,7 @@ func (a *alike) object(v map[string]any, schema bool) string {
 			continue
 		}
 		b.WriteString(strconv.Quote(name))
-		b.WriteString(strconv.Itoa(a.id(v[name], false)))
+		b.WriteString(strconv.Itoa(a.idOf(v[name], false)))
 		b.WriteByte(',')
 	}
 	return b.String()

@@ -17,7 +17,7 @@ func plainly(t *testing.T, raw string) *Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := compileDocument(doc, &patterns{known: map[string]jsonschema.Regexp{}, room: maxProgram})
+	compiled, err := compileDocument(doc, &patterns{compiled: map[string]jsonschema.Regexp{}, room: maxProgram})
 	if err != nil {
 		t.Fatal(err)
 	}

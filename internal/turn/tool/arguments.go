@@ -47,12 +47,12 @@ func (s *Schema) Check(ctx context.Context, name string, args jsontext.Value) (j
 	if !ok {
 		return refuse("they are not one valid JSON object", nil)
 	}
-	if err := checkable(value, 1); err != nil {
+	if err := checkShape(value, 1); err != nil {
 		return refuse("they cannot be checked, "+err.Error(), err)
 	}
-	err := s.validate(ctx, value)
+	err := s.checkValue(ctx, value)
 	if v, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
-		return refuse(problems(v), nil)
+		return refuse(listProblems(v), nil)
 	}
 	switch {
 	case errors.Is(err, errCostly):
@@ -80,18 +80,18 @@ type Problem struct{ Pointer, Rule string }
 // first five by their pointers. An error says that it cannot be checked: it is nested
 // too deeply, its check takes too long, or ctx has ended.
 func (s *Schema) Problems(ctx context.Context, value any) ([]Problem, error) {
-	if err := checkable(value, 1); err != nil {
+	if err := checkShape(value, 1); err != nil {
 		return nil, err
 	}
-	err := s.validate(ctx, value)
+	err := s.checkValue(ctx, value)
 	v, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
 		return nil, err
 	}
 	var list []Problem
-	for _, leaf := range leaves(v, nil) {
-		at := strings.TrimSuffix(pointer(leaf.InstanceLocation), ": ")
-		list = append(list, Problem{Clean(at), clipped(Clean(problem(leaf)), maxProblem)})
+	for _, leaf := range leafErrors(v, nil) {
+		at := strings.TrimSuffix(pointerText(leaf.InstanceLocation), ": ")
+		list = append(list, Problem{Clean(at), clipText(Clean(problemText(leaf)), maxProblem)})
 	}
 	slices.SortFunc(list, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Rule, b.Rule))
@@ -109,40 +109,40 @@ var (
 	errNumber = errors.New("as a number in them is too large")
 )
 
-// checkable says why a value is not one for the validator. It leads no deeper than
+// checkShape says why a value is not one for the validator. It leads no deeper than
 // maxArgumentDepth.
-func checkable(v any, depth int) error {
+func checkShape(v any, depth int) error {
 	if depth > maxArgumentDepth {
 		return errDeep
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for _, member := range v {
-			if err := checkable(member, depth+1); err != nil {
+			if err := checkShape(member, depth+1); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for _, item := range v {
-			if err := checkable(item, depth+1); err != nil {
+			if err := checkShape(item, depth+1); err != nil {
 				return err
 			}
 		}
 	case json.Number:
-		if !modest(v.String()) {
+		if !isModest(v.String()) {
 			return errNumber
 		}
 	}
 	return nil
 }
 
-// problems lists what is wrong, in the order of the alphabet: the validator goes
+// listProblems lists what is wrong, in the order of the alphabet: the validator goes
 // over an object's members in no order, and the same call deserves the same answer.
-func problems(e *jsonschema.ValidationError) string {
+func listProblems(e *jsonschema.ValidationError) string {
 	var list []string
 	seen := map[string]bool{}
-	for _, leaf := range leaves(e, nil) {
-		p := clipped(Clean(pointer(leaf.InstanceLocation)+problem(leaf)), maxProblem)
+	for _, leaf := range leafErrors(e, nil) {
+		p := clipText(Clean(pointerText(leaf.InstanceLocation)+problemText(leaf)), maxProblem)
 		if !seen[p] {
 			seen[p] = true
 			list = append(list, p)
@@ -155,9 +155,9 @@ func problems(e *jsonschema.ValidationError) string {
 	return strings.Join(list, "; ")
 }
 
-// leaves returns the errors that say what is wrong: those without causes, and
+// leafErrors returns the errors that say what is wrong: those without causes, and
 // anyOf and oneOf, whose causes each report one branch only.
-func leaves(e *jsonschema.ValidationError, found []*jsonschema.ValidationError) []*jsonschema.ValidationError {
+func leafErrors(e *jsonschema.ValidationError, found []*jsonschema.ValidationError) []*jsonschema.ValidationError {
 	switch e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
 		return append(found, e)
@@ -166,14 +166,14 @@ func leaves(e *jsonschema.ValidationError, found []*jsonschema.ValidationError) 
 		return append(found, e)
 	}
 	for _, cause := range e.Causes {
-		found = leaves(cause, found)
+		found = leafErrors(cause, found)
 	}
 	return found
 }
 
-// pointer is where a problem is, as a JSON pointer with a colon behind it, cut
+// pointerText is where a problem is, as a JSON pointer with a colon behind it, cut
 // to half of a problem's length. Empty: the whole value.
-func pointer(location []string) string {
+func pointerText(location []string) string {
 	if len(location) == 0 {
 		return ""
 	}
@@ -184,25 +184,25 @@ func pointer(location []string) string {
 		}
 		sb.WriteString("/" + strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1"))
 	}
-	return clipped(sb.String(), maxProblem/2) + ": "
+	return clipText(sb.String(), maxProblem/2) + ": "
 }
 
-// problem says what is wrong in terms of the schema. The value itself, which the
+// problemText says what is wrong in terms of the schema. The value itself, which the
 // model wrote, is not repeated.
-func problem(e *jsonschema.ValidationError) string {
+func problemText(e *jsonschema.ValidationError) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
 		return fmt.Sprintf("got %s, want %s", k.Got, strings.Join(k.Want, " or "))
 	case *kind.Required:
-		return "missing required " + quoted(k.Missing)
+		return "missing required " + quoteNames(k.Missing)
 	case *kind.AdditionalProperties:
-		return "unknown " + quoted(slices.Sorted(slices.Values(k.Properties)))
+		return "unknown " + quoteNames(slices.Sorted(slices.Values(k.Properties)))
 	case *kind.Enum:
-		return "must be one of " + values(k.Want)
+		return "must be one of " + quoteValues(k.Want)
 	case *kind.Const:
-		return "must be " + values([]any{k.Want})
+		return "must be " + quoteValues([]any{k.Want})
 	case *kind.AnyOf, *kind.OneOf:
-		return alternatives(e)
+		return alternativesText(e)
 	case *kind.Pattern:
 		return "must match " + k.Want
 	case *kind.MinLength:
@@ -220,15 +220,15 @@ func problem(e *jsonschema.ValidationError) string {
 	return "is not allowed"
 }
 
-// alternatives reports a value that fits no branch. If all branches only want another type, as
+// alternativesText reports a value that fits no branch. If all branches only want another type, as
 // for an optional value (string or null), that is said.
-func alternatives(e *jsonschema.ValidationError) string {
+func alternativesText(e *jsonschema.ValidationError) string {
 	if len(e.Causes) == 0 {
 		return "fits more than one form, where only one is allowed"
 	}
 	var got string
 	var want []string
-	for _, leaf := range leaves(&jsonschema.ValidationError{ErrorKind: &kind.Group{}, Causes: e.Causes}, nil) {
+	for _, leaf := range leafErrors(&jsonschema.ValidationError{ErrorKind: &kind.Group{}, Causes: e.Causes}, nil) {
 		k, ok := leaf.ErrorKind.(*kind.Type)
 		if !ok || len(leaf.InstanceLocation) != len(e.InstanceLocation) {
 			return "fits none of the allowed forms"
@@ -239,25 +239,25 @@ func alternatives(e *jsonschema.ValidationError) string {
 	return fmt.Sprintf("got %s, want %s", got, strings.Join(want, " or "))
 }
 
-// quoted lists names, at most maxListed of them, each cut: they come from a
+// quoteNames lists names, at most maxListed of them, each cut: they come from a
 // schema or from a model.
-func quoted(names []string) string {
+func quoteNames(names []string) string {
 	list := make([]string, 0, maxListed)
 	for i, name := range names {
 		if i == maxListed {
 			list = append(list, "…")
 			break
 		}
-		list = append(list, fmt.Sprintf("%q", clipped(name, 64)))
+		list = append(list, fmt.Sprintf("%q", clipText(name, 64)))
 	}
 	return strings.Join(list, ", ")
 }
 
-// values lists what a schema allows.
-func values(want []any) string {
+// quoteValues lists what a schema allows.
+func quoteValues(want []any) string {
 	names := make([]string, len(want))
 	for i, v := range want {
 		names[i] = fmt.Sprint(v)
 	}
-	return quoted(names)
+	return quoteNames(names)
 }

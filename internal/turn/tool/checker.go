@@ -32,14 +32,14 @@ func newSchema(compiled *jsonschema.Schema) (*Schema, error) {
 	return s, nil
 }
 
-// validate returns a *jsonschema.ValidationError, errCostly, ctx's error, or nil.
-func (s *Schema) validate(ctx context.Context, value any) error {
+// checkValue returns a *jsonschema.ValidationError, errCostly, ctx's error, or nil.
+func (s *Schema) checkValue(ctx context.Context, value any) error {
 	r := s.spare.Swap(nil)
 	if r == nil {
 		r = &run{spread: s.spread}
-		r.schema = r.arm(s.compiled, map[*jsonschema.Schema]*jsonschema.Schema{})
+		r.schema = r.armSchema(s.compiled, map[*jsonschema.Schema]*jsonschema.Schema{})
 	}
-	err := r.validate(ctx, value)
+	err := r.runCheck(ctx, value)
 	s.spare.Store(r)
 	return err
 }

@@ -171,14 +171,14 @@ func TestDifferingItemsHaveAPrice(t *testing.T) {
 // An expression that Go cannot read lets everything pass, and says what it is.
 func TestUnknownPattern(t *testing.T) {
 	t.Parallel()
-	programs := patterns{known: map[string]jsonschema.Regexp{}, room: maxProgram}
+	programs := patterns{compiled: map[string]jsonschema.Regexp{}, room: maxProgram}
 	for text, matches := range map[string]bool{`^(?!x)`: true, `^(?<=a)b`: true, `^a$`: false} {
-		re, err := programs.compile(text)
+		re, err := programs.compilePattern(text)
 		if err != nil || re.String() != text || re.MatchString("x") != matches {
 			t.Errorf("%s: %v, %v", text, re, err)
 		}
 		before := programs.size
-		if again, _ := programs.compile(text); again != re || programs.size != before {
+		if again, _ := programs.compilePattern(text); again != re || programs.size != before {
 			t.Errorf("%s is compiled twice", text)
 		}
 	}

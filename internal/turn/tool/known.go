@@ -1,8 +1,8 @@
 package tool
 
-// Known is what is known of a tool, whether it can be called now or not. It must not be
+// Info is what is known of a tool, whether it can be called now or not. It must not be
 // changed.
-type Known struct {
+type Info struct {
 	Server      string
 	Name        string  // as its server gives it
 	Policy      *Policy // of its server

@@ -23,7 +23,7 @@ func CompileLenient(raw jsontext.Value, room int) (s *Schema, used jsontext.Valu
 		used = jsontext.Value(`{"type":"object"}`)
 	}
 	if measureSchema(used) == nil {
-		used = tidied(used)
+		used = tidySchema(used)
 	}
 	for range maxMends {
 		var more int
@@ -41,8 +41,8 @@ func CompileLenient(raw jsontext.Value, room int) (s *Schema, used jsontext.Valu
 	return s, used, work, err
 }
 
-// tidied returns a schema without nulls, and with a type that Compile takes for an object's.
-func tidied(raw jsontext.Value) jsontext.Value {
+// tidySchema returns a schema without nulls, and with a type that Compile takes for an object's.
+func tidySchema(raw jsontext.Value) jsontext.Value {
 	root, ok := decodeSchema(raw)
 	if !ok {
 		return raw

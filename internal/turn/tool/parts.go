@@ -8,7 +8,7 @@ func allParts(s *jsonschema.Schema) map[*jsonschema.Schema]bool {
 	for rest := []*jsonschema.Schema{s}; len(rest) > 0; {
 		last := len(rest) - 1
 		s, rest = rest[last], rest[:last]
-		for _, part := range parts(s) {
+		for _, part := range partsOf(s) {
 			if part != nil && !seen[part] {
 				seen[part] = true
 				rest = append(rest, part)
@@ -18,8 +18,8 @@ func allParts(s *jsonschema.Schema) map[*jsonschema.Schema]bool {
 	return seen
 }
 
-// parts returns the schemas that s is made of.
-func parts(s *jsonschema.Schema) []*jsonschema.Schema {
+// partsOf returns the schemas that s is made of.
+func partsOf(s *jsonschema.Schema) []*jsonschema.Schema {
 	var list []*jsonschema.Schema
 	replaceParts(new(*s), func(part *jsonschema.Schema) *jsonschema.Schema {
 		list = append(list, part)
@@ -40,28 +40,28 @@ func replaceParts(s *jsonschema.Schema, part func(*jsonschema.Schema) *jsonschem
 		}
 	}
 	for _, list := range []*[]*jsonschema.Schema{&s.AllOf, &s.AnyOf, &s.OneOf, &s.PrefixItems} {
-		*list = replaced(*list, part)
+		*list = replaceAll(*list, part)
 	}
 	loose := func(v any) any {
 		switch v := v.(type) {
 		case *jsonschema.Schema:
 			return part(v)
 		case []*jsonschema.Schema:
-			return replaced(v, part)
+			return replaceAll(v, part)
 		}
 		return v
 	}
 	s.AdditionalProperties, s.Items, s.AdditionalItems = loose(s.AdditionalProperties), loose(s.Items), loose(s.AdditionalItems)
-	s.Dependencies = replacedIn(s.Dependencies, loose)
-	s.Properties = replacedIn(s.Properties, part)
-	s.DependentSchemas = replacedIn(s.DependentSchemas, part)
+	s.Dependencies = replaceIn(s.Dependencies, loose)
+	s.Properties = replaceIn(s.Properties, part)
+	s.DependentSchemas = replaceIn(s.DependentSchemas, part)
 	if s.Pattern != nil {
 		s.Pattern = re(s.Pattern)
 	}
-	s.PatternProperties = replacedPatterns(s.PatternProperties, part, re)
+	s.PatternProperties = replacePatterns(s.PatternProperties, part, re)
 }
 
-func replacedPatterns(m map[jsonschema.Regexp]*jsonschema.Schema, part func(*jsonschema.Schema) *jsonschema.Schema, re func(jsonschema.Regexp) jsonschema.Regexp) map[jsonschema.Regexp]*jsonschema.Schema {
+func replacePatterns(m map[jsonschema.Regexp]*jsonschema.Schema, part func(*jsonschema.Schema) *jsonschema.Schema, re func(jsonschema.Regexp) jsonschema.Regexp) map[jsonschema.Regexp]*jsonschema.Schema {
 	if m == nil {
 		return nil
 	}
@@ -72,9 +72,9 @@ func replacedPatterns(m map[jsonschema.Regexp]*jsonschema.Schema, part func(*jso
 	return with
 }
 
-// replaced returns a copy of list with f applied; nil stays nil, because an
+// replaceAll returns a copy of list with f applied; nil stays nil, because an
 // empty list means something else in a schema.
-func replaced[T any](list []T, f func(T) T) []T {
+func replaceAll[T any](list []T, f func(T) T) []T {
 	if list == nil {
 		return nil
 	}
@@ -85,8 +85,8 @@ func replaced[T any](list []T, f func(T) T) []T {
 	return with
 }
 
-// replacedIn is replaced for maps.
-func replacedIn[T any](m map[string]T, f func(T) T) map[string]T {
+// replaceIn is replaced for maps.
+func replaceIn[T any](m map[string]T, f func(T) T) map[string]T {
 	if m == nil {
 		return nil
 	}

@@ -53,43 +53,43 @@ func (p *pattern) MatchString(s string) bool { return p.re.MatchString(s) }
 
 // patterns compiles the patterns of one schema, each text once.
 type patterns struct {
-	known map[string]jsonschema.Regexp
+	compiled map[string]jsonschema.Regexp
 	// size is how many instructions were compiled so far, room how many there may be.
 	size, room int
 	// err is why a pattern was not compiled.
 	err error
 }
 
-// compile is a jsonschema.RegexpEngine. It lets everything match a pattern that
+// compilePattern is a jsonschema.RegexpEngine. It lets everything match a pattern that
 // Go's engine does not know.
-func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
-	if re, ok := p.known[text]; ok {
+func (p *patterns) compilePattern(text string) (jsonschema.Regexp, error) {
+	if re, ok := p.compiled[text]; ok {
 		return re, nil
 	}
-	re, err := p.read(text)
+	re, err := p.readPattern(text)
 	if err != nil {
 		p.err = err
 		return nil, err
 	}
-	p.known[text] = re
+	p.compiled[text] = re
 	return re, nil
 }
 
-// failure returns why a pattern was not compiled, nil if all were. What is too much for this schema
+// failureCause returns why a pattern was not compiled, nil if all were. What is too much for this schema
 // may be no more than what others have left of the room.
-func (p *patterns) failure() error {
+func (p *patterns) failureCause() error {
 	if errors.Is(p.err, errPatterns) && p.room < maxProgram {
 		return ErrNoRoom
 	}
 	return p.err
 }
 
-// read compiles a pattern if there is room for it: it is measured before it grows.
-func (p *patterns) read(text string) (jsonschema.Regexp, error) {
+// readPattern compiles a pattern if there is room for it: it is measured before it grows.
+func (p *patterns) readPattern(text string) (jsonschema.Regexp, error) {
 	if len(text) > maxPattern {
 		return nil, errLongPattern
 	}
-	if err := p.reserve(1 + parseWork(text)); err != nil {
+	if err := p.reserveRoom(1 + parseWork(text)); err != nil {
 		return nil, err
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
@@ -97,7 +97,7 @@ func (p *patterns) read(text string) (jsonschema.Regexp, error) {
 		return unknownPattern(text), nil
 	}
 	size := programSize(tree)
-	if err := p.reserve(size + classSize(tree)); err != nil {
+	if err := p.reserveRoom(size + classSize(tree)); err != nil {
 		return nil, err
 	}
 	re, err := regexp.Compile(text)
@@ -107,8 +107,8 @@ func (p *patterns) read(text string) (jsonschema.Regexp, error) {
 	return &pattern{re, size}, nil
 }
 
-// reserve claims room for n instructions, if there is as much.
-func (p *patterns) reserve(n int) error {
+// reserveRoom claims room for n instructions, if there is as much.
+func (p *patterns) reserveRoom(n int) error {
 	if p.size+n > p.room {
 		return errPatterns
 	}
@@ -119,7 +119,7 @@ func (p *patterns) reserve(n int) error {
 // parseWork is what parsing text costs, in instructions.
 func parseWork(text string) int {
 	work := classWork * (strings.Count(text, `\p`) + strings.Count(text, `\P`))
-	if !folds(text) {
+	if !foldsCase(text) {
 		return work
 	}
 	for i := 1; i < len(text); i++ {
@@ -130,8 +130,8 @@ func parseWork(text string) int {
 	return work
 }
 
-// folds reports whether a flag in text says that case does not count: (?i), (?si:…).
-func folds(text string) bool {
+// foldsCase reports whether a flag in text says that case does not count: (?i), (?si:…).
+func foldsCase(text string) bool {
 	for rest := text; ; {
 		_, flags, found := strings.Cut(rest, "(?")
 		if !found {

@@ -34,20 +34,20 @@ type price struct {
 // a list.
 func priceOf(s *jsonschema.Schema) price {
 	here := slices.Concat([]*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf, s.OneOf)
-	p := price{any: enterWork + reach(here...), unique: s.UniqueItems}
+	p := price{any: enterWork + reachPrice(here...), unique: s.UniqueItems}
 	for _, part := range here {
 		if part != nil {
 			p.here++
 		}
 	}
-	p.objects(s)
-	p.lists(s)
+	p.addObjects(s)
+	p.addLists(s)
 	return p
 }
 
-// objects adds what is done for an object, however many members it has, and for
+// addObjects adds what is done for an object, however many members it has, and for
 // each of them.
-func (p *price) objects(s *jsonschema.Schema) {
+func (p *price) addObjects(s *jsonschema.Schema) {
 	names := len(s.Required) // looked up in each object
 	for _, list := range s.DependentRequired {
 		names += 1 + len(list)
@@ -55,34 +55,34 @@ func (p *price) objects(s *jsonschema.Schema) {
 	for _, v := range s.Dependencies {
 		list, _ := v.([]string)
 		names += 1 + len(list)
-		p.object += reach(schemasIn(v)...)
+		p.object += reachPrice(schemasIn(v)...)
 	}
 	p.here += len(s.Dependencies) + len(s.DependentSchemas)
-	p.object += names/4 + reach(slices.Collect(maps.Values(s.DependentSchemas))...)
+	p.object += names/4 + reachPrice(slices.Collect(maps.Values(s.DependentSchemas))...)
 	for _, part := range s.Properties { // each is held against one member at most
-		p.object += choices(part)
+		p.object += choicesPrice(part)
 	}
-	p.member = reachWork + reach(slices.Collect(maps.Values(s.PatternProperties))...) +
-		3*reach(s.PropertyNames) + reach(s.UnevaluatedProperties)
+	p.member = reachWork + reachPrice(slices.Collect(maps.Values(s.PatternProperties))...) +
+		3*reachPrice(s.PropertyNames) + reachPrice(s.UnevaluatedProperties)
 	for _, part := range schemasIn(s.AdditionalProperties) {
-		p.member += choices(part)
+		p.member += choicesPrice(part)
 	}
 }
 
-// lists adds what is done for each item. Of prefixItems and items only one
+// addLists adds what is done for each item. Of prefixItems and items only one
 // applies to an item, so their prices are not all added.
-func (p *price) lists(s *jsonschema.Schema) {
+func (p *price) addLists(s *jsonschema.Schema) {
 	for _, part := range slices.Concat(s.PrefixItems, schemasIn(s.Items)) {
-		p.list += choices(part)
+		p.list += choicesPrice(part)
 	}
-	p.item = reachWork + reach(s.Contains, s.UnevaluatedItems)
+	p.item = reachWork + reachPrice(s.Contains, s.UnevaluatedItems)
 	for _, part := range slices.Concat(schemasIn(s.Items), schemasIn(s.AdditionalItems), []*jsonschema.Schema{s.Items2020}) {
-		p.item += choices(part)
+		p.item += choicesPrice(part)
 	}
 }
 
-// of returns the price of holding the part against v.
-func (p *price) of(v any, r *run) int {
+// priceFor returns the price of holding the part against v.
+func (p *price) priceFor(v any, r *run) int {
 	n := p.any
 	switch v := v.(type) {
 	case string:
@@ -90,9 +90,9 @@ func (p *price) of(v any, r *run) int {
 	case json.Number:
 		n += sizeOf(v)
 	case map[string]any:
-		n += p.object + p.member*len(v) + p.spread(len(v), r)
+		n += p.object + p.member*len(v) + p.spreadPrice(len(v), r)
 	case []any:
-		n += p.list + p.item*len(v) + p.spread(len(v), r)
+		n += p.list + p.item*len(v) + p.spreadPrice(len(v), r)
 		if p.unique {
 			n += r.uniqueWork(v)
 		}
@@ -100,28 +100,28 @@ func (p *price) of(v any, r *run) int {
 	return n
 }
 
-// spread returns the price of passing on which of so many parts were looked at.
-func (p *price) spread(parts int, r *run) int {
+// spreadPrice returns the price of passing on which of so many parts were looked at.
+func (p *price) spreadPrice(parts int, r *run) int {
 	if !r.spread {
 		return 0
 	}
 	return (1 + p.here) * parts / 2
 }
 
-// reach returns what it costs to come to parts, some of which may be nil.
-func reach(parts ...*jsonschema.Schema) int {
+// reachPrice returns what it costs to come to parts, some of which may be nil.
+func reachPrice(parts ...*jsonschema.Schema) int {
 	n := 0
 	for _, part := range parts {
 		if part != nil {
-			n += reachWork + choices(part)
+			n += reachWork + choicesPrice(part)
 		}
 	}
 	return n
 }
 
-// choices returns what it costs to compare a value with the enum and the const of
+// choicesPrice returns what it costs to compare a value with the enum and the const of
 // a part, which may be nil.
-func choices(part *jsonschema.Schema) int {
+func choicesPrice(part *jsonschema.Schema) int {
 	n := 0
 	if part != nil && part.Enum != nil {
 		n += deepSize(part.Enum.Values)

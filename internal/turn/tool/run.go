@@ -45,8 +45,8 @@ type run struct {
 // stop is what a run panics with to end the validator.
 type stop struct{ err error }
 
-// spend counts n units of work.
-func (r *run) spend(n int) {
+// spendWork counts n units of work.
+func (r *run) spendWork(n int) {
 	r.work += n
 	if r.work < r.watch {
 		return
@@ -60,9 +60,9 @@ func (r *run) spend(n int) {
 	r.watch = r.work + watchEvery
 }
 
-// validate returns a *jsonschema.ValidationError, errCostly, ctx's error, another one
+// runCheck returns a *jsonschema.ValidationError, errCostly, ctx's error, another one
 // if the validator fails, or nil.
-func (r *run) validate(ctx context.Context, value any) (err error) {
+func (r *run) runCheck(ctx context.Context, value any) (err error) {
 	r.ctx, r.work, r.watch = ctx, 0, watchEvery
 	defer func() {
 		r.ctx = nil
@@ -79,26 +79,26 @@ func (r *run) validate(ctx context.Context, value any) (err error) {
 	return r.schema.Validate(value)
 }
 
-// arm copies s, and all that it leads to, into a schema that counts for r. It puts
+// armSchema copies s, and all that it leads to, into a schema that counts for r. It puts
 // a format into each part, which the validator calls before it goes deeper; formats
 // themselves are not asserted. copies holds what was copied already.
-func (r *run) arm(s *jsonschema.Schema, copies map[*jsonschema.Schema]*jsonschema.Schema) *jsonschema.Schema {
+func (r *run) armSchema(s *jsonschema.Schema, copies map[*jsonschema.Schema]*jsonschema.Schema) *jsonschema.Schema {
 	if armed := copies[s]; armed != nil {
 		return armed
 	}
 	armed := new(*s)
 	copies[s] = armed
 	price := priceOf(s)
-	replaceParts(armed, func(part *jsonschema.Schema) *jsonschema.Schema { return r.arm(part, copies) }, r.counted)
+	replaceParts(armed, func(part *jsonschema.Schema) *jsonschema.Schema { return r.armSchema(part, copies) }, r.withCounting)
 	armed.Format = &jsonschema.Format{Name: "budget", Validate: func(v any) error {
-		r.spend(price.of(v, r))
+		r.spendWork(price.priceFor(v, r))
 		return nil
 	}}
 	return armed
 }
 
-// counted returns re with its matches counted for r.
-func (r *run) counted(re jsonschema.Regexp) jsonschema.Regexp {
+// withCounting returns re with its matches counted for r.
+func (r *run) withCounting(re jsonschema.Regexp) jsonschema.Regexp {
 	if p, ok := re.(*pattern); ok {
 		return &countedPattern{p, r}
 	}
@@ -115,7 +115,7 @@ type countedPattern struct {
 func (p *countedPattern) MatchString(s string) bool {
 	work := p.size * len(s)
 	if work <= maxBlindMatch {
-		p.run.spend(1 + work/matchUnit)
+		p.run.spendWork(1 + work/matchUnit)
 		return p.re.MatchString(s)
 	}
 	return p.re.MatchReader(&watchedText{Reader: strings.NewReader(s), pattern: p})
@@ -132,7 +132,7 @@ type watchedText struct {
 func (t *watchedText) ReadRune() (rune, int, error) {
 	t.unpaid += t.pattern.size
 	if t.unpaid > maxBlindMatch {
-		t.pattern.run.spend(t.unpaid / matchUnit)
+		t.pattern.run.spendWork(t.unpaid / matchUnit)
 		t.unpaid = 0
 	}
 	return t.Reader.ReadRune()
@@ -141,24 +141,24 @@ func (t *watchedText) ReadRune() (rune, int, error) {
 // uniqueWork returns what it costs to say that the items of a list differ.
 func (r *run) uniqueWork(list []any) int {
 	if n := len(list); n <= 20 { // the validator compares each with each
-		return n * r.size(list)
+		return n * r.sizeWithin(list)
 	}
-	return r.size(list)
+	return r.sizeWithin(list)
 }
 
-// size returns how much work it is to go over all of v. That itself is counted.
-func (r *run) size(v any) int {
+// sizeWithin returns how much work it is to go over all of v. That itself is counted.
+func (r *run) sizeWithin(v any) int {
 	n := sizeOf(v)
 	switch v := v.(type) {
 	case []any:
-		r.spend(len(v) / 16)
+		r.spendWork(len(v) / 16)
 		for _, item := range v {
-			n += r.size(item)
+			n += r.sizeWithin(item)
 		}
 	case map[string]any:
-		r.spend(len(v) / 4)
+		r.spendWork(len(v) / 4)
 		for _, member := range v {
-			n += r.size(member)
+			n += r.sizeWithin(member)
 		}
 	}
 	return n
@@ -184,8 +184,8 @@ func sizeOf(v any) int {
 // takes it 20 ms, and above that it panics.
 const digits = 400
 
-// modest reports whether the validator can work with a number.
-func modest(n string) bool {
+// isModest reports whether the validator can work with a number.
+func isModest(n string) bool {
 	if len(n) > digits {
 		return false
 	}

@@ -74,13 +74,13 @@ func Compile(raw jsontext.Value, room int) (s *Schema, work int, err error) {
 	case work > room:
 		return nil, 0, ErrNoRoom
 	}
-	programs := patterns{known: map[string]jsonschema.Regexp{}, room: min(maxProgram, (room-work)*patternUnit)}
+	programs := patterns{compiled: map[string]jsonschema.Regexp{}, room: min(maxProgram, (room-work)*patternUnit)}
 	compiled, err = compileDocument(doc, &programs)
 	work += programs.size / patternUnit
-	if err := cmp.Or(programs.failure(), err); err != nil {
+	if err := cmp.Or(programs.failureCause(), err); err != nil {
 		return nil, work, err
 	}
-	if err := same.restore(); err != nil {
+	if err := same.restoreMissing(); err != nil {
 		return nil, work, err
 	}
 	s, err = newSchema(compiled)
@@ -109,7 +109,7 @@ func compileDocument(doc any, programs *patterns) (*jsonschema.Schema, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(refuseAll{})
-	compiler.UseRegexpEngine(programs.compile)
+	compiler.UseRegexpEngine(programs.compilePattern)
 	if err := compiler.AddResource(schemaURL, doc); err != nil {
 		return nil, err
 	}
@@ -159,28 +159,28 @@ type measure struct {
 // workOf returns the work that it takes to compile a document, but for its
 // patterns. It leaves out of the document what can be shared.
 func (a *alike) workOf(doc any, compiled place) (int, error) {
-	m, err := measured(doc)
-	if err == nil && m.work() > alikeFrom && !m.linked {
-		a.prune(doc, compiled)
-		m, err = measured(doc)
+	m, err := measureDocument(doc)
+	if err == nil && m.totalWork() > alikeFrom && !m.linked {
+		a.pruneBelow(doc, compiled)
+		m, err = measureDocument(doc)
 	}
 	switch {
 	case err != nil:
 		return 0, err
-	case m.work() > maxToolWork:
+	case m.totalWork() > maxToolWork:
 		return 0, errWork
 	}
-	return m.work(), nil
+	return m.totalWork(), nil
 }
 
-func measured(doc any) (m measure, err error) {
+func measureDocument(doc any) (m measure, err error) {
 	m = measure{copying: map[string]bool{}, defs: map[string]bool{}}
-	err = m.add(doc, len(schemaURL))
+	err = m.addValue(doc, len(schemaURL))
 	return m, err
 }
 
-// work sums up.
-func (m *measure) work() int {
+// totalWork sums up.
+func (m *measure) totalWork() int {
 	copies := len(m.copying)
 	if m.old {
 		copies += len(m.defs)
@@ -188,25 +188,25 @@ func (m *measure) work() int {
 	return m.values + m.schemas + m.addresses/addressUnit + copies*m.values/copiedUnit
 }
 
-// add measures v, whose address has so many bytes.
-func (m *measure) add(v any, address int) error {
+// addValue measures v, whose address has so many bytes.
+func (m *measure) addValue(v any, address int) error {
 	m.values++
 	switch v := v.(type) {
 	case map[string]any:
 		m.schemas++
 		m.addresses += address
 		for name, member := range v {
-			if err := m.refer(name, member); err != nil {
+			if err := m.addReference(name, member); err != nil {
 				return err
 			}
-			if err := m.add(member, address+1+len(name)); err != nil {
+			if err := m.addValue(member, address+1+len(name)); err != nil {
 				return err
 			}
 		}
 	case []any:
 		m.addresses += address
 		for _, item := range v {
-			if err := m.add(item, address+4); err != nil {
+			if err := m.addValue(item, address+4); err != nil {
 				return err
 			}
 		}
@@ -214,15 +214,15 @@ func (m *measure) add(v any, address int) error {
 		m.schemas++
 		m.addresses += address
 	case json.Number:
-		if !modest(v.String()) {
+		if !isModest(v.String()) {
 			return errors.New("a number of the schema is too large")
 		}
 	}
 	return nil
 }
 
-// refer measures a member that may name a schema or refer to one.
-func (m *measure) refer(name string, value any) error {
+// addReference measures a member that may name a schema or refer to one.
+func (m *measure) addReference(name string, value any) error {
 	text, ok := value.(string)
 	if !ok || name != "id" && !strings.HasPrefix(name, "$") || name == "$comment" {
 		return nil

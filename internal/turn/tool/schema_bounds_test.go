@@ -171,7 +171,7 @@ func TestClean(t *testing.T) {
 func TestClipped(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{0: "…", 1: "a…", 2: "a…", 3: "aé…", 4: "aé…", 6: "aé日…", 7: "aé日b"} {
-		if got := clipped("aé日b", n); got != want {
+		if got := clipText("aé日b", n); got != want {
 			t.Errorf("%d bytes: got %q, want %q", n, got, want)
 		}
 	}
@@ -184,7 +184,7 @@ func TestModest(t *testing.T) {
 		"0": true, "-1.5": true, "1e400": true, "1E-400": true, "1e+0000400": true, "1e401": false, "1E-401": false, "1e1000": false, "1e99": true,
 		strings.Repeat("9", 400): true, strings.Repeat("9", 401): false,
 	} {
-		if got := modest(n); got != want {
+		if got := isModest(n); got != want {
 			t.Errorf("%.20s: got %v", n, got)
 		}
 	}
@@ -196,7 +196,7 @@ func TestFolds(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"": false, "i": false, "(i)": false, "(?:i)": false, "(?i)a": true, "a(?i:b)": true, "(?s)(?mi)": true, "(?si": true, "(?s-i:a)": false, "(?P<i>a)": false, "(?": false,
 	} {
-		if got := folds(pattern); got != want {
+		if got := foldsCase(pattern); got != want {
 			t.Errorf("%s: got %v", pattern, got)
 		}
 	}

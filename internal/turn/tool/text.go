@@ -12,21 +12,21 @@ func Clean(s string) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}
-	if strings.IndexFunc(s, unfit) < 0 {
+	if strings.IndexFunc(s, isUnfit) < 0 {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
-		if unfit(r) {
+		if isUnfit(r) {
 			return -1
 		}
 		return r
 	}, s)
 }
 
-// unfit says whether a character is taken out of texts of tools: controls,
+// isUnfit says whether a character is taken out of texts of tools: controls,
 // marks that turn the direction of text, and tags, which are invisible and can
 // carry instructions.
-func unfit(r rune) bool {
+func isUnfit(r rune) bool {
 	switch {
 	case r == '\t', r == '\n', r == '\r':
 		return false
@@ -38,8 +38,8 @@ func unfit(r rune) bool {
 	return false
 }
 
-// clipped returns at most n bytes of s, with a mark if that is not all.
-func clipped(s string, n int) string {
+// clipText returns at most n bytes of s, with a mark if that is not all.
+func clipText(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -18,8 +18,8 @@ type builder struct {
 	aliased int             // nodes made of aliases
 }
 
-// node makes the node of y. key is the place of its key or, in a list, its own.
-func (b *builder) node(y ast.Node, parent *Node, name string, key place, depth int) *Node {
+// makeNode makes the node of y. key is the place of its key or, in a list, its own.
+func (b *builder) makeNode(y ast.Node, parent *Node, name string, key place, depth int) *Node {
 	n := &Node{document: b.document, parent: parent, name: name, key: key, place: key, kind: nullKind}
 	if b.alias > 0 {
 		if b.aliased++; b.aliased > maxAliased {
@@ -28,102 +28,102 @@ func (b *builder) node(y ast.Node, parent *Node, name string, key place, depth i
 		}
 	}
 	if depth > maxDepth {
-		n.place = start(y, key)
-		b.tooDeep(n.place, n.pointer())
+		n.place = startOf(y, key)
+		b.tooDeep(n.place, n.jsonPointer())
 		n.faulty = true
 		return n
 	}
 	if y == nil {
 		return n
 	}
-	n.place = start(y, key)
+	n.place = startOf(y, key)
 	switch y := y.(type) {
 	case *ast.AnchorNode:
-		return b.anchor(y, n, depth)
+		return b.readAnchor(y, n, depth)
 	case *ast.AliasNode:
-		return b.resolve(y, n, depth)
+		return b.resolveAlias(y, n, depth)
 	case *ast.MappingNode:
 		n.kind = objectKind
 		for _, entry := range y.Values {
-			b.member(n, entry, depth)
+			b.addMember(n, entry, depth)
 		}
 	case *ast.MappingValueNode:
 		n.kind = objectKind
-		b.member(n, y, depth)
+		b.addMember(n, y, depth)
 	case *ast.SequenceNode:
 		n.kind = listKind
 		for i, item := range y.Values {
-			child := b.node(item, n, strconv.Itoa(i), start(item, n.place), depth+1)
+			child := b.makeNode(item, n, strconv.Itoa(i), startOf(item, n.place), depth+1)
 			n.members = append(n.members, child)
 		}
 	case *ast.LiteralNode:
-		b.text(n, y.Value.Value)
+		b.setString(n, y.Value.Value)
 	default:
-		b.scalar(n, y)
+		b.readScalar(n, y)
 	}
 	return n
 }
 
-// scalar reads a value that is written on its own.
-func (b *builder) scalar(n *Node, y ast.Node) {
+// readScalar reads a value that is written on its own.
+func (b *builder) readScalar(n *Node, y ast.Node) {
 	tk := y.GetToken()
 	switch {
 	case tk == nil:
 		n.Fault(notYAML)
 	case tk.Type == token.SingleQuoteType, tk.Type == token.DoubleQuoteType:
-		b.text(n, tk.Value)
+		b.setString(n, tk.Value)
 	case y.Type() == ast.NullType && tk.Type == token.ImplicitNullType:
 		n.place = n.key // there is nothing else to point at
 	case y.Type() == ast.StringType:
-		b.plain(n, y.(*ast.StringNode).Value)
+		b.readPlain(n, y.(*ast.StringNode).Value)
 	case tk.Type == token.MappingEndType, tk.Type == token.SequenceEndType:
 		n.Fault(notYAML)
 	default:
-		b.plain(n, tk.Value)
+		b.readPlain(n, tk.Value)
 	}
 }
 
-// plain reads a scalar without quotes.
-func (b *builder) plain(n *Node, text string) {
+// readPlain reads a scalar without quotes.
+func (b *builder) readPlain(n *Node, text string) {
 	var fault string
-	n.kind, n.text, fault = resolve(text)
+	n.kind, n.text, fault = resolveScalar(text)
 	switch {
 	case fault != "":
 		n.Fault(fault)
 	case strings.HasPrefix(text, "}"): // the parser takes it for a text, unlike ]
 		n.Fault(notYAML + ": this } closes nothing")
 	case n.kind == stringKind:
-		b.text(n, text)
+		b.setString(n, text)
 	}
 }
 
-// text makes n a string.
-func (b *builder) text(n *Node, text string) {
+// setString makes n a string.
+func (b *builder) setString(n *Node, text string) {
 	n.kind = stringKind
 	if n.text = text; b.isLiteral {
 		return
 	}
-	value, used, fault := expand(text, b.Lookup)
+	value, used, fault := expandVariables(text, b.Lookup)
 	if fault != "" {
 		n.Fault(fault)
 	}
 	n.text, n.used = value, used
 }
 
-// anchor reads what is anchored, and marks the anchor as open meanwhile: an
+// readAnchor reads what is anchored, and marks the anchor as open meanwhile: an
 // alias to it from within would have no end.
-func (b *builder) anchor(y *ast.AnchorNode, n *Node, depth int) *Node {
+func (b *builder) readAnchor(y *ast.AnchorNode, n *Node, depth int) *Node {
 	name := y.Name.GetToken().Value
 	b.anchors[name] = y.Value
 	was := b.open[name]
 	b.open[name] = true
-	made := b.node(y.Value, n.parent, n.name, n.key, depth)
+	made := b.makeNode(y.Value, n.parent, n.name, n.key, depth)
 	b.open[name] = was
 	return made
 }
 
-// resolve makes the node that an alias stands for. Its places are those of the anchor.
-func (b *builder) resolve(y *ast.AliasNode, n *Node, depth int) *Node {
+// resolveAlias makes the node that an alias stands for. Its places are those of the anchor.
+func (b *builder) resolveAlias(y *ast.AliasNode, n *Node, depth int) *Node {
 	name := y.Value.GetToken().Value
 	target, known := b.anchors[name]
 	switch {
@@ -140,19 +140,19 @@ func (b *builder) resolve(y *ast.AliasNode, n *Node, depth int) *Node {
 	b.open[name] = true
 	b.alias++
 	before := b.aliased <= maxAliased
-	made := b.node(target, n.parent, n.name, n.key, depth)
+	made := b.makeNode(target, n.parent, n.name, n.key, depth)
 	if b.alias--; b.alias == 0 && before && b.aliased > maxAliased {
-		b.fault(n.place, n.pointer(), "the file's aliases stand for more than 10,000 values")
+		b.addFault(n.place, n.jsonPointer(), "the file's aliases stand for more than 10,000 values")
 	}
 	b.open[name] = false
 	return made
 }
 
-// member adds one entry of an object.
-func (b *builder) member(n *Node, entry *ast.MappingValueNode, depth int) {
-	key := start(entry.Key, n.place)
+// addMember adds one entry of an object.
+func (b *builder) addMember(n *Node, entry *ast.MappingValueNode, depth int) {
+	key := startOf(entry.Key, n.place)
 	name, ok := keyName(entry.Key)
-	child := b.node(entry.Value, n, name, key, depth+1)
+	child := b.makeNode(entry.Value, n, name, key, depth+1)
 	switch {
 	case entry.Key.IsMergeKey():
 		child.FaultKey("merge keys are not supported")
@@ -177,18 +177,18 @@ func keyName(y ast.MapKeyNode) (name string, ok bool) {
 	return "", false
 }
 
-// start returns the place where y begins; otherwise is for what has none.
-func start(y ast.Node, otherwise place) place {
+// startOf returns the place where y begins; otherwise is for what has none.
+func startOf(y ast.Node, otherwise place) place {
 	switch y := y.(type) {
 	case nil:
 		return otherwise
 	case *ast.MappingNode:
 		if !y.IsFlowStyle && len(y.Values) > 0 {
-			return start(y.Values[0].Key, otherwise)
+			return startOf(y.Values[0].Key, otherwise)
 		}
 		return placeOf(y.Start)
 	case *ast.MappingValueNode:
-		return start(y.Key, otherwise)
+		return startOf(y.Key, otherwise)
 	case *ast.LiteralNode:
 		return placeOf(y.Start)
 	case *ast.NullNode:
@@ -196,7 +196,7 @@ func start(y ast.Node, otherwise place) place {
 			return otherwise
 		}
 	case *ast.AnchorNode:
-		return start(y.Value, otherwise)
+		return startOf(y.Value, otherwise)
 	}
 	return placeOf(y.GetToken())
 }

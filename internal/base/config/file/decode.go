@@ -29,17 +29,17 @@ import (
 // becomes a slice of one item. A field without a key stays as it is, and so does one if its
 // value is absent or has a fault: it holds the default. null makes a field its zero value.
 // The fields of an embedded struct are as the struct's own.
-func (n *Node) Decode(into any) { n.decode(reflect.ValueOf(into).Elem()) }
+func (n *Node) Decode(into any) { n.decodeStruct(reflect.ValueOf(into).Elem()) }
 
-// decode fills a struct.
-func (n *Node) decode(v reflect.Value) {
+// decodeStruct fills a struct.
+func (n *Node) decodeStruct(v reflect.Value) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		tag := field.Tag
 		paths, ok := tag.Lookup("key")
 		if !ok {
 			if field.Anonymous && field.Type.Kind() == reflect.Struct {
-				n.decode(v.Field(i))
+				n.decodeStruct(v.Field(i))
 			}
 			continue
 		}
@@ -55,22 +55,22 @@ func (n *Node) decodeFrom(path string, v reflect.Value, tag reflect.StructTag) {
 	case "@":
 		v.SetString(n.name)
 	case ".":
-		n.set(v, tag)
+		n.setValue(v, tag)
 	default:
-		n.below(path).set(v, tag)
+		n.atPath(path).setValue(v, tag)
 	}
 }
 
-// below returns the member that a path of names leads to, or nil.
-func (n *Node) below(path string) *Node {
+// atPath returns the member that a path of names leads to, or nil.
+func (n *Node) atPath(path string) *Node {
 	for name := range strings.SplitSeq(path, "/") {
 		n = n.Get(name)
 	}
 	return n
 }
 
-// set puts the value into v. ok is false if v stays as it is.
-func (n *Node) set(v reflect.Value, tag reflect.StructTag) (ok bool) {
+// setValue puts the value into v. ok is false if v stays as it is.
+func (n *Node) setValue(v reflect.Value, tag reflect.StructTag) (ok bool) {
 	switch {
 	case n == nil || n.faulty:
 		return false
@@ -90,12 +90,12 @@ func (n *Node) set(v reflect.Value, tag reflect.StructTag) (ok bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		p := reflect.New(v.Type().Elem())
-		if ok = n.set(p.Elem(), tag); ok {
+		if ok = n.setValue(p.Elem(), tag); ok {
 			v.Set(p)
 		}
 		return ok
 	case reflect.Struct:
-		n.decode(v)
+		n.decodeStruct(v)
 		return true
 	case reflect.Slice:
 		n.setSlice(v, tag)
@@ -115,7 +115,7 @@ func (n *Node) Duration(p *time.Duration, from, to string) (ok bool) {
 		return false
 	}
 	d, err := config.ParseDuration(text)
-	if err != nil || d < bound(from) || d > bound(to) {
+	if err != nil || d < parseBound(from) || d > parseBound(to) {
 		n.Fault(fmt.Sprintf("must be a duration from %s to %s, with its unit, such as 15s, 90m or 7d", from, to))
 		return false
 	}
@@ -123,8 +123,8 @@ func (n *Node) Duration(p *time.Duration, from, to string) (ok bool) {
 	return true
 }
 
-// bound reads a duration of a tag.
-func bound(text string) time.Duration {
+// parseBound reads a duration of a tag.
+func parseBound(text string) time.Duration {
 	d, err := config.ParseDuration(text)
 	if err != nil {
 		panic("config/file: a duration needs from and to: " + err.Error())
@@ -154,7 +154,7 @@ func (n *Node) setSlice(v reflect.Value, tag reflect.StructTag) {
 	}
 	for _, m := range members {
 		item := reflect.New(v.Type().Elem()).Elem()
-		if m.set(item, tag) {
+		if m.setValue(item, tag) {
 			v.Set(reflect.Append(v, item))
 		}
 	}
@@ -165,7 +165,7 @@ func (n *Node) setMap(v reflect.Value, tag reflect.StructTag) {
 	v.SetZero()
 	for _, m := range n.members {
 		item := reflect.New(v.Type().Elem()).Elem()
-		if !m.set(item, tag) {
+		if !m.setValue(item, tag) {
 			continue
 		}
 		if v.IsNil() {
@@ -179,7 +179,7 @@ func (n *Node) setMap(v reflect.Value, tag reflect.StructTag) {
 func (n *Node) setScalar(v reflect.Value, tag reflect.StructTag) (ok bool) {
 	switch {
 	case v.Kind() == reflect.String:
-		if ok = n.kind == stringKind && n.isOf(tag.Get("of")) && n.fits(tag.Get("most")); ok {
+		if ok = n.kind == stringKind && n.isOf(tag.Get("of")) && n.isWithin(tag.Get("most")); ok {
 			v.SetString(n.text)
 		}
 	case v.Kind() == reflect.Bool:
@@ -218,8 +218,8 @@ func (n *Node) isOf(words string) bool {
 	return false
 }
 
-// fits reports a text that is longer than the tag most says.
-func (n *Node) fits(most string) bool {
+// isWithin reports a text that is longer than the tag most says.
+func (n *Node) isWithin(most string) bool {
 	kib, err := strconv.Atoi(strings.TrimSuffix(most, " KiB"))
 	if most == "" || err == nil && len(n.text) <= kib<<10 {
 		return true

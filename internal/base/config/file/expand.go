@@ -13,10 +13,10 @@ type use struct {
 	set   bool // value is the environment's, not the file's default
 }
 
-// expand puts the environment's values in place of ${NAME}, and of ${NAME:-x} if NAME is
+// expandVariables puts the environment's values in place of ${NAME}, and of ${NAME:-x} if NAME is
 // set and not empty, else x. "$$" stands for "$"; a "$" before anything else is itself.
 // What was put in is not expanded again.
-func expand(text string, lookup func(string) (string, bool)) (value string, used []use, fault string) {
+func expandVariables(text string, lookup func(string) (string, bool)) (value string, used []use, fault string) {
 	if !strings.Contains(text, "$") {
 		return text, nil, ""
 	}

@@ -73,8 +73,8 @@ type Result struct {
 // Read. name is the file's, for people.
 func (t Table) Read(name string, content []byte, from config.Sources) Result {
 	d := &document{name: name, Sources: from}
-	if root := d.parse(content); root != nil {
-		t.check(root)
+	if root := d.parseTree(content); root != nil {
+		t.checkSchema(root)
 		for _, s := range t {
 			value := root.Get(s.Name)
 			if value != nil && s.Into != nil {
@@ -85,7 +85,7 @@ func (t Table) Read(name string, content []byte, from config.Sources) Result {
 			}
 		}
 	}
-	return d.result()
+	return d.collectResult()
 }
 
 // document is a file that is being read.
@@ -93,51 +93,51 @@ type document struct {
 	config.Sources
 	isLiteral bool // no variable is put in, and $$ stays
 	name      string
-	faults    []note
-	warnings  []note
+	faults    []finding
+	warnings  []finding
 }
 
 // place is a line and column, counted from 1, the latter in code points.
 type place struct{ line, column int }
 
-// note is a fault or a warning.
-type note struct {
+// finding is a fault or a warning.
+type finding struct {
 	place
 	pointer string // empty: the whole file
 	text    string
 }
 
-// fault reports what keeps the file from being used. Faults are collected, and
+// addFault reports what keeps the file from being used. Faults are collected, and
 // come in the order of the file.
-func (d *document) fault(at place, pointer, text string) {
-	d.faults = append(d.faults, note{at, pointer, text})
+func (d *document) addFault(at place, pointer, text string) {
+	d.faults = append(d.faults, finding{at, pointer, text})
 }
 
-// warn reports what is odd and harmless.
-func (d *document) warn(at place, pointer, text string) {
-	d.warnings = append(d.warnings, note{at, pointer, text})
+// addWarning reports what is odd and harmless.
+func (d *document) addWarning(at place, pointer, text string) {
+	d.warnings = append(d.warnings, finding{at, pointer, text})
 }
 
-// result returns all faults and warnings, each with its line and column, which
+// collectResult returns all faults and warnings, each with its line and column, which
 // count from 1.
-func (d *document) result() Result {
+func (d *document) collectResult() Result {
 	var r Result
 	for _, n := range inOrder(d.faults) {
-		r.Faults = append(r.Faults, config.Fault{Name: d.where(n), Message: n.message()})
+		r.Faults = append(r.Faults, config.Fault{Name: d.placeText(n), Message: n.pointedText()})
 	}
 	for _, n := range inOrder(d.warnings) {
-		r.Warnings = append(r.Warnings, d.where(n)+": "+n.message())
+		r.Warnings = append(r.Warnings, d.placeText(n)+": "+n.pointedText())
 	}
 	return r
 }
 
-// where is file:line:column, as editors and terminals make a link of it.
-func (d *document) where(n note) string {
+// placeText is file:line:column, as editors and terminals make a link of it.
+func (d *document) placeText(n finding) string {
 	return fmt.Sprintf("%s:%d:%d", d.name, n.line, n.column)
 }
 
-// message is what people read, without the place.
-func (n note) message() string { return Pointed(n.pointer, n.text) }
+// pointedText is what people read, without the place.
+func (n finding) pointedText() string { return Pointed(n.pointer, n.text) }
 
 // Pointed returns text behind a JSON pointer, if that is not empty. The pointer is quoted
 // unless it can stand in a line as it is: it holds names out of the file.
@@ -153,9 +153,9 @@ func Pointed(pointer, text string) string {
 
 // inOrder sorts notes by their places and drops those that are there twice: what an
 // alias repeats keeps its pointer, so only the same fault found in two ways is dropped.
-func inOrder(list []note) []note {
+func inOrder(list []finding) []finding {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b note) int {
+	slices.SortStableFunc(list, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
 	})
 	return slices.Compact(list)

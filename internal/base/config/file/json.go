@@ -53,7 +53,7 @@ func (n *Node) readMembers(v jsontext.Value) {
 // reported, each with its pointer.
 func (n *Node) Messages() (all []string) {
 	for _, f := range n.document.faults {
-		all = append(all, f.message())
+		all = append(all, f.pointedText())
 	}
 	return all
 }

@@ -41,12 +41,12 @@ type Node struct {
 	faulty  bool // has a fault itself
 }
 
-// pointer is the node's JSON pointer in the document.
-func (n *Node) pointer() string {
+// jsonPointer is the node's JSON pointer in the document.
+func (n *Node) jsonPointer() string {
 	if n.parent == nil {
 		return ""
 	}
-	return string(jsontext.Pointer(n.parent.pointer()).AppendToken(n.name))
+	return string(jsontext.Pointer(n.parent.jsonPointer()).AppendToken(n.name))
 }
 
 // Fault reports that the value is not accepted.
@@ -59,17 +59,17 @@ func (n *Node) FaultKey(text string) { n.faultAt(n.key, text) }
 // node, so that its value is not used.
 func (n *Node) faultAt(at place, text string) {
 	n.faulty = true
-	n.document.fault(at, n.pointer(), text)
+	n.document.addFault(at, n.jsonPointer(), text)
 }
 
 // FaultMissing reports that a member of the object is not there.
 func (n *Node) FaultMissing(name, text string) {
 	n.faulty = true
-	n.document.fault(n.place, string(jsontext.Pointer(n.pointer()).AppendToken(name)), text)
+	n.document.addFault(n.place, string(jsontext.Pointer(n.jsonPointer()).AppendToken(name)), text)
 }
 
 // Warn reports what is accepted but should be looked at.
-func (n *Node) Warn(text string) { n.document.warn(n.place, n.pointer(), text) }
+func (n *Node) Warn(text string) { n.document.addWarning(n.place, n.jsonPointer(), text) }
 
 // Sound says whether neither the value nor anything in it has a fault. No value is sound.
 func (n *Node) Sound() bool {
@@ -142,7 +142,7 @@ func (n *Node) Names() (all []string) {
 
 // Text returns a string, its variables put in.
 func (n *Node) Text() (string, bool) {
-	if !n.is(stringKind) {
+	if !n.hasKind(stringKind) {
 		return "", false
 	}
 	return n.text, true
@@ -160,7 +160,7 @@ func (n *Node) Texts() (all []string) {
 
 // Bool returns a boolean.
 func (n *Node) Bool() (value, ok bool) {
-	if !n.is(boolKind) {
+	if !n.hasKind(boolKind) {
 		return false, false
 	}
 	return n.text == "true", true
@@ -177,16 +177,16 @@ func (n *Node) Int() (int, bool) {
 
 // Float returns a number.
 func (n *Node) Float() (float64, bool) {
-	if !n.is(numberKind) {
+	if !n.hasKind(numberKind) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(n.text, 64)
 	return f, err == nil
 }
 
-// is says whether a node is there, of a kind, and without a fault. It works on
+// hasKind says whether a node is there, of a kind, and without a fault. It works on
 // nil, as all questions to a Node do.
-func (n *Node) is(k kind) bool { return n != nil && n.kind == k && !n.faulty }
+func (n *Node) hasKind(k kind) bool { return n != nil && n.kind == k && !n.faulty }
 
 // Variables yields the names of the variables that stand in the string, with their
 // values as far as the environment has them.
@@ -251,8 +251,8 @@ func (n *Node) appendMembers(b []byte) []byte {
 	return b
 }
 
-// value returns what the schema's validator takes.
-func (n *Node) value() any {
+// plainValue returns what the schema's validator takes.
+func (n *Node) plainValue() any {
 	switch n.kind {
 	case boolKind:
 		return n.text == "true"
@@ -263,21 +263,21 @@ func (n *Node) value() any {
 	case listKind:
 		list := make([]any, len(n.members))
 		for i, m := range n.members {
-			list[i] = m.value()
+			list[i] = m.plainValue()
 		}
 		return list
 	case objectKind:
 		object := make(map[string]any, len(n.members))
 		for _, m := range n.members {
-			object[m.name] = m.value()
+			object[m.name] = m.plainValue()
 		}
 		return object
 	}
 	return nil
 }
 
-// at returns the node of a path, or nil.
-func (n *Node) at(path []string) *Node {
+// nodeAt returns the node of a path, or nil.
+func (n *Node) nodeAt(path []string) *Node {
 	for _, token := range path {
 		var next *Node
 		for m := range n.Members() {

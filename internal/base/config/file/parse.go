@@ -11,11 +11,11 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// parse returns the tree of a file that can be read, with all that strict YAML refuses
+// parseTree returns the tree of a file that can be read, with all that strict YAML refuses
 // listed as faults. It returns nil if there is no tree to check, which a fault reports.
-func (d *document) parse(content []byte) *Node {
+func (d *document) parseTree(content []byte) *Node {
 	if len(content) > maxSize {
-		d.fault(place{1, 1}, "", "the file has more than 1 MiB")
+		d.addFault(place{1, 1}, "", "the file has more than 1 MiB")
 		return nil
 	}
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
@@ -37,10 +37,10 @@ func (d *document) parse(content []byte) *Node {
 		return nil
 	}
 	b := builder{document: d, anchors: map[string]ast.Node{}, open: map[string]bool{}}
-	root := b.node(body, nil, "", place{1, 1}, 0)
+	root := b.makeNode(body, nil, "", place{1, 1}, 0)
 	if root.kind != objectKind {
 		if !root.faulty {
-			d.fault(root.place, "", "must be an object whose keys are sections")
+			d.addFault(root.place, "", "must be an object whose keys are sections")
 		}
 		return nil
 	}
@@ -54,10 +54,10 @@ func (d *document) isText(content []byte) bool {
 		c, size := utf8.DecodeRune(content)
 		switch {
 		case c == utf8.RuneError && size == 1:
-			d.fault(at, "", "is not UTF-8 text")
+			d.addFault(at, "", "is not UTF-8 text")
 			return false
 		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c >= 0x7f && c < 0xa0 && c != 0x85, c == 0xfeff:
-			d.fault(at, "", "holds a control character")
+			d.addFault(at, "", "holds a control character")
 			return false
 		}
 		at.column++
@@ -77,18 +77,18 @@ func (d *document) isModest(tokens token.Tokens) bool {
 	keys := 0
 	var around nesting
 	for i, tk := range tokens {
-		if at, text := immodest(tokens, i); text != "" {
-			d.fault(placeOf(at), "", text)
+		if at, text := tokenFault(tokens, i); text != "" {
+			d.addFault(placeOf(at), "", text)
 			return false
 		}
 		if tk.Type == token.MappingKeyType || tk.Type == token.MappingValueType {
 			keys++
 		}
 		if keys > maxKeys {
-			d.fault(placeOf(tk), "", "the file has more than 10,000 keys")
+			d.addFault(placeOf(tk), "", "the file has more than 10,000 keys")
 			return false
 		}
-		if around.add(tokens, i) > maxDepth+2 { // lists in an object can be as deep as their keys
+		if around.enterToken(tokens, i) > maxDepth+2 { // lists in an object can be as deep as their keys
 			d.tooDeep(placeOf(tk), "")
 			return false
 		}
@@ -96,8 +96,8 @@ func (d *document) isModest(tokens token.Tokens) bool {
 	return true
 }
 
-// immodest returns what is wrong with a token by itself; no text: nothing is.
-func immodest(tokens token.Tokens, i int) (at *token.Token, text string) {
+// tokenFault returns what is wrong with a token by itself; no text: nothing is.
+func tokenFault(tokens token.Tokens, i int) (at *token.Token, text string) {
 	switch at = tokens[i]; {
 	case at.Type == token.TagType:
 		return at, "tags are not supported"
@@ -115,8 +115,8 @@ type nesting struct {
 	columns []int // of the blocks
 }
 
-// add goes on to the next token, and returns how deep it is nested.
-func (n *nesting) add(tokens token.Tokens, i int) int {
+// enterToken goes on to the next token, and returns how deep it is nested.
+func (n *nesting) enterToken(tokens token.Tokens, i int) int {
 	column := 0 // of a block's entry
 	switch tk := tokens[i]; tk.Type {
 	case token.MappingStartType, token.SequenceStartType:
@@ -130,13 +130,13 @@ func (n *nesting) add(tokens token.Tokens, i int) int {
 			column = tokens[i-1].Position.Column
 		}
 	}
-	n.enter(column)
+	n.enterBlock(column)
 	return n.flow + len(n.columns)
 }
 
-// enter begins an entry of a block in a column, which ends the blocks that do not lie further left.
+// enterBlock begins an entry of a block in a column, which ends the blocks that do not lie further left.
 // 0, or a column within brackets, begins none.
-func (n *nesting) enter(column int) {
+func (n *nesting) enterBlock(column int) {
 	if column == 0 || n.flow > 0 {
 		return
 	}
@@ -148,7 +148,7 @@ func (n *nesting) enter(column int) {
 
 // tooDeep reports nesting that would take the stack of each reader after us.
 func (d *document) tooDeep(at place, pointer string) {
-	d.fault(at, pointer, fmt.Sprintf("is nested deeper than %d levels", maxDepth))
+	d.addFault(at, pointer, fmt.Sprintf("is nested deeper than %d levels", maxDepth))
 }
 
 // badGrammar rewords a parser's error, whose own text repeats the lines around it.
@@ -160,7 +160,7 @@ func (d *document) badGrammar(err error) {
 	if e, ok := err.(interface{ GetMessage() string }); ok {
 		message = reasonOf(e.GetMessage())
 	}
-	d.fault(at, "", message)
+	d.addFault(at, "", message)
 }
 
 // onlyDocument returns the body of the one document of a file.
@@ -170,21 +170,21 @@ func (d *document) onlyDocument(f *ast.File) (body ast.Node, ok bool) {
 		switch {
 		case doc.Body == nil && doc.Start == nil:
 		case doc.Body != nil && doc.Body.Type() == ast.DirectiveType:
-			d.fault(placeOf(doc.Body.GetToken()), "", "directives are not supported")
+			d.addFault(placeOf(doc.Body.GetToken()), "", "directives are not supported")
 			return nil, false
 		case len(bodies) == 1:
 			at := placeOf(doc.Start)
 			if doc.Start == nil {
-				at = start(doc.Body, at)
+				at = startOf(doc.Body, at)
 			}
-			d.fault(at, "", "must hold one document only")
+			d.addFault(at, "", "must hold one document only")
 			return nil, false
 		default:
 			bodies = append(bodies, doc.Body)
 		}
 	}
 	if len(bodies) == 0 || bodies[0] == nil {
-		d.fault(place{1, 1}, "", "the file is empty")
+		d.addFault(place{1, 1}, "", "the file is empty")
 		return nil, false
 	}
 	return bodies[0], true

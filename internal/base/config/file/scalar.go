@@ -40,9 +40,9 @@ func isEndless(text string) bool {
 	return text == ".nan" || text == ".NaN" || text == ".NAN"
 }
 
-// resolve says what a scalar without quotes is. value is the JSON text of a number or a
+// resolveScalar says what a scalar without quotes is. value is the JSON text of a number or a
 // boolean.
-func resolve(text string) (k kind, value, fault string) {
+func resolveScalar(text string) (k kind, value, fault string) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
 		return nullKind, "", ""
@@ -59,15 +59,15 @@ func resolve(text string) (k kind, value, fault string) {
 		if len(text) > maxNumber {
 			return numberKind, "0", "is a number of too many digits"
 		}
-		return number(text)
+		return parseNumber(text)
 	case isEndless(text):
 		return numberKind, "0", "must be a finite number"
 	}
 	return stringKind, text, ""
 }
 
-// decimal writes an integer as JSON does: without a plus and leading zeros.
-func decimal(text string) string {
+// decimalText writes an integer as JSON does: without a plus and leading zeros.
+func decimalText(text string) string {
 	digits := strings.TrimLeft(text, "+-0")
 	switch {
 	case digits == "":
@@ -78,9 +78,9 @@ func decimal(text string) string {
 	return digits
 }
 
-// number reads what YAML's core schema takes for a number, and makes JSON of
+// parseNumber reads what YAML's core schema takes for a number, and makes JSON of
 // it. fault says what is wrong with one that JSON has no form for.
-func number(text string) (k kind, value, fault string) {
+func parseNumber(text string) (k kind, value, fault string) {
 	switch {
 	case isBased(text):
 		n, err := strconv.ParseUint(text, 0, 64)
@@ -89,7 +89,7 @@ func number(text string) (k kind, value, fault string) {
 		}
 		return numberKind, strconv.FormatUint(n, 10), ""
 	case isInteger(text):
-		return numberKind, decimal(text), ""
+		return numberKind, decimalText(text), ""
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(f, 0) {

@@ -34,8 +34,8 @@ func (t Table) Schema() []byte {
 	return append(text, '\n')
 }
 
-// compile panics at an invalid schema: it is part of the program.
-func (t Table) compile() (doc any, s *jsonschema.Schema) {
+// compileSchema panics at an invalid schema: it is part of the program.
+func (t Table) compileSchema() (doc any, s *jsonschema.Schema) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(t.Schema()))
 	if err == nil {
 		c := jsonschema.NewCompiler()
@@ -75,11 +75,11 @@ func (t Table) neededFor(root *Node) Table {
 	return needed
 }
 
-// check lists what the schema has against the file.
-func (t Table) check(root *Node) {
-	doc, schema := t.neededFor(root).compile()
-	if err, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(root.value())); ok {
-		(&judgement{root: root, schema: doc}).add(err)
+// checkSchema lists what the schema has against the file.
+func (t Table) checkSchema(root *Node) {
+	doc, schema := t.neededFor(root).compileSchema()
+	if err, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(root.plainValue())); ok {
+		(&judgement{root: root, schema: doc}).addError(err)
 	}
 }
 
@@ -90,10 +90,10 @@ type judgement struct {
 	schema any
 }
 
-// add makes faults of an error of the validator's, each at the node that it is
+// addError makes faults of an error of the validator's, each at the node that it is
 // about. Errors that only say that another one is there are passed over.
-func (j *judgement) add(e *jsonschema.ValidationError) {
-	at := j.root.at(e.InstanceLocation)
+func (j *judgement) addError(e *jsonschema.ValidationError) {
+	at := j.root.nodeAt(e.InstanceLocation)
 	if at == nil {
 		at = j.root
 	}
@@ -101,7 +101,7 @@ func (j *judgement) add(e *jsonschema.ValidationError) {
 	case *rule.AdditionalProperties:
 		for _, name := range k.Properties {
 			if m := at.Get(name); m != nil {
-				m.FaultKey(unknownKey(name, j.properties(e.SchemaURL)))
+				m.FaultKey(unknownKey(name, j.propertyNames(e.SchemaURL)))
 			}
 		}
 		return
@@ -113,19 +113,19 @@ func (j *judgement) add(e *jsonschema.ValidationError) {
 	case *rule.PropertyNames:
 		for _, object := range objectsOf(j.root, e.SchemaURL) {
 			if m := object.Get(k.Property); m != nil && len(e.Causes) > 0 {
-				m.FaultKey(j.words(e.Causes[0]))
+				m.FaultKey(j.faultText(e.Causes[0]))
 			}
 		}
 		return
 	}
 	if len(e.Causes) > 0 {
 		for _, cause := range e.Causes {
-			j.add(cause)
+			j.addError(cause)
 		}
 		return
 	}
 	if !at.faulty { // a variable that is not set, for one, says enough
-		at.Fault(j.words(e))
+		at.Fault(j.faultText(e))
 	}
 }
 
@@ -156,17 +156,17 @@ func objectsOf(root *Node, url string) []*Node {
 	return nodes
 }
 
-// words says what the value must be.
-func (j *judgement) words(e *jsonschema.ValidationError) string {
+// faultText says what the value must be.
+func (j *judgement) faultText(e *jsonschema.ValidationError) string {
 	switch k := e.ErrorKind.(type) {
 	case *rule.Type:
 		return "must be " + typeNames(k.Want)
 	case *rule.Enum:
-		return "must be one of " + listed(k.Want)
+		return "must be one of " + joinValues(k.Want)
 	case *rule.Const:
-		return "must be " + listed([]any{k.Want})
+		return "must be " + joinValues([]any{k.Want})
 	case *rule.Minimum, *rule.Maximum, *rule.ExclusiveMinimum, *rule.ExclusiveMaximum:
-		return j.bounds(e.SchemaURL)
+		return j.boundsText(e.SchemaURL)
 	case *rule.MinLength:
 		if k.Got == 0 || k.Want == 1 {
 			return "must not be empty"
@@ -190,9 +190,9 @@ func (j *judgement) words(e *jsonschema.ValidationError) string {
 	return "is not what is asked for here"
 }
 
-// bounds reports both bounds of a number, though one was broken.
-func (j *judgement) bounds(url string) string {
-	schema, _ := j.part(url).(map[string]any)
+// boundsText reports both bounds of a number, though one was broken.
+func (j *judgement) boundsText(url string) string {
+	schema, _ := j.partAt(url).(map[string]any)
 	lowest, low := schema["minimum"].(json.Number)
 	highest, high := schema["maximum"].(json.Number)
 	switch {
@@ -207,16 +207,16 @@ func (j *judgement) bounds(url string) string {
 // patternWords returns what a schema says of its pattern in words: an expression says little to
 // people.
 func (j *judgement) patternWords(url, otherwise string) string {
-	schema, _ := j.part(url).(map[string]any)
+	schema, _ := j.partAt(url).(map[string]any)
 	if words, ok := schema["patternErrorMessage"].(string); ok {
 		return words
 	}
 	return otherwise
 }
 
-// properties returns the keys that an object may have by the schema at url.
-func (j *judgement) properties(url string) []string {
-	schema, _ := j.part(url).(map[string]any)
+// propertyNames returns the keys that an object may have by the schema at url.
+func (j *judgement) propertyNames(url string) []string {
+	schema, _ := j.partAt(url).(map[string]any)
 	properties, _ := schema["properties"].(map[string]any)
 	names := make([]string, 0, len(properties))
 	for name := range properties {
@@ -225,8 +225,8 @@ func (j *judgement) properties(url string) []string {
 	return names
 }
 
-// part returns the part of the schema that a validator's URL names.
-func (j *judgement) part(url string) any {
+// partAt returns the part of the schema that a validator's URL names.
+func (j *judgement) partAt(url string) any {
 	_, pointer, _ := strings.Cut(url, "#")
 	part := j.schema
 	for token := range jsontext.Pointer(pointer).Tokens() {
@@ -249,8 +249,8 @@ func typeNames(types []string) string {
 	return strings.Join(list, " or ")
 }
 
-// listed joins what is allowed.
-func listed(values []any) string {
+// joinValues joins what is allowed.
+func joinValues(values []any) string {
 	list := make([]string, len(values))
 	for i, v := range values {
 		list[i] = fmt.Sprint(v)

@@ -17,7 +17,7 @@ func (n *Node) Hide(name string, value config.Secret) {
 	}
 	setting := ""
 	if redact.SecretName(name) {
-		setting = "SLUICE_CONFIG: " + n.pointer() + "/" + name
+		setting = "SLUICE_CONFIG: " + n.jsonPointer() + "/" + name
 	}
 	n.document.Hide("", value)
 	n.document.Hide(setting, config.Secret(value.Credentials()))

@@ -6,11 +6,11 @@ import "sluice/internal/base/config"
 // a variable stands ${NAME}. nil: the file cannot be read.
 func Written(content []byte) map[string]any {
 	d := &document{Sources: config.Sources{Lookup: func(name string) (string, bool) { return "${" + name + "}", true }}}
-	root := d.parse(content)
+	root := d.parseTree(content)
 	if root == nil {
 		return nil
 	}
-	object, _ := root.value().(map[string]any)
+	object, _ := root.plainValue().(map[string]any)
 	return object
 }
 
@@ -18,10 +18,10 @@ func Written(content []byte) map[string]any {
 // $$ among it. name is the file's, for the error, which lists the faults of its grammar.
 func Literal(name string, content []byte) (map[string]any, error) {
 	d := &document{name: name, isLiteral: true}
-	root := d.parse(content)
-	if faults := d.result().Faults; len(faults) > 0 {
+	root := d.parseTree(content)
+	if faults := d.collectResult().Faults; len(faults) > 0 {
 		return nil, &config.Error{Faults: faults}
 	}
-	object, _ := root.value().(map[string]any)
+	object, _ := root.plainValue().(map[string]any)
 	return object, nil
 }

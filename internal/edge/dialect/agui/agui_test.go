@@ -231,7 +231,7 @@ func TestContextIsBounded(t *testing.T) {
 		text, cut := "", false
 		for _, q := range x.Request.Data {
 			text += q.Text
-			cut = strings.Contains(q.Shown(), "cut here")
+			cut = strings.Contains(q.ForModel(), "cut here")
 		}
 		if got := utf8.RuneCountInString(text); got != tt.chars || x.Request.Pruning.Context != tt.dropped || cut {
 			t.Errorf("%s: %d code points, %d dropped, cut: %v; want %d and %d", name, got, x.Request.Pruning.Context, cut, tt.chars, tt.dropped)
@@ -249,7 +249,7 @@ func TestContextOfManyLinesIsShownWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shown := x.Request.Data[0].Shown(); !strings.HasSuffix(shown, "> é!\n") {
+	if shown := x.Request.Data[0].ForModel(); !strings.HasSuffix(shown, "> é!\n") {
 		t.Errorf("it ends with %q", shown[len(shown)-80:])
 	}
 }

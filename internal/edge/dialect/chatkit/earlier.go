@@ -17,7 +17,7 @@ const (
 )
 
 // allSaid returns what was said in items, and how many bytes it has.
-func allSaid(list []Item) (said []chat.Said, size int) {
+func allSaid(list []Item) (said []chat.HistoryMessage, size int) {
 	for _, item := range list {
 		if text, ok := item.said(); ok {
 			said = append(said, text)
@@ -29,11 +29,11 @@ func allSaid(list []Item) (said []chat.Said, size int) {
 
 // earlier returns what was said in a thread, oldest first: before the item with the
 // given id, or all of it if that is empty. Thoughts and tool calls are no part of it.
-func (s *Server) earlier(ctx context.Context, owner, threadID, itemID string) ([]chat.Said, error) {
+func (s *Server) earlier(ctx context.Context, owner, threadID, itemID string) ([]chat.HistoryMessage, error) {
 	if s.cfg.Store == nil {
 		return nil, nil
 	}
-	var said []chat.Said
+	var said []chat.HistoryMessage
 	bytes := 0
 	q := Query{Limit: maxPage, Descending: true, After: itemID}
 	for read := 0; read < earlierItems && bytes < earlierBytes; read += maxPage {
@@ -53,13 +53,13 @@ func (s *Server) earlier(ctx context.Context, owner, threadID, itemID string) ([
 }
 
 // said returns what a message says; false: the item is none.
-func (i Item) said() (chat.Said, bool) {
+func (i Item) said() (chat.HistoryMessage, bool) {
 	if i.Input != "" {
-		return chat.Said{Role: chat.RoleUser, Text: i.Input}, true
+		return chat.HistoryMessage{Role: chat.RoleUser, Text: i.Input}, true
 	}
 	var item assistantItem
 	if json.Unmarshal(i.Body, &item) != nil || item.Type != "assistant_message" || len(item.Content) == 0 {
-		return chat.Said{}, false
+		return chat.HistoryMessage{}, false
 	}
-	return chat.Said{Role: chat.RoleModel, Text: item.Content[0].Text}, true // ours have one part
+	return chat.HistoryMessage{Role: chat.RoleModel, Text: item.Content[0].Text}, true // ours have one part
 }

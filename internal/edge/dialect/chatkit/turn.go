@@ -38,7 +38,7 @@ func (s *Server) openTurn(ctx context.Context, req request) (*dialect.Exchange, 
 		ctx: context.WithoutCancel(ctx), owner: req.owner, said: req.message, itemID: req.itemID,
 	}
 	var err error
-	var earlier []chat.Said
+	var earlier []chat.HistoryMessage
 	switch req.kind {
 	case threadsCreate:
 		t.create, t.thread = true, Thread{ID: newID("conv")}

@@ -81,7 +81,7 @@ func (d *Dialect) get(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 
 // exchange makes a turn of what was asked, or returns the fault. Fields that
 // only a kept turn has are refused where none is kept.
-func (d *Dialect) exchange(r *http.Request, asked *chat.Asked, key string, err error) (*dialect.Exchange, error) {
+func (d *Dialect) exchange(r *http.Request, asked *chat.ParsedRequest, key string, err error) (*dialect.Exchange, error) {
 	if err == nil && !d.Stored {
 		err = notStored(asked)
 	}
@@ -139,7 +139,7 @@ func resume(k dialect.StoredTurn) stream.Encoder {
 }
 
 // notStored refuses what only turns that are kept can do.
-func notStored(asked *chat.Asked) error {
+func notStored(asked *chat.ParsedRequest) error {
 	continues := asked.OnDisconnect == chat.OnDisconnectContinue
 	if asked.TaskID == "" && !continues {
 		return nil

@@ -17,7 +17,7 @@ const maxMessage = 4800
 // turn. Agents elsewhere know neither the conversation nor its other agents. What does not fit
 // is left out: of what was said before the oldest.
 func messageOf(req *chat.Request) string {
-	request := req.Whole()
+	request := req.FullInput()
 	room := maxMessage - utf8.RuneCountInString(request) - len("The request:\n")
 	var parts []string
 	add := func(text string) {
@@ -30,7 +30,7 @@ func messageOf(req *chat.Request) string {
 	add(req.Instruction)
 	for _, q := range slices.Concat(req.Quotes(), quoteResults(req)) {
 		if q.Limit = min(cmp.Or(q.Limit, chat.MaxQuote), room-2); q.Limit > minQuote {
-			add(strings.TrimSuffix(q.Shown(), "\n"))
+			add(strings.TrimSuffix(q.ForModel(), "\n"))
 		}
 	}
 	if said := earlier(chat.WithCallsAsText(chat.Portable(req.Before(), "", nobody), nobody), room-2); said != "" {

@@ -109,5 +109,5 @@ func (c *call) save() error {
 // isLeft says whether another process reads the reply, or may: then the task is not this one's to
 // cancel. The store decides, as a process that stood still for a while knows nothing of the other.
 func (c *call) isLeft() bool {
-	return c.kept && (c.saving.Left() || c.save() != nil || c.saving.Left())
+	return c.kept && (c.saving.IsHandedOver() || c.save() != nil || c.saving.IsHandedOver())
 }

@@ -53,8 +53,8 @@ func (k *keeping) Begin() func() {
 	return func() { k.note("end") }
 }
 
-func (*keeping) Together(f func()) { f() }
-func (k *keeping) Left() bool      { return k.left }
+func (*keeping) Together(f func())    { f() }
+func (k *keeping) IsHandedOver() bool { return k.left }
 
 func (k *keeping) Emit(ev stream.Event) error {
 	if d, ok := ev.(*stream.Delta); ok {

@@ -228,7 +228,7 @@ func (x *execution) finish() {
 			x.result.Reason = stream.Stop
 		}
 		if len(x.withheld) > 0 {
-			x.result.Settle = x.settle
+			x.result.StoreAnswer = x.settle
 		}
 	}
 }

@@ -127,8 +127,8 @@ func TestWordsBeforeAQuestion(t *testing.T) {
 			if (err != nil) != strings.Contains(name, "fails") || (result.Paused != nil) != tt.asked {
 				t.Fatalf("%v, %+v", err, result)
 			}
-			if result.Settle != nil {
-				if err := result.Settle("what was sent"); err != nil {
+			if result.StoreAnswer != nil {
+				if err := result.StoreAnswer("what was sent"); err != nil {
 					t.Error(err)
 				}
 			}

@@ -28,7 +28,7 @@ func (l *listener) Emit(ev stream.Event) error {
 // leaves says that a turn is one with which another process, or this one later, continues:
 // whichever ends it remembers it.
 func leaves(req *chat.Request, err error) bool {
-	if s := req.Facts.Saving; s != nil && s.Left() {
+	if s := req.Facts.Saving; s != nil && s.IsHandedOver() {
 		return true
 	}
 	if err == nil || !isWorkflow(req) {
@@ -67,10 +67,10 @@ func (l *listener) record(input string, result *stream.Result, err error) record
 	case r.Answer == "":
 		r.Answer = "[No text.]"
 	}
-	if c := result.Checks; c != nil && c.Said != "" { // the events have reported the form of a channel
-		r.Answer = clip(strings.TrimSpace(c.Said), l.Max)
+	if c := result.Checks; c != nil && c.Markdown != "" { // the events have reported the form of a channel
+		r.Answer = clip(strings.TrimSpace(c.Markdown), l.Max)
 	}
-	r.Steps = stepsOf(result.Made)
+	r.Steps = stepsOf(result.TurnMessages)
 	return r
 }
 

@@ -178,7 +178,7 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 	}
 	turn := said.record(req.Input, &result, cause(ctx, err))
 	turn.At, turn.Shown = lineOf(&own, &result), turns+1
-	result.Made = nil // it was for this
+	result.TurnMessages = nil // it was for this
 	if lost := m.append(context.WithoutCancel(ctx), key, &turn); lost != nil && said.err == nil && ctx.Err() == nil {
 		if failed := report(ctx, sink, "The conversation's memory could not be written", lost); err == nil {
 			err = failed
@@ -191,8 +191,8 @@ func (r runner) Run(ctx context.Context, req *chat.Request, sink stream.Sink) (s
 // to the model when the turn began, so the State has it.
 func lineOf(req *chat.Request, result *stream.Result) string {
 	if req.Resumed != nil {
-		for i := range result.Made {
-			if line := result.Made[i].Line; line != "" {
+		for i := range result.TurnMessages {
+			if line := result.TurnMessages[i].Line; line != "" {
 				return line
 			}
 		}

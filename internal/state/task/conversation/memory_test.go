@@ -48,7 +48,7 @@ func (s *speaker) Run(_ context.Context, req *chat.Request, sink stream.Sink) (s
 	if s.err != nil {
 		return stream.Result{}, s.err
 	}
-	m := chat.Made{Line: s.began}
+	m := chat.TurnMessages{Line: s.began}
 	for n := range s.calls {
 		id := fmt.Sprint("c", n)
 		args := s.args
@@ -62,7 +62,7 @@ func (s *speaker) Run(_ context.Context, req *chat.Request, sink stream.Sink) (s
 			}},
 			chat.Message{Role: chat.RoleUser, Parts: []chat.Part{{Result: &tool.Result{ID: id, Name: "add", Text: s.result}}}})
 	}
-	return stream.Result{Reason: stream.Stop, Made: []chat.Made{m}}, nil
+	return stream.Result{Reason: stream.Stop, TurnMessages: []chat.TurnMessages{m}}, nil
 }
 
 // observed notes the errors that are reported.
@@ -84,7 +84,7 @@ func (h *observed) Flush() error { return h.fails }
 func say(t *testing.T, m *conversation.Memory, s *speaker, input string) {
 	t.Helper()
 	result, err := m.Around(s).Run(t.Context(), &chat.Request{Input: input, ConversationID: "conv_1", UserID: "ann"}, new(observed))
-	if !errors.Is(err, s.err) || result.Made != nil {
+	if !errors.Is(err, s.err) || result.TurnMessages != nil {
 		t.Fatalf("%v, %+v", err, result)
 	}
 }

@@ -48,7 +48,7 @@ const maxResult = 2 << 10
 
 // stepsOf takes over what agents did. Their thoughts are no part of it, nor is their text,
 // which is in the answer.
-func stepsOf(made []chat.Made) (steps []step) {
+func stepsOf(made []chat.TurnMessages) (steps []step) {
 	for _, m := range made {
 		for i := 0; i+1 < len(m.Messages); i++ {
 			if s, ok := stepOf(&m.Messages[i], &m.Messages[i+1]); ok {
