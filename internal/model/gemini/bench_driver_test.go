@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -82,6 +83,13 @@ func BenchmarkCall(b *testing.B) {
 			})
 		})
 	}
+}
+
+// newServer starts a server that remembers nothing.
+func newServer(tb testing.TB, h http.HandlerFunc) (url string) {
+	srv := httptest.NewServer(h)
+	tb.Cleanup(srv.Close)
+	return srv.URL
 }
 
 func discard(client *http.Client, url string) error {

@@ -114,13 +114,6 @@ func serve(t *testing.T, replies ...http.HandlerFunc) *upstream {
 	return u
 }
 
-// newServer starts a server that remembers nothing, for benchmarks.
-func newServer(tb testing.TB, h http.HandlerFunc) (url string) {
-	srv := httptest.NewServer(h)
-	tb.Cleanup(srv.Close)
-	return srv.URL
-}
-
 // bubble runs test for each driver in fake time. Its open starts an upstream in
 // memory, and returns it with a Model that talks to it.
 func bubble(t *testing.T, test func(t *testing.T, open func(Config, ...http.HandlerFunc) (*Model, *upstream))) {
