@@ -2,14 +2,14 @@
 // server that hosts its threads itself, as the Python package openai-chatkit 1.6.5
 // defines it.
 //
-// Every request is a POST of {"type","params","metadata"}. The reply is a JSON
-// object, or for a turn a stream whose frames are nothing but
+// Every request is a POST of {"type","params","metadata"}. The reply is a JSON object. For a turn
+// it is a stream of frames of this form only:
 //
 //	data: {"type":"thread.item.updated",...}
 //
-// A thread holds items: what the user said, what the model thought and called (a
-// workflow with tasks), what it answered. An item that is streamed is added, updated
-// and done, and not touched any more.
+// A thread holds items: messages of the user, workflows with the model's thoughts and calls as
+// tasks, and answers of the model. An item that is streamed is added, updated and done, and not
+// touched any more.
 package chatkit
 
 import (
@@ -25,8 +25,8 @@ import (
 
 // Config describes a Server. Its zero value keeps no history.
 type Config struct {
-	// Store keeps the threads. nil: there is no history, and what a retry needs of a
-	// message is remembered for ten minutes.
+	// Store stores the threads. nil turns the history off: a message is then remembered for ten
+	// minutes, for a retry.
 	Store Store
 	// Listing begins a list, and returns what ends it. Its error is that of too many at once. nil: lists
 	// are not counted.
@@ -68,11 +68,11 @@ const Path = "/chatkit"
 
 // Routes implements dialect.Dialect.
 func (s *Server) Routes() []dialect.Route {
-	return []dialect.Route{{Dialect: "chatkit", Methods: []string{http.MethodPost}, Path: Path, Use: dialect.Either, Retracts: true, Open: s.open}}
+	return []dialect.Route{{Dialect: "chatkit", Methods: []string{http.MethodPost}, Path: Path, Use: dialect.Either, Retracts: true, Open: s.openRequest}}
 }
 
-// open looks at the key first, because a request that is not a turn takes effect at once.
-func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
+// openRequest looks at the key first, because a request that is not a turn takes effect at once.
+func (s *Server) openRequest(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	key, err := dialect.HeaderKey(r, nil)
 	if err != nil {
 		return nil, err
@@ -85,10 +85,10 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	return x, nil
 }
 
-// Open reads a request; that of a turn has the thread's id as its ConversationID. Until
-// its first event a turn has changed nothing. The error is a *chat.ValidationError, a
-// *fault.Error of type NotFound, or what the Store has failed with. ctx serves the
-// Store; a turn that is opened continues using its values after its end.
+// Open reads a request; that of a turn has the thread's id as its ConversationID. Until its first
+// event a turn has changed nothing. The error is a *chat.ValidationError, a *fault.Error of type
+// NotFound, or an error of the Store. ctx serves the Store; an opened turn continues using its
+// values after its end.
 func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, error) {
 	req, err := readRequest(body)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, erro
 		return nil, dialect.ForeignUser()
 	}
 	req.owner, req.listsNone = ownerOf(who, req.user), who.IsAnonymous()
-	if err := dialect.ChargeFor(ctx, req.use()); err != nil {
+	if err := dialect.ChargeFor(ctx, req.limitUse()); err != nil {
 		return nil, err
 	}
 	switch req.kind {
@@ -113,19 +113,19 @@ func (s *Server) Open(ctx context.Context, body []byte) (*dialect.Exchange, erro
 	return &dialect.Exchange{Reply: dialect.JSON(reply)}, nil
 }
 
-// ownerOf returns whose threads a request is about: those of its tenant's user, as tasks and
-// the memory of conversations are. Where nobody is asked it is the user_id
-// alone.
+// ownerOf returns whose threads a request is about: those of its tenant's user, as tasks and the
+// memory of conversations are. Without authentication it is the user_id alone.
 func ownerOf(who chat.Principal, user string) string {
 	owner := (&chat.Request{Principal: who, UserID: user}).Owner()
 	if who.Tenant != "" {
-		owner = who.Tenant + "\x00\x00" + owner // as no other owner begins
+		owner = who.Tenant + "\x00\x00" + owner // a begin that other owners cannot have
 	}
 	return owner
 }
 
-// found reports a Store's error as the contract has it: message is for what does not exist.
-func found(err error, message string) error {
+// storeError converts a Store's error. A thing that does not exist gives a NotFound with the
+// message.
+func storeError(err error, message string) error {
 	switch {
 	case err == nil:
 		return nil

@@ -9,17 +9,17 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// What is read of a thread for the model; of that it is shown what
-// chat.PruneHistory leaves.
+// Bounds of a thread that is read for the model. The model gets the part that chat.PruneHistory
+// keeps.
 const (
 	earlierItems = 1000    // the newest
 	earlierBytes = 1 << 20 // of text, as much as the body of a request could bring
 )
 
-// allSaid returns what was said in items, and how many bytes it has.
-func allSaid(list []Item) (said []chat.HistoryMessage, size int) {
+// spokenTexts returns the texts of items, and their size in bytes.
+func spokenTexts(list []Item) (said []chat.HistoryMessage, size int) {
 	for _, item := range list {
-		if text, ok := item.said(); ok {
+		if text, ok := item.messageText(); ok {
 			said = append(said, text)
 			size += len(text.Text)
 		}
@@ -27,9 +27,9 @@ func allSaid(list []Item) (said []chat.HistoryMessage, size int) {
 	return said, size
 }
 
-// earlier returns what was said in a thread, oldest first: before the item with the
-// given id, or all of it if that is empty. Thoughts and tool calls are no part of it.
-func (s *Server) earlier(ctx context.Context, owner, threadID, itemID string) ([]chat.HistoryMessage, error) {
+// readEarlier returns the texts of a thread, oldest first: those before the item, or all if itemID
+// is empty. Thoughts and tool calls are left out.
+func (s *Server) readEarlier(ctx context.Context, owner, threadID, itemID string) ([]chat.HistoryMessage, error) {
 	if s.cfg.Store == nil {
 		return nil, nil
 	}
@@ -39,9 +39,9 @@ func (s *Server) earlier(ctx context.Context, owner, threadID, itemID string) ([
 	for read := 0; read < earlierItems && bytes < earlierBytes; read += maxPage {
 		list, more, err := s.cfg.Store.Items(ctx, owner, threadID, q)
 		if err != nil {
-			return nil, found(err, noThread)
+			return nil, storeError(err, noThread)
 		}
-		texts, size := allSaid(list)
+		texts, size := spokenTexts(list)
 		said, bytes = append(said, texts...), bytes+size
 		if !more || len(list) == 0 {
 			break
@@ -52,8 +52,8 @@ func (s *Server) earlier(ctx context.Context, owner, threadID, itemID string) ([
 	return said, nil
 }
 
-// said returns what a message says; false: the item is none.
-func (i Item) said() (chat.HistoryMessage, bool) {
+// messageText returns the text of a message, or false if the item is not a message.
+func (i Item) messageText() (chat.HistoryMessage, bool) {
 	if i.Input != "" {
 		return chat.HistoryMessage{Role: chat.RoleUser, Text: i.Input}, true
 	}

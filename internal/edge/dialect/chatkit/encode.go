@@ -9,63 +9,63 @@ import (
 	"sluice/stream"
 )
 
-// encoder encodes a turn: a pure function of the turn and its events. What is to be kept it
-// leaves to keeper, as effects.
+// encoder encodes a turn: a pure function of the turn and its events. It leaves changes of the
+// store to keeper, as effects.
 //
-// A workflow shows what the model thinks and calls until it says something; then the
-// workflow is done and a message begins. Thoughts and calls after that end the message
-// and begin another workflow, so a thread shows everything in the order in which it
-// came. Only if a call is still open when the model speaks are both open at once.
+// A workflow shows the model's thoughts and calls until the model writes text; then the workflow is
+// done and a message begins. Later thoughts and calls end the message and begin another workflow,
+// so that a thread keeps the order of events. Only if a call is still open when the model speaks
+// are both open at once.
 type encoder struct {
-	turn     *turn
-	seed     []byte        // of the ids; nil: not made yet
-	ids      uint64        // made so far
-	now      time.Duration // of the event at hand, since the turn began
-	effects  []effect      // on the Store, not yet carried out
-	begun    bool
-	over     bool
-	flow     *workflow // nil: none is open
-	said     *message  // nil: none is open
-	spoke    bool
-	shown    []shown         // items of the turn that are complete, in order
-	missing  map[string]bool // services whose absence was reported
-	reported stream.Phase    // the last one
+	turn      *turn
+	seed      []byte        // of the ids; nil: not made yet
+	ids       uint64        // made so far
+	now       time.Duration // of the event at hand, since the turn began
+	effects   []effect      // on the Store, not yet carried out
+	begun     bool
+	ended     bool
+	flow      *workflow // nil: none is open
+	answer    *message  // nil: none is open
+	spoke     bool
+	completed []completedItem // items of the turn that are complete, in order
+	missing   map[string]bool // services whose absence was reported
+	reported  stream.Phase    // the last one
 }
 
-// Encode appends the frames of ev. An extension has none, but for the phases of an answer
-// that is checked.
+// Encode appends the frames of ev. Extensions add nothing, except for the phases of an answer that
+// is checked.
 func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 	e.now = s.At
 	switch ev := ev.(type) {
 	case *stream.Delta:
-		return e.delta(dst, ev.Text)
+		return e.addDelta(dst, ev.Text)
 	case *stream.Reset:
-		return e.reset(dst, len(ev.Accumulated))
+		return e.resetText(dst, len(ev.Accumulated))
 	case *stream.Start:
 		e.begun = true
-		e.named(ev)
-		return e.begin(dst)
+		e.useTurnIDs(ev)
+		return e.beginStream(dst)
 	case *stream.Thinking:
-		return e.thought(dst, ev.Content)
+		return e.addThought(dst, ev.Content)
 	case *stream.ToolStarted:
-		dst = e.work(dst)
-		return e.flow.call(dst, ev)
+		dst = e.openWorkflow(dst)
+		return e.flow.addCall(dst, ev)
 	case *stream.ToolProgress:
-		return e.flow.progress(dst, ev)
+		return e.flow.showProgress(dst, ev)
 	case *stream.ToolCompleted:
-		return e.flow.completed(dst, ev)
+		return e.flow.completeCall(dst, ev)
 	case *stream.ToolFailed:
-		return e.flow.failed(dst, ev)
+		return e.flow.failCall(dst, ev)
 	case *stream.ToolUnknown:
-		return e.flow.unknown(dst, ev)
+		return e.flow.markUnknown(dst, ev)
 	case *stream.Approval:
-		return e.question(dst, ev.Prompt)
+		return e.addQuestion(dst, ev.Prompt)
 	case *stream.Error:
-		return e.failure(dst, ev)
+		return e.reportError(dst, ev)
 	case *stream.Quality:
-		return e.phase(dst, ev)
+		return e.reportPhase(dst, ev)
 	case *stream.Done:
-		return e.done(dst, ev.Reason)
+		return e.endTurn(dst, ev.Reason)
 	}
 	return dst
 }
@@ -73,30 +73,30 @@ func (e *encoder) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
 // Heartbeat returns a frame that changes nothing.
 func (e *encoder) Heartbeat() []byte { return []byte(options) }
 
-// delta appends a piece of the answer. The first one opens the message, and ends the
+// addDelta appends a piece of the answer. The first one opens the message, and ends the
 // workflow unless a call is still open in it.
-func (e *encoder) delta(dst []byte, text string) []byte {
+func (e *encoder) addDelta(dst []byte, text string) []byte {
 	if e.flow != nil && len(e.flow.open) == 0 {
-		dst = e.rest(dst)
+		dst = e.closeWorkflow(dst)
 	}
-	if e.said == nil {
-		e.said, e.spoke = newMessage(e.base("msg", "assistant_message")), true
-		dst = e.said.begin(dst)
+	if e.answer == nil {
+		e.answer, e.spoke = newMessage(e.newBase("msg", "assistant_message")), true
+		dst = e.answer.begin(dst)
 	}
-	return e.said.delta(dst, text)
+	return e.answer.addDelta(dst, text)
 }
 
-// question appends the prompt of a question to a person as a message, the only form that the
+// addQuestion appends the prompt of a question to a person as a message, the only form that the
 // component has for it. A person answers the question elsewhere.
-func (e *encoder) question(dst []byte, prompt string) []byte {
+func (e *encoder) addQuestion(dst []byte, prompt string) []byte {
 	if prompt == "" {
 		return dst
 	}
-	return e.fallSilent(e.delta(e.fallSilent(dst), prompt))
+	return e.closeMessage(e.addDelta(e.closeMessage(dst), prompt))
 }
 
-// phase says how far an answer is that is held back, once for each phase that takes time.
-func (e *encoder) phase(dst []byte, ev *stream.Quality) []byte {
+// reportPhase says how far an answer is that is held back, once for each phase that takes time.
+func (e *encoder) reportPhase(dst []byte, ev *stream.Quality) []byte {
 	text := map[stream.Phase]string{
 		stream.Planning: "Planning", stream.Composing: "Writing", stream.Validating: "Checking", stream.Refining: "Improving",
 	}[ev.Phase]
@@ -104,56 +104,56 @@ func (e *encoder) phase(dst []byte, ev *stream.Quality) []byte {
 		return dst
 	}
 	e.reported = ev.Phase
-	return frame(dst, progressEvent{"progress_update", text + "…"})
+	return appendFrame(dst, progressEvent{"progress_update", text + "…"})
 }
 
-// thought appends a thought, as a task of the workflow.
-func (e *encoder) thought(dst []byte, text string) []byte {
+// addThought appends a thought, as a task of the workflow.
+func (e *encoder) addThought(dst []byte, text string) []byte {
 	if strings.TrimSpace(text) == "" {
 		return dst
 	}
-	dst = e.work(dst)
-	return e.flow.thought(dst, text)
+	dst = e.openWorkflow(dst)
+	return e.flow.addThought(dst, text)
 }
 
-// work sees to it that a workflow is open.
-func (e *encoder) work(dst []byte) []byte {
+// openWorkflow opens a workflow, unless one is open already.
+func (e *encoder) openWorkflow(dst []byte) []byte {
 	if e.flow != nil {
 		return dst
 	}
-	dst = e.fallSilent(dst)
-	e.flow = newWorkflow(e.base("wf", "workflow"), e.now)
+	dst = e.closeMessage(dst)
+	e.flow = newWorkflow(e.newBase("wf", "workflow"), e.now)
 	return e.flow.begin(dst)
 }
 
-// rest ends the workflow.
-func (e *encoder) rest(dst []byte) []byte {
+// closeWorkflow ends the workflow.
+func (e *encoder) closeWorkflow(dst []byte) []byte {
 	if e.flow == nil {
 		return dst
 	}
 	dst, item := e.flow.end(dst, e.now)
-	e.complete(item.ID, item, 0)
+	e.completeItem(item.ID, item, 0)
 	e.flow = nil
 	return dst
 }
 
-// fallSilent ends the message.
-func (e *encoder) fallSilent(dst []byte) []byte {
-	if e.said == nil {
+// closeMessage ends the message.
+func (e *encoder) closeMessage(dst []byte) []byte {
+	if e.answer == nil {
 		return dst
 	}
-	dst, item := e.said.end(dst)
-	e.complete(item.ID, item, len(e.said.text))
-	e.said = nil
+	dst, item := e.answer.end(dst)
+	e.completeItem(item.ID, item, len(e.answer.text))
+	e.answer = nil
 	return dst
 }
 
-// failure reports a fatal error. One that is not is reported by the task of its tool, and tools
-// that are all unavailable once in a notice.
-func (e *encoder) failure(dst []byte, ev *stream.Error) []byte {
+// reportError reports a fatal error. The task of a tool reports its other errors. A notice reports
+// unavailable tools, once for each service.
+func (e *encoder) reportError(dst []byte, ev *stream.Error) []byte {
 	if ev.Fatal {
-		dst = e.fallSilent(e.rest(dst))
-		return frame(dst, errorEvent{"error", "custom", advice(ev), ev.Recoverable})
+		dst = e.closeMessage(e.closeWorkflow(dst))
+		return appendFrame(dst, errorEvent{"error", "custom", withRetryAdvice(ev), ev.Recoverable})
 	}
 	if ev.Type != fault.MCPUnavailable || e.missing[ev.Service] {
 		return dst
@@ -162,7 +162,7 @@ func (e *encoder) failure(dst []byte, ev *stream.Error) []byte {
 		e.missing = map[string]bool{}
 	}
 	e.missing[ev.Service] = true
-	return notice(dst, "warning", "Some tools are unavailable", ev.Message+serverOf(ev.Service)+". The answer is written without them.")
+	return appendNotice(dst, "warning", "Some tools are unavailable", ev.Message+serverOf(ev.Service)+". The answer is written without them.")
 }
 
 // serverOf returns the name of an MCP server in brackets; "" for other services.
@@ -174,8 +174,8 @@ func serverOf(service string) string {
 	return " (" + server + ")"
 }
 
-// advice adds when another try makes sense, for which the protocol has no field.
-func advice(ev *stream.Error) string {
+// withRetryAdvice returns the error's message, with the time of the next try if the error has one.
+func withRetryAdvice(ev *stream.Error) string {
 	if !ev.Recoverable || ev.RetryAfter <= 0 {
 		return ev.Message
 	}
@@ -183,23 +183,23 @@ func advice(ev *stream.Error) string {
 	return fmt.Sprintf("%s. Try again in %d s.", strings.TrimSuffix(ev.Message, "."), seconds)
 }
 
-// notice appends a notice, which the component shows next to the thread.
-func notice(dst []byte, level, title, message string) []byte {
-	return frame(dst, noticeEvent{"notice", level, message, title})
+// appendNotice appends a notice. The component shows it next to the thread.
+func appendNotice(dst []byte, level, title, message string) []byte {
+	return appendFrame(dst, noticeEvent{"notice", level, message, title})
 }
 
-// done ends what is open. A turn that ended before its answer did gets a notice that says
-// why: the protocol has no field for it.
-func (e *encoder) done(dst []byte, reason stream.FinishReason) []byte {
-	e.over = true
-	dst = e.fallSilent(e.rest(dst))
+// endTurn ends the open message and workflow. A notice gives the reason if the turn ended before
+// its answer, since the protocol lacks a field for it.
+func (e *encoder) endTurn(dst []byte, reason stream.FinishReason) []byte {
+	e.ended = true
+	dst = e.closeMessage(e.closeWorkflow(dst))
 	switch {
 	case reason == stream.MaxTokens:
-		return notice(dst, "info", "Cut short", "The answer has reached its greatest length.")
+		return appendNotice(dst, "info", "Cut short", "The answer has reached its greatest length.")
 	case reason == stream.MaxSteps:
-		return notice(dst, "info", "Stopped early", "The model was not done, but has reached the number of steps that a turn may have.")
+		return appendNotice(dst, "info", "Stopped early", "The model was not done, but has reached the number of steps that a turn may have.")
 	case reason == stream.Stop && !e.spoke:
-		return notice(dst, "info", "No answer", "The model has said nothing.")
+		return appendNotice(dst, "info", "No answer", "The model has said nothing.")
 	}
 	return dst
 }

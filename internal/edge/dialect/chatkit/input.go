@@ -8,15 +8,15 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// userMessage is what a user sends.
+// userMessage is the message of a request.
 type userMessage struct {
 	content []content
 	quoted  string // text of an answer that the user has marked; empty: none
-	input   string // what the model is asked
+	input   string // the model's input
 }
 
-// content is a part of a user's message: input_text, or input_tag, which the page has
-// offered and which alone has the fields behind Text.
+// content is a part of a user's message: input_text, or input_tag from the page. Only a tag has the
+// fields behind Text.
 type content struct {
 	Type        string         `json:"type"`
 	Text        string         `json:"text"`
@@ -26,77 +26,77 @@ type content struct {
 	Interactive bool           `json:"interactive,omitzero"`
 }
 
-// message reads the input of a request.
-func (r *reader) message(v value) *userMessage {
-	if v.none() {
-		r.required(v)
+// readMessage reads the input of a request.
+func (r *reader) readMessage(v value) *userMessage {
+	if v.isAbsent() {
+		r.addMissing(v)
 		return nil
 	}
-	in, m := r.object(v), new(userMessage)
+	in, m := r.readObject(v), new(userMessage)
 	before := len(r.faults.Fields)
-	for _, part := range r.list(in.get("content")) {
-		m.content = append(m.content, r.content(part))
+	for _, part := range r.readList(in.get("content")) {
+		m.content = append(m.content, r.readContent(part))
 	}
-	if quoted := r.text(in.get("quoted_text")); quoted != nil {
+	if quoted := r.readText(in.get("quoted_text")); quoted != nil {
 		m.quoted = *quoted
 	}
-	if list := in.get("attachments"); len(r.list(list)) > 0 {
-		r.fault(list, chat.CodeUnsupported, "attachments are not supported; send text only")
+	if list := in.get("attachments"); len(r.readList(list)) > 0 {
+		r.addFault(list, chat.CodeUnsupported, "attachments are not supported; send text only")
 	}
-	r.inference(r.object(in.get("inference_options")))
+	r.checkInference(r.readObject(in.get("inference_options")))
 	if len(r.faults.Fields) == before {
-		r.prompt(m, in.get("content"))
+		r.joinPrompt(m, in.get("content"))
 	}
 	return m
 }
 
-// content reads a part of what a user says. Types that are not known are a
-// fault: to pass them over would answer another question.
-func (r *reader) content(v value) content {
-	if v.none() {
-		r.fault(v, chat.CodeWrongType, "must be an object")
+// readContent reads a part of a user's message. Types that are not known are a fault: to pass them
+// over would answer another question.
+func (r *reader) readContent(v value) content {
+	if v.isAbsent() {
+		r.addFault(v, chat.CodeWrongType, "must be an object")
 		return content{}
 	}
-	part := r.object(v)
+	part := r.readObject(v)
 	if part.members == nil {
 		return content{}
 	}
-	c := content{Type: r.want(part.get("type")), Text: r.want(part.get("text"))}
+	c := content{Type: r.readRequired(part.get("type")), Text: r.readRequired(part.get("text"))}
 	switch kind := part.get("type"); c.Type {
 	case "input_text", "":
 	case "input_tag":
-		r.tag(&c, part)
+		r.readTag(&c, part)
 	default:
-		r.fault(kind, chat.CodeUnsupported, "must be input_text or input_tag")
+		r.addFault(kind, chat.CodeUnsupported, "must be input_text or input_tag")
 	}
 	return c
 }
 
-// tag reads a mention, such as of a document. Its data goes back to the page as
+// readTag reads a mention, such as of a document. Its data goes back to the page as
 // it came.
-func (r *reader) tag(c *content, part object) {
-	id, data := r.want(part.get("id")), part.get("data")
-	c.ID, c.Data, c.Interactive = &id, jsontext.Value("{}"), r.boolean(part.get("interactive"))
-	if r.object(data).members != nil {
+func (r *reader) readTag(c *content, part object) {
+	id, data := r.readRequired(part.get("id")), part.get("data")
+	c.ID, c.Data, c.Interactive = &id, jsontext.Value("{}"), r.readBool(part.get("interactive"))
+	if r.readObject(data).members != nil {
 		c.Data = data.raw
 	}
-	if group := r.text(part.get("group")); group != nil {
+	if group := r.readText(part.get("group")); group != nil {
 		c.Group = *group
 	}
 }
 
-// inference refuses what would otherwise be taken for obeyed.
-func (r *reader) inference(options object) {
+// checkInference refuses what would otherwise be taken for obeyed.
+func (r *reader) checkInference(options object) {
 	for _, name := range []string{"model", "tool_choice"} {
-		if v := options.get(name); !v.none() {
-			r.fault(v, chat.CodeUnsupported, "cannot be chosen here: the gateway's operator does; leave it out")
+		if v := options.get(name); !v.isAbsent() {
+			r.addFault(v, chat.CodeUnsupported, "cannot be chosen here: the gateway's operator does; leave it out")
 		}
 	}
 }
 
-// prompt joins the parts to what the model is asked, and holds it to the rules of an
-// input. The composer keeps the white space around a tag in the texts next to it.
-func (r *reader) prompt(m *userMessage, v value) {
+// joinPrompt joins the parts to the model's input, and checks that input. The composer keeps the
+// white space around a tag in the texts next to it.
+func (r *reader) joinPrompt(m *userMessage, v value) {
 	var said strings.Builder
 	for _, c := range m.content {
 		said.WriteString(c.Text)
@@ -116,8 +116,8 @@ func (r *reader) prompt(m *userMessage, v value) {
 	m.input = clean
 }
 
-// shortened returns at most limit characters of a text on one line.
-func shortened(s string, limit int) string {
+// shortenText returns at most limit characters of a text on one line.
+func shortenText(s string, limit int) string {
 	s = chat.Line(s, len(s))
 	n := 0
 	for at := range s {

@@ -11,9 +11,9 @@ import (
 	"sluice/stream"
 )
 
-// base makes what begins an item. Its id is made of the request, so that the same
-// events make the same frames again; the thread's id in it makes it hard to guess.
-func (e *encoder) base(prefix, kind string) base {
+// newBase returns the first members of the next item. Its id is made of the request, so that the
+// same events make the same frames again; the thread's id in it makes it hard to guess.
+func (e *encoder) newBase(prefix, kind string) base {
 	t := e.turn
 	if e.seed == nil {
 		seed := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", t.requestID, t.began.UnixNano(), t.thread.ID))
@@ -22,12 +22,12 @@ func (e *encoder) base(prefix, kind string) base {
 	e.ids++
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(e.seed[:32:32], e.ids))
 	id := prefix + "_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
-	return base{id, t.thread.ID, timestamp(t.began.Add(e.now)), kind}
+	return base{id, t.thread.ID, formatTime(t.began.Add(e.now)), kind}
 }
 
-// named gives the items of a turn that is kept ids of that turn, and its thread the id that it
+// useTurnIDs gives the items of a turn that is kept ids of that turn, and its thread the id that it
 // began with: a request that repeats an idempotency key gets the same ones.
-func (e *encoder) named(ev *stream.Start) {
+func (e *encoder) useTurnIDs(ev *stream.Start) {
 	if ev.TurnID == "" {
 		return
 	}
@@ -35,54 +35,54 @@ func (e *encoder) named(ev *stream.Start) {
 	e.seed, e.turn.thread.ID = seed[:], ev.ConversationID
 }
 
-// begin writes what opens the stream.
-func (e *encoder) begin(dst []byte) []byte {
+// beginStream writes what opens the stream.
+func (e *encoder) beginStream(dst []byte) []byte {
 	t := e.turn
 	if t.create {
 		t.thread.CreatedAt = t.began.Add(e.now)
 		if t.server.cfg.Store != nil {
-			t.thread.Title = shortened(t.input, titleLength)
+			t.thread.Title = shortenText(t.input, titleLength)
 			thread := t.thread
-			e.effect(func(ctx context.Context, s Store) error { return s.Create(ctx, t.owner, thread) })
+			e.deferEffect(func(ctx context.Context, s Store) error { return s.Create(ctx, t.owner, thread) })
 		}
-		dst = frame(dst, threadEvent{"thread.created", t.thread.body(noItems())})
+		dst = appendFrame(dst, threadEvent{"thread.created", t.thread.toBody(noItems())})
 	}
-	if t.said != nil {
-		dst = e.message(dst)
+	if t.message != nil {
+		dst = e.appendUserMessage(dst)
 	} else {
-		e.effect(func(ctx context.Context, s Store) error { return s.RemoveAfter(ctx, t.owner, t.thread.ID, t.itemID) })
+		e.deferEffect(func(ctx context.Context, s Store) error { return s.RemoveAfter(ctx, t.owner, t.thread.ID, t.itemID) })
 	}
 	return append(dst, options...)
 }
 
-// message writes the user's message, which now has an id.
-func (e *encoder) message(dst []byte) []byte {
+// appendUserMessage writes the user's message, which now has an id.
+func (e *encoder) appendUserMessage(dst []byte) []byte {
 	t := e.turn
-	item := userItem{base: e.base("msg", "user_message"), Content: t.said.content, QuotedText: t.said.quoted}
+	item := userItem{base: e.newBase("msg", "user_message"), Content: t.message.content, QuotedText: t.message.quoted}
 	t.itemID = item.ID
-	e.keep(item.ID, t.input, item)
-	return frame(dst, itemEvent{"thread.item.done", item})
+	e.storeItem(item.ID, t.input, item)
+	return appendFrame(dst, itemEvent{"thread.item.done", item})
 }
 
-// left adds what was said to a client that left.
-func (e *encoder) left() {
-	if e.begun && !e.over && e.said != nil && !e.said.blank() {
-		item := e.said.item()
-		e.keep(item.ID, "", item)
+// storePartial stores the unfinished answer of a client that left.
+func (e *encoder) storePartial() {
+	if e.begun && !e.ended && e.answer != nil && !e.answer.isBlank() {
+		item := e.answer.currentItem()
+		e.storeItem(item.ID, "", item)
 	}
 }
 
-// keep adds an item that is complete to what is to be stored.
-func (e *encoder) keep(id, input string, item any) {
+// storeItem stores a complete item, as an effect.
+func (e *encoder) storeItem(id, input string, item any) {
 	t := e.turn
-	e.effect(func(ctx context.Context, s Store) error {
+	e.deferEffect(func(ctx context.Context, s Store) error {
 		return s.Append(ctx, t.owner, t.thread.ID, Item{ID: id, Input: input, Body: appendJSON(nil, item)})
 	})
 }
 
-// effect keeps a change of the store until the frame that reports it was written. Without a
-// store there is nothing to change.
-func (e *encoder) effect(f effect) {
+// deferEffect keeps a change of the store until the frame that reports it was written. Without a store
+// it drops the change.
+func (e *encoder) deferEffect(f effect) {
 	if e.turn.server.cfg.Store != nil {
 		e.effects = append(e.effects, f)
 	}

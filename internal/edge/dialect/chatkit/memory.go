@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What a Memory keeps. When there is too much, the thread goes that was not touched
-// for the longest time; a thread by itself loses its oldest items.
+// Bounds of a Memory. When there is too much, the thread goes that was not touched for the longest
+// time; a thread by itself loses its oldest items.
 const (
 	maxThreads  = 1000
 	maxItems    = 500      // of one thread
@@ -27,8 +27,8 @@ type Memory struct {
 	bytes   int
 }
 
-// stored is a thread with its items. bytes is what it counts against the bound of the
-// memory, changed what decides which thread goes first.
+// stored is a thread with its items. bytes counts against the memory's bound, and the thread with
+// the oldest changed is removed first.
 type stored struct {
 	Thread
 	owner   string
@@ -48,7 +48,7 @@ func (m *Memory) Create(_ context.Context, owner string, t Thread) error {
 		return fmt.Errorf("thread %s is there already", t.ID)
 	}
 	m.threads[t.ID] = &stored{Thread: t, owner: owner, changed: time.Now()}
-	m.shrink()
+	m.enforceBounds()
 	return nil
 }
 
@@ -56,7 +56,7 @@ func (m *Memory) Create(_ context.Context, owner string, t Thread) error {
 func (m *Memory) Thread(_ context.Context, owner, threadID string) (Thread, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, err := m.find(owner, threadID)
+	t, err := m.findThread(owner, threadID)
 	if err != nil {
 		return Thread{}, err
 	}
@@ -67,7 +67,7 @@ func (m *Memory) Thread(_ context.Context, owner, threadID string) (Thread, erro
 func (m *Memory) Threads(_ context.Context, owner string, q Query) ([]Thread, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.shrink()
+	m.enforceBounds()
 	var all []Thread
 	for _, t := range m.threads {
 		if t.owner == owner {
@@ -77,7 +77,7 @@ func (m *Memory) Threads(_ context.Context, owner string, q Query) ([]Thread, bo
 	slices.SortFunc(all, func(a, b Thread) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
-	list, more := paged(all, func(t Thread) string { return t.ID }, q)
+	list, more := pageOf(all, func(t Thread) string { return t.ID }, q)
 	return list, more, nil
 }
 
@@ -85,7 +85,7 @@ func (m *Memory) Threads(_ context.Context, owner string, q Query) ([]Thread, bo
 func (m *Memory) Rename(_ context.Context, owner, threadID, title string) (Thread, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, err := m.find(owner, threadID)
+	t, err := m.findThread(owner, threadID)
 	if err != nil {
 		return Thread{}, err
 	}
@@ -97,11 +97,11 @@ func (m *Memory) Rename(_ context.Context, owner, threadID, title string) (Threa
 func (m *Memory) Delete(_ context.Context, owner, threadID string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, err := m.find(owner, threadID)
+	t, err := m.findThread(owner, threadID)
 	if err != nil {
 		return err
 	}
-	m.remove(t)
+	m.removeThread(t)
 	return nil
 }
 
@@ -109,18 +109,18 @@ func (m *Memory) Delete(_ context.Context, owner, threadID string) error {
 func (m *Memory) Append(_ context.Context, owner, threadID string, item Item) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, err := m.find(owner, threadID)
+	t, err := m.findThread(owner, threadID)
 	if err != nil {
 		return err
 	}
 	t.changed = time.Now()
 	t.items = append(t.items, item)
-	m.grow(t, item.size())
+	m.countBytes(t, item.size())
 	for len(t.items) > maxItems || t.bytes > maxStored && len(t.items) > 1 {
-		m.grow(t, -t.items[0].size())
+		m.countBytes(t, -t.items[0].size())
 		t.items = slices.Delete(t.items, 0, 1)
 	}
-	m.shrink()
+	m.enforceBounds()
 	return nil
 }
 
@@ -139,11 +139,11 @@ func (m *Memory) Item(_ context.Context, owner, threadID, itemID string) (Item, 
 func (m *Memory) Items(_ context.Context, owner, threadID string, q Query) ([]Item, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, err := m.find(owner, threadID)
+	t, err := m.findThread(owner, threadID)
 	if err != nil {
 		return nil, false, err
 	}
-	list, more := paged(slices.Clone(t.items), func(i Item) string { return i.ID }, q)
+	list, more := pageOf(slices.Clone(t.items), func(i Item) string { return i.ID }, q)
 	return list, more, nil
 }
 
@@ -156,19 +156,19 @@ func (m *Memory) RemoveAfter(_ context.Context, owner, threadID, itemID string) 
 		return err
 	}
 	for _, item := range t.items[at+1:] {
-		m.grow(t, -item.size())
+		m.countBytes(t, -item.size())
 	}
 	t.items = slices.Delete(t.items, at+1, len(t.items))
 	t.changed = time.Now()
 	return nil
 }
 
-// size is about what an item takes.
+// size returns the approximate memory of an item, in bytes.
 func (i Item) size() int { return len(i.ID) + len(i.Input) + len(i.Body) + 100 }
 
-// find needs mu.
-func (m *Memory) find(owner, threadID string) (*stored, error) {
-	m.shrink()
+// findThread returns a thread of an owner. The caller must hold mu.
+func (m *Memory) findThread(owner, threadID string) (*stored, error) {
+	m.enforceBounds()
 	t := m.threads[threadID]
 	if t == nil || t.owner != owner {
 		return nil, fmt.Errorf("thread %s: %w", threadID, ErrNotFound)
@@ -176,9 +176,9 @@ func (m *Memory) find(owner, threadID string) (*stored, error) {
 	return t, nil
 }
 
-// findItem needs mu.
+// findItem returns a thread and the index of an item. The caller must hold mu.
 func (m *Memory) findItem(owner, threadID, itemID string) (*stored, int, error) {
-	t, err := m.find(owner, threadID)
+	t, err := m.findThread(owner, threadID)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -189,37 +189,36 @@ func (m *Memory) findItem(owner, threadID, itemID string) (*stored, int, error) 
 	return t, at, nil
 }
 
-// grow needs mu. It counts bytes that were added, or removed if by is negative.
-func (m *Memory) grow(t *stored, by int) {
+// countBytes counts bytes that were added, or removed if by is negative. The caller must hold mu.
+func (m *Memory) countBytes(t *stored, by int) {
 	t.bytes += by
 	m.bytes += by
 }
 
-// remove needs mu.
-func (m *Memory) remove(t *stored) {
+// removeThread removes a thread. The caller must hold mu.
+func (m *Memory) removeThread(t *stored) {
 	m.bytes -= t.bytes
 	delete(m.threads, t.ID)
 }
 
-// shrink removes what is too old or too much. It needs mu.
-func (m *Memory) shrink() {
+// enforceBounds removes expired threads, then the oldest ones above the bounds. It needs mu.
+func (m *Memory) enforceBounds() {
 	now := time.Now()
 	for {
-		oldest := m.expire(now)
+		oldest := m.removeExpired(now)
 		if oldest == nil || len(m.threads) <= maxThreads && m.bytes <= maxStored {
 			return
 		}
-		m.remove(oldest)
+		m.removeThread(oldest)
 	}
 }
 
-// expire removes what is too old, and returns the oldest of the rest; nil: none is left. It needs
-// mu.
-func (m *Memory) expire(now time.Time) (oldest *stored) {
+// removeExpired removes expired threads, and returns the oldest of the others, or nil. It needs mu.
+func (m *Memory) removeExpired(now time.Time) (oldest *stored) {
 	for _, t := range m.threads {
 		switch {
 		case now.Sub(t.changed) >= threadLives:
-			m.remove(t)
+			m.removeThread(t)
 		case oldest == nil || t.changed.Before(oldest.changed):
 			oldest = t
 		}
@@ -227,8 +226,8 @@ func (m *Memory) expire(now time.Time) (oldest *stored) {
 	return oldest
 }
 
-// paged returns a page of all, which it may reverse.
-func paged[T any](all []T, id func(T) string, q Query) (list []T, more bool) {
+// pageOf returns a page of all. It may reverse all.
+func pageOf[T any](all []T, id func(T) string, q Query) (list []T, more bool) {
 	if q.Descending {
 		slices.Reverse(all)
 	}

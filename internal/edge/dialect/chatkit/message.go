@@ -24,12 +24,12 @@ func newMessage(b base) *message {
 
 // begin appends what opens the message and its one part.
 func (m *message) begin(dst []byte) []byte {
-	dst = frame(dst, itemEvent{"thread.item.added", assistantItem{base: m.base}})
-	return m.part(dst, "added")
+	dst = appendFrame(dst, itemEvent{"thread.item.added", assistantItem{base: m.base}})
+	return m.updatePart(dst, "added")
 }
 
-// delta costs what its own bytes cost: it is most of what a gateway does.
-func (m *message) delta(dst []byte, text string) []byte {
+// addDelta costs only the piece's own bytes, since pieces are most of a gateway's work.
+func (m *message) addDelta(dst []byte, text string) []byte {
 	m.text = append(m.text, text...)
 	dst = jsonline.String(append(dst, m.prefix...), text)
 	return append(dst, "}}\n\n"...)
@@ -37,21 +37,21 @@ func (m *message) delta(dst []byte, text string) []byte {
 
 // end appends what closes the message, and returns the item that a store keeps.
 func (m *message) end(dst []byte) ([]byte, assistantItem) {
-	item := m.item()
-	dst = m.part(dst, "done")
-	return frame(dst, itemEvent{"thread.item.done", item}), item
+	item := m.currentItem()
+	dst = m.updatePart(dst, "done")
+	return appendFrame(dst, itemEvent{"thread.item.done", item}), item
 }
 
-// part appends an update of the part, with the whole text so far.
-func (m *message) part(dst []byte, what string) []byte {
-	return frame(dst, updateEvent{"thread.item.updated", m.ID,
+// updatePart appends an update of the part, with the whole text so far.
+func (m *message) updatePart(dst []byte, what string) []byte {
+	return appendFrame(dst, updateEvent{"thread.item.updated", m.ID,
 		partUpdate{"assistant_message.content_part." + what, 0, newOutputText(string(m.text))}})
 }
 
-// item returns the message as it is now.
-func (m *message) item() assistantItem {
+// currentItem returns the message as it is now.
+func (m *message) currentItem() assistantItem {
 	return assistantItem{base: m.base, Content: []outputText{newOutputText(string(m.text))}}
 }
 
-// blank reports whether the message shows nothing.
-func (m *message) blank() bool { return len(bytes.TrimSpace(m.text)) == 0 }
+// isBlank reports whether the message shows nothing.
+func (m *message) isBlank() bool { return len(bytes.TrimSpace(m.text)) == 0 }

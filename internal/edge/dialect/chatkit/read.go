@@ -14,14 +14,14 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// value is a place in a body and what stands there. raw is nil if nothing does.
+// value is a place in a body and the value there; raw is nil if it is absent.
 type value struct {
 	at  string // JSON pointer
 	raw jsontext.Value
 }
 
-// none says that the value is absent, or null, which is the same.
-func (v value) none() bool { return v.raw == nil || v.raw.Kind() == 'n' }
+// isAbsent reports whether the value is absent or null. Both mean the same.
+func (v value) isAbsent() bool { return v.raw == nil || v.raw.Kind() == 'n' }
 
 // object is a JSON object of which nothing is wanted but its known members.
 type object struct {
@@ -35,43 +35,43 @@ func (o object) get(name string) value { return value{o.at + "/" + name, o.membe
 // reader reads a body and lists its faults.
 type reader struct{ faults chat.ValidationError }
 
-// fault notes what is wrong with v. Reading continues, so that all faults are listed.
-func (r *reader) fault(v value, code, message string) {
+// addFault adds a fault of v. Reading continues, so that all faults are listed.
+func (r *reader) addFault(v value, code, message string) {
 	r.faults.Add(v.at, &chat.FieldError{Code: code, Message: message})
 }
 
-// required notes that v is absent.
-func (r *reader) required(v value) { r.fault(v, chat.CodeRequired, "is required") }
+// addMissing notes that v is absent.
+func (r *reader) addMissing(v value) { r.addFault(v, chat.CodeRequired, "is required") }
 
-// lenient reads on where a body is not strict, which has been reported by then.
-func lenient() json.Options {
+// lenientOptions let a reader go on in a body that is not strict. The fault has been added by then.
+func lenientOptions() json.Options {
 	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// object reads an object; what is none has no members.
-func (r *reader) object(v value) object {
+// readObject reads an object. An absent one, or another type, is an object without members.
+func (r *reader) readObject(v value) object {
 	o := object{at: v.at}
 	switch {
-	case v.none():
+	case v.isAbsent():
 	case v.raw.Kind() != '{':
-		r.fault(v, chat.CodeWrongType, "must be an object")
+		r.addFault(v, chat.CodeWrongType, "must be an object")
 	default:
-		_ = json.Unmarshal(v.raw, &o.members, lenient()) // it is well-formed
+		_ = json.Unmarshal(v.raw, &o.members, lenientOptions()) // it is well-formed
 	}
 	return o
 }
 
-// list reads an array. What is absent or not an array has no elements.
-func (r *reader) list(v value) []value {
-	if v.none() {
+// readList reads an array. An absent value or another type is an empty list.
+func (r *reader) readList(v value) []value {
+	if v.isAbsent() {
 		return nil
 	}
 	if v.raw.Kind() != '[' {
-		r.fault(v, chat.CodeWrongType, "must be an array")
+		r.addFault(v, chat.CodeWrongType, "must be an array")
 		return nil
 	}
 	var raw []jsontext.Value
-	_ = json.Unmarshal(v.raw, &raw, lenient()) // it is well-formed
+	_ = json.Unmarshal(v.raw, &raw, lenientOptions()) // it is well-formed
 	list := make([]value, len(raw))
 	for i := range raw {
 		list[i] = value{v.at + "/" + strconv.Itoa(i), raw[i]}
@@ -79,13 +79,13 @@ func (r *reader) list(v value) []value {
 	return list
 }
 
-// text reads a string. What is none, or absent, is nil.
-func (r *reader) text(v value) *string {
-	if v.none() {
+// readText reads a string. It returns nil if the value is missing or null; another type is a fault.
+func (r *reader) readText(v value) *string {
+	if v.isAbsent() {
 		return nil
 	}
 	if v.raw.Kind() != '"' {
-		r.fault(v, chat.CodeWrongType, "must be a string")
+		r.addFault(v, chat.CodeWrongType, "must be a string")
 		return nil
 	}
 	b, _ := jsontext.AppendUnquote(nil, v.raw) // it reports invalid UTF-8, as has been done
@@ -93,24 +93,24 @@ func (r *reader) text(v value) *string {
 	return &s
 }
 
-// want reads a string that must be there; else it is empty.
-func (r *reader) want(v value) string {
-	if v.none() {
-		r.required(v)
+// readRequired reads a string that must be there; else it is empty.
+func (r *reader) readRequired(v value) string {
+	if v.isAbsent() {
+		r.addMissing(v)
 	}
-	if s := r.text(v); s != nil {
+	if s := r.readText(v); s != nil {
 		return *s
 	}
 	return ""
 }
 
-// boolean reads true or false; absent is false.
-func (r *reader) boolean(v value) bool {
-	if v.none() {
+// readBool reads true or false; absent is false.
+func (r *reader) readBool(v value) bool {
+	if v.isAbsent() {
 		return false
 	}
 	if k := v.raw.Kind(); k != 't' && k != 'f' {
-		r.fault(v, chat.CodeWrongType, "must be true or false")
+		r.addFault(v, chat.CodeWrongType, "must be true or false")
 	}
 	return v.raw.Kind() == 't'
 }
@@ -119,37 +119,37 @@ func (r *reader) boolean(v value) bool {
 // returns false if nothing can be read.
 func (r *reader) wellFormed(body jsontext.Value) bool {
 	if !body.IsValid() {
-		if err := r.walk(body); err != nil {
-			r.syntax(err)
+		if err := r.checkStrict(body); err != nil {
+			r.addSyntaxFault(err)
 			return false
 		}
 	}
 	if body.Kind() != '{' {
-		r.fault(value{}, chat.CodeWrongType, "the body must be a JSON object")
+		r.addFault(value{}, chat.CodeWrongType, "the body must be a JSON object")
 		return false
 	}
 	return true
 }
 
-// syntax notes why a body is not JSON. The message has a place and no part of the body.
-func (r *reader) syntax(err error) {
+// addSyntaxFault notes why a body is not JSON. The message has a place and no part of the body.
+func (r *reader) addSyntaxFault(err error) {
 	if err == errTrailing {
-		r.fault(value{}, chat.CodeTrailingData, errTrailing.Error())
+		r.addFault(value{}, chat.CodeTrailingData, errTrailing.Error())
 		return
 	}
 	message := "the body ends before the JSON object does"
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok && !errors.Is(err, io.ErrUnexpectedEOF) {
 		message = fmt.Sprintf("the body is not valid JSON at byte %d", e.ByteOffset)
 	}
-	r.fault(value{}, chat.CodeInvalidJSON, message)
+	r.addFault(value{}, chat.CodeInvalidJSON, message)
 }
 
 var errTrailing = errors.New("there is data after the JSON object")
 
-// walk looks for what is not strict in a body, and returns an error if its structure
-// is lost.
-func (r *reader) walk(body []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(body), lenient())
+// checkStrict adds the faults of a body that is not strict. It returns an error if the body's
+// structure is lost.
+func (r *reader) checkStrict(body []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(body), lenientOptions())
 	var names []map[string]bool // of each open object or array
 	for {
 		kind := dec.PeekKind()
@@ -171,9 +171,9 @@ func (r *reader) walk(body []byte) error {
 			}
 			wrong := chat.CheckJSON(raw)
 			if open == '{' && length%2 == 0 {
-				wrong = duplicate(names[len(names)-1], raw)
+				wrong = checkName(names[len(names)-1], raw)
 			}
-			r.faults.Add(place(dec.StackPointer()), wrong)
+			r.faults.Add(placeOf(dec.StackPointer()), wrong)
 		}
 		if len(names) == 0 {
 			break
@@ -185,8 +185,8 @@ func (r *reader) walk(body []byte) error {
 	return nil
 }
 
-// duplicate notes a name of an object.
-func duplicate(seen map[string]bool, name jsontext.Value) *chat.FieldError {
+// checkName notes a name of an object.
+func checkName(seen map[string]bool, name jsontext.Value) *chat.FieldError {
 	if wrong := chat.CheckJSON(name); wrong != nil {
 		return wrong
 	}
@@ -198,9 +198,9 @@ func duplicate(seen map[string]bool, name jsontext.Value) *chat.FieldError {
 	return nil
 }
 
-// place returns a pointer for a fault. One that is long or holds control characters is
-// not repeated: the fault is the document's then.
-func place(p jsontext.Pointer) string {
+// placeOf returns a pointer for a fault. A pointer that is long or holds control characters is not
+// repeated: the fault is then the document's.
+func placeOf(p jsontext.Pointer) string {
 	s := string(p)
 	if chat.Line(s, 128) != s || strings.ContainsRune(s, '\uFFFD') {
 		return ""

@@ -33,8 +33,8 @@ func TestRecent(t *testing.T) {
 			t.Errorf("of too many bytes: %v %v, %d bytes", has(1), has(4), r.bytes)
 		}
 		time.Sleep(recentLives)
-		if has(4) || r.bytes != 0 || len(r.said) != 0 || r.order.Len() != 0 {
-			t.Errorf("at last there are %d bytes of %d messages", r.bytes, len(r.said))
+		if has(4) || r.bytes != 0 || len(r.messages) != 0 || r.order.Len() != 0 {
+			t.Errorf("at last there are %d bytes of %d messages", r.bytes, len(r.messages))
 		}
 	})
 }

@@ -9,16 +9,16 @@ import (
 	"sluice/internal/base/fault"
 )
 
-// noItems is the page of a thread that has none, or does not show them.
+// noItems is the page of a thread that shows an empty list of items.
 func noItems() page[jsontext.Value] { return page[jsontext.Value]{} }
 
-// nothing is the reply of what is done, with nothing to report.
-const nothing = "{}"
+// emptyReply is the reply of a finished request without a result.
+const emptyReply = "{}"
 
 // maxPageBytes bounds the items of a page, unless it has a single one.
 const maxPageBytes = 1 << 20
 
-// replyInTurn is reply. A list waits for nothing: with too many at once, it is refused.
+// replyInTurn is answerRequest with a bound on lists: it refuses a list while too many run.
 func (s *Server) replyInTurn(ctx context.Context, req request) ([]byte, error) {
 	switch req.kind {
 	case threadsList, threadsGetByID, itemsList:
@@ -31,11 +31,11 @@ func (s *Server) replyInTurn(ctx context.Context, req request) ([]byte, error) {
 		}
 		defer done()
 	}
-	return s.reply(ctx, req)
+	return s.answerRequest(ctx, req)
 }
 
-// reply answers a request that is not a turn.
-func (s *Server) reply(ctx context.Context, req request) ([]byte, error) {
+// answerRequest answers a request that is not a turn.
+func (s *Server) answerRequest(ctx context.Context, req request) ([]byte, error) {
 	switch req.kind {
 	case threadsList:
 		return s.listThreads(ctx, req)
@@ -46,15 +46,15 @@ func (s *Server) reply(ctx context.Context, req request) ([]byte, error) {
 	case threadsDelete:
 		return s.deleteThread(ctx, req)
 	case itemsList:
-		items, err := s.items(ctx, req)
-		return rendered(items, err)
+		items, err := s.pageItems(ctx, req)
+		return renderReply(items, err)
 	}
 	s.cfg.OnFeedback(ctx, Feedback{UserID: req.user, ThreadID: req.threadID, ItemIDs: req.itemIDs, Kind: req.feedback})
-	return []byte(nothing), nil
+	return []byte(emptyReply), nil
 }
 
-// rendered makes the reply of a result, and passes an error on.
-func rendered(v any, err error) ([]byte, error) {
+// renderReply makes the reply of a result, and passes an error on.
+func renderReply(v any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -66,42 +66,42 @@ func rendered(v any, err error) ([]byte, error) {
 func (s *Server) listThreads(ctx context.Context, req request) ([]byte, error) {
 	list := page[threadBody]{}
 	if s.cfg.Store == nil || req.listsNone {
-		return rendered(list, nil)
+		return renderReply(list, nil)
 	}
 	threads, more, err := s.cfg.Store.Threads(ctx, req.owner, req.query)
 	for _, t := range threads {
-		list.Data = append(list.Data, t.body(noItems()))
+		list.Data = append(list.Data, t.toBody(noItems()))
 	}
 	if list.More = more; more {
 		list.After = threads[len(threads)-1].ID
 	}
-	return rendered(list, found(err, noThread))
+	return renderReply(list, storeError(err, noThread))
 }
 
 // getThread shows a thread with its first items. Without history any thread is there,
 // and empty.
 func (s *Server) getThread(ctx context.Context, req request) ([]byte, error) {
-	t, err := s.thread(ctx, req)
+	t, err := s.findThread(ctx, req)
 	if err != nil {
 		return nil, err
 	}
 	req.query = Query{Limit: defaultPage}
-	items, err := s.items(ctx, req)
-	return rendered(t.body(items), err)
+	items, err := s.pageItems(ctx, req)
+	return renderReply(t.toBody(items), err)
 }
 
-// thread returns a thread of the owner's. Without a history every id is taken
+// findThread returns a thread of the owner's. Without a history every id is taken
 // for a thread that has just begun, because the page may have kept it.
-func (s *Server) thread(ctx context.Context, req request) (Thread, error) {
+func (s *Server) findThread(ctx context.Context, req request) (Thread, error) {
 	if s.cfg.Store == nil {
 		return Thread{ID: req.threadID, CreatedAt: time.Now()}, nil
 	}
 	t, err := s.cfg.Store.Thread(ctx, req.owner, req.threadID)
-	return t, found(err, noThread)
+	return t, storeError(err, noThread)
 }
 
-// items returns a page of a thread's items, as they were sent.
-func (s *Server) items(ctx context.Context, req request) (page[jsontext.Value], error) {
+// pageItems returns a page of a thread's items, as they were sent.
+func (s *Server) pageItems(ctx context.Context, req request) (page[jsontext.Value], error) {
 	if s.cfg.Store == nil {
 		return noItems(), nil
 	}
@@ -118,7 +118,7 @@ func (s *Server) items(ctx context.Context, req request) (page[jsontext.Value], 
 	if list.More {
 		list.After = items[len(items)-1].ID
 	}
-	return list, found(err, noThread)
+	return list, storeError(err, noThread)
 }
 
 // renameThread sets a title. Without a history that is refused: the next list
@@ -129,14 +129,13 @@ func (s *Server) renameThread(ctx context.Context, req request) ([]byte, error) 
 			Message: "No history is kept, so a thread has no title; SLUICE_CHATKIT_HISTORY=memory switches it on"}
 	}
 	t, err := s.cfg.Store.Rename(ctx, req.owner, req.threadID, req.title)
-	return rendered(t.body(noItems()), found(err, noThread))
+	return renderReply(t.toBody(noItems()), storeError(err, noThread))
 }
 
-// deleteThread removes a thread and its items. To delete what nobody keeps
-// succeeds.
+// deleteThread removes a thread and its items. Without a history, deletion always succeeds.
 func (s *Server) deleteThread(ctx context.Context, req request) ([]byte, error) {
 	if s.cfg.Store == nil {
-		return []byte(nothing), nil
+		return []byte(emptyReply), nil
 	}
-	return []byte(nothing), found(s.cfg.Store.Delete(ctx, req.owner, req.threadID), noThread)
+	return []byte(emptyReply), storeError(s.cfg.Store.Delete(ctx, req.owner, req.threadID), noThread)
 }

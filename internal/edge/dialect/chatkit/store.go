@@ -18,7 +18,7 @@ type Thread struct {
 // Item is a part of a thread that is complete.
 type Item struct {
 	ID    string
-	Input string         // of a user's message: what the model was asked. Else empty
+	Input string         // of a user's message: the model's input. Else empty
 	Body  jsontext.Value // the item as clients see it, a JSON object
 }
 
@@ -35,9 +35,9 @@ type Query struct {
 // or the thread is somebody else's.
 var ErrNotFound = errors.New("not found")
 
-// Store keeps threads. Each method acts for an owner, a user, which is empty for
-// users without an id; to others an owner's threads do not exist. A Store is safe for
-// concurrent use. A stream waits for it, but never longer than for a few seconds.
+// Store keeps threads. Each method acts for an owner, a user, and hides threads of others. The
+// owner is empty for users without an id. A Store is safe for concurrent use. A stream waits for
+// it, but never longer than for a few seconds.
 type Store interface {
 	// Create adds a thread without items.
 	Create(ctx context.Context, owner string, t Thread) error
@@ -50,7 +50,7 @@ type Store interface {
 	// Append adds an item at the end.
 	Append(ctx context.Context, owner, threadID string, item Item) error
 	Item(ctx context.Context, owner, threadID, itemID string) (Item, error)
-	// Items lists items in the order in which they were appended.
+	// Items lists items in the order of their Append.
 	Items(ctx context.Context, owner, threadID string, q Query) (list []Item, more bool, err error)
 	// RemoveAfter removes the items behind one, which stays.
 	RemoveAfter(ctx context.Context, owner, threadID, itemID string) error

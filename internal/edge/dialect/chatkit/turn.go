@@ -16,8 +16,8 @@ const storeTimeout = 2 * time.Second
 // titleLength is how many characters of the first message become a thread's title.
 const titleLength = 60
 
-// turn is a user's message and the thread in which it is answered. Until its first
-// event it changes nothing.
+// turn is a message of a user with the thread in which it is answered. Until its first event it
+// changes nothing.
 type turn struct {
 	server    *Server
 	requestID string
@@ -26,7 +26,7 @@ type turn struct {
 	owner     string
 	thread    Thread
 	create    bool         // the thread is new
-	said      *userMessage // nil: a message of before is answered again
+	message   *userMessage // nil: a message of before is answered again
 	itemID    string       // of the message, if it was there before
 	input     string
 }
@@ -35,7 +35,7 @@ type turn struct {
 func (s *Server) openTurn(ctx context.Context, req request) (*dialect.Exchange, error) {
 	t := &turn{
 		server: s, requestID: chat.RequestID(ctx), began: time.Now(),
-		ctx: context.WithoutCancel(ctx), owner: req.owner, said: req.message, itemID: req.itemID,
+		ctx: context.WithoutCancel(ctx), owner: req.owner, message: req.message, itemID: req.itemID,
 	}
 	var err error
 	var earlier []chat.HistoryMessage
@@ -43,19 +43,19 @@ func (s *Server) openTurn(ctx context.Context, req request) (*dialect.Exchange, 
 	case threadsCreate:
 		t.create, t.thread = true, Thread{ID: newID("conv")}
 	case threadsAddUserMessage:
-		t.thread, err = s.thread(ctx, req)
+		t.thread, err = s.findThread(ctx, req)
 	default:
 		t.thread = Thread{ID: req.threadID}
-		t.input, err = s.said(ctx, req)
+		t.input, err = s.earlierInput(ctx, req)
 	}
 	if err == nil && !t.create {
-		earlier, err = s.earlier(ctx, req.owner, t.thread.ID, req.itemID)
+		earlier, err = s.readEarlier(ctx, req.owner, t.thread.ID, req.itemID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if t.said != nil {
-		t.input = t.said.input
+	if t.message != nil {
+		t.input = t.message.input
 	}
 	asks := chat.Request{Input: t.input, ConversationID: t.thread.ID, UserID: req.user, Location: req.location, Mute: true}
 	asks.HasHistory = s.cfg.Store != nil
@@ -64,45 +64,45 @@ func (s *Server) openTurn(ctx context.Context, req request) (*dialect.Exchange, 
 	return &dialect.Exchange{
 		Request: asks,
 		Encoder: k.enc,
-		Output:  k.behind,
+		Output:  k.wrapOutput,
 		Close:   k.close,
 	}, nil
 }
 
-// said returns what the model was asked with a message of before.
-func (s *Server) said(ctx context.Context, req request) (string, error) {
+// earlierInput returns the model's input of an earlier message.
+func (s *Server) earlierInput(ctx context.Context, req request) (string, error) {
 	if s.cfg.Store == nil {
 		input, ok := s.recent.get(recentKey{req.owner, req.threadID, req.itemID})
 		if !ok {
-			return "", found(ErrNotFound, noMessage)
+			return "", storeError(ErrNotFound, noMessage)
 		}
 		return input, nil
 	}
 	item, err := s.cfg.Store.Item(ctx, req.owner, req.threadID, req.itemID)
 	if err == nil && item.Input == "" {
-		err = ErrNotFound // it is nobody's message
+		err = ErrNotFound // the item is not a user's message
 	}
-	return item.Input, found(err, noMessage)
+	return item.Input, storeError(err, noMessage)
 }
 
 // effect is something to be done with the Store.
 type effect func(context.Context, Store) error
 
-// keeper is the stream.Output behind which the client is. It carries out the effects
-// of what was encoded, so that encoding itself has none.
+// keeper is a stream.Output in front of the client. It carries out the effects of encoding, so that
+// the encoder stays pure.
 type keeper struct {
 	stream.Output
 	turn *turn
 	enc  *encoder
 }
 
-// behind puts the keeper in front of out.
-func (k *keeper) behind(out stream.Output) stream.Output {
+// wrapOutput puts the keeper in front of out.
+func (k *keeper) wrapOutput(out stream.Output) stream.Output {
 	k.Output = out
 	return k
 }
 
-// Write passes the event on, and keeps what it has completed.
+// Write passes the event on, and carries out its effects.
 func (k *keeper) Write(s stream.Stamp, ev stream.Event) error {
 	err := k.Output.Write(s, ev)
 	if _, ok := ev.(*stream.Start); ok && k.turn.server.cfg.Store == nil {
@@ -112,24 +112,24 @@ func (k *keeper) Write(s stream.Stamp, ev stream.Event) error {
 	return err
 }
 
-// close keeps what was said to a client that left.
+// close stores the unfinished answer of a client that left.
 func (k *keeper) close() {
-	k.enc.left()
+	k.enc.storePartial()
 	k.carryOut()
 }
 
 // carryOut makes the changes that encoding has asked for, in their order.
 func (k *keeper) carryOut() {
 	for _, f := range k.enc.effects {
-		k.turn.store(f)
+		k.turn.applyEffect(f)
 	}
 	clear(k.enc.effects)
 	k.enc.effects = k.enc.effects[:0]
 }
 
-// store makes one change. A store that fails or hangs does not fail the turn: the error is
+// applyEffect makes one change. A store that fails or hangs does not fail the turn: the error is
 // reported to OnError. A thread that was deleted meanwhile is not reported.
-func (t *turn) store(do effect) {
+func (t *turn) applyEffect(do effect) {
 	ctx, cancel := context.WithTimeout(t.ctx, storeTimeout)
 	defer cancel()
 	if err := do(ctx, t.server.cfg.Store); err != nil && !errors.Is(err, ErrNotFound) {

@@ -10,8 +10,8 @@ import (
 	"sluice/internal/edge/dialect/jsonline"
 )
 
-// The objects of the protocol, as the Python package writes them: what is not set is
-// left out, lists are there also when they are empty.
+// The objects of the protocol, as the Python package writes them: unset members are left out, and
+// lists are present even if empty.
 
 // base begins every item.
 type base struct {
@@ -61,7 +61,7 @@ type workflowBody struct {
 	Expanded bool      `json:"expanded"`
 }
 
-// duration is a time in whole seconds, at least 1: 0 would show as nothing.
+// duration is a time in whole seconds. It is at least 1, since the component hides 0.
 type duration struct {
 	Seconds int `json:"duration"`
 }
@@ -97,9 +97,9 @@ type page[T any] struct {
 	After string `json:"after,omitempty"`
 }
 
-// body returns the thread in the protocol's form.
-func (t Thread) body(items page[jsontext.Value]) threadBody {
-	return threadBody{Title: t.Title, ID: t.ID, CreatedAt: timestamp(t.CreatedAt), Status: status{"active"}, Items: items}
+// toBody returns the thread in the protocol's form.
+func (t Thread) toBody(items page[jsontext.Value]) threadBody {
+	return threadBody{Title: t.Title, ID: t.ID, CreatedAt: formatTime(t.CreatedAt), Status: status{"active"}, Items: items}
 }
 
 // The events of a stream.
@@ -165,12 +165,12 @@ type noticeEvent struct {
 	Title   string `json:"title"`
 }
 
-// options lets the component show its stop button. Sent again it changes nothing,
-// which makes it the heartbeat as well: the stream has no comments.
+// options lets the component show its stop button. Sending it again changes nothing, so it also
+// serves as the heartbeat: the protocol lacks comments.
 const options = `data: {"type":"stream_options","stream_options":{"allow_cancel":true}}` + "\n\n"
 
-// frame appends an event.
-func frame(dst []byte, event any) []byte {
+// appendFrame appends an event.
+func appendFrame(dst []byte, event any) []byte {
 	return append(appendJSON(append(dst, "data: "...), event), "\n\n"...)
 }
 
@@ -187,5 +187,5 @@ func appendJSON(dst []byte, v any) []byte {
 // newID returns an id that nobody can guess, for a thread.
 func newID(prefix string) string { return prefix + "_" + strings.ToLower(rand.Text()) }
 
-// timestamp writes a time as the component reads it: UTC, with milliseconds.
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+// formatTime writes a time as the component reads it: UTC, with milliseconds.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
