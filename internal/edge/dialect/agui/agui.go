@@ -6,8 +6,8 @@
 //
 //	data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"msg_..._1","delta":"Hel"}
 //
-// No type of event is sent that a client before 1.0 does not know: one ends its run. What the
-// protocol has no words for is in CUSTOM events, whose names begin with sluice.
+// No type of event is sent that a client before 1.0 does not know: one ends its run. An event that
+// the protocol lacks becomes a CUSTOM event. Its name begins with sluice.
 package agui
 
 import (
@@ -25,14 +25,14 @@ import (
 	"sluice/stream"
 )
 
-// Name is the protocol's name in metrics and logs, and in what is kept of a turn.
+// Name is the protocol's name in metrics, logs and stored turns.
 const Name = "ag_ui"
 
 // Config describes a Server. Its zero value serves the default agent alone.
 type Config struct {
 	Rules dialect.Rules
-	// Agents returns the ids of agents and of workflows that a path of somebody of a tenant may name. It is asked for
-	// each request. nil: there are none.
+	// Agents returns the ids of agents and of workflows that a path of somebody of a tenant may
+	// name. It is called for each request. nil stands for an empty catalogue.
 	Agents func(tenant string) (agents, workflows []string)
 }
 
@@ -52,7 +52,7 @@ func (s *Server) Routes() (routes []dialect.Route) {
 	for _, path := range []string{"/agui", "/agui/{agent}"} {
 		routes = append(routes, dialect.Route{
 			Dialect: Name, Methods: []string{http.MethodPost}, Path: path, MaxBody: s.cfg.Rules.MaxBody(),
-			Open: s.open, Resume: resume, Refuse: refuse,
+			Open: s.openRun, Resume: resumeEncoder, Refuse: refuse,
 		})
 	}
 	return routes
@@ -66,15 +66,15 @@ func refuse(r dialect.Refusal) dialect.Reply {
 	return reply
 }
 
-// open reads the request of a turn.
-func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
+// openRun reads the request of a turn.
+func (s *Server) openRun(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	path := r.PathValue("agent")
-	agent, workflow, ok := s.named(chat.TurnOf(r.Context()).Principal.Tenant, path)
+	agent, workflow, ok := s.resolvePath(chat.TurnOf(r.Context()).Principal.Tenant, path)
 	if !ok {
 		return nil, &fault.Error{Type: fault.NotFound, Message: "There is no such agent or workflow; GET /agents and GET /workflows list them"}
 	}
 	e := new(chat.ValidationError)
-	in := s.read(body, e)
+	in := s.readInput(body, e)
 	var err error
 	if len(e.Fields) > 0 {
 		err = e
@@ -88,7 +88,7 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	}
 	turn := chat.TurnOf(r.Context())
 	x := &dialect.Exchange{
-		Request: in.request, Repetition: dialect.Repetition{Key: key}, TaskID: in.taskID, Mode: in.mode(), Facts: in.facts.text(),
+		Request: in.request, Repetition: dialect.Repetition{Key: key}, TaskID: in.taskID, Mode: in.mode(), Facts: in.facts.encodeFacts(),
 		Encoder: newEncoder(turn.RequestID, turn.Began, in.facts),
 	}
 	if in.answer != nil {
@@ -100,8 +100,8 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	return x, nil
 }
 
-// named returns what the last part of a path names; all empty: it has none.
-func (s *Server) named(tenant, id string) (agent, workflow string, ok bool) {
+// resolvePath returns the agent or workflow that a path names. Without a name both are empty.
+func (s *Server) resolvePath(tenant, id string) (agent, workflow string, ok bool) {
 	if id == "" {
 		return "", "", true
 	}
@@ -115,7 +115,7 @@ func (s *Server) named(tenant, id string) (agent, workflow string, ok bool) {
 	return "", "", false
 }
 
-// ownKey makes the idempotency key of a request without one. runId alone is none: CopilotKit
+// ownKey makes the idempotency key of a request without one. runId alone is not enough: CopilotKit
 // keeps it when it sends the results of tools.
 func ownKey(path string, body []byte) string {
 	h := sha256.New()
@@ -124,16 +124,16 @@ func ownKey(path string, body []byte) string {
 	return "agui-" + hex.EncodeToString(h.Sum(nil))
 }
 
-// facts are what the encoder of a log must know: the client's own ids, and, where an answer is
-// given, the calls that the thread has already.
+// facts are the members of a request that the encoder of its log needs: the client's ids, and for
+// an answer the thread's calls.
 type facts struct {
 	Thread string `json:"threadId"`
 	Run    string `json:"runId"`
 	dialect.Reported
 }
 
-// text returns the facts as they are kept.
-func (f facts) text() []byte {
+// encodeFacts returns the facts as they are kept.
+func (f facts) encodeFacts() []byte {
 	text, err := json.Marshal(f)
 	if err != nil { // plain strings: cannot happen
 		return nil
@@ -141,9 +141,9 @@ func (f facts) text() []byte {
 	return text
 }
 
-// resume returns the encoder of a turn that is kept. One that was asked for in another protocol
-// has no ids of this one.
-func resume(k dialect.StoredTurn) stream.Encoder {
+// resumeEncoder returns the encoder of a turn that is kept. For a turn of another protocol, the turn's id
+// stands for the client's ids.
+func resumeEncoder(k dialect.StoredTurn) stream.Encoder {
 	var f facts
 	if k.Dialect == Name {
 		_ = json.Unmarshal(k.Facts, &f)

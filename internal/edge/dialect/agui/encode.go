@@ -15,39 +15,39 @@ import (
 // maxResult is how many bytes of a tool's result an event carries, as in the native protocol.
 const maxResult = 2 << 10
 
-// kind is what a stretch consists of.
+// kind is the content of a stretch.
 type kind int
 
 const (
-	nothing kind = iota
+	noStretch kind = iota
 	text
 	thought
 )
 
-// encoder writes a turn as the protocol's events: a pure function of the request's ids, the time
-// at which it began, and the events. Of text and thoughts one stretch is open at most, and a
-// call never is: clients refuse calls that overlap with anything.
+// encoder writes a turn as the protocol's events. Its output depends only on the request's ids, the
+// time at which it began, and the events. At most one stretch of text or thoughts is open, and a
+// call never is: clients refuse calls that overlap.
 type encoder struct {
 	requestID   string
 	began       time.Time
 	thread, run string
 	model       string
-	over        bool // an error has ended the run
+	hasFailed   bool // an error has ended the run
 
 	seed string // of the ids
 	ids  int    // made so far
 
 	open    kind
-	id      string             // of what is open
-	content []byte             // a frame of what is open, up to the delta
+	id      string             // of the open stretch
+	content []byte             // a frame of the open stretch, up to the delta
 	speaker stream.Attribution // of the last stretch
 
-	said  string                       // the text that has just ended; empty: something followed it
-	steps map[stream.Attribution]*step // the calls of each speaker that are open
+	lastText string                       // the text that has just ended; empty: something followed it
+	steps    map[stream.Attribution]*step // the calls of each speaker that are open
 
-	again     map[string]dialect.Before // calls that an earlier run of the thread has reported
-	asked     bool                      // a question is in the outcome
-	interrupt []byte                    // the interrupts of the outcome
+	earlierCalls map[string]dialect.Before // calls that an earlier run of the thread has reported
+	hasQuestion  bool                      // a question is in the outcome
+	interrupt    []byte                    // the interrupts of the outcome
 
 	native native.Data
 	delta  stream.Delta // the one that is written, without its speaker
@@ -60,7 +60,7 @@ type step struct {
 }
 
 func newEncoder(requestID string, began time.Time, f facts) *encoder {
-	return &encoder{requestID: requestID, began: began, thread: f.Thread, run: f.Run, again: f.Calls()}
+	return &encoder{requestID: requestID, began: began, thread: f.Thread, run: f.Run, earlierCalls: f.Calls()}
 }
 
 // Heartbeat returns a comment.
@@ -70,84 +70,84 @@ func (e *encoder) Heartbeat() []byte { return sse.Ping() }
 func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	switch ev := ev.(type) {
 	case *stream.Delta:
-		dst = append(e.stretch(dst, text, &ev.Attribution), e.content...)
+		dst = append(e.openStretch(dst, text, &ev.Attribution), e.content...)
 		e.delta.Text = ev.Text
 		dst, _ = e.native.Append(dst, &e.delta)
 		return append(dst, "}\n\n"...)
 	case *stream.Thinking:
-		dst = append(e.stretch(dst, thought, &ev.Attribution), e.content...)
+		dst = append(e.openStretch(dst, thought, &ev.Attribution), e.content...)
 		return append(jsonline.String(append(dst, `,"delta":`...), ev.Content), "}\n\n"...)
 	case *stream.Start:
-		return e.start(dst, ev)
+		return e.startRun(dst, ev)
 	case *stream.ToolStarted:
-		return e.started(dst, ev)
+		return e.startCall(dst, ev)
 	case *stream.ToolRequired:
-		return e.call(dst, &ev.Call)
+		return e.appendCall(dst, &ev.Call)
 	case *stream.ToolProgress:
-		return e.custom(dst, "tool_progress", ev)
+		return e.appendCustom(dst, "tool_progress", ev)
 	case *stream.ToolCompleted:
 		shown, _ := chat.Truncate(ev.Result, maxResult)
-		return e.ended(dst, &ev.Call, shown, ev)
+		return e.endCall(dst, &ev.Call, shown, ev)
 	case *stream.ToolFailed:
-		return e.ended(dst, &ev.Call, ev.Message, ev)
+		return e.endCall(dst, &ev.Call, ev.Message, ev)
 	case *stream.ToolUnknown:
-		return e.ended(dst, &ev.Call, ev.Message, ev)
+		return e.endCall(dst, &ev.Call, ev.Message, ev)
 	case *stream.Approval:
-		return e.question(dst, ev)
+		return e.appendQuestion(dst, ev)
 	case *stream.AgentRun:
-		return e.agent(dst, ev)
+		return e.appendAgent(dst, ev)
 	case *stream.Error:
 		if ev.Fatal {
-			return e.failed(dst, ev)
+			return e.failRun(dst, ev)
 		}
 	case *stream.Done:
-		return e.done(dst, ev)
+		return e.endRun(dst, ev)
 	}
-	return e.custom(dst, stream.Name(ev), ev)
+	return e.appendCustom(dst, stream.Name(ev), ev)
 }
 
-// start begins the run under the client's own ids.
-func (e *encoder) start(dst []byte, ev *stream.Start) []byte {
+// startRun begins the run under the client's own ids.
+func (e *encoder) startRun(dst []byte, ev *stream.Start) []byte {
 	e.seed, e.model = chat.CallSeed(ev.TurnID, e.requestID, e.began), ev.Model
-	return e.custom(append(e.ofRun(dst, "RUN_STARTED"), "}\n\n"...), "start", ev)
+	return e.appendCustom(append(e.ofRun(dst, "RUN_STARTED"), "}\n\n"...), "start", ev)
 }
 
 // ofRun begins an event of the run as a whole.
 func (e *encoder) ofRun(dst []byte, event string) []byte {
-	dst = member(begin(dst, event), "threadId", e.thread)
-	return member(dst, "runId", e.run)
+	dst = appendMember(beginFrame(dst, event), "threadId", e.thread)
+	return appendMember(dst, "runId", e.run)
 }
 
-// begin begins a frame.
-func begin(dst []byte, event string) []byte {
+// beginFrame begins a frame.
+func beginFrame(dst []byte, event string) []byte {
 	return append(append(append(dst, `data: {"type":"`...), event...), '"')
 }
 
-// member appends a member that names something. Its own name needs no escapes.
-func member(dst []byte, name, value string) []byte {
+// appendMember appends a member that names something. The member's own name must not need escapes.
+func appendMember(dst []byte, name, value string) []byte {
 	dst = append(append(append(dst, `,"`...), name...), `":`...)
 	return jsonline.Name(dst, value)
 }
 
-// named appends an event that consists of its type and one id.
-func named(dst []byte, event, name, id string) []byte {
-	return append(member(begin(dst, event), name, id), "}\n\n"...)
+// appendNamed appends an event that consists of its type and one id.
+func appendNamed(dst []byte, event, name, id string) []byte {
+	return append(appendMember(beginFrame(dst, event), name, id), "}\n\n"...)
 }
 
 // messagePrefix begins the ids of messages.
 const messagePrefix = "msg_"
 
-// next makes an id, which no other turn of the thread has.
-func (e *encoder) next() string {
+// newID makes an id that is unique in the thread.
+func (e *encoder) newID() string {
 	e.ids++
 	return messagePrefix + e.seed + "_" + strconv.Itoa(e.ids)
 }
 
-// custom appends an event that the protocol has no words for, with the native data as its
-// value. It ends nothing: drafts are such events, and no log has them.
-func (e *encoder) custom(dst []byte, name string, ev stream.Event) []byte {
+// appendCustom appends an event that the protocol lacks, with the native data as its value. It ends
+// nothing: drafts are such events, and no log has them.
+func (e *encoder) appendCustom(dst []byte, name string, ev stream.Event) []byte {
 	before := len(dst)
-	dst = append(append(begin(dst, "CUSTOM"), `,"name":"sluice.`...), name...)
+	dst = append(append(beginFrame(dst, "CUSTOM"), `,"name":"sluice.`...), name...)
 	dst = jsonline.Name(append(dst, `","value":{"request_id":`...), e.requestID)
 	dst, ok := e.native.Append(dst, ev)
 	if !ok {
@@ -156,87 +156,87 @@ func (e *encoder) custom(dst []byte, name string, ev stream.Event) []byte {
 	return append(dst, "}}\n\n"...)
 }
 
-// stretch sees to it that a stretch of a kind and a speaker is open. A piece without a speaker
-// belongs to the one before: it joins what agents have said.
-func (e *encoder) stretch(dst []byte, k kind, by *stream.Attribution) []byte {
+// openStretch opens a stretch of a kind and a speaker, unless it is open already. A piece without a
+// speaker continues the last one's: it joins the texts of agents.
+func (e *encoder) openStretch(dst []byte, k kind, by *stream.Attribution) []byte {
 	if *by == (stream.Attribution{}) {
 		by = &e.speaker
 	}
 	if e.open == k && *by == e.speaker {
 		return dst
 	}
-	dst = e.end(dst)
-	e.open, e.speaker, e.id, e.said = k, *by, e.next(), ""
+	dst = e.endStretch(dst)
+	e.open, e.speaker, e.id, e.lastText = k, *by, e.newID(), ""
 	delete(e.steps, *by)
 	event := "TEXT_MESSAGE_CONTENT"
 	if k == thought {
 		event = "REASONING_MESSAGE_CONTENT"
-		dst = named(dst, "REASONING_START", "messageId", e.id)
-		dst = member(begin(dst, "REASONING_MESSAGE_START"), "messageId", e.id)
+		dst = appendNamed(dst, "REASONING_START", "messageId", e.id)
+		dst = appendMember(beginFrame(dst, "REASONING_MESSAGE_START"), "messageId", e.id)
 		dst = append(dst, ",\"role\":\"reasoning\"}\n\n"...)
 	} else {
-		dst = member(begin(dst, "TEXT_MESSAGE_START"), "messageId", e.id)
+		dst = appendMember(beginFrame(dst, "TEXT_MESSAGE_START"), "messageId", e.id)
 		dst = append(dst, ",\"role\":\"assistant\"}\n\n"...)
 	}
-	e.content = member(begin(e.content[:0], event), "messageId", e.id)
+	e.content = appendMember(beginFrame(e.content[:0], event), "messageId", e.id)
 	return dst
 }
 
-// end ends the stretch that is open.
-func (e *encoder) end(dst []byte) []byte {
+// endStretch ends the stretch that is open.
+func (e *encoder) endStretch(dst []byte) []byte {
 	switch e.open {
 	case text:
-		e.said = e.id
-		dst = named(dst, "TEXT_MESSAGE_END", "messageId", e.id)
+		e.lastText = e.id
+		dst = appendNamed(dst, "TEXT_MESSAGE_END", "messageId", e.id)
 	case thought:
-		dst = named(dst, "REASONING_MESSAGE_END", "messageId", e.id)
-		dst = named(dst, "REASONING_END", "messageId", e.id)
+		dst = appendNamed(dst, "REASONING_MESSAGE_END", "messageId", e.id)
+		dst = appendNamed(dst, "REASONING_END", "messageId", e.id)
 	}
-	e.open = nothing
+	e.open = noStretch
 	return dst
 }
 
-// started appends a call that the gateway runs. What an earlier run of the thread has reported
-// is not opened twice: clients look calls up in the whole thread.
-func (e *encoder) started(dst []byte, ev *stream.ToolStarted) []byte {
-	switch e.again[ev.ID] {
+// startCall appends a call that the gateway runs. A call that an earlier run has reported is not
+// opened twice: clients look calls up in the whole thread.
+func (e *encoder) startCall(dst []byte, ev *stream.ToolStarted) []byte {
+	switch e.earlierCalls[ev.ID] {
 	case dialect.Waited:
 		e.native.Skip(ev)
 		return dst
 	case dialect.Closed:
-		return e.custom(dst, stream.Name(ev), ev)
+		return e.appendCustom(dst, stream.Name(ev), ev)
 	}
 	e.native.Skip(ev)
-	return e.call(dst, &ev.Call)
+	return e.appendCall(dst, &ev.Call)
 }
 
-// ended appends the end of a call, with content as its result.
-func (e *encoder) ended(dst []byte, c *stream.Call, content string, ev stream.Event) []byte {
-	if e.again[c.ID] == dialect.Closed {
-		return e.custom(dst, stream.Name(ev), ev)
+// endCall appends the end of a call, with content as its result.
+func (e *encoder) endCall(dst []byte, c *stream.Call, content string, ev stream.Event) []byte {
+	if e.earlierCalls[c.ID] == dialect.Closed {
+		return e.appendCustom(dst, stream.Name(ev), ev)
 	}
-	return e.result(dst, c, content)
+	return e.appendResult(dst, c, content)
 }
 
-// call appends a call as a whole.
-func (e *encoder) call(dst []byte, c *stream.Call) []byte {
-	dst = e.end(dst)
-	dst = member(begin(dst, "TOOL_CALL_START"), "toolCallId", c.ID)
-	dst = member(dst, "toolCallName", c.Tool)
-	dst = append(member(dst, "parentMessageId", e.parent(&c.Attribution)), "}\n\n"...)
-	dst = append(member(begin(dst, "TOOL_CALL_ARGS"), "toolCallId", c.ID), `,"delta":`...)
+// appendCall appends a call as a whole.
+func (e *encoder) appendCall(dst []byte, c *stream.Call) []byte {
+	dst = e.endStretch(dst)
+	dst = appendMember(beginFrame(dst, "TOOL_CALL_START"), "toolCallId", c.ID)
+	dst = appendMember(dst, "toolCallName", c.Tool)
+	dst = append(appendMember(dst, "parentMessageId", e.parentMessage(&c.Attribution)), "}\n\n"...)
+	dst = append(appendMember(beginFrame(dst, "TOOL_CALL_ARGS"), "toolCallId", c.ID), `,"delta":`...)
 	dst = append(jsonline.String(dst, string(jsonline.Object(nil, c.Arguments))), "}\n\n"...)
-	return named(dst, "TOOL_CALL_END", "toolCallId", c.ID)
+	return appendNamed(dst, "TOOL_CALL_END", "toolCallId", c.ID)
 }
 
-// parent returns the id of the message that a call belongs to: the text of its agent that has
+// parentMessage returns the id of the message that a call belongs to: the text of its agent that has
 // just ended, else one for all calls of the step.
-func (e *encoder) parent(by *stream.Attribution) string {
+func (e *encoder) parentMessage(by *stream.Attribution) string {
 	s := e.steps[*by]
 	if s == nil {
-		s = &step{parent: e.said}
-		if e.said == "" || *by != e.speaker {
-			s.parent = e.next()
+		s = &step{parent: e.lastText}
+		if e.lastText == "" || *by != e.speaker {
+			s.parent = e.newID()
 		}
 		if e.steps == nil {
 			e.steps = map[stream.Attribution]*step{}
@@ -247,52 +247,52 @@ func (e *encoder) parent(by *stream.Attribution) string {
 	return s.parent
 }
 
-// result appends what a call has come to, however it went: a call without a result is one that
-// a browser would carry out.
-func (e *encoder) result(dst []byte, c *stream.Call, content string) []byte {
-	dst = e.end(dst)
-	e.said = ""
+// appendResult appends the result of a call, whatever its outcome: a browser would run a call
+// without a result.
+func (e *encoder) appendResult(dst []byte, c *stream.Call, content string) []byte {
+	dst = e.endStretch(dst)
+	e.lastText = ""
 	if s := e.steps[c.Attribution]; s != nil {
 		if s.open--; s.open == 0 {
 			delete(e.steps, c.Attribution)
 		}
 	}
-	dst = member(begin(dst, "TOOL_CALL_RESULT"), "messageId", e.next())
-	dst = append(member(dst, "toolCallId", c.ID), `,"content":`...)
+	dst = appendMember(beginFrame(dst, "TOOL_CALL_RESULT"), "messageId", e.newID())
+	dst = append(appendMember(dst, "toolCallId", c.ID), `,"content":`...)
 	return append(jsonline.String(dst, content), ",\"role\":\"tool\"}\n\n"...)
 }
 
-// agent appends an agent's part in the turn, which is a step of the protocol.
-func (e *encoder) agent(dst []byte, ev *stream.AgentRun) []byte {
+// appendAgent appends an agent's part in the turn, as a step of the protocol.
+func (e *encoder) appendAgent(dst []byte, ev *stream.AgentRun) []byte {
 	step := ev.AgentID
 	if ev.SessionID != "" {
 		step += "/" + ev.SessionID
 	}
 	switch ev.Status {
 	case stream.AgentStarted:
-		dst = named(dst, "STEP_STARTED", "stepName", step)
+		dst = appendNamed(dst, "STEP_STARTED", "stepName", step)
 	case stream.AgentCompleted, stream.AgentFailed, stream.AgentStopped:
-		return named(e.custom(dst, ev.Name(), ev), "STEP_FINISHED", "stepName", step)
+		return appendNamed(e.appendCustom(dst, ev.Name(), ev), "STEP_FINISHED", "stepName", step)
 	}
-	return e.custom(dst, ev.Name(), ev)
+	return e.appendCustom(dst, ev.Name(), ev)
 }
 
-// failed appends a fatal error, after which clients read nothing.
-func (e *encoder) failed(dst []byte, ev *stream.Error) []byte {
-	e.over = true
-	dst = append(begin(e.end(dst), "RUN_ERROR"), `,"message":`...)
-	dst = member(jsonline.String(dst, ev.Message), "code", string(ev.Type))
+// failRun appends a fatal error, after which clients read nothing.
+func (e *encoder) failRun(dst []byte, ev *stream.Error) []byte {
+	e.hasFailed = true
+	dst = append(beginFrame(e.endStretch(dst), "RUN_ERROR"), `,"message":`...)
+	dst = appendMember(jsonline.String(dst, ev.Message), "code", string(ev.Type))
 	return append(dst, "}\n\n"...)
 }
 
-// done ends the run, unless an error has. Only a question is an outcome: without one a run is a
+// endRun ends the run, unless an error has. Only a question is an outcome: without one a run is a
 // success, and clients find the calls that they are to run by themselves.
-func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
-	if e.over {
+func (e *encoder) endRun(dst []byte, ev *stream.Done) []byte {
+	if e.hasFailed {
 		return dst
 	}
-	dst = e.ofRun(e.custom(e.end(dst), "done", ev), "RUN_FINISHED")
-	if e.asked {
+	dst = e.ofRun(e.appendCustom(e.endStretch(dst), "done", ev), "RUN_FINISHED")
+	if e.hasQuestion {
 		dst = append(append(append(dst, `,"outcome":{"type":"interrupt","interrupts":[`...), e.interrupt...), "]}"...)
 	}
 	u, count := &ev.Usage, func(name string, n int) {
