@@ -83,11 +83,11 @@ func (l turnLog) Past(ctx context.Context, use func(stream.Event)) (bool, error)
 	return ended, gone(err)
 }
 
-// Rest implements a2a.Log.
+// Follow implements a2a.Log.
 //
 // It flushes behind each batch, and ends with the log, with ctx, or with the first error of
 // flush.
-func (l turnLog) Rest(ctx context.Context, use func(stream.Stamp, stream.Event), flush func() error) error {
+func (l turnLog) Follow(ctx context.Context, use func(stream.Stamp, stream.Event), flush func() error) error {
 	for events, err := range l.Events(ctx) {
 		for _, e := range events {
 			use(e.Stamp, e.Event)

@@ -1,10 +1,10 @@
 // Package a2a speaks the Agent2Agent protocol, versions 1.0 and 0.3, as JSON-RPC and as
 // HTTP+JSON: other agents reach the team, or one of its agents, with it.
 //
-// The transports are a2a-go's, in front of a request handler of our own (handler). What
-// they answer at once is the reply. A message that begins a turn they only read: the turn
-// runs and is reported as any other (dialect.Exchange), so that log, limits, heartbeats and
-// deadlines are the same. A frame of a stream, in 1.0 over JSON-RPC:
+// The transports are a2a-go's, in front of a request handler of our own (handler). Their immediate
+// answers are the replies. A message that begins a turn they only read: the turn runs and is
+// reported as any other (dialect.Exchange), so that log, limits, heartbeats and deadlines are the
+// same. A frame of a stream, in 1.0 over JSON-RPC:
 //
 //	data: {"jsonrpc":"2.0","id":1,"result":{"artifactUpdate":{"append":true,"artifact":{...},...}}}
 //
@@ -39,22 +39,24 @@ type Config struct {
 	// each says in Host.
 	PublicURL string
 	V03       bool // clients of version 0.3 are served too
-	// Agents returns the team; nil, or none: one agent answers, and has no name.
+	// Agents returns the team. With nil, or an empty team, one agent without a name answers.
 	Agents func() []Agent
 	// Tasks knows the turns that are kept. nil: none are.
 	Tasks Tasks
 	// Attached says that a client that leaves ends its turn, although it is kept.
 	Attached bool
-	// Credentials say what a client must show, any one of which suffices; nil: nothing.
+	// Credentials are the accepted kinds of credentials, of which a client must show one; nil
+	// without authentication.
 	Credentials *Credentials
-	// PrivateCards shows cards to those alone who may run turns.
+	// PrivateCards shows cards only to clients that may run turns.
 	PrivateCards bool
-	// Native returns the encoder of our own protocol for a turn, of which the extension
-	// takes names and data. nil: there is no extension.
+	// Native returns an encoder of our own protocol for a turn; the extension uses its names and
+	// data. nil turns the extension off.
 	Native func(requestID string) stream.Encoder
 }
 
-// Credentials are what a gateway accepts besides tokens whose issuer cannot be discovered.
+// Credentials are the kinds of credentials that a gateway accepts. Tokens of issuers without
+// discovery are not among them.
 type Credentials struct {
 	Keys bool // API keys
 	// Issuers are the addresses of those whose settings can be discovered.
@@ -69,7 +71,7 @@ type Agent struct {
 	Routable               bool // the team's router may choose it
 }
 
-// ErrGone says that there is no log of a turn, or none that can be read.
+// ErrGone means that the log of a turn is missing or cannot be read.
 var ErrGone = errors.New("no log of this turn")
 
 // Tasks are the turns that are kept. An error that a client may see is a *fault.Error.
@@ -87,17 +89,17 @@ type Tasks interface {
 	Cancel(ctx context.Context, who chat.Principal, id string) error
 	// Questions returns those of some questions to people that the caller may answer.
 	Questions(ctx context.Context, who chat.Principal, ids []string) ([]*stream.Approval, error)
-	// Log returns the events of a turn. The error may be ErrGone, also of what it returns.
+	// Log returns the events of a turn. Its error, and those of the Log's methods, may be ErrGone.
 	Log(ctx context.Context, turn string) (Log, error)
 }
 
 // Log is the log of one turn, in front of its reader.
 type Log interface {
-	// Past emits what was emitted so far, and says whether the turn has ended with it.
+	// Past emits the events so far, and reports whether the turn has ended with them.
 	Past(ctx context.Context, use func(stream.Event)) (ended bool, err error)
-	// Rest emits what comes, up to Done. flush follows those events that came together; an
-	// error of it ends Rest.
-	Rest(ctx context.Context, use func(stream.Stamp, stream.Event), flush func() error) error
+	// Follow emits the events as they come, up to Done. It calls flush behind events that came
+	// together, and ends with its error.
+	Follow(ctx context.Context, use func(stream.Stamp, stream.Event), flush func() error) error
 }
 
 // Server answers clients. It is safe for concurrent use. Use New.
@@ -122,7 +124,7 @@ func New(cfg Config) *Server {
 // Paths of the endpoints; those of an agent have /agents/{id} in them.
 const (
 	root      = "/a2a"
-	rest      = "/rest"
+	restPath  = "/rest"
 	wellKnown = "/.well-known/agent-card.json"
 	agentRoot = root + "/agents/{id}"
 )
@@ -132,15 +134,15 @@ func (s *Server) Routes() []dialect.Route {
 	card := dialect.Route{Methods: []string{http.MethodGet}, NoBody: true, Mixed: true, Use: dialect.Read, Public: !s.cfg.PrivateCards, Open: s.openCard}
 	cards := []dialect.Route{card, card, card}
 	cards[0].Path, cards[1].Path, cards[2].Path = wellKnown, agentRoot+wellKnown, root+wellKnown
-	all := append(cards, append(s.below(agentRoot), s.below(root)...)...)
+	all := append(cards, append(s.endpointRoutes(agentRoot), s.endpointRoutes(root)...)...)
 	for i := range all {
 		all[i].Dialect, all[i].Retracts = "a2a", true
 	}
 	return all
 }
 
-// below returns the routes of one endpoint.
-func (s *Server) below(path string) []dialect.Route {
+// endpointRoutes returns the routes of one endpoint.
+func (s *Server) endpointRoutes(path string) []dialect.Route {
 	rpc := dialect.Route{
 		Methods: []string{http.MethodPost}, ContentType: "*/*", Mixed: true, Use: dialect.Either, Headers: []string{sdk.SvcParamVersion, sdk.SvcParamExtensions},
 		Open: s.openRPC, Refuse: envelope{wire: rpc10}.refuse,
@@ -148,7 +150,7 @@ func (s *Server) below(path string) []dialect.Route {
 	both := []dialect.Route{rpc, rpc}
 	both[0].Path, both[1].Path = path, path+"/"
 	read := dialect.Route{
-		Methods: []string{http.MethodGet, http.MethodDelete}, Path: path + rest + "/{rest...}", NoBody: true, Mixed: true, Use: dialect.Either,
+		Methods: []string{http.MethodGet, http.MethodDelete}, Path: path + restPath + "/{rest...}", NoBody: true, Mixed: true, Use: dialect.Either,
 		Open: s.openREST, Refuse: envelope{wire: rest10}.refuse,
 	}
 	write := read
@@ -156,17 +158,17 @@ func (s *Server) below(path string) []dialect.Route {
 	return append(both, read, write)
 }
 
-// agents returns the team.
-func (s *Server) agents() []Agent {
+// teamAgents returns the team.
+func (s *Server) teamAgents() []Agent {
 	if s.cfg.Agents == nil {
 		return nil
 	}
 	return s.cfg.Agents()
 }
 
-// exposed returns the agent of a path; false if it has no endpoint.
-func (s *Server) exposed(id string) (Agent, bool) {
-	for _, a := range s.agents() {
+// exposedAgent returns the agent of a path, or false if it lacks an endpoint.
+func (s *Server) exposedAgent(id string) (Agent, bool) {
+	for _, a := range s.teamAgents() {
 		if a.ID == id {
 			return a, a.Exposed
 		}
@@ -176,7 +178,7 @@ func (s *Server) exposed(id string) (Agent, bool) {
 
 var _ a2asrv.RequestHandler = handler{}
 
-// extension describes the extension in a card.
-func extension() sdk.AgentExtension {
+// describeExtension describes the extension in a card.
+func describeExtension() sdk.AgentExtension {
 	return sdk.AgentExtension{URI: extensionURI, Description: "The gateway's own events (tool calls, thoughts, routing and others) as metadata of status updates"}
 }

@@ -23,7 +23,7 @@ const approvalMember = "approval"
 func (w wire) questionPart(q *stream.Approval) *sdk.Part {
 	text, err := json.Marshal(q)
 	var data any = json.RawMessage(text)
-	if w.v03() && err == nil { // its libraries take plain values alone
+	if w.isV03() && err == nil { // its libraries take plain values alone
 		err = json.Unmarshal(text, &data)
 	}
 	if err != nil { // plain values: cannot happen
@@ -42,7 +42,7 @@ func (w wire) addQuestions(m *sdk.Message, questions []*stream.Approval) {
 	}
 }
 
-// promptOf words what is asked.
+// promptOf returns the prompts of questions, a line each.
 func promptOf(questions []*stream.Approval) string {
 	var prompts []string
 	for _, q := range questions {
@@ -77,15 +77,15 @@ func answerOf(data any) (*chat.Answer, error) {
 	}
 	text, err := json.Marshal(data)
 	if err != nil {
-		return nil, invalid("the data part holds no JSON")
+		return nil, invalidParam("the data part holds no JSON")
 	}
 	a, err := chat.ReadAnswer(text)
 	return &a, err
 }
 
-// decision makes a message the answer to what its task asks people. false: it is none. An
-// answer with the question's token needs no task.
-func (s *Server) decision(c *call, m *sdk.Message, x *dialect.Exchange) (bool, error) {
+// readDecision makes a message the answer to its task's question. It returns false if the message
+// is not an answer. An answer with the question's token works without a task.
+func (s *Server) readDecision(c *call, m *sdk.Message, x *dialect.Exchange) (bool, error) {
 	data, isData := dataOf(m)
 	action, answers := wordOf(m)
 	a := &chat.Answer{Action: action}
@@ -110,15 +110,14 @@ func (s *Server) decision(c *call, m *sdk.Message, x *dialect.Exchange) (bool, e
 	switch {
 	case err != nil:
 		return false, err
-	case len(task.asked) == 0 && (task.Status.State == sdk.TaskStateInputRequired || !answers):
+	case len(task.questions) == 0 && (task.Status.State == sdk.TaskStateInputRequired || !answers):
 		return false, nil // a question to the user, or to nobody any more
 	case m.ContextID != "" && m.ContextID != task.ContextID:
-		return false, invalid("message.contextId is not that of the task")
+		return false, invalidParam("message.contextId is not that of the task")
 	case !answers:
-		return false, invalid("The task waits for an approval: answer with a data part, or with the text approve or reject")
+		return false, invalidParam("The task waits for an approval: answer with a data part, or with the text approve or reject")
 	}
-	// Of one that does not wait any more the service of approvals knows whether this answer
-	// was given before.
+	// If the task does not wait any more, the service of approvals recognizes a repeated answer.
 	x.Approval, x.Decides, x.Request.UserID = a, string(m.TaskID), a.UserID
 	x.Request.ConversationID, _ = chat.CheckConversationID(task.ContextID)
 	return true, nil

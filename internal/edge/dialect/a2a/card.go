@@ -20,11 +20,11 @@ func textOnly() []string { return []string{"text/plain"} }
 
 // openCard shows the card of the team, or of one agent.
 func (s *Server) openCard(r *http.Request, _ []byte) (*dialect.Exchange, error) {
-	card, err := s.card(r)
+	card, err := s.newCard(r)
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.render(r, card)
+	body, err := s.renderCard(r, card)
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +36,8 @@ func (s *Server) openCard(r *http.Request, _ []byte) (*dialect.Exchange, error) 
 	return &dialect.Exchange{Reply: reply}, nil
 }
 
-// render writes a card, with the members of 0.3 if that is served.
-func (s *Server) render(r *http.Request, card *sdk.AgentCard) ([]byte, error) {
+// renderCard writes a card, with the members of 0.3 if that is served.
+func (s *Server) renderCard(r *http.Request, card *sdk.AgentCard) ([]byte, error) {
 	if !s.cfg.V03 {
 		return json.Marshal(card)
 	}
@@ -48,8 +48,8 @@ func (s *Server) render(r *http.Request, card *sdk.AgentCard) ([]byte, error) {
 	return withSchemes(both, card.SecuritySchemes)
 }
 
-// withSchemes adds to the schemes of a card of 0.3 the members of 1.0, which that library gives other
-// names.
+// withSchemes adds the members of 1.0 to the schemes of a card of 0.3, since that library gives
+// them other names.
 func withSchemes(card []byte, schemes sdk.NamedSecuritySchemes) ([]byte, error) {
 	own, err := json.Marshal(schemes)
 	if err != nil {
@@ -75,36 +75,36 @@ func withSchemes(card []byte, schemes sdk.NamedSecuritySchemes) ([]byte, error) 
 	return json.Marshal(all)
 }
 
-// card is the card of the whole gateway, made for each request: the team may
-// change, and the URLs in it are those by which the client came.
-func (s *Server) card(r *http.Request) (*sdk.AgentCard, error) {
+// newCard makes a card for each request: the team may change, and the URLs are those that the
+// client used.
+func (s *Server) newCard(r *http.Request) (*sdk.AgentCard, error) {
 	card := &sdk.AgentCard{
 		Name: "Sluice", Description: "A team of agents behind one address.", Version: s.cfg.Version,
 		DefaultInputModes: textOnly(), DefaultOutputModes: textOnly(),
 		Capabilities: sdk.AgentCapabilities{Streaming: true},
 	}
 	if s.cfg.Native != nil {
-		card.Capabilities.Extensions = []sdk.AgentExtension{extension()}
+		card.Capabilities.Extensions = []sdk.AgentExtension{describeExtension()}
 	}
-	base := s.base(r) + root
+	base := s.baseURL(r) + root
 	if id := r.PathValue("id"); id != "" {
-		a, ok := s.exposed(id)
+		a, ok := s.exposedAgent(id)
 		if !ok {
 			return nil, &fault.Error{Type: fault.NotFound, Message: "There is no such agent"}
 		}
 		base += "/agents/" + id
 		card.Name, card.Description = a.Name, a.Description
-		card.Skills = []sdk.AgentSkill{a.skill()}
+		card.Skills = []sdk.AgentSkill{a.toSkill()}
 	} else {
-		card.Skills = s.skills()
+		card.Skills = s.listSkills()
 	}
-	card.SupportedInterfaces = s.interfaces(base)
-	s.cfg.Credentials.describe(card)
+	card.SupportedInterfaces = s.listInterfaces(base)
+	s.cfg.Credentials.addSchemes(card)
 	return card, nil
 }
 
-// describe says in a card which credentials there are, any one of which suffices.
-func (c *Credentials) describe(card *sdk.AgentCard) {
+// addSchemes says in a card which credentials there are, any one of which suffices.
+func (c *Credentials) addSchemes(card *sdk.AgentCard) {
 	if c == nil {
 		return
 	}
@@ -127,8 +127,8 @@ func (c *Credentials) describe(card *sdk.AgentCard) {
 	}
 }
 
-// base is where the client reaches the gateway.
-func (s *Server) base(r *http.Request) string {
+// baseURL is where the client reaches the gateway.
+func (s *Server) baseURL(r *http.Request) string {
 	if s.cfg.PublicURL != "" {
 		return s.cfg.PublicURL
 	}
@@ -138,11 +138,11 @@ func (s *Server) base(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// interfaces lists the protocols, each with its URL, the preferred one first.
-func (s *Server) interfaces(base string) []*sdk.AgentInterface {
+// listInterfaces lists the protocols, each with its URL, the preferred one first.
+func (s *Server) listInterfaces(base string) []*sdk.AgentInterface {
 	list := []*sdk.AgentInterface{
 		sdk.NewAgentInterface(base, sdk.TransportProtocolJSONRPC),
-		sdk.NewAgentInterface(base+rest, sdk.TransportProtocolHTTPJSON),
+		sdk.NewAgentInterface(base+restPath, sdk.TransportProtocolHTTPJSON),
 	}
 	if s.cfg.V03 {
 		for _, i := range list[:2] {
@@ -154,12 +154,12 @@ func (s *Server) interfaces(base string) []*sdk.AgentInterface {
 	return list
 }
 
-// skills are those of the agents that the team's router may choose.
-func (s *Server) skills() []sdk.AgentSkill {
+// listSkills are those of the agents that the team's router may choose.
+func (s *Server) listSkills() []sdk.AgentSkill {
 	list := []sdk.AgentSkill{}
-	for _, a := range s.agents() {
+	for _, a := range s.teamAgents() {
 		if a.Routable && a.Exposed {
-			list = append(list, a.skill())
+			list = append(list, a.toSkill())
 		}
 	}
 	if len(list) == 0 {
@@ -168,9 +168,9 @@ func (s *Server) skills() []sdk.AgentSkill {
 	return list
 }
 
-// skill shows an agent as a skill. A2A wants a tag at least, so an agent
+// toSkill shows an agent as a skill. A2A wants a tag at least, so an agent
 // without capabilities gets its id.
-func (a Agent) skill() sdk.AgentSkill {
+func (a Agent) toSkill() sdk.AgentSkill {
 	tags := a.Capabilities
 	if len(tags) == 0 {
 		tags = []string{a.ID}

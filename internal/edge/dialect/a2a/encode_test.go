@@ -17,9 +17,9 @@ import (
 )
 
 // newTeller returns the encoder of a stream.
-func newTeller(w wire, id string) *teller {
+func newTeller(w wire, id string) *eventEncoder {
 	m := sdk.NewMessage(sdk.MessageRoleUser, sdk.NewTextPart("hi"))
-	return &teller{turn: &turn{envelope: envelope{w, jsontext.Value(id)}, task: "task_1", context: "conv_1", asked: m, began: time.Unix(0, 0)}}
+	return &eventEncoder{turn: &turn{envelope: envelope{w, jsontext.Value(id)}, task: "task_1", context: "conv_1", message: m, began: time.Unix(0, 0)}}
 }
 
 var wires = map[string]wire{"JSON-RPC 1.0": rpc10, "HTTP+JSON 1.0": rest10, "JSON-RPC 0.3": rpc03, "HTTP+JSON 0.3": rest03}
@@ -51,7 +51,7 @@ func TestPieceIsWhatTheLibraryWrites(t *testing.T) {
 			for i, text := range []string{"first", hole, quotedHole, "a\u2028b\u0085c\n\"<&>", "漢字 😀"} {
 				agent := []string{"", "lamp", "lamp", "radio", "radio"}[i]
 				got := e.Encode(nil, stream.Stamp{}, &stream.Delta{Text: text, Attribution: stream.Attribution{AgentID: agent}})
-				want := plain.event(nil, plain.artifact(text, i == 0, agent))
+				want := plain.appendEvent(nil, plain.artifactUpdate(text, i == 0, agent))
 				if diff := cmp.Diff(data(t, want), data(t, got)); diff != "" {
 					t.Errorf("%s, id %s, %q (-want +got):\n%s", name, id, text, diff)
 				}
@@ -66,7 +66,7 @@ func TestFramesAreLines(t *testing.T) {
 	for name, w := range wires {
 		encode := func() (frames []byte) {
 			e := newTeller(w, `"x"`)
-			e.asked.ID, e.asked.Parts[0] = "m", sdk.NewTextPart("odd\u2028\u0085\n")
+			e.message.ID, e.message.Parts[0] = "m", sdk.NewTextPart("odd\u2028\u0085\n")
 			e.native = sluice.NewEncoder("req_1", false, 0)
 			for i, ev := range []stream.Event{
 				&stream.Start{ConversationID: "conv_2", TaskID: "task_2", TurnID: "turn_2"}, &stream.Thinking{Content: "odd\u2028"},

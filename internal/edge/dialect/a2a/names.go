@@ -11,23 +11,23 @@ import (
 // field in two forms: lowerCamelCase, and as it is declared. The SDK for Python writes the
 // latter, and a2a-go reads the former.
 
-// renamed returns the body of a message with the names that a2a-go reads. What is not as
-// it should be stays, for a2a-go to refuse.
-func renamed(body []byte) []byte {
-	return within(body, func(name string, value jsontext.Value) (string, jsontext.Value) {
-		switch name = camel(name); name {
+// renameMembers returns the body of a message with the names that a2a-go reads. It leaves invalid members
+// for a2a-go to refuse.
+func renameMembers(body []byte) []byte {
+	return changeMembers(body, func(name string, value jsontext.Value) (string, jsontext.Value) {
+		switch name = camelCase(name); name {
 		case "request", "message": // the field and its name in JSON differ
-			return "message", within(value, message)
+			return "message", changeMembers(value, renameMessage)
 		case "configuration":
-			return name, within(value, plain)
+			return name, changeMembers(value, renamePlain)
 		}
 		return name, value
 	})
 }
 
-// message renames the members of a message.
-func message(name string, value jsontext.Value) (string, jsontext.Value) {
-	if name = camel(name); name != "content" || value.Kind() != '[' {
+// renameMessage renames the members of a message.
+func renameMessage(name string, value jsontext.Value) (string, jsontext.Value) {
+	if name = camelCase(name); name != "content" || value.Kind() != '[' {
 		return name, value
 	}
 	var parts []jsontext.Value
@@ -35,9 +35,9 @@ func message(name string, value jsontext.Value) (string, jsontext.Value) {
 		return name, value
 	}
 	for i := range parts {
-		parts[i] = within(parts[i], func(name string, value jsontext.Value) (string, jsontext.Value) {
+		parts[i] = changeMembers(parts[i], func(name string, value jsontext.Value) (string, jsontext.Value) {
 			if name == "file" {
-				value = within(value, plain)
+				value = changeMembers(value, renamePlain)
 			}
 			return name, value
 		})
@@ -49,11 +49,13 @@ func message(name string, value jsontext.Value) (string, jsontext.Value) {
 	return name, text
 }
 
-// plain changes a name to camel case and leaves the value as it is.
-func plain(name string, value jsontext.Value) (string, jsontext.Value) { return camel(name), value }
+// renamePlain changes a name to camel case and leaves the value as it is.
+func renamePlain(name string, value jsontext.Value) (string, jsontext.Value) {
+	return camelCase(name), value
+}
 
-// within changes the members of an object.
-func within(object jsontext.Value, change func(string, jsontext.Value) (string, jsontext.Value)) jsontext.Value {
+// changeMembers changes the members of an object.
+func changeMembers(object jsontext.Value, change func(string, jsontext.Value) (string, jsontext.Value)) jsontext.Value {
 	var members map[string]jsontext.Value
 	if object.Kind() != '{' || json.Unmarshal(object, &members) != nil {
 		return object
@@ -70,8 +72,8 @@ func within(object jsontext.Value, change func(string, jsontext.Value) (string, 
 	return text
 }
 
-// camel makes lowerCamelCase of snake_case.
-func camel(name string) string {
+// camelCase makes lowerCamelCase of snake_case.
+func camelCase(name string) string {
 	if !strings.Contains(name, "_") {
 		return name
 	}

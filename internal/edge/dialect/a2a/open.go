@@ -24,15 +24,15 @@ import (
 // call is one request on its way through a transport.
 type call struct {
 	envelope
-	request *http.Request
-	body    []byte
-	agent   string // of the path; empty: the team
-	who     chat.Principal
-	events  bool // the client wants the extension
+	request   *http.Request
+	body      []byte
+	agent     string // of the path; empty: the team
+	principal chat.Principal
+	events    bool // the client wants the extension
 
-	// reached says that the transport could read the request: what it replies is worded here.
+	// reached is true if the transport could read the request. Otherwise its reply is reworded.
 	reached bool
-	// What the handler found. At most one is set; else the transport's reply is the reply.
+	// Results of the handler. At most one is set; else the transport's reply is the reply.
 	turn *dialect.Exchange
 	err  error
 }
@@ -40,29 +40,29 @@ type call struct {
 // callKey is the key of a call in the context that the SDK passes through.
 type callKey struct{}
 
-// callOf returns the call whose context it is, for a handler, which it has reached.
+// callOf returns the call of a context, for a handler, and marks it as reached.
 func callOf(ctx context.Context) *call {
 	c := ctx.Value(callKey{}).(*call)
 	c.reached = true
 	return c
 }
 
-// errHandled is what the handler returns to the transport where it answers by itself.
+// errHandled tells the transport that the handler answers by itself.
 var errHandled = errors.New("answered elsewhere")
 
-// newCall reads what the head of a request says.
+// newCall reads the head of a request.
 func (s *Server) newCall(r *http.Request, body []byte, w wire) (*call, error) {
 	body = wholeNumbers(chat.ReplaceLoneSurrogates(body))
-	c := &call{envelope: envelope{wire: w}, request: r, body: body, agent: r.PathValue("id"), who: chat.TurnOf(r.Context()).Principal}
+	c := &call{envelope: envelope{wire: w}, request: r, body: body, agent: r.PathValue("id"), principal: chat.TurnOf(r.Context()).Principal}
 	if c.agent != "" {
-		if _, ok := s.exposed(c.agent); !ok {
+		if _, ok := s.exposedAgent(c.agent); !ok {
 			return nil, &fault.Error{Type: fault.NotFound, Message: "There is no such agent"}
 		}
 	}
 	if len(body) > 0 && !isJSON(r.Header) {
 		return nil, &fault.Error{Type: fault.UnsupportedMediaType, Message: "Send the request as Content-Type: application/json"}
 	}
-	c.events = s.cfg.Native != nil && wants(r.Header)
+	c.events = s.cfg.Native != nil && wantsExtension(r.Header)
 	return c, nil
 }
 
@@ -72,8 +72,8 @@ func isJSON(h http.Header) bool {
 	return err == nil && (kind == "application/json" || kind == "application/a2a+json")
 }
 
-// wants says whether a client asks for the extension.
-func wants(h http.Header) bool {
+// wantsExtension says whether a client asks for the extension.
+func wantsExtension(h http.Header) bool {
 	for _, name := range []string{sdk.SvcParamExtensions, "X-" + sdk.SvcParamExtensions} {
 		for _, line := range h.Values(name) {
 			for uri := range strings.SplitSeq(line, ",") {
@@ -86,9 +86,9 @@ func wants(h http.Header) bool {
 	return false
 }
 
-// version returns which version a client asks for: by header or query, else old says. The
+// requestedVersion returns which version a client asks for: by header or query, else old says. The
 // third number of a version does not count.
-func (s *Server) version(r *http.Request, old bool) (v03 bool, err error) {
+func (s *Server) requestedVersion(r *http.Request, old bool) (v03 bool, err error) {
 	given := r.Header.Get(sdk.SvcParamVersion)
 	for name, values := range r.URL.Query() {
 		if given == "" && strings.EqualFold(name, sdk.SvcParamVersion) {
@@ -104,16 +104,16 @@ func (s *Server) version(r *http.Request, old bool) (v03 bool, err error) {
 		v03 = true
 	case major == "1" && minor == "0":
 	default:
-		return false, sdk.NewError(sdk.ErrVersionNotSupported, "This version of A2A is not supported; "+s.supported())
+		return false, sdk.NewError(sdk.ErrVersionNotSupported, "This version of A2A is not supported; "+s.supportedVersions())
 	}
 	if v03 && !s.cfg.V03 {
-		return false, sdk.NewError(sdk.ErrVersionNotSupported, "This version of A2A is not supported; "+s.supported())
+		return false, sdk.NewError(sdk.ErrVersionNotSupported, "This version of A2A is not supported; "+s.supportedVersions())
 	}
 	return v03, nil
 }
 
-// supported says which versions are spoken, for a refusal.
-func (s *Server) supported() string {
+// supportedVersions says which versions are spoken, for a refusal.
+func (s *Server) supportedVersions() string {
 	if s.cfg.V03 {
 		return "supported are 1.0 and 0.3"
 	}
@@ -136,35 +136,35 @@ func (s *Server) openRPC(r *http.Request, body []byte) (*dialect.Exchange, error
 	value := jsontext.Value(body)
 	switch {
 	case !value.IsValid():
-		return c.refused(sdk.NewError(sdk.ErrParseError, "The body is not valid JSON in UTF-8, or repeats a key"))
+		return c.refuseWith(sdk.NewError(sdk.ErrParseError, "The body is not valid JSON in UTF-8, or repeats a key"))
 	case value.Kind() != '{':
-		return c.refused(sdk.NewError(sdk.ErrInvalidRequest, "The body must be one request of JSON-RPC; batches are not supported"))
+		return c.refuseWith(sdk.NewError(sdk.ErrInvalidRequest, "The body must be one request of JSON-RPC; batches are not supported"))
 	}
 	_ = json.Unmarshal(body, &req) // it is valid
 	if !isID(req.ID) {
-		return c.refused(sdk.NewError(sdk.ErrInvalidRequest, "id must be a string or a number that fits 64 bits"))
+		return c.refuseWith(sdk.NewError(sdk.ErrInvalidRequest, "id must be a string or a number that fits 64 bits"))
 	}
 	c.id = req.ID
 	if string(req.Version) != `"2.0"` {
-		return c.refused(sdk.NewError(sdk.ErrInvalidRequest, `jsonrpc must be "2.0"`))
+		return c.refuseWith(sdk.NewError(sdk.ErrInvalidRequest, `jsonrpc must be "2.0"`))
 	}
 	if req.Method.Kind() != '"' {
-		return c.refused(sdk.NewError(sdk.ErrInvalidRequest, "method must be a string"))
+		return c.refuseWith(sdk.NewError(sdk.ErrInvalidRequest, "method must be a string"))
 	}
 	text, _ := jsontext.AppendUnquote(nil, req.Method)
-	v03, err := s.version(r, strings.Contains(string(text), "/"))
+	v03, err := s.requestedVersion(r, strings.Contains(string(text), "/"))
 	if err != nil {
-		return c.refused(err)
+		return c.refuseWith(err)
 	}
 	if v03 {
 		c.wire = rpc03
 	}
 	if k := req.Params.Kind(); k != '{' && (k != 0 || !strings.HasSuffix(string(text), "Card")) {
-		return c.refused(sdk.NewError(sdk.ErrInvalidParams, "params must be an object"))
-	} else if k == 0 { // which the transport would not take
+		return c.refuseWith(sdk.NewError(sdk.ErrInvalidParams, "params must be an object"))
+	} else if k == 0 { // the transport refuses a request without params
 		c.body = append(bytes.TrimRight(bytes.TrimSpace(body), "}"), `,"params":{}}`...)
 	}
-	return s.transport(c, "/")
+	return s.callTransport(c, "/")
 }
 
 // isID says whether a value can identify a request. A number that is larger than any float
@@ -185,32 +185,32 @@ func (s *Server) openREST(r *http.Request, body []byte) (*dialect.Exchange, erro
 	}
 	body = c.body
 	path := "/" + r.PathValue("rest")
-	v03, err := s.version(r, path == "/v1" || strings.HasPrefix(path, "/v1/"))
+	v03, err := s.requestedVersion(r, path == "/v1" || strings.HasPrefix(path, "/v1/"))
 	if err != nil {
-		return c.refused(err)
+		return c.refuseWith(err)
 	}
 	if v03 {
 		c.wire = rest03
 	}
 	if value := jsontext.Value(body); len(body) > 0 && !value.IsValid() {
-		return c.refused(sdk.NewError(sdk.ErrParseError, "The body is not valid JSON in UTF-8, or repeats a key"))
+		return c.refuseWith(sdk.NewError(sdk.ErrParseError, "The body is not valid JSON in UTF-8, or repeats a key"))
 	} else if len(body) > 0 && value.Kind() != '{' {
-		return c.refused(sdk.NewError(sdk.ErrInvalidRequest, "The body must be an object"))
+		return c.refuseWith(sdk.NewError(sdk.ErrInvalidRequest, "The body must be an object"))
 	}
 	if v03 && len(body) > 0 {
-		c.body = renamed(body)
+		c.body = renameMembers(body)
 	}
-	return s.transport(c, path)
+	return s.callTransport(c, path)
 }
 
-// refused is the exchange of a request that is answered with an error.
-func (c *call) refused(err error) (*dialect.Exchange, error) {
-	reply := c.fail(err, 0)
+// refuseWith is the exchange of a request that is answered with an error.
+func (c *call) refuseWith(err error) (*dialect.Exchange, error) {
+	reply := c.errorReply(err, 0)
 	return &dialect.Exchange{Reply: &reply}, nil
 }
 
-// transport sends the request through a transport of a2a-go.
-func (s *Server) transport(c *call, path string) (*dialect.Exchange, error) {
+// callTransport sends the request through a transport of a2a-go.
+func (s *Server) callTransport(c *call, path string) (*dialect.Exchange, error) {
 	ctx := context.WithValue(log.AttachLogger(c.request.Context(), s.discards), callKey{}, c)
 	inner := (&http.Request{
 		Method: c.request.Method, URL: &url.URL{Path: path, RawQuery: c.request.URL.RawQuery}, Header: c.request.Header,
@@ -223,19 +223,19 @@ func (s *Server) transport(c *call, path string) (*dialect.Exchange, error) {
 		return nil, c.err
 	case c.turn != nil:
 		return c.turn, nil
-	case out.foreign():
+	case out.isRouterReply():
 		return nil, &fault.Error{Type: fault.NotFound, Message: "There is nothing at this path, or not with this method"}
 	}
-	return &dialect.Exchange{Reply: out.reply(c)}, nil
+	return &dialect.Exchange{Reply: out.toReply(c)}, nil
 }
 
 // readCloser is a body that was read already.
 type readCloser struct{ *bytes.Reader }
 
-// Close does nothing: there is no connection behind it.
+// Close does nothing: the body is in memory.
 func (readCloser) Close() error { return nil }
 
-// recorder takes what a transport answers at once.
+// recorder takes the immediate answer of a transport.
 type recorder struct {
 	header http.Header
 	status int
@@ -251,35 +251,35 @@ func (r *recorder) WriteHeader(status int) { r.status = cmp.Or(r.status, status)
 // Write implements http.ResponseWriter.
 func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
 
-// Flush implements http.Flusher, which the transports ask for.
+// Flush implements http.Flusher, as the transports require.
 func (*recorder) Flush() {}
 
-// foreign says that the reply is that of net/http's router, for a path or a method that
+// isRouterReply says that the reply is that of net/http's router, for a path or a method that
 // the transport does not know.
-func (r *recorder) foreign() bool {
+func (r *recorder) isRouterReply() bool {
 	return r.status == http.StatusMethodNotAllowed || r.status/100 == 3 ||
 		r.status == http.StatusNotFound && strings.HasPrefix(r.header.Get("Content-Type"), "text/plain")
 }
 
-// reply returns what the transport said. What it says in a stream's head and one frame,
-// which is always an error, becomes a document.
-func (r *recorder) reply(c *call) *dialect.Reply {
+// toReply returns the transport's reply. A stream's head with one frame, always an error, becomes a
+// document.
+func (r *recorder) toReply(c *call) *dialect.Reply {
 	body := r.body.Bytes()
 	status := r.status
 	if r.header.Get("Content-Type") == "text/event-stream" {
 		_, data, _ := bytes.Cut(body, []byte("data: "))
 		body, _, _ = bytes.Cut(data, []byte("\n\n"))
-		if !c.wire.rpc() {
+		if !c.wire.isRPC() {
 			status = errorStatus(body)
 		}
 	}
 	if !c.reached {
-		if reply, ok := c.reworded(body); ok {
+		if reply, ok := c.rewordError(body); ok {
 			return reply
 		}
 	}
-	if status >= http.StatusBadRequest && !c.wire.rpc() {
-		body = c.wire.refailed(body)
+	if status >= http.StatusBadRequest && !c.wire.isRPC() {
+		body = c.wire.rewordDocument(body)
 	}
 	return &dialect.Reply{Status: status, ContentType: "application/json", Body: body}
 }

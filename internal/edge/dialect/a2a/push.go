@@ -8,12 +8,11 @@ import (
 	"sluice/internal/edge/dialect"
 )
 
-// What is not supported: clients would name URLs, and the gateway would call them.
+// Push notifications are not supported: clients would name URLs, and the gateway would call them.
 
-// noPush refuses what needs push notifications, and says what there is in their
-// place.
+// noPush refuses a request about push notifications, and names the alternative.
 func noPush(ctx context.Context, use dialect.Use) error {
-	if err := callOf(ctx).charge(use); err != nil {
+	if err := callOf(ctx).chargeUse(use); err != nil {
 		return err
 	}
 	return sdk.NewError(sdk.ErrPushNotificationNotSupported, "Push notifications are not supported; subscribe to the task")
@@ -41,7 +40,7 @@ func (handler) DeleteTaskPushConfig(ctx context.Context, _ *sdk.DeleteTaskPushCo
 
 // GetExtendedAgentCard implements a2asrv.RequestHandler.
 func (handler) GetExtendedAgentCard(ctx context.Context, _ *sdk.GetExtendedAgentCardRequest) (*sdk.AgentCard, error) {
-	if err := callOf(ctx).charge(dialect.Read); err != nil {
+	if err := callOf(ctx).chargeUse(dialect.Read); err != nil {
 		return nil, err
 	}
 	return nil, sdk.NewError(sdk.ErrUnsupportedOperation, "There is no extended card")

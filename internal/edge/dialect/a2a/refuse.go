@@ -15,11 +15,10 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// What the transports answer by themselves they also word. The rest is worded here, in
-// the same form.
+// The transports word their own answers. The rest is worded here, in the same form.
 
-// code is what an error is called: in JSON-RPC, with a status of HTTP in the words of
-// google.rpc.Code, and by the libraries of 0.3.
+// code has the names of an error: in JSON-RPC, over HTTP with a word of google.rpc.Code, and in the
+// libraries of 0.3.
 type code struct {
 	kind   error
 	rpc    int
@@ -28,9 +27,9 @@ type code struct {
 	name   string
 }
 
-// codes lists them in the order in which they are tried; the last is that of all other errors. It
+// listCodes returns the codes in the order of the search. The last one is for all other errors. It
 // is built for each error: only replies that fail pay for it.
-func codes() []code {
+func listCodes() []code {
 	return []code{
 		{sdk.ErrParseError, -32700, http.StatusBadRequest, "INVALID_ARGUMENT", "JSONParseError"},
 		{sdk.ErrInvalidRequest, -32600, http.StatusBadRequest, "INVALID_ARGUMENT", "InvalidRequestError"},
@@ -49,7 +48,7 @@ func codes() []code {
 
 // codeOf returns the first code that fits, or that of an internal error.
 func codeOf(fits func(code) bool) code {
-	all := codes()
+	all := listCodes()
 	if i := slices.IndexFunc(all, fits); i >= 0 {
 		return all[i]
 	}
@@ -64,47 +63,47 @@ type statusError struct {
 	Details []*errordetails.Typed `json:"details"`
 }
 
-// fail returns the reply that words err. status is that of the HTTP reply; 0: as the
+// errorReply returns the reply that words err. status is that of the HTTP reply; 0: as the
 // binding has it, which for JSON-RPC is 200.
-func (e envelope) fail(err error, status int) dialect.Reply {
+func (e envelope) errorReply(err error, status int) dialect.Reply {
 	c := codeOf(func(c code) bool { return errors.Is(err, c.kind) })
 	details := []*errordetails.Typed{errordetails.NewErrorInfo(sdk.ErrorReason(c.kind), sdk.ProtocolDomain, nil)}
-	if !e.wire.rpc() {
+	if !e.wire.isRPC() {
 		status = cmp.Or(status, c.status)
-		return dialect.Reply{Status: status, Body: e.wire.failure(c, statusError{status, c.word, err.Error(), details})}
+		return dialect.Reply{Status: status, Body: e.wire.errorDocument(c, statusError{status, c.word, err.Error(), details})}
 	}
 	body, _ := json.Marshal(map[string]any{"code": c.rpc, "message": err.Error(), "data": details}) // plain values: cannot fail
-	body = append(append(append(e.head(nil), `,"error":`...), body...), '}')
+	body = append(append(append(e.appendHead(nil), `,"error":`...), body...), '}')
 	return dialect.Reply{Status: status, Body: body}
 }
 
-// failure returns the document of an error over HTTP+JSON. The libraries of 0.3 do not
+// errorDocument returns the document of an error over HTTP+JSON. The libraries of 0.3 do not
 // agree on its form: each finds its own.
-func (w wire) failure(c code, failure statusError) []byte {
+func (w wire) errorDocument(c code, failure statusError) []byte {
 	document := map[string]any{"error": failure}
-	if w.v03() {
+	if w.isV03() {
 		document["code"], document["type"], document["message"] = c.rpc, c.name, failure.Message
 	}
 	body, _ := json.Marshal(document) // plain values: cannot fail
 	return body
 }
 
-// refailed words an error of a transport as failure does.
-func (w wire) refailed(body []byte) []byte {
+// rewordDocument words an error of a transport as errorDocument does.
+func (w wire) rewordDocument(body []byte) []byte {
 	var failure struct {
 		Error *statusError `json:"error"`
 	}
-	if !w.v03() || json.Unmarshal(body, &failure) != nil || failure.Error == nil {
+	if !w.isV03() || json.Unmarshal(body, &failure) != nil || failure.Error == nil {
 		return body
 	}
-	return w.failure(codeOf(func(c code) bool {
+	return w.errorDocument(codeOf(func(c code) bool {
 		return slices.ContainsFunc(failure.Error.Details, func(d *errordetails.Typed) bool { return d.Value["reason"] == sdk.ErrorReason(c.kind) })
 	}), *failure.Error)
 }
 
-// reworded words an error that a transport has found by itself, whose text names types of
-// Go. false: body is none.
-func (e envelope) reworded(body []byte) (*dialect.Reply, bool) {
+// rewordError words an error that a transport has found, since its text names Go types. It returns
+// false if body is not an error.
+func (e envelope) rewordError(body []byte) (*dialect.Reply, bool) {
 	var failure struct {
 		Error *struct {
 			Data, Details []*errordetails.Typed
@@ -125,7 +124,7 @@ func (e envelope) reworded(body []byte) (*dialect.Reply, bool) {
 	case sdk.ErrInvalidParams:
 		message = "The params are not what this method takes: look at the types of their members"
 	}
-	reply := e.fail(sdk.NewError(c.kind, message), 0)
+	reply := e.errorReply(sdk.NewError(c.kind, message), 0)
 	return &reply, true
 }
 
@@ -140,11 +139,11 @@ func (e envelope) refuse(r dialect.Refusal) dialect.Reply {
 		if !begins {
 			kind = sdk.ErrInvalidParams
 		}
-		if !begins || e.wire.rpc() {
+		if !begins || e.wire.isRPC() {
 			status = 0
 		}
 		if noTask(r.Fields) { // it has continued with another message
-			return e.fail(errNoMessage(), 0)
+			return e.errorReply(errNoMessage(), 0)
 		}
 	case fault.ApprovalInvalid:
 		kind, status = sdk.ErrInvalidParams, 0
@@ -157,7 +156,7 @@ func (e envelope) refuse(r dialect.Refusal) dialect.Reply {
 	case fault.Overloaded, fault.ShuttingDown, fault.StoreUnavailable:
 		kind = sdk.ErrServerError
 	}
-	return e.fail(sdk.NewError(kind, r.Fault.Message), status)
+	return e.errorReply(sdk.NewError(kind, r.Fault.Message), status)
 }
 
 // noTask says whether the only trouble is the task: A2A has an error of its own

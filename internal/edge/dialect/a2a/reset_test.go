@@ -44,12 +44,12 @@ func TestResetReplacesTheArtifact(t *testing.T) {
 func TestFollowedRunIsReset(t *testing.T) {
 	t.Parallel()
 	a := new(run)
-	a.observe(stream.Stamp{}, &stream.Delta{Text: "one "})
-	a.publish()
-	a.observe(stream.Stamp{}, &stream.Delta{Text: "two"})
-	a.observe(stream.Stamp{}, &stream.Reset{Accumulated: "one ", Reason: stream.ResetFallback})
-	a.observe(stream.Stamp{}, &stream.Delta{Text: "three"})
-	a.publish()
+	a.recordEvent(stream.Stamp{}, &stream.Delta{Text: "one "})
+	a.notifyReaders()
+	a.recordEvent(stream.Stamp{}, &stream.Delta{Text: "two"})
+	a.recordEvent(stream.Stamp{}, &stream.Reset{Accumulated: "one ", Reason: stream.ResetFallback})
+	a.recordEvent(stream.Stamp{}, &stream.Delta{Text: "three"})
+	a.notifyReaders()
 	if got := fmt.Sprintf("%q %d %d", a.Pieces, a.Size, a.resets); got != `["one " "three"] 9 1` {
 		t.Error(got)
 	}

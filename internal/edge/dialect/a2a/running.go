@@ -12,8 +12,7 @@ import (
 	"sluice/stream"
 )
 
-// Turns that are not kept can be asked for while they run: that is what is known of them
-// here.
+// Turns that are not stored are found here while they run.
 
 // registry is the turns of a server that run and are not kept.
 type registry struct {
@@ -46,13 +45,13 @@ func (r *registry) get(id sdk.TaskID) *run {
 	return r.runs[id]
 }
 
-// of returns the tasks of a conversation.
-func (r *registry) of(context string) (tasks []*sdk.Task) {
+// tasksOf returns the tasks of a conversation.
+func (r *registry) tasksOf(context string) (tasks []*sdk.Task) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range r.runs {
 		if a.context == context {
-			tasks = append(tasks, a.shown())
+			tasks = append(tasks, a.snapshotNow())
 		}
 	}
 	return tasks
@@ -68,8 +67,8 @@ type run struct {
 	changed chan struct{} // closed when there is more to report; nil: nobody waits for that
 }
 
-// begun notes what ends the turn.
-func (a *run) begun(cancel context.CancelCauseFunc) { a.cancel = cancel }
+// setCancel notes what ends the turn.
+func (a *run) setCancel(cancel context.CancelCauseFunc) { a.cancel = cancel }
 
 // observer notes the events of a turn in its run, and passes them on.
 type observer struct {
@@ -86,13 +85,13 @@ func (o *observer) Write(s stream.Stamp, ev stream.Event) error {
 		o.stored = start.TaskID != ""
 	}
 	if !o.stored {
-		o.run.observe(s, ev)
+		o.run.recordEvent(s, ev)
 	}
 	return o.Output.Write(s, ev)
 }
 
-// observe notes an event. It never blocks: those who listen read what is noted.
-func (a *run) observe(s stream.Stamp, ev stream.Event) {
+// recordEvent notes an event. It never blocks: readers fetch the recorded events.
+func (a *run) recordEvent(s stream.Stamp, ev stream.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.at = s.At
@@ -102,7 +101,7 @@ func (a *run) observe(s stream.Stamp, ev stream.Event) {
 	}
 	if _, ok := ev.(*stream.Reset); ok {
 		a.resets++
-		a.gather()
+		a.foldPieces()
 	}
 	a.Add(ev)
 }
@@ -114,24 +113,24 @@ func (o *observer) Flush() error {
 			o.added = true
 			o.all.add(o.run)
 		}
-		o.run.publish()
+		o.run.notifyReaders()
 	}
 	return o.Output.Flush()
 }
 
-// publish notifies those who listen.
-func (a *run) publish() {
+// notifyReaders notifies those who listen.
+func (a *run) notifyReaders() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.gather()
+	a.foldPieces()
 	if a.changed != nil {
 		close(a.changed)
 		a.changed = nil
 	}
 }
 
-// gather needs mu. It adds the pieces that came last.
-func (a *run) gather() {
+// foldPieces adds the pieces that came last. The caller must hold mu.
+func (a *run) foldPieces() {
 	a.Pieces = append(a.Pieces, a.late...) // as Fold.Add has it
 	for _, text := range a.late {
 		a.Size += len(text)
@@ -139,37 +138,37 @@ func (a *run) gather() {
 	a.late = a.late[:0]
 }
 
-// more needs mu. It returns what is closed when there is more to report.
-func (a *run) more() <-chan struct{} {
+// nextChange needs mu. It returns a channel that is closed at the next change.
+func (a *run) nextChange() <-chan struct{} {
 	if a.changed == nil {
 		a.changed = make(chan struct{})
 	}
 	return a.changed
 }
 
-// shown returns the task as it is now.
-func (a *run) shown() *sdk.Task {
+// snapshotNow returns the task as it is now.
+func (a *run) snapshotNow() *sdk.Task {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.now()
+	return a.snapshotLocked()
 }
 
-// now needs mu.
-func (a *run) now() *sdk.Task {
+// snapshotLocked is snapshotNow for a caller that holds mu.
+func (a *run) snapshotLocked() *sdk.Task {
 	if a.Done != nil {
 		return a.snapshot(stateOf(a.Reason()), a.at)
 	}
 	return a.snapshot(sdk.TaskStateWorking, time.Since(a.began))
 }
 
-// stop cancels the turn and waits a moment for its end.
-func (a *run) stop(ctx context.Context) *sdk.Task {
+// cancelAndWait cancels the turn and waits a moment for its end.
+func (a *run) cancelAndWait(ctx context.Context) *sdk.Task {
 	a.cancel(&fault.Error{Type: fault.Cancelled, Message: "The turn was cancelled"})
 	ctx, cancel := context.WithTimeout(ctx, cancelTime)
 	defer cancel()
 	for {
 		a.mu.Lock()
-		task, ended, changed := a.now(), a.Done != nil, a.more()
+		task, ended, changed := a.snapshotLocked(), a.Done != nil, a.nextChange()
 		a.mu.Unlock()
 		if ended {
 			return task
@@ -183,11 +182,11 @@ func (a *run) stop(ctx context.Context) *sdk.Task {
 }
 
 // follow gives a client the rest of the turn. The task is out.
-func (a *run) follow(ctx context.Context, e *teller, out dialect.Frames) bool {
+func (a *run) follow(ctx context.Context, e *eventEncoder, out dialect.Frames) bool {
 	shown := len(e.Pieces)
 	for {
 		a.mu.Lock()
-		now, at, changed, resets := a.Fold, a.at, a.more(), a.resets
+		now, at, changed, resets := a.Fold, a.at, a.nextChange(), a.resets
 		a.mu.Unlock()
 		var frames []byte
 		if e.resets != resets {

@@ -32,11 +32,11 @@ func newID(prefix string) string {
 	return prefix + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
 }
 
-// invalid is the error of a parameter.
-func invalid(message string) error { return sdk.NewError(sdk.ErrInvalidParams, message) }
+// invalidParam is the error of a parameter.
+func invalidParam(message string) error { return sdk.NewError(sdk.ErrInvalidParams, message) }
 
-// send makes a turn of a message. streamed says that it is reported as it comes.
-func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dialect.Exchange, error) {
+// openMessage makes a turn of a message. streamed says that it is reported as it comes.
+func (s *Server) openMessage(c *call, req *sdk.SendMessageRequest, streamed bool) (*dialect.Exchange, error) {
 	cfg := req.Config
 	if cfg == nil {
 		cfg = &sdk.SendMessageConfig{}
@@ -49,11 +49,11 @@ func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dia
 	if !s.cfg.Attached {
 		x.Mode = dialect.Detached
 	}
-	if err := s.request(c, req.Message, x); err != nil {
+	if err := s.fillRequest(c, req.Message, x); err != nil {
 		return nil, err
 	}
 	x.MessageID = req.Message.ID
-	if c.who.ID != "" || req.Message.ContextID != "" || req.Message.TaskID != "" || chat.IsUUID(req.Message.ID) {
+	if c.principal.ID != "" || req.Message.ContextID != "" || req.Message.TaskID != "" || chat.IsUUID(req.Message.ID) {
 		x.Key, x.Keyed = keyOf(c, req.Message)
 	}
 	turn.context = x.Request.ConversationID
@@ -61,7 +61,7 @@ func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dia
 		x.Header = http.Header{sdk.SvcParamExtensions: {extensionURI}}
 	}
 	if streamed {
-		x.Encoder = s.follower(c, turn)
+		x.Encoder = s.newFollower(c, turn)
 	} else {
 		early := cfg.ReturnImmediately
 		if early && s.cfg.Tasks == nil {
@@ -72,32 +72,32 @@ func (s *Server) send(c *call, req *sdk.SendMessageRequest, streamed bool) (*dia
 		}
 		x.Form, x.Encoder = dialect.AnyDocument, &collector{turn: turn, early: early}
 	}
-	s.observe(x, turn)
+	s.observeTurn(x, turn)
 	return x, nil
 }
 
-// turnOf checks what is not part of a turn's request.
+// turnOf checks the members that are not part of a turn's request.
 func (s *Server) turnOf(c *call, m *sdk.Message, cfg *sdk.SendMessageConfig) (*turn, error) {
 	switch {
 	case m == nil:
-		return nil, invalid("message is required")
+		return nil, invalidParam("message is required")
 	case m.ID == "":
-		return nil, invalid("message.messageId is required")
+		return nil, invalidParam("message.messageId is required")
 	case utf8.RuneCountInString(m.ID) > maxMessageID:
-		return nil, invalid("message.messageId must have at most 256 characters")
+		return nil, invalidParam("message.messageId must have at most 256 characters")
 	case m.Role != sdk.MessageRoleUser:
-		return nil, invalid("message.role must be that of the user")
+		return nil, invalidParam("message.role must be that of the user")
 	case cfg.HistoryLength != nil && *cfg.HistoryLength < 0:
-		return nil, invalid("configuration.historyLength must not be negative")
+		return nil, invalidParam("configuration.historyLength must not be negative")
 	case cfg.PushConfig != nil:
 		return nil, sdk.NewError(sdk.ErrPushNotificationNotSupported, "Push notifications are not supported; subscribe to the task")
 	}
-	return &turn{envelope: c.envelope, task: newID(chat.TaskPrefix), asked: m, history: cfg.HistoryLength, began: time.Now()}, nil
+	return &turn{envelope: c.envelope, task: newID(chat.TaskPrefix), message: m, history: cfg.HistoryLength, began: time.Now()}, nil
 }
 
-// request fills in the turn's request.
-func (s *Server) request(c *call, m *sdk.Message, x *dialect.Exchange) error {
-	if answers, err := s.decision(c, m, x); answers || err != nil {
+// fillRequest fills in the turn's request.
+func (s *Server) fillRequest(c *call, m *sdk.Message, x *dialect.Exchange) error {
+	if answers, err := s.readDecision(c, m, x); answers || err != nil {
 		return err
 	}
 	input, err := textOf(m)
@@ -106,15 +106,15 @@ func (s *Server) request(c *call, m *sdk.Message, x *dialect.Exchange) error {
 	}
 	var wrong *chat.FieldError
 	if x.Request.Input, wrong = chat.CheckInput(input); wrong != nil {
-		return invalid("the text of message.parts " + wrong.Message)
+		return invalidParam("the text of message.parts " + wrong.Message)
 	}
 	if m.ContextID != "" {
 		if x.Request.ConversationID, wrong = chat.CheckConversationID(m.ContextID); wrong != nil {
-			return invalid("message.contextId " + wrong.Message)
+			return invalidParam("message.contextId " + wrong.Message)
 		}
 	}
 	if m.TaskID != "" {
-		if err := s.reply(c, m, x); err != nil {
+		if err := s.continueTask(c, m, x); err != nil {
 			return err
 		}
 	}
@@ -134,18 +134,18 @@ func errNoMessage() error {
 	return sdk.NewError(sdk.ErrUnsupportedOperation, "The task waits for no message")
 }
 
-// reply finds the task that a message is the reply to. A kept task that waits for no message
-// passes: it may have continued with this very message, sent before. What begins the turn
-// looks at its key first, and refuses any other (noTask).
-func (s *Server) reply(c *call, m *sdk.Message, x *dialect.Exchange) error {
-	task, err := s.find(c, m.TaskID)
+// continueTask finds the task that a message is the reply to. A kept task that waits for no message
+// passes: it may have continued with this very message, sent before. The code that begins the turn
+// checks its key first, and refuses other messages (noTask).
+func (s *Server) continueTask(c *call, m *sdk.Message, x *dialect.Exchange) error {
+	task, err := s.findTask(c, m.TaskID)
 	switch {
 	case err != nil:
 		return err
 	case s.running.get(m.TaskID) != nil: // it is not kept
 		return errNoMessage()
 	case m.ContextID != "" && m.ContextID != task.ContextID:
-		return invalid("message.contextId is not that of the task")
+		return invalidParam("message.contextId is not that of the task")
 	}
 	if x.Request.ConversationID, _ = chat.CheckConversationID(task.ContextID); x.Request.ConversationID == "" {
 		return errNoMessage()
@@ -157,12 +157,12 @@ func (s *Server) reply(c *call, m *sdk.Message, x *dialect.Exchange) error {
 // textOf returns the input of a message: its parts, a line each.
 func textOf(m *sdk.Message) (string, error) {
 	if len(m.Parts) == 0 {
-		return "", invalid("message.parts must not be empty")
+		return "", invalidParam("message.parts must not be empty")
 	}
 	texts := make([]string, len(m.Parts))
 	for i, part := range m.Parts {
 		if part == nil || part.Content == nil {
-			return "", invalid("message.parts holds an empty part")
+			return "", invalidParam("message.parts holds an empty part")
 		}
 		text, ok := part.Content.(sdk.Text)
 		if !ok {
@@ -173,29 +173,29 @@ func textOf(m *sdk.Message) (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// keyOf returns the idempotency key of a message, and what must be the same if it comes
-// again. Clients choose the ids of messages, and some count: of a client whom nobody knows
-// an id alone is a key only if it is a UUID, for else two clients would share a task.
+// keyOf returns the idempotency key of a message, and the bytes that a repetition must equal.
+// Clients choose the ids of messages, and some count: of a client whom nobody knows an id alone is
+// a key only if it is a UUID, for else two clients would share a task.
 func keyOf(c *call, m *sdk.Message) (key string, keyed []byte) {
 	sum := sha256.Sum256([]byte(strings.Join([]string{c.agent, m.ContextID, string(m.TaskID), m.ID}, "\x00")))
 	keyed, _ = json.Marshal(m) // it was read from JSON
 	return "a2a-" + hex.EncodeToString(sum[:16]), keyed
 }
 
-// follower returns the encoder of a stream.
-func (s *Server) follower(c *call, t *turn) *teller {
-	e := &teller{turn: t}
+// newFollower returns the encoder of a stream.
+func (s *Server) newFollower(c *call, t *turn) *eventEncoder {
+	e := &eventEncoder{turn: t}
 	if c.events {
 		e.native = s.cfg.Native(chat.RequestID(c.request.Context()))
 	}
 	return e
 }
 
-// observe makes a turn that is not kept known while it runs.
-func (s *Server) observe(x *dialect.Exchange, t *turn) {
+// observeTurn makes a turn that is not kept known while it runs.
+func (s *Server) observeTurn(x *dialect.Exchange, t *turn) {
 	run := &run{turn: *t}
 	run.Only = stream.Answer
-	x.Begun = run.begun
+	x.Begun = run.setCancel
 	x.Output = func(next stream.Output) stream.Output { return &observer{Output: next, run: run, all: &s.running} }
 	x.Close = func() { s.running.remove(run) }
 }

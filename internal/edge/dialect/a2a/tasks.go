@@ -14,26 +14,26 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// document is what this package reads of a task's document.
+// document has the members of a task's document that this package reads.
 type document struct {
-	ID        string     `json:"id"`
-	ContextID string     `json:"contextId"`
-	Status    status     `json:"status"`
-	History   []said     `json:"history"`
-	Artifacts []artifact `json:"artifacts"`
+	ID        string          `json:"id"`
+	ContextID string          `json:"contextId"`
+	Status    status          `json:"status"`
+	History   []storedMessage `json:"history"`
+	Artifacts []artifact      `json:"artifacts"`
 	Metadata  map[string]any
 }
 
 // status is the state of a stored task.
 type status struct {
-	State     string   `json:"state"`
-	Message   *said    `json:"message"`
-	Timestamp string   `json:"timestamp"`
-	Approvals []string `json:"approvals"`
+	State     string         `json:"state"`
+	Message   *storedMessage `json:"message"`
+	Timestamp string         `json:"timestamp"`
+	Approvals []string       `json:"approvals"`
 }
 
-// said is a message of a stored task.
-type said struct {
+// storedMessage is a message of a stored task.
+type storedMessage struct {
 	Role      string `json:"role"`
 	Content   string `json:"content"`
 	MessageID string `json:"messageId"`
@@ -49,7 +49,7 @@ type artifact struct {
 	} `json:"parts"`
 }
 
-// storedState returns what a state of a document is on the wire; others are not specified.
+// storedState returns A2A's state for the state of a document, or unspecified for an unknown one.
 func storedState(stored string) sdk.TaskState {
 	switch stored {
 	case "submitted":
@@ -68,28 +68,27 @@ func storedState(stored string) sdk.TaskState {
 	return sdk.TaskStateUnspecified
 }
 
-// readTask makes a task of its document, and returns the ids of what it asks people.
+// readTask makes a task of its document, and returns the ids of its questions to people.
 func readTask(doc []byte) (task *sdk.Task, asked []string, err error) {
 	var d document
 	if err := json.Unmarshal(doc, &d); err != nil {
 		return nil, nil, err
 	}
-	return d.task(), d.Status.Approvals, nil
+	return d.toTask(), d.Status.Approvals, nil
 }
 
-// task is the document in A2A's form. A state that A2A has no word for stays
-// unspecified.
-func (d *document) task() *sdk.Task {
+// toTask is the document in A2A's form. A state that A2A does not know stays unspecified.
+func (d *document) toTask() *sdk.Task {
 	t := &sdk.Task{ID: sdk.TaskID(d.ID), ContextID: d.ContextID, Metadata: d.Metadata}
 	t.Status.State = storedState(d.Status.State)
 	if at, err := time.Parse(time.RFC3339, d.Status.Timestamp); err == nil {
 		t.Status.Timestamp = &at
 	}
 	if d.Status.Message != nil {
-		t.Status.Message = d.Status.Message.message(t, "status")
+		t.Status.Message = d.Status.Message.toMessage(t, "status")
 	}
 	for i := range d.History {
-		t.History = append(t.History, d.History[i].message(t, strconv.Itoa(i)))
+		t.History = append(t.History, d.History[i].toMessage(t, strconv.Itoa(i)))
 	}
 	for _, a := range d.Artifacts {
 		made := &sdk.Artifact{ID: sdk.ArtifactID(a.ArtifactID), Name: a.Name, Parts: sdk.ContentParts{}}
@@ -101,8 +100,8 @@ func (d *document) task() *sdk.Task {
 	return t
 }
 
-// message returns a message of a task. place is for the id of one that has none.
-func (s *said) message(t *sdk.Task, place string) *sdk.Message {
+// toMessage returns a message of a task. place makes an id for a message without one.
+func (s *storedMessage) toMessage(t *sdk.Task, place string) *sdk.Message {
 	role := sdk.MessageRoleAgent
 	if s.Role == "user" {
 		role = sdk.MessageRoleUser
@@ -120,9 +119,9 @@ func (s *said) message(t *sdk.Task, place string) *sdk.Message {
 // defaultPage is how many tasks a list has where the client does not say.
 const defaultPage = 50
 
-// list returns a page of the tasks of a conversation, those first that began last.
-func (s *Server) list(ctx context.Context, c *call, req *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
-	q, err := query(c, req)
+// listTasks returns a page of the tasks of a conversation, those first that began last.
+func (s *Server) listTasks(ctx context.Context, c *call, req *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
+	q, err := listQuery(c, req)
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +130,11 @@ func (s *Server) list(ctx context.Context, c *call, req *sdk.ListTasksRequest) (
 	if s.cfg.Tasks == nil {
 		page.Tasks = append(page.Tasks, s.runningIn(q.Conversation, req.Status)...)
 		page.TotalSize = len(page.Tasks)
-	} else if err := s.fill(ctx, c, q, req, page); err != nil {
+	} else if err := s.fillPage(ctx, c, q, req, page); err != nil {
 		return nil, err
 	}
 	for _, t := range page.Tasks {
-		t.History = last(t.History, req.HistoryLength)
+		t.History = cutHistory(t.History, req.HistoryLength)
 		if !req.IncludeArtifacts {
 			t.Artifacts = nil
 		}
@@ -145,21 +144,21 @@ func (s *Server) list(ctx context.Context, c *call, req *sdk.ListTasksRequest) (
 
 // runningIn returns the tasks of a conversation that run here, in a state if one is given.
 func (s *Server) runningIn(conversation string, state sdk.TaskState) []*sdk.Task {
-	return slices.DeleteFunc(s.running.of(conversation), func(t *sdk.Task) bool {
+	return slices.DeleteFunc(s.running.tasksOf(conversation), func(t *sdk.Task) bool {
 		return state != sdk.TaskStateUnspecified && state != t.Status.State
 	})
 }
 
-// query checks what a list is to hold.
-func query(c *call, req *sdk.ListTasksRequest) (store.Query, error) {
+// listQuery checks the filters of a list.
+func listQuery(c *call, req *sdk.ListTasksRequest) (store.Query, error) {
 	q := store.Query{Cursor: req.PageToken, Limit: defaultPage}
 	switch {
-	case req.ContextID == "" && c.who.ID == "":
-		return q, invalid("contextId is required")
+	case req.ContextID == "" && c.principal.ID == "":
+		return q, invalidParam("contextId is required")
 	case req.PageSize < 0 || req.PageSize > store.MaxPage:
-		return q, invalid("pageSize must be from 1 to 100")
+		return q, invalidParam("pageSize must be from 1 to 100")
 	case req.HistoryLength != nil && *req.HistoryLength < 0:
-		return q, invalid("historyLength must not be negative")
+		return q, invalidParam("historyLength must not be negative")
 	}
 	if req.PageSize > 0 {
 		q.Limit = req.PageSize
@@ -167,14 +166,14 @@ func query(c *call, req *sdk.ListTasksRequest) (store.Query, error) {
 	if req.ContextID != "" {
 		var wrong *chat.FieldError
 		if q.Conversation, wrong = chat.CheckConversationID(req.ContextID); wrong != nil {
-			return q, invalid("contextId " + wrong.Message)
+			return q, invalidParam("contextId " + wrong.Message)
 		}
 	}
-	return q, wanted(&q, req.Status)
+	return q, setState(&q, req.Status)
 }
 
-// wanted sets the state that a list is to hold.
-func wanted(q *store.Query, state sdk.TaskState) error {
+// setState sets the state that a list is to hold.
+func setState(q *store.Query, state sdk.TaskState) error {
 	if state == sdk.TaskStateUnspecified {
 		return nil
 	}
@@ -185,9 +184,9 @@ func wanted(q *store.Query, state sdk.TaskState) error {
 		}
 	}
 	if !strings.HasPrefix(string(state), "TASK_STATE_") {
-		return invalid("status names no state of a task")
+		return invalidParam("status names no state of a task")
 	}
-	q.State = "rejected" // which no task of ours is
+	q.State = "rejected" // a state that our tasks never have
 	return nil
 }
 
@@ -200,8 +199,8 @@ const (
 	maxDocuments = 384 << 10
 )
 
-// fill reads a page, and counts what there is besides it.
-func (s *Server) fill(ctx context.Context, c *call, q store.Query, req *sdk.ListTasksRequest, page *sdk.ListTasksResponse) error {
+// fillPage reads a page, and counts what there is besides it.
+func (s *Server) fillPage(ctx context.Context, c *call, q store.Query, req *sdk.ListTasksRequest, page *sdk.ListTasksResponse) error {
 	done, err := s.cfg.Tasks.Listing()
 	if err != nil {
 		return err
@@ -221,18 +220,18 @@ func (s *Server) fill(ctx context.Context, c *call, q store.Query, req *sdk.List
 		}
 		q.Cursor = next
 	}
-	slices.SortStableFunc(page.Tasks, func(a, b *sdk.Task) int { return updated(b).Compare(updated(a)) })
+	slices.SortStableFunc(page.Tasks, func(a, b *sdk.Task) int { return changedAt(b).Compare(changedAt(a)) })
 	if page.TotalSize = len(page.Tasks); page.NextPageToken == "" && req.PageToken == "" {
 		return nil
 	}
-	return s.count(ctx, c, q, req, page)
+	return s.countTasks(ctx, c, q, req, page)
 }
 
-// count counts the tasks that match, as far as it looks: A2A wants a total, and
+// countTasks counts the tasks that match, as far as it looks: A2A wants a total, and
 // to count all would cost a look at each.
-func (s *Server) count(ctx context.Context, c *call, q store.Query, req *sdk.ListTasksRequest, page *sdk.ListTasksResponse) error {
+func (s *Server) countTasks(ctx context.Context, c *call, q store.Query, req *sdk.ListTasksRequest, page *sdk.ListTasksResponse) error {
 	if req.StatusTimestampAfter == nil {
-		total, err := s.cfg.Tasks.Count(ctx, c.who, q, maxCounted)
+		total, err := s.cfg.Tasks.Count(ctx, c.principal, q, maxCounted)
 		page.TotalSize = total
 		return err
 	}
@@ -254,10 +253,10 @@ func (s *Server) count(ctx context.Context, c *call, q store.Query, req *sdk.Lis
 // pageOf returns a page of the store's without tasks that changed too early for the request,
 // and how many bytes their documents have.
 func (s *Server) pageOf(ctx context.Context, c *call, q store.Query, req *sdk.ListTasksRequest, most int) (tasks []*sdk.Task, next string, bytes int, err error) {
-	text, err := s.cfg.Tasks.List(ctx, c.who, q, req.IncludeArtifacts, most)
+	text, err := s.cfg.Tasks.List(ctx, c.principal, q, req.IncludeArtifacts, most)
 	if err != nil {
 		if _, ok := err.(*chat.ValidationError); ok {
-			err = invalid("pageToken is none of a list")
+			err = invalidParam("pageToken is none of a list")
 		}
 		return nil, "", 0, err
 	}
@@ -270,16 +269,16 @@ func (s *Server) pageOf(ctx context.Context, c *call, q store.Query, req *sdk.Li
 	}
 	after := req.StatusTimestampAfter
 	for i := range list.Tasks {
-		t := list.Tasks[i].task()
-		if after == nil || !updated(t).Before(*after) {
+		t := list.Tasks[i].toTask()
+		if after == nil || !changedAt(t).Before(*after) {
 			tasks = append(tasks, t)
 		}
 	}
 	return tasks, list.Next, len(text), nil
 }
 
-// updated is when a task changed last; zero if nobody says.
-func updated(t *sdk.Task) time.Time {
+// changedAt is when a task changed last; zero if nobody says.
+func changedAt(t *sdk.Task) time.Time {
 	if t.Status.Timestamp == nil {
 		return time.Time{}
 	}

@@ -12,12 +12,12 @@ import (
 // answer is the artifact that a turn makes.
 const answer = "answer"
 
-// turn is what a turn's tellings share.
+// turn is the state that the encoders of a turn share.
 type turn struct {
 	envelope
 	task, context string
 	id            string // of the turn; empty: it is not kept
-	asked         *sdk.Message
+	message       *sdk.Message
 	history       *int // messages that the client wants; nil: all
 	began         time.Time
 
@@ -25,8 +25,8 @@ type turn struct {
 	resets      int // how often text was taken back, of a turn that is not kept
 }
 
-// begin takes the ids of a turn that is kept.
-func (t *turn) begin(ev *stream.Start) {
+// takeIDs takes the ids of a turn that is kept.
+func (t *turn) takeIDs(ev *stream.Start) {
 	if ev.TaskID != "" {
 		t.task, t.id = ev.TaskID, ev.TurnID
 	}
@@ -35,22 +35,22 @@ func (t *turn) begin(ev *stream.Start) {
 	}
 }
 
-// note adds the next event.
-func (t *turn) note(ev stream.Event) {
+// addEvent adds the next event.
+func (t *turn) addEvent(ev stream.Event) {
 	if start, ok := ev.(*stream.Start); ok {
-		t.begin(start)
+		t.takeIDs(start)
 	}
 	t.Only = stream.Answer
 	t.Add(ev)
 }
 
-// info implements sdk.TaskInfoProvider.
-func (t *turn) info() sdk.TaskInfo {
+// taskInfo returns the ids of the task and its context.
+func (t *turn) taskInfo() sdk.TaskInfo {
 	return sdk.TaskInfo{TaskID: sdk.TaskID(t.task), ContextID: t.context}
 }
 
-// status returns the task's status after at.
-func (t *turn) status(state sdk.TaskState, at time.Duration) sdk.TaskStatus {
+// taskStatus returns the task's status after at.
+func (t *turn) taskStatus(state sdk.TaskState, at time.Duration) sdk.TaskStatus {
 	when := t.began.Add(at).UTC().Truncate(time.Millisecond)
 	status := sdk.TaskStatus{State: state, Timestamp: &when}
 	text := t.Failure()
@@ -65,7 +65,7 @@ func (t *turn) status(state sdk.TaskState, at time.Duration) sdk.TaskStatus {
 		}
 	}
 	if text != "" {
-		status.Message = t.spoken(":status", text)
+		status.Message = t.agentMessage(":status", text)
 	}
 	if state == sdk.TaskStateInputRequired {
 		t.wire.addQuestions(status.Message, t.Questions)
@@ -73,37 +73,37 @@ func (t *turn) status(state sdk.TaskState, at time.Duration) sdk.TaskStatus {
 	return status
 }
 
-// spoken returns a message of the agent.
-func (t *turn) spoken(suffix, text string) *sdk.Message {
+// agentMessage returns a message of the agent.
+func (t *turn) agentMessage(suffix, text string) *sdk.Message {
 	id := t.id
 	if id == "" {
 		id = t.task
 	}
-	m := sdk.NewMessageForTask(sdk.MessageRoleAgent, t.info(), sdk.NewTextPart(text))
+	m := sdk.NewMessageForTask(sdk.MessageRoleAgent, t.taskInfo(), sdk.NewTextPart(text))
 	m.ID = id + suffix
 	return m
 }
 
 // snapshot returns the task with the answer so far.
 func (t *turn) snapshot(state sdk.TaskState, at time.Duration) *sdk.Task {
-	task := &sdk.Task{ID: sdk.TaskID(t.task), ContextID: t.context, Status: t.status(state, at)}
-	if t.asked != nil {
-		asked := *t.asked
+	task := &sdk.Task{ID: sdk.TaskID(t.task), ContextID: t.context, Status: t.taskStatus(state, at)}
+	if t.message != nil {
+		asked := *t.message
 		asked.TaskID, asked.ContextID = task.ID, t.context
 		task.History = append(task.History, &asked)
 	}
 	if text := t.Text(); text != "" {
 		task.Artifacts = []*sdk.Artifact{{ID: answer, Name: answer, Parts: sdk.ContentParts{sdk.NewTextPart(text)}}}
 		if state != sdk.TaskStateWorking {
-			task.History = append(task.History, t.spoken(":assistant", text))
+			task.History = append(task.History, t.agentMessage(":assistant", text))
 		}
 	}
-	task.History = last(task.History, t.history)
+	task.History = cutHistory(task.History, t.history)
 	return task
 }
 
-// last returns the end of a history, as long as a client wants it.
-func last(history []*sdk.Message, length *int) []*sdk.Message {
+// cutHistory returns the end of a history, as long as a client wants it.
+func cutHistory(history []*sdk.Message, length *int) []*sdk.Message {
 	if length == nil || *length >= len(history) {
 		return history
 	}
@@ -133,28 +133,28 @@ type collector struct {
 
 // Encode appends the reply.
 func (c *collector) Encode(dst []byte, s stream.Stamp, ev stream.Event) []byte {
-	c.note(ev)
+	c.addEvent(ev)
 	switch ev := ev.(type) {
 	case *stream.Start:
 		if c.early {
-			return c.reply(dst, c.snapshot(sdk.TaskStateWorking, s.At))
+			return c.appendReply(dst, c.snapshot(sdk.TaskStateWorking, s.At))
 		}
 	case *stream.Done:
 		if !c.early {
-			return c.reply(dst, c.snapshot(stateOf(ev.Reason), s.At))
+			return c.appendReply(dst, c.snapshot(stateOf(ev.Reason), s.At))
 		}
 	}
 	return dst
 }
 
-// reply writes the task as the one document of a blocking reply.
-func (c *collector) reply(dst []byte, task *sdk.Task) []byte {
-	result, err := c.wire.sent(task)
+// appendReply writes the task as the one document of a blocking reply.
+func (c *collector) appendReply(dst []byte, task *sdk.Task) []byte {
+	result, err := c.wire.encodeTask(task)
 	if err != nil { // plain values: cannot happen
 		return dst
 	}
-	return c.document(dst, result)
+	return c.appendDocument(dst, result)
 }
 
-// Heartbeat is not asked for.
+// Heartbeat returns nil: a document cannot hold a comment.
 func (*collector) Heartbeat() []byte { return nil }

@@ -21,14 +21,14 @@ const (
 	rest03
 )
 
-// rpc says whether requests are JSON-RPC; else they are plain HTTP.
-func (w wire) rpc() bool { return w == rpc10 || w == rpc03 }
+// isRPC says whether requests are JSON-RPC; else they are plain HTTP.
+func (w wire) isRPC() bool { return w == rpc10 || w == rpc03 }
 
-// v03 says whether it is the older version, whose names and states differ.
-func (w wire) v03() bool { return w == rpc03 || w == rest03 }
+// isV03 says whether it is the older version, whose names and states differ.
+func (w wire) isV03() bool { return w == rpc03 || w == rest03 }
 
-// event returns the JSON of an event of a stream.
-func (w wire) event(ev sdk.Event) ([]byte, error) {
+// encodeEvent returns the JSON of an event of a stream.
+func (w wire) encodeEvent(ev sdk.Event) ([]byte, error) {
 	switch w {
 	case rpc03:
 		old, err := a2av0.FromV1Event(ev)
@@ -42,30 +42,30 @@ func (w wire) event(ev sdk.Event) ([]byte, error) {
 	return json.Marshal(sdk.StreamResponse{Event: ev})
 }
 
-// sent returns the JSON of what is answered to a message.
-func (w wire) sent(task *sdk.Task) ([]byte, error) {
+// encodeTask returns the JSON of the answer to a message.
+func (w wire) encodeTask(task *sdk.Task) ([]byte, error) {
 	if w == rest03 {
 		return pbjson.ToProtoSendMessageResult(task)
 	}
-	return w.event(task)
+	return w.encodeEvent(task)
 }
 
-// envelope is what stands around a result.
+// envelope is the frame around a result.
 type envelope struct {
 	wire wire
 	id   jsontext.Value // of a JSON-RPC request; nil: not known
 }
 
-// open begins a result.
-func (e envelope) open(dst []byte) []byte {
-	if !e.wire.rpc() {
+// openResult begins a result.
+func (e envelope) openResult(dst []byte) []byte {
+	if !e.wire.isRPC() {
 		return dst
 	}
-	return append(e.head(dst), `,"result":`...)
+	return append(e.appendHead(dst), `,"result":`...)
 }
 
-// head begins a reply of JSON-RPC.
-func (e envelope) head(dst []byte) []byte {
+// appendHead begins a reply of JSON-RPC.
+func (e envelope) appendHead(dst []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	switch e.id.Kind() {
 	case '"':
@@ -77,21 +77,21 @@ func (e envelope) head(dst []byte) []byte {
 	return append(dst, "null"...)
 }
 
-// close ends a result.
-func (e envelope) close(dst []byte) []byte {
-	if !e.wire.rpc() {
+// closeResult ends a result.
+func (e envelope) closeResult(dst []byte) []byte {
+	if !e.wire.isRPC() {
 		return dst
 	}
 	return append(dst, '}')
 }
 
-// frame appends a frame with a result, which is a JSON object.
-func (e envelope) frame(dst, result []byte) []byte {
-	dst = jsonline.Object(e.open(append(dst, "data: "...)), result)
-	return append(e.close(dst), "\n\n"...)
+// appendFrame appends a frame with a result, a JSON object.
+func (e envelope) appendFrame(dst, result []byte) []byte {
+	dst = jsonline.Object(e.openResult(append(dst, "data: "...)), result)
+	return append(e.closeResult(dst), "\n\n"...)
 }
 
-// document appends a reply with a result, which is a JSON object.
-func (e envelope) document(dst, result []byte) []byte {
-	return e.close(jsonline.Object(e.open(dst), result))
+// appendDocument appends a reply with a result, a JSON object.
+func (e envelope) appendDocument(dst, result []byte) []byte {
+	return e.closeResult(jsonline.Object(e.openResult(dst), result))
 }

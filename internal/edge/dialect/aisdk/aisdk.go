@@ -5,8 +5,8 @@
 //
 //	data: {"type":"text-delta","id":"4zq2hxk5n7a3mmgd_1","delta":"Hello"}
 //
-// and at the end data: [DONE]. What the protocol has no part for comes as data-sluice, with the
-// members of our own protocol. No call of the gateway's servers is the client's to run: it is
+// and at the end data: [DONE]. An event that the protocol lacks becomes a data-sluice part, with
+// the members of our own protocol. No call of the gateway's servers is the client's to run: it is
 // marked as executed.
 package aisdk
 
@@ -20,10 +20,10 @@ import (
 	"sluice/stream"
 )
 
-// protocolName is the protocol's name in metrics and logs, and in what is kept of a turn.
+// protocolName is the protocol's name in metrics, logs and stored turns.
 const protocolName = "ai_sdk"
 
-// Paths of the protocol, which are those that its clients expect.
+// Paths of the protocol, as its clients expect them.
 const (
 	path       = "/api/chat"
 	streamPath = "/api/chat/{id}/stream"
@@ -32,7 +32,7 @@ const (
 // Config describes a Server. Its zero value works.
 type Config struct {
 	Rules dialect.Rules
-	// Turns are those that are kept; nil: none is, and there is nothing to resume.
+	// Turns gives access to stored turns. With nil, nothing can be resumed.
 	Turns Turns
 }
 
@@ -45,19 +45,19 @@ func New(cfg Config) *Server { return &Server{cfg: cfg} }
 // Routes implements dialect.Dialect.
 func (s *Server) Routes() []dialect.Route {
 	return []dialect.Route{
-		{Dialect: protocolName, Methods: []string{http.MethodPost}, Path: path, MaxBody: s.cfg.Rules.MaxBody(), Open: s.open, Resume: resume, Refuse: refuse},
-		{Dialect: protocolName, Methods: []string{http.MethodGet}, Path: streamPath, NoBody: true, Mixed: true, Use: dialect.Read, Open: s.follow, Refuse: refuse},
-		{Dialect: protocolName, Methods: []string{http.MethodDelete}, Path: streamPath, NoBody: true, Mixed: true, Use: dialect.Free, Open: s.stop, Refuse: refuse},
+		{Dialect: protocolName, Methods: []string{http.MethodPost}, Path: path, MaxBody: s.cfg.Rules.MaxBody(), Open: s.openChat, Resume: resumeEncoder, Refuse: refuse},
+		{Dialect: protocolName, Methods: []string{http.MethodGet}, Path: streamPath, NoBody: true, Mixed: true, Use: dialect.Read, Open: s.followTurn, Refuse: refuse},
+		{Dialect: protocolName, Methods: []string{http.MethodDelete}, Path: streamPath, NoBody: true, Mixed: true, Use: dialect.Free, Open: s.stopTurn, Refuse: refuse},
 	}
 }
 
-// head is the header by which clients know the protocol.
-func head() http.Header { return http.Header{"X-Vercel-Ai-Ui-Message-Stream": {"v1"}} }
+// protocolHeader is the header by which clients know the protocol.
+func protocolHeader() http.Header { return http.Header{"X-Vercel-Ai-Ui-Message-Stream": {"v1"}} }
 
-// open reads the request of a turn.
-func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
+// openChat reads the request of a turn.
+func (s *Server) openChat(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	e := new(chat.ValidationError)
-	q := s.read(body, e)
+	q := s.readRequest(body, e)
 	var err error
 	if len(e.Fields) > 0 {
 		err = e
@@ -66,17 +66,17 @@ func (s *Server) open(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	header := head()
+	header := protocolHeader()
 	dialect.AddIgnored(header, q.passed)
 	turn := chat.TurnOf(r.Context())
 	return &dialect.Exchange{
-		Request: q.request, Answering: dialect.Answering{Approval: q.answer, RunsOn: q.runsOn}, TaskID: q.taskID, Repetition: dialect.Repetition{Key: key}, Mode: q.mode, Facts: q.facts.text(),
+		Request: q.request, Answering: dialect.Answering{Approval: q.answer, RunsOn: q.runsOn}, TaskID: q.taskID, Repetition: dialect.Repetition{Key: key}, Mode: q.mode, Facts: q.facts.encodeFacts(),
 		Header:  header,
 		Encoder: newEncoder("", turn.RequestID, turn.Began, q.facts),
 	}, nil
 }
 
-// facts are what the encoder of a log must know.
+// facts are the members of a request that the encoder of its log needs.
 type facts struct {
 	// Continues says that the last message is the assistant's.
 	Continues bool `json:"continues,omitzero"`
@@ -85,16 +85,16 @@ type facts struct {
 	dialect.Reported
 }
 
-// text returns the facts as they are kept; nil: there are none.
-func (f facts) text() []byte {
+// encodeFacts returns the stored form of the facts, or nil if they are empty.
+func (f facts) encodeFacts() []byte {
 	text, err := json.Marshal(f)
-	if err != nil || string(text) == "{}" { // plain strings: there is no error
+	if err != nil || string(text) == "{}" { // plain strings cannot fail
 		return nil
 	}
 	return text
 }
 
-// factsOf returns what is kept of a request of this protocol.
+// factsOf returns the stored facts of a request of this protocol.
 func factsOf(k dialect.StoredTurn) (f facts) {
 	if k.Dialect == protocolName {
 		_ = json.Unmarshal(k.Facts, &f)
@@ -102,14 +102,14 @@ func factsOf(k dialect.StoredTurn) (f facts) {
 	return f
 }
 
-// resume returns the encoder of a stream that is kept.
-func resume(k dialect.StoredTurn) stream.Encoder {
+// resumeEncoder returns the encoder of a stream that is kept.
+func resumeEncoder(k dialect.StoredTurn) stream.Encoder {
 	return newEncoder(k.TurnID, k.RequestID, k.Began, factsOf(k))
 }
 
-// reload is resume for a page that may have lost its messages: it fails on the result of a call
-// that it does not have, so calls that were asked about are whole.
-func reload(k dialect.StoredTurn) stream.Encoder {
+// reloadEncoder is resumeEncoder for a page that may have lost its messages. Such a page fails on
+// the result of a call that it does not have, so this encoder writes waiting calls in full.
+func reloadEncoder(k dialect.StoredTurn) stream.Encoder {
 	f := factsOf(k)
 	f.Waited = nil
 	return newEncoder(k.TurnID, k.RequestID, k.Began, f)

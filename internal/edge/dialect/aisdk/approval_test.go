@@ -105,7 +105,7 @@ func (k *keptTurn) Log(context.Context, string) (Log, error)                    
 func (k *keptTurn) Cancel(context.Context, chat.Principal, string, string) error { return nil }
 func (k *keptTurn) Stored() Stored                                               { return k.StoredTurn }
 
-func (k *keptTurn) Rest(_ context.Context, use func(stream.Stamp, stream.Event), flush func() error) error {
+func (k *keptTurn) Follow(_ context.Context, use func(stream.Stamp, stream.Event), flush func() error) error {
 	for _, ev := range k.events {
 		use(stream.Stamp{}, ev)
 	}
@@ -126,8 +126,8 @@ func TestPageThatIsLoadedAgainGetsWholeCalls(t *testing.T) {
 		dialect.StoredTurn{RequestID: requestID, Began: began, Dialect: protocolName, Facts: []byte(`{"continues":true,"mute":true,"waited":["c1"],"closed":["d"]}`)},
 		[]stream.Event{&stream.Start{}, &stream.ToolStarted{Call: milk}, &stream.ToolStarted{Call: delegate}, &stream.ToolCompleted{Call: milk, Result: `{"id":1}`}, &stream.Done{}},
 	}
-	answered := resume(k.StoredTurn).(*encoder)
-	x, err := New(Config{Turns: k}).follow(httptest.NewRequest(http.MethodGet, streamPath, nil), nil)
+	answered := resumeEncoder(k.StoredTurn).(*encoder)
+	x, err := New(Config{Turns: k}).followTurn(httptest.NewRequest(http.MethodGet, streamPath, nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,18 +166,18 @@ func TestAnswers(t *testing.T) {
 		want        chat.Answer
 		facts       string
 	}{
-		{"one", part("c", responded, `{"id":"slap1.t~c","approved":true}`), chat.Answer{Token: "slap1.t", Calls: []chat.CallAnswer{yes("c")}}, `{"continues":true,"waited":["c"]}`},
-		{"no, and why", part("c", responded, `{"id":"slap1.t~c","approved":false,"reason":"Too\u0000 dear"}`),
+		{"one", part("c", approvalResponded, `{"id":"slap1.t~c","approved":true}`), chat.Answer{Token: "slap1.t", Calls: []chat.CallAnswer{yes("c")}}, `{"continues":true,"waited":["c"]}`},
+		{"no, and why", part("c", approvalResponded, `{"id":"slap1.t~c","approved":false,"reason":"Too\u0000 dear"}`),
 			chat.Answer{Token: "slap1.t", Calls: []chat.CallAnswer{{CallID: "c", Action: chat.Reject, Message: "Too dear"}}}, `{"continues":true,"waited":["c"]}`},
-		{"the longest reason", part("c", responded, `{"id":"slap1.t~c","approved":false,"reason":"`+strings.Repeat("é", 2000)+`"}`),
+		{"the longest reason", part("c", approvalResponded, `{"id":"slap1.t~c","approved":false,"reason":"`+strings.Repeat("é", 2000)+`"}`),
 			chat.Answer{Token: "slap1.t", Calls: []chat.CallAnswer{{CallID: "c", Action: chat.Reject, Message: strings.Repeat("é", 2000)}}}, `{"continues":true,"waited":["c"]}`},
-		{"two, and a delegate", delegated + "," + part("c", responded, `{"id":"slap1.t~c","approved":true}`) + "," + part("e", responded, `{"id":"ap~e","approved":true,"reason":null}`),
+		{"two, and a delegate", delegated + "," + part("c", approvalResponded, `{"id":"slap1.t~c","approved":true}`) + "," + part("e", approvalResponded, `{"id":"ap~e","approved":true,"reason":null}`),
 			chat.Answer{Token: "slap1.t", Calls: []chat.CallAnswer{yes("c"), yes("e")}}, `{"continues":true,"waited":["c","e"],"closed":["d"]}`},
-		{"one of two: the other has the token", part("c", asked, `{"id":"slap1.t~c"}`) + "," + part("e", responded, `{"id":"ap~e","approved":true}`),
+		{"one of two: the other has the token", part("c", approvalRequested, `{"id":"slap1.t~c"}`) + "," + part("e", approvalResponded, `{"id":"ap~e","approved":true}`),
 			chat.Answer{Token: "slap1.t", Calls: []chat.CallAnswer{yes("e")}}, `{"continues":true,"waited":["e"]}`},
-		{"what was answered before", part("b", "output-available", `{"id":"slap1.longer~b","approved":true}`) + "," + part("c", responded, `{"id":"slap1.t~c","approved":true}`),
+		{"what was answered before", part("b", "output-available", `{"id":"slap1.longer~b","approved":true}`) + "," + part("c", approvalResponded, `{"id":"slap1.t~c","approved":true}`),
 			chat.Answer{Token: "slap1.t", Calls: []chat.CallAnswer{yes("c")}}, `{"continues":true,"waited":["c"],"closed":["b"]}`},
-		{"a call that was asked about twice", part("c", responded, `{"id":"slap1.longer~c","approved":true}`) + `,{"type":"step-start"},` + part("c", responded, `{"id":"slap1.t~c","approved":false}`),
+		{"a call that was asked about twice", part("c", approvalResponded, `{"id":"slap1.longer~c","approved":true}`) + `,{"type":"step-start"},` + part("c", approvalResponded, `{"id":"slap1.t~c","approved":false}`),
 			chat.Answer{Token: "slap1.t", Calls: []chat.CallAnswer{{CallID: "c", Action: chat.Reject}}}, `{"continues":true,"waited":["c"]}`},
 	}
 	for _, test := range tests {
@@ -200,7 +200,7 @@ func TestAnswers(t *testing.T) {
 func TestAnswerOfARun(t *testing.T) {
 	t.Parallel()
 	for others, want := range map[string]bool{"": true, `,"on_disconnect":"cancel"`: false} {
-		if x := open(t, New(Config{}), body(user+","+assistant(part("c", responded, `{"id":"slap1.t~c","approved":true}`)), others)); x.RunsOn != want || x.Mode != dialect.Attached {
+		if x := open(t, New(Config{}), body(user+","+assistant(part("c", approvalResponded, `{"id":"slap1.t~c","approved":true}`)), others)); x.RunsOn != want || x.Mode != dialect.Attached {
 			t.Errorf("%s: %v %v", others, x.RunsOn, x.Mode)
 		}
 	}
@@ -209,13 +209,13 @@ func TestAnswerOfARun(t *testing.T) {
 // Only the last message answers, and only what a person has said.
 func TestWhatIsNoAnswer(t *testing.T) {
 	t.Parallel()
-	before := assistant(part("c", responded, `{"id":"slap1.t~c","approved":true}`))
+	before := assistant(part("c", approvalResponded, `{"id":"slap1.t~c","approved":true}`))
 	x := open(t, New(Config{}), body(user+","+before+","+user, ""))
 	if x.Approval != nil || x.Request.Input != "hi" {
 		t.Errorf("%+v", x)
 	}
 	e := new(chat.ValidationError)
-	if q := New(Config{}).read([]byte(body(user+","+assistant(part("c", asked, `{"id":"slap1.t~c"}`)), "")), e); q.answer != nil || len(e.Fields) != 1 || e.Fields[0].Code != chat.CodeRequired {
+	if q := New(Config{}).readRequest([]byte(body(user+","+assistant(part("c", approvalRequested, `{"id":"slap1.t~c"}`)), "")), e); q.answer != nil || len(e.Fields) != 1 || e.Fields[0].Code != chat.CodeRequired {
 		t.Errorf("%+v %v", q, e.Fields)
 	}
 }
@@ -225,24 +225,24 @@ func TestFaultsOfAnswers(t *testing.T) {
 	const at = "/messages/1/parts/0/approval"
 	many := make([]string, 0, 300)
 	for i := range cap(many) {
-		many = append(many, part(fmt.Sprintf("call_%010d", i), responded, fmt.Sprintf(`{"id":"slap1.t~call_%010d","approved":true}`, i)))
+		many = append(many, part(fmt.Sprintf("call_%010d", i), approvalResponded, fmt.Sprintf(`{"id":"slap1.t~call_%010d","approved":true}`, i)))
 	}
 	for _, test := range []struct{ name, parts, want string }{
-		{"no approval", part("c", responded, `null`), at + " required"},
-		{"none", part("c", responded, `1`), at + " wrong_type"},
-		{"no id", part("c", responded, `{"approved":true}`), at + "/id required"},
-		{"an id of another's", part("c", responded, `{"id":"aitxt-1","approved":true}`), at + "/id unknown_value"},
-		{"another call", part("c", responded, `{"id":"slap1.t~d","approved":true}`), at + "/id unknown_value"},
-		{"no word", part("c", responded, `{"id":"slap1.t~c"}`), at + "/approved required"},
-		{"another word", part("c", responded, `{"id":"slap1.t~c","approved":"yes"}`), at + "/approved wrong_type"},
-		{"a reason", part("c", responded, `{"id":"slap1.t~c","approved":true,"reason":1}`), at + "/reason wrong_type"},
-		{"a long reason", part("c", responded, `{"id":"slap1.t~c","approved":true,"reason":"`+strings.Repeat("x", 2001)+`"}`), at + "/reason too_long"},
+		{"no approval", part("c", approvalResponded, `null`), at + " required"},
+		{"none", part("c", approvalResponded, `1`), at + " wrong_type"},
+		{"no id", part("c", approvalResponded, `{"approved":true}`), at + "/id required"},
+		{"an id of another's", part("c", approvalResponded, `{"id":"aitxt-1","approved":true}`), at + "/id unknown_value"},
+		{"another call", part("c", approvalResponded, `{"id":"slap1.t~d","approved":true}`), at + "/id unknown_value"},
+		{"no word", part("c", approvalResponded, `{"id":"slap1.t~c"}`), at + "/approved required"},
+		{"another word", part("c", approvalResponded, `{"id":"slap1.t~c","approved":"yes"}`), at + "/approved wrong_type"},
+		{"a reason", part("c", approvalResponded, `{"id":"slap1.t~c","approved":true,"reason":1}`), at + "/reason wrong_type"},
+		{"a long reason", part("c", approvalResponded, `{"id":"slap1.t~c","approved":true,"reason":"`+strings.Repeat("x", 2001)+`"}`), at + "/reason too_long"},
 		{"too many", strings.Join(many, ","), "/messages too_long"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			e := new(chat.ValidationError)
-			New(Config{}).read([]byte(body(user+","+assistant(test.parts), "")), e)
+			New(Config{}).readRequest([]byte(body(user+","+assistant(test.parts), "")), e)
 			var got []string
 			for _, f := range e.Fields {
 				got = append(got, f.Field+" "+f.Code)

@@ -31,15 +31,15 @@ type step int
 
 const (
 	stepOpen   step = iota
-	stepOver        // its last result was sent, and what follows is not of it
+	stepOver        // its last result was sent, and later parts do not belong to it
 	stepClosed      // and its end was
 )
 
 // encoder turns events into parts. Keys are the fewest that every client reads: many refuse all
 // of a stream that has one more.
 type encoder struct {
-	// continues says that the request ends with the assistant's message, which the answer
-	// continues: an id would make another one of it.
+	// continues is true if the request ends with the assistant's message. The answer continues it,
+	// and an id would begin another one.
 	continues bool
 	mute      bool   // nobody can be asked here
 	seed      string // of the ids
@@ -58,8 +58,8 @@ type encoder struct {
 	step  step
 	calls int // that are open
 
-	before map[string]dialect.Before // calls that the conversation has already
-	asked  bool                      // a question is in the message
+	before      map[string]dialect.Before // calls that the conversation has already
+	hasQuestion bool                      // a question is in the message
 }
 
 func newEncoder(turnID, requestID string, began time.Time, f facts) *encoder {
@@ -80,133 +80,133 @@ func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	}
 	switch ev := ev.(type) {
 	case *stream.Delta:
-		return e.delta(dst, ev)
+		return e.appendDelta(dst, ev)
 	case *stream.Thinking:
-		dst = e.stretch(dst, reasoning, ev.Attribution)
+		dst = e.openStretch(dst, reasoning, ev.Attribution)
 		dst = append(append(dst, e.prefix...), `,"delta":`...)
-		return end(jsonline.String(dst, ev.Content))
+		return endFrame(jsonline.String(dst, ev.Content))
 	case *stream.Start:
-		return e.start(dst, ev)
+		return e.startMessage(dst, ev)
 	case *stream.ToolStarted:
-		return e.started(dst, ev)
+		return e.startCall(dst, ev)
 	case *stream.ToolRequired:
-		return end(append(input(e.other(dst), &ev.Call), `,"dynamic":true`...))
+		return endFrame(append(beginCall(e.beginOther(dst), &ev.Call), `,"dynamic":true`...))
 	case *stream.ToolCompleted, *stream.ToolFailed, *stream.ToolUnknown:
 		if end := ev.(stream.ToolEnd).End(); e.before[end.Call.ID] != dialect.Closed {
-			return e.result(e.other(dst), end)
+			return e.appendResult(e.beginOther(dst), end)
 		}
 	case *stream.Approval:
-		return e.ask(e.other(dst), ev)
+		return e.appendQuestion(e.beginOther(dst), ev)
 	case *stream.Error:
-		return e.failed(dst, ev)
+		return e.appendError(dst, ev)
 	case *stream.Done:
-		return e.done(dst, ev)
+		return e.endMessage(dst, ev)
 	}
 	if !stream.Passing(ev) { // else a log would have the step begin elsewhere
-		dst = e.begin(dst)
+		dst = e.beginStep(dst)
 	}
-	return e.sluice(dst, ev)
+	return e.appendNative(dst, ev)
 }
 
-// delta appends a piece of the answer. Most pieces belong to the stretch that is open.
-func (e *encoder) delta(dst []byte, ev *stream.Delta) []byte {
-	dst = e.stretch(dst, text, ev.Attribution)
+// appendDelta appends a piece of the answer. Most pieces belong to the stretch that is open.
+func (e *encoder) appendDelta(dst []byte, ev *stream.Delta) []byte {
+	dst = e.openStretch(dst, text, ev.Attribution)
 	e.bare.Text = ev.Text
 	dst, _ = e.native.Append(append(dst, e.prefix...), &e.bare)
-	return end(dst)
+	return endFrame(dst)
 }
 
-// start begins the message.
-func (e *encoder) start(dst []byte, ev *stream.Start) []byte {
+// startMessage begins the message.
+func (e *encoder) startMessage(dst []byte, ev *stream.Start) []byte {
 	dst = append(dst, `data: {"type":"start"`...)
 	if !e.continues {
 		dst = append(append(append(dst, `,"messageId":"msg_`...), e.seed...), '"')
 	}
-	return append(e.sluice(end(dst), ev), "data: {\"type\":\"start-step\"}\n\n"...)
+	return append(e.appendNative(endFrame(dst), ev), "data: {\"type\":\"start-step\"}\n\n"...)
 }
 
-// stretch sees to it that a stretch of a kind by a speaker is open. Who is not named continues
-// what was said last.
-func (e *encoder) stretch(dst []byte, kind string, by stream.Attribution) []byte {
+// openStretch opens a stretch of a kind and a speaker, unless it is open already. A piece without a
+// speaker continues the last one.
+func (e *encoder) openStretch(dst []byte, kind string, by stream.Attribution) []byte {
 	if e.kind == kind && (by == stream.Attribution{} || by == e.speaker) {
 		return dst
 	}
-	dst = e.other(dst)
+	dst = e.beginOther(dst)
 	e.kind, e.speaker = kind, by
 	e.parts++
-	e.prefix = e.part(e.prefix[:0], "delta")
-	return end(e.part(dst, "start"))
+	e.prefix = e.beginPart(e.prefix[:0], "delta")
+	return endFrame(e.beginPart(dst, "start"))
 }
 
-// part begins a part of the open stretch.
-func (e *encoder) part(dst []byte, what string) []byte {
+// beginPart begins a part of the open stretch.
+func (e *encoder) beginPart(dst []byte, what string) []byte {
 	dst = append(append(append(dst, `data: {"type":"`...), e.kind...), '-')
 	dst = append(append(append(dst, what...), `","id":"`...), e.seed...)
 	return append(strconv.AppendInt(append(dst, '_'), int64(e.parts), 10), '"')
 }
 
-// silence ends the stretch that is open.
-func (e *encoder) silence(dst []byte) []byte {
+// endStretch ends the stretch that is open.
+func (e *encoder) endStretch(dst []byte) []byte {
 	if e.kind == "" {
 		return dst
 	}
-	dst = end(e.part(dst, "end"))
+	dst = endFrame(e.beginPart(dst, "end"))
 	e.kind = ""
 	return dst
 }
 
-// other ends the stretch for a part of another kind.
-func (e *encoder) other(dst []byte) []byte { return e.begin(e.silence(dst)) }
+// beginOther ends the stretch for a part of another kind.
+func (e *encoder) beginOther(dst []byte) []byte { return e.beginStep(e.endStretch(dst)) }
 
-// begin begins another step if the last one is over.
-func (e *encoder) begin(dst []byte) []byte {
+// beginStep begins another step if the last one is over.
+func (e *encoder) beginStep(dst []byte) []byte {
 	if e.step == stepOpen {
 		return dst
 	}
-	dst = append(e.finish(dst), "data: {\"type\":\"start-step\"}\n\n"...)
+	dst = append(e.finishStep(dst), "data: {\"type\":\"start-step\"}\n\n"...)
 	e.step = stepOpen
 	return dst
 }
 
-// finish ends the step, if it was not ended.
-func (e *encoder) finish(dst []byte) []byte {
+// finishStep ends the step, if it was not ended.
+func (e *encoder) finishStep(dst []byte) []byte {
 	if e.step == stepClosed {
 		return dst
 	}
 	e.step = stepClosed
-	return append(e.silence(dst), "data: {\"type\":\"finish-step\"}\n\n"...)
+	return append(e.endStretch(dst), "data: {\"type\":\"finish-step\"}\n\n"...)
 }
 
-// started appends a call that the gateway runs. One that the conversation has already is not
+// startCall appends a call that the gateway runs. A call that the conversation has already is not
 // opened twice.
-func (e *encoder) started(dst []byte, ev *stream.ToolStarted) []byte {
+func (e *encoder) startCall(dst []byte, ev *stream.ToolStarted) []byte {
 	before := e.before[ev.ID]
 	if before == dialect.Closed {
-		return e.sluice(e.begin(dst), ev)
+		return e.appendNative(e.beginStep(dst), ev)
 	}
 	e.calls++
 	e.native.Skip(ev)
 	if before == dialect.Waited {
 		return dst
 	}
-	return e.executed(e.other(dst), &ev.Call)
+	return e.appendExecuted(e.beginOther(dst), &ev.Call)
 }
 
-// executed appends a call that is not the client's to run.
-func (e *encoder) executed(dst []byte, c *stream.Call) []byte {
-	return end(append(input(dst, c), `,"dynamic":true,"providerExecuted":true`...))
+// appendExecuted appends a call that is not the client's to run.
+func (e *encoder) appendExecuted(dst []byte, c *stream.Call) []byte {
+	return endFrame(append(beginCall(dst, c), `,"dynamic":true,"providerExecuted":true`...))
 }
 
-// input begins the part of a call.
-func input(dst []byte, c *stream.Call) []byte {
+// beginCall begins the part of a call.
+func beginCall(dst []byte, c *stream.Call) []byte {
 	dst = jsonline.Name(append(dst, `data: {"type":"tool-input-available","toolCallId":`...), c.ID)
 	dst = jsonline.Name(append(dst, `,"toolName":`...), c.Tool)
 	return jsonline.Object(append(dst, `,"input":`...), c.Arguments)
 }
 
-// result appends what a call came to. With the last one of those that were open the step is
+// appendResult appends the result of a call. With the last one of those that were open the step is
 // over.
-func (e *encoder) result(dst []byte, c stream.CallEnd) []byte {
+func (e *encoder) appendResult(dst []byte, c stream.CallEnd) []byte {
 	kind, member := "error", "errorText"
 	if c.Outcome == stream.CallCompleted {
 		kind, member = "available", "output"
@@ -218,38 +218,38 @@ func (e *encoder) result(dst []byte, c stream.CallEnd) []byte {
 	if cut {
 		said += cutMark
 	}
-	dst = end(append(jsonline.String(dst, said), `,"dynamic":true,"providerExecuted":true`...))
+	dst = endFrame(append(jsonline.String(dst, said), `,"dynamic":true,"providerExecuted":true`...))
 	if e.calls--; e.calls == 0 {
 		e.step = stepOver
 	}
 	return dst
 }
 
-// failed reports an error. The part of that name ends the client's turn, so it is for a fatal
+// appendError reports an error. The part of that name ends the client's turn, so it is for a fatal
 // one alone.
-func (e *encoder) failed(dst []byte, ev *stream.Error) []byte {
+func (e *encoder) appendError(dst []byte, ev *stream.Error) []byte {
 	if !ev.Fatal {
 		if e.step == stepOver {
-			dst = e.finish(dst)
+			dst = e.finishStep(dst)
 		}
-		return e.sluice(dst, ev)
+		return e.appendNative(dst, ev)
 	}
-	dst = e.sluice(e.finish(dst), ev)
+	dst = e.appendNative(e.finishStep(dst), ev)
 	dst = jsonline.String(append(dst, `data: {"type":"error","errorText":`...), ev.Message)
 	e.ended = true
-	return append(end(dst), "data: [DONE]\n\n"...)
+	return append(endFrame(dst), "data: [DONE]\n\n"...)
 }
 
-// done ends the message.
-func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
-	dst = e.sluice(e.finish(dst), ev)
-	dst = append(append(append(dst, `data: {"type":"finish","finishReason":"`...), reason(ev.Reason)...), '"')
+// endMessage ends the message.
+func (e *encoder) endMessage(dst []byte, ev *stream.Done) []byte {
+	dst = e.appendNative(e.finishStep(dst), ev)
+	dst = append(append(append(dst, `data: {"type":"finish","finishReason":"`...), finishReason(ev.Reason)...), '"')
 	e.ended = true
-	return append(end(dst), "data: [DONE]\n\n"...)
+	return append(endFrame(dst), "data: [DONE]\n\n"...)
 }
 
-// reason returns the protocol's reason.
-func reason(r stream.FinishReason) string {
+// finishReason returns the protocol's reason.
+func finishReason(r stream.FinishReason) string {
 	switch r {
 	case stream.Stop, stream.InputRequired:
 		return "stop"
@@ -261,16 +261,16 @@ func reason(r stream.FinishReason) string {
 	return "other"
 }
 
-// sluice appends an event as our own protocol has it, which messages never hold.
-func (e *encoder) sluice(dst []byte, ev stream.Event) []byte {
+// appendNative appends an event as our own protocol has it, which messages never hold.
+func (e *encoder) appendNative(dst []byte, ev stream.Event) []byte {
 	before := len(dst)
 	dst = append(append(dst, `data: {"type":"data-sluice","data":{"event":"`...), stream.Name(ev)...)
 	dst, ok := e.native.Append(append(dst, e.request...), ev)
 	if !ok {
 		return dst[:before]
 	}
-	return end(append(dst, `},"transient":true`...))
+	return endFrame(append(dst, `},"transient":true`...))
 }
 
-// end ends a frame.
-func end(dst []byte) []byte { return append(dst, "}\n\n"...) }
+// endFrame ends a frame.
+func endFrame(dst []byte) []byte { return append(dst, "}\n\n"...) }

@@ -173,7 +173,7 @@ func TestFinishReasons(t *testing.T) {
 		stream.Stop: "stop", stream.MaxTokens: "length", stream.MaxSteps: "other", stream.ClientTools: "tool-calls",
 		stream.ApprovalRequired: "tool-calls", stream.InputRequired: "stop",
 	} {
-		if got := reason(r); got != want {
+		if got := finishReason(r); got != want {
 			t.Errorf("%s: got %s, want %s", r, got, want)
 		}
 	}
@@ -195,8 +195,8 @@ func TestLogMakesTheSameBytes(t *testing.T) {
 	events := []stream.Event{&stream.Start{TurnID: "turn_1", TaskID: "task_1"}, &stream.Thinking{Content: "hm"}, &stream.ToolStarted{Call: milk},
 		&stream.ToolCompleted{Call: milk}, &stream.Delta{Text: "x"}, &stream.Done{Reason: stream.Stop}}
 	for _, continues := range []bool{false, true} {
-		kept := dialect.StoredTurn{TurnID: "turn_1", RequestID: requestID, Dialect: protocolName, Began: began, Facts: facts{Continues: continues}.text()}
-		first, again := encoded(resume(kept).(*encoder), events...), encoded(resume(kept).(*encoder), events...)
+		kept := dialect.StoredTurn{TurnID: "turn_1", RequestID: requestID, Dialect: protocolName, Began: began, Facts: facts{Continues: continues}.encodeFacts()}
+		first, again := encoded(resumeEncoder(kept).(*encoder), events...), encoded(resumeEncoder(kept).(*encoder), events...)
 		if diff := cmp.Diff(first, again); diff != "" {
 			t.Error(diff)
 		}
@@ -204,7 +204,7 @@ func TestLogMakesTheSameBytes(t *testing.T) {
 			t.Errorf("continues %v: %s", continues, first)
 		}
 	}
-	native := resume(dialect.StoredTurn{TurnID: "turn_1", Dialect: dialect.Native, Facts: []byte(`{"continues":true}`)}).(*encoder)
+	native := resumeEncoder(dialect.StoredTurn{TurnID: "turn_1", Dialect: dialect.Native, Facts: []byte(`{"continues":true}`)}).(*encoder)
 	if native.continues {
 		t.Error("the facts of another protocol count")
 	}

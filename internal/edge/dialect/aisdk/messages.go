@@ -11,61 +11,60 @@ import (
 	"sluice/internal/turn/tool"
 )
 
-// messages reads the conversation, and says whether it ends with the assistant. A message of
+// readMessages reads the conversation, and says whether it ends with the assistant. A message of
 // the assistant holds a whole answer: several messages in other protocols.
-func (r *reader) messages(v jsontext.Value) (all []chat.ClientMessage, assistant bool) {
-	items := r.list("/messages", v, true)
+func (r *reader) readMessages(v jsontext.Value) (all []chat.ClientMessage, assistant bool) {
+	items := r.readList("/messages", v, true)
 	if len(items) > chat.MaxMessages {
-		r.fault("/messages", chat.CodeTooLong, "must have at most 1000 messages")
+		r.addFault("/messages", chat.CodeTooLong, "must have at most 1000 messages")
 		return nil, false
 	}
 	for i, item := range items {
 		at := "/messages/" + strconv.Itoa(i)
-		members := r.object(at, item)
+		members := r.readObject(at, item)
 		if members == nil {
 			continue
 		}
-		parts := r.list(at+"/parts", members["parts"], true)
-		role := r.text(at+"/role", members["role"], true)
+		parts := r.readList(at+"/parts", members["parts"], true)
+		role := r.readText(at+"/role", members["role"], true)
 		assistant = role == "assistant"
 		r.passOver()
 		switch role {
 		case "user":
-			all = append(all, chat.ClientMessage{Speaker: chat.SpeakerUser, At: at, Text: r.plain(at+"/parts/", parts, i == len(items)-1)})
+			all = append(all, chat.ClientMessage{Speaker: chat.SpeakerUser, At: at, Text: r.readPlain(at+"/parts/", parts, i == len(items)-1)})
 		case "system":
-			all = append(all, chat.ClientMessage{Speaker: chat.SpeakerApplication, At: at, Text: r.plain(at+"/parts/", parts, false)})
+			all = append(all, chat.ClientMessage{Speaker: chat.SpeakerApplication, At: at, Text: r.readPlain(at+"/parts/", parts, false)})
 		case "assistant":
-			all = r.answered(all, at, parts)
+			all = r.addAnswer(all, at, parts)
 		case "":
 		default:
-			r.fault(at+"/role", chat.CodeUnsupported, "must be system, user or assistant")
+			r.addFault(at+"/role", chat.CodeUnsupported, "must be system, user or assistant")
 		}
 	}
 	return all, assistant
 }
 
-// part reads what all parts have. kind is empty if it is none.
-func (r *reader) part(at string, v jsontext.Value) (members map[string]jsontext.Value, kind string) {
-	members = r.object(at, v)
+// readPart reads the members that all parts have. kind is empty if the part is invalid.
+func (r *reader) readPart(at string, v jsontext.Value) (members map[string]jsontext.Value, kind string) {
+	members = r.readObject(at, v)
 	if members != nil {
-		kind = r.text(at+"/type", members["type"], true)
+		kind = r.readText(at+"/type", members["type"], true)
 	}
 	return members, kind
 }
 
-// plain reads a message without calls. The last one must have nothing but text that the model
-// is to see.
-func (r *reader) plain(at string, parts []jsontext.Value, last bool) string {
+// readPlain reads a message without calls. The last message must have only text for the model.
+func (r *reader) readPlain(at string, parts []jsontext.Value, last bool) string {
 	var texts []string
 	for i, v := range parts {
 		place := at + strconv.Itoa(i)
-		members, kind := r.part(place, v)
+		members, kind := r.readPart(place, v)
 		switch use, member := dialect.PartOf(kind); {
 		case kind == "" || use == dialect.PartSilent:
 		case use == dialect.PartText:
-			texts = append(texts, r.text(place+"/"+member, members[member], true))
+			texts = append(texts, r.readText(place+"/"+member, members[member], true))
 		case last:
-			r.fault(place, chat.CodeUnsupported, "must be of type text: nothing else can be sent here")
+			r.addFault(place, chat.CodeUnsupported, "must be of type text: nothing else can be sent here")
 		case use == dialect.PartAttachment:
 			texts = append(texts, dialect.Attachment)
 		}
@@ -73,12 +72,12 @@ func (r *reader) plain(at string, parts []jsontext.Value, last bool) string {
 	return strings.Join(texts, "\n")
 }
 
-// stage is a step of an answer: what was said, and then calls.
+// stage is a step of an answer: texts, and then calls.
 type stage struct {
-	texts   []string
-	calls   []tool.Call
-	results []result
-	own     bool // there is a call of the client's tools
+	texts         []string
+	calls         []tool.Call
+	results       []result
+	hasClientCall bool // there is a call of the client's tools
 }
 
 // result is the result of a call. served is true if the gateway has run the call.
@@ -100,27 +99,26 @@ func (s *stage) end(all []chat.ClientMessage, at string) []chat.ClientMessage {
 	return all
 }
 
-// answered appends the messages of an answer: for each step what was said and called, and the
-// results. One that comes to nothing is a message all the same, for the order of those who
-// speak.
-func (r *reader) answered(all []chat.ClientMessage, at string, parts []jsontext.Value) []chat.ClientMessage {
+// addAnswer appends the messages of an answer: for each step its texts, calls and results. An empty
+// answer is a message too, for the order of the speakers.
+func (r *reader) addAnswer(all []chat.ClientMessage, at string, parts []jsontext.Value) []chat.ClientMessage {
 	var s stage
 	before := len(all)
 	for i, v := range parts {
 		place := at + "/parts/" + strconv.Itoa(i)
-		members, kind := r.part(place, v)
+		members, kind := r.readPart(place, v)
 		said := dialect.Attachment
 		switch use, member := dialect.PartOf(kind); {
 		case kind == "step-start":
 			all = s.end(all, at)
 			continue
 		case use == dialect.PartText:
-			said = r.text(place+"/"+member, members[member], true)
+			said = r.readText(place+"/"+member, members[member], true)
 		case kind == "dynamic-tool":
-			r.call(&s, place, r.text(place+"/toolName", members["toolName"], true), members)
+			r.readCall(&s, place, r.readText(place+"/toolName", members["toolName"], true), members)
 			continue
 		case strings.HasPrefix(kind, "tool-"):
-			r.call(&s, place, strings.TrimPrefix(kind, "tool-"), members)
+			r.readCall(&s, place, strings.TrimPrefix(kind, "tool-"), members)
 			continue
 		case use == dialect.PartAttachment:
 		default: // for the page alone, or of a newer client
@@ -128,7 +126,7 @@ func (r *reader) answered(all []chat.ClientMessage, at string, parts []jsontext.
 		}
 		// Text behind results follows them, unless the step waits for the client: then the
 		// step must stay the last one.
-		if len(s.calls) > 0 && !s.own {
+		if len(s.calls) > 0 && !s.hasClientCall {
 			all = s.end(all, at)
 		}
 		s.texts = append(s.texts, said)
@@ -139,36 +137,36 @@ func (r *reader) answered(all []chat.ClientMessage, at string, parts []jsontext.
 	return all
 }
 
-// output reads the result of a call: the text of a string, and else the JSON.
-func (r *reader) output(at string, v jsontext.Value) string {
+// readOutput reads the result of a call: the text of a string, and else the JSON.
+func (r *reader) readOutput(at string, v jsontext.Value) string {
 	if v.Kind() == '"' {
-		return r.text(at+"/output", v, false)
+		return r.readText(at+"/output", v, false)
 	}
 	return string(v)
 }
 
-// call reads a call, with its result if it has one. A call of the gateway's without a
+// readCall reads a call, with its result if it has one. A call of the gateway's without a
 // result is left out: its result will never come. Old clients lose the mark of such a call, so a
 // call without a result is the client's only if the client offers its tool.
-func (r *reader) call(s *stage, at, name string, part map[string]jsontext.Value) {
-	id := r.text(at+"/toolCallId", part["toolCallId"], true)
-	server := r.flag(at+"/providerExecuted", part["providerExecuted"])
+func (r *reader) readCall(s *stage, at, name string, part map[string]jsontext.Value) {
+	id := r.readText(at+"/toolCallId", part["toolCallId"], true)
+	server := r.readFlag(at+"/providerExecuted", part["providerExecuted"])
 	result := result{tool.Result{ID: id, Name: name}, server}
 	done := true
-	switch state := r.text(at+"/state", part["state"], true); state {
-	case asked, responded:
+	switch state := r.readText(at+"/state", part["state"], true); state {
+	case approvalRequested, approvalResponded:
 		r.questions, done = append(r.questions, question{at, state, part}), false
 	case "output-available":
-		result.Text = r.output(at, part["output"])
+		result.Text = r.readOutput(at, part["output"])
 	case "output-error":
-		result.Text, result.IsError = r.text(at+"/errorText", part["errorText"], true), true
+		result.Text, result.IsError = r.readText(at+"/errorText", part["errorText"], true), true
 	default:
 		done = false
 	}
-	if !done && (server || !r.own[name]) {
+	if !done && (server || !r.offered[name]) {
 		return
 	}
-	s.own = s.own || !server
+	s.hasClientCall = s.hasClientCall || !server
 	s.calls = append(s.calls, tool.Call{ID: id, Name: name, Arguments: part["input"]})
 	if done {
 		s.results = append(s.results, result)

@@ -73,8 +73,8 @@ func TestMessages(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			e := new(chat.ValidationError)
-			r := &reader{e: e, own: map[string]bool{"pick": true}}
-			got, ends := r.messages([]byte("[" + test.messages + "]"))
+			r := &reader{e: e, offered: map[string]bool{"pick": true}}
+			got, ends := r.readMessages([]byte("[" + test.messages + "]"))
 			if diff := cmp.Diff(test.want, said(got)); diff != "" || len(e.Fields) > 0 {
 				t.Errorf("%s %v", diff, e.Fields)
 			}
@@ -126,7 +126,7 @@ func TestFaults(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			e := new(chat.ValidationError)
-			New(Config{}).read([]byte(test.body), e)
+			New(Config{}).readRequest([]byte(test.body), e)
 			var got []string
 			for _, f := range e.Fields {
 				got = append(got, f.Field+" "+f.Code)
@@ -191,7 +191,7 @@ func TestResultsAreData(t *testing.T) {
 				t.Errorf("%s with %s: %+v", part, offered, app)
 			}
 			e := new(chat.ValidationError)
-			New(Config{}).read([]byte(strings.Replace(body(messages, offered), `"input"`, `"providerExecuted":true,"input"`, 1)), e)
+			New(Config{}).readRequest([]byte(strings.Replace(body(messages, offered), `"input"`, `"providerExecuted":true,"input"`, 1)), e)
 			if len(e.Fields) != 1 || e.Fields[0].Code != chat.CodeRequired {
 				t.Errorf("a call of the gateway continues the turn: %+v", e.Fields)
 			}
@@ -227,11 +227,11 @@ func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodPost, path, nil)
 	r.Header.Set("Idempotency-Key", "key-12345")
-	if x, err := New(Config{}).open(r, []byte(body(user, ""))); err != nil || x.Key != "key-12345" {
+	if x, err := New(Config{}).openChat(r, []byte(body(user, ""))); err != nil || x.Key != "key-12345" {
 		t.Errorf("%v %v", x, err)
 	}
 	r.Header.Set("Idempotency-Key", "!")
-	if _, err := New(Config{}).open(r, []byte(body(user, ""))); err == nil {
+	if _, err := New(Config{}).openChat(r, []byte(body(user, ""))); err == nil {
 		t.Error("a key of another form counts")
 	}
 }
@@ -258,7 +258,7 @@ func FuzzBody(f *testing.F) {
 	f.Add(`{"messages":[{"role":"system","parts":[null,1,"x",[]]}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		e := new(chat.ValidationError)
-		q := New(Config{}).read([]byte(body), e)
+		q := New(Config{}).readRequest([]byte(body), e)
 		if len(e.Fields) > 0 {
 			return
 		}

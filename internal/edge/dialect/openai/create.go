@@ -31,13 +31,13 @@ var ignorableOfResponses = []string{
 	"prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "context_management", "moderation", "verbosity", "seed",
 }
 
-// needsStore are members that are refused where there is no store.
+// needsStore lists the members that are refused without a store.
 var needsStore = []string{"background", "previous_response_id"}
 
 // maxMetadata is how many pairs metadata may have.
 const maxMetadata = 16
 
-// responseFacts are what the encoder of a response must know of its request.
+// responseFacts are the members of a request that the encoder of its response needs.
 type responseFacts struct {
 	echo  []byte // members of the response, each behind a comma
 	store bool   // it is to be kept
@@ -45,18 +45,18 @@ type responseFacts struct {
 	answered map[string]string
 }
 
-// asked is a request for a response.
-type asked struct {
+// responseRequest is a request for a response.
+type responseRequest struct {
 	request
 	facts      responseFacts
 	background bool
 	previous   string       // the response that it continues; empty: none
 	answer     *chat.Answer // nil: it asks for a turn
-	kept       *record      // what is kept of it; nil: nothing
+	record     *record      // its stored form; nil if it is not stored
 }
 
-// create reads the request for a response.
-func (s *Server) create(r *http.Request, body []byte) (*dialect.Exchange, error) {
+// openResponse reads the request for a response.
+func (s *Server) openResponse(r *http.Request, body []byte) (*dialect.Exchange, error) {
 	e := new(chat.ValidationError)
 	q, err := s.readResponse(r.Context(), body, e)
 	if err != nil {
@@ -66,11 +66,11 @@ func (s *Server) create(r *http.Request, body []byte) (*dialect.Exchange, error)
 	if err != nil {
 		return nil, err
 	}
-	by, ok := s.choose(tenantOf(r), q.model)
+	by, ok := s.resolveModel(tenantOf(r), q.model)
 	if !ok {
 		return nil, noModel()
 	}
-	q.assign(by)
+	q.assignModel(by)
 	x := &dialect.Exchange{Request: q.request.request, Repetition: dialect.Repetition{Key: key}, Mode: q.mode(), Header: http.Header{}}
 	x.Approval, x.RunsOn = q.answer, q.answer != nil && q.disconnect == ""
 	dialect.AddIgnored(x.Header, q.ignored)
@@ -83,82 +83,82 @@ func (s *Server) create(r *http.Request, body []byte) (*dialect.Exchange, error)
 			x.Mode, form = dialect.Early, asBegun
 		}
 	}
-	// A repeated key gets the turn once more: the same request, which the encoder repeats.
+	// A repeated key gets the first turn, encoded with the facts of this equal request.
 	x.Attach, x.Again = true, func(k dialect.StoredTurn) stream.Encoder { return newResponder(k.RequestID, k.Began, q.facts, form) }
 	turn := chat.TurnOf(r.Context())
 	x.Encoder = newResponder(turn.RequestID, turn.Began, q.facts, form)
-	if q.kept != nil {
-		s.keep(context.WithoutCancel(r.Context()), x, q.kept)
+	if q.record != nil {
+		s.storeDuringTurn(context.WithoutCancel(r.Context()), x, q.record)
 	}
 	return x, nil
 }
 
-// readResponse reads a body. What is wrong with it goes to e; err is why it could not be read.
-func (s *Server) readResponse(ctx context.Context, body []byte, e *chat.ValidationError) (q asked, err error) {
+// readResponse reads a body. Faults of the body go to e. err is a failure of the store.
+func (s *Server) readResponse(ctx context.Context, body []byte, e *chat.ValidationError) (q responseRequest, err error) {
 	r := &reader{e: e, flat: true}
 	var ok bool
-	if r.members, ok = chat.Members(body, slices.Concat(honouredOfResponses, ignorableOfResponses, keys(unsupportedOfResponses)), e); !ok {
+	if r.members, ok = chat.Members(body, slices.Concat(honouredOfResponses, ignorableOfResponses, sortedNames(unsupportedOfResponses)), e); !ok {
 		return q, nil
 	}
-	r.others(&q.request, unsupportedOfResponses, ignorableOfResponses)
-	r.basics(&q.request)
-	r.shared(&q.request, s.cfg.Rules.Stored)
-	own := r.conversation(&q.request.request)
-	q.request.request.Answer = r.format("/text/format", r.objectAt("/text", r.members["text"])["format"])
-	q.facts.store = s.stores(r)
-	q.background = r.flag("/background", r.members["background"])
+	r.readUnserved(&q.request, unsupportedOfResponses, ignorableOfResponses)
+	r.readCommon(&q.request)
+	r.readShared(&q.request, s.cfg.Rules.Stored)
+	own := r.readConversationID(&q.request.request)
+	q.request.request.Answer = r.readFormat("/text/format", r.readObject("/text", r.members["text"])["format"])
+	q.facts.store = s.wantsStored(r)
+	q.background = r.readFlag("/background", r.members["background"])
 	if q.background && s.cfg.Turns != nil && !q.facts.store {
-		r.fault("/background", chat.CodeUnsupported, "needs a response that is stored")
+		r.addFault("/background", chat.CodeUnsupported, "needs a response that is stored")
 	}
-	q.previous = r.text("/previous_response_id", r.members["previous_response_id"], false)
-	talk, in, err := s.talk(ctx, r, &q)
+	q.previous = r.readText("/previous_response_id", r.members["previous_response_id"], false)
+	talk, in, err := s.readConversation(ctx, r, &q)
 	if err != nil {
 		return q, err
 	}
-	q.facts.echo = r.echo(&q, own, talk.Instructions)
+	q.facts.echo = r.echoRequest(&q, own, talk.Instructions)
 	if q.answer = in.answer; q.answer == nil {
 		s.cfg.Rules.Compose(&q.request.request, talk, e)
-		err = s.restore(ctx, &q.request.request, in.made)
-	} else { // the turn that waits has its own input: all that was said is earlier, for what is kept
+		err = s.restoreSignatures(ctx, &q.request.request, in.lastCall)
+	} else { // the paused turn has its own input, so the record has the whole conversation as history
 		talk.Messages = append(talk.Messages, chat.ClientMessage{Text: "-"})
 		s.cfg.Rules.Compose(&q.request.request, talk, new(chat.ValidationError))
 		q.request.request.Input, q.facts.answered = "", in.questions
 	}
 	if q.facts.store {
-		q.kept = newRecord(ctx, &q.request.request, q.facts)
+		q.record = newRecord(ctx, &q.request.request, q.facts)
 	}
 	return q, err
 }
 
-// restore gives calls that the client has answered what their model has signed, if the response
+// restoreSignatures gives calls that the client has answered what their model has signed, if the response
 // that they are of is kept.
-func (s *Server) restore(ctx context.Context, req *chat.Request, item string) error {
+func (s *Server) restoreSignatures(ctx context.Context, req *chat.Request, item string) error {
 	if req.App == nil || len(req.App.Continues) == 0 {
 		return nil
 	}
-	k, err := s.find(ctx, turnOf(item), req.UserID)
+	k, err := s.findRecord(ctx, turnOf(item), req.UserID)
 	if err == nil && k != nil && k.Called != nil {
-		req.App.Restore(k.Called.message())
+		req.App.Restore(k.Called.toMessage())
 	}
 	return err
 }
 
-// stores says whether the response is to be kept.
-func (s *Server) stores(r *reader) bool {
-	wanted := none(r.members["store"]) || r.flag("/store", r.members["store"])
+// wantsStored reports whether the response is to be stored.
+func (s *Server) wantsStored(r *reader) bool {
+	wanted := isAbsent(r.members["store"]) || r.readFlag("/store", r.members["store"])
 	if s.cfg.Turns != nil {
 		return wanted
 	}
 	for _, name := range needsStore {
-		if v := r.members[name]; !harmless(v, []string{"false"}) && v != nil {
-			r.fault("/"+name, chat.CodeUnsupported, "needs a store, and this gateway has none (SLUICE_STORE)")
+		if v := r.members[name]; !changesNothing(v, []string{"false"}) && v != nil {
+			r.addFault("/"+name, chat.CodeUnsupported, "needs a store, and this gateway has none (SLUICE_STORE)")
 		}
 	}
 	return false
 }
 
-// talk reads what is said, with what the response before has.
-func (s *Server) talk(ctx context.Context, r *reader, q *asked) (talk dialect.Talk, in items, err error) {
+// readConversation reads the messages of the request, behind those of the previous response.
+func (s *Server) readConversation(ctx context.Context, r *reader, q *responseRequest) (talk dialect.Talk, in items, err error) {
 	seen := map[string]*record{} // each is read once
 	in = items{reader: r, refer: func(at, id string) jsontext.Value {
 		item, failed := s.itemOf(ctx, r, seen, at, id, q.request.request.UserID)
@@ -167,46 +167,46 @@ func (s *Server) talk(ctx context.Context, r *reader, q *asked) (talk dialect.Ta
 		}
 		return item
 	}}
-	talk = dialect.Talk{Root: "/input", Counted: true, Optional: true, MaxTokens: r.limit("max_output_tokens")}
+	talk = dialect.Talk{Root: "/input", Counted: true, Optional: true, MaxTokens: r.readLimit("max_output_tokens")}
 	if q.previous != "" {
-		before, failed := s.before(ctx, r, "/previous_response_id", q.previous, q.request.request.UserID)
+		before, failed := s.previousResponse(ctx, r, "/previous_response_id", q.previous, q.request.request.UserID)
 		if failed != nil {
 			return talk, in, failed
 		}
 		if before != nil {
-			in.all("/previous_response_id", before.Input)
-			in.all("/previous_response_id", before.output())
+			in.readItems("/previous_response_id", before.Input)
+			in.readItems("/previous_response_id", before.outputItems())
 			if q.request.request.ConversationID == "" {
 				q.request.request.ConversationID = before.Conversation
 			}
 		}
 		talk.Optional = false
 	}
-	in.input(r.members["input"])
+	in.readInput(r.members["input"])
 	talk.Messages = in.messages
-	talk.Instructions = r.text("/instructions", r.members["instructions"], false)
-	talk.Tools = r.tools(r.members["tools"])
-	talk.Choice, talk.NoTools = r.choice(r.members["tool_choice"])
+	talk.Instructions = r.readText("/instructions", r.members["instructions"], false)
+	talk.Tools = r.readTools(r.members["tools"])
+	talk.Choice, talk.NoTools = r.readChoice(r.members["tool_choice"])
 	q.noTools = talk.NoTools
 	q.ignored = append(q.ignored, r.leftOut...)
 	return talk, in, err
 }
 
-// conversation reads what the client calls the conversation, and returns that.
-func (r *reader) conversation(req *chat.Request) (own string) {
+// readConversationID reads the client's name of the conversation, and returns it.
+func (r *reader) readConversationID(req *chat.Request) (own string) {
 	v := r.members["conversation"]
 	at := "/conversation"
 	if v.Kind() == '{' {
-		v, at = r.objectAt(at, v)["id"], at+"/id"
+		v, at = r.readObject(at, v)["id"], at+"/id"
 	}
-	if own = r.text(at, v, at != "/conversation"); own != "" {
+	if own = r.readText(at, v, at != "/conversation"); own != "" {
 		req.ConversationID = dialect.ConversationID(own, at, r.e)
 	}
 	return own
 }
 
-// echo returns the members of the response that repeat the request.
-func (r *reader) echo(q *asked, conversation, instructions string) (dst []byte) {
+// echoRequest returns the members of the response that repeat the request.
+func (r *reader) echoRequest(q *responseRequest, conversation, instructions string) (dst []byte) {
 	text := func(name, value string) {
 		dst = append(append(append(dst, `,"`...), name...), `":`...)
 		if value == "" {
@@ -224,9 +224,9 @@ func (r *reader) echo(q *asked, conversation, instructions string) (dst []byte) 
 	} else {
 		dst = append(dst, "null"...)
 	}
-	dst = jsonline.Object(append(dst, `,"metadata":`...), r.pairs())
+	dst = jsonline.Object(append(dst, `,"metadata":`...), r.readMetadata())
 	dst = append(dst, `,"parallel_tool_calls":true,"temperature":null,"top_p":null,"truncation":"disabled","reasoning":{"effort":null,"summary":null},"text":{"format":`...)
-	if v := r.objectAt("/text", r.members["text"])["format"]; v.Kind() == '{' {
+	if v := r.readObject("/text", r.members["text"])["format"]; v.Kind() == '{' {
 		dst = jsonline.Object(dst, v)
 	} else {
 		dst = append(dst, `{"type":"text"}`...)
@@ -276,19 +276,19 @@ func (r *reader) echoTools(dst []byte) []byte {
 	return dst
 }
 
-// pairs reads metadata: texts, which the response repeats.
-func (r *reader) pairs() jsontext.Value {
+// readMetadata reads the metadata. The response repeats its texts.
+func (r *reader) readMetadata() jsontext.Value {
 	v := r.members["metadata"]
 	if v.Kind() != '{' {
 		return jsontext.Value("{}")
 	}
 	members := dialect.Object(v)
 	if len(members) > maxMetadata {
-		r.fault("/metadata", chat.CodeTooLong, "must have at most 16 pairs")
+		r.addFault("/metadata", chat.CodeTooLong, "must have at most 16 pairs")
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if value := members[name]; value.Kind() != '"' && name != "conversation_id" {
-			r.fault("/metadata/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), chat.CodeWrongType, "must be a string")
+			r.addFault("/metadata/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), chat.CodeWrongType, "must be a string")
 		}
 	}
 	return v

@@ -54,7 +54,7 @@ func storing(rules dialect.Rules) *Server {
 // createBody opens a request for a response.
 func createBody(s *Server, body string) (*dialect.Exchange, error) {
 	r := httptest.NewRequestWithContext(chat.WithRequestID(context.Background(), "req_1"), http.MethodPost, "/v1/responses", strings.NewReader(body))
-	return s.create(r, []byte(body))
+	return s.openResponse(r, []byte(body))
 }
 
 // repeat returns n times a text, with commas between.
@@ -182,7 +182,7 @@ func TestResponsesWithoutAStore(t *testing.T) {
 			t.Errorf("%s: %+v", body, v.Fields)
 		}
 	}
-	for _, open := range []func(*http.Request, []byte) (*dialect.Exchange, error){s.response, s.drop, s.cancel} {
+	for _, open := range []func(*http.Request, []byte) (*dialect.Exchange, error){s.getResponse, s.deleteResponse, s.cancelResponse} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/responses/x", nil)
 		r.SetPathValue("id", "resp_"+keptSeed)
 		if _, err := open(r, nil); fault.From(err) == nil || fault.From(err).Type != fault.NotFound {
@@ -379,7 +379,7 @@ func TestRecordIsReadBack(t *testing.T) {
 	k := newRecord(t.Context(), &x.Request, smallFacts())
 	k.Turn = keptTurn
 	var first, second record
-	if err := json.Unmarshal(k.encode(), &first); err != nil {
+	if err := json.Unmarshal(k.encodeRecord(), &first); err != nil {
 		t.Fatal(err)
 	}
 	again, err := createBody(s, `{"model":"sluice",`+tools+`"input":`+string(first.Input)+`}`)
@@ -398,7 +398,7 @@ func TestRecordIsReadBack(t *testing.T) {
 		t.Errorf("a call without a result: %s", got)
 	}
 	k.Input = jsontext.Value(`["` + strings.Repeat("x", maxRecord) + `"]`)
-	if k.encode() != nil {
+	if k.encodeRecord() != nil {
 		t.Error("it is too long")
 	}
 }
@@ -441,7 +441,7 @@ func FuzzCreate(f *testing.F) {
 		s := storing(dialect.Rules{})
 		k := newRecord(t.Context(), &x.Request, smallFacts())
 		r := items{reader: &reader{e: new(chat.ValidationError), flat: true}, refer: func(string, string) jsontext.Value { t.Fatal("a reference is kept"); return nil }}
-		if r.all("/x", k.Input); len(r.e.Fields) > 0 || !k.Input.IsValid() || s == nil {
+		if r.readItems("/x", k.Input); len(r.e.Fields) > 0 || !k.Input.IsValid() || s == nil {
 			t.Fatalf("%v in %s", r.e.Fields, k.Input)
 		}
 	})
@@ -461,7 +461,7 @@ func TestOwnerOfAResponse(t *testing.T) {
 		{chat.Principal{ID: "ann"}, "", false}, {chat.Principal{ID: "an"}, "", false}, {chat.Principal{ID: "bob"}, "ann", false},
 		{chat.Principal{Tenant: "t"}, "ann", false}, {chat.Principal{Tenant: "t"}, "", false},
 	} {
-		k, err := s.find(chat.WithTurn(t.Context(), chat.Turn{Principal: tt.who}), keptTurn, tt.user)
+		k, err := s.findRecord(chat.WithTurn(t.Context(), chat.Turn{Principal: tt.who}), keptTurn, tt.user)
 		if err != nil || (k != nil) != tt.want {
 			t.Errorf("%+v as %q: %v %v, want %v", tt.who, tt.user, k, err, tt.want)
 		}
@@ -473,13 +473,13 @@ func TestOwnerOfAResponse(t *testing.T) {
 		who, user string
 		want      bool
 	}{{"ann", "ann", true}, {"ann", "", true}, {"ann", "a label", true}, {"an", "", false}, {"other", "ann", false}, {"", "", false}, {"", "ann", false}} {
-		if k, _ := known.find(chat.WithTurn(t.Context(), chat.Turn{Principal: chat.Principal{ID: tt.who}}), keptTurn, tt.user); (k != nil) != tt.want {
+		if k, _ := known.findRecord(chat.WithTurn(t.Context(), chat.Turn{Principal: chat.Principal{ID: tt.who}}), keptTurn, tt.user); (k != nil) != tt.want {
 			t.Errorf("%+v: %v", tt, k)
 		}
 	}
 	for _, foreign := range []string{"", "{", `{"owner":"ann","turn":"turn_1"}`, `{"owner":"ann","turn":"` + keptTurn + `","echo":5,"input":[]}`, `{"owner":"ann","turn":"` + keptTurn + `","echo":{},"input":{}}`} {
 		s.cfg.Turns = shelf{map[string]string{keptTurn: foreign}}
-		if k, err := s.find(t.Context(), keptTurn, "ann"); k != nil || err != nil {
+		if k, err := s.findRecord(t.Context(), keptTurn, "ann"); k != nil || err != nil {
 			t.Errorf("%s: %v %v", foreign, k, err)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"sluice/stream/sse"
 )
 
-// encoder writes a turn as chunks. What all of them share is rendered once, so that the cost of
-// one is that of its own bytes.
+// encoder writes a turn as chunks. The parts that all chunks share are rendered once, so that a
+// chunk costs only its own bytes.
 type encoder struct {
 	prefix []byte // up to the delta
 	bare   []byte // up to the choices
@@ -26,8 +26,8 @@ type encoder struct {
 	wrote   bool // there is text
 }
 
-// head appends the members that all of a turn's chunks, and its document, have in common.
-func head(dst []byte, requestID, object string, began time.Time, model string) []byte {
+// appendHead appends the members that all of a turn's chunks, and its document, have in common.
+func appendHead(dst []byte, requestID, object string, began time.Time, model string) []byte {
 	dst, _ = jsontext.AppendQuote(append(dst, `{"id":`...), "chatcmpl-"+requestID)
 	dst = append(append(append(dst, `,"object":"`...), object...), `","created":`...)
 	dst = strconv.AppendInt(dst, max(began.Unix(), 0), 10)
@@ -35,36 +35,36 @@ func head(dst []byte, requestID, object string, began time.Time, model string) [
 }
 
 func newEncoder(requestID string, began time.Time, model string, usage bool) *encoder {
-	bare := append(head([]byte("data: "), requestID, "chat.completion.chunk", began, model), `,"choices":[`...)
+	bare := append(appendHead([]byte("data: "), requestID, "chat.completion.chunk", began, model), `,"choices":[`...)
 	return &encoder{bare: bare, prefix: append(bare[:len(bare):len(bare)], `{"index":0,"delta":{`...), usage: usage}
 }
 
 // Heartbeat returns a comment.
 func (e *encoder) Heartbeat() []byte { return sse.Ping() }
 
-// Encode appends the frames of ev. Most events have none: what servers' tools do is not the
-// client's business in this protocol.
+// Encode appends the frames of ev. Most events add nothing, since calls of the gateway's servers do
+// not concern the client.
 func (e *encoder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	switch ev := ev.(type) {
 	case *stream.Delta:
-		return e.content(dst, ev.Text)
+		return e.appendText(dst, ev.Text)
 	case *stream.Thinking:
-		return e.end(jsonline.String(append(append(dst, e.prefix...), `"reasoning_content":`...), ev.Content), "")
+		return e.endChunk(jsonline.String(append(append(dst, e.prefix...), `"reasoning_content":`...), ev.Content), "")
 	case *stream.Start:
-		return e.end(append(append(dst, e.prefix...), `"role":"assistant","content":""`...), "")
+		return e.endChunk(append(append(dst, e.prefix...), `"role":"assistant","content":""`...), "")
 	case *stream.ToolRequired:
 		dst = append(append(dst, e.prefix...), `"tool_calls":[`...)
-		dst = call(dst, &ev.Call, e.calls)
+		dst = appendCall(dst, &ev.Call, e.calls)
 		e.calls++
-		return e.end(append(dst, ']'), "")
+		return e.endChunk(append(dst, ']'), "")
 	case *stream.Approval:
-		return e.question(dst, ev.Prompt)
+		return e.appendQuestion(dst, ev.Prompt)
 	case *stream.Error:
 		if ev.Fatal {
-			return e.failed(dst, ev)
+			return e.appendFailure(dst, ev)
 		}
 	case *stream.Done:
-		return e.done(dst, ev)
+		return e.endStream(dst, ev)
 	}
 	return dst
 }
@@ -83,29 +83,29 @@ func (e *encoder) Skip(ev stream.Event) {
 	}
 }
 
-// content appends a chunk with a piece of the answer's text.
-func (e *encoder) content(dst []byte, text string) []byte {
+// appendText appends a chunk with a piece of the answer's text.
+func (e *encoder) appendText(dst []byte, text string) []byte {
 	e.wrote = true
-	return e.end(jsonline.String(append(append(dst, e.prefix...), `"content":`...), text), "")
+	return e.endChunk(jsonline.String(append(append(dst, e.prefix...), `"content":`...), text), "")
 }
 
 // questionGap stands between a question and the text in front of it. No text follows a question.
 const questionGap = "\n\n"
 
-// question appends the prompt of a question to a person as text, the only form that the protocol has
+// appendQuestion appends the prompt of a question to a person as text, the only form that the protocol has
 // for it. A person answers the question elsewhere.
-func (e *encoder) question(dst []byte, prompt string) []byte {
+func (e *encoder) appendQuestion(dst []byte, prompt string) []byte {
 	if prompt == "" {
 		return dst
 	}
 	if e.wrote {
 		prompt = questionGap + prompt
 	}
-	return e.content(dst, prompt)
+	return e.appendText(dst, prompt)
 }
 
-// call appends a call that the client is to run. index is left out below 0.
-func call(dst []byte, c *stream.Call, index int) []byte {
+// appendCall appends a call that the client is to run. index is left out below 0.
+func appendCall(dst []byte, c *stream.Call, index int) []byte {
 	dst = append(dst, '{')
 	if index >= 0 {
 		dst = append(strconv.AppendInt(append(dst, `"index":`...), int64(index), 10), ',')
@@ -115,8 +115,8 @@ func call(dst []byte, c *stream.Call, index int) []byte {
 	return append(jsonline.String(append(dst, `,"arguments":`...), string(c.Arguments)), "}}"...)
 }
 
-// end ends a chunk with its reason; empty: it is not the last one with a choice.
-func (e *encoder) end(dst []byte, reason string) []byte {
+// endChunk ends a chunk with its reason; empty: it is not the last one with a choice.
+func (e *encoder) endChunk(dst []byte, reason string) []byte {
 	dst = append(dst, `},"finish_reason":`...)
 	if reason == "" {
 		dst = append(dst, `null}]`...)
@@ -129,9 +129,9 @@ func (e *encoder) end(dst []byte, reason string) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// failed writes a fatal error. SDKs make an exception of a frame with a member error. An answer
-// that was blocked is none: it has a reason of its own.
-func (e *encoder) failed(dst []byte, ev *stream.Error) []byte {
+// appendFailure writes a fatal error. SDKs make an exception of a frame with a member error. A blocked
+// answer is not an error here: it has its own finish reason.
+func (e *encoder) appendFailure(dst []byte, ev *stream.Error) []byte {
 	if hasWords(ev.Type) {
 		e.blocked = true
 		return dst
@@ -144,7 +144,7 @@ func (e *encoder) failed(dst []byte, ev *stream.Error) []byte {
 // hasWords says whether the protocol has a reason for an answer that ended because of an error.
 func hasWords(t fault.Type) bool { return t == fault.ModelBlocked }
 
-// reasonOf returns the protocol's reason; empty: the turn ended by an error, which was sent.
+// reasonOf returns the protocol's finish reason, or an empty text if a sent error ended the turn.
 func reasonOf(r stream.FinishReason) string {
 	switch r {
 	case stream.Stop, stream.MaxSteps, stream.InputRequired, stream.ApprovalRequired:
@@ -157,8 +157,8 @@ func reasonOf(r stream.FinishReason) string {
 	return ""
 }
 
-// done ends the stream.
-func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
+// endStream ends the stream.
+func (e *encoder) endStream(dst []byte, ev *stream.Done) []byte {
 	reason := reasonOf(ev.Reason)
 	if e.blocked {
 		reason = "content_filter"
@@ -166,16 +166,16 @@ func (e *encoder) done(dst []byte, ev *stream.Done) []byte {
 	if reason == "" {
 		return dst
 	}
-	dst = e.end(append(dst, e.prefix...), reason)
+	dst = e.endChunk(append(dst, e.prefix...), reason)
 	if e.usage {
 		dst = append(append(dst, e.bare...), ']')
-		dst = append(figures(dst, &ev.Usage), "}\n\n"...)
+		dst = append(appendUsage(dst, &ev.Usage), "}\n\n"...)
 	}
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
-// figures appends what the turn has used.
-func figures(dst []byte, u *chat.Usage) []byte {
+// appendUsage appends the tokens that the turn has used.
+func appendUsage(dst []byte, u *chat.Usage) []byte {
 	count := func(name string, n int) {
 		dst = strconv.AppendInt(append(dst, name...), int64(n), 10)
 	}
@@ -204,7 +204,7 @@ func newCollector(requestID string, began time.Time, model string) *collector {
 	return &collector{requestID: requestID, began: began, model: model, fold: stream.Fold{Only: stream.Answer}}
 }
 
-// Heartbeat returns nothing: a document has no room for it.
+// Heartbeat returns nil: a document cannot hold a comment.
 func (*collector) Heartbeat() []byte { return nil }
 
 // Encode appends the document, with Done.
@@ -220,24 +220,24 @@ func (c *collector) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	case *stream.Error:
 		c.blocked = c.blocked || ev.Fatal && hasWords(ev.Type)
 	case *stream.Done:
-		return c.document(dst, ev)
+		return c.appendDocument(dst, ev)
 	}
 	return dst
 }
 
-// calls appends the calls of the client's tools.
-func (c *collector) calls(dst []byte) []byte {
+// appendCalls appends the calls of the client's tools.
+func (c *collector) appendCalls(dst []byte) []byte {
 	for i, required := range c.fold.Required {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = call(dst, &required.Call, -1)
+		dst = appendCall(dst, &required.Call, -1)
 	}
 	return dst
 }
 
-// content returns the answer with the questions to people behind it.
-func (c *collector) content() string {
+// answerText returns the answer with the questions to people behind it.
+func (c *collector) answerText() string {
 	texts := c.prompts
 	if text := c.fold.Text(); text != "" {
 		texts = append([]string{text}, texts...)
@@ -245,8 +245,8 @@ func (c *collector) content() string {
 	return strings.Join(texts, questionGap)
 }
 
-// document appends the completion.
-func (c *collector) document(dst []byte, ev *stream.Done) []byte {
+// appendDocument appends the completion.
+func (c *collector) appendDocument(dst []byte, ev *stream.Done) []byte {
 	reason := reasonOf(ev.Reason)
 	if c.blocked {
 		reason = "content_filter"
@@ -254,21 +254,21 @@ func (c *collector) document(dst []byte, ev *stream.Done) []byte {
 	if reason == "" {
 		return dst
 	}
-	dst = head(dst, c.requestID, "chat.completion", c.began, c.model)
+	dst = appendHead(dst, c.requestID, "chat.completion", c.began, c.model)
 	dst = append(dst, `,"choices":[{"index":0,"message":{"role":"assistant","content":`...)
 	if len(c.fold.Pieces)+len(c.prompts) == 0 && len(c.fold.Required) > 0 {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsonline.String(dst, c.content())
+		dst = jsonline.String(dst, c.answerText())
 	}
 	dst = append(dst, `,"refusal":null`...)
 	if len(c.thoughts) > 0 {
 		dst = jsonline.String(append(dst, `,"reasoning_content":`...), strings.Join(c.thoughts, ""))
 	}
 	if len(c.fold.Required) > 0 {
-		dst = c.calls(append(dst, `,"tool_calls":[`...))
+		dst = c.appendCalls(append(dst, `,"tool_calls":[`...))
 		dst = append(dst, ']')
 	}
 	dst = append(append(append(dst, `},"finish_reason":"`...), reason...), `","logprobs":null}]`...)
-	return append(figures(dst, &ev.Usage), '}')
+	return append(appendUsage(dst, &ev.Usage), '}')
 }

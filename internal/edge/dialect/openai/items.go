@@ -20,53 +20,53 @@ type items struct {
 	refer func(at, id string) jsontext.Value
 
 	messages []chat.ClientMessage
-	attached []string // to the last message of the user, which is answered
-	// joins says that the last message is the model's, and what it says next is part of it.
-	joins  bool
-	calls  int          // that have no id of their model's
-	made   string       // the id of the last item that is a call of the client's
-	answer *chat.Answer // what a person says of the calls that wait; nil: nothing
-	// questions are the ids under which they were asked about, by their own.
+	attached []string // places of parts that the user's last message must not have
+	// joins is true while the last message is the model's: its next calls are part of it.
+	joins    bool
+	calls    int          // server calls so far; they lack a model's id
+	lastCall string       // the id of the last item that is a call of the client's
+	answer   *chat.Answer // a person's answer to waiting calls, or nil
+	// questions has the ids of the questions, by the ids of their calls.
 	questions map[string]string
 }
 
-// input reads what the request says now: a text, or items.
-func (r *items) input(v jsontext.Value) {
+// readInput reads the request's input: a text, or items.
+func (r *items) readInput(v jsontext.Value) {
 	switch {
-	case none(v):
-		r.fault("/input", chat.CodeRequired, "is required")
+	case isAbsent(v):
+		r.addFault("/input", chat.CodeRequired, "is required")
 	case v.Kind() == '"':
-		r.say(chat.SpeakerUser, "/input", r.text("/input", v, true))
+		r.addText(chat.SpeakerUser, "/input", r.readText("/input", v, true))
 	case v.Kind() != '[':
-		r.fault("/input", chat.CodeWrongType, "must be a string or an array of items")
+		r.addFault("/input", chat.CodeWrongType, "must be a string or an array of items")
 	default:
-		r.all("/input", v)
+		r.readItems("/input", v)
 	}
 	for _, at := range r.attached {
-		r.fault(at, chat.CodeUnsupported, "must be of type input_text: nothing else can be sent here")
+		r.addFault(at, chat.CodeUnsupported, "must be of type input_text: nothing else can be sent here")
 	}
 }
 
-// all reads items, each of which has its place below at.
-func (r *items) all(at string, v jsontext.Value) {
-	list := r.list(at, v)
+// readItems reads a list of items. Each has its place below at.
+func (r *items) readItems(at string, v jsontext.Value) {
+	list := r.readList(at, v)
 	if len(list) > chat.MaxMessages {
-		r.fault(at, chat.CodeTooLong, "must have at most 1000 items")
+		r.addFault(at, chat.CodeTooLong, "must have at most 1000 items")
 		return
 	}
 	for i, item := range list {
-		r.item(at+"/"+strconv.Itoa(i), item)
+		r.readItem(at+"/"+strconv.Itoa(i), item)
 	}
 }
 
-// item reads one item.
-func (r *items) item(at string, v jsontext.Value) {
+// readItem reads one item.
+func (r *items) readItem(at string, v jsontext.Value) {
 	if v.Kind() != '{' {
-		r.fault(at, chat.CodeWrongType, "must be an object")
+		r.addFault(at, chat.CodeWrongType, "must be an object")
 		return
 	}
-	members := r.objectAt(at, v)
-	kind := r.text(at+"/type", members["type"], false)
+	members := r.readObject(at, v)
+	kind := r.readText(at+"/type", members["type"], false)
 	if kind == "" && members["role"] != nil {
 		kind = "message"
 	}
@@ -75,95 +75,95 @@ func (r *items) item(at string, v jsontext.Value) {
 		return
 	case "message", "function_call", "function_call_output", "mcp_call", "":
 	case "item_reference":
-		r.reference(at, r.text(at+"/id", members["id"], true))
+		r.readReference(at, r.readText(at+"/id", members["id"], true))
 		return
 	case "mcp_approval_response":
-		r.answered(at, members)
+		r.readApproval(at, members)
 		return
 	default:
 		r.leftOut = append(r.leftOut, kind)
 		return
 	}
-	r.answer, r.questions = nil, nil // what was answered before this is settled
+	r.answer, r.questions = nil, nil // an item behind an answer means that the answer is settled
 	switch kind {
 	case "message":
-		r.message(at, members)
+		r.readMessageItem(at, members)
 	case "function_call":
-		r.made = r.text(at+"/id", members["id"], false)
-		r.call(at, tool.Call{ID: r.text(at+"/call_id", members["call_id"], true), Name: r.text(at+"/name", members["name"], true),
-			Arguments: jsontext.Value(r.text(at+"/arguments", members["arguments"], false))})
+		r.lastCall = r.readText(at+"/id", members["id"], false)
+		r.addCall(at, tool.Call{ID: r.readText(at+"/call_id", members["call_id"], true), Name: r.readText(at+"/name", members["name"], true),
+			Arguments: jsontext.Value(r.readText(at+"/arguments", members["arguments"], false))})
 	case "function_call_output":
-		text, _ := r.content(at+"/output", members["output"])
-		r.result(at, tool.Result{ID: r.text(at+"/call_id", members["call_id"], true), Text: text}, false)
+		text, _ := r.readContent(at+"/output", members["output"])
+		r.addResult(at, tool.Result{ID: r.readText(at+"/call_id", members["call_id"], true), Text: text}, false)
 	case "mcp_call":
-		r.serverCall(at, members)
+		r.readServerCall(at, members)
 	default:
-		r.fault(at+"/type", chat.CodeRequired, "is required")
+		r.addFault(at+"/type", chat.CodeRequired, "is required")
 	}
 }
 
-// reference reads an item that the request names. Thoughts and questions are left out, wherever
+// readReference reads an item that the request names. Thoughts and questions are left out, wherever
 // they are from.
-func (r *items) reference(at, id string) {
+func (r *items) readReference(at, id string) {
 	if _, asks := dialect.AnswerTo(new(chat.Answer), id); asks || id == "" || strings.HasPrefix(id, "rs_") {
 		return
 	}
 	if v := r.refer(at, id); v != nil {
-		r.item(at, v)
+		r.readItem(at, v)
 	}
 }
 
-// message reads a message.
-func (r *items) message(at string, members map[string]jsontext.Value) {
-	role := r.text(at+"/role", members["role"], true)
+// readMessageItem reads a message.
+func (r *items) readMessageItem(at string, members map[string]jsontext.Value) {
+	role := r.readText(at+"/role", members["role"], true)
 	speaker, ok := speakers[role]
 	if !ok || speaker == chat.SpeakerTool {
 		if role != "" {
-			r.fault(at+"/role", chat.CodeUnsupported, "must be system, developer, user or assistant")
+			r.addFault(at+"/role", chat.CodeUnsupported, "must be system, developer, user or assistant")
 		}
 		return
 	}
-	said, others := r.content(at+"/content", members["content"])
+	said, others := r.readContent(at+"/content", members["content"])
 	if speaker == chat.SpeakerUser {
 		r.attached = others
 	}
-	r.say(speaker, at, said)
+	r.addText(speaker, at, said)
 }
 
-// say adds a text. What the model says behind its own calls is a message of its own.
-func (r *items) say(speaker chat.Speaker, at, said string) {
+// addText adds a text. Text of the model behind its calls becomes a new message.
+func (r *items) addText(speaker chat.Speaker, at, said string) {
 	r.messages = append(r.messages, chat.ClientMessage{Speaker: speaker, Text: said, At: at})
 	r.joins = speaker == chat.SpeakerAssistant
 }
 
-// call adds a call. Those in a row, and the text in front of them, are of one step of the model.
-func (r *items) call(at string, c tool.Call) {
+// addCall adds a call. Calls in a row, with the text in front of them, are one step of the model.
+func (r *items) addCall(at string, c tool.Call) {
 	if !r.joins {
-		r.say(chat.SpeakerAssistant, at, "")
+		r.addText(chat.SpeakerAssistant, at, "")
 	}
 	last := &r.messages[len(r.messages)-1]
 	last.Calls = append(last.Calls, c)
 }
 
-// result adds the result of a call. served is true if a gateway has run the call.
-func (r *items) result(at string, result tool.Result, served bool) {
+// addResult adds the result of a call. served is true if a gateway has run the call.
+func (r *items) addResult(at string, result tool.Result, served bool) {
 	r.messages = append(r.messages, chat.ClientMessage{Speaker: chat.SpeakerTool, Result: result, Served: served, At: at})
 	r.joins = false
 }
 
-// noSeed stands in the ids of calls that have none of their model's, and is given to no model.
+// noSeed is the seed of ids for calls without a model's id. Such ids never go to a model.
 var noSeed = chat.CallSeed(responsePrefix, "", time.Time{})
 
-// serverCall reads a call that a gateway has run. Its id is no model's.
-func (r *items) serverCall(at string, members map[string]jsontext.Value) {
+// readServerCall reads a call that a gateway has run. It makes up the call's id.
+func (r *items) readServerCall(at string, members map[string]jsontext.Value) {
 	r.calls++
 	id := chat.CallID(noSeed, r.calls)
-	r.call(at, tool.Call{ID: id, Name: r.text(at+"/name", members["name"], true), Arguments: jsontext.Value(r.text(at+"/arguments", members["arguments"], false))})
-	result := tool.Result{ID: id, Text: r.text(at+"/output", members["output"], false)}
-	if failure := members["error"]; !none(failure) {
+	r.addCall(at, tool.Call{ID: id, Name: r.readText(at+"/name", members["name"], true), Arguments: jsontext.Value(r.readText(at+"/arguments", members["arguments"], false))})
+	result := tool.Result{ID: id, Text: r.readText(at+"/output", members["output"], false)}
+	if failure := members["error"]; !isAbsent(failure) {
 		result.Text, result.IsError = failureText(failure), true
 	}
-	r.result(at, result, true)
+	r.addResult(at, result, true)
 }
 
 // failureText returns the words of a call's error: a text, or an object with a message or parts.
@@ -190,22 +190,22 @@ func failureText(v jsontext.Value) string {
 	return strings.TrimSpace(strings.Join(texts, "\n"))
 }
 
-// answered reads what a person says of a call that waits. All answers of a request are to one
+// readApproval reads a person's decision about a waiting call. All answers of a request are to one
 // question.
-func (r *items) answered(at string, members map[string]jsontext.Value) {
+func (r *items) readApproval(at string, members map[string]jsontext.Value) {
 	if r.answer == nil {
 		r.answer, r.questions = &chat.Answer{At: "/input"}, map[string]string{}
 	}
-	id := r.text(at+"/approval_request_id", members["approval_request_id"], true)
+	id := r.readText(at+"/approval_request_id", members["approval_request_id"], true)
 	call, ok := dialect.AnswerTo(r.answer, id)
 	if id != "" && !ok {
-		r.fault(at+"/approval_request_id", chat.CodeUnknownValue, "names no request for an approval")
+		r.addFault(at+"/approval_request_id", chat.CodeUnknownValue, "names no request for an approval")
 	}
-	if approve := members["approve"]; none(approve) {
-		r.fault(at+"/approve", chat.CodeRequired, "is required")
+	if approve := members["approve"]; isAbsent(approve) {
+		r.addFault(at+"/approve", chat.CodeRequired, "is required")
 	}
-	a := chat.CallAnswer{CallID: call, Action: chat.Reject, Message: r.text(at+"/reason", members["reason"], false)}
-	if r.flag(at+"/approve", members["approve"]) {
+	a := chat.CallAnswer{CallID: call, Action: chat.Reject, Message: r.readText(at+"/reason", members["reason"], false)}
+	if r.readFlag(at+"/approve", members["approve"]) {
 		a.Action, a.Message = chat.Approve, ""
 	}
 	r.answer.Calls, r.questions[call] = append(r.answer.Calls, a), id

@@ -17,15 +17,15 @@ import (
 // cancelled is how long a cancel waits for the turn's end.
 const cancelled = 2 * time.Second
 
-// sought finds the response of a path.
-func (s *Server) sought(r *http.Request) (*record, string, error) {
+// recordOfPath finds the response of a path.
+func (s *Server) recordOfPath(r *http.Request) (*record, string, error) {
 	e := new(chat.ValidationError)
 	user, wrong := chat.CheckUserID(r.URL.Query().Get("user_id"))
 	if e.Add("/user_id", wrong); len(e.Fields) > 0 {
 		return nil, "", e
 	}
-	k, err := s.find(r.Context(), turnOf(r.PathValue("id")), user)
-	if err == nil && (k == nil || k.id() != r.PathValue("id")) {
+	k, err := s.findRecord(r.Context(), turnOf(r.PathValue("id")), user)
+	if err == nil && (k == nil || k.responseID() != r.PathValue("id")) {
 		err = noResponse()
 	}
 	return k, user, err
@@ -35,7 +35,7 @@ func noResponse() error {
 	return &fault.Error{Type: fault.NotFound, Message: "There is no such response"}
 }
 
-// startingAfter reads the number of the last event that a client has; -1: it has none.
+// startingAfter reads the number of the last event that a client has, or returns -1 without one.
 func startingAfter(query url.Values) (int, error) {
 	given := query.Get("starting_after")
 	if given == "" {
@@ -50,16 +50,16 @@ func startingAfter(query url.Values) (int, error) {
 	return after, nil
 }
 
-// response answers GET /v1/responses/{id}: with the response as it is, or with the events behind
+// getResponse answers GET /v1/responses/{id}: with the response as it is, or with the events behind
 // the one that the client has.
-func (s *Server) response(r *http.Request, _ []byte) (*dialect.Exchange, error) {
-	k, _, err := s.sought(r)
+func (s *Server) getResponse(r *http.Request, _ []byte) (*dialect.Exchange, error) {
+	k, _, err := s.recordOfPath(r)
 	if err != nil {
 		return nil, err
 	}
 	query := r.URL.Query()
 	if query.Get("stream") != "true" {
-		return s.shown(r.Context(), k)
+		return s.replyStored(r.Context(), k)
 	}
 	after, err := startingAfter(query)
 	if err != nil {
@@ -72,15 +72,15 @@ func (s *Server) response(r *http.Request, _ []byte) (*dialect.Exchange, error) 
 	if log == nil {
 		return nil, &fault.Error{Type: fault.NotFound, Message: "The events of this response are not kept any more; ask for it without stream"}
 	}
-	return follow(log, k, after), nil
+	return followLog(log, k, after), nil
 }
 
-// shown answers with a response as it is.
-func (s *Server) shown(ctx context.Context, k *record) (*dialect.Exchange, error) {
+// replyStored answers with a response as it is.
+func (s *Server) replyStored(ctx context.Context, k *record) (*dialect.Exchange, error) {
 	response := k.Response
 	if response == nil {
 		var err error
-		if response, _, err = s.past(ctx, k); err == nil && response == nil { // its log has just gone
+		if response, _, err = s.responseSoFar(ctx, k); err == nil && response == nil { // its log has just gone
 			err = noResponse()
 		}
 		if err != nil {
@@ -90,18 +90,18 @@ func (s *Server) shown(ctx context.Context, k *record) (*dialect.Exchange, error
 	return &dialect.Exchange{Reply: dialect.JSON(response)}, nil
 }
 
-// follow reports the events of a turn behind number after.
-func follow(log Log, k *record, after int) *dialect.Exchange {
+// followLog reports the events of a turn behind number after.
+func followLog(log Log, k *record, after int) *dialect.Exchange {
 	at := log.Stored()
-	e := newResponder(at.RequestID, at.Began, k.facts(), asStream)
+	e := newResponder(at.RequestID, at.Began, k.encoderFacts(), asStream)
 	x := &dialect.Exchange{Encoder: e, Followed: k.Turn}
 	x.Follow = func(ctx context.Context, out dialect.Frames) bool {
 		done := false
 		var frames []byte
-		err := log.Rest(ctx, func(stamp stream.Stamp, ev stream.Event) {
+		err := log.Follow(ctx, func(stamp stream.Stamp, ev stream.Event) {
 			first := e.seq
 			frames = e.Encode(frames[:0], stamp, ev)
-			if rest := without(frames, after+1-first); len(rest) > 0 {
+			if rest := skipFrames(frames, after+1-first); len(rest) > 0 {
 				_ = out.WriteFrame(rest) // its error is that of Flush
 			}
 			_, is := ev.(*stream.Done)
@@ -112,34 +112,34 @@ func follow(log Log, k *record, after int) *dialect.Exchange {
 	return x
 }
 
-// without returns frames without the first n.
-func without(frames []byte, n int) []byte {
+// skipFrames returns frames without the first n.
+func skipFrames(frames []byte, n int) []byte {
 	for ; n > 0 && len(frames) > 0; n-- {
 		_, frames, _ = bytes.Cut(frames, []byte("\n\n"))
 	}
 	return frames
 }
 
-// drop answers DELETE /v1/responses/{id}. The task stays.
-func (s *Server) drop(r *http.Request, _ []byte) (*dialect.Exchange, error) {
-	k, _, err := s.sought(r)
+// deleteResponse answers DELETE /v1/responses/{id}. The task stays.
+func (s *Server) deleteResponse(r *http.Request, _ []byte) (*dialect.Exchange, error) {
+	k, _, err := s.recordOfPath(r)
 	if err == nil {
 		err = s.cfg.Turns.DropResponse(r.Context(), k.Turn)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return document(struct {
+	return jsonReply(struct {
 		ID      string `json:"id"`
 		Object  string `json:"object"`
 		Deleted bool   `json:"deleted"`
-	}{k.id(), "response", true})
+	}{k.responseID(), "response", true})
 }
 
-// cancel answers POST /v1/responses/{id}/cancel: with the response as it has ended, or as it is
+// cancelResponse answers POST /v1/responses/{id}/cancel: with the response as it has ended, or as it is
 // if that takes longer than a moment.
-func (s *Server) cancel(r *http.Request, _ []byte) (*dialect.Exchange, error) {
-	k, user, err := s.sought(r)
+func (s *Server) cancelResponse(r *http.Request, _ []byte) (*dialect.Exchange, error) {
+	k, user, err := s.recordOfPath(r)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (s *Server) cancel(r *http.Request, _ []byte) (*dialect.Exchange, error) {
 	if err == nil && log != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), cancelled)
 		defer cancel()
-		_ = log.Rest(ctx, func(stream.Stamp, stream.Event) {}, func() error { return nil })
+		_ = log.Follow(ctx, func(stream.Stamp, stream.Event) {}, func() error { return nil })
 	}
-	return s.shown(r.Context(), k)
+	return s.replyStored(r.Context(), k)
 }

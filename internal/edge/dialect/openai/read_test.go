@@ -230,7 +230,7 @@ func TestWholeFloats(t *testing.T) {
 			t.Errorf("%s: %+v, %v", members, x, err)
 		}
 	}
-	x, err := s.create(httptest.NewRequest(http.MethodPost, "/v1/responses", nil), []byte(`{"model":"sluice","input":"a","stream":true,"max_output_tokens":1e2}`))
+	x, err := s.openResponse(httptest.NewRequest(http.MethodPost, "/v1/responses", nil), []byte(`{"model":"sluice","input":"a","stream":true,"max_output_tokens":1e2}`))
 	if err != nil || x.Request.App.MaxTokens != 100 {
 		t.Errorf("%+v, %v", x, err)
 	} else if text := string(x.Encoder.Encode(nil, stream.Stamp{}, &stream.Start{})); !strings.Contains(text, `"max_output_tokens":100,`) {
@@ -258,12 +258,12 @@ func TestModelNames(t *testing.T) {
 		"sluice": {}, "sluice/light": {agent: "light"}, "sluice/team/a": {agent: "team/a"}, "sluice/order": {workflow: "order"}, "gpt-4o": {agent: "light"}, "gpt-5": {},
 		"": nil, "Sluice": nil, "sluice/sluice": nil, "light": nil, "gone": nil,
 	} {
-		got, ok := s.choose("", name)
+		got, ok := s.resolveModel("", name)
 		if ok != (want != nil) || ok && got != *want {
 			t.Errorf("%q is %+v, %v; want %+v", name, got, ok, want)
 		}
 	}
-	if _, ok := New(Config{}).choose("", "sluice"); !ok {
+	if _, ok := New(Config{}).resolveModel("", "sluice"); !ok {
 		t.Error("a zero Config serves nothing")
 	}
 }
@@ -297,12 +297,12 @@ func TestListOfModels(t *testing.T) {
 // default name.
 func TestResume(t *testing.T) {
 	t.Parallel()
-	kept := dialect.StoredTurn{RequestID: "req_1", Began: began, Dialect: chatName, Facts: (&request{model: `a"b`, usage: true}).facts()}
-	if diff := cmp.Diff(newEncoder("req_1", began, `a"b`, true), resume(kept), cmp.AllowUnexported(encoder{})); diff != "" {
+	kept := dialect.StoredTurn{RequestID: "req_1", Began: began, Dialect: chatName, Facts: (&request{model: `a"b`, usage: true}).encodeFacts()}
+	if diff := cmp.Diff(newEncoder("req_1", began, `a"b`, true), resumeStream(kept), cmp.AllowUnexported(encoder{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	kept.Dialect = "ag_ui"
-	if diff := cmp.Diff(newEncoder("req_1", began, "sluice", false), resume(kept), cmp.AllowUnexported(encoder{})); diff != "" {
+	if diff := cmp.Diff(newEncoder("req_1", began, "sluice", false), resumeStream(kept), cmp.AllowUnexported(encoder{})); diff != "" {
 		t.Errorf("of another protocol (-want +got):\n%s", diff)
 	}
 }
@@ -312,7 +312,7 @@ func TestRepeats(t *testing.T) {
 	for header, want := range map[string]int{"": 0, "0": 0, "1": 1, "2": 2, "x": 0} {
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		r.Header.Set("X-Stainless-Retry-Count", header)
-		if got := repeats(r); got != want {
+		if got := retryCount(r); got != want {
 			t.Errorf("%q is repetition %d, want %d", header, got, want)
 		}
 	}

@@ -15,15 +15,16 @@ import (
 	"sluice/stream"
 )
 
-// responsePrefix begins the ids of responses. That of a turn that is kept has the turn's behind it.
+// responsePrefix begins the ids of responses. For a stored turn, the turn's id without its prefix
+// follows.
 const responsePrefix = "resp_"
 
-// maxRecord bounds what is kept of a response, in bytes. Nothing is kept of a longer one.
+// maxRecord bounds a stored response, in bytes. A longer response is not stored.
 const maxRecord = 1 << 20
 
 // Turns are the turns that a store keeps, and the responses that were made of them.
 type Turns interface {
-	// Response returns what is kept of a turn's response, and its version; nil: nothing.
+	// Response returns a turn's stored response and its version; data is nil without one.
 	Response(ctx context.Context, turn string) (data []byte, version int64, err error)
 	// KeepResponse keeps data for a day in the place of a version, 0 for none, of a task's
 	// turn. It does nothing if another version is there, or none any more.
@@ -42,12 +43,12 @@ type Log interface {
 	// Past calls use with the events that there are, and says whether the turn has ended with
 	// them.
 	Past(ctx context.Context, use func(stream.Event)) (bool, error)
-	// Rest calls use with the events from the first to Done, as they come, and flush behind
+	// Follow calls use with the events from the first to Done, as they come, and flush behind
 	// those that came together. It ends with ctx, or with the first error of flush.
-	Rest(ctx context.Context, use func(stream.Stamp, stream.Event), flush func() error) error
+	Follow(ctx context.Context, use func(stream.Stamp, stream.Event), flush func() error) error
 }
 
-// record is what is kept of a response.
+// record is the stored form of a response.
 type record struct {
 	// Tenant and Owner are whose it is.
 	Tenant       string `json:"tenant,omitempty"`
@@ -59,18 +60,18 @@ type record struct {
 	Echo jsontext.Value `json:"echo"`
 	// Answered is as in responseFacts.
 	Answered map[string]string `json:"answered,omitempty"`
-	// Input is what the turn was shown, as items.
+	// Input is the turn's history and input, as items.
 	Input jsontext.Value `json:"input"`
 	// Response is the response as it has ended; nil: it has not, as far as is known.
 	Response jsontext.Value `json:"response,omitempty"`
-	// Called is the model's message whose calls the client must run; nil: there is none.
-	Called *called `json:"called,omitempty"`
+	// Called is the model's message whose calls the client must run; nil without such calls.
+	Called *calledMessage `json:"called,omitempty"`
 
 	version int64
 }
 
-// called is a message as it is kept: to the byte, as its model wants it back.
-type called struct {
+// calledMessage is a message as it is kept: to the byte, as its model wants it back.
+type calledMessage struct {
 	Maker string       `json:"maker,omitempty"`
 	Parts []calledPart `json:"parts"`
 }
@@ -80,17 +81,17 @@ type calledPart struct {
 	Text      string `json:"text,omitempty"`
 	Thought   bool   `json:"thought,omitempty"`
 	Signature string `json:"signature,omitempty"`
-	Kept      string `json:"kept,omitempty"`
+	Opaque    string `json:"kept,omitempty"`
 	Call      string `json:"call,omitempty"`
 	Name      string `json:"name,omitempty"`
 	Arguments string `json:"arguments,omitempty"`
 }
 
-// calledOf returns what is kept of a message.
-func calledOf(m chat.Message) *called {
-	c := &called{Maker: m.Maker}
+// calledOf returns the stored form of a message.
+func calledOf(m chat.Message) *calledMessage {
+	c := &calledMessage{Maker: m.Maker}
 	for _, p := range m.Parts {
-		kept := calledPart{Text: p.Text, Thought: p.Thought, Signature: p.Signature, Kept: p.Kept}
+		kept := calledPart{Text: p.Text, Thought: p.Thought, Signature: p.Signature, Opaque: p.Kept}
 		if p.Call != nil {
 			kept.Call, kept.Name, kept.Arguments = p.Call.ID, p.Call.Name, string(p.Call.Arguments)
 		}
@@ -99,11 +100,11 @@ func calledOf(m chat.Message) *called {
 	return c
 }
 
-// message returns the message.
-func (c *called) message() chat.Message {
+// toMessage returns the message.
+func (c *calledMessage) toMessage() chat.Message {
 	m := chat.Message{Role: chat.RoleModel, Maker: c.Maker}
 	for _, kept := range c.Parts {
-		p := chat.Part{Text: kept.Text, Thought: kept.Thought, Signature: kept.Signature, Kept: kept.Kept}
+		p := chat.Part{Text: kept.Text, Thought: kept.Thought, Signature: kept.Signature, Kept: kept.Opaque}
 		if kept.Call != "" {
 			p.Call = &tool.Call{ID: kept.Call, Name: kept.Name, Arguments: jsontext.Value(kept.Arguments)}
 		}
@@ -112,7 +113,7 @@ func (c *called) message() chat.Message {
 	return m
 }
 
-// newRecord returns what is kept of a response when its turn begins.
+// newRecord returns the record of a response at the begin of its turn.
 func newRecord(ctx context.Context, req *chat.Request, f responseFacts) *record {
 	return &record{
 		Tenant: chat.TurnOf(ctx).Principal.Tenant, Owner: (&chat.Request{Principal: chat.TurnOf(ctx).Principal, UserID: req.UserID}).Owner(), Conversation: req.ConversationID,
@@ -120,15 +121,15 @@ func newRecord(ctx context.Context, req *chat.Request, f responseFacts) *record 
 	}
 }
 
-// itemsOf returns what a turn is shown as items.
+// itemsOf returns a turn's history and input as items.
 func itemsOf(req *chat.Request) jsontext.Value {
 	w := itemWriter{dst: []byte{'['}}
-	w.messages(req.History)
+	w.addMessages(req.History)
 	if req.Input != "" {
-		w.message("user", req.Input)
+		w.addMessage("user", req.Input)
 	}
 	if req.App != nil {
-		w.messages(req.App.Continues)
+		w.addMessages(req.App.Continues)
 	}
 	return append(w.dst, ']')
 }
@@ -136,42 +137,42 @@ func itemsOf(req *chat.Request) jsontext.Value {
 // itemWriter writes messages as items.
 type itemWriter struct{ dst []byte }
 
-// item begins an item.
-func (w *itemWriter) item(head string) {
+// beginItem begins an item.
+func (w *itemWriter) beginItem(head string) {
 	if len(w.dst) > 1 {
 		w.dst = append(w.dst, ',')
 	}
 	w.dst = append(w.dst, head...)
 }
 
-func (w *itemWriter) message(role, said string) {
-	w.item(`{"role":"` + role + `","content":`)
+func (w *itemWriter) addMessage(role, said string) {
+	w.beginItem(`{"role":"` + role + `","content":`)
 	w.dst = append(jsonline.String(w.dst, said), '}')
 }
 
-// messages appends messages. Results stand behind the calls that they are for, in their order.
-func (w *itemWriter) messages(all []chat.Message) {
+// addMessages appends messages. Results stand behind the calls that they are for, in their order.
+func (w *itemWriter) addMessages(all []chat.Message) {
 	for i := range all {
 		m := &all[i]
 		said := m.Text()
 		switch {
 		case said == "":
 		case m.Role == chat.RoleModel:
-			w.message("assistant", said)
+			w.addMessage("assistant", said)
 		default:
-			w.message("user", said)
+			w.addMessage("user", said)
 		}
 		var results []chat.Part
 		if i+1 < len(all) && !all[i+1].Spoken() {
 			results = all[i+1].Parts
 		}
-		w.calls(m.Parts, results)
+		w.addCalls(m.Parts, results)
 	}
 }
 
-// calls appends the calls of a message: those with an id of their model's as the client's, which
-// it may still have, others as the gateway's.
-func (w *itemWriter) calls(parts, results []chat.Part) {
+// addCalls appends the calls of a message. A call with a model's id is the client's, which may
+// still have it; others are the gateway's.
+func (w *itemWriter) addCalls(parts, results []chat.Part) {
 	var outputs itemWriter
 	n := 0
 	for i := range parts {
@@ -182,14 +183,14 @@ func (w *itemWriter) calls(parts, results []chat.Part) {
 		result := results[n].Result
 		n++
 		if c.ID == "" {
-			w.item(`{"type":"mcp_call","name":`)
+			w.beginItem(`{"type":"mcp_call","name":`)
 			w.dst = jsonline.String(w.dst, c.Name)
 			w.dst = jsonline.String(append(w.dst, `,"arguments":`...), string(c.Arguments))
 			w.dst = jsonline.String(append(w.dst, `,"output":`...), result.Text)
 			w.dst = append(w.dst, '}')
 			continue
 		}
-		w.item(`{"type":"function_call","call_id":`)
+		w.beginItem(`{"type":"function_call","call_id":`)
 		w.dst = jsonline.String(w.dst, c.ID)
 		w.dst = jsonline.String(append(w.dst, `,"name":`...), c.Name)
 		w.dst = append(jsonline.String(append(w.dst, `,"arguments":`...), string(c.Arguments)), '}')
@@ -200,8 +201,8 @@ func (w *itemWriter) calls(parts, results []chat.Part) {
 	w.dst = append(w.dst, outputs.dst...)
 }
 
-// output returns the items of the response; empty: there are none yet.
-func (k *record) output() jsontext.Value {
+// outputItems returns the items of the response, or an empty array before its end.
+func (k *record) outputItems() jsontext.Value {
 	if k.Response.Kind() == '{' {
 		if output := dialect.Object(k.Response)["output"]; output.Kind() == '[' {
 			return output
@@ -210,17 +211,19 @@ func (k *record) output() jsontext.Value {
 	return jsontext.Value("[]")
 }
 
-// id is that of the response.
-func (k *record) id() string { return responsePrefix + strings.TrimPrefix(k.Turn, chat.TurnPrefix) }
+// responseID is that of the response.
+func (k *record) responseID() string {
+	return responsePrefix + strings.TrimPrefix(k.Turn, chat.TurnPrefix)
+}
 
-// facts are what the encoder of the log must know.
-func (k *record) facts() responseFacts {
+// encoderFacts returns the facts for an encoder of the log.
+func (k *record) encoderFacts() responseFacts {
 	echo := append([]byte{','}, k.Echo[1:len(k.Echo)-1]...)
 	return responseFacts{echo: echo, store: true, answered: k.Answered}
 }
 
-// encode returns the record as it is kept; nil: it is too long.
-func (k *record) encode() []byte {
+// encodeRecord returns the record as it is kept; nil: it is too long.
+func (k *record) encodeRecord() []byte {
 	data, err := json.Marshal(k)
 	if err != nil || len(data) > maxRecord {
 		return nil
@@ -228,59 +231,60 @@ func (k *record) encode() []byte {
 	return data
 }
 
-// keep has the store keep what is known of a response: when its turn begins, before its client is
-// to run calls, and at its end.
-func (s *Server) keep(ctx context.Context, x *dialect.Exchange, k *record) {
+// storeDuringTurn sets hooks on x that store the record: at the turn's begin, before the client's
+// calls, and at the end.
+func (s *Server) storeDuringTurn(ctx context.Context, x *dialect.Exchange, k *record) {
 	x.Begun = func(context.CancelCauseFunc) {
 		if x.Request.Turn == "" { // the store is unavailable
 			return
 		}
 		k.Task, k.Turn, k.Conversation = x.Request.Task, x.Request.Turn, x.Request.ConversationID
-		s.put(ctx, k)
+		s.storeOngoing(ctx, k)
 	}
 	if app := x.Request.App; app != nil {
 		app.Called = func(m chat.Message) {
 			k.Called = calledOf(m)
-			s.put(ctx, k)
+			s.storeOngoing(ctx, k)
 		}
 	}
 	x.Close = func() {
 		if k.version == 0 {
 			return
 		}
-		// The client has seen the end, or the log has it. Who asks for the response tries again.
+		// The client has seen the end, or the log has it. The next read of the response tries
+		// again.
 		if e, ok := x.Encoder.(*responder); ok {
-			k.Response = e.whole()
+			k.Response = e.finalResponse()
 		}
 		if k.Response != nil {
-			_ = s.settle(ctx, k)
+			_ = s.storeFinal(ctx, k)
 			return
 		}
-		_, _ = s.complete(ctx, k)
+		_, _ = s.completeRecord(ctx, k)
 	}
 }
 
-// settle keeps a record that is complete, or nothing if it is too long.
-func (s *Server) settle(ctx context.Context, k *record) error {
-	if data := k.encode(); data != nil {
+// storeFinal keeps a record that is complete, or nothing if it is too long.
+func (s *Server) storeFinal(ctx context.Context, k *record) error {
+	if data := k.encodeRecord(); data != nil {
 		s.cfg.Turns.KeepResponse(ctx, k.Task, k.Turn, data, k.version)
 		return nil
 	}
 	return s.cfg.Turns.DropResponse(ctx, k.Turn)
 }
 
-// put keeps a record of a turn that is under way, in the place of what was kept of it before.
-func (s *Server) put(ctx context.Context, k *record) {
+// storeOngoing stores the record of a running turn in place of its previous version.
+func (s *Server) storeOngoing(ctx context.Context, k *record) {
 	if k.Turn == "" || k.Called != nil && k.version == 0 {
 		return
 	}
-	if data := k.encode(); data != nil {
+	if data := k.encodeRecord(); data != nil {
 		s.cfg.Turns.KeepResponse(ctx, k.Task, k.Turn, data, k.version)
 		k.version++
 	}
 }
 
-// turnOf returns the turn of a response's id, or of the id of one of its items; empty: it has none.
+// turnOf returns the turn in the id of a response or of an item, or an empty text.
 func turnOf(id string) string {
 	_, rest, _ := strings.Cut(id, "_")
 	rest, _, _ = strings.Cut(rest, "_")
@@ -290,9 +294,9 @@ func turnOf(id string) string {
 	return ""
 }
 
-// find returns what is kept of a response of a user's, complete if it has ended. nil: nothing. To a
+// findRecord returns the record of a user's response, completed if its turn has ended, or nil. To a
 // sender who names no user the id is the key, among the responses of that sender.
-func (s *Server) find(ctx context.Context, turn, user string) (*record, error) {
+func (s *Server) findRecord(ctx context.Context, turn, user string) (*record, error) {
 	if s.cfg.Turns == nil || turn == "" {
 		return nil, nil
 	}
@@ -305,10 +309,10 @@ func (s *Server) find(ctx context.Context, turn, user string) (*record, error) {
 		return nil, nil
 	}
 	k := &record{version: version}
-	if json.Unmarshal(data, k) != nil || k.Turn != turn || k.Tenant != tenant || k.Owner != owner || !k.isWhole() {
+	if json.Unmarshal(data, k) != nil || k.Turn != turn || k.Tenant != tenant || k.Owner != owner || !k.hasRawMembers() {
 		return nil, nil
 	}
-	return s.complete(ctx, k)
+	return s.completeRecord(ctx, k)
 }
 
 // mayFind says whether a sender may find a response by its owner, for a user.
@@ -319,8 +323,8 @@ func mayFind(who chat.Principal, tenant, owner, user string) bool {
 	return who.ID != "" || user == "" || user == owner
 }
 
-// isWhole says whether a record has the members that are sent as they are.
-func (k *record) isWhole() bool { return k.Echo.Kind() == '{' && k.Input.Kind() == '[' }
+// hasRawMembers says whether a record has the members that are sent as they are.
+func (k *record) hasRawMembers() bool { return k.Echo.Kind() == '{' && k.Input.Kind() == '[' }
 
 // ownerOf returns whose a record is. They are its first members, so that another's is refused without
 // a look at the rest: how long that takes would say that it is there.
@@ -351,13 +355,13 @@ func ownerOf(data []byte) (tenant, owner string) {
 	return tenant, owner
 }
 
-// complete returns a record with its response, if that has ended: as the log has it. nil: there
-// is no log, and nothing of the response.
-func (s *Server) complete(ctx context.Context, k *record) (*record, error) {
+// completeRecord adds the response of a turn that has ended, from its log. It returns nil if both
+// are gone.
+func (s *Server) completeRecord(ctx context.Context, k *record) (*record, error) {
 	if k.Response != nil {
 		return k, nil
 	}
-	e, ended, err := s.past(ctx, k)
+	e, ended, err := s.responseSoFar(ctx, k)
 	if err != nil || e == nil {
 		return nil, err
 	}
@@ -365,37 +369,37 @@ func (s *Server) complete(ctx context.Context, k *record) (*record, error) {
 		return k, nil
 	}
 	k.Response = e
-	return k, s.settle(ctx, k)
+	return k, s.storeFinal(ctx, k)
 }
 
-// past returns the response as far as the log has it, and whether it has ended; nil: there is no
-// log.
-func (s *Server) past(ctx context.Context, k *record) (response jsontext.Value, ended bool, err error) {
+// responseSoFar returns the response as far as the log has it, and whether it has ended. It returns
+// nil without a log.
+func (s *Server) responseSoFar(ctx context.Context, k *record) (response jsontext.Value, ended bool, err error) {
 	log, err := s.cfg.Turns.ResponseLog(ctx, k.Turn)
 	if err != nil || log == nil {
 		return nil, false, err
 	}
 	at := log.Stored()
-	e := newResponder(at.RequestID, at.Began, k.facts(), asDocument)
+	e := newResponder(at.RequestID, at.Began, k.encoderFacts(), asDocument)
 	ended, err = log.Past(ctx, func(ev stream.Event) { response = e.Encode(response, stream.Stamp{}, ev) })
 	if err == nil && !ended {
-		response = e.response(nil, "in_progress", nil)
+		response = e.appendResponse(nil, "in_progress", nil)
 	}
 	return response, ended, err
 }
 
-// before returns the response that a request continues; nil: the fault is reported.
-func (s *Server) before(ctx context.Context, r *reader, at, id, user string) (*record, error) {
+// previousResponse returns the response that a request continues; nil: the fault is reported.
+func (s *Server) previousResponse(ctx context.Context, r *reader, at, id, user string) (*record, error) {
 	var k *record
 	var err error
 	if strings.HasPrefix(id, responsePrefix) && len(id) == len(responsePrefix)+len(strings.TrimPrefix(turnOf(id), chat.TurnPrefix)) {
-		k, err = s.find(ctx, turnOf(id), user)
+		k, err = s.findRecord(ctx, turnOf(id), user)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if k == nil || k.Response == nil {
-		r.fault(at, codeNoResponse, "names no response that is stored here, or one that has not ended")
+		r.addFault(at, codeNoResponse, "names no response that is stored here, or one that has not ended")
 		return nil, nil
 	}
 	return k, nil
@@ -408,24 +412,24 @@ const codeNoResponse = "previous_response_not_found"
 // reported.
 func (s *Server) itemOf(ctx context.Context, r *reader, seen map[string]*record, at, id, user string) (jsontext.Value, error) {
 	if s.cfg.Turns == nil {
-		r.fault(at+"/id", chat.CodeUnsupported, "names an item, and this gateway stores none: send the items themselves, as clients do that send store: false")
+		r.addFault(at+"/id", chat.CodeUnsupported, "names an item, and this gateway stores none: send the items themselves, as clients do that send store: false")
 		return nil, nil
 	}
 	k, known := seen[turnOf(id)]
 	if !known {
 		var err error
-		if k, err = s.find(ctx, turnOf(id), user); err != nil {
+		if k, err = s.findRecord(ctx, turnOf(id), user); err != nil {
 			return nil, err
 		}
 		seen[turnOf(id)] = k
 	}
 	if k != nil {
-		for _, item := range dialect.List(k.output()) {
-			if item.Kind() == '{' && r.text(at, dialect.Object(item)["id"], false) == id {
+		for _, item := range dialect.List(k.outputItems()) {
+			if item.Kind() == '{' && r.readText(at, dialect.Object(item)["id"], false) == id {
 				return item, nil
 			}
 		}
 	}
-	r.fault(at+"/id", codeNoResponse, "names no item of a response that is stored here")
+	r.addFault(at+"/id", codeNoResponse, "names no item of a response that is stored here")
 	return nil, nil
 }

@@ -15,8 +15,8 @@ import (
 	"sluice/internal/turn/chat"
 )
 
-// refused is the body of a refusal, as the SDKs make their errors of it.
-type refused struct {
+// refusalBody is the body of a refusal, as the SDKs make their errors of it.
+type refusalBody struct {
 	Error problem `json:"error"`
 }
 
@@ -27,9 +27,8 @@ type problem struct {
 	Code    string  `json:"code"`
 }
 
-// refuse words a refusal in OpenAI's form. It says also whether the SDK may send the request
-// again, which it does by itself: only if nothing has begun, or if a turn without a stream
-// failed before any tool was started.
+// refuse words a refusal in OpenAI's form. A header tells the SDK whether to retry by itself: only
+// if nothing has begun, or if a document's turn failed before any tool call.
 func refuse(r dialect.Refusal) dialect.Reply {
 	status := statusOf(r)
 	p := problem{Message: r.Fault.Message, Type: kindOf(status), Code: string(r.Fault.Type)}
@@ -48,11 +47,11 @@ func refuse(r dialect.Refusal) dialect.Reply {
 		param := "model"
 		p.Code, p.Param = "model_not_found", &param
 	}
-	body, err := json.Marshal(refused{p})
+	body, err := json.Marshal(refusalBody{p})
 	if err != nil { // plain strings: cannot happen
 		body = []byte("{}")
 	}
-	h := http.Header{"X-Should-Retry": {strconv.FormatBool(repeatable(r, status))}}
+	h := http.Header{"X-Should-Retry": {strconv.FormatBool(mayRetry(r, status))}}
 	if after := cmp.Or(r.RetryAfter, r.Fault.RetryAfter); after > 0 {
 		h.Set("Retry-After-Ms", strconv.FormatInt(after.Milliseconds(), 10))
 		h.Set("Retry-After", strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10))
@@ -60,12 +59,12 @@ func refuse(r dialect.Refusal) dialect.Reply {
 	return dialect.Reply{Status: status, Body: body, Header: h}
 }
 
-// longestRepeat is the longest wait after which an SDK shall send a request again by itself: it
-// would keep its caller waiting.
+// longestRepeat is the longest wait for a retry by the SDK itself, since its caller waits
+// meanwhile.
 const longestRepeat = time.Minute
 
-// repeatable says whether an SDK may send the request again by itself.
-func repeatable(r dialect.Refusal, status int) bool {
+// mayRetry says whether an SDK may send the request again by itself.
+func mayRetry(r dialect.Refusal, status int) bool {
 	switch {
 	case r.Ended:
 		// A turn was cancelled because it is not wanted.
@@ -143,7 +142,7 @@ func isParameter(pointer string) bool {
 	name := strings.TrimPrefix(pointer, "/")
 	_, refused := unsupported[name]
 	_, ofResponses := unsupportedOfResponses[name]
-	return refused || ofResponses || slices.Contains(needsStore, name) || name == "tools" // where the operator has none of clients
+	return refused || ofResponses || slices.Contains(needsStore, name) || name == "tools" // the operator may forbid clients' tools
 }
 
 // paramOf writes a JSON pointer as OpenAI names parameters: messages.3.content.

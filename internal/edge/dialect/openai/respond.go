@@ -25,9 +25,9 @@ const (
 	asBegun                 // the same, when the turn begins
 )
 
-// responder writes a turn as the events of a response, or as the response: a pure function of
-// what the request says of itself, the time at which it began, and the events. Each item of
-// the output is held once, as the JSON that the last event repeats.
+// responder writes a turn as the events of a response, or as the response. Its output depends only
+// on the request's facts, the time at which it began, and the events. Each item of the output is
+// held once, as the JSON that the last event repeats.
 type responder struct {
 	requestID string
 	began     time.Time
@@ -36,27 +36,27 @@ type responder struct {
 	answered  map[string]string
 	form      responseForm
 
-	id   string
-	kept bool   // the turn is
-	seed string // of the ids of items
-	seq  int    // the number of the next event
+	id       string
+	isStored bool   // the turn is
+	seed     string // of the ids of items
+	seq      int    // the number of the next event
 
-	items   [][]byte // of the output; nil: not complete
-	stretch stretch
-	speaker stream.Attribution  // of the last stretch
-	calls   map[string]openCall // of the gateway's tools
-	asked   bool                // a question is in the output
+	items       [][]byte // of the output; nil: not complete
+	stretch     stretch
+	speaker     stream.Attribution  // of the last stretch
+	calls       map[string]openCall // of the gateway's tools
+	hasQuestion bool                // a question is in the output
 
-	failure *stream.Error // fatal
-	over    *stream.Done  // nil: it has not
-	scratch []byte        // frames of which a document has no use
+	failure   *stream.Error // fatal
+	doneEvent *stream.Done  // nil: it has not
+	scratch   []byte        // takes the frames that a document does not need
 }
 
-// kind is what a stretch consists of.
+// kind is the content of a stretch.
 type kind int
 
 const (
-	nothing kind = iota
+	noStretch kind = iota
 	text
 	thought
 )
@@ -82,7 +82,7 @@ func newResponder(requestID string, began time.Time, f responseFacts, form respo
 	return &responder{requestID: requestID, began: began, echo: f.echo, wanted: f.store, answered: f.answered, form: form}
 }
 
-// Heartbeat returns a comment, or nothing: a document has no room for it.
+// Heartbeat returns a comment, or nil for a document.
 func (e *responder) Heartbeat() []byte {
 	if e.form != asStream {
 		return nil
@@ -93,69 +93,69 @@ func (e *responder) Heartbeat() []byte {
 // Encode appends the events of ev, or the response.
 func (e *responder) Encode(dst []byte, _ stream.Stamp, ev stream.Event) []byte {
 	if e.form == asStream {
-		return e.encode(dst, ev)
+		return e.encodeEvent(dst, ev)
 	}
-	e.scratch = e.encode(e.scratch[:0], ev)
+	e.scratch = e.encodeEvent(e.scratch[:0], ev)
 	switch ev := ev.(type) {
 	case *stream.Start:
 		if e.form == asBegun {
-			return e.response(dst, "in_progress", nil)
+			return e.appendResponse(dst, "in_progress", nil)
 		}
 	case *stream.Done:
 		if e.form == asDocument {
-			return e.response(dst, e.status(ev), ev)
+			return e.appendResponse(dst, e.statusAtEnd(ev), ev)
 		}
 	}
 	return dst
 }
 
-// encode appends the events of ev. Most events have none.
-func (e *responder) encode(dst []byte, ev stream.Event) []byte {
+// encodeEvent appends the events of ev. Most events add nothing.
+func (e *responder) encodeEvent(dst []byte, ev stream.Event) []byte {
 	switch ev := ev.(type) {
 	case *stream.Delta:
-		return e.delta(e.open(dst, text, &ev.Attribution), ev.Text)
+		return e.appendDelta(e.openStretch(dst, text, &ev.Attribution), ev.Text)
 	case *stream.Thinking:
-		return e.delta(e.open(dst, thought, &ev.Attribution), ev.Content)
+		return e.appendDelta(e.openStretch(dst, thought, &ev.Attribution), ev.Content)
 	case *stream.Start:
-		return e.start(dst, ev)
+		return e.startResponse(dst, ev)
 	case *stream.ToolStarted:
-		return e.started(dst, &ev.Call)
+		return e.startCall(dst, &ev.Call)
 	case *stream.ToolCompleted:
 		result, _ := chat.Truncate(ev.Result, maxResult)
-		return e.ended(dst, &ev.Call, "completed", result)
+		return e.endCall(dst, &ev.Call, "completed", result)
 	case *stream.ToolFailed:
-		return e.ended(dst, &ev.Call, "failed", ev.Message)
+		return e.endCall(dst, &ev.Call, "failed", ev.Message)
 	case *stream.ToolUnknown:
-		return e.ended(dst, &ev.Call, "incomplete", ev.Message)
+		return e.endCall(dst, &ev.Call, "incomplete", ev.Message)
 	case *stream.ToolRequired:
-		return e.required(dst, &ev.Call)
+		return e.requireCall(dst, &ev.Call)
 	case *stream.Approval:
-		return e.question(dst, ev)
+		return e.appendQuestion(dst, ev)
 	case *stream.Error:
 		if ev.Fatal {
 			e.failure = ev
 		}
 	case *stream.Done:
-		return e.done(dst, ev)
+		return e.endResponse(dst, ev)
 	}
 	return dst
 }
 
-// start gives the response its id. That of a turn that is kept says which turn it is.
-func (e *responder) start(dst []byte, ev *stream.Start) []byte {
+// startResponse gives the response its id. The id of a stored turn's response contains the id of the turn.
+func (e *responder) startResponse(dst []byte, ev *stream.Start) []byte {
 	if e.seed = strings.TrimPrefix(ev.TurnID, chat.TurnPrefix); e.seed == "" {
 		e.seed = chat.CallSeed("", e.requestID, e.began)
 	}
-	e.id, e.kept = responsePrefix+e.seed, ev.TurnID != ""
+	e.id, e.isStored = responsePrefix+e.seed, ev.TurnID != ""
 	for _, event := range []string{"response.created", "response.in_progress"} {
-		dst = append(e.begin(dst, event), `,"response":`...)
-		dst = append(e.response(dst, "in_progress", nil), "}\n\n"...)
+		dst = append(e.beginFrame(dst, event), `,"response":`...)
+		dst = append(e.appendResponse(dst, "in_progress", nil), "}\n\n"...)
 	}
 	return dst
 }
 
-// begin begins a frame with its number.
-func (e *responder) begin(dst []byte, event string) []byte {
+// beginFrame begins a frame with its number.
+func (e *responder) beginFrame(dst []byte, event string) []byte {
 	dst = append(append(append(dst, "event: "...), event...), "\ndata: {\"type\":\""...)
 	dst = append(append(dst, event...), `","sequence_number":`...)
 	dst = strconv.AppendInt(dst, int64(e.seq), 10)
@@ -163,61 +163,61 @@ func (e *responder) begin(dst []byte, event string) []byte {
 	return dst
 }
 
-// ofItem is begin for an event about an item.
+// ofItem begins a frame about an item.
 func (e *responder) ofItem(dst []byte, event string, c openCall) []byte {
-	dst = jsonline.Name(append(e.begin(dst, event), `,"item_id":`...), c.id)
+	dst = jsonline.Name(append(e.beginFrame(dst, event), `,"item_id":`...), c.id)
 	return strconv.AppendInt(append(dst, `,"output_index":`...), int64(c.index), 10)
 }
 
 // ofOutput appends an event that has a whole item.
 func (e *responder) ofOutput(dst []byte, event string, index int, item []byte) []byte {
-	dst = strconv.AppendInt(append(e.begin(dst, event), `,"output_index":`...), int64(index), 10)
+	dst = strconv.AppendInt(append(e.beginFrame(dst, event), `,"output_index":`...), int64(index), 10)
 	return append(append(append(dst, `,"item":`...), item...), "}\n\n"...)
 }
 
-// add makes room for an item, whose id is not used yet.
-func (e *responder) add(prefix string) openCall {
+// addItem makes room for an item, whose id is not used yet.
+func (e *responder) addItem(prefix string) openCall {
 	c := openCall{index: len(e.items), id: prefix + e.seed + "_" + strconv.Itoa(len(e.items))}
 	e.items = append(e.items, nil)
 	return c
 }
 
-// open sees to it that a stretch of a kind and a speaker is open. A piece without a speaker
-// belongs to the one before: it joins what agents have said.
-func (e *responder) open(dst []byte, k kind, by *stream.Attribution) []byte {
+// openStretch opens a stretch of a kind and a speaker, unless it is open already. A piece without a
+// speaker continues the last one's: it joins the texts of agents.
+func (e *responder) openStretch(dst []byte, k kind, by *stream.Attribution) []byte {
 	if *by == (stream.Attribution{}) {
 		by = &e.speaker
 	}
 	if e.stretch.kind == k && *by == e.speaker {
 		return dst
 	}
-	dst = e.end(dst, "completed")
+	dst = e.endStretch(dst, "completed")
 	e.speaker = *by
 	if k == thought {
 		return e.openThought(dst)
 	}
-	s := stretch{kind: text, openCall: e.add("msg_")}
+	s := stretch{kind: text, openCall: e.addItem("msg_")}
 	s.item = jsonline.Name(append(s.item, `{"id":`...), s.id)
 	s.item = append(s.item, `,"type":"message","role":"assistant","content":[`...)
 	dst = e.ofOutput(dst, "response.output_item.added", s.index, append(s.item, `],"status":"in_progress"}`...))
 	dst = append(e.ofItem(dst, "response.content_part.added", s.openCall), ",\"content_index\":0,\"part\":{\"type\":\"output_text\",\"text\":\"\",\"annotations\":[],\"logprobs\":[]}}\n\n"...)
-	e.stretch = s.begin("response.output_text.delta", `,"content_index":0`, `{"type":"output_text","text":"`)
+	e.stretch = s.withHeads("response.output_text.delta", `,"content_index":0`, `{"type":"output_text","text":"`)
 	return dst
 }
 
-// openThought is open for thoughts.
+// openThought opens a stretch of thoughts.
 func (e *responder) openThought(dst []byte) []byte {
-	s := stretch{kind: thought, openCall: e.add("rs_")}
+	s := stretch{kind: thought, openCall: e.addItem("rs_")}
 	s.item = jsonline.Name(append(s.item, `{"id":`...), s.id)
 	s.item = append(s.item, `,"type":"reasoning","summary":[`...)
 	dst = e.ofOutput(dst, "response.output_item.added", s.index, append(s.item, `],"status":"in_progress"}`...))
 	dst = append(e.ofItem(dst, "response.reasoning_summary_part.added", s.openCall), ",\"summary_index\":0,\"part\":{\"type\":\"summary_text\",\"text\":\"\"}}\n\n"...)
-	e.stretch = s.begin("response.reasoning_summary_text.delta", `,"summary_index":0`, `{"type":"summary_text","text":"`)
+	e.stretch = s.withHeads("response.reasoning_summary_text.delta", `,"summary_index":0`, `{"type":"summary_text","text":"`)
 	return dst
 }
 
-// begin returns the stretch with what its deltas repeat, and with the head of its part.
-func (s stretch) begin(event, index, part string) stretch {
+// withHeads returns the stretch with what its deltas repeat, and with the head of its part.
+func (s stretch) withHeads(event, index, part string) stretch {
 	s.head = []byte("event: " + event + "\ndata: {\"type\":\"" + event + `","sequence_number":`)
 	s.tail = jsonline.Name([]byte(`,"item_id":`), s.id)
 	s.tail = strconv.AppendInt(append(s.tail, `,"output_index":`...), int64(s.index), 10)
@@ -228,8 +228,8 @@ func (s stretch) begin(event, index, part string) stretch {
 	return s
 }
 
-// delta appends a piece of the stretch that is open. It is escaped once.
-func (e *responder) delta(dst []byte, piece string) []byte {
+// appendDelta appends a piece of the stretch that is open. It is escaped once.
+func (e *responder) appendDelta(dst []byte, piece string) []byte {
 	s := &e.stretch
 	dst = strconv.AppendInt(append(dst, s.head...), int64(e.seq), 10)
 	e.seq++
@@ -243,10 +243,10 @@ func (e *responder) delta(dst []byte, piece string) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// end ends the stretch that is open.
-func (e *responder) end(dst []byte, status string) []byte {
+// endStretch ends the stretch that is open.
+func (e *responder) endStretch(dst []byte, status string) []byte {
 	s := &e.stretch
-	if s.kind == nothing {
+	if s.kind == noStretch {
 		return dst
 	}
 	whole, event := `","annotations":[],"logprobs":[]}`, "response.content_part.done"
@@ -261,21 +261,21 @@ func (e *responder) end(dst []byte, status string) []byte {
 	dst = append(append(e.ofItem(dst, event, s.openCall), index...), `,"part":`...)
 	dst = append(append(dst, s.item[s.part:]...), "}\n\n"...)
 	s.item = append(append(append(s.item, `],"status":"`...), status...), `"}`...)
-	dst = e.close(dst, s.index, s.item)
+	dst = e.closeItem(dst, s.index, s.item)
 	e.stretch = stretch{}
 	return dst
 }
 
-// close puts a complete item into the output.
-func (e *responder) close(dst []byte, index int, item []byte) []byte {
+// closeItem puts a complete item into the output.
+func (e *responder) closeItem(dst []byte, index int, item []byte) []byte {
 	e.items[index] = item
 	return e.ofOutput(dst, "response.output_item.done", index, item)
 }
 
-// started appends a call that the gateway runs.
-func (e *responder) started(dst []byte, c *stream.Call) []byte {
-	dst = e.end(dst, "completed")
-	o := e.add("mcp_")
+// startCall appends a call that the gateway runs.
+func (e *responder) startCall(dst []byte, c *stream.Call) []byte {
+	dst = e.endStretch(dst, "completed")
+	o := e.addItem("mcp_")
 	if e.calls == nil {
 		e.calls = map[string]openCall{}
 	}
@@ -289,19 +289,19 @@ func (e *responder) started(dst []byte, c *stream.Call) []byte {
 	return append(jsonline.String(dst, arguments), "}\n\n"...)
 }
 
-// ended appends what a call of the gateway's has come to.
-func (e *responder) ended(dst []byte, c *stream.Call, status, result string) []byte {
+// endCall appends the outcome of a call that the gateway ran.
+func (e *responder) endCall(dst []byte, c *stream.Call, status, result string) []byte {
 	o, ok := e.calls[c.ID]
 	if !ok {
 		return dst
 	}
-	dst = e.end(dst, "completed")
+	dst = e.endStretch(dst, "completed")
 	event := "response.mcp_call.failed"
 	if status == "completed" {
 		event = "response.mcp_call.completed"
 	}
 	dst = append(e.ofItem(dst, event, o), "}\n\n"...)
-	return e.close(dst, o.index, e.mcpCall(o.id, c, jsonline.Object(nil, c.Arguments), status, result))
+	return e.closeItem(dst, o.index, e.mcpCall(o.id, c, jsonline.Object(nil, c.Arguments), status, result))
 }
 
 // mcpCall returns the item of a call that the gateway runs. The result of one that did not go
@@ -325,18 +325,18 @@ func (e *responder) mcpCall(id string, c *stream.Call, arguments []byte, status,
 	return append(jsonline.String(dst, result), `}]}}`...)
 }
 
-// serverLabel appends the name of a tool's server, which the protocol requires.
+// serverLabel appends the name of a tool's server, a required member.
 func serverLabel(dst []byte, server string) []byte {
 	if server == "" {
-		server = own
+		server = gatewayModel
 	}
 	return jsonline.Name(dst, server)
 }
 
-// required appends a call that the client is to run.
-func (e *responder) required(dst []byte, c *stream.Call) []byte {
-	dst = e.end(dst, "completed")
-	o := e.add("fc_")
+// requireCall appends a call that the client is to run.
+func (e *responder) requireCall(dst []byte, c *stream.Call) []byte {
+	dst = e.endStretch(dst, "completed")
+	o := e.addItem("fc_")
 	arguments := string(jsonline.Object(nil, c.Arguments))
 	item := func(arguments, status string) []byte {
 		item := jsonline.Name([]byte(`{"id":`), o.id)
@@ -350,25 +350,25 @@ func (e *responder) required(dst []byte, c *stream.Call) []byte {
 	dst = append(jsonline.String(dst, arguments), "}\n\n"...)
 	dst = jsonline.Name(append(e.ofItem(dst, "response.function_call_arguments.done", o), `,"name":`...), c.Tool)
 	dst = append(jsonline.String(append(dst, `,"arguments":`...), arguments), "}\n\n"...)
-	return e.close(dst, o.index, item(arguments, "completed"))
+	return e.closeItem(dst, o.index, item(arguments, "completed"))
 }
 
-// question appends what a person is asked: an item for each call that waits. What the protocol
-// has no item for is a text, and is answered elsewhere. Of several questions the first is asked,
-// as one request answers one: the turn that continues asks the others.
-func (e *responder) question(dst []byte, q *stream.Approval) []byte {
+// appendQuestion appends a question to a person: an item for each call that waits. A question
+// without calls becomes a text, and is answered elsewhere. Only the first question is written, as
+// one request answers one. The turn that continues asks the others.
+func (e *responder) appendQuestion(dst []byte, q *stream.Approval) []byte {
 	if len(q.Calls) == 0 {
 		if q.Prompt == "" {
 			return dst
 		}
-		dst = e.end(dst, "completed")
-		return e.end(e.delta(e.open(dst, text, &stream.Attribution{}), q.Prompt), "completed")
+		dst = e.endStretch(dst, "completed")
+		return e.endStretch(e.appendDelta(e.openStretch(dst, text, &stream.Attribution{}), q.Prompt), "completed")
 	}
-	if e.asked {
+	if e.hasQuestion {
 		return dst
 	}
-	e.asked = true
-	dst = e.end(dst, "completed")
+	e.hasQuestion = true
+	dst = e.endStretch(dst, "completed")
 	for i := range q.Calls {
 		c := &q.Calls[i]
 		item := jsonline.Name([]byte(`{"id":`), dialect.CallQuestion(q, i))
@@ -376,31 +376,31 @@ func (e *responder) question(dst []byte, q *stream.Approval) []byte {
 		item = jsonline.Name(append(item, `,"name":`...), c.Tool)
 		item = jsonline.String(append(item, `,"arguments":`...), string(jsonline.Object(nil, c.Arguments)))
 		item = append(item, '}')
-		o := e.add("mcpr_")
+		o := e.addItem("mcpr_")
 		dst = e.ofOutput(dst, "response.output_item.added", o.index, item)
-		dst = e.close(dst, o.index, item)
+		dst = e.closeItem(dst, o.index, item)
 	}
 	return dst
 }
 
-// done ends the response, whatever is still open in it.
-func (e *responder) done(dst []byte, ev *stream.Done) []byte {
-	e.over = ev
-	status, items := e.status(ev), "completed"
+// endResponse ends the response, whatever is still open in it.
+func (e *responder) endResponse(dst []byte, ev *stream.Done) []byte {
+	e.doneEvent = ev
+	status, items := e.statusAtEnd(ev), "completed"
 	if status != "completed" {
 		items = "incomplete"
 	}
-	dst = e.end(dst, items)
+	dst = e.endStretch(dst, items)
 	event := "response." + status
-	if status == "cancelled" { // which has no event of its own
+	if status == "cancelled" { // the protocol lacks an event for it
 		event = "response.failed"
 	}
-	dst = append(e.begin(dst, event), `,"response":`...)
-	return append(e.response(dst, status, ev), "}\n\n"...)
+	dst = append(e.beginFrame(dst, event), `,"response":`...)
+	return append(e.appendResponse(dst, status, ev), "}\n\n"...)
 }
 
-// status returns how a response has ended.
-func (e *responder) status(ev *stream.Done) string {
+// statusAtEnd returns how a response has ended.
+func (e *responder) statusAtEnd(ev *stream.Done) string {
 	switch {
 	case e.failure != nil && hasWords(e.failure.Type), ev.Reason == stream.MaxTokens:
 		return "incomplete"
@@ -412,13 +412,13 @@ func (e *responder) status(ev *stream.Done) string {
 	return "completed"
 }
 
-// response appends the response as it is. ev is nil as long as it has not ended.
-func (e *responder) response(dst []byte, status string, ev *stream.Done) []byte {
+// appendResponse appends the response as it is. ev is nil as long as it has not ended.
+func (e *responder) appendResponse(dst []byte, status string, ev *stream.Done) []byte {
 	dst = jsonline.Name(append(dst, `{"id":`...), e.id)
 	dst = append(dst, `,"object":"response","created_at":`...)
 	dst = strconv.AppendInt(dst, max(e.began.Unix(), 0), 10)
 	dst = append(append(append(dst, `,"status":"`...), status...), `","error":`...)
-	dst = e.failed(dst, status)
+	dst = e.appendError(dst, status)
 	switch {
 	case status != "incomplete":
 		dst = append(dst, `,"incomplete_details":null`...)
@@ -428,7 +428,7 @@ func (e *responder) response(dst []byte, status string, ev *stream.Done) []byte 
 		dst = append(dst, `,"incomplete_details":{"reason":"max_output_tokens"}`...)
 	}
 	dst = append(dst, e.echo...)
-	dst = append(strconv.AppendBool(append(dst, `,"store":`...), e.wanted && e.kept), `,"output":[`...)
+	dst = append(strconv.AppendBool(append(dst, `,"store":`...), e.wanted && e.isStored), `,"output":[`...)
 	first := true
 	for _, item := range e.items {
 		if item == nil {
@@ -442,19 +442,19 @@ func (e *responder) response(dst []byte, status string, ev *stream.Done) []byte 
 	if ev == nil {
 		return append(dst, `],"usage":null}`...)
 	}
-	return append(responseFigures(append(dst, ']'), &ev.Usage), '}')
+	return append(appendResponseUsage(append(dst, ']'), &ev.Usage), '}')
 }
 
-// whole returns the response as it has ended; nil: it has not, as far as the encoder has seen.
-func (e *responder) whole() []byte {
-	if e.over == nil {
+// finalResponse returns the response as it has ended; nil: it has not, as far as the encoder has seen.
+func (e *responder) finalResponse() []byte {
+	if e.doneEvent == nil {
 		return nil
 	}
-	return e.response(nil, e.status(e.over), e.over)
+	return e.appendResponse(nil, e.statusAtEnd(e.doneEvent), e.doneEvent)
 }
 
-// failed appends why a response has failed.
-func (e *responder) failed(dst []byte, status string) []byte {
+// appendError appends why a response has failed.
+func (e *responder) appendError(dst []byte, status string) []byte {
 	if status != "failed" && status != "cancelled" {
 		return append(dst, "null"...)
 	}
@@ -468,8 +468,8 @@ func (e *responder) failed(dst []byte, status string) []byte {
 	return append(jsonline.String(dst, message), '}')
 }
 
-// responseFigures appends what the turn has used.
-func responseFigures(dst []byte, u *chat.Usage) []byte {
+// appendResponseUsage appends the tokens that the turn has used.
+func appendResponseUsage(dst []byte, u *chat.Usage) []byte {
 	count := func(name string, n int) {
 		dst = strconv.AppendInt(append(dst, name...), int64(n), 10)
 	}
